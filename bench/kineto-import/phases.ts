@@ -61,10 +61,10 @@ export function accounted(workbench: Workbench): {
           },
         };
       },
-      keep: (table, captureId, select, constants) =>
-        timed(`keep ${table}`, () => workbench.keep(table, captureId, select, constants)),
-      async keepColumns(table, captureId, columns, constants) {
-        const writer = await workbench.keepColumns(table, captureId, columns, constants);
+      save: (table, captureId, select, constants) =>
+        timed(`keep ${table}`, () => workbench.save(table, captureId, select, constants)),
+      async saveColumns(table, captureId, columns, constants) {
+        const writer = await workbench.saveColumns(table, captureId, columns, constants);
         return {
           append: (values, count) => timed(`keep ${table}`, () => writer.append(values, count)),
           close: () => timed(`keep ${table}`, () => writer.close()),

@@ -8,7 +8,7 @@ import type { Session } from '../session/open.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import type { RecordedQuery } from './recorder.js';
 import type { Redactor } from './redactor.js';
-import { writeWhole } from '../model/whole-file.js';
+import { writeWhole } from '../model/atomic-write.js';
 
 /** File below derived/, which belongs to the user and has no checksum. */
 const conversationFile = 'conversation.json';
@@ -71,7 +71,7 @@ export async function continued(session: Session, redact: Redactor) {
  * Saves a turn in the session's folder: as a new conversation, or appended to the previous turns.
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
-export async function keepTurn(session: Session, turn: Turn, continues: boolean): Promise<void> {
+export async function saveTurn(session: Session, turn: Turn, continues: boolean): Promise<void> {
   const folder = join(session.folder, 'derived');
   const path = join(folder, conversationFile);
   const turns = [...(continues ? await readConversation(session) : []), turn];

@@ -2,8 +2,9 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import os from 'node:os';
 import { parseCpuInfo } from '../hardware/cpuinfo.js';
 import { processTree } from './process-tree.js';
-import type { CoreTicks, ProcessMemory } from './proc-text.js';
 import {
+  type CoreTicks,
+  type ProcessMemory,
   nsPerTick,
   parsePidStat,
   parsePressure,

@@ -3,8 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openPortableHost } from './host-portable.js';
-import type { HostSample } from './host-recording.js';
-import { hostIssues, hostTelemetryRows, otherLoad } from './host-recording.js';
+import { type HostSample, hostIssues, hostTelemetryRows, otherLoad } from './host-recording.js';
 import {
   parsePidStat,
   parsePressure,
@@ -12,8 +11,7 @@ import {
   parseSchedstat,
   parseStatusMemory,
 } from './proc-text.js';
-import type { HostRecording } from './telemetry.js';
-import { startHostSampler } from './telemetry.js';
+import { type HostRecording, startHostSampler } from './telemetry.js';
 
 const MiB = 2 ** 20;
 

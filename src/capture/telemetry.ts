@@ -2,8 +2,13 @@ import type { Issue } from '../model/document.js';
 import type { Row } from '../model/tables.js';
 import { openLinuxHost } from './host.js';
 import { openPortableHost } from './host-portable.js';
-import type { HostSample } from './host-recording.js';
-import { hostIssues, hostMemoryRows, hostTelemetryRows, otherLoad } from './host-recording.js';
+import {
+  type HostSample,
+  hostIssues,
+  hostMemoryRows,
+  hostTelemetryRows,
+  otherLoad,
+} from './host-recording.js';
 import { startTicks } from './telemetry-ticks.js';
 
 interface HostSamplerOptions {

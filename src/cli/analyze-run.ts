@@ -111,7 +111,7 @@ async function askModel(
         `  [${id}] ${tool}${input === null ? '' : ` ${brief(input)}`}${error === null ? '' : ' (failed)'}`,
       ),
   });
-  const { keepTurn } = await import('../ask/conversation.js');
+  const { saveTurn: keepTurn } = await import('../ask/conversation.js');
   const turn = {
     at: new Date().toISOString(),
     question: what.question,

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { cachedGpuRoofline, gpuMachineKey, keepGpuRoofline } from '../capture/roofline/cache.js';
-import { handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
+import { cachedGpuRoofline, gpuMachineKey, saveGpuRoofline } from '../capture/roofline/cache.js';
+import { exampleGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { testFolder } from '../session/test-folder.js';
 import { createSession } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
@@ -17,7 +17,7 @@ test('the cached roofline is saved only for a capture of the same GPU', async ()
   vi.stubEnv('INFERSCOPE_HOME', testFolder());
   const { cache } = homeFolders();
   const keys = { machine: gpuMachineKey(machine), framework: 'any' };
-  await keepGpuRoofline(cache, keys, handGpuRoofline());
+  await saveGpuRoofline(cache, keys, exampleGpuRoofline());
   const cached = await cachedGpuRoofline(cache, machine);
   const session = await createSession({ label: 'x', kind: 'run' });
   const addArtifact = vi.spyOn(session, 'addArtifact');
@@ -29,7 +29,7 @@ test('the cached roofline is saved only for a capture of the same GPU', async ()
     addArtifact.mock.calls.map(
       ([content]) => JSON.parse(Buffer.from(content as Uint8Array).toString()) as unknown,
     ),
-  ).toEqual([handGpuRoofline()]);
+  ).toEqual([exampleGpuRoofline()]);
   await session.abandon();
 });
 
@@ -39,7 +39,7 @@ test('--roofline of another GPU is not used, and an issue says so', async () => 
   const addArtifact = vi.spyOn(session, 'addArtifact');
   const file = {
     path: '/elsewhere/h200.json',
-    roofline: { roofline: handGpuRoofline(), cached: true, ageS: 1 },
+    roofline: { roofline: exampleGpuRoofline(), cached: true, ageS: 1 },
   };
   const issues = async (hardware: Record<string, string>) =>
     (await attachRooflineFile(session, hardware, file)).filter(({ code }) => code === 'roofline_not_used');
@@ -63,7 +63,7 @@ test('a roofline document of another machine is read; other files are rejected',
     writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
     return path;
   };
-  const gpu = handGpuRoofline();
+  const gpu = exampleGpuRoofline();
   const printed = { schema: 'inferscope/roofline/1.0', data: { roofline: null, gpu, gpu_cached: true } };
   expect((await readRooflineFile(write('printed.json', printed))).roofline).toEqual(gpu);
   expect((await readRooflineFile(write('cached.json', { data: gpu }))).roofline).toEqual(gpu);

@@ -4,7 +4,7 @@ import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
 import { redactCommand } from '../model/redaction.js';
-import { keepRecord, mergedIssues, sampledCapture } from '../record/keep-record.js';
+import { saveRecord, mergedIssues, sampledCapture } from '../record/save-record.js';
 import type { Recording } from '../record/record-session.js';
 
 export interface ImportedBench {
@@ -46,7 +46,7 @@ async function importExecution(
     start_ns: execution.start_ns - origin,
     end_ns: execution.end_ns - origin,
   });
-  const { record, capture } = await keepRecord(recording, execution_id, recordPath);
+  const { record, capture } = await saveRecord(recording, execution_id, recordPath);
   imported.model ??= record.model;
   imported.issues.push(...record.issues);
   imported.captures.push(capture);

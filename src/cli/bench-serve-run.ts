@@ -175,7 +175,7 @@ async function loadRecorded(
   issues: Issue[],
   interrupted: boolean,
 ): Promise<Recorded> {
-  await recording.keepJson('load-plan', plan);
+  await recording.saveJson('load-plan', plan);
   const { target, prompts } = plan;
   return {
     title: `${target.model} · ${target.server ?? 'OpenAI-compatible server'} · ${plural(plan.points.length, 'load')}`,

@@ -55,7 +55,7 @@ export async function readContext(options: ContextOptions): Promise<Context> {
  * @returns whether anything changed
  * @throws E_USAGE for peaks of a GPU that the session was not recorded on
  */
-export async function keepContext(selector: string, context: Context, clear = false): Promise<boolean> {
+export async function saveContext(selector: string, context: Context, clear = false): Promise<boolean> {
   if (Object.keys(context).length === 0 && !clear) return false;
   const [{ openSession }, { giveContext }] = await Promise.all([
     import('../session/open.js'),

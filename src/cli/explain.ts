@@ -4,7 +4,7 @@ import type { Document } from '../model/document.js';
 import type { ExplainResult, Finding } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Session } from '../session/open.js';
-import { defineContext, keepContext, readContext } from './context-options.js';
+import { defineContext, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { verifyExtension } from './explain-verify.js';
 import { whatIfExtension } from './explain-what-if.js';
@@ -80,7 +80,7 @@ export function define(command: Command): void {
       }
       const context = await readContext(options);
       const opened = await openSessionOrFile(selector ?? options.session);
-      const session = (await keepContext(opened.id, context)) ? await openSession(opened.id) : opened;
+      const session = (await saveContext(opened.id, context)) ? await openSession(opened.id) : opened;
       for (const extension of extensions) if (await extension.answer(session, options)) return;
       const explanation = await explanationOf(session, options);
       if (options.sql === undefined) {

@@ -11,7 +11,7 @@ import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 import { examples } from './examples.js';
 import { print, notify, warn } from './output.js';
-import { makeFolder } from '../model/whole-file.js';
+import { makeFolder } from '../model/atomic-write.js';
 
 const textFormats: Record<string, () => Promise<TextExport>> = {
   'chrome-trace': async () => (await import('../export/chrome-trace.js')).chromeTrace,
@@ -58,9 +58,9 @@ export function define(command: Command): void {
         const isFolder = folderFormats.includes(format);
         const { openSession } = await import('../session/open.js');
         const opened = await openSession(selector ?? options.session);
-        const named = `${opened.user.name ?? opened.id}${endings[format]}`;
-        const toFileOf = options.output ?? (isFolder || process.stdout.isTTY ? named : null);
-        const target = toFileOf === null ? null : resolve(toFileOf);
+        const usualName = `${opened.user.name ?? opened.id}${endings[format]}`;
+        const path = options.output ?? (isFolder || process.stdout.isTTY ? usualName : null);
+        const target = path === null ? null : resolve(path);
         if (isFolder) checkNewFolder(target!, format);
         else if (target !== null) checkFile(target, format);
         if (options.execution !== undefined) requireExecution(opened, options.execution, format);
@@ -184,7 +184,7 @@ async function toFile(text: AsyncIterable<string>, path: string): Promise<void> 
   }
 }
 
-/** Writes atomically. */
+/** Writes a folder atomically. */
 async function writeFolder(
   session: Session,
   database: SessionDatabase,

@@ -12,7 +12,7 @@ import type { ModelLine } from '../model/record.js';
 import { missingRanks, type RankFiles } from '../model/ranks.js';
 import { redactCommand, redactJson, redactText, secretsOfCommand } from '../model/redaction.js';
 import { withText } from '../model/sentence-template.js';
-import { keepCalls, type PartCalls } from '../record/ranks/calls.js';
+import { saveCalls, type PartCalls } from '../record/ranks/calls.js';
 import { parquetDamage } from '../session/parquet-damage.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { redactedRecord, redactingSink, type Redact } from './redacting.js';
@@ -130,7 +130,7 @@ export async function importCaptures(
       return recognize(file, session);
     });
     if (found) known.push(found);
-    else if (options.keepRaw && file.kind !== 'record') await keepUnread(session, file);
+    else if (options.keepRaw && file.kind !== 'record') await saveUnread(session, file);
   }
   ensureAlone(known, files.length + (options.usedCaptureIds?.length ?? 0));
   for (const capture of known) imported.issues.push(...clockIssues(capture));
@@ -200,17 +200,17 @@ export async function importCaptures(
   }
   // Captures added to an existing session are not compared with its earlier ones. A library that recorded its own calls has better data.
   if (options.usedCaptureIds === undefined && session.rows('collectives') === 0)
-    await keepRanks(session, imported, options);
+    await saveRanks(session, imported, options);
   return imported;
 }
 
 /** Saves the collectives of captures with several ranks, or of a part of a job. */
-async function keepRanks(
+async function saveRanks(
   session: SessionFiles,
   imported: ImportedCaptures,
   { part = false }: ImportOptions,
 ): Promise<void> {
-  const found = await keepCalls(session.workbench, imported.captures, { part });
+  const found = await saveCalls(session.workbench, imported.captures, { part });
   if (part) imported.calls = found?.calls ?? { known_by: 'name', calls: 0, processes: 1 };
   if (part || found === null) return;
   const { ranks } = found;
@@ -270,7 +270,7 @@ function ensureWanted({ path, kind }: CaptureFile, signal: AbortSignal | undefin
 }
 
 /** Saves an unreadable file: its own tool may be able to read it later or report its error. */
-async function keepUnread(session: SessionFiles, { path, kind, execution }: CaptureFile): Promise<void> {
+async function saveUnread(session: SessionFiles, { path, kind, execution }: CaptureFile): Promise<void> {
   const captureId = execution?.execution_id ?? null;
   await session.addArtifact(path, { kind: kind ?? 'unread', captureId, name: basename(path) });
 }

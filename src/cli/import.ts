@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
-import { type ContextOptions, defineContext, keepContext, readContext } from './context-options.js';
+import { type ContextOptions, defineContext, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { abortable, interruptible } from './interrupt.js';
 import { wholeNumber } from './numbers.js';
@@ -101,7 +101,7 @@ export function define(command: Command): void {
       const context = await readContext(importOptions);
       const { runImport } = await import('./import-run.js');
       const id = await interruptible((signal) => runImport(paths, options, signal));
-      await keepContext(id, context);
+      await saveContext(id, context);
       const { showSession } = await import('./session-summary.js');
       await showSession(id, options);
     });
@@ -121,7 +121,7 @@ async function importOfRanks(files: readonly string[], options: ImportCommandOpt
   const { importRanks } = await import('./ranks/import-ranks.js');
   const { session: _none, ...rankOptions } = options;
   const id = await abortable((signal) => importRanks(files, rankOptions, signal));
-  await keepContext(id, context);
+  await saveContext(id, context);
   const { showSession } = await import('./session-summary.js');
   await showSession(id, options);
 }

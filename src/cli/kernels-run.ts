@@ -15,7 +15,7 @@ import { executionId, host, orderOf, type MeasuredKernels } from './kernels-orde
 import { traceFolder } from './kernels-traces.js';
 import type { Progress } from './progress.js';
 import { type Recording, recordSession } from '../record/record-session.js';
-import { kernelsRecorded } from './kernels-keep.js';
+import { kernelsRecorded } from './kernels-save.js';
 import type { KernelsOptions } from './kernels-typed.js';
 import { formatBytes } from '../vocabulary/format.js';
 

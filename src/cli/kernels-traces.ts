@@ -25,7 +25,7 @@ interface KeptTraces {
 const lost = ({ code, severity }: Issue) => severity !== 'info' && code !== 'no_device_activity';
 
 /** Imports the traces of --trace; an unreadable one is skipped with an issue. */
-export async function keepTraces(
+export async function saveTraces(
   session: SessionFiles,
   { command, redact }: { command: string[]; redact: (text: string) => string },
 ): Promise<KeptTraces> {

@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import type { MemoryRun } from '../capture/memory/run-memory.js';
-import type { MemoryTarget } from '../capture/memory/where.js';
+import type { MemoryTarget } from '../capture/memory/memory-target.js';
 import { parseVllmLog } from '../import/vllm-log/parse.js';
 import type { Recording } from '../record/record-session.js';
 import { importBench, type ImportedBench } from './bench-import.js';
@@ -29,7 +29,7 @@ export async function importMemory(
   const logs = leftovers.filter(({ kind }) => kind === 'log').map(({ text }) => text);
   const text = [...launches.map(({ log }) => log ?? ''), ...logs].join('\n');
   if (/vllm/i.test(text)) {
-    await recording.keepJson('vllm-log-facts', parseVllmLog(redact(text)));
+    await recording.saveJson('vllm-log-facts', parseVllmLog(redact(text)));
   }
   return imported;
 }

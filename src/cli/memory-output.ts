@@ -5,7 +5,7 @@ import { profileName, stampOf } from '../model/result-names.js';
 import { tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { claimNames } from './results-folder.js';
-import { writeWhole } from '../model/whole-file.js';
+import { writeWhole } from '../model/atomic-write.js';
 
 /** In results/memory-profiles below the working directory. */
 export function defaultProfilePath(model: string, time: Date): string {

@@ -1,7 +1,7 @@
 import { leftWords } from '../capture/bench/eta.js';
 import { refuseAll } from '../capture/bench/refuse-all.js';
 import { runMemory, type MemoryRun } from '../capture/memory/run-memory.js';
-import type { MemoryTarget } from '../capture/memory/where.js';
+import type { MemoryTarget } from '../capture/memory/memory-target.js';
 import { findPreset } from '../llm/presets.js';
 import { benchPoint, type BenchPoint, type BenchProgress } from '../model/bench.js';
 import type { Issue } from '../model/document.js';
@@ -154,8 +154,8 @@ async function memoryRecorded(recording: Recording, measured: Measured): Promise
     variants: [run.bench.executions[0]!.variant],
   };
   const plan = planOf(prepared, { launches: 1, runs: typed.runs, seed: typed.seed });
-  await recording.keepJson('bench-plan', redactJson(plan, redact));
-  await recording.keepJson('memory-plan', redactJson(planFor(measured), redact));
+  await recording.saveJson('bench-plan', redactJson(plan, redact));
+  await recording.saveJson('memory-plan', redactJson(planFor(measured), redact));
   const workload = workloadOf(prepared, imported.model);
   const { hardware, software } = run.bench.facts;
   return {

@@ -1,5 +1,5 @@
 import { hostTarget } from '../capture/memory/host-target.js';
-import type { OpenTarget } from '../capture/memory/where.js';
+import type { OpenTarget } from '../capture/memory/memory-target.js';
 
 /** Loads the requested place on demand. */
 export const openTarget: OpenTarget = async (request) => {

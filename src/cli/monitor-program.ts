@@ -23,7 +23,7 @@ export async function monitorProgram(command: string[], options: MonitorCommandO
       await machine.untilEnd(ended);
       const { aborted } = signal;
       const end = await ended;
-      await keepLogs(machine.recording);
+      await saveLogs(machine.recording);
       const secrets = [...machine.recording.secrets];
       const shown = redactCommand(command, secrets);
       const failed = end.exit_code !== 0 || end.startError !== null;
@@ -65,7 +65,7 @@ function run(
   });
 }
 
-async function keepLogs({ files, scratch }: Recording): Promise<void> {
+async function saveLogs({ files, scratch }: Recording): Promise<void> {
   for (const kind of ['stdout', 'stderr'])
     await files.addArtifact(join(scratch, `${kind}.log`), { kind, captureId: null, name: `${kind}.log` });
 }

@@ -5,7 +5,7 @@ import { gpuFacts, openGpus, type Gpus, type GpusOpened } from '../capture/telem
 import type { Issue } from '../model/document.js';
 import type { MonitorPlan } from '../model/documents/monitor.js';
 import { InferscopeError } from '../model/errors.js';
-import { inferscopeCapture } from '../record/keep-record.js';
+import { inferscopeCapture } from '../record/save-record.js';
 import type { Recorded, Recording } from '../record/record-session.js';
 import { openDisplay, type Display } from './monitor-display.js';
 import { recordMonitor, type MonitorCommandOptions } from './monitor-session.js';
@@ -61,7 +61,7 @@ export async function recordMachine<T extends object>(
         const end = await work({ watch, recording, untilEnd });
         last = watch.stop();
         append(last);
-        await recording.keepJson('monitor', planOf(gpus, reason, last, options, end.program, originNs));
+        await recording.saveJson('monitor', planOf(gpus, reason, last, options, end.program, originNs));
         return { ...recordedOf(recording, gpus, reason, last, end), result: end.result };
       } finally {
         if (last === null) watch.stop();

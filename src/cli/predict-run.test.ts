@@ -4,7 +4,7 @@ import process from 'node:process';
 import { expect, test } from 'vitest';
 import { sessionOf, tinyConfig, tinyWorkload } from '../facts/test-session.js';
 import { findPreset } from '../llm/presets.js';
-import { handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
+import { exampleGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { terminalView } from '../render/terminal/view.js';
 import { predictView } from '../views/predict.js';
 import { homeFolders } from '../session/home.js';
@@ -42,12 +42,12 @@ test('uses the rooflines of a saved session: a named one, or the newest with tha
   const { id } = await sessionOf(
     homeFolders(),
     {},
-    { kind: 'roofline', workload: null, roofline: null, artifacts: { 'roofline-gpu': handGpuRoofline() } },
+    { kind: 'roofline', workload: null, roofline: null, artifacts: { 'roofline-gpu': exampleGpuRoofline() } },
   );
   const typed = { model: 'llama-3.2-1b', kernels: [] };
   for (const more of [{ gpu: 'H200' }, { roofline: id }]) {
     const { data } = await predicted({ ...typed, ...more });
-    // 800 TFLOP/s and 4 TB/s, as in handGpu; the data sheet has 989 and 4.8.
+    // 800 TFLOP/s and 4 TB/s, as in exampleGpu; the data sheet has 989 and 4.8.
     expect(data.device).toMatchObject({
       name: 'NVIDIA H200',
       roofs: 'measured',

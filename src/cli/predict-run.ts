@@ -11,7 +11,7 @@ import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { openSession, type Session } from '../session/open.js';
 import { withRows } from '../session/select.js';
-import { writeWhole } from '../model/whole-file.js';
+import { writeWhole } from '../model/atomic-write.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import { print, printDocument, terminalWidth } from './output.js';

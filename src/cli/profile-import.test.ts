@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { handRoofline } from '../facts/test-session.js';
+import { exampleRoofline } from '../facts/test-session.js';
 import type { ProfileCapture, ProfiledExecution } from '../capture/onnx/profile.js';
 import { packageRoot } from '../model/installation.js';
 import { createSession } from '../session/create.js';
@@ -80,7 +80,7 @@ async function imported(trace: string) {
   const found = await importProfile(
     { files: session, originNs: runs[0]!.start_ns, append: () => {} },
     capture,
-    { roofline: handRoofline(), cached: true, ageS: 0 },
+    { roofline: exampleRoofline(), cached: true, ageS: 0 },
   );
   const { id } = await session.finish(
     { ...summary, executions: found.executions, captures: found.captures },

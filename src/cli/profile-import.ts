@@ -6,10 +6,10 @@ import { type OrtTraceContext, ortTraceImporter } from '../import/ort-trace.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
-import { keepRecord, mergedIssues, sampledCapture } from '../record/keep-record.js';
+import { saveRecord, mergedIssues, sampledCapture } from '../record/save-record.js';
 import type { Recording } from '../record/record-session.js';
 import type { SessionFiles } from '../session/session-files.js';
-import { keepRoofline } from './keep-roofline.js';
+import { saveRoofline } from './save-roofline.js';
 import { plural } from '../vocabulary/format.js';
 
 interface ImportedProfile {
@@ -33,7 +33,7 @@ export async function importProfile(
     if (!execution || !existsSync(execution.recordPath)) continue;
     await importExecution(recording, execution, imported);
   }
-  await keepRoofline(recording.files, roofline, imported);
+  await saveRoofline(recording.files, roofline, imported);
   imported.issues = mergedIssues([...imported.issues, ...captureIssues(capture)]);
   return imported;
 }
@@ -54,7 +54,7 @@ async function importExecution(
     start_ns: execution.start_ns - originNs,
     end_ns: execution.end_ns - originNs,
   });
-  const { record, capture } = await keepRecord(session, executionId, recordPath);
+  const { record, capture } = await saveRecord(session, executionId, recordPath);
   imported.captures.push(capture);
   imported.issues.push(...record.issues);
   for (const run of runs) {

@@ -4,7 +4,6 @@ import { analyzeProfile } from '../facts/profile.js';
 import { rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { captureProfile, type ProfileCapture, type ProfileProgress } from '../capture/onnx/profile.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
-import type { OnnxModel } from '../engines/onnx/onnx-model.js';
 import { resolveModel } from '../engines/onnx/model-source.js';
 import { loadOnnxRuntime } from '../engines/onnx/runtime.js';
 import { detectCpu } from '../hardware/cpu.js';
@@ -27,7 +26,7 @@ import { explanationOf } from '../advice/explain/session-explanation.js';
 import { writeAnalyzed } from './session-summary.js';
 import { type SavedSession, recordSession, writeToHome } from '../record/record-session.js';
 import { formatMs, formatPart, plural } from '../vocabulary/format.js';
-import { modelOfWorkload } from '../engines/onnx/onnx-model.js';
+import { type OnnxModel, modelOfWorkload } from '../engines/onnx/onnx-model.js';
 
 export interface ProfileCommandOptions {
   model: string;

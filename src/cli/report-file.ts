@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { childEntry } from '../model/installation.js';
 import { InferscopeError } from '../model/errors.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
-import { makeFolder, writeWhole } from '../model/whole-file.js';
+import { makeFolder, writeWhole } from '../model/atomic-write.js';
 
 /** Path of a session's report. */
 export function reportPath(sessionFolder: string): string {

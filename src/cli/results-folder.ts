@@ -4,7 +4,7 @@ import process from 'node:process';
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
 import { tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
-import { makeFolder, writeWhole } from '../model/whole-file.js';
+import { makeFolder, writeWhole } from '../model/atomic-write.js';
 
 /**
  * Checks that the folder of result files is writable before anything is measured.

@@ -6,7 +6,7 @@ import type { KernelCapture } from '../capture/kernels/capture.js';
 import { rooflineOrder } from '../capture/roofline/gpu-plan.js';
 import { gemmCase } from '../capture/roofline/gemm-search.js';
 import { measuredLine, unmeasuredLine } from '../capture/roofline/test-lines.js';
-import { handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
+import { exampleGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { testFolder } from '../session/test-folder.js';
@@ -42,7 +42,7 @@ test('every case is a row, sensor samples are stored with it, and analyses read 
       const keys = { execution_id: 'cuda0-first', capture_id: 'cuda0-first-gpus', host: 'localhost' };
       const power = { ...keys, t_ns: startNs + 1.5e9, scope: 'gpu0', metric: 'power_instant_w', value: 690 };
       const gpu = {
-        roofline: handGpuRoofline(),
+        roofline: exampleGpuRoofline(),
         cached: false,
         ageS: 0,
         recording: { captures: [capture], telemetry: [power], memory: [] },
@@ -58,10 +58,10 @@ test('every case is a row, sensor samples are stored with it, and analyses read 
     hardware: { gpu_name: 'NVIDIA H200', gpu_pci_id: '10de:2335', gpu_count: 2 },
     executions: [{ execution_id: 'cuda0-first', purpose: 'microbenchmark', exit_code: 0 }],
   });
-  expect(await storedGpuRoofline(opened)).toEqual(handGpuRoofline());
+  expect(await storedGpuRoofline(opened)).toEqual(exampleGpuRoofline());
   const analyzed = await analyzeSession(opened);
   expect(documentsOf(analyzed)).toMatchObject([
-    { schema: 'inferscope/roofline/1.1', data: { roofline: null, gpu: handGpuRoofline() } },
+    { schema: 'inferscope/roofline/1.1', data: { roofline: null, gpu: exampleGpuRoofline() } },
   ]);
   if (analyzed.kind !== 'roofline') throw new Error(analyzed.kind);
   const page = pageOfView(await viewOf(analyzed), { clientScript: '' });

@@ -3,7 +3,7 @@ import type { MeasuredGpuRoofline } from '../capture/roofline/measure-gpus.js';
 import { type Fact } from '../hardware/environment.js';
 import type { Issue } from '../model/document.js';
 import type { Capture, Execution } from '../model/manifest.js';
-import { keepRecord, sampledCapture } from '../record/keep-record.js';
+import { saveRecord, sampledCapture } from '../record/save-record.js';
 import { type Recorded, type Recording, recordSession, type SavedSession } from '../record/record-session.js';
 
 export interface RooflineCommandOptions {
@@ -52,12 +52,12 @@ async function rooflineRecorded(
     });
     captures.push(...capture.sampled.map((id) => sampledCapture(id, execution_id)));
     if (!existsSync(capture.recordPath)) continue;
-    const record = await keepRecord(recording, execution_id, capture.recordPath);
+    const record = await saveRecord(recording, execution_id, capture.recordPath);
     captures.push(record.capture);
     issues.push(...record.record.issues);
   }
   if (measured) recording.append(measured);
-  await recording.keepJson('roofline-gpu', roofline);
+  await recording.saveJson('roofline-gpu', roofline);
   const names = roofline.gpus.map(({ name }) => name);
   const title = `roofline · ${[...new Set(names)].join(', ')}${names.length > 1 ? ` × ${names.length}` : ''} · ${roofline.framework}`;
   return {

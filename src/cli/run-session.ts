@@ -18,11 +18,11 @@ import { reportError, notify, warn } from './output.js';
 import type { ImportedCaptures } from './import-captures.js';
 import { startProgress } from './progress.js';
 import { interruptibleRun, type RunInterrupts } from './interrupt.js';
-import { keepRun } from './run-keep.js';
+import { saveRun } from './run-save.js';
 import { storePart, type Job, jobOfLauncher } from './ranks/job.js';
 import { joinJob } from './ranks/join-job.js';
 import { partHome } from '../record/ranks/part.js';
-import { type ContextOptions, keepContext, readContext } from './context-options.js';
+import { type ContextOptions, saveContext, readContext } from './context-options.js';
 import { showSession } from './session-summary.js';
 import { refuseUnused } from './unused-options.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
@@ -100,7 +100,7 @@ export async function runCommand(
   const id = job === null ? saved.id : await jobSession(job, saved, options);
   if (id !== null) {
     if (!options.quiet) startProgress(false).done('session saved', id);
-    await keepContext(id, context);
+    await saveContext(id, context);
   }
   // A launcher stops all ranks if one fails, so a failure of inferscope itself must not stop the others.
   const exitCode =
@@ -229,7 +229,7 @@ async function runRecorded(
   { unread, part }: { unread: AbortSignal; part: boolean },
 ): Promise<Omit<Recorded, 'title'> & Pick<Kept, 'calls'>> {
   const progress = startProgress(options.quiet === true);
-  const imported = await keepRun(recording, capture, { progress, unread, part });
+  const imported = await saveRun(recording, capture, { progress, unread, part });
   progress.end();
   const hardware = { ...capture.facts.hardware, ...imported.hardware };
   const failed = capture.executions.some(({ failure }) => failure !== null);

@@ -7,7 +7,7 @@ import { jsonSchema, publishedNames } from '../model/published.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { examples } from './examples.js';
 import { print } from './output.js';
-import { makeFolder } from '../model/whole-file.js';
+import { makeFolder } from '../model/atomic-write.js';
 
 export function define(command: Command): void {
   command

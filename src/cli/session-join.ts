@@ -1,6 +1,5 @@
-import type { Command } from 'commander';
-import { Option } from 'commander';
-import { type ContextOptions, defineContext, keepContext, readContext } from './context-options.js';
+import { type Command, Option } from 'commander';
+import { type ContextOptions, defineContext, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 
 interface JoinOptions extends ContextOptions {
@@ -45,7 +44,7 @@ export function defineJoin(command: Command): void {
         import('./session-summary.js'),
       ]);
       const { id } = await joinJob(folder, { name: options.name, tags: options.tag });
-      await keepContext(id, context);
+      await saveContext(id, context);
       await showSession(id, options);
     });
 }

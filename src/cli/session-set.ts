@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { readUser } from '../session/user-file.js';
-import { type ContextOptions, defineContext, keepContext, readContext } from './context-options.js';
+import { type ContextOptions, defineContext, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { print, printDocument } from './output.js';
 
@@ -22,7 +22,7 @@ export function defineSet(command: Command): void {
       ),
     )
     .action(async (selector: string, options: ContextOptions & { clear?: boolean; json?: boolean }) => {
-      if (!(await keepContext(selector, await readContext(options), options.clear))) throw nothingToSet();
+      if (!(await saveContext(selector, await readContext(options), options.clear))) throw nothingToSet();
       const [{ openSession }, { document }] = await Promise.all([
         import('../session/open.js'),
         import('../model/document.js'),

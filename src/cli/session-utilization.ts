@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type ContextOptions, defineContext, keepContext, readContext } from './context-options.js';
+import { type ContextOptions, defineContext, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { print, printDocument, terminalWidth } from './output.js';
 
@@ -28,7 +28,7 @@ export function defineUtilization(command: Command): void {
       ),
     )
     .action(async (selector: string, options: UtilizationCommandOptions) => {
-      await keepContext(selector, await readContext(options));
+      await saveContext(selector, await readContext(options));
       const [{ analyzeUtilization }, { openSession }, { withRows }] = await Promise.all([
         import('../facts/utilization/utilization.js'),
         import('../session/open.js'),

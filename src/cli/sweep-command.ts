@@ -17,7 +17,7 @@ import {
 import { exitCodeOf, InferscopeError, type ErrorCode } from '../model/errors.js';
 import { redactCommand, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { shellCommand, shellWords } from '../model/shell.js';
-import { makeFolder } from '../model/whole-file.js';
+import { makeFolder } from '../model/atomic-write.js';
 import { homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { print, printDocument, reportError, notify, terminalWidth, warn } from './output.js';

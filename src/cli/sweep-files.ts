@@ -9,7 +9,7 @@ import { terminalView } from '../render/terminal/view.js';
 import { viewOf } from '../views/registry.js';
 import { writePage } from './report-file.js';
 import { writeResult } from './results-folder.js';
-import { makeFolder } from '../model/whole-file.js';
+import { makeFolder } from '../model/atomic-write.js';
 
 /** The folder of the sweep's profiles. */
 const filesFolder = 'memory-profiles';

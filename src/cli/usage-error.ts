@@ -15,7 +15,7 @@ const parentsOf = new Map<string, readonly string[]>([
 ]);
 
 /** Maximum number of options that an error message lists. */
-const mostListed = 8;
+const maxListed = 8;
 
 interface TypedCommand {
   /** The typed command word, if any. */
@@ -82,7 +82,7 @@ function whyOf({ code, message }: CommanderError, usageLine: string, command: Co
   const flags = (command?.options ?? []).flatMap(({ long, hidden }) => (long && !hidden ? [long] : []));
   const suggestion = nearest(/'(--[^']+)'/.exec(message)?.[1] ?? '', flags);
   if (code === 'commander.unknownOption' && suggestion !== null) return `Did you mean ${suggestion}?`;
-  if (flags.length > 0 && flags.length <= mostListed) return `It takes ${flags.join(', ')}.`;
+  if (flags.length > 0 && flags.length <= maxListed) return `It takes ${flags.join(', ')}.`;
   // Some commands are used in several ways, one per line.
   return `Usage: ${usageLine.split('\n')[0]}`;
 }

@@ -1,11 +1,10 @@
-import { validateVersion } from '../model/documents/validate.js';
+import { validateVersion, type Validation, type ValidationHistory } from '../model/documents/validate.js';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { historyRow } from '../facts/validate/history.js';
 import { toleranceOf, validateProfiles } from '../facts/validate/validate.js';
 import { validateCsv } from '../export/validate-csv.js';
 import { document, type Document, type Issue } from '../model/document.js';
-import type { Validation, ValidationHistory } from '../model/documents/validate.js';
 import { InferscopeError } from '../model/errors.js';
 import { stampOf } from '../model/result-names.js';
 import { recordSession } from '../record/record-session.js';
@@ -67,7 +66,7 @@ async function keep(
     doing: 'save the validation',
   };
   const { id, startedAt } = await recordSession(plan, async (recording) => {
-    await recording.keepJson('validation', data);
+    await recording.saveJson('validation', data);
     const { compared, within, rejected } = data.counts;
     const title = `validate · ${within} of ${compared} within ${formatPercent(tolerance)}${rejected > 0 ? `, ${rejected} rejected` : ''}`;
     return { title, status: 'complete', issues, result: { startedAt: recording.startedAt } };

@@ -6,9 +6,12 @@ import { profileFieldsSchema } from '../facts/validate/profile-fields.js';
 import { folder, validated, read } from '../facts/validate/test-profiles.js';
 import { validateCsv } from '../export/validate-csv.js';
 import { document } from '../model/document.js';
-import { validationDocumentSchema, validationHistoryDocumentSchema } from '../model/documents/validate.js';
+import {
+  validationDocumentSchema,
+  validationHistoryDocumentSchema,
+  type Validation,
+} from '../model/documents/validate.js';
 import { InferscopeError } from '../model/errors.js';
-import type { Validation } from '../model/documents/validate.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { testFolder } from '../session/test-folder.js';

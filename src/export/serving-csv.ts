@@ -1,6 +1,6 @@
 import type { ServingPoint, ServingResult } from '../model/documents/serving.js';
 import { csvRows } from './csv.js';
-import { writeWhole } from '../model/whole-file.js';
+import { writeWhole } from '../model/atomic-write.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 type Cell = string | number | boolean | null;

@@ -7,7 +7,7 @@ import type { Row } from '../model/tables.js';
 import { testHome } from '../session/test-folder.js';
 import { analyzeProfile } from './profile.js';
 import { close, reasonOf, stageOf, wholeRows } from './test-rows.js';
-import { handRoofline, sessionOf } from './test-session.js';
+import { exampleRoofline, sessionOf } from './test-session.js';
 
 const home = testHome();
 
@@ -254,7 +254,7 @@ describe('expected gains', () => {
   });
   /** @param slower factor by which memory is slower: the roofline takes that much more of a step */
   const streaming = (streams: ReturnType<typeof stream>[], slower = 1, busy = false) => {
-    const roofline = handRoofline();
+    const roofline = exampleRoofline();
     const bandwidth = roofline.bandwidth.map((point) => ({
       ...point,
       bytes_per_s: point.bytes_per_s / slower,

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { MachineRoofline } from '../model/documents/roofline.js';
-import { handGpu, handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
+import { exampleGpu, exampleGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { bandwidthAt, computePeaks, gpuRoofs, peaksOf } from './roofs.js';
-import { handRoofline, mebibyte } from './test-session.js';
+import { exampleRoofline, mebibyte } from './test-session.js';
 
-const roofline: MachineRoofline = handRoofline();
+const roofline: MachineRoofline = exampleRoofline();
 const bandwidth = (mib: number) => bandwidthAt(roofline, mib * mebibyte);
 
 test('uses the measured bandwidth of a size, outside the measured range the nearest', () => {
@@ -43,7 +43,7 @@ test('peaks by dtype', () => {
 });
 
 test('MFU divides by the data sheet, roof_share by the measured peak, and each states its source', () => {
-  const roofs = gpuRoofs('NVIDIA H200', handGpuRoofline());
+  const roofs = gpuRoofs('NVIDIA H200', exampleGpuRoofline());
   expect(roofs.mfuFlops('bfloat16')).toMatchObject({
     value: 989e12,
     source: expect.stringContaining('data sheet'),
@@ -71,7 +71,7 @@ test('MFU divides by the data sheet, roof_share by the measured peak, and each s
 });
 
 test('sums the GPUs of a tensor-parallel group, but not their latencies', () => {
-  const roofs = gpuRoofs('NVIDIA H200', handGpuRoofline(), { devices: 2 });
+  const roofs = gpuRoofs('NVIDIA H200', exampleGpuRoofline(), { devices: 2 });
   expect(roofs.mfuFlops('bfloat16')).toMatchObject({
     value: 2 * 989e12,
     source: expect.stringContaining('× 2'),
@@ -81,7 +81,7 @@ test('sums the GPUs of a tensor-parallel group, but not their latencies', () => 
 });
 
 test('ignores the roofline of another GPU, and needs a measurement of the same GPU if its name is unknown', () => {
-  expect(gpuRoofs('NVIDIA H100 80GB HBM3', handGpuRoofline())).toMatchObject({
+  expect(gpuRoofs('NVIDIA H100 80GB HBM3', exampleGpuRoofline())).toMatchObject({
     measured: null,
     launchNs: { value: null, reason: { code: 'no_roofline' } },
     roofFlops: expect.any(Function),
@@ -91,7 +91,7 @@ test('ignores the roofline of another GPU, and needs a measurement of the same G
     value: null,
     reason: { code: 'unknown_gpu', text: expect.stringContaining('inferscope roofline') },
   });
-  const measured = handGpuRoofline({ gpus: [handGpu({ name: 'NVIDIA X1' })] });
+  const measured = exampleGpuRoofline({ gpus: [exampleGpu({ name: 'NVIDIA X1' })] });
   expect(gpuRoofs('NVIDIA X1', measured).mfuFlops('bfloat16')).toMatchObject({
     value: 800e12,
     source: expect.stringContaining('measured on NVIDIA X1'),

@@ -49,7 +49,7 @@ export function tinyWorkload(change: Partial<Workload> = {}): Workload {
 }
 
 /** Round figures: 100 GFLOP/s float32, 400 int8, four working sets, a last-level cache of 32 MiB. */
-export function handRoofline(): MachineRoofline {
+export function exampleRoofline(): MachineRoofline {
   const point = (mib: number, gigabytes: number, level: string) => ({
     working_set_bytes: mib * mebibyte,
     bytes_per_s: gigabytes * 1e9,
@@ -106,7 +106,12 @@ export function sessionOf(
     manifest?: Partial<SessionSummary>;
   } = {},
 ): Promise<Session> {
-  const { workload = tinyWorkload(), roofline = handRoofline(), kind = 'profile', artifacts = {} } = options;
+  const {
+    workload = tinyWorkload(),
+    roofline = exampleRoofline(),
+    kind = 'profile',
+    artifacts = {},
+  } = options;
   const keys = { execution_id: 'clean', capture_id: 'c0', host: 'h', rank: 0 };
   return sessionOfRows(home, rows, () => keys, {
     kind,

@@ -1,5 +1,4 @@
-import type { KernelFiles } from './kernel-files.js';
-import { parseCpuList } from './kernel-files.js';
+import { type KernelFiles, parseCpuList } from './kernel-files.js';
 
 export interface CpuCache {
   /** Size of one instance. */

@@ -1,11 +1,8 @@
 import os from 'node:os';
-import type { CpuCaches } from './caches.js';
-import { readCaches } from './caches.js';
+import { type CpuCaches, readCaches } from './caches.js';
 import { readCgroupLimits } from './cgroup.js';
-import type { InstructionSets } from './cpuinfo.js';
-import { instructionSets, parseCpuInfo } from './cpuinfo.js';
-import type { KernelFiles } from './kernel-files.js';
-import { kernelFiles, parseCpuList } from './kernel-files.js';
+import { type InstructionSets, instructionSets, parseCpuInfo } from './cpuinfo.js';
+import { type KernelFiles, kernelFiles, parseCpuList } from './kernel-files.js';
 
 export interface Cpu {
   model: string | null;

@@ -1,5 +1,4 @@
-import type { Figure } from '../model/figure.js';
-import { figure, missing } from '../model/figure.js';
+import { type Figure, figure, missing } from '../model/figure.js';
 import { gpuSheets } from './gpu-sheets.js';
 import { migInstance, migShare, type MigShare } from './mig.js';
 import type { GpuSheet, PeakDType } from './gpu-sheet.js';

@@ -5,18 +5,18 @@ import { modelFactsSchema, modelTensorSchema } from './model-facts.js';
 import { subjects } from './subjects.js';
 
 /** sha256 and size of a saved file; `path` is relative to the session folder, with forward slashes. */
-const keptFileSchema = z.object({
+const savedFileSchema = z.object({
   path: z.string(),
   bytes: z.number().int(),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
-const tableFileSchema = keptFileSchema.extend({
+const tableFileSchema = savedFileSchema.extend({
   capture_id: z.string(),
   rows: z.number().int(),
 });
 
-const artifactSchema = keptFileSchema.extend({
+const artifactSchema = savedFileSchema.extend({
   capture_id: z.string().nullable(),
   kind: z.string().describe('What it is: record, ort-trace, log, config, stdout, …'),
 });
@@ -25,14 +25,16 @@ const executionSchema = z.object({
   execution_id: z.string(),
   purpose: z
     .enum(['clean', 'profiled', 'counters', 'gemm-log', 'imported', 'microbenchmark'])
-    .describe('clean: timing is taken from it. profiled: attribution. The rest name their tool.'),
+    .describe(
+      'clean: times are taken from it. profiled: attribution is taken from it. The others name their tool.',
+    ),
   command: z.array(z.string()),
   tool_command: z
     .array(z.string())
     .optional()
-    .describe("The profiler's own command line in front of it, redacted; missing where there was none."),
+    .describe('Command line of the profiler that ran it, redacted; missing without one.'),
   exit_code: z.number().int().nullable(),
-  start_ns: z.number().nullable().describe('Null when the execution was not timed as a whole.'),
+  start_ns: z.number().nullable().describe('Null if the execution was not timed as a whole.'),
   end_ns: z.number().nullable(),
 });
 
@@ -48,7 +50,7 @@ const captureSchema = z.object({
       error_bound_ns: z.number().nullable(),
     })
     .describe(
-      "How this source's time was brought onto the session's: t_session = t_source + offset_ns ± error_bound_ns.",
+      "How times of this source were converted to the session's: t_session = t_source + offset_ns ± error_bound_ns.",
     ),
 });
 
@@ -66,7 +68,9 @@ export const workloadSchema = z.object({
       weights: z.enum(['random', 'trained', 'unknown']),
       num_parameters: z.number().nullable(),
       weight_bytes: z.number().nullable(),
-      facts: modelFactsSchema.optional().describe('What the program showed of it while it ran.'),
+      facts: modelFactsSchema
+        .optional()
+        .describe('Facts about the model that were read while the program ran.'),
       tensors: z.array(modelTensorSchema).optional(),
     })
     .nullable(),
@@ -84,17 +88,17 @@ export const workloadSchema = z.object({
   given: z
     .array(z.enum(givenParts))
     .optional()
-    .describe('Parts that the user gave and nothing recorded: in documents, never in session.json.'),
+    .describe('Parts that the user gave because nothing recorded them: in documents, never in session.json.'),
 });
 
 export const manifestDataSchema = z.object({
   id: z.string(),
-  kind: z.string().describe('The verb that made it: profile, run, import, roofline, bench, …'),
+  kind: z.string().describe('Command that made it: profile, run, import, roofline, bench, …'),
   subjects: z
     .array(z.enum(subjects))
     .default([])
     .describe(
-      'What it holds, the main subject first. Files before 1.1 lack it: reading a manifest fills it.',
+      'What the session has, the main subject first. Files before 1.1 lack it; it is added when they are read.',
     ),
   title: z.string().describe('One line for lists: model, dtype, engine, sizes.'),
   status: z.enum(['complete', 'interrupted', 'failed']),
@@ -116,7 +120,7 @@ export const manifestDataSchema = z.object({
 export const manifestVersion = '1.1';
 export const manifestSchema = documentSchema('session', manifestVersion, manifestDataSchema);
 
-export type KeptFile = z.infer<typeof keptFileSchema>;
+export type SavedFile = z.infer<typeof savedFileSchema>;
 export type TableFile = z.infer<typeof tableFileSchema>;
 export type Artifact = z.infer<typeof artifactSchema>;
 export type Execution = z.infer<typeof executionSchema>;
@@ -129,7 +133,7 @@ export const userDataSchema = z.object({
   name: z.string().nullable(),
   tags: z.array(z.string()),
   notes: z.array(z.object({ at: z.string(), text: z.string() })),
-  context: contextSchema.optional().describe('What the user says of the workload (1.1).'),
+  context: contextSchema.optional().describe('Facts about the workload that the user gave (1.1).'),
 });
 export const userVersion = '1.1';
 export const userSchema = documentSchema('user', userVersion, userDataSchema);

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { writeWhole } from './whole-file.js';
+import { writeWhole } from './atomic-write.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-whole-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

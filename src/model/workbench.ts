@@ -37,7 +37,7 @@ export interface BulkWriter {
 }
 
 /** How a column is made from values given row by row. */
-export interface KeptColumn {
+export interface SavedColumn {
   /** Text columns: the values are indexes into this list. */
   texts?: readonly string[];
   /** Name of the array with the values; default: the column's name. Columns of one array are encoded once. */
@@ -89,7 +89,7 @@ export interface InMemoryWriter {
 }
 
 /** A table of the model that is written into its file without the database. */
-export interface KeptWriter {
+export interface SavedColumnsWriter {
   /**
    * Appends the first `rows` values of each array; NaN is null. Integers only for integer columns. Copied at once; resolves when there is
    * room for more.
@@ -125,30 +125,30 @@ export interface Workbench {
    * name, in any order and numeric type; missing ones are null. `constants` are the same in every row (execution_id, …).
    * @returns rows written
    */
-  keep<T extends TableName>(
+  save<T extends TableName>(
     table: T,
     captureId: string,
     select: string,
     constants: Record<string, string | number | null>,
   ): Promise<number>;
   /**
-   * As `keep`, for rows in JavaScript. `columns` are declared by name; columns of the table that are neither here nor constants are null.
+   * As `save`, for rows in JavaScript. `columns` are declared by name; columns of the table that are neither here nor constants are null.
    */
-  keepColumns<T extends TableName>(
+  saveColumns<T extends TableName>(
     table: T,
     captureId: string,
-    columns: Record<string, KeptColumn>,
+    columns: Record<string, SavedColumn>,
     constants: Record<string, string | number | null>,
-  ): Promise<KeptWriter>;
-  /** As `keep`, for an in-memory table. */
-  keepInMemory<T extends TableName>(
+  ): Promise<SavedColumnsWriter>;
+  /** As `save`, for an in-memory table. */
+  saveInMemory<T extends TableName>(
     table: T,
     captureId: string,
     rows: number,
     constants: Record<string, string | number | null>,
   ): Promise<InMemoryWriter>;
   /** SQL of the saved rows of these captures, after `written`; null if there are none. */
-  keptRows(table: TableName, captureIds: readonly string[]): string | null;
+  savedRows(table: TableName, captureIds: readonly string[]): string | null;
   /**
    * Helps to encode in-memory tables, and resolves when every closed table is on disk.
    * @throws the error of a table

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { testFolder } from '../session/test-folder.js';
-import { inferscopeCapture } from './keep-record.js';
+import { inferscopeCapture } from './save-record.js';
 import { addToSession, recordSession } from './record-session.js';
 
 const secret = 'hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345';
@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-const plan = () => ({ label: 'x', kind: 'bench', doing: 'keep the test', home });
+const plan = () => ({ label: 'x', kind: 'bench', doing: 'save the test', home });
 
 test('title, issues and command contain no secret of the environment; sample times count from the start', async () => {
   const saved = await recordSession(plan(), async (recording) => {
@@ -35,7 +35,7 @@ test('title, issues and command contain no secret of the environment; sample tim
       ],
       memory: [],
     });
-    await recording.keepJson('bench-plan', { a: 1 });
+    await recording.saveJson('bench-plan', { a: 1 });
     return {
       title: `model with ${secret}`,
       status: 'complete',
@@ -89,7 +89,7 @@ test('an error of a full disk says what could not be done', async () => {
   const full = Object.assign(new Error('no space'), { code: 'ENOSPC' });
   await expect(recordSession(plan(), () => Promise.reject(full))).rejects.toMatchObject({
     code: 'E_DISK_FULL',
-    parts: { what: expect.stringContaining('keep the test') },
+    parts: { what: expect.stringContaining('save the test') },
   });
 });
 

@@ -13,7 +13,7 @@ import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { type Privacy, privacyOfCommand } from './privacy.js';
 
 interface RecordingPlan extends NewSession {
-  /** What a full disk prevents, for its error message: "keep the benchmark". */
+  /** What a full disk prevents, for its error message: "save the benchmark". */
   doing: string;
 }
 
@@ -30,7 +30,7 @@ export interface Recording extends Privacy {
   /** Appends samples with CLOCK_MONOTONIC times. */
   append(rows: SampleRows): void;
   /** Saves a value of the whole session as `<kind>.json`, or under `name`. */
-  keepJson(kind: string, value: unknown, name?: string): Promise<void>;
+  saveJson(kind: string, value: unknown, name?: string): Promise<void>;
 }
 
 interface SampleRows {
@@ -86,7 +86,7 @@ async function openRecording(plan: RecordingPlan): Promise<OpenRecording> {
     originNs,
     ...privacy,
     append: (rows) => appendSamples(writer, rows, originNs),
-    async keepJson(kind, value, name = `${kind}.json`) {
+    async saveJson(kind, value, name = `${kind}.json`) {
       const content = Buffer.from(JSON.stringify(value, null, 2));
       await writer.addArtifact(content, { kind, captureId: null, name });
     },

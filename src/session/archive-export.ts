@@ -8,9 +8,9 @@ import { InferscopeError } from '../model/errors.js';
 import type { Artifact, ManifestData } from '../model/manifest.js';
 import { removeAbandoned, scratchName } from '../model/scratch.js';
 import type { SessionFolder } from './folders.js';
-import { flushToDisk } from './kept-file.js';
+import { flushToDisk } from './digest.js';
 import {
-  keptFiles,
+  savedFiles,
   manifestHashName,
   manifestName,
   rawLeftOut,
@@ -19,7 +19,7 @@ import {
 } from './manifest-file.js';
 import { createScratchFolder } from './scratch-folder.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
-import { makeFolder } from '../model/whole-file.js';
+import { makeFolder } from '../model/atomic-write.js';
 import { userFileName } from './user-file.js';
 import { requireIntact, verifySession } from './verify.js';
 
@@ -140,7 +140,7 @@ async function stage(folder: string, staging: string, files: string[]): Promise<
 function archivedFiles({ folder }: SessionFolder, data: ManifestData, derived: boolean): string[] {
   const files = [manifestName, manifestHashName];
   if (existsSync(join(folder, userFileName))) files.push(userFileName);
-  files.push(...keptFiles(data).map(({ path }) => path));
+  files.push(...savedFiles(data).map(({ path }) => path));
   if (derived && existsSync(join(folder, 'derived'))) {
     const found = readdirSync(join(folder, 'derived'), { recursive: true, encoding: 'utf8' });
     files.push(

@@ -18,7 +18,7 @@ import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js'
 import { createArchiveGuard, refusedArchive } from './archive-guard.js';
 import { sessionFolders } from './folders.js';
 import { ensureWritable, homeFolders, type Home } from './home.js';
-import { flushToDisk } from './kept-file.js';
+import { flushToDisk } from './digest.js';
 import { rawLeftOut, readManifest, type ManifestFile } from './manifest-file.js';
 import { openFolder } from './open.js';
 import { asStorageFailure, diskFull, freeBytes } from '../vocabulary/storage-failure.js';

@@ -21,11 +21,11 @@ import { importSession } from './archive-import.js';
 import { noteSession, renameSession } from './edit.js';
 import { openSession } from './open.js';
 import { testHome, testFolder } from './test-folder.js';
-import { keepSession } from './test-session.js';
+import { saveSession } from './test-session.js';
 
 const scratch = testFolder();
 const home = testHome();
-const saved = await keepSession(home, { name: 'base' });
+const saved = await saveSession(home, { name: 'base' });
 mkdirSync(join(saved.folder, 'derived'));
 writeFileSync(join(saved.folder, 'derived/report.html'), '<p>');
 const archive = join(scratch, 'session.tar.gz');
@@ -121,7 +121,7 @@ test('reports are included on request; an existing file is replaced only with th
 
 test('raw reports contain the environment: left out unless requested, and the session counts as the same', async () => {
   const home = testHome();
-  const { id } = await keepSession(home, { label: 'raw' });
+  const { id } = await saveSession(home, { label: 'raw' });
   const writer = await addCapture(await openSession(id, home), home);
   const secret = Buffer.from('HF_TOKEN=hf_planted0123456789');
   await writer.addArtifact(secret, { kind: 'nsys-rep', captureId: 'nsys', name: 'run.nsys-rep' });
@@ -154,7 +154,7 @@ test('imports an archive packed with GNU tar', async () => {
 
 test('does not export a damaged session', async () => {
   const otherHome = testHome();
-  const broken = await keepSession(otherHome);
+  const broken = await saveSession(otherHome);
   writeFileSync(join(broken.folder, 'artifacts/c0/record.jsonl'), '{"v":2}\n');
   const output = join(scratch, 'broken.tar.gz');
   await expect(exportSession(broken, { output })).rejects.toMatchObject({ code: 'E_SESSION_CORRUPT' });
@@ -164,13 +164,13 @@ test('does not export a damaged session', async () => {
 test('rejects an id that exists with other content; drops a name that is taken', async () => {
   const otherHome = testHome();
   mkdirSync(otherHome.sessions, { recursive: true });
-  const different = await keepSession(testHome(), { createdAt: new Date(0) });
+  const different = await saveSession(testHome(), { createdAt: new Date(0) });
   cpSync(different.folder, join(otherHome.sessions, saved.id), { recursive: true });
   await expect(importSession(archive, otherHome)).rejects.toMatchObject({ code: 'E_SESSION_ARCHIVE' });
   expect(readdirSync(otherHome.sessions)).toEqual([saved.id]);
 
   const named = testHome();
-  await keepSession(named, { name: 'base', label: 'x' });
+  await saveSession(named, { name: 'base', label: 'x' });
   expect(await importSession(archive, named)).toMatchObject({ outcome: 'imported', droppedName: 'base' });
 });
 

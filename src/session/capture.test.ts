@@ -6,7 +6,7 @@ import { noteSession } from './edit.js';
 import { openSession } from './open.js';
 import { asidePath, removeStaleFolders } from './temporary-folder.js';
 import { testHome } from './test-folder.js';
-import { keepSession } from './test-session.js';
+import { saveSession } from './test-session.js';
 import { verifySession } from './verify.js';
 
 function captureOf(capture_id: string): CaptureSummary {
@@ -29,7 +29,7 @@ function captureOf(capture_id: string): CaptureSummary {
 
 test('adds a capture to a saved session; the old state is readable until the swap, notes stay', async () => {
   const home = testHome();
-  const { id, folder } = await keepSession(home, { name: 'base' });
+  const { id, folder } = await saveSession(home, { name: 'base' });
   await noteSession({ id, folder }, 'kept');
   const session = await openSession(id, home);
   const writer = await addCapture(session, home);
@@ -60,7 +60,7 @@ test('adds a capture to a saved session; the old state is readable until the swa
 
 test('two captures added at once are both saved; a capture that exists already is rejected without damage', async () => {
   const home = testHome();
-  const { id, folder } = await keepSession(home);
+  const { id, folder } = await saveSession(home);
   const session = await openSession(id, home);
   const add = async (capture: string) => {
     const writer = await addCapture(session, home);
@@ -82,7 +82,7 @@ test('two captures added at once are both saved; a capture that exists already i
 
 test('the next writer restores a session when a process died between the two renames of a swap', async () => {
   const home = testHome();
-  const { id, folder } = await keepSession(home);
+  const { id, folder } = await saveSession(home);
   // Name made by a process with a pid that is not running: pid 2^22 + 1 is above the kernel's limit.
   const aside = asidePath(home, 'swap', id).replace(/\.swap-\d+-/, '.swap-4194305-');
   renameSync(folder, aside);
@@ -94,7 +94,7 @@ test('the next writer restores a session when a process died between the two ren
 
 test('removes only folders that no process writes any more', async () => {
   const home = testHome();
-  const { folder } = await keepSession(home);
+  const { folder } = await saveSession(home);
   const aside = asidePath(home, 'trash', 'x');
   const dead = aside.replace(/\.trash-\d+-/, '.trash-4194305-');
   // A writer on another machine: its process ids have no meaning here.

@@ -6,8 +6,8 @@ import type { Issue } from '../model/document.js';
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
 import type { Artifact, Capture, Execution, ManifestData, TableFile } from '../model/manifest.js';
 import { ensureWritable, homeFolders, type Home } from './home.js';
-import { flushToDisk } from './kept-file.js';
-import { keptFiles, manifestHashName, writeManifest } from './manifest-file.js';
+import { flushToDisk } from './digest.js';
+import { savedFiles, manifestHashName, writeManifest } from './manifest-file.js';
 import { openSession, type Session } from './open.js';
 import { openSessionFiles, type SessionFiles } from './session-files.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
@@ -99,7 +99,7 @@ async function swap(
   const recorded = { ...base.manifest, workload: base.recordedWorkload };
   const data = merge(recorded, summary, written);
   try {
-    for (const { path } of keptFiles(base.manifest))
+    for (const { path } of savedFiles(base.manifest))
       await linkOrCopy(join(base.folder, path), join(temporary, path));
   } catch (error) {
     if (systemErrorCode(error) === 'ENOENT') return false;
@@ -140,7 +140,7 @@ function merge(old: ManifestData, summary: CaptureSummary, written: Written): Ma
       fix: 'Give the new capture another id.',
     });
   }
-  const paths = new Set(keptFiles(old).map(({ path }) => path));
+  const paths = new Set(savedFiles(old).map(({ path }) => path));
   const duplicate = written.artifacts.find(({ path }) => paths.has(path));
   if (duplicate) {
     throw new InferscopeError('E_USAGE', {

@@ -10,11 +10,11 @@ import { createSession } from './create.js';
 import { writtenManifestVersion } from './manifest-file.js';
 import { openSession } from './open.js';
 import { testHome, testFolder } from './test-folder.js';
-import { keepSession, summary } from './test-session.js';
+import { saveSession, summary } from './test-session.js';
 
 test('saves a complete session: manifest by its schema, checksums as sha256sum and node compute them', async () => {
   const home = testHome();
-  const { id, folder } = await keepSession(home, { createdAt: new Date('2026-11-20T22:15:03Z') });
+  const { id, folder } = await saveSession(home, { createdAt: new Date('2026-11-20T22:15:03Z') });
   expect(id).toBe('20261120-221503-llama-24m');
   expect(writtenManifestVersion).toBe(manifestVersion);
   const manifest = manifestSchema.parse(JSON.parse(readFileSync(join(folder, 'session.json'), 'utf8')));
@@ -128,7 +128,7 @@ test('stores artifacts from bytes, from a file and from the scratch folder; equa
 test('two writers with the same second and label both save their session', async () => {
   const home = testHome();
   const createdAt = new Date('2026-11-20T22:15:03Z');
-  const sessions = await Promise.all([1, 2, 3].map(() => keepSession(home, { createdAt })));
+  const sessions = await Promise.all([1, 2, 3].map(() => saveSession(home, { createdAt })));
   const stem = '20261120-221503-llama-24m';
   expect(sessions.map(({ id }) => id).sort()).toEqual([stem, `${stem}-2`, `${stem}-3`]);
   for (const { id } of sessions) expect((await openSession(id, home)).manifest.id).toBe(id);
@@ -136,9 +136,9 @@ test('two writers with the same second and label both save their session', async
 
 test('a taken or invalid name fails before anything is written', async () => {
   const home = testHome();
-  const { id } = await keepSession(home, { name: 'llm-b1' });
+  const { id } = await saveSession(home, { name: 'llm-b1' });
   for (const name of ['llm-b1', '@last', 'a b', id.slice(0, 4), '2026', id]) {
-    await expect(keepSession(home, { name })).rejects.toMatchObject({ code: 'E_SESSION_NAME' });
+    await expect(saveSession(home, { name })).rejects.toMatchObject({ code: 'E_SESSION_NAME' });
   }
   expect(readdirSync(home.sessions)).toEqual([id]);
 });

@@ -2,24 +2,24 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSession } from './create.js';
-import { keepHeadline, readHeadline } from './headline.js';
+import { saveHeadline, readHeadline } from './headline.js';
 import { listedPrograms, type ListedSession, listSessions } from './list.js';
 import { openSession } from './open.js';
 import { testHome } from './test-folder.js';
-import { keepSession, summary } from './test-session.js';
+import { saveSession, summary } from './test-session.js';
 
 test('the list shows the headline of the last analysis, but not one of another state or a damaged one', async () => {
   const home = testHome();
-  const { id } = await keepSession(home, { label: 'one' });
+  const { id } = await saveSession(home, { label: 'one' });
   const session = await openSession(id, home);
   const listed = () => {
     const [{ headline, headline_why }] = listSessions(home) as [ListedSession];
     return headline ?? headline_why;
   };
   expect(listed()).toBe('not_analyzed');
-  keepHeadline(session, null);
+  saveHeadline(session, null);
   expect(listed()).toBe('no_time');
-  keepHeadline(session, {
+  saveHeadline(session, {
     text: 'decode 13.1 ms/step, 2.1x roofline',
     figure: { name: 'decode', value: 13.1, unit: 'ms' },
   });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Session } from './open.js';
-import { writeWhole } from '../model/whole-file.js';
+import { writeWhole } from '../model/atomic-write.js';
 
 /** A session's headline in a list. */
 export interface Headline {
@@ -17,7 +17,7 @@ const file = 'headline.json';
  * Saves the headline after each analysis; if it cannot be written, it is only missing from the list.
  * @param headline null if the analysis found no headline time
  */
-export function keepHeadline(
+export function saveHeadline(
   { folder, sha256 }: Pick<Session, 'folder' | 'sha256'>,
   headline: Headline | null,
 ): void {

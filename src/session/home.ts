@@ -6,7 +6,7 @@ import { InferscopeError } from '../model/errors.js';
 import { createScratchFolder } from './scratch-folder.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { probePath } from './temporary-folder.js';
-import { makeFolder } from '../model/whole-file.js';
+import { makeFolder } from '../model/atomic-write.js';
 
 /** Folders in the home: saved sessions, and caches (models, peaks). */
 export interface Home {

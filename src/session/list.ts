@@ -4,7 +4,7 @@ import { hasSubject, type Subject } from '../model/subjects.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
 import { type Headline, readHeadline } from './headline.js';
 import { homeFolders, type Home } from './home.js';
-import { checkSizes, keptFiles, readManifest, totalBytes } from './manifest-file.js';
+import { checkSizes, savedFiles, readManifest, totalBytes } from './manifest-file.js';
 import { readUser } from './user-file.js';
 import { withContext } from './with-context.js';
 
@@ -82,6 +82,6 @@ function described(data: ManifestData) {
     title: data.title,
     status: data.status,
     started_at: data.started_at,
-    bytes: totalBytes(keptFiles(data)),
+    bytes: totalBytes(savedFiles(data)),
   };
 }

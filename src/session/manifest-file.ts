@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { messageOf } from '../model/errors.js';
 // Types only: `session list` reads a thousand manifests and must not load zod.
 import type { Issue } from '../model/document.js';
-import type { KeptFile, ManifestData } from '../model/manifest.js';
+import type { SavedFile, ManifestData } from '../model/manifest.js';
 import { subjects, subjectsOf } from '../model/subjects.js';
 import { toolVersion } from '../model/version.js';
-import { digestOf, writeDurably } from './kept-file.js';
+import { digestOf, writeDurably } from './digest.js';
 import { corrupt, newer } from './session-problem.js';
 import { plural, formatCount } from '../vocabulary/format.js';
 
-export function totalBytes(files: KeptFile[]): number {
+export function totalBytes(files: SavedFile[]): number {
   return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
@@ -128,7 +128,7 @@ function checkHash(folder: string, id: string, text: Buffer): string {
 }
 
 /** Every file with a checksum in the manifest: tables first, then artifacts. */
-export function keptFiles(data: ManifestData): KeptFile[] {
+export function savedFiles(data: ManifestData): SavedFile[] {
   return [...Object.values(data.tables).flat(), ...data.artifacts];
 }
 
@@ -137,7 +137,7 @@ export function keptFiles(data: ManifestData): KeptFile[] {
  * @throws E_SESSION_CORRUPT
  */
 export function checkSizes(folder: string, data: ManifestData): void {
-  for (const file of keptFiles(data)) {
+  for (const file of savedFiles(data)) {
     const stats = statSync(join(folder, file.path), { throwIfNoEntry: false });
     if (!stats?.isFile()) throw corrupt(data.id, `${file.path} is missing`, 'The manifest lists it.');
     if (stats.size !== file.bytes) {

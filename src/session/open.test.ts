@@ -12,12 +12,12 @@ import {
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { tableNames, tables } from '../model/tables.js';
-import { digestOf } from './kept-file.js';
+import { digestOf } from './digest.js';
 import { listSessions } from './list.js';
 import { openSession } from './open.js';
 import { selectSession } from './select.js';
 import { testHome } from './test-folder.js';
-import { keepSession } from './test-session.js';
+import { saveSession } from './test-session.js';
 import { verifySession } from './verify.js';
 
 const home = testHome();
@@ -25,7 +25,7 @@ let id = '';
 let folder = '';
 
 beforeEach(async () => {
-  ({ id, folder } = await keepSession(home));
+  ({ id, folder } = await saveSession(home));
 });
 
 /** Flips one bit in the middle of a file, keeping its size. */

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Issue } from '../model/document.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
-import { type KeptFile, type ManifestData, manifestDataSchema, type UserData } from '../model/manifest.js';
+import { type SavedFile, type ManifestData, manifestDataSchema, type UserData } from '../model/manifest.js';
 import type { SessionFolder } from './folders.js';
 import { homeFolders, type Home } from './home.js';
-import { digestFile } from './kept-file.js';
+import { digestFile } from './digest.js';
 import { checkSizes, readManifest, totalBytes } from './manifest-file.js';
 import type { SessionDatabase } from './query.js';
 import { selectSession, type SessionFilter } from './select.js';
@@ -105,7 +105,7 @@ function checkManifest(data: ManifestData, id: string): ManifestData {
   return checked.data;
 }
 
-async function checkHashes(folder: string, id: string, files: KeptFile[]): Promise<void> {
+async function checkHashes(folder: string, id: string, files: SavedFile[]): Promise<void> {
   for (const file of files) {
     const digest = await digestFile(join(folder, file.path)).catch((error: unknown) => {
       throw corrupt(id, `${file.path} cannot be read`, messageOf(error), error);

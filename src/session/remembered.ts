@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { childEntry } from '../model/installation.js';
 import { toolVersion } from '../model/version.js';
 import type { Session } from './open.js';
-import { writeWhole } from '../model/whole-file.js';
+import { writeWhole } from '../model/atomic-write.js';
 
 /** For smaller sessions computing is faster than reading the file. */
 const worthRows = 500_000;

@@ -9,7 +9,7 @@ import { listSessions } from './list.js';
 import { selectSession, usableSessions, withRows } from './select.js';
 import { asidePath } from './temporary-folder.js';
 import { testHome } from './test-folder.js';
-import { keepSession } from './test-session.js';
+import { saveSession } from './test-session.js';
 
 test.each([
   ['Llama 24M (f32)', 'llama-24m-f32'],
@@ -36,7 +36,7 @@ test('selects by id, unique prefix, name, @last and @last~n; otherwise suggests 
     expect.objectContaining({ code: 'E_SESSION_NOT_FOUND' }),
   );
   const make = (day: number, label: string) =>
-    keepSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
+    saveSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
   const first = await make(1, 'llama');
   const second = await make(2, 'qwen');
   const third = await make(2, 'qwen');
@@ -74,7 +74,7 @@ test('selects by id, unique prefix, name, @last and @last~n; otherwise suggests 
 test('@last of a command for one kind of session counts only that kind; a damaged session is not skipped', async () => {
   const home = testHome();
   const make = async (day: number, label: string, writtenMs: number) => {
-    const made = await keepSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
+    const made = await saveSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
     utimesSync(join(made.folder, 'session.json'), writtenMs, writtenMs);
     return made;
   };
@@ -103,7 +103,7 @@ test('@last of a command for one kind of session counts only that kind; a damage
 test('@last is the session that was made or imported last, whenever it was measured', async () => {
   const home = testHome();
   const make = (day: number, label: string) =>
-    keepSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
+    saveSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
   const today = await make(20, 'today');
   const older = await make(2, 'older');
   // Session folders of the same millisecond would be ordered by id.
@@ -115,8 +115,8 @@ test('@last is the session that was made or imported last, whenever it was measu
 
 test('names are unique, tags are a set, notes have their time; a released name can be reused', async () => {
   const home = testHome();
-  const firstSession = await keepSession(home, { label: 'one' });
-  const two = await keepSession(home, { label: 'two' });
+  const firstSession = await saveSession(home, { label: 'one' });
+  const two = await saveSession(home, { label: 'two' });
   await renameSession(firstSession, 'base', home);
   await renameSession(firstSession, 'base', home);
   await expect(renameSession(two, 'base', home)).rejects.toMatchObject({ code: 'E_SESSION_NAME' });
@@ -141,8 +141,8 @@ test('names are unique, tags are a set, notes have their time; a released name c
 
 test('a deleted session is gone; a session between the two renames of a swap is still found', async () => {
   const home = testHome();
-  const firstSession = await keepSession(home, { label: 'one' });
-  const two = await keepSession(home, { label: 'two' });
+  const firstSession = await saveSession(home, { label: 'one' });
+  const two = await saveSession(home, { label: 'two' });
   await deleteSession(firstSession, home);
   expect(listSessions(home).map(({ id }) => id)).toEqual([two.id]);
   const aside = asidePath(home, 'swap', two.id);

@@ -5,7 +5,7 @@ import { inLanes } from '../model/lanes.js';
 import type { Artifact, TableFile } from '../model/manifest.js';
 import type { TableName } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
-import { copyWithDigest, type Digest, digestFile, flushToDisk, writeDurably } from './kept-file.js';
+import { copyWithDigest, type Digest, digestFile, flushToDisk, writeDurably } from './digest.js';
 import { createStaging } from './staging.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
@@ -72,7 +72,7 @@ export async function openSessionFiles(
       const neededBytes = typeof source === 'string' ? await sizeOf(source) : source.byteLength;
       throw asStorageFailure(error, {
         path: target,
-        doing: `keep the file ${name}`,
+        doing: `save the file ${name}`,
         neededBytes,
         home: true,
       });
@@ -87,7 +87,7 @@ export async function openSessionFiles(
         } catch (error) {
           throw asStorageFailure(error, {
             path: spill,
-            doing: `keep rows of the table ${table}`,
+            doing: `save rows of the table ${table}`,
             home: true,
           });
         }
@@ -111,7 +111,7 @@ export async function openSessionFiles(
           (tables[table] ??= []).push({ path, ...digests[index]!, capture_id, rows });
         for (const table of Object.keys(tables)) await flushToDisk(join(folder, 'tables', table));
         await staging.close();
-        for (const { path } of staging.workbench.kept())
+        for (const { path } of staging.workbench.stagedFiles())
           if (
             !Object.values(tables)
               .flat()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openSession } from './open.js';
 import { testHome } from './test-folder.js';
-import { keepSession } from './test-session.js';
+import { saveSession } from './test-session.js';
 
 const home = testHome();
 
@@ -9,7 +9,7 @@ const home = testHome();
 const numberedSql = "SELECT op_id, nextval('computed') AS nth FROM ops WHERE op_id = 1";
 
 test('connections share the tables of one database; temporary tables are per connection', async () => {
-  const { id } = await keepSession(home);
+  const { id } = await saveSession(home);
   const session = await openSession(id, home);
   const [one, two] = [await session.connect(), await session.connect()];
   await one.query('CREATE SEQUENCE computed');

@@ -1,6 +1,6 @@
 import { InferscopeError } from '../model/errors.js';
 import type { TableName } from '../model/tables.js';
-import type { Digest } from './kept-file.js';
+import type { Digest } from './digest.js';
 
 /** A Parquet file written into an unfinished session. */
 export interface StagedFile {

@@ -71,7 +71,7 @@ export async function createStaging(
     workbench,
     rows: (table) => byName[table].buffer.rows(),
     async writeParquet(leftOut = new Set()) {
-      const files = workbench.kept().filter(({ capture_id: id }) => !leftOut.has(id));
+      const files = workbench.stagedFiles().filter(({ capture_id: id }) => !leftOut.has(id));
       for (const { buffer, appender } of staged.values()) {
         buffer.flush();
         appender.closeSync();

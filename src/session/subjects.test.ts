@@ -6,7 +6,7 @@ import { exportSession } from './archive-export.js';
 import { importSession } from './archive-import.js';
 import { createSession } from './create.js';
 import { listSessions } from './list.js';
-import { digestOf } from './kept-file.js';
+import { digestOf } from './digest.js';
 import { manifestHashName, manifestName } from './manifest-file.js';
 import { openSession } from './open.js';
 import { testFolder, testHome } from './test-folder.js';

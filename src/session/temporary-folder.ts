@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { atExit } from '../model/at-exit.js';
 import { systemErrorCode } from '../model/errors.js';
 import { ownerIsGone, ownerPattern, ownerTag } from '../model/owner.js';
-import { flushToDisk } from './kept-file.js';
+import { flushToDisk } from './digest.js';
 
 /**
  * Our folders in sessions/ that are not sessions: .tmp- (being written), .trash- (being removed), .swap- (previous state of session <id>

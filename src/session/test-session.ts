@@ -30,7 +30,7 @@ export const summary: SessionSummary = {
 };
 
 /** A session with three operators, one stage and one artifact. */
-export async function keepSession(
+export async function saveSession(
   home: Home,
   options: { label?: string; kind?: string; name?: string; tags?: string[]; createdAt?: Date } = {},
 ): Promise<{ id: string; folder: string }> {

@@ -7,7 +7,7 @@ import type { Issue } from '../model/document.js';
 import { contextSchema } from '../model/context.js';
 import { type UserData, userVersion } from '../model/manifest.js';
 import { toolVersion } from '../model/version.js';
-import { flushToDisk, writeDurably } from './kept-file.js';
+import { flushToDisk, writeDurably } from './digest.js';
 import { newer } from './session-problem.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 

@@ -3,8 +3,8 @@ import { join, relative, sep } from 'node:path';
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
 import type { SessionFolder } from './folders.js';
-import { digestFile } from './kept-file.js';
-import { keptFiles, manifestHashName, manifestName, readManifest } from './manifest-file.js';
+import { digestFile } from './digest.js';
+import { savedFiles, manifestHashName, manifestName, readManifest } from './manifest-file.js';
 import { corrupt } from './session-problem.js';
 import { userFileName } from './user-file.js';
 import { plural } from '../vocabulary/format.js';
@@ -29,9 +29,9 @@ interface Verification {
 export async function verifySession({ id, folder }: SessionFolder): Promise<Verification> {
   const files: VerifiedFile[] = [];
   const data = readChecked(folder, id, files);
-  for (const file of data ? keptFiles(data) : []) files.push(await verifyFile(folder, file));
+  for (const file of data ? savedFiles(data) : []) files.push(await verifyFile(folder, file));
   // Without a manifest the expected files are unknown.
-  if (data) files.push(...unknownFiles(folder, new Set(keptFiles(data).map(({ path }) => path))));
+  if (data) files.push(...unknownFiles(folder, new Set(savedFiles(data).map(({ path }) => path))));
   return { id, ok: files.every(({ state }) => state === 'ok'), files };
 }
 

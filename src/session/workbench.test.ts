@@ -25,7 +25,7 @@ test('writes columns in bulk with names as codes, saves them as a table and read
   table.close();
   await workbench.createNames('names', ['a', 'b\0b', "c'"]);
   const select = 'SELECT start_ns, registers, text AS name FROM raw LEFT JOIN names ON code = raw.name';
-  expect(await workbench.keep('kernels', 'c1', select, { execution_id: "it's", device: 0, pid: null })).toBe(
+  expect(await workbench.save('kernels', 'c1', select, { execution_id: "it's", device: 0, pid: null })).toBe(
     rows,
   );
   const { id } = await session.finish(summary);
@@ -79,16 +79,16 @@ test('scan streams every row in order, nulls as NaN, while another statement run
 test('rejects an unknown column, and a table that is saved twice', async () => {
   const { session } = await writer();
   const { workbench } = session;
-  await expect(workbench.keep('kernels', 'c', 'SELECT 1 AS nosuch', {})).rejects.toThrow('nosuch');
-  await workbench.keep('kernels', 'c', 'SELECT 1 AS start_ns', {});
-  await expect(workbench.keep('kernels', 'c', 'SELECT 1 AS start_ns', {})).rejects.toThrow('kept already');
+  await expect(workbench.save('kernels', 'c', 'SELECT 1 AS nosuch', {})).rejects.toThrow('nosuch');
+  await workbench.save('kernels', 'c', 'SELECT 1 AS start_ns', {});
+  await expect(workbench.save('kernels', 'c', 'SELECT 1 AS start_ns', {})).rejects.toThrow('saved already');
   await session.abandon();
 });
 
 test('a dropped capture leaves no rows from the sink or the workbench; others stay', async () => {
   const { home, session } = await writer();
   for (const captureId of ['bad', 'good']) {
-    await session.workbench.keep('kernels', captureId, 'SELECT 1 AS start_ns', {});
+    await session.workbench.save('kernels', captureId, 'SELECT 1 AS start_ns', {});
     session.sink.append('ops', { capture_id: captureId, start_ns: 1 });
   }
   session.forget('bad');

@@ -4,10 +4,18 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../model/errors.js';
 import { type TableName, tables } from '../model/tables.js';
-import type { Batch, BulkWriter, FileScan, InMemoryColumns, KeptColumn } from '../model/workbench.js';
-import type { KeptWriter, RowTaker, Workbench } from '../model/workbench.js';
+import type {
+  Batch,
+  BulkWriter,
+  FileScan,
+  InMemoryColumns,
+  SavedColumn,
+  SavedColumnsWriter,
+  RowTaker,
+  Workbench,
+} from '../model/workbench.js';
 import { quote } from './database.js';
-import type { Digest } from './kept-file.js';
+import type { Digest } from './digest.js';
 import type { FileColumn } from './parquet/file-column.js';
 import { inMemoryTables } from './parquet/in-memory-tables.js';
 import { writeTable } from './parquet/write-table.js';
@@ -23,7 +31,7 @@ const chunkRows = 2048;
  * Maximum distinct values of a dictionary. Names have some hundred, times and ids as many as there are rows: trying those takes a third of
  * the time to write a table and saves no space.
  */
-const mostInDictionary = 4096;
+const maxInDictionary = 4096;
 
 /** Smaller files are read before a thread has started. */
 const scanThreadFromRows = 500_000;
@@ -32,8 +40,8 @@ const scanThreadFromRows = 500_000;
 const maxRaised = 4;
 
 export interface OpenWorkbench extends Workbench {
-  /** Files that `keep` has written. */
-  kept(): StagedFile[];
+  /** Files that were written. */
+  stagedFiles(): StagedFile[];
   close(): Promise<void>;
 }
 
@@ -54,20 +62,20 @@ export function createWorkbench(
   async function freshPath(table: TableName, captureId: string): Promise<string> {
     checkCaptureId(table, captureId);
     const path = capturePath(table, captureId);
-    if (stagedFiles.some((file) => file.path === path)) throw new Error(`${path} is kept already`);
+    if (stagedFiles.some((file) => file.path === path)) throw new Error(`${path} is saved already`);
     await mkdir(join(folder, 'tables', table), { recursive: true });
     return path;
   }
   /** `written` reports a failure; an unhandled rejection must not end the process before it is awaited. */
-  function keepWhen(
+  function stageWhen(
     written: Promise<{ rows: number; digest: Digest }>,
     file: Pick<StagedFile, 'table' | 'capture_id' | 'path'>,
   ): void {
-    const kept = (async () => {
+    const staged = (async () => {
       stagedFiles.push({ ...file, ...(await written) });
     })();
-    kept.catch(() => {});
-    writing.push(kept);
+    staged.catch(() => {});
+    writing.push(staged);
   }
   /** Closing a connection during its statement hangs DuckDB, so wait for it even if another statement fails. */
   async function untilDone<T>(statement: Promise<T>): Promise<T> {
@@ -133,7 +141,7 @@ export function createWorkbench(
     }
   }
   return {
-    kept: () => stagedFiles,
+    stagedFiles: () => stagedFiles,
     async close() {
       // An interrupt has no effect on a statement that is about to start, so repeat it.
       const again = setInterval(() => connections.forEach((open) => open.interrupt()), 20);
@@ -176,7 +184,7 @@ export function createWorkbench(
       }
       appender.closeSync();
     },
-    async keep(table, captureId, select, constants) {
+    async save(table, captureId, select, constants) {
       const path = await freshPath(table, captureId);
       const rows = await alone(async (ownConnection) => {
         const described = await ownConnection.run(`DESCRIBE ${select}`);
@@ -187,7 +195,7 @@ export function createWorkbench(
         const result = await withMemory(() =>
           ownConnection.run(
             `COPY (SELECT ${columns.join(', ')} FROM (${select}))
-             TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${mostInDictionary})`,
+             TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${maxInDictionary})`,
           ),
         );
         return result.rowsChanged;
@@ -195,17 +203,17 @@ export function createWorkbench(
       stagedFiles.push({ table, capture_id: captureId, path, rows });
       return rows;
     },
-    async keepColumns(table, captureId, columns, constants): Promise<KeptWriter> {
+    async saveColumns(table, captureId, columns, constants): Promise<SavedColumnsWriter> {
       const path = await freshPath(table, captureId);
       const specs = fileColumns(table, columns, { ...constants, capture_id: captureId });
       const { writer, written } = writeTable(join(folder, path), specs);
-      keepWhen(written, { table, capture_id: captureId, path });
+      stageWhen(written, { table, capture_id: captureId, path });
       return writer;
     },
-    async keepInMemory(table, captureId, rows, constants) {
+    async saveInMemory(table, captureId, rows, constants) {
       const path = await freshPath(table, captureId);
       const file = inMemory.open(join(folder, path), rows);
-      keepWhen(file.written, { table, capture_id: captureId, path });
+      stageWhen(file.written, { table, capture_id: captureId, path });
       const same: Constants = { ...constants, capture_id: captureId };
       return {
         add(part) {
@@ -220,7 +228,7 @@ export function createWorkbench(
         close: () => file.close(fileColumns(table, {}, same)),
       };
     },
-    keptRows(table, captureIds) {
+    savedRows(table, captureIds) {
       const paths = stagedFiles
         .filter((file) => file.table === table && file.rows > 0 && captureIds.includes(file.capture_id))
         .map(({ path }) => quote(join(folder, path)));
@@ -265,8 +273,8 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
 type Constants = Record<string, string | number | null>;
 
 /** Columns given row by row, by the first column of each source, and columns with one value. */
-function announced(inMemory: InMemoryColumns): { columns: Record<string, KeptColumn>; same: Constants } {
-  const columns: Record<string, KeptColumn> = {};
+function announced(inMemory: InMemoryColumns): { columns: Record<string, SavedColumn>; same: Constants } {
+  const columns: Record<string, SavedColumn> = {};
   const same: Constants = {};
   const names = new Map<object, string>();
   for (const [name, column] of Object.entries(inMemory)) {
@@ -284,7 +292,7 @@ function announced(inMemory: InMemoryColumns): { columns: Record<string, KeptCol
 /** The file column of each column of the model's table: given by row, constant, or null. */
 function fileColumns(
   table: TableName,
-  columns: Record<string, KeptColumn>,
+  columns: Record<string, SavedColumn>,
   constants: Constants,
 ): FileColumn[] {
   checkNames(table, [...Object.keys(columns), ...Object.keys(constants)]);

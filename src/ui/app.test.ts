@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Hono } from 'hono';
 import { renameSession } from '../session/edit.js';
 import { testHome } from '../session/test-folder.js';
-import { keepSession } from '../session/test-session.js';
+import { saveSession } from '../session/test-session.js';
 import { uiApp } from './app.js';
 import { Homes } from './homes.js';
 
@@ -89,9 +89,9 @@ describe('access to pages', () => {
 describe('a server over several homes', () => {
   test('lists the sessions of all homes; two sessions with one id in two homes stay two', async () => {
     const createdAt = new Date('2026-11-20T22:15:03Z');
-    const session = await keepSession(mine, { createdAt });
-    const theirs = await keepSession(team, { createdAt });
-    const newest = await keepSession(team, { label: 'qwen', createdAt: new Date('2026-11-21T00:00:00Z') });
+    const session = await saveSession(mine, { createdAt });
+    const theirs = await saveSession(team, { createdAt });
+    const newest = await saveSession(team, { label: 'qwen', createdAt: new Date('2026-11-21T00:00:00Z') });
     expect(theirs.id).toBe(session.id);
     await renameSession(session, 'our-run', mine);
     await renameSession(theirs, 'their-run', team);

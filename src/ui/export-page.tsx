@@ -28,7 +28,7 @@ import { trackTables, type Timeline } from './timeline/timeline.js';
 import { readTimeline, startTimeline } from './timeline/tracks.js';
 
 /** Maximum size of a file, bytes. */
-const mostBytes = 5_000_000;
+const maxBytes = 5_000_000;
 
 /** Contents of a file, from everything to the minimum: the first plan that fits is used. */
 const plans = [
@@ -42,8 +42,8 @@ const plans = [
 type Plan = (typeof plans)[number];
 
 /** Sessions with more events are never exported whole. */
-const mostEvents = 600_000;
-const mostRows = 200_000;
+const maxEvents = 600_000;
+const maxRows = 200_000;
 /** A lane with fewer events is always exported whole. */
 const fewEvents = 4096;
 
@@ -55,7 +55,7 @@ const fewEvents = 4096;
  */
 export async function exportedPage(
   session: Session,
-  most = mostBytes,
+  most = maxBytes,
 ): Promise<{ html: string; note: string | null }> {
   const { analyzed, explain } = await analyzeAndExplain(session);
   if (documentsOf(analyzed).length === 0)
@@ -156,8 +156,8 @@ async function fitting(
   const events = lanes.reduce((sum, { length }) => sum + length, 0);
   const span = timeline.to - timeline.from;
   for (const plan of plans) {
-    if (plan.events === 'all' && events > mostEvents) continue;
-    if (plan.rows === 'all' && events > mostRows) continue;
+    if (plan.events === 'all' && events > maxEvents) continue;
+    if (plan.rows === 'all' && events > maxRows) continue;
     const windows = widened(plan.places ? [...stepEvents, ...placed] : stepEvents, timeline);
     const level = Math.max(0, Math.ceil(Math.log2(span / Math.max(1, plan.bins))));
     const note = noteOf(plan, { windows, level, id: session.id });

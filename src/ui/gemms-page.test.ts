@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { gemmRoofs, analyzeGemms } from '../facts/gemms/gemms.js';
 import { fixture, imported } from '../facts/trace/test-import.js';
-import { handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
+import { exampleGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { testHome } from '../session/test-folder.js';
 import { gemmSections } from './gemms-page.js';
 
@@ -9,7 +9,7 @@ test('measured roofs are drawn for types of which bandwidth limits every product
   const session = await imported(testHome(), 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
   const measured = {
     ...session,
-    user: { ...session.user, context: { roofline: handGpuRoofline() } },
+    user: { ...session.user, context: { roofline: exampleGpuRoofline() } },
   } as typeof session;
   const found = await analyzeGemms(measured, { stage: 'decode' });
   expect(new Set(found.data.gemms.map(({ roof }) => roof?.bound))).toEqual(new Set(['memory']));

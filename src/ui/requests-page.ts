@@ -11,9 +11,9 @@ import { ganttRequests, requestGantt } from './requests-gantt.js';
 const allDrawn = 5000;
 /** Columns and rows of a chart over the send time in which points cover each other: smaller than a symbol. */
 const cells = { columns: 600, rows: 60 };
-const mostListed = 500;
+const maxListed = 500;
 /** Maximum requests in flight drawn in one file, which has no links to further ones. */
-const mostInFlight = 1000;
+const maxInFlight = 1000;
 
 const latencies = [
   ['ttft_ms', latencyLabels.ttft],
@@ -25,7 +25,7 @@ type Latency = (typeof latencies)[number][0];
 /** Single requests of a load: when each was sent and finished, latencies over that time, and the slowest requests. */
 export function requestSections(requests: readonly TimedRequest[], loads: Loads): Section[] {
   const { execution, executions, linkTo, nameOf, pages = 1, others } = loads;
-  const listed = Math.ceil(mostListed / pages);
+  const listed = Math.ceil(maxListed / pages);
   const timed = requests.every(({ sent_s }) => sent_s !== null);
   const slowest = requests.toSorted((a, b) => (b.e2e_ms ?? -1) - (a.e2e_ms ?? -1));
   const covered = requests.length > allDrawn / pages;
@@ -114,7 +114,7 @@ function ganttBlocks(
   requests: readonly TimedRequest[],
   { execution, linkTo, from: requestedFrom = 0, pages = 1, others }: Loads,
 ): Block[] {
-  const most = linkTo === null ? Math.ceil(mostInFlight / pages) : ganttRequests;
+  const most = linkTo === null ? Math.ceil(maxInFlight / pages) : ganttRequests;
   const from = Math.max(0, Math.min(requestedFrom, requests.length - most));
   const gantt = requestGantt(requests, from, most);
   if (gantt === null)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { document } from '../model/document.js';
 import { type RooflineData, rooflineDocumentSchema, rooflineVersion } from '../model/documents/roofline.js';
-import { handGpu, handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
+import { exampleGpu, exampleGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
@@ -10,7 +10,7 @@ import { testRoofline } from './test-roofline.js';
 import type { Block, Table, View } from './block.js';
 import { rooflineView } from './roofline.js';
 
-const gpuDocument = (gpu = handGpuRoofline()) =>
+const gpuDocument = (gpu = exampleGpuRoofline()) =>
   document<RooflineData>(
     'roofline',
     rooflineVersion,
@@ -39,7 +39,7 @@ const facts = (blocks: readonly Block[]) =>
   );
 
 test('a GPU shows every rate with its share of the data sheet, marked if clocks were throttled', () => {
-  expect(rooflineDocumentSchema.parse(gpuDocument()).data.gpu).toEqual(handGpuRoofline());
+  expect(rooflineDocumentSchema.parse(gpuDocument()).data.gpu).toEqual(exampleGpuRoofline());
   const [compute, memory] = section(view, 'cuda-0').filter(isTable);
   // 800 of 989 TFLOP/s, ridge 800 / 4.
   expect(compute!.rows[1]!.cells.map(rawValue)).toEqual([
@@ -99,7 +99,7 @@ test.each([
 });
 
 test('names of GPUs cannot inject anything on a page, which lists the sizes tried', () => {
-  const hostile = gpuDocument(handGpuRoofline({ gpus: [handGpu({ name: hostileText })] }));
+  const hostile = gpuDocument(exampleGpuRoofline({ gpus: [exampleGpu({ name: hostileText })] }));
   const page = pageOfView(rooflineView(hostile), { clientScript: '' });
   expect(page).not.toContain(`>${hostileText}`);
   expect(page).toContain('8192×8192×8192');

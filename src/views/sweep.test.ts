@@ -1,8 +1,7 @@
-import type { Issue } from '../model/document.js';
 import type { IssueCode } from '../model/issue-codes.js';
 import { expect, test } from 'vitest';
 import { sweepCsv } from '../export/sweep-csv.js';
-import { document, type Document } from '../model/document.js';
+import { type Issue, document, type Document } from '../model/document.js';
 import { sweepDocumentSchema, type SweepResult } from '../model/documents/sweep.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { processTree } from '../../src/capture/process-tree.js';
 import { watch } from '../../src/model/end-with-us.js';
-import { keepSession } from '../../src/session/test-session.js';
+import { saveSession } from '../../src/session/test-session.js';
 import { homeFolders } from '../../src/session/home.js';
 import { testFolder } from '../../src/session/test-folder.js';
 import {
@@ -59,7 +59,7 @@ test.each([
 
 test.runIf(process.platform === 'linux')('processes end with the command that started them', async () => {
   const setup = place();
-  await keepSession(homeFolders({ INFERSCOPE_HOME: setup.home }), {});
+  await saveSession(homeFolders({ INFERSCOPE_HOME: setup.home }), {});
   const endless = [
     ['sql', 'SELECT count(*) FROM range(100000000000) a, range(1000)'],
     // A program that ignores SIGTERM, with a child process.
@@ -119,7 +119,7 @@ function isWatcher(pid: number): boolean {
 
 test('a TMPDIR that does not exist is an error', async () => {
   const setup = place();
-  await keepSession(homeFolders({ INFERSCOPE_HOME: setup.home }), {});
+  await saveSession(homeFolders({ INFERSCOPE_HOME: setup.home }), {});
   const missing = join(testFolder(), 'none');
   const { what, fix } = expectFailure(
     inferscope(setup, ['sql', 'SELECT 1', '--json'], { TMPDIR: missing }),

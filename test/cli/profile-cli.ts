@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { handRoofline, tinyConfig } from '../../src/facts/test-session.js';
+import { exampleRoofline, tinyConfig } from '../../src/facts/test-session.js';
 import { machineKey } from '../../src/capture/onnx/machine-roofline.js';
 import { document } from '../../src/model/document.js';
 import { profileDocumentSchema } from '../../src/model/documents/profile.js';
@@ -51,7 +51,7 @@ export function place(): Place {
 export function plantRoofline(home: string, threads = 1): void {
   const folder = join(home, 'cache', 'roofline');
   mkdirSync(folder, { recursive: true });
-  const text = JSON.stringify(document('machine-roofline', '1.0', { ...handRoofline(), threads }));
+  const text = JSON.stringify(document('machine-roofline', '1.0', { ...exampleRoofline(), threads }));
   writeFileSync(join(folder, `${machineKey(threads)}.json`), text);
 }
 

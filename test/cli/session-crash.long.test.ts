@@ -6,7 +6,7 @@ import { build } from 'tsdown';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { testFolder } from '../../src/session/test-folder.js';
-import { keepSession } from '../../src/session/test-session.js';
+import { saveSession } from '../../src/session/test-session.js';
 import { homeFolders, type Home } from '../../src/session/home.js';
 
 const cli = join(packageRoot(), 'dist', 'cli.js');
@@ -49,7 +49,7 @@ async function started(child: ChildProcess): Promise<void> {
 }
 
 test('kill -9 while writing: the session is invisible, saved ones stay, the next writer cleans up', async () => {
-  const saved = await keepSession(home);
+  const saved = await saveSession(home);
   const child = spawn(process.execPath, [writer, 'forever'], {
     env: env(),
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -58,7 +58,7 @@ test('kill -9 while writing: the session is invisible, saved ones stay, the next
   const during = readdirSync(home.sessions);
   expect(during).toHaveLength(2);
   // A writer does not remove the folder of another running writer.
-  const second = await keepSession(home, { label: 'second' });
+  const second = await saveSession(home, { label: 'second' });
   expect(readdirSync(home.sessions)).toEqual(expect.arrayContaining(during));
   child.kill('SIGKILL');
   await new Promise((resolve) => child.once('exit', resolve));
@@ -70,7 +70,7 @@ test('kill -9 while writing: the session is invisible, saved ones stay, the next
   expect(inferscope('session', 'show', '.tmp').status).toBe(2);
   // Only writing removes abandoned folders; reading does not.
   expect(readdirSync(home.sessions)).toHaveLength(3);
-  const third = await keepSession(home, { label: 'third' });
+  const third = await saveSession(home, { label: 'third' });
   expect(readdirSync(home.sessions).sort()).toEqual([saved.id, second.id, third.id].sort());
 });
 
@@ -139,7 +139,7 @@ test.skipIf(!mounts)(
 );
 
 test.skipIf(!mounts)('a full disk: an import reports the needed size before it writes', async () => {
-  const saved = await keepSession(home);
+  const saved = await saveSession(home);
   const archive = join(testFolder(), 'a.tar.gz');
   expect(inferscope('session', 'export', saved.id, '-o', archive).status).toBe(0);
   const script = `head -c 1048576 /dev/zero > "$INFERSCOPE_HOME/ballast"; "${process.execPath}" "${cli}" session import "${archive}" --json`;
@@ -151,7 +151,7 @@ test.skipIf(!mounts)('a full disk: an import reports the needed size before it w
 test.skipIf(!mounts)(
   'a read-only home: writing commands say so at once, reading ones go on, also for root',
   async () => {
-    const saved = await keepSession(home, { name: 'base' });
+    const saved = await saveSession(home, { name: 'base' });
     const command = (args: string) => `"${process.execPath}" "${cli}" session ${args}; echo "exit $?"`;
     const script = [
       `mount --bind "$INFERSCOPE_HOME" "$INFERSCOPE_HOME"`,

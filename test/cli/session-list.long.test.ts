@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
-import { digestOf } from '../../src/session/kept-file.js';
+import { digestOf } from '../../src/session/digest.js';
 import { testFolder, testHome } from '../../src/session/test-folder.js';
-import { keepSession } from '../../src/session/test-session.js';
+import { saveSession } from '../../src/session/test-session.js';
 
 const cli = join(packageRoot(), 'dist', 'cli.js');
 
 // bench/cli-start measures its speed.
 test('lists 1,000 sessions, one line each', async () => {
   const root = join(testFolder(), 'thousand');
-  const { folder: source } = await keepSession(testHome(), { label: 'run' });
+  const { folder: source } = await saveSession(testHome(), { label: 'run' });
   mkdirSync(join(root, 'sessions'), { recursive: true });
   const manifest = JSON.parse(readFileSync(join(source, 'session.json'), 'utf8'));
   for (let i = 0; i < 1000; i++) {

@@ -15,9 +15,9 @@ import {
 } from '../../src/model/documents/session.js';
 import { packageRoot } from '../../src/model/installation.js';
 import { homeFolders, type Home } from '../../src/session/home.js';
-import { digestOf } from '../../src/session/kept-file.js';
+import { digestOf } from '../../src/session/digest.js';
 import { testFolder } from '../../src/session/test-folder.js';
-import { keepSession } from '../../src/session/test-session.js';
+import { saveSession } from '../../src/session/test-session.js';
 
 const cli = join(packageRoot(), 'dist', 'cli.js');
 const scratch = testFolder();
@@ -28,7 +28,7 @@ beforeAll(async () => {
   home = homeFolders({ INFERSCOPE_HOME: join(scratch, 'home') });
   ids = [];
   for (const day of [1, 2, 3]) {
-    const saved = await keepSession(home, {
+    const saved = await saveSession(home, {
       createdAt: new Date(Date.UTC(2026, 10, day)),
       label: `run ${day}`,
     });

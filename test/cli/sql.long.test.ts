@@ -9,7 +9,7 @@ import { derivedTables } from '../../src/model/derived-tables.js';
 import { tableNames } from '../../src/model/tables.js';
 import { homeFolders } from '../../src/session/home.js';
 import { testFolder } from '../../src/session/test-folder.js';
-import { keepSession } from '../../src/session/test-session.js';
+import { saveSession } from '../../src/session/test-session.js';
 
 const cli = join(packageRoot(), 'dist', 'cli.js');
 const scratch = testFolder();
@@ -19,8 +19,8 @@ let first: string;
 let second: string;
 
 beforeAll(async () => {
-  first = (await keepSession(home, { createdAt: new Date('2026-11-01'), name: 'base' })).id;
-  second = (await keepSession(home, { createdAt: new Date('2026-11-02') })).id;
+  first = (await saveSession(home, { createdAt: new Date('2026-11-01'), name: 'base' })).id;
+  second = (await saveSession(home, { createdAt: new Date('2026-11-02') })).id;
   writeFileSync(secret, 'word\nxyzzy\n');
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -13,8 +13,10 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  lstatSync,
+  readlinkSync,
+  writeFileSync,
 } from 'node:fs';
-import { lstatSync, readlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import process from 'node:process';

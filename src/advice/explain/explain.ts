@@ -5,13 +5,12 @@ import type { Session } from '../../session/open.js';
 import { remembered } from '../../session/remembered.js';
 import { findingContext, findings } from '../findings/findings.js';
 import { programOf } from '../findings/framework.js';
-import type { ScopeOptions } from '../../facts/trace/scope.js';
+import type { ScopeOptions, TraceScope } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
-import { keepHeadline } from '../../session/headline.js';
+import { saveHeadline } from '../../session/headline.js';
 import { headlineOf } from './headline.js';
 import { belowLauncher } from '../below-launcher.js';
 import { nextSteps } from './next-steps.js';
-import type { TraceScope } from '../../facts/trace/scope.js';
 import { type InferredStepsFound, sentences } from './sentences.js';
 import { sessionIdentity } from '../../facts/session-identity.js';
 
@@ -71,6 +70,6 @@ export async function rememberedExplanation(session: Session): Promise<Document<
   const { explainDocumentSchema } = await import('../../model/documents/explain.js');
   const found = await remembered(session, 'explain', explainDocumentSchema, () => explainSession(session));
   const bench = hasSubject(session.manifest, 'bench') ? await import('../../facts/bench/bench.js') : null;
-  keepHeadline(session, headlineOf(found.data, bench && (await bench.analyzeBench(session)).data));
+  saveHeadline(session, headlineOf(found.data, bench && (await bench.analyzeBench(session)).data));
   return found;
 }

@@ -20,7 +20,7 @@ import { pointLabel } from '../../vocabulary/bench.js';
 /** With fewer kernels, launching is not the bottleneck. */
 const minKernels = 20;
 /** Share of a step: above it, the gain is smaller than the run-to-run difference. */
-const mostBusy = 0.9;
+const maxBusyShare = 0.9;
 interface StepLaunches {
   /** Mean step, in ms: wall time, device busy time, and idle time while the host computes. */
   step_ms: number;
@@ -70,7 +70,7 @@ export async function launchesOfBench(context: FindingContext): Promise<RuleOutc
     dispatch_ms < minShare * step_ms ||
     kernels < minKernels ||
     dispatch_ms < (kernels * nodeGapNs) / 1e6 ||
-    busy_ms > mostBusy * step_ms
+    busy_ms > maxBusyShare * step_ms
   )
     return {
       outcome: 'not_fired',

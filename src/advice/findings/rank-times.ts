@@ -69,8 +69,8 @@ export interface SlowRank {
   computeMs: number;
   hostMs: number;
   /** Both together, lower and upper bound. */
-  leastMs: number;
-  mostMs: number;
+  minGainMs: number;
+  maxGainMs: number;
 }
 
 /** A rank has more work if it launches at least this many times the thread blocks of the others. */
@@ -101,7 +101,7 @@ export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
     moreWork,
     computeMs,
     hostMs,
-    leastMs: moreWork ? 0.5 * (computeMs + hostMs) : Math.min(next, even + hostMs),
-    mostMs: compute + hostMs,
+    minGainMs: moreWork ? 0.5 * (computeMs + hostMs) : Math.min(next, even + hostMs),
+    maxGainMs: compute + hostMs,
   };
 }

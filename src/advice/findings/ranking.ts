@@ -21,7 +21,7 @@ const hostBound = 0.3;
 /**
  * Minimum ratio of the lower end of a stage's interval to its mean; below it, causes in the stage have low confidence.
  */
-const leastCertainty = 0.5;
+const minCertainty = 0.5;
 
 interface Ranked {
   finding: Finding;
@@ -100,7 +100,7 @@ function rankedOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): 
       rule: rule.id,
       severity: severityOf(at_stake_share === null ? null : certainty * at_stake_share),
       ...rest,
-      confidence: certainty < leastCertainty ? 'low' : rest.confidence,
+      confidence: certainty < minCertainty ? 'low' : rest.confidence,
       cause: capital(rest.cause),
       bars,
       at_stake_ms,

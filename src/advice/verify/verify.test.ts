@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
-import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
-import { verifyDocumentSchema } from '../../model/documents/explain.js';
+import {
+  type ExplainResult,
+  type Finding,
+  type StageWaterfall,
+  verifyDocumentSchema,
+} from '../../model/documents/explain.js';
 import { figure, missing } from '../../model/figure.js';
 import { terminalView } from '../../render/terminal/view.js';
 import { verifyView } from '../../views/verify.js';

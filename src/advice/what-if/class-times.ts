@@ -1,10 +1,9 @@
-import { isBarOf, isKernelBar } from '../../model/bars.js';
+import { isBarOf, isKernelBar, classOfBar } from '../../model/bars.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import { type Necessary, necessaryOf } from '../../facts/waterfall/necessary.js';
 import { withHostLimit } from './host-limit.js';
 import { type Effect, type StageNeeds, type StageState, sumOf } from './stage-state.js';
 import { formatMs } from '../../vocabulary/format.js';
-import { classOfBar } from '../../model/bars.js';
 
 /**
  * Latency of a kernel independent of its bytes: first loads, dependencies, last stores. Norms, attention and argmax of one

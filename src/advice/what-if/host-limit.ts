@@ -1,5 +1,4 @@
-import type { Effect, StageState } from './stage-state.js';
-import { sumOf } from './stage-state.js';
+import { type Effect, type StageState, sumOf } from './stage-state.js';
 
 /**
  * Host and device work concurrently: a stage takes as long as the slower one. Longer kernels first fill the idle time between

@@ -65,8 +65,8 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
   return {
     state: { ...state, bars },
     how: howOf(state, bars, how),
-    lessMs: Math.max(spread * removed, slow.mostMs - removed),
-    moreMs: Math.max(spread * removed, removed - slow.leastMs),
+    lessMs: Math.max(spread * removed, slow.maxGainMs - removed),
+    moreMs: Math.max(spread * removed, removed - slow.minGainMs),
     assumptions: [
       slow.moreWork
         ? `the work of ${name} is spread over all ranks, and each takes their mean`

@@ -1,5 +1,4 @@
-import type { Issue } from '../../model/document.js';
-import { document, type Document } from '../../model/document.js';
+import { type Issue, document, type Document } from '../../model/document.js';
 import { type WhatIfResult, whatIfVersion } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
 import { findingContext, firedRules } from '../findings/findings.js';

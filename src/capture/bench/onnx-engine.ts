@@ -1,7 +1,6 @@
 import { defaultThreads } from '../../engines/onnx/decoder.js';
 import type { WriteProgress } from '../../engines/onnx/model-cache.js';
 import { resolveModel } from '../../engines/onnx/model-source.js';
-import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
 import { loadOnnxRuntime } from '../../engines/onnx/runtime.js';
 import { detectCpu } from '../../hardware/cpu.js';
 import { packageVersion } from '../../hardware/environment.js';
@@ -16,7 +15,7 @@ import { refuseAll } from './refuse-all.js';
 import { launchOnnx } from './onnx-launch.js';
 import { plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
-import { modelOfWorkload } from '../../engines/onnx/onnx-model.js';
+import { type OnnxModel, modelOfWorkload } from '../../engines/onnx/onnx-model.js';
 
 interface OnnxEngineOptions {
   /** Cache folder of generated models. */

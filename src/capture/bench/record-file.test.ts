@@ -37,7 +37,7 @@ test('timed requests are counted, warm-ups are not, failures are reported', asyn
   writeFileSync(path, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n{"type":"request"`);
   const facts = await recordedFacts(path);
   expect([facts.timed, facts.lastIteration, [...facts.outOfMemory]]).toEqual([1, 5, ['b64']]);
-  expect(facts.troubles.map(({ point, text }) => [point, text])).toEqual([
+  expect(facts.unmeasured.map(({ point, text }) => [point, text])).toEqual([
     ['b64', 'bad_alloc'],
     ['b128', 'larger'],
   ]);

@@ -1,5 +1,12 @@
-import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs';
-import { createReadStream } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  createReadStream,
+} from 'node:fs';
 import { createInterface } from 'node:readline';
 
 /**
@@ -35,12 +42,12 @@ export interface RecordedFacts {
   lastIteration: number;
   /** Points that ran out of memory, and the texts of all unsuccessful outcomes. */
   outOfMemory: Set<string>;
-  troubles: { point: string; outcome: string; text: string | null }[];
+  unmeasured: { point: string; outcome: string; text: string | null }[];
 }
 
 /** State of a benchmark from its record; unreadable lines are left to the importer. */
 export async function recordedFacts(path: string): Promise<RecordedFacts> {
-  const facts: RecordedFacts = { timed: 0, lastIteration: -1, outOfMemory: new Set(), troubles: [] };
+  const facts: RecordedFacts = { timed: 0, lastIteration: -1, outOfMemory: new Set(), unmeasured: [] };
   if (!existsSync(path)) return facts;
   for await (const text of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
     if (!text.includes('"request"') && !text.includes('"point"')) continue;
@@ -57,7 +64,7 @@ export async function recordedFacts(path: string): Promise<RecordedFacts> {
       const point = String(line['point']);
       const words = line['text'];
       if (line['outcome'] === 'out_of_memory') facts.outOfMemory.add(point);
-      facts.troubles.push({
+      facts.unmeasured.push({
         point,
         outcome: String(line['outcome']),
         text: typeof words === 'string' ? words : null,

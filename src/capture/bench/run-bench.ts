@@ -142,7 +142,7 @@ function begun(variant: VariantPlan, { scratch }: BenchOptions): BenchExecution 
     if (text !== null) record.add({ type: 'point', point: point.point, launch: 0, outcome: 'skipped', text });
   }
   record.flush();
-  const recorded: RecordedFacts = { timed: 0, lastIteration: -1, outOfMemory: new Set(), troubles: [] };
+  const recorded: RecordedFacts = { timed: 0, lastIteration: -1, outOfMemory: new Set(), unmeasured: [] };
   return { variant, recordPath, launches: [], start_ns: now, end_ns: now, recorded };
 }
 
@@ -153,7 +153,7 @@ function begun(variant: VariantPlan, { scratch }: BenchOptions): BenchExecution 
 function openPoints({ variant, recorded, launches }: BenchExecution): BenchPoint[] {
   if (recorded.timed === 0 && launches.some(({ failure }) => failure !== null)) return [];
   const remaining = new Set(
-    recorded.troubles.filter(({ outcome }) => outcome === 'skipped').map(({ point }) => point),
+    recorded.unmeasured.filter(({ outcome }) => outcome === 'skipped').map(({ point }) => point),
   );
   return variant.points.filter(
     (point) =>
@@ -231,14 +231,14 @@ function nothingMeasured({ executions, stopped }: BenchCapture): InferscopeError
     .flatMap(({ launches }) => launches.map((launch) => launch.failure))
     .find((candidate) => candidate !== null);
   if (failure instanceof InferscopeError) return failure;
-  const [trouble] = executions.flatMap(({ recorded }) => recorded.troubles);
+  const [unmeasured] = executions.flatMap(({ recorded }) => recorded.unmeasured);
   const outOfMemory = executions.some(({ recorded }) => recorded.outOfMemory.size > 0);
   const [execution] = executions;
   return new InferscopeError(outOfMemory ? 'E_OUT_OF_MEMORY' : 'E_WORKLOAD_FAILED', {
-    what: trouble
-      ? `no point could be measured (${pointLabel(trouble.point)}: ${trouble.outcome})`
+    what: unmeasured
+      ? `no point could be measured (${pointLabel(unmeasured.point)}: ${unmeasured.outcome})`
       : 'nothing was measured',
-    why: trouble?.text ?? (failure === undefined ? lastWords(execution) : messageOf(failure)),
+    why: unmeasured?.text ?? (failure === undefined ? lastWords(execution) : messageOf(failure)),
     fix: outOfMemory
       ? 'Use a smaller --batch-size, --input-len or model.'
       : 'Try one small point first: inferscope bench latency --input-len 8 --output-len 4 --launches 1',

@@ -1,7 +1,6 @@
 import { installCommand } from '../../model/installation.js';
 import type { DoctorFacts, FolderFacts, PackageCheck } from './facts.js';
-import type { Verdict } from './row.js';
-import { rowsOf } from './row.js';
+import { type Verdict, rowsOf } from './row.js';
 import { formatSetting, formatBytes } from '../../vocabulary/format.js';
 
 const { ok, warning, missing } = rowsOf('machine');

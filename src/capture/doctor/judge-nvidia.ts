@@ -1,6 +1,5 @@
 import type { DoctorFacts, ToolFacts } from './facts.js';
-import type { Verdict } from './row.js';
-import { rowsOf, runWith } from './row.js';
+import { type Verdict, rowsOf, runWith } from './row.js';
 import { formatBytes } from '../../vocabulary/format.js';
 
 const { ok, warning, missing, notApplicable } = rowsOf('nvidia');

@@ -1,7 +1,6 @@
 import type { DoctorFacts, ToolFacts } from './facts.js';
 import { hasNvidiaGpu } from './judge-nvidia.js';
-import type { Verdict } from './row.js';
-import { rowsOf } from './row.js';
+import { type Verdict, rowsOf } from './row.js';
 import { formatSetting } from '../../vocabulary/format.js';
 
 export function judgeContainers(facts: DoctorFacts): Verdict[] {

@@ -1,7 +1,6 @@
 import type { DoctorFacts, PythonFacts } from './facts.js';
 import { hasNvidiaGpu } from './judge-nvidia.js';
-import type { Verdict } from './row.js';
-import { rowsOf, runWith } from './row.js';
+import { type Verdict, rowsOf, runWith } from './row.js';
 
 const { ok, warning, missing, notApplicable } = rowsOf('python');
 

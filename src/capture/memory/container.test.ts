@@ -18,7 +18,7 @@ import { inspectContainer } from './docker-inspect.js';
 import { hostPid } from './docker-processes.js';
 import { agentCall, containerPython, copyProbe, followRecord } from './docker-python.js';
 import { writeShim } from './docker-shim.js';
-import type { MemoryTarget, TargetRequest } from './where.js';
+import type { MemoryTarget, TargetRequest } from './memory-target.js';
 
 // Needs a Docker engine and a running container: npm run test:docker creates both and names them here.
 const container = process.env['INFERSCOPE_TEST_CONTAINER'] ?? '';

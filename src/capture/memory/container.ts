@@ -21,7 +21,7 @@ import { hostPid } from './docker-processes.js';
 import { recordTranslator } from './docker-record.js';
 import { agentCall, containerPython, copyProbe, followRecord } from './docker-python.js';
 import { writeShim } from './docker-shim.js';
-import type { RunFile, MemoryTarget, OpenTarget, TargetRequest } from './where.js';
+import type { RunFile, MemoryTarget, OpenTarget, TargetRequest } from './memory-target.js';
 import { isAlive } from '../../model/alive.js';
 
 /** Time for a Python engine to exit after its iteration (engines/transformers/launch.ts). */

@@ -7,7 +7,7 @@ import { rocmSmiCards } from '../amd-rocm-smi.js';
 import { amdSmiMetric, amdSmiProcesses } from '../amd-smi.js';
 import { monotonicNs } from '../../model/clock.js';
 import { docker } from './docker.js';
-import type { MemorySource } from './where.js';
+import type { MemorySource } from './memory-target.js';
 
 interface GpuReading {
   gpu: number;

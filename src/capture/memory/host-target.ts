@@ -1,5 +1,5 @@
 import type { EngineName } from '../../model/engine.js';
-import type { MemoryTarget, TargetRequest } from './where.js';
+import type { MemoryTarget, TargetRequest } from './memory-target.js';
 
 /** The engine as processes of this machine, as `bench` runs it. */
 export async function hostTarget(

@@ -15,8 +15,8 @@ import { monotonicNs } from '../../model/clock.js';
 import { deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startDeviceSampler } from '../run/device-sampler.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
-import { watchProcesses, withoutEngine } from './own-processes.js';
-import type { MemoryTarget, SourceRows } from './where.js';
+import { watchProcesses, withoutEngine } from './engine-processes.js';
+import type { MemoryTarget, SourceRows } from './memory-target.js';
 
 interface MemoryRunOptions {
   target: MemoryTarget;
@@ -66,10 +66,12 @@ export interface MemoryRun {
 const memoryExecution = 'memory';
 /** Samples of GPUs and host per second. */
 const hz = 20;
-/** Sampling time before the launch, for the baseline, and after the exit, until the driver has freed the context. */
+/** Sampling time before the launch, for the baseline. */
 const leadMs = 500;
+/** Sampling time after the exit, until the driver has freed the context. */
 const tailMs = 500;
-const goneMs = 3000;
+/** Maximum wait for processes of an earlier run to disappear from the driver's list. */
+const disappearMs = 3000;
 /** Driver and display use less than this. */
 const unusedBytes = 2 ** 30;
 
@@ -83,13 +85,13 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   const gpus = target.samplesHere ? opened.gpus : null;
   const keys = { execution_id: memoryExecution, host };
   const othersBefore = gpus ? await othersOn(gpus, target.pids?.() ?? [], signal) : [];
-  const devices = gpus
-    ? startDeviceSampler(gpus, { ...keys, capture_id: `${memoryExecution}-gpus` }, hz, true)
-    : null;
-  const sources = target.sources.map((source) =>
-    source.start({ ...keys, capture_id: `${memoryExecution}-${source.name}` }),
-  );
-  if (devices || sources.length > 0) await sleep(leadMs);
+  const samplers: { stop(): SourceRows | Promise<SourceRows> }[] = [
+    ...(gpus ? [startDeviceSampler(gpus, { ...keys, capture_id: `${memoryExecution}-gpus` }, hz, true)] : []),
+    ...target.sources.map((source) =>
+      source.start({ ...keys, capture_id: `${memoryExecution}-${source.name}` }),
+    ),
+  ];
+  if (samplers.length > 0) await sleep(leadMs);
 
   const recordPath = join(scratch, `${memoryExecution}.jsonl`);
   const phases: MemoryPlan['phases'] = [];
@@ -106,24 +108,23 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
     else if (progress.type === 'point') eta.closed(memoryExecution, 0, progress.point);
     options.onProgress(progress, eta.leftS());
   });
-  const samplers = target.samplesHere ? sampleLaunch(launched, null, keys) : null;
+  const hostSampler = target.samplesHere ? sampleLaunch(launched, null, keys) : null;
   const processes = watchProcesses(launched, target);
   const { failure, log } = await launched.ended.catch((error: unknown) => ({ failure: error, log: null }));
   clearTimeout(timer);
   const endedNs = monotonicNs();
-  const hostRows = samplers?.stop() ?? { memory: [], telemetry: [], issues: [] };
-  if (devices || sources.length > 0) await sleep(tailMs);
+  const hostRows = hostSampler?.stop() ?? { memory: [], telemetry: [], issues: [] };
+  if (samplers.length > 0) await sleep(tailMs);
   const parts: SourceRows[] = [hostRows];
-  if (devices) parts.push(devices.stop());
-  for (const source of sources) parts.push(await source.stop());
-  gpus?.close();
-  if (!gpus) opened.gpus?.close();
+  for (const sampler of samplers) parts.push(await sampler.stop());
+  opened.gpus?.close();
   dropCutOffLine(recordPath);
   passOnRecord(recordPath);
 
   const timedOut = timeout.signal.aborted;
   const recorded = await recordedFacts(recordPath);
-  const known = failureOf(failure, timedOut, options.timeoutS) ?? troubleOf(recorded, signal.aborted);
+  const runFailure =
+    failureOf(failure, timedOut, options.timeoutS) ?? failureOfPoint(recorded, signal.aborted);
   const rows = {
     memory: parts.flatMap(({ memory }) => memory),
     telemetry: parts.flatMap(({ telemetry }) => telemetry),
@@ -134,7 +135,7 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
     launches: [
       {
         launch: 0,
-        failure: known,
+        failure: runFailure,
         log,
         sampled: [...new Set([...rows.memory, ...rows.telemetry].map((row) => row.capture_id!))],
         issues: parts.flatMap(({ issues }) => issues),
@@ -166,9 +167,9 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
       own_pids: processes.stop(),
       others_before: othersBefore,
       pid_namespace: pidNamespace(),
-      failure: known && { code: known.code, ...known.parts },
+      failure: runFailure && { code: runFailure.code, ...runFailure.parts },
     },
-    failure: known,
+    failure: runFailure,
     rows,
   };
 }
@@ -227,7 +228,7 @@ async function othersOn(
   ownPids: readonly number[],
   signal: AbortSignal,
 ): Promise<MemoryPlan['others_before']> {
-  const deadline = Date.now() + goneMs;
+  const deadline = Date.now() + disappearMs;
   for (;;) {
     const found = withoutEngine(await processesOn(gpus), ownPids);
     const memoryInUse =
@@ -263,17 +264,17 @@ function failureOf(failure: unknown, timedOut: boolean, timeoutS: number | null)
 }
 
 /** An engine that runs out of memory exits normally: its point has the outcome. */
-function troubleOf({ timed, troubles }: RecordedFacts, stopped: boolean): InferscopeError | null {
-  const trouble = troubles.find(({ outcome }) => outcome !== 'stopped');
-  if (stopped || (!trouble && timed > 0)) return null;
-  const outOfMemory = trouble?.outcome === 'out_of_memory';
+function failureOfPoint({ timed, unmeasured }: RecordedFacts, stopped: boolean): InferscopeError | null {
+  const unmeasuredPoint = unmeasured.find(({ outcome }) => outcome !== 'stopped');
+  if (stopped || (!unmeasuredPoint && timed > 0)) return null;
+  const outOfMemory = unmeasuredPoint?.outcome === 'out_of_memory';
   return new InferscopeError(outOfMemory ? 'E_OUT_OF_MEMORY' : 'E_WORKLOAD_FAILED', {
     what: outOfMemory
       ? `the run ran out of memory${timed > 0 ? ` after ${timed} timed repeats` : ' in warm-up'}`
       : timed > 0
         ? 'the run failed'
         : 'no repeat was measured',
-    why: trouble?.text ?? 'The engine exited without output.',
+    why: unmeasuredPoint?.text ?? 'The engine exited without output.',
     fix: outOfMemory
       ? 'Use a smaller --batch-size, --input-len, --output-len or --dtype; inferscope estimate --fits shows what fits.'
       : 'Its log is among the artifacts of the session.',

@@ -3,7 +3,7 @@ import { readServerMetrics } from '../../model/server-metrics.js';
 import { sampleMetrics } from '../../model/metrics-page.js';
 import type { Row } from '../../model/tables.js';
 import { monotonicNs } from '../../model/clock.js';
-import type { MemorySource } from './where.js';
+import type { MemorySource } from './memory-target.js';
 
 /** The KV cache configuration of a server, from vllm:cache_config_info. */
 interface CacheConfig {

@@ -8,7 +8,7 @@ import { isThisMachine, listenerPid } from './url-listener.js';
 import { metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
 import { metricsPage } from '../../model/metrics-page.js';
 import { serverSelf } from './url-server.js';
-import type { MemoryTarget, OpenTarget } from './where.js';
+import type { MemoryTarget, OpenTarget } from './memory-target.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Arguments of the engine openai; the other arguments apply only to an engine that is started. */

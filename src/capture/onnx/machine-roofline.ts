@@ -18,7 +18,7 @@ import { startHostSampler } from '../telemetry.js';
 import { startEngineProcess } from './engine-process.js';
 import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
 import { formatNumber, formatDuration } from '../../vocabulary/format.js';
-import { writeWhole } from '../../model/whole-file.js';
+import { writeWhole } from '../../model/atomic-write.js';
 
 export interface RooflineOptions {
   threads: number;

@@ -1,13 +1,13 @@
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { handGpuRoofline } from '../../model/documents/test-gpu-roofline.js';
+import { exampleGpuRoofline } from '../../model/documents/test-gpu-roofline.js';
 import { testFolder } from '../../session/test-folder.js';
 import {
   cachedGpuRoofline,
   frameworkKey,
   gpuMachineKey,
-  keepGpuRoofline,
+  saveGpuRoofline,
   readGpuRoofline,
   rooflineFolder,
 } from './cache.js';
@@ -34,7 +34,7 @@ test('is read with its age; ignored if damaged, of another key, or old and doubt
   const cacheDir = testFolder();
   const keys = { machine: gpuMachineKey(machine), framework: frameworkKey(framework) };
   expect(await readGpuRoofline(cacheDir, keys)).toBeNull();
-  await keepGpuRoofline(cacheDir, keys, handGpuRoofline());
+  await saveGpuRoofline(cacheDir, keys, exampleGpuRoofline());
   const [name] = readdirSync(rooflineFolder(cacheDir));
   const path = join(rooflineFolder(cacheDir), name!);
   const daysAgo = (days: number) => {
@@ -43,14 +43,14 @@ test('is read with its age; ignored if damaged, of another key, or old and doubt
   };
   daysAgo(40);
   const found = (await readGpuRoofline(cacheDir, keys))!;
-  expect(found.roofline).toEqual(handGpuRoofline());
+  expect(found.roofline).toEqual(exampleGpuRoofline());
   expect(found.ageS / 86_400).toBeCloseTo(40, 2);
   expect(cachedIssues(found.roofline, found.cached, found.ageS)).toMatchObject([{ code: 'roofline_old' }]);
   expect(cachedIssues(found.roofline, true, 86_400)).toEqual([]);
   expect(await readGpuRoofline(cacheDir, { ...keys, framework: 'other' })).toBeNull();
 
   const issue = { code: 'gpu_shared' as const, severity: 'warning' as const, text: 'Others ran on gpu0.' };
-  await keepGpuRoofline(cacheDir, keys, handGpuRoofline({ issues: [issue] }));
+  await saveGpuRoofline(cacheDir, keys, exampleGpuRoofline({ issues: [issue] }));
   expect(await readGpuRoofline(cacheDir, keys)).toMatchObject({ cached: true });
   daysAgo(1);
   expect(await readGpuRoofline(cacheDir, keys)).toBeNull();
@@ -63,14 +63,14 @@ test('sessions on the machine use its newest roofline, whichever torch measured 
   const cacheDir = testFolder();
   expect(await cachedGpuRoofline(cacheDir, machine)).toBeNull();
   const key = gpuMachineKey(machine);
-  await keepGpuRoofline(
+  await saveGpuRoofline(
     cacheDir,
     { machine: key, framework: 'older' },
-    handGpuRoofline({ framework: 'torch 2.10' }),
+    exampleGpuRoofline({ framework: 'torch 2.10' }),
   );
   const then = Date.now() / 1000 - 3600;
   utimesSync(join(rooflineFolder(cacheDir), `${key}-older.json`), then, then);
-  await keepGpuRoofline(cacheDir, { machine: key, framework: 'newer' }, handGpuRoofline());
+  await saveGpuRoofline(cacheDir, { machine: key, framework: 'newer' }, exampleGpuRoofline());
   expect((await cachedGpuRoofline(cacheDir, machine))!.roofline.framework).toBe('torch 2.11.0+cu130');
   expect(await cachedGpuRoofline(cacheDir, { ...machine, driverVersion: '581.0' })).toBeNull();
   expect(await cachedGpuRoofline(cacheDir, null)).toBeNull();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { document } from '../../model/document.js';
 import { type GpuRoofline, gpuRooflineSchema } from '../../model/documents/gpu-roofline.js';
 import type { Gpus } from '../telemetry-gpus.js';
-import { writeWhole } from '../../model/whole-file.js';
+import { writeWhole } from '../../model/atomic-write.js';
 
 export interface CachedGpuRoofline {
   roofline: GpuRoofline;
@@ -54,7 +54,7 @@ export const rooflineFolder = (cacheDir: string): string => join(cacheDir, 'roof
 
 const fileName = (machine: string, framework: string) => `${machine}-${framework}.json`;
 
-export async function keepGpuRoofline(
+export async function saveGpuRoofline(
   cacheDir: string,
   keys: { machine: string; framework: string },
   roofline: GpuRoofline,

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { handGpu } from '../../model/documents/test-gpu-roofline.js';
+import { exampleGpu } from '../../model/documents/test-gpu-roofline.js';
 import { gemmCase } from './gemm-search.js';
 import { outliers, roofIssues } from './issues.js';
 import { unmeasuredLine } from './test-lines.js';
 
 test('a throttled peak has an issue: a power cap as information, heat as a warning', () => {
-  expect(roofIssues(handGpu(), [])).toMatchObject([
+  expect(roofIssues(exampleGpu(), [])).toMatchObject([
     {
       code: 'throttled',
       severity: 'info',
@@ -13,22 +13,22 @@ test('a throttled peak has an issue: a power cap as information, heat as a warni
       text: expect.stringContaining('power cap, down to 1\u00a0755 MHz'),
     },
   ]);
-  const [first] = handGpu().bandwidth;
-  const hot = handGpu({ compute: [], bandwidth: [{ ...first!, throttled_by: ['hw_thermal_slowdown'] }] });
+  const [first] = exampleGpu().bandwidth;
+  const hot = exampleGpu({ compute: [], bandwidth: [{ ...first!, throttled_by: ['hw_thermal_slowdown'] }] });
   expect(roofIssues(hot, [])).toMatchObject([{ code: 'throttled', severity: 'warning' }]);
 });
 
 test('above the data sheet is an error, far below a warning; wide spread and missing kernels are reported', () => {
-  const [peak] = handGpu().compute;
+  const [peak] = exampleGpu().compute;
   const throttled = (share: number) =>
-    handGpu({
+    exampleGpu({
       compute: [{ ...peak!, of_sheet: { value: share, unit: 'ratio', source: 'x' } }],
       bandwidth: [],
     });
   expect(roofIssues(throttled(1.1), []).map(({ code }) => code)).toEqual(['over_sheet']);
   expect(roofIssues(throttled(0.3), []).map(({ code }) => code)).toEqual(['under_sheet']);
   expect(roofIssues(throttled(0.8), [])).toEqual([]);
-  const wide = handGpu({ compute: [{ ...peak!, sd_share: 0.2 }], bandwidth: [] });
+  const wide = exampleGpu({ compute: [{ ...peak!, sd_share: 0.2 }], bandwidth: [] });
   expect(roofIssues(wide, []).map(({ code }) => code)).toEqual(['wide_spread']);
   const none = unmeasuredLine(
     gemmCase({ dtype: 'float8', m: 256, n: 256, k: 256 }),
@@ -41,16 +41,16 @@ test('above the data sheet is an error, far below a warning; wide spread and mis
 });
 
 test('names a GPU that is slower than others of the same name', () => {
-  const [, peak] = handGpu().compute;
+  const [, peak] = exampleGpu().compute;
   const slower = (share: number) =>
-    handGpu({
+    exampleGpu({
       index: 1,
       scope: 'compared',
       compute: [{ ...peak!, median_ns: peak!.median_ns / share }],
       bandwidth: [],
     });
-  expect(outliers([handGpu(), slower(0.97)])).toEqual([]);
-  expect(outliers([handGpu(), slower(0.9)])).toMatchObject([
+  expect(outliers([exampleGpu(), slower(0.97)])).toEqual([]);
+  expect(outliers([exampleGpu(), slower(0.9)])).toMatchObject([
     {
       code: 'gpus_differ',
       text: expect.stringContaining('cuda:1 (NVIDIA H200) reaches 90 % of cuda:0 in bfloat16 GEMM'),

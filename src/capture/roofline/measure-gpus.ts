@@ -18,7 +18,7 @@ import {
   type CachedGpuRoofline,
   frameworkKey,
   gpuMachineKey,
-  keepGpuRoofline,
+  saveGpuRoofline,
   readGpuRoofline,
   rooflineFolder,
 } from './cache.js';
@@ -68,7 +68,7 @@ export async function gpuRoofline(options: GpuRooflineOptions): Promise<Measured
     const cached = options.fresh ? null : await readGpuRoofline(options.cacheDir, keys);
     if (cached) return { ...cached, recording: null };
     const measured = await inScratch(options, (scratch) => measureAll(runner, gpus, scratch, options));
-    if (!options.signal.aborted) await keepGpuRoofline(options.cacheDir, keys, measured.roofline);
+    if (!options.signal.aborted) await saveGpuRoofline(options.cacheDir, keys, measured.roofline);
     return { roofline: measured.roofline, cached: false, ageS: 0, recording: measured.recording };
   } finally {
     gpus?.close();

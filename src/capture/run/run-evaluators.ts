@@ -99,7 +99,7 @@ async function execute(
     },
   });
   const sampled = samplers.map((sampler) => sampler.stop());
-  const files = await keptFiles(folder, plan.kinds);
+  const files = await savedFiles(folder, plan.kinds);
   const log = await logOf(paths);
   const ended = endedFacts(plan, end, options, log);
   // Being stopped by Ctrl-C is not a failure of the program.
@@ -159,7 +159,7 @@ async function logOf(paths: { stdout: string; stderr: string }): Promise<string>
 }
 
 /** Non-empty files in an execution's folder, by the kinds its tool writes. */
-async function keptFiles(
+async function savedFiles(
   folder: string,
   kinds: readonly [RegExp, FileKind][],
 ): Promise<{ path: string; kind: FileKind }[]> {

@@ -12,7 +12,7 @@ import {
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { pendingRun, type SweepPlan } from './plan.js';
 import { hasWord, processOf } from './running.js';
-import { writeWhole } from '../../model/whole-file.js';
+import { writeWhole } from '../../model/atomic-write.js';
 
 const journalPattern = /^sweep-\d{8}-\d{6}(?:-\d+)?\.json$/;
 

@@ -10,7 +10,7 @@ import { failureLine, runTool } from '../doctor/run-tool.js';
 /** Time limit of Slurm's commands, which wait for its controller. */
 const commandMs = 60_000;
 /** Maximum tasks of one array: Slurm's default limit is 1001 (MaxArraySize). */
-const mostTasks = 1000;
+const maxTasks = 1000;
 const pollMs = 2000;
 
 /** Work to submit: an order is one JSON argument of a built entry, which executes it in its own process. */
@@ -38,7 +38,7 @@ export interface JobArray {
  * @throws E_TOOL_MISSING, E_TOOL_FAILED
  */
 export async function submitArray(work: Orders, most: number | null): Promise<JobArray> {
-  const width = Math.min(work.orders.length, mostTasks);
+  const width = Math.min(work.orders.length, maxTasks);
   const limit = most === null ? '' : `%${most}`;
   const jobOptions = [
     `--array=0-${width - 1}${limit}`,

@@ -16,8 +16,7 @@ import { openSession, type Session } from '../../session/open.js';
 import { testFolder } from '../../session/test-folder.js';
 import { importPart } from './import-part.js';
 import { importRanks } from './import-ranks.js';
-import type { RanksOptions } from '../import-run.js';
-import { runImport } from '../import-run.js';
+import { type RanksOptions, runImport } from '../import-run.js';
 
 let folder: string;
 beforeEach(() => {

@@ -248,7 +248,7 @@ async function merged(
     clocks,
     missing,
   };
-  await recording.keepJson('ranks', savedRanks);
+  await recording.saveJson('ranks', savedRanks);
   const [first] = parts;
   const [execution] = first?.session.manifest.executions ?? [];
   return {

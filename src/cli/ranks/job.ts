@@ -18,7 +18,7 @@ import { notePart, partHome } from '../../record/ranks/part.js';
 import { ensureWritable } from '../../session/home.js';
 import { openSession } from '../../session/open.js';
 import { notify } from '../output.js';
-import { writeWhole } from '../../model/whole-file.js';
+import { writeWhole } from '../../model/atomic-write.js';
 
 /** A process of a launcher with its own `inferscope run`; the sessions of all processes become one session. */
 export interface Job extends RunJob {

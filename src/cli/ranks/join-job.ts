@@ -64,7 +64,7 @@ export async function joinJob(
       clocks: joined.clocks,
       missing: joined.missing,
     };
-    await recording.keepJson('ranks', rankFiles);
+    await recording.saveJson('ranks', rankFiles);
     const manifests = joined.parts.map(({ session }) => session.manifest);
     const [first] = manifests;
     const { title, command, hardware, software, workload } = first!;

@@ -6,7 +6,7 @@ import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.
 import { parseJson } from '../../model/parse-json.js';
 import { ensureWritable, type Home, homeFolders } from '../../session/home.js';
 import { asStorageFailure } from '../../vocabulary/storage-failure.js';
-import { writeWhole } from '../../model/whole-file.js';
+import { writeWhole } from '../../model/atomic-write.js';
 
 const namePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
@@ -38,7 +38,7 @@ export async function writeBaseline(
     if (file === undefined) ensureWritable(home);
     writeWhole(path, text);
   } catch (error) {
-    throw asStorageFailure(error, { path, doing: 'keep the baseline', home: file === undefined });
+    throw asStorageFailure(error, { path, doing: 'save the baseline', home: file === undefined });
   }
   return path;
 }

@@ -1,6 +1,12 @@
 import { document, type Document, type Issue } from '../../model/document.js';
-import type { Change, CompareResult, KernelChange, StageValue } from '../../model/documents/compare.js';
-import { compareVersion, kernelChanges } from '../../model/documents/compare.js';
+import {
+  type Change,
+  type CompareResult,
+  type KernelChange,
+  type StageValue,
+  compareVersion,
+  kernelChanges,
+} from '../../model/documents/compare.js';
 import { InferscopeError } from '../../model/errors.js';
 import { kernelKey } from '../../model/kernel-name.js';
 import { hasRows, hasSubject } from '../../model/subjects.js';

@@ -1,8 +1,7 @@
 import { InferscopeError } from '../../model/errors.js';
-import { hasSubject } from '../../model/subjects.js';
+import { hasSubject, type Subject } from '../../model/subjects.js';
 import { subjectList } from '../../vocabulary/subjects.js';
 import { recordedUtilization } from '../../facts/utilization/utilization.js';
-import type { Subject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { Side } from './side.js';
 

@@ -109,7 +109,7 @@ async function hubConfig(id: string, env: NodeJS.ProcessEnv): Promise<Record<str
       why:
         response.status === 404
           ? 'There is no such model, or it holds no config.json.'
-          : 'The hub is in trouble.',
+          : 'The hub has a problem.',
       fix: `Check the name at ${hubUrl(env)}/${id}. ${presetWords()}`,
     });
   }

@@ -1,5 +1,4 @@
-import type { Builder, GraphOptions } from './graph-builder.js';
-import { graphBuilder } from './graph-builder.js';
+import { type Builder, type GraphOptions, graphBuilder } from './graph-builder.js';
 import { linear, lmHead } from './linear.js';
 import type { LlamaConfig } from './llama-config.js';
 import { tensorBytes, type OnnxGraph, type OnnxValue } from './onnx-file.js';

@@ -24,7 +24,7 @@ interface PythonProcess {
   ranks?: number;
 }
 
-const keptLog = 256 * 1024;
+const savedLog = 256 * 1024;
 
 /**
  * Starts a script of the probe with its order. `onLine` gets its stdout lines; the end of its stderr is the log. On
@@ -65,7 +65,7 @@ export function startPython(
   let log = '';
   child.stderr.setEncoding('utf8');
   child.stderr.on('data', (chunk: string) => {
-    log = (log + chunk).slice(-keptLog);
+    log = (log + chunk).slice(-savedLog);
   });
   const lines = createInterface({ input: child.stdout, crlfDelay: Infinity });
   const allLines = (async () => {

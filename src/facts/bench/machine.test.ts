@@ -3,7 +3,7 @@ import { benchPoint } from '../../model/bench.js';
 import type { BenchPointResult } from '../../model/documents/bench.js';
 import type { Row } from '../../model/tables.js';
 import { close, reasonOf } from '../test-rows.js';
-import { handRoofline, repetitions, tinyWorkload } from '../test-session.js';
+import { exampleRoofline, repetitions, tinyWorkload } from '../test-session.js';
 import { analyzeBench } from './bench.js';
 import { gpuWorkload, planOf } from './test-bench.js';
 import { b2, codes, gpuSession, million } from './test-bench-session.js';
@@ -73,7 +73,7 @@ test('a CPU run: measured roofs, and a warning only if a GPU was expected', asyn
   const variantOf = async (command: string[], engine = workload.engine) => {
     const session = await gpuSession({
       workload: { ...workload, engine },
-      roofline: handRoofline(),
+      roofline: exampleRoofline(),
       manifest: { command },
     });
     return (await analyzeBench(session)).data.variants[0]!;

@@ -24,7 +24,7 @@ interface KernelCount {
 const preferredTools = ['nsys', 'kineto', 'torch'];
 
 /** Maximum other captures named in the reason. */
-const mostNamed = 8;
+const maxNamed = 8;
 
 function toolRank({ tool, importer }: Capture): number {
   const index = preferredTools.findIndex((name) => importer.includes(name) || tool.name.includes(name));
@@ -135,7 +135,7 @@ async function chooseSource(
   const captureName = ({ tool, capture_id }: Capture) => `${tool.name} (${capture_id})`;
   if (candidates.length > 1) {
     const rest = candidates.slice(1).map(captureName);
-    const otherNames = `${rest.slice(0, mostNamed).join(', ')}${rest.length > mostNamed ? ', …' : ''}`;
+    const otherNames = `${rest.slice(0, maxNamed).join(', ')}${rest.length > maxNamed ? ', …' : ''}`;
     why.push(
       `Kernels, stages and gaps are taken from ${captureName(chosen)}, not from ${otherNames}: no sums over captures.`,
     );

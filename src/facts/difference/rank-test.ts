@@ -15,7 +15,7 @@ export interface RankTest {
 
 /** Above this number of values the normal approximation is correct to three digits. */
 const exactUpTo = 60;
-const mostPairs = 4_000_000;
+const maxPairs = 4_000_000;
 const z975 = 1.959963984540054;
 
 /**
@@ -26,7 +26,7 @@ const z975 = 1.959963984540054;
  */
 export function rankTest(from: readonly number[], to: readonly number[]): RankTest | null {
   const [n, m] = [from.length, to.length];
-  if (n < 2 || m < 2 || n * m > mostPairs) return null;
+  if (n < 2 || m < 2 || n * m > maxPairs) return null;
   if ([...from, ...to].some((value) => !(value > 0))) return null;
   const { doubled, tieTerm } = midranks([...from, ...to]);
   const second = doubled.slice(n).reduce((sum, rank) => sum + rank, 0);

@@ -30,7 +30,7 @@ export interface EstimateOptions {
 }
 
 /** Maximum combinations of batch and lengths; more are probably a typing error. */
-const mostPoints = 400;
+const maxPoints = 400;
 
 export function memoryOf(
   a: Architecture,
@@ -111,7 +111,7 @@ function shapes({ batchSize, inputLen, outputLen, contextLen }: EstimateOptions)
         : { '--input-len': inputLen.length, '--output-len': outputLen.length }),
     },
     'combinations of batch and lengths',
-    mostPoints,
+    maxPoints,
   );
   const lengths =
     contextLen?.map((tokens) => ({ inputLen: tokens, outputLen: 0 })) ??

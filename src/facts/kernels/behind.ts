@@ -6,7 +6,7 @@ type TracedRow = NonNullable<KernelResult['behind']>[number];
 
 /** PyTorch's traces name the range of each case; a trace of ONNX Runtime has a single case. */
 const rangePrefix = 'case:';
-const mostRows = 12;
+const maxRows = 12;
 
 /** Stages of capture $1 that are runs of a case; $2: the case of all of them, or null. */
 export const runsSql = `SELECT stage_id, coalesce($2, substr(raw_name, ${rangePrefix.length + 1})) AS "case" FROM stages
@@ -39,7 +39,7 @@ export async function behindCases(
     );
     for (const { case: name, what, class: opClass, ...row } of rows) {
       const caseRows = rowsByKernel.get(name) ?? [];
-      if (caseRows.filter((entry) => entry.what === what).length < mostRows)
+      if (caseRows.filter((entry) => entry.what === what).length < maxRows)
         caseRows.push({ what, ...row, class: opClass as OpClass | null });
       rowsByKernel.set(name, caseRows);
     }

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { kernelFiles } from '../../export/kernel-files.js';
 import { kernelCase } from '../../llm/kernel-work.js';
-import type { KernelPlan } from '../../model/documents/kernels.js';
-import { kernelsDocumentSchema } from '../../model/documents/kernels.js';
+import { type KernelPlan, kernelsDocumentSchema } from '../../model/documents/kernels.js';
 import type { KernelCase } from '../../model/kernels.js';
 import type { Row } from '../../model/tables.js';
 import { testHome } from '../../session/test-folder.js';

@@ -1,4 +1,4 @@
-import { keepHeadline } from '../../session/headline.js';
+import { saveHeadline } from '../../session/headline.js';
 import { document, type Document, type Issue } from '../../model/document.js';
 import type { MemoryProfile } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
@@ -128,7 +128,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
 }
 
 function headline(session: Session, total: number | null): void {
-  keepHeadline(
+  saveHeadline(
     session,
     total === null
       ? null

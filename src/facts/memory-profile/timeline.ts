@@ -10,7 +10,7 @@ import {
 } from './rows.js';
 
 /** Maximum points of a chart. */
-const mostPoints = 2000;
+const maxPoints = 2000;
 
 export function timelineOf(
   rows: MemoryRows,
@@ -62,7 +62,7 @@ export function timelineOf(
 
 /** Keeps the highest value of each bin, so that the chart shows the peak. */
 function thinned(samples: readonly Sample[]): { t_s: number; bytes: number }[] {
-  const step = Math.ceil(samples.length / mostPoints);
+  const step = Math.ceil(samples.length / maxPoints);
   const thinnedSamples: Sample[] = [];
   for (let sample = 0; sample < samples.length; sample += step)
     thinnedSamples.push(

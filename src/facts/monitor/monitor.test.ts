@@ -31,7 +31,7 @@ const used = (t: number, gib: number): Row<'memory'> => ({
 });
 
 /** 4 s at 10 Hz: busy 1 s, idle 1 s, busy 0.2 s, idle 0.3 s (too short to count), busy; capped from 3.0 to 3.5 s. */
-function handRows() {
+function exampleRows() {
   const telemetry: Row<'telemetry'>[] = [telemetryRow(0, 'memory_total_bytes', 80 * 2 ** 30)];
   const memory: Row<'memory'>[] = [];
   for (let tick = 0; tick <= 40; tick++) {
@@ -58,7 +58,7 @@ function handRows() {
 
 describe('a recording made by hand', () => {
   test('idle periods, throttling with its clock drop, power, energy, memory', async () => {
-    const session = await sessionOf(home, handRows(), { kind: 'monitor', roofline: null });
+    const session = await sessionOf(home, exampleRows(), { kind: 'monitor', roofline: null });
     const found = await analyzeMonitor(session);
     expect(monitorDocumentSchema.parse(found)).toEqual(found);
     const { data } = found;
@@ -111,7 +111,7 @@ describe('a recording made by hand', () => {
   });
 
   test('uses the requested thresholds', async () => {
-    const session = await sessionOf(home, handRows(), { kind: 'monitor', roofline: null });
+    const session = await sessionOf(home, exampleRows(), { kind: 'monitor', roofline: null });
     const { data } = await analyzeMonitor(session, { idlePercent: 90, idleMs: 100 });
     expect(data.thresholds).toMatchObject({ idle_percent: 90, idle_ms: 100 });
     // 80 % now counts as idle: one period from 1.0 to 2.5 s.

@@ -5,7 +5,7 @@ import { axesOf, elementwiseForm, type MeasuredKernel } from './kernel-table.js'
 import { kernelTime, movePoints, type Roof } from './kernel-time.js';
 
 /** More cases are thinned evenly: each costs a pass over the table. */
-const mostCases = 400;
+const maxCases = 400;
 
 /**
  * Leave-one-out error of the table: each case predicted from all others, as |predicted / measured − 1| by kernel.
@@ -15,7 +15,7 @@ export function crossValidation(table: readonly MeasuredKernel[], roof: Roof): C
   const byKernel = new Map<string, { error: number; case: string }[]>();
   const add = (kernel: string, error: number, name: string) =>
     byKernel.set(kernel, [...(byKernel.get(kernel) ?? []), { error, case: name }]);
-  const step = Math.max(1, Math.ceil(table.length / mostCases));
+  const step = Math.max(1, Math.ceil(table.length / maxCases));
   table.forEach((kernel, index) => {
     if (index % step !== 0) return;
     const rest = table.filter((_, position) => position !== index);

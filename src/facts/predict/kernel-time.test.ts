@@ -3,8 +3,7 @@ import { kernelWork } from '../../llm/kernel-work.js';
 import type { KernelName } from '../../model/kernels.js';
 import { crossValidation } from './cross-validation.js';
 import { affineFit } from './interpolate.js';
-import type { MeasuredKernel } from './kernel-table.js';
-import { oneEach } from './kernel-table.js';
+import { type MeasuredKernel, oneEach } from './kernel-table.js';
 import { kernelTime, type Roof } from './kernel-time.js';
 
 /** 100 TFLOP/s, 1 TB/s. */

@@ -6,7 +6,7 @@ import { floatStorage } from '../../llm/storage.js';
 import type { PredictStage } from '../../model/documents/predict.js';
 import { homeFolders } from '../../session/home.js';
 import { testFolder } from '../../session/test-folder.js';
-import { handRoofline, tinyConfig, tinyWorkload } from '../test-session.js';
+import { exampleRoofline, tinyConfig, tinyWorkload } from '../test-session.js';
 import { imported, fixture } from '../trace/test-import.js';
 import { compose } from './compose.js';
 import { checkPeak, roofsOfCpu, roofsOfGpu } from './device-roofs.js';
@@ -54,7 +54,7 @@ test('the roofline of a tiny Llama’s decode step, by hand', () => {
   // the model, so it is among the kernels only.
   const { stages, error } = predict({
     model: tiny,
-    roofs: roofsOfCpu(handRoofline()),
+    roofs: roofsOfCpu(exampleRoofline()),
     points: [point()],
     table: null,
   });

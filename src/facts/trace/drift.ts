@@ -8,7 +8,7 @@ import type { TraceScope } from './scope.js';
 /** With fewer steps a slope may be chance. */
 const minSteps = 10;
 /** Maximum steps for slopes over all pairs; a longer run is sampled at even distances. */
-const mostSteps = 1000;
+const maxSteps = 1000;
 const partsOfSpan = 10;
 const normal975 = 1.959964;
 
@@ -89,7 +89,7 @@ const tooFew = (steps: number): Figure =>
  * Kendall's variance.
  */
 function changeOf(steps: readonly Relative[], spanNs: number): Figure {
-  const every = Math.ceil(steps.length / mostSteps);
+  const every = Math.ceil(steps.length / maxSteps);
   const sampled = steps.filter((_, index) => index % every === 0);
   const slopes: number[] = [];
   for (const [i, a] of sampled.entries()) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { figure } from '../../model/figure.js';
 import { deviceOf, ordinalOf } from '../device.js';
-import { handRoofline } from '../test-session.js';
+import { exampleRoofline } from '../test-session.js';
 import { utilizationRoofs } from './roofs.js';
 import { stageShares } from './stage.js';
 import { fixtureWorkload } from './test-tiny.js';
@@ -36,7 +36,7 @@ test('work in two dtypes: each at its own peak', () => {
 });
 
 test('a CPU uses the measured roofs at the working set; without them the reason is given', () => {
-  const roofline = handRoofline();
+  const roofline = exampleRoofline();
   const about = { hardware: { cpu_model: 'test CPU' }, workload: fixtureWorkload({ device: 'cpu' }) };
   const roofs = utilizationRoofs(about, { cpu: roofline, gpu: null }, { onCpu: true });
   const float32 = roofline.compute.find(({ dtype }) => dtype === 'float32');

@@ -1,7 +1,10 @@
-import { validateVersion } from '../../model/documents/validate.js';
+import {
+  validateVersion,
+  type ValidationHistory,
+  validationSchema,
+  type Validation,
+} from '../../model/documents/validate.js';
 import { document, type Document } from '../../model/document.js';
-import type { ValidationHistory } from '../../model/documents/validate.js';
-import { validationSchema, type Validation } from '../../model/documents/validate.js';
 import type { Session } from '../../session/open.js';
 import { planOf } from '../artifact.js';
 

@@ -19,7 +19,7 @@ const minOfShare = 0.7;
 /** Components and residual sum to the total within this rounding error. */
 const sumTolerance = 0.01;
 /** Maximum ratio of weights to the model's: a tied lm_head stored twice stays below it. */
-const mostWeights = 1.5;
+const maxWeights = 1.5;
 /** Components that exceed the total by this share of it include memory of other processes. */
 const minDeficit = 0.25;
 
@@ -113,7 +113,7 @@ function aboveTotal({ measured, weightBytes }: PlausibleFacts): string[] {
     }
   }
   const weights = components.get('model_weights') ?? null;
-  if (weights !== null && weightBytes !== null && weights > mostWeights * weightBytes) {
+  if (weights !== null && weightBytes !== null && weights > maxWeights * weightBytes) {
     reasons.push(
       `Its weights (${formatGb(weights)}) are ${formatFactor(weights / weightBytes)} those of the model in its dtype (${formatGb(weightBytes)}).`,
     );

@@ -46,13 +46,13 @@ interface RankTime {
  * Ranks compared, those with the most kernel time. Each takes 20 queries, and a damaged capture may name a device per
  * kernel.
  */
-const mostRanks = 64;
+const maxRanks = 64;
 
 /**
  * The limit for a job with one capture per rank: those with the most kernel time, and as many with the least time in
  * collectives, which includes the rank that waits least.
  */
-const mostOfJob = 8;
+const maxOfJob = 8;
 
 /** The timeline that every document and page shows: the requested rank, else the rank that the others wait for. */
 export async function timelineScope(
@@ -178,7 +178,7 @@ async function ranksOf(session: Session, options: ScopeOptions) {
          SELECT rank, device, sum(dur_ns) AS busy_ns, ${recorded ? '(SELECT sum(c.dur_ns) FROM collectives c WHERE c.rank = k.rank AND c.device = k.device)' : '0'} AS shared_ns FROM kernel_streams k
          WHERE execution_id = ${literal(execution_id)} AND capture_id IN (${captureList(captures)}) GROUP BY ALL),
        ranked AS (SELECT *, row_number() OVER (ORDER BY busy_ns DESC, rank, device) AS busy_order, row_number() OVER (ORDER BY shared_ns, rank, device) AS shared_order FROM busy)
-       SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM ranked WHERE ${ofJob ? `busy_order <= ${mostOfJob} OR shared_order <= ${mostOfJob}` : `busy_order <= ${mostRanks}`} ORDER BY rank, device`,
+       SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM ranked WHERE ${ofJob ? `busy_order <= ${maxOfJob} OR shared_order <= ${maxOfJob}` : `busy_order <= ${maxRanks}`} ORDER BY rank, device`,
     );
     return { found: devices, captures, recorded: devices[0]?.recorded ?? 0 };
   } finally {

@@ -16,10 +16,10 @@ import {
   nothingImpossible,
 } from './impossible.js';
 import { attributionIssues, deviceCounts } from './issues.js';
-import { callsSql, copiesSql, keeper, kernelsSql } from './kept-tables.js';
-import { keepGaps } from './keep-gaps.js';
-import { keepOps } from './keep-ops.js';
-import { keepStages } from './keep-stages.js';
+import { callsSql, copiesSql, savingTo, kernelsSql } from './attributed-tables.js';
+import { saveGaps } from './save-gaps.js';
+import { saveOps } from './save-ops.js';
+import { saveStages } from './save-stages.js';
 import { joinCalls, joinLaunches, sortByStart } from './launches.js';
 import { kernelNames } from './names.js';
 import { operatorClasses } from './operator-classes.js';
@@ -62,7 +62,7 @@ async function attributeTables(
   context: ImportContext,
   proceed: (share: number) => void,
 ): Promise<Issue[]> {
-  const keep = keeper(workbench, context);
+  const save = savingTo(workbench, context);
   await textTable(workbench, 'attr_call_names', 'SELECT DISTINCT name AS code FROM trace_api');
   await sortByStart(workbench, 'trace_api');
   const marked = await stageNames(workbench, context);
@@ -79,7 +79,7 @@ async function attributeTables(
   });
   proceed(0.3);
   await joinCalls(workbench);
-  await keep('api_calls', callsSql(await apis(workbench)));
+  await save('api_calls', callsSql(await apis(workbench)));
   proceed(0.45);
 
   const impossible = nothingImpossible();
@@ -97,24 +97,24 @@ async function attributeTables(
   const times = await sweepDevices(workbench, host);
   proceed(0.8);
 
-  await keepGaps(workbench, context, times);
+  await saveGaps(workbench, context, times);
   await textTable(
     workbench,
     'attr_dims',
     'SELECT grid AS code FROM attr_kernels UNION SELECT "block" FROM attr_kernels',
   );
-  await keep('kernels', kernelsSql(times.overlapping, !unique));
+  await save('kernels', kernelsSql(times.overlapping, !unique));
   await textTable(
     workbench,
     'attr_copy_texts',
     'SELECT kind AS code FROM attr_copies UNION SELECT src_kind FROM attr_copies UNION SELECT dst_kind FROM attr_copies',
   );
-  await keep('copies', copiesSql(times.overlapping));
+  await save('copies', copiesSql(times.overlapping));
   proceed(0.9);
   await rollUpStages(workbench);
-  await keepStages(workbench, context, folded);
+  await saveStages(workbench, context, folded);
   await rollUpOps(workbench);
-  await keepOps(workbench, context, classes.classes);
+  await saveOps(workbench, context, classes.classes);
   await workbench.written();
 
   const device = await deviceCounts(workbench);

@@ -1,5 +1,4 @@
-import type { TraceTable } from '../trace-tables.js';
-import { createTraceTables } from '../trace-tables.js';
+import { type TraceTable, createTraceTables } from '../trace-tables.js';
 import { attribute } from './attribute.js';
 import { type Imported, importedBy } from './test-import.js';
 

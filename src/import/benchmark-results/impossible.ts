@@ -16,9 +16,9 @@ const rowsFromZero = [
   'cached_tokens',
 ] as const;
 /** 2^53: larger counts are not exact, and no time in ms and no rate is larger. */
-const mostOfFigures = Number.MAX_SAFE_INTEGER;
+const maxFigure = Number.MAX_SAFE_INTEGER;
 /** For rows, with times that may be Unix times in ns: 300 years. */
-const mostOfRows = 1e19;
+const maxCell = 1e19;
 const examples = 3;
 
 const possible = (value: number, fromZero: boolean, most: number) =>
@@ -29,17 +29,17 @@ export function withoutImpossible(file: ResultFile): ResultFile {
   const dropped: string[] = [];
   const points = file.points.map((point): ResultPoint => {
     const metrics = point.metrics.filter(({ name, statistic, value, unit }) => {
-      const checked = possible(value, unitsFromZero.has(unit), mostOfFigures);
+      const checked = possible(value, unitsFromZero.has(unit), maxFigure);
       if (!checked) dropped.push(`${name} ${statistic} = ${value}`);
       return checked;
     });
     const requests = point.requests.map((row) => {
-      const wrong = rowsFromZero.filter((name) => !possible(row[name] ?? 0, true, mostOfRows));
+      const wrong = rowsFromZero.filter((name) => !possible(row[name] ?? 0, true, maxCell));
       for (const name of wrong) dropped.push(`${name} = ${row[name]} of a request`);
       return wrong.length === 0 ? row : { ...row, ...Object.fromEntries(wrong.map((name) => [name, null])) };
     });
     const iterations = point.iterations.filter(({ start_ns: start, end_ns: end }) => {
-      const checked = possible((end ?? 0) - (start ?? 0), true, mostOfRows);
+      const checked = possible((end ?? 0) - (start ?? 0), true, maxCell);
       if (!checked) dropped.push(`a repeat that took ${formatNs((end ?? 0) - (start ?? 0))}`);
       return checked;
     });

@@ -24,7 +24,7 @@ const elementBytes = `CASE WHEN dtype IN ('Double', 'Long', 'ComplexFloat') THEN
  * all of them. Calls are numbered by torch's sequence number if it differs for every call of the group, else in the
  * order of their starts; sends and receives in their order to or from one rank.
  */
-export async function keepCollectives(
+export async function saveCollectives(
   workbench: Workbench,
   { capture_id }: Pick<ImportContext, 'capture_id'>,
 ): Promise<void> {

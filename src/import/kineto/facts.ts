@@ -26,13 +26,14 @@ function groupField(facts: ReadonlyMap<string, unknown>, field: 'rank' | 'world_
 }
 
 /** The fields of a device that are read, with their maximum values. */
-const mostOfDevice = { totalGlobalMem: 2 ** 48, numSms: 65_536, computeMajor: 999, computeMinor: 999 };
-type DeviceField = keyof typeof mostOfDevice;
+const maxDeviceFields = { totalGlobalMem: 2 ** 48, numSms: 65_536, computeMajor: 999, computeMinor: 999 };
+type DeviceField = keyof typeof maxDeviceFields;
 
 /** A field of a device; null if absent or impossible. */
 function deviceField(device: Record<string, unknown>, field: DeviceField): number | null {
   const value = device[field];
-  const possible = Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= mostOfDevice[field];
+  const possible =
+    Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= maxDeviceFields[field];
   return possible ? Number(value) : null;
 }
 
@@ -40,7 +41,7 @@ function deviceField(device: Record<string, unknown>, field: DeviceField): numbe
 export function oddDevices(facts: ReadonlyMap<string, unknown>): number {
   const devices = facts.get('deviceProperties') ?? [];
   if (!Array.isArray(devices)) return 1;
-  const fields = Object.keys(mostOfDevice) as DeviceField[];
+  const fields = Object.keys(maxDeviceFields) as DeviceField[];
   return devices.map(record).filter((device) => {
     const odd = fields.some((field) => device[field] !== undefined && deviceField(device, field) === null);
     return odd || typeof device['name'] !== 'string';

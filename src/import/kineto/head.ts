@@ -4,7 +4,7 @@ import { closeBracket, comma, sentinelBytes, skipSpace } from './json-bytes.js';
 import { openSource, readTail } from './source.js';
 import { readTopLevel } from './top-level.js';
 
-/** Metadata of a trace from before its events, or shortly after. */
+/** Metadata of a trace: keys before its events, or shortly after them. */
 export interface TraceHead {
   /** Keys of the outermost object before the events and, in a plain file, in its last bytes. */
   facts: Map<string, unknown>;
@@ -13,9 +13,9 @@ export interface TraceHead {
   gzip: boolean;
 }
 
-/** Metadata before the events can contain whole configurations; an event after it is never this long. */
+/** Limit of the search for the first event: metadata before it can contain whole configurations. */
 const maximumHeadBytes = 64 * 2 ** 20;
-/** Events looked at for the earliest time. */
+/** Bytes of events that are searched for the earliest time. */
 const firstEventsBytes = 256 * 1024;
 const tailBytes = 256 * 1024;
 
@@ -71,6 +71,7 @@ async function eventsAt(
 /** Metadata may follow the events; only the keys for clock and rank are searched. */
 async function addTail(path: string, facts: Map<string, unknown>): Promise<void> {
   const tail = await readTail(path, tailBytes);
+  // From the last event on: text in an event could look like these keys.
   const after = tail.slice(tail.lastIndexOf(']') > 0 ? Math.max(0, tail.lastIndexOf('"ph"')) : 0);
   const base = /"baseTimeNanoseconds"\s*:\s*"?(\d+)/.exec(after)?.[1];
   if (base !== undefined && !facts.has('baseTimeNanoseconds')) facts.set('baseTimeNanoseconds', base);

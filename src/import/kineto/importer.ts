@@ -8,14 +8,14 @@ import type { ImportContext, Importer, ImportOutcome } from '../importer.js';
 import { ensureSameTime } from '../same-time.js';
 import { dropTraceTables } from '../trace-tables.js';
 import type { TraceClock } from './chunk-parser.js';
-import { keepCollectives } from './collectives.js';
+import { saveCollectives } from './collectives.js';
 import { damagedTrace, readFailure } from './damage.js';
 import { kinetoFacts, oddDevices, rankOf, realtimeOrigin } from './facts.js';
 import { createTraceFill, type FilledTables } from './fill.js';
 import { readHead } from './head.js';
 import { kernelEvents, lossIssues, type Losses, noLosses } from './issues.js';
 import { openLanes } from './lanes.js';
-import { attributeAllocations, keepAllocatorTotals } from './memory.js';
+import { attributeAllocations, saveAllocatorTotals } from './memory.js';
 import { NotSplittable, type Reading, readOnOneThread, readWithWorkers } from './read-events.js';
 import { openSource } from './source.js';
 
@@ -78,7 +78,7 @@ async function loadKineto(
       progress: (share) => context.progress?.(0.6 + 0.4 * share),
     });
     issues.push(...attributed.issues);
-    await keepCollectives(workbench, context);
+    await saveCollectives(workbench, context);
   } finally {
     await dropTraceTables(workbench);
     await workbench.run('DROP TABLE IF EXISTS kineto_memory');
@@ -120,7 +120,7 @@ export async function fillTraceTables(
   }
   if (rows.memory > 0) {
     const { execution_id, host, capture_id } = context;
-    await keepAllocatorTotals(workbench, capture_id, { execution_id, host, rank: lateRank });
+    await saveAllocatorTotals(workbench, capture_id, { execution_id, host, rank: lateRank });
     losses.allocationsOutside = await attributeAllocations(workbench);
   }
   losses.oddDevices = oddDevices(facts);

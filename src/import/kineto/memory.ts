@@ -7,7 +7,7 @@ const gpu = 'device_type <> 0';
 const allocation = 2 ** 32;
 
 /** The caching allocator's running totals, one row per change: `allocated` and `reserved` of the table memory. */
-export async function keepAllocatorTotals(
+export async function saveAllocatorTotals(
   workbench: Workbench,
   captureId: string,
   constants: Record<string, string | number | null>,
@@ -17,7 +17,7 @@ export async function keepAllocatorTotals(
       CASE WHEN ${gpu} THEN device END AS device, '${kind}' AS kind, ${column} AS bytes,
       CASE WHEN ${gpu} THEN 'torch CUDA caching allocator' ELSE 'torch CPU allocator' END AS source
     FROM kineto_memory WHERE NOT isnan(${column}) AND (${gpu} OR ${column} > 0)`;
-  await workbench.keep(
+  await workbench.save(
     'memory',
     captureId,
     `SELECT t_ns, pid, device::DOUBLE AS device, kind, bytes, source FROM

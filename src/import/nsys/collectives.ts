@@ -20,7 +20,7 @@ interface Call {
  * An operation in a group has no launch of its own and stays without a kernel.
  * @param offset_ns added to all times
  */
-export async function keepCollectiveCalls(
+export async function saveCollectiveCalls(
   read: ReadTable,
   workbench: Workbench,
   { capture_id }: Pick<ImportContext, 'capture_id'>,

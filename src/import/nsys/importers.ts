@@ -9,11 +9,11 @@ import {
 } from '../importer.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import { attribute } from '../attribution/attribute.js';
-import { keepCollectiveCalls } from './collectives.js';
+import { saveCollectiveCalls } from './collectives.js';
 import { trailingBytes } from '../capture-issues.js';
 import { damaged, unlessDamaged } from './damage.js';
 import { collectionIssues, nsysFacts, nsysSecrets, type ReadTable } from './facts.js';
-import { keepNetworkMetrics, type ReadMeans } from './network-metrics.js';
+import { saveNetworkMetrics, type ReadMeans } from './network-metrics.js';
 import { openParquetdir, parquetMeans, parquetReader } from './parquetdir.js';
 import { openSqlite, readRows, type SqliteFile } from './sqlite-file.js';
 import { loadSqlite } from './sqlite-load.js';
@@ -121,8 +121,8 @@ async function finish(
     trace,
   );
   await dropTraceTables(workbench);
-  if (context.collectives || severalRanks) await keepCollectiveCalls(read, workbench, context, offset_ns);
-  await keepNetworkMetrics(read, means, sink, context, offset_ns);
+  if (context.collectives || severalRanks) await saveCollectiveCalls(read, workbench, context, offset_ns);
+  await saveNetworkMetrics(read, means, sink, context, offset_ns);
   if (kernels.read === 0 && !attributed.issues.some(({ code }) => code === noKernelsIssue)) {
     const text = 'nsys recorded no kernels: no process that it traced launched any.';
     issues.push({ code: noKernelsIssue, severity: 'info', text });

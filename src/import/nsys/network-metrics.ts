@@ -34,7 +34,7 @@ const metricOf = (metrics: readonly [RegExp, string][], name: SqliteValue | unde
  * adapters). Tables as in "Export SQLite schema" of NVIDIA's User Guide.
  * @param offset_ns added to all times
  */
-export async function keepNetworkMetrics(
+export async function saveNetworkMetrics(
   read: ReadTable,
   readMeans: ReadMeans,
   sink: Pick<TableSink, 'append'>,

@@ -15,7 +15,7 @@ const measurement = (name: string, median_ns: number) => ({
 const sheet = (value: number, unit: string) => figure(value, unit, 'a data sheet (2024)');
 
 /** An H200 with round figures: 800 TFLOP/s bfloat16, 50 float32, 4 TB/s. */
-export function handGpu(change: Partial<MeasuredGpu> = {}): MeasuredGpu {
+export function exampleGpu(change: Partial<MeasuredGpu> = {}): MeasuredGpu {
   const peak = (dtype: string, flops_per_s: number, sheetPeak: number) => ({
     ...measurement(`gemm-${dtype}-8192x8192x8192`, (2 * 8192 ** 3 * 1e9) / flops_per_s),
     dtype,
@@ -78,7 +78,7 @@ export function handGpu(change: Partial<MeasuredGpu> = {}): MeasuredGpu {
   };
 }
 
-export function handGpuRoofline(change: Partial<GpuRoofline> = {}): GpuRoofline {
+export function exampleGpuRoofline(change: Partial<GpuRoofline> = {}): GpuRoofline {
   const point = (bytes: number, ns: number) => ({
     ...measurement(`all-reduce-bytes${bytes}`, ns),
     bytes,
@@ -90,7 +90,7 @@ export function handGpuRoofline(change: Partial<GpuRoofline> = {}): GpuRoofline 
     driver: '580.159',
     measured_at: '2026-11-21T09:00:00.000Z',
     seconds: 52,
-    gpus: [handGpu(), handGpu({ index: 1, scope: 'compared' })],
+    gpus: [exampleGpu(), exampleGpu({ index: 1, scope: 'compared' })],
     collectives: {
       operation: 'all-reduce',
       ranks: 2,

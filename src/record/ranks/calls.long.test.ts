@@ -7,7 +7,7 @@ import { quote } from '../../session/database.js';
 import { openSession } from '../../session/open.js';
 import { createStaging } from '../../session/staging.js';
 import { testFolder } from '../../session/test-folder.js';
-import { keepCalls } from './calls.js';
+import { saveCalls } from './calls.js';
 
 /** Saves the collectives of vLLM on two H200 from its kernels and the calls of NCCL that launched some of them. */
 async function callsOf(kernelsWhere = 'true') {
@@ -22,7 +22,7 @@ async function callsOf(kernelsWhere = 'true') {
   const staging = await createStaging({ folder: join(folder, 'staged'), spillFolder: folder });
   const { workbench } = staging;
   const constants = { execution_id: capture.execution_id, host: 'h' };
-  await workbench.keep(
+  await workbench.save(
     'kernels',
     capture.capture_id,
     `SELECT * FROM ${files('kernels')} WHERE ${kernelsWhere}`,
@@ -34,10 +34,10 @@ async function callsOf(kernelsWhere = 'true') {
        c.communicator, c.ranks, c.operation, c.sequence, c.bytes
      FROM ${files('collectives')} c JOIN ${files('kernels')} k ON k.start_ns = c.start_ns AND k.rank = c.rank AND k.class = 'communication'`,
   );
-  const result = await keepCalls(workbench, [capture], { part: false });
+  const result = await saveCalls(workbench, [capture], { part: false });
   await workbench.written();
   const rows = await workbench.query<{ communicator: string; operation: string; ranks: number; n: number }>(
-    `SELECT communicator, operation, any_value(ranks) AS ranks, count(*) AS n FROM ${workbench.keptRows('collectives', [capture.capture_id])} GROUP BY ALL ORDER BY n`,
+    `SELECT communicator, operation, any_value(ranks) AS ranks, count(*) AS n FROM ${workbench.savedRows('collectives', [capture.capture_id])} GROUP BY ALL ORDER BY n`,
   );
   await staging.close();
   return { result, rows };

@@ -103,13 +103,13 @@ interface CollectiveExecution {
  * ranks are present
  * @returns null without kernels, and if this is no part and fewer than two ranks communicate
  */
-export async function keepCalls(
+export async function saveCalls(
   workbench: Workbench,
   captures: readonly Capture[],
   { part }: { part: boolean },
 ): Promise<{ calls: PartCalls; ranks: number[] } | null> {
   await workbench.written();
-  const kernels = workbench.keptRows(
+  const kernels = workbench.savedRows(
     'kernels',
     captures.map(({ capture_id }) => capture_id),
   );
@@ -145,7 +145,7 @@ export async function keepCalls(
          SELECT * EXCLUDE (n) REPLACE (coalesce(ranks, n) AS ranks) FROM ${usable} JOIN (SELECT communicator, count(DISTINCT rank) AS n FROM made_calls GROUP BY ALL) USING (communicator)))`);
   let rowsKept = 0;
   for (const { capture_id, host } of ranks.length === 0 ? [] : execution.captures)
-    rowsKept += await workbench.keep(
+    rowsKept += await workbench.save(
       'collectives',
       capture_id,
       `SELECT * FROM (${rows}) WHERE capture_id = '${capture_id}' ORDER BY start_ns, communicator, sequence`,

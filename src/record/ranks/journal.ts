@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
-import { writeWhole } from '../../model/whole-file.js';
+import { writeWhole } from '../../model/atomic-write.js';
 
 const taskSchema = z.object({
   file: z.string(),

@@ -39,7 +39,7 @@ const timeColumns: ReadonlySet<string> = new Set([
 type Constants = Record<string, string>;
 
 /** Maximum collectives per rank for the clock alignment: more do not change the medians. */
-const mostEnds = 4096;
+const maxEnds = 4096;
 
 interface Merged {
   captures: Capture[];
@@ -67,7 +67,7 @@ export async function mergeParts(
   const clocks = await alignClocks(
     workbench,
     parts.map(({ rank }) => rank),
-    Math.ceil(maxCalls / mostEnds),
+    Math.ceil(maxCalls / maxEnds),
   );
   const windows = await windowsOf(workbench);
   const moved = parts.map((part, index) => shiftOf(part) - clocks[index]!.offset_ns);
@@ -77,7 +77,7 @@ export async function mergeParts(
     const constants = { host: part.host, ...(executionId !== null && { execution_id: executionId }) };
     await moveTables(workbench, part, { moved: moved[index]!, constants });
     if (paired.has(part))
-      await keepCalls(workbench, part, { clock: clocks[index]!, shift: shiftOf(part), constants });
+      await saveCalls(workbench, part, { clock: clocks[index]!, shift: shiftOf(part), constants });
   });
   const captures: Capture[] = [];
   for (const [index, part] of parts.entries()) {
@@ -204,7 +204,7 @@ async function moveTables(
     for (const { path, capture_id } of found.filter(({ rows }) => rows > 0)) {
       // Profilers number the processes that they record; for a single process the launcher's rank is used.
       const rank = first === null ? `${part.rank}` : `rank + ${part.rank - (first.get(capture_id) ?? 0)}`;
-      await workbench.keep(
+      await workbench.save(
         table as TableName,
         captureOf(part, capture_id),
         `SELECT * REPLACE (${replaced(table as TableName, { moved, rank })}) FROM read_parquet(${quote(join(part.session.folder, path))})`,
@@ -215,13 +215,13 @@ async function moveTables(
 }
 
 /** As doubles: DuckDB reads decimal literals, which take four times as long as writing the table. */
-async function keepCalls(
+async function saveCalls(
   workbench: Workbench,
   part: RankPart,
   { clock: { a_ns: a, b }, shift, constants }: { clock: RankClock; shift: number; constants: Constants },
 ): Promise<void> {
   for (const { capture, path } of callFiles(part))
-    await workbench.keep(
+    await workbench.save(
       'collectives',
       captureOf(part, capture),
       `SELECT * REPLACE (${wholeBytesSql(part.calls.known_by)} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns)

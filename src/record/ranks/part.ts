@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { type Home, homeFolders } from '../../session/home.js';
 import { knownBySources } from './calls.js';
-import { writeWhole } from '../../model/whole-file.js';
+import { writeWhole } from '../../model/atomic-write.js';
 
 const recordedSchema = z.object({
   id: z.string(),

@@ -15,13 +15,13 @@ export const heatHeight = ({ y, slim }: HeatChart): number =>
   70 + (slim ? Math.min(slimTotal, slimHeight * y.values.length) : cellHeight * y.values.length);
 
 /** Maximum rows that all have a label; with more, every nth row has one, counted from the top. */
-const mostLabels = 32;
+const maxLabels = 32;
 
 const everyNth = <T extends { axisLabel: object }>(axis: T, rows: number) => ({
   ...axis,
   axisLabel: {
     ...axis.axisLabel,
-    interval: (index: number) => (rows - 1 - index) % Math.ceil(rows / mostLabels) === 0,
+    interval: (index: number) => (rows - 1 - index) % Math.ceil(rows / maxLabels) === 0,
   },
 });
 

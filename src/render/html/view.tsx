@@ -354,14 +354,14 @@ const Finding: FC<{ item: FindingItem }> = ({ item: { severity, title, gain, fac
 );
 
 /** Above this number of columns, those that a narrow terminal drops first are hidden until requested. */
-const mostColumns = 7;
+const maxColumns = 7;
 
 function hiddenColumns(columns: Table['columns']): Set<Table['columns'][number]> {
   const hidden = new Set(columns.filter(({ detail }) => detail));
   const droppable = columns
     .filter((column) => column.drop !== undefined && !hidden.has(column))
     .toSorted((a, b) => a.drop! - b.drop!);
-  for (const column of droppable.slice(0, Math.max(0, columns.length - hidden.size - mostColumns)))
+  for (const column of droppable.slice(0, Math.max(0, columns.length - hidden.size - maxColumns)))
     hidden.add(column);
   return hidden;
 }

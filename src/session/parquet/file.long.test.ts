@@ -1,7 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { digestFile } from '../kept-file.js';
+import { digestFile } from '../digest.js';
 import { testFolder } from '../test-folder.js';
 import { arrayOf, type FileColumn, isLookedUp } from './file-column.js';
 import type { InMemoryColumn, InMemoryColumns } from '../../model/workbench.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
-import type { Digest } from '../kept-file.js';
+import type { Digest } from '../digest.js';
 import type { ColumnName } from './file-column.js';
 import type { EncodedGroup } from './group.js';
 import { columnMetadata, physicalTypes } from './pages.js';

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import type { InMemoryPart } from '../../model/workbench.js';
-import type { Digest } from '../kept-file.js';
+import type { Digest } from '../digest.js';
 import { constantChunk } from './column.js';
 import { createTurns, type EncodeThread, nextGroup, startEncodeThread, type Turns } from './encode-thread.js';
 import { createParquet, groupRows } from './file.js';

@@ -1,12 +1,12 @@
-import type { KeptWriter } from '../../model/workbench.js';
-import type { Digest } from '../kept-file.js';
+import type { SavedColumnsWriter } from '../../model/workbench.js';
+import type { Digest } from '../digest.js';
 import { createParquet } from './file.js';
 import type { FileColumn } from './file-column.js';
 import { type GroupArrays, groupEncoder } from './group.js';
 import { emptyGroup, rowGroups } from './row-groups.js';
 
 interface WrittenTable {
-  writer: KeptWriter;
+  writer: SavedColumnsWriter;
   /** Resolves when the file is complete. */
   written: Promise<{ rows: number; digest: Digest }>;
 }

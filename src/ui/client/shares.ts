@@ -1,9 +1,9 @@
 import { laneHeight } from './rows.js';
 
 /** Pixel rows per lane. */
-const rows = laneHeight - 2;
+const pixelRows = laneHeight - 2;
 /** Minimum height of a share above 0, in pixel rows. */
-const leastHeight = 0.5;
+const minHeight = 0.5;
 /** Rounding error of a sum of shares. */
 const tiny = 1e-6;
 
@@ -20,7 +20,7 @@ export function drawShares(
 ): void {
   const total = shares.reduce((sum, share) => sum + share, 0);
   if (total === 0) return;
-  const scale = (Math.min(1, Math.max(total, leastHeight / rows)) * rows) / total;
+  const scale = (Math.min(1, Math.max(total, minHeight / pixelRows)) * pixelRows) / total;
   let filled = 0;
   let mixed: { kind: number; part: number }[] = [];
   const flush = (): void => {
@@ -30,7 +30,7 @@ export function drawShares(
       later -= part;
       canvas.globalAlpha = Math.min(1, part / Math.max(tiny, 1 - later));
       canvas.fillStyle = colors[kind]!;
-      canvas.fillRect(left, top + rows - Math.ceil(filled - tiny), width, 1);
+      canvas.fillRect(left, top + pixelRows - Math.ceil(filled - tiny), width, 1);
     }
     canvas.globalAlpha = 1;
     mixed = [];
@@ -44,7 +44,7 @@ export function drawShares(
         filled += wholePixels;
         rest -= wholePixels;
         canvas.fillStyle = colors[kind]!;
-        canvas.fillRect(left, top + rows - Math.round(filled), width, wholePixels);
+        canvas.fillRect(left, top + pixelRows - Math.round(filled), width, wholePixels);
         continue;
       }
       const part = Math.min(rest, 1 - inRow);

@@ -130,11 +130,11 @@ async function waiting(
 }
 
 /** Maximum ranks named in evidence: those that wait least. */
-const mostNamed = 8;
+const maxNamed = 8;
 
 const waitingText = (rows: RankCollectives[]): string =>
   waitingOfRanks(rows)
-    .slice(0, mostNamed)
+    .slice(0, maxNamed)
     .map((row) =>
       row.unpaired_ms > 0
         ? `${nameOf(row)}: ${ms(row.comm_ms)}, of which ${ms(row.unpaired_ms)} cannot be paired (${row.unpaired})`

@@ -69,7 +69,7 @@ export const logitsToHost = stageRule(
     if (!copies || copies.n < 0.5) return 'no step copies more than token ids to the host';
     if (copies.sizes > differing * copies.all)
       return 'what is copied to the host grows from step to step: token ids or text, not logits';
-    const minBytes = await leastBytes(context, stage.kind);
+    const minBytes = await minLogitBytes(context, stage.kind);
     if (minBytes !== null && copies.bytes < minBytes)
       return `${mib(copies.bytes)} per step are copied to the host; logits and hidden states of its batch are larger`;
     const [host] = await context.database.query<{ ms: number }>(
@@ -109,7 +109,7 @@ async function copiedBack(context: FindingContext, stage: StageFacts): Promise<B
 }
 
 /** Bytes of a batch's hidden states or logits, the smaller of the two, at 16 bits per value; null if unknown. */
-async function leastBytes(context: FindingContext, kind: 'decode' | 'mixed'): Promise<number | null> {
+async function minLogitBytes(context: FindingContext, kind: 'decode' | 'mixed'): Promise<number | null> {
   const shape = await stageShape(context, kind);
   if (!shape || !('architecture' in context.model)) return null;
   const { hiddenSize, vocabSize } = context.model.architecture;

@@ -108,7 +108,7 @@ async function finding(
       slow.moreWork
         ? 'The work is distributed evenly over the ranks (high: the slowest one computes as long as the others do now).'
         : 'That rank computes as long as the others (low: until the next slowest, or with its work spread over all).',
-      { low_ms: slow.leastMs, high_ms: slow.mostMs, what_if: 'no-slow-rank' },
+      { low_ms: slow.minGainMs, high_ms: slow.maxGainMs, what_if: 'no-slow-rank' },
     ),
     confidence: 'medium',
     bars: [],

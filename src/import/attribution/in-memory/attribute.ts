@@ -114,7 +114,7 @@ function open(
   table: TableName,
   rows: number,
 ): Promise<InMemoryWriter> {
-  return workbench.keepInMemory(table, capture_id, rows, { execution_id, host });
+  return workbench.saveInMemory(table, capture_id, rows, { execution_id, host });
 }
 
 function part<N extends keyof typeof columnParts>(

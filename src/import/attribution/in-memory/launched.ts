@@ -1,6 +1,5 @@
 import { attributions } from '../host-threads.js';
-import { stagesByTime } from '../orphans.js';
-import type { OrphanCounts } from '../orphans.js';
+import { stagesByTime, type OrphanCounts } from '../orphans.js';
 import { type InMemoryStages, stageBatches } from './stages.js';
 import type { Places } from './places.js';
 import { sharedInts } from './shared-arrays.js';

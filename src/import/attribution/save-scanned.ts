@@ -1,5 +1,5 @@
 import type { TableName } from '../../model/tables.js';
-import type { Columns, KeptColumn, Workbench } from '../../model/workbench.js';
+import type { Columns, SavedColumn, Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
 
 /**
@@ -19,7 +19,7 @@ interface MadeColumns {
  * again for every row. Runs on this thread, holding one row group at a time.
  * @param from FROM clauses, read one after the other
  */
-export async function keepScanned(
+export async function saveScanned(
   workbench: Workbench,
   { execution_id, capture_id, host }: Pick<ImportContext, 'execution_id' | 'capture_id' | 'host'>,
   table: TableName,
@@ -29,7 +29,7 @@ export async function keepScanned(
 ): Promise<void> {
   const entries = Object.entries(columns);
   const announced = Object.fromEntries(entries.map(([name, column]) => [name, keptColumn(column)]));
-  const writer = await workbench.keepColumns(table, capture_id, announced, { execution_id, host });
+  const writer = await workbench.saveColumns(table, capture_id, announced, { execution_id, host });
   const selected = entries.flatMap(([name, { sql }]) => (sql === undefined ? [] : [`${sql} AS "${name}"`]));
   for (const part of from) {
     for await (const { rows, columns: batch } of workbench.scan(
@@ -42,7 +42,7 @@ export async function keepScanned(
   await writer.close();
 }
 
-function keptColumn({ by, values, texts }: ScannedColumn): KeptColumn {
+function keptColumn({ by, values, texts }: ScannedColumn): SavedColumn {
   return { ...(texts && { texts }), ...(by && { from: by }), ...(values && { values }) };
 }
 

@@ -5,12 +5,12 @@ import type { Issue } from '../model/document.js';
 import { type KernelPlan } from '../model/documents/kernels.js';
 import { messageOf } from '../model/errors.js';
 import type { Workload } from '../model/manifest.js';
-import { keepRecord, sampledCapture } from '../record/keep-record.js';
+import { saveRecord, sampledCapture } from '../record/save-record.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { homeFolders } from '../session/home.js';
 import { attachGpuRoofline } from './attach-roofline.js';
 import { executionId, orderOf, type MeasuredKernels } from './kernels-order.js';
-import { keepTraces } from './kernels-traces.js';
+import { saveTraces } from './kernels-traces.js';
 import type { Recorded, Recording } from '../record/record-session.js';
 
 /** Saves record, logs, samples, plan and cached rooflines as the session. */
@@ -19,12 +19,12 @@ export async function kernelsRecorded(
   measured: MeasuredKernels,
   title: string,
 ): Promise<Recorded> {
-  const { files: session, originNs, command, redact, keepJson } = recording;
+  const { files: session, originNs, command, redact, saveJson } = recording;
   const { capture, chosen, device } = measured;
   // PyTorch chooses its number of threads and reports it with each case.
   const lines = await microbenchmarkLines(capture.recordPath);
   const threads = device.threads ?? lines.find((line) => line.threads !== null)?.threads ?? null;
-  const record = await keepRecord(recording, executionId, capture.recordPath);
+  const record = await saveRecord(recording, executionId, capture.recordPath);
   for (const { launch, log } of capture.launches)
     if (log !== null)
       await session.addArtifact(Buffer.from(redact(log)), {
@@ -32,9 +32,9 @@ export async function kernelsRecorded(
         captureId: record.capture.capture_id,
         name: `${executionId}-launch-${launch + 1}.log`,
       });
-  const traced = await keepTraces(session, { command, redact });
+  const traced = await saveTraces(session, { command, redact });
   const plan: KernelPlan = { ...planOf(measured, threads), traces: traced.traces };
-  await keepJson('kernel-plan', plan);
+  await saveJson('kernel-plan', plan);
   const hardware = gpuFacts(measured);
   const roofIssues =
     device.runner.device === 'cpu'

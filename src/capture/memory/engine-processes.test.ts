@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withoutEngine } from './own-processes.js';
+import { withoutEngine } from './engine-processes.js';
 
 test("a server's worker does not count as another process on the GPU", () => {
   // vllm serve 0.26.0 on an H200: nvidia-smi lists only pid 2334; 2239 is the API server, its parent.

@@ -4,7 +4,7 @@ import { toolVersion } from '../model/version.js';
 import type { SessionFiles } from '../session/session-files.js';
 
 /** Saves this machine's rooflines in the session, as the limit that analyses compare the embedded engine with. */
-export async function keepRoofline(
+export async function saveRoofline(
   session: SessionFiles,
   { roofline }: CachedRoofline,
   imported: { executions: Execution[]; captures: Capture[] },

@@ -2,7 +2,7 @@ import { gapParts } from '../../model/bars.js';
 import type { Columns, Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
 import { type GapTimes, splitGaps } from './gap-parts.js';
-import { keepScanned } from './keep-scanned.js';
+import { saveScanned } from './save-scanned.js';
 import type { GapLatency } from './launch-latency.js';
 import { type Slice, slicesOf, inSlice } from './slices.js';
 
@@ -20,14 +20,14 @@ const gapColumns = [
 const partColumns = gapParts.map((part) => `${part}_ns`);
 
 /** Idle intervals of the devices, with their parts. Needs attr_gaps, attr_kernels and attr_copies. */
-export async function keepGaps(
+export async function saveGaps(
   workbench: Workbench,
   context: ImportContext,
   latency: GapLatency,
 ): Promise<void> {
   const kernels = await slicesOf(workbench, 'attr_gaps', 'CASE WHEN activity >= 0 THEN activity END');
   const copies = await slicesOf(workbench, 'attr_gaps', 'CASE WHEN activity < 0 THEN -1 - activity END');
-  await keepScanned(
+  await saveScanned(
     workbench,
     context,
     'gaps',

@@ -6,7 +6,7 @@ import { toolVersion } from '../model/version.js';
 import type { Recording } from './record-session.js';
 
 /** Reads the record file of one execution into the tables, and saves it. */
-export async function keepRecord(
+export async function saveRecord(
   { files, originNs }: Pick<Recording, 'files' | 'originNs'>,
   execution_id: string,
   path: string,

@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { processTree } from '../process-tree.js';
-import type { MemoryTarget } from './where.js';
+import type { MemoryTarget } from './memory-target.js';
 
 /** Ranks and workers start and exit; this interval is short enough to see each. */
 const periodMs = 250;

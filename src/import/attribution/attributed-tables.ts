@@ -3,11 +3,11 @@ import type { ImportContext } from '../importer.js';
 import { attributions } from './host-threads.js';
 import { kernelClassSql } from './names.js';
 
-type Keep = (table: Parameters<Workbench['keep']>[0], select: string) => Promise<number>;
+type SaveRows = (table: Parameters<Workbench['save']>[0], select: string) => Promise<number>;
 
-export function keeper(workbench: Workbench, context: ImportContext): Keep {
+export function savingTo(workbench: Workbench, context: ImportContext): SaveRows {
   const constants = { execution_id: context.execution_id, host: context.host };
-  return (table, select) => workbench.keep(table, context.capture_id, select, constants);
+  return (table, select) => workbench.save(table, context.capture_id, select, constants);
 }
 
 /** Code -> constant ENUM text, which the database folds to its number. */

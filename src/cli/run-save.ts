@@ -5,7 +5,7 @@ import type { Execution } from '../model/manifest.js';
 import { importCaptures, type ImportedCaptures } from './import-captures.js';
 import type { Progress } from './progress.js';
 import { configuredStageNames } from './stage-names.js';
-import { sampledCapture } from '../record/keep-record.js';
+import { sampledCapture } from '../record/save-record.js';
 import type { Recording } from '../record/record-session.js';
 import { formatPercent } from '../vocabulary/format.js';
 
@@ -13,7 +13,7 @@ import { formatPercent } from '../vocabulary/format.js';
  * Saves the executions' output in the session: logs as artifacts, captures through their importers, telemetry as rows.
  * The file of an unreadable capture is saved; after `unread` aborts, all capture files are saved unread.
  */
-export async function keepRun(
+export async function saveRun(
   { files: session, zero, originNs, redact, append }: Recording,
   capture: RunCapture,
   { progress, unread, part }: { progress: Progress; unread: AbortSignal; part: boolean },
@@ -51,7 +51,7 @@ export async function keepRun(
   const nsys = capture.executions.find(({ execution_id }) => execution_id === 'nsys');
   if (nsys && imported.issues.some(({ code }) => code === noKernelsIssue) && !capture.stopped)
     nsys.failure ??= unseenKernels(nsys);
-  for (const execution of capture.executions) keepTelemetry(append, execution, imported);
+  for (const execution of capture.executions) saveTelemetry(append, execution, imported);
   imported.issues.push(...capture.issues);
   return imported;
 }
@@ -68,7 +68,7 @@ function executionRow(execution: RunExecution, originNs: number): Execution {
   };
 }
 
-function keepTelemetry(
+function saveTelemetry(
   append: Recording['append'],
   { execution_id, telemetry, memory, issues, failure, timedOut, signal }: RunExecution,
   imported: ImportedCaptures,

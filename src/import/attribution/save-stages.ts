@@ -1,11 +1,11 @@
 import { stageKinds } from '../../model/record.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
-import { keepScanned, textsByCode } from './keep-scanned.js';
+import { saveScanned, textsByCode } from './save-scanned.js';
 import { applyFolds, type FoldColumns, type FoldedStages } from './nested-stages.js';
 
 /** Needs attr_stages and attr_stage_device. */
-export async function keepStages(
+export async function saveStages(
   workbench: Workbench,
   context: ImportContext,
   folded: FoldedStages,
@@ -22,7 +22,7 @@ export async function keepStages(
   ];
   const columnsOf = (alias: string, names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, { sql: `${alias}.${name}` }]));
-  await keepScanned(
+  await saveScanned(
     workbench,
     context,
     'stages',

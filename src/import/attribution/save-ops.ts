@@ -1,14 +1,14 @@
 import { opClasses } from '../../model/classes.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
-import { keepScanned, textsByCode } from './keep-scanned.js';
+import { saveScanned, textsByCode } from './save-scanned.js';
 import { slicesOf, inSlice } from './slices.js';
 
 /**
  * Operators: the largest table of a PyTorch profiler trace. Needs trace_ops, attr_ops and attr_op_device.
  * @param classes like OperatorClasses.own
  */
-export async function keepOps(
+export async function saveOps(
   workbench: Workbench,
   context: ImportContext,
   classes: Float64Array,
@@ -17,7 +17,7 @@ export async function keepOps(
   const slices = await slicesOf(workbench, 'trace_ops', 'op_id');
   const opColumn = (column: string) => ({ sql: `o."${column}"` });
   const text = (column: string) => ({ ...opColumn(column), texts });
-  await keepScanned(
+  await saveScanned(
     workbench,
     context,
     'ops',
