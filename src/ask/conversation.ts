@@ -52,7 +52,7 @@ export async function readConversation({ folder, sha256 }: Session): Promise<Tur
  * The messages that continue a conversation, redacted again, because permissions may have changed.
  * @throws E_USAGE when there is none
  */
-export async function continued(session: Session, redact: Redactor) {
+export async function earlierMessages(session: Session, redact: Redactor) {
   const turns = await readConversation(session);
   if (turns.length === 0) {
     throw new InferscopeError('E_USAGE', {

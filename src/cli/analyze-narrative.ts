@@ -33,7 +33,7 @@ export async function narrativeText(
       return null;
     }
     const { openingData } = await import('../ask/prompt.js');
-    return narrated([session], settings, 'narrative', openingData(session, explain.data));
+    return narrate([session], settings, 'narrative', openingData(session, explain.data));
   });
   return narrative && narrativeLines(narrative);
 }
@@ -58,10 +58,10 @@ export async function comparisonNarrative(
   settings: ModelSettings,
 ): Promise<AnalyzeResult | null> {
   const { comparisonData } = await import('../ask/prompt.js');
-  return orWarning(() => narrated(sessions, settings, 'comparison', comparisonData(found)));
+  return orWarning(() => narrate(sessions, settings, 'comparison', comparisonData(found)));
 }
 
-async function narrated(
+async function narrate(
   sessions: readonly Session[],
   settings: ModelSettings,
   mode: AskMode,

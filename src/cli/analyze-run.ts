@@ -65,7 +65,7 @@ function noModel(what: string): InferscopeError {
 export const howToSet =
   'export INFERSCOPE_AI_MODEL=<model> and its key (OPENAI_API_KEY), or INFERSCOPE_AI_URL=http://host:port/v1 for your own server, or INFERSCOPE_AI_PROVIDER=anthropic with ANTHROPIC_API_KEY; or the section ai: in inferscope.yaml (docs/guides/ask-questions.md).';
 
-async function prepared(session: Session, options: AnalyzeOptions) {
+async function prepareAsk(session: Session, options: AnalyzeOptions) {
   const [{ openingData, defaultQuestion }, { sessionContext }, { redactor, surroundingsOf }, { askTools }] =
     await Promise.all([
       import('../ask/prompt.js'),
@@ -78,7 +78,7 @@ async function prepared(session: Session, options: AnalyzeOptions) {
   const salt = randomBytes(8).toString('hex');
   const context = sessionContext([session], childEntry('sql-child'), allowed, salt);
   const redact = redactor(await surroundingsOf([session], process.env), allowed);
-  const { continued } = await import('../ask/conversation.js');
+  const { earlierMessages: continued } = await import('../ask/conversation.js');
   return {
     mode,
     question: options.question ?? defaultQuestion(mode),
@@ -98,7 +98,7 @@ async function askModel(
 ): Promise<AnalyzeResult> {
   const { requireKey } = await import('../ask/model-settings.js');
   requireKey(settings);
-  const what = await prepared(session, options);
+  const what = await prepareAsk(session, options);
   notify(`asking ${settings.model} at ${new URL(settings.baseUrl).host} (--dry-run shows what is sent)`);
   const { ask, modelAnswer } = await import('../ask/agent.js');
   const answer = await ask({
@@ -137,7 +137,7 @@ const brief = (text: string): string => {
 
 async function dryRun(session: Session, settings: ModelSettings, options: AnalyzeOptions): Promise<void> {
   const { firstRequest } = await import('../ask/first-request.js');
-  const request = await firstRequest({ ...(await prepared(session, options)), settings });
+  const request = await firstRequest({ ...(await prepareAsk(session, options)), settings });
   const requestDocument = document('analyze-request', analyzeVersion, request);
   if (options.json) {
     printDocument(requestDocument);

@@ -22,7 +22,7 @@ export function define(command: Command): void {
         '--allow <kinds>',
         `data that may be sent in addition to names and numbers: ${allowableData.join(', ')}`,
       )
-        .argParser(allowed)
+        .argParser(allowedKinds)
         .default([], 'nothing'),
     )
     .option('--dry-run', 'print what would be sent; send nothing')
@@ -61,7 +61,7 @@ const askedTwice = (first: string, second: string): InferscopeError =>
     fix: 'Ask one after the other.',
   });
 
-function allowed(text: string, before: AllowedData[]): AllowedData[] {
+function allowedKinds(text: string, before: AllowedData[]): AllowedData[] {
   const found = text
     .split(',')
     .map((part) => part.trim())

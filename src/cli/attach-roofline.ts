@@ -56,7 +56,7 @@ export async function attachGpuRoofline(
   cached?: CachedGpuRoofline | null,
 ): Promise<Issue[]> {
   const found = cached === undefined ? await cachedGpuRoofline(homeFolders().cache) : cached;
-  return (found && (await attached(session, hardware, found))) ?? [];
+  return (found && (await attachRoofline(session, hardware, found))) ?? [];
 }
 
 /**
@@ -68,7 +68,7 @@ export async function attachRooflineFile(
   hardware: Record<string, Fact>,
   file: { path: string; roofline: CachedGpuRoofline },
 ): Promise<Issue[]> {
-  const issues = await attached(session, hardware, file.roofline);
+  const issues = await attachRoofline(session, hardware, file.roofline);
   if (issues) return issues;
   const name = hardware['gpu_name'];
   const measured = [...new Set(file.roofline.roofline.gpus.map((gpu) => gpu.name))].join(', ');
@@ -80,7 +80,7 @@ export async function attachRooflineFile(
   return [{ code: 'roofline_not_used', severity: 'warning', text }];
 }
 
-async function attached(
+async function attachRoofline(
   session: SessionFiles,
   hardware: Record<string, Fact>,
   found: CachedGpuRoofline,

@@ -30,7 +30,7 @@ test('a suite is the union, each shape once with the benchmarks that use it', ()
   ]);
 });
 
-test('typed lists are used; the fixed length is the default, else the first', () => {
+test('lists from options replace the defaults; the length that does not vary is the default, or the first one given', () => {
   expect(names('throughput', { batchSize: [2, 3], inputLen: [16], outputLen: [8] })).toEqual([
     'b2-p16-o8',
     'b3-p16-o8',

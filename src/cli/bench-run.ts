@@ -73,7 +73,7 @@ export async function runBenchSession(
     });
     progress.done('measured', measuredWords(capture));
     progress.update('saving the session');
-    const recorded = await benchRecorded(recording, { prepared, options: options, capture, roofline });
+    const recorded = await recordBench(recording, { prepared, options: options, capture, roofline });
     return { ...recorded, result: { interrupted: capture.stopped } };
   });
   progress.done('session saved', saved.id);
@@ -87,7 +87,7 @@ interface Measured {
   roofline: CachedRoofline | null;
 }
 
-async function benchRecorded(recording: Recording, measured: Measured): Promise<Recorded> {
+async function recordBench(recording: Recording, measured: Measured): Promise<Recorded> {
   const { files, redact } = recording;
   const { prepared, options: typed, capture, roofline } = measured;
   const imported = await importBench(recording, capture);

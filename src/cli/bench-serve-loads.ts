@@ -34,7 +34,7 @@ const openSeconds = 30;
 /** Prompts are generated before the load; maximum number for a closed loop bounded only by time. */
 const maxRequests = 20_000;
 
-function closed(users: number, options: LoadOptions): PlannedLoad {
+function closedLoad(users: number, options: LoadOptions): PlannedLoad {
   const timed = options.duration !== undefined && options.requests === undefined;
   return {
     shape: { kind: 'closed', concurrency: users, ramp_s: options.ramp },
@@ -109,18 +109,21 @@ export async function loadSequence(options: LoadOptions, slo: boolean): Promise<
     const next: LoadSequence['next'] = (measured) => {
       const level = nextLevel(measured, { from, max: options.sweepMax, integers: users, slo });
       if (level === null) return null;
-      return users ? closed(level, options) : rateLoad(level);
+      return users ? closedLoad(level, options) : rateLoad(level);
     };
     return { next, listed: [] };
   }
-  const loads = await listed(options, rateLoad);
+  const loads = await listedLoads(options, rateLoad);
   return {
     next: (measured) => (measured.at(-1)?.stopped ? null : (loads[measured.length] ?? null)),
     listed: loads,
   };
 }
 
-async function listed(options: LoadOptions, rateLoad: (rate: number) => PlannedLoad): Promise<PlannedLoad[]> {
+async function listedLoads(
+  options: LoadOptions,
+  rateLoad: (rate: number) => PlannedLoad,
+): Promise<PlannedLoad[]> {
   if (options.rate) return options.rate.map(rateLoad);
   if (options.rampRate) {
     const { from, to } = options.rampRate;
@@ -138,5 +141,5 @@ async function listed(options: LoadOptions, rateLoad: (rate: number) => PlannedL
     const traced = parseTraceFile(text, path);
     return [open({ kind: 'trace', arrivals_s: traced.map(({ at_s: timeS }) => timeS) }, options, traced)];
   }
-  return (options.concurrency ?? [1]).map((users) => closed(users, options));
+  return (options.concurrency ?? [1]).map((users) => closedLoad(users, options));
 }

@@ -159,7 +159,7 @@ async function measure(
       threads = more;
     else measured.push(run.result);
   }
-  return { ...(await loadRecorded(recording, plan, issues, signal.aborted)), result: {} };
+  return { ...(await recordLoads(recording, plan, issues, signal.aborted)), result: {} };
 }
 
 function asLoad({ shape, concurrency, requests }: PlannedLoad) {
@@ -169,7 +169,7 @@ function asLoad({ shape, concurrency, requests }: PlannedLoad) {
   return { ...base, kind: shape.kind, concurrency: concurrency ?? 0, rate_per_s: rate };
 }
 
-async function loadRecorded(
+async function recordLoads(
   recording: Recording,
   plan: LoadPlan,
   issues: Issue[],

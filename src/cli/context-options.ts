@@ -41,7 +41,7 @@ export function defineContext(command: Command): Command {
 export async function readContext(options: ContextOptions): Promise<Context> {
   const { model, dtype, batchSize, inputLen, roofline } = options;
   return {
-    ...(model !== undefined && { model: await modelNamed(model) }),
+    ...(model !== undefined && { model: await findModelNamed(model) }),
     ...(dtype !== undefined && { dtype }),
     ...(batchSize !== undefined && { batch_size: batchSize }),
     ...(inputLen !== undefined && { input_len: inputLen }),
@@ -76,7 +76,7 @@ function requireGpu({ gpus }: NonNullable<Context['roofline']>, gpu: unknown): v
   });
 }
 
-async function modelNamed(spec: string) {
+async function findModelNamed(spec: string) {
   const { findModel } = await import('../engines/model-files/find-model.js');
   const { name, config } = await findModel(spec);
   return { name, config };

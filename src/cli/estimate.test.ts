@@ -12,7 +12,7 @@ import { estimateView } from '../views/estimate.js';
 import { estimateFitsView } from '../views/estimate-fits.js';
 import { estimateFits } from '../facts/estimate/fits.js';
 import { findGpu } from './estimate-gpu.js';
-import { type EstimateRequest, estimated } from './estimate.js';
+import { type EstimateRequest, estimateDocument } from './estimate.js';
 
 const options = (change: Partial<EstimateRequest>): EstimateRequest => ({
   model: 'tinyllama-1.1b',
@@ -34,7 +34,7 @@ const codeOf = async (run: Promise<unknown>): Promise<string> => {
 
 describe('estimate', () => {
   it('Llama 3.1 8B: the published parameter count, bfloat16 from its config, 128 KiB of KV cache per token', async () => {
-    const made = await estimated(options({ model: 'llama-3.1-8b' }));
+    const made = await estimateDocument(options({ model: 'llama-3.1-8b' }));
     expect(estimateDocumentSchema.parse(made)).toEqual(made);
     // model.safetensors.index.json of meta-llama/Llama-3.1-8B: total_size 16 060 522 496 in bfloat16.
     expect(made.data).toMatchObject({
@@ -49,7 +49,7 @@ describe('estimate', () => {
   });
 
   it('TinyLlama prefill by hand: gate and up projection of 22 layers, totals of all parts', async () => {
-    const made = await estimated(options({ layers: true, batchSize: [2], inputLen: [100] }));
+    const made = await estimateDocument(options({ layers: true, batchSize: [2], inputLen: [100] }));
     expect(estimateDocumentSchema.parse(made)).toEqual(made);
     const { groups, outside, total } = made.data.layers!;
     const gateUp = groups[0]!.modules.find(({ module }) => module === 'gate_up_proj');
@@ -67,7 +67,8 @@ describe('estimate', () => {
 
   it('decode: one token per sequence after the prompt, or after --context-len', async () => {
     const shape = async (change: Partial<EstimateRequest>) =>
-      (await estimated(options({ layers: true, phase: 'decode', batchSize: [3], ...change }))).data.layers!;
+      (await estimateDocument(options({ layers: true, phase: 'decode', batchSize: [3], ...change }))).data
+        .layers!;
     const after = await shape({});
     expect([after.new_tokens, after.context_tokens]).toEqual([1, 128]);
     // Each sequence reads its 128 cached tokens: 2 · 22 layers · 4 heads · 64 · 2 B per token.
@@ -76,11 +77,11 @@ describe('estimate', () => {
   });
 
   it('accepts an engine preset, a folder, its config.json and a dtype', async () => {
-    const preset = await estimated(options({ model: 'llama-24m', dtype: 'float32' }));
+    const preset = await estimateDocument(options({ model: 'llama-24m', dtype: 'float32' }));
     expect(preset.data.parameters.total).toBe(24_125_952);
     expect(preset.data.weight_bytes).toBe(24_125_952 * 4);
     // Its config states no dtype.
-    expect((await estimated(options({ model: 'llama-24m' }))).data.weight_format).toBe('float16');
+    expect((await estimateDocument(options({ model: 'llama-24m' }))).data.weight_format).toBe('float16');
     const folder = testFolder();
     const config = {
       model_type: 'llama',
@@ -95,27 +96,27 @@ describe('estimate', () => {
     };
     writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
     for (const model of [folder, join(folder, 'config.json')]) {
-      const { data } = await estimated(options({ model }));
+      const { data } = await estimateDocument(options({ model }));
       expect([data.parameters.total, data.weight_bytes]).toEqual([131_392, 525_568]);
     }
-    const int4 = await estimated(options({ model: folder, dtype: 'int4' }));
+    const int4 = await estimateDocument(options({ model: folder, dtype: 'int4' }));
     // Linear layers: half a byte and 4 bytes for 32; 32 768 embedding and 320 norm parameters stay float32.
     const linear = 2 * (4096 + 2048 + 2048 + 4096 + 3 * 64 * 192);
     expect(int4.data.weight_bytes).toBe(linear * (0.5 + 4 / 32) + (32_768 + 320) * 4);
   });
 
   it('rejects unknown models and dtypes by code', async () => {
-    expect(await codeOf(estimated(options({ model: 'llama-3.1-9b' })))).toBe('E_MODEL_NOT_FOUND');
+    expect(await codeOf(estimateDocument(options({ model: 'llama-3.1-9b' })))).toBe('E_MODEL_NOT_FOUND');
     const folder = testFolder();
-    expect(await codeOf(estimated(options({ model: folder })))).toBe('E_MODEL_NOT_FOUND');
+    expect(await codeOf(estimateDocument(options({ model: folder })))).toBe('E_MODEL_NOT_FOUND');
     writeFileSync(join(folder, 'config.json'), '{"model_type": "frobnicator"}');
-    expect(await codeOf(estimated(options({ model: folder })))).toBe('E_MODEL_ARCHITECTURE');
+    expect(await codeOf(estimateDocument(options({ model: folder })))).toBe('E_MODEL_ARCHITECTURE');
     writeFileSync(join(folder, 'config.json'), '[1]');
-    expect(await codeOf(estimated(options({ model: folder })))).toBe('E_MODEL_CONFIG');
+    expect(await codeOf(estimateDocument(options({ model: folder })))).toBe('E_MODEL_CONFIG');
   });
 
   it.each(['llama-3.1-70b', 'deepseek-v3', 'gemma-3-27b'])('%s fits 80 columns', async (model) => {
-    const made = await estimated(options({ model, layers: true, batchSize: [64], inputLen: [8192] }));
+    const made = await estimateDocument(options({ model, layers: true, batchSize: [64], inputLen: [8192] }));
     const text = stripVTControlCharacters(terminalView(estimateView(made), { width: 80 }));
     for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   });
@@ -123,7 +124,7 @@ describe('estimate', () => {
 
 describe('memory', () => {
   const memoryOf = async (change: Partial<EstimateRequest>) =>
-    (await estimated(options(change))).data.memory!;
+    (await estimateDocument(options(change))).data.memory!;
 
   it('Llama-2 7B on an A10G: weights, cache and what fits, computed by hand', async () => {
     const { points, gpu } = await memoryOf({
@@ -173,7 +174,7 @@ describe('memory', () => {
   });
 
   it('accepts a quantization and a cache dtype', async () => {
-    const made = await estimated(
+    const made = await estimateDocument(
       options({ model: 'llama-2-7b', quantization: 'awq-int4-g128', kvCacheDtype: 'float8' }),
     );
     expect(made.data.weight_format).toBe('awq-int4-g128');
@@ -187,7 +188,7 @@ describe('files', () => {
   const folder = join('test', 'fixtures', 'model-files-tiny');
 
   it('safetensors: the same sizes as its own library reads, without the second lm_head', async () => {
-    const { data, issues } = await estimated(options({ model: join(folder, 'qwen2-safetensors') }));
+    const { data, issues } = await estimateDocument(options({ model: join(folder, 'qwen2-safetensors') }));
     // ORIGIN.md of the fixture: 43 584 bytes of different tensors, 49 728 in the files.
     expect(data.files).toMatchObject({ bytes: 43_584, parameters: 21_792, tensors: 26 });
     expect(data.files!.left_out).toEqual([
@@ -196,12 +197,14 @@ describe('files', () => {
     expect(data.parameters.total).toBe(21_792);
     expect(data.memory!.points[0]!.lines[0]!.bytes).toBe(43_584);
     expect(issues).toEqual([]);
-    const wide = await estimated(options({ model: join(folder, 'qwen2-safetensors'), dtype: 'float32' }));
+    const wide = await estimateDocument(
+      options({ model: join(folder, 'qwen2-safetensors'), dtype: 'float32' }),
+    );
     expect(wide.data.memory!.points[0]!.lines[0]!.bytes).toBe(2 * 43_584);
   });
 
   it('GGUF: a mix of block types, sized from its header', async () => {
-    const { data, issues } = await estimated(options({ model: join(folder, 'qwen2-q5_0.gguf') }));
+    const { data, issues } = await estimateDocument(options({ model: join(folder, 'qwen2-q5_0.gguf') }));
     expect(data.files).toMatchObject({ format: 'gguf', bytes: 18_624, parameters: 21_792, tensors: 26 });
     expect(Object.keys(data.files!.bytes_by_dtype).sort()).toEqual(['F32', 'Q5_0', 'Q8_0']);
     expect(data.parameters.total).toBe(21_792);
@@ -214,14 +217,14 @@ describe('files', () => {
     const broken = testFolder();
     cpSync(join(folder, 'qwen2-safetensors'), broken, { recursive: true });
     truncateSync(join(broken, 'model-00002-of-00002.safetensors'), 20_000);
-    const { data, issues } = await estimated(options({ model: broken }));
+    const { data, issues } = await estimateDocument(options({ model: broken }));
     expect(data.files).toBeNull();
     expect(issues.map(({ code }) => code)).toEqual(['headers_not_read']);
     expect(data.weight_bytes).toBe(43_584);
     rmSync(join(broken, 'model-00002-of-00002.safetensors'));
-    expect((await estimated(options({ model: broken }))).issues[0]!.text).toContain('00002');
+    expect((await estimateDocument(options({ model: broken }))).issues[0]!.text).toContain('00002');
     writeFileSync(join(broken, 'x.gguf'), 'no gguf');
-    expect(await codeOf(estimated(options({ model: join(broken, 'x.gguf') })))).toBe('E_MODEL_FILE');
+    expect(await codeOf(estimateDocument(options({ model: join(broken, 'x.gguf') })))).toBe('E_MODEL_FILE');
   });
 });
 
@@ -299,7 +302,7 @@ it.each([
   { model: 'llama-2-13b', gpu: '24GB', batchSize: [1, 8, 64], inputLen: [2048, 100_000] },
 ])('$model fits 100 columns', async (change) => {
   const text = stripVTControlCharacters(
-    terminalView(estimateView(await estimated(options(change))), { width: 100 }),
+    terminalView(estimateView(await estimateDocument(options(change))), { width: 100 }),
   );
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(100);
 });
@@ -324,7 +327,7 @@ it('the table of models lists every model with its memory in each format, within
 
 describe('80 columns, and dropped columns are named', () => {
   const textOf = async (change: Partial<EstimateRequest>, fits: boolean[] = []): Promise<string> => {
-    const made = await estimated(options({ model: 'llama-3.1-8b', ...change }));
+    const made = await estimateDocument(options({ model: 'llama-3.1-8b', ...change }));
     // Searching what fits takes seconds, and the layout needs only some figure.
     for (const [index, point] of fits.length === 0 ? [] : made.data.memory!.points.entries()) {
       point.fits = fits[index % fits.length]!;

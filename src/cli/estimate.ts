@@ -146,7 +146,7 @@ async function run(commandOptions: EstimateCommandOptions, command: Command): Pr
       '--model llama-3.1-8b, or --gpu A10G --fits for all bundled models',
     );
   }
-  const estimate = await estimated({ ...options, model });
+  const estimate = await estimateDocument({ ...options, model });
   if (json) return printDocument(estimate);
   const { terminalView } = await import('../render/terminal/view.js');
   const { viewOf } = await import('../views/registry.js');
@@ -158,7 +158,7 @@ async function run(commandOptions: EstimateCommandOptions, command: Command): Pr
  * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_MODEL_FILE, E_MODEL_ACCESS, E_SERVER_UNREACHABLE,
  *   E_DTYPE, E_LENGTHS, E_USAGE
  */
-export async function estimated(options: EstimateRequest): Promise<Document<EstimateResult>> {
+export async function estimateDocument(options: EstimateRequest): Promise<Document<EstimateResult>> {
   const { findSizedModel } = await import('../engines/model-files/find-model.js');
   const { estimate } = await import('../facts/estimate/estimate.js');
   const model = await findSizedModel(options.model);

@@ -281,7 +281,7 @@ function isRecord(outcome: ImportOutcome): outcome is RecordOutcome {
 
 async function recognize(file: CaptureFile, session: SessionFiles): Promise<IdentifiedFile> {
   const importer = await identify(file.path);
-  const { readable, pages } = await converted(file.path, importer, session.scratch);
+  const { readable, pages } = await convertCapture(file.path, importer, session.scratch);
   const reader = readable === file.path ? importer : await identify(readable);
   return {
     file,
@@ -295,7 +295,7 @@ async function recognize(file: CaptureFile, session: SessionFiles): Promise<Iden
 }
 
 /** Binary reports are exported with the tool that wrote them. */
-async function converted(
+async function convertCapture(
   path: string,
   importer: Importer,
   scratch: string,

@@ -15,7 +15,7 @@ import { executionId, host, orderOf, type MeasuredKernels } from './kernels-orde
 import { traceFolder } from './kernels-traces.js';
 import type { Progress } from './progress.js';
 import { type Recording, recordSession } from '../record/record-session.js';
-import { kernelsRecorded } from './kernels-save.js';
+import { recordKernels } from './kernels-save.js';
 import type { KernelsOptions } from './kernels-typed.js';
 import { formatBytes } from '../vocabulary/format.js';
 
@@ -56,7 +56,7 @@ export async function runKernels(
     const request = { options, device, chosen };
     const capture = await measure(recording, fits, refused, request, signal, progress);
     progress.update('saving the session');
-    const recorded = await kernelsRecorded(recording, { ...request, capture }, titleOf(chosen, device));
+    const recorded = await recordKernels(recording, { ...request, capture }, titleOf(chosen, device));
     return { ...recorded, result: { interrupted: capture.stopped } };
   });
   progress.done('session saved', saved.id);

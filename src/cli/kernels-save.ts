@@ -14,7 +14,7 @@ import { saveTraces } from './kernels-traces.js';
 import type { Recorded, Recording } from '../record/record-session.js';
 
 /** Saves record, logs, samples, plan and cached rooflines as the session. */
-export async function kernelsRecorded(
+export async function recordKernels(
   recording: Recording,
   measured: MeasuredKernels,
   title: string,

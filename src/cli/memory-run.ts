@@ -105,7 +105,7 @@ export async function runMemorySession(
     progress.done(run.failure ? `stopped early: ${run.failure.parts.what}` : 'measured');
     const modelConfig = target.prepared.workload.model ? null : await configOf(profileRequest.model);
     progress.update('saving the session');
-    const recorded = await memoryRecorded(recording, {
+    const recorded = await recordMemory(recording, {
       options: options,
       profileRequest,
       request,
@@ -143,7 +143,7 @@ interface Measured {
   modelConfig: Record<string, unknown> | null;
 }
 
-async function memoryRecorded(recording: Recording, measured: Measured): Promise<Recorded> {
+async function recordMemory(recording: Recording, measured: Measured): Promise<Recorded> {
   const { redact } = recording;
   const { options: typed, request, point, target, run, issues } = measured;
   const imported = await importMemory(recording, run, target);

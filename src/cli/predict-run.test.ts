@@ -10,10 +10,15 @@ import { predictView } from '../views/predict.js';
 import { homeFolders } from '../session/home.js';
 import { testFolder } from '../session/test-folder.js';
 import { chooseCases } from './kernels-cases.js';
-import { predicted } from './predict-run.js';
+import { predictDocumentOf } from './predict-run.js';
 
 test('the peak has the dtype of the GEMMs: NVFP4 on a B300', async () => {
-  const document = await predicted({ model: 'gpt-oss-20b', gpu: 'B300', dtype: 'nvfp4', kernels: [] });
+  const document = await predictDocumentOf({
+    model: 'gpt-oss-20b',
+    gpu: 'B300',
+    dtype: 'nvfp4',
+    kernels: [],
+  });
   // An eighth of the 108 dense PFLOP/s of a board with eight GPUs.
   expect(document.data.device.peak_flops_per_s.value).toBe(108e15 / 8);
   expect(document.data.device.peak_dtype).toBe('nvfp4');
@@ -27,7 +32,7 @@ test("warns about config keys that the model's family does not read", async () =
   const protocol = { runs: 1, maxSeconds: 1, check: false, graph: false, seed: 0 };
   const typed = { ...protocol, fromModel: folder, tag: [], output: folder };
   const { issues: kernelIssues } = await chooseCases([], typed, { gpu: true, dtypes: ['bfloat16'] });
-  const { issues: predictionIssues } = await predicted({ model: folder, gpu: 'H200', kernels: [] });
+  const { issues: predictionIssues } = await predictDocumentOf({ model: folder, gpu: 'H200', kernels: [] });
   for (const issues of [kernelIssues, predictionIssues])
     expect(issues).toContainEqual(
       expect.objectContaining({
@@ -46,7 +51,7 @@ test('uses the rooflines of a saved session: a named one, or the newest with tha
   );
   const typed = { model: 'llama-3.2-1b', kernels: [] };
   for (const more of [{ gpu: 'H200' }, { roofline: id }]) {
-    const { data } = await predicted({ ...typed, ...more });
+    const { data } = await predictDocumentOf({ ...typed, ...more });
     // 800 TFLOP/s and 4 TB/s, as in exampleGpu; the data sheet has 989 and 4.8.
     expect(data.device).toMatchObject({
       name: 'NVIDIA H200',
@@ -55,7 +60,7 @@ test('uses the rooflines of a saved session: a named one, or the newest with tha
       bandwidth_bytes_per_s: { value: 4e12 },
     });
   }
-  const otherGpu = await predicted({ ...typed, gpu: 'H100' });
+  const otherGpu = await predictDocumentOf({ ...typed, gpu: 'H100' });
   expect(otherGpu.data.device.roofs).toBe('data-sheet');
 });
 
@@ -85,7 +90,7 @@ test('a session of kernels is its own kernel table: no comparison, a time for ev
     { kind: 'kernels', workload: tinyWorkload() },
   );
   for (const selector of [session.id, '@last']) {
-    const { data } = await predicted({ session: selector, contextLen: [8], kernels: [] });
+    const { data } = await predictDocumentOf({ session: selector, contextLen: [8], kernels: [] });
     expect(data.table).toMatchObject({ sessions: [session.id], cases: cases.length });
     const prefill = data.stages.find(({ phase }) => phase === 'prefill')!;
     expect(prefill).toMatchObject({ measured: [], context_len: 8 });

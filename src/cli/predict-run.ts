@@ -20,7 +20,7 @@ import { predictDevice, type PredictOptions } from './predict-device.js';
 
 /** Predicts and prints the result, next to measured times if a session is given. */
 export async function runPredict(options: PredictOptions): Promise<void> {
-  const prediction = await predicted(options);
+  const prediction = await predictDocumentOf(options);
   if (options.csv !== undefined) {
     const path = options.csv;
     try {
@@ -43,7 +43,7 @@ const predictable = withRows('stages or measured kernels', 'stages', 'iterations
  * Builds the result of `inferscope predict`.
  * @throws E_USAGE without a model or a known device, E_DTYPE, E_LENGTHS
  */
-export async function predicted(options: PredictOptions): Promise<Document<PredictResult>> {
+export async function predictDocumentOf(options: PredictOptions): Promise<Document<PredictResult>> {
   const session =
     options.session === undefined ? null : await openSession(options.session, undefined, predictable);
   const tables: Session[] = [];

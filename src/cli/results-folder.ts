@@ -45,12 +45,12 @@ export function claimNames(folder: string, names: readonly string[]): string[] {
       const { name: stem, ext } = parse(name);
       return n === 1 ? name : `${stem}-${n}${ext}`;
     });
-    if (claimed(folder, numbered)) return numbered;
+    if (reserveAll(folder, numbered)) return numbered;
   }
 }
 
 /** Reserves all of them or none. */
-function claimed(folder: string, names: readonly string[]): boolean {
+function reserveAll(folder: string, names: readonly string[]): boolean {
   const reserved: string[] = [];
   try {
     for (const name of names) {

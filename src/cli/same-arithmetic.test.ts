@@ -10,8 +10,8 @@ import { createSession } from '../session/create.js';
 import { openSession, type Session } from '../session/open.js';
 import { testHome } from '../session/test-folder.js';
 import { summary } from '../session/test-session.js';
-import { estimated as estimateOf } from './estimate.js';
-import { predicted } from './predict-run.js';
+import { estimateDocument as estimateOf } from './estimate.js';
+import { predictDocumentOf } from './predict-run.js';
 
 const home = testHome();
 const batch = 4;
@@ -106,7 +106,7 @@ async function utilized(session: Session) {
 async function predictedFor(name: string) {
   vi.stubEnv('INFERSCOPE_HOME', home.root);
   try {
-    const { data } = await predicted({
+    const { data } = await predictDocumentOf({
       model: name,
       gpu: 'H200',
       kernels: [],

@@ -236,7 +236,7 @@ function defineDelete(command: Command): void {
           .map((selector) => selectSession(selector))
           .map((sessionFolder) => [sessionFolder.id, sessionFolder]),
       );
-      const agreed = options.yes || (await confirmed(`Delete ${[...chosen.keys()].join(', ')}? [y/N] `));
+      const agreed = options.yes || (await confirm(`Delete ${[...chosen.keys()].join(', ')}? [y/N] `));
       const deleted: string[] = [];
       for (const session of agreed ? chosen.values() : []) {
         await deleteSession(session);
@@ -247,7 +247,7 @@ function defineDelete(command: Command): void {
     });
 }
 
-async function confirmed(question: string): Promise<boolean> {
+async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) {
     throw usage(
       'session delete asks for confirmation, and there is no terminal',

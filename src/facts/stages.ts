@@ -28,7 +28,7 @@ export async function stages(
   roofline: MachineRoofline | null,
 ): Promise<StageResult[]> {
   const results: StageResult[] = [];
-  const steps = await recorded(database, ['prefill', 'decode']);
+  const steps = await recordedStages(database, ['prefill', 'decode']);
   for (const used of await recordedUtilization(session, database)) {
     const { kind } = used;
     if (kind !== 'prefill' && kind !== 'decode') continue;
@@ -38,12 +38,15 @@ export async function stages(
     if (recorded.clean.length > 0)
       results.push(await modelStage(session, database, { used: { ...used, kind }, recorded, roofline }));
   }
-  const sampling = await recorded(database, ['sampling']);
+  const sampling = await recordedStages(database, ['sampling']);
   if (sampling.clean.length > 0) results.push(samplingStage(sampling));
   return results;
 }
 
-async function recorded(database: SessionDatabase, kinds: readonly StageResult['kind'][]): Promise<Recorded> {
+async function recordedStages(
+  database: SessionDatabase,
+  kinds: readonly StageResult['kind'][],
+): Promise<Recorded> {
   const stepsOf = async (executionId: string) =>
     (await recordedSteps(database, executionId, { rank: 0, toIterationEnd: true, kinds })).filter(
       ({ launch }) => launch !== null,

@@ -22,7 +22,7 @@ export interface MigShare {
   smCount: number;
   /** Share of memory and its bandwidth, in eighths (A30: quarters). */
   memory: number;
-  /** Share of the L2, which is one slice for one compute slice, whatever its memory. */
+  /** Share of the L2: an instance of one compute slice has one slice of it, even with more memory. */
   l2: number;
 }
 

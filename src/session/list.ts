@@ -57,7 +57,13 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
     const headline_why = headline === undefined ? 'not_analyzed' : headline === null ? 'no_time' : null;
     const { hardware, command } = data;
     return {
-      listed: { ...base, ...described(data), headline: headline?.text ?? null, headline_why, broken: null },
+      listed: {
+        ...base,
+        ...describedSession(data),
+        headline: headline?.text ?? null,
+        headline_why,
+        broken: null,
+      },
       program: { hardware, command, workload: withContext(data.workload, user.context ?? {}) },
       figure: headline?.figure ?? null,
       folder,
@@ -75,7 +81,7 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
   }
 }
 
-function described(data: ManifestData) {
+function describedSession(data: ManifestData) {
   return {
     kind: data.kind,
     subjects: data.subjects,

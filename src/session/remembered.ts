@@ -25,7 +25,7 @@ export async function remembered<T>(
   if (rows.reduce((sum, file) => sum + file.rows, 0) < worthRows) return compute();
   const path = join(session.folder, 'derived', `${name}.json`);
   const { name: called, context } = session.user;
-  const key = [session.sha256, called ?? '', JSON.stringify(context ?? {}), toolVersion, installed()].join(
+  const key = [session.sha256, called ?? '', JSON.stringify(context ?? {}), toolVersion, buildStamp()].join(
     ' ',
   );
   const known = await read(path, key, schema);
@@ -52,7 +52,7 @@ async function read<T>(path: string, key: string, schema: z.ZodType<T>): Promise
 }
 
 /** Distinguishes builds of one version. */
-function installed(): string {
+function buildStamp(): string {
   try {
     return String(statSync(childEntry('cli')).mtimeMs);
   } catch {

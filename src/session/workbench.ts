@@ -217,7 +217,7 @@ export function createWorkbench(
       const same: Constants = { ...constants, capture_id: captureId };
       return {
         add(part) {
-          const announcement = announced(part.columns(part.input));
+          const announcement = columnsOf(part.columns(part.input));
           Object.assign(same, announcement.same);
           const columns = fileColumns(table, announcement.columns, {});
           file.add(
@@ -273,7 +273,7 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
 type Constants = Record<string, string | number | null>;
 
 /** Columns given row by row, by the first column of each source, and columns with one value. */
-function announced(inMemory: InMemoryColumns): { columns: Record<string, SavedColumn>; same: Constants } {
+function columnsOf(inMemory: InMemoryColumns): { columns: Record<string, SavedColumn>; same: Constants } {
   const columns: Record<string, SavedColumn> = {};
   const same: Constants = {};
   const names = new Map<object, string>();

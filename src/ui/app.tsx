@@ -64,7 +64,7 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
   app.use(securityHeaders);
   app.use(requestGuard(host, ({ status, message }) => new Response(`${message}\n`, { status })));
   app.use(tokenGuard(token));
-  app.onError((error, context) => failed(context, error, log));
+  app.onError((error, context) => failedPage(context, error, log));
   app.use(
     '/s/:id/*',
     patience(app, async (context, seconds) => {
@@ -357,7 +357,7 @@ async function linksOf(
   }
 }
 
-function failed(context: Context, error: unknown, log: UiOptions['report']): Response {
+function failedPage(context: Context, error: unknown, log: UiOptions['report']): Response {
   const known = error instanceof InferscopeError;
   const { what, why, fix } = known
     ? error.parts

@@ -47,13 +47,13 @@ export async function placesOf(
 ): Promise<Places> {
   const focus = analyzed.kind === 'captures' ? analyzed.document.trace?.data.source.focus : undefined;
   return new Map([
-    ...(explain ? await explained(database, explain.data, focus, linkTo) : []),
+    ...(explain ? await explainedPlaces(database, explain.data, focus, linkTo) : []),
     ...(analyzed.kind === 'profile' ? await stagePoints(database, analyzed.document.data, linkTo) : []),
     ...(analyzed.kind === 'kernels' ? await casePoints(session, database, linkTo) : []),
   ]);
 }
 
-async function explained(
+async function explainedPlaces(
   database: SessionDatabase,
   { findings, stages }: ExplainResult,
   focus: Focus,

@@ -54,7 +54,7 @@ const timeTable = (cases: readonly KernelResult[], label: Label): Block => ({
       classLabels[result.class],
       ns(result.median_ns),
       interval(result),
-      reached(result),
+      reachedRoof(result),
       { figure: result.roof_share, utilization: true },
       bound(result),
     ],
@@ -74,7 +74,7 @@ const bound = ({ bound: by, roof_level: level }: KernelResult): Text =>
   by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'its roof is unknown' });
 
 /** The rate that limits the case; the table of work has both rates. */
-function reached({
+function reachedRoof({
   bound: by,
   flops_per_s: computes,
   bytes_per_s: moves,

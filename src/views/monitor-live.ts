@@ -71,7 +71,7 @@ function memory({ memoryUsedBytes: used, memoryTotalBytes: total }: LiveGpu | Li
   return total === null ? gib : `${gib}/${formatNumber(total / 2 ** 30)}`;
 }
 
-function limited({ limitedBy }: LiveGpu): Text {
+function limitText({ limitedBy }: LiveGpu): Text {
   if (limitedBy === null) return notRead;
   return limitedBy.length === 0 ? 'nothing' : { text: limitedBy.join(', '), tone: 'fault' };
 }
@@ -99,7 +99,7 @@ export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): 
     { id: 'power_minute', head: 'last minute', drop: 1, cell: powerLine },
     { id: 'sm_clock', head: 'SM clock', ...number, cell: (gpu) => whole(gpu.smClockMhz, 'MHz') },
     { id: 'temperature', head: 'temp', ...number, drop: 3, cell: (gpu) => whole(gpu.temperatureC, '°C') },
-    { id: 'throttled', head: 'throttled by', wraps: true, cell: limited },
+    { id: 'throttled', head: 'throttled by', wraps: true, cell: limitText },
     { id: 'pcie_out', head: 'PCIe out', ...number, drop: 2, cell: (gpu) => whole(gpu.pcieTxMbPerS, 'MB/s') },
     { id: 'pcie_in', head: 'PCIe in', ...number, drop: 2, cell: (gpu) => whole(gpu.pcieRxMbPerS, 'MB/s') },
     { id: 'processes', head: 'procs', ...number, drop: 0, cell: (gpu) => whole(gpu.processes, '') },

@@ -13,7 +13,7 @@ const steps = [
   { first: 5, last: 5 },
 ];
 
-test('of 512 ranks the slow one is dark in its step and first in the table', () => {
+test('the slow one of 512 ranks is dark in its step and first in the table', () => {
   const block = rankStrip({ steps, ranks });
   if (block.type !== 'chart' || block.behind.type !== 'table') throw new Error('no chart with a table');
   const { x, y, cells, slim } = block.chart as HeatChart;

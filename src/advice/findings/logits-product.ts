@@ -6,7 +6,7 @@ import type { StageShape } from '../../llm/shape.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 import { stageShape } from './stage-shape.js';
-import { carried, stepSequence } from './step-sequence.js';
+import { instanceFactor, stepSequence } from './step-sequence.js';
 
 /** Lower bound on the time of the product that computes the logits. */
 interface LogitsLimit {
@@ -55,7 +55,7 @@ export async function logitsProduct(
   const sequence = await stepSequence(context, stage.kind);
   const index = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
   if (index < 0) return 'it has no product with the vocabulary';
-  const factor = carried(sequence, stage.compute_ms) / 1e6;
+  const factor = instanceFactor(sequence, stage.compute_ms) / 1e6;
   return {
     ...limit,
     ms: sequence[index]!.dur_ns * factor,

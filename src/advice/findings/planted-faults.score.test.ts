@@ -3,7 +3,7 @@ import { medianOf, plantedIn, scoreOf, sentenceOf } from '../../../bench/diagnos
 import {
   faults,
   generated,
-  graded,
+  gradeProgram,
   inRepository,
   print,
   publish,
@@ -18,7 +18,7 @@ test('the 95 % interval of a median of 12 is from the 3rd to the 10th value', ()
 });
 
 test('each planted fault is the first finding, is absent in the fixed program, and has the expected gain', async () => {
-  const [rows, notes] = await graded(faults, 'test/fixtures/diagnosis');
+  const [rows, notes] = await gradeProgram(faults, 'test/fixtures/diagnosis');
   const score = publish(rows, notes, 'table');
   if (!allPrograms) return;
   const text = sentenceOf(score);
@@ -33,7 +33,7 @@ test.runIf(inRepository).each([['earlier', 'test/fixtures/diagnosis-validation']
   'programs of a former validation seed, %s: the score meets the goals',
   async (half, folder) => {
     const programs = generated.filter((program) => program.half === half);
-    const [rows, notes] = await graded(programs.map(plantedIn), folder);
+    const [rows, notes] = await gradeProgram(programs.map(plantedIn), folder);
     const score = scoreOf(rows);
     const text = sentenceOf(score);
     print(`${half}\n${text}`, notes);

@@ -63,7 +63,7 @@ async function read({ scope }: FindingContext, kind: PhaseKind): Promise<Sequenc
 }
 
 /** Factor from the sequence's times to the kernel time of a mean instance. */
-export function carried(sequence: readonly SequenceKernel[], computeMs: number): number {
+export function instanceFactor(sequence: readonly SequenceKernel[], computeMs: number): number {
   const sequenceMs = sequence.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / 1e6;
   return sequenceMs > 0 ? computeMs / sequenceMs : 0;
 }

@@ -39,7 +39,7 @@ const root = mkdtempSync(join(tmpdir(), 'inferscope-planted-'));
 const home = { root, sessions: join(root, 'sessions'), cache: join(root, 'cache') };
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-async function explained(archive: string): Promise<ExplainResult> {
+async function explainArchive(archive: string): Promise<ExplainResult> {
   const session = await openSession((await importSession(archive, home)).id, home);
   const { data } = await explainSession(session);
   await expectEvidence(session, data.findings);
@@ -64,7 +64,7 @@ export const inRepository = captures === 'test/fixtures/diagnosis';
 export const allPrograms = inRepository && only === undefined;
 
 /** Grades the requested programs, captured in `ownFolder`, with the findings of each. */
-export async function graded(
+export async function gradeProgram(
   programs: readonly PlantedFault[],
   ownFolder: string,
 ): Promise<[Row[], string[]]> {
@@ -77,7 +77,10 @@ export async function graded(
     const archive = (variant: Variant) => join(folder, `${fault.id}-${variant}.tgz`);
     // Another folder may have only some captures; the repository has all, and a missing one fails.
     if (!inRepository && !(existsSync(archive('fault')) && existsSync(archive('fixed')))) continue;
-    const [broken, repaired] = await Promise.all([explained(archive('fault')), explained(archive('fixed'))]);
+    const [broken, repaired] = await Promise.all([
+      explainArchive(archive('fault')),
+      explainArchive(archive('fixed')),
+    ]);
     const documents = { fault: broken, fixed: repaired };
     const row = grade(fault, documents, all.find((timing) => timing.fault === fault.id) ?? null);
     rows.push(row);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { familyOf, plantedIn } from '../../../bench/diagnosis/grade.js';
-import { generated, graded, inRepository, publish, allPrograms } from './test-planted-faults.js';
+import { generated, gradeProgram, inRepository, publish, allPrograms } from './test-planted-faults.js';
 
 test.each([
   ['validation', 'test/fixtures/diagnosis-validation', 'table of programs not tuned on'],
@@ -13,7 +13,7 @@ test.each([
     const programs = generated.filter((program) =>
       inRepository ? program.half === half : familyOf(program.half) === familyOf(half),
     );
-    const [rows, notes] = await graded(programs.map(plantedIn), folder);
+    const [rows, notes] = await gradeProgram(programs.map(plantedIn), folder);
     publish(rows, notes, mark);
     if (allPrograms) expect(rows.length).toBe(programs.length);
   },

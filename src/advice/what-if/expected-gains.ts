@@ -1,7 +1,7 @@
 import type { RuleFinding } from '../findings/ranking.js';
 import type { FindingContext, FoundDraft } from '../findings/rule.js';
 import { InferscopeError } from '../../model/errors.js';
-import { changed, type StageResult } from './changed.js';
+import { applyChanges, type StageResult } from './apply-changes.js';
 import { initialStates } from './initial-state.js';
 import type { StageState } from './stage-state.js';
 import { parseChanges } from './words.js';
@@ -46,7 +46,7 @@ export function expectedGain(state: StageState, word: string): ExpectedGain | nu
 
 function resultOf(state: StageState, word: string): StageResult | null {
   try {
-    return changed(state, parseChanges([word]));
+    return applyChanges(state, parseChanges([word]));
   } catch (error) {
     // The device has no peak in the dtype: no gain.
     if (error instanceof InferscopeError && error.code === 'E_DTYPE') return null;

@@ -28,11 +28,11 @@ export function fromFindings(state: StageState, word: 'fused-attention' | 'fused
   const first = state.findings.find(
     ({ gain, stage }) => gain?.what_if === word && stage === state.waterfall.kind && gain.expected_ms > 0,
   );
-  if (first) return gained(state, first);
+  if (first) return applyFinding(state, first);
   return word === 'fused-elementwise' ? fusedElementwise(state) : unchanged(state, nothingFound[word]);
 }
 
-function gained(state: StageState, { gain, bars: ids, title, launches = 0 }: ComputedGain): Effect {
+function applyFinding(state: StageState, { gain, bars: ids, title, launches = 0 }: ComputedGain): Effect {
   const { expected_ms: expected, low_ms: low, high_ms: high, assumption } = gain!;
   const positiveIds = ids.filter((id) => (state.bars.get(id) ?? 0) > 0);
   const barMs = positiveIds.reduce((sum, id) => sum + state.bars.get(id)!, 0);

@@ -8,7 +8,7 @@ import { gpuRoofs } from '../../facts/roofs.js';
 import { gpuPeaks, necessaryOf } from '../../facts/waterfall/necessary.js';
 import { launchIdleMs } from './launch-changes.js';
 import { waitsForHost, type StageState } from './stage-state.js';
-import { changed } from './changed.js';
+import { applyChanges } from './apply-changes.js';
 import { parseChanges } from './words.js';
 
 /**
@@ -103,7 +103,7 @@ function tour(): StageState {
 }
 
 const predicted = (...words: string[]) => {
-  const { before_ms: before, after_ms: after } = changed(tour(), parseChanges(words));
+  const { before_ms: before, after_ms: after } = applyChanges(tour(), parseChanges(words));
   if (before.value === null || after.value === null) throw new Error('nothing was predicted');
   return { before: before.value, after: after.value, ci95: after.ci95! };
 };

@@ -12,7 +12,7 @@ import { tinyConfig } from '../../facts/test-session.js';
 import { gpuPeaks, necessaryOf, type Peaks } from '../../facts/waterfall/necessary.js';
 import { waitsForHost, type StageNeeds, type StageState } from './stage-state.js';
 import { classOfBar } from '../../model/bars.js';
-import { changed } from './changed.js';
+import { applyChanges } from './apply-changes.js';
 import { changeWords, parseChanges } from './words.js';
 
 describe('change words', () => {
@@ -123,7 +123,7 @@ function stateOf(bars: Record<string, number>, change: Partial<StageState> = {})
 }
 
 const after = (state: StageState, ...words: string[]) => {
-  const found = changed(state, parseChanges(words));
+  const found = applyChanges(state, parseChanges(words));
   if (found.after_ms.value === null) throw new Error(found.after_ms.reason.text);
   return { ...found, ms: found.after_ms.value, ci95: found.after_ms.ci95! };
 };
@@ -265,7 +265,7 @@ describe('work', () => {
     // H200: 4800 GB/s, H100 SXM: 3350 GB/s (data sheets).
     expect(found.ms).toBeCloseTo((kernels * 4800) / 3350 + 7, 9);
     expect(after(state, 'gpu=H200').ms).toBeCloseTo(kernels + 7, 9);
-    const { assumptions } = changed(state, parseChanges(['gpu=H100']));
+    const { assumptions } = applyChanges(state, parseChanges(['gpu=H100']));
     expect(assumptions[0]).toContain('not NVIDIA H100 PCIe');
     expect(assumptions.filter((text) => text.startsWith('not modeled'))).toHaveLength(1);
   });
@@ -293,7 +293,7 @@ describe('work', () => {
   });
 
   test('without a model there is no prediction', () => {
-    const found = changed(stateOf({ 'kernels.gemm': 5 }), parseChanges(['batch-size=4']));
+    const found = applyChanges(stateOf({ 'kernels.gemm': 5 }), parseChanges(['batch-size=4']));
     expect(found.after_ms).toMatchObject({ value: null, reason: { code: 'no_model' } });
   });
 });

@@ -5,7 +5,7 @@ import { findingContext, firedRules } from '../findings/findings.js';
 import { sessionIdentity } from '../../facts/session-identity.js';
 import type { ScopeOptions } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
-import { changed } from './changed.js';
+import { applyChanges } from './apply-changes.js';
 import { initialStates } from './initial-state.js';
 import type { StageState } from './stage-state.js';
 import { parseChanges } from './words.js';
@@ -66,7 +66,7 @@ export function changedStages(
   const result: WhatIfResult = {
     session: sessionIdentity(session),
     change: changes.map(({ text }) => text).join(', '),
-    stages: states.map((state) => changed(state, changes)),
+    stages: states.map((state) => applyChanges(state, changes)),
   };
   return document('what-if', whatIfVersion, result, [...issues, ...session.issues]);
 }

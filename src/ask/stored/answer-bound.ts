@@ -32,7 +32,7 @@ interface Utilized {
   bound: 'compute' | 'memory' | null;
 }
 
-async function utilized(facts: StoredFacts): Promise<Utilized[]> {
+async function utilizationsOf(facts: StoredFacts): Promise<Utilized[]> {
   const { session, question } = facts;
   const isAsked = (kind: string) => question.stages.length === 0 || question.stages.includes(kind);
   const { analyzeUtilization } = await import('../../facts/utilization/utilization.js');
@@ -58,7 +58,7 @@ const utilizedWords = (name: string, figure: Figure): string =>
 
 /** "What is the MFU of prefill?", "how far from the roofline are we?" */
 export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
-  const parts = (await utilized(facts))
+  const parts = (await utilizationsOf(facts))
     .slice(0, 6)
     .map(({ where, mfu, mbu }) =>
       partFrom('utilization', `${where}: ${utilizedWords('MFU', mfu)}, ${utilizedWords('MBU', mbu)}.`),
@@ -73,7 +73,7 @@ export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
 }
 
 /** "Is the GPU fully utilized?": busy time of a timeline or samples, then MFU and MBU. */
-export async function gpuUtilized(facts: StoredFacts): Promise<TopicAnswer> {
+export async function answerGpuUtilization(facts: StoredFacts): Promise<TopicAnswer> {
   const measured = await utilization(facts);
   const sampled = busyTime(facts) === null ? await sampledUtilization(facts) : null;
   const busy = busyTime(facts) ?? (sampled ? [sampled] : []);
@@ -101,7 +101,7 @@ function rooflineShares(facts: StoredFacts): StoredPart[] {
 /** "Is decode memory-bound or compute-bound?": the limiting roofline, and the share of it. */
 export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
   const rank = ({ kind }: Utilized) => leadOrder.findIndex((lead) => lead === kind);
-  const stages = (await utilized(facts))
+  const stages = (await utilizationsOf(facts))
     .filter(({ bound }) => bound !== null)
     .toSorted((a, b) => rank(a) - rank(b))
     .slice(0, 4);

@@ -10,7 +10,7 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
-import { ended } from './words.js';
+import { asSentence } from './words.js';
 import { plural } from '../../vocabulary/format.js';
 
 /** Rules about the run itself, not about the program. */
@@ -48,7 +48,7 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
       ? [
           partFrom(
             'findings',
-            `Not checked:\n${blind.map(({ title, why }) => `- ${title}: ${ended(why)}`).join('\n')}`,
+            `Not checked:\n${blind.map(({ title, why }) => `- ${title}: ${asSentence(why)}`).join('\n')}`,
             0,
           ),
         ]

@@ -29,7 +29,7 @@ const componentWords: readonly [RegExp, RegExp][] = [
 ];
 
 /** "What takes the memory?", "how big is the KV cache?": components of a memory profile, else samples. */
-export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
+export async function answerMemoryUse(facts: StoredFacts): Promise<TopicAnswer> {
   const parts = await componentsOf(facts);
   if (parts.length === 0) return sampledMemory(facts);
   const ordered = parts.toSorted((a, b) => b.bytes - a.bytes);
@@ -81,12 +81,12 @@ interface PeakRow extends Record<string, unknown> {
 async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
   const particular = componentWords.some(([asks]) => asks.test(facts.question.text));
   const none = 'The use of memory was not recorded in this session.';
-  if (!hasTable(facts, 'memory')) return calculated(facts) ?? notKnown(none, capture.memory);
+  if (!hasTable(facts, 'memory')) return answerFromModel(facts) ?? notKnown(none, capture.memory);
   const sql =
     'SELECT kind, max(bytes) AS peak_bytes FROM memory GROUP BY kind ORDER BY peak_bytes DESC NULLS LAST';
   const rows = (await facts.database.query<PeakRow>(sql)).filter((row) => row.peak_bytes !== null);
   const [first] = rows;
-  if (!first) return calculated(facts) ?? notKnown(none, capture.memory);
+  if (!first) return answerFromModel(facts) ?? notKnown(none, capture.memory);
   const list = rows
     .slice(0, 6)
     .map(({ kind, peak_bytes: bytes }) => `- ${kind}: ${formatBytes(Number(bytes))} at most`);
@@ -98,7 +98,7 @@ async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
 }
 
 /** Not measured: calculated from the model's arithmetic for the sizes of the run. */
-function calculated({ session: { manifest }, question }: StoredFacts): TopicAnswer | null {
+function answerFromModel({ session: { manifest }, question }: StoredFacts): TopicAnswer | null {
   const { workload } = manifest;
   const model = workload ? workloadModel(workload) : null;
   if (!workload || model === null || 'reason' in model) return null;

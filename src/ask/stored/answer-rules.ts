@@ -1,6 +1,6 @@
 import { changeOf, findingText, isOnStage } from './finding-parts.js';
 import { notKnown, capture, partFrom, type StoredFacts, known, type TopicAnswer } from './stored-facts.js';
-import { ended } from './words.js';
+import { asSentence } from './words.js';
 import { withoutEnd } from '../../vocabulary/sentence.js';
 
 /** A topic answered by rules: their findings, or why there are none. */
@@ -60,7 +60,9 @@ export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic)
   const first = outcomes.find(({ outcome }) => outcome === 'not_fired');
   if (first) {
     const no = question.isYesNo && !/\b(?:well|fine|ok|good|used)\b/i.test(question.text) ? 'No: ' : '';
-    return known(partFrom('findings', `${no}${first.title}: not found; ${ended(withoutEnd(first.why))}`, 0));
+    return known(
+      partFrom('findings', `${no}${first.title}: not found; ${asSentence(withoutEnd(first.why))}`, 0),
+    );
   }
   const elsewhere = outcomes.find(({ outcome }) => outcome === 'fired');
   if (elsewhere)

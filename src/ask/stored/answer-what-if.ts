@@ -20,7 +20,10 @@ import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 type Stage = WhatIfResult['stages'][number];
 
 /** Prediction for a change that was not run, by `explain --what-if`. */
-export async function predicted(facts: StoredFacts, requested: RequestedChanges): Promise<TopicAnswer> {
+export async function answerPrediction(
+  facts: StoredFacts,
+  requested: RequestedChanges,
+): Promise<TopicAnswer> {
   const predictions: Prediction[] = [];
   const refused: Refusal[] = requested.unknown.map(({ what }) => ({ why: what, code: null }));
   const { whatIf } = await import('../../advice/what-if/what-if.js');

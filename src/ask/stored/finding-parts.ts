@@ -4,7 +4,7 @@ import { explainedBars, headlineTime, isProfiled } from '../../model/headline-ti
 import { expectedWords } from '../../advice/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
-import { ended, overlap } from './words.js';
+import { asSentence, overlap } from './words.js';
 import { formatMs, formatPercent, plural } from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
@@ -25,7 +25,7 @@ export function findingText({
     ms === null ? '' : ` Affected: ${formatMs(ms)}${share === null ? '' : ` (${formatPercent(share)})`}.`;
   const first = evidence.find(({ sql }) => sql !== null);
   return {
-    text: `${ended(title)}${stake}`,
+    text: `${asSentence(title)}${stake}`,
     sql: first?.sql ?? null,
     from: 'findings',
     rows: first?.row_count ?? null,
@@ -36,7 +36,7 @@ export function findingText({
 export function changeOf(finding: Finding): StoredPart {
   const { cause, change } = finding;
   return {
-    text: `Why: ${ended(cause)} Change: ${withoutEnd(change.text)}${expectedWords(finding)}.`,
+    text: `Why: ${asSentence(cause)} Change: ${withoutEnd(change.text)}${expectedWords(finding)}.`,
     sql: null,
     from: 'findings',
     rows: 1,

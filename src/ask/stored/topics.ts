@@ -1,6 +1,6 @@
 import { rules } from '../../advice/findings/rules/index.js';
 import { benchAnswers, measuredGrowth, answerRequests } from './answer-bench.js';
-import { boundStage, gpuUtilized, computeBoundBatch, utilization } from './answer-bound.js';
+import { boundStage, answerGpuUtilization, computeBoundBatch, utilization } from './answer-bound.js';
 import { whatChanged } from './answer-changed.js';
 import { copies } from './answer-copies.js';
 import { whatFits } from './answer-fits.js';
@@ -10,7 +10,7 @@ import { healthOf } from './answer-health.js';
 import { idleTime, launchCounts, withoutGpu } from './answer-idle.js';
 import { attentionKind, boundKernels, counterOf, longestKernels, shareOfClass } from './answer-kernels.js';
 import { sampledMetric, whatRan } from './answer-machine.js';
-import { memoryUsed } from './answer-memory.js';
+import { answerMemoryUse } from './answer-memory.js';
 import { ruleAnswer, ruleTopics, type RuleTopic } from './answer-rules.js';
 import {
   howSure,
@@ -21,7 +21,7 @@ import {
   whatToChange,
   whySlow,
 } from './answer-time.js';
-import { predicted } from './answer-what-if.js';
+import { answerPrediction } from './answer-what-if.js';
 import type { ParsedQuestion } from './parsed-question.js';
 import { type QuestionWorkload, requestedChanges } from './requested-changes.js';
 import { PhraseIndex } from './phrase-index.js';
@@ -56,7 +56,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   health: healthOf,
   bound_kernels: boundKernels,
   bound: boundStage,
-  gpu_utilized: gpuUtilized,
+  gpu_utilized: answerGpuUtilization,
   collectives: answerCollectives,
   utilization: async (facts) =>
     (await (/\bgpu utili/i.test(facts.question.text) ? sampledMetric(facts) : null)) ?? utilization(facts),
@@ -72,7 +72,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   stragglers: answerCollectives,
   throttling: (facts) => (/\bcpu\b/i.test(facts.question.text) ? null : withoutGpu(facts, [])),
   kernels: longestKernels,
-  memory: memoryUsed,
+  memory: answerMemoryUse,
   sampled: sampledMetric,
   requests: answerRequests,
   scaling: async (facts) =>
@@ -117,7 +117,7 @@ export function topicsOf(question: ParsedQuestion, workload: QuestionWorkload): 
   const first = near[0]?.id ?? '';
   if (changes === null || first === 'fits') return near;
   if (beforePredictions.has(first) && !supposes.test(question.text)) return near;
-  return [{ id: 'what_if', answer: (facts) => predicted(facts, changes) }, ...near];
+  return [{ id: 'what_if', answer: (facts) => answerPrediction(facts, changes) }, ...near];
 }
 
 /** Example questions, shown if a question was not understood. */

@@ -5,10 +5,10 @@ const fillers = new Set(
 );
 
 /** Words of most questions: they only decide between phrases that are otherwise equal. */
-const weak = new Set('during far how long many much run spend step take time why'.split(' '));
+const weakWords = new Set('during far how long many much run spend step take time why'.split(' '));
 
 /** Synonyms in questions about a session, each mapped to one word. */
-const same = new Map(
+const synonymOf = new Map(
   Object.entries({
     alloc: 'cudamalloc cudafree allocs allocation allocations allocator allocate allocated malloc mallocs',
     batch: 'bs batches batching',
@@ -46,9 +46,9 @@ export const termsOf = (text: string): string[] =>
     .replaceAll(/[’']s\b/g, '')
     .split(/[^\p{L}\d]+/u)
     .filter((word) => word !== '' && !fillers.has(word))
-    .map((word) => stem(same.get(word) ?? word));
+    .map((word) => stem(synonymOf.get(word) ?? word));
 
-export const isWeak = (term: string): boolean => weak.has(term);
+export const isWeak = (term: string): boolean => weakWords.has(term);
 
 export const tokensOf = (text: string): Set<string> => new Set(termsOf(text).filter((term) => !isWeak(term)));
 
@@ -66,7 +66,7 @@ export function overlap(tokens: ReadonlySet<string>, text: string): number {
 }
 
 /** The text as a sentence, with a capital letter and a full stop. */
-export function ended(text: string): string {
+export function asSentence(text: string): string {
   const sentence = text.trim().replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }

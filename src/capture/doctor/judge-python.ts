@@ -17,9 +17,9 @@ export function judgePython(facts: DoctorFacts): Verdict[] {
         ),
     torch(python),
     torchGpu(facts),
-    installed('transformers', python),
-    installed('accelerate', python),
-    installed('vllm', python, 'vLLM'),
+    judgePackage('transformers', python),
+    judgePackage('accelerate', python),
+    judgePackage('vllm', python, 'vLLM'),
     login(facts),
   ];
 }
@@ -28,7 +28,7 @@ function pip(python: PythonFacts | null, packages: string): string {
   return `${python?.command ?? 'python3'} -m pip install ${packages}`;
 }
 
-function installed(name: string, python: PythonFacts | null, label = name): Verdict {
+function judgePackage(name: string, python: PythonFacts | null, label = name): Verdict {
   const version = python?.packages[name];
   return version
     ? ok(name, label, version)

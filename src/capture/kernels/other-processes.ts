@@ -55,10 +55,12 @@ export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuPro
     });
     const processNames = names.length > 0 ? names.join(', ') : `${count} of them`;
     const usedText = used === null ? '' : `, ${formatBytes(used)} of its memory in use`;
-    return shared(`Other processes used GPU ${index} before the first case: ${processNames}${usedText}.`);
+    return sharedIssue(
+      `Other processes used GPU ${index} before the first case: ${processNames}${usedText}.`,
+    );
   }
   if (used === null || used <= unusedBytes || use.migEnabled === true) return null;
-  return shared(
+  return sharedIssue(
     `GPU ${index} had ${formatBytes(used)} in use before the first case, by processes that are not visible from here.`,
   );
 }
@@ -72,11 +74,11 @@ export function usedDuring(telemetry: readonly Row<'telemetry'>[]): Issue[] {
   return [...maxByPid]
     .filter(([, count]) => count > 1)
     .map(([scope, count]) =>
-      shared(`Up to ${count} processes used ${scopeLabel(scope)} during the measurement.`),
+      sharedIssue(`Up to ${count} processes used ${scopeLabel(scope)} during the measurement.`),
     );
 }
 
-function shared(text: string): Issue {
+function sharedIssue(text: string): Issue {
   return {
     code: 'gpu_shared',
     severity: 'warning',

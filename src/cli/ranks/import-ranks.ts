@@ -82,7 +82,7 @@ export async function importRanks(
       { label: `${done.length}-ranks`, title: plural(done.length, 'rank') },
       options,
       workload,
-      (recording) => merged(recording, tasks, work),
+      (recording) => mergeParts(recording, tasks, work),
     );
     progress.done('session saved', id);
     // Failed files may be repaired and resumed.
@@ -222,7 +222,7 @@ function rankedParts(tasks: readonly RankTask[], work: string): (RankedPart & { 
     .toSorted((a, b) => a.rank - b.rank);
 }
 
-async function merged(
+async function mergeParts(
   recording: Recording,
   tasks: readonly RankTask[],
   work: string,

@@ -114,7 +114,7 @@ describe('one metric', () => {
   });
 });
 
-test('of ten metrics that vary by chance none is significant, though p = 0.02 is for one alone', () => {
+test('ten metrics that vary by chance have none that is significant, though p = 0.02 is for one alone', () => {
   const from = [10, 10.4, 10.1, 9.8, 10.2];
   const to = [10.5, 10.9, 10.4, 10.8, 10.3];
   const singleMetric = check([metric(from)], [metric(to)]);

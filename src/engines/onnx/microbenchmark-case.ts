@@ -78,9 +78,9 @@ export async function measureCase(
   if (why !== null) return { ...none, outcome: 'unsupported', text: `ONNX Runtime on the CPU: ${why}` };
   const folder = await mkdtemp(join(settings.scratch, 'kernel-'));
   try {
-    const measured = await timed(ort, kernel!, kernelCase, settings, folder);
+    const measured = await timeCase(ort, kernel!, kernelCase, settings, folder);
     if (settings.trace && measured.outcome === 'measured')
-      await watched(ort, kernel!, kernelCase, settings, settings.trace);
+      await profileCase(ort, kernel!, kernelCase, settings, settings.trace);
     return measured;
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
@@ -116,7 +116,7 @@ export function caseOfTraceFile(name: string): string | null {
 /**
  * Runs one copy a few more times under the runtime's profiler, in a separate session, because profiling slows it down.
  */
-async function watched(
+async function profileCase(
   ort: OnnxRuntime,
   kernel: KernelName,
   kernelCase: KernelCase,
@@ -142,7 +142,7 @@ async function watched(
   }
 }
 
-async function timed(
+async function timeCase(
   ort: OnnxRuntime,
   kernel: KernelName,
   kernelCase: KernelCase,
@@ -258,21 +258,21 @@ async function repeat(
 ): Promise<number[]> {
   const samples: number[] = [];
   let spentNs = 0;
-  for (let warmup = 0; warmup < 3 && spentNs < max_seconds * 1e8; warmup++) spentNs += await clocked(run);
+  for (let warmup = 0; warmup < 3 && spentNs < max_seconds * 1e8; warmup++) spentNs += await timeOf(run);
   spentNs = 0;
   while (samples.length < max_runs && !stopped()) {
     // The interval is checked every tenth run, because computing it takes time between runs.
     const n = samples.length;
     const known = n >= runs && n % 10 === 0 && halfInterval(samples) <= narrow;
     if (n >= 3 && (known || spentNs >= max_seconds * 1e9)) break;
-    const ns = await clocked(run);
+    const ns = await timeOf(run);
     spentNs += ns;
     samples.push(ns / count);
   }
   return samples;
 }
 
-async function clocked(run: () => Promise<unknown>): Promise<number> {
+async function timeOf(run: () => Promise<unknown>): Promise<number> {
   const start = process.hrtime.bigint();
   await run();
   return Number(process.hrtime.bigint() - start);

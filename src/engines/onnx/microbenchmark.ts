@@ -44,7 +44,7 @@ export async function gemmFloat32(bench: Bench, m: number, k: number, n: number)
     [m, k],
     [m, n],
   );
-  return timed(bench, graph, [m, k], {
+  return timeCases(bench, graph, [m, k], {
     name: 'gemm',
     dtype: 'float32',
     shape: `${m}x${n}x${k}`,
@@ -56,7 +56,7 @@ export async function gemmFloat32(bench: Bench, m: number, k: number, n: number)
 /** The same for int4 weights multiplied in int8 (MatMulNBits, accuracy_level 4), as int4 models run. */
 export async function gemmInt8(bench: Bench, m: number, k: number, n: number): Promise<Measurement> {
   const { node, tensors } = int4Product('a', 'c', 0, k, n);
-  return timed(bench, graphOf([node], tensors, [m, k], [m, n]), [m, k], {
+  return timeCases(bench, graphOf([node], tensors, [m, k], [m, n]), [m, k], {
     name: 'gemm',
     dtype: 'int8',
     shape: `${m}x${n}x${k}`,
@@ -78,7 +78,7 @@ export async function gemmInteger(bench: Bench, m: number, k: number, n: number)
     inputs: [{ name: 'a', type: 'uint8', shape: [m, k] }],
     outputs: [{ name: 'c', type: 'int32', shape: [m, n] }],
   };
-  return timed(bench, graph, [m, k], {
+  return timeCases(bench, graph, [m, k], {
     name: 'gemm_integer',
     dtype: 'int8',
     shape: `${m}x${n}x${k}`,
@@ -107,7 +107,7 @@ export async function readByGemv(bench: Bench, bytes: number, batchSize = 1): Pr
     inputs: [i === 0 ? 'a' : `y${i - 1}`, tensor.name],
     outputs: [i === count - 1 ? 'c' : `y${i}`],
   }));
-  const measured = await timed(bench, chain(nodes, tensors, batchSize), [batchSize, side], {
+  const measured = await timeCases(bench, chain(nodes, tensors, batchSize), [batchSize, side], {
     name: 'read_gemv',
     dtype: 'float32',
     shape: `${count}x${batchSize}x${side}x${side}`,
@@ -132,7 +132,7 @@ export async function readByInt4Gemv(bench: Bench, bytes: number, batchSize = 1)
     products.flatMap(({ tensors }) => tensors),
     batchSize,
   );
-  const measured = await timed(bench, graph, [batchSize, side], {
+  const measured = await timeCases(bench, graph, [batchSize, side], {
     name: 'read_gemv_int4',
     dtype: 'int8',
     shape: `${count}x${batchSize}x${side}x${side}`,
@@ -151,7 +151,7 @@ export async function readByReduce(bench: Bench, bytes: number): Promise<Measure
     [elements],
     [],
   );
-  return timed(bench, graph, [elements], {
+  return timeCases(bench, graph, [elements], {
     name: 'read_max',
     dtype: 'float32',
     shape: `${elements}`,
@@ -200,7 +200,7 @@ const budgetNs = 400e6;
 const minRuns = 5;
 const maxRuns = 200;
 
-async function timed(
+async function timeCases(
   bench: Bench,
   graph: OnnxGraph,
   inputShape: number[],

@@ -45,7 +45,7 @@ export async function cachedModel(
   );
   try {
     await mkdir(cacheDir, { recursive: true });
-    await sweepAbandoned(cacheDir);
+    await removeAbandoned(cacheDir);
     const built = graph();
     checkSpace(cacheDir, built);
     await mkdir(building);
@@ -137,7 +137,7 @@ async function sha256(path: string): Promise<string> {
  * Removes files of writers that died on this host. Processes of another host cannot be checked, so their files are kept
  * for a day.
  */
-async function sweepAbandoned(cacheDir: string): Promise<void> {
+async function removeAbandoned(cacheDir: string): Promise<void> {
   for (const name of await readdir(cacheDir)) {
     if (!name.startsWith(buildingPrefix)) continue;
     const path = join(cacheDir, name);

@@ -35,7 +35,7 @@ export function breakdownOf(
   estimate: MemoryEstimate | null,
   { contradicted = false }: { contradicted?: boolean } = {},
 ): MemoryProfile['memory_breakdown'] & { peak_stage: string | null } {
-  const components = summed(places, estimate);
+  const components = summedPlaces(places, estimate);
   if (contradicted)
     for (const component of components) if (component.basis === 'formula') component.confidence = 'low';
   const known = components.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -99,7 +99,7 @@ export function breakdownOf(
   };
 }
 
-function summed(places: readonly Place[], estimate: MemoryEstimate | null): MemoryComponent[] {
+function summedPlaces(places: readonly Place[], estimate: MemoryEstimate | null): MemoryComponent[] {
   const components = new Map<MemoryComponent['component'], MemoryComponent>();
   for (const { parts } of places) {
     for (const { component, bytes, confidence, basis = 'measured' } of parts) {

@@ -20,7 +20,7 @@ export function dtypesOfRun(
   const dtype = declared === 'auto' ? null : declared;
   const storage = estimate?.request.storage;
   // A server lists it among its startup arguments.
-  const logged = log?.kv_cache_dtype?.value ?? served(workload);
+  const logged = log?.kv_cache_dtype?.value ?? servedDtype(workload);
   const kv = logged === 'auto' ? dtype : logged;
   return {
     dtype,
@@ -34,7 +34,7 @@ export function dtypesOfRun(
   };
 }
 
-function served(workload: Workload | null): string | undefined {
+function servedDtype(workload: Workload | null): string | undefined {
   const recorded = workload?.device === 'server' ? workload.engine.options['kv_cache_dtype'] : undefined;
   return typeof recorded === 'string' ? recorded : undefined;
 }

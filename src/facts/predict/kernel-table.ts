@@ -24,7 +24,7 @@ export interface MeasuredKernel {
 export async function kernelTable(sessions: readonly Session[]): Promise<MeasuredKernel[]> {
   const all: MeasuredKernel[] = [];
   for (const session of sessions) all.push(...(await casesOf(session)));
-  return oneEach(all);
+  return withoutDuplicates(all);
 }
 
 async function casesOf(session: Session): Promise<MeasuredKernel[]> {
@@ -65,7 +65,7 @@ async function casesOf(session: Session): Promise<MeasuredKernel[]> {
 const identity = ({ kernel, dtype, params }: MeasuredKernel): string =>
   `${kernel} ${dtype} ${JSON.stringify(Object.entries(params).toSorted(([x], [y]) => (x < y ? -1 : 1)))}`;
 
-export function oneEach(all: readonly MeasuredKernel[]): MeasuredKernel[] {
+export function withoutDuplicates(all: readonly MeasuredKernel[]): MeasuredKernel[] {
   const best = new Map<string, MeasuredKernel>();
   for (const kernel of all) {
     const known = best.get(identity(kernel));

@@ -3,7 +3,7 @@ import { kernelWork } from '../../llm/kernel-work.js';
 import type { KernelName } from '../../model/kernels.js';
 import { crossValidation } from './cross-validation.js';
 import { affineFit } from './interpolate.js';
-import { type MeasuredKernel, oneEach } from './kernel-table.js';
+import { type MeasuredKernel, withoutDuplicates } from './kernel-table.js';
 import { kernelTime, type Roof } from './kernel-time.js';
 
 /** 100 TFLOP/s, 1 TB/s. */
@@ -116,7 +116,7 @@ test('leave-one-out error: none on a power law, and that of an outlier', () => {
   expect(crossValidation(odd, roof)[0]!.median_error).toBeGreaterThan(0.3);
 });
 
-test('of duplicates the framework’s own choice counts, then the fastest', () => {
+test('duplicates: the framework’s own choice counts, else the fastest', () => {
   const caseOf = (ns: number, backend: string | null) =>
     measured(
       'attention',
@@ -124,8 +124,8 @@ test('of duplicates the framework’s own choice counts, then the fastest', () =
       ns,
       backend,
     );
-  expect(oneEach([caseOf(5, 'flash'), caseOf(9, null), caseOf(3, 'cudnn')])[0]!.ns).toBe(9);
-  expect(oneEach([caseOf(5, 'flash'), caseOf(3, 'cudnn'), caseOf(4, 'math')])[0]!.ns).toBe(3);
+  expect(withoutDuplicates([caseOf(5, 'flash'), caseOf(9, null), caseOf(3, 'cudnn')])[0]!.ns).toBe(9);
+  expect(withoutDuplicates([caseOf(5, 'flash'), caseOf(3, 'cudnn'), caseOf(4, 'math')])[0]!.ns).toBe(3);
 });
 
 test('the line weights relative errors and never falls', () => {

@@ -33,7 +33,10 @@ export function servingPoint(
     },
     tokens: tokens(ok),
     latency: latency(ok),
-    throughput: { offered_requests_per_s: offered(measuredRequests, load.kind), ...throughput(ok, seconds) },
+    throughput: {
+      offered_requests_per_s: offeredRate(measuredRequests, load.kind),
+      ...throughput(ok, seconds),
+    },
     goodput: goodput(measuredRequests, slo, seconds, load.kind !== 'closed'),
     server: serverFigures(server),
     client,
@@ -132,7 +135,7 @@ function latency(ok: readonly RequestRow[]): ServingPoint['latency'] {
   };
 }
 
-function offered(counted: readonly RequestRow[], kind: string): Figure {
+function offeredRate(counted: readonly RequestRow[], kind: string): Figure {
   if (kind === 'closed')
     return missing('closed_loop', 'in a closed loop the offered load equals the answered load');
   const span = ((counted.at(-1)?.scheduled_ns ?? 0) - (counted[0]?.scheduled_ns ?? 0)) / 1e9;

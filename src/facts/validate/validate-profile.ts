@@ -59,7 +59,7 @@ export function validateProfile(
     const why = typeof estimated === 'string' ? estimated : 'It has no measured total.';
     return { row: { ...base, ...empty, status: 'skipped', reasons: [why] }, measured, estimate };
   }
-  const total = { ...compared(measured.totalBytes, estimate.totalBytes), within: false };
+  const total = { ...comparedBytes(measured.totalBytes, estimate.totalBytes), within: false };
   total.within = Math.abs(total.error_share ?? 0) <= tolerance.total;
   const components = componentsOf(measured, estimate, tolerance);
   const rest = restOf(total, components, tolerance);
@@ -102,7 +102,7 @@ function factsOf(profile: ProfileFields, source: string, engine: string) {
   };
 }
 
-function compared(measured: number, estimated: number) {
+function comparedBytes(measured: number, estimated: number) {
   return {
     measured_bytes: measured,
     estimated_bytes: estimated,
@@ -123,7 +123,7 @@ function componentsOf(
     const bytes = measured.get(component);
     if (notMeasured.has(component)) return [];
     if (bytes === undefined && !(detailed && line && component !== 'cuda_graphs')) return [];
-    const row = compared(bytes ?? 0, line?.bytes ?? 0);
+    const row = comparedBytes(bytes ?? 0, line?.bytes ?? 0);
     return [
       {
         component,
@@ -144,7 +144,7 @@ function restOf(
 ): ValidatedProfile['rest'] {
   const sum = (field: 'measured_bytes' | 'estimated_bytes') =>
     components.reduce((remaining, component) => remaining - component[field], total[field]);
-  const row = compared(sum('measured_bytes'), sum('estimated_bytes'));
+  const row = comparedBytes(sum('measured_bytes'), sum('estimated_bytes'));
   if (Math.max(Math.abs(row.measured_bytes), Math.abs(row.estimated_bytes)) < 1) return null;
   return { ...row, within: isWithin(row, tolerance) };
 }

@@ -39,24 +39,26 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
 
   /** Assigns [nowNs, toNs], in which nothing starts or ends, to the activities that count. */
   function share(toNs: number): void {
-    const time = toNs - nowNs;
+    const durationNs = toNs - nowNs;
     nowNs = toNs;
-    if (time <= 0) return;
+    if (durationNs <= 0) return;
     if (running.length === 1) {
-      running[0]!.exclusiveNs += time;
+      running[0]!.exclusiveNs += durationNs;
       return;
     }
-    let best = Number.POSITIVE_INFINITY;
-    for (const activity of running) if (activity.priority < best) best = activity.priority;
+    let highestPriority = Number.POSITIVE_INFINITY;
+    for (const activity of running)
+      if (activity.priority < highestPriority) highestPriority = activity.priority;
     sharing.length = 0;
     for (const activity of running)
-      if (activity.priority === best && !counts(activity.stream)) sharing.push(activity);
-    const each = Math.floor(time / sharing.length);
-    let rest = time - each * sharing.length;
-    for (const activity of sharing) activity.exclusiveNs += each + (rest-- > 0 ? 1 : 0);
+      if (activity.priority === highestPriority && !hasStream(activity.stream)) sharing.push(activity);
+    const eachNs = Math.floor(durationNs / sharing.length);
+    let remainderNs = durationNs - eachNs * sharing.length;
+    // The first ones get the nanoseconds that are left.
+    for (const activity of sharing) activity.exclusiveNs += eachNs + (remainderNs-- > 0 ? 1 : 0);
   }
 
-  function counts(stream: number): boolean {
+  function hasStream(stream: number): boolean {
     for (const activity of sharing) if (activity.stream === stream) return true;
     return false;
   }

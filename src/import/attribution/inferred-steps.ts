@@ -227,10 +227,10 @@ function passesOf(sequence: KernelSequence, roles: Roles, anchor: Anchor): Passe
   // Work before the first pass, such as initialization, belongs to no step.
   if (anchor.last && first.products > products && passes[0]?.first === first.part.last + 1)
     passes.unshift(cutFront(sequence, roles, first.part, products));
-  return rated(sequence, passes, products);
+  return rateOf(sequence, passes, products);
 }
 
-function rated({ rows: n, dur_ns: dur }: KernelSequence, passes: Pass[], products: number): Passes | null {
+function rateOf({ rows: n, dur_ns: dur }: KernelSequence, passes: Pass[], products: number): Passes | null {
   if (passes.length < minSteps) return null;
   let total = 0;
   for (let i = 0; i < n; i++) total += dur[i]!;
@@ -353,7 +353,7 @@ function trainingSteps(sequence: KernelSequence, roles: Roles): InferredSteps {
   const alike = steps.filter(
     (part) => Math.abs(countsOf(sequence, roles, part).products - products) <= Math.max(1, 0.05 * products),
   );
-  const found = products >= minProducts ? rated(sequence, alike, products) : null;
+  const found = products >= minProducts ? rateOf(sequence, alike, products) : null;
   if (!found) return { why: 'the parts between two runs of the optimizer differ in their products' };
   return {
     steps: found.passes.map((pass) => ({ ...pass, kind: 'training', tokens: null })),

@@ -48,7 +48,7 @@ export async function alignClocks(
     if (remaining.length === 0) break;
     const pairs = await closest(workbench, [...aligned.keys()], remaining);
     if (pairs.length === 0) break;
-    for (const clock of await fitted(workbench, pairs, aligned)) aligned.set(clock.rank, clock);
+    for (const clock of await fitClock(workbench, pairs, aligned)) aligned.set(clock.rank, clock);
     const refused = pairs.filter(({ rank }) => !aligned.has(rank));
     for (const { rank } of refused) aligned.set(rank, unaligned(rank));
   }
@@ -87,7 +87,7 @@ function closest(
   );
 }
 
-async function fitted(
+async function fitClock(
   workbench: Workbench,
   pairs: readonly Pair[],
   aligned: ReadonlyMap<number, RankClock>,

@@ -13,14 +13,14 @@ import { showTimeline } from './timeline.js';
 const place = '#timeline?';
 
 /** Decodes the data of the file: base64 of gzip. */
-async function unpacked(text: string): Promise<Uint8Array> {
+async function unpack(text: string): Promise<Uint8Array> {
   const packed = Uint8Array.from(atob(text.trim()), (sign) => sign.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
-  const data = decodeTimeline(await unpacked(section.querySelector('script')!.textContent ?? ''));
+  const data = decodeTimeline(await unpack(section.querySelector('script')!.textContent ?? ''));
   const { shown, counters, steps, note, lanes } = data;
   const timeline = timelineOf(data);
   const classIds = Object.fromEntries(
@@ -76,7 +76,7 @@ const changed = '#what-if=';
 async function followWhatIf(): Promise<void> {
   const switches = document.querySelector('#what-ifs');
   if (!switches) return;
-  const parts = JSON.parse(new TextDecoder().decode(await unpacked(switches.textContent ?? ''))) as Record<
+  const parts = JSON.parse(new TextDecoder().decode(await unpack(switches.textContent ?? ''))) as Record<
     string,
     string
   >;

@@ -1,7 +1,7 @@
 /** An error with the server's text as its message. */
 export class ServerError extends Error {}
 
-async function answered(path: string, signal?: AbortSignal): Promise<Response> {
+async function fetchChecked(path: string, signal?: AbortSignal): Promise<Response> {
   const response = await fetch(path, signal ? { signal } : {});
   if (response.ok) return response;
   const text = await response.text();
@@ -16,10 +16,10 @@ async function answered(path: string, signal?: AbortSignal): Promise<Response> {
 }
 
 export async function json<T>(path: string): Promise<T> {
-  return (await (await answered(path)).json()) as T;
+  return (await (await fetchChecked(path)).json()) as T;
 }
 
 export const bytes = async (path: string, signal?: AbortSignal): Promise<ArrayBuffer> =>
-  (await answered(path, signal)).arrayBuffer();
+  (await fetchChecked(path, signal)).arrayBuffer();
 
-export const text = async (path: string): Promise<string> => (await answered(path)).text();
+export const text = async (path: string): Promise<string> => (await fetchChecked(path)).text();

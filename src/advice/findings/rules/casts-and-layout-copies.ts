@@ -7,7 +7,7 @@ import { conversionsOfWeights } from '../conversions-of-weights.js';
 import { contextCopies, isContextCopy } from '../context-copies.js';
 import { copyRoles } from '../kernel-roles.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
-import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
+import { instanceFactor, type SequenceKernel, stepSequence } from '../step-sequence.js';
 import { callsOf, instanceWord, everyInstance, ms, part, plural } from '../words.js';
 
 /** Shorter ones write the step's own tokens (for example into a cache): dominated by launch cost. */
@@ -39,7 +39,7 @@ export const castsAndLayoutCopies = stageRule(
   },
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
-    const factor = carried(sequence, stage.compute_ms);
+    const factor = instanceFactor(sequence, stage.compute_ms);
     // Conversions inside a chain of elementwise kernels belong to the chain.
     const chained = new Set(chainsOf(sequence, stage.kind).flatMap(({ kernels }) => kernels));
     // Copies that grow with the context belong to kv_cache_concat.

@@ -8,7 +8,7 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
-import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
+import { instanceFactor, type SequenceKernel, stepSequence } from '../step-sequence.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
 
@@ -49,7 +49,7 @@ export const eagerAttention = stageRule(
   },
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
-    const factor = carried(sequence, stage.compute_ms);
+    const factor = instanceFactor(sequence, stage.compute_ms);
     const scores = await scoresOf(context, stage.kind, sequence);
     const regions = regionsOf(sequence, scores);
     if (regions.length === 0) return 'no softmax of attention scores between two products';

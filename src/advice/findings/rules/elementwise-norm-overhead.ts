@@ -4,7 +4,7 @@ import { type Chain, chainsOf } from '../pointwise-chains.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
-import { carried, stepSequence } from '../step-sequence.js';
+import { instanceFactor, stepSequence } from '../step-sequence.js';
 import { classLabel } from '../../../vocabulary/op-classes.js';
 import { listed } from '../../../vocabulary/sentence.js';
 import { instanceWord, count, everyInstance, ms, part, plural } from '../words.js';
@@ -35,7 +35,7 @@ export const elementwiseNormOverhead = stageRule(
   },
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
-    const factor = carried(sequence, stage.compute_ms);
+    const factor = instanceFactor(sequence, stage.compute_ms);
     const chains = chainsOf(sequence, stage.kind);
     const saved = (chains.reduce((sum, chain) => sum + chain.saved_ns, 0) * factor) / 1e6;
     const time =

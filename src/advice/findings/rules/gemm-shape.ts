@@ -59,7 +59,7 @@ export const gemmShape: Rule = {
     const outcomes: StageOutcome[] = [];
     for (const stage of await stageFacts(context)) {
       const gemms = await gemmsOf(context, stage);
-      for (const judge of [misaligned, quantized])
+      for (const judge of [findMisaligned, findQuantized])
         outcomes.push([stage.kind, await judge(context, stage, gemms)]);
     }
     return outcomeOf(outcomes, noTimeline);
@@ -84,7 +84,7 @@ function loadBytes({ name, dtype }: GemmKernel): number | null {
   return elements === undefined || size === null ? null : Number(elements) * size;
 }
 
-async function misaligned(
+async function findMisaligned(
   context: FindingContext,
   stage: StageFacts,
   gemms: readonly GemmKernel[],
@@ -153,7 +153,7 @@ async function alignedMs(
   return all > 0 ? (seconds * 1e3 * time) / all : null;
 }
 
-async function quantized(
+async function findQuantized(
   context: FindingContext,
   stage: StageFacts,
   gemms: readonly GemmKernel[],

@@ -135,7 +135,7 @@ async function finding(
     ),
     confidence: 'high',
     removes: 'idle',
-    covers: covered(stage, stretches),
+    covers: coveredFindings(stage, stretches),
     bars: barsOf(context, kind, idleBars),
     evidence: places ? [evidence, places.evidence] : [evidence],
     check: checkAgain,
@@ -150,7 +150,7 @@ function withoutWaits(change: FoundDraft['change'], inner: number): FoundDraft['
 }
 
 /** Findings with time that is mostly counted here. */
-function covered(facts: StageFacts, claimed: number): string[] {
+function coveredFindings(facts: StageFacts, claimed: number): string[] {
   if (claimed <= 0) return [];
   return [
     ...(facts.inside_compile_ms > facts.compile_ms / 2 ? ['recompilation'] : []),

@@ -40,7 +40,7 @@ export const preemptedHost: Rule = {
     if (stages.length === 0) return { outcome: 'not_applicable', why: noTimeline };
     const outcomes: StageOutcome[] = [];
     for (const stage of stages) {
-      const result = await preempted(context, stage);
+      const result = await findPreempted(context, stage);
       if (result !== null) outcomes.push([stage.kind, result]);
     }
     return outcomeOf(
@@ -51,7 +51,10 @@ export const preemptedHost: Rule = {
 };
 
 /** A finding, the reason for none, or null without samples. */
-async function preempted(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string | null> {
+async function findPreempted(
+  context: FindingContext,
+  stage: StageFacts,
+): Promise<FoundDraft | string | null> {
   const delay = await runDelay(context, stage);
   if (delay === null) return null;
   const { kind, wall_ms: wall } = stage;

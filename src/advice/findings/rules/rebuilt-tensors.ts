@@ -2,7 +2,7 @@ import { gainOf } from '../gain.js';
 import { repeatedTensors } from '../operators/repeated-tensors.js';
 import { copyRoles } from '../kernel-roles.js';
 import { tablesOfPositions } from '../position-tables.js';
-import { carried, stepSequence } from '../step-sequence.js';
+import { instanceFactor, stepSequence } from '../step-sequence.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
@@ -27,14 +27,14 @@ export const rebuiltTensors = stageRule(
       },
     ],
   },
-  constants,
+  findFilledTensors,
   repeatedTensors,
 );
 
 type Row = { kernel: string; per_instance: number; us: number; ms: number };
 
 /** Kernels that write a tensor without reading one, so that it cannot depend on the step. */
-async function constants(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
+async function findFilledTensors(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
   if (kind !== 'decode' && kind !== 'mixed' && kind !== 'prefill') return 'judged for steps only';
   const { rows, evidence } = await context.evidence<Row>(
@@ -52,7 +52,8 @@ async function constants(context: FindingContext, stage: StageFacts): Promise<Fo
   // The numbered and filled tensors of the tables are already in the rows.
   const computed = tables.flat().filter(({ role }) => role !== 'constant');
   const tablesMs =
-    (computed.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * carried(sequence, stage.compute_ms)) / 1e6;
+    (computed.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * instanceFactor(sequence, stage.compute_ms)) /
+    1e6;
   const time = rows.reduce((sum, row) => sum + row.ms, tablesMs);
   if (time < minShare * wall) return `tensors filled with constants take ${part(time, wall)}`;
   const n = rows.reduce((sum, row) => sum + row.per_instance, computed.length);

@@ -37,9 +37,9 @@ export const requestsQueue: Rule = {
     });
     const worst = waits.toSorted((x, y) => y.queue.share - x.queue.share)[0];
     if (worst?.queue.queues)
-      return { outcome: 'fired', findings: [await queued(context, worst, serving.data)] };
+      return { outcome: 'fired', findings: [await findQueue(context, worst, serving.data)] };
     const missed = noneKeptSlo(serving.data);
-    if (missed) return { outcome: 'fired', findings: [await sloMissed(context, missed, serving.data)] };
+    if (missed) return { outcome: 'fired', findings: [await findMissedSlo(context, missed, serving.data)] };
     return {
       outcome: 'not_fired',
       why: worst
@@ -77,7 +77,7 @@ async function timesOf(context: FindingContext, { points }: ServingResult) {
   return evidence;
 }
 
-async function queued(
+async function findQueue(
   context: FindingContext,
   { point, queue }: { point: ServingPoint; queue: Queueing },
   serving: ServingResult,
@@ -120,7 +120,7 @@ function noneKeptSlo({ points, slo }: ServingResult): ServingPoint | null {
   return points.toSorted((x, y) => level(x) - level(y))[0]!;
 }
 
-async function sloMissed(
+async function findMissedSlo(
   context: FindingContext,
   point: ServingPoint,
   serving: ServingResult,

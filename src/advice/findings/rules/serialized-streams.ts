@@ -3,7 +3,7 @@ import { deviceOf } from '../../../facts/device.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, stageRule } from '../stage-rule.js';
-import { carried, type SequenceKernel, stepSequence } from '../step-sequence.js';
+import { instanceFactor, type SequenceKernel, stepSequence } from '../step-sequence.js';
 import { callsOf, instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { plural } from '../../../vocabulary/format.js';
 
@@ -50,7 +50,7 @@ export const serializedStreams = stageRule(
     const small = soloKernels.filter(
       ({ blocks, dur_ns }) => blocks !== null && blocks <= fewBlocks * sms && dur_ns >= minNs,
     );
-    const factor = carried(sequence, stage.compute_ms);
+    const factor = instanceFactor(sequence, stage.compute_ms);
     const time = (small.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
     if (time < smallShare * stage.wall_ms) {
       return `kernels of at most ${plural(Math.floor(fewBlocks * sms), 'block')} that run alone take ${part(time, stage.wall_ms)}`;

@@ -38,7 +38,7 @@ export const throttling: Rule = {
   ],
   async find(context) {
     const monitor = await monitorOf(context);
-    const devices = used(context, monitor?.devices ?? []);
+    const devices = usedDevices(context, monitor?.devices ?? []);
     if (devices.length === 0)
       return { outcome: 'not_applicable', why: 'No GPU clocks were sampled during the session.' };
     const findings: FoundDraft[] = [];
@@ -51,7 +51,10 @@ export const throttling: Rule = {
 };
 
 /** The device of the timeline; without one, every device that was busy. */
-function used({ scope, manifest }: FindingContext, devices: readonly MonitorDevice[]): MonitorDevice[] {
+function usedDevices(
+  { scope, manifest }: FindingContext,
+  devices: readonly MonitorDevice[],
+): MonitorDevice[] {
   const focus = scope?.source.focus.device ?? null;
   if (focus !== null) return devices.filter((device) => device.scope === `gpu${focus}`);
   const busy = devices.filter(
@@ -76,7 +79,7 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
   const loweredNs = lowered.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
   if ((throttled.share.value ?? 0) < minShare || loweredNs === 0) {
     const dropped = clock.dropped_share.value ?? 0;
-    return dropped < minShare ? [] : [await unexplained(context, device, dropped)];
+    return dropped < minShare ? [] : [await findUnexplained(context, device, dropped)];
   }
   const drop = lowered.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop!, 0) / loweredNs;
   const [worst] = throttled.reasons;
@@ -130,7 +133,7 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
   ];
 }
 
-async function unexplained(
+async function findUnexplained(
   context: FindingContext,
   { scope, clock }: MonitorDevice,
   dropped: number,

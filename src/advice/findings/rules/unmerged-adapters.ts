@@ -5,7 +5,7 @@ import { adapterProducts } from '../operators/adapter-products.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
-import { carried, stepSequence } from '../step-sequence.js';
+import { instanceFactor, stepSequence } from '../step-sequence.js';
 import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
 
 /** Low-rank adapters are computed next to products, although they could be merged into the weights. */
@@ -32,7 +32,7 @@ export const unmergedAdapters = stageRule(
     // Backward passes have pairs of products with additions after them too.
     if (!stepKinds.some((kind) => kind === stage.kind)) return 'judged for steps of inference only';
     const sequence = await stepSequence(context, stage.kind);
-    const factor = carried(sequence, stage.compute_ms);
+    const factor = instanceFactor(sequence, stage.compute_ms);
     const products = lowRankProducts(sequence);
     const kernels = products.flat();
     const kernelsMs = (kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;

@@ -3,7 +3,7 @@ import { programOf } from '../framework.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
-import { carried, stepSequence } from '../step-sequence.js';
+import { instanceFactor, stepSequence } from '../step-sequence.js';
 import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
 
 /** Sorts of CUB and PyTorch, with their counting and filling kernels. */
@@ -38,7 +38,7 @@ export const vocabularySort = stageRule(
     const product = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
     const first = sequence.findIndex(({ name }, index) => index > product && sorts.test(name));
     if (product < 0 || first < 0) return 'nothing is sorted after the last product';
-    const factor = carried(sequence, stage.compute_ms) / 1e6;
+    const factor = instanceFactor(sequence, stage.compute_ms) / 1e6;
     const kernels = sequence.slice(first);
     const time = factor * kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
     const sorting =

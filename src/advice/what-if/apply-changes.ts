@@ -37,7 +37,7 @@ const apply = (state: StageState, change: Change): Effect | MissingFigure => {
 };
 
 /** One stage after all changes. Errors of the changes add up; the spread of the measurement is independent of them. */
-export function changed(before: StageState, changes: readonly Change[]): StageResult {
+export function applyChanges(before: StageState, changes: readonly Change[]): StageResult {
   let state = before;
   const how = new Map<string, string>();
   const assumptions: string[] = [];
