@@ -199,7 +199,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'late_samples',
       severity: share > 0.1 ? 'warning' : 'info',
-      ...sentence`${about.missedSamples} host samples (${quantity(share, 'ratio')}) were missed: the sampling process was busy.`,
+      ...sentence`Missed host samples: ${about.missedSamples} (${quantity(share, 'ratio')}), because the sampling process was busy.`,
       count: about.missedSamples,
     });
   }
@@ -207,7 +207,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'sampling_cost',
       severity: 'warning',
-      ...sentence`A host sample takes ${quantity(about.costUs.mean, 'us')}, more than 5 % of the sampling period of one core.`,
+      ...sentence`Sampling the host takes more than 5 % of a core: ${quantity(about.costUs.mean, 'us')} per sample.`,
     });
   }
   if (process.platform === 'linux' && !samples.some((sample) => sample.reading.tree)) {

@@ -76,7 +76,7 @@ export function define(command: Command): void {
       ]);
       if (options.html !== undefined) {
         const { ensureReportPath } = await import('./report-file.js');
-        await ensureReportPath(options.html);
+        await ensureReportPath(options.html, '--html');
       }
       const context = await readContext(options);
       const opened = await openSessionOrFile(selector ?? options.session);

@@ -17,7 +17,7 @@ import type { Progress } from './progress.js';
 import { type Recording, recordSession } from '../record/record-session.js';
 import { recordKernels } from './kernels-save.js';
 import type { KernelsOptions } from './kernels-typed.js';
-import { formatBytes } from '../vocabulary/format.js';
+import { formatBytes, plural } from '../vocabulary/format.js';
 
 interface KeptKernels {
   id: string;
@@ -43,7 +43,7 @@ export async function runKernels(
     dtypes: device.dtypes,
   });
   const { fits, refused } = splitByMemory(chosen.cases, device);
-  progress.done(titleOf(chosen, device), `${chosen.cases.length} cases`);
+  progress.done(titleOf(chosen, device), plural(chosen.cases.length, 'case'));
   const about = chosen.model?.name ?? (names.length === 1 ? names[0]! : null);
   const plan = {
     label: about === null ? 'kernels' : `kernels-${about}`,

@@ -28,7 +28,7 @@ export function defineCompare(command: Command): void {
     )
     .action(async (base: string, now: string, options: CompareOptions) => {
       const { ensureReportPath } = await import('./report-file.js');
-      if (options.html !== undefined) await ensureReportPath(options.html);
+      if (options.html !== undefined) await ensureReportPath(options.html, '--html');
       const configuration = await configurationOf(options);
       const { comparedSide } = await import('../compare/memory/side.js');
       const sides = [

@@ -16,12 +16,12 @@ export function reportPath(sessionFolder: string): string {
  * Checks that the path of a report is writable before anything is measured.
  * @throws E_USAGE for a folder, E_DISK_FULL, E_HOME_UNWRITABLE
  */
-export async function ensureReportPath(path: string): Promise<void> {
+export async function ensureReportPath(path: string, option = '--output'): Promise<void> {
   if (existsSync(path) && statSync(path).isDirectory()) {
     throw new InferscopeError('E_USAGE', {
-      what: `--output ${path} is a folder`,
+      what: `${option} ${path} is a folder`,
       why: 'The report is a single file.',
-      fix: `Type for example: --output ${join(path, 'report.html')}`,
+      fix: `Type for example: ${option} ${join(path, 'report.html')}`,
     });
   }
   const probe = `${path}.${randomBytes(4).toString('hex')}.tmp`;

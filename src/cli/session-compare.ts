@@ -38,7 +38,7 @@ export function defineCompare(command: Command): void {
       );
       const narrative = options.ai ? await import('./analyze-narrative.js') : null;
       const settings = await narrative?.comparisonModel();
-      if (options.html !== undefined) await ensureReportPath(options.html);
+      if (options.html !== undefined) await ensureReportPath(options.html, '--html');
       const sessions: Session[] = [];
       for (const selector of selectors) sessions.push(await openSession(selector));
       const found = await compareSessions(sessions);

@@ -116,5 +116,5 @@ function nothingToSumUp({ id, manifest, issues }: Session): string {
   const why = alone
     ? 'the program ran without a profiler: add --evaluator nsys (GPU) or --evaluator torch (PyTorch, also on CPU)'
     : (lost?.text ?? 'no kernels, counters or GEMMs were recorded');
-  return `no summary: ${why}\n  session ${id} has ${savedFiles}; query them with inferscope sql`;
+  return `no summary: ${why}\n  session ${id} has ${savedFiles}; inferscope sql queries it`;
 }

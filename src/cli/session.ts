@@ -153,7 +153,7 @@ function defineUserData(command: Command): void {
     .action(async (selector: string, name: string | undefined, options: JsonOption & { clear?: boolean }) => {
       if ((name === undefined) === !options.clear) {
         throw usage(
-          'session rename needs a name or --clear, not both',
+          `session rename needs a name or --clear${name === undefined ? '' : ', not both'}`,
           'inferscope session rename @last llm-b1',
         );
       }

@@ -63,6 +63,12 @@ export function define(command: Command): void {
           why: 'Other machines can reach it, and the page shows your sessions.',
           fix: `Type for example: inferscope ui --host ${options.host} --token "$(openssl rand -hex 16)"`,
         });
+      if (options.token === '')
+        throw new InferscopeError('E_USAGE', {
+          what: '--token is empty',
+          why: 'Without a token every program on this machine, and for another --host every machine, could read the sessions.',
+          fix: 'Leave --token out for a random one.',
+        });
       const token = options.token ?? randomBytes(18).toString('base64url');
       const [homes, { sessionPath }, { listen }] = await Promise.all([
         homesOf(options.home),
@@ -123,7 +129,7 @@ async function writeExport(homes: Homes, selector: string, path: string): Promis
     import('./report-file.js'),
   ]);
   const session = await homes.open(homes.select(selector));
-  await ensureReportPath(path);
+  await ensureReportPath(path, '--export');
   const { html, note } = await exportedPage(session);
   await writeReport(path, () => html);
   notify(`page of ${session.id} written`);

@@ -81,7 +81,7 @@ function parseTolerance(text: string): number {
   if (share > 0 && share < 1) return share;
   throw new InferscopeError('E_USAGE', {
     what: `invalid --tolerance ${text}`,
-    why: 'It is a percentage below 100 % or a fraction below 1.',
+    why: 'It is a percentage above 0 and below 100 %, or a fraction above 0 and below 1.',
     fix: 'Type for example: --tolerance 5%',
   });
 }

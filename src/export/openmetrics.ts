@@ -63,12 +63,12 @@ const families: Family[] = [
     'Time per output token after the first, of each repeat.',
     'tpot_ns',
   ),
-  iterationFamily('inferscope_e2e_seconds', 'Begin to last token of each repeat.', '(end_ns - start_ns)'),
+  iterationFamily('inferscope_e2e_seconds', 'Start to last token of each repeat.', '(end_ns - start_ns)'),
   {
     name: 'inferscope_stage_seconds',
     type: 'summary',
     unit: 'seconds',
-    help: 'Duration of each stage outside the warm-up; of an execution under a profiler with what it added.',
+    help: 'Duration of each stage outside the warm-up; under a profiler, its overhead is included.',
     select: `SELECT execution_id AS execution, kind AS stage, (end_ns - start_ns) / 1e9 AS value
       FROM stages WHERE warmup IS NOT TRUE`,
     labels: ['execution', 'stage'],

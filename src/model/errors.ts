@@ -156,5 +156,6 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 export function messageOf(error: unknown): string {
+  if (systemErrorCode(error) === 'EISDIR') return 'It is a folder.';
   return error instanceof Error ? error.message : String(error);
 }

@@ -34,7 +34,7 @@ export function startScanThread(order: FileScan<unknown>, entry = childEntry('sc
       else resolve(reply.result);
     });
     worker.on('error', reject);
-    worker.on('exit', () => reject(new Error('the thread that reads the capture ended early')));
+    worker.on('exit', () => reject(new Error('the thread that reads the capture stopped early')));
   });
   return {
     result,

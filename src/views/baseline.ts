@@ -32,7 +32,7 @@ export function baselineView(document: Document<Baseline>, path: string): View {
           { id: 'metric', head: 'metric', wraps: true, lines: true },
           { id: 'value', head: 'mean', numeric: true },
           { id: 'n', head: 'n', numeric: true },
-          { id: 'basis', head: 'interval over' },
+          { id: 'basis', head: 'spread over' },
         ],
         rows: metrics.map(({ id, value, unit, basis, values, interval }) => ({
           cells: [
@@ -49,10 +49,15 @@ export function baselineView(document: Document<Baseline>, path: string): View {
           ...(sure < metrics.length
             ? [
                 [
-                  { count: metrics.length - sure },
-                  ' of ',
-                  { count: metrics.length },
-                  ' metrics have no spread between launches, so their changes cannot be tested. Set the baseline from several runs: inferscope baseline set RUN1 RUN2 RUN3',
+                  ...(sure === 0
+                    ? ['No metric has']
+                    : [
+                        { count: metrics.length - sure },
+                        ' of ',
+                        { count: metrics.length },
+                        ' metrics have no',
+                      ]),
+                  `${sure === 0 ? ' a' : ''} spread between launches, so ${sure === 0 ? '' : 'their '}changes cannot be tested. Set the baseline from several runs: inferscope baseline set RUN1 RUN2 RUN3`,
                 ] satisfies Text,
               ]
             : []),

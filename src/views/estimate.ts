@@ -50,9 +50,7 @@ function modelFacts({
       name: 'parameters',
       text: [
         counted(total),
-        ' (',
-        short(total),
-        ')',
+        ...(total < 1e6 ? [] : [' (', short(total), ')']),
         ...(active === total ? [] : [', ', short(active), ' active per token']),
       ],
     },

@@ -285,10 +285,7 @@ const otherStages = (stages: readonly StageWaterfall[]): Block => ({
       stageName(stage),
       { n: headlineTime(stage).value ?? 0, unit: 'ms' },
       { count: stage.instances },
-      largestBars(stage).flatMap(({ label, share }, index): Part[] => [
-        `${index === 0 ? '' : ', '}${label} `,
-        { n: share, unit: 'ratio' },
-      ]),
+      largestBars(stage, 1).flatMap(({ label, share }): Part[] => [{ n: share, unit: 'ratio' }, ` ${label}`]),
     ],
   })),
 });

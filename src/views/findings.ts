@@ -294,7 +294,7 @@ function gainText(
   const { value, range } = formatWithRange(expected, low, high, 'ms');
   const interval = range === null ? '' : ` (${range})`;
   // A pause between two stages is removed completely.
-  if (stage === null && after === 0) return `${value} per pause${interval}`;
+  if (stage === null && after === 0) return `${value} per pause between stages${interval}`;
   const perWords = per === 'token' ? 'per token' : perInstance(stage ?? 'outside');
   const leavingWords = after === 0 ? '' : `, leaving ${formatWithin(after, (high - low) / 2, 'ms')}`;
   const shorter = per === 'token' ? '; the step itself does not get shorter' : '';

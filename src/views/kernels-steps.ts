@@ -1,5 +1,5 @@
 import type { KernelStep, KernelsResult } from '../model/documents/kernels.js';
-import { stepLabel } from '../vocabulary/kernel-cases.js';
+import { caseText, stepLabel } from '../vocabulary/kernel-cases.js';
 import type { Block, Section, Table, Text } from './block.js';
 
 /** Sums of the operations of a model's steps. */
@@ -85,7 +85,7 @@ const operations = (step: KernelStep): Table => ({
         share(total, step.measured_ns.value),
         ns(roof),
         share(roof, total),
-        reason === null && id !== null ? id : { missing: reason ?? 'not measured' },
+        reason === null && id !== null ? caseText(id) : { missing: reason ?? 'not measured' },
       ],
     })),
 });

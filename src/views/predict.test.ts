@@ -106,7 +106,7 @@ test('fits 80 columns, with doubts and the unexplained difference', () => {
   const text = textOf(result);
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   expect(text).toContain('1.48 s ~');
-  expect(text).toContain('measured − predicted: gemm −283 ms');
+  expect(text).toContain('measured − predicted: GEMM −283 ms');
   expect(text).toContain('1.24×');
   expect(text).toContain('paged KV cache');
 });

@@ -1,5 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { MeasuredStage, PredictResult, PredictStage } from '../model/documents/predict.js';
+import { formatCount, plural } from '../vocabulary/format.js';
 import type { Block, Part, Text, Value, View } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
@@ -187,13 +188,23 @@ const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Blo
         ...number,
         cell: ({ measured }) => times(measured.roofline_ratio),
       },
-      { id: 'what', head: 'of', wraps: true, cell: ({ measured }) => measured.what },
+      { id: 'what', head: 'measured by', wraps: true, cell: ({ measured }) => measured.what },
     ],
     rows,
   );
 
+const residualLabels: Readonly<Record<MeasuredStage['residual'][number]['cause'], string>> = {
+  'launch-bound': 'launches',
+  'unfused-elementwise': 'unfused elementwise',
+  attention: 'attention',
+  gemm: 'GEMM',
+  sampling: 'sampling',
+  host: 'host',
+  unattributed: 'not explained',
+};
+
 const nameOf = ({ phase, batch_size, context_len }: PredictStage): string =>
-  `${phase} b${batch_size} c${context_len}`;
+  `${phase}, batch ${batch_size}, context ${formatCount(context_len)}`;
 
 /** Largest parts first. */
 function residuals(rows: readonly Compared[]): Block[] {
@@ -207,7 +218,7 @@ function residuals(rows: readonly Compared[]): Block[] {
             .toSorted((a, b) => Math.abs(b.ms) - Math.abs(a.ms));
     if (parts.length === 0) return [];
     const text = parts.flatMap((part, index): (string | Value)[] => [
-      `${index === 0 ? 'measured − predicted: ' : ' · '}${part.cause} `,
+      `${index === 0 ? 'measured − predicted: ' : ' · '}${residualLabels[part.cause]} `,
       { n: part.ms, unit: 'ms', signed: true },
     ]);
     return [{ name: nameOf(stage), text }];
@@ -227,7 +238,7 @@ function errorText({ error }: PredictResult): Block[] {
         share(median),
         ', worst ',
         share(worst),
-        ` over ${stages} stages`,
+        ` over ${plural(stages, 'stage')}`,
         ...(decode === null || decodeWorst === null
           ? []
           : ['; decode: median ', share(decode), ', worst ', share(decodeWorst)]),

@@ -89,7 +89,8 @@ function runBlocks(data: SweepResult): Block[] {
     {
       id: 'session',
       head: 'session',
-      cell: ({ run: { session_id: id } }) => (id === null ? { missing: 'no session' } : { code: id }),
+      cell: ({ run: { session_id: id } }) =>
+        id === null ? { missing: 'the command saves none' } : { code: id },
     },
   ];
   const keptColumns = ['run', 'took', 'session', ...figures, ...data.varied];

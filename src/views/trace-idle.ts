@@ -8,8 +8,8 @@ import { unitless, codeOr, counted, kernelNamed, ns, number, ratio, spread } fro
 
 /** Rows of a table shown without a click. */
 const atOnce = 15;
-const noOperator = 'no operator there';
-const noCall = 'no call in it';
+const noOperator = 'no operator in these gaps';
+const noCall = 'no API call in these gaps';
 
 /** Gaps by cause and by what ended them, and the longest gaps. */
 export function idleSection({ idle: { waits, longest } }: TraceResult): Section {
@@ -143,7 +143,7 @@ const launchTable = ({ phases, layers }: TraceResult['launches']): Block =>
       },
       {
         id: 'launches_per_layer',
-        head: 'per layer',
+        head: 'launches per layer',
         ...number,
         drop: 4,
         cell: ({ launches_per_layer: figure }) => perLayer(figure, layers),

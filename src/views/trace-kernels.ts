@@ -28,9 +28,9 @@ export function kernelsSection({ kernels, kernels_total: total }: TraceResult): 
                 counted(total.count),
                 ' kernels of ',
                 counted(total.names),
-                ' names, ',
+                `${total.names === 1 ? ' name' : ' names'}, `,
                 ns(total.total_ns),
-                ' in all. “Per phase”: mean number per instance.',
+                ' in all. Per phase: mean number per instance.',
               ],
             },
             kernelTable(

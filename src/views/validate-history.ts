@@ -32,12 +32,12 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
         type: 'table',
         title: 'Errors of the total, estimated − measured, and of two components',
         columns: [
-          { id: 'session', head: 'session', wraps: true },
+          { id: 'session', head: 'session' },
           { id: 'compared', head: 'n', numeric: true },
           { id: 'mean_share', head: 'mean', numeric: true },
           { id: 'mean_absolute_share', head: 'mean |e|', numeric: true },
           { id: 'worst_share', head: 'worst', numeric: true },
-          ...components.map((id): Column => ({ id, head: componentLabels[id], numeric: true })),
+          ...components.map((id, drop): Column => ({ id, head: componentLabels[id], numeric: true, drop })),
           { id: 'result', head: 'result' },
         ],
         rows: sessions.map(({ id, counts, total, result, components: all }) => ({

@@ -108,7 +108,7 @@ function errorSection(data: Validation): Section {
           ...data.components.map((row) => ({ cells: [componentLabels[row.component], ...errorCells(row)] })),
           ...(data.rest ? [{ cells: ['not measured separately', ...errorCells(data.rest)] }] : []),
           { cells: [componentLabels.total, ...errorCells(data.total)] },
-          ...(data.total_by_fit
+          ...(data.total_by_fit && data.total_by_fit.others.profiles > 0
             ? [
                 { cells: ['total of fitted runs', ...errorCells(data.total_by_fit.fitted)] },
                 { cells: ['total of other runs', ...errorCells(data.total_by_fit.others)] },
@@ -195,7 +195,7 @@ function profileSection({ profiles }: Validation): Section {
               profile.fitted ? 'fitted' : '',
               ...(total.within
                 ? []
-                : [profile.fitted ? ' ' : '', { text: 'beyond', tone: 'fault' as const }]),
+                : [profile.fitted ? ' ' : '', { text: 'outside', tone: 'fault' as const }]),
             ],
           ],
         })),

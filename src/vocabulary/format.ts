@@ -147,9 +147,11 @@ export function formatTimeTick(ns: number, stepNs: number): string {
   return `${fixed(ns / factor, Math.max(0, Math.ceil(-Math.log10(stepNs / factor) - 1e-9)))}${nbsp}${unit}`;
 }
 
-/** A factor: 26.0×, 1.85×, 0.990×; with the digits that an uncertainty of ± `half` supports. */
+/** A factor: 26.0×, 1.85×, 0.990×, 1 340×; with the digits that an uncertainty of ± `half` supports. */
 export const formatFactor = (factor: number, half = 0): string =>
-  Number.isFinite(factor) ? `${numberWithin(factor, half, { from: 0, factor: 1, unit: '' })}×` : noValue;
+  Number.isFinite(factor)
+    ? `${numberWithin(Math.abs(factor) < 1000 ? factor : Number(factor.toPrecision(3)), half, { from: 0, factor: 1, unit: '' })}×`
+    : noValue;
 
 /** The unit for a value as displayed: 999.9 ms become 1.00 s, 1023.9 MiB become 1.00 GiB. */
 function rungOf(value: number, unit: string, digits = 3): Rung {
@@ -239,7 +241,7 @@ export const formatMs = (ms: number): string => formatQuantity(ms, 'ms');
 export const formatNs = (ns: number): string => formatQuantity(ns, 'ns');
 
 /**
- * Numbers for one column or row of bars, in the unit of their total and with its decimals: 4.00, 0.50, 0.00 ms.
+ * Numbers for one column or row of bars, in the unit of their total and with its decimals: 4.00, 0.50, <0.01, 0.00 ms.
  * @param half half width of the total's interval, which limits the digits; null without one
  */
 export function formatColumn(
@@ -250,10 +252,16 @@ export function formatColumn(
 ): { texts: string[]; unit: string } {
   const rung = rungOf(total, unitNames[unit] ?? unit);
   const decimals = decimalsWithin(total / rung.factor, (half ?? 0) / rung.factor, digitsOf(rung, 3));
-  return { texts: values.map((value) => fixed(value / rung.factor, decimals)), unit: rung.unit };
+  const smallest = fixed(10 ** -decimals, decimals);
+  const text = (value: number): string => {
+    const number = fixed(value / rung.factor, decimals);
+    // What rounding leaves of an exact sum is 0.
+    return value > 1e-9 * total && !/[1-9]/.test(number) ? `<${smallest}` : number;
+  };
+  return { texts: values.map(text), unit: rung.unit };
 }
 
-/** A share (1 = 100 %) in percent: integer from 10 % on, one decimal below, two digits below 0.1 %, so that a measured share is never 0, and "<0.01 %". */
+/** A share (1 = 100 %) in percent: integer from 10 % on, one decimal below, two digits below 0.1 %, so that a measured share is never 0, and "<0.01 %"; from 1000 % on three digits. */
 export function formatPercent(share: number): string {
   return Number.isFinite(share) ? `${percentNumber(share * 100)} %` : noValue;
 }
@@ -266,6 +274,7 @@ export function formatPart(part: number, total: number): string {
 
 function percentNumber(percent: number): string {
   const size = Math.abs(percent);
+  if (size >= 999.5) return fixed(Number(percent.toPrecision(3)), 0);
   if (size >= 9.95 || size < 1e-6) return fixed(percent, 0);
   if (size < 0.01) return '<0.01';
   return size < 0.095 ? formatNumber(percent, 2) : fixed(percent, 1);
@@ -300,7 +309,7 @@ export function figureParts(figure: Figure): Parts {
   const text = rung.unit === '%' ? percentNumber(value) : numberWithin(value, half, rung);
   const { ci95_over: over } = figure;
   const n = over
-    ? `n = ${formatCount(over.n)} ${over.unit}`
+    ? `n = ${plural(over.n, over.unit === 'launches' ? 'launch' : over.unit.slice(0, -1), over.unit)}`
     : figure.n === undefined
       ? ''
       : `n = ${formatCount(figure.n)}`;

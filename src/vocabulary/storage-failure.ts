@@ -22,6 +22,7 @@ const unwritable = new Set([
   'EPERM',
   'ENOENT',
   'EEXIST',
+  'EISDIR',
   'ELOOP',
   'ENAMETOOLONG',
 ]);
@@ -58,7 +59,7 @@ export function asStorageFailure(error: unknown, context: StorageContext): unkno
   return new InferscopeError(
     'E_HOME_UNWRITABLE',
     {
-      what: `cannot ${context.doing}: ${context.path} is not ${context.doing.startsWith('read') ? 'readable' : 'writable'}`,
+      what: `cannot ${context.doing}: ${context.path} is ${code === 'EISDIR' ? 'a folder' : context.doing.startsWith('read') ? 'not readable' : 'not writable'}`,
       why: `The system answers ${code}: ${message}.`,
       fix:
         context.fix ??

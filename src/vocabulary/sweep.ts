@@ -75,6 +75,7 @@ const parameterLabels: Readonly<Record<string, string>> = {
   batch_size: 'batch',
   tensor_parallel_size: 'TP',
   kv_cache_dtype: 'KV dtype',
+  gpu_memory_utilization: 'GPU memory utilization',
 };
 
 /** Column head of a parameter of the plan; the name if it has no label. */

@@ -44,7 +44,7 @@ function inferscope(...args: string[]) {
 async function started(child: ChildProcess): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     child.stdout?.once('data', () => resolve());
-    child.once('exit', () => reject(new Error('the writer ended early')));
+    child.once('exit', () => reject(new Error('the writer stopped early')));
   });
 }
 

@@ -134,7 +134,7 @@ test('a profile: operators from one execution, times from the other, three sente
   await expectWhole(session, found.data);
   expect(sentences).toHaveLength(3);
   expect(sentences[0]).toMatch(
-    /^A decode step takes 7\.8 ms \[0\.0, 33\.2\] \(n = 8.*; the roofline limit is .*\.$/,
+    /^A decode step takes 7\.8 ms \[0\.0, 33\.2\] \(n = 2 launches.*; the roofline limit is .*\.$/,
   );
 });
 

@@ -7,8 +7,10 @@ import type {
   WaterfallBar,
 } from '../../model/documents/explain.js';
 import { isExposedBar, isKernelBar } from '../../model/bars.js';
+import { halfInterval } from '../../model/half-interval.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import {
+  formatColumn,
   formatFactor,
   formatFigureWithInterval,
   formatMs,
@@ -16,6 +18,7 @@ import {
   formatNumber,
   formatPercent,
   formatQuantity,
+  formatWithRange,
 } from '../../vocabulary/format.js';
 import { instanceWord, perInstance } from '../../vocabulary/stages.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
@@ -104,7 +107,10 @@ function limitSentence(stage: StageWaterfall, busy: boolean): string {
   const headline = headlineTime(stage);
   if (measured.value === null || headline.value === null)
     return `The time of ${instanceWord(stage.kind)} was not measured.`;
-  const n = headline === measured ? instances : (headline.n ?? instances);
+  const over = headline.ci95_over;
+  const n = over
+    ? `${over.n} ${over.unit}`
+    : String(headline === measured ? instances : (headline.n ?? instances));
   const skewed =
     stage.median_ms !== null &&
     (busy || (headline === measured && Math.abs(stage.median_ms - measured.value) > 0.15 * measured.value))
@@ -137,8 +143,8 @@ function causeSentence(stage: StageWaterfall, busy: boolean): string | null {
   if (busy && !first) return null;
   if (!first || explained <= 0) return 'No time is above the roofline.';
   const next = rest.filter(({ ms }) => ms >= 0.1 * explained).slice(0, 2);
-  const also = next.length > 0 ? `; then ${next.map(barText).join(' and ')}` : '';
-  return `The largest cause is ${barText(first)}${also}.`;
+  const also = next.length > 0 ? `; then ${next.map((bar) => barText(bar, stage)).join(' and ')}` : '';
+  return `The largest cause is ${barText(first, stage)}${also}.`;
 }
 
 /** Bars of work on the device. */
@@ -150,8 +156,12 @@ function addedByProfiler({ clean_ms, measured_ms }: StageWaterfall): boolean {
   return Math.abs(measured_ms.value - clean_ms.value) >= 0.05 * measured_ms.value;
 }
 
-const barText = ({ label, ms, share }: WaterfallBar): string =>
-  `${label}: ${formatMs(ms)} (${formatPercent(share)})`;
+/** A bar with the digits that it has in the waterfall. */
+function barText({ label, ms, share }: WaterfallBar, stage: StageWaterfall): string {
+  const headline = headlineTime(stage);
+  const { texts, unit } = formatColumn([ms], 'ms', headline.value ?? ms, halfInterval(headline));
+  return `${label}: ${texts[0]} ${unit} (${formatPercent(share)})`;
+}
 
 /** @param untimed whether findings without a gain may come first: without times, no finding has one */
 function changeSentence(found: readonly Finding[], untimed = false): string {
@@ -169,6 +179,7 @@ export function expectedWords({ gain, stage }: Pick<Finding, 'gain' | 'stage'>):
     const before = gain.after_ms + gain.expected_ms;
     return `. Expected: ${formatMs(gain.after_ms)} per token instead of ${formatMs(before)}, in steps of the same length`;
   }
-  const per = stage === null ? 'per pause' : perInstance(stage);
-  return `. Expected gain: ${formatMs(gain.expected_ms)} ${per} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)})`;
+  const per = stage === null ? 'per pause between stages' : perInstance(stage);
+  const { value, range } = formatWithRange(gain.expected_ms, gain.low_ms, gain.high_ms, 'ms');
+  return `. Expected gain: ${value} ${per}${range === null ? '' : ` (${range})`}`;
 }

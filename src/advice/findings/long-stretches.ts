@@ -2,7 +2,8 @@ import { shortName } from './counted-kernels.js';
 import { longHostNs } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
-import { ms, timesPer } from './words.js';
+import { perInstance } from '../../vocabulary/stages.js';
+import { ms, times } from './words.js';
 
 /** A place in the program where the device waits long; values per mean instance. */
 export type Place = {
@@ -18,7 +19,9 @@ export async function longStretches(context: FindingContext, { kind, instances }
   const { rows, evidence } = await context.evidence<Place>(stretchesSql(kind, instances), (found) =>
     found
       .slice(0, 3)
-      .map((row) => `${placeWords(row)}: ${ms(row.ms)} on average, ${timesPer(row.per_instance, kind)}`)
+      .map(
+        (row) => `${placeWords(row)}: ${ms(row.ms)} ${perInstance(kind)}, ${times(row.per_instance, kind)}`,
+      )
       .join('; '),
   );
   return { places: rows, evidence };
@@ -26,6 +29,9 @@ export async function longStretches(context: FindingContext, { kind, instances }
 
 export const placeWords = ({ relation, place }: Place): string =>
   relation === 'within' ? `within the range ${place}` : `${relation} ${shortName(place)}`;
+
+/** A copy in a sentence: "an H2D copy", "a memset". */
+const copyWords = `CASE WHEN kind = 'memset' THEN 'a memset' ELSE CASE WHEN kind LIKE 'H%' THEN 'an ' ELSE 'a ' END || replace(kind, 'to', '2') || ' copy' END`;
 
 /** Numbers in range names are step and layer indices: remove them, so that equal places group together. */
 const unnumbered = (name: string) => `regexp_replace(${name}, '\\d+', '#', 'g')`;
@@ -52,7 +58,7 @@ function stretchesSql(kind: string, instances: number): string {
          coalesce(o.name, k.kernel) AS next_name, ${unnumbered('a.range_name')} AS range_name
        FROM stretch g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM rank_ops) o ON o.op_id = g.before_op_id
        LEFT JOIN around a ON a.start_ns = g.start_ns
-       LEFT JOIN (SELECT start_ns, any_value(name) AS kernel FROM (SELECT start_ns, coalesce(short_name, name) AS name FROM rank_kernels UNION ALL SELECT start_ns, 'a copy ' || kind FROM rank_copies) e
+       LEFT JOIN (SELECT start_ns, any_value(name) AS kernel FROM (SELECT start_ns, coalesce(short_name, name) AS name FROM rank_kernels UNION ALL SELECT start_ns, ${copyWords} FROM rank_copies) e
          SEMI JOIN stretch ON e.start_ns = stretch.next_ns GROUP BY start_ns) k ON k.start_ns = g.next_ns)
      SELECT CASE relation WHEN 'within' THEN range_name ELSE coalesce(next_name, 'the next launch') END AS place, relation,
        round(count(*) / ${instances}, 2) AS per_instance, round(sum(host_ns) / 1e6 / ${instances}, 4) AS ms, round(max(host_ns) / 1e6, 3) AS longest_ms

@@ -12,17 +12,23 @@ export {
 } from '../../vocabulary/format.js';
 export { everyInstance, instancesOf, instanceWord } from '../../vocabulary/stages.js';
 
-/** How often per instance of a stage: "once", "0.6 times", "63 times", below one half "once in 3 decode steps". */
-export function times(value: number, kind: string): string {
-  if (value > 0 && value < 0.5) return `once in ${instancesOf(1 / value, kind)}`;
-  const number = formatCount(value >= 10 ? Math.round(value) : value);
-  return number === '1' ? 'once' : `${number} times`;
+/** A count that may be a mean: "2 gaps", "1.1 gaps on average". */
+export function meanCount(count: number, singular: string): string {
+  const text = plural(count >= 10 ? Math.round(count) : count, singular);
+  return text.includes('.') ? `${text} on average` : text;
 }
 
-/** `times` where no sentence names the stage: "1.3 times per decode step". */
-export function timesPer(value: number, kind: string): string {
-  const text = times(value, kind);
-  return value > 0 && value < 0.5 ? text : `${text} ${perInstance(kind)}`;
+/** How often per instance of a stage: "once", "1.3 times on average", "63 times", below one half "once in 3 decode steps". */
+export const times = (value: number, kind: string): string => timesIn(value, kind, '');
+
+/** `times` where no sentence names the stage: "1.3 times per decode step on average". */
+export const timesPer = (value: number, kind: string): string =>
+  timesIn(value, kind, ` ${perInstance(kind)}`);
+
+function timesIn(value: number, kind: string, per: string): string {
+  if (value > 0 && value < 0.5) return `once in ${instancesOf(1 / value, kind)}`;
+  const number = formatCount(value >= 10 ? Math.round(value) : value);
+  return `${number === '1' ? 'once' : `${number} times`}${per}${number.includes('.') ? ' on average' : ''}`;
 }
 
 /** Calls per instance and the mean time of one: "8 calls of 0.136 ms". */

@@ -1,6 +1,7 @@
 import { belowLauncher, withProgram } from '../../advice/below-launcher.js';
 import { dirname } from 'node:path';
 import { rememberedExplanation } from '../../advice/explain/explain.js';
+import type { Finding } from '../../model/documents/explain.js';
 import type { AnalyzeResult, AnswerQuery } from '../../model/documents/analyze.js';
 import type { Session } from '../../session/open.js';
 import { parseQuestion } from './parsed-question.js';
@@ -80,10 +81,17 @@ function openingParts({ explained }: StoredFacts): StoredPart[] {
   const sentences = [...explained.preface, ...explained.sentences].map((text) =>
     partFrom('explain', text, null),
   );
-  const findings = explained.findings.map(({ title, change, evidence }) => {
+  // The last sentence is about the first change: it is not repeated.
+  const inSentences = explained.sentences.join(' ');
+  const isSaid = ({ title }: Finding) => inSentences.includes(withoutEnd(title));
+  const inOrder = explained.findings
+    .filter((finding) => !isSaid(finding))
+    .toSorted((a, b) => Number(a.hidden_by !== null) - Number(b.hidden_by !== null));
+  const findings = inOrder.map(({ title, change, evidence, hidden_by: hiddenBy }) => {
     const first = evidence.find(({ sql }) => sql !== null);
+    const later = hiddenBy === null ? '' : ' (included in another finding, or visible only after its change)';
     return {
-      text: `- ${withoutEnd(title)}: ${change.text}`,
+      text: `- ${withoutEnd(title)}${later}. ${change.text}`,
       sql: first?.sql ?? null,
       from: 'findings',
       rows: first?.row_count ?? null,

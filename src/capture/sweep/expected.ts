@@ -59,7 +59,7 @@ export async function expectRuns(
     const place = await known.placeOf(run);
     const model = run.parameters['model_id'];
     if (typeof model !== 'string') {
-      const why = 'Only memory sweeps have a memory estimate.';
+      const why = 'only memory sweeps have a memory estimate';
       run.expected = { ...unknown(why), ...timeOf(run, place, known, null) };
       continue;
     }

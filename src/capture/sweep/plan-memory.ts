@@ -73,7 +73,7 @@ function runsOf(entry: ModelEntry, container: string | null, targets: MemoryTarg
           ranks > 1 ? `tp${ranks}` : null,
         ];
         return {
-          label: `${what.filter(Boolean).join(' ')} batch ${batch} ${input}→${output}`,
+          label: `${what.filter(Boolean).join(' ')} batch ${batch} ${input} in + ${output} out`,
           model: entry.model_id,
           arguments: [
             'memory',

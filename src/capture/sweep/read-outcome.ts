@@ -101,7 +101,7 @@ function failureOf(
       ? `could not be started (${end.startError})`
       : end.exit_code === 0
         ? profile
-          ? 'ended early'
+          ? 'stopped early'
           : `wrote no profile to ${profilePath}`
         : `exited with code ${end.exit_code}`;
   const last = words.trim().split('\n').at(-1)?.trim() ?? '';

@@ -115,7 +115,7 @@ test('differences in GB and percent, by point, component and GPU, counted by han
   ]);
   expect(data.headlines).toEqual([
     'The peak is 4.00 GB (25 %) higher: 16.00 GB → 20.00 GB.',
-    "Of the run's own memory: KV cache +3.50 GB, activations +750 MB.",
+    'Largest changes: KV cache +3.50 GB, activations +750 MB.',
   ]);
 });
 

@@ -242,17 +242,18 @@ function headlinesOf(
     .toSorted((a, b) => Math.abs(b.change_gb!) - Math.abs(a.change_gb!))
     .slice(0, 3)
     .map(({ name, change_gb }) => `${labelOf(name)} ${formatSigned(change_gb!, 'GB')}`);
-  return causes.length === 0 ? [first] : [first, `Of the run's own memory: ${causes.join(', ')}.`];
+  return causes.length === 0 ? [first] : [first, `Largest changes: ${causes.join(', ')}.`];
 }
 
 /** Facts that limit trust in the comparison. */
 function issuesOf({ label, profile, absent }: ComparedSide): Issue[] {
   const issues: Issue[] = [];
-  if (profile.metadata?.status === 'partial')
+  const isReported = profile.metadata?.issues?.some(({ code }) => code === 'ended_early') ?? false;
+  if (profile.metadata?.status === 'partial' && !isReported)
     issues.push({
       code: 'partial_profile',
       severity: 'warning',
-      text: `${label} is of a run that ended early: points after that are missing.`,
+      text: `${label} is of a run that stopped early: later points are missing.`,
     });
   if (!profile.units)
     issues.push({

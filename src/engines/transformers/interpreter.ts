@@ -203,7 +203,7 @@ function incomplete({ command, packages, torch }: PythonEnvironment, needed: rea
 
 function noPython(candidates: readonly string[], failures: readonly string[]): InferscopeError {
   return new InferscopeError('E_ENGINE_MISSING', {
-    what: `no Python runs (${candidates.join(', ')})`,
+    what: `no Python could be started (${candidates.join(', ')})`,
     why: failures.join('; '),
     fix: 'Name one that does: --python PATH, or INFERSCOPE_PYTHON=PATH. inferscope doctor shows what this machine has.',
   });

@@ -14,6 +14,7 @@ import { resultOf } from './case.js';
 import { mapsOf } from './maps.js';
 import { roofsOfCpu, roofsOfGpu, type CaseRoofs } from './roofs.js';
 import { stepOf } from './steps.js';
+import { caseText } from '../../vocabulary/kernel-cases.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 import { sessionOfKind } from '../session-identity.js';
 
@@ -118,5 +119,5 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
 const names = (cases: readonly { case: string }[]): string =>
   cases
     .slice(0, 3)
-    .map((testCase) => testCase.case)
+    .map((testCase) => caseText(testCase.case))
     .join('; ') + (cases.length > 3 ? ` and ${cases.length - 3} more` : '');

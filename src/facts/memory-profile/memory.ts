@@ -214,7 +214,7 @@ function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measure
   const issues: Issue[] = [];
   if (plan.failure) {
     const { what, why } = plan.failure;
-    const text = `The run stopped early: ${what}. ${shortened(why)} Points that it did not reach are null.`;
+    const text = `The run stopped early: ${what}. ${shortened(why)} Points that it did not reach are missing.`;
     issues.push({ code: 'ended_early', severity: 'error', text });
   }
   if (measured === null) {

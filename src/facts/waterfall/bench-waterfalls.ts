@@ -8,6 +8,7 @@ import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import { storedRoofline } from '../artifact.js';
 import { analyzeBench } from '../bench/bench.js';
+import { stageLabels } from '../../vocabulary/stages.js';
 import { meanOf } from '../bench/point.js';
 import { onCpu } from '../bench/machine.js';
 import { roofsOf, usesGraphs } from '../bench/roof.js';
@@ -54,17 +55,22 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
     const waterfalls: StageWaterfall[] = [];
     for (const variant of data.variants) {
       const hosts = await stageHosts(database, variant.execution_id);
+      // Stages of several variants at one point differ only in the variant.
+      const named = (stage: StageWaterfall): StageWaterfall =>
+        data.variants.length === 1
+          ? stage
+          : { ...stage, name: `${stageLabels[stage.kind] ?? stage.kind} with ${variant.label}` };
       for (const point of variant.points.filter(({ outcome }) => outcome === 'measured')) {
         const pointStages = (['decode', 'prefill'] as const).flatMap((kind) => {
           const host = hosts.get(hostKey(point.point, kind)) ?? null;
           return waterfallOf(kind, variant, point, { ...facts, host, nodeNs: nodeNsOf(variant) }) ?? [];
         });
-        waterfalls.push(...pointStages);
+        waterfalls.push(...pointStages.map(named));
         const request = await requestOf(variant, point, pointStages);
-        if (request) waterfalls.push(request);
+        if (request) waterfalls.push(named(request));
       }
       const load = await loadStage(database, variant.execution_id, 'bench');
-      if (load) waterfalls.push(load);
+      if (load) waterfalls.push(named(load));
     }
     return waterfalls;
   } finally {

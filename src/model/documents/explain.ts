@@ -53,7 +53,9 @@ const stageWaterfallSchema = z.object({
   name: z
     .string()
     .nullable()
-    .describe('Name of a range that the program marks, with # for its numbers; null for every other kind.'),
+    .describe(
+      'Name of a range that the program marks, with # for its numbers; stage and variant if a benchmark has several variants; null otherwise.',
+    ),
   source: z
     .enum(['trace', 'operators', 'profile', 'bench', 'serving', 'record'])
     .describe(

@@ -15,8 +15,7 @@ type Placed = WaterfallBar & {
 const visibleShare = 0.01;
 
 /**
- * Bars in sequence, with their total last; bars too small to see are left out, since the table behind the chart lists them. A visible bar
- * below the digits of an uncertain total is "<1 ms", not "0 ms".
+ * Bars in sequence, with their total last; bars too small to see are left out, since the table behind the chart lists them.
  */
 export function placedBars({ bars, total, half, unit, longest, signed = false }: WaterfallChart): Placed[] {
   const largest = Math.max(...bars.map(({ value }) => Math.abs(value)), 0);
@@ -36,10 +35,8 @@ export function placedBars({ bars, total, half, unit, longest, signed = false }:
   const rows = bars.flatMap((bar, index): Placed[] => {
     const from = total ? reached + Math.min(0, bar.value) : 0;
     reached += bar.value;
-    if (aligned || /[1-9]/.test(texts[index]!)) return [{ ...bar, text: text(index), from, isTotal: false }];
-    return isVisible(bar.value)
-      ? [{ ...bar, text: `<${texts[index]!.replace(/0$/, '1')} ${shownUnit}`, from, isTotal: false }]
-      : [];
+    const isShown = aligned || /^[^<]*[1-9]/.test(texts[index]!) || isVisible(bar.value);
+    return isShown ? [{ ...bar, text: text(index), from, isTotal: false }] : [];
   });
   if (!total) return rows;
   const last = { name: 'measured', ...total, color: 'ink' as const, from: 0, isTotal: true };

@@ -54,7 +54,7 @@ export function startEncodeThread(
     else encoded(reply.number, reply.group, reply.encoded);
   });
   worker.on('error', (error: Error) => failed(null, error));
-  worker.on('exit', () => failed(null, new Error('the thread that encodes tables ended early')));
+  worker.on('exit', () => failed(null, new Error('the thread that encodes tables stopped early')));
   return {
     // The rule is for windows: a worker's postMessage has no target origin.
     // oxlint-disable-next-line unicorn/require-post-message-target-origin

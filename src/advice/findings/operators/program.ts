@@ -2,7 +2,7 @@ import { gainOf } from '../gain.js';
 import { longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { barsOf, minShare } from '../stage-rule.js';
-import { instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { instanceWord, meanCount, everyInstance, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
 import { formatNs } from '../../../vocabulary/format.js';
@@ -72,7 +72,7 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
   return {
     stage: kind,
     noise: true,
-    title: `Program between operators: ${part(time, wall)} of ${everyInstance(kind)} is spent in ${count(Math.max(n, 0.1))} gaps without a running operator`,
+    title: `Program between operators: ${part(time, wall)} of ${everyInstance(kind)} is spent without a running operator, in ${meanCount(Math.max(n, 0.1), 'gap')}`,
     at_stake_ms: time,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(time)} of it no operator runs, mostly between ${first!.after_operator} and ${first!.before_operator}. This is Python code, tokenizing, or waiting for data, another thread or the interpreter lock.`,
     change: {

@@ -61,7 +61,9 @@ async function finding(
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND class IN ('elementwise', 'norm', 'copy', 'quantization') GROUP BY ALL ORDER BY ms DESC`,
     () =>
-      `${plural(chains.length, 'chain')} of ${plural(n / chains.length, 'kernel')} in ${instanceWord(kind)}, the longest of ${longest.kernels.length}`,
+      longest.kernels.length * chains.length === n
+        ? `${plural(chains.length, 'chain')} of ${longest.kernels.length} kernels in ${instanceWord(kind)}`
+        : `${plural(chains.length, 'chain')} in ${instanceWord(kind)}, of ${plural(n / chains.length, 'kernel')} on average; the longest of ${longest.kernels.length}`,
   );
   return {
     stage: kind,

@@ -86,15 +86,19 @@ function doubtOf(
   const { kind, instances } = waterfall;
   // Comparisons use the time without a profiler if there is one.
   const measured = headlineTime(waterfall);
-  if (instances < minInstances) {
-    // The embedded engine's profiled pass is short by design; the clean pass is the timed one.
-    if (hasSubject(manifest, 'profile')) return [];
-    const times = instances === 1 ? 'once' : `${instances} times`;
-    return [{ waterfall, title: `Too few repeats: ${kind} was measured ${times}` }];
-  }
+  const n = (measured.value === null ? undefined : measured.n) ?? instances;
+  // The embedded engine's profiled pass is short by design; the clean pass is the timed one.
+  if (instances < minInstances && hasSubject(manifest, 'profile')) return [];
+  if (n < minInstances)
+    return [
+      {
+        waterfall,
+        title: `Too few repeats: ${instancesOf(n, kind)} ${n === 1 ? 'was' : 'were'} measured`,
+      },
+    ];
   const share = halfWidth(measured);
   if (share === null || share <= wide) return [];
-  const text = `High variance: the 95 % interval of the mean of ${instancesOf(instances, kind)} is ± ${formatPercent(share)}`;
+  const text = `High variance: the 95 % interval of the mean of ${instancesOf(n, kind)} is ± ${formatPercent(share)}`;
   return [{ waterfall, title: text }];
 }
 

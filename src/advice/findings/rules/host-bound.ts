@@ -7,7 +7,7 @@ import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { runDelay } from '../run-delay.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
-import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
+import { instanceWord, everyInstance, meanCount, ms, part } from '../words.js';
 import { interval95, mean, standardDeviation } from '../../../model/statistics.js';
 import { formatNs } from '../../../vocabulary/format.js';
 
@@ -100,7 +100,7 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
   return {
     stage: kind,
     noise: true,
-    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${plural(usual.per_instance, 'gap')}`}`,
+    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${meanCount(usual.per_instance, 'gap')}`}`,
     at_stake_ms: host,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} the host neither launches nor waits: it computes, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${mostlyOperators ? whyInside : whyOutside}`,
     change: mostlyOperators ? changeInside(first!.place) : changeOutside,

@@ -111,7 +111,7 @@ async function finding(
       ? `Another ${ms(stretches - prepared - compiled)} is longer host gaps between two launches, which a graph also removes.`
       : '',
     ahead >= minShare * wall
-      ? `For another ${ms(ahead)} the host prepares the step: it waits for nothing, so with one launch a step it prepares the next one while the device computes.`
+      ? `For another ${ms(ahead)} the host prepares the step: it waits for nothing, so with one launch per step it prepares the next one while the device computes.`
       : '',
   ];
   return {
@@ -119,7 +119,7 @@ async function finding(
     title: `Launch-bound: the device is idle for ${part(wall - busy, wall)} of ${everyInstance(kind)} while the host launches ${times(launches, kind)}${also}`,
     at_stake_ms: stake,
     cause: [
-      `${instanceWord(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches)} launches have ${ms(launches_ms / Math.max(1, launches))} of idle time each, ${ms(launches_ms)} in total: the host launches kernels more slowly than the device runs them, so the device waits after every kernel.`,
+      `${instanceWord(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches >= 10 ? Math.round(launches) : launches)} launches have ${ms(launches_ms / Math.max(1, launches))} of idle time each, ${ms(launches_ms)} in total: the host launches kernels more slowly than the device runs them, so the device waits after every kernel.`,
       ...more.filter((text) => text !== ''),
     ].join(' '),
     change: withoutWaits(await launchTogether(context, stage), await innerWaits(context, stage)),

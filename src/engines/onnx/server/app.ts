@@ -62,10 +62,12 @@ export function servedApp(model: ServedModel, draining: () => boolean): Hono {
     answer(context.req.raw, model, draining, completionSchema, 'text'),
   );
   app.post('/v1/chat/completions', (context) => answer(context.req.raw, model, draining, chatSchema, 'chat'));
-  app.notFound((context) => refuse(404, `There is no ${context.req.path} here.`));
+  app.notFound((context) => refuse(404, `There is no ${context.req.path} here. Endpoints: ${endpoints}.`));
   app.onError((error) => refuse(500, messageOf(error)));
   return app;
 }
+
+const endpoints = '/v1/models, /v1/completions, /v1/chat/completions, /metrics, /health';
 
 function refuse(status: number, message: string): Response {
   const type = status >= 500 ? 'server_error' : 'invalid_request_error';
