@@ -240,16 +240,16 @@ class Interrupted(Exception):
 def load(order: Dict[str, Any]) -> Any:
     """Checks the order and loads the model. -> the runner of its iterations"""
     args = engine_args(order["engine_args"])
-    asked = order["device"]
-    if asked is not None and asked.split(":")[0] not in ("cpu", "cuda"):
-        raise usage("--device %s is not known" % asked, "It is cpu, cuda or cuda:N.", "Take --device cuda.")
+    requested = order["device"]
+    if requested is not None and requested.split(":")[0] not in ("cpu", "cuda"):
+        raise usage("--device %s is not known" % requested, "It is cpu, cuda or cuda:N.", "Take --device cuda.")
     if order["dtype"] not in (None,) + DTYPES:
         raise ModelError("E_DTYPE", "no dtype %s" % order["dtype"], "torch runs %s." % ", ".join(DTYPES), "Take one of these.")
     if args["mode"] != "eager":  # like torch.profiler for CUDA graphs, which do not survive the end of CUPTI
         os.environ.update(DISABLE_CUPTI_LAZY_REINIT="1", TEARDOWN_CUPTI="0")
     import torch
 
-    device = choose_device(asked)
+    device = choose_device(requested)
     if device == "cpu":
         computes_on_cpu()
     group = Group(device) if world_size() > 1 else None

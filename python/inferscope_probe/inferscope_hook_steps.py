@@ -6,7 +6,7 @@ from typing import Any, Optional, Tuple
 # counted here.
 _DYNAMIC = frozenset(("DynamicCache", "OffloadedCache", "QuantizedCache", "QuantoQuantizedCache", "HQQQuantizedCache"))
 # A query after the first decode step that is at most this long verifies drafts; it is not a chunk of a prompt.
-_MOST_DRAFTS = 16
+_MAX_DRAFTS = 16
 
 
 class Sequence:
@@ -36,7 +36,7 @@ def place(
     fresh = sequence is None or sequence.steps["prefill"] == 0
     # The whole prefix is computed again for one more token: a decode step of a loop without a cache.
     again = not fresh and cache is None and batch == sequence.batch and length == sequence.tokens + 1  # type: ignore[union-attr]
-    drafts = sequence is not None and (sequence.speculative or (sequence.steps["decode"] > 0 and length <= _MOST_DRAFTS))
+    drafts = sequence is not None and (sequence.speculative or (sequence.steps["decode"] > 0 and length <= _MAX_DRAFTS))
     if encoded:
         decodes = length == 1 or past > 0 or again
     elif fresh:

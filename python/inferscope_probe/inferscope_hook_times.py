@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import inferscope_record
 
-_MOST_PENDING = 20_000
+_MAX_PENDING = 20_000
 _FLUSH_NS = 1_000_000_000
 # Events created in advance, because creating one costs as much as recording it.
 _EVENTS = 512
@@ -166,7 +166,7 @@ class Times:
                 self._pending[index] = ((*step[:10], True, *step[11:]), end_ns)
 
     def flush_now_and_then(self) -> None:
-        if time.monotonic_ns() - self._flushed_ns > _FLUSH_NS or len(self._pending) > _MOST_PENDING:
+        if time.monotonic_ns() - self._flushed_ns > _FLUSH_NS or len(self._pending) > _MAX_PENDING:
             self.flush()
 
     def flush(self, wait: bool = False) -> None:

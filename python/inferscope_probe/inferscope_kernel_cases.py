@@ -37,8 +37,8 @@ class Operation:
     """One case, ready to be called.
 
     `make()` gives a fresh set of random inputs, `run(*set)` computes, `check(outputs, set)` gives (got, expected) pairs.
-    `passes`: operations in one call. `rotate`: take sets in turn. `clock`: None leaves it to the timing; host waits for each
-    call, enqueue times the host alone, events and graph (it replays one itself) are as they are called.
+    `passes`: operations in one call. `rotate`: take sets in turn. `clock`: host (waits for each call), enqueue (time of the host
+    alone), events (of the device), graph (events; the call replays a CUDA graph itself), or None to let the timing choose.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Operation:
         rotate: bool = True,
         clock: Optional[str] = None,
         backend: Optional[str] = None,
-        most_sets: int = 4096,
+        max_sets: int = 4096,
     ) -> None:
         self.make, self.run, self.check, self.shared, self.scope = make, run, check, shared, scope
-        self.passes, self.rotate, self.clock, self.backend, self.most_sets = passes, rotate, clock, backend, most_sets
+        self.passes, self.rotate, self.clock, self.backend, self.max_sets = passes, rotate, clock, backend, max_sets
 
 
 class Source:
@@ -167,7 +167,7 @@ def lstm(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
         double.load_state_dict({name: value.double().cpu() for name, value in x[0].state_dict().items()})
         return [(out[0][:2, :steps].cpu(), double(x[1][:2, :steps].double().cpu())[0])]
 
-    return Operation(make, lambda module, x: module(x), check, most_sets=64)
+    return Operation(make, lambda module, x: module(x), check, max_sets=64)
 
 
 def layernorm_gelu(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
@@ -287,10 +287,10 @@ def rope(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
         rows = spread(tokens, 64, out[0].device)
         pairs: Pairs = []
-        for got, had in ((out[0], x[0]), (out[1], x[1])):
-            one, other = had[:, rows, :half].double(), had[:, rows, half:].double()
+        for rotated, given in ((out[0], x[0]), (out[1], x[1])):
+            first, second = given[:, rows, :half].double(), given[:, rows, half:].double()
             cos, sin = x[2][rows, :half].double(), x[3][rows, :half].double()
-            pairs.append((got[:, rows], torch.cat((one * cos - other * sin, other * cos + one * sin), -1)))
+            pairs.append((rotated[:, rows], torch.cat((first * cos - second * sin, second * cos + first * sin), -1)))
         return pairs
 
     return Operation(make, lambda q, k, cos, sin: (turn(q, cos, sin), turn(k, cos, sin)), check)

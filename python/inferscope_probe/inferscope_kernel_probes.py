@@ -139,7 +139,7 @@ def _transfer(to_device: bool) -> Callable[[Params, Source, Dict[str, Any]], Ope
 
         # The driver stages pageable memory in host time, which events count only partly.
         clock = None if pinned else "host"
-        return Operation(make, lambda a, b: a.copy_(b, non_blocking=True), _sampled(lambda _a, b: b), clock=clock, most_sets=2)
+        return Operation(make, lambda a, b: a.copy_(b, non_blocking=True), _sampled(lambda _a, b: b), clock=clock, max_sets=2)
 
     return build
 

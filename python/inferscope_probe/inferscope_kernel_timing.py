@@ -27,7 +27,7 @@ GRAPH_NODES = 4096
 QUEUE = 500
 BATCH_NS = 250e6
 # Clocks and power are sampled 20 times per second: on a device a case lasts two samples, if `max_runs` allows.
-LEAST_NS = 100e6
+MIN_NS = 100e6
 
 
 class Samples:
@@ -119,22 +119,22 @@ def _rough(turns: Turns, device: str) -> float:
 def _collect(
     samples: Samples,
     batch: Callable[[int], List[float]],
-    most: int,
+    max_batch: int,
     order: Dict[str, Any],
     stop: Callable[[], bool],
-    least_ns: float = 0,
+    min_ns: float = 0,
 ) -> Samples:
-    """Batches of at most `most` samples until there are enough."""
+    """Batches of at most `max_batch` samples until there are enough."""
     samples.t_ns = time.monotonic_ns()
     while True:
         have = len(samples.ns)
-        samples.ns += batch(max(1, min(most, order["max_runs"] - have, max(order["runs"] - have, order["runs"] // 4))))
+        samples.ns += batch(max(1, min(max_batch, order["max_runs"] - have, max(order["runs"] - have, order["runs"] // 4))))
         samples.end_ns = time.monotonic_ns()
         have = len(samples.ns)
         spent_ns = samples.end_ns - samples.t_ns
         if stop() or spent_ns >= order["max_seconds"] * 1e9 or have >= order["max_runs"]:
             return samples
-        if have >= order["runs"] and spent_ns >= least_ns and samples.narrow(order["narrow"]):
+        if have >= order["runs"] and spent_ns >= min_ns and samples.narrow(order["narrow"]):
             return samples
 
 
@@ -156,8 +156,8 @@ def _on_host(turns: Turns, order: Dict[str, Any], device: str, stop: Callable[[]
                 wait(device)
         return taken
 
-    most = max(1, int(BATCH_NS / (per * rough_ns)))
-    return _collect(Samples("host", per * op.passes), batch, most, order, stop)
+    max_batch = max(1, int(BATCH_NS / (per * rough_ns)))
+    return _collect(Samples("host", per * op.passes), batch, max_batch, order, stop)
 
 
 def _on_device(turns: Turns, order: Dict[str, Any], device: str, stop: Callable[[], bool]) -> Samples:
@@ -212,8 +212,8 @@ def _between_events(
         events[-1].synchronize()
         return [start.elapsed_time(end) * 1e6 / samples.per_sample for start, end in zip(events, events[1:])]
 
-    most = max(1, min(int(QUEUE / per), int(BATCH_NS / (per * run_ns))))
-    return _collect(samples, batch, most, order, stop, LEAST_NS)
+    max_batch = max(1, min(int(QUEUE / per), int(BATCH_NS / (per * run_ns))))
+    return _collect(samples, batch, max_batch, order, stop, MIN_NS)
 
 
 def _flushed(
@@ -239,8 +239,8 @@ def _flushed(
         pairs[-1][1].synchronize()
         return [first.elapsed_time(last) * 1e6 / samples.per_sample for first, last in pairs]
 
-    most = max(1, min(QUEUE // 2, int(BATCH_NS / run_ns)))
-    return _collect(samples, batch, most, order, stop, LEAST_NS)
+    max_batch = max(1, min(QUEUE // 2, int(BATCH_NS / run_ns)))
+    return _collect(samples, batch, max_batch, order, stop, MIN_NS)
 
 
 def _enqueue_and_run(turns: Turns, device: str) -> Tuple[float, float]:

@@ -264,7 +264,7 @@ class Bench:
         # Uses a second set if one exceeds the cache: its end would still be in the cache at the start of the next
         # run.
         wanted = max(2, -(-CACHE_TIMES * self.cache // needed))
-        wanted = min(wanted, op.most_sets, 64 if self.device == "cpu" else op.most_sets)
+        wanted = min(wanted, op.max_sets, 64 if self.device == "cpu" else op.max_sets)
         fits = int(0.5 * free_bytes(self.device) // needed)
         return [op.make() for _ in range(min(wanted - 1, fits))]
 
@@ -319,13 +319,13 @@ def _one_line(error: Any) -> str:
 def choose_device(order: Dict[str, Any]) -> str:
     import torch
 
-    asked = order["device"] or ("cuda:0" if torch.cuda.is_available() else "cpu")
-    if asked == "cpu":
+    requested = order["device"] or ("cuda:0" if torch.cuda.is_available() else "cpu")
+    if requested == "cpu":
         return "cpu"
-    index = int(asked.split(":")[1]) if ":" in asked else 0
-    if not asked.startswith("cuda") or index >= torch.cuda.device_count():
+    index = int(requested.split(":")[1]) if ":" in requested else 0
+    if not requested.startswith("cuda") or index >= torch.cuda.device_count():
         raise EngineError(
-            "E_ENGINE_MISSING", "no device %s" % asked,
+            "E_ENGINE_MISSING", "no device %s" % requested,
             "torch %s finds %d GPUs." % (torch.__version__, torch.cuda.device_count()), "Take --device cpu.",
         )  # fmt: skip
     torch.cuda.set_device(index)

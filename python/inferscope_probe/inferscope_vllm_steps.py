@@ -72,12 +72,12 @@ class Stepped:
         self.reported_ttft: List[float] = []
 
     def add_step(self, begin_ns: int, end_ns: int, outputs: List[Any]) -> None:
-        came = 0
+        arrived = 0
         for output in outputs:
             count = len(output.outputs[0].token_ids)
             if count == 0:
                 continue
-            came += count
+            arrived += count
             name = output.request_id
             self.first.setdefault(name, end_ns)
             self.last[name] = end_ns
@@ -86,8 +86,8 @@ class Stepped:
                 ttft = engine_ttft(getattr(output, "metrics", None))
                 if ttft is not None:
                     self.reported_ttft.append(ttft)
-        if came > 0:
-            self.steps.append((begin_ns, end_ns, came))
+        if arrived > 0:
+            self.steps.append((begin_ns, end_ns, arrived))
 
     def ttft_ns(self) -> float:
         return sum(self.first[name] - added_ns for name, added_ns in self.added.items()) / len(self.added)

@@ -8,16 +8,16 @@ import { afterAll, describe, expect, test } from 'vitest';
 // The part in the container, run on this machine: its handling of files, signals and the record needs no Docker.
 const agent = join('python', 'inferscope_probe', 'inferscope_container.py');
 // The interpreter itself, not a launcher of a version manager, which takes half a second.
-const asked = spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' });
-const python = asked.status === 0 ? asked.stdout.trim() : '';
+const executable = spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' });
+const python = executable.status === 0 ? executable.stdout.trim() : '';
 const root = mkdtempSync(join(tmpdir(), 'inferscope-agent-'));
 afterAll(() => rmSync(root, { recursive: true }));
 
-let made = 0;
+let placesMade = 0;
 /** A folder as in the container, and one of the host with a program and an order that refers to it. */
 function places(program: string): { folder: string; scratch: string; map: string } {
-  const folder = join(root, `there-${made}`);
-  const scratch = join(root, `here-${made++}`);
+  const folder = join(root, `container-${placesMade}`);
+  const scratch = join(root, `host-${placesMade++}`);
   mkdirSync(join(folder, 'files'), { recursive: true });
   mkdirSync(join(scratch, 'launch'), { recursive: true });
   writeFileSync(join(scratch, 'launch', 'program.py'), program);
@@ -86,14 +86,15 @@ describe.skipIf(python === '')('the agent of a container', () => {
     const { ended } = run(place);
     const files = join(place.folder, 'files');
     await until(() => existsSync(join(files, 'child')) && readFileSync(join(files, 'child'), 'utf8') !== '');
-    const below = readFileSync(join(files, 'child'), 'utf8');
+    const childPid = readFileSync(join(files, 'child'), 'utf8');
     call('stop', place.folder, 'INT');
     await until(() => existsSync(join(files, 'asked')));
     call('clean', place.folder);
     expect(await ended).toBe(137);
     expect(existsSync(place.folder)).toBe(false);
     await until(
-      () => !existsSync(`/proc/${below}`) || readFileSync(`/proc/${below}/stat`, 'utf8').includes(') Z '),
+      () =>
+        !existsSync(`/proc/${childPid}`) || readFileSync(`/proc/${childPid}/stat`, 'utf8').includes(') Z '),
     );
   });
 

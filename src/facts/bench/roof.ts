@@ -64,14 +64,15 @@ export function pointRoof(
   // Step i of output_len − 1 reads a cache of input_len + i tokens. This is the mean.
   const cached = input_len + Math.max(0, output_len - 2) / 2;
   const decode: StageShape = { phase: 'decode', batchSize, newTokens: 1, contextTokens: cached };
-  const decodeRoof = stageRoof(
+  // Prefill is launched kernel by kernel even if decode is a graph, because prompts vary in length.
+  const prefillRoof = stageRoof(
     prefill,
     measured.ttft,
     { kernels: measured.decodeKernels, graphs: false },
     model,
     roofs,
   );
-  const step =
+  const decodeRoof =
     output_len < 2
       ? noStage(missing('one_token', 'one output token needs no decode step'))
       : stageRoof(
@@ -83,18 +84,17 @@ export function pointRoof(
         );
   return {
     model_utilization: {
-      prefill_mfu: decodeRoof.mfu,
-      prefill_mbu: decodeRoof.mbu,
-      decode_mfu: step.mfu,
-      decode_mbu: step.mbu,
-      prefill_bound: decodeRoof.bound,
-      decode_bound: step.bound,
+      prefill_mfu: prefillRoof.mfu,
+      prefill_mbu: prefillRoof.mbu,
+      decode_mfu: decodeRoof.mfu,
+      decode_mbu: decodeRoof.mbu,
+      prefill_bound: prefillRoof.bound,
+      decode_bound: decodeRoof.bound,
     },
-    expected: { ttft: decodeRoof.expected, tpot: step.expected },
+    expected: { ttft: prefillRoof.expected, tpot: decodeRoof.expected },
   };
 }
 
-/** Prefill is launched kernel by kernel even if decode is a graph, because prompts vary in length. */
 interface StageLaunches {
   kernels: Figure;
   graphs: boolean;
