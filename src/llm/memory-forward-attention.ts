@@ -1,6 +1,6 @@
 import type { GroupedAttention, LatentAttention, Layer, RecurrentMixer } from './architecture.js';
 import { isMasked, keysOf, normTensors, type CachedLayer, type Forward } from './memory-forward-parts.js';
-import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
+import { freeAll, replaceBlock, type TensorMemory } from './memory-tensors.js';
 
 interface Attended<B> {
   output: B;
@@ -32,7 +32,7 @@ function recurrent<B>(
   const { memory, b, sequences, newTokens, tensor, cache } = forward;
   const tokens = sequences * newTokens;
   const projected = memory.malloc((tokens * mixer.inRows * b) / tensor);
-  const convolved = replaced(
+  const convolved = replaceBlock(
     memory,
     memory.malloc((tokens * mixer.convChannels * b) / tensor),
     (tokens * mixer.convChannels * b) / tensor,
@@ -96,7 +96,7 @@ function projected<B>(
   }
   let query = memory.malloc(queryBytes);
   if (attention.rotaryDim === 0) {
-    query = replaced(memory, query, queryBytes);
+    query = replaceBlock(memory, query, queryBytes);
     const fresh = [memory.malloc(kvBytes), memory.malloc(kvBytes)];
     return { untilReturn: [query], untilCached: fresh };
   }
@@ -161,8 +161,8 @@ function grown<B>(
     freeAll(memory, [before.keys, before.values]);
     return next;
   }
-  const keys = replaced(memory, before.keys, keyBytes);
-  return { keys, values: replaced(memory, before.values, valueBytes) };
+  const keys = replaceBlock(memory, before.keys, keyBytes);
+  return { keys, values: replaceBlock(memory, before.values, valueBytes) };
 }
 
 interface Core {
@@ -193,7 +193,7 @@ function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B
   const values = core.forOutput > 0 ? [memory.malloc(core.forOutput)] : [];
   const product = memory.malloc(core.outputBytes);
   freeAll(memory, values);
-  const attended = replaced(memory, product, core.outputBytes);
+  const attended = replaceBlock(memory, product, core.outputBytes);
   freeAll(memory, repeated);
   return { attended, weights: [weights] };
 }
@@ -205,14 +205,14 @@ function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B
 function scores<B>({ memory, a, b, isBfloat16 }: Forward<B>, count: number, copied: readonly B[]): B {
   const product = memory.malloc(count * b);
   freeAll(memory, copied);
-  const scaled = replaced(memory, product, count * b);
-  const added = replaced(memory, scaled, count * b);
+  const scaled = replaceBlock(memory, product, count * b);
+  const added = replaceBlock(memory, scaled, count * b);
   // GPT-2 computes softmax in its dtype.
-  if (a.family === 'GPT-2') return replaced(memory, added, count * b);
+  if (a.family === 'GPT-2') return replaceBlock(memory, added, count * b);
   const converted = isBfloat16 ? [memory.malloc(count * 4)] : [];
   const soft = memory.malloc(count * 4);
   freeAll(memory, converted);
-  const weights = b === 4 ? soft : replaced(memory, soft, count * b);
+  const weights = b === 4 ? soft : replaceBlock(memory, soft, count * b);
   memory.free(added);
   return weights;
 }
@@ -240,7 +240,7 @@ function latent<B>(
   const wide = tokens * heads * attention.ropeDim;
   const float = memory.malloc(wide * 4);
   const product = memory.malloc(wide * 4);
-  const turned = replaced(memory, product, wide * b);
+  const turned = replaceBlock(memory, product, wide * b);
   memory.free(float);
   const cached = grown(forward, layer, before);
   memory.free(nope);

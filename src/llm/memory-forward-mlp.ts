@@ -1,6 +1,6 @@
 import type { Layer, MoeMlp } from './architecture.js';
 import type { Forward } from './memory-forward-parts.js';
-import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
+import { freeAll, replaceBlock, type TensorMemory } from './memory-tensors.js';
 
 /**
  * The MLP of one layer.
@@ -29,7 +29,9 @@ export function mlpTensors<B>(forward: Forward<B>, { mlp }: Layer, normed?: B): 
   const early = a.family === 'OPT' && normed !== undefined;
   if (early) memory.free(normed);
   const active =
-    a.family === 'GPT-2' || a.family === 'Phi' ? gelu(memory, first, inner) : replaced(memory, first, inner);
+    a.family === 'GPT-2' || a.family === 'Phi'
+      ? gelu(memory, first, inner)
+      : replaceBlock(memory, first, inner);
   const output = memory.malloc(D);
   memory.free(active);
   if (!early && normed !== undefined) memory.free(normed);
@@ -38,7 +40,7 @@ export function mlpTensors<B>(forward: Forward<B>, { mlp }: Layer, normed?: B): 
 
 /** down(act(gate(x))·up(x)) */
 function gated<B>(memory: TensorMemory<B>, inner: number, D: number): B {
-  const active = replaced(memory, memory.malloc(inner), inner);
+  const active = replaceBlock(memory, memory.malloc(inner), inner);
   const up = memory.malloc(inner);
   const product = memory.malloc(inner);
   freeAll(memory, [active, up]);
@@ -50,7 +52,7 @@ function gated<B>(memory: TensorMemory<B>, inner: number, D: number): B {
 /** Phi-3 has one matrix for gate and up, with views for the two. */
 function gatedAtOnce<B>(memory: TensorMemory<B>, inner: number, D: number): B {
   const gateAndUp = memory.malloc(2 * inner);
-  const product = replaced(memory, memory.malloc(inner), inner);
+  const product = replaceBlock(memory, memory.malloc(inner), inner);
   const output = memory.malloc(D);
   freeAll(memory, [product, gateAndUp]);
   return output;
@@ -60,7 +62,7 @@ function gatedAtOnce<B>(memory: TensorMemory<B>, inner: number, D: number): B {
 function gelu<B>(memory: TensorMemory<B>, x: B, inner: number): B {
   const half = memory.malloc(inner);
   let rest = memory.malloc(inner);
-  for (let step = 0; step < 5; step += 1) rest = replaced(memory, rest, inner);
+  for (let step = 0; step < 5; step += 1) rest = replaceBlock(memory, rest, inner);
   const output = memory.malloc(inner);
   freeAll(memory, [half, rest, x]);
   return output;
@@ -118,14 +120,14 @@ function chosen<B>({ memory, a, b, tensor }: Forward<B>, mlp: MoeMlp, tokens: nu
   const weightedBytes = routesInFloat32.has(a.family) ? 4 : b;
   const selected = memory.malloc(outer * b);
   // Masked out of place after each product.
-  const gateAndUp = replaced(memory, memory.malloc(2 * inner), 2 * inner);
+  const gateAndUp = replaceBlock(memory, memory.malloc(2 * inner), 2 * inner);
   const active = memory.malloc(inner);
   const product = memory.malloc(inner);
   freeAll(memory, [active, gateAndUp]);
   const down = memory.malloc(outer * b);
   memory.free(product);
-  const masked = replaced(memory, down, outer * b);
-  const ordered = replaced(memory, memory.malloc(outer * weightedBytes), outer * weightedBytes);
+  const masked = replaceBlock(memory, down, outer * b);
+  const ordered = replaceBlock(memory, memory.malloc(outer * weightedBytes), outer * weightedBytes);
   const sum = memory.malloc(tokens * a.hiddenSize * weightedBytes);
   const narrow = weightedBytes > b ? [memory.malloc(tokens * a.hiddenSize * b)] : [];
   freeAll(memory, [selected, masked, ordered]);

@@ -1,5 +1,5 @@
 import type { Architecture, Layer } from './architecture.js';
-import { freeAll, replaced, type Place, type TensorMemory } from './memory-tensors.js';
+import { freeAll, replaceBlock, type Place, type TensorMemory } from './memory-tensors.js';
 
 /** One forward pass over `newTokens` of each sequence after `cachedTokens`. */
 export interface Forward<B> {
@@ -77,8 +77,8 @@ export function normTensors<B>(
   const scaled = memory.malloc(elements * 4);
   freeAll(memory, wide);
   if (a.family.startsWith('Gemma')) {
-    const weighted = replaced(memory, scaled, elements * 4);
-    return b < 4 ? replaced(memory, weighted, elements * b) : weighted;
+    const weighted = replaceBlock(memory, scaled, elements * 4);
+    return b < 4 ? replaceBlock(memory, weighted, elements * b) : weighted;
   }
   const narrow = b < 4 ? [memory.malloc(elements * b)] : [];
   const output = memory.malloc(elements * b);

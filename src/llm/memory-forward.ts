@@ -3,7 +3,7 @@ import { attentionTensors } from './memory-forward-attention.js';
 import { mlpTensors } from './memory-forward-mlp.js';
 import { isMasked, keysOf, normTensors, type Forward } from './memory-forward-parts.js';
 import { rotaryDimOf } from './storage.js';
-import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
+import { freeAll, replaceBlock, type TensorMemory } from './memory-tensors.js';
 
 /**
  * Tensors of one forward pass of transformers (5.17), in the order in which its modeling classes make and drop them,
@@ -20,7 +20,7 @@ export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[])
   enter('norm');
   const looked = memory.malloc(D);
   // Gemma scales the embedding.
-  const embeds = a.family.startsWith('Gemma') ? replaced(memory, looked, D) : looked;
+  const embeds = a.family.startsWith('Gemma') ? replaceBlock(memory, looked, D) : looked;
   // OPT looks positions up per sequence, GPT-2 once; both keep the embedding in addition to the sum.
   const keptTensors = learned ? [memory.malloc(a.family === 'OPT' ? D : D / sequences)] : [];
   const first = learned ? memory.malloc(D) : embeds;
@@ -41,7 +41,7 @@ export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[])
   const bytes = sequences * a.vocabSize * b;
   let logits = memory.malloc(bytes);
   // A bias or a soft cap adds products, one after the other.
-  if (a.lmHeadBias || a.family === 'Gemma 2') logits = replaced(memory, logits, bytes);
+  if (a.lmHeadBias || a.family === 'Gemma 2') logits = replaceBlock(memory, logits, bytes);
   memory.free(last);
   return logits;
 }
@@ -55,7 +55,7 @@ function maskTensors<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
   }
   return [...sizes.values()].map((places) => {
     const booleans = memory.malloc(places);
-    return attention === 'eager' ? replaced(memory, booleans, sequences * places * b) : booleans;
+    return attention === 'eager' ? replaceBlock(memory, booleans, sequences * places * b) : booleans;
   });
 }
 

@@ -34,7 +34,7 @@ export function tensorSum(): TensorSum {
 }
 
 /** `x = f(x)`: the new tensor exists before the old one is freed. */
-export function replaced<B>(memory: TensorMemory<B>, block: B, bytes: number): B {
+export function replaceBlock<B>(memory: TensorMemory<B>, block: B, bytes: number): B {
   const next = memory.malloc(bytes);
   memory.free(block);
   return next;

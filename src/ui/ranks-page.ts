@@ -83,7 +83,7 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
           })),
         },
         behind: tableOf(
-          'Waiting by rank: the rank with the shortest is waited for',
+          'Waiting by rank: the others wait for the rank that waits least',
           [
             { id: 'rank', head: 'rank', numeric: true, cell: ({ rank }) => ({ count: rank }) },
             {

@@ -50,7 +50,7 @@ export async function runRound(
   let iteration = order.first_iteration;
   record(clockLine());
   const sampler = facts.metricsUrl === null ? null : startServerSampler(facts.metricsUrl, metricsPeriodMs);
-  const standings = order.points.map((point): PointState => ({
+  const states = order.points.map((point): PointState => ({
     point,
     outcome: 'measured',
     text: null,
@@ -61,19 +61,19 @@ export async function runRound(
     clientBound: [],
   }));
 
-  async function repeat(standing: PointState, warmup: boolean): Promise<number | null> {
-    const { point } = standing;
+  async function repeat(state: PointState, warmup: boolean): Promise<number | null> {
+    const { point } = state;
     const measured = await measureBatch(facts.target, point, random, facts.tokenizer, signal);
     if (!('batch' in measured)) {
-      [standing.outcome, standing.text] = [measured.outcome, measured.text];
+      [state.outcome, state.text] = [measured.outcome, measured.text];
       log.push(`${point.point}: ${measured.outcome}: ${measured.text}`);
       return null;
     }
     const { batch } = measured;
-    for (const note of notesOf(batch, point)) standing.notes.add(note);
+    for (const note of notesOf(batch, point)) state.notes.add(note);
     if (!warmup) {
-      standing.timed++;
-      if (batch.client.bound) standing.clientBound.push(batch.client.reasons.join(', '));
+      state.timed++;
+      if (batch.client.bound) state.clientBound.push(batch.client.reasons.join(', '));
     }
     record(requestLine(batch, point, { iteration, launch: order.launch, warmup }));
     const e2e_ms = (batch.end_ns - batch.begin_ns) / 1e6;
@@ -83,29 +83,29 @@ export async function runRound(
   }
 
   onProgress({ type: 'phase', phase: 'warmup' });
-  for (const standing of standings) await warmUp(standing, order, (point) => repeat(point, true));
+  for (const state of states) await warmUp(state, order, (point) => repeat(point, true));
   onProgress({ type: 'phase', phase: 'timed' });
   for (let round = 0; round < order.repeats; round++) {
-    for (const standing of standings) if (standing.outcome === 'measured') await repeat(standing, false);
+    for (const state of states) if (state.outcome === 'measured') await repeat(state, false);
   }
-  for (const standing of standings) {
-    const { point, outcome, text, warmups, stable, notes, timed, clientBound } = standing;
+  for (const state of states) {
+    const { point, outcome, text, warmups, stable, notes, timed, clientBound } = state;
     if (clientBound.length > 0)
       notes.add(`client-bound in ${clientBound.length} of ${timed} repeats: ${clientBound[0]}`);
     const texts = [...(text === null ? [] : [text]), ...notes];
-    const words = texts.length === 0 ? null : texts.join('; ');
+    const joinedText = texts.length === 0 ? null : texts.join('; ');
     record({
       type: 'point',
       t_ns: monotonicNs(),
       point: point.point,
       launch: order.launch,
       outcome,
-      text: words,
+      text: joinedText,
       warmup_iterations: warmups,
       stable,
       interleaved: true,
     });
-    onProgress({ type: 'point', point: point.point, outcome, text: words });
+    onProgress({ type: 'point', point: point.point, outcome, text: joinedText });
     if (notes.size > 0) log.push(`${point.point}: ${[...notes].join('; ')}`);
   }
   if (sampler) record(...telemetryLines(await sampler.stop()));
@@ -115,17 +115,17 @@ export async function runRound(
 
 /** Warms up until two consecutive repeats agree within the bound, or the maximum number is reached. */
 async function warmUp(
-  standing: PointState,
+  state: PointState,
   { warmup: { min, max, within } }: BenchOrder,
-  repeat: (standing: PointState) => Promise<number | null>,
+  repeat: (state: PointState) => Promise<number | null>,
 ): Promise<void> {
   let before: number | null = null;
-  standing.stable = false;
-  while (standing.warmups < max && !(standing.stable && standing.warmups >= min)) {
-    const now = await repeat(standing);
+  state.stable = false;
+  while (state.warmups < max && !(state.stable && state.warmups >= min)) {
+    const now = await repeat(state);
     if (now === null) return;
-    standing.warmups++;
-    standing.stable = before !== null && Math.abs(now - before) <= within * Math.min(now, before);
+    state.warmups++;
+    state.stable = before !== null && Math.abs(now - before) <= within * Math.min(now, before);
     before = now;
   }
 }
