@@ -8,7 +8,7 @@ import { unreadableFile } from './trace-file-error.js';
 import { formatBytes } from '../vocabulary/format.js';
 
 /** Profiles have about 10 kB. */
-const largestFile = 16 * 2 ** 20;
+const maxFileBytes = 16 * 2 ** 20;
 
 /** The JSON file of `inferscope memory` (schema 2.0), or the document of a report around it. */
 export const memoryProfileImporter: Importer = {
@@ -42,7 +42,7 @@ const unreadable = unreadableFile(
 
 async function read(path: string): Promise<MemoryProfile> {
   const { size } = await stat(path);
-  if (size > largestFile)
+  if (size > maxFileBytes)
     throw unreadable(path, `It has ${formatBytes(size)}, far more than a memory profile.`);
   let json: unknown;
   try {

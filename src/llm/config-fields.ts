@@ -1,7 +1,7 @@
 import { InferscopeError } from '../model/errors.js';
 
 /** Larger values mean a damaged file: no published model is within a factor of 1000. */
-const largestSize = 2 ** 31;
+const maxSize = 2 ** 31;
 
 /** @returns the error for a missing or impossible field of config.json, with the field and its value */
 export function configError(field: string, value: unknown, why: string): InferscopeError {
@@ -61,7 +61,7 @@ export function configFields(values: Record<string, unknown>): ConfigFields {
       return Reflect.get(target, name) as unknown;
     },
   });
-  const check = (name: string, value: unknown, { min = 1, max = largestSize }: IntegerRule): number => {
+  const check = (name: string, value: unknown, { min = 1, max = maxSize }: IntegerRule): number => {
     if (typeof value !== 'number' || !Number.isInteger(value)) {
       throw configError(name, value, 'It must be an integer.');
     }

@@ -34,7 +34,7 @@ interface Part {
 }
 
 /** Minimum share of all time for a part of its own; smaller ones are included only in the part above. */
-const narrowest = 0.001;
+const minShare = 0.001;
 
 /** CSS position and width of a part, both as shares of the chart's width. */
 const across = (start: number, width: number): string =>
@@ -62,7 +62,7 @@ export const Icicle: FC<IcicleProps> = ({ label, origins, total, noun, linkTo, l
     for (const { label, members, ns } of sums.toSorted((a, b) => b.ns - a.ns)) {
       const isName = depth === depths - 1;
       const classes = new Set(members.map((origin) => origin.class ?? 'other'));
-      if (ns >= narrowest * total) {
+      if (ns >= minShare * total) {
         const text = safeText(label) || 'without a name';
         const shown = isName ? safeText(labelOf(label)) || text : text;
         const count = members.reduce((sum, origin) => sum + origin.count, 0);
@@ -85,7 +85,7 @@ export const Icicle: FC<IcicleProps> = ({ label, origins, total, noun, linkTo, l
   return (
     <>
       <p class="spread">
-        {label}. Parts below {formatPercent(narrowest)} are left blank.
+        {label}. Parts below {formatPercent(minShare)} are left blank.
       </p>
       <div class="icicle" role="group" aria-label={label} style={`height: calc(1.5rem * ${depths})`}>
         {levels.flatMap((parts, depth) =>

@@ -6,9 +6,9 @@ import { testWaterfall } from './test-explain.js';
 
 const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({ ...testWaterfall(), ...change });
 
-test('steps come first, of several points those with the most time lost; requests made of steps are one line', () => {
+test('steps come first, and of several benchmark points those that lose the most time; a request, which consists of steps, is one line', () => {
   const names = (stages: readonly StageWaterfall[]) => stages.map(stageName);
-  const once = { instances: 1, measured_ms: figure(900, 'ms', 'W') };
+  const once = { instances: 1, measured_ms: figure(900, 'ms', 'measured') };
   const capture = [
     stage({ kind: 'load', ...once }),
     stage({ kind: 'request', ...once }),

@@ -14,7 +14,7 @@ import { sampledPhases } from './trace-series.js';
 import { counted, ns, number, ratio } from './trace-values.js';
 
 /** Maximum events in the table behind the chart; the session's tables have all. */
-const longest = 200;
+const maxListed = 200;
 
 const mean = (shares: readonly number[]): number =>
   shares.length === 0 ? 0 : shares.reduce((total, share) => total + share, 0) / shares.length;
@@ -38,7 +38,7 @@ export function timelineSection({
     if (what === 'idle') return idleCauseLabel(names[name] ?? '');
     return (what === 'kernels' ? labels : names)[name] ?? '';
   };
-  const shown = events.toSorted((a, b) => b.dur_ns - a.dur_ns).slice(0, longest);
+  const shown = events.toSorted((a, b) => b.dur_ns - a.dur_ns).slice(0, maxListed);
   return {
     ...section,
     blocks: [
@@ -64,7 +64,7 @@ export function timelineSection({
         label: `Timeline of ${plural(events.length, 'event')} on ${plural(lanes.length, 'lane')}`,
         chart: timelineChart(timeline, textOf),
         behind: tableOf(
-          events.length > longest ? `The ${longest} longest of ${events.length} events` : 'Events',
+          events.length > maxListed ? `The ${maxListed} longest of ${events.length} events` : 'Events',
           [
             { id: 'lane', head: 'lane', cell: ({ lane }) => lanes[lane]?.label ?? { missing: 'no lane' } },
             {

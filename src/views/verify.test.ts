@@ -22,8 +22,8 @@ function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult 
   const stage = {
     kind: 'decode' as const,
     point: null,
-    before_ms: figure(5.88, 'ms', 'W'),
-    after_ms: figure(1.62, 'ms', 'W'),
+    before_ms: figure(5.88, 'ms', 'measured'),
+    after_ms: figure(1.62, 'ms', 'measured'),
     graded_on: 'wall' as const,
     graded_why: 'the wall time is known to ± 0.9 % before and ± 0.1 % after',
     achieved_ms: 4.26,
@@ -118,7 +118,7 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
     {
       kind: 'decode',
       point: null,
-      before_ms: figure(5.88, 'ms', 'W'),
+      before_ms: figure(5.88, 'ms', 'measured'),
       after_ms: figure(1.84, 'ms', 'bars', { ci95: [1.6, 2.4] }),
       per_token_before_ms: null,
       per_token_after_ms: null,
@@ -128,7 +128,7 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
     {
       kind: 'prefill',
       point: null,
-      before_ms: figure(9, 'ms', 'W'),
+      before_ms: figure(9, 'ms', 'measured'),
       after_ms: missing('no_stage', 'nothing marks it'),
       per_token_before_ms: null,
       per_token_after_ms: null,

@@ -8,7 +8,7 @@ type Step = ExplainResult['next_steps'][number];
 
 /** A bar below this share of its stage is not worth a capture. */
 const worthwhile = 0.1;
-const shown = 4;
+const maxShown = 4;
 
 /** Facts about the program, in addition to its stages, that decide which commands to suggest. */
 interface Program {
@@ -52,7 +52,7 @@ export function nextSteps(
       'adds the model, so that the roofline can be computed',
     );
   }
-  return steps.slice(0, shown);
+  return steps.slice(0, maxShown);
 }
 
 /** vLLM's stages are ranges that only a profiler records: a clean run has no stages. */

@@ -37,7 +37,7 @@ function stageOf(bars: Record<string, number>, spread: number | null = 0.01): St
     execution_id: 'profiled',
     point: null,
     instances: 8,
-    measured_ms: figure(total, 'ms', 'W', spread === null ? { n: 1 } : { n: 8, ci95 }),
+    measured_ms: figure(total, 'ms', 'measured', spread === null ? { n: 1 } : { n: 8, ci95 }),
     median_ms: total,
     p10_ms: null,
     clock: 'host',

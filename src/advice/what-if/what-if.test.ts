@@ -96,7 +96,7 @@ function stateOf(bars: Record<string, number>, change: Partial<StageState> = {})
     kind: 'decode',
     source: 'trace',
     point: null,
-    measured_ms: figure(total, 'ms', 'W', { n: 4, ci95: [0.99 * total, 1.01 * total] }),
+    measured_ms: figure(total, 'ms', 'measured', { n: 4, ci95: [0.99 * total, 1.01 * total] }),
     clean_ms: missing('no_clean_execution', 'none'),
     bars: [],
   } as unknown as StageWaterfall;

@@ -3,14 +3,14 @@ import { isAbsolute, join } from 'node:path';
 import { smallPage } from '../../model/small-page.js';
 
 /** Facts about a vLLM server in addition to its metrics; null if missing. */
-interface ServerSelf {
+interface ServerIdentity {
   version: string | null;
   /** config.json of its model: `root` of the model is a folder, readable if the server runs on this machine. */
   config: Record<string, unknown> | null;
 }
 
 /** Queries `/version` and `/v1/models`. Never rejects, since other servers have neither. */
-export async function serverSelf(base: URL, model: string, here: boolean): Promise<ServerSelf> {
+export async function serverIdentity(base: URL, model: string, here: boolean): Promise<ServerIdentity> {
   const [reported, listed] = await Promise.all([
     page(`${base.origin}/version`),
     page(`${base.origin}${base.pathname.replace(/\/+$/, '')}/models`),

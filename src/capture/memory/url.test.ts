@@ -13,7 +13,7 @@ import type { EngineRequest } from '../../model/engine.js';
 import { openUrl } from './url.js';
 import { isThisMachine, listenerPid, listeningInodes } from './url-listener.js';
 import { metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
-import { serverSelf } from './url-server.js';
+import { serverIdentity } from './url-server.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-url-'));
 const request: EngineRequest = {
@@ -175,11 +175,11 @@ test('reads the version of a vLLM server, and its model if it is on this machine
   const { port } = answering.address() as AddressInfo;
   const base = new URL(`http://127.0.0.1:${port}/v1`);
   const config = { model_type: 'llama' };
-  expect(await serverSelf(base, 'tiny', true)).toEqual({ version: '0.32.0', config });
-  expect(await serverSelf(base, 'tiny', false)).toEqual({ version: '0.32.0', config: null });
-  expect(await serverSelf(base, 'other', true)).toEqual({ version: '0.32.0', config: null });
+  expect(await serverIdentity(base, 'tiny', true)).toEqual({ version: '0.32.0', config });
+  expect(await serverIdentity(base, 'tiny', false)).toEqual({ version: '0.32.0', config: null });
+  expect(await serverIdentity(base, 'other', true)).toEqual({ version: '0.32.0', config: null });
   answering.close();
-  expect(await serverSelf(base, 'tiny', true)).toEqual({ version: null, config: null });
+  expect(await serverIdentity(base, 'tiny', true)).toEqual({ version: null, config: null });
 });
 
 describe('vLLM’s page', () => {

@@ -7,7 +7,7 @@ import { processTree } from '../process-tree.js';
 import { isThisMachine, listenerPid } from './url-listener.js';
 import { metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
 import { metricsPage } from '../../model/metrics-page.js';
-import { serverSelf } from './url-server.js';
+import { serverIdentity } from './url-server.js';
 import type { MemoryTarget, OpenTarget } from './memory-target.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
@@ -54,15 +54,18 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
       `${metricsUrl} does not report the blocks of the KV cache (vllm:cache_config_info): its use is known only as a share.`,
     );
   const { engine: served } = prepared.workload;
-  const self = await serverSelf(base, String(served.options['model']), here);
+  const identity = await serverIdentity(base, String(served.options['model']), here);
   const workload = {
     ...prepared.workload,
     engine: {
       ...served,
-      version: self.version ?? served.version,
+      version: identity.version ?? served.version,
       options: { ...served.options, ...startedWith(config) },
     },
-    model: self.config === null ? null : modelOf(String(served.options['model']), self.config, request.dtype),
+    model:
+      identity.config === null
+        ? null
+        : modelOf(String(served.options['model']), identity.config, request.dtype),
   };
   return {
     where: 'url',

@@ -19,7 +19,7 @@ export interface GemmLimits {
 
 /** Bounds on the run time: a shorter run would measure the launch, a longer one leaves too few runs. */
 const shortestS = 10e-6;
-const longestS = 30e-3;
+const maxS = 30e-3;
 
 const squares = [256, 512, 1024, 2048, 4096, 8192, 16384];
 /** Up projections of Llama 8B at 4096 tokens, and of 70B at 8192: flat, as LLMs have them. */
@@ -60,7 +60,7 @@ export function gemmCase(gemm: Gemm): KernelCase {
 
 function fits(gemm: Gemm, { expected, maxBytes }: GemmLimits): boolean {
   const seconds = gemmFlops(gemm) / expected(gemm.dtype);
-  return seconds >= shortestS && seconds <= longestS && gemmBytes(gemm) <= maxBytes;
+  return seconds >= shortestS && seconds <= maxS && gemmBytes(gemm) <= maxBytes;
 }
 
 /** First round: squares by powers of two, and flat sizes, that fit the device. */

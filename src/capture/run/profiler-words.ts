@@ -53,7 +53,7 @@ const torchMessages: Message[] = [
 const messages: Record<string, Message[]> = { nsys: nsysMessages, ncu: ncuMessages, torch: torchMessages };
 
 /** Maximum length of a message. */
-const longest = 16 * 1024;
+const maxCharacters = 16 * 1024;
 
 interface ProgramWords {
   /** @returns the program's own part; the start of a possible message is held until it is complete */
@@ -132,7 +132,7 @@ function lengthOf({ start, pattern, next, over }: Message, text: string, final: 
   pattern.lastIndex = 0;
   const matchedText = pattern.exec(text)?.[0];
   if (matchedText === undefined) {
-    const decided = final || text.length > longest || (over ?? /\n/).test(text.slice(start.length));
+    const decided = final || text.length > maxCharacters || (over ?? /\n/).test(text.slice(start.length));
     return decided ? 0 : null;
   }
   const rest = text.slice(matchedText.length);

@@ -8,7 +8,7 @@ const side = (ranks: number | null, ms: number, communication: number, tokens: n
   waterfalls: [
     {
       kind: 'decode',
-      measured_ms: figure(ms, 'ms', 'W'),
+      measured_ms: figure(ms, 'ms', 'measured'),
       clean_ms: missing('no_clean_execution', 'none'),
       bars: [
         { id: 'kernels', ms: ms - communication },

@@ -3,7 +3,7 @@ import { type Metrics, valueOf } from './metrics.js';
 
 const perIssue = /^smsp__average_warps_issue_stalled_(\w+?)_per_issue_active\.ratio$/;
 const sampled = /^smsp__pcsamp_warps_issue_stalled_(\w+?)$/;
-const shown = 5;
+const maxShown = 5;
 
 /**
  * Warp stall reasons. A warp takes `smsp__average_warp_latency_per_inst_issued` cycles from one instruction to the
@@ -38,7 +38,7 @@ function largest(list: { reason: string; value: number }[], total: number, inCyc
   return list
     .filter(({ reason, value }) => reason !== 'selected' && value > 0)
     .sort((x, y) => y.value - x.value)
-    .slice(0, shown)
+    .slice(0, maxShown)
     .map(({ reason, value }) => ({
       reason,
       share: value / total,

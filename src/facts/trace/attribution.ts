@@ -21,7 +21,7 @@ export async function attribution(scope: TraceScope, issues: readonly Issue[]): 
     orphans: row?.orphans ?? 0,
     classified_share: row?.total
       ? figure((row.classified ?? 0) / row.total, 'ratio', 'time of kernels with known class / kernel time')
-      : missing('no_kernels', 'the focus has no kernels'),
+      : missing('no_kernels', 'the analyzed rank has no kernels'),
     losses: issues.filter(({ severity }) => severity !== 'info'),
   };
 }

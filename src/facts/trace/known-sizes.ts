@@ -85,7 +85,7 @@ function valuesOf(rows: readonly StageSizes[]): string {
   return `VALUES ${tuples.length > 0 ? tuples.join(', ') : tuple([null, null], [null, ...sizes.map(() => null)])}`;
 }
 
-/** Makes `known_sizes`: the rows of `stage_sizes` for the focus, by stage_id. */
+/** Makes `known_sizes`: the rows of `stage_sizes` for the analyzed rank, by stage_id. */
 export async function makeKnownSizes({ database, source }: TraceScope): Promise<void> {
   await makeStageSizes(database);
   const { execution_id, capture_id, stages_capture_id = capture_id } = source.attribution;

@@ -11,7 +11,7 @@ interface AllocatorSource {
 }
 
 /**
- * Allocator totals on the focus device: from the attributed capture, else from another capture with them, preferably of
+ * Allocator totals on the analyzed device: from the attributed capture, else from another capture with them, preferably of
  * the same execution. Null without any. Each point keeps the highest value of its span, so that peaks remain.
  */
 export async function memory(scope: TraceScope): Promise<TraceMemory | null> {

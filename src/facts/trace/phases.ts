@@ -172,7 +172,7 @@ export async function windowSplitSql({ database, source }: TraceScope): Promise<
 /** Above every stage id and every time of a session. */
 const beginKey = 2n ** 60n;
 
-/** One row that covers all gaps of the focus, from the first start to the last end. */
+/** One row that covers all gaps of the analyzed device, from the first start to the last end. */
 export const gapSpanSql =
   'SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) - min(start_ns) AS dur_ns FROM rank_gaps';
 

@@ -8,7 +8,7 @@ import { type JsonObject, objectOf } from './metric-list.js';
 import { formatBytes } from '../../vocabulary/format.js';
 
 /** V8's maximum string length is 2^29 − 24 characters. */
-const largestFile = 500 * 2 ** 20;
+const maxFileBytes = 500 * 2 ** 20;
 
 export const unreadable = unreadableFile(
   'benchmark result',
@@ -37,10 +37,10 @@ export async function readObject(path: string): Promise<JsonObject> {
 /** @throws E_TRACE_FILE if it is too large */
 export async function readText(path: string): Promise<string> {
   const { size } = await stat(path);
-  if (size > largestFile) {
+  if (size > maxFileBytes) {
     throw unreadable(
       path,
-      `It has ${formatBytes(size)}; the limit is ${formatBytes(largestFile)}. Write it without generated texts, or split its lines.`,
+      `It has ${formatBytes(size)}; the limit is ${formatBytes(maxFileBytes)}. Write it without generated texts, or split its lines.`,
     );
   }
   return readFile(path, 'utf8');

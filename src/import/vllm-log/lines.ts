@@ -24,13 +24,13 @@ export function logLines(text: string): LogLine[] {
     .filter((line) => line.text.trim() !== '');
 }
 
-const shown = 280;
+const maxCharacters = 280;
 
 /** A line as evidence, truncated around the match: long lines contain whole configurations. */
 export function excerpt(text: string, index: number, length: number): string {
   const line = text.trimEnd();
-  if (line.length <= shown) return line.trim();
-  const room = Math.max(0, shown - length);
+  if (line.length <= maxCharacters) return line.trim();
+  const room = Math.max(0, maxCharacters - length);
   const start = Math.max(0, index - Math.floor(room / 2));
   const end = Math.min(line.length, index + length + Math.ceil(room / 2));
   return `${start > 0 ? '…' : ''}${line.slice(start, end).trim()}${end < line.length ? '…' : ''}`;

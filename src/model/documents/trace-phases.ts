@@ -39,7 +39,7 @@ const phaseInstanceSchema = z.object({
   copies: count,
 });
 
-/** All instances of one kind in the focus; figures are per mean instance, and idle time excludes profiler overhead. */
+/** All instances of one kind on the analyzed rank and device; figures are per mean instance, and idle time excludes profiler overhead. */
 export const tracePhaseSchema = z.object({
   kind: phaseKindSchema,
   instances: count,

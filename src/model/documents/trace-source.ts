@@ -40,7 +40,11 @@ export const traceSourceSchema = z.object({
       used_for: z.enum(['attribution', 'timing']).nullable(),
     }),
   ),
-  start_ns: z.number().describe("First and last device activity of the focus, ns since the session's start."),
+  start_ns: z
+    .number()
+    .describe(
+      "First and last device activity of the analyzed rank and device, ns since the session's start.",
+    ),
   end_ns: z.number(),
 });
 

@@ -108,12 +108,12 @@ export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
-const longest = 90;
+const maxLength = 90;
 
 /** Tooltip with a bold title and further lines, all escaped, long names cut. */
 export function tip(title: string, ...lines: string[]): string {
   const [head = '', ...rest] = [title, ...lines].map((line) =>
-    escapeHtml(line.length > longest ? `${line.slice(0, longest)}…` : line),
+    escapeHtml(line.length > maxLength ? `${line.slice(0, maxLength)}…` : line),
   );
   return [`<b>${head}</b>`, ...rest].join('<br>');
 }

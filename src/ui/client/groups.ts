@@ -3,7 +3,7 @@ import type { Scene } from './draw.js';
 
 /** What the keys of a timeline's groups act on. */
 interface Grouped {
-  /** The scrolling element: the keys work while it has the focus. */
+  /** The scrolling element: the keys work while it has the keyboard focus. */
   box: HTMLElement;
   scene: Scene;
   /** Collapses or expands the rows of a group. */

@@ -82,7 +82,7 @@ const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({
   execution_id: 'profiled',
   point: null,
   instances: 8,
-  measured_ms: figure(10, 'ms', 'W', { n: 8, ci95: [9.5, 10.5] }),
+  measured_ms: figure(10, 'ms', 'measured', { n: 8, ci95: [9.5, 10.5] }),
   median_ms: 10,
   p10_ms: null,
   clock: 'host',
@@ -119,7 +119,8 @@ test('reports few repeats of a timeline for one instance or a wide interval', as
     'Too few repeats: one decode step was measured',
   );
   expect(
-    fired(await outcomeWith({ measured_ms: figure(10, 'ms', 'W', { n: 8, ci95: [7, 13] }) }))[0]!.title,
+    fired(await outcomeWith({ measured_ms: figure(10, 'ms', 'measured', { n: 8, ci95: [7, 13] }) }))[0]!
+      .title,
   ).toContain('± 30 %');
   // Loading happens only once.
   expect(await outcomeWith({ kind: 'load', instances: 1 })).toMatchObject({ outcome: 'not_fired' });

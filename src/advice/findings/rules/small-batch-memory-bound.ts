@@ -15,7 +15,7 @@ import { plural } from '../../../vocabulary/format.js';
 const nearRoof = 0.4;
 /** Share of the time per token that a larger batch must save for this one to count as small. */
 const worthwhile = 0.5;
-const largestBatch = 1024;
+const maxBatch = 1024;
 /** A batch smaller than the balance point by this factor is small. */
 const smallBatchFactor = 8;
 
@@ -89,8 +89,8 @@ function decodeAt(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape): Dec
 /** The batch at which decode becomes compute-bound; the largest tried if the cache's bytes prevent that. */
 function turningBatch(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape): number {
   let batch = shape.batchSize;
-  while (batch < largestBatch) {
-    batch = Math.min(largestBatch, batch * 2);
+  while (batch < maxBatch) {
+    batch = Math.min(maxBatch, batch * 2);
     if (decodeAt(model, roofs, { ...shape, batchSize: batch })?.bound !== 'memory') break;
   }
   let low = batch / 2;
