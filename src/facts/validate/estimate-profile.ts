@@ -42,8 +42,8 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
       '--input-len': inputLen,
       '--output-len': outputLen,
     }).flatMap(([flag, value]) => (value === null || value === undefined ? [flag] : []));
-    const whichModel = config ? '' : ` (it holds no config.json, and ${model.name} is not a preset)`;
-    return `It does not record its run options${whichModel}: give ${flags.join(', ')}.`;
+    const missingModel = config ? '' : ` (it holds no config.json, and ${model.name} is not a preset)`;
+    return `It does not record its run options${missingModel}: give ${flags.join(', ')}.`;
   }
   const onCpu = profile.metadata?.gpus?.length === 0;
   if (engine === 'vllm' && onCpu) return 'The main memory use of vLLM is not known.';
@@ -74,7 +74,7 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
       usage: 'library',
       engineVersion: profile.engine_metadata?.engine_version ?? null,
       gpuMemoryUtilization: number(requestedConfig.gpu_memory_utilization),
-      maxModelLen: number(requestedConfig.max_whichModellen),
+      maxModelLen: number(requestedConfig.max_model_len),
       engineArgs: args,
     });
     return { architecture, estimate: estimateMemory(architecture, request) };

@@ -61,3 +61,15 @@ it('rows of a profile sum to its total, including a row for unmeasured memory', 
     expect(sum('error_bytes')).toBeCloseTo(total!.error_bytes, 0);
   }
 });
+
+it('uses the max_model_len of the run options: half the length doubles the sequences that the pool holds', () => {
+  const text = readFileSync(join('test', 'fixtures', 'memory-vllm-h200', '7b-eager.json'), 'utf8');
+  const concurrency = (maxModelLen: number): number => {
+    const profile = profileFieldsSchema.parse(JSON.parse(text));
+    profile.metadata!.config!.max_model_len = maxModelLen;
+    const made = estimateProfile({ ...profile, engine_metadata: { engine_type: 'vllm', engine_args: {} } });
+    if (typeof made === 'string') throw new Error(made);
+    return made.estimate.kvPool!.concurrency;
+  };
+  expect(concurrency(2048) / concurrency(4096)).toBeCloseTo(2, 6);
+});
