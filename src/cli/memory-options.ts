@@ -34,7 +34,7 @@ export interface MemoryOptions extends ModelOptions {
   yes?: boolean;
 }
 
-/** Defaults of B1. */
+/** Defaults of `inferscope memory`. */
 export const memoryDefaults = { dtype: 'float16', tensorParallelSize: 1, gpuMemoryUtilization: 0.9 } as const;
 
 const collect = (text: string, before: string[] = []): string[] => [...before, text];

@@ -24,13 +24,13 @@ export function checkSbatch(
     if (on !== 'slurm')
       throw new InferscopeError('E_USAGE', {
         what: `${name} needs --on slurm`,
-        why: 'It has options of the jobs that are submitted to Slurm.',
+        why: 'It sets options of jobs that are submitted to Slurm.',
         fix: `Add --on slurm, or leave out ${name}.`,
       });
     if (shellWords(value) === null)
       throw new InferscopeError('E_USAGE', {
         what: `a quote in ${name} does not end`,
-        why: `It is taken as a shell takes words, and has: ${value}`,
+        why: `It is split into words as a shell does, and is: ${value}`,
         fix: `Quote values with spaces inside it: ${name} '--partition=cpu --comment="two words"'`,
       });
   }

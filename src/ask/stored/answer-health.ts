@@ -22,7 +22,7 @@ const checks = new Set([
   'benchmark_flags',
 ]);
 
-/** "Are there health flags?" (D7): flags of a benchmark's points, and the rules that judge the run. */
+/** "Are there health flags?": flags of a benchmark's points, and the rules that judge the run. */
 export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
   const flags = await benchFlags(facts);
   const { rules, findings } = facts.explained;

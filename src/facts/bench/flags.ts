@@ -11,9 +11,10 @@ import { pointWords, asClause } from './words.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
 
-/** Thresholds of D7. */
+/** GPU utilization, percent. */
 const lowUtilization = 50;
 const goodUtilization = 70;
+/** Standard deviation as a share of the mean. */
 const largeVariation = 0.05;
 /** Share of samples from which throttling gives a warning. */
 const someThrottling = 0.02;

@@ -82,7 +82,7 @@ export function fusionAssumption(fusion: Fusion, launch: Launch): PredictAssumpt
   return { id: 'fusion', text: text[fusion] };
 }
 
-/** Effects that a prediction does not model (C5), listed with it. */
+/** Effects that a prediction does not model, listed with it. */
 export const notModelled: readonly string[] = [
   'paged KV cache',
   'continuous batching',

@@ -24,7 +24,7 @@ export const ncuCsvImporter = {
   sniff: (firstBytes) => /^"?ID"?,"?Process ID"?,"?Process Name"?,/m.test(firstBytes),
   async facts(path): Promise<CaptureFacts> {
     const hardware: Record<string, Fact> = {};
-    for await (const { page, fields } of kernelRecords(path, () => {})) {
+    for await (const { page, fields } of kernelRecords(path)) {
       const [major, minor] = field(page, fields, 'CC').split('.');
       if (major) hardware['gpu_compute_capability'] = `${major}.${minor ?? '0'}`;
       for (const [metric, fact] of Object.entries(deviceFacts)) {
@@ -36,21 +36,19 @@ export const ncuCsvImporter = {
       }
       break;
     }
-    const software = {};
     return {
       tool: { name: 'ncu', version: null },
       realtime_zero_ns: null,
       command: null,
       hardware,
-      software,
+      software: {},
       purpose: 'counters',
     };
   },
   async load(path, { sink }: Pick<ImportTarget, 'sink'>, context): Promise<ImportOutcome> {
     const launches = new Launches();
-    const skipped = { texts: 0, foreign: 0 };
     let rules = 0;
-    for await (const { page, fields, line } of kernelRecords(path, () => skipped.foreign++)) {
+    for await (const { page, fields, line } of kernelRecords(path)) {
       if (context.signal?.aborted) throw interrupted(`the import of ${path}`);
       const launch = launches.launchOf(page, fields);
       if (launch === null) continue;
@@ -106,10 +104,7 @@ interface Page {
 }
 
 /** Records of kernels; anything else (ncu's own messages, the program's output) is skipped. */
-async function* kernelRecords(
-  path: string,
-  passedBy: () => void,
-): AsyncGenerator<{ page: Page; fields: string[]; line: number }> {
+async function* kernelRecords(path: string): AsyncGenerator<{ page: Page; fields: string[]; line: number }> {
   let page: Page | null = null;
   let kernels = 0;
   for await (const { fields, line } of csvRecords(path)) {
@@ -124,8 +119,6 @@ async function* kernelRecords(
     } else if (page && /^\d+$/.test(fields[0]!) && fields.length > page.index.get('Kernel Name')!) {
       kernels++;
       yield { page, fields, line };
-    } else {
-      passedBy();
     }
   }
   if (!page) throw badPage(path, 'it has no header line that starts with "ID","Process ID"');

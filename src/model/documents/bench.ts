@@ -9,7 +9,7 @@ import type { ReasonCode } from '../reason-codes.js';
 import type { IssueCode } from '../issue-codes.js';
 import { sessionIdentitySchema } from './session-identity.js';
 
-/** Over the timed repeats of a point (itl: over its tokens). Percentiles are linear (type 7), sd is over n − 1. */
+/** Statistics over the timed repeats of a point (itl: over its tokens). Percentiles are linear (type 7), sd is over n − 1. */
 const benchSpreadSchema = z.object({
   unit: z.string(),
   n: z.number().int(),
@@ -24,7 +24,7 @@ const benchSpreadSchema = z.object({
   ci95_over_launches: z
     .boolean()
     .describe(
-      'True when ci95 is over process launches: only then it says what the next process may do. Rounds against one server process are none.',
+      'True if ci95 is over process launches: only then it predicts the next process. Rounds against one server process are not launches.',
     ),
   ci95_over: intervalOverSchema.optional(),
   sd: z.number().nullable(),
@@ -72,7 +72,7 @@ const benchPointSchema = z.object({
   }),
   throughput: z.object({
     output_tokens_per_s: figureSchema.describe('batch × output tokens / end to end.'),
-    total_tokens_per_s: figureSchema.describe('Prompt tokens too.'),
+    total_tokens_per_s: figureSchema.describe('Prompt tokens included.'),
     decode_tokens_per_s: figureSchema.describe('batch / TPOT.'),
     prefill_tokens_per_s: figureSchema,
     requests_per_s: figureSchema,
@@ -106,7 +106,7 @@ const benchPointSchema = z.object({
     prefill_bound: z
       .enum(['memory', 'compute'])
       .nullable()
-      .describe('memory, compute, or null with no roofline.'),
+      .describe('memory or compute; null without a roofline.'),
     decode_bound: z.enum(['memory', 'compute']).nullable(),
   }),
   expected: z.object({ ttft: benchExpectationSchema, tpot: benchExpectationSchema }),
@@ -122,7 +122,7 @@ const benchPointSchema = z.object({
       }),
     )
     .optional()
-    .describe('Every timed repeat in the order they ran: what the distributions are made of.'),
+    .describe('Every timed repeat in the order they ran; the distributions are over them.'),
 });
 
 /** A fitted line with its error; x and y are the names of the quantities. */
@@ -144,7 +144,7 @@ const benchFitSchema = z.object({
   points: z.array(z.object({ x: z.number(), measured: z.number(), fitted: z.number() })),
 });
 
-/** A question of D6 and its answer in words with numbers. */
+/** A question about the results and its answer with numbers. */
 const benchAnswerSchema = z.object({
   id: z.enum([
     'latency',
@@ -198,7 +198,7 @@ export const benchResultSchema = z.object({
     warmup: z.string(),
   }),
   variants: z.array(benchVariantSchema),
-  answers: z.array(benchAnswerSchema).describe('Between variants; empty with one.'),
+  answers: z.array(benchAnswerSchema).describe('Answers that compare variants; empty with one.'),
   not_measured: z
     .array(z.object({ figure: z.string(), code: codeSchema<ReasonCode>(), text: z.string() }))
     .describe('What the engine could not measure, and why.'),
@@ -212,7 +212,9 @@ export const benchResultSchema = z.object({
       }),
     )
     .optional()
-    .describe('Host and GPUs while it ran, thinned to what a chart shows; times since the session started.'),
+    .describe(
+      'Samples of host and GPUs during the run, thinned to what a chart shows; times since the session started.',
+    ),
   environment: z
     .array(z.object({ id: z.string(), label: z.string(), value: z.string() }))
     .optional()
