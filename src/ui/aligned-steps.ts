@@ -3,7 +3,7 @@ import type { Block, Section, Text } from '../views/block.js';
 import type { TimelineChart } from '../views/chart.js';
 import { classColors } from '../vocabulary/colors.js';
 import { plural } from '../vocabulary/format.js';
-import { kernelLabel } from '../vocabulary/kernel-label.js';
+import { kernelLabels } from '../vocabulary/kernel-label.js';
 import { classLabel } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 
@@ -126,13 +126,14 @@ const nameOf = (choice: StepChoice): string =>
 function chartOf(sides: readonly { letter: string; step: ChosenStep }[]): TimelineChart {
   const kinds: TimelineChart['kinds'][number][] = [];
   const known = new Map<string, number>();
-  const kindOf = ({ name, tile, class: opClass }: StepEvent): number => {
+  const labels = kernelLabels(sides.flatMap(({ step }) => step.kernels));
+  const kindOf = ({ name, class: opClass }: StepEvent): number => {
     const id = `${opClass} ${name}`;
     const kind = known.get(id) ?? kinds.length;
     if (kind === kinds.length) {
       known.set(id, kind);
       const notes = opClass === null ? ['API call'] : [classLabel(opClass)];
-      const label = opClass === null ? name : kernelLabel(name, tile);
+      const label = opClass === null ? name : labels.get(name)!;
       kinds.push({ label, title: label, notes, color: classColors[opClass ?? 'other'] });
     }
     return kind;

@@ -1,5 +1,5 @@
 import type { KernelOrigin, NamedKernel } from '../facts/trace/kernel-instances.js';
-import { distinctLabels } from '../vocabulary/kernel-label.js';
+import { kernelLabels } from '../vocabulary/kernel-label.js';
 import { classLabel, layerText } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import { Icicle } from './icicle.js';
@@ -28,10 +28,7 @@ export const kernelsPage = (
   const layered = origins.some(({ layer }) => layer !== null);
   const operators = origins.some(({ operator }) => operator !== null);
   const levels = ['stage', ...(layered ? ['layer'] : []), operators ? 'operator' : 'class', 'kernel'];
-  const distinct = distinctLabels(
-    kernels.map(({ name, short_name, tile }) => ({ name: name || short_name, tile })),
-  );
-  const labels = new Map(kernels.map(({ name }, at) => [name, distinct[at]!]));
+  const labels = kernelLabels(kernels);
   const nameOf = ({ name }: NamedKernel): string => labels.get(name)!;
   return namedPage<NamedKernel>({
     session,

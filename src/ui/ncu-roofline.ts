@@ -4,7 +4,7 @@ import type { Block } from '../views/block.js';
 import type { RooflineChart } from '../views/chart.js';
 import { tableOf } from '../views/table-of.js';
 import { lineMark } from '../vocabulary/colors.js';
-import { kernelLabel } from '../vocabulary/kernel-label.js';
+import { kernelLabels } from '../vocabulary/kernel-label.js';
 
 export const sameKernel = ({ name }: KernelCounters, otherName: string): boolean =>
   kernelKey(name) === kernelKey(otherName);
@@ -56,13 +56,14 @@ export function ncuRoofline(
       ),
     }))
     .filter(({ flops_per_s: peak }) => peak > 0);
+  const labels = kernelLabels(placed.map(({ kernel }) => kernel));
   const chart: RooflineChart = {
     form: 'roofline',
     slopes: bandwidth > 0 ? [{ name: '', bytes_per_s: bandwidth }] : [],
     peaks,
     ridge: null,
     points: placed.map(({ kernel, intensity, rate, unit, link }) => ({
-      name: kernelLabel(kernel.name),
+      name: labels.get(kernel.name)!,
       group: unitLabels[unit] ?? unit,
       ...lineMark(units.indexOf(unit)),
       intensity,
@@ -91,7 +92,7 @@ export function ncuRoofline(
             head: 'kernel',
             wraps: true,
             cell: ({ kernel, link }) => {
-              const text = kernelLabel(kernel.name);
+              const text = labels.get(kernel.name)!;
               return link === undefined ? text : { link, text };
             },
           },

@@ -3,7 +3,7 @@ import type { CompareResult, StageValue } from '../model/documents/compare.js';
 import type { Figure } from '../model/figure.js';
 import { formatQuantity } from '../vocabulary/format.js';
 import { kernelChangeLabels } from '../vocabulary/kernel-changes.js';
-import { kernelLabel } from '../vocabulary/kernel-label.js';
+import { kernelLabels } from '../vocabulary/kernel-label.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { Block, Column, Part, Row, Section, Text, View } from './block.js';
@@ -281,9 +281,10 @@ function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {
     data.kernels.filter(({ status }) => status !== 'same' || !pair).slice(0, kernelsInText),
   );
   const none = 'it did not run in this session';
+  const labels = kernelLabels(data.kernels);
   const row = (kernel: CompareResult['kernels'][number]): Row => {
     const { name, short_name: short, class: opClass, values, changes, status } = kernel;
-    const label = data.what === 'trace' ? kernelLabel(name || short) : short;
+    const label = data.what === 'trace' ? labels.get(name)! : short;
     return {
       level: inText.has(kernel) ? 1 : 3,
       cells: [

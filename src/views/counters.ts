@@ -1,7 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { CountersResult, KernelCounters } from '../model/documents/counters.js';
 import type { Figure } from '../model/figure.js';
-import { kernelLabel } from '../vocabulary/kernel-label.js';
+import { kernelLabels } from '../vocabulary/kernel-label.js';
 import type { Block, Text, Value } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
@@ -11,6 +11,11 @@ const briefKernels = 8;
 /** Kernels profiled by Nsight Compute: the limit of each, and its use of the device. */
 export function counterBlocks({ data, issues }: Document<CountersResult>): Block[] {
   const kernels = byStage(data.kernels);
+  const labels = kernelLabels(kernels);
+  const cellOf = ({ name, grid, block }: KernelCounters): Value => ({
+    text: labels.get(name)!,
+    hint: `${name.slice(0, 400)}\n${grid ?? ''} × ${block ?? ''}`,
+  });
   return [
     {
       type: 'text',
@@ -23,7 +28,7 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
     },
     tableOf(
       'Means over launches; throughput in percent of the unit’s peak sustained rate',
-      columns,
+      columnsOf(cellOf),
       kernels,
       {
         brief: briefKernels,
@@ -34,7 +39,7 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
       type: 'fold',
       level: 2,
       title: 'Each kernel: why it is bound, launch configuration, stalls, roofline',
-      blocks: kernels.flatMap(kernelBlocks),
+      blocks: kernels.flatMap((kernel) => kernelBlocks(kernel, cellOf(kernel))),
     },
     { type: 'issues', issues },
   ];
@@ -53,8 +58,8 @@ const byStage = (kernels: readonly KernelCounters[]): KernelCounters[] =>
 const notCollected = { missing: 'not collected' };
 const number = { numeric: true } as const;
 
-const columns: readonly ColumnOf<KernelCounters>[] = [
-  { id: 'kernel', head: 'kernel', wraps: true, cell: kernelCell },
+const columnsOf = (cellOf: (kernel: KernelCounters) => Value): ColumnOf<KernelCounters>[] => [
+  { id: 'kernel', head: 'kernel', wraps: true, cell: cellOf },
   { id: 'grid', head: 'grid', drop: 6, cell: ({ grid }) => grid ?? { missing: 'no grid was recorded' } },
   {
     id: 'stage',
@@ -139,10 +144,6 @@ const columns: readonly ColumnOf<KernelCounters>[] = [
   { id: 'stalls', head: 'stalls', detail: true, drop: 0, cell: (kernel) => stallsOf(kernel, 2) },
 ];
 
-function kernelCell({ name, grid, block }: KernelCounters): Value {
-  return { text: kernelLabel(name), hint: `${name.slice(0, 400)}\n${grid ?? ''} × ${block ?? ''}` };
-}
-
 function boundOf({ bound: { by, cause, text } }: KernelCounters): Text {
   return by === null
     ? { missing: text }
@@ -170,7 +171,7 @@ function stallsOf({ stalls, stalls_missing: missing }: KernelCounters, most: num
 }
 
 /** Everything that was collected of one kernel. */
-function kernelBlocks(kernel: KernelCounters): Block[] {
+function kernelBlocks(kernel: KernelCounters, named: Value): Block[] {
   const { bound, occupancy, grid, launches, duration_ns: time, stage } = kernel;
   const [largest] = kernel.stalls;
   const facts: [name: string, text: Text | null][] = [
@@ -221,7 +222,7 @@ function kernelBlocks(kernel: KernelCounters): Block[] {
     {
       type: 'heading',
       text: [
-        kernelCell(kernel),
+        named,
         `${grid === null ? '' : ` · grid ${grid}`}${stage === null ? '' : ` · ${stage}`} · `,
         { count: launches },
         ' × ',

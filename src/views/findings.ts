@@ -14,6 +14,7 @@ import { barsOfFinding } from './finding-bars.js';
 import { largestBars, leadingStages, numberedQueries } from './explain-series.js';
 import { formatWithin, formatWithRange, nbsp } from '../vocabulary/format.js';
 import { perInstance, stageLabels } from '../vocabulary/stages.js';
+import { namedKernels } from './trace-values.js';
 
 export interface FindingOptions {
   /** Show every stage bar by bar; otherwise only the leading ones, the others as one line each. */
@@ -305,6 +306,12 @@ function gainText(
 function evidenceBlocks({ sql, rows, row_count: count }: Evidence): Block[] {
   const columns = Object.keys(rows[0] ?? {});
   const isNumber = (name: string) => rows.every((row) => row[name] === null || typeof row[name] === 'number');
+  const isKernel = (name: string) => name === 'kernel' || name === 'kernel_name';
+  const named = namedKernels(
+    rows.flatMap((row) => columns.flatMap((name) => (isKernel(name) ? [{ name: String(row[name]) }] : []))),
+  );
+  const kernelOf = (name: Parameters<typeof cell>[0]): Text =>
+    typeof name === 'string' ? named(name) : cell(name);
   return [
     ...(rows.length > 0
       ? [
@@ -315,7 +322,9 @@ function evidenceBlocks({ sql, rows, row_count: count }: Evidence): Block[] {
             columns: columns.map((head) =>
               isNumber(head) ? { id: head, head, numeric: true } : { id: head, head, wraps: true },
             ),
-            rows: rows.map((row) => ({ cells: columns.map((name) => cell(row[name])) })),
+            rows: rows.map((row) => ({
+              cells: columns.map((name) => (isKernel(name) ? kernelOf(row[name]) : cell(row[name]))),
+            })),
           } satisfies Block,
         ]
       : []),

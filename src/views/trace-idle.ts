@@ -4,7 +4,7 @@ import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Text, Value } from './block.js';
 import { tableOf } from './table-of.js';
-import { unitless, codeOr, counted, kernelNamed, ns, number, ratio, spread } from './trace-values.js';
+import { unitless, codeOr, counted, namedKernels, ns, number, ratio, spread } from './trace-values.js';
 
 /** Rows of a table shown without a click. */
 const atOnce = 15;
@@ -102,7 +102,12 @@ const longestGaps = (longest: TraceResult['idle']['longest']): Block => ({
 });
 
 /** Launches per mean instance, of each kernel, and the API calls. */
-export function launchesSection({ launches, short_kernels: short, api_calls: calls }: TraceResult): Section {
+export function launchesSection({
+  kernels,
+  launches,
+  short_kernels: short,
+  api_calls: calls,
+}: TraceResult): Section {
   const section = { id: 'launches', title: 'Launches', level: 2 as const };
   if (launches.phases.length === 0) {
     const why = 'The capture has no API calls, or none that launched a kernel.';
@@ -113,7 +118,7 @@ export function launchesSection({ launches, short_kernels: short, api_calls: cal
     blocks: [
       launchTable(launches),
       ...(short.phases.length > 0 ? [shortTable(short)] : []),
-      kernelLaunches(launches.kernels),
+      kernelLaunches(launches.kernels, kernels ?? []),
       callTable(calls),
     ],
   };
@@ -195,37 +200,43 @@ const shortTable = ({ threshold_ns: threshold, phases }: TraceResult['short_kern
   ),
 });
 
-const kernelLaunches = (kernels: TraceResult['launches']['kernels']): Block => ({
-  type: 'fold',
-  level: 3,
-  title: 'Launches of each kernel',
-  blocks: [
-    tableOf(
-      'Mean of API call, queue and kernel; total from the start of the call to the end of the kernel',
-      [
-        {
-          id: 'kernel',
-          head: 'kernel',
-          wraps: true,
-          cell: ({ kernel, short_name: short }) => kernelNamed(kernel, short),
-        },
-        { id: 'api_call', head: 'API call', cell: ({ api_name: name }) => codeOr(name, noCall) },
-        { id: 'count', head: 'n', ...number, cell: ({ count }) => ({ count }) },
-        { id: 'total_ns', head: 'total', ...number, cell: ({ total }) => spread(total, 'mean_ns') },
-        { id: 'call_ns', head: 'call', ...number, cell: ({ api }) => spread(api, 'mean_ns') },
-        { id: 'queue_ns', head: 'queue', ...number, cell: ({ queue }) => spread(queue, 'mean_ns') },
-        {
-          id: 'kernel_ns',
-          head: 'kernel',
-          ...number,
-          cell: ({ kernel_spread: kernelSpread }) => spread(kernelSpread, 'mean_ns'),
-        },
-      ],
-      kernels,
-      { filter: true },
-    ),
-  ],
-});
+function kernelLaunches(
+  kernels: TraceResult['launches']['kernels'],
+  known: NonNullable<TraceResult['kernels']>,
+): Block {
+  const nameOf = namedKernels([...known, ...kernels.map(({ kernel: name }) => ({ name }))]);
+  return {
+    type: 'fold',
+    level: 3,
+    title: 'Launches of each kernel',
+    blocks: [
+      tableOf(
+        'Mean of API call, queue and kernel; total from the start of the call to the end of the kernel',
+        [
+          {
+            id: 'kernel',
+            head: 'kernel',
+            wraps: true,
+            cell: ({ kernel }) => nameOf(kernel),
+          },
+          { id: 'api_call', head: 'API call', cell: ({ api_name: name }) => codeOr(name, noCall) },
+          { id: 'count', head: 'n', ...number, cell: ({ count }) => ({ count }) },
+          { id: 'total_ns', head: 'total', ...number, cell: ({ total }) => spread(total, 'mean_ns') },
+          { id: 'call_ns', head: 'call', ...number, cell: ({ api }) => spread(api, 'mean_ns') },
+          { id: 'queue_ns', head: 'queue', ...number, cell: ({ queue }) => spread(queue, 'mean_ns') },
+          {
+            id: 'kernel_ns',
+            head: 'kernel',
+            ...number,
+            cell: ({ kernel_spread: kernelSpread }) => spread(kernelSpread, 'mean_ns'),
+          },
+        ],
+        kernels,
+        { filter: true },
+      ),
+    ],
+  };
+}
 
 const callTable = (calls: TraceResult['api_calls']): Block => ({
   type: 'fold',

@@ -3,18 +3,19 @@ import { classLabels } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Text } from './block.js';
 import { tableOf } from './table-of.js';
-import { unitless, kernelNamed, ns, number, ratio } from './trace-values.js';
+import { unitless, namedKernels, ns, number, ratio } from './trace-values.js';
 
 /** One row per kernel; on a page statistics and types are in the detail columns. */
-export const kernelTable = (title: string, kernels: readonly TraceKernel[]): Block =>
-  tableOf(
+export function kernelTable(title: string, kernels: readonly TraceKernel[]): Block {
+  const nameOf = namedKernels(kernels);
+  return tableOf(
     title,
     [
       {
         id: 'kernel',
         head: 'kernel',
         wraps: true,
-        cell: ({ name, short_name: short, tile }) => kernelNamed(name, short, tile),
+        cell: ({ name }) => nameOf(name),
       },
       { id: 'class', head: 'class', cell: (kernel) => classLabels[kernel.class] },
       { id: 'count', head: 'count', ...number, cell: ({ count }) => ({ count }) },
@@ -51,6 +52,7 @@ export const kernelTable = (title: string, kernels: readonly TraceKernel[]): Blo
     kernels,
     { filter: true, reasons: false },
   );
+}
 
 const perPhase = ({ phases }: TraceKernel): Text =>
   phases

@@ -1,7 +1,7 @@
 import { thinned } from '../model/thinned.js';
 import type { TraceResult } from '../model/documents/trace.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
-import { kernelLabel } from '../vocabulary/kernel-label.js';
+import { kernelLabels } from '../vocabulary/kernel-label.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import { phaseLabel } from '../vocabulary/stages.js';
@@ -31,8 +31,9 @@ export function timelineSection({
     return { ...section, blocks: [{ type: 'missing', what: 'No timeline.', why }] };
   }
   const { density, events, lanes, names, dropped } = timeline;
-  const tiles = new Map(kernels.map(({ name, tile }) => [name, tile]));
-  const labels = names.map((name) => kernelLabel(name, tiles.get(name) ?? null));
+  const kernelNames = names.map((name) => ({ name }));
+  const labelByName = kernelLabels([...kernels, ...kernelNames]);
+  const labels = names.map((name) => labelByName.get(name)!);
   const textOf = ({ lane, name }: (typeof events)[number]): string => {
     const what = lanes[lane]?.what;
     if (what === 'idle') return idleCauseLabel(names[name] ?? '');

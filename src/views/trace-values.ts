@@ -1,5 +1,5 @@
 import type { Spread } from '../model/documents/trace.js';
-import { kernelLabel } from '../vocabulary/kernel-label.js';
+import { kernelLabels } from '../vocabulary/kernel-label.js';
 import type { Value } from './block.js';
 
 export const number = { numeric: true } as const;
@@ -18,8 +18,13 @@ export const spread = (distribution: Spread | null, what: 'mean_ns' | 'median_ns
 /** Maximum characters of a hint: demangled names can be kilobytes; the page's data has the full names. */
 const longestHint = 400;
 
-/** A kernel by its label, with the full name as a hint. */
-export const kernelNamed = (name: string, shortName: string, tile: string | null = null): Value => ({
-  text: kernelLabel(name || shortName, tile),
-  hint: name.length > longestHint ? `${name.slice(0, longestHint)}…` : name,
-});
+/** Kernels of one list by their labels, with the full name as a hint. */
+export function namedKernels(
+  kernels: Iterable<{ name: string; tile?: string | null }>,
+): (name: string) => Value {
+  const labels = kernelLabels(kernels);
+  return (name) => ({
+    text: labels.get(name) ?? name,
+    hint: name.length > longestHint ? `${name.slice(0, longestHint)}…` : name,
+  });
+}

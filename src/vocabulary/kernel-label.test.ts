@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cutMiddle, distinctLabels, kernelLabel } from './kernel-label.js';
+import { cutMiddle, kernelLabel, kernelLabels } from './kernel-label.js';
 
 /** FlashAttention 3 as nsys recorded it from vLLM 0.26 on an H200, shortened; a GEMM of CUTLASS 3. */
 test.each([
@@ -86,7 +86,7 @@ test('kernels listed together have different labels', () => {
   const fill = (width: number, type: string): string =>
     `void at::native::vectorized_elementwise_kernel<${width}, at::native::FillFunctor<${type}>, std::array<char*, 1ul> >(int)`;
   const names = [fill(8, 'c10::BFloat16'), fill(4, 'float'), 'a_kernel', 'k<4>()', 'k<8>()'];
-  expect(distinctLabels(names.map((name) => ({ name, tile: null })))).toEqual([
+  expect([...kernelLabels([...names, ...names].map((name) => ({ name }))).values()]).toEqual([
     'elementwise fill, BFloat16',
     'elementwise fill, float',
     'a_kernel',

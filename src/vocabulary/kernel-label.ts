@@ -66,24 +66,31 @@ export function kernelLabel(name: string, tile: string | null = null): string {
   );
 }
 
-/** Labels of kernels listed together: equal ones get the word, else number, of their full names that the fewest of them have. */
-export function distinctLabels(kernels: readonly { name: string; tile: string | null }[]): string[] {
-  const labels = kernels.map(({ name, tile }) => kernelLabel(name, tile));
-  const words = kernels.map(({ name }) => [...new Set(wordsOf(name))]);
-  const groups = new Map<string, { size: number; names: Map<string, number> }>();
-  for (const [at, label] of labels.entries()) {
-    const group = groups.get(label) ?? { size: 0, names: new Map() };
+/** Labels by name of kernels listed together: equal ones get the word, else number, of their full names that the fewest of them have. */
+export function kernelLabels(
+  kernels: Iterable<{ name: string; tile?: string | null }>,
+): ReadonlyMap<string, string> {
+  const labels = new Map<string, string>();
+  for (const { name, tile } of kernels) if (!labels.has(name)) labels.set(name, kernelLabel(name, tile));
+  const groups = new Map<string, string[]>();
+  for (const [name, label] of labels) {
+    const group = groups.get(label) ?? [];
     groups.set(label, group);
-    group.size++;
-    for (const word of words[at]!) group.names.set(word, (group.names.get(word) ?? 0) + 1);
+    group.push(name);
   }
-  return labels.map((label, at) => {
-    const { size, names } = groups.get(label)!;
-    const rarest = words[at]!.filter((word) => names.get(word)! < size).toSorted(
-      (x, y) => names.get(x)! - names.get(y)! || Number(/^\d/.test(x)) - Number(/^\d/.test(y)),
-    );
-    return rarest[0] === undefined ? label : `${label}, ${rarest[0]}`;
-  });
+  for (const [label, names] of groups) {
+    if (names.length === 1) continue;
+    const words = new Map<string, number>();
+    const wordsByName = names.map((name) => new Set(wordsOf(name)));
+    for (const word of wordsByName.flatMap((all) => [...all])) words.set(word, (words.get(word) ?? 0) + 1);
+    for (const [index, name] of names.entries()) {
+      const [rarest] = [...wordsByName[index]!]
+        .filter((word) => words.get(word)! < names.length)
+        .toSorted((x, y) => words.get(x)! - words.get(y)! || Number(/^\d/.test(x)) - Number(/^\d/.test(y)));
+      if (rarest !== undefined) labels.set(name, `${label}, ${rarest}`);
+    }
+  }
+  return labels;
 }
 
 /** Words and numbers of a name except namespaces. */

@@ -1,4 +1,4 @@
-import { bareKernelName, byKernelKey, kernelKey } from '../../model/kernel-name.js';
+import { byKernelKey, kernelKey } from '../../model/kernel-name.js';
 import type { CountersResult, KernelCounters } from '../../model/documents/counters.js';
 import { headlineTime } from '../../model/headline-time.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
@@ -145,9 +145,3 @@ const inPhases = (database: SessionDatabase, condition: string) =>
 /** The stage in words, for kernels that are not in a timeline. */
 export const placeWords = ({ stage }: StageSaving): string =>
   stage === null ? 'the profiled launches' : instanceWord(stage);
-
-/** A kernel name, shortened to fit a line. */
-export const shortName = (name: string): string => {
-  const plain = bareKernelName(name);
-  return plain.length > 60 ? `${plain.slice(0, 59)}…` : plain;
-};

@@ -1,3 +1,5 @@
+import { kernelLabel, kernelLabels } from '../../vocabulary/kernel-label.js';
+import { kernelProperties } from '../../facts/trace/kernels.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { missing } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
@@ -36,6 +38,7 @@ export async function findingContext(
   const clocks = scope ? await windowClocks(scope) : [];
   await scope?.need('windows', 'window_kernels', 'window_copies', 'window_idle');
   const onGpu = scope?.source.gpu_used ?? false;
+  const labeled = await labeledRowsOf(onGpu ? scope : null);
   return {
     manifest,
     session,
@@ -52,15 +55,28 @@ export async function findingContext(
     has: (table: TableName) => hasRows(manifest, table),
     async evidence(sql, text) {
       const rows = await database.query(sql);
+      const withLabels = labeled(rows);
       const evidence = {
-        text: text(rows as never),
+        text: text(withLabels as never),
         sql: plainSql(sql),
         rows: rows.slice(0, rowsKept) as Finding['evidence'][number]['rows'],
         row_count: rows.length,
       };
-      return { rows: rows as never, evidence };
+      return { rows: withLabels as never, evidence };
     },
   };
+}
+
+/** Rows of a query as sentences name them: kernels by their labels among all kernels of the scope. */
+async function labeledRowsOf(scope: TraceScope | null) {
+  await scope?.need('kernel_cells');
+  const labels = kernelLabels(scope ? await kernelProperties(scope.database) : []);
+  return (rows: Record<string, unknown>[]): Record<string, unknown>[] =>
+    rows.map((row) =>
+      typeof row['kernel'] === 'string'
+        ? { ...row, kernel: labels.get(row['kernel']) ?? kernelLabel(row['kernel']) }
+        : row,
+    );
 }
 
 /** Removes the source indentation from a query. */

@@ -65,5 +65,5 @@ export async function logitsProduct(
 
 /** SQL of the GEMM kernels of a stage, ordered by their longest launch. */
 export const longestProductsSql = ({ kind, instances }: StageFacts): string =>
-  `SELECT coalesce(short_name, name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(max(dur_ns) / 1e3, 2) AS longest_us
+  `SELECT coalesce(name, short_name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(max(dur_ns) / 1e3, 2) AS longest_us
    FROM step_kernels WHERE phase = '${kind}' AND class = 'gemm' GROUP BY ALL ORDER BY longest_us DESC`;

@@ -1,4 +1,4 @@
-import { shortName } from './counted-kernels.js';
+import { bareKernelName } from '../../model/kernel-name.js';
 import { longHostNs } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
@@ -7,7 +7,10 @@ import { ms, times } from './words.js';
 
 /** A place in the program where the device waits long; values per mean instance. */
 export type Place = {
-  place: string;
+  /** Null before a kernel or copy. */
+  place: string | null;
+  /** The kernel, or words for the copy, before which the device waits. */
+  kernel: string | null;
   /** Inside an operator, within a user range, or before the next operator or kernel. */
   relation: 'inside' | 'within' | 'before';
   per_instance: number;
@@ -27,8 +30,14 @@ export async function longStretches(context: FindingContext, { kind, instances }
   return { places: rows, evidence };
 }
 
-export const placeWords = ({ relation, place }: Place): string =>
-  relation === 'within' ? `within the range ${place}` : `${relation} ${shortName(place)}`;
+export const placeWords = ({ relation, place, kernel }: Place): string =>
+  relation === 'within' ? `within the range ${place}` : `${relation} ${kernel ?? shortened(place!)}`;
+
+/** Without parameters, in at most 60 letters. */
+function shortened(name: string): string {
+  const bare = bareKernelName(name);
+  return bare.length > 60 ? `${bare.slice(0, 59)}…` : bare;
+}
 
 /** A copy in a sentence: "an H2D copy", "a memset". */
 const copyWords = `CASE WHEN kind = 'memset' THEN 'a memset' ELSE CASE WHEN kind LIKE 'H%' THEN 'an ' ELSE 'a ' END || replace(kind, 'to', '2') || ' copy' END`;
@@ -55,12 +64,13 @@ function stretchesSql(kind: string, instances: number): string {
          ON r.start_ns <= g.middle_ns AND r.end_ns > g.middle_ns WHERE coalesce(r.tid = g.tid, true) GROUP BY g.start_ns),
      placed AS (
        SELECT g.host_ns, CASE WHEN o.begin_ns < g.middle_ns THEN 'inside' WHEN a.range_name IS NOT NULL THEN 'within' ELSE 'before' END AS relation,
-         coalesce(o.name, k.kernel) AS next_name, ${unnumbered('a.range_name')} AS range_name
+         o.name AS operator, k.kernel, ${unnumbered('a.range_name')} AS range_name
        FROM stretch g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM rank_ops) o ON o.op_id = g.before_op_id
        LEFT JOIN around a ON a.start_ns = g.start_ns
-       LEFT JOIN (SELECT start_ns, any_value(name) AS kernel FROM (SELECT start_ns, coalesce(short_name, name) AS name FROM rank_kernels UNION ALL SELECT start_ns, ${copyWords} FROM rank_copies) e
+       LEFT JOIN (SELECT start_ns, any_value(name) AS kernel FROM (SELECT start_ns, coalesce(name, short_name) AS name FROM rank_kernels UNION ALL SELECT start_ns, ${copyWords} FROM rank_copies) e
          SEMI JOIN stretch ON e.start_ns = stretch.next_ns GROUP BY start_ns) k ON k.start_ns = g.next_ns)
-     SELECT CASE relation WHEN 'within' THEN range_name ELSE coalesce(next_name, 'the next launch') END AS place, relation,
+     SELECT CASE WHEN relation = 'within' THEN range_name WHEN operator IS NULL AND kernel IS NULL THEN 'the next launch' ELSE operator END AS place,
+       CASE WHEN relation = 'before' AND operator IS NULL THEN kernel END AS kernel, relation,
        round(count(*) / ${instances}, 2) AS per_instance, round(sum(host_ns) / 1e6 / ${instances}, 4) AS ms, round(max(host_ns) / 1e6, 3) AS longest_ms
-     FROM placed GROUP BY ALL ORDER BY ms DESC, place`;
+     FROM placed GROUP BY ALL ORDER BY ms DESC, place, kernel`;
 }

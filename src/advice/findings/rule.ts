@@ -39,7 +39,8 @@ export interface FindingContext {
   has(table: TableName): boolean;
   /**
    * Runs a query and stores it as evidence: the text uses all rows, the document has the first ten. It may use the views and
-   * windows of the scope: the stored query includes their definitions.
+   * windows of the scope: the stored query includes their definitions. Text and rows have labels in the column `kernel`, the document the
+   * full names that the query returns.
    */
   evidence<T extends Record<string, string | number | boolean | null>>(
     sql: string,

@@ -14,7 +14,7 @@ const minOverlapShare = 0.99;
 export interface RankCollectives extends Record<string, string | number | null> {
   rank: number | null;
   device: number | null;
-  kernel: string;
+  operation: string;
   per_instance: number;
   comm_ms: number;
   /** Part of comm_ms without compute at the same time. */
@@ -93,10 +93,10 @@ export function collectivesSql(
        SELECT rank, device, kernel, least_ns IS NULL AS alone, any_value(unpaired) AS unpaired, phase_id, count(*) AS n, sum(dur_ns) AS dur_ns, sum(${exposed}) AS exposed_ns, sum(least_ns) AS least_ns,
          sum(${exposed} * (1 - least_ns / greatest(dur_ns, 1))) AS exposed_waiting_ns
        FROM paired GROUP BY ALL)
-     SELECT rank, device, kernel, sum(n) / ${instances} AS per_instance, ${perStage('dur_ns')} AS comm_ms, ${perStage('exposed_ns')} AS exposed_ms,
+     SELECT rank, device, kernel AS operation, sum(n) / ${instances} AS per_instance, ${perStage('dur_ns')} AS comm_ms, ${perStage('exposed_ns')} AS exposed_ms,
        ${perStage('dur_ns - least_ns')} AS waiting_ms, ${perStage('least_ns')} AS transfer_ms,
        ${perStage('exposed_waiting_ns')} AS exposed_waiting_ms, CASE WHEN NOT alone THEN count_if(2 * least_ns <= dur_ns) END AS waiting_instances, any_value(unpaired) AS unpaired
-     FROM by_phase GROUP BY rank, device, kernel, alone ORDER BY rank, device, comm_ms DESC, kernel`;
+     FROM by_phase GROUP BY rank, device, kernel, alone ORDER BY rank, device, comm_ms DESC, operation`;
 }
 
 /** Chooses how to pair the collectives of these captures, and makes the tables that this needs. */

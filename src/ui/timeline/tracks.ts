@@ -3,7 +3,7 @@ import { gapParts } from '../../model/bars.js';
 import { opClasses } from '../../model/classes.js';
 import { stageKinds } from '../../model/record.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { distinctLabels } from '../../vocabulary/kernel-label.js';
+import { kernelLabels } from '../../vocabulary/kernel-label.js';
 import { Lane, lanesOf } from './lane.js';
 import { type Timeline, type Track, type TrackTable } from './timeline.js';
 
@@ -69,8 +69,11 @@ const sources: readonly Source[] = [
     end,
     label: {
       from: 'tile',
-      of: (names) =>
-        distinctLabels(names.map(({ event_name, event_text }) => ({ name: event_name, tile: event_text }))),
+      of: (names) => [
+        ...kernelLabels(
+          names.map(({ event_name, event_text }) => ({ name: event_name, tile: event_text })),
+        ).values(),
+      ],
     },
   },
   { table: 'copies', key: streamKey, name: 'kind', class: '0', end },

@@ -1,4 +1,4 @@
-import { shortName } from '../counted-kernels.js';
+import { kernelLabel } from '../../../vocabulary/kernel-label.js';
 import { counterRule } from '../counter-rule.js';
 import { percent } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
@@ -54,9 +54,9 @@ export const bankConflicts = counterRule(
       return { low: expected / 2, expected, high: excess! };
     },
     evidence: ({ kernel_name: name, excess, data_stage_percent: busy }) =>
-      `${shortName(name)}: ${percent(excess!)} of its passes through shared memory are conflicts, the data stage is ${busy === null ? 'busy to an unknown share' : `${formatQuantity(busy, '%')} busy`}`,
+      `${kernelLabel(name)}: ${percent(excess!)} of its passes through shared memory are conflicts, the data stage is ${busy === null ? 'busy to an unknown share' : `${formatQuantity(busy, '%')} busy`}`,
     title: ({ kernel_name: name, excess }) =>
-      `Bank conflicts: ${percent(excess!)} of the shared-memory passes of ${shortName(name)}`,
+      `Bank conflicts: ${percent(excess!)} of the shared-memory passes of ${kernelLabel(name)}`,
     cause: (_, place) =>
       `Threads of a warp address different words of the same bank (a row length that is a multiple of 32 words, read by column), so one access takes several passes. ${place}`,
     change: {

@@ -57,7 +57,7 @@ async function finding(
   const n = chains.reduce((sum, { kernels }) => sum + kernels.length, 0);
   const longest = chains.toSorted((a, b) => b.kernels.length - a.kernels.length)[0]!;
   const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
-    `SELECT coalesce(short_name, name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+    `SELECT coalesce(name, short_name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND class IN ('elementwise', 'norm', 'copy', 'quantization') GROUP BY ALL ORDER BY ms DESC`,
     () =>

@@ -175,7 +175,7 @@ async function exchange(
     : all;
   const time = waits && computesLonger(waits) ? movable : all;
   const { rows, evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
-    `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+    `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS exposed_ms
      FROM step_kernels WHERE phase = '${kind}' AND class = 'communication' GROUP BY 1 ORDER BY exposed_ms DESC`,
     (found) =>

@@ -216,7 +216,7 @@ function gemmEvidence(
 ) {
   const names = [...new Set(kernels.map(({ name }) => `'${name.replaceAll("'", "''")}'`))];
   return context.evidence(
-    `SELECT coalesce(short_name, name) AS kernel, dtype, tile, grid, "block", registers, shared_mem_bytes, round(count(*) / ${instances}, 2) AS per_instance,
+    `SELECT coalesce(name, short_name) AS kernel, dtype, tile, grid, "block", registers, shared_mem_bytes, round(count(*) / ${instances}, 2) AS per_instance,
             round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND name IN (${names.join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
     text,

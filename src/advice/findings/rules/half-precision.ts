@@ -102,7 +102,7 @@ async function finding(
     ms: number;
     per_instance: number;
   }>(
-    `SELECT coalesce(short_name, name) AS kernel, dtype, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+    `SELECT coalesce(name, short_name) AS kernel, dtype, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND class = 'gemm' GROUP BY ALL ORDER BY ms DESC`,
     (found) =>

@@ -103,7 +103,7 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
     title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${meanCount(usual.per_instance, 'gap')}`}`,
     at_stake_ms: host,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} the host neither launches nor waits: it computes, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${mostlyOperators ? whyInside : whyOutside}`,
-    change: mostlyOperators ? changeInside(first!.place) : changeOutside,
+    change: mostlyOperators ? changeInside(first!.place!) : changeOutside,
     gain: gainOf(
       wall,
       host,

@@ -1,5 +1,5 @@
 import { bytesPerElement, dtypes } from '../../../model/dtype.js';
-import { shortName } from '../counted-kernels.js';
+import { kernelLabel } from '../../../vocabulary/kernel-label.js';
 import { counterRule } from '../counter-rule.js';
 import type { CountedRow } from '../kernel-metrics.js';
 import { formatBytes, formatFactor, formatQuantity } from '../../../vocabulary/format.js';
@@ -90,5 +90,5 @@ export const l2HitRate = counterRule(
 function words(row: CountedRow<keyof typeof metrics, keyof typeof derived>): string {
   const { dram_read_bytes: read, distinct_bytes: distinct } = row;
   const what = row.of_product ? 'the size of its GEMM operands' : 'the memory that the program uses';
-  return `${shortName(row.kernel_name)} reads ${formatBytes(read!)} from DRAM, ${formatFactor(read! / distinct!)} ${what} (${formatBytes(distinct!)}); L2 hit rate ${formatQuantity(row.l2_hit_percent ?? 0, '%')}`;
+  return `${kernelLabel(row.kernel_name)} reads ${formatBytes(read!)} from DRAM, ${formatFactor(read! / distinct!)} ${what} (${formatBytes(distinct!)}); L2 hit rate ${formatQuantity(row.l2_hit_percent ?? 0, '%')}`;
 }

@@ -1,3 +1,4 @@
+import { kernelLabel } from '../../../vocabulary/kernel-label.js';
 import { gainOf } from '../gain.js';
 import type { CountersResult, KernelCounters } from '../../../model/documents/counters.js';
 import {
@@ -5,7 +6,6 @@ import {
   minKernelNs,
   placeWords,
   savingsByStage,
-  shortName,
   type StageSaving,
 } from '../counted-kernels.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
@@ -204,15 +204,15 @@ async function finding(
      WHERE kernel_name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')})
        AND regexp_matches(metric, '^(gpu__time_duration.sum|sm__warps_active.avg.pct_of_peak_sustained_active|sm__maximum_warps_per_active_cycle_pct|launch__(grid_size|registers_per_thread|waves_per_multiprocessor|occupancy_limit_.*)|(sm__throughput|gpu__compute_memory_throughput).avg.pct_of_peak_sustained_elapsed)$')
      GROUP BY ALL ORDER BY kernel_name, metric`,
-    () => `${shortName(worst.name)}: ${worst.text}, ${formatNs(worst.duration_ns)} per launch under ncu.`,
+    () => `${kernelLabel(worst.name)}: ${worst.text}, ${formatNs(worst.duration_ns)} per launch under ncu.`,
   );
   const share = saving.kernel_ms / saving.whole_ms;
   return {
     stage: saving.stage,
     title:
       limiter === 'grid'
-        ? `Low occupancy: ${shortName(worst.name)} has ${worst.text} and is latency-bound`
-        : `Low occupancy: in ${shortName(worst.name)} ${worst.text}; it is latency-bound`,
+        ? `Low occupancy: ${kernelLabel(worst.name)} has ${worst.text} and is latency-bound`
+        : `Low occupancy: in ${kernelLabel(worst.name)} ${worst.text}; it is latency-bound`,
     at_stake_ms: saving.expected_ms,
     share: saving.expected_ms / saving.whole_ms,
     cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${formatPercent(share)} of ${placeWords(saving)}) ${saving.kernels.length === 1 ? 'keeps' : 'keep'} neither compute nor memory busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,

@@ -81,7 +81,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
         .join('; '),
   );
   const loaded = await context.evidence<{ kernel: string; loads: number }>(
-    `SELECT coalesce(k.short_name, k.name) AS kernel, count(*) AS loads FROM (
+    `SELECT coalesce(k.name, k.short_name) AS kernel, count(*) AS loads FROM (
        SELECT start_ns FROM rank_api a WHERE regexp_matches(name, '${moduleLoads}') AND ${inside}) l
      ASOF JOIN (SELECT api_start_ns, short_name, name FROM rank_kernels WHERE api_start_ns IS NOT NULL) k ON l.start_ns <= k.api_start_ns
      GROUP BY ALL ORDER BY loads DESC, kernel`,

@@ -92,7 +92,7 @@ async function finding(
     us: number;
     per_instance: number;
   }>(
-    `SELECT coalesce(short_name, name) AS kernel, grid, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+    `SELECT coalesce(name, short_name) AS kernel, grid, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms, count(DISTINCT stream) AS streams
      FROM step_kernels WHERE phase = '${kind}' AND dur_ns >= ${minNs} GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>

@@ -63,7 +63,7 @@ interface Place {
   name: string;
   place: string | null;
   /** Kernel that was launched last before the wait. */
-  after: string | null;
+  kernel: string | null;
   per_instance: number;
   wait_ms: number;
 }
@@ -113,8 +113,8 @@ async function finding(
   };
 }
 
-const callOf = ({ name, place, after }: Place): string =>
-  `${name}${place !== null ? ` in ${place}` : after !== null ? ` after ${after}` : ''}`;
+const callOf = ({ name, place, kernel }: Place): string =>
+  `${name}${place !== null ? ` in ${place}` : kernel !== null ? ` after ${kernel}` : ''}`;
 
 /** Waits by call and by the innermost operator or range around them, else by the kernel launched before them. */
 function waitsSql(kind: string, instances: number): string {
@@ -122,10 +122,10 @@ function waitsSql(kind: string, instances: number): string {
     kind === 'outside'
       ? 'true'
       : `EXISTS (SELECT 1 FROM instances i WHERE i.kind = '${kind}' AND a.start_ns >= i.start_ns AND a.start_ns < i.host_end_ns)`;
-  return `SELECT name, place, CASE WHEN place IS NULL THEN mode(after) END AS after, count(*) / ${instances} AS per_instance,
+  return `SELECT name, place, CASE WHEN place IS NULL THEN mode(kernel) END AS kernel, count(*) / ${instances} AS per_instance,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS wait_ms, round(max(dur_ns) / 1e6, 4) AS longest_ms
-     FROM (SELECT a.name, a.dur_ns, coalesce(o.name, s.raw_name) AS place, k.kernel AS after
-       FROM rank_api a ASOF LEFT JOIN (SELECT tid, api_start_ns, coalesce(short_name, name) AS kernel FROM rank_kernels WHERE api_start_ns IS NOT NULL) k
+     FROM (SELECT a.name, a.dur_ns, coalesce(o.name, s.raw_name) AS place, k.kernel
+       FROM rank_api a ASOF LEFT JOIN (SELECT tid, api_start_ns, coalesce(name, short_name) AS kernel FROM rank_kernels WHERE api_start_ns IS NOT NULL) k
          ON k.tid = a.tid AND k.api_start_ns <= a.start_ns
        LEFT JOIN (SELECT op_id, name FROM rank_ops) o ON o.op_id = a.op_id
        LEFT JOIN (SELECT stage_id, raw_name FROM phase_stages WHERE kind = 'other') s ON s.stage_id = a.stage_id

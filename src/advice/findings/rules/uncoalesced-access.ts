@@ -1,4 +1,4 @@
-import { shortName } from '../counted-kernels.js';
+import { kernelLabel } from '../../../vocabulary/kernel-label.js';
 import { counterRule } from '../counter-rule.js';
 import { percent } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
@@ -76,9 +76,9 @@ export const uncoalescedAccess = counterRule(
       return { low: expected / 2, expected, high: Math.max(expected, wasted) };
     },
     evidence: ({ kernel_name: name, excess }) =>
-      `${percent(excess!)} of the sectors that ${shortName(name)} moves were not requested`,
+      `${percent(excess!)} of the sectors that ${kernelLabel(name)} moves were not requested`,
     title: ({ kernel_name: name, excess }) =>
-      `Uncoalesced access: ${percent(excess!)} of the sectors that ${shortName(name)} moves were not requested`,
+      `Uncoalesced access: ${percent(excess!)} of the sectors that ${kernelLabel(name)} moves were not requested`,
     cause: ({ memory_percent: busy }, place) =>
       `Threads of a warp touch addresses far apart (a transposed or strided layout), so each access moves whole sectors of 32 bytes for a few useful bytes${busy === null ? '' : `; memory is ${formatQuantity(busy, '%')} busy with it`}. ${place}`,
     change: {

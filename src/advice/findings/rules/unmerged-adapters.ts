@@ -60,7 +60,7 @@ async function finding(
   const { kind, wall_ms: wall, instances } = stage;
   const adapters = context.manifest.workload?.model?.facts?.adapters ?? null;
   const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
-    `SELECT coalesce(short_name, name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+    `SELECT coalesce(name, short_name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND class IN ('gemm', 'elementwise', 'copy') GROUP BY ALL ORDER BY per_instance DESC, ms DESC`,
     () =>

@@ -57,7 +57,7 @@ async function finding(
   const { kind, wall_ms: wall, instances } = stage;
   const { framework } = await programOf(context);
   const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
-    `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+    `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND regexp_matches(name, '${sorts.source}', 'i') GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       rows
