@@ -141,7 +141,7 @@ describe('outputs recorded by other users', () => {
     expect(cards.map(({ sample }) => sample.powerW)).toEqual([19, 12.134, 9.215, 266]);
   });
 
-  test('rocm-smi: memory by process; the only process uses all memory except the driver’s share', () => {
+  test("rocm-smi: memory by process; the only process uses all memory except the driver's share", () => {
     const document = recorded('rocm-smi-mi350x.txt');
     const processes = rocmSmiProcesses(document);
     expect(processes).toEqual([

@@ -71,7 +71,7 @@ export async function openGpus(path = process.env['PATH'] ?? ''): Promise<GpusOp
   if (reason.code === 'library_missing')
     return none(
       'no_driver',
-      'The NVIDIA driver’s library (libnvidia-ml.so.1) is not installed, and neither amd-smi nor rocm-smi is on PATH.',
+      "The NVIDIA driver's library (libnvidia-ml.so.1) is not installed, and neither amd-smi nor rocm-smi is on PATH.",
     );
   return none('no_driver', `${reason.text}.`);
 }

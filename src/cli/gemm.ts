@@ -81,6 +81,6 @@ function nothing(id: string, stage: string | undefined): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `session ${id} has no GEMM with a known shape${stage === undefined ? '' : ` in ${stage}`}`,
     why: 'Shapes come from the PyTorch profiler (record_shapes) and from cuBLAS logs; nsys records none, and logs do not record stages.',
-    fix: 'Record them: inferscope run --evaluator torch --gemm-log -- command',
+    fix: 'Record them: inferscope run --evaluator torch --gemm-log -- <command>',
   });
 }

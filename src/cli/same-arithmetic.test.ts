@@ -176,7 +176,7 @@ test.each([
   ['fp8', 'fp8-row', {}, undefined],
   ['awq', 'awq-int4-g128', { kv_cache_dtype: 'fp8_e4m3' }, 'float8'],
 ] as const)(
-  'vLLM with %s: the engine’s own storage in utilization and predict, scales included',
+  "vLLM with %s: the engine's own storage in utilization and predict, scales included",
   async (quantization, scheme, options, kv) => {
     const expected = await estimated('llama-3.1-8b', scheme, kv);
     const session = await stepOf(

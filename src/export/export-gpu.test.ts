@@ -110,7 +110,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
     for (const { id, ts } of ends!) expect(ts).toBeGreaterThanOrEqual(begun.get(id)!);
   });
 
-  test('speedscope: a stream’s time below its phases equals that of its kernels and copies', async () => {
+  test("speedscope: a stream's time below its phases equals that of its kernels and copies", async () => {
     const { profiles } = JSON.parse(await text(speedscope)) as {
       profiles: { name: string; events: { type: string; frame: number; at: number }[] }[];
     };
@@ -160,7 +160,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
     expect(sum('inferscope_device_idle_seconds') * 1e9).toBeCloseTo(idle, 0);
   });
 
-  test('parquet: the session’s files unchanged, with descriptions of their columns', async () => {
+  test("parquet: the session's files unchanged, with descriptions of their columns", async () => {
     const to = mkdtempSync(join(folder, 'parquet-'));
     const written = await copyTables(session, to);
     expect(written.toSorted()).toEqual(

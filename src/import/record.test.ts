@@ -164,7 +164,7 @@ test('an empty record gives no rows', async () => {
   expect(rows('stages')).toEqual([]);
 });
 
-test('sizes that all requests share become the workload’s, others do not', async () => {
+test("sizes that all requests share become the workload's, others do not", async () => {
   const request = (batch_size: number, output_len: number) =>
     line({
       type: 'request',

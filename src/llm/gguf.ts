@@ -64,7 +64,7 @@ export function ggufWeights(tensors: readonly GgufTensor[], file: string): GgufW
       throw new InferscopeError('E_MODEL_FILE', {
         what: `${file} holds a tensor of a ggml type that is not known: ${dtype}`,
         why: `${name} could not be sized, and a guess would look like a measurement.`,
-        fix: 'Give the model’s config.json and --quantization instead.',
+        fix: "Give the model's config.json and --quantization instead.",
       });
     }
     const [label, weights, blockBytes] = type;
@@ -108,7 +108,7 @@ export function ggufConfig(
     throw new InferscopeError('E_MODEL_ARCHITECTURE', {
       what: `${file} has the architecture "${architecture}"`,
       why: `Its arithmetic is not known. Known in GGUF files: ${Object.keys(modelTypes).join(', ')}.`,
-      fix: 'Give the model’s config.json if it is built like one of the known families.',
+      fix: "Give the model's config.json if it is built like one of the known families.",
     });
   }
   const key = (name: string): unknown => metadata[`${architecture}.${name}`];

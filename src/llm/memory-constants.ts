@@ -27,7 +27,7 @@ export const cudaContext: Readonly<Record<string, MemoryConstant>> = {
   Hopper: {
     bytes: 687 * mib,
     confidence: 'medium',
-    source: 'driver − torch’s reserve on an H200, torch 2.11 with CUDA 13: 687 MiB',
+    source: "driver − torch's reserve on an H200, torch 2.11 with CUDA 13: 687 MiB",
     runs: 6,
   },
   other: {
@@ -132,21 +132,21 @@ export const vllmNonTorch = {
   single: {
     bytes: 230 * mib,
     confidence: 'medium',
-    source: 'code loaded during vLLM’s profiling run: 230 MiB on an H200, vLLM 0.26',
+    source: "code loaded during vLLM's profiling run: 230 MiB on an H200, vLLM 0.26",
     runs: 4,
   },
   group: {
     bytes: 72 * mib,
     confidence: 'medium',
     source:
-      'code loaded during vLLM’s profiling run: 0.07 GiB on each of two H200s, vLLM 0.26; NCCL’s buffers are allocated before it',
+      "code loaded during vLLM's profiling run: 0.07 GiB on each of two H200s, vLLM 0.26; NCCL's buffers are allocated before it",
     runs: 1,
   },
   /** For versions that counted before setting up NCCL: up to 0.11 (1.38 GiB in its log of two H200s). */
   groupEarlier: {
     bytes: 0.55 * gib,
     confidence: 'medium',
-    source: 'public vLLM logs at tensor parallel 2: NCCL’s buffers',
+    source: "public vLLM logs at tensor parallel 2: NCCL's buffers",
     runs: null,
   },
 } as const satisfies Record<string, MemoryConstant>;

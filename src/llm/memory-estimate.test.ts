@@ -91,7 +91,7 @@ describe('one GPU', () => {
     },
   );
 
-  it('a header’s bytes override the computed ones', () => {
+  it("a header's bytes override the computed ones", () => {
     const headerWeights = { bytes: 123_456, source: 'header of x.safetensors' };
     const made = estimateMemory(presetArchitecture('gpt2'), request({ headerWeights }));
     expect(made.lines[0]).toMatchObject({ bytes: 123_456, formula: 'header of x.safetensors' });
@@ -148,7 +148,7 @@ describe('several GPUs', () => {
     expect(weightsOf('mixtral-8x7b', { tensor: 1, expert: 8 })).toEqual(Array(8).fill(replicas));
   });
 
-  it('MLA’s cache is whole on each GPU', () => {
+  it("MLA's cache is whole on each GPU", () => {
     const made = estimateMemory(
       presetArchitecture('deepseek-v3'),
       request({
@@ -158,7 +158,7 @@ describe('several GPUs', () => {
       }),
     );
     expect(made.kvBytesPerToken).toBe(70_272);
-    // 671 GB divided by eight; attention’s small projections, routers and norms are not divided.
+    // 671 GB divided by eight; attention's small projections, routers and norms are not divided.
     expect(bytesOf(made, 'model_weights')[0]! / 1e9).toBeGreaterThan(673 / 8);
     expect(bytesOf(made, 'model_weights')[0]! / 1e9).toBeLessThan(673 / 8 + 3);
   });

@@ -82,6 +82,6 @@ export function kvFormula(
       ? ''
       : request.hybridCache
         ? `; ${windowed} windowed layers keep their window`
-        : `; ${windowed} windowed layers keep the whole length`;
+        : `; ${windowed} sliding-window layers keep all tokens`;
   return `${token} × ${plural(tokens, 'token')} × batch ${batchSize}${window}${states === '' ? '' : `; + ${states}`}`;
 }

@@ -104,7 +104,7 @@ function overheadOnGpu(
           cuda_graphs: {
             bytes: graphPoolBytes(a, device, request, workspace.bytes),
             formula:
-              'private pool of a captured decode step: cuBLAS workspace + its tensors, in torch’s segments',
+              "private pool of a captured decode step: cuBLAS workspace + its tensors, in torch's segments",
             confidence: 'medium' as const,
           },
         }
@@ -140,7 +140,7 @@ function reservePart(
   const { end } = reservedBytes(a, device, request, workspace);
   return {
     bytes: Math.max(0, end - allocatedBytes),
-    formula: 'simulation of torch’s caching allocator − memory in use at the peak',
+    formula: "simulation of torch's caching allocator − memory in use at the peak",
     confidence: 'medium',
   };
 }

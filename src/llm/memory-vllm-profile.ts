@@ -113,10 +113,10 @@ export function vllmActivationPeak(a: Architecture, shape: VllmProfileShape): Ac
     confidence: 'medium',
     source:
       largest === 'mlp'
-        ? `${plural(T, 'token')} × ${b} × (${widths} × ${D} + ${inner}) in the MLP${compiled ? ' + L2 (Inductor’s timings)' : ''}${cublasLayers ? ' + cuBLAS’s workspace' : ''}`
+        ? `${plural(T, 'token')} × ${b} × (${widths} × ${D} + ${inner}) in the MLP${compiled ? " + L2 (Inductor's timings)" : ''}${cublasLayers ? " + cuBLAS's workspace" : ''}`
         : second
-          ? `${plural(T, 'token')} × ${b} × ${D} + logits of ${S} sequences + cuBLAS’s workspace`
-          : `logits of ${S} sequences × 9.7 × 4 (a fit to public logs) + cuBLAS’s workspace`,
+          ? `${plural(T, 'token')} × ${b} × ${D} + logits of ${S} sequences + cuBLAS's workspace`
+          : `logits of ${S} sequences × 9.7 × 4 (a fit to public logs) + cuBLAS's workspace`,
     operation: largest,
   };
 }

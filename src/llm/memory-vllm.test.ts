@@ -189,7 +189,7 @@ describe('the profiling run', () => {
   });
 });
 
-it('counts and masks for 1024 sequences of Qwen2.5: 0.68 GB outside vLLM’s count', () => {
+it("counts and masks for 1024 sequences of Qwen2.5: 0.68 GB outside vLLM's count", () => {
   // 1024 × (152064 + 2 × 4752 + 4353) numbers of 4 bytes.
   expect(runnerBuffers(presetArchitecture('qwen2.5-7b'), 1024)).toBe(679_612_416);
 });

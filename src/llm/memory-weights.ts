@@ -32,7 +32,7 @@ export function weightParts(
         }
       : {
           bytes: computedBytes + rotary,
-          formula: `Σ of the ${single ? '' : 'GPU’s '}tensors of config.json in ${storage.weights.name}${also}`,
+          formula: `Σ of the ${single ? '' : "GPU's "}tensors of config.json in ${storage.weights.name}${also}`,
           confidence: 'high',
         };
     parts.set(tensors, part);

@@ -83,7 +83,7 @@ function textConfig(config: Record<string, unknown>): {
   const inner = config['text_config'];
   if (inner === undefined || inner === null) return { text: config, partOfLarger: false };
   if (typeof inner !== 'object' || Array.isArray(inner)) {
-    throw configError('text_config', inner, 'It must be an object with the decoder’s fields.');
+    throw configError('text_config', inner, "It must be an object with the decoder's fields.");
   }
   const { model_type, tie_word_embeddings } = config;
   const text = { ...withoutNulls({ model_type, tie_word_embeddings }), ...inner };

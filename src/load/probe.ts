@@ -96,7 +96,7 @@ function probeFailure({ status, error }: Exchange, target: LoadTarget): Infersco
       fix: {
         connect: 'Start the server, or check host and port. `inferscope serve` starts one to try.',
         tls: 'Check the certificate, or NODE_EXTRA_CA_CERTS for one of your own.',
-        disconnected: 'Look at the server’s log; it closed the connection.',
+        disconnected: "Look at the server's log; it closed the connection.",
         timeout: 'Raise --timeout, or look whether the server hangs.',
       }[status],
     });
@@ -113,6 +113,6 @@ function probeFailure({ status, error }: Exchange, target: LoadTarget): Infersco
   return new InferscopeError('E_SERVER_RESPONSE', {
     what: `${url} does not answer as it should`,
     why: `${failureWords(status)}${serverText}`,
-    fix: fixes[status] ?? 'Look at the server’s log, and try one request with curl.',
+    fix: fixes[status] ?? "Look at the server's log, and try one request with curl.",
   });
 }

@@ -9,7 +9,7 @@ import { createSession } from './create.js';
 import { probePath, removeStaleFolders } from './temporary-folder.js';
 import { testHome, testFolder } from './test-folder.js';
 
-test('the home is INFERSCOPE_HOME, else the XDG data directory, else below the user’s home', () => {
+test("the home is INFERSCOPE_HOME, else the XDG data directory, else below the user's home", () => {
   expect(homeFolders({ INFERSCOPE_HOME: '/a/b', XDG_DATA_HOME: '/x' }).root).toBe('/a/b');
   expect(homeFolders({ XDG_DATA_HOME: '/x' }).sessions).toBe('/x/inferscope/sessions');
   // Relative values are invalid by the XDG specification.

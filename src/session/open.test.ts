@@ -72,7 +72,7 @@ test('every table of the schema is a typed view; missing ones are empty', async 
   await database.close();
 });
 
-test('a session’s database reads only the session’s files, and its settings cannot be changed', async () => {
+test("a session's database reads only the session's files, and its settings cannot be changed", async () => {
   const database = await (await openSession(id, home)).connect();
   const secret = join(home.root, 'secret.csv');
   writeFileSync(secret, 'a\n1\n');

@@ -127,7 +127,7 @@ export async function openSessionFiles(
         }
         return { tables, artifacts };
       } catch (error) {
-        throw asStorageFailure(error, { path: folder, doing: 'write the session’s tables', home: true });
+        throw asStorageFailure(error, { path: folder, doing: "write the session's tables", home: true });
       }
     },
     discard: () => staging.close(),

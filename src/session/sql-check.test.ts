@@ -79,7 +79,7 @@ test.each([
   });
 });
 
-test('text that does not parse is an error of the query, with DuckDB’s message', async () => {
+test("text that does not parse is an error of the query, with DuckDB's message", async () => {
   await expect(checkStatement(database.connection, 'SELEC 1')).rejects.toMatchObject({
     code: 'E_SQL_QUERY',
     parts: { what: expect.stringContaining('syntax error') },

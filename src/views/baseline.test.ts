@@ -65,7 +65,7 @@ test('a check shows finding, figures with intervals and reasons in 80 columns, w
   expect(text).toMatch(/tpot_ms +13\.7 ms +15\.3 ms +\+12 % +\+9\.6 % to \+14 % +REGRESSION/);
   expect(text).toContain('tpot_ms: worse by 12 % (+9.6 % to +14 %), more than the 5.0 % tolerated');
   expect(text).toContain('no claim: the spread between launches is unknown on both sides.');
-  expect(text).toMatch(/Holm’s correction\s+for 1 metric/);
+  expect(text).toMatch(/Holm's correction\s+for 1 metric/);
   expect(text).toMatch(/cpu model +A +–/);
 });
 

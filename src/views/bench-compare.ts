@@ -61,11 +61,11 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
     ...(tested.length > 0
       ? [
           [
-            'Significant: p < 0.05 after Holm’s correction for ',
+            "Significant: p < 0.05 after Holm's correction for ",
             { count: tested.length, unit: tested.length === 1 ? 'metric' : 'metrics' },
             gates.length > 0 ? ' (those of --fail-on among themselves)' : '',
             ranks ? ', by the Mann-Whitney rank test; change and interval by Hodges-Lehmann.' : '.',
-            isUniform(comparisons) ? ` Each side has ${first!.n.join(' and ')} ${values}.` : '',
+            isUniform(comparisons) ? ` The sides have ${first!.n.join(' and ')} ${values}.` : '',
           ] satisfies Text,
         ]
       : []),

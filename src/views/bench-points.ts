@@ -90,7 +90,7 @@ const count = (id: string, head: string, countOf: (point: BenchPointResult) => n
 
 const latencyTable = (data: BenchResult, rows: readonly PointRow[]): Block =>
   tableOf(
-    'Means with their 95 % interval; the point’s name is batch, prompt and output tokens',
+    "Means with their 95 % interval; the point's name is batch, prompt and output tokens",
     [
       ...pointColumns(data),
       count('batch_size', 'batch', (point) => point.batch_size, 0),
@@ -160,7 +160,7 @@ function percentileTable(data: BenchResult, rows: readonly PointRow[]): Block {
     }),
   );
   return tableOf(
-    'Percentiles are linear (type 7); outliers are beyond Tukey’s fences, counted and not removed',
+    "Percentiles are linear (type 7); outliers are beyond Tukey's fences, counted and not removed",
     [
       ...(rows.length > 1 ? pointColumns<SpreadRow>(data) : []),
       { id: 'metric', head: '', cell: ({ metric }) => pointLatencyLabels[metric] },

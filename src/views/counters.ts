@@ -27,7 +27,7 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
       ],
     },
     tableOf(
-      'Means over launches; throughput in percent of the unit’s peak sustained rate',
+      "Means over launches; throughput in percent of the unit's peak sustained rate",
       columnsOf(cellOf),
       kernels,
       {

@@ -237,7 +237,7 @@ function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): 
     bytes(-spare),
     ' over',
     spare + reserve >= 0
-      ? '; that is less than torch’s reserve, which it can partly release: it may run slower'
+      ? "; that is less than torch's reserve, which it can partly release: it may run slower"
       : '',
   ];
 }

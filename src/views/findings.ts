@@ -240,7 +240,7 @@ function itemOf(finding: Finding, { titles, queries, session, place, bars }: Aro
               ],
             } satisfies Fact,
           ]),
-      { name: 'check', text: { code: finding.check } },
+      { name: 'check', text: checkText(finding.check) },
       { name: 'confidence', text: `${finding.confidence}; severity ${severity}; rule ${id}` },
       ...(finding.references.length === 0
         ? []
@@ -258,6 +258,12 @@ function itemOf(finding: Finding, { titles, queries, session, place, bars }: Aro
     blocks: finding.evidence.flatMap(evidenceBlocks),
   };
 }
+
+/** A check in words and commands: "inferscope run …, then inferscope explain …". */
+const checkText = (check: string): Text =>
+  check
+    .split(/(, (?:then )?|^repeat )/)
+    .map((text) => (text.startsWith('inferscope ') ? { code: text } : text));
 
 function gainFacts(gain: NonNullable<Finding['gain']>, stage: Finding['stage'], session: string): Fact[] {
   return [

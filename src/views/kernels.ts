@@ -204,7 +204,7 @@ const meanings: readonly [name: string, text: string][] = [
     'events: between two events of the device around runs. graph: replays of a CUDA graph of many operations; on a CPU copies of the operation in one graph. host: a clock of the CPU.',
   ],
   ['error', 'Against the same operation in float64: largest difference over the largest magnitude.'],
-  ['memory', 'Peak of the framework’s allocator during the case.'],
+  ['memory', "Peak of the framework's allocator during the case."],
 ];
 
 const definitions: Section = {

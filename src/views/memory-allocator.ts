@@ -224,7 +224,7 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
       blocks: [
         {
           type: 'text',
-          text: 'Live allocations at the allocator’s peak, by call site, in one recorded warm-up repeat.',
+          text: "Live allocations at the allocator's peak, by call site, in one recorded warm-up repeat.",
         },
         ...gpus.map((gpu): Block => {
           const rows = all.filter((row) => row.gpu === gpu);

@@ -192,7 +192,7 @@ function componentSection(profile: MemoryProfile): Section {
         ...(total !== null && {
           total: {
             value: total / 1e9,
-            meaning: 'the run’s own memory at its peak',
+            meaning: "the run's own memory at its peak",
             shareOf: 'measured',
           },
         }),
@@ -211,7 +211,7 @@ function componentSection(profile: MemoryProfile): Section {
     },
     {
       type: 'table',
-      title: 'The run’s own memory at its peak; the residual is measured − components',
+      title: "The run's own memory at its peak; the residual is measured − components",
       columns: [
         { id: 'component', head: 'component' },
         { id: 'memory_gb', head: 'memory', numeric: true },

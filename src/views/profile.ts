@@ -273,11 +273,11 @@ const meanings: readonly [term: string, text: string][] = [
   ],
   [
     'MFU',
-    'FLOPs that the model’s arithmetic needs / (stage time without a profiler × peak FLOP/s of the dtype). The peak is measured on this machine through the same runtime. int4 weights are multiplied in int8 and held against the int8 peak.',
+    "FLOPs that the model's arithmetic needs / (stage time without a profiler × peak FLOP/s of the dtype). The peak is measured on this machine through the same runtime. int4 weights are multiplied in int8 and held against the int8 peak.",
   ],
   [
     'MBU',
-    'Bytes that must be moved (weights, KV cache and activations, each once) / (stage time × bandwidth). The bandwidth is the one measured at the stage’s working set: that of a cache where the model fits into it.',
+    "Bytes that must be moved (weights, KV cache and activations, each once) / (stage time × bandwidth). The bandwidth is the one measured at the stage's working set: that of a cache where the model fits into it.",
   ],
   [
     'Accounting fault',
@@ -297,7 +297,7 @@ const meanings: readonly [term: string, text: string][] = [
   ],
   [
     'Interval',
-    '95 % confidence interval of the mean: Student’s t over the means of the process launches. With one launch it is over repeats and shows only variation within that process.',
+    "95 % confidence interval of the mean: Student's t over the means of the process launches. With one launch it is over repeats and shows only variation within that process.",
   ],
   [
     'Clean and profiled',
@@ -306,7 +306,7 @@ const meanings: readonly [term: string, text: string][] = [
   ['Gaps', 'Time of a stage in which no operator ran. Operators + gaps + remainder = stage.'],
   [
     'Memory points',
-    'Of the engine’s process in the first launch. Baseline: before the runtime and the model are loaded. After warm-up: when the warm-up repeats are done. Peak: the kernel’s own high-water mark at the end of the last timed repeat.',
+    "Of the engine's process in the first launch. Baseline: before the runtime and the model are loaded. After warm-up: when the warm-up repeats are done. Peak: the kernel's own high-water mark at the end of the last timed repeat.",
   ],
 ];
 

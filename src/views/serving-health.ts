@@ -191,7 +191,7 @@ export function serverSection({ target }: ServingResult, points: readonly Servin
   };
   return {
     id: 'server',
-    title: 'The server’s own metrics',
+    title: "The server's own metrics",
     level: 2,
     blocks: [
       ...(url === null

@@ -95,7 +95,7 @@ function clientAnswer(points: readonly ServingPoint[]): Text {
   const reasons = [...new Set(bound.flatMap(({ client }) => client.reasons))];
   const which =
     bound.length === points.length ? 'every load' : bound.map(({ load }) => loadLabel(load)).join(', ');
-  return `Yes, at ${which}: ${reasons.join('; ')}. These latencies are not the server’s.`;
+  return `Yes, at ${which}: ${reasons.join('; ')}. These latencies are not the server's.`;
 }
 
 function failureAnswer(points: readonly ServingPoint[]): Text {

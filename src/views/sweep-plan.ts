@@ -1,10 +1,10 @@
-import { plural } from '../vocabulary/format.js';
 import type { Document } from '../model/document.js';
 import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { shellWord } from '../model/shell.js';
 import { parameterLabel } from '../vocabulary/sweep.js';
 import type { Table, View } from './block.js';
 import { rangesText } from './ranges.js';
+import { formatDuration, plural } from '../vocabulary/format.js';
 import { parametersOf, parameterValue, seconds } from './sweep-columns.js';
 import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
 
@@ -35,7 +35,7 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
         type: 'text',
         text: [
           `${finished > 0 ? `${remaining.length} of ${plural(remaining.length + finished, 'run')} left` : plural(remaining.length, 'run')}, about `,
-          seconds(remaining.reduce((sum, { expected }) => sum + expected.seconds, 0)),
+          formatDuration(remaining.reduce((sum, { expected }) => sum + expected.seconds, 0)),
         ],
       },
       {
@@ -75,7 +75,12 @@ export const planTable = (
     [
       { id: 'run', head: 'run', ...number, cell: (run) => ({ count: run.number }) },
       ...configuration,
-      { id: 'expected', head: 'expected', ...number, cell: ({ expected }) => seconds(expected.seconds) },
+      {
+        id: 'expected',
+        head: 'expected',
+        ...number,
+        cell: ({ expected }) => formatDuration(expected.seconds),
+      },
       ...(runs.every(({ duration_s: tookColumn }) => tookColumn === null) ? [] : [tookColumn]),
       {
         id: 'needs',

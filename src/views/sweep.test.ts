@@ -73,7 +73,7 @@ test('a plan has time, memory, fit and command of each remaining run', () => {
     why: 'No config.json.',
   };
   const text = planText(document('sweep', '1.0', plan), 80);
-  expect(text).toContain('3 of 4 runs left, about 2.5 min');
+  expect(text).toContain('3 of 4 runs left, about 3 min');
   expect(text).toMatch(/^ +2 +500 +16 +50 s +22\.0 GB +24\.0 GB +fits$/m);
   expect(text).toMatch(/^ +4 .* does not fit$/m);
   expect(text).toContain('Does not fit: run 4. inferscope estimate');
@@ -108,7 +108,7 @@ test('without room, parameters that follow from the model are dropped first and 
   expect(sweepText(wideMade, 80)).toContain('session, took, batch, dtype, TP, max model len, tok/s');
 });
 
-test('with other processes on the GPU the run’s own total has a column', () => {
+test("with other processes on the GPU the run's own total has a column", () => {
   const both = testSweep();
   for (const { figures } of both.runs)
     for (const { values } of figures) values['total_measured_gb'] = values['peak_gb'] ?? null;

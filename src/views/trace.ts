@@ -257,18 +257,18 @@ const environmentSection = ({ devices, environment }: TraceResult): Section => (
 const meanings: readonly [name: string, text: string][] = [
   [
     'Wall time of a phase',
-    'A decode step runs from its start to the start of the next, so that host work between steps is inside; other phases run from start to end. By the host’s ranges where the program waits for the device in every step, else from the first device activity of one to that of the next.',
+    "A decode step runs from its start to the start of the next, so that host work between steps is inside; other phases run from start to end. By the host's ranges where the program waits for the device in every step, else from the first device activity of one to that of the next.",
   ],
   ['Busy', 'At least one kernel or copy ran on the device; concurrent ones are counted once.'],
   [
     'Idle, by cause',
-    'Each gap is cut at the start and return of the API call that launched what ended it. Before the call: synchronization where its thread was in a waiting call, else host. Inside it: launch call. After it: launch latency up to this device’s usual one, the rest is a device dependency.',
+    "Each gap is cut at the start and return of the API call that launched what ended it. Before the call: synchronization where its thread was in a waiting call, else host. Inside it: launch call. After it: launch latency up to this device's usual one, the rest is a device dependency.",
   ],
   [
     'Total and counted once',
     'Total is the sum of durations. Counted once (exclusive) omits time already counted for another kernel that ran at the same time.',
   ],
-  ['Queue', 'From the return of the launching call to the kernel’s start, of kernels that started after it.'],
+  ['Queue', "From the return of the launching call to the kernel's start, of kernels that started after it."],
   ['Exposed', 'Copies or communication while no compute kernel ran: the most that overlap could save.'],
   [
     'With and without profiler',

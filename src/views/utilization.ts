@@ -132,7 +132,8 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
   ];
 }
 
-const bare = (figure: Figure): Text => (figure.value === null ? { figure } : { n: figure.value, unit: '' });
+const bare = (figure: Figure): Text =>
+  figure.value === null ? { figure } : { n: figure.value, unit: figure.unit, bare: true };
 
 function stepBlocks(
   stage: UtilizationStage,
@@ -150,7 +151,10 @@ function stepBlocks(
         head: 'step',
         wraps: true,
         cell: ({ iteration, step_index: index }) =>
-          [iteration, index].filter((part) => part !== null).join('.') || {
+          [
+            ...(iteration === null ? [] : [`iteration ${iteration}`]),
+            ...(index === null ? [] : [`step ${index}`]),
+          ].join(', ') || {
             missing: 'steps are not numbered',
           },
       },

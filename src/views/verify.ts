@@ -2,7 +2,7 @@ import { barWords } from '../vocabulary/bars.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult, VerifyResult } from '../model/documents/explain.js';
 import { changeOutcomes } from '../vocabulary/change-outcomes.js';
-import { formatWithRange } from '../vocabulary/format.js';
+import { formatColumn, formatWithRange } from '../vocabulary/format.js';
 import type { Block, Part, Text, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { stageHead } from './explain-series.js';
@@ -86,6 +86,13 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
   ];
 }
 
+/** The achieved gain in the unit of the expected range. */
+function achievedValue({ achieved_ms: ms, high_ms: high }: Change): Text {
+  if (ms === null) return known(ms, 'ms');
+  const { texts, unit } = formatColumn([ms], 'ms', Math.max(high ?? 0, Math.abs(ms)));
+  return `${texts[0]} ${unit}`;
+}
+
 function changeBlocks(data: VerifyResult): Block[] {
   const { changes } = data;
   if (changes.length === 0) return [{ type: 'text', text: 'Neither session has a finding.' }];
@@ -114,7 +121,7 @@ function changeBlocks(data: VerifyResult): Block[] {
           [change.title, ...drawn(change, longestMs)],
           changeOutcomes[change.outcome],
           expectedOf(change),
-          known(change.achieved_ms, 'ms'),
+          achievedValue(change),
           known(change.error, 'ratio'),
           change.within_interval === null
             ? { missing: 'the gain cannot be measured' }

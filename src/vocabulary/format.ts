@@ -304,7 +304,8 @@ export function figureParts(figure: Figure): Parts {
   const unrounded = (halfInterval(figure) ?? 0) / rung.factor;
   const step = roundingStep(figure.value / rung.factor, unrounded);
   const rounded = (number: number) => (step === null ? number : Math.round(number / step) * step);
-  const value = rounded(figure.value / rung.factor);
+  const unstepped = rounded(figure.value / rung.factor);
+  const value = isRate(rung) && Math.abs(unstepped) >= 1e4 ? Number(unstepped.toPrecision(3)) : unstepped;
   const half = rounded(unrounded);
   const text = rung.unit === '%' ? percentNumber(value) : numberWithin(value, half, rung);
   const { ci95_over: over } = figure;

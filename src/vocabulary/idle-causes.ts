@@ -34,7 +34,7 @@ export const idleCauses: Readonly<Record<string, IdleCause>> = {
   },
   launch_latency: {
     label: 'launch latency',
-    meaning: 'from the return of the launch to the start on the GPU, up to this GPU’s usual latency',
+    meaning: "from the return of the launch to the start on the GPU, up to this GPU's usual latency",
     color: '#fbb679',
   },
   device_dependency: {

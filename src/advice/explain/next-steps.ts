@@ -32,7 +32,8 @@ export function nextSteps(
     if (!steps.some((step) => step.command === command)) steps.push({ command, why });
   };
   const first = found.find(({ severity, hidden_by }) => severity !== 'info' && hidden_by === null);
-  if (first) add(first.check, 'shows whether the change of the first finding worked');
+  if (first?.check.startsWith('inferscope '))
+    add(first.check, 'shows whether the change of the first finding worked');
   if (withoutGpu) {
     add(
       'inferscope doctor',

@@ -8,7 +8,7 @@ export interface RequestedChanges {
 
 /** Phrases about something that was not run: "what if", "would … help", "how fast would", "should we", "what does … bring". */
 const hypothetical =
-  /\b(what if|what[’']?s if|what happens|would|could|should|if (?:i|we|you|it)\b|suppose|expect\w*|predict\w*|worth|benefit\w*|bring\w*|gain\w*|sav(?:e|es|ing)|help\w*|instead of|switch\w* to|mov(?:e|ing) to|upgrad\w*|going to|faster (?:with|on|at|in)|speed[- ]?up (?:from|with|of)|larger|bigger|doubl\w*|twice|halv\w*)\b/i;
+  /\b(what if|what['']?s if|what happens|would|could|should|if (?:i|we|you|it)\b|suppose|expect\w*|predict\w*|worth|benefit\w*|bring\w*|gain\w*|sav(?:e|es|ing)|help\w*|instead of|switch\w* to|mov(?:e|ing) to|upgrad\w*|going to|faster (?:with|on|at|in)|speed[- ]?up (?:from|with|of)|larger|bigger|doubl\w*|twice|halv\w*)\b/i;
 
 type Reading = (text: string, workload: QuestionWorkload) => string[];
 

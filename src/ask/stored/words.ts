@@ -43,7 +43,7 @@ const synonymOf = new Map(
 export const termsOf = (text: string): string[] =>
   text
     .toLowerCase()
-    .replaceAll(/[’']s\b/g, '')
+    .replaceAll(/['']s\b/g, '')
     .split(/[^\p{L}\d]+/u)
     .filter((word) => word !== '' && !fillers.has(word))
     .map((word) => stem(synonymOf.get(word) ?? word));

@@ -215,7 +215,7 @@ describe('rows of tools that `run` starts', () => {
   ])('%s names the command', (id, facts, list) => {
     const row = rowOf(facts, id);
     expect(row.status).not.toBe('ok');
-    expect(row.fix).toContain(`inferscope run --evaluator ${list} -- command…`);
+    expect(row.fix).toContain(`inferscope run --evaluator ${list} -- <command>`);
   });
 
   test('every --evaluator in a fix is one that run accepts', () => {

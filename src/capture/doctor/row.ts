@@ -24,5 +24,5 @@ export function rowsOf(group: DoctorGroup) {
 
 /** Command that uses a tool of `run`, for the end of a fix. */
 export function runWith(...evaluators: Evaluator[]): string {
-  return `inferscope run --evaluator ${evaluators.join(',')} -- command…`;
+  return `inferscope run --evaluator ${evaluators.join(',')} -- <command>`;
 }

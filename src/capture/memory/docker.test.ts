@@ -104,7 +104,7 @@ test.runIf(process.platform === 'linux')('a process of this namespace has one id
   expect(hostPid(2 ** 30, process.pid)).toBeNull();
 });
 
-test('translates a record to this machine’s process ids, also of exited processes, and GPUs', () => {
+test("translates a record to this machine's process ids, also of exited processes, and GPUs", () => {
   const alive = new Map([[77, 18_340]]);
   const translated = recordTranslator({ pid: (inside) => alive.get(inside) ?? null, gpus: [2, 5] });
   // As Python writes them: readers of the record search for "type": "error".

@@ -182,7 +182,7 @@ test('reads the version of a vLLM server, and its model if it is on this machine
   expect(await serverIdentity(base, 'tiny', true)).toEqual({ version: null, config: null });
 });
 
-describe('vLLM’s page', () => {
+describe("vLLM's page", () => {
   const page = [
     '# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig',
     'vllm:cache_config_info{block_size="16",cache_dtype="auto",enable_prefix_caching="True",engine="0",gpu_memory_utilization="0.9",num_cpu_blocks="None",num_gpu_blocks="8505",sliding_window="None"} 1.0',

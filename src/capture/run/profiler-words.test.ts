@@ -25,7 +25,7 @@ function shown(tool: string, text: string, size: number): string {
 
 const sizes = [1, 2, 3, 7, 50, 1 << 20];
 
-test.each(sizes)('keeps the program’s bytes without nsys and ncu messages (chunks of %i)', (size) => {
+test.each(sizes)("keeps the program's bytes without nsys and ncu messages (chunks of %i)", (size) => {
   expect(shown('nsys', `{"tpot_ms": 12.5}\n${nsysEnd}`, size)).toBe('{"tpot_ms": 12.5}\n');
   expect(shown('nsys', `ohne Zeilenende ü${nsysEnd}`, size)).toBe('ohne Zeilenende ü');
   // A message may interrupt a line of a program that streams tokens.
@@ -39,7 +39,7 @@ test.each(sizes)('removes torch profiler messages, keeps its errors (chunks of %
     'USDT:2026-11-21 15:23:17 4686:4686 SyncActivityProfilerHandler.cpp:59] profiler_stop\n' +
     'ERROR:2026-11-21 15:23:17 4686:4686 DeviceProperties.cpp:50] gpuGetDeviceCount failed with code 35\n';
   const programText =
-    'ERROR:2026-11-21 the program’s\nERROR:root:no\nUSDT:2026-11-21\n' +
+    "ERROR:2026-11-21 the program's\nERROR:root:no\nUSDT:2026-11-21\n" +
     'ERROR:2026-11-21 15:23:17 4686:4686 CuptiActivityApi.cpp:80] CUPTI_ERROR_NOT_INITIALIZED\n';
   expect(shown('torch', `${begin}${programText}${end}`, size)).toBe(programText);
 });

@@ -5,10 +5,7 @@ import { formatSetting } from '../../vocabulary/format.js';
 const whereMissing = (program: string): [why: string, fix: string] =>
   program.includes('/')
     ? ['There is no such file.', 'Check the path, relative to the current folder.']
-    : [
-        'It is neither a file here nor on PATH.',
-        `Check the spelling, or give its path: inferscope run -- ./${program}`,
-      ];
+    : ['It is neither a file here nor on PATH.', `Check the spelling, or give its path: ./${program}`];
 
 /** General failures of the program. */
 export const programFailures: FailurePattern[] = [

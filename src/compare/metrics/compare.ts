@@ -220,7 +220,7 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
     return [
       {
         values: sizes(first).join(' against '),
-        words: `${metrics}: p ≥ ${formatNumber(smallestP, 2)}, ${neededEach(familyPairs.length)} on each side could`,
+        words: `${metrics}: p ≥ ${formatNumber(smallestP, 2)}; ${neededEach(familyPairs.length)} on each side can`,
         needed: neededEach(familyPairs.length),
       },
     ];
@@ -229,7 +229,7 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
   if (!first) return [];
   const needed = Math.max(...short.map((decision) => decision.needed));
   return [
-    `${first.values} values cannot reach 5 % by ranks, whatever they are (${short.map(({ words }) => words).join('; ')}). Welch's t-test on the logarithms decides there, which takes the scatter of launches as normal; with --launches ${needed} ranks decide.`,
+    `With ${first.values} values a rank test cannot reach p < 0.05 (${short.map(({ words }) => words).join('; ')}). Welch's t-test on the logarithms decides instead; it assumes that launches vary normally. With --launches ${needed}, ranks decide.`,
   ];
 }
 

@@ -40,7 +40,7 @@ function matchedByShare(phase: string, sequences: string[][]): Row[] {
     .map(({ tile, counts }): Row => ({
       phase,
       count: Math.max(...counts),
-      tiles: counts.map((count) => `${count} × ${tile}`),
+      tiles: counts.map((count) => (count === 0 ? '–' : `${count} × ${tile}`)),
       matched_by: 'share',
     }))
     .toSorted((a, b) => b.count - a.count || a.tiles[0]!.localeCompare(b.tiles[0]!, 'en'));

@@ -119,7 +119,7 @@ export async function ggufModel(
             why: messageOf(error),
             fix: remote
               ? 'Check the address and the network.'
-              : 'Download it again, or give the model’s config.json.',
+              : "Download it again, or give the model's config.json.",
           },
           { cause: error },
         );

@@ -37,7 +37,7 @@ function graphOf(tensors: OnnxTensor[]): OnnxGraph {
   };
 }
 
-it('writes files that the ONNX project’s reader reads back', async () => {
+it("writes files that the ONNX project's reader reads back", async () => {
   const large = randomMatrix('large', 1, 100, 64, 1);
   const small = randomMatrix('small', 1, 2, 3, 1);
   const files = await writeOnnx(folder, 'a.onnx', graphOf([large, small]));
@@ -85,7 +85,7 @@ it('puts large tensors on page boundaries', async () => {
   expect(offsets).toEqual([0, 28_672]);
 });
 
-it('inspects a file without reading weights, with the same result as the ONNX project’s reader', async () => {
+it("inspects a file without reading weights, with the same result as the ONNX project's reader", async () => {
   const { quantized, scales } = randomInt4('w', 'w', 1, 64, 1024, 1);
   await writeOnnx(folder, 'c.onnx', graphOf([quantized, scales]));
   const summary = await inspectOnnx(join(folder, 'c.onnx'));
@@ -138,7 +138,7 @@ it('draws uniform weights with the requested standard deviation', () => {
   expect(Math.abs(lag / values.length / variance)).toBeLessThan(0.005);
 });
 
-it('encodes protobuf like the specification’s examples', () => {
+it("encodes protobuf like the specification's examples", () => {
   // protobuf.dev/programming-guides/encoding: field 1 = 150; field 2 = "testing"; negative numbers take ten bytes.
   expect([...intField(1, 150)]).toEqual([0x08, 0x96, 0x01]);
   expect([...bytesField(2, 'testing')]).toEqual([0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67]);

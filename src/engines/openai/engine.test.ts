@@ -76,7 +76,7 @@ async function round(
 const body = (fields: Record<string, unknown>) => ({ extra_body: JSON.stringify(fields) });
 
 describe('a round against a server with known delays', () => {
-  test('figures agree with the server’s log, and repeats of the points alternate', async () => {
+  test("figures agree with the server's log, and repeats of the points alternate", async () => {
     await server.log();
     const points = [benchPoint(['latency'], 1, 12, 8), benchPoint(['throughput'], 3, 12, 8)];
     const { ended, linesOf, progress, engine } = await round(body({ first_ms: 40, gap_ms: 5 }), points);
@@ -190,7 +190,7 @@ describe('requests that prepare rejects', () => {
       parts: { fix: expect.stringContaining(fix) },
     });
   });
-  test('uses the server’s first model if none is named', async () => {
+  test("uses the server's first model if none is named", async () => {
     expect((await requestWith()).workload.engine.options['model']).toBe('programmed');
   });
 });

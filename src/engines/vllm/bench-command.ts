@@ -87,7 +87,7 @@ export function benchProtocol(verb: BenchVerb): Pick<PreparedEngine, 'repeats' |
     ? { repeats: 1, warmup: () => 'none: vllm bench throughput runs its prompts once' }
     : {
         warmup: (most) =>
-          `each point, ${most} batches of vllm bench latency’s own, whether they settle or not`,
+          `each point, ${most} batches of vllm bench latency's own, whether they settle or not`,
       };
 }
 

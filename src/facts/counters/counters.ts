@@ -95,7 +95,7 @@ function issues({ kernels, launches, launches_total }: CountersResult): Issue[] 
   const list: Issue[] = [];
   if (kernels.length === 0) {
     const text =
-      'The session has no hardware counters; record them with: inferscope run --evaluator ncu -- command.';
+      'The session has no hardware counters; record them with: inferscope run --evaluator ncu -- <command>.';
     list.push({ code: 'no_counters', severity: 'info', text });
   }
   if (launches_total > launches.length) {

@@ -55,7 +55,7 @@ export async function traceScope(
     throw new InferscopeError('E_USAGE', {
       what: `session ${manifest.id} has no GPU timeline`,
       why: 'Its captures have no device kernels.',
-      fix: 'Record one: inferscope run --evaluator nsys -- command, or inferscope import FILE.',
+      fix: 'Record one: inferscope run --evaluator nsys -- <command>, or inferscope import FILE.',
     });
   }
   const source = { ...(await chooseSource(database, manifest, counts, options)), gpu_used: gpuUsed };

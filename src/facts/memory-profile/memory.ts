@@ -222,7 +222,7 @@ function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measure
     issues.push({ code: 'not_measured', severity: 'warning', text: `Memory was not measured: ${why}` });
   }
   if (places.every(({ parts }) => parts.length === 0)) {
-    const text = 'The use of memory is not known: neither the engine nor the model’s arithmetic gives it.';
+    const text = "The use of memory is not known: neither the engine nor the model's arithmetic gives it.";
     issues.push({ code: 'no_breakdown', severity: 'warning', text });
   }
   return issues;
@@ -252,7 +252,7 @@ function missingOf(
   for (const name of ['model_weights', 'kv_cache', 'activations'] as const)
     if (profile.memory_breakdown[`${name}_gb`] === null)
       missing[`memory_breakdown.${name}_gb`] =
-        'not available from the engine, its log or the model’s dimensions';
+        "not available from the engine, its log or the model's dimensions";
   if (profile.model_info.num_parameters === null)
     missing['model_info.num_parameters'] =
       'the arithmetic of this model is not known; --model-params gives it';

@@ -21,7 +21,7 @@ export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null
           component,
           bytes: pool.tokens * perToken,
           confidence: 'medium',
-          evidence: `${plural(pool.tokens, 'token')} of its pool (${pool.source}) × ${plural(perToken, 'byte')} per token from the model’s dimensions`,
+          evidence: `${plural(pool.tokens, 'token')} of its pool (${pool.source}) × ${plural(perToken, 'byte')} per token from the model's dimensions`,
         };
       }
       return {

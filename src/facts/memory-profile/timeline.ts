@@ -43,7 +43,7 @@ export function timelineOf(
       label: 'host',
       gpu: null,
       kind: 'rss',
-      source: '/proc/<pid>/status VmRSS of the engine’s processes',
+      source: "/proc/<pid>/status VmRSS of the engine's processes",
       points: thinned(rows.rss),
     });
   return {

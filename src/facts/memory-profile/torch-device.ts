@@ -133,7 +133,7 @@ function collectivesOf(rows: MemoryRows, gpu: number): Part | null {
     component: 'framework_overhead',
     bytes: together - aloneBytes,
     confidence: 'medium',
-    evidence: `buffers of NCCL: driver − torch’s reserve grew from ${formatGb(aloneBytes)}, before the ranks met, to ${formatGb(together)}`,
+    evidence: `buffers of NCCL: driver − torch's reserve grew from ${formatGb(aloneBytes)}, before the ranks met, to ${formatGb(together)}`,
   };
 }
 

@@ -116,7 +116,7 @@ test('leave-one-out error: none on a power law, and that of an outlier', () => {
   expect(crossValidation(odd, roof)[0]!.median_error).toBeGreaterThan(0.3);
 });
 
-test('duplicates: the framework’s own choice counts, else the fastest', () => {
+test("duplicates: the framework's own choice counts, else the fastest", () => {
   const caseOf = (ns: number, backend: string | null) =>
     measured(
       'attention',

@@ -48,7 +48,7 @@ function table(
 
 const decode = (stages: readonly PredictStage[]) => stages.find(({ phase }) => phase === 'decode')!;
 
-test('the roofline of a tiny Llama’s decode step, by hand', () => {
+test("the roofline of a tiny Llama's decode step, by hand", () => {
   // 100 GFLOP/s and, in the L2, 100 GB/s: every operation moves more bytes than it has FLOPs. Bytes of the operations
   // of stage-kernels.test.ts: 1280 + 2304 input norms, 2 layers of 217 344, 138 496 outside; sampling (4112) is outside
   // the model, so it is among the kernels only.
@@ -182,7 +182,7 @@ test('more context and more sequences are never faster', () => {
   }
 });
 
-test('compared with a trace of Hugging Face’s Llama on an H200: the roofline is lower, and the residual is fully named', async () => {
+test("compared with a trace of Hugging Face's Llama on an H200: the roofline is lower, and the residual is fully named", async () => {
   const config = {
     ...tinyConfig,
     hidden_size: 512,

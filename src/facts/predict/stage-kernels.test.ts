@@ -15,7 +15,7 @@ const step: StagePlan = {
   reserved: null,
 };
 
-test('the kernels of a tiny Llama’s decode step, counted by hand', () => {
+test("the kernels of a tiny Llama's decode step, counted by hand", () => {
   const rows = stageKernels(tiny, step).map(({ op, kernel, count, flops, bytes }) => [
     op,
     kernel,
@@ -46,7 +46,7 @@ test('the kernels of a tiny Llama’s decode step, counted by hand', () => {
 const launches = (model: typeof tiny, plan: StagePlan) =>
   stageKernels(model, plan).reduce((sum, stageKernel) => sum + stageKernel.launches * stageKernel.count, 0);
 
-test("unfused: equals nsys's counts for Hugging Face’s Llama on an H200", () => {
+test("unfused: equals nsys's counts for Hugging Face's Llama on an H200", () => {
   // tiny.py of test/fixtures: 4 layers, a decode step of 182 kernels.
   const fixture = readArchitecture({
     ...tinyConfig,

@@ -153,7 +153,7 @@ test('an open loop that cannot keep up falls behind', () => {
   expect(saturation([open(50)], null).text).toContain('completes 5.00 req/s');
 });
 
-test('finds prefix-cache hits from earlier loads in usage and the server’s counters', () => {
+test("finds prefix-cache hits from earlier loads in usage and the server's counters", () => {
   const plan = { prompts: { seed: 7, seed_used_before: true }, probe: null } as unknown as LoadPlan;
   const codes = (point: ReturnType<typeof servingPoint>) =>
     servingIssues([point], plan).map(({ code }) => code);

@@ -161,7 +161,7 @@ const words: Readonly<Record<EstimatedComponent, string>> = {
   framework_overhead: 'framework overhead',
   cuda_graphs: 'CUDA graphs',
   cuda_context: 'the CUDA context',
-  allocator_reserve: 'the allocator’s reserve',
+  allocator_reserve: "the allocator's reserve",
 };
 
 function explained(

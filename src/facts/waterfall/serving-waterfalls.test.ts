@@ -94,7 +94,7 @@ test('splits a mean request of an open loop by the metrics of client and server'
   });
 });
 
-test('computes the queue by Little’s law from a gauge, and network from early response headers', async () => {
+test("computes the queue by Little's law from a gauge, and network from early response headers", async () => {
   // Three requests were answered between 10 ms (sent) and 2170 ms: 0.03 waiting are 21.6 ms.
   const stage = await waterfallOf(server('requests_waiting', 0, 0.06, 0.06, 0));
   expect(inMs(stage)).toMatchObject({ 'host.queue': 21.6, 'host.network': 5, unattributed: 53.4 });

@@ -120,7 +120,7 @@ const cases: [string, string, () => string, RegExp][] = [
     /no SQLite header|EISDIR/,
   ],
   [
-    'another program’s database',
+    "another program's database",
     'E_TRACE_FILE',
     () => {
       const path = join(folder, 'other.sqlite');

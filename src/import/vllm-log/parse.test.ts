@@ -44,7 +44,7 @@ describe('one process', () => {
     });
   });
 
-  test('0.32 on a CPU: pool and memory node from the worker’s line; no line about weights', () => {
+  test("0.32 on a CPU: pool and memory node from the worker's line; no line about weights", () => {
     const log = parsed('v0.32.0-cpu');
     expect(log).toMatchObject({
       version: { value: '0.32.0' },
@@ -297,7 +297,7 @@ describe('several ranks', () => {
     expect(log.ranks[0]!.kv_cache!.line.length).toBeLessThan(300);
   });
 
-  test('a hybrid model: tokens from the engine’s line, memory from the worker’s', () => {
+  test("a hybrid model: tokens from the engine's line, memory from the worker's", () => {
     const log = parsed('v0.11-kimi-linear');
     expect(log.kv_cache_tokens!.value).toBe(75_840);
     expect(log.ranks.map((rank) => [rank.rank, gib(rank.kv_cache)])).toEqual([[0, 2.3]]);

@@ -310,7 +310,7 @@ describe('batch', () => {
 });
 
 describe('spread', () => {
-  it('quartiles equal those of numpy.percentile, and Tukey’s fences are 1.5 ranges beyond', () => {
+  it("quartiles equal those of numpy.percentile, and Tukey's fences are 1.5 ranges beyond", () => {
     // numpy.percentile([1, 2, 3, 4, 10], [25, 50, 75]) = [2, 3, 4]
     expect(boxOf([10, 2, 3, 1, 4])).toEqual({ q1: 2, median: 3, q3: 4, low: -1, high: 7 });
     expect(boxOf([1, 2, 3])).toBeNull();

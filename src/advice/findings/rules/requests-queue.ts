@@ -20,7 +20,7 @@ export const requestsQueue: Rule = {
     withheld: 'no queue at any load, and the SLO is met',
   },
   references: [
-    { title: 'Little’s law', url: 'https://doi.org/10.1287/opre.9.3.383' },
+    { title: "Little's law", url: 'https://doi.org/10.1287/opre.9.3.383' },
     {
       title: 'Orca: continuous batching of requests',
       url: 'https://www.usenix.org/conference/osdi22/presentation/yu',

@@ -5,7 +5,7 @@ import { innerWaits, minInner } from '../inner-waits.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { minShare, stageRule } from '../stage-rule.js';
-import { instanceWord, ms, part, plural, timesPer } from '../words.js';
+import { everyInstance, instanceWord, ms, part, plural, timesPer } from '../words.js';
 
 /** The host waits for the device inside a step, then the device waits for the host. */
 export const synchronizationEveryStep: Rule = stageRule(
@@ -86,7 +86,7 @@ async function finding(
   const [first] = rows;
   return {
     stage: kind,
-    title: `Synchronization: the host waits for the device ${timesPer(calls, kind)}; the device is ${launches > 0 ? `idle for ${part(stake, wall)} of the time, and no CUDA graph can launch it` : `then idle for ${part(stake, wall)} of the time`}`,
+    title: `Synchronization: the host waits for the device ${timesPer(calls, kind)}; the device is ${launches > 0 ? `idle for ${part(stake, wall)} of ${everyInstance(kind)}, and no CUDA graph can launch it` : `then idle for ${part(stake, wall)} of it`}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? callOf(first) : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.${launches > 0 ? ` The launches between the waits cost another ${ms(launches)}: a CUDA graph would remove them, but what is launched depends on the values that the host reads.` : ''}`,
     change:
