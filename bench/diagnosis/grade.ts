@@ -67,6 +67,7 @@ const trueOfStock = {
 const trueOfEngine = {
   small_batch_memory_bound: 'its batch is below the one at which weights stop to dominate',
   host_bound: 'vLLM schedules every step in Python',
+  synchronization_every_step: 'vLLM reads the tokens of every step before it handles them',
   launch_bound: 'prompts of mixed lengths run between pieces of graphs',
   gpu_idle_between_requests: 'generate() adds the requests of every call in Python',
 };

@@ -11,6 +11,8 @@ interface Switches {
   /** The option that turns graphs off. */
   off: string;
   kind: Change['kind'];
+  /** How it schedules the next step while the device runs this one. */
+  overlap: { option: string; example: string | null };
   decode: { covers: string; example: string };
   mixed: { covers: string; example: string };
   prefill: { covers: string; example: string };
@@ -21,6 +23,7 @@ const engines: Record<Framework, Switches> = {
     name: 'vLLM',
     off: '--enforce-eager',
     kind: 'flag',
+    overlap: { option: '--async-scheduling (the default of newer versions)', example: '--async-scheduling' },
     decode: {
       covers: 'make the captured sizes cover the batch',
       example: `--compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE", "cudagraph_capture_sizes": [1, 2, 4, 8, 16]}'`,
@@ -38,6 +41,7 @@ const engines: Record<Framework, Switches> = {
     name: 'SGLang',
     off: '--disable-cuda-graph',
     kind: 'flag',
+    overlap: { option: 'its overlap scheduler (on without --disable-overlap-schedule)', example: null },
     decode: {
       covers: 'make the captured sizes cover the batch',
       example: '--cuda-graph-max-bs <largest batch>',
@@ -56,6 +60,7 @@ const engines: Record<Framework, Switches> = {
     name: 'TensorRT-LLM',
     off: 'cuda_graph_config: null',
     kind: 'config',
+    overlap: { option: 'its overlap scheduler (the default)', example: 'disable_overlap_scheduler: false' },
     decode: {
       covers: 'pad batches to the captured sizes',
       example: 'cuda_graph_config: {enable_padding: true, max_batch_size: <largest batch>}',
@@ -81,6 +86,18 @@ function engineChange(framework: Framework, kind: PhaseKind, state: GraphState):
     unknown: `Let ${name} replay CUDA graphs: run it without ${off}, and ${covers}.`,
   }[state];
   return { kind: how, text, example };
+}
+
+/** The change for time that the host of an engine needs between two steps; null for a user's own program. */
+export async function engineHostChange(context: FindingContext): Promise<Change | null> {
+  const { framework } = await programOf(context);
+  if (!framework) return null;
+  const { name, overlap } = engines[framework];
+  return {
+    kind: 'config',
+    text: `Between two steps ${name} reads the tokens of the last step, schedules the next and prepares its inputs. More sequences per step share that time; ${overlap.option} does it while the device runs a step.`,
+    example: overlap.example,
+  };
 }
 
 /** Share of a stage's products in graphs from which the model is replayed whole: the product that computes logits is often outside. */

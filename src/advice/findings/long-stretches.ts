@@ -17,9 +17,13 @@ export type Place = {
   ms: number;
 };
 
-/** Host gaps without launches or waits, longest place first. */
-export async function longStretches(context: FindingContext, { kind, instances }: StageFacts) {
-  const { rows, evidence } = await context.evidence<Place>(stretchesSql(kind, instances), (found) =>
+/** Host gaps of more than `minNs` without launches or waits, longest place first. */
+export async function longStretches(
+  context: FindingContext,
+  { kind, instances }: StageFacts,
+  minNs = longHostNs,
+) {
+  const { rows, evidence } = await context.evidence<Place>(stretchesSql(kind, instances, minNs), (found) =>
     found
       .slice(0, 3)
       .map(
@@ -45,7 +49,7 @@ const copyWords = `CASE WHEN kind = 'memset' THEN 'a memset' ELSE CASE WHEN kind
 /** Numbers in range names are step and layer indices: remove them, so that equal places group together. */
 const unnumbered = (name: string) => `regexp_replace(${name}, '\\d+', '#', 'g')`;
 
-function stretchesSql(kind: string, instances: number): string {
+function stretchesSql(kind: string, instances: number, minNs: number): string {
   // A gap may start before its step, or lie in the window of the previous step: the part within a window counts for that step.
   const from = kind === 'outside' ? 'h_start' : 'greatest(h_start, w.start_ns)';
   const to = kind === 'outside' ? 'h_end' : 'least(h_end, w.end_ns)';
@@ -56,8 +60,8 @@ function stretchesSql(kind: string, instances: number): string {
   return `WITH stretch AS (
        SELECT g.start_ns, next_ns, tid, before_op_id, ${to} - ${from} AS host_ns, (${from} + ${to}) / 2 AS middle_ns
        FROM (SELECT *, start_ns + dur_ns AS next_ns, start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end
-         FROM phase_gaps WHERE host_ns > ${longHostNs}) g${step}
-       WHERE ${to} - ${from} > ${longHostNs}),
+         FROM phase_gaps WHERE host_ns > ${minNs}) g${step}
+       WHERE ${to} - ${from} > ${minNs}),
      around AS (
        SELECT g.start_ns, arg_max(r.raw_name, r.start_ns) AS range_name
        FROM stretch g JOIN (SELECT raw_name, start_ns, end_ns, tid FROM phase_stages WHERE kind = 'other' AND raw_name IS NOT NULL) r

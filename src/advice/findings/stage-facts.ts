@@ -37,9 +37,8 @@ export interface StageFacts {
   graph_launches: number;
   /** Host time from the first launch to the last, without waits, blocking launches and profiler overhead. */
   launching_ms: number;
-  /** Part of host_ms in host gaps longer than a dispatch, and their number. */
+  /** Part of host_ms in host gaps longer than a dispatch. */
   long_host_ms: number;
-  long_hosts: number;
   /** The part of those gaps in which modules were loaded or code was compiled. */
   compile_ms: number;
   compiles: number;
@@ -218,7 +217,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
      copy AS (SELECT stage_id, sum(ns) AS copied FROM window_copies GROUP BY stage_id),
      named AS (SELECT kind, sum(n) AS kernels, sum(CASE WHEN in_graph THEN 0 ELSE n END) AS single FROM finding_kernels GROUP BY kind),
      graph AS (SELECT kind, sum(graph_launches) AS graph_launches FROM finding_graphs GROUP BY kind),
-     long AS (SELECT kind, sum(ns) FILTER (cause = 'host') AS long_host, count_if(cause = 'host') AS long_hosts,
+     long AS (SELECT kind, sum(ns) FILTER (cause = 'host') AS long_host,
                 sum(ns) FILTER (cause = 'compile') AS compile, count_if(cause = 'compile') AS compiles,
                 sum(ns) FILTER (cause = 'first_use') AS first_use, 
                 sum(ns) FILTER (inside AND (cause = 'compile' OR (cause = 'host' AND (operator IS NOT NULL OR ns <= ${longestGlueNs})))) AS inside,
@@ -241,7 +240,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
        ${gapParts.map((part) => `avg(i.${part}) / 1e6 AS ${part}_ms`).join(', ')}, avg(i.start_up + i.shut_down) / 1e6 AS edges_ms,
        ${perInstance('named.kernels')} AS kernels, ${perInstance('graph.graph_launches')} AS graph_launches,
        ${perInstance('named.single')} + ${perInstance('graph.graph_launches')} AS launches,
-       ${perInstance('long_host')} / 1e6 AS long_host_ms, ${perInstance('long_hosts')} AS long_hosts,
+       ${perInstance('long_host')} / 1e6 AS long_host_ms,
        ${perInstance('compile')} / 1e6 AS compile_ms, ${perInstance('compiles')} AS compiles, ${perInstance('first_use')} / 1e6 AS first_use_ms, ${perInstance('inside')} / 1e6 AS inside_ms, ${perInstance('insides')} AS insides,
        ${perInstance('prepared')} / 1e6 AS prepared_ms, ${perInstance('inside_compile')} / 1e6 AS inside_compile_ms,
        ${perInstance('before')} / 1e6 AS before_ms,

@@ -62,7 +62,6 @@ function tour(): StageState {
     graph_launches: 0,
     launching_ms: 0,
     long_host_ms: 0,
-    long_hosts: 0,
     compile_ms: 0,
     compiles: 0,
     first_use_ms: 0,

@@ -1,5 +1,12 @@
 import { gainOf } from '../gain.js';
-import { type IdleCauses, idleCauses, stretchesOfDispatch } from '../idle-causes.js';
+import {
+  type IdleCauses,
+  idleCauses,
+  isLaunchBound,
+  minLaunches,
+  stretchesOfDispatch,
+} from '../idle-causes.js';
+import { engineHostChange } from '../launch-changes.js';
 import { longHostNs } from '../finding-tables.js';
 import { longStretches, type Place, placeWords } from '../long-stretches.js';
 import { program } from '../operators/program.js';
@@ -40,11 +47,14 @@ export const hostBound: Rule = stageRule(
     const causes = idleCauses(stage);
     // Time in which the launching thread waited for a core is not computation: it belongs to preempted_host.
     const waited = (await runDelay(context, stage))?.delay_ms ?? 0;
-    const host = Math.max(0, causes.host - glueOf(stage, causes) - waited);
-    if (host < minShare * stage.wall_ms) {
-      return `the device waits ${part(host, stage.wall_ms)} of the time for host gaps over ${formatNs(longHostNs)}`;
+    const long = Math.max(0, causes.host - glueOf(stage, causes) - waited);
+    // Few launches do not make a stage launch-bound: what the device waits for is the program between them.
+    const short = stage.launches < minLaunches ? causes.launch : 0;
+    if (long + short < minShare * stage.wall_ms) {
+      return `the device waits ${part(long, stage.wall_ms)} of the time for host gaps over ${formatNs(longHostNs)}`;
     }
-    return (await rareHostGaps(context, stage)) ?? finding(context, stage, host);
+    const [host, minNs] = short >= minShare * stage.wall_ms ? [long + short, 0] : [long, longHostNs];
+    return (await rareHostGaps(context, stage, minNs)) ?? finding(context, stage, host, minNs);
   },
   program,
 );
@@ -57,17 +67,20 @@ export const hostBound: Rule = stageRule(
 async function rareHostGaps(
   { scope }: FindingContext,
   { kind, instances }: StageFacts,
+  minNs: number,
 ): Promise<string | null> {
   if (!scope || instances < 2) return null;
   const rows = await scope.database.query<{ ns: number }>(
-    `SELECT sum(ns)::DOUBLE AS ns FROM finding_long_hosts WHERE kind = '${kind}' AND cause = 'host' GROUP BY stage_id`,
+    minNs > 0
+      ? `SELECT sum(ns)::DOUBLE AS ns FROM finding_long_hosts WHERE kind = '${kind}' AND cause = 'host' GROUP BY stage_id`
+      : `SELECT host::DOUBLE AS ns FROM window_idle WHERE kind = '${kind}' AND host > 0`,
   );
   if (rows.length > instances / 2) return null;
   const each = [...rows.map(({ ns }) => ns), ...Array.from({ length: instances - rows.length }, () => 0)];
   const [low] = interval95(mean(each), standardDeviation(each), instances);
   return low > 0
     ? null
-    : `host gaps over ${formatNs(longHostNs)} are in ${rows.length} of ${instances} instances, which may be chance`;
+    : `host gaps${minNs > 0 ? ` over ${formatNs(minNs)}` : ''} are in ${rows.length} of ${instances} instances, which may be chance`;
 }
 
 /**
@@ -75,16 +88,23 @@ async function rareHostGaps(
  * host needs less time than the device, so that without its waits it would be ahead and this time hidden.
  */
 function glueOf(stage: StageFacts, causes: IdleCauses): number {
-  const launchBound = causes.launch >= minShare * stage.wall_ms && stretchesOfDispatch(stage, causes) > 0;
+  const launchBound = isLaunchBound(stage, causes, minShare) && stretchesOfDispatch(stage, causes) > 0;
   const ahead = stage.wall_ms - stage.waits.synchronize.ms - stage.waits.read.ms < stage.busy_ms;
   return launchBound || ahead
     ? Math.min(causes.host, stage.inside_ms - stage.prepared_ms - stage.inside_compile_ms)
     : 0;
 }
 
-async function finding(context: FindingContext, stage: StageFacts, host: number): Promise<FoundDraft> {
-  const { kind, wall_ms: wall, busy_ms: busy, long_hosts: stretches } = stage;
-  const { places, evidence } = await longStretches(context, stage);
+/** @param minNs gaps that are counted are longer than this */
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  host: number,
+  minNs: number,
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, busy_ms: busy } = stage;
+  const { places, evidence } = await longStretches(context, stage, minNs);
+  const stretches = places.reduce((total, { per_instance }) => total + per_instance, 0);
   const sum = (rows: readonly Place[]) => rows.reduce((total, row) => total + row.ms, 0);
   const inside = places.filter(({ relation }) => relation === 'inside');
   const mostlyOperators = sum(inside) > sum(places) / 2;
@@ -103,7 +123,9 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
     title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${meanCount(usual.per_instance, 'gap')}`}`,
     at_stake_ms: host,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} the host neither launches nor waits: it computes, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${mostlyOperators ? whyInside : whyOutside}`,
-    change: mostlyOperators ? changeInside(first!.place!) : changeOutside,
+    change: mostlyOperators
+      ? changeInside(first!.place!)
+      : ((await engineHostChange(context)) ?? changeOutside),
     gain: gainOf(
       wall,
       host,
@@ -113,7 +135,11 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
     ),
     confidence: 'high',
     removes: 'idle',
-    bars: barsOf(context, kind, ['host']),
+    bars: barsOf(
+      context,
+      kind,
+      minNs > 0 ? ['host'] : ['host', 'launch_overhead', 'launch_latency', 'synchronization'],
+    ),
     evidence: [evidence],
     check: checkAgain,
   };

@@ -180,6 +180,14 @@ describe("the program's own host time", () => {
     expect(await firing(context)).toEqual(['host_bound']);
   });
 
+  test('reports short gaps of a step with too few launches to be launch-bound', async () => {
+    const gap: Part = { idle: { host: 60, launch_overhead: 20 } };
+    const context = await contextOf(stepRows('decode', 4, () => repeated(10, [gap, { kernel: 40 }])));
+    const found = fired(await hostBound.find(context));
+    expect(found.gain!.expected_ms).toBeCloseTo((10 * (80 - 0.45)) / 1e3, 6);
+    expect(await firing(context)).toEqual(['host_bound']);
+  });
+
   test('time inside an operator that does its own preparation does not count for the program', async () => {
     const rows = steps({ host: 3000, launch_overhead: 5, launch_latency: 5 });
     const named = (start: number) => ({

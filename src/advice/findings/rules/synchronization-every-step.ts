@@ -1,6 +1,7 @@
 import { gainOf } from '../gain.js';
 import { isBarOf, isIdleBar } from '../../../model/bars.js';
 import { idleCauses, isLaunchBound, minLaunches, stretchesOfDispatch } from '../idle-causes.js';
+import { engineHostChange } from '../launch-changes.js';
 import { innerWaits, minInner } from '../inner-waits.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -94,7 +95,7 @@ async function finding(
         ? changeInside
         : /(Device|Ctx|Context|Thread)Synchronize$/.test(first?.name ?? '')
           ? changeExplicit
-          : changeValues,
+          : ((await engineHostChange(context)) ?? changeValues),
     gain: gainOf(
       wall,
       waits,
