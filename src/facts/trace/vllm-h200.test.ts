@@ -70,5 +70,9 @@ test('the waterfall of a decode step sums to its measured time, and there is no 
     0.01 * decode.measured_ms.value!,
   );
   expect(data.findings.map(({ rule }) => rule)).not.toContain('gpu_idle_between_requests');
-  expect(data.findings[0]).toMatchObject({ rule: 'launch_bound', stage: 'prefill' });
+  // 93 decode steps wait longer in total than three prefills.
+  expect(data.findings.slice(0, 2)).toMatchObject([
+    { rule: 'host_bound', stage: 'decode' },
+    { rule: 'launch_bound', stage: 'prefill' },
+  ]);
 });
