@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { fitsInMemory } from '../capture/onnx/memory-need.js';
+import { requireMemory } from '../capture/onnx/memory-need.js';
 import { analyzeProfile } from '../facts/profile.js';
 import { rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { captureProfile, type ProfileCapture, type ProfileProgress } from '../capture/onnx/profile.js';
@@ -82,7 +82,7 @@ async function profile(
     ...(dtype === undefined ? {} : { dtype }),
     accept: (described) => {
       checkLengths(described, options);
-      fitsInMemory(described, options);
+      requireMemory(described, options);
     },
     onProgress: ({ doneBytes, totalBytes }) => {
       if (signal.aborted) throw nothingMeasured();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { fitsInMemory } from '../capture/onnx/memory-need.js';
+import { requireMemory } from '../capture/onnx/memory-need.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
 import { resolveModel } from '../engines/onnx/model-source.js';
 import { serveModel } from '../engines/onnx/server/serve-model.js';
@@ -72,7 +72,7 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
     seed: options.seed,
     ...(options.dtype === undefined ? {} : { dtype: parseDType(options.dtype) }),
     accept: (described) =>
-      fitsInMemory(
+      requireMemory(
         described,
         { batchSize: 1, inputLen: options.contextLen - 1, outputLen: 1 },
         '--context-len',

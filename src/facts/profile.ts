@@ -33,7 +33,7 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
   const roofline = await storedRoofline(session);
   const database = await session.connect();
   try {
-    const waterfalls = await stages(session, database, roofline);
+    const stageResults = await stages(session, database, roofline);
     const result: ProfileResult = {
       session: {
         id: session.id,
@@ -43,7 +43,7 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
       },
       workload,
       latency: await latency(database),
-      stages: waterfalls,
+      stages: stageResults,
       memory: await memory(database, workload),
       telemetry: await telemetry(database),
       timeline: hasRows(manifest, 'ops') ? await timeline(await traceScope(database, manifest)) : null,
@@ -52,8 +52,8 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
     };
     return document('profile', profileVersion, result, [
       ...session.issues,
-      ...utilizationIssues(waterfalls),
-      ...attributionIssues(waterfalls),
+      ...utilizationIssues(stageResults),
+      ...attributionIssues(stageResults),
     ]);
   } finally {
     await database.close();

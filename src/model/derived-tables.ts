@@ -273,9 +273,9 @@ const tableOf = {
       second_ns: big('second shortest, ns'),
       longest_ns: big('longest, ns'),
       last_rank: int('rank with the shortest; null where two are equal'),
-      last_host: text('its host'),
+      last_host: text('host of that rank'),
       longest_rank: int('rank with the longest; null where two are equal'),
-      longest_host: text('its host'),
+      longest_host: text('host of that rank'),
     },
   },
 } satisfies Record<string, Table>;

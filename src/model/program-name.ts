@@ -31,10 +31,10 @@ export function programName(
 /** The packages given to npx, which it stores in its cache. */
 function packagesOf(cache: string): readonly string[] {
   try {
-    const noted = parseJson(readFileSync(join(cache, 'package.json'), 'utf8')) as {
+    const manifest = parseJson(readFileSync(join(cache, 'package.json'), 'utf8')) as {
       _npx?: { packages?: string[] };
     };
-    return noted._npx?.packages ?? [];
+    return manifest._npx?.packages ?? [];
   } catch {
     return [];
   }

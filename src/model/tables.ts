@@ -370,7 +370,7 @@ export const tables = {
       outcome: text('measured, out_of_memory, unsupported, failed, wrong or stopped; null in older sessions'),
       text: text('why it was not measured, or what is doubtful'),
       start_ns: big('start of the timed part'),
-      end_ns: big('its end'),
+      end_ns: big('end of the timed part'),
       mean_ns: num('mean of the runs'),
       max_ns: num('slowest run'),
       p5_ns: num('5th percentile (type 7)'),

@@ -44,7 +44,7 @@ import { once, OpenSessions, type OpenSession } from './timeline/open-timelines.
 
 const assets = ['ui-sessions.js', 'ui-timeline.js', 'ui-sql.js', 'report-client.js'];
 
-const sqlRowsShown = 10_000;
+const maxSqlRows = 10_000;
 
 export interface UiOptions {
   homes: Homes;
@@ -176,7 +176,7 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
   });
   app.get('/s/:id/api/sql', async (context) => {
     const { session } = await opened.get(context.req.param('id'));
-    const limits = { ...defaultSqlLimits, maxRows: sqlRowsShown };
+    const limits = { ...defaultSqlLimits, maxRows: maxSqlRows };
     const query = context.req.query('q') ?? '';
     return context.json(
       await runSql(childEntry('sql-child'), [sessionTables(session)], query, limits, derivedOf([session])),

@@ -11,7 +11,7 @@ import { gemmBlocks } from '../views/gemms.js';
 import { lineMark } from '../vocabulary/colors.js';
 
 /** Rows of the table; further shapes are folded below it. */
-const shapesShown = 200;
+const maxShapes = 200;
 
 /**
  * GEMMs by shape: a roofline chart, then a table with their tiles.
@@ -22,7 +22,7 @@ export function gemmSections(
   roofs: RoofsByType,
   linkTo: (gemm: Gemm) => string | undefined,
 ): Section[] {
-  const table = gemmBlocks(found, shapesShown, linkTo);
+  const table = gemmBlocks(found, maxShapes, linkTo);
   const chart = rooflineOf(roofs, found.data.gemms, linkTo);
   const drawn: Block[] =
     chart.points.length === 0

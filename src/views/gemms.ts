@@ -7,12 +7,12 @@ import { type ColumnOf, tableOf } from './table-of.js';
 import { plural } from '../vocabulary/format.js';
 
 /** Rows of a table; further shapes are folded below it. */
-const shapesShown = 20;
+const maxShapes = 20;
 /** Maximum shapes in a summary. */
 const briefShapes = 8;
 
 /** GEMMs by shape: calls, speed, tiles. @param top rows of the table */
-export function gemmsView(document: Document<GemmsResult>, top = shapesShown): View {
+export function gemmsView(document: Document<GemmsResult>, top = maxShapes): View {
   const { data } = document;
   const { constant } = columnsOf(data.gemms);
   return {
@@ -31,7 +31,7 @@ export function gemmsView(document: Document<GemmsResult>, top = shapesShown): V
 /** @param linkTo link to a GEMM's page, undefined if it has none */
 export function gemmBlocks(
   { data, issues }: Document<GemmsResult>,
-  top = shapesShown,
+  top = maxShapes,
   linkTo: (gemm: Gemm) => string | undefined = () => undefined,
 ): Block[] {
   const { rows, leftOut } = oncePerShape(data.gemms);

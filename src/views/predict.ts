@@ -7,7 +7,7 @@ import { type ColumnOf, tableOf } from './table-of.js';
 /** A stage is marked if more than this share of it is outside the kernel table. */
 const farShare = 0.1;
 /** Maximum operations named per stage. */
-const opsNamed = 4;
+const maxOps = 4;
 /** Parts of a difference below this share of the measurement are left out. */
 const smallPart = 1 / 50;
 
@@ -279,7 +279,7 @@ function largest({ ops }: PredictStage): Text {
     .toSorted((a, b) => b.us - a.us);
   const total = timed.reduce((sum, { us }) => sum + us, 0);
   return timed
-    .slice(0, opsNamed)
+    .slice(0, maxOps)
     .flatMap(({ op, us, how }, index): (string | Value)[] => [
       `${index === 0 ? '' : ' · '}${op} `,
       { n: us / total, unit: 'ratio' },

@@ -99,7 +99,7 @@ function workloadTexts(workload: Workload | null): string[] {
 const nOf = (figure: Figure): number | undefined => (figure.value === null ? undefined : figure.n);
 
 /** Cards that fit one row; stages of a served model come first. */
-const cardsShown = 4;
+const maxCards = 4;
 const cardOrder: readonly PhaseKind[] = [
   'decode',
   'mixed',
@@ -115,7 +115,7 @@ const cards = ({ phases, source }: TraceResult): { label: string; value: Text; n
   phases
     .filter(({ kind, wall }) => kind !== 'outside' && wall.mean_ns > 0)
     .toSorted((a, b) => cardOrder.indexOf(a.kind) - cardOrder.indexOf(b.kind))
-    .slice(0, cardsShown)
+    .slice(0, maxCards)
     .map((phase) => {
       const { ms, profiled } = phaseTime(phase);
       return {

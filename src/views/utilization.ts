@@ -11,7 +11,7 @@ import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Table, Text, View } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
-const stepsShown = 8;
+const maxSteps = 8;
 const number = { numeric: true } as const;
 
 /** MFU and MBU of every stage and step. @param formulas adds every input, its source and the formula with its numbers */
@@ -171,7 +171,7 @@ function stepBlocks(
       { id: 'mfu', head: 'MFU', ...number, cell: ({ mfu }) => ratio(mfu, stage.mfu) },
       { id: 'mbu', head: 'MBU', ...number, cell: ({ mbu }) => ratio(mbu, stage.mbu) },
     ],
-    steps.slice(0, stepsShown),
+    steps.slice(0, maxSteps),
   );
   const remaining = stage.steps - table.rows.length;
   return [

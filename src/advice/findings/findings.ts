@@ -22,7 +22,7 @@ import { rules as allRules } from './rules/index.js';
 import { stageTimes } from './stage-times.js';
 
 /** Maximum evidence rows per query in a document. */
-const rowsKept = 10;
+const maxRows = 10;
 
 /**
  * The context that rules receive.
@@ -59,7 +59,7 @@ export async function findingContext(
       const evidence = {
         text: text(withLabels as never),
         sql: plainSql(sql),
-        rows: rows.slice(0, rowsKept) as Finding['evidence'][number]['rows'],
+        rows: rows.slice(0, maxRows) as Finding['evidence'][number]['rows'],
         row_count: rows.length,
       };
       return { rows: withLabels as never, evidence };

@@ -22,23 +22,23 @@ const volume = (column: string) =>
 export const blocksSql = volume('grid');
 
 /** Maximum kernels to read; more of one step add no information about the sequence. */
-const kernelsRead = 6000;
+const maxKernels = 6000;
 
-const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<SequenceKernel[]>>>();
+const cachedSequences = new WeakMap<FindingContext, Map<PhaseKind, Promise<SequenceKernel[]>>>();
 
 /**
  * Kernels of the typical step of a kind (of median duration), in execution order; for a capture without stages, from its middle on. Results
  * are scaled to the mean step by kernel time.
  */
 export function stepSequence(context: FindingContext, kind: PhaseKind): Promise<SequenceKernel[]> {
-  const sequences = known.get(context) ?? new Map<PhaseKind, Promise<SequenceKernel[]>>();
-  known.set(context, sequences);
-  const made = sequences.get(kind) ?? read(context, kind);
-  sequences.set(kind, made);
-  return made;
+  const sequences = cachedSequences.get(context) ?? new Map<PhaseKind, Promise<SequenceKernel[]>>();
+  cachedSequences.set(context, sequences);
+  const sequence = sequences.get(kind) ?? readSequence(context, kind);
+  sequences.set(kind, sequence);
+  return sequence;
 }
 
-async function read({ scope }: FindingContext, kind: PhaseKind): Promise<SequenceKernel[]> {
+async function readSequence({ scope }: FindingContext, kind: PhaseKind): Promise<SequenceKernel[]> {
   if (!scope) return [];
   const { database } = scope;
   const [window] = await database.query<{ start_ns: number; end_ns: number }>(
@@ -49,7 +49,7 @@ async function read({ scope }: FindingContext, kind: PhaseKind): Promise<Sequenc
   const from = Math.floor(kind === 'outside' ? (window.start_ns + window.end_ns) / 2 : window.start_ns);
   const rows = await database.query<Omit<SequenceKernel, 'name' | 'class' | 'role'> & { code: number }>(
     `SELECT hash(name) % 4503599627370496 AS code, start_ns, dur_ns, coalesce(stream, 0) AS stream, op_id, ${blocksSql} AS blocks, ${volume('"block"')} AS threads
-     FROM rank_kernels WHERE start_ns >= ${from} AND start_ns < ${window.end_ns} ORDER BY start_ns LIMIT ${kernelsRead}`,
+     FROM rank_kernels WHERE start_ns >= ${from} AND start_ns < ${window.end_ns} ORDER BY start_ns LIMIT ${maxKernels}`,
   );
   const names = await database.query<{ code: number; name: string; class: string; role: CopyRole | null }>(
     `SELECT DISTINCT hash(name) % 4503599627370496 AS code, coalesce(name, '?') AS name, class, CASE WHEN class = 'copy' THEN ${copyRoleSql} END AS role

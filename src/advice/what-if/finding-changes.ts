@@ -19,7 +19,7 @@ const elementwiseBars = new Set([
   'inefficiency.norm',
 ]);
 
-/** Whether there is time that fusing elementwise kernels takes. */
+/** Whether fusing elementwise kernels can remove time. */
 export const hasElementwise = (bars: readonly { id: string; ms: number }[]): boolean =>
   bars.some(({ id, ms }) => elementwiseBars.has(id) && ms > 0);
 

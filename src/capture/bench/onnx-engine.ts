@@ -8,7 +8,7 @@ import type { BenchPoint } from '../../model/bench.js';
 import { parseDType } from '../../model/dtype.js';
 import type { Engine, EngineRequest, PreparedEngine } from '../../model/engine.js';
 import { InferscopeError } from '../../model/errors.js';
-import { exceedsMemory, fitsInMemory } from '../onnx/memory-need.js';
+import { exceedsMemory, requireMemory } from '../onnx/memory-need.js';
 import { copiedCache } from './copied-cache.js';
 import { parseOnnxArgs, type OnnxArgs } from './onnx-args.js';
 import { refuseAll } from './refuse-all.js';
@@ -50,7 +50,7 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
     accept: (described) => {
       checkWeights(described, request);
       // No point is smaller: if this does not fit, refuse before gigabytes of weights are written.
-      fitsInMemory(described, { batchSize: 1, inputLen: 1, outputLen: 1 });
+      requireMemory(described, { batchSize: 1, inputLen: 1, outputLen: 1 });
       if (request.points) refuseAll(request.points.map((point) => refuses(described, point)));
     },
   });

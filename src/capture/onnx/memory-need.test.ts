@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { fitsInMemory } from './memory-need.js';
+import { requireMemory } from './memory-need.js';
 
 const shape = { batchSize: 1, inputLen: 512, outputLen: 32 };
 const refusal = (num_parameters: number | null, dtype = 'float32', weights = 'random') => {
   try {
-    fitsInMemory(
+    requireMemory(
       { name: 'm', config: {}, weights, dtype, num_parameters, weight_bytes: 2 ** 60 } as never,
       shape,
     );

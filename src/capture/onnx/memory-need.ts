@@ -54,7 +54,7 @@ export function exceedsMemory(
  * @param shorter the flags that reduce KV cache and activations
  * @throws E_OUT_OF_MEMORY
  */
-export function fitsInMemory(
+export function requireMemory(
   model: OnnxModel,
   sizes: ShapeSizes,
   shorter = '--batch-size, --input-len or --output-len',

@@ -25,7 +25,7 @@ import type { Side, SideKernel } from './side.js';
 import { traceSide } from './trace-side.js';
 import { comparedWaterfalls, waterfallsOf, withWaterfallTime } from './waterfalls.js';
 
-const kernelsShown = 200;
+const maxKernels = 200;
 /** Smaller relative changes of a kernel's mean time or count are no change. */
 const sameWithin = 0.05;
 
@@ -106,7 +106,7 @@ export function compareSides(what: CompareResult['what'], sides: readonly Side[]
     waterfalls: comparedWaterfalls(sides),
     scaling: scalingOf(sides),
     classes: classRows(sides),
-    kernels: all.slice(0, kernelsShown),
+    kernels: all.slice(0, maxKernels),
     kernel_counts: counts,
     gemm_tiles: gemmTiles(sides),
     attention: attentionRows(sides),

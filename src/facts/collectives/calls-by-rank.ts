@@ -38,8 +38,8 @@ export interface RankWaits {
 }
 
 /** Maximum cells of the picture, and maximum columns of calls. Longer captures merge neighboring calls. */
-const cellsShown = 8192;
-const columnsShown = 200;
+const maxCells = 8192;
+const maxColumns = 200;
 
 /** @returns by rank, then in call order */
 export async function callsByRank(
@@ -53,7 +53,7 @@ export async function callsByRank(
               (dense_rank() OVER (PARTITION BY c.communicator ORDER BY c.sequence))::INTEGER AS nth
        FROM collective_rows c JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
        WHERE k.operation = $1 AND k.bytes = $2),
-     size AS (SELECT max(nth) AS calls, greatest(20, least(${columnsShown}, ${cellsShown} // count(DISTINCT rank))) AS columns FROM calls)
+     size AS (SELECT max(nth) AS calls, greatest(20, least(${maxColumns}, ${maxCells} // count(DISTINCT rank))) AS columns FROM calls)
      SELECT rank, (nth - 1) * columns // greatest(columns, calls) AS bin, min(nth) AS first, max(nth) AS last, avg(waiting_ns) / 1e6 AS waiting_ms, max(waiting_ns) / 1e6 AS longest_ms,
             arg_max(execution_id, waiting_ns) AS execution, arg_max(start_ns, waiting_ns) AS start_ns, arg_max(dur_ns, waiting_ns) AS dur_ns
      FROM calls, size GROUP BY rank, bin ORDER BY rank, bin`,

@@ -13,7 +13,7 @@ export interface MemoryOverTime {
 }
 
 /** Maximum points per line. A bin shows its highest sample, so that peaks remain. */
-const pointsShown = 1000;
+const maxPoints = 1000;
 
 /** Samples of memory captures, allocators and the driver, one series each. */
 export async function memoryOverTime(database: SessionDatabase): Promise<MemoryOverTime[]> {
@@ -34,7 +34,7 @@ export async function memoryOverTime(database: SessionDatabase): Promise<MemoryO
      span AS (SELECT execution_id, min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM samples GROUP BY 1)
      SELECT execution_id AS execution, place, rank, kind, arg_max(t_ns - low, bytes) / 1e9 AS s, max(bytes) AS bytes
      FROM samples JOIN span USING (execution_id)
-     GROUP BY execution_id, place, rank, kind, ((t_ns - low)::HUGEINT * ${pointsShown} // width) ORDER BY 1, 2, 3, 4, 5`,
+     GROUP BY execution_id, place, rank, kind, ((t_ns - low)::HUGEINT * ${maxPoints} // width) ORDER BY 1, 2, 3, 4, 5`,
   );
   const series = new Map<string, MemoryOverTime>();
   for (const { s, bytes, ...labels } of rows) {

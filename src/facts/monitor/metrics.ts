@@ -2,7 +2,7 @@ import type { MonitorMetric, MonitorResult } from '../../model/documents/monitor
 import type { SessionDatabase } from '../../session/query.js';
 import { notSeries, seriesOf, unitOf } from '../sampled-metrics.js';
 
-const pointsShown = 600;
+const maxPoints = 600;
 
 /** Statistics of every series, by scope. */
 export async function metricsOf(database: SessionDatabase): Promise<Map<string, MonitorMetric[]>> {
@@ -26,7 +26,7 @@ export async function monitorSeries(database: SessionDatabase): Promise<MonitorR
   const rows = await database.query<{ scope: string; metric: string; t: number; value: number }>(
     `WITH span AS (SELECT min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM monitor_samples)
      SELECT scope, metric, (avg(t_ns))::BIGINT AS t, avg(value) AS value FROM monitor_samples, span
-     GROUP BY scope, metric, ((t_ns - low) * ${pointsShown} // width) ORDER BY scope, metric, t`,
+     GROUP BY scope, metric, ((t_ns - low) * ${maxPoints} // width) ORDER BY scope, metric, t`,
   );
   return seriesOf(rows.filter(({ metric }) => !notSeries.includes(metric))).filter(
     ({ points }) => points.length > 1,

@@ -16,7 +16,7 @@ export interface ChosenStep {
   dur_ns: number;
   kernels: StepEvent[];
   calls: StepEvent[];
-  /** Number of kernels and calls after the first `eventsShown` of each. */
+  /** Number of kernels and calls after the first `maxEvents` of each. */
   left_out: number;
 }
 
@@ -31,7 +31,7 @@ export interface StepEvent {
 }
 
 /** Maximum events of each kind. */
-const eventsShown = 4000;
+const maxEvents = 4000;
 
 /** The selected step of each kind; kinds with fewer steps are left out. */
 export async function chosenSteps({ database, need }: TraceScope, choice: StepChoice): Promise<ChosenStep[]> {
@@ -58,7 +58,7 @@ export async function chosenSteps({ database, need }: TraceScope, choice: StepCh
       database.query(
         `SELECT ${columns}, greatest(start_ns, $1) - $1 AS start_ns,
                 least(start_ns + dur_ns, $2) - greatest(start_ns, $1) AS dur_ns, count(*) OVER () AS n
-         FROM ${table} WHERE start_ns < $2 AND start_ns + dur_ns > $1 ORDER BY start_ns LIMIT ${eventsShown}`,
+         FROM ${table} WHERE start_ns < $2 AND start_ns + dur_ns > $1 ORDER BY start_ns LIMIT ${maxEvents}`,
         [start_ns, end_ns],
       );
     const kernels = await inside('rank_kernels', "coalesce(name, short_name, '') AS name, tile, class");

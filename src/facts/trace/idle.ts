@@ -2,8 +2,8 @@ import { gapParts } from '../../model/bars.js';
 import type { Idle, PhaseKind } from '../../model/documents/trace.js';
 import { placeKey, type TraceScope } from './scope.js';
 
-const waitsShown = 40;
-const longestShown = 20;
+const maxWaits = 40;
+const maxLongest = 20;
 const callsPerGroup = 32;
 
 interface GapRow {
@@ -48,14 +48,14 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
     `SELECT phase, operator, part.cause, part.count, part.total_ns, part.longest_ns, part.begins FROM (
        SELECT phase, operator, unnest(parts) AS part FROM (
          SELECT g.phase, o.name AS operator, [${sums.join(', ')}] AS parts FROM ${operator} GROUP BY g.phase, o.name))
-     WHERE part.count > 0 ORDER BY part.total_ns DESC, phase, part.cause, operator LIMIT ${waitsShown}`,
+     WHERE part.count > 0 ORDER BY part.total_ns DESC, phase, part.cause, operator LIMIT ${maxWaits}`,
   );
   const parts = gapParts.map((part) => `${part}_ns`).join(', ');
   const longest = await database.query<
     Omit<GapRow, 'cause'> &
       EndedGap & { dur_ns: number } & Record<`${(typeof gapParts)[number]}_ns`, number | null>
   >(
-    `WITH longest AS (SELECT start_ns, dur_ns, stage_id, ${parts}, before_op_id, pid, correlation FROM rank_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown})
+    `WITH longest AS (SELECT start_ns, dur_ns, stage_id, ${parts}, before_op_id, pid, correlation FROM rank_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${maxLongest})
      SELECT p.phase, ${parts}, g.start_ns, g.dur_ns, any_value(o.name) AS operator, g.pid, g.correlation
      FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN rank_ops o ON o.op_id = g.before_op_id
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,

@@ -5,7 +5,7 @@ import { phaseOrder } from './phases.js';
 import { literal, type TraceScope } from './scope.js';
 import { queryDurations, spreadColumns, spreadOf } from './spread.js';
 
-const rowsShown = 200;
+const maxRows = 200;
 
 interface KernelRow {
   name: string;
@@ -32,7 +32,7 @@ export async function kernels(
     `SELECT count(DISTINCT name) AS names, coalesce(sum(kernels), 0)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns FROM kernel_cells`,
   );
   const total = all?.total_ns ?? 0;
-  const rows = await kernelProperties(database, rowsShown);
+  const rows = await kernelProperties(database, maxRows);
   const [unlaunched] = await database.query<{ n: number }>(
     'SELECT count_if(orphan OR in_graph OR name IS NULL) AS n FROM kernel_cells',
   );

@@ -7,7 +7,7 @@ import type { LaunchedRow, Spreads } from './kernel-spreads.js';
 import type { TraceScope } from './scope.js';
 import { spreadOf } from './spread.js';
 
-const kernelsShown = 30;
+const maxKernels = 30;
 
 /**
  * How work reaches the device: launches per step and layer, duration of the launching calls, and queue time of kernels
@@ -82,7 +82,7 @@ async function launchedKernels(
   database: TraceScope['database'],
   launched: readonly LaunchedRow[],
 ): Promise<LaunchKernel[]> {
-  const rows = launched.slice(0, kernelsShown);
+  const rows = launched.slice(0, maxKernels);
   // A separate query: a list of literal ids lets the reader skip parts of the file.
   const ids = rows.flatMap(({ correlation }) => (correlation === null ? [] : [correlation]));
   const calls =

@@ -2,7 +2,7 @@ import type { TraceMemory } from '../../model/documents/trace-memory.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { literal, type TraceScope } from './scope.js';
 
-const pointsShown = 1000;
+const maxPoints = 1000;
 
 interface AllocatorSource {
   capture_id: string;
@@ -32,7 +32,7 @@ export async function memory(scope: TraceScope): Promise<TraceMemory | null> {
       await database.query<{ t_ns: number; bytes: number }>(
         `WITH span AS (SELECT min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM ${rows})
          SELECT arg_max(t_ns, bytes) AS t_ns, max(bytes) AS bytes FROM ${rows}, span WHERE kind = '${kind}'
-         GROUP BY ((t_ns - low)::HUGEINT * ${pointsShown} // width) ORDER BY t_ns`,
+         GROUP BY ((t_ns - low)::HUGEINT * ${maxPoints} // width) ORDER BY t_ns`,
       )
     ).map(({ t_ns, bytes }): [number, number] => [t_ns, bytes]);
   const [allocated, reserved] = [await points('allocated'), await points('reserved')];

@@ -16,7 +16,7 @@ export interface NamedDurations extends Spread {
   longest: { start_ns: number; end_ns: number };
 }
 
-const binsShown = 40;
+const maxBins = 40;
 
 /**
  * All names with durations, the most time first.
@@ -31,7 +31,7 @@ export async function namedDurations(database: SessionDatabase, events: string):
   );
   const binCounts = await database.query<{ name: string; bin: number; count: number }>(
     `SELECT name, least(n - 1, floor(n * ln(greatest(dur_ns, 1) / low) / greatest(ln(high / low), 1e-9)))::INTEGER AS bin, count(*) AS count
-     FROM ${events} JOIN (SELECT name, greatest(min(dur_ns), 1) AS low, greatest(max(dur_ns), 1) AS high, least(${binsShown}, greatest(1, high - low)) AS n FROM ${events} GROUP BY name) USING (name)
+     FROM ${events} JOIN (SELECT name, greatest(min(dur_ns), 1) AS low, greatest(max(dur_ns), 1) AS high, least(${maxBins}, greatest(1, high - low)) AS n FROM ${events} GROUP BY name) USING (name)
      GROUP BY 1, 2`,
   );
   const bins = new Map<string, { bin: number; count: number }[]>();
@@ -45,7 +45,7 @@ export async function namedDurations(database: SessionDatabase, events: string):
     if (!spread) return [];
     const { name, p95_ns, start_ns } = row;
     const [low, high] = [Math.max(1, spread.min_ns), Math.max(1, spread.max_ns)];
-    const length = Math.min(binsShown, Math.max(1, high - low));
+    const length = Math.min(maxBins, Math.max(1, high - low));
     const edge = (bin: number): number => low * (high / low) ** (bin / length);
     const counted = Array.from({ length }, (_, bin) => ({
       from_ns: edge(bin),

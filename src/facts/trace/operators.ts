@@ -4,8 +4,8 @@ import type { TraceScope } from './scope.js';
 import { formatNs, formatPercent } from '../../vocabulary/format.js';
 import { capital } from '../../vocabulary/sentence.js';
 
-const rowsShown = 60;
-const shapesShown = 4;
+const maxRows = 60;
+const maxShapes = 4;
 const pathDepth = 12;
 
 /** Calls that allocate or free device memory, made when the caching allocator misses. */
@@ -71,7 +71,7 @@ export async function operators(
     `SELECT name, any_value(op_type) AS op_type, sum(count)::BIGINT AS count, sum(cpu_ns)::DOUBLE AS cpu_ns, sum(self_ns)::DOUBLE AS self_cpu_ns,
             sum(device_ns)::DOUBLE AS device_ns, sum(kernels)::BIGINT AS kernels, sum(allocated_bytes)::DOUBLE AS allocated_bytes,
             sum(called_ns)::DOUBLE AS called_ns, sum(allocation_ns)::DOUBLE AS allocation_ns, arg_max(sample_op_id, sample_ns) AS sample_op_id
-     FROM op_costs GROUP BY name ORDER BY sum(device_ns) + sum(self_ns) DESC, name LIMIT ${rowsShown}`,
+     FROM op_costs GROUP BY name ORDER BY sum(device_ns) + sum(self_ns) DESC, name LIMIT ${maxRows}`,
   );
   const shapes = await database.query<{
     name: string;
@@ -81,7 +81,7 @@ export async function operators(
   }>(
     `SELECT name, input_shapes, count, device_ns::DOUBLE AS device_ns FROM op_costs
      WHERE input_shapes IS NOT NULL
-     QUALIFY row_number() OVER (PARTITION BY name ORDER BY count DESC, device_ns DESC, input_shapes) <= ${shapesShown}
+     QUALIFY row_number() OVER (PARTITION BY name ORDER BY count DESC, device_ns DESC, input_shapes) <= ${maxShapes}
      ORDER BY name, count DESC, input_shapes`,
   );
   const paths = await callPaths(

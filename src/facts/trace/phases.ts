@@ -21,7 +21,7 @@ const causeIds = [...gapParts, ...edges.map((edge) => `host.${edge}`)];
 export const stepsLevel = "kind <> 'sampling'";
 const samplingLevel = "kind = 'sampling'";
 
-const rowsShown = 512;
+const maxRows = 512;
 export const phaseOrder: readonly PhaseKind[] = [
   'load',
   'warmup',
@@ -270,9 +270,7 @@ async function instanceRows({ database }: TraceScope, kind: PhaseKind): Promise<
       iteration: number | null;
       step_index: number | null;
     }
-  >(
-    `SELECT * FROM window_split WHERE kind = ${literal(kind)} ORDER BY start_ns, stage_id LIMIT ${rowsShown}`,
-  );
+  >(`SELECT * FROM window_split WHERE kind = ${literal(kind)} ORDER BY start_ns, stage_id LIMIT ${maxRows}`);
   return rows.map((row) => ({
     stage_id: row['stage_id'] ?? 0,
     label: row.step_index === null ? (row.raw_name ?? kind) : `${kind} ${row.step_index}`,

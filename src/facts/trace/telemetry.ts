@@ -6,7 +6,7 @@ import { formatNs, formatPercent } from '../../vocabulary/format.js';
 import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
 import { phaseLabel } from '../../vocabulary/stages.js';
 
-const pointsShown = 600;
+const maxPoints = 600;
 /** Excludes metrics of single CPU cores, which do not describe a GPU's timeline. */
 const shownScopes = "scope NOT SIMILAR TO 'cpu\\d+'";
 const shownMetrics = `metric NOT IN (${notSeries.map((metric) => `'${metric}'`).join(', ')})`;
@@ -43,7 +43,7 @@ export async function telemetry(scope: TraceScope): Promise<TraceTelemetry | nul
   const points = await database.query<{ scope: string; metric: string; t_ns: number; value: number }>(
     `WITH span AS (SELECT min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM ${samples})
      SELECT scope, metric, (avg(t_ns))::BIGINT AS t_ns, avg(value) AS value FROM ${samples}, span
-     WHERE ${shownMetrics} GROUP BY scope, metric, ((t_ns - low) * ${pointsShown} // width) ORDER BY scope, metric, t_ns`,
+     WHERE ${shownMetrics} GROUP BY scope, metric, ((t_ns - low) * ${maxPoints} // width) ORDER BY scope, metric, t_ns`,
   );
   return {
     series: series.map((metricSeries) => ({

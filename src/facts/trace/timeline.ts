@@ -3,14 +3,14 @@ import type { OpClass } from '../../model/classes.js';
 import type { PhaseKind, TraceTimeline } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
-const decodeStepsShown = 3;
+const maxDecodeSteps = 3;
 /**
  * Maximum events of each kind. If one kind has more, the detail ends there for all kinds, and later events count in
  * `dropped`.
  */
-const eventsShown = 4000;
+const maxEvents = 4000;
 const bins = 400;
-const phasesShown = 400;
+const maxPhases = 400;
 /** Time shown from the first kernel on if there are no phases. */
 const unmarkedSpanNs = 20e6;
 
@@ -54,7 +54,7 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
           operators: [`(${nestedOperators(inside)})`, 'lane', 'name', 'class'],
         }[what];
         return `(SELECT '${what}' AS what, ${lane} AS lane, ${name} AS name, ${opClass} AS class, start_ns, dur_ns,
-          greatest(0, count(*) OVER () - ${eventsShown}) AS beyond FROM ${rows} WHERE ${inside} ORDER BY start_ns LIMIT ${eventsShown})`;
+          greatest(0, count(*) OVER () - ${maxEvents}) AS beyond FROM ${rows} WHERE ${inside} ORDER BY start_ns LIMIT ${maxEvents})`;
       })
       .join(' UNION ALL '),
   );
@@ -126,7 +126,7 @@ async function detailSpan({ database, source }: TraceScope): Promise<{ start_ns:
   const windows = await database.query<{ kind: PhaseKind; start_ns: number; end_ns: number }>(
     `WITH first AS (SELECT min(start_ns) AS begin_ns FROM windows WHERE kind = 'prefill'),
      steps AS (SELECT kind, start_ns, end_ns FROM windows, first
-               WHERE kind IN ('decode', 'mixed') AND start_ns >= coalesce(begin_ns, 0) ORDER BY start_ns LIMIT ${decodeStepsShown})
+               WHERE kind IN ('decode', 'mixed') AND start_ns >= coalesce(begin_ns, 0) ORDER BY start_ns LIMIT ${maxDecodeSteps})
      SELECT kind, start_ns, end_ns FROM (
        SELECT * FROM (SELECT kind, start_ns, end_ns FROM windows WHERE kind = 'prefill' ORDER BY start_ns LIMIT 1)
        UNION ALL FROM steps) ORDER BY start_ns`,
@@ -167,7 +167,7 @@ async function density(
        SELECT kind, start_ns, end_ns, row_number() OVER (ORDER BY start_ns, stage_id) - row_number() OVER (PARTITION BY kind ORDER BY start_ns, stage_id) AS island
        FROM windows WHERE kind <> 'sampling')
      SELECT kind, min(start_ns) AS start_ns, max(end_ns) - min(start_ns) AS dur_ns FROM ordered
-     GROUP BY kind, island ORDER BY start_ns LIMIT ${phasesShown}`,
+     GROUP BY kind, island ORDER BY start_ns LIMIT ${maxPhases}`,
   );
   return {
     start_ns,

@@ -14,7 +14,7 @@ import { stageShares, workingSetBytes } from './stage.js';
 import type { SizedStep } from './sizes.js';
 import type { StageContext } from './stage-context.js';
 
-const stepsShown = 512;
+const maxSteps = 512;
 /** Maximum shapes of a stage computed individually. Above it, decode steps use their mean context. */
 const shapesCounted = 1024;
 const workSource = 'model arithmetic, necessary operations (docs/concepts/llm-arithmetic.md)';
@@ -117,7 +117,7 @@ export function stepRows(
   roofs: UtilizationRoofs,
 ): UtilizationStep[] {
   if ('reason' in model) return [];
-  return group.slice(0, stepsShown).flatMap((step) => {
+  return group.slice(0, maxSteps).flatMap((step) => {
     const shape = shapeOf(step);
     if ('reason' in shape) return [];
     const work = totalsOf(necessaryOps(model.model, shape).map((op) => ({ ...op, bytes: bytesOf(op) })));

@@ -53,7 +53,7 @@ export interface HostSplit {
 
 /** With more operators, finding the outermost one is too slow. */
 const opsClimbed = 2_000_000;
-const partsShown = 6;
+const maxParts = 6;
 const python = "op_type IS DISTINCT FROM 'python_function'";
 
 /**
@@ -132,7 +132,7 @@ function byGroup(rows: readonly PartRow[], instances: ReadonlyMap<string, number
   const partsByGroup = new Map<string, Parts>();
   for (const { grp, label, ns, n } of rows) {
     const groupParts = partsByGroup.get(grp) ?? [];
-    if (groupParts.length < partsShown && ns > 0) {
+    if (groupParts.length < maxParts && ns > 0) {
       const divisor = instances.get(grp) ?? 1;
       groupParts.push({ label, ms: ns / divisor / 1e6, count: n / divisor });
     }

@@ -16,7 +16,7 @@ export interface InnerGroup extends StageGroup {
 }
 
 /** Number of names with a waterfall, those with the most time. */
-const namesShown = 8;
+const maxNames = 8;
 /** Minimum share of the capture's time. */
 const minShare = 0.01;
 /** With more kernels, the first instances give the same mean. */
@@ -79,7 +79,7 @@ async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
   const chosen = [
     ...rows
       .filter(({ grp, total_ns }) => grp !== 'sampling' && total_ns >= minShare * wholeNs)
-      .slice(0, namesShown),
+      .slice(0, maxNames),
     ...rows.filter(({ grp }) => sampling && grp === 'sampling'),
   ];
   if (chosen.length === 0) return [];

@@ -26,7 +26,7 @@ import type { TimelineWaterfalls } from './waterfall.js';
 import { describeBar } from './words.js';
 import type { StageGroup } from './stage-group.js';
 
-const rowsShown = 64;
+const maxRows = 64;
 
 /**
  * Waterfalls of a program without a GPU under a framework's profiler: the CPU is the device, and operators are its
@@ -203,7 +203,7 @@ UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${ms - measuredMs} 
     roofs: need.roofs,
     bars,
     sum_error_share: wallMs > 0 ? Math.abs(total - wallMs) / wallMs : 0,
-    rows: spans.slice(0, rowsShown).map(({ instance, label, ns }) => {
+    rows: spans.slice(0, maxRows).map(({ instance, label, ns }) => {
       const isInInstance = ({ stage_id }: { stage_id: number }) => stage_id === instance;
       const rowParts = withoutProfiler(
         partsOf(

@@ -13,7 +13,7 @@ import { statedNeed } from './group-needs.js';
 import { meanNecessary, peakLines } from './necessary.js';
 import { describeBar } from './words.js';
 
-const rowsShown = 64;
+const maxRows = 64;
 
 /**
  * Waterfalls of steps recorded without a profiler (hooks of `run`): the roofline, and the time above it, which only a
@@ -105,7 +105,7 @@ function waterfallOf(
       parts: [],
     })),
     sum_error_share: 0,
-    rows: steps.slice(0, rowsShown).map(({ stage_id, kind, step_index, wall_ns }) => ({
+    rows: steps.slice(0, maxRows).map(({ stage_id, kind, step_index, wall_ns }) => ({
       stage_id,
       label: step_index === null ? kind : `${kind} ${step_index}`,
       measured_ms: wall_ns / 1e6,

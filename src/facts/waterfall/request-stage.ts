@@ -34,7 +34,7 @@ interface RequestFacts {
  * the prefill.
  */
 const headsEarly = 0.1;
-const rowsShown = 64;
+const maxRows = 64;
 
 /** A request of a load test: client, network, queue, prefill and decode if reported, the rest unattributed. */
 export function requestStage(
@@ -98,7 +98,7 @@ export function requestStage(
     rows:
       facts.where === null
         ? []
-        : times.slice(0, rowsShown).map((time) => rowOf(time, split, { ttftMs, ids: bars })),
+        : times.slice(0, maxRows).map((time) => rowOf(time, split, { ttftMs, ids: bars })),
     ranks: [{ rank: null, device: null, measured_ms: measuredMs }],
   };
 }

@@ -10,7 +10,7 @@ import type { Measured } from './split.js';
 import type { StageGroup } from './stage-group.js';
 
 /** Number of instances shown individually. */
-const rowsShown = 64;
+const maxRows = 64;
 
 interface WindowRow {
   stage_id: number;
@@ -57,7 +57,7 @@ export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<Gr
   );
   await database.query(
     `CREATE OR REPLACE TEMP TABLE shown_spans AS SELECT *, (end_ns - start_ns)::DOUBLE AS wall FROM spans
-     QUALIFY row_number() OVER (PARTITION BY grp ORDER BY start_ns, instance) <= ${rowsShown}`,
+     QUALIFY row_number() OVER (PARTITION BY grp ORDER BY start_ns, instance) <= ${maxRows}`,
   );
   const shown = await database.query<{ grp: string; instance: number; label: string; wall: number }>(
     'SELECT grp, instance, label, wall FROM shown_spans ORDER BY start_ns, instance',

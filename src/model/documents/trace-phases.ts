@@ -52,11 +52,11 @@ export const tracePhaseSchema = z.object({
       'host: ranges of the program, which waits for the device in every step. device: first activity to first activity.',
     ),
   clock_why: z.string(),
-  clean_ms: figureSchema.describe('The same without a profiler.'),
+  clean_ms: figureSchema.describe('`wall` without a profiler.'),
   ...splitFields,
   idle_by_cause: z.array(causeSchema),
-  main_cause: z.string().nullable().describe('Largest part of idle_by_cause; null when never idle.'),
-  kernels: z.number().describe("A mean instance's."),
+  main_cause: z.string().nullable().describe('Largest part of idle_by_cause; null if never idle.'),
+  kernels: z.number().describe('Mean per instance.'),
   copies: z.number(),
   launches: z.number().describe('API calls that launched kernels; fewer than kernels with CUDA graphs.'),
   kernel_ns: z.number().describe('Σ durations of its kernels.'),
@@ -73,8 +73,8 @@ export const tracePhaseSchema = z.object({
         launches: z.number(),
       }),
     )
-    .describe('The instances by batch size, where there are several sizes, smallest first; empty otherwise.'),
-  rows: z.array(phaseInstanceSchema).describe('The first ones under the profiler, at most 512.'),
+    .describe('Instances by batch size, smallest first; empty if all have one size.'),
+  rows: z.array(phaseInstanceSchema).describe('The first instances under the profiler, at most 512.'),
 });
 
 export type PhaseInstance = z.infer<typeof phaseInstanceSchema>;

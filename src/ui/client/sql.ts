@@ -14,7 +14,7 @@ const form = document.querySelector<HTMLFormElement>('#query')!;
 const answer = document.querySelector<HTMLElement>('#answer')!;
 const answered = document.querySelector<HTMLElement>('#answered')!;
 const save = document.querySelector<HTMLButtonElement>('#csv')!;
-const rowsShown = 1000;
+const maxRows = 1000;
 let result: Result | null = null;
 
 const editor = sqlEditor(
@@ -36,7 +36,7 @@ async function ask(): Promise<void> {
   try {
     result = await json<Result>(`${api}/sql?q=${query}`);
     const { columns, rows, truncated } = result;
-    answered.textContent = `${rows.length} rows${truncated ? ', more were left out' : ''}${rows.length > rowsShown ? `, ${rowsShown} shown` : ''}`;
+    answered.textContent = `${rows.length} rows${truncated ? ', more were left out' : ''}${rows.length > maxRows ? `, ${maxRows} shown` : ''}`;
     const numeric = columns.map(({ type }) => /INT|DOUBLE|FLOAT|DECIMAL/.test(type));
     const row = (cells: (Node | string)[], tag: 'td' | 'th'): HTMLElement =>
       element(
@@ -65,7 +65,7 @@ async function ask(): Promise<void> {
             'th',
           ),
         ),
-        element('tbody', {}, ...rows.slice(0, rowsShown).map((cells) => row(cells.map(shown), 'td'))),
+        element('tbody', {}, ...rows.slice(0, maxRows).map((cells) => row(cells.map(shown), 'td'))),
       ),
     );
     save.disabled = false;

@@ -4,7 +4,7 @@ import type { Counter } from './shown.js';
 import type { Timeline } from './timeline.js';
 
 /** Maximum points per series, about a screen width: longer series keep the minimum and maximum of each time bin. */
-const pointsShown = 4000;
+const maxPoints = 4000;
 
 /** Sampled series with values during an execution, GPUs first, then the host. Constant series are left out. */
 export async function countersOf(database: SessionDatabase, { from, to }: Timeline): Promise<Counter[]> {
@@ -14,7 +14,7 @@ export async function countersOf(database: SessionDatabase, { from, to }: Timeli
        QUALIFY row_number() OVER (PARTITION BY scope, metric, ((t_ns - $1) // $3) ORDER BY value) = 1
          OR row_number() OVER (PARTITION BY scope, metric, ((t_ns - $1) // $3) ORDER BY value DESC) = 1)
      GROUP BY ALL HAVING min(value) < max(value)`,
-    [from, to, Math.max(1, Math.ceil((2 * (to - from)) / pointsShown))],
+    [from, to, Math.max(1, Math.ceil((2 * (to - from)) / maxPoints))],
   );
   const known = sampledMetrics.map(({ id }) => id);
   return rows

@@ -5,7 +5,7 @@ import { lanesIn } from './places.js';
 import type { EventsRequest, Place, Selection, SelectedEvents } from './shown.js';
 import type { Timeline } from './timeline.js';
 
-const namesShown = 50;
+const maxNames = 50;
 
 /** The lanes of a table on one rank and device, with their numbers in the timeline. */
 interface Group {
@@ -95,7 +95,7 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
         const share = (ns: number): string => formatPart(ns, to - from);
         const texts = (ns: number) => ({ text: formatNs(ns), share: share(ns) });
         const sorted = [...names].sort(([, a], [, b]) => b.ns - a.ns);
-        const unlisted = sorted.slice(namesShown);
+        const unlisted = sorted.slice(maxNames);
         return {
           id,
           table,
@@ -103,7 +103,7 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
           label,
           total_ns: total,
           classes: most([...classes].map(([id, ns]) => ({ id, ns, ...texts(ns) }))),
-          names: sorted.slice(0, namesShown).map(([name, one]) => ({ name, ...one, ...texts(one.ns) })),
+          names: sorted.slice(0, maxNames).map(([name, one]) => ({ name, ...one, ...texts(one.ns) })),
           others:
             unlisted.length === 0
               ? null

@@ -4,7 +4,7 @@ import { stageLabels } from '../../vocabulary/stages.js';
 import type { Steps } from './shown.js';
 import type { Timeline } from './timeline.js';
 
-const stepsListed = 2000;
+const maxSteps = 2000;
 
 /** Stages without warm-up, the model's steps first; of nested ranges of one phase only the outer one. */
 export async function stepsOf(database: SessionDatabase, { execution, from }: Timeline): Promise<Steps[]> {
@@ -26,7 +26,7 @@ export async function stepsOf(database: SessionDatabase, { execution, from }: Ti
       kind,
       label: stageLabels[kind as 'decode'] ?? kind,
       count: list.length,
-      list: list.slice(0, stepsListed),
+      list: list.slice(0, maxSteps),
       median: sorted[Math.floor((sorted.length - 1) / 2)]!,
       slowest: sorted.at(-1)!,
     };
