@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { endWithUs, type Mark } from './end-with-us.js';
+import { endWithParent, type Mark } from './end-with-parent.js';
 import { InferscopeError, messageOf, systemErrorCode } from './errors.js';
 import { packageRoot } from './installation.js';
 
@@ -23,7 +23,7 @@ export async function startProcess<T extends ChildProcess>(
   spawn: (mark: Mark) => T,
 ): Promise<T> {
   try {
-    const child = endWithUs(spawn);
+    const child = endWithParent(spawn);
     // The reason is reported as an event.
     if (child.pid === undefined) throw (await once(child, 'error'))[0];
     return child;

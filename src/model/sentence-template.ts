@@ -12,8 +12,8 @@ export type Sentence = z.infer<typeof sentenceSchema>;
 
 /** Replaces the text of an issue and removes its template, which no longer matches. */
 export function withText<T extends { text: string; sentence?: Sentence | undefined }>(
-  { sentence, ...one }: T,
+  { sentence, ...issue }: T,
   text: string,
 ): Omit<T, 'sentence'> & { text: string; sentence?: Sentence } {
-  return { ...one, text, ...(sentence && text === one.text ? { sentence } : {}) };
+  return { ...issue, text, ...(sentence && text === issue.text ? { sentence } : {}) };
 }

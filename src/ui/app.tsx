@@ -28,7 +28,7 @@ import { memorySections, noMemory } from './memory-page.js';
 import { loadsOf, requestsOfSession } from './session-requests.js';
 import { alignedSteps, type Side } from './aligned-steps.js';
 import type { Homes } from './homes.js';
-import { gemmsPage } from './found-gemms.js';
+import { gemmsPage } from './gemms-of-session.js';
 import { inScope, kernels, operators } from './named-events.js';
 import { pagesOfSession, pageOfBlocks, read } from './open-session-pages.js';
 import { placesOf } from './places.js';

@@ -7,7 +7,7 @@ import type { Session } from '../session/open.js';
 import type { Block } from '../views/block.js';
 import { counterBlocks } from '../views/counters.js';
 import type { ExecutionPart } from './chosen-events.js';
-import { foundCounters, rooflineOf } from './found-gemms.js';
+import { countersOf, rooflineOf } from './gemms-of-session.js';
 import { kernelsPage } from './kernels-page.js';
 import type { TableState } from './named-page.js';
 import { ncuRoofline, sameKernel } from './ncu-roofline.js';
@@ -18,7 +18,7 @@ import { once, type OpenSession } from './timeline/open-timelines.js';
 /** Kernels of the rank and device that the explanation uses; without a timeline the kernels that Nsight Compute profiled. */
 export async function kernels(openSession: OpenSession, state: TableState): Promise<string> {
   const { session } = openSession;
-  const counters = await foundCounters(openSession);
+  const counters = await countersOf(openSession);
   if (!hasRows(session.manifest, 'kernels')) {
     const blocks = counters
       ? [...ncuRoofline(counters.data.kernels, () => undefined), ...counterBlocks(counters)]

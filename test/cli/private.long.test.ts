@@ -5,7 +5,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { processTree } from '../../src/capture/process-tree.js';
-import { watch } from '../../src/model/end-with-us.js';
+import { watch } from '../../src/model/end-with-parent.js';
 import { saveSession } from '../../src/session/test-session.js';
 import { homeFolders } from '../../src/session/home.js';
 import { testFolder } from '../../src/session/test-folder.js';

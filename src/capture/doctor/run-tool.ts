@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { endWithUs } from '../../model/end-with-us.js';
+import { endWithParent } from '../../model/end-with-parent.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
 
 export interface ToolRun {
@@ -21,7 +21,7 @@ export async function runTool(
   args: string[],
   options: { timeoutMs: number; cwd?: string },
 ): Promise<ToolRun> {
-  const child = endWithUs((mark) =>
+  const child = endWithParent((mark) =>
     execa(file, args, {
       reject: false,
       stdin: 'ignore',

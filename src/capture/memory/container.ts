@@ -6,7 +6,7 @@ import { withRootCause } from '../../engines/vllm/root-cause.js';
 import type { BenchOrder } from '../../model/bench.js';
 import type { Issue } from '../../model/document.js';
 import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/engine.js';
-import { atOurEnd } from '../../model/end-with-us.js';
+import { runAfterExit } from '../../model/end-with-parent.js';
 import { InferscopeError } from '../../model/errors.js';
 import { packageRoot } from '../../model/installation.js';
 import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
@@ -47,10 +47,10 @@ export const openContainer: OpenTarget = async (target): Promise<MemoryTarget> =
   target.onProgress('looking into the container', container);
   const facts = await inspectContainer(container);
   const { engine, command: python } = await containerPython(container, target.engine, target.request.python);
-  refuseOtherWays(target, engine);
+  refuseServer(target, engine);
   const { folder, others } = await copyProbe(container, python);
   // A killed docker client leaves its process in the container running, which keeps its GPU memory.
-  const cancel = atOurEnd([dockerCommand(), ...agentCall(container, python, folder, 'clean')]);
+  const cancel = runAfterExit([dockerCommand(), ...agentCall(container, python, folder, 'clean')]);
   const place = { container, facts, python, folder, cancel };
   try {
     if (facts.here) await endLeftovers(place, others);
@@ -67,7 +67,7 @@ export const openContainer: OpenTarget = async (target): Promise<MemoryTarget> =
   }
 };
 
-function refuseOtherWays({ request }: TargetRequest, engine: string): void {
+function refuseServer({ request }: TargetRequest, engine: string): void {
   const via = request.engineArgs['via'];
   if (engine !== 'vllm' || via === undefined || via === 'offline') return;
   throw new InferscopeError('E_USAGE', {
@@ -105,7 +105,7 @@ async function prepareIn(
     const engineArgs = engine === 'vllm' ? request.engineArgs : withoutVllm(request.engineArgs);
     return await found.prepare({ ...request, engineArgs, model: placed.model, python: shim });
   } catch (error) {
-    throw inWordsOf(error, shim, `docker exec ${container} ${python}`);
+    throw withoutShim(error, shim, `docker exec ${container} ${python}`);
   }
 }
 
@@ -127,13 +127,13 @@ function withoutVllm({
 }
 
 /** Replaces the shim by the interpreter in messages, since it is a command the user can type. */
-function inWordsOf(error: unknown, shim: string, words: string): unknown {
+function withoutShim(error: unknown, shim: string, words: string): unknown {
   if (!(error instanceof InferscopeError)) return error;
   const { what, why, fix } = error.parts;
-  const worded = (text: string) => text.replaceAll(shim, words);
+  const replaced = (text: string) => text.replaceAll(shim, words);
   return new InferscopeError(
     error.code,
-    { what: worded(what), why: worded(why), fix: worded(fix) },
+    { what: replaced(what), why: replaced(why), fix: replaced(fix) },
     { cause: error },
   );
 }
@@ -205,10 +205,10 @@ function launchIn(
     const ready = await docker(call('ready'));
     if (ready.exitCode !== 0) return { failure: dockerFailure(ready, container, ['exec']), log: null };
     const pidHere = (inside: number) => (facts.here ? hostPid(inside, facts.pid) : null);
-    const translated = recordTranslator({ pid: pidHere, gpus: facts.gpus });
+    const translate = recordTranslator({ pid: pidHere, gpus: facts.gpus });
     const following = followRecord(call('follow'), {
       onPid: (inside) => (run.pid = pidHere(inside)),
-      onLine: (line) => appendFileSync(control.recordPath, `${translated(line)}\n`),
+      onLine: (line) => appendFileSync(control.recordPath, `${translate(line)}\n`),
     });
     let kill: NodeJS.Timeout | undefined;
     const stop = () => {

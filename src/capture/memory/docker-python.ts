@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { z } from 'zod';
 import { packageVersionScript } from '../../engines/transformers/interpreter.js';
-import { endWithUs } from '../../model/end-with-us.js';
+import { endWithParent } from '../../model/end-with-parent.js';
 import type { EngineName } from '../../model/engine.js';
 import { InferscopeError } from '../../model/errors.js';
 import { packageRoot } from '../../model/installation.js';
@@ -161,7 +161,7 @@ export function followRecord(
   call: readonly string[],
   { onPid, onLine }: { onPid: (pid: number) => void; onLine: (line: string) => void },
 ): { ended: Promise<void>; kill(): void } {
-  const child = endWithUs((mark) =>
+  const child = endWithParent((mark) =>
     execa(dockerCommand(), call, {
       reject: false,
       env: mark,

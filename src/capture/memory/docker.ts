@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { execa } from 'execa';
-import { endWithUs } from '../../model/end-with-us.js';
+import { endWithParent } from '../../model/end-with-parent.js';
 import { dockerFailure, type DockerAnswer } from './docker-failures.js';
 
 /** Docker's own command line, or a compatible one: INFERSCOPE_DOCKER=podman. */
@@ -16,7 +16,7 @@ export async function docker(
   args: readonly string[],
   { timeout = timeoutMs, input }: { timeout?: number; input?: string } = {},
 ): Promise<DockerAnswer> {
-  const child = endWithUs((mark) =>
+  const child = endWithParent((mark) =>
     execa(dockerCommand(), args, {
       reject: false,
       env: mark,

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import process from 'node:process';
 import { execaNode } from 'execa';
-import { endWithUs } from '../../model/end-with-us.js';
+import { endWithParent } from '../../model/end-with-parent.js';
 import { exitCodeOf, InferscopeError, type ErrorCode } from '../../model/errors.js';
 import { childEntry } from '../../model/installation.js';
 import { recordVariable } from '../../model/outer-run.js';
@@ -44,7 +44,7 @@ export function startEngineProcess<Plan, Progress, Result>(
     onProgress: (progress: Progress) => void;
   },
 ): EngineProcess<Result> {
-  const subprocess = endWithUs((mark) =>
+  const subprocess = endWithParent((mark) =>
     execaNode(childEntry(entry), [], {
       ipc: true,
       env: { ...options.env, ...mark },

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { constants as system } from 'node:os';
 import process from 'node:process';
-import { endWithUs } from '../../model/end-with-us.js';
+import { endWithParent } from '../../model/end-with-parent.js';
 import { systemErrorCode } from '../../model/errors.js';
 import { processTree } from '../process-tree.js';
 import { monotonicNs } from '../../model/clock.js';
@@ -67,7 +67,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const { file, args, env, signal, kill } = options;
   const start_ns = monotonicNs();
   const apart = options.tool === recordsToTheEnd && process.platform === 'linux';
-  const child = endWithUs((mark) =>
+  const child = endWithParent((mark) =>
     spawn(file, args, { env: { ...env, ...mark }, stdio: ['inherit', 'pipe', 'pipe'], detached: apart }),
   );
   const outputs = [

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
-import { endWithUs } from '../../model/end-with-us.js';
+import { endWithParent } from '../../model/end-with-parent.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import type { ToolFacts } from '../doctor/facts.js';
 import { findNcu } from './nsight.js';
@@ -43,7 +43,7 @@ export async function exportNcuReport(
 
 async function printPage(ncu: ToolFacts, report: string, page: string, folder: string): Promise<string> {
   const path = join(folder, `${basename(report).replace(/\.ncu-rep$/, '')}.${page}.csv`);
-  const child = endWithUs((mark) =>
+  const child = endWithParent((mark) =>
     execa(ncu.path, ['-i', report, '--csv', '--page', page], {
       stdin: 'ignore',
       env: mark,

@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { execa } from 'execa';
 import { z } from 'zod';
-import { endWithUs } from '../../model/end-with-us.js';
+import { endWithParent } from '../../model/end-with-parent.js';
 import { InferscopeError } from '../../model/errors.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
 import { formatSetting } from '../../vocabulary/format.js';
@@ -154,7 +154,7 @@ async function probePython(
   probe: string,
   hubId: string | null,
 ): Promise<PythonEnvironment | string> {
-  const child = endWithUs((mark) =>
+  const child = endWithParent((mark) =>
     execa(command, ['-B', '-c', script, probe, hubId ?? '', ...packageNames], {
       reject: false,
       stdin: 'ignore',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { execa } from 'execa';
-import { endWithUs } from '../../model/end-with-us.js';
+import { endWithParent } from '../../model/end-with-parent.js';
 import type { EngineLaunch, LaunchControl } from '../../model/engine.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
 import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
@@ -37,7 +37,7 @@ export function startPython(
 ): EngineLaunch {
   const orderPath = join(scratch, 'order.json');
   writeFileSync(orderPath, JSON.stringify(order));
-  const child = endWithUs((mark) =>
+  const child = endWithParent((mark) =>
     execa(command, ['-B', '-u', ...args, orderPath], {
       reject: false,
       buffer: false,

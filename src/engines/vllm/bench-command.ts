@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import process from 'node:process';
 import { execa } from 'execa';
 import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js';
-import { endWithUs } from '../../model/end-with-us.js';
+import { endWithParent } from '../../model/end-with-parent.js';
 import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/engine.js';
 import { messageOf } from '../../model/errors.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
@@ -177,7 +177,7 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
     const output = join(control.scratch, `vllm-bench-${point.point}-${order.launch}.json`);
     const { verb, weights, tokenizer } = target;
     const args = benchArguments(verb, point, order, { model, weights, tokenizer, output });
-    const child = endWithUs((mark) =>
+    const child = endWithParent((mark) =>
       execa(target.python, [...(target.interpreterArgs ?? []), '-B', target.command, ...args], {
         stdin: 'ignore',
         env: { ...noTelemetry, ...mark },

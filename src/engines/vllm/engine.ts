@@ -11,7 +11,7 @@ import { benchProtocol, benchSampling, benchVerbs, launchBench } from './bench-c
 import { missingFromBench, missingOffline } from './not-measured.js';
 import { placeModel, tokenizerOf, vllmConfig } from './place-model.js';
 import { withRootCause } from './root-cause.js';
-import { needVersion, withOtherWays } from './vllm-version.js';
+import { needVersion, withServerHint } from './vllm-version.js';
 import { plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
 
@@ -34,7 +34,7 @@ export const vllmEngine: Engine = {
       probe: probeFolder(),
       hubId: null,
     }).catch((error: unknown) => {
-      throw withOtherWays(error);
+      throw withServerHint(error);
     });
     const version = python.packages['vllm']!;
     // A CPU build runs without a GPU; the device that the engine records overrides this.

@@ -19,7 +19,7 @@ export function needVersion(python: string, version: string, minor: number, what
 }
 
 /** Adds to an error how to install vLLM, or how to measure without it. */
-export function withOtherWays(error: unknown): unknown {
+export function withServerHint(error: unknown): unknown {
   if (!(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') return error;
   const { what, why, fix } = error.parts;
   const server = 'or measure a running vLLM server: --engine openai --url http://HOST:8000/v1';

@@ -81,7 +81,7 @@ function watcher(): NodeJS.WritableStream {
  * Starts a child that ends when this process does, for any reason. Every process that we start and wait for is started by this.
  * @param start spawns it, with the mark added to its environment
  */
-export function endWithUs<T extends Pick<ChildProcess, 'pid' | 'once'>>(start: (mark: Mark) => T): T {
+export function endWithParent<T extends Pick<ChildProcess, 'pid' | 'once'>>(start: (mark: Mark) => T): T {
   if (process.platform === 'win32') return start({});
   const mark = randomUUID();
   watcher().write(`= ${mark}\n`);
@@ -100,7 +100,7 @@ export function endWithUs<T extends Pick<ChildProcess, 'pid' | 'once'>>(start: (
  * Runs a program when this process ends before `cancel()` is called; one at a time.
  * @returns cancel
  */
-export function atOurEnd(argv: readonly string[]): () => void {
+export function runAfterExit(argv: readonly string[]): () => void {
   if (process.platform === 'win32') return () => {};
   const quoted = argv.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
   watcher().write(`! ${quoted}\n`);

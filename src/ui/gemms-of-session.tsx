@@ -23,7 +23,7 @@ const gemmLink =
   };
 
 /** GEMMs, their single calls, and the roofs that they are compared with. */
-const foundGemms = (openSession: OpenSession) =>
+const gemmsOf = (openSession: OpenSession) =>
   once(openSession, 'gemms', async () => {
     const document = await analyzeGemms(openSession.session);
     return {
@@ -42,7 +42,7 @@ export async function rooflineOf(
   kernel: string,
   execution: string,
 ): Promise<Block[]> {
-  const { document, calls, roofs } = await foundGemms(openSession);
+  const { document, calls, roofs } = await gemmsOf(openSession);
   const executionGemms = document.data.gemms.filter((gemm) => gemm.execution_id === execution);
   const products = kernelRoofline(
     executionGemms,
@@ -50,14 +50,14 @@ export async function rooflineOf(
     roofs,
     gemmLink(openSession, calls),
   );
-  const counters = await foundCounters(openSession);
-  const counted = (counters?.data.kernels ?? []).filter((counted) => sameKernel(counted, kernel));
+  const counters = await countersOf(openSession);
+  const counted = (counters?.data.kernels ?? []).filter((candidate) => sameKernel(candidate, kernel));
   const blocks = [...products, ...ncuRoofline(counted, () => undefined)];
   return blocks.length > 0 ? blocks : [noPlace];
 }
 
 /** Nsight Compute counters; null without an Nsight Compute capture. */
-export const foundCounters = (openSession: OpenSession): Promise<Document<CountersResult> | null> =>
+export const countersOf = (openSession: OpenSession): Promise<Document<CountersResult> | null> =>
   hasRows(openSession.session.manifest, 'counters')
     ? once(openSession, 'counters', () => analyzeCounters(openSession.session))
     : Promise.resolve(null);
@@ -65,7 +65,7 @@ export const foundCounters = (openSession: OpenSession): Promise<Document<Counte
 /** The page of GEMMs. @param shape key of the selected GEMM; '' for none */
 export async function gemmsPage(openSession: OpenSession, shape: string): Promise<string> {
   const { executions } = openSession;
-  const { document, calls, roofs } = await foundGemms(openSession);
+  const { document, calls, roofs } = await gemmsOf(openSession);
   const { gemms: all } = document.data;
   if (all.length === 0) return pageOfBlocks(openSession, 'GEMMs', '/gemms', [noGemms]);
   const row = calls.products.find(({ name }) => name === shape);

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, expect, test } from 'vitest';
-import { watch } from './end-with-us.js';
+import { watch } from './end-with-parent.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'end-with-us-'));
+const folder = mkdtempSync(join(tmpdir(), 'end-with-parent-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The watching shell, with its pipe held as by a process that is about to be killed. */
