@@ -29,7 +29,7 @@ function refused(act: () => unknown): { code: string; what: string } {
   throw new Error('it was not rejected');
 }
 
-test("vLLM gets every flag under vLLM's name, and the defaults of B1", () => {
+test("vLLM gets every flag under vLLM's name, and the defaults of the command", () => {
   const quantized = ['--quantization', 'awq', '--kv-cache-dtype', 'fp8'];
   const sized = ['--tensor-parallel-size', '2', '--max-model-len', '4096'];
   const { request } = requested('vllm', ...quantized, ...sized, '--engine-arg', 'enforce_eager=true');

@@ -113,7 +113,7 @@ export interface Workbench {
   scan(sql: string): AsyncIterable<Batch>;
   /**
    * Passes the rows of files to a taker.
-   * @param taker the one in the built scan-worker.js, since a thread creates its own
+   * @param taker creates the taker; scan-worker.js must have the same one, because a reading thread creates its own
    */
   scanFiles<T, R>(files: FileScan<T>, taker: (input: T) => RowTaker<R>): Promise<R>;
   /** Creates a table of DOUBLE columns (cast when they are read) and fills it. */

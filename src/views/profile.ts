@@ -306,7 +306,7 @@ const meanings: readonly [term: string, text: string][] = [
   ['Gaps', 'Time of a stage in which no operator ran. Operators + gaps + remainder = stage.'],
   [
     'Memory points',
-    "Of the engine's process in the first launch. Baseline: before the runtime and the model are loaded. After warm-up: when the warm-up repeats are done. Peak: the kernel's own high-water mark at the end of the last timed repeat.",
+    "Memory of the engine's process in the first launch. Baseline: before the runtime and the model are loaded. After warm-up: when the warm-up repeats are done. Peak: the kernel's own high-water mark at the end of the last timed repeat.",
   ],
 ];
 

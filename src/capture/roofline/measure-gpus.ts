@@ -224,7 +224,7 @@ function conditionsOf(recording: RooflineRecording, gpus: Gpus | null) {
       });
 }
 
-/** NCCL does not run between instances of a GPU, and links between GPUs of different names do not form a group. */
+/** All-reduce over all GPUs; null and an issue if it fails, as it does between MIG instances, on which NCCL does not run. */
 async function allReduce(
   rounds: Rounds,
   planned: PlannedDevice[],

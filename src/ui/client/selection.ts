@@ -91,7 +91,7 @@ export class SelectionPanel {
     ];
   }
 
-  /** Shares are of the selected time. Of several ranks only the first is unfolded: a job can have hundreds. */
+  /** Shares are of the selected time. Only the first of several ranks is unfolded: a job can have hundreds. */
   private sums({ groups }: Selection): Node[] {
     const ranks = [...new Set(groups.map(({ rank }) => rank))].toSorted((x, y) => (x ?? -1) - (y ?? -1));
     return ranks.map((rank, at) => {
