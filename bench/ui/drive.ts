@@ -6,7 +6,7 @@ import type { Browser, CDPSession, Page } from 'playwright-core';
 import { launchBrowser } from '../../test/browser/chromium.js';
 import { openInPerfetto, servePerfetto } from '../../test/perfetto/perfetto-ui.js';
 
-// drive.mjs SESSION TRACE PERFETTO-FOLDER CLI LIMIT-S: opens a session in inferscope ui and its chrome trace in Perfetto, pans and zooms
+// drive.ts SESSION TRACE PERFETTO-FOLDER CLI LIMIT-S: opens a session in inferscope ui and its chrome trace in Perfetto, pans and zooms
 // for 10 s in each, and prints the figures of both.
 
 const [session = '', trace = '', folder = '', cli = '', limit = '300'] = process.argv.slice(2);
@@ -31,7 +31,7 @@ interface Measured {
 }
 
 /** Bytes that this page fetched, and its largest tile. */
-async function counted(
+async function countBytes(
   page: Page,
 ): Promise<{ client: CDPSession; bytes: () => number; largest: () => number }> {
   const client = await page.context().newCDPSession(page);
@@ -73,7 +73,7 @@ function residentBytes(): number {
 /** One second each; wheel events as often as the browser accepts them, at most every 16 ms. */
 const moves = ['in', 'in', 'right', 'left', 'in', 'in', 'right', 'left', 'out', 'out'] as const;
 
-async function movedFrames(
+async function frameTimesOfMoves(
   page: Page,
   point: { x: number; y: number },
   zoomKey: string | null,
@@ -104,12 +104,12 @@ const quantile = (sorted: readonly number[], q: number): number =>
 
 async function moveAndMeasure(
   page: Page,
-  { client, bytes }: Awaited<ReturnType<typeof counted>>,
+  { client, bytes }: Awaited<ReturnType<typeof countBytes>>,
   point: { x: number; y: number },
   zoomKey: string | null,
 ): Promise<Omit<Measured, 'firstMs' | 'usableMs' | 'server' | 'largest'>> {
   const bytesUsable = bytes();
-  const frames = (await movedFrames(page, point, zoomKey)).sort((a, b) => a - b);
+  const frames = (await frameTimesOfMoves(page, point, zoomKey)).sort((a, b) => a - b);
   const { metrics } = await client.send('Performance.getMetrics');
   return {
     bytesUsable,
@@ -125,7 +125,7 @@ async function moveAndMeasure(
 
 async function inInferscope(browser: Browser): Promise<Measured> {
   const page = await browser.newPage({ viewport });
-  const count = await counted(page);
+  const count = await countBytes(page);
   const began = performance.now();
   const server = spawn(process.execPath, [cli, 'ui', session, '--no-open'], {
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -166,7 +166,7 @@ async function inPerfetto(browser: Browser): Promise<Measured> {
       (url) => url.hostname !== '127.0.0.1',
       (route) => route.abort(),
     );
-    const count = await counted(page);
+    const count = await countBytes(page);
     const began = performance.now();
     const failure = page
       .waitForSelector('.pf-modal-dialog, .modal-dialog', { timeout: limitMs })
@@ -207,7 +207,7 @@ for (const [name, measure] of [
 
 const rows: [string, (result: Measured) => number | null, string, number][] = [
   ['first kernels drawn', ({ firstMs }) => firstMs, 's', 1000],
-  ['all there, reacts', ({ usableMs }) => usableMs, 's', 1000],
+  ['usable', ({ usableMs }) => usableMs, 's', 1000],
   ['bytes until then', ({ bytesUsable }) => bytesUsable, 'MB', 1e6],
   ['bytes in 10 s of pan and zoom', ({ bytesMoved }) => bytesMoved, 'MB', 1e6],
   ['frame, median', ({ p50 }) => p50, 'ms', 1],

@@ -42,11 +42,11 @@ export function define(command: Command): void {
     .action(async (first: string | undefined, second: string | undefined, options: AnalyzeOptions) => {
       const { analyzeCommand } = await import('./analyze-run.js');
       // No session has a name with a space.
-      const [selector, typedQuestion] =
+      const [selector, argument] =
         second === undefined && first?.includes(' ') ? [undefined, first] : [first, second];
-      if (typedQuestion !== undefined && options.question !== undefined)
-        throw askedTwice(typedQuestion, options.question);
-      const question = typedQuestion ?? options.question;
+      if (argument !== undefined && options.question !== undefined)
+        throw askedTwice(argument, options.question);
+      const question = argument ?? options.question;
       await analyzeCommand(selector ?? options.session, {
         ...options,
         ...(question === undefined ? {} : { question }),

@@ -18,7 +18,7 @@ test.each([...defined.keys()])('%s --help has two examples and fits 80 columns',
 });
 
 /** Commands in a text, up to a quote, a pipe, a comment, or another program's arguments. */
-function typedIn(text: string): string[] {
+function commandsIn(text: string): string[] {
   return text
     .split('\n')
     .flatMap((line) =>
@@ -40,7 +40,7 @@ test('every command named in messages, docs and README exists, with its flags', 
   const wrong: string[] = [];
   let flags = 0;
   for (const file of files) {
-    for (const typed of typedIn(readFileSync(join(packageRoot(), file), 'utf8'))) {
+    for (const typed of commandsIn(readFileSync(join(packageRoot(), file), 'utf8'))) {
       const [first = '', second = ''] = typed.split(/\s+/);
       const command = defined.get(`${first} ${second}`) ?? defined.get(first);
       // "inferscope reads", "inferscope writes": prose. `inferscope bench ${verb}`: any subcommand.

@@ -55,7 +55,7 @@ async function main(argv: string[]): Promise<number> {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
       return reportError(
-        usageError(error, { commandName, usageOf: typedCommand(program, ownArguments), commands }),
+        usageError(error, { commandName, usageOf: invokedCommand(program, ownArguments), commands }),
         json,
       );
     }
@@ -64,7 +64,7 @@ async function main(argv: string[]): Promise<number> {
 }
 
 /** The typed command or its subcommand: session, session show. */
-function typedCommand(program: Command, ownArguments: readonly string[]): Command | undefined {
+function invokedCommand(program: Command, ownArguments: readonly string[]): Command | undefined {
   const [first, second] = ownArguments.filter((word) => !word.startsWith('-'));
   const command = program.commands.find((candidate) => candidate.name() === first);
   return command?.commands.find((candidate) => candidate.name() === second) ?? command;

@@ -42,13 +42,13 @@ export async function runMemorySession(
   signal: AbortSignal,
   progress: Progress,
 ): Promise<KeptMemory> {
-  const typedFor = memoryRequest(options);
+  const requested = memoryRequest(options);
   const home = ensureWritable();
   const point = benchPoint(
     ['latency'],
     options.batchSize,
-    typedFor.config.input_len,
-    typedFor.config.output_len,
+    requested.config.input_len,
+    requested.config.output_len,
   );
   const elsewhere = options.container !== undefined || options.url !== undefined;
   progress.update('finding the engine');
@@ -56,8 +56,8 @@ export async function runMemorySession(
     options.engine || elsewhere
       ? { engine: options.engine ?? null, issues: [] }
       : await chooseMemoryEngine(options);
-  const { request, config, issues: engineIssues } = engineRequest(options, typedFor, engine);
-  const profileRequest = { ...typedFor, config };
+  const { request, config, issues: engineIssues } = engineRequest(options, requested, engine);
+  const profileRequest = { ...requested, config };
   const issues = [...chosen, ...engineIssues];
   const plan = {
     label: `memory-${config.model}`,

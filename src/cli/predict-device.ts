@@ -53,23 +53,23 @@ export async function predictDevice(
   session: Session | null,
   tables: readonly Session[],
 ): Promise<{ roofs: DeviceRoofs; issues: Issue[] }> {
-  const typedRoofs = options.roofline === undefined ? null : await readRoofs(options.roofline);
+  const givenRooflines = options.roofline === undefined ? null : await readRoofs(options.roofline);
   const sessions = [session, ...tables].filter((one) => one !== null);
   const wantsCpu =
     options.gpu === undefined &&
     (options.threads !== undefined ||
-      typedRoofs?.gpu === null ||
+      givenRooflines?.gpu === null ||
       sessions[0]?.manifest.workload?.device === 'cpu');
-  if (wantsCpu) return cpu(options, typedRoofs?.cpu ?? (await firstOf(sessions, storedRoofline)));
+  if (wantsCpu) return cpu(options, givenRooflines?.cpu ?? (await firstOf(sessions, storedRoofline)));
   const known = [
-    typedRoofs?.gpu ?? null,
+    givenRooflines?.gpu ?? null,
     ...(await Promise.all(sessions.map(storedGpuRoofline))),
     await cachedHere(),
   ];
   const gpu = known.find((roofline) => roofline !== null) ?? null;
   const name =
     (options.gpu === undefined ? undefined : reportedName(options.gpu, gpu)) ??
-    typedRoofs?.gpu?.gpus[0]?.name ??
+    givenRooflines?.gpu?.gpus[0]?.name ??
     sessions.map(({ manifest }) => deviceOf(manifest).name).find((found) => found !== null) ??
     gpu?.gpus[0]?.name;
   if (name === undefined) return cpu(options, null);
@@ -83,11 +83,11 @@ export async function predictDevice(
  * name without data sheet is unchanged.
  */
 export function reportedName(name: string, measured: GpuRoofline | null = null): string {
-  const typedName = name.trim();
-  if (measured?.gpus.some(({ name }) => name === typedName)) return typedName;
-  const found = findGpuSheet(typedName);
-  if (Array.isArray(found)) return typedName;
-  const chosen = chosenGpuWords(typedName, found);
+  const givenName = name.trim();
+  if (measured?.gpus.some(({ name }) => name === givenName)) return givenName;
+  const found = findGpuSheet(givenName);
+  if (Array.isArray(found)) return givenName;
+  const chosen = chosenGpuWords(givenName, found);
   if (chosen !== null) notify(`--gpu ${chosen}`);
   return found.name;
 }

@@ -49,14 +49,14 @@ export async function predictDocumentOf(options: PredictOptions): Promise<Docume
   const tables: Session[] = [];
   for (const selector of options.kernels)
     tables.push(await openSession(selector, undefined, measuredKernels));
-  const typedModel = options.model === undefined ? null : await findModel(options.model);
+  const givenModel = options.model === undefined ? null : await findModel(options.model);
   // Comes first: an unknown model fails before a roofline is measured.
-  if (!typedModel && session === null) throw noModel();
+  if (!givenModel && session === null) throw noModel();
   const { roofs, issues: deviceIssues } = await predictDevice(options, session, tables);
-  const model = typedModel
+  const model = givenModel
     ? {
-        name: typedModel.name,
-        ...configModel(typedModel.config, options.dtype ?? sessionDType(session), roofs),
+        name: givenModel.name,
+        ...configModel(givenModel.config, options.dtype ?? sessionDType(session), roofs),
       }
     : sessionModel(session!, options.dtype);
   const { issues, ...made } = await predictDocument(model, roofs, options, { session, tables });

@@ -37,13 +37,13 @@ export function placesOf(
 
   return async (run) => {
     const words = ownWords(run.arguments);
-    const typedEngine = memoryEngines.find((memoryEngine) => memoryEngine === valueOf(words, '--engine'));
+    const givenEngine = memoryEngines.find((memoryEngine) => memoryEngine === valueOf(words, '--engine'));
     if (valueOf(words, '--url') !== null) return { engine: null, device: 'gpu', capacities: [] };
     const inContainer = valueOf(words, '--container') !== null;
     const cpu = valueOf(words, '--device') === 'cpu';
     const gpu = capacities.length > 0 && !cpu;
     const engine =
-      typedEngine ??
+      givenEngine ??
       (inContainer ? 'vllm' : kind === 'memory' ? await engineHere(words) : gpu ? 'transformers' : 'onnx');
     // vLLM and containers are for GPUs: if none is visible, their memory is not that of this host.
     const forGpus = engine === 'vllm' || inContainer;

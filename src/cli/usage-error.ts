@@ -44,12 +44,12 @@ export function usageError(
   const [what, suggestion] = messageParts(error);
   const words = `inferscope ${pathOf(usageOf) || known.name}`;
   if (error.code === 'commander.excessArguments') {
-    const typedFiles = usageOf?.args ?? [];
-    if (typedFiles.length > 1 && typedFiles.every((file) => existsSync(file)))
+    const givenFiles = usageOf?.args ?? [];
+    if (givenFiles.length > 1 && givenFiles.every((file) => existsSync(file)))
       return usage(
         what,
         `inferscope ${known.name} takes one session; captures of one run are imported into one.`,
-        shellCommand(['inferscope', 'import', ...typedFiles]),
+        shellCommand(['inferscope', 'import', ...givenFiles]),
       );
     const flag = ['--question', '--model'].find((name) => usageOf?.options.some(({ long }) => long === name));
     if (flag !== undefined) {

@@ -23,10 +23,10 @@ const vendorWords = new Set(['nvidia', 'tesla', 'geforce', 'amd', 'instinct', 'r
 export function findGpuSheet(name: string): FoundGpu | GpuSheet[] {
   const exact = gpuSheet(name);
   if (exact) return { sheet: exact, name: name.trim(), others: [] };
-  const typedWords = words(name);
-  const found = gpuSheets.filter((sheet) => sheet.names.some((name) => holds(words(name), typedWords)));
+  const givenWords = words(name);
+  const found = gpuSheets.filter((sheet) => sheet.names.some((name) => holds(words(name), givenWords)));
   const sameLength = found.filter((sheet) =>
-    sheet.names.some((name) => words(name).length === typedWords.length),
+    sheet.names.some((name) => words(name).length === givenWords.length),
   );
   const candidates = sameLength.length > 0 ? sameLength : found;
   const common = candidates.find(({ names }) => names.some((name) => commonForms.has(name)));
@@ -57,6 +57,6 @@ function words(name: string): string[] {
   return modelWords.length > 0 ? modelWords : all;
 }
 
-function holds(name: readonly string[], typedWords: readonly string[]): boolean {
-  return typedWords.length > 0 && typedWords.every((word) => name.includes(word));
+function holds(name: readonly string[], givenWords: readonly string[]): boolean {
+  return givenWords.length > 0 && givenWords.every((word) => name.includes(word));
 }

@@ -162,8 +162,10 @@ export function numberedQueries(findings: readonly Finding[]): string[] {
   return findings.flatMap(({ evidence }) => evidence.flatMap(({ sql }) => (sql === null ? [] : [sql])));
 }
 
-/** Waterfall chart from the roofline to the measured time of a mean instance. */
-/** @param linkOf link to the best place of a bar, by its id */
+/**
+ * Waterfall chart from the roofline to the measured time of a mean instance.
+ * @param linkOf link to the best place of a bar, by its id
+ */
 export function waterfallChart(
   stage: StageWaterfall,
   linkOf: (bar: string) => string | undefined = () => undefined,

@@ -27,8 +27,10 @@ export function gemmsView(document: Document<GemmsResult>, top = maxShapes): Vie
   };
 }
 
-/** The table of shapes, the meaning of its columns, and the effect of other sizes. */
-/** @param linkTo link to a GEMM's page, undefined if it has none */
+/**
+ * The table of shapes, the meaning of its columns, and the effect of other sizes.
+ * @param linkTo link to a GEMM's page, undefined if it has none
+ */
 export function gemmBlocks(
   { data, issues }: Document<GemmsResult>,
   top = maxShapes,

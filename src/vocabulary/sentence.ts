@@ -1,4 +1,3 @@
-/** Helpers for sentences. */
 /** With a capital first letter; vLLM and cuBLAS keep theirs. */
 export const capital = (text: string): string =>
   /^[a-z]+[A-Z]/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);

@@ -24,8 +24,8 @@ export function nsysArguments(
     `--output=${report}`,
     '--force-overwrite=true',
   ];
-  const typedOptions = new Set(args.map(optionOf));
-  return ['profile', ...defaults.filter((arg) => !typedOptions.has(optionOf(arg))), ...args];
+  const givenOptions = new Set(args.map(optionOf));
+  return ['profile', ...defaults.filter((arg) => !givenOptions.has(optionOf(arg))), ...args];
 }
 
 /** Option for processes between fork and exec; old versions of nsys lack it. */

@@ -42,7 +42,7 @@ interface Decision {
 }
 
 /** `tpot_ms` is typed as `tpot`. */
-const typedName = (name: string): string => name.replace(/_(?:ms|per_s|bytes)$/, '');
+const givenName = (name: string): string => name.replace(/_(?:ms|per_s|bytes)$/, '');
 
 /**
  * Compares two sides metric by metric. Values are process launches (or, with `withinProcess`, repeats of one). The rank
@@ -55,7 +55,7 @@ export function compareSides(
   now: SideData,
   { gates, withinProcess }: { gates: readonly Gate[]; withinProcess: boolean },
 ): BenchCompare {
-  const gated = (name: string) => gates.some(({ metric }) => metric === name || metric === typedName(name));
+  const gated = (name: string) => gates.some(({ metric }) => metric === name || metric === givenName(name));
   const found = pairsOf(base.metrics, now.metrics, ([its, theirs]) => ({
     what: `${base.side.selector} and ${now.side.selector} have no metric in common`,
     why: `The first has ${its}; the second ${theirs}.`,
@@ -149,7 +149,7 @@ const worseBy = ({ better }: ComparedMetric, share: number): number => (better =
 
 function judge({ metric, share }: Gate, comparisons: readonly ComparedMetric[]): CompareGate {
   const gated = comparisons.filter(
-    ({ name, verdict }) => verdict !== 'missing' && (metric === name || metric === typedName(name)),
+    ({ name, verdict }) => verdict !== 'missing' && (metric === name || metric === givenName(name)),
   );
   const failed = gated.filter(
     (comparison) => comparison.verdict === 'worse' && worseBy(comparison, comparison.change!) > share,
@@ -243,8 +243,8 @@ function caveatsOf(...sides: SideData[]): string[] {
 }
 
 function checkGate(metric: string, common: readonly SampledMetric[]): void {
-  if (common.some(({ name }) => metric === name || metric === typedName(name))) return;
-  const known = [...new Set(common.map(({ name }) => typedName(name)))];
+  if (common.some(({ name }) => metric === name || metric === givenName(name))) return;
+  const known = [...new Set(common.map(({ name }) => givenName(name)))];
   throw new InferscopeError('E_USAGE', {
     what: `--fail-on ${metric}: the two sides have no such metric in common`,
     why: `They have ${known.join(', ')}.`,

@@ -23,6 +23,7 @@ export interface TraceClock {
   offsetNs: number;
 }
 
+/** Columns are written by number, in the order of batch.ts, so that no object is made per event. */
 export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkParser {
   const stores = Object.fromEntries(batchTables.map((table) => [table, createColumns(table)])) as Record<
     BatchTable,
@@ -55,12 +56,12 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     return to === 0 ? none : names.code(bytes, from, to, spanKinds.name);
   }
 
-  function keep(bytes: Uint8Array, f: EventFields): void {
+  function addEvent(bytes: Uint8Array, f: EventFields): void {
     const kind = kindOf(bytes, f);
     if (kind === categoryKinds.ignored || kind === categoryKinds.unknown) return;
     const start = (f.tsUs - originUs) * 1000 + f.tsNs + offsetNs;
     if (f.tsUs < 0) negative++;
-    if (kind === categoryKinds.instant) return keepMemory(f, start);
+    if (kind === categoryKinds.instant) return addMemory(f, start);
     const dur = f.durUs * 1000 + f.durNs;
     // Beyond 104 days nanoseconds are not exact, and no trace is that long. NaN fails both comparisons.
     const begins = Math.abs(start - offsetNs) <= Number.MAX_SAFE_INTEGER;
@@ -70,9 +71,9 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
       return;
     }
     if (kind === categoryKinds.kernel) {
-      keepKernel(bytes, f, start, dur);
-      if (f.collectiveTo > 0) keepCollective(bytes, f, start, dur);
-    } else if (kind === categoryKinds.copy) keepCopy(bytes, f, start, dur);
+      addKernel(bytes, f, start, dur);
+      if (f.collectiveTo > 0) addCollective(bytes, f, start, dur);
+    } else if (kind === categoryKinds.copy) addCopy(bytes, f, start, dur);
     else if (kind === categoryKinds.range) {
       const { row, columns: c } = next('ranges');
       c[0]![row] = start;
@@ -110,7 +111,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
   }
 
   /** Old files have device and stream only as pid and tid. */
-  function keepDeviceEvent(c: Float64Array[], row: number, bytes: Uint8Array, f: EventFields): void {
+  function setDeviceColumns(c: Float64Array[], row: number, bytes: Uint8Array, f: EventFields): void {
     c[2]![row] = f.device === f.device ? f.device : f.pid;
     c[3]![row] = f.context;
     c[4]![row] = f.stream === f.stream ? f.stream : f.tid;
@@ -120,11 +121,11 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     c[8]![row] = name(bytes, f.nameFrom, f.nameTo);
   }
 
-  function keepKernel(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
+  function addKernel(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
     const { row, columns: c } = next('kernels');
     c[0]![row] = start;
     c[1]![row] = dur;
-    keepDeviceEvent(c, row, bytes, f);
+    setDeviceColumns(c, row, bytes, f);
     c[9]![row] = f.gridTo === 0 ? none : names.code(bytes, f.gridFrom, f.gridTo, spanKinds.dims);
     c[10]![row] = f.blockTo === 0 ? none : names.code(bytes, f.blockFrom, f.blockTo, spanKinds.dims);
     c[11]![row] = f.registers;
@@ -132,11 +133,11 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     c[13]![row] = f.graphId > 0 ? f.graphId : none;
   }
 
-  function keepCopy(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
+  function addCopy(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
     const { row, columns: c } = next('copies');
     c[0]![row] = start;
     c[1]![row] = dur;
-    keepDeviceEvent(c, row, bytes, f);
+    setDeviceColumns(c, row, bytes, f);
     c[9]![row] = f.bytes;
     if (f.bytes === f.bytes && !(f.bytes >= 0 && f.bytes <= maxCopyBytes)) {
       c[9]![row] = none;
@@ -144,7 +145,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     }
   }
 
-  function keepCollective(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
+  function addCollective(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
     const { row, columns: c } = next('collectives');
     c[0]![row] = start;
     c[1]![row] = dur;
@@ -163,7 +164,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
   }
 
   /** [memory]: the caching allocator allocated (Bytes > 0) or freed. */
-  function keepMemory(f: EventFields, t: number): void {
+  function addMemory(f: EventFields, t: number): void {
     if (!(Math.abs(t - offsetNs) <= Number.MAX_SAFE_INTEGER) || !(Math.abs(f.bytes) <= maxCopyBytes)) return;
     const { row, columns: c } = next('memory');
     c[0]![row] = t;
@@ -195,7 +196,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
         const after = bytes[p] === openBrace ? readEvent(bytes, p, end, fields) : -2;
         if (after === incomplete) break;
         if (after > 0) {
-          keep(bytes, fields);
+          addEvent(bytes, fields);
           p = after;
           continue;
         }

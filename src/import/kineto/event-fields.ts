@@ -141,7 +141,7 @@ function readArgs(b: Uint8Array, offset: number, end: number, f: EventFields): n
     const from = afterKey;
     p = skipValue(b, from, end);
     if (p < 0) return p;
-    keepArg(b, key, keyLength, from, p, f);
+    readArgument(b, key, keyLength, from, p, f);
   }
 }
 
@@ -176,7 +176,14 @@ function keyAt(b: Uint8Array, offset: number, end: number): number {
 }
 
 /** Identified by length and one or two letters among all keys seen; case changed with versions. */
-function keepArg(b: Uint8Array, key: number, length: number, from: number, to: number, f: EventFields): void {
+function readArgument(
+  b: Uint8Array,
+  key: number,
+  length: number,
+  from: number,
+  to: number,
+  f: EventFields,
+): void {
   const first = b[key]! | 0x20;
   switch (length) {
     case 3: // Seq
