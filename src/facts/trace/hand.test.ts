@@ -89,6 +89,24 @@ describe('windows', () => {
     expect(decode!.rows.map(({ wall_ns }) => wall_ns / us)).toEqual([110, 65]);
   });
 
+  test('a warm-up uses the device clock if the steps after it do', async () => {
+    const device = (from: number, to: number) => ({ device_start_ns: from * us, device_end_ns: to * us });
+    const session = await sessionOf({
+      stages: [
+        stage(1, 'warmup', 0, 60, device(10, 90)),
+        stage(2, 'prefill', 100, 130, device(110, 145)),
+        stage(3, 'decode', 130, 160, device(150, 190)),
+      ],
+      kernels: [kernel(1, 10, 80), kernel(2, 110, 35), kernel(3, 150, 40)],
+    });
+    const { phases } = (await analyzeTrace(session)).data;
+    expect(phases.map(({ kind, clock, rows: [row] }) => [kind, clock, row!.wall_ns / us])).toEqual([
+      ['warmup', 'device', 80],
+      ['prefill', 'device', 35],
+      ['decode', 'device', 40],
+    ]);
+  });
+
   test('one step without launches keeps all steps on the host clock', async () => {
     const silent = structuredClone(rows);
     // Prefill has device work after its range; decode 1 has no device work.

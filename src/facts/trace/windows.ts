@@ -117,12 +117,14 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
           why: `in ${late} of ${plural(n, phaseLabel(kind))} the device was still busy after its range`,
         };
   });
-  // The end of a prefill and the start of the first decode step must use one clock, or they would overlap.
-  const shared = clocks.filter(({ kind }) => steps.includes(kind));
-  const ahead = shared.find(({ clock }) => clock === 'device');
-  const blocked = kinds.some(({ kind, silent }) => steps.includes(kind) && silent > 0);
+  // The end of a prefill and the start of the first decode step must use one clock, or they would overlap; a warm-up before them, too.
+  const silent = new Set(kinds.filter((row) => row.silent > 0).map(({ kind }) => kind));
+  const ahead = clocks.find(({ kind, clock }) => steps.includes(kind) && clock === 'device');
+  const blocked = steps.some((kind) => silent.has(kind));
   if (ahead && !blocked)
-    for (const clock of shared) Object.assign(clock, { clock: 'device', why: ahead.why });
+    for (const clock of clocks)
+      if (steps.includes(clock.kind) || (clock.kind === 'warmup' && !silent.has('warmup')))
+        Object.assign(clock, { clock: 'device', why: ahead.why });
   const unmarked = await whyUnmarked(scope, kinds);
   if (unmarked === null) return clocks;
   return [{ kind: 'outside', clock: 'device', why: `${unmarked}: first to last activity` }];
