@@ -21,9 +21,9 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
       type: 'text',
       text: [
         { count: data.launches_total },
-        ' launches of ',
+        `${data.launches_total === 1 ? ' launch' : ' launches'} of `,
         { count: kernels.length },
-        ' kernels under Nsight Compute, which replays each kernel in isolation: times differ from a timeline.',
+        `${kernels.length === 1 ? ' kernel' : ' kernels'} under Nsight Compute, which replays each kernel in isolation: times differ from a timeline.`,
       ],
     },
     tableOf(

@@ -1,3 +1,4 @@
+import { settingLabel } from '../vocabulary/memory-components.js';
 import type { MemoryProfile } from '../model/documents/memory-profile.js';
 import { formatSetting } from '../vocabulary/format.js';
 import type { Section, Text } from './block.js';
@@ -81,7 +82,7 @@ function runRows(profile: MemoryProfile): Text[][] {
     ...Object.entries(config)
       .filter(([, value]) => typeof value !== 'object' || value === null)
       .map(([name, value]) => [
-        name.replaceAll('_', ' '),
+        settingLabel(name),
         value === null ? { missing: 'not requested' } : known(value),
       ]),
   ];

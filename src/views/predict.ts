@@ -1,5 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { MeasuredStage, PredictResult, PredictStage } from '../model/documents/predict.js';
+import { caseText } from '../vocabulary/kernel-cases.js';
+import { classLabels } from '../vocabulary/op-classes.js';
 import { formatCount, plural } from '../vocabulary/format.js';
 import type { Block, Part, Text, Value, View } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
@@ -31,7 +33,11 @@ export function predictView(document: Document<PredictResult>): View {
             {
               id: 'measured',
               title: 'Predicted and measured',
-              blocks: [measuredTable(compared, data), ...residuals(compared), ...errorText(data)],
+              blocks: [
+                measuredTable(compared, data),
+                ...residuals(compared, data.device.kind === 'cpu'),
+                ...errorText(data),
+              ],
             },
           ]
         : []),
@@ -203,11 +209,14 @@ const residualLabels: Readonly<Record<MeasuredStage['residual'][number]['cause']
   unattributed: 'not explained',
 };
 
+const classOrKernel = (name: string): string =>
+  (classLabels as Readonly<Record<string, string>>)[name] ?? name;
+
 const nameOf = ({ phase, batch_size, context_len }: PredictStage): string =>
   `${phase}, batch ${batch_size}, context ${formatCount(context_len)}`;
 
 /** Largest parts first. */
-function residuals(rows: readonly Compared[]): Block[] {
+function residuals(rows: readonly Compared[], onCpu: boolean): Block[] {
   const items = rows.flatMap(({ stage, measured: { ms, residual } }) => {
     const totalMs = ms.value;
     const parts =
@@ -218,7 +227,7 @@ function residuals(rows: readonly Compared[]): Block[] {
             .toSorted((a, b) => Math.abs(b.ms) - Math.abs(a.ms));
     if (parts.length === 0) return [];
     const text = parts.flatMap((part, index): (string | Value)[] => [
-      `${index === 0 ? 'measured − predicted: ' : ' · '}${residualLabels[part.cause]} `,
+      `${index === 0 ? 'measured − predicted: ' : ' · '}${onCpu && part.cause === 'launch-bound' ? 'runtime calls' : residualLabels[part.cause]} `,
       { n: part.ms, unit: 'ms', signed: true },
     ]);
     return [{ name: nameOf(stage), text }];
@@ -255,7 +264,7 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
     tableOf(
       'Each case predicted from all others',
       [
-        { id: 'kernel', head: 'leave-one-out', cell: ({ kernel }) => kernel },
+        { id: 'kernel', head: 'leave-one-out', cell: ({ kernel }) => classOrKernel(kernel) },
         { id: 'cases', head: 'cases', ...number, cell: ({ cases }) => ({ count: cases }) },
         {
           id: 'median_error',
@@ -264,7 +273,12 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
           cell: ({ median_error: n }) => ({ n, unit: 'ratio' }),
         },
         { id: 'worst_error', head: 'worst', ...number, cell: ({ worst_error: n }) => ({ n, unit: 'ratio' }) },
-        { id: 'worst_case', head: 'at', wraps: true, cell: ({ worst_case: worstCase }) => worstCase },
+        {
+          id: 'worst_case',
+          head: 'at',
+          wraps: true,
+          cell: ({ worst_case: worstCase }) => caseText(worstCase),
+        },
       ],
       table.validation,
     ),

@@ -161,7 +161,11 @@ function lossesSection({ attribution, source }: TraceResult): Section {
                 ' kernels)',
               ]),
           },
-          { id: 'used_for', head: 'used for', cell: ({ used_for: use }) => use ?? 'not used' },
+          {
+            id: 'used_for',
+            head: 'used for',
+            cell: ({ used_for: use, purpose }) => use ?? (purpose === 'counters' ? 'counters' : 'not used'),
+          },
         ],
         source.executions,
       ),

@@ -81,7 +81,7 @@ test('shows stages, the first steps and the operations with every number', () =>
   ]);
   expect(steps).toHaveLength(8);
   expect(steps![1]).toEqual({
-    step: 'iteration 0, step 1',
+    step: '0.1',
     wall_ns: 3.07e6,
     new_tokens: 1,
     context_tokens: 65,

@@ -148,13 +148,9 @@ function stepBlocks(
     [
       {
         id: 'step',
-        head: 'step',
-        wraps: true,
+        head: 'iteration.step',
         cell: ({ iteration, step_index: index }) =>
-          [
-            ...(iteration === null ? [] : [`iteration ${iteration}`]),
-            ...(index === null ? [] : [`step ${index}`]),
-          ].join(', ') || {
+          [iteration, index].filter((part) => part !== null).join('.') || {
             missing: 'steps are not numbered',
           },
       },

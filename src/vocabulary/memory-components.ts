@@ -26,3 +26,10 @@ export const componentMeanings: typeof componentLabels = {
   residual: 'measured total minus all components',
   total: 'memory in use at the peak',
 };
+
+/** A setting of a memory run in words: "input length", "GPU memory utilization". */
+export const settingLabel = (key: string): string =>
+  key
+    .replaceAll('_', ' ')
+    .replaceAll(/\b(?:gpu|kv)\b/g, (word) => word.toUpperCase())
+    .replace(/\blen\b/, 'length');

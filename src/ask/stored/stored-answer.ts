@@ -111,7 +111,7 @@ async function answerOf(facts: StoredFacts): Promise<TopicAnswer> {
   if (first) return known(findingText(first), [changeOf(first), ...rest.map(findingText)]);
   const rule = silentRule(facts);
   if (!rule) return notKnown('', null);
-  const why = `${rule.title}: ${rule.outcome === 'not_fired' ? 'not found' : 'not known'}; ${withoutEnd(rule.why)}.`;
+  const why = `${rule.title}: ${rule.outcome === 'not_fired' ? 'not found' : 'not known'}. ${withoutEnd(rule.why)}.`;
   return rule.outcome === 'not_fired' ? known(partFrom('findings', why, 0)) : notKnown(why, null);
 }
 

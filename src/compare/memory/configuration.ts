@@ -1,3 +1,4 @@
+import { settingLabel } from '../../vocabulary/memory-components.js';
 import type { ComparedProfile } from './read-profile.js';
 
 /** The configuration of a profile as flat text fields: options, dtypes, engine and machine. */
@@ -10,7 +11,7 @@ export function configurationOf(profile: ComparedProfile): Map<string, string> {
   add('model', profile.model_info.name);
   add('parameters', profile.model_info.num_parameters);
   for (const [key, value] of Object.entries(profile.metadata?.config ?? {}))
-    if (key !== 'model') add(key.replaceAll('_', ' '), value);
+    if (key !== 'model') add(settingLabel(key), value);
   for (const key of ['weights', 'activations', 'kv_cache'] as const)
     add(`dtype of ${key.replace('_', ' ')}`, profile.model_info.dtypes?.[key]);
   const { engine_type, engine_version, engine_args } = profile.engine_metadata ?? {};

@@ -195,7 +195,7 @@ function goodput(
 }
 
 function serverFigures(series: ReadonlyMap<string, { max: number; grown: number }>): ServingPoint['server'] {
-  const absent = missing('not_reported', "the server's /metrics does not have it");
+  const absent = missing('not_reported', "not in the server's /metrics");
   const max = (name: string, unit: string): Figure => {
     const found = series.get(name);
     return found ? figure(found.max, unit, `largest ${name} while under load`) : absent;
