@@ -109,7 +109,7 @@ console.log(
   `${plan.gpus.map(({ name }) => name).join(', ')}, ${plan.tool}, driver ${plan.driver}; ${Math.round(energy.value ?? 0)} J in all`,
 );
 console.log(
-  `${pairs} pairs of blocks of ${values.seconds} s, sampler at ${values.hz} Hz (with details once a second)\n`,
+  `${pairs} pairs of blocks of ${values.seconds} s, sampler at ${values.hz} Hz (with details once per second)\n`,
 );
 console.log('sampler   tokens/s mean        sd       min       max');
 for (const [name, rates] of [

@@ -1,6 +1,6 @@
 """Measures the operations of `inferscope kernels` and `inferscope roofline`: python inferscope_kernels.py ORDER.json
 
-Reads a KernelOrder (src/model/kernels.ts) and writes a `microbenchmark` line a case to INFERSCOPE_RECORD, each when it is
+Reads a KernelOrder (src/model/kernels.ts) and writes a `microbenchmark` line per case to INFERSCOPE_RECORD, each when it is
 done. stdout carries progress as JSON lines and nothing else. SIGINT and SIGTERM end it after the batch at work; what is
 left is recorded as stopped. Cases run in their order, each on a cleared cache of the allocator.
 """

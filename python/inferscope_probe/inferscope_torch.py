@@ -1,6 +1,6 @@
 """Runs torch.profiler over a program that knows nothing of it; armed by sitecustomize.py.
 
-INFERSCOPE_TORCH_TRACE names the folder for `kineto-<rank>-<pid>.json.gz`, one file a process (`-2`, `-3` for further
+INFERSCOPE_TORCH_TRACE names the folder for `kineto-<rank>-<pid>.json.gz`, one file per process (`-2`, `-3` for further
 captures of the same process). INFERSCOPE_TORCH_OPTIONS is a JSON object:
 
   shapes, memory, stack, flops   booleans of torch.profiler (default: shapes)

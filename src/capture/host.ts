@@ -47,7 +47,7 @@ const maxThreads = 64;
 /**
  * Interval of reading clocks from /proc/cpuinfo, on machines without cpufreq: at 10 Hz (a little sooner, so that timer jitter does not skip
  * a sample). On CPUs with APERF/MPERF counters, kernels 4.14 to 5.17 sleep 10 ms in that read while they measure
- * (arch/x86/kernel/cpu/aperfmperf.c): there once a second.
+ * (arch/x86/kernel/cpu/aperfmperf.c): there once per second.
  */
 const cpuinfoScanNs = 90e6;
 const measuringCpuinfoScanNs = 1e9;

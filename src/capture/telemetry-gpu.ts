@@ -88,7 +88,7 @@ export interface GpuDevice {
   energyJ(): number | null;
   /** The same on another thread, without blocking the event loop. */
   energyLaterJ(): Promise<number | null>;
-  /** Reads the slow values; call it at most once a second. */
+  /** Reads the slow values; call it at most once per second. */
   details(): Promise<GpuDetails>;
 }
 

@@ -9,7 +9,7 @@ import type { TableSink } from '../model/tables.js';
 export type Redact = (text: string) => string;
 
 /** Cache size: texts repeat between rows. */
-const remembered = 50_000;
+const maxRemembered = 50_000;
 
 /** A sink that removes secrets from all text of its rows. */
 export function redactingSink(sink: TableSink, redact: Redact): TableSink {
@@ -17,7 +17,7 @@ export function redactingSink(sink: TableSink, redact: Redact): TableSink {
   const clean = (text: string) => {
     const before = known.get(text);
     if (before !== undefined) return before;
-    if (known.size >= remembered) known.clear();
+    if (known.size >= maxRemembered) known.clear();
     const after = redact(text);
     known.set(text, after);
     return after;

@@ -40,7 +40,7 @@ function schemaNote(id: string, found: TableName[]): string {
   ]);
   return `# Tables of session ${id}
 
-One file a table and capture: \`SELECT * FROM read_parquet('kernels/*.parquet', union_by_name = true)\`. A column that a
+One file per table and capture: \`SELECT * FROM read_parquet('kernels/*.parquet', union_by_name = true)\`. A column that a
 file lacks is null there. Times are ns since the session's start; no query should sum over \`execution_id\`.
 
 ${parts.join('\n')}`;

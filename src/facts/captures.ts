@@ -2,7 +2,7 @@ import type { CaptureKind, CapturesResult, DocumentOf } from '../model/documents
 import type { ManifestData } from '../model/manifest.js';
 import { hasRows, hasSubject } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
-import { remembered } from '../session/remembered.js';
+import { cachedAnswer } from '../session/cached-answer.js';
 import { analyzeCollectives } from './collectives/collectives.js';
 import { analyzeCounters } from './counters/counters.js';
 import { analyzeGemms } from './gemms/gemms.js';
@@ -39,5 +39,5 @@ export async function analyzeCaptures(session: Session): Promise<CapturesResult>
 
 async function traceOf(session: Session): Promise<DocumentOf['trace']> {
   const { traceDocumentSchema } = await import('../model/documents/trace.js');
-  return remembered(session, 'trace', traceDocumentSchema, () => analyzeTrace(session));
+  return cachedAnswer(session, 'trace', traceDocumentSchema, () => analyzeTrace(session));
 }

@@ -1,5 +1,5 @@
 /**
- * /proc/cpuinfo: one block a logical CPU, blocks parted by an empty line. x86 and ARM use different keys:
+ * /proc/cpuinfo: one block per logical CPU, with an empty line between blocks. x86 and ARM use different keys:
  *   x86:  `model name : AMD EPYC`, `flags : fpu … avx2 …`, `physical id`, `core id`, `cpu MHz`
  *   ARM:  `CPU implementer : 0x41`, `CPU part : 0xd40`, `Features : fp asimd …`; no name, no core ids
  */

@@ -212,7 +212,7 @@ export const microbenchmarkLineSchema = z.object({
   end_ns: z.number(),
   samples_ns: z
     .array(z.number())
-    .describe('Nanoseconds of one operation, one value a timed run; empty when not measured.'),
+    .describe('Nanoseconds of one operation, one value per timed run; empty if it was not measured.'),
   method: z
     .enum(['events', 'graph', 'host'])
     .describe(

@@ -357,7 +357,7 @@ export const tables = {
       shape: text('e.g. 1024x1024x1024'),
       threads: int('CPU threads'),
       bytes: big('bytes moved a run'),
-      flops: big('floating or integer operations a run'),
+      flops: big('floating-point or integer operations per run'),
       runs: int('timed runs'),
       median_ns: num('median of the runs'),
       min_ns: num('fastest run'),

@@ -2,7 +2,7 @@ import { document, type Document } from '../../model/document.js';
 import { type ExplainResult, explainVersion } from '../../model/documents/explain.js';
 import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
-import { remembered } from '../../session/remembered.js';
+import { cachedAnswer } from '../../session/cached-answer.js';
 import { findingContext, findings } from '../findings/findings.js';
 import { programOf } from '../findings/framework.js';
 import type { ScopeOptions, TraceScope } from '../../facts/trace/scope.js';
@@ -68,7 +68,7 @@ async function inferredSteps({ database }: TraceScope): Promise<InferredStepsFou
 /** explainSession, cached in derived/ for large sessions. The headline is cached for every session, for `session list`. */
 export async function rememberedExplanation(session: Session): Promise<Document<ExplainResult>> {
   const { explainDocumentSchema } = await import('../../model/documents/explain.js');
-  const found = await remembered(session, 'explain', explainDocumentSchema, () => explainSession(session));
+  const found = await cachedAnswer(session, 'explain', explainDocumentSchema, () => explainSession(session));
   const bench = hasSubject(session.manifest, 'bench') ? await import('../../facts/bench/bench.js') : null;
   saveHeadline(session, headlineOf(found.data, bench && (await bench.analyzeBench(session)).data));
   return found;

@@ -222,7 +222,7 @@ test("bounds the total by torch's records if later processes in a container look
   ]);
 });
 
-test('ignores samples from before the end of warm-up if the tool samples once a second', () => {
+test('ignores samples from before the end of warm-up if the tool samples once per second', () => {
   const slow = samples({ 0.9: 20, 2.4: 1640, 3.4: 1900, 4.4: 2240, 5.4: 2250, 6.4: 20 });
   const { points } = breakdown(rowsOf({ used: new Map([[0, slow]]), recorded: torchRecorded() }));
   expect(points.post_warmup.total_bytes).toBe(2240 * mb);

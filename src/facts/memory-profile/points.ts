@@ -243,7 +243,7 @@ export function processPeak(rows: MemoryRows, gpu: number, enginePids: ReadonlyS
   return engineProcesses.reduce((sum, { samples }) => sum + (highest(samples)?.bytes ?? 0), 0);
 }
 
-/** The same at a moment without allocations: the driver's list is read once a second. */
+/** The same at a moment without allocations: the driver's list is read once per second. */
 export function processAt(
   rows: MemoryRows,
   gpu: number,

@@ -180,7 +180,7 @@ export function highest(samples: readonly Sample[]): Sample | null {
 
 /** Delay of the driver's count behind an allocation: one sample at 20 Hz. */
 const driverDelayNs = 50e6;
-/** Older samples do not describe the moment: some tools sample once a second. */
+/** Older samples do not describe the moment: some tools sample once per second. */
 const staleNs = 200e6;
 const slowestNs = 1.5e9;
 

@@ -23,8 +23,8 @@ const outsideBytes = 3e9;
 const sameMomentNs = 50e6;
 
 /**
- * Memory of the run at its peak. On exclusive GPUs: peak − baseline, sampled 20 times a second. On shared GPUs: the
- * run's processes as the driver lists them once a second, if it does. On the host: the run's processes.
+ * Memory of the run at its peak. On exclusive GPUs: peak − baseline, sampled 20 times per second. On shared GPUs: the
+ * run's processes as the driver lists them once per second, if it does. On the host: the run's processes.
  */
 export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFacts): Measured | null {
   const { gpus, enginePids, points } = facts;

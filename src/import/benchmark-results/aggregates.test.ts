@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { fixture, loaded, type LoadedResults } from './test-load.js';
+import { fixture, loadResults, type LoadedResults } from './test-load.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-aggregates-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -23,7 +23,7 @@ const figures = (found: LoadedResults, point = 0) =>
 
 describe('InferenceX', () => {
   test('reads every latency of agg_*.json in ms', async () => {
-    const found = await loaded(fixture('inferencex-agg.json'));
+    const found = await loadResults(fixture('inferencex-agg.json'));
     expect(found.importer).toBe('inferencex');
     expect(figures(found)).toEqual({
       'inferencex.tput_per_gpu value tok/s/GPU': 720.5,
@@ -56,7 +56,7 @@ describe('InferenceX', () => {
 
   test('an array gives one point per entry; impossible numbers are counted', async () => {
     const entry = json('inferencex-agg.json');
-    const found = await loaded(
+    const found = await loadResults(
       written('agg_bmk.json', [
         entry,
         { ...entry, conc: 128, request_throughput: 3, model_id: 'm', mean_ttft: -1 },
@@ -71,7 +71,7 @@ describe('InferenceX', () => {
 
 describe('vllm bench serve, reduced to its numbers', () => {
   test('reads the file of early 2025 without model and backend', async () => {
-    const found = await loaded(fixture('vllm-serve-trimmed.json'));
+    const found = await loadResults(fixture('vllm-serve-trimmed.json'));
     const file = json('vllm-serve-trimmed.json');
     expect(found.importer).toBe('vllm-bench-serve');
     for (const metric of ['ttft', 'tpot', 'itl'])
@@ -83,7 +83,7 @@ describe('vllm bench serve, reduced to its numbers', () => {
   });
 
   test('reports a file without latencies', async () => {
-    const found = await loaded(
+    const found = await loadResults(
       written('none.json', {
         model_id: 'm',
         request_throughput: 2,
@@ -98,7 +98,7 @@ describe('vllm bench serve, reduced to its numbers', () => {
 
 describe('AIPerf over several runs', () => {
   test('one point per combination: mean and spread of the runs', async () => {
-    const found = await loaded(fixture('aiperf-sweep.json'));
+    const found = await loadResults(fixture('aiperf-sweep.json'));
     expect(found.importer).toBe('aiperf-sweep');
     expect(figures(found)).toEqual({
       'request_throughput value req/s': 100.5,
@@ -142,12 +142,12 @@ describe('AIPerf over several runs', () => {
   test('reads the aggregate of one combination, and rejects one without a metric', async () => {
     const metrics = { request_latency_avg: { mean: 10, std: 1, min: 9, max: 11, unit: 'ms' } };
     const metadata = { aggregation_type: 'confidence', failed_runs: [] };
-    const found = await loaded(
+    const found = await loadResults(
       written('aggregate.json', { schema_version: '1.0', aiperf_version: '0.13.0', metadata, metrics }),
     );
     expect([found.importer, found.value('e2e', 'mean')]).toEqual(['aiperf-sweep', 10]);
     expect(codes(found)).toEqual(['not_streamed']);
-    await expect(loaded(written('empty.json', { metadata, metrics: {} }))).rejects.toMatchObject({
+    await expect(loadResults(written('empty.json', { metadata, metrics: {} }))).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
     });
   });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { loaded, type LoadedResults } from './test-load.js';
+import { loadResults, type LoadedResults } from './test-load.js';
 
 /** Files that aiperf 0.13.0 wrote (see ORIGIN.md next to them); its own figures, computed by numpy, are the oracle. */
 const recorded = (run: string, name: string) =>
@@ -22,7 +22,7 @@ describe('AIPerf 0.13.0', () => {
     ['errors', 'rate 8'],
   ])('%s: the load is that of the measured phase; requests do not name it', async (run, load) => {
     const labels = async (name: string) =>
-      new Set((await loaded(recorded(run, name))).metrics.map(({ label }) => label));
+      new Set((await loadResults(recorded(run, name))).metrics.map(({ label }) => label));
     expect(await labels('_aiperf.json')).toEqual(new Set([load]));
     expect(await labels('.jsonl')).toEqual(new Set(['unknown load']));
   });
@@ -31,8 +31,8 @@ describe('AIPerf 0.13.0', () => {
     '%s: figures recomputed from its requests equal its summary',
     async (run) => {
       const [summary, requests] = [
-        await loaded(recorded(run, '_aiperf.json')),
-        await loaded(recorded(run, '.jsonl')),
+        await loadResults(recorded(run, '_aiperf.json')),
+        await loadResults(recorded(run, '.jsonl')),
       ];
       const file = summaryOf(run);
       expect([summary.importer, requests.importer]).toEqual(['aiperf-summary', 'aiperf-requests']);
@@ -69,7 +69,7 @@ describe('AIPerf 0.13.0', () => {
   );
 
   test('its printed table, a warm-up and the configuration', async () => {
-    const found = await loaded(recorded('conc', '_aiperf.json'));
+    const found = await loadResults(recorded('conc', '_aiperf.json'));
     // As printed on its console: TTFT 45.53 avg, 64.47 p99, 7.06 std; 17.94 requests/s, 215.31 tokens/s.
     expect(found.value('ttft', 'mean')).toBeCloseTo(45.53, 2);
     expect(found.value('ttft', 'p99')).toBeCloseTo(64.47, 2);
@@ -80,14 +80,14 @@ describe('AIPerf 0.13.0', () => {
       tool: { name: 'aiperf', version: '0.13.0' },
       software: { benchmark_model: 'programmed' },
     });
-    const { requests } = await loaded(recorded('conc', '.jsonl'));
+    const { requests } = await loadResults(recorded('conc', '.jsonl'));
     expect(requests.map(({ warmup }) => warmup)).toEqual([true, true, ...Array<boolean>(10).fill(false)]);
     // Ten requests of 10 + 2 tokens, one token per chunk, so every gap is known.
     expect(requests.every(({ itl_ns }) => (JSON.parse(itl_ns!) as number[]).length === 11)).toBe(true);
   });
 
   test('a 429 and a cut stream are failures; token counts of its own tokenizer are reported', async () => {
-    const summary = await loaded(recorded('errors', '_aiperf.json'));
+    const summary = await loadResults(recorded('errors', '_aiperf.json'));
     expect([summary.value('completed', 'value'), summary.value('failed', 'value')]).toEqual([8, 4]);
     // The server wrote 8 × 12 tokens; the tokenizer makes two of each ` tok`.
     expect(codes(summary)).toEqual(['requests_failed 4', 'token_counts_differ']);
@@ -98,7 +98,7 @@ describe('AIPerf 0.13.0', () => {
     expect([effective.n, effective.defined_as_ours]).toEqual([12, false]);
     expect(effective.definition).toContain('includes failed requests');
     expect(effective.value!).toBeLessThan(summary.value('e2e', 'mean'));
-    const found = await loaded(recorded('errors', '.jsonl'));
+    const found = await loadResults(recorded('errors', '.jsonl'));
     expect(codes(found)).toEqual(['token_counts_differ', 'requests_failed 4', 'chunk_is_not_token 8']);
     const failed = found.requests.filter(({ status }) => status !== 'ok');
     expect(failed.map(({ error }) => error!.slice(0, 18))).toEqual([
@@ -111,7 +111,7 @@ describe('AIPerf 0.13.0', () => {
   });
 
   test('chunks of three tokens: TPOT counts tokens, there is no ITL', async () => {
-    const found = await loaded(recorded('chunks', '.jsonl'));
+    const found = await loadResults(recorded('chunks', '.jsonl'));
     expect(found.names()).not.toContain('itl');
     expect(found.requests.map(({ chunks, output_tokens }) => [chunks, output_tokens])).toEqual(
       Array.from({ length: 6 }, () => [4, 12]),
@@ -120,18 +120,18 @@ describe('AIPerf 0.13.0', () => {
   });
 
   test('without streaming there is no first token, and the zeros of its phases are dropped', async () => {
-    const summary = await loaded(recorded('nostream', '_aiperf.json'));
+    const summary = await loadResults(recorded('nostream', '_aiperf.json'));
     expect(summaryOf('nostream')['effective_decode_throughput']!['avg']).toBe(0);
     expect(summary.names().filter((name) => /decode|prefill/.test(name))).toEqual([]);
     expect(codes(summary)).toEqual(['not_streamed']);
-    const found = await loaded(recorded('nostream', '.jsonl'));
+    const found = await loadResults(recorded('nostream', '.jsonl'));
     expect(found.names()).toEqual(['completed', 'e2e', 'failed']);
     expect(found.value('e2e', 'mean', 'recomputed')).toBeCloseTo(summary.value('e2e', 'mean'), 6);
     expect(codes(found)).toEqual(['not_streamed']);
   });
 
   test('if all requests failed it writes no summary, and the requests show the failures', async () => {
-    const found = await loaded(recorded('allfailed', '.jsonl'));
+    const found = await loadResults(recorded('allfailed', '.jsonl'));
     expect(found.names()).toEqual(['completed', 'failed']);
     expect(found.value('failed', 'value', 'recomputed')).toBe(3);
     expect(codes(found)).toEqual(['requests_failed 3', 'all_requests_failed']);

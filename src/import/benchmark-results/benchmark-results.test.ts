@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseLenient } from './result-text.js';
-import { fixture, loaded } from './test-load.js';
+import { fixture, loadResults } from './test-load.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-results-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -29,12 +29,12 @@ describe('vllm bench serve', () => {
       request_throughput: -1,
       completed: 2 ** 63,
     };
-    const found = await loaded(written('impossible.json', JSON.stringify(file)));
+    const found = await loadResults(written('impossible.json', JSON.stringify(file)));
     expect(found.issues.find(({ code }) => code === 'impossible_values')).toMatchObject({ count: 4 });
     expect(() => found.value('ttft', 'mean')).toThrow('0 of ttft mean');
     expect(found.value('ttft', 'median')).toBe(json('vllm-serve.json')['median_ttft_ms']);
     const detailed = json('vllm-serve-detailed.json') as unknown as { ttfts: number[] };
-    const requests = await loaded(
+    const requests = await loadResults(
       written('far.json', JSON.stringify({ ...detailed, ttfts: [1e308, ...detailed.ttfts.slice(1)] })),
     );
     expect(requests.requests).toHaveLength(12);
@@ -42,14 +42,14 @@ describe('vllm bench serve', () => {
     const line = JSON.parse(
       readFileSync(fixture('sglang.jsonl'), 'utf8').split('\n')[0]!.replaceAll('Infinity', '0'),
     ) as object;
-    const sglang = await loaded(
+    const sglang = await loadResults(
       written('impossible.jsonl', JSON.stringify({ ...line, mean_e2e_latency_ms: -1e308 })),
     );
     expect(sglang.issues.find(({ code }) => code === 'impossible_values')).toMatchObject({ count: 1 });
   });
 
   test("--save-detailed: figures recomputed from the requests equal numpy's and are stored next to the file's", async () => {
-    const found = await loaded(fixture('vllm-serve-detailed.json'));
+    const found = await loadResults(fixture('vllm-serve-detailed.json'));
     const file = json('vllm-serve-detailed.json');
     expect(found.importer).toBe('vllm-bench-serve');
     for (const [ours, theirName] of latencies) {
@@ -72,7 +72,7 @@ describe('vllm bench serve', () => {
   });
 
   test('requests: times from start_times; a failure has no latency', async () => {
-    const { requests, value } = await loaded(fixture('vllm-serve-detailed.json'));
+    const { requests, value } = await loadResults(fixture('vllm-serve-detailed.json'));
     const file = json('vllm-serve-detailed.json') as unknown as Record<string, number[]>;
     expect(requests).toHaveLength(12);
     expect(requests[0]).toMatchObject({
@@ -96,7 +96,7 @@ describe('vllm bench serve', () => {
   });
 
   test("chat: the first chunk may be a role, so TTFT and TPOT keep the tool's names", async () => {
-    const found = await loaded(fixture('vllm-serve-chat-detailed.json'));
+    const found = await loadResults(fixture('vllm-serve-chat-detailed.json'));
     expect(found.names()).not.toContain('ttft');
     expect(found.names()).not.toContain('tpot');
     expect(found.value('vllm.ttft', 'p99')).toBe(json('vllm-serve-chat-detailed.json')['p99_ttft_ms']);
@@ -106,7 +106,7 @@ describe('vllm bench serve', () => {
   });
 
   test('speculative decoding: a chunk is not a token; TPOT counts tokens, and ITL is missing', async () => {
-    const found = await loaded(fixture('vllm-serve-speculative.json'));
+    const found = await loadResults(fixture('vllm-serve-speculative.json'));
     const file = json('vllm-serve-speculative.json');
     expect(found.value('tpot', 'mean', 'recomputed')).toBeCloseTo(file['mean_tpot_ms']!, 6);
     expect(found.names()).not.toContain('itl');
@@ -116,7 +116,7 @@ describe('vllm bench serve', () => {
   });
 
   test('appended lines are points; one with only failures has no zeros', async () => {
-    const found = await loaded(fixture('vllm-serve-appended.json'));
+    const found = await loadResults(fixture('vllm-serve-appended.json'));
     expect(found.metrics.map(({ label }) => label)).toContain('rate 4, concurrency 8');
     expect(found.value('ttft', 'p99', 'file', 0)).toBeGreaterThan(0);
     expect(found.names(1)).toEqual(['completed', 'duration', 'failed']);
@@ -125,7 +125,7 @@ describe('vllm bench serve', () => {
   });
 
   test('an older file: failures from num_prompts, goodput with its colon', async () => {
-    const found = await loaded(fixture('vllm-serve-2025.json'));
+    const found = await loadResults(fixture('vllm-serve-2025.json'));
     expect(found.value('failed', 'value')).toBe(1);
     expect(found.value('vllm.request_goodput', 'value')).toBe(3.5);
     expect(found.names()).toContain('ttft');
@@ -134,12 +134,12 @@ describe('vllm bench serve', () => {
   test('reports a mean that disagrees with its requests', async () => {
     const file = json('vllm-serve-detailed.json') as Record<string, unknown>;
     const path = written('wrong.json', JSON.stringify({ ...file, mean_ttft_ms: 1 }));
-    expect(codes(await loaded(path))).toContain('recomputed_differs');
+    expect(codes(await loadResults(path))).toContain('recomputed_differs');
   });
 });
 
 test('vllm bench latency: seconds per batch, n − 1 deviation, percentiles of the file', async () => {
-  const found = await loaded(fixture('vllm-latency.json'));
+  const found = await loadResults(fixture('vllm-latency.json'));
   const file = json('vllm-latency.json') as unknown as {
     latencies: number[];
     percentiles: Record<string, number>;
@@ -153,14 +153,14 @@ test('vllm bench latency: seconds per batch, n − 1 deviation, percentiles of t
 });
 
 test('vllm bench throughput: its tokens/s is the total, and output tokens/s are unknown', async () => {
-  const found = await loaded(fixture('vllm-throughput.json'));
+  const found = await loadResults(fixture('vllm-throughput.json'));
   expect(found.value('total_throughput', 'value')).toBe(12_800);
   expect(found.names()).not.toContain('output_throughput');
 });
 
 describe('sglang bench_serving', () => {
   test('reads bare Infinity, also next to a text "Infinity"', async () => {
-    const found = await loaded(fixture('sglang.jsonl'));
+    const found = await loadResults(fixture('sglang.jsonl'));
     expect(found.importer).toBe('sglang-bench-serving');
     expect(found.metrics[0]!.label).toBe('rate inf');
     expect(parseLenient('{"a": Infinity, "b": "Infinity \\" NaN", "c": NaN, "d": -Infinity}')).toEqual({
@@ -172,7 +172,7 @@ describe('sglang bench_serving', () => {
   });
 
   test("its requests end with the stream: e2e and TPOT keep the tool's names; recomputed ones come from the details", async () => {
-    const found = await loaded(fixture('sglang.jsonl'));
+    const found = await loadResults(fixture('sglang.jsonl'));
     const vllm = json('vllm-serve-detailed.json');
     expect(found.names(0)).toContain('sglang.tpot');
     expect(found.names(0)).not.toContain('tpot');
@@ -188,7 +188,7 @@ describe('sglang bench_serving', () => {
 
 describe('AIPerf', () => {
   test('summary: unit rules; inter_token_latency is TPOT, but its chunks are not tokens', async () => {
-    const found = await loaded(fixture('aiperf-profile_export_aiperf.json'));
+    const found = await loadResults(fixture('aiperf-profile_export_aiperf.json'));
     const file = json('aiperf-profile_export_aiperf.json') as unknown as Record<
       string,
       Record<string, number>
@@ -207,8 +207,8 @@ describe('AIPerf', () => {
   });
 
   test('requests: they give the summary, without the warm-up, and ns since 1970 stay exact', async () => {
-    const found = await loaded(fixture('aiperf-profile_export.jsonl'));
-    const summary = await loaded(fixture('aiperf-profile_export_aiperf.json'));
+    const found = await loadResults(fixture('aiperf-profile_export.jsonl'));
+    const summary = await loadResults(fixture('aiperf-profile_export_aiperf.json'));
     for (const name of ['ttft', 'tpot', 'e2e']) {
       for (const statistic of ['mean', 'median', 'p90', 'p99']) {
         expect(found.value(name, statistic, 'recomputed')).toBeCloseTo(summary.value(name, statistic), 6);
@@ -222,24 +222,24 @@ describe('AIPerf', () => {
       ttft_ns: null,
     });
     expect(found.facts.realtime_zero_ns).toBe(1_759_813_207_532_900_363n);
-    const later = await loaded(fixture('aiperf-profile_export.jsonl'), 1_759_813_207_532_900_000n);
+    const later = await loadResults(fixture('aiperf-profile_export.jsonl'), 1_759_813_207_532_900_000n);
     expect(later.requests[0]!.sent_ns).toBe(363);
   });
 
   test('skips and reports a truncated last line; one in the middle is an error', async () => {
     const text = readFileSync(fixture('aiperf-profile_export.jsonl'), 'utf8');
-    const cut = await loaded(written('cut.jsonl', text.slice(0, -200)));
+    const cut = await loadResults(written('cut.jsonl', text.slice(0, -200)));
     expect(cut.requests).toHaveLength(11);
     expect(codes(cut)).toContain('last_line_cut_off');
     const lines = text.split('\n');
     const broken = written('broken.jsonl', [lines[0], lines[1]!.slice(0, 50), lines[2]].join('\n'));
-    await expect(loaded(broken)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+    await expect(loadResults(broken)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 });
 
 describe('GuideLLM', () => {
   test("its ITL is TPOT; its TPOT, latency and percentiles keep the tool's names", async () => {
-    const found = await loaded(fixture('guidellm-benchmarks.json'));
+    const found = await loadResults(fixture('guidellm-benchmarks.json'));
     const vllm = json('vllm-serve-detailed.json');
     expect(found.importer).toBe('guidellm');
     expect(found.value('tpot', 'mean')).toBeCloseTo(vllm['mean_tpot_ms']!, 6);
@@ -262,7 +262,7 @@ describe('GuideLLM', () => {
   });
 
   test('count 0 means missing: the load point with only failures has no latency', async () => {
-    const found = await loaded(fixture('guidellm-benchmarks.json'));
+    const found = await loadResults(fixture('guidellm-benchmarks.json'));
     expect(found.names(1)).toEqual(['completed', 'duration', 'failed']);
     expect(found.metrics.find(({ point }) => point === 1)!.label).toBe('concurrent 16');
     expect(codes(found)).toContain('all_requests_failed');
@@ -274,7 +274,7 @@ describe('GuideLLM', () => {
 });
 
 test('llama-bench: tests by name and depth, repeats as iterations, and nothing is named TTFT', async () => {
-  const found = await loaded(fixture('llama-bench.json'));
+  const found = await loadResults(fixture('llama-bench.json'));
   expect(found.metrics.map(({ label }) => label)).toEqual(['pp512', 'pp512', 'tg128 @ d512', 'tg128 @ d512']);
   expect(found.names(0)).toEqual(['llama_bench.prompt_processing']);
   // 512 tokens in 74, 72 and 71 ms.
@@ -292,13 +292,13 @@ test('llama-bench: tests by name and depth, repeats as iterations, and nothing i
   });
   const [first, second] = JSON.parse(readFileSync(fixture('llama-bench.json'), 'utf8')) as object[];
   expect(
-    (await loaded(written('llama.jsonl', `${JSON.stringify(first)}\n${JSON.stringify(second)}\n`)))
+    (await loadResults(written('llama.jsonl', `${JSON.stringify(first)}\n${JSON.stringify(second)}\n`)))
       .iterations,
   ).toHaveLength(6);
 });
 
 test('optimum-benchmark: units to ms and bytes, one value has no deviation, a repeated list is reported', async () => {
-  const found = await loaded(fixture('optimum-benchmark_report.json'));
+  const found = await loadResults(fixture('optimum-benchmark_report.json'));
   const file = json('optimum-benchmark_report.json') as unknown as Record<
     string,
     Record<string, Record<string, number>>
@@ -320,12 +320,12 @@ test('optimum-benchmark: units to ms and bytes, one value has no deviation, a re
 test('counts duplicate results once; a second result in a format with one is an error', async () => {
   const line = JSON.stringify(json('vllm-serve.json'));
   const otherResult = JSON.stringify({ ...json('vllm-serve.json'), mean_ttft_ms: 99.5 });
-  const twice = await loaded(written('twice.json', `${line}\n${otherResult}\n${line}\n`));
+  const twice = await loadResults(written('twice.json', `${line}\n${otherResult}\n${line}\n`));
   expect(twice.issues.find(({ code }) => code === 'results_repeated')).toMatchObject({ count: 1 });
   expect([...new Set(twice.metrics.map(({ point }) => point))]).toEqual([0, 1]);
   for (const name of ['guidellm-benchmarks.json', 'optimum-benchmark_report.json', 'vllm-latency.json']) {
     const result = JSON.stringify(json(name));
-    await expect(loaded(written(name, `${result}\n${result}\n`)), name).rejects.toMatchObject({
+    await expect(loadResults(written(name, `${result}\n${result}\n`)), name).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
       parts: { why: expect.stringMatching(/\b2\b/) as string },
     });
@@ -333,7 +333,7 @@ test('counts duplicate results once; a second result in a format with one is an 
 });
 
 test('an impossible time drops the clock, not the file', async () => {
-  const serve = await loaded(
+  const serve = await loadResults(
     written('long.json', JSON.stringify({ ...json('vllm-serve.json'), duration: 1e308 })),
   );
   expect(serve.facts.realtime_zero_ns).toBeNull();
@@ -341,7 +341,7 @@ test('an impossible time drops the clock, not the file', async () => {
   const guide = json('guidellm-benchmarks.json') as unknown as { benchmarks: object[] };
   const [first] = guide.benchmarks as { scheduler_metrics?: object }[];
   first!.scheduler_metrics = { ...first!.scheduler_metrics, request_start_time: 1e308 };
-  const far = await loaded(
+  const far = await loadResults(
     written('far-guide.json', JSON.stringify({ ...guide, benchmarks: [{ ...first, start_time: 1e308 }] })),
   );
   expect(far.facts.realtime_zero_ns).toBeNull();
@@ -349,11 +349,13 @@ test('an impossible time drops the clock, not the file', async () => {
 
 test('a truncated, empty or foreign file is an error with what, why and fix', async () => {
   const cut = written('cut.json', readFileSync(fixture('vllm-serve-detailed.json'), 'utf8').slice(0, 1500));
-  await expect(loaded(cut)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
-  await expect(loaded(written('none.json', '{"avg_latency": 1, "latencies": []}'))).rejects.toMatchObject({
+  await expect(loadResults(cut)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  await expect(
+    loadResults(written('none.json', '{"avg_latency": 1, "latencies": []}')),
+  ).rejects.toMatchObject({
     code: 'E_TRACE_FILE',
   });
-  await expect(loaded(written('other.json', '{"request": 1}'))).rejects.toMatchObject({
+  await expect(loadResults(written('other.json', '{"request": 1}'))).rejects.toMatchObject({
     code: 'E_FORMAT_UNKNOWN',
   });
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { loaded } from './test-load.js';
+import { loadResults } from './test-load.js';
 
 /**
  * Files that guidellm 0.8.1 wrote (see ORIGIN.md next to them). The oracle is GuideLLM itself: its values per request
@@ -31,12 +31,12 @@ interface Benchmark {
 const benchmarks = (run: string) =>
   (JSON.parse(readFileSync(recorded(run), 'utf8')) as { benchmarks: Benchmark[] }).benchmarks;
 const meanOf = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const codes = (found: Awaited<ReturnType<typeof loaded>>) =>
+const codes = (found: Awaited<ReturnType<typeof loadResults>>) =>
   found.issues.map(({ code, count }) => (count === undefined ? code : `${code} ${count}`));
 
 describe('GuideLLM 0.8.1', () => {
   test('answers of several lengths: its inter-token latency is weighted, TPOT is one per request', async () => {
-    const found = await loaded(recorded('errors'));
+    const found = await loadResults(recorded('errors'));
     const [{ metrics, requests, duration }] = benchmarks('errors') as [Benchmark];
     expect(found.importer).toBe('guidellm');
     const per = requests.successful;
@@ -72,7 +72,7 @@ describe('GuideLLM 0.8.1', () => {
   });
 
   test('a 429 and cut streams: failures have errors and are excluded from figures', async () => {
-    const found = await loaded(recorded('errors'));
+    const found = await loadResults(recorded('errors'));
     expect([found.value('completed', 'value'), found.value('failed', 'value')]).toEqual([8, 4]);
     expect(codes(found)).toEqual(['percentiles_defined_otherwise', 'requests_failed 4']);
     const failed = found.requests.filter(({ status }) => status === 'failed');
@@ -93,7 +93,7 @@ describe('GuideLLM 0.8.1', () => {
   });
 
   test('a sweep: one point per load; with answers of one length its inter-token latency is TPOT', async () => {
-    const found = await loaded(recorded('sweep'));
+    const found = await loadResults(recorded('sweep'));
     expect([...new Set(found.metrics.map(({ label }) => label))]).toEqual([
       'synchronous',
       'throughput 512',
@@ -130,7 +130,7 @@ describe('GuideLLM 0.8.1', () => {
   });
 
   test('a warm-up: its requests are excluded, and the figures of the window keep their definition', async () => {
-    const found = await loaded(recorded('warm'));
+    const found = await loadResults(recorded('warm'));
     const [{ metrics, requests, start_time }] = benchmarks('warm') as [Benchmark];
     // By hand: 15 answers, of which three ended before the window started; its end cut off 2.
     expect(requests.successful).toHaveLength(15);
@@ -158,7 +158,7 @@ describe('GuideLLM 0.8.1', () => {
   });
 
   test('without streaming: the zeros of its inter-token latency are dropped, and there is no first token', async () => {
-    const found = await loaded(recorded('nostream'));
+    const found = await loadResults(recorded('nostream'));
     const [{ metrics }] = benchmarks('nostream') as [Benchmark];
     // 4 answers of 44 tokens: 40 entries of 0 ms.
     expect(metrics['inter_token_latency_ms']!.successful).toMatchObject({ count: 40, mean: 0, max: 0 });
@@ -170,7 +170,7 @@ describe('GuideLLM 0.8.1', () => {
   });
 
   test('if all requests failed, its zeros are not measurements', async () => {
-    const found = await loaded(recorded('allfailed'));
+    const found = await loadResults(recorded('allfailed'));
     expect(found.names()).toEqual(['completed', 'duration', 'failed']);
     expect(found.value('failed', 'value')).toBe(3);
     expect(codes(found)).toContain('all_requests_failed');

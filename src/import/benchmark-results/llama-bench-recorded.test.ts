@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { loaded } from './test-load.js';
+import { loadResults } from './test-load.js';
 
 /** Files that llama-bench of llama.cpp 0.7.0 (build 11669) wrote; json and md are of one run, jsonl and csv of another. */
 const recorded = (kind: string) => join('test/fixtures/benchmark-results-recorded', `llama-bench.${kind}`);
@@ -12,13 +12,13 @@ const labels = ['pp32', 'tg8', 'pp32+tg8', 'pp32 @ d16', 'tg8 @ d16', 'pp32+tg8 
 const names = ['prompt_processing', 'text_generation', 'prompt_and_generation'].map(
   (name) => `llama_bench.${name}`,
 );
-const labelsOf = ({ metrics }: Awaited<ReturnType<typeof loaded>>) => [
+const labelsOf = ({ metrics }: Awaited<ReturnType<typeof loadResults>>) => [
   ...new Set(metrics.map(({ label }) => label)),
 ];
 
 describe('llama-bench of llama.cpp 0.7.0', () => {
   test('json: its rates equal those of its repeats', async () => {
-    const found = await loaded(recorded('json'));
+    const found = await loadResults(recorded('json'));
     expect([found.importer, found.facts.tool.version]).toEqual(['llama-bench', 'Debian (11669)']);
     expect(labelsOf(found)).toEqual(labels);
     for (const [point] of labels.entries()) {
@@ -34,7 +34,7 @@ describe('llama-bench of llama.cpp 0.7.0', () => {
   });
 
   test('md, its default output, has the same figures to two digits', async () => {
-    const [json, md] = [await loaded(recorded('json')), await loaded(recorded('md'))];
+    const [json, md] = [await loadResults(recorded('json')), await loadResults(recorded('md'))];
     expect(md.importer).toBe('llama-bench');
     expect(labelsOf(md)).toEqual(labels);
     for (const [point] of labels.entries())
@@ -50,7 +50,7 @@ describe('llama-bench of llama.cpp 0.7.0', () => {
   });
 
   test('csv equals jsonl, without the repeats', async () => {
-    const [jsonl, csv] = [await loaded(recorded('jsonl')), await loaded(recorded('csv'))];
+    const [jsonl, csv] = [await loadResults(recorded('jsonl')), await loadResults(recorded('csv'))];
     expect(labelsOf(csv)).toEqual(labels);
     expect(jsonl.iterations).toHaveLength(18);
     const figures = (found: typeof csv) =>
@@ -64,7 +64,7 @@ describe('llama-bench of llama.cpp 0.7.0', () => {
       const lines = readFileSync(recorded(kind), 'utf8').split('\n');
       const path = join(folder, `cut.${kind}`);
       writeFileSync(path, [...lines.slice(0, 3), lines[3]!.slice(0, 40)].join('\n'));
-      await expect(loaded(path)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+      await expect(loadResults(path)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
     }
   });
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { loaded } from './test-load.js';
+import { loadResults } from './test-load.js';
 
 /** Files that optimum-benchmark 0.6.0 wrote (see ORIGIN.md next to them); the text report is its own output. */
 const recorded = (name: string) => join('test/fixtures/benchmark-results-recorded', `optimum-${name}`);
@@ -11,7 +11,7 @@ const stages = ['load_model', 'first_generate', 'generate', 'prefill', 'decode',
 
 describe('optimum-benchmark 0.6.0', () => {
   test('equals every figure that it printed', async () => {
-    const found = await loaded(recorded('benchmark_report.json'));
+    const found = await loadResults(recorded('benchmark_report.json'));
     expect(found.importer).toBe('optimum-benchmark');
     const printed = readFileSync(recorded('report.txt'), 'utf8');
     let point = -1;
@@ -40,7 +40,7 @@ describe('optimum-benchmark 0.6.0', () => {
   });
 
   test('per_token: tokens repeat and include a whole prefill; counted once they sum to the decode', async () => {
-    const found = await loaded(recorded('benchmark_report.json'));
+    const found = await loadResults(recorded('benchmark_report.json'));
     expect(found.issues.map(({ code }) => code)).toEqual(['per_token_repeated']);
     // 4 repeats of 8 tokens: lists of 7, 15, 23 and 31 gaps.
     expect(report['per_token']!.latency['count']).toBe(7 + 15 + 23 + 31);
@@ -58,8 +58,8 @@ describe('optimum-benchmark 0.6.0', () => {
 
   test('benchmark.json has the same report, with the environment', async () => {
     const [whole, reportOnly] = [
-      await loaded(recorded('benchmark.json')),
-      await loaded(recorded('benchmark_report.json')),
+      await loadResults(recorded('benchmark.json')),
+      await loadResults(recorded('benchmark_report.json')),
     ];
     expect(whole.metrics).toEqual(reportOnly.metrics);
     expect(whole.facts).toMatchObject({

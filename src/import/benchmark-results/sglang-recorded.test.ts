@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseLenient } from './result-text.js';
-import { loaded } from './test-load.js';
+import { loadResults } from './test-load.js';
 
 /** Files that sglang 0.5.23's bench_serving wrote (see ORIGIN.md next to them); its own figures, computed by numpy, are the oracle. */
 const recorded = (name: string) => join('test/fixtures/benchmark-results-recorded', `sglang-${name}.jsonl`);
@@ -22,7 +22,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
   ] as const)(
     '%s, line %i: TTFT and all other figures from the requests equal its own',
     async (name, point) => {
-      const found = await loaded(recorded(name));
+      const found = await loadResults(recorded(name));
       const run = runsOf(name)[point]!;
       expect(found.importer).toBe('sglang-bench-serving');
       const n = run['completed']!;
@@ -58,7 +58,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
   );
 
   test('its printed table', async () => {
-    const { value } = await loaded(recorded('oai'));
+    const { value } = await loadResults(recorded('oai'));
     // As printed: Mean TTFT 43.88, P99 ITL 43.57, Mean TPOT 5.66, 20.70 req/s, 194.03 tok/s, peak of 75 tok/s.
     expect(value('ttft', 'mean')).toBeCloseTo(43.88, 2);
     expect(value('sglang.itl', 'p99')).toBeCloseTo(43.57, 2);
@@ -71,7 +71,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
   });
 
   test('a 429 and cut streams: failures have errors and are excluded from figures', async () => {
-    const found = await loaded(recorded('errors'));
+    const found = await loadResults(recorded('errors'));
     expect(found.metrics.map(({ label }) => label)).toContain('rate 20');
     const rows = found.requests.slice(0, 10);
     expect(rows.filter(({ status }) => status === 'ok')).toHaveLength(7);
@@ -89,7 +89,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
   });
 
   test('--disable-stream: its TTFT covers the whole answer and its zeros are dropped', async () => {
-    const found = await loaded(recorded('nostream'));
+    const found = await loadResults(recorded('nostream'));
     const [run] = runsOf('nostream');
     expect([run!['mean_tpot_ms'], run!['mean_itl_ms']]).toEqual([0, 0]);
     expect(found.names().filter((name) => /ttft|tpot|itl|e2e/.test(name))).toEqual([
@@ -103,7 +103,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
   });
 
   test('token counts that may be requested lengths are reported', async () => {
-    const { issues } = await loaded(recorded('oai'));
+    const { issues } = await loadResults(recorded('oai'));
     expect(issues.map(({ code }) => code)).toEqual(['output_tokens_maybe_requested']);
     expect(issues[0]!.text).toContain('75 output tokens were counted, but the local tokenizer finds 150');
   });

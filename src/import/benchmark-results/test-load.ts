@@ -18,7 +18,7 @@ export interface LoadedResults {
 }
 
 /** Identifies and loads a file like `inferscope import`. */
-export async function loaded(path: string, zero?: bigint): Promise<LoadedResults> {
+export async function loadResults(path: string, zero?: bigint): Promise<LoadedResults> {
   const rows = { metrics: [], requests: [], iterations: [] } as {
     metrics: Row<'metrics'>[];
     requests: Row<'requests'>[];

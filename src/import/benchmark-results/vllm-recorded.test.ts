@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { loaded } from './test-load.js';
+import { loadResults } from './test-load.js';
 
 /** Files that vLLM 0.32.0 wrote (see ORIGIN.md next to them); its own summaries, computed by numpy, are the oracle. */
 const recorded = (name: string) => join('test/fixtures/vllm-0.32.0-cpu', `${name}.json`);
@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'inferscope-vllm-results-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test('vllm bench serve: figures recomputed from its requests equal its summary', async () => {
-  const found = await loaded(recorded('vllm-bench-serve'));
+  const found = await loadResults(recorded('vllm-bench-serve'));
   const file = json('vllm-bench-serve');
   expect(found.importer).toBe('vllm-bench-serve');
   for (const [ours, theirName] of [
@@ -39,7 +39,7 @@ test('vllm bench serve: figures recomputed from its requests equal its summary',
 });
 
 test("the chat endpoint keeps the tool's names, and the client queue time is a separate metric", async () => {
-  const chat = await loaded(recorded('vllm-bench-serve-chat'));
+  const chat = await loadResults(recorded('vllm-bench-serve-chat'));
   expect(chat.names()).not.toContain('ttft');
   expect(chat.value('vllm.ttft', 'mean')).toBe(json('vllm-bench-serve-chat')['mean_ttft_ms']);
   // As for --percentile-metrics client_queue_time: the requests' times, by numpy.
@@ -48,13 +48,13 @@ test("the chat endpoint keeps the tool's names, and the client queue time is a s
   const mean = waits.reduce((sum: number, wait: number) => sum + wait, 0) / waits.length;
   const path = join(folder, 'queue.json');
   writeFileSync(path, JSON.stringify({ ...run, mean_client_queue_time_ms: mean }));
-  const found = await loaded(path);
+  const found = await loadResults(path);
   expect(found.value('vllm.client_queue_time', 'mean')).toBe(mean);
   expect(found.names()).not.toContain('client_queue_time');
 });
 
 test('vllm bench throughput: four prompts of 16 and their 8 tokens', async () => {
-  const found = await loaded(recorded('vllm-bench-throughput'));
+  const found = await loadResults(recorded('vllm-bench-throughput'));
   expect(found.importer).toBe('vllm-bench-throughput');
   const seconds = json('vllm-bench-throughput')['elapsed_time']!;
   expect(found.value('total_throughput', 'value')).toBeCloseTo((4 * (16 + 8)) / seconds, 9);
@@ -64,7 +64,7 @@ test('vllm bench throughput: four prompts of 16 and their 8 tokens', async () =>
 });
 
 test('vllm bench latency: its mean equals that of its repeats', async () => {
-  const found = await loaded(recorded('vllm-bench-latency'));
+  const found = await loadResults(recorded('vllm-bench-latency'));
   expect(found.importer).toBe('vllm-bench-latency');
   const seconds = json('vllm-bench-latency')['latencies']!;
   expect(found.value('vllm.batch_latency', 'mean')).toBeCloseTo(

@@ -25,7 +25,7 @@ const gpuComputePeakSchema = z.object({
   dtype: z
     .string()
     .describe(
-      'dtype computed in; tfloat32: float32 matrices on tensor cores. int8: integer operations a second.',
+      'dtype computed in; tfloat32: float32 matrices on tensor cores. int8: integer operations per second.',
     ),
   flops_per_s: z.number(),
   m: z.number().int(),

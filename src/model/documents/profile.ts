@@ -30,7 +30,7 @@ const latencySchema = z.object({
         outlier: z.boolean(),
       }),
     )
-    .describe('One entry a repeat, in the order they ran.'),
+    .describe('One entry per repeat, in the order they ran.'),
   decode_step_percentiles_ms: z
     .object({
       p5: z.number(),

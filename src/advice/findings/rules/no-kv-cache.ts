@@ -78,10 +78,6 @@ type Row = {
   of_pairs: number | null;
 };
 
-/**
- * SQL of the rows of a step: as recorded by the program or a hook, else those of its products if their shapes were
- * recorded, else those of its norms, which have a block per row.
- */
 const stageRows = (kind: string): string =>
   `SELECT step_id, start_ns AS at_ns, new_tokens AS token_rows FROM phase_stages WHERE phase = '${kind}' AND stage_id = step_id AND new_tokens > 0`;
 
@@ -92,6 +88,10 @@ const normRows = (kind: string): string =>
   `SELECT step_id, min(start_ns) AS at_ns, median(try_cast(split_part(grid, ',', 1) AS BIGINT)) AS token_rows
    FROM rank_kernels JOIN phase_of p USING (stage_id) WHERE p.kind = '${kind}' AND class = 'norm' AND grid LIKE '%,1,1' AND graph_node IS NULL GROUP BY step_id`;
 
+/**
+ * SQL of the rows of a step: as recorded by the program or a hook (steps), as in the shapes of its products, or by its norms, which have a
+ * block per row.
+ */
 const rowsSql = (source: RowsOf, context: FindingContext, kind: string): string =>
   `WITH step AS (${source === 'steps' ? stageRows(kind) : source === 'products' ? productRows(context, kind) : normRows(kind)}),
    pair AS (SELECT token_rows, token_rows - lag(token_rows) OVER (ORDER BY at_ns) AS more, at_ns FROM step),

@@ -15,7 +15,7 @@ const worthRows = 500_000;
  * its name and this installation are the same. A file that cannot be read or written only costs time.
  * @param name of the file, without .json
  */
-export async function remembered<T>(
+export async function cachedAnswer<T>(
   session: Session,
   name: string,
   schema: z.ZodType<T>,

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Session } from './open.js';
-import { remembered } from './remembered.js';
+import { cachedAnswer } from './cached-answer.js';
 import { testFolder } from './test-folder.js';
 
 const schema = z.object({ kernels: z.number() });
 
-/** The parts of a session that `remembered` reads. */
+/** The parts of a session that `cachedAnswer` reads. */
 function session(rows: number, name: string | null = null, sha256 = 'a'): Session {
   const file = {
     path: 'tables/kernels/nsys.parquet',
@@ -26,27 +26,27 @@ const count = () => Promise.resolve({ kernels: ++computed });
 
 test('computes the answer for a large session once, until the session, its name or the file changes', async () => {
   const large = session(600_000);
-  expect(await remembered(large, 'trace', schema, count)).toEqual({ kernels: 1 });
-  expect(await remembered(large, 'trace', schema, count)).toEqual({ kernels: 1 });
-  expect(await remembered(session(600_000, 'b1'), 'trace', schema, count)).toEqual({ kernels: 2 });
-  expect(await remembered(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 3 });
+  expect(await cachedAnswer(large, 'trace', schema, count)).toEqual({ kernels: 1 });
+  expect(await cachedAnswer(large, 'trace', schema, count)).toEqual({ kernels: 1 });
+  expect(await cachedAnswer(session(600_000, 'b1'), 'trace', schema, count)).toEqual({ kernels: 2 });
+  expect(await cachedAnswer(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 3 });
 
   const path = join(folder, 'derived', 'trace.json');
   const stored = JSON.parse(readFileSync(path, 'utf8')) as { key: string };
   writeFileSync(path, JSON.stringify({ ...stored, answer: { kernels: 'many' } }));
-  expect(await remembered(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 4 });
+  expect(await cachedAnswer(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 4 });
   writeFileSync(path, '{"key": "cut');
-  expect(await remembered(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 5 });
+  expect(await cachedAnswer(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 5 });
 });
 
 test('computes the answer for a small session every time, and writes nothing to a read-only folder', async () => {
   computed = 0;
-  await remembered(session(100), 'small', schema, count);
-  await remembered(session(100), 'small', schema, count);
+  await cachedAnswer(session(100), 'small', schema, count);
+  await cachedAnswer(session(100), 'small', schema, count);
   expect(computed).toBe(2);
   expect(existsSync(join(folder, 'derived', 'small.json'))).toBe(false);
 
   const blocked = { ...session(600_000), folder: join(testFolder(), 'file') };
   writeFileSync(blocked.folder, '');
-  expect(await remembered(blocked, 'trace', schema, count)).toEqual({ kernels: 3 });
+  expect(await cachedAnswer(blocked, 'trace', schema, count)).toEqual({ kernels: 3 });
 });
