@@ -107,18 +107,8 @@ export async function importCaptures(
   const guarded = async <T>(path: string, work: () => Promise<T>): Promise<T | null> => {
     try {
       return await work();
-    } catch (thrown) {
-      const error = thrown instanceof RangeError ? tooMuch(path, thrown) : thrown;
-      if (!options.tolerant || !(error instanceof InferscopeError) || error.code === 'E_DISK_FULL')
-        throw error;
-      imported.failures.push({ path, error });
-      if (error.code === 'E_INTERRUPTED') {
-        const text = `${basename(path)} was not read because of Ctrl-C; it is saved with the artifacts, and inferscope import can read it.`;
-        imported.issues.push({ code: 'capture_unread', severity: 'warning', text });
-        return null;
-      }
-      const text = `${basename(path)} could not be read: ${error.parts.what}. ${error.parts.why}`;
-      imported.issues.push({ code: 'capture_unreadable', severity: 'error', text });
+    } catch (error) {
+      addFailure(imported, path, error, options.tolerant === true);
       return null;
     }
   };
@@ -126,7 +116,7 @@ export async function importCaptures(
   const known: IdentifiedFile[] = [];
   for (const file of files) {
     const found = await guarded(file.path, () => {
-      ensureWanted(file, options.signal);
+      ensureNotInterrupted(file, options.signal);
       return recognize(file, session);
     });
     if (found) known.push(found);
@@ -168,7 +158,7 @@ export async function importCaptures(
       progress: (share) => options.onProgress?.(basename(capture.file.path), share),
     };
     const outcome = await guarded(capture.file.path, async (): Promise<ImportOutcome> => {
-      ensureWanted(capture.file, options.signal);
+      ensureNotInterrupted(capture.file, options.signal);
       const loaded = await capture.importer.load(capture.readable, target, context);
       if (!isRecord(loaded)) return loaded;
       const record: RecordOutcome = { ...loaded, model: redactJson(loaded.model, redact) };
@@ -202,6 +192,20 @@ export async function importCaptures(
   if (options.usedCaptureIds === undefined && session.rows('collectives') === 0)
     await saveRanks(session, imported, options);
   return imported;
+}
+
+/** Adds a file that could not be read to failures and issues. @throws the error unless `tolerant` */
+function addFailure(imported: ImportedCaptures, path: string, thrown: unknown, tolerant: boolean): void {
+  const error = thrown instanceof RangeError ? tooMuch(path, thrown) : thrown;
+  if (!tolerant || !(error instanceof InferscopeError) || error.code === 'E_DISK_FULL') throw error;
+  imported.failures.push({ path, error });
+  if (error.code === 'E_INTERRUPTED') {
+    const text = `${basename(path)} was not read because of Ctrl-C; it is saved with the artifacts, and inferscope import can read it.`;
+    imported.issues.push({ code: 'capture_unread', severity: 'warning', text });
+  } else {
+    const text = `${basename(path)} could not be read: ${error.parts.what}. ${error.parts.why}`;
+    imported.issues.push({ code: 'capture_unreadable', severity: 'error', text });
+  }
 }
 
 /** Saves the collectives of captures with several ranks, or of a part of a job. */
@@ -250,7 +254,7 @@ function ensureAlone(known: readonly IdentifiedFile[], captures: number): void {
 /** Valid wall clock, ns since the epoch: 1970 to 2100. */
 const latestClockNs = 4_102_444_800_000_000_000n;
 
-/** Removes a clock outside this range. @returns whether it was removed */
+/** Removes a clock outside this range. @returns an issue if it was removed */
 function clockIssues({ file, facts }: IdentifiedFile): Issue[] {
   const zero = facts.realtime_zero_ns;
   if (zero === null || (zero >= 0n && zero < latestClockNs)) return [];
@@ -259,8 +263,8 @@ function clockIssues({ file, facts }: IdentifiedFile): Issue[] {
   return [{ code: 'clock_impossible', severity: 'warning', text }];
 }
 
-/** Throws after an interrupt, except for the workload's record, which is small and describes the other captures. @throws E_INTERRUPTED */
-function ensureWanted({ path, kind }: CaptureFile, signal: AbortSignal | undefined): void {
+/** The workload's record is read even after Ctrl-C: it is small and describes the other captures. @throws E_INTERRUPTED */
+function ensureNotInterrupted({ path, kind }: CaptureFile, signal: AbortSignal | undefined): void {
   if (signal?.aborted !== true || kind === 'record') return;
   throw new InferscopeError('E_INTERRUPTED', {
     what: `${basename(path)} was not read`,

@@ -91,10 +91,10 @@ const operations = (step: KernelStep): Table => ({
 });
 
 function notMeasured(steps: readonly KernelStep[]): { name: string; text: Text }[] {
-  const reasons = new Map(
+  const reasons = new Set(
     steps.flatMap(({ ops }) =>
-      ops.flatMap(({ name, reason }) => (reason === null ? [] : [[`${name}: ${reason}`, true] as const])),
+      ops.flatMap(({ name, reason }) => (reason === null ? [] : [`${name}: ${reason}`])),
     ),
   );
-  return [...reasons.keys()].map((text) => ({ name: 'not measured', text }));
+  return [...reasons].map((text) => ({ name: 'not measured', text }));
 }
