@@ -27,24 +27,24 @@ def usage(what: str, why: str, fix: str) -> ModelError:
 def engine_args(given: Dict[str, str]) -> Dict[str, Any]:
     """Checked engine arguments with their defaults; `threads` is a number or None."""
     for key, value in given.items():
-        typed = "--engine-arg %s=%s" % (key, value)
+        argument = "--engine-arg %s=%s" % (key, value)
         if key in NOT_HERE:
-            raise usage("the transformers engine has no %s" % typed, NOT_HERE[key], "Leave it out.")
+            raise usage("the transformers engine has no %s" % argument, NOT_HERE[key], "Leave it out.")
         if key not in ENGINE_ARGS:
             near = (difflib.get_close_matches(key, ENGINE_ARGS, 1, 0) or ["mode"])[0]
             raise usage(
-                "unknown %s" % typed,
+                "unknown %s" % argument,
                 "The transformers engine takes %s." % ", ".join(ENGINE_ARGS),
                 "Did you mean --engine-arg %s=%s?" % (near, (ENGINE_ARGS[near] or ("4",))[0]),
             )
         values = ENGINE_ARGS[key]
         if values is None:
             if not value.isdigit() or int(value) < 1:
-                raise usage(typed + " is no number from 1 up", "It counts %s." % ("threads" if key == "threads" else "GPUs"), "Type: --engine-arg %s=4" % key)
+                raise usage("%s is not a number of at least 1" % argument, "It is a number of %s." % ("threads" if key == "threads" else "GPUs"), "Type: --engine-arg %s=4" % key)
         elif value not in values:
             near = (difflib.get_close_matches(value, values, 1, 0) or [values[0]])[0]
             raise usage(
-                typed + " is not known", "%s is one of %s." % (key, ", ".join(values)), "Did you mean --engine-arg %s=%s?" % (key, near)
+                argument + " is not known", "%s is one of %s." % (key, ", ".join(values)), "Did you mean --engine-arg %s=%s?" % (key, near)
             )
     chosen = {key: values[0] if values else None for key, values in ENGINE_ARGS.items()}
     chosen.update(given)

@@ -23,36 +23,36 @@ export function bind(library: LibraryHandle, names: string[], parameters: string
 
 /** Signatures as in nvml.h of CUDA 13 (API version 13); the comment on each line is the driver version that added it. */
 export function bindDeviceCalls(library: LibraryHandle) {
-  const one = (...names: string[]) => bind(library, names, ['uintptr_t', 'void *']);
-  const callOf = (...names: string[]) => bind(library, names, ['uintptr_t', 'int', 'void *']);
+  const single = (...names: string[]) => bind(library, names, ['uintptr_t', 'void *']);
+  const withNumber = (...names: string[]) => bind(library, names, ['uintptr_t', 'int', 'void *']);
   const text = (...names: string[]) => bind(library, names, ['uintptr_t', 'void *', 'uint32_t']);
   const pair = (...names: string[]) => bind(library, names, ['uintptr_t', 'void *', 'void *']);
   return {
     name: text('nvmlDeviceGetName'),
     uuid: text('nvmlDeviceGetUUID'),
-    pci: one('nvmlDeviceGetPciInfo_v3'), // 384
+    pci: single('nvmlDeviceGetPciInfo_v3'), // 384
     capability: pair('nvmlDeviceGetCudaComputeCapability'),
-    memoryV2: one('nvmlDeviceGetMemoryInfo_v2'), // 510
-    memoryV1: one('nvmlDeviceGetMemoryInfo'),
-    powerLimit: one('nvmlDeviceGetEnforcedPowerLimit'), // the effective limit, of all that apply
-    powerDefaultLimit: one('nvmlDeviceGetPowerManagementDefaultLimit'),
-    maxClock: callOf('nvmlDeviceGetMaxClockInfo'),
+    memoryV2: single('nvmlDeviceGetMemoryInfo_v2'), // 510
+    memoryV1: single('nvmlDeviceGetMemoryInfo'),
+    powerLimit: single('nvmlDeviceGetEnforcedPowerLimit'), // the effective limit, of all that apply
+    powerDefaultLimit: single('nvmlDeviceGetPowerManagementDefaultLimit'),
+    maxClock: withNumber('nvmlDeviceGetMaxClockInfo'),
     mig: pair('nvmlDeviceGetMigMode'), // 450
-    migCount: one('nvmlDeviceGetMaxMigDeviceCount'), // 450
-    migHandle: callOf('nvmlDeviceGetMigDeviceHandleByIndex'), // 450
-    power: one('nvmlDeviceGetPowerUsage'),
-    energy: one('nvmlDeviceGetTotalEnergyConsumption'), // Volta and newer
-    fields: callOf('nvmlDeviceGetFieldValues'),
-    clock: callOf('nvmlDeviceGetClockInfo'),
-    utilization: one('nvmlDeviceGetUtilizationRates'),
-    temperature: callOf('nvmlDeviceGetTemperature'), // deprecated in CUDA 13, still available
-    temperatureV: one('nvmlDeviceGetTemperatureV'), // 570
-    throttle: one('nvmlDeviceGetCurrentClocksEventReasons', 'nvmlDeviceGetCurrentClocksThrottleReasons'), // 535, older
+    migCount: single('nvmlDeviceGetMaxMigDeviceCount'), // 450
+    migHandle: withNumber('nvmlDeviceGetMigDeviceHandleByIndex'), // 450
+    power: single('nvmlDeviceGetPowerUsage'),
+    energy: single('nvmlDeviceGetTotalEnergyConsumption'), // Volta and newer
+    fields: withNumber('nvmlDeviceGetFieldValues'),
+    clock: withNumber('nvmlDeviceGetClockInfo'),
+    utilization: single('nvmlDeviceGetUtilizationRates'),
+    temperature: withNumber('nvmlDeviceGetTemperature'), // deprecated in CUDA 13, still available
+    temperatureV: single('nvmlDeviceGetTemperatureV'), // 570
+    throttle: single('nvmlDeviceGetCurrentClocksEventReasons', 'nvmlDeviceGetCurrentClocksThrottleReasons'), // 535, older
     processes: pair('nvmlDeviceGetComputeRunningProcesses_v3', 'nvmlDeviceGetComputeRunningProcesses_v2'), // 510, 450
-    pcieThroughput: callOf('nvmlDeviceGetPcieThroughput'), // takes 20 ms
-    pcieGen: one('nvmlDeviceGetCurrPcieLinkGeneration'),
-    pcieWidth: one('nvmlDeviceGetCurrPcieLinkWidth'),
-    fan: one('nvmlDeviceGetFanSpeed'), // not supported by boards cooled by the chassis
+    pcieThroughput: withNumber('nvmlDeviceGetPcieThroughput'), // takes 20 ms
+    pcieGen: single('nvmlDeviceGetCurrPcieLinkGeneration'),
+    pcieWidth: single('nvmlDeviceGetCurrPcieLinkWidth'),
+    fan: single('nvmlDeviceGetFanSpeed'), // not supported by boards cooled by the chassis
   };
 }
 export type DeviceCalls = ReturnType<typeof bindDeviceCalls>;

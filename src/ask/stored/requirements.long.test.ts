@@ -34,7 +34,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
   const decodeSteps = `FROM kernels k JOIN stages s USING (execution_id, capture_id, stage_id)
     WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`;
 
-  test('E6: Is the GPU fully utilized during generation?', async () => {
+  test('Is the GPU fully utilized during generation?', async () => {
     const text = await direct('Is the GPU fully utilized during generation?');
     // One stream, so that kernels and copies do not overlap; compared with the mean step without the profiler.
     const { share } = await one<{ share: number }>(
@@ -45,7 +45,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
     expect(Math.abs(numberIn(text, /busy for ([\d.]+) %/) - 100 * share)).toBeLessThan(1);
   });
 
-  test('A9: launches against layers', async () => {
+  test('launches against layers', async () => {
     const text = await direct('How many kernels are launched per decode step, against layers?');
     const { kernels } = await one<{ kernels: number }>(
       `SELECT count(*) / count(DISTINCT (s.execution_id, s.stage_id)) AS kernels ${decodeSteps}`,
@@ -55,7 +55,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
     expect(numberIn(text, /: ([\d.]+) for each/)).toBeCloseTo(kernels / 40, 0);
   });
 
-  test('A9: GEMM share, attention share, elementwise overhead', async () => {
+  test('GEMM share, attention share, elementwise overhead', async () => {
     const found = await answer('What are the GEMM share, the attention share and the elementwise overhead?');
     for (const name of ['gemm', 'attention', 'elementwise']) {
       const { share } = await one<{ share: number }>(
@@ -70,7 +70,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
   });
 
   const verdictQuestion = 'Is CPU scheduling, kernels or allocation the cost?';
-  test(`E3: ${verdictQuestion}`, async () => {
+  test(verdictQuestion, async () => {
     const text = await direct(verdictQuestion);
     // Kernels and copies from nsys, the step time from the clean execution.
     const { busy, clean } = await one<{ busy: number; clean: number }>(
@@ -81,7 +81,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
     expect(Math.abs(numberIn(text, /kernels and copies ([\d.]+) %/) - (100 * busy) / clean)).toBeLessThan(1);
   });
 
-  test('E5: MFU and MBU per stage', async () => {
+  test('MFU and MBU per stage', async () => {
     const text = await direct('What are MFU and MBU per stage?');
     // At batch 1 a step reads all weights once, 2 FLOPs for each: MFU / MBU is 2 × bandwidth / (2 bytes × peak).
     const mfu = numberIn(text, /MFU ([\d.]+) %/);
@@ -90,13 +90,13 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
     expect(mfu / mbu / (4.8e12 / 989.4e12)).toBeLessThan(1.5);
   });
 
-  test('D7: missing data is not reported as healthy', async () => {
+  test('missing data is not reported as healthy', async () => {
     const found = await answer('Are there health flags?');
     expect(found.answer).toMatch(/^No warnings: 2 of 5 checks/);
     expect(found.answer).toMatch(/Not checked:[^]*Throttled clocks/);
   });
 
-  test('E7: Are tensor cores used? Unknown without counters, whatever kernel names suggest', async () => {
+  test('Are tensor cores used? Unknown without counters, whatever kernel names suggest', async () => {
     for (const question of ['Are tensor cores used?', 'Which kernels are memory-bound vs compute-bound?']) {
       const found = await answer(question);
       expect([found.answered_by, found.next_capture]).toEqual(['nobody', expect.stringContaining('ncu')]);
@@ -104,7 +104,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
     }
   });
 
-  test('D2, D3: a question that one point cannot answer names the benchmark that can', async () => {
+  test('a question that one point cannot answer names the benchmark that can', async () => {
     for (const [question, bench] of [
       ['Does increasing batch size improve utilization?', 'bench throughput'],
       ['How does output length compare?', 'bench sequence'],
@@ -116,7 +116,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
   });
 });
 
-test('E7: Which kernels are memory-bound vs compute-bound? Both lists, from counters', async () => {
+test('Which kernels are memory-bound vs compute-bound? Both lists, from counters', async () => {
   const { answer, one } = await asking(await open('diagnosis/uncoalesced-fault'));
   const found = await answer('Which kernels are memory-bound vs compute-bound?');
   expect(found.answer).toMatch(/^1 of 1 kernel with counters is memory-bound, 0 are compute-bound.*row_sums/);
@@ -126,7 +126,7 @@ test('E7: Which kernels are memory-bound vs compute-bound? Both lists, from coun
   expect(Math.abs(numberIn(found.answer, /memory ([\d.]+) % of peak/) - value)).toBeLessThan(0.5);
 });
 
-test('E3: Is CPU scheduling, kernels or allocation the cost? From torch operators', async () => {
+test('Is CPU scheduling, kernels or allocation the cost? From torch operators', async () => {
   const { answer, one } = await asking(await open('kineto-torch2.11-h200/tiny-llm-b1-session'));
   const found = await answer('Is CPU scheduling, kernels or allocation the cost?');
   // One stream; the profiler recorded no allocation call of the driver.
@@ -138,7 +138,7 @@ test('E3: Is CPU scheduling, kernels or allocation the cost? From torch operator
   expect(Math.abs(numberIn(found.answer, /kernels and copies ([\d.]+) %/) - 100 * share)).toBeLessThan(0.2);
 });
 
-test('E9: Is the GPU throttled? How much power does it draw?', async () => {
+test('Is the GPU throttled? How much power does it draw?', async () => {
   const { answer, direct, one } = await asking(await open('vllm-0.26-h200/run-in-process'));
   expect((await answer('Is the GPU throttled?')).answered_by).toBe('stored');
   const { metric, mean, seconds } = await one<{ metric: string; mean: number; seconds: number }>(
@@ -194,7 +194,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
   });
   const { answer, direct } = await asking(session);
 
-  test('D6: where batch scaling slows has one answer', async () => {
+  test('where batch scaling slows has one answer', async () => {
     for (const question of [
       'Where does batch scaling slow?',
       'From which batch size does throughput stop scaling?',
@@ -205,20 +205,20 @@ describe('a benchmark of batches, prompts and outputs', async () => {
     }
   });
 
-  test('D3: How does output length compare? What does twice the prompt cost?', async () => {
+  test('How does output length compare? What does twice the prompt cost?', async () => {
     // End to end 9 + 2 × 10 and 9 + 4 × 10 ms; TTFT 9 and 18 ms.
     expect(await direct('How does output length compare?')).toMatch(/3 → 5: 29(\.0)? ms → 49(\.0)? ms/);
     expect(await direct('What does twice the prompt cost?')).toMatch(/4 → 8: 9(\.0+)? ms → 18(\.0)? ms \(2/);
   });
 
-  test('D7: Are there health flags?', async () => {
+  test('Are there health flags?', async () => {
     const found = await answer('Are there health flags?');
     // 4 × 3 tokens in 33 ms, 8 × 3 in 68 ms, all in one launch.
     expect(found.answer).toMatch(/^2 warnings/);
     expect(found.answer).toMatch(/no scaling: [^\n]* from batch 4 to 8: 364 tok\/s → 353 tok\/s/);
   });
 
-  test('D6: memory-bound or compute-bound is answered per batch from its own figures', async () => {
+  test('memory-bound or compute-bound is answered per batch from its own figures', async () => {
     const { answer: text } = await answer('Is decode memory-bound or compute-bound?');
     for (const batch of [1, 2, 4, 8])
       expect(text).toMatch(new RegExp(`^Decode at batch ${batch}, 4 in \\+ 3 out .*MFU <0.01 %`, 'm'));
@@ -230,7 +230,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
     expect(mfu(8) / mfu(1)).toBeCloseTo(8 / 2.4, 0);
   });
 
-  test('D2: Does increasing batch size improve utilization?', async () => {
+  test('Does increasing batch size improve utilization?', async () => {
     const found = await answer('Does increasing batch size improve utilization?');
     expect(found.queries.map(({ tool }) => tool)[0]).toBe('bench answer utilization');
   });
@@ -239,7 +239,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
 describe('the embedded engine', async () => {
   const { answer, direct } = await asking(await sessionOf(home, wholeRows()));
 
-  test('E3: Is CPU scheduling, kernels or allocation the cost?', async () => {
+  test('Is CPU scheduling, kernels or allocation the cost?', async () => {
     const text = await direct('Is CPU scheduling, kernels or allocation the cost?');
     // Decode takes 7.75 ms; kernels and gaps of the profiled pass are 6 + 2 + 1 and 8 + 2 + 1 ms, mean 10: 129 % cannot be a share, so the
     // verdict is withheld.
@@ -249,7 +249,7 @@ describe('the embedded engine', async () => {
     );
   });
 
-  test('E5: What are MFU and MBU per stage?', async () => {
+  test('What are MFU and MBU per stage?', async () => {
     const found = await answer('What are MFU and MBU per stage?');
     // 2 layers of 2·64² + 2·64·32 + 3·64·192 weights and a head of 64·512, 2 FLOPs each, 2 sequences; attention over 5.5 keys: 4·64 FLOPs
     // per key, layer and sequence. A step takes 7.75 ms; the peak is 100 GFLOP/s.
@@ -260,7 +260,7 @@ describe('the embedded engine', async () => {
     expect(found.answer).toMatch(/Prefill at batch 2: MFU [\d.]+ %, MBU [\d.]+ %/);
   });
 
-  test('E6, E7: without a GPU and counters', async () => {
+  test('without a GPU and counters', async () => {
     expect(await direct('Is the GPU fully utilized during generation?')).toMatch(/^No GPU was used/);
     const found = await answer('Which kernels are memory-bound vs compute-bound?');
     expect([found.answered_by, found.next_capture]).toEqual(['stored', null]);
@@ -270,7 +270,7 @@ describe('the embedded engine', async () => {
     );
   });
 
-  test('E7, E9: figures that only a GPU has', async () => {
+  test('figures that only a GPU has', async () => {
     for (const question of ['Are tensor cores used?', 'What is the L2 hit rate?', 'Is the GPU throttled?']) {
       const found = await answer(question);
       expect([question, found.answered_by, found.next_capture]).toEqual([question, 'stored', null]);
@@ -278,7 +278,7 @@ describe('the embedded engine', async () => {
     }
   });
 
-  test('D7: Are there health flags?', async () => {
+  test('Are there health flags?', async () => {
     const found = await answer('Are there health flags?');
     expect(found.answer).toMatch(/^1 warning/);
     expect(found.answer).toMatch(/Not checked:[^]*CPU by accident/);

@@ -38,11 +38,11 @@ function startFacts(lines: LogLine[]): VllmLogFacts {
     },
     ranks,
     starts: 1,
-    reason: reported ? null : silence(lines, engine.engine !== null),
+    reason: reported ? null : whyNoFigures(lines, engine.engine !== null),
   };
 }
 
-function silence(lines: LogLine[], started: boolean): string {
+function whyNoFigures(lines: LogLine[], started: boolean): string {
   if (lines.length === 0) return 'The log is empty.';
   if (started) {
     return 'vLLM started but printed no memory figures: it exited before the model was loaded, or VLLM_LOGGING_LEVEL hides its INFO lines.';

@@ -19,27 +19,27 @@ export function withGraphNodes(
   );
   const nodes = shapes['graph_node'];
   if (!nodes || !launches.includes(1)) return { events, call };
-  const unnamed = Uint8Array.from(nodes, (node, code) =>
+  const withoutId = Uint8Array.from(nodes, (node, code) =>
     Number(Number.isNaN(node) && shapes['opaque_graph']?.[code] !== 1),
   );
   const added = new Map<number, number>();
-  const nodeIds = sharedInts(rows);
-  nodeIds.set(shape.subarray(0, rows));
+  const newShape = sharedInts(rows);
+  newShape.set(shape.subarray(0, rows));
   for (let i = 0; i < rows; i++) {
     const code = shape[i]!;
     const from = call[i]!;
-    if (from < 0 || unnamed[code] === 0 || launches[calls.shape[from]!] === 0) continue;
+    if (from < 0 || withoutId[code] === 0 || launches[calls.shape[from]!] === 0) continue;
     if (!added.has(code)) added.set(code, nodes.length + added.size);
-    nodeIds[i] = added.get(code)!;
+    newShape[i] = added.get(code)!;
   }
   if (added.size === 0) return { events, call };
   const codes = [...added.keys()];
-  const wider = Object.entries(shapes).map(([name, values]) => {
+  const extended = Object.entries(shapes).map(([name, values]) => {
     const column = new Float64Array(values.length + codes.length);
     column.set(values);
     for (const [i, code] of codes.entries())
       column[values.length + i] = name === 'graph_node' ? nodeWithoutId : values[code]!;
     return [name, column] as const;
   });
-  return { events: { ...events, shape: nodeIds, shapes: Object.fromEntries(wider) }, call };
+  return { events: { ...events, shape: newShape, shapes: Object.fromEntries(extended) }, call };
 }
