@@ -67,6 +67,14 @@ describe('access to pages', () => {
     ).toBe(404);
   });
 
+  test('pages and scripts are compressed for a browser that accepts it', async () => {
+    const headers = { cookie: await cookie(), 'accept-encoding': 'gzip' };
+    for (const path of ['/', '/assets/ui-sql.js']) {
+      const { status, headers: sent } = await get(path, headers);
+      expect([status, sent.get('content-encoding')], path).toEqual([200, 'gzip']);
+    }
+  });
+
   test('pages allow only scripts of this server and no frames', async () => {
     const response = await get('/nowhere', { cookie: await cookie() });
     expect(response.status).toBe(404);

@@ -14,7 +14,7 @@ main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { pa
 .tools button { cursor: pointer; } .tools button[aria-pressed=true] { border-color: var(--link); color: var(--link); }
 .tools button:disabled { color: var(--muted); cursor: default; }
 .tools select { max-width: 18rem; } .tools .search input { width: 15rem; max-width: 60vw; }
-#editor { margin: 0 0 .5rem; } #editor .cm-editor { background: var(--surface); color: var(--ink); border: 1px solid var(--line); border-radius: 4px; min-height: 8rem; font-size: .875rem; }
+#editor { margin: 0 0 .5rem; min-height: 8rem; } #editor .cm-editor { background: var(--surface); color: var(--ink); border: 1px solid var(--line); border-radius: 4px; min-height: 8rem; font-size: .875rem; }
 #editor .cm-editor:focus-within { outline: 2px solid var(--link); outline-offset: 1px; } #editor .cm-scroller, .cm-tooltip { font: .875rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 #editor .cm-content { caret-color: var(--ink); } #editor .cm-tooltip { background: var(--surface); color: var(--ink); border: 1px solid var(--line); } #editor .cm-tooltip li[aria-selected] { background: var(--link); color: var(--surface); }
 #editor .cm-completionInfo { max-width: min(24rem, 80vw); padding: .25rem .5rem; white-space: normal; } #editor .cm-completionDetail { color: inherit; opacity: .8; }

@@ -19,6 +19,7 @@ const stacked = (table: string): string => `
   ${table} td { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .0625rem .25rem .0625rem 0; white-space: normal; overflow-wrap: anywhere; text-align: right; }
   ${table} td:first-child { font-weight: 600; text-align: left; } ${table} td.number:first-child { justify-content: start; } ${table} td.number:first-child::before { content: attr(data-head); }
   ${table} td:not(:first-child)::before { content: attr(data-head); color: var(--muted); text-align: left; flex: none; max-width: 50%; }
+  ${table} td:has(a) { padding-block: .1875rem; }
   ${table} td:empty { display: none; } ${table} td.wraps { min-width: 0; } ${table} td.number { padding-right: .25rem; } ${table} td code { white-space: normal; }`;
 
 /** All styles of the page: system fonts, light and dark, from 375 px width, paper. */
