@@ -148,7 +148,8 @@ function stepBlocks(
     [
       {
         id: 'step',
-        head: 'iteration.step',
+        head: 'step',
+        wraps: true,
         cell: ({ iteration, step_index: index }) =>
           [iteration, index].filter((part) => part !== null).join('.') || {
             missing: 'steps are not numbered',

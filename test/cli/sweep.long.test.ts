@@ -36,7 +36,7 @@ test('memory of a tiny model from YAML: one profile per run, one CSV, text and p
       /^ +node .*cli\.js memory --model .*--output "results\/memory-profiles\/tiny-profile_\$\(date -u \+%Y%m%d-%H%M%S\)\.json"$/gm,
     ),
   ).toHaveLength(2);
-  expect(dry.stdout).toMatch(/^ +2 +2 +3\.0 s .* fits$/m);
+  expect(dry.stdout).toMatch(/^ +2 +2 +3 s .* fits$/m);
   expect(existsSync(results())).toBe(false);
 
   const ran = inferscope(setup, ['sweep', '--config', file, '--json']);
