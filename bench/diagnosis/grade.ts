@@ -127,6 +127,8 @@ export interface Row {
   named: Finding | null;
   /** Hidden faults that are named, out of those planted. */
   hidden: { named: number; planted: number };
+  /** Whether a step of the faulty program has a roofline, with no model or size given by a user. */
+  roofline: boolean;
   /** Planted rules that still fire in the twin. */
   still_in_twin: string[];
   /** False findings of the twin. */
@@ -138,6 +140,9 @@ export interface Row {
   /** (expected − achieved) / achieved. */
   error: number | null;
 }
+
+/** Stages that a model's sizes give a roofline. */
+const stepKinds: ReadonlySet<string> = new Set(['prefill', 'decode', 'mixed']);
 
 /** Maximum half-width of a gain's 95 % interval, relative to the gain, for comparing an expected gain with it. */
 const gainKnown = 0.25;
@@ -212,6 +217,9 @@ export function grade(
       planted: also.length,
       named: Math.max(0, found.length - 1),
     },
+    roofline: explained.fault.stages.some(
+      ({ kind, roofline_ms }) => stepKinds.has(kind) && roofline_ms.value !== null,
+    ),
     still_in_twin: still.map(({ rule }) => rule),
     false_alarms: twin
       .filter((finding) => claims(finding) && !(finding.rule in excused) && !still.includes(finding))
@@ -259,6 +267,7 @@ export interface Score {
   faults: number;
   first: number;
   named: number;
+  rooflines: number;
   free_twins: number;
   false_alarms: number;
   hidden: { named: number; planted: number };
@@ -274,6 +283,7 @@ export function scoreOf(rows: readonly Row[]): Score {
     faults: rows.length,
     first: count(({ place }) => place === 1),
     named: count(({ place }) => place !== null),
+    rooflines: count(({ roofline }) => roofline),
     free_twins: count(({ still_in_twin }) => still_in_twin.length === 0),
     false_alarms: rows.reduce((sum, { false_alarms }) => sum + false_alarms.length, 0),
     hidden: {
@@ -329,6 +339,7 @@ export function sentenceOf(score: Score): string {
   const median = score.median_error === null ? '–' : `${(score.median_error * 100).toFixed(0)} %`;
   return (
     `First finding: ${score.first} of ${score.faults} (named at all: ${score.named}). ` +
+    `Roofline known: ${score.rooflines}. ` +
     `Hidden faults named: ${score.hidden.named} of ${score.hidden.planted}. ` +
     `Twins free of their fault: ${score.free_twins} of ${score.faults}; false alarms over the twins: ${score.false_alarms}. ` +
     `Expected against achieved gain: median error ${median} over ${score.graded}, ${score.within_a_quarter} within 25 %.`
