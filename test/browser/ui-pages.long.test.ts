@@ -206,7 +206,10 @@ describe('every page of inferscope ui in Chromium', () => {
     const counted = bars.map((text) => Number(/: (.*) launch/.exec(text)![1]!.replaceAll(/\D/g, '')));
     expect(counted.reduce((sum, count) => sum + count, 0)).toBe(launches);
     await page.click('#named th a:has-text("Kernel")');
+    await page.waitForURL(/sort=/);
+    await page.waitForSelector('#named tbody tr');
     const names = await page.locator('#named tbody tr td:first-child').allInnerTexts();
+    expect(names.length).toBeGreaterThan(1);
     expect(names).toEqual(names.toSorted((a, b) => a.localeCompare(b, 'en')));
     await page.fill('input[name=q]', 'gemm');
     await page.keyboard.press('Enter');

@@ -60,15 +60,15 @@ export function noteOf(
     raw,
     parts,
     need,
-    throttledPeak,
+    throttledShare,
   }: {
     sums: GroupSums;
     /** Parts that still contain profiler overhead. */
     raw: readonly Part[];
     parts: readonly Part[];
     need: Necessary | CopyNeed | null;
-    /** Whether clocks were throttled while the peak of the model's dtype was measured. */
-    throttledPeak: boolean;
+    /** Share of the data sheet's peak that was measured for the model's dtype; null if clocks were not throttled at that. */
+    throttledShare: number | null;
   },
 ): string | null {
   const { head, tail } = barParts(id);
@@ -94,7 +94,8 @@ export function noteOf(
   if (head === 'inefficiency') {
     const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
     if (measured === 0) return 'no kernel of this class: its work is in kernels of other classes (fused)';
-    if (throttledPeak)
+    // At the data sheet's peak the limit would be shorter by this share at most.
+    if (throttledShare !== null && measured >= throttledShare * (measured - ms))
       return 'faster than its roofline limit: clocks were throttled when the peak was measured';
     return 'faster than its roofline limit: data came from a cache, or model, dtype, sizes or peaks do not match the run';
   }

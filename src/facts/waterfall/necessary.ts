@@ -28,15 +28,18 @@ export interface Necessary {
 export interface Peaks {
   flops: (dtype: DType) => Figure;
   bandwidth: Figure;
-  /** Whether clocks were throttled while the peak was measured. */
-  wasThrottled?: (dtype: DType) => boolean;
+  /** Share of the data sheet's peak that was measured; null if clocks were not throttled at that. */
+  throttledShare?: (dtype: DType) => number | null;
 }
 
 /** Measured peaks, else the data sheet's. */
 export const gpuPeaks = (roofs: GpuRoofs): Peaks => ({
   flops: roofs.roofFlops,
   bandwidth: roofs.roofBandwidth,
-  wasThrottled: roofs.wasThrottled,
+  throttledShare: (dtype) =>
+    roofs.wasThrottled(dtype)
+      ? (roofs.roofFlops(dtype).value ?? Number.NaN) / (roofs.mfuFlops(dtype).value ?? Number.NaN)
+      : null,
 });
 
 /** Maximum number of prefill shapes computed individually; with more, all use the mean shape. */

@@ -154,7 +154,8 @@ async function waterfallOf(
   const necessary = needOf(sums, context);
   const need = 'reason' in necessary ? null : necessary;
   const { model, peaks } = context;
-  const throttledPeak = 'storage' in model && (peaks.wasThrottled?.(model.storage.activations) ?? false);
+  const throttledShare =
+    'storage' in model ? (peaks.throttledShare?.(model.storage.activations) ?? null) : null;
   const addedMs = clean.value === null ? 0 : mean.wallMs - clean.value;
   const split = context.waitShares.get(group.kind);
   const raw = withWaits(splitOf(mean, need), split);
@@ -181,7 +182,7 @@ async function waterfallOf(
           mean: recorded.mean,
         }),
       }),
-      note: noteOf(id, ms, { sums, raw, parts, need, throttledPeak }),
+      note: noteOf(id, ms, { sums, raw, parts, need, throttledShare }),
       parts: partsOf(id, { host: context.host, waits: context.waits, sums, ms }),
       ...byCounters(id, { counters: context.counters, key: group.key, mean, ms }),
     };
