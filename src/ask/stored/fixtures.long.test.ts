@@ -109,7 +109,7 @@ describe('a timeline of nsys', async () => {
     ] as const) {
       const found = await answer(question);
       expect([found.answered_by, found.next_capture]).toEqual(['nobody', expect.stringMatching(capture)]);
-      expect(found.answer).toContain(`To record it: ${found.next_capture}`);
+      expect(found.answer).toContain(`Next: ${found.next_capture}`);
     }
   });
 });

@@ -175,7 +175,7 @@ function commandOf(from: string, { id, user }: Session): string | null {
 }
 
 function unknownLines(question: string, missing: TopicAnswer['notKnown'], capture: string | null): string[] {
-  if (missing !== null && capture !== null) return [missing.why, `To record it: ${capture}`];
+  if (missing !== null && capture !== null) return [missing.why, `Next: ${capture}`];
   return [
     `This cannot be answered without a model: no stored answer matches “${question}”.`,
     ...(missing?.why ? [missing.why] : []),
