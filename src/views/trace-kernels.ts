@@ -227,7 +227,7 @@ const copyTable = (title: string, copies: readonly TraceCopy[]): Block =>
     copies,
   );
 
-export const overlapSection = ({ overlap }: TraceResult): Section => ({
+export const overlapSection = ({ overlap, source }: TraceResult): Section => ({
   id: 'overlap',
   title: 'Streams and overlap',
   level: 2,
@@ -253,7 +253,7 @@ export const overlapSection = ({ overlap }: TraceResult): Section => ({
     {
       level: 3,
       ...tableOf(
-        'Streams',
+        'Streams; starts and ends count from the first activity of the capture',
         [
           { id: 'stream', head: 'stream', cell: ({ stream }) => idOf(stream) },
           { id: 'context', head: 'context', cell: ({ context }) => idOf(context) },
@@ -261,8 +261,13 @@ export const overlapSection = ({ overlap }: TraceResult): Section => ({
           { id: 'kernel_ns', head: 'kernel time', ...number, cell: ({ kernel_ns: n }) => ns(n) },
           { id: 'copies', head: 'copies', ...number, cell: ({ copies: count }) => ({ count }) },
           { id: 'copy_ns', head: 'copy time', ...number, cell: ({ copy_ns: n }) => ns(n) },
-          { id: 'start_ns', head: 'first', ...number, cell: ({ start_ns: n }) => ns(n) },
-          { id: 'end_ns', head: 'last', ...number, cell: ({ end_ns: n }) => ns(n) },
+          {
+            id: 'start_ns',
+            head: 'first start',
+            ...number,
+            cell: ({ start_ns: n }) => ns(n - source.start_ns),
+          },
+          { id: 'end_ns', head: 'last end', ...number, cell: ({ end_ns: n }) => ns(n - source.start_ns) },
         ],
         overlap.streams,
       ),
