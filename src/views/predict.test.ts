@@ -99,8 +99,8 @@ const result: PredictResult = {
   },
 };
 
-const textOf = (data: PredictResult) =>
-  terminalView(predictView(document('predict', '1.2', data)), { width: 80 });
+const textOf = (data: PredictResult, width = 80) =>
+  terminalView(predictView(document('predict', '1.2', data)), { width });
 
 test('fits 80 columns, with doubts and the unexplained difference', () => {
   const text = textOf(result);
@@ -109,6 +109,13 @@ test('fits 80 columns, with doubts and the unexplained difference', () => {
   expect(text).toContain('measured − predicted: GEMM −283 ms');
   expect(text).toContain('1.24×');
   expect(text).toContain('paged KV cache');
+});
+
+test('shows the output length if stages of one context differ in it', () => {
+  expect(textOf(result)).not.toContain('output');
+  const text = textOf({ ...result, stages: [stage, { ...stage, output_len: 64 }] }, 90);
+  expect(text).toMatch(/batch +context +output/);
+  expect(text).toMatch(/prefill +32 +2 048 +64/);
 });
 
 test('no two columns of a table have the same name', () => {

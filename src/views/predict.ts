@@ -72,11 +72,24 @@ function roofs({ device, dtype }: PredictResult): Part[] {
 
 const number = { numeric: true } as const;
 
-function shapeColumns<T>(stageOf: (row: T) => PredictStage): ColumnOf<T>[] {
+/** Phase and sizes; the output length only if it differs between rows. */
+function shapeColumns<T>(rows: readonly T[], stageOf: (row: T) => PredictStage): ColumnOf<T>[] {
+  const differ = new Set(rows.map((row) => stageOf(row).output_len)).size > 1;
   return [
     { id: 'phase', head: '', cell: (row) => stageOf(row).phase },
     { id: 'batch_size', head: 'batch', ...number, cell: (row) => ({ count: stageOf(row).batch_size }) },
     { id: 'context_len', head: 'context', ...number, cell: (row) => ({ count: stageOf(row).context_len }) },
+    ...(differ
+      ? [
+          {
+            id: 'output_len',
+            head: 'output',
+            ...number,
+            drop: 1,
+            cell: (row: T) => ({ count: stageOf(row).output_len }),
+          },
+        ]
+      : []),
   ];
 }
 
@@ -111,7 +124,7 @@ function stageTable({ stages, table }: PredictResult): Block {
   return tableOf<PredictStage>(
     'Time per stage',
     [
-      ...shapeColumns((stage: PredictStage) => stage),
+      ...shapeColumns(stages, (stage) => stage),
       { id: 'roofline_ms', head: 'roofline', ...number, cell: ({ roofline_ms: figure }) => ({ figure }) },
       ...(table
         ? []
@@ -167,7 +180,7 @@ const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Blo
   tableOf<Compared>(
     'Prediction compared with measurement',
     [
-      ...shapeColumns(({ stage }: Compared) => stage),
+      ...shapeColumns(rows, ({ stage }) => stage),
       { id: 'measured_ms', head: 'measured', ...number, cell: ({ measured }) => ({ figure: measured.ms }) },
       {
         id: table ? 'predicted_ms' : 'launched_ms',
