@@ -95,7 +95,7 @@ export async function engineHostChange(context: FindingContext): Promise<Change 
   const { name, overlap } = engines[framework];
   return {
     kind: 'config',
-    text: `Between two steps ${name} reads the tokens of the last step, schedules the next and prepares its inputs. More sequences per step share that time; ${overlap.option} does it while the device runs a step.`,
+    text: `Between two steps ${name} reads tokens, schedules and prepares inputs. More sequences per step share that time; ${overlap.option} does it while the device runs a step.`,
     example: overlap.example,
   };
 }
