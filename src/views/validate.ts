@@ -3,6 +3,7 @@ import type { ErrorSummary, ValidatedProfile, Validation } from '../model/docume
 import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Block, Column, Section, Text, View } from './block.js';
 import { plural } from '../vocabulary/format.js';
+import { weightFormat } from '../vocabulary/workload.js';
 
 /** Estimated memory against measured memory. */
 export function validateView(document: Document<Validation>): View {
@@ -145,7 +146,7 @@ function notMeasured(profiles: readonly ValidatedProfile[]): Block[] {
 /** "llama-3.1-8b bfloat16, batch 16, 1024 + 32" */
 function runLabel(profile: ValidatedProfile): string {
   const { model, dtype, batch_size, input_len, output_len, tensor_parallel_size: tp, quantization } = profile;
-  const format = [dtype, quantization].filter((part) => part !== null).join(' ');
+  const format = weightFormat(dtype, quantization).join(' ');
   const shape = [
     batch_size === null ? null : `batch ${batch_size}`,
     input_len === null || output_len === null ? null : `${input_len} + ${output_len}`,

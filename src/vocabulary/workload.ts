@@ -1,16 +1,20 @@
 import type { Workload } from '../model/manifest.js';
 import { formatCount, noValue, plural } from './format.js';
 
+/** Dtype and quantization, as far as known: "MatMulNBits int4, block 32" contains the dtype already. */
+export const weightFormat = (dtype: string | null, quantization: string | null): string[] =>
+  [dtype !== null && quantization?.includes(dtype) ? null : dtype, quantization].filter(
+    (part) => part !== null,
+  );
+
 /** "llama-24m (random weights, float32)". */
 export function modelWords({ model }: Workload): string {
   if (!model) return 'unknown model';
   const { dtype, quantization } = model;
   const traits = [
-    model.weights === 'unknown' ? null : `${model.weights} weights`,
-    // "MatMulNBits int4, block 32" contains the dtype already.
-    quantization?.includes(dtype) || dtype === 'unknown' ? null : dtype,
-    quantization,
-  ].filter((trait) => trait !== null);
+    ...(model.weights === 'unknown' ? [] : [`${model.weights} weights`]),
+    ...weightFormat(dtype === 'unknown' ? null : dtype, quantization),
+  ];
   return traits.length === 0 ? model.name : `${model.name} (${traits.join(', ')})`;
 }
 
