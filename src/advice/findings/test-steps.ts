@@ -3,7 +3,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { gap, kernel, type Rows, sessionOf, stage, us } from '../../facts/trace/test-hand.js';
 import { traceScope } from '../../facts/derived/scope.js';
 import { findingContext } from './findings.js';
-import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
+import type { FindingContext, FoundDraft, Rule, RuleOutcome } from './rule.js';
 
 /** Sequence of a step, µs. An API call is outside the sequence: it starts `from` after the start of the step. */
 export type Part =
@@ -76,6 +76,15 @@ export async function contextOf(rows: Rows): Promise<FindingContext> {
 export async function closeAll(): Promise<void> {
   for (const database of open.splice(0)) await database.close();
 }
+
+/** Ids of these rules that fire; rules without an expected finding must not. */
+export const firingOf =
+  (rules: readonly Rule[]) =>
+  async (context: FindingContext): Promise<string[]> => {
+    const ids: string[] = [];
+    for (const rule of rules) if ((await rule.find(context)).outcome === 'fired') ids.push(rule.id);
+    return ids;
+  };
 
 /** The first finding; fails with the rule's reason without one. */
 export function fired(outcome: RuleOutcome): FoundDraft {

@@ -1,6 +1,5 @@
 import type { Row } from '../../../model/tables.js';
-import type { FindingContext, Rule } from '../rule.js';
-import type { Part } from '../test-steps.js';
+import { firingOf, type Part } from '../test-steps.js';
 import { castsAndLayoutCopies } from './casts-and-layout-copies.js';
 import { eagerAttention } from './eager-attention.js';
 import { elementwiseNormOverhead } from './elementwise-norm-overhead.js';
@@ -10,7 +9,8 @@ import { halfPrecision } from './half-precision.js';
 import { kvCacheConcat } from './kv-cache-concat.js';
 import { rankStragglers } from './rank-stragglers.js';
 
-const deviceRules: Rule[] = [
+/** Ids of the kernel rules that fire. */
+export const firing = firingOf([
   kvCacheConcat,
   castsAndLayoutCopies,
   elementwiseNormOverhead,
@@ -19,13 +19,7 @@ const deviceRules: Rule[] = [
   gemmShape,
   exposedCommunication,
   rankStragglers,
-];
-/** Ids of the kernel rules that fire. */
-export async function firing(context: FindingContext): Promise<string[]> {
-  const found: string[] = [];
-  for (const rule of deviceRules) if ((await rule.find(context)).outcome === 'fired') found.push(rule.id);
-  return found;
-}
+]);
 
 export const run = (takes: number, kernelClass: string, name: string, more: Row<'kernels'> = {}): Part => ({
   kernel: takes,
