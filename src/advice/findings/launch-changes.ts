@@ -23,7 +23,10 @@ const engines: Record<Framework, Switches> = {
     name: 'vLLM',
     off: '--enforce-eager',
     kind: 'flag',
-    overlap: { option: '--async-scheduling (the default of newer versions)', example: '--async-scheduling' },
+    overlap: {
+      option: '--async-scheduling (if it is not on, as in newer versions)',
+      example: '--async-scheduling',
+    },
     decode: {
       covers: 'make the captured sizes cover the batch',
       example: `--compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE", "cudagraph_capture_sizes": [1, 2, 4, 8, 16]}'`,

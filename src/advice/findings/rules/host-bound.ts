@@ -27,7 +27,7 @@ export const hostBound: Rule = stageRule(
       finds:
         'The GPU is idle while the program computes on the host: Python, a tokenizer, sampling, the interpreter lock.',
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
-      gain: "The idle time in long host stretches, without the model's own launch code and without time waiting for a CPU core; low end 70 % of it.",
+      gain: "The idle time in long host stretches (of a stage with fewer than 20 launches: in all between launches), without the model's own launch code and without time waiting for a CPU core; low end 70 % of it.",
       change:
         'Move that work to another thread or process, onto the GPU, or prepare the next step while the GPU works.',
       withheld: 'less than 5 % of the stage is affected, or the machine was busy with other processes',
@@ -50,10 +50,10 @@ export const hostBound: Rule = stageRule(
     const long = Math.max(0, causes.host - glueOf(stage, causes) - waited);
     // Few launches do not make a stage launch-bound: what the device waits for is the program between them.
     const short = stage.launches < minLaunches ? causes.launch : 0;
-    if (long + short < minShare * stage.wall_ms) {
-      return `the device waits ${part(long, stage.wall_ms)} of the time for host gaps over ${formatNs(longHostNs)}`;
-    }
     const [host, minNs] = short >= minShare * stage.wall_ms ? [long + short, 0] : [long, longHostNs];
+    if (host < minShare * stage.wall_ms) {
+      return `the device waits ${part(host, stage.wall_ms)} of the time for host gaps over ${formatNs(minNs)}`;
+    }
     return (await rareHostGaps(context, stage, minNs)) ?? finding(context, stage, host, minNs);
   },
   program,
@@ -122,7 +122,7 @@ async function finding(
     noise: true,
     title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${meanCount(usual.per_instance, 'gap')}`}`,
     at_stake_ms: host,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} the host neither launches nor waits: it computes, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${mostlyOperators ? whyInside : whyOutside}`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} ${minNs > 0 ? 'the host neither launches nor waits: it computes' : 'it waits for the host, which computes between its few launches and makes them'}, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${mostlyOperators ? whyInside : whyOutside}`,
     change: mostlyOperators
       ? changeInside(first!.place!)
       : ((await engineHostChange(context)) ?? changeOutside),
