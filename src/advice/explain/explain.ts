@@ -27,21 +27,26 @@ export async function explainSession(
   const { manifest } = session;
   const database = await session.connect();
   try {
-    const { stages, without, scope, whyRank = null } = await sessionWaterfalls(session, database, options);
+    const {
+      stages,
+      withoutWaterfall,
+      scope,
+      whyRank = null,
+    } = await sessionWaterfalls(session, database, options);
     const context = await findingContext(session, database, scope, judgedStages(stages));
     const ruleResults = await findings(context);
     const { machine } = context;
     const result: ExplainResult = {
       session: sessionIdentity(session),
       workload: manifest.workload,
-      ...sentences(stages, without, ruleResults.findings, {
+      ...sentences(stages, withoutWaterfall, ruleResults.findings, {
         whyRank,
         inferred: scope && (await inferredSteps(scope)),
         machine,
         looked: ruleResults.rules.some(({ outcome }) => outcome !== 'not_applicable'),
       }),
       stages,
-      without_waterfall: without,
+      without_waterfall: withoutWaterfall,
       ...ruleResults,
       machine,
       next_steps: nextSteps(stages, ruleResults.findings, {

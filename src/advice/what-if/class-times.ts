@@ -1,6 +1,6 @@
 import { isBarOf, isKernelBar, classOfBar } from '../../model/bars.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
-import { type Necessary, necessaryOf } from '../../facts/waterfall/necessary.js';
+import { type NecessaryTime, necessaryOf } from '../../facts/waterfall/necessary.js';
 import { withHostLimit } from './host-limit.js';
 import { type Effect, type StageNeeds, type StageState, sumOf } from './stage-state.js';
 import { formatMs } from '../../vocabulary/format.js';
@@ -146,7 +146,7 @@ export function rebased(state: StageState, needs: StageNeeds): StageState | Miss
 }
 
 /** Measured time by class: bars are time above the need, so the need is added back. */
-function classTimes({ bars }: StageState, before: Necessary): Map<string, number> {
+function classTimes({ bars }: StageState, before: NecessaryTime): Map<string, number> {
   const names = new Set([...bars.keys()].flatMap((id) => classOfBar(id) ?? []));
   const times = new Map<string, number>();
   for (const [id, ms] of bars) {
@@ -159,7 +159,7 @@ function classTimes({ bars }: StageState, before: Necessary): Map<string, number
 }
 
 /** A graph traced as one row, or all kernels of a benchmark, has the need of all classes without their own bar. */
-function needOf(name: string, need: Necessary, names: { has(name: string): boolean }): number | null {
+function needOf(name: string, need: NecessaryTime, names: { has(name: string): boolean }): number | null {
   if (name !== 'graph' && name !== 'kernels') return need.byClass.get(name as never) ?? null;
   return [...need.byClass].reduce(
     (sum, [opClass, ms]) => sum + (opClass === 'sampling' || names.has(opClass) ? 0 : ms),
@@ -167,7 +167,7 @@ function needOf(name: string, need: Necessary, names: { has(name: string): boole
   );
 }
 
-function serialOf(after: Necessary, times: ReadonlyMap<string, number>): number {
+function serialOf(after: NecessaryTime, times: ReadonlyMap<string, number>): number {
   const oneByOne = [...times.keys()].reduce((sum, name) => sum + (needOf(name, after, times) ?? 0), 0);
   return oneByOne - after.rooflineMs;
 }

@@ -42,10 +42,10 @@ export async function measuredStages(
 ): Promise<MeasuredStages> {
   const database = await session.connect();
   try {
-    const { scope, stages, without } = await sessionWaterfalls(session, database, options);
+    const { scope, stages, withoutWaterfall } = await sessionWaterfalls(session, database, options);
     const context = await findingContext(session, database, scope, judgedStages(stages));
     const drafts = withRules ? (await firedRules(context)).ruleFindings.map(({ draft }) => draft) : [];
-    const issues = without.map(({ stage, reason }): Issue => ({
+    const issues = withoutWaterfall.map(({ stage, reason }): Issue => ({
       code: 'no_waterfall',
       severity: 'warning',
       text: stage === null ? `No prediction: ${reason}.` : `${stage}: ${reason}.`,

@@ -1,10 +1,10 @@
 import { barParts, classOfBar, isCopyBar } from '../../model/bars.js';
 import type { WaterfallBar } from '../../model/documents/explain.js';
-import { type CountedClasses, countedKey, coveredShare, inefficiencyParts } from './counter-parts.js';
+import { type CountedClasses, countedKey, minCoveredShare, inefficiencyParts } from './counter-parts.js';
 import type { CopyNeed } from './group-needs.js';
 import type { HostSplit } from './host-split.js';
-import type { Necessary } from './necessary.js';
-import type { Measured, Part } from './split.js';
+import type { NecessaryTime } from './necessary.js';
+import type { MeasuredTime, Part } from './split.js';
 import type { GroupSums } from './window-rows.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
@@ -26,7 +26,7 @@ export function countOf(id: string, { counts }: GroupSums): number | null {
 /** Rows of a bar's query that come from arithmetic, not from recorded rows. */
 export function constantsOf(
   id: string,
-  { ms, rawMs, slowerMs, mean }: { ms: number; rawMs: number; slowerMs: number; mean: Measured },
+  { ms, rawMs, slowerMs, mean }: { ms: number; rawMs: number; slowerMs: number; mean: MeasuredTime },
 ): { label: string; ms: number }[] {
   const { head, tail } = barParts(id);
   const parts: { label: string; ms: number }[] = [];
@@ -34,8 +34,8 @@ export function constantsOf(
     if (Math.abs(value) > 1e-9) parts.push({ label, ms: value });
   };
   if (head === 'inefficiency' || head === 'nonessential') {
-    const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
-    add('(roofline limit, model arithmetic)', rawMs - measured);
+    const measuredMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
+    add('(roofline limit, model arithmetic)', rawMs - measuredMs);
   }
   if (head === 'exposed_copy') {
     add('(roofline limit of the link)', rawMs - (mean.copies.get(tail) ?? 0));
@@ -45,9 +45,10 @@ export function constantsOf(
     if (tail === 'program' || tail === 'between_operators') add('(in host.loading_code)', -loading);
   }
   if (head === 'unattributed') add('(not covered by intervals)', rawMs - mean.idle.unattributed);
-  const rest = head === 'unattributed' ? '(clean execution minus the bars)' : '(removed: profiler overhead)';
+  const differenceLabel =
+    head === 'unattributed' ? '(clean execution minus the bars)' : '(removed: profiler overhead)';
   add('(the clean execution is slower)', slowerMs);
-  add(rest, ms - rawMs - slowerMs);
+  add(differenceLabel, ms - rawMs - slowerMs);
   return parts;
 }
 
@@ -66,19 +67,19 @@ export function noteOf(
     /** Parts that still contain profiler overhead. */
     raw: readonly Part[];
     parts: readonly Part[];
-    need: Necessary | CopyNeed | null;
-    /** Share of the data sheet's peak that was measured for the model's dtype; null if clocks were not throttled at that. */
+    need: NecessaryTime | CopyNeed | null;
+    /** Share of the data sheet's peak that was measured for the model's dtype; null if clocks were not throttled then. */
     throttledShare: number | null;
   },
 ): string | null {
   const { head, tail } = barParts(id);
-  const linked = need !== null && 'link' in need;
-  if (id === 'roofline') return rooflineNote(group.kind, linked);
+  const needsLink = need !== null && 'link' in need;
+  if (id === 'roofline') return rooflineNote(group.kind, needsLink);
   if (id === 'device_dependency' && earlier.size > 0) {
     const hiddenMs = [...earlier.values()].reduce((sum, value) => sum + value, 0);
     return `for ${formatMs(hiddenMs)} of it the device still ran kernels launched before the stage`;
   }
-  if (linked && isCopyBar(id, 'htod')) {
+  if (needsLink && isCopyBar(id, 'htod')) {
     const exposedMs = mean.copies.get(tail) ?? 0;
     return ms < 0
       ? `${formatMs(exposedMs)} of copies are exposed, less than the link needs: others overlap with kernels, or the link is faster than assumed`
@@ -92,10 +93,10 @@ export function noteOf(
   if (cleanNote !== null) return cleanNote;
   if (ms >= 0) return null;
   if (head === 'inefficiency') {
-    const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
-    if (measured === 0) return 'no kernel of this class: its work is in kernels of other classes (fused)';
+    const measuredMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
+    if (measuredMs === 0) return 'no kernel of this class: its work is in kernels of other classes (fused)';
     // At the data sheet's peak the limit would be shorter by this share at most.
-    if (throttledShare !== null && measured >= throttledShare * (measured - ms))
+    if (throttledShare !== null && measuredMs >= throttledShare * (measuredMs - ms))
       return 'faster than its roofline limit: clocks were throttled when the peak was measured';
     return 'faster than its roofline limit: data came from a cache, or model, dtype, sizes or peaks do not match the run';
   }
@@ -119,8 +120,8 @@ export function cleanTimeNote(raw: readonly Part[], parts: readonly Part[]): str
     : 'the clean execution took longer than the one under the profiler';
 }
 
-function rooflineNote(kind: GroupSums['group']['kind'], linked: boolean): string {
-  if (linked) return 'bytes from the host, once over the link; disk time is not known';
+function rooflineNote(kind: GroupSums['group']['kind'], needsLink: boolean): string {
+  if (needsLink) return 'bytes from the host, once over the link; disk time is not known';
   switch (kind) {
     case 'request':
       return 'Σ over its steps of max(Σ FLOPs / peak, Σ bytes / bandwidth): a step waits for the token of the previous one';
@@ -133,8 +134,8 @@ function rooflineNote(kind: GroupSums['group']['kind'], linked: boolean): string
   }
 }
 
-/** Splits an inefficiency bar by hardware counters. Confidence is high when ncu counted most of the class. */
-export function byCounters(
+/** Parts of an inefficiency bar by hardware counters, with high confidence if ncu counted most of the class. */
+export function splitByCounters(
   id: string,
   {
     counters: counterFacts,
@@ -149,7 +150,7 @@ export function byCounters(
   if (head !== 'inefficiency' || !counters || !(ms > 0)) return {};
   const parts = inefficiencyParts(counters, classMs, classMs - ms);
   const share = classMs > 0 ? counters.ms / classMs : 0;
-  if (share < coveredShare) return { parts };
+  if (share < minCoveredShare) return { parts };
   return {
     parts,
     confidence: 'high',

@@ -5,7 +5,7 @@ import type { StageGroup } from './stage-group.js';
 interface BarSqlContext {
   group: StageGroup;
   instances: number;
-  /** Rows from arithmetic, ms per mean instance: necessary time, profiler overhead. */
+  /** Rows that are computed, not recorded, ms per mean instance: roofline limits, profiler overhead. */
   constants: { label: string; ms: number }[];
 }
 

@@ -14,12 +14,12 @@ export interface StageHost {
 
 export const hostKey = (point: string, kind: string): string => `${point} ${kind}`;
 
-const timedSql = (executionId: string, point: string | null = null): string =>
+const timedStagesSql = (executionId: string, point: string | null = null): string =>
   `FROM stages s JOIN iterations i ON i.execution_id = s.execution_id AND i.pid = s.pid AND i.iteration = s.iteration
    WHERE s.execution_id = ${literal(executionId)} AND NOT coalesce(s.warmup, false) AND coalesce(i.rank, 0) = 0 AND coalesce(s.rank, 0) = 0${point === null ? ' AND i.point IS NOT NULL' : ` AND i.point = ${literal(point)}`}`;
 
-/** By point and kind. Prefill times are summed over chunks; decode times are means over all steps. */
-export async function stageHosts(
+/** Host times by hostKey(point, kind). Prefill times are summed over chunks; decode times are means over all steps. */
+export async function readStageHosts(
   database: SessionDatabase,
   executionId: string,
 ): Promise<Map<string, StageHost>> {
@@ -29,22 +29,22 @@ export async function stageHosts(
     n: number;
     ms: number;
     device_ms: number | null;
-    without: number;
+    without_events: number;
   }>(
     `SELECT i.point, CASE WHEN s.kind <> 'sampling' THEN s.kind WHEN s.step_index IS NULL THEN 'after_prefill' ELSE 'after_decode' END AS kind,
        CASE WHEN any_value(s.kind) = 'decode' THEN count(*) ELSE count(DISTINCT (s.pid, s.iteration)) END AS n,
-       sum(s.end_ns - s.start_ns)::DOUBLE / 1e6 AS ms, sum(s.device_dur_ns)::DOUBLE / 1e6 AS device_ms, count_if(s.device_dur_ns IS NULL) AS without
-     ${timedSql(executionId)} AND s.kind IN ('prefill', 'decode', 'sampling') AND (s.kind <> 'decode' OR s.step_index IS NOT NULL)
+       sum(s.end_ns - s.start_ns)::DOUBLE / 1e6 AS ms, sum(s.device_dur_ns)::DOUBLE / 1e6 AS device_ms, count_if(s.device_dur_ns IS NULL) AS without_events
+     ${timedStagesSql(executionId)} AND s.kind IN ('prefill', 'decode', 'sampling') AND (s.kind <> 'decode' OR s.step_index IS NOT NULL)
      GROUP BY ALL`,
   );
   const hostByStage = new Map<string, StageHost>();
-  for (const { point, kind, n, ms, device_ms, without } of rows) {
+  for (const { point, kind, n, ms, device_ms, without_events } of rows) {
     if (kind !== 'prefill' && kind !== 'decode') continue;
     const sampling = rows.find((row) => row.point === point && row.kind === `after_${kind}`);
     hostByStage.set(hostKey(point, kind), {
       callMs: ms / n,
       samplingMs: (sampling?.ms ?? 0) / n,
-      deviceMs: device_ms === null || without > 0 ? null : device_ms / n,
+      deviceMs: device_ms === null || without_events > 0 ? null : device_ms / n,
       stages: n,
     });
   }
@@ -60,10 +60,10 @@ interface HostSqlFacts {
 
 /** The query behind a host bar; null for bars computed from telemetry. */
 export function hostSql(id: string, { executionId, point, kind, host }: HostSqlFacts): string | null {
-  const timedStages = timedSql(executionId, point);
+  const timedRows = timedStagesSql(executionId, point);
   const rows = (expression: string, more: string) =>
     `SELECT 'launch ' || i.launch AS what, count(*)::DOUBLE AS count, sum(${expression})::DOUBLE / 1e6 / ${host.stages} AS ms
-${timedStages} ${more} GROUP BY 1`;
+${timedRows} ${more} GROUP BY 1`;
   const stage =
     kind === 'decode' ? "AND s.kind = 'decode' AND s.step_index IS NOT NULL" : "AND s.kind = 'prefill'";
   switch (id) {
@@ -77,7 +77,7 @@ ${timedStages} ${more} GROUP BY 1`;
         return `SELECT 'launch ' || launch AS what, count(*)::DOUBLE AS count, sum(period_ns - call_ns)::DOUBLE / 1e6 / ${host.stages} AS ms
 FROM (SELECT i.launch, s.end_ns - s.start_ns AS call_ns,
   coalesce(lead(s.start_ns) OVER (PARTITION BY s.pid, s.iteration ORDER BY s.step_index), i.end_ns) - s.start_ns AS period_ns
-${timedStages} ${stage}) GROUP BY 1
+${timedRows} ${stage}) GROUP BY 1
 ${sampled}`;
       }
       return `SELECT 'TTFT, launch ' || launch AS what, count(*)::DOUBLE AS count, sum(ttft_ns)::DOUBLE / 1e6 / ${host.stages} AS ms

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { figure, missing } from '../../model/figure.js';
 import { benchParts, type BenchTimes } from './bench-parts.js';
 
-const none = missing('not_sampled', 'no samples');
+const notSampled = missing('not_sampled', 'no samples');
 
 /**
- * A decode step of 10 ms: 9 ms in the call, 8 ms between device events, of which 3 ms are busy with 100 kernels of 2.5
- * ms.
+ * A decode step of 10 ms: 9 ms in the call, 8 ms between device events. The device is busy for 3 ms, of which 100
+ * kernels take 2.5 ms.
  */
 const step: BenchTimes = {
   kind: 'decode',
@@ -19,7 +19,7 @@ const step: BenchTimes = {
   threads: null,
   onCpu: false,
   nodeNs: null,
-  machine: { cpu_cores_busy: none, gpu_utilization_percent: none },
+  machine: { cpu_cores_busy: notSampled, gpu_utilization_percent: notSampled },
   decodeShare: 0.9,
 };
 const barsOf = (change: Partial<BenchTimes>) =>
@@ -56,14 +56,14 @@ test('assigns launch latency per node of a replayed graph', () => {
 });
 
 test('takes busy time from sampled GPU utilization when the repeat is mostly decoding', () => {
-  const unwatched = {
+  const notProfiled = {
     kernelMs: null,
     busyMs: null,
     host: null,
     machine: { ...step.machine, gpu_utilization_percent: figure(60, '%', 'telemetry: gpu0') },
   };
-  expect(barsOf(unwatched)).toEqual({ 'kernels.kernels': 6 });
-  expect(barsOf({ ...unwatched, decodeShare: 0.5 })).toEqual({});
+  expect(barsOf(notProfiled)).toEqual({ 'kernels.kernels': 6 });
+  expect(barsOf({ ...notProfiled, decodeShare: 0.5 })).toEqual({});
 });
 
 test('assigns idle cores on a CPU to the threads without a core', () => {

@@ -1,14 +1,14 @@
 import type { BenchPointResult } from '../../model/documents/bench.js';
 import type { MissingFigure } from '../../model/figure.js';
 import type { StageHost } from './bench-host.js';
-import type { Necessary } from './necessary.js';
+import type { NecessaryTime } from './necessary.js';
 import type { Part } from './split.js';
 import { formatCount, formatMs, formatQuantity, plural, formatNs } from '../../vocabulary/format.js';
 
 export interface BenchTimes {
   kind: 'prefill' | 'decode';
   measuredMs: number;
-  necessary: Necessary | MissingFigure;
+  necessary: NecessaryTime | MissingFigure;
   /** Kernel and busy time of the profiled repeat; null if none was profiled. */
   kernelMs: number | null;
   busyMs: number | null;
@@ -31,7 +31,7 @@ interface BenchParts {
 }
 
 /** Share of a stage by which two consecutive time stamps may differ. */
-const stampShare = 1e-3;
+const maxStampDifference = 1e-3;
 
 /** Minimum decode share of a repeat for its sampled mean to describe decode steps. */
 const minDecodeShare = 0.8;
@@ -53,16 +53,17 @@ function loopParts({ host, measuredMs }: BenchTimes): Part[] {
   return [
     { id: 'host.sampling', ms: host.samplingMs },
     // The first token may be stamped just before the call returns.
-    { id: 'host.loop', ms: loop < 1e-9 * measuredMs && loop > -stampShare * measuredMs ? 0 : loop },
+    { id: 'host.loop', ms: loop < 1e-9 * measuredMs && loop > -maxStampDifference * measuredMs ? 0 : loop },
   ];
 }
 
-const oneByOneMs = ({ byClass }: Necessary): number =>
+/** Time of all operations one after the other. A step does not include sampling. */
+const serialMs = ({ byClass }: NecessaryTime): number =>
   [...byClass].reduce((sum, [name, ms]) => sum + (name === 'sampling' ? 0 : ms), 0);
 
 function kernelBars(necessary: BenchTimes['necessary'], kernelMs: number | null): Part[] {
   if ('reason' in necessary) return kernelMs === null ? [] : [{ id: 'kernels.kernels', ms: kernelMs }];
-  const needed = oneByOneMs(necessary);
+  const needed = serialMs(necessary);
   return [
     { id: 'roofline', ms: necessary.rooflineMs },
     { id: 'serial', ms: needed - necessary.rooflineMs },
@@ -85,12 +86,12 @@ function gpuParts(times: BenchTimes, notes: Map<string, string>): Part[] {
     parts.push({ id: 'host.program', ms: callMs - deviceMs });
     notes.set('host.program', 'the call minus the time between device events around its work');
   }
-  if (busyMs !== null) parts.push(...insideParts(times, (deviceMs ?? callMs) - busyMs, notes));
+  if (busyMs !== null) parts.push(...idleParts(times, (deviceMs ?? callMs) - busyMs, notes));
   return parts;
 }
 
 /** Idle time of the device within a step. */
-function insideParts(
+function idleParts(
   { kernels, nodeNs, machine }: BenchTimes,
   idleMs: number,
   notes: Map<string, string>,
@@ -106,16 +107,16 @@ function insideParts(
   }
   const cores = machine.cpu_cores_busy.value;
   if (cores === null) return [];
-  const computing = Math.min(1, cores);
-  const each =
+  const computingShare = Math.min(1, cores);
+  const perKernelText =
     kernels === null || kernels === 0
       ? ''
       : `; ${formatCount(kernels)} kernels, ${formatMs(idleMs / kernels)} of idle time each`;
   notes.set(
     'host.dispatch',
-    `the device is idle for ${formatMs(idleMs)} of the step while ${formatCount(cores)} cores are busy in the process: this share is host time, computing or spinning${each}`,
+    `the device is idle for ${formatMs(idleMs)} of the step while ${formatCount(cores)} cores are busy in the process: this share is host time, computing or spinning${perKernelText}`,
   );
-  return [{ id: 'host.dispatch', ms: idleMs * computing }];
+  return [{ id: 'host.dispatch', ms: idleMs * computingShare }];
 }
 
 /** Busy time from sampled GPU utilization (share of time with a running kernel). */
@@ -125,8 +126,8 @@ function sampledBusyMs(
 ): number | null {
   const { gpu_utilization_percent: used } = machine;
   if (kind !== 'decode' || used.value === null || (decodeShare ?? 0) < minDecodeShare) return null;
-  const text = `the device's sampled utilization, ${formatQuantity(used.value, '%')}: the share of time with a running kernel`;
-  for (const id of ['inefficiency.kernels', 'kernels.kernels']) notes.set(id, text);
+  const note = `the device's sampled utilization, ${formatQuantity(used.value, '%')}: the share of time with a running kernel`;
+  for (const id of ['inefficiency.kernels', 'kernels.kernels']) notes.set(id, note);
   return (measuredMs * Math.min(100, used.value)) / 100;
 }
 
@@ -137,7 +138,7 @@ function cpuParts(times: BenchTimes, notes: Map<string, string>): Part[] {
   const cores = machine.cpu_cores_busy.value;
   if (threads === null || cores === null || cores >= threads) return parts;
   const callMs = host?.callMs ?? measuredMs;
-  const needed = 'reason' in necessary ? 0 : oneByOneMs(necessary);
+  const needed = 'reason' in necessary ? 0 : serialMs(necessary);
   const idle = Math.min(callMs * (1 - cores / threads), callMs - needed);
   if (!(idle > 0)) return parts;
   notes.set(

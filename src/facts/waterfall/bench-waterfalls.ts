@@ -19,11 +19,11 @@ import { literal } from '../trace/scope.js';
 import type { UtilizationRoofs } from '../utilization/roofs.js';
 import { workingSetBytes } from '../utilization/stage.js';
 import { orderedIds } from './bar-order.js';
-import { hostKey, hostSql, type StageHost, stageHosts } from './bench-host.js';
+import { hostKey, hostSql, type StageHost, readStageHosts } from './bench-host.js';
 import { benchParts } from './bench-parts.js';
-import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
-import { statedNeed } from './group-needs.js';
-import { necessaryOf, type Necessary, peakLines, type Peaks } from './necessary.js';
+import { composedStage, readLoadStage, readRepeats } from './composed-stages.js';
+import { needFields } from './group-needs.js';
+import { necessaryOf, type NecessaryTime, peakLines, type Peaks } from './necessary.js';
 import type { Part } from './split.js';
 import { describeBar } from './words.js';
 
@@ -34,7 +34,7 @@ interface Facts {
 }
 
 /** Bars that another capture would not make more precise. */
-const known = new Set(['roofline', 'serial', 'host.loop', 'host.sampling']);
+const exactBars = new Set(['roofline', 'serial', 'host.loop', 'host.sampling']);
 
 /**
  * Waterfalls of a benchmark's points: roofline, kernel time above it if the engine profiled its device, host time from
@@ -54,9 +54,9 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
   try {
     const waterfalls: StageWaterfall[] = [];
     for (const variant of data.variants) {
-      const hosts = await stageHosts(database, variant.execution_id);
+      const hosts = await readStageHosts(database, variant.execution_id);
       // Stages of several variants at one point differ only in the variant.
-      const named = (stage: StageWaterfall): StageWaterfall =>
+      const withVariantName = (stage: StageWaterfall): StageWaterfall =>
         data.variants.length === 1
           ? stage
           : { ...stage, name: `${stageLabels[stage.kind] ?? stage.kind} with ${variant.label}` };
@@ -65,12 +65,12 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
           const host = hosts.get(hostKey(point.point, kind)) ?? null;
           return waterfallOf(kind, variant, point, { ...facts, host, nodeNs: nodeNsOf(variant) }) ?? [];
         });
-        waterfalls.push(...pointStages.map(named));
+        waterfalls.push(...pointStages.map(withVariantName));
         const request = await requestOf(variant, point, pointStages);
-        if (request) waterfalls.push(named(request));
+        if (request) waterfalls.push(withVariantName(request));
       }
-      const load = await loadStage(database, variant.execution_id, 'bench');
-      if (load) waterfalls.push(named(load));
+      const load = await readLoadStage(database, variant.execution_id, 'bench');
+      if (load) waterfalls.push(withVariantName(load));
     }
     return waterfalls;
   } finally {
@@ -87,7 +87,7 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
       pointStages.find((stage) => stage.kind === kind),
     );
     if (!prefill || (!decode && output_len > 1)) return null;
-    const repeats = await repeatsOf(database, { executionId: execution_id, point, warmup: false });
+    const repeats = await readRepeats(database, { executionId: execution_id, point, warmup: false });
     return repeats && composedStage('request', repeats, { prefill, decode: decode ?? null });
   }
 
@@ -117,7 +117,7 @@ function waterfallOf(
   const measured = time.value;
   const shape = shapeOf(kind, point);
   const peaks = 'reason' in roofs ? null : peaksAt(roofs, model, shape);
-  const necessary: Necessary | MissingFigure =
+  const necessary: NecessaryTime | MissingFigure =
     'reason' in model ? model : peaks === null ? (roofs as MissingFigure) : necessaryOf(model, shape, peaks);
   const kernels = kind === 'decode' ? work.decode_kernel_ms : work.prefill_kernel_ms;
   const idleShare = kind === 'decode' ? work.decode_idle_share : work.prefill_idle_share;
@@ -139,7 +139,7 @@ function waterfallOf(
     decodeShare: decodeShareOf(point),
   });
   const sum = parts.reduce((total, { ms }) => total + ms, 0);
-  const bars = byOrder([...parts, { id: 'unattributed', ms: measured - sum }]);
+  const bars = inDisplayOrder([...parts, { id: 'unattributed', ms: measured - sum }]);
   const peaksMeasured = !('reason' in roofs) && roofs.measuredPeak('float32').value !== null;
   const median = kind === 'decode' ? steps : latency.ttft_ms;
   return {
@@ -155,7 +155,7 @@ function waterfallOf(
     clock: 'host',
     clock_why: "the engine's own time stamps",
     clean_ms: time,
-    ...statedNeed(necessary),
+    ...needFields(necessary),
     roofs: peaks && 'architecture' in model ? peakLines(model, shape, peaks) : [],
     bars: bars.map((bar): WaterfallBar => ({
       id: bar.id,
@@ -168,7 +168,7 @@ function waterfallOf(
         host && isHostBar(bar.id)
           ? hostSql(bar.id, { executionId: execution_id, point: point.point, kind, host })
           : sqlOf(bar.id, bar.ms, { execution_id, point: point.point, kind }, kernels),
-      sharpen: known.has(bar.id) ? null : sharperOf(workload),
+      sharpen: exactBars.has(bar.id) ? null : sharperOf(workload),
       note: notes.get(bar.id) ?? noteOf(bar.id, bar.ms, busyMs !== null),
       parts: [],
     })),
@@ -198,19 +198,20 @@ export function peaksAt(
   shape: StageShape,
 ): Peaks {
   const tokens = shape.contextTokens + shape.newTokens;
-  const set = 'reason' in model ? 0 : workingSetBytes(model, shape.batchSize, tokens);
-  const first = (measured: Figure, sheet: Figure): Figure => (measured.value === null ? sheet : measured);
+  const workingSet = 'reason' in model ? 0 : workingSetBytes(model, shape.batchSize, tokens);
+  const measuredElseSheet = (measured: Figure, sheet: Figure): Figure =>
+    measured.value === null ? sheet : measured;
   return {
-    flops: (dtype) => first(roofs.measuredPeak(dtype), roofs.peak(dtype)),
-    bandwidth: first(roofs.measuredBandwidth(set), roofs.bandwidth(set)),
+    flops: (dtype) => measuredElseSheet(roofs.measuredPeak(dtype), roofs.peak(dtype)),
+    bandwidth: measuredElseSheet(roofs.measuredBandwidth(workingSet), roofs.bandwidth(workingSet)),
   };
 }
 
 /** In display order; `roofline` and `unattributed` are listed even if they are 0. */
-const byOrder = (parts: readonly Part[]): Part[] =>
+const inDisplayOrder = (parts: readonly Part[]): Part[] =>
   orderedIds(parts).map((id) => parts.find((part) => part.id === id)!);
 
-/** Time stamps around every call are exact. Figures that were sampled, computed or profiled once are not. */
+/** Time stamps around every call are exact, unlike figures that were sampled, computed or profiled once. */
 const confidenceOf = (id: string): WaterfallBar['confidence'] =>
   id === 'host.loop' || id === 'host.sampling' ? 'high' : id === 'host.program' ? 'medium' : 'low';
 
@@ -243,20 +244,20 @@ FROM device_work WHERE ${filter}
 UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${rooflineMs} ORDER BY 3 DESC`;
 }
 
-function noteOf(id: string, ms: number, watched: boolean): string | null {
+function noteOf(id: string, ms: number, deviceProfiled: boolean): string | null {
   if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
   if (id === 'serial') return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), minus the roofline';
   if (id === 'unattributed') {
     if (ms < 0) {
-      return watched
+      return deviceProfiled
         ? 'device busy time in the instrumented iteration exceeds the timed iteration'
         : 'faster than the roofline allows: model, dtype, sizes or peaks do not match the run';
     }
-    return watched
+    return deviceProfiled
       ? 'device idle time; a benchmark does not show the cause'
       : 'time above the roofline; a benchmark does not show the cause';
   }
   if (ms >= 0) return null;
-  if (isHostBar(id)) return 'calls and sampling take longer than the period they lie in: they overlap';
+  if (isHostBar(id)) return 'calls and sampling take longer than the period that contains them: they overlap';
   return 'faster than its roofline limit: data came from a cache, or model, dtype, sizes or peaks do not match the run';
 }

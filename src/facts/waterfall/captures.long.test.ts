@@ -9,28 +9,33 @@ import { traceScope } from '../derived/scope.js';
 import { fixture, imported, importedTogether } from '../trace/test-import.js';
 import { tinyHead, tinyLinear, fixtureWorkload } from '../utilization/test-tiny.js';
 import { sessionWaterfalls } from './session-waterfalls.js';
-import { stageWaterfalls } from './waterfall.js';
+import { timelineWaterfalls } from './waterfall.js';
 
 const home = testHome();
 
-const made = new Map<string, Promise<StageWaterfall[]>>();
+const waterfallsByCapture = new Map<string, Promise<StageWaterfall[]>>();
 
 /** Imports each capture once per workload. */
 function waterfalls(importer: string, path: string, workload: Workload | null): Promise<StageWaterfall[]> {
   const key = `${path} ${workload?.model?.name}`;
-  const found = made.get(key) ?? read(importer, path, workload);
-  made.set(key, found);
-  return found;
+  const stages = waterfallsByCapture.get(key) ?? readWaterfalls(importer, path, workload);
+  waterfallsByCapture.set(key, stages);
+  return stages;
 }
 
-async function read(importer: string, path: string, workload: Workload | null): Promise<StageWaterfall[]> {
+async function readWaterfalls(
+  importer: string,
+  path: string,
+  workload: Workload | null,
+): Promise<StageWaterfall[]> {
   const session = await imported(home, importer, fixture(path), { workload });
   const database = await session.connect();
   try {
-    const found = await stageWaterfalls(session, database, await traceScope(database, session.manifest));
+    const scope = await traceScope(database, session.manifest);
+    const { stages } = await timelineWaterfalls(session, database, scope);
     // Checked once per kind of stage and capture, because the queries are the slowest part of this file.
-    if (/tiny-whole|kineto/.test(path)) await expectQueries(session, found);
-    return found;
+    if (/tiny-whole|kineto/.test(path)) await expectQueries(session, stages);
+    return stages;
   } finally {
     await database.close();
   }
@@ -40,8 +45,8 @@ const ms = ({ bars }: StageWaterfall, id: RegExp): number =>
   bars.filter((bar) => id.test(bar.id)).reduce((sum, bar) => sum + bar.ms, 0);
 
 /** Every stage and instance sums to its measured time, and every negative bar has a note. */
-function expectSums(found: readonly StageWaterfall[]): void {
-  for (const stage of found) {
+function expectSums(stages: readonly StageWaterfall[]): void {
+  for (const stage of stages) {
     expect(stage.sum_error_share).toBeLessThan(0.001);
     for (const row of stage.rows) {
       const sum = row.bars.reduce((total, bar) => total + bar.ms, 0);
@@ -52,9 +57,9 @@ function expectSums(found: readonly StageWaterfall[]): void {
 }
 
 /** The query of every bar, run as a user would, yields rows that sum to the bar. */
-async function expectQueries(session: Session, found: readonly StageWaterfall[]): Promise<void> {
+async function expectQueries(session: Session, stages: readonly StageWaterfall[]): Promise<void> {
   const database = await userDatabase(session);
-  for (const { kind, name, bars, measured_ms } of found) {
+  for (const { kind, name, bars, measured_ms } of stages) {
     for (const { id, sql, ms: barMs } of bars) {
       if (sql === null) continue;
       const rows = await database.query<{ ms: number }>(sql);
@@ -81,10 +86,10 @@ test.each([
   ['nsys-sqlite', 'nsys-2025.3.1-h200/tiny-graph.sqlite', ['decode']],
   ['kineto', 'kineto-torch2.11-h200/kineto-tiny.json.gz', ['decode', 'prefill', 'request', 'sampling']],
 ])('%s %s: bars sum to the measured time', async (importer, path, kinds) => {
-  const found = await waterfalls(importer, path, workload);
-  expect(found.map(({ kind, name }) => name ?? kind)).toEqual(kinds);
-  expectSums(found);
-  const [decode] = found;
+  const stages = await waterfalls(importer, path, workload);
+  expect(stages.map(({ kind, name }) => name ?? kind)).toEqual(kinds);
+  expectSums(stages);
+  const [decode] = stages;
   // A step reads every float16 weight once at the data sheet's 4.8 TB/s. KV cache and activations add little.
   const weightsMs = ((tinyLinear + tinyHead) * 2) / 4.8e9;
   expect(decode!.roofline_ms.value! / weightsMs).toBeGreaterThan(1);
@@ -93,8 +98,8 @@ test.each([
 });
 
 test('rooflines of all kinds of stages equal the hand calculation', async () => {
-  const found = await waterfalls('nsys-sqlite', 'nsys-2025.3.1-h200/tiny-whole.sqlite', workload);
-  const roof = (kind: string) => found.find((stage) => stage.kind === kind)!.roofline_ms.value!;
+  const stages = await waterfalls('nsys-sqlite', 'nsys-2025.3.1-h200/tiny-whole.sqlite', workload);
+  const roof = (kind: string) => stages.find((stage) => stage.kind === kind)!.roofline_ms.value!;
   // One prefill and two decode steps, each waiting for the previous token.
   expect(roof('request')).toBeCloseTo(roof('prefill') + 2 * roof('decode'), 9);
   // The warm-up is one such request.
@@ -107,11 +112,11 @@ test('rooflines of all kinds of stages equal the hand calculation', async () => 
 });
 
 test('a whole CUDA graph is one bar that contains the kernels inside it', async () => {
-  const found = await waterfalls('nsys-sqlite', 'nsys-2025.3.1-h200/tiny-graph-opaque.sqlite', workload);
-  expectSums(found);
-  const graph = found[0]!.bars.find(({ id }) => id === 'inefficiency.graph')!;
+  const stages = await waterfalls('nsys-sqlite', 'nsys-2025.3.1-h200/tiny-graph-opaque.sqlite', workload);
+  expectSums(stages);
+  const graph = stages[0]!.bars.find(({ id }) => id === 'inefficiency.graph')!;
   expect(graph).toMatchObject({ confidence: 'low', sharpen: expect.stringContaining('nsys') as string });
-  expect(found[0]!.bars.some(({ id }) => /gemm|norm|attention/.test(id))).toBe(false);
+  expect(stages[0]!.bars.some(({ id }) => /gemm|norm|attention/.test(id))).toBe(false);
   expect(graph.ms).toBeGreaterThan(0);
 });
 
@@ -158,14 +163,14 @@ test('splits a 1.1 B Llama in eager mode at batch 1 on an H200', async () => {
     tie_word_embeddings: false,
   };
   const model = { ...workload.model!, name: 'llama-1.1b', config };
-  const found = await waterfalls('nsys-parquetdir', 'nsys-2025.3.1-h200/tiny-llm-b1.parquetdir', {
+  const stages = await waterfalls('nsys-parquetdir', 'nsys-2025.3.1-h200/tiny-llm-b1.parquetdir', {
     ...workload,
     model,
     batch_size: 1,
     input_len: 128,
   });
-  expectSums(found);
-  const [decode] = found;
+  expectSums(stages);
+  const [decode] = stages;
   // A step reads 1.035 G parameters (all but the embedding): 2.07 GB at 4.8 TB/s take 0.43 ms, at the measured H200
   // bandwidth 0.5 ms.
   expect(decode!.roofline_ms.value!).toBeCloseTo(0.432, 2);
@@ -182,14 +187,14 @@ test('a second capture keeps the roofline of the first, or says why it cannot', 
   const kineto = ['kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz')] as const;
   const nsys = ['nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite')] as const;
   // Only the shapes of PyTorch's operators give sizes.
-  const unsized = { workload: fixtureWorkload({ batch_size: null, input_len: null }) };
+  const withoutSizes = { workload: fixtureWorkload({ batch_size: null, input_len: null }) };
   const rooflines = async (files: Parameters<typeof importedTogether>[1]) => {
-    const session = await importedTogether(testHome(), files, unsized);
+    const session = await importedTogether(testHome(), files, withoutSizes);
     const database = await session.connect();
     try {
       const scope = await traceScope(database, session.manifest);
-      const found = await stageWaterfalls(session, database, scope);
-      const stage = (kind: string) => found.find((stage) => stage.kind === kind)!;
+      const { stages } = await timelineWaterfalls(session, database, scope);
+      const stage = (kind: string) => stages.find((stage) => stage.kind === kind)!;
       return {
         tool: scope.source.attribution.capture_id,
         prefill: stage('prefill'),

@@ -10,6 +10,8 @@ import {
 import type { TraceScope } from '../trace/scope.js';
 import type { Part } from './split.js';
 
+const stepKindSet: ReadonlySet<string> = new Set(stepKinds);
+
 /** Shares of a rank's exposed communication spent waiting, 0 to 1. The remainder is the exchange (wire). */
 interface WaitShares {
   skew: number;
@@ -34,14 +36,14 @@ export async function waitShares(
   for (const kind of kinds) {
     if (!stepKindSet.has(kind)) continue;
     const shares = source.recorded
-      ? await byCalls(scope, captures, kind as PhaseKind)
-      : await byNames(scope, captures, { kind: kind as PhaseKind, ranks: source.ranks });
+      ? await waitSharesOfCalls(scope, captures, kind as PhaseKind)
+      : await waitSharesOfKernels(scope, captures, { kind: kind as PhaseKind, ranks: source.ranks });
     if (shares) sharesByStage.set(kind, shares);
   }
   return sharesByStage;
 }
 
-async function byCalls(
+async function waitSharesOfCalls(
   { database, source: { focus } }: TraceScope,
   captures: readonly string[],
   kind: PhaseKind,
@@ -53,7 +55,7 @@ async function byCalls(
   return row && row.skew !== null ? { skew: row.skew, imbalance: row.imbalance ?? 0 } : null;
 }
 
-async function byNames(
+async function waitSharesOfKernels(
   { database, source: { focus } }: TraceScope,
   captures: readonly string[],
   { kind, ranks }: { kind: PhaseKind; ranks: number },
@@ -67,8 +69,6 @@ async function byNames(
   if (!rankWaits || rankWaits.unpaired_ms > 0 || rankWaits.exposed_ms === 0) return null;
   return { skew: rankWaits.exposed_waiting_ms / rankWaits.exposed_ms, imbalance: 0 };
 }
-
-const stepKindSet: ReadonlySet<string> = new Set(stepKinds);
 
 /**
  * The same parts, with exposed communication split into exchange, waiting for late ranks and waiting for uneven

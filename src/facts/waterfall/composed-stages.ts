@@ -16,7 +16,7 @@ interface Repeats {
 }
 
 /** Timed or warm-up repeats; null if none were recorded. */
-export async function repeatsOf(
+export async function readRepeats(
   database: SessionDatabase,
   { executionId, point, warmup }: { executionId: string; point: string | null; warmup: boolean },
 ): Promise<Repeats | null> {
@@ -33,8 +33,8 @@ const repeatsWhere = (executionId: string, point: string | null, warmup: boolean
   `execution_id = ${literal(executionId)} AND ${warmup ? '' : 'NOT '}coalesce(warmup, false) AND coalesce(rank, 0) = 0${point === null ? '' : ` AND point = ${literal(point)}`}`;
 
 /**
- * A whole request: the summed bars of its prefill and decode steps, and the time between and after them. For warm-up
- * repeats: the same work at its steady-state time, and the extra time of the first runs.
+ * A whole request: the summed bars of its prefill and decode steps, and the time between and after them. A warm-up has
+ * the same bars at their steady-state time, and the extra time of the first runs as `unattributed`.
  */
 export function composedStage(
   kind: 'request' | 'warmup',
@@ -55,27 +55,27 @@ export function composedStage(
   ms.set(restId, (ms.get(restId) ?? 0) + restMs);
   const parts = [...ms].map(([id, value]) => ({ id, ms: value }));
   if (!ms.has('unattributed')) parts.push({ id: 'unattributed', ms: 0 });
-  const all = stageFacts.flatMap(({ stage }) => stage.bars);
+  const stageBars = stageFacts.flatMap(({ stage }) => stage.bars);
   const bars = orderedIds(parts).map((id): WaterfallBar => {
-    const like = all.find((bar) => bar.id === id);
+    const stageBar = stageBars.find((bar) => bar.id === id);
     const value = parts.find((part) => part.id === id)!.ms;
     return {
       id,
       ms: value,
       share: value / measured,
       count: null,
-      label: like?.label ?? '',
-      confidence: like?.confidence ?? 'medium',
-      confidence_why: like?.confidence_why ?? '',
-      sharpen: like?.sharpen ?? null,
-      ...(like ? {} : describeBar(id, { peaksMeasured: true, kind })),
+      label: stageBar?.label ?? '',
+      confidence: stageBar?.confidence ?? 'medium',
+      confidence_why: stageBar?.confidence_why ?? '',
+      sharpen: stageBar?.sharpen ?? null,
+      ...(stageBar ? {} : describeBar(id, { peaksMeasured: true, kind })),
       sql: sumSql(id, stageFacts, id === restId ? restMs : 0),
       note: noteOf(id, value, { kind, restId, restMs }),
       parts: [],
     };
   });
   const roofs = stageFacts.map(({ stage, times }) => [stage.roofline_ms, times] as const);
-  const unknown = roofs.find(([roof]) => roof.value === null);
+  const missingRoof = roofs.find(([roof]) => roof.value === null);
   return {
     ...prefill,
     kind,
@@ -87,8 +87,8 @@ export function composedStage(
     clean_ms: repeats.e2e,
     bound: null,
     new_tokens: null,
-    roofline_ms: unknown
-      ? unknown[0]
+    roofline_ms: missingRoof
+      ? missingRoof[0]
       : figure(
           roofs.reduce((sum, [roof, times]) => sum + (roof.value ?? 0) * times, 0),
           'ms',
@@ -112,16 +112,16 @@ function sumSql(
     if (!bar) return [];
     return [
       bar.sql === null
-        ? { known: false, sql: `SELECT '${stage.kind}' AS what, NULL AS count, ${bar.ms * times} AS ms` }
+        ? { hasSql: false, sql: `SELECT '${stage.kind}' AS what, NULL AS count, ${bar.ms * times} AS ms` }
         : {
-            known: true,
+            hasSql: true,
             sql: `SELECT '${stage.kind}: ' || what AS what, count * ${times} AS count, ms * ${times} AS ms FROM (${bar.sql})`,
           },
     ];
   });
-  if (!queries.some(({ known }) => known)) return null;
-  const more = restMs === 0 ? [] : [`SELECT '(between its stages)', NULL, ${restMs}`];
-  return [...queries.map(({ sql }) => sql), ...more].join('\nUNION ALL ');
+  if (!queries.some(({ hasSql: known }) => known)) return null;
+  const remainder = restMs === 0 ? [] : [`SELECT '(between its stages)', NULL, ${restMs}`];
+  return [...queries.map(({ sql }) => sql), ...remainder].join('\nUNION ALL ');
 }
 
 function noteOf(
@@ -143,7 +143,7 @@ function noteOf(
 }
 
 /** Model loading as the engine recorded it: only its start and end are known. */
-export async function loadStage(
+export async function readLoadStage(
   database: SessionDatabase,
   executionId: string,
   source: StageWaterfall['source'],

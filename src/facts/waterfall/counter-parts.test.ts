@@ -36,9 +36,9 @@ test('splits kernel time above its roofline into tail, occupancy and stalls, in 
   const database = await session.connect();
   const scope = await traceScope(database, session.manifest);
   await stageGroups(scope);
-  const found = await countedClasses(session, scope, false, { flops: null, bandwidth: 4.8e12 });
+  const classes = await countedClasses(session, scope, false, { flops: null, bandwidth: 4.8e12 });
   await database.close();
-  const gemm = found.get(countedKey('decode', 'gemm'))!;
+  const gemm = classes.get(countedKey('decode', 'gemm'))!;
   // 96 MB at 4.8 TB/s take 20 of the kernel's 100 µs. Of the other 80 µs, 1.5 of 2 waves lose 25; half of the remaining
   // 55 is lost occupancy and half stalls.
   expect(gemm.ms).toBeCloseTo(0.1, 9);
@@ -54,7 +54,7 @@ test('splits kernel time above its roofline into tail, occupancy and stalls, in 
 });
 
 test('parts sum to the bar: excess traffic, causes, and kernels that ncu did not count', () => {
-  const counted = {
+  const classTimes = {
     ms: 0.1,
     atRoofMs: 0.02,
     causes: [
@@ -63,7 +63,7 @@ test('parts sum to the bar: excess traffic, causes, and kernels that ncu did not
     ],
   };
   // The class took 160 µs and needs 16, of which the counted kernel needs 10. Its traffic takes 10 µs more than needed.
-  const parts = inefficiencyParts(counted, 0.16, 0.016);
+  const parts = inefficiencyParts(classTimes, 0.16, 0.016);
   expect(parts.map(({ label, ms }) => [label, Number((ms * 1e3).toFixed(6))])).toEqual([
     ['more bytes or FLOPs than needed', 10],
     ['stalls', 55],
@@ -71,12 +71,12 @@ test('parts sum to the bar: excess traffic, causes, and kernels that ncu did not
     ['kernels that ncu did not count', 54],
   ]);
   // A bar of 80 µs cannot contain 90, so parts are scaled in proportion.
-  const less = inefficiencyParts(counted, 0.1, 0.02);
-  expect(less.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(0.08, 12);
-  expect(inefficiencyParts(counted, 0.1, 0.2)).toEqual([]);
+  const scaled = inefficiencyParts(classTimes, 0.1, 0.02);
+  expect(scaled.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(0.08, 12);
+  expect(inefficiencyParts(classTimes, 0.1, 0.2)).toEqual([]);
 });
 
-test('a kernel is found though nsys and ncu demangle its name differently', async () => {
+test('finds a kernel although nsys and ncu demangle its name differently', async () => {
   const nsys = 'void vectorized_elementwise_kernel<(int)4, add<float>, (bool)1>(int, T2, T3)';
   const ncu = 'void vectorized_elementwise_kernel<4, add<float>, true>(int, T2, T3)';
   const session = await sessionOf({
@@ -87,7 +87,7 @@ test('a kernel is found though nsys and ncu demangle its name differently', asyn
   const database = await session.connect();
   const scope = await traceScope(database, session.manifest);
   await stageGroups(scope);
-  const found = await countedClasses(session, scope, false, { flops: null, bandwidth: 4.8e12 });
+  const classes = await countedClasses(session, scope, false, { flops: null, bandwidth: 4.8e12 });
   await database.close();
-  expect([...found.values()].map(({ ms }) => Number(ms.toFixed(9)))).toEqual([0.1]);
+  expect([...classes.values()].map(({ ms }) => Number(ms.toFixed(9)))).toEqual([0.1]);
 });

@@ -31,9 +31,8 @@ interface KernelRow {
 }
 
 /**
- * Matches kernels of the timeline with ncu's by name, which the tools demangle differently, and by grid where recorded, and sums the
- * counters per class.
- * Empty without counters.
+ * Matches kernels of the timeline with ncu's by name, which the tools demangle differently, and by grid where recorded,
+ * and sums the counters per class. Empty without counters.
  * @param roofs FLOP/s and B/s of the necessary times; null if unknown
  */
 export async function countedClasses(
@@ -56,23 +55,23 @@ export async function countedClasses(
        JOIN total USING (grp) GROUP BY ALL`,
   );
   for (const row of rows) {
-    const named =
+    const sameName =
       countedByKey.get(kernelKey(row.name)) ?? countedByKey.get(kernelKey(row.short_name ?? '')) ?? [];
-    const counters = named.find(({ grid }) => grid === row.grid) ?? named[0];
-    if (counters) add(classesByStage, row, counters, roofs);
+    const counters = sameName.find(({ grid }) => grid === row.grid) ?? sameName[0];
+    if (counters) addKernel(classesByStage, row, counters, roofs);
   }
   return classesByStage;
 }
 
-function add(
-  found: Map<string, CountedClass>,
+function addKernel(
+  classes: Map<string, CountedClass>,
   row: KernelRow,
   counted: KernelCounters,
   { flops, bandwidth }: { flops: number | null; bandwidth: number | null },
 ): void {
   const key = countedKey(row.grp, row.class);
-  const into = found.get(key) ?? { ms: 0, atRoofMs: 0, causes: [] };
-  found.set(key, into);
+  const countedClass = classes.get(key) ?? { ms: 0, atRoofMs: 0, causes: [] };
+  classes.set(key, countedClass);
   const ms = row.ns / row.instances / 1e6;
   const launches = row.n / row.instances;
   const { flop, dram_bytes } = counted.roofline;
@@ -81,15 +80,14 @@ function add(
     bandwidth === null ? 0 : (dram_bytes.value ?? 0) / bandwidth,
   );
   const atRoofMs = Math.min(ms, seconds * 1e3 * launches);
-  into.ms += ms;
-  into.atRoofMs += atRoofMs;
-  // Splits the time above the roofline of its measured traffic, by the limits in order: partial waves, occupancy,
-  // stalls.
+  countedClass.ms += ms;
+  countedClass.atRoofMs += atRoofMs;
+  // Assigns the time above the roofline of the measured traffic to its causes in order: partial waves, occupancy, stalls.
   let remaining = ms - atRoofMs;
   const take = (label: string, amount: number) => {
     const partMs = Math.min(remaining, Math.max(0, amount));
     remaining -= partMs;
-    if (partMs > 0) put(into.causes, label, partMs, launches);
+    if (partMs > 0) addCause(countedClass.causes, label, partMs, launches);
   };
   const waves = counted.waves.value;
   if (waves !== null && waves > 0)
@@ -106,17 +104,17 @@ function add(
   );
 }
 
-function put(causes: WaterfallBar['parts'], label: string, ms: number, count: number): void {
-  const known = causes.find((cause) => cause.label === label);
-  if (!known) causes.push({ label, ms, count });
+function addCause(causes: WaterfallBar['parts'], label: string, ms: number, count: number): void {
+  const cause = causes.find((cause) => cause.label === label);
+  if (!cause) causes.push({ label, ms, count });
   else {
-    known.ms += ms;
-    known.count = (known.count ?? 0) + count;
+    cause.ms += ms;
+    cause.count = (cause.count ?? 0) + count;
   }
 }
 
 /** Minimum share of a class's time that ncu counted for the counters to describe the whole class. */
-export const coveredShare = 0.8;
+export const minCoveredShare = 0.8;
 
 /**
  * Splits inefficiency.<class> by cause; the parts sum to the bar. Kernels without counters are one part. If the counted
@@ -130,12 +128,12 @@ export function inefficiencyParts(
   const barMs = classMs - necessaryMs;
   if (!(barMs > 0)) return [];
   const countedNecessaryMs = classMs > 0 ? necessaryMs * Math.min(1, counted.ms / classMs) : 0;
-  const more = {
+  const excess = {
     label: 'more bytes or FLOPs than needed',
     ms: counted.atRoofMs - countedNecessaryMs,
     count: null,
   };
-  const parts = [more, ...counted.causes.toSorted((a, b) => b.ms - a.ms)].filter(({ ms }) => ms > 0);
+  const parts = [excess, ...counted.causes.toSorted((a, b) => b.ms - a.ms)].filter(({ ms }) => ms > 0);
   const sumMs = parts.reduce((sum, { ms }) => sum + ms, 0);
   if (sumMs > barMs) return parts.map((part) => ({ ...part, ms: (part.ms * barMs) / sumMs }));
   const uncountedMs = barMs - sumMs;

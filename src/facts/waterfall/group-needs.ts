@@ -6,10 +6,10 @@ import type { OpClass } from '../../model/classes.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { WorkloadModel } from '../model-work.js';
 import type { SizedStep } from '../utilization/sizes.js';
-import { meanNecessary, type Necessary, type Peaks } from './necessary.js';
+import { meanNecessary, type NecessaryTime, type Peaks } from './necessary.js';
 import { formatBytes } from '../../vocabulary/format.js';
 
-/** The instance that a step belongs to: for a request by its windows, for a warm-up by its range. */
+/** A step inside a request or a warm-up, and the id of that instance. */
 export interface PartStep extends SizedStep {
   instance: number;
 }
@@ -24,8 +24,8 @@ export function necessaryOfParts(
   instances: number,
   model: WorkloadModel,
   peaks: Peaks,
-): Necessary | MissingFigure {
-  const total: Necessary = {
+): NecessaryTime | MissingFigure {
+  const total: NecessaryTime = {
     rooflineMs: 0,
     byClass: new Map(),
     bound: 'memory',
@@ -41,7 +41,7 @@ export function necessaryOfParts(
     total.rooflineMs += stepNeed.rooflineMs * times;
     if (stepNeed.bound === 'compute') computeMs += stepNeed.rooflineMs * times;
     for (const [opClass, value] of stepNeed.byClass) {
-      // A model's pass does not include sampling, but if it ran on the device each step needs it once.
+      // Includes sampling, which is not part of the forward pass (rooflineMs) but runs once per step.
       total.byClass.set(opClass, (total.byClass.get(opClass) ?? 0) + value * times);
     }
   }
@@ -59,7 +59,7 @@ export function necessaryOfSampling(
   { architecture, storage }: WorkloadModel,
   peaks: Peaks,
   classes: ReadonlyMap<OpClass, number>,
-): Necessary | MissingFigure {
+): NecessaryTime | MissingFigure {
   if (batch === null) return missing('unknown_sizes', 'the number of sampled sequences is not known');
   if (peaks.bandwidth.value === null) return peaks.bandwidth;
   const shape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 0 } as const;
@@ -105,15 +105,15 @@ export function necessaryOfLoading(
   return { rooflineMs: (bytes / link.value) * 1e3, bytes, link };
 }
 
-export const statedNeed = (
-  need: Necessary | CopyNeed | MissingFigure,
+export const needFields = (
+  need: NecessaryTime | CopyNeed | MissingFigure,
 ): Pick<StageWaterfall, 'roofline_ms' | 'bound' | 'new_tokens'> => ({
   roofline_ms: figureOfNeed(need),
   bound: 'bound' in need ? need.bound : null,
   new_tokens: 'tokens' in need ? need.tokens : null,
 });
 
-const figureOfNeed = (need: Necessary | CopyNeed | MissingFigure): Figure => {
+const figureOfNeed = (need: NecessaryTime | CopyNeed | MissingFigure): Figure => {
   if ('reason' in need) return need;
   if ('link' in need) {
     return figure(

@@ -7,7 +7,7 @@ import type { Step } from '../utilization/steps.js';
 import type { PartStep } from './group-needs.js';
 import type { StageGroup } from './stage-group.js';
 
-export const runsSizes = "the run's sizes";
+export const runSizesLabel = "the run's sizes";
 
 /** Steps with sizes, by the kind of instance they belong to. */
 export interface GroupSteps {
@@ -19,10 +19,10 @@ export interface GroupSteps {
   sampledSequences: number | null;
 }
 
-const runOf = ({ manifest: { workload } }: Session): RunSizes => ({
+const runSizes = ({ manifest: { workload } }: Session): RunSizes => ({
   batch_size: workload?.batch_size ?? null,
   input_len: workload?.input_len ?? null,
-  from: runsSizes,
+  from: runSizesLabel,
 });
 
 /** Steps with sizes of all stages that have a waterfall. */
@@ -33,11 +33,11 @@ export async function groupSteps(
 ): Promise<GroupSteps> {
   const { database } = scope;
   await scope.need('request_parts', 'inner_windows');
-  const has = (key: string) => groups.some((group) => group.key === key);
-  const run = runOf(session);
+  const hasGroup = (key: string) => groups.some((group) => group.key === key);
+  const run = runSizes(session);
   const steps = (await tracedSteps(scope)).map((step) => withSizes(step, run));
   const byStage = new Map(steps.map((step) => [step.stage_id, step]));
-  const parts = has('request')
+  const parts = hasGroup('request')
     ? await database.query<{ request_id: number; stage_id: number }>(
         'SELECT request_id, stage_id FROM request_parts WHERE stage_id > 0',
       )
@@ -46,8 +46,8 @@ export async function groupSteps(
     const step = byStage.get(stage_id);
     return step ? [{ ...step, instance: request_id }] : [];
   });
-  if (has('warmup')) await makeKnownSizes(scope);
-  const warmed = has('warmup')
+  if (hasGroup('warmup')) await makeKnownSizes(scope);
+  const warmupRows = hasGroup('warmup')
     ? await database.query<Step & { instance: number }>(
         `SELECT s.stage_id, s.step_id AS instance, 0 AS pid, s.kind, NULL AS point, s.iteration, s.step_index, (s.end_ns - s.start_ns)::DOUBLE AS wall_ns,
                 ${sizeColumns}
@@ -55,16 +55,16 @@ export async function groupSteps(
          WHERE s.phase = 'warmup' AND s.kind IN ${stepKindsSql} ORDER BY s.start_ns, s.stage_id`,
       )
     : [];
-  const warmup = warmed.map((step) => ({
+  const warmup = warmupRows.map((step) => ({
     ...withSizes(step, run),
     instance: step.instance,
   }));
-  const sampledSequences = has('sampling') ? await sampledOf(scope, byStage, run) : null;
+  const sampledSequences = hasGroup('sampling') ? await meanSampledSequences(scope, byStage, run) : null;
   return { steps, requests, warmup, sampledSequences };
 }
 
 /** Sizes come from the sampling ranges, else from the step around or before them, else from the run. */
-async function sampledOf(
+async function meanSampledSequences(
   { database }: TraceScope,
   byStage: ReadonlyMap<number, SizedStep>,
   run: RunSizes,

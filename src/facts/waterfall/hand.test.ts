@@ -7,7 +7,7 @@ import { gap, kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand
 import { userDatabase } from '../derived/test-queries.js';
 import { traceScope } from '../derived/scope.js';
 import { analyzeTrace } from '../trace/trace.js';
-import { stageWaterfalls } from './waterfall.js';
+import { timelineWaterfalls } from './waterfall.js';
 
 /*
  * µs        0         20        40        60   70   80   90   100  110  120       140       160       180
@@ -56,7 +56,8 @@ const rows: Rows = {
 async function waterfalls(session: Session): Promise<StageWaterfall[]> {
   const database = await session.connect();
   try {
-    return await stageWaterfalls(session, database, await traceScope(database, session.manifest));
+    const scope = await traceScope(database, session.manifest);
+    return (await timelineWaterfalls(session, database, scope)).stages;
   } finally {
     await database.close();
   }
@@ -196,7 +197,7 @@ test.each([
   // 12.5 of the 90 µs were recorded as unattributed.
   ['longer by chance', 91.5, { unattributed: 12.5 + 1.5, profiler_overhead: -1.5 }],
   // Host 11.5, launches 3.5 and waits for them sum to less than 60 µs.
-  ['shorter than host and launches can give', 30, { profiler_overhead: 60 }],
+  ['shorter than host and launches explain', 30, { profiler_overhead: 60 }],
 ])(
   'unattributed time and profiler overhead take the difference to a clean time that is %s',
   async (_, stepUs, expected) => {

@@ -5,40 +5,31 @@ import { literal, type TraceScope } from '../trace/scope.js';
 
 type Parts = WaterfallBar['parts'];
 
-/** The gaps that are counted individually. In a large capture only those of its first instances. */
-export interface Recorded {
+/** Which gaps are counted: all, or in a large capture those of its first instances. */
+export interface CountedGaps {
   /** Only gaps and calls that start before this time. */
   untilNs: number;
   /** Instances per group that end by then. */
   instances: Map<string, number>;
-  /** Whether every instance is included. */
-  all: boolean;
 }
 
 /** With more gaps, the first instances of each kind give the same mean. */
-const gapsCounted = 1_000_000;
-const countedInstances = 256;
+const maxGaps = 1_000_000;
+const maxInstances = 256;
 
-export async function recordedOf(scope: TraceScope, unmarked: boolean): Promise<Recorded> {
+export async function readCountedGaps(scope: TraceScope, unmarked: boolean): Promise<CountedGaps> {
   const { database } = scope;
   await scope.need('windows', 'spans');
   const [gaps] = await database.query<{ n: number }>('SELECT count(*) AS n FROM rank_gaps');
-  const isComplete = unmarked || (gaps?.n ?? 0) <= gapsCounted;
+  const isComplete = unmarked || (gaps?.n ?? 0) <= maxGaps;
   const [until] = isComplete
     ? []
     : await database.query<{ ns: number }>(
         `SELECT max(end_ns) AS ns FROM (SELECT end_ns, row_number() OVER (PARTITION BY kind ORDER BY start_ns) AS nth FROM windows WHERE kind IN ('decode', 'mixed'))
-         WHERE nth <= ${countedInstances}`,
+         WHERE nth <= ${maxInstances}`,
       );
   const untilNs = until?.ns ?? Number.MAX_SAFE_INTEGER;
-  const groups = await database.query<{ grp: string; n: number }>(
-    `SELECT grp, count(*) AS n FROM spans WHERE end_ns <= ${untilNs} GROUP BY grp`,
-  );
-  return {
-    untilNs,
-    instances: new Map(groups.map(({ grp, n }) => [grp, n])),
-    all: untilNs === Number.MAX_SAFE_INTEGER,
-  };
+  return { untilNs, instances: await instancesOf(database, untilNs) };
 }
 
 /** Known parts of host time in gaps, by window and by group of stages. */
@@ -52,9 +43,9 @@ export interface HostSplit {
 }
 
 /** With more operators, finding the outermost one is too slow. */
-const opsClimbed = 2_000_000;
+const maxOps = 2_000_000;
 const maxParts = 6;
-const python = "op_type IS DISTINCT FROM 'python_function'";
+const notPython = "op_type IS DISTINCT FROM 'python_function'";
 
 /**
  * SQL of (step_id, root_name, host_ns, inside_ns, n): host time of a step's gaps by the outermost operator that
@@ -65,10 +56,12 @@ const python = "op_type IS DISTINCT FROM 'python_function'";
  */
 export function hostGapsSql(unmarked: boolean): string {
   const levels = [1, 2, 3, 4, 5];
-  const joins = levels.map((n) => `LEFT JOIN around o${n} ON o${n}.op_id = o${n - 1}.parent_op_id`).join(' ');
+  const joins = levels
+    .map((n) => `LEFT JOIN parents o${n} ON o${n}.op_id = o${n - 1}.parent_op_id`)
+    .join(' ');
   const outermost = [...levels.toReversed(), 0].map((n) => `o${n}.op_id`).join(', ');
-  return `WITH op AS (SELECT op_id, parent_op_id FROM rank_ops WHERE ${python}),
-    around AS (SELECT * FROM op SEMI JOIN (SELECT parent_op_id AS op_id FROM op) p USING (op_id)),
+  return `WITH op AS (SELECT op_id, parent_op_id FROM rank_ops WHERE ${notPython}),
+    parents AS (SELECT * FROM op SEMI JOIN (SELECT parent_op_id AS op_id FROM op) p USING (op_id)),
     launching AS (SELECT * FROM op SEMI JOIN (SELECT before_op_id AS op_id FROM rank_gaps WHERE host_ns > 0) g USING (op_id)),
     roots AS (SELECT o0.op_id, coalesce(${outermost}) AS root_id FROM launching o0 ${joins}),
     root AS (SELECT c.op_id, r.start_ns AS root_ns, r.name AS root_name FROM roots c JOIN rank_ops r ON r.op_id = c.root_id)
@@ -80,13 +73,13 @@ export function hostGapsSql(unmarked: boolean): string {
 export async function hostSplit(
   scope: TraceScope,
   unmarked: boolean,
-  recorded: Recorded,
+  counted: CountedGaps,
 ): Promise<HostSplit> {
   const { database } = scope;
-  const [ops] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM rank_ops WHERE ${python}`);
-  const withOps = (ops?.n ?? 0) > 0 && (ops?.n ?? 0) <= opsClimbed;
+  const [ops] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM rank_ops WHERE ${notPython}`);
+  const useOps = (ops?.n ?? 0) > 0 && (ops?.n ?? 0) <= maxOps;
   const groupOf = 'SELECT stage_id AS step_id, grp FROM members';
-  if (withOps) {
+  if (useOps) {
     await scope.need('host_gaps');
     const shares = await database.query<{ stage_id: number; share: number | null }>(
       'SELECT step_id AS stage_id, sum(inside_ns) / nullif(sum(host_ns), 0) AS share FROM host_gaps GROUP BY 1',
@@ -98,19 +91,19 @@ export async function hostSplit(
     const framework = new Map(shares.map(({ stage_id, share }) => [stage_id, share ?? 0]));
     const insideRows = rows.map((row) => ({ ...row, ns: row.inside })).toSorted((a, b) => b.ns - a.ns);
     const before = rows.map((row) => ({ ...row, label: `before ${row.label}` }));
-    const all = await instancesOf(database);
-    return { framework, parts: byGroup(before, all), insideParts: byGroup(insideRows, all) };
+    const instances = await instancesOf(database, Number.MAX_SAFE_INTEGER);
+    return { framework, parts: byGroup(before, instances), insideParts: byGroup(insideRows, instances) };
   }
   if (unmarked) return { framework: null, parts: new Map(), insideParts: new Map() };
   // Ranges named by the program, inside the phases, at the time of the launch that ends the gap.
   const rows = await database.query<PartRow>(
     `SELECT m.grp, s.raw_name AS label, sum(g.ns) AS ns, sum(g.n)::DOUBLE AS n
-     FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM rank_gaps WHERE host_ns > 0 AND start_ns < ${recorded.untilNs} GROUP BY stage_id) g
+     FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM rank_gaps WHERE host_ns > 0 AND start_ns < ${counted.untilNs} GROUP BY stage_id) g
      JOIN phase_stages s USING (stage_id) JOIN members m ON m.stage_id = s.step_id
      WHERE s.stage_id <> s.step_id AND s.kind = 'other' AND s.raw_name IS NOT NULL GROUP BY ALL
      HAVING NOT regexp_matches(trim(s.raw_name), '^${libraryRange}', 'i') ORDER BY ns DESC`,
   );
-  return { framework: null, parts: byGroup(rows, recorded.instances), insideParts: new Map() };
+  return { framework: null, parts: byGroup(rows, counted.instances), insideParts: new Map() };
 }
 
 interface PartRow {
@@ -120,9 +113,10 @@ interface PartRow {
   n: number;
 }
 
-async function instancesOf(database: TraceScope['database']): Promise<Map<string, number>> {
+/** Number of instances per group that end by `untilNs`. */
+async function instancesOf(database: TraceScope['database'], untilNs: number): Promise<Map<string, number>> {
   const groups = await database.query<{ grp: string; n: number }>(
-    'SELECT grp, count(*) AS n FROM spans GROUP BY grp',
+    `SELECT grp, count(*) AS n FROM spans WHERE end_ns <= ${untilNs} GROUP BY grp`,
   );
   return new Map(groups.map(({ grp, n }) => [grp, n]));
 }
@@ -142,21 +136,21 @@ function byGroup(rows: readonly PartRow[], instances: ReadonlyMap<string, number
 }
 
 /** Calls of any vendor's API that wait for the device; a blocking copy waits too. */
-const waiting = /synchronize|memcpy|memset|malloc|free/i;
+const waitingCall = /synchronize|memcpy|memset|malloc|free/i;
 
-/** Host waiting time by call, per mean instance: the last waiting call before the gap ended. */
+/** Host waiting time by call, per mean instance. A gap waited in the last waiting call that started before its wait ended. */
 export async function waitingParts(
   scope: TraceScope,
   unmarked: boolean,
-  recorded: Recorded,
+  counted: CountedGaps,
 ): Promise<Map<string, Parts>> {
-  const calls = (await callNames(scope)).filter((name) => waiting.test(name)).map(literal);
+  const calls = (await callNames(scope)).filter((name) => waitingCall.test(name)).map(literal);
   const rows = await scope.database.query<PartRow>(
-    `WITH call AS (SELECT start_ns AS call_ns, name FROM rank_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${recorded.untilNs}),
-     waited AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM rank_gaps WHERE synchronization_ns > 0 AND start_ns < ${recorded.untilNs})
+    `WITH call AS (SELECT start_ns AS call_ns, name FROM rank_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${counted.untilNs}),
+     waits AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM rank_gaps WHERE synchronization_ns > 0 AND start_ns < ${counted.untilNs})
      SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(name, 'unknown call') AS label, sum(synchronization_ns)::DOUBLE AS ns, count(*) AS n
-     FROM waited ASOF LEFT JOIN call ON waited.until_ns > call.call_ns
+     FROM waits ASOF LEFT JOIN call ON waits.until_ns > call.call_ns
      ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'} GROUP BY ALL ORDER BY ns DESC`,
   );
-  return byGroup(rows, recorded.instances);
+  return byGroup(rows, counted.instances);
 }

@@ -4,7 +4,7 @@ import type { TraceScope } from '../trace/scope.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 import { edgeSums } from './window-sums.js';
 
-/** Keeps only rows of a table of activities that can be in an inner window. File statistics answer this filter. */
+/** SQL condition: activities that may overlap an inner window. Statistics of the Parquet files skip most other rows. */
 async function nearWindows({ database }: TraceScope): Promise<string> {
   const [span] = await database.query<{ from_ns: number | null; until_ns: number | null }>(
     'SELECT min(start_ns) AS from_ns, max(end_ns) AS until_ns FROM inner_windows',
@@ -12,7 +12,7 @@ async function nearWindows({ database }: TraceScope): Promise<string> {
   return `start_ns < ${span?.until_ns ?? 0} AND start_ns + dur_ns > ${span?.from_ns ?? 0}`;
 }
 
-/** Like activitiesOfWindows for steps, with kernels of earlier stages as separate rows. */
+/** activitiesOfWindows for inner windows: kernels that an earlier stage launched are separate rows. */
 export const insideWindows = async (
   scope: TraceScope,
   table: 'kernels' | 'copies',
@@ -34,7 +34,7 @@ export async function gapsInside(scope: TraceScope): Promise<string> {
        FROM ${overlapping(`(SELECT start_ns, dur_ns, ${partColumns.join(', ')} FROM rank_gaps WHERE ${await nearWindows(scope)})`, 'inner_windows')}) GROUP BY stage_id`;
 }
 
-/** Like windowIdleSql for steps. Time of kernels of earlier stages counts as device_dependency. */
+/** windowIdleSql for inner windows: time of kernels that an earlier stage launched counts as device_dependency. */
 export function innerIdleSql(scope: TraceScope): string {
   const parts = gapParts.map((part) =>
     part === 'device_dependency'

@@ -7,7 +7,7 @@ import type { StageGroup } from './stage-group.js';
 /** Ranges inside or around steps: sampling, and ranges named by the program. */
 export interface InnerGroup extends StageGroup {
   level: 'inner';
-  /** Start of the last instance that is analyzed, in a large capture; null: all are. */
+  /** Start of the last instance that is analyzed; null if all are. */
   lastStartNs: number | null;
   /** Number of instances, analyzed or not. */
   total: number;
@@ -25,12 +25,12 @@ const maxKernelsSwept = 50_000;
 const maxKernelsSkipped = 1_000_000;
 
 /**
- * Operators that PyTorch marks with ranges (emit_nvtx), and ranges of profilers and libraries: not stages of the
- * program.
+ * SQL condition of ranges that are not stages of the program: operators that PyTorch marks (emit_nvtx), profilers and
+ * libraries.
  */
 const notStages = `raw_name LIKE 'aten::%' OR contains(raw_name, ', op_id = ') OR raw_name LIKE 'ProfilerStep%' OR regexp_matches(trim(raw_name), '^${libraryRange}', 'i')`;
 
-/** Numbers in names count instances: layer 3, request 17. */
+/** Name with # for numbers, which count instances: layer 3, request 17. */
 const unnumberedName = "regexp_replace(trim(raw_name), '[0-9]+', '#', 'g')";
 
 /**
@@ -49,8 +49,8 @@ interface NameRow {
   raw_name: string;
   n: number;
   total_ns: number;
-  ahead: number;
-  silent: number;
+  device_after: number;
+  no_launch: number;
   first_ns: number;
   last_ns: number;
 }
@@ -65,40 +65,41 @@ export function innerGroups(scope: TraceScope): Promise<InnerGroup[]> {
 
 async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
   const { database, source } = scope;
-  const wholeNs = Math.max(1, source.end_ns - source.start_ns);
+  const captureNs = Math.max(1, source.end_ns - source.start_ns);
   const rows = await database.query<NameRow>(
     `WITH by_name AS (
-       SELECT kind, raw_name, count(*) AS n, sum(end_ns - start_ns)::DOUBLE AS total_ns, count_if(device_end_ns > end_ns) AS ahead, count_if(device_start_ns IS NULL) AS silent,
+       SELECT kind, raw_name, count(*) AS n, sum(end_ns - start_ns)::DOUBLE AS total_ns, count_if(device_end_ns > end_ns) AS device_after, count_if(device_start_ns IS NULL) AS no_launch,
          min(start_ns) AS first_ns, max(start_ns) AS last_ns
        FROM (${rangesSql(source)}) GROUP BY kind, raw_name)
      SELECT CASE WHEN kind = 'sampling' THEN 'sampling' ELSE ${unnumberedName} END AS grp, count(*) AS names, any_value(raw_name) AS raw_name, sum(n)::DOUBLE AS n,
-       sum(total_ns) AS total_ns, sum(ahead)::DOUBLE AS ahead, sum(silent)::DOUBLE AS silent, min(first_ns) AS first_ns, max(last_ns) AS last_ns
+       sum(total_ns) AS total_ns, sum(device_after)::DOUBLE AS device_after, sum(no_launch)::DOUBLE AS no_launch, min(first_ns) AS first_ns, max(last_ns) AS last_ns
      FROM by_name WHERE kind = 'sampling' OR NOT (${notStages}) GROUP BY grp ORDER BY total_ns DESC, grp`,
   );
   const sampling = (await windowClocks(scope)).some(({ kind }) => kind === 'sampling');
   const chosen = [
     ...rows
-      .filter(({ grp, total_ns }) => grp !== 'sampling' && total_ns >= minShare * wholeNs)
+      .filter(({ grp, total_ns }) => grp !== 'sampling' && total_ns >= minShare * captureNs)
       .slice(0, maxNames),
     ...rows.filter(({ grp }) => sampling && grp === 'sampling'),
   ];
   if (chosen.length === 0) return [];
   const [kernels] = await database.query<{ n: number }>('SELECT count(*) AS n FROM rank_kernels');
-  const all = kernels?.n ?? 0;
+  const kernelCount = kernels?.n ?? 0;
   return chosen.map((row) => {
-    const within = all > maxKernelsSkipped ? all : all * Math.min(1, row.total_ns / wholeNs);
-    return groupOf(row, Math.min(1, maxKernelsSwept / Math.max(1, within)));
+    const kernelsInside =
+      kernelCount > maxKernelsSkipped ? kernelCount : kernelCount * Math.min(1, row.total_ns / captureNs);
+    return groupOf(row, Math.min(1, maxKernelsSwept / Math.max(1, kernelsInside)));
   });
 }
 
 function groupOf(row: NameRow, share: number): InnerGroup {
   const sampling = row.grp === 'sampling';
-  const onDevice = row.ahead > 0 && row.silent === 0;
+  const onDevice = row.device_after > 0 && row.no_launch === 0;
   const clock = onDevice ? 'device' : 'host';
   const clockWhy = onDevice
-    ? `in ${row.ahead} of ${row.n} instances the device was still busy after the range: from its first activity to its last`
-    : row.ahead > 0
-      ? `${row.silent} of ${row.n} instances launched nothing on the device`
+    ? `in ${row.device_after} of ${row.n} instances the device was still busy after the range: from its first activity to its last`
+    : row.device_after > 0
+      ? `${row.no_launch} of ${row.n} instances launched nothing on the device`
       : 'the device was done before the range ended, in every instance';
   return {
     key: sampling ? 'sampling' : `other ${row.grp}`,
@@ -106,7 +107,7 @@ function groupOf(row: NameRow, share: number): InnerGroup {
     name: sampling ? null : row.names === 1 ? row.raw_name.trim() : row.grp,
     level: 'inner',
     clock,
-    why: clockWhy,
+    clockWhy: clockWhy,
     lastStartNs: share === 1 ? null : Math.floor(row.first_ns + share * (row.last_ns - row.first_ns)),
     exactName: row.names === 1 ? row.raw_name : null,
     total: row.n,

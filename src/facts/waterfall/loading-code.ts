@@ -5,7 +5,7 @@ import { literal, type TraceScope } from '../trace/scope.js';
 const moduleLoads = /^(cuModuleLoad|cuLibraryLoad|cudaLibraryLoad|hipModuleLoad|nvrtc|cuLink)/;
 
 /** Kinds of stages in which code is loaded once. */
-const kinds = "('load', 'warmup')";
+const loadingKinds = "('load', 'warmup')";
 
 /** Names of the recorded calls that load code. */
 export async function loadingCalls(scope: TraceScope): Promise<string[]> {
@@ -24,22 +24,17 @@ export function loadingSql(calls: readonly string[]): string {
      gap AS (
        SELECT w.stage_id, greatest(g.start_ns + coalesce(synchronization_ns, 0), w.start_ns) AS h_start,
          least(g.start_ns + coalesce(synchronization_ns, 0) + host_ns, w.end_ns) AS h_end
-       FROM rank_gaps g JOIN windows w ON g.start_ns < w.end_ns AND g.start_ns + g.dur_ns > w.start_ns WHERE host_ns > 0 AND w.kind IN ${kinds})
+       FROM rank_gaps g JOIN windows w ON g.start_ns < w.end_ns AND g.start_ns + g.dur_ns > w.start_ns WHERE host_ns > 0 AND w.kind IN ${loadingKinds})
      SELECT stage_id, name AS call, sum(least(h_end, call.end_ns) - greatest(h_start, call.start_ns))::DOUBLE AS ns
      FROM gap JOIN call ON call.start_ns < h_end AND call.end_ns > h_start GROUP BY ALL`;
 }
 
-/** Time of loadingSql by window, and the calls; empty without such calls or stages. */
-export async function loadingCode(
-  scope: TraceScope,
-  present: boolean,
-): Promise<{ byWindow: Map<number, number>; calls: string[] }> {
-  const byWindow = new Map<number, number>();
-  if (!present) return { byWindow, calls: [] };
-  const calls = await loadingCalls(scope);
-  if (calls.length === 0) return { byWindow, calls };
+/** Time of loadingSql by window, ns; empty without such calls. */
+export async function readLoadingNs(scope: TraceScope): Promise<Map<number, number>> {
+  const nsByWindow = new Map<number, number>();
+  if ((await loadingCalls(scope)).length === 0) return nsByWindow;
   await scope.need('loading_calls');
   const rows = await scope.database.query<{ stage_id: number; ns: number }>('FROM loading_calls');
-  for (const { stage_id, ns } of rows) byWindow.set(stage_id, (byWindow.get(stage_id) ?? 0) + ns);
-  return { byWindow, calls };
+  for (const { stage_id, ns } of rows) nsByWindow.set(stage_id, (nsByWindow.get(stage_id) ?? 0) + ns);
+  return nsByWindow;
 }

@@ -15,7 +15,7 @@ import { formatQuantity } from '../../vocabulary/format.js';
  * Time that the model's operations need on this device, ms. Work is the whole model's, peaks are the sum of all its
  * GPUs.
  */
-export interface Necessary {
+export interface NecessaryTime {
   /** max(Σ F/P, ΣB/BW) over the forward pass, without sampling. */
   rooflineMs: number;
   /** Σ max(F/P, B/BW) of the operations of each class. */
@@ -28,7 +28,7 @@ export interface Necessary {
 export interface Peaks {
   flops: (dtype: DType) => Figure;
   bandwidth: Figure;
-  /** Share of the data sheet's peak that was measured; null if clocks were not throttled at that. */
+  /** Share of the data sheet's peak that was measured; null if clocks were not throttled then. */
   throttledShare?: (dtype: DType) => number | null;
 }
 
@@ -42,15 +42,15 @@ export const gpuPeaks = (roofs: GpuRoofs): Peaks => ({
       : null,
 });
 
-/** Maximum number of prefill shapes computed individually; with more, all use the mean shape. */
-const shapesCounted = 256;
+/** Maximum number of distinct shapes; the mean over more is not meaningful. */
+const maxShapes = 256;
 
-/** Necessary time of one shape; missing if a peak is. */
+/** Necessary time of one shape; missing if a peak is missing. */
 export function necessaryOf(
   { architecture, storage }: WorkloadModel,
   shape: StageShape,
   peaks: Peaks,
-): Necessary | MissingFigure {
+): NecessaryTime | MissingFigure {
   const ops = stageWork(architecture, shape, storage);
   const flops = neededPeaks(
     [...new Set(ops.filter((op) => op.flops > 0).map(({ dtype }) => dtype))],
@@ -79,7 +79,7 @@ export function meanNecessary(
   steps: readonly SizedStep[],
   model: WorkloadModel,
   peaks: Peaks,
-): Necessary | MissingFigure {
+): NecessaryTime | MissingFigure {
   if (steps.length === 0) return missing('no_steps', 'the stage has no steps');
   const shapes = new Map<string, { shape: StageShape; steps: number }>();
   for (const step of steps) {
@@ -95,16 +95,16 @@ export function meanNecessary(
       known.shape = { ...known.shape, contextTokens: decode ? context : shape.contextTokens };
     }
   }
-  if (shapes.size > shapesCounted) {
+  if (shapes.size > maxShapes) {
     return missing('too_many_shapes', `the stage has ${shapes.size} shapes, so a mean is not meaningful`);
   }
-  const mean: Necessary = {
+  const mean: NecessaryTime = {
     rooflineMs: 0,
     byClass: new Map(),
     bound: 'memory',
     tokens: 0,
   };
-  let computeBound = 0;
+  let computeBoundShare = 0;
   for (const { shape, steps: count } of shapes.values()) {
     const shapeNeed = necessaryOf(model, shape, peaks);
     if ('reason' in shapeNeed) return shapeNeed;
@@ -113,9 +113,9 @@ export function meanNecessary(
     mean.tokens = (mean.tokens ?? 0) + (shapeNeed.tokens ?? 0) * share;
     for (const [opClass, value] of shapeNeed.byClass)
       mean.byClass.set(opClass, (mean.byClass.get(opClass) ?? 0) + value * share);
-    if (shapeNeed.bound === 'compute') computeBound += share;
+    if (shapeNeed.bound === 'compute') computeBoundShare += share;
   }
-  return { ...mean, bound: computeBound > 0.5 ? 'compute' : 'memory' };
+  return { ...mean, bound: computeBoundShare > 0.5 ? 'compute' : 'memory' };
 }
 
 export function peakLines(model: WorkloadModel, shape: StageShape, peaks: Peaks): string[] {

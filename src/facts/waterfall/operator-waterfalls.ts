@@ -17,9 +17,9 @@ import type { SizedStep } from '../utilization/sizes.js';
 import { cleanTimeNote, profilerNote } from './bar-facts.js';
 import { orderedIds } from './bar-order.js';
 import { peaksAt } from './bench-waterfalls.js';
-import { statedNeed } from './group-needs.js';
+import { needFields } from './group-needs.js';
 import { groupSteps } from './group-steps.js';
-import { meanNecessary, type Necessary, peakLines, type Peaks } from './necessary.js';
+import { meanNecessary, type NecessaryTime, peakLines, type Peaks } from './necessary.js';
 import { type Part, splitOf } from './split.js';
 import { stageGroups } from './stage-groups.js';
 import type { TimelineWaterfalls } from './waterfall.js';
@@ -37,35 +37,35 @@ export async function operatorWaterfalls(
   database: SessionDatabase,
   scope: TraceScope,
 ): Promise<TimelineWaterfalls> {
-  const { groups, without } = await stageGroups(scope);
+  const { groups, withoutWaterfall } = await stageGroups(scope);
   const { steps } = await groupSteps(session, scope, groups);
   const stages: StageWaterfall[] = [];
   for (const group of groups) {
-    const groupSteps = steps.filter(({ kind }) => kind === group.kind);
-    const need = await needOf(session, groupSteps);
+    const stepsOfGroup = steps.filter(({ kind }) => kind === group.kind);
+    const need = await needOf(session, stepsOfGroup);
     const stage = await stageOf(database, scope, { group, need });
     if (stage) stages.push(stage);
   }
-  return { stages, without };
+  return { stages, withoutWaterfall };
 }
 
-type Need = { necessary: Necessary | MissingFigure; roofs: string[] };
+type Need = { necessary: NecessaryTime | MissingFigure; roofs: string[] };
 
 async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Need> {
-  const none = (why: MissingFigure): Need => ({ necessary: why, roofs: [] });
+  const missingNeed = (why: MissingFigure): Need => ({ necessary: why, roofs: [] });
   const { workload, hardware } = session.manifest;
   if (!workload?.model) {
-    return none(missing('no_model', 'the session does not record its model (add it with --model)'));
+    return missingNeed(missing('no_model', 'the session does not record its model (add it with --model)'));
   }
   const [first] = steps;
-  if (!first) return none(missing('no_stage', 'the work of the stage is not known'));
+  if (!first) return missingNeed(missing('no_stage', 'the work of the stage is not known'));
   const model = workloadModel(workload);
-  if ('reason' in model) return none(model);
+  if ('reason' in model) return missingNeed(model);
   const cpu = await storedRoofline(session);
   const roofs = roofsOf({ workload: { ...workload, device: 'cpu' }, hardware }, { cpu, gpu: null });
-  if ('reason' in roofs) return none(roofs);
+  if ('reason' in roofs) return missingNeed(roofs);
   const shape = shapeOf(meanStep(first, steps));
-  if ('reason' in shape) return none(shape);
+  if ('reason' in shape) return missingNeed(shape);
   const peaks: Peaks = peaksAt(roofs, model, shape);
   const necessary = meanNecessary(steps, model, peaks);
   return { necessary, roofs: 'reason' in necessary ? [] : peakLines(model, shape, peaks) };
@@ -83,7 +83,7 @@ function meanStep(first: SizedStep, steps: readonly SizedStep[]): SizedStep {
   };
 }
 
-/** SQL of the windows of a group: (stage_id, label, start_ns, end_ns). */
+/** SQL of the windows of a group: (stage_id, start_ns, end_ns). */
 function windowsOf(group: StageGroup): string {
   switch (group.level) {
     case 'steps':
@@ -107,7 +107,7 @@ const timesSql = (windows: string): string =>
    GROUP BY ALL`;
 
 /**
- * SQL of time outside operators with a recorded cause, and sampling between calls: (stage_id, id, n, ns). Only the
+ * SQL of time outside operators with a recorded cause, and of sampling between calls: (stage_id, id, n, ns). Only the
  * embedded engine records it.
  */
 const hostTimesSql = (windows: string): string =>
@@ -139,40 +139,33 @@ async function stageOf(
   { group, need }: { group: StageGroup; need: Need },
 ): Promise<StageWaterfall | null> {
   const windows = windowsOf(group);
-  const spans = await database.query<{ instance: number; label: string; ns: number }>(
+  const spans = await database.query<Span>(
     `SELECT instance, label, (end_ns - start_ns)::DOUBLE AS ns FROM spans WHERE grp = $1 ORDER BY start_ns, instance`,
     [group.key],
   );
   if (spans.length === 0) return null;
-  const times = await database.query<OpTime>(timesSql(windows));
   await scope.need('rank_gaps');
-  const hosts = await database.query<HostTime>(hostTimesSql(windows));
+  const times = {
+    operators: await database.query<OpTime>(timesSql(windows)),
+    hosts: await database.query<HostTime>(hostTimesSql(windows)),
+  };
   const n = spans.length;
   const sortedMs = spans.map(({ ns }) => ns / 1e6).toSorted((a, b) => a - b);
   const wallMs = spans.reduce((sum, { ns }) => sum + ns, 0) / n / 1e6;
   const clean = await cleanTimeOf(scope, group);
   const addedMs = clean.value === null ? 0 : wallMs - clean.value;
   const necessary = 'reason' in need.necessary ? null : need.necessary;
-  const raw = partsOf({ times, hosts }, n, wallMs, necessary);
+  const raw = partsOf(times, n, wallMs, necessary);
   const parts = withoutProfiler(raw, addedMs);
-  const msOf = (list: readonly Part[], id: string) => list.find((part) => part.id === id)?.ms ?? 0;
   const explainedMs = explainedBars(parts).ms;
   const bars = orderedIds(parts).map((id): WaterfallBar => {
     const ms = msOf(parts, id);
     const className = classOfBar(id);
     const barRows =
       className === null
-        ? hosts.filter((row) => row.id === id)
-        : times.filter((row) => row.class === className);
+        ? times.hosts.filter((row) => row.id === id)
+        : times.operators.filter((row) => row.class === className);
     const measuredMs = barRows.reduce((sum, row) => sum + row.ns, 0) / n / 1e6;
-    const sql =
-      barRows.length === 0
-        ? null
-        : className === null
-          ? `SELECT id AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${hostTimesSql(windows)}) WHERE id = '${id}' GROUP BY id
-UNION ALL SELECT '(taken out: added by the profiler)', NULL, ${ms - measuredMs} ORDER BY 3 DESC`
-          : `SELECT name AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${timesSql(windows)}) WHERE class = '${className}' GROUP BY name
-UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${ms - measuredMs} ORDER BY 3 DESC`;
     return {
       id,
       ms,
@@ -180,7 +173,7 @@ UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${ms - measuredMs} 
       count: barRows.length === 0 ? null : barRows.reduce((sum, row) => sum + row.n, 0) / n,
       ...describeBar(id, { peaksMeasured: true, kind: group.kind }),
       ...(id === 'host.between_operators' ? { sharpen: null } : {}),
-      sql,
+      sql: barRows.length === 0 ? null : sqlOf(id, windows, { n, differenceMs: ms - measuredMs }),
       note: noteOf(id, ms, { raw, parts }),
       parts: className === null ? [] : largest(barRows as OpTime[], n),
     };
@@ -199,41 +192,69 @@ UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${ms - measuredMs} 
     clock: 'host',
     clock_why: 'the CPU is the device: operators run on the thread that calls them',
     clean_ms: clean,
-    ...statedNeed(need.necessary),
+    ...needFields(need.necessary),
     roofs: need.roofs,
     bars,
     sum_error_share: wallMs > 0 ? Math.abs(total - wallMs) / wallMs : 0,
-    rows: spans.slice(0, maxRows).map(({ instance, label, ns }) => {
-      const isInInstance = ({ stage_id }: { stage_id: number }) => stage_id === instance;
-      const rowParts = withoutProfiler(
-        partsOf(
-          { times: times.filter(isInInstance), hosts: hosts.filter(isInInstance) },
-          1,
-          ns / 1e6,
-          necessary,
-        ),
-        wallMs > 0 ? (addedMs * ns) / 1e6 / wallMs : 0,
-      );
-      const ids = orderedIds(rowParts);
-      return {
-        stage_id: instance,
-        label,
-        measured_ms: ns / 1e6,
-        bars: ids.map((id) => ({ id, ms: msOf(rowParts, id) })),
-      };
-    }),
+    rows: spans
+      .slice(0, maxRows)
+      .map((span) => rowOf(span, times, { necessary, addedShare: wallMs > 0 ? addedMs / wallMs : 0 })),
     ranks: [{ rank: scope.source.focus.rank, device: null, measured_ms: wallMs }],
   };
 }
 
+interface Span {
+  instance: number;
+  label: string;
+  ns: number;
+}
+
+const msOf = (parts: readonly Part[], id: string): number => parts.find((part) => part.id === id)?.ms ?? 0;
+
+/** The query behind a bar; `differenceMs` is what the bar has more than its recorded rows. */
+function sqlOf(
+  id: string,
+  windows: string,
+  { n, differenceMs }: { n: number; differenceMs: number },
+): string {
+  const className = classOfBar(id);
+  return className === null
+    ? `SELECT id AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${hostTimesSql(windows)}) WHERE id = '${id}' GROUP BY id
+UNION ALL SELECT '(removed: profiler overhead)', NULL, ${differenceMs} ORDER BY 3 DESC`
+    : `SELECT name AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${timesSql(windows)}) WHERE class = '${className}' GROUP BY name
+UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${differenceMs} ORDER BY 3 DESC`;
+}
+
+/** One instance. Profiler overhead is distributed in proportion to measured time. */
+function rowOf(
+  { instance, label, ns }: Span,
+  { operators, hosts }: Times,
+  { necessary, addedShare }: { necessary: NecessaryTime | null; addedShare: number },
+): StageWaterfall['rows'][number] {
+  const isInInstance = ({ stage_id }: { stage_id: number }) => stage_id === instance;
+  const times = { operators: operators.filter(isInInstance), hosts: hosts.filter(isInInstance) };
+  const parts = withoutProfiler(partsOf(times, 1, ns / 1e6, necessary), (addedShare * ns) / 1e6);
+  return {
+    stage_id: instance,
+    label,
+    measured_ms: ns / 1e6,
+    bars: orderedIds(parts).map((id) => ({ id, ms: msOf(parts, id) })),
+  };
+}
+
 interface Times {
-  times: readonly OpTime[];
+  operators: readonly OpTime[];
   hosts: readonly HostTime[];
 }
 
-function partsOf({ times, hosts }: Times, n: number, wallMs: number, necessary: Necessary | null): Part[] {
+function partsOf(
+  { operators, hosts }: Times,
+  n: number,
+  wallMs: number,
+  necessary: NecessaryTime | null,
+): Part[] {
   const classes = new Map<OpClass, number>();
-  for (const { class: name, ns } of times) classes.set(name, (classes.get(name) ?? 0) + ns / n / 1e6);
+  for (const { class: name, ns } of operators) classes.set(name, (classes.get(name) ?? 0) + ns / n / 1e6);
   const host = new Map<string, number>();
   for (const { id, ns } of hosts) {
     const cause = hostPart(id);

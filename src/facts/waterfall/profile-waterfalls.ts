@@ -11,8 +11,8 @@ import { storedRoofline } from '../artifact.js';
 import { traceScope } from '../derived/scope.js';
 import { stages } from '../stages.js';
 import { recordedSteps } from '../utilization/steps.js';
-import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
-import { statedNeed, necessaryOfSampling } from './group-needs.js';
+import { composedStage, readLoadStage, readRepeats } from './composed-stages.js';
+import { needFields, necessaryOfSampling } from './group-needs.js';
 import { operatorWaterfalls } from './operator-waterfalls.js';
 import { describeBar } from './words.js';
 
@@ -24,9 +24,9 @@ export async function profileWaterfalls(
   session: Session,
   database: SessionDatabase,
   workload: Workload,
-): Promise<{ stages: StageWaterfall[]; without: { stage: string; reason: string }[] }> {
-  const all = await stages(session, database, await storedRoofline(session));
-  const timedStages = all.filter(({ kind }) => kind !== 'sampling');
+): Promise<{ stages: StageWaterfall[]; withoutWaterfall: { stage: string; reason: string }[] }> {
+  const stageResults = await stages(session, database, await storedRoofline(session));
+  const timedStages = stageResults.filter(({ kind }) => kind !== 'sampling');
   const profiled = await profiledStages(session, database);
   const clean = await recordedSteps(database, 'clean', { rank: 0, toIterationEnd: true });
   const steps: StageWaterfall[] = [];
@@ -41,22 +41,22 @@ export async function profileWaterfalls(
   const [prefill, decode] = (['prefill', 'decode'] as const).map((kind) =>
     steps.find((stage) => stage.kind === kind),
   );
-  const more: (StageWaterfall | null)[] = [];
+  const otherStages: (StageWaterfall | null)[] = [];
   for (const kind of ['request', 'warmup'] as const) {
     const repeats = prefill
-      ? await repeatsOf(database, { executionId: 'clean', point: null, warmup: kind === 'warmup' })
+      ? await readRepeats(database, { executionId: 'clean', point: null, warmup: kind === 'warmup' })
       : null;
     // A request is the sum of its stages, so it needs the bars of a decode step.
     if (prefill && repeats && (decode || repeats.steps === 0)) {
-      more.push(composedStage(kind, repeats, { prefill, decode: decode ?? null }));
+      otherStages.push(composedStage(kind, repeats, { prefill, decode: decode ?? null }));
     }
   }
-  const sampling = all.find(({ kind }) => kind === 'sampling');
-  if (sampling) more.push(samplingOf(sampling, timedStages, workload));
-  more.push(await loadStage(database, 'clean', 'profile'));
+  const sampling = stageResults.find(({ kind }) => kind === 'sampling');
+  if (sampling) otherStages.push(samplingOf(sampling, timedStages, workload));
+  otherStages.push(await readLoadStage(database, 'clean', 'profile'));
   return {
-    stages: [...steps, ...more.filter((stage) => stage !== null)],
-    without: timedStages
+    stages: [...steps, ...otherStages.filter((stage) => stage !== null)],
+    withoutWaterfall: timedStages
       .filter(({ kind }) => !steps.some((step) => step.kind === kind))
       .map(({ kind, profiled_ms, roofline_ms }) => ({
         stage: kind,
@@ -96,8 +96,8 @@ async function hostTimesOf(database: SessionDatabase, kind: StageResult['kind'])
 }
 
 /**
- * The stage at its clean time: operators and gaps of the profiled execution, host time around the call of the clean
- * one. The difference goes to the gaps at the edges of the call, or is unattributed.
+ * The stage at its clean time: operators and gaps from the profiled execution, host time around the call from the clean
+ * one. The difference goes to the gaps at the edges of the call if that leaves them positive, else to unattributed.
  */
 function atCleanTime(
   profiled: StageWaterfall,
@@ -105,21 +105,25 @@ function atCleanTime(
   { call, sampling }: HostTimes,
 ): StageWaterfall {
   const measured = time.value ?? 0;
-  const around = new Map([
+  const hostMsById = new Map([
     ['host.sampling', sampling],
     ['host.loop', measured - call - sampling],
   ]);
   const profiledBars = profiled.bars
     .filter(({ id }) => id !== 'profiler_overhead')
-    .map((bar) => ({ ...bar, ms: around.get(bar.id) ?? bar.ms }));
+    .map((bar) => ({ ...bar, ms: hostMsById.get(bar.id) ?? bar.ms }));
   const restMs = measured - profiledBars.reduce((sum, { ms }) => sum + ms, 0);
-  const last = profiledBars.some(({ id, ms }) => id === 'host.runtime_call' && ms + restMs >= 0)
+  const adjustedId = profiledBars.some(({ id, ms }) => id === 'host.runtime_call' && ms + restMs >= 0)
     ? 'host.runtime_call'
     : 'unattributed';
   const bars = profiledBars.map((bar): WaterfallBar => {
-    const added = bar.id === last ? restMs : 0;
+    const added = bar.id === adjustedId ? restMs : 0;
     const ms = bar.ms + added;
-    const sql = around.has(bar.id) ? aroundSql[bar.id]! : withConstant(bar.sql, added);
+    const sql = hostMsById.has(bar.id)
+      ? bar.id === 'host.sampling'
+        ? cleanSamplingSql
+        : null
+      : withConstant(bar.sql, added);
     return { ...bar, ms, share: measured > 0 ? ms / measured : 0, sql };
   });
   const total = bars.reduce((sum, { ms }) => sum + ms, 0);
@@ -139,17 +143,13 @@ function atCleanTime(
   };
 }
 
-const cleanSampling =
+const cleanSamplingSql =
   "SELECT 'sampling' AS what, 1 AS count, avg(end_ns - start_ns) / 1e6 AS ms FROM stages WHERE execution_id = 'clean' AND kind = 'sampling' AND NOT warmup AND step_index IS NOT NULL";
-const aroundSql: Readonly<Record<string, string | null>> = {
-  'host.sampling': cleanSampling,
-  'host.loop': null,
-};
 
 const withConstant = (sql: string | null, ms: number): string | null =>
   sql === null || Math.abs(ms) < 1e-9
     ? sql
-    : `SELECT * FROM (${sql}) UNION ALL SELECT '(of the execution without a profiler)', NULL, ${ms}`;
+    : `SELECT * FROM (${sql}) UNION ALL SELECT '(difference to the clean execution)', NULL, ${ms}`;
 
 /**
  * Roofline of sampling: read the logits once at the memory bandwidth of the step around it. The remaining time is host
@@ -194,7 +194,7 @@ function samplingOf(
     clock: 'host',
     clock_why: 'the host samples the tokens',
     clean_ms: time,
-    ...statedNeed(need),
+    ...needFields(need),
     roofs: [],
     bars: parts.map(({ id, ms }) => ({
       id,

@@ -49,10 +49,10 @@ interface RankTime {
 const maxRanks = 64;
 
 /**
- * The limit for a job with one capture per rank: those with the most kernel time, and as many with the least time in
- * collectives, which includes the rank that waits least.
+ * The same limit for a job with one capture per rank. As many ranks with the least time in collectives are compared too:
+ * they include the rank that waits least.
  */
-const maxOfJob = 8;
+const maxRanksOfJob = 8;
 
 /** The timeline that every document and page shows: the requested rank, else the rank that the others wait for. */
 export async function timelineScope(
@@ -76,8 +76,8 @@ interface ShownRank {
 }
 
 /**
- * Mean measured time of every rank and device, and the rank that a stage waits for. If the ranks take equally long in the longest
- * stage, that is the rank with the least waiting in collectives, else the slowest. Null with one rank, or if the user
+ * Mean measured time of every rank and device, and the rank that the others wait for: the one with the least waiting in
+ * collectives if the ranks take equally long in the longest stage, else the slowest. Null with one rank, or if the user
  * chose a rank.
  */
 async function shownRank(
@@ -90,8 +90,8 @@ async function shownRank(
     'SELECT DISTINCT rank, device FROM kernel_streams',
   );
   if (distinct.length < 2) return null;
-  const { found, captures, recorded } = await ranksOf(session, options);
-  const candidates = found.filter(
+  const { devices, captures, recorded } = await ranksOf(session, options);
+  const candidates = devices.filter(
     ({ rank, device }) =>
       (options.rank === undefined || rank === options.rank) &&
       (options.device === undefined || device === options.device),
@@ -101,8 +101,8 @@ async function shownRank(
   for (const source of candidates) ranks.push(...(await timesOf(session, source)));
   const total = (kind: PhaseKind) =>
     ranks.filter((row) => row.kind === kind).reduce((sum, row) => sum + row.instances * row.measured_ms, 0);
-  const decided = ranks.filter(({ kind }) => synchronousKinds.has(kind));
-  const kinds = [...new Set((decided.length > 0 ? decided : ranks).map(({ kind }) => kind))].toSorted(
+  const synchronous = ranks.filter(({ kind }) => synchronousKinds.has(kind));
+  const kinds = [...new Set((synchronous.length > 0 ? synchronous : ranks).map(({ kind }) => kind))].toSorted(
     (a, b) => total(b) - total(a),
   );
   const stageTimes = ranks
@@ -111,12 +111,12 @@ async function shownRank(
   const [slowest] = stageTimes;
   if (!slowest) return null;
   const awaited = await awaitedRank(database, captures, stageTimes);
-  const all = Math.max(recorded, candidates.length);
+  const rankCount = Math.max(recorded, candidates.length);
   return {
     focus: optionsOf(awaited ?? slowest),
-    why: awaited ? awaitedWords(awaited) : slowestWords(slowest, candidates.length, all),
+    why: awaited ? awaitedWords(awaited) : slowestWords(slowest, candidates.length, rankCount),
     ranks,
-    recorded: all,
+    recorded: rankCount,
   };
 }
 
@@ -136,8 +136,8 @@ async function awaitedRank(
   stageTimes: readonly RankTime[],
 ): Promise<AwaitedRank | null> {
   const { kind, measured_ms: wall, instances } = stageTimes[0]!;
-  const near = stageTimes.filter(({ measured_ms }) => measured_ms >= (1 - equalTimeShare) * wall);
-  if (near.length < 2) return null;
+  const equallySlow = stageTimes.filter(({ measured_ms }) => measured_ms >= (1 - equalTimeShare) * wall);
+  if (equallySlow.length < 2) return null;
   const source = await collectiveSource(database, captures);
   const waiting = waitingOfRanks(
     await database.query<RankCollectives>(collectivesSql(captures, kind, { instances, ...source })),
@@ -148,10 +148,10 @@ async function awaitedRank(
     return null;
   // A wait in only some instances is not a property of the rank: ranks start at different times.
   if (mostWaiting.waiting_instances < instances / 2) return null;
-  const isNear = near.some(
+  const isEquallySlow = equallySlow.some(
     ({ rank, device }) => rank === leastWaiting.rank && device === leastWaiting.device,
   );
-  return isNear
+  return isEquallySlow
     ? { kind, rank: leastWaiting.rank, device: leastWaiting.device, waiting_ms: mostWaiting.waiting_ms }
     : null;
 }
@@ -172,15 +172,15 @@ async function ranksOf(session: Session, options: ScopeOptions) {
     const captures = session.manifest.captures
       .filter((capture) => capture.execution_id === execution_id && (recorded || capture.importer === tool))
       .map((capture) => capture.capture_id);
-    const ofJob = recorded || captures.length > 1;
+    const isJob = recorded || captures.length > 1;
     const devices = await database.query<{ rank: number | null; device: number | null; recorded: number }>(
       `WITH busy AS (
          SELECT rank, device, sum(dur_ns) AS busy_ns, ${recorded ? '(SELECT sum(c.dur_ns) FROM collectives c WHERE c.rank = k.rank AND c.device = k.device)' : '0'} AS shared_ns FROM kernel_streams k
          WHERE execution_id = ${literal(execution_id)} AND capture_id IN (${captureList(captures)}) GROUP BY ALL),
        ranked AS (SELECT *, row_number() OVER (ORDER BY busy_ns DESC, rank, device) AS busy_order, row_number() OVER (ORDER BY shared_ns, rank, device) AS shared_order FROM busy)
-       SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM ranked WHERE ${ofJob ? `busy_order <= ${maxOfJob} OR shared_order <= ${maxOfJob}` : `busy_order <= ${maxRanks}`} ORDER BY rank, device`,
+       SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM ranked WHERE ${isJob ? `busy_order <= ${maxRanksOfJob} OR shared_order <= ${maxRanksOfJob}` : `busy_order <= ${maxRanks}`} ORDER BY rank, device`,
     );
-    return { found: devices, captures, recorded: devices[0]?.recorded ?? 0 };
+    return { devices, captures, recorded: devices[0]?.recorded ?? 0 };
   } finally {
     await database.close();
   }
@@ -204,7 +204,7 @@ async function timesOf(
   }
 }
 
-/** Adds every rank's mean measured time: the rank that the bars are of first, then by time. */
+/** Adds every rank's mean measured time: first the rank that the bars show, the others by time. */
 export function withRanks(
   stages: readonly StageWaterfall[],
   { ranks, recorded }: Pick<ShownRank, 'ranks' | 'recorded'>,

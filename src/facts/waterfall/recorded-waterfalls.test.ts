@@ -9,21 +9,21 @@ import { tinyWorkload } from '../test-session.js';
 import { fixture, imported, importedTogether } from '../trace/test-import.js';
 
 const keys = { v: 1 as const, execution_id: 'clean', rank: 0, pid: 1 };
-const million = 1e6;
+const nsPerMs = 1e6;
 
 /** The host finishes a step after 0.1 ms and runs ahead. The device takes 2 ms, and 0.5 ms pass until the next step. */
 function step(
   number: number,
   more: Partial<Extract<RecordLineInput, { type: 'stage' }>> = {},
 ): RecordLineInput {
-  const t_ns = 1e9 + number * 0.2 * million;
+  const t_ns = 1e9 + number * 0.2 * nsPerMs;
   return {
     ...keys,
     type: 'stage',
     t_ns,
     kind: 'decode',
     name: `inferscope:decode:0:${number}`,
-    end_ns: t_ns + 0.1 * million,
+    end_ns: t_ns + 0.1 * nsPerMs,
     iteration: 0,
     step: number,
     batch_size: 1,
@@ -31,13 +31,13 @@ function step(
     context_tokens_sum: 10 + number,
     warmup: false,
     marked_by: 'hooks',
-    device_start_ns: 1e9 + number * 2.5 * million,
-    device_dur_ns: 2 * million,
+    device_start_ns: 1e9 + number * 2.5 * nsPerMs,
+    device_dur_ns: 2 * nsPerMs,
     ...more,
   };
 }
 
-function recorded(lines: RecordLineInput[]) {
+function sessionOfLines(lines: RecordLineInput[]) {
   const home = testHome();
   const path = join(home.root, 'record.jsonl');
   writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
@@ -45,7 +45,7 @@ function recorded(lines: RecordLineInput[]) {
 }
 
 test('steps recorded without a profiler give summary and waterfall, timed on the device', async () => {
-  const session = await recorded([step(0, { first_of_shape: true }), step(1), step(2), step(3)]);
+  const session = await sessionOfLines([step(0, { first_of_shape: true }), step(1), step(2), step(3)]);
   expect(session.manifest.subjects).toContain('steps');
   const { utilization } = await analyzeCaptures(session);
   const [decode] = utilization!.data.stages;
@@ -80,14 +80,14 @@ test('ncu counters next to recorded steps do not change the steps', async () => 
   expect(data.stages[0]).toMatchObject({ kind: 'decode', source: 'record', execution_id: 'profiled' });
 });
 
-test('times steps on the host without device events, and has no summary of first calls alone', async () => {
+test('times steps on the host without device events, and does not summarize first calls', async () => {
   const onHost = { device_start_ns: null, device_dur_ns: null };
-  const session = await recorded([step(0, onHost), step(1, onHost)]);
+  const session = await sessionOfLines([step(0, onHost), step(1, onHost)]);
   const { data } = await explainSession(session);
   expect(data.stages[0]).toMatchObject({ clock: 'host' });
   // 0.2 ms from start to start, then 0.1 ms for the last call.
   expect(data.stages[0]!.measured_ms.value).toBeCloseTo(0.15, 6);
-  const none = await recorded([step(0, { warmup: true })]);
-  expect((await analyzeCaptures(none)).utilization).toBeNull();
-  expect((await explainSession(none)).data.without_waterfall[0]!.reason).toContain('first calls');
+  const firstCallsOnly = await sessionOfLines([step(0, { warmup: true })]);
+  expect((await analyzeCaptures(firstCallsOnly)).utilization).toBeNull();
+  expect((await explainSession(firstCallsOnly)).data.without_waterfall[0]!.reason).toContain('first calls');
 });

@@ -8,8 +8,8 @@ import type { SizedStep } from '../utilization/sizes.js';
 import type { StageContext } from '../utilization/stage-context.js';
 import { recordedStages } from '../utilization/utilization.js';
 import { peaksAt } from './bench-waterfalls.js';
-import { loadStage } from './composed-stages.js';
-import { statedNeed } from './group-needs.js';
+import { readLoadStage } from './composed-stages.js';
+import { needFields } from './group-needs.js';
 import { meanNecessary, peakLines } from './necessary.js';
 import { describeBar } from './words.js';
 
@@ -32,7 +32,7 @@ export async function recordedWaterfalls(
     }),
   );
   for (const executionId of new Set(groups.map((group) => group.executionId))) {
-    const load = await loadStage(database, executionId, 'record');
+    const load = await readLoadStage(database, executionId, 'record');
     if (load) stages.push(load);
   }
   return stages.map((stage) => ({
@@ -57,11 +57,11 @@ function waterfallOf(
   );
   const measured = time.value ?? 0;
   const shape = shapeOf(first);
-  const known = 'model' in model && 'phase' in shape ? { model: model.model, shape } : null;
-  const peaks = known && peaksAt(roofs, known.model, known.shape);
+  const modelAndShape = 'model' in model && 'phase' in shape ? { model: model.model, shape } : null;
+  const peaks = modelAndShape && peaksAt(roofs, modelAndShape.model, modelAndShape.shape);
   const necessary =
-    known && peaks
-      ? meanNecessary(steps, known.model, peaks)
+    modelAndShape && peaks
+      ? meanNecessary(steps, modelAndShape.model, peaks)
       : 'reason' in model
         ? model
         : 'reason' in shape
@@ -88,8 +88,11 @@ function waterfallOf(
       ? 'events of the device, recorded by the hooks without waiting for it'
       : 'time stamps of the host around the step',
     clean_ms: time,
-    ...statedNeed(necessary),
-    roofs: 'reason' in necessary || !known || !peaks ? [] : peakLines(known.model, known.shape, peaks),
+    ...needFields(necessary),
+    roofs:
+      'reason' in necessary || !modelAndShape || !peaks
+        ? []
+        : peakLines(modelAndShape.model, modelAndShape.shape, peaks),
     bars: split(measured).map(({ id, ms }) => ({
       id,
       ms,

@@ -20,7 +20,7 @@ export interface RequestTimes {
 interface RequestFacts {
   execution_id: string;
   point: string;
-  open: boolean;
+  openLoop: boolean;
   /** SQL condition of the measured requests; null if only sums are known. */
   where: string | null;
   roofline: MissingFigure;
@@ -33,17 +33,17 @@ interface RequestFacts {
  * Minimum gap between first byte and first token, as a share of TTFT, that shows the response headers were sent before
  * the prefill.
  */
-const headsEarly = 0.1;
+const minHeaderLead = 0.1;
 const maxRows = 64;
 
-/** A request of a load test: client, network, queue, prefill and decode if reported, the rest unattributed. */
+/** A request of a load test: client, network, queue, prefill and decode if reported; the remainder is unattributed. */
 export function requestStage(
   times: readonly RequestTimes[],
   server: ServerTimes,
   facts: RequestFacts,
 ): StageWaterfall {
-  const all = times.map((time) => time.lag_ms + time.ttft_ms + time.decode_ms);
-  const measuredMs = mean(all);
+  const totalsMs = times.map((time) => time.lag_ms + time.ttft_ms + time.decode_ms);
+  const measuredMs = mean(totalsMs);
   const meanOf = (value: (requestTimes: RequestTimes) => number) => mean(times.map(value));
   const ttftMs = meanOf(({ ttft_ms }) => ttft_ms);
   const split = splitTtft(times, server, ttftMs);
@@ -63,7 +63,7 @@ export function requestStage(
     'kernels.prefill': "the server's own histogram of prefill times",
     unattributed: restNote(split.restMs, server),
   };
-  const sorted = all.toSorted((a, b) => a - b);
+  const sorted = totalsMs.toSorted((a, b) => a - b);
   const quantile = (share: number) => percentile(sorted, share);
   return {
     kind: 'request',
@@ -72,14 +72,14 @@ export function requestStage(
     execution_id: facts.execution_id,
     point: facts.point,
     instances: facts.instances ?? times.length,
-    measured_ms: measured(all, measuredMs, facts),
+    measured_ms: measuredFigure(totalsMs, measuredMs, facts),
     median_ms: facts.where === null ? null : quantile(0.5),
     p10_ms: facts.where === null ? null : quantile(0.1),
     clock: 'host',
-    clock_why: facts.open
+    clock_why: facts.openLoop
       ? 'from the due time of a request to its last token at the client (waiting for a slot counts as waiting for the server)'
       : 'from sending a request to its last token at the client',
-    clean_ms: missing('no_profiler', 'not profiled: the time is that of the clean run'),
+    clean_ms: missing('no_profiler', 'the measured time is already clean: nothing was profiled'),
     roofline_ms: facts.roofline,
     bound: null,
     new_tokens: null,
@@ -136,12 +136,12 @@ function networkOf(
   if (e2eMs !== null && clientMs > e2eMs) {
     return { ms: clientMs - e2eMs, from: "the client's mean minus the server's own end-to-end histogram" };
   }
-  const heads = times.flatMap(({ first_byte_ms }) => (first_byte_ms === null ? [] : [first_byte_ms]));
-  if (heads.length < times.length || heads.length === 0) return null;
-  const early = ttftMs - mean(heads) > headsEarly * ttftMs;
-  return early
+  const firstBytes = times.flatMap(({ first_byte_ms }) => (first_byte_ms === null ? [] : [first_byte_ms]));
+  if (firstBytes.length < times.length || firstBytes.length === 0) return null;
+  const headersCameFirst = ttftMs - mean(firstBytes) > minHeaderLead * ttftMs;
+  return headersCameFirst
     ? {
-        ms: Math.min(...heads),
+        ms: Math.min(...firstBytes),
         from: 'the fastest first byte of an answer, which this server sends before the prefill: network and HTTP',
       }
     : null;
@@ -154,7 +154,7 @@ function restNote(ms: number, { queueMs, prefillMs }: ServerTimes): string {
     ...(prefillMs === null ? ['prefill'] : []),
     'scheduling and HTTP',
   ];
-  return `until the first token, where ${unknown.join(', ')} are not distinguished`;
+  return `before the first token; ${unknown.join(', ')} are not distinguished`;
 }
 
 /** Figures known only for the mean request are distributed in proportion to each request's TTFT. */
@@ -183,7 +183,7 @@ function rowOf(
 /** SQL with one row per request that sums to the bar. Figures known only for the mean are subtracted from TTFT. */
 function sqlOf(
   id: string,
-  { where, open, sql }: RequestFacts,
+  { where, openLoop: open, sql }: RequestFacts,
   { times, split, ttftMs }: { times: number; split: TtftSplit; ttftMs: number },
 ): string | null {
   if (where === null) {
@@ -209,11 +209,15 @@ UNION ALL SELECT '(in other bars)', NULL, ${split.restMs - ttftMs} ORDER BY 3 DE
   }
 }
 
-function measured(all: readonly number[], meanMs: number, { where, instances }: RequestFacts): Figure {
-  const n = instances ?? all.length;
+function measuredFigure(
+  totalsMs: readonly number[],
+  meanMs: number,
+  { where, instances }: RequestFacts,
+): Figure {
+  const n = instances ?? totalsMs.length;
   if (where === null) return figure(meanMs, 'ms', 'mean of the file', instances ? { n } : {});
   const source = 'answered requests of the load, without warm-up';
-  if (all.length < 2) return figure(meanMs, 'ms', source, { n });
-  const ci95 = requestInterval(all);
-  return figure(meanMs, 'ms', source, { n, sd: standardDeviation(all), ...(ci95 && { ci95 }) });
+  if (totalsMs.length < 2) return figure(meanMs, 'ms', source, { n });
+  const ci95 = requestInterval(totalsMs);
+  return figure(meanMs, 'ms', source, { n, sd: standardDeviation(totalsMs), ...(ci95 && { ci95 }) });
 }

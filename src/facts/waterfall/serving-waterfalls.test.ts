@@ -6,7 +6,7 @@ import { sessionOf } from '../trace/test-hand.js';
 import { fixture, imported } from '../trace/test-import.js';
 import { loadWaterfall, resultsWaterfalls } from './serving-waterfalls.js';
 
-const ms = 1e6;
+const nsPerMs = 1e6;
 const load: Load = {
   kind: 'poisson',
   concurrency: null,
@@ -20,11 +20,11 @@ const load: Load = {
 /** Due at `due` ms, sent 10 ms later, first byte 5 ms after that, first token after `ttft`, done `decode` later. */
 const request = (due: number, ttft: number, decode: number, more: Row<'requests'> = {}): Row<'requests'> => ({
   request_id: `r${due}`,
-  scheduled_ns: due * ms,
-  sent_ns: (due + 10) * ms,
-  first_byte_ns: (due + 15) * ms,
-  first_token_ns: (due + 10 + ttft) * ms,
-  end_ns: (due + 10 + ttft + decode) * ms,
+  scheduled_ns: due * nsPerMs,
+  sent_ns: (due + 10) * nsPerMs,
+  first_byte_ns: (due + 15) * nsPerMs,
+  first_token_ns: (due + 10 + ttft) * nsPerMs,
+  end_ns: (due + 10 + ttft + decode) * nsPerMs,
   output_tokens: 4,
   status: 'ok',
   warmup: false,
@@ -36,17 +36,17 @@ const requests = [
   request(2000, 60, 100),
   request(3000, 60, 100, { status: 'http_500' }),
 ];
-const server = (metric: string, ...values: number[]): Row<'telemetry'>[] =>
-  values.map((value, i) => ({ scope: 'server', metric, t_ns: i * ms, value }));
+const serverSamples = (metric: string, ...values: number[]): Row<'telemetry'>[] =>
+  values.map((value, i) => ({ scope: 'server', metric, t_ns: i * nsPerMs, value }));
 
 const inMs = ({ bars }: { bars: { id: string; ms: number }[] }) =>
   Object.fromEntries(bars.map(({ id, ms: value }) => [id, Number(value.toFixed(9))]));
 
-async function waterfallOf(telemetry: Row<'telemetry'>[], execution = load) {
+async function waterfallOf(telemetry: Row<'telemetry'>[], loadLevel = load) {
   const session = await sessionOf({ requests, telemetry });
   const database = await session.connect();
   try {
-    const stage = (await loadWaterfall(database, 'profiled', execution))!;
+    const stage = (await loadWaterfall(database, 'profiled', loadLevel))!;
     for (const { id, sql, ms: barMs } of stage.bars) {
       if (sql === null) continue;
       const rows = await database.query<{ ms: number }>(sql);
@@ -68,12 +68,12 @@ test('splits a mean request of an open loop by the metrics of client and server'
   // The two measured requests take 110 + 100 and 410 ms. From due time to last token: 290; TTFT 80, decode 200, 10
   // before sending.
   const stage = await waterfallOf([
-    ...server('queue_seconds_total', 5, 5.03),
-    ...server('queue_requests_total', 100, 102),
-    ...server('prefill_seconds_total', 1, 1.08),
-    ...server('prefill_requests_total', 100, 102),
-    ...server('e2e_seconds_total', 9, 9.55),
-    ...server('e2e_requests_total', 100, 102),
+    ...serverSamples('queue_seconds_total', 5, 5.03),
+    ...serverSamples('queue_requests_total', 100, 102),
+    ...serverSamples('prefill_seconds_total', 1, 1.08),
+    ...serverSamples('prefill_requests_total', 100, 102),
+    ...serverSamples('e2e_seconds_total', 9, 9.55),
+    ...serverSamples('e2e_requests_total', 100, 102),
   ]);
   expect(stage).toMatchObject({
     kind: 'request',
@@ -96,7 +96,7 @@ test('splits a mean request of an open loop by the metrics of client and server'
 
 test("computes the queue by Little's law from a gauge, and network from early response headers", async () => {
   // Three requests were answered between 10 ms (sent) and 2170 ms: 0.03 waiting are 21.6 ms.
-  const stage = await waterfallOf(server('requests_waiting', 0, 0.06, 0.06, 0));
+  const stage = await waterfallOf(serverSamples('requests_waiting', 0, 0.06, 0.06, 0));
   expect(inMs(stage)).toMatchObject({ 'host.queue': 21.6, 'host.network': 5, unattributed: 53.4 });
   expect(stage.bars.find(({ id }) => id === 'host.queue')).toMatchObject({
     confidence: 'low',

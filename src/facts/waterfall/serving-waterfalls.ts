@@ -34,32 +34,32 @@ export async function loadWaterfall(
   executionId: string,
   load: Load,
 ): Promise<StageWaterfall | null> {
-  const open = load.kind !== 'closed';
-  const times = await requestTimes(database, executionId, open);
+  const openLoop = load.kind !== 'closed';
+  const times = await requestTimes(database, executionId, openLoop);
   if (times.length === 0) return null;
   return requestStage(times, await serverTimes(database, executionId), {
     execution_id: executionId,
     point: loadLabel(load),
-    open,
-    where: answered(executionId),
+    openLoop,
+    where: answeredSql(executionId),
     roofline: missing('remote', 'a server does not report its hardware and batches'),
   });
 }
 
 /** Measured requests: answered, with a first and a last token. */
-const answered = (executionId: string): string =>
+const answeredSql = (executionId: string): string =>
   `execution_id = ${literal(executionId)} AND status = 'ok' AND NOT coalesce(warmup, false)
    AND sent_ns IS NOT NULL AND first_token_ns IS NOT NULL AND end_ns IS NOT NULL`;
 
 async function requestTimes(
   database: SessionDatabase,
   executionId: string,
-  open: boolean,
+  openLoop: boolean,
 ): Promise<RequestTimes[]> {
   return database.query<RequestTimes>(
-    `SELECT row_number() OVER (ORDER BY sent_ns) - 1 AS nth, ${open ? 'greatest(0, sent_ns - scheduled_ns)' : '0'} / 1e6 AS lag_ms,
+    `SELECT row_number() OVER (ORDER BY sent_ns) - 1 AS nth, ${openLoop ? 'greatest(0, sent_ns - scheduled_ns)' : '0'} / 1e6 AS lag_ms,
             (first_byte_ns - sent_ns) / 1e6 AS first_byte_ms, (first_token_ns - sent_ns) / 1e6 AS ttft_ms, (end_ns - first_token_ns) / 1e6 AS decode_ms
-     FROM requests WHERE ${answered(executionId)} ORDER BY sent_ns`,
+     FROM requests WHERE ${answeredSql(executionId)} ORDER BY sent_ns`,
   );
 }
 
@@ -74,23 +74,23 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
     [executionId],
   );
   const metricRow = (metric: string) => rows.find((row) => row.metric === metric);
-  const countedByName = new Map<string, Counted | null>();
+  const histogramMeans = new Map<string, HistogramMean | null>();
   for (const name of ['queue', 'prefill', 'e2e'])
-    countedByName.set(name, await countedByServer(database, executionId, name));
-  const histogram = (name: string) => countedByName.get(name)?.meanMs ?? null;
+    histogramMeans.set(name, await readHistogramMean(database, executionId, name));
+  const histogram = (name: string) => histogramMeans.get(name)?.meanMs ?? null;
   const queue = histogram('queue');
   const waiting = metricRow('requests_waiting');
-  const little = queue === null && waiting !== undefined && waiting.n >= minSamples;
-  const rate = little ? await requestRate(database, executionId) : null;
+  const usesLittlesLaw = queue === null && waiting !== undefined && waiting.n >= minSamples;
+  const rate = usesLittlesLaw ? await requestRate(database, executionId) : null;
   return {
-    queueMs: queue ?? (little && rate !== null ? (waiting.mean / rate) * 1e3 : null),
+    queueMs: queue ?? (usesLittlesLaw && rate !== null ? (waiting.mean / rate) * 1e3 : null),
     queueFrom:
       queue !== null
         ? {
             code: 'histogram',
             text: "the server's own histogram of queue times, its growth since the warm-up",
           }
-        : little
+        : usesLittlesLaw
           ? {
               code: 'littles_law',
               text: `Little's law: ${formatNumber(waiting.mean)} requests waiting on average (${waiting.n} samples) / requests per second`,
@@ -98,35 +98,35 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
           : null,
     prefillMs: histogram('prefill'),
     e2eMs: histogram('e2e'),
-    clientE2eMs: await clientMean(database, executionId, countedByName.get('e2e') ?? null),
+    clientE2eMs: await readClientMean(database, executionId, histogramMeans.get('e2e') ?? null),
   };
 }
 
-interface Counted {
+interface HistogramMean {
   meanMs: number;
   requests: number;
-  /** Excludes requests that the server had finished by then. */
+  /** The requests finished after this time. */
   since_ns: number;
 }
 
 /**
- * Mean of a server's histogram over the measured requests. The server counts a request when it finishes, so the first
+ * Mean of a server's histogram over the measured requests. The server counts a request when it finishes, so the baseline
  * reading is the last one that contains only warm-up requests. Null if the histogram did not grow.
  */
-async function countedByServer(
+async function readHistogramMean(
   database: SessionDatabase,
   executionId: string,
   name: string,
-): Promise<Counted | null> {
+): Promise<HistogramMean | null> {
   const [row] = await database.query<{ n: number; seconds: number; since_ns: number | null }>(
     `WITH reading AS (
        SELECT t_ns, max(value) FILTER (metric = $2) AS n, max(value) FILTER (metric = $3) AS seconds
        FROM telemetry WHERE execution_id = $1 AND scope = 'server' AND metric IN ($2, $3) GROUP BY t_ns),
-     first AS (
+     baseline AS (
        SELECT max(t_ns) AS t_ns FROM reading
        WHERE n - (SELECT min(n) FROM reading) <= (SELECT count(*) FROM requests WHERE execution_id = $1 AND warmup))
      SELECT max(n) - arg_min(n, t_ns) AS n, max(seconds) - arg_min(seconds, t_ns) AS seconds, min(t_ns) AS since_ns
-     FROM reading WHERE t_ns >= (SELECT t_ns FROM first)`,
+     FROM reading WHERE t_ns >= (SELECT t_ns FROM baseline)`,
     [executionId, `${name}_requests_total`, `${name}_seconds_total`],
   );
   if (!row || row.since_ns === null || !(row.n > 0)) return null;
@@ -134,18 +134,18 @@ async function countedByServer(
 }
 
 /** The client's mean of the requests that the server counted, ms; null if their numbers differ. */
-async function clientMean(
+async function readClientMean(
   database: SessionDatabase,
   executionId: string,
-  counted: Counted | null,
+  histogramMean: HistogramMean | null,
 ): Promise<number | null> {
-  if (counted === null) return null;
+  if (histogramMean === null) return null;
   const [row] = await database.query<{ n: number; ms: number | null }>(
     `SELECT count(*) AS n, avg(end_ns - sent_ns) / 1e6 AS ms FROM requests
      WHERE execution_id = $1 AND status = 'ok' AND end_ns > $2`,
-    [executionId, counted.since_ns],
+    [executionId, histogramMean.since_ns],
   );
-  return row && row.n === counted.requests ? row.ms : null;
+  return row && row.n === histogramMean.requests ? row.ms : null;
 }
 
 /** Requests answered per second during the load. */
@@ -157,13 +157,14 @@ async function requestRate(database: SessionDatabase, executionId: string): Prom
   return row && row.seconds !== null && row.seconds > 0 ? row.n / row.seconds : null;
 }
 
+/** Mean latencies of one point, ms. */
 interface Means {
   e2e: number;
   ttft: number;
 }
 
-/** Whether two points are of one run, as when a tool writes its summary and its requests to two files. Times in ms. */
-const sameMeans = (a: Means, b: Means): boolean =>
+/** Whether two points are one run, as when a tool writes its summary and its requests to two files. */
+const haveSameMeans = (a: Means, b: Means): boolean =>
   Math.abs(a.e2e - b.e2e) <= 1e-6 * a.e2e && Math.abs(a.ttft - b.ttft) <= 1e-6 * a.ttft;
 
 /**
@@ -189,20 +190,20 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
   );
   // Summaries come first, because requests may not say at which load they were sent.
   const keys = [...new Set(rows.map(({ capture_id, point }) => `${capture_id} ${point}`))];
-  const pointsFound: Means[] = [];
+  const seenPoints: Means[] = [];
   return keys.flatMap((key) => {
     const pointRows = rows.filter(({ capture_id, point }) => `${capture_id} ${point}` === key);
     // Both from one source, because a file may list fewer requests than its means include.
     const pair = [false, true]
       .map((recomputed) => pointRows.filter((row) => row.recomputed === recomputed))
-      .find((found) => found.length === 2);
+      .find((bothRows) => bothRows.length === 2);
     if (!pair) return [];
     const [e2e, ttft] = pair as [(typeof pointRows)[number], (typeof pointRows)[number]];
     const ms = ({ value, unit }: (typeof pointRows)[number]) => (unit === 's' ? value * 1e3 : value);
     const means = { e2e: ms(e2e), ttft: ms(ttft) };
-    if (pointsFound.some((other) => sameMeans(other, means))) return [];
-    pointsFound.push(means);
-    const signed = (name: string, sign: string) =>
+    if (seenPoints.some((other) => haveSameMeans(other, means))) return [];
+    seenPoints.push(means);
+    const meanSql = (name: string, sign: string) =>
       `SELECT '${sign}mean ' || name AS what, n AS count, ${sign}value * CASE unit WHEN 's' THEN 1000 ELSE 1 END AS ms FROM metrics
        WHERE capture_id = ${literal(e2e.capture_id)} AND point = ${e2e.point} AND name = '${name}' AND statistic = 'mean' AND defined_as_ours AND ${isRecomputedSql} = ${e2e.recomputed}`;
     return [
@@ -212,10 +213,13 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
         {
           execution_id: e2e.execution_id,
           point: e2e.label,
-          open: false,
+          openLoop: false,
           where: null,
           roofline: missing('not_reported', "a results file does not record the server's batches"),
-          sql: { decode: `${signed('e2e', '')} UNION ALL ${signed('ttft', '-')}`, ttft: signed('ttft', '') },
+          sql: {
+            decode: `${meanSql('e2e', '')} UNION ALL ${meanSql('ttft', '-')}`,
+            ttft: meanSql('ttft', ''),
+          },
           instances: e2e.n,
         },
       ),

@@ -1,6 +1,6 @@
 import type { WaterfallBar } from '../../model/documents/explain.js';
 
-/** Source of a server's queue time; `text` says it in words. */
+/** Source of a server's queue time; `text` is shown to users. */
 interface QueueSource {
   code: 'histogram' | 'littles_law';
   text: string;
@@ -18,8 +18,8 @@ export interface ServerTimes {
 
 type BarWords = Pick<WaterfallBar, 'label' | 'confidence' | 'confidence_why' | 'sharpen'>;
 
-const inServer = 'inferscope run --evaluator nsys -- <the command of the server>';
-const withMetrics = 'inferscope bench serve --metrics-url <page of the server>';
+const profileServer = 'inferscope run --evaluator nsys -- <the command of the server>';
+const readServerMetrics = 'inferscope bench serve --metrics-url <page of the server>';
 
 /** Text of a request's bars as seen by the client. */
 export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): BarWords {
@@ -28,15 +28,15 @@ export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): B
       return {
         label: 'prefill in the server',
         confidence: 'medium',
-        confidence_why: "the server's own measurement, of the mean",
-        sharpen: inServer,
+        confidence_why: "the server's own measurement, a mean",
+        sharpen: profileServer,
       };
     case 'kernels.decode':
       return {
         label: 'decode in the server (first to last token)',
         confidence: 'medium',
         confidence_why: "exact intervals of the client's clock; include steps of other requests",
-        sharpen: inServer,
+        sharpen: profileServer,
       };
     case 'host.client':
       return {
@@ -64,7 +64,7 @@ export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): B
         label: 'not explained, before the first token',
         confidence: 'low',
         confidence_why: 'the session does not show its cause',
-        sharpen: queueMs === null ? withMetrics : inServer,
+        sharpen: queueMs === null ? readServerMetrics : profileServer,
       };
   }
 }

@@ -12,14 +12,14 @@ import { recordedWaterfalls } from './recorded-waterfalls.js';
 import { profileWaterfalls } from './profile-waterfalls.js';
 import { timelineWaterfalls } from './waterfall.js';
 
-const fromOutside = 'the client sees requests, not the steps of the server';
+const noServerSteps = 'the client sees requests, not the steps of the server';
 
 interface SessionWaterfalls {
   stages: StageWaterfall[];
-  without: ExplainResult['without_waterfall'];
+  withoutWaterfall: ExplainResult['without_waterfall'];
   /** The timeline of the waterfalls, with its views in the database; null without a timeline. */
   scope: TraceScope | null;
-  /** Why its rank is shown; null with one rank, or if the user chose it. */
+  /** Why this rank is shown; null with one rank, or if the user chose it. */
   whyRank?: string | null;
 }
 
@@ -45,55 +45,55 @@ export async function sessionWaterfalls(
   const { manifest } = session;
   const { workload } = manifest;
   const source = firstSubject(manifest, 'profile', 'bench', 'load', 'timeline', 'results', 'steps');
-  const none = (reason: string, scope: TraceScope | null = null): SessionWaterfalls => ({
+  const noWaterfall = (reason: string, scope: TraceScope | null = null): SessionWaterfalls => ({
     stages: [],
-    without: [{ stage: null, reason }],
+    withoutWaterfall: [{ stage: null, reason }],
     scope,
   });
   if (source === 'profile') {
-    if (!workload) return none('the run stopped before the engine reported its model');
-    const found = await profileWaterfalls(session, database, workload);
-    return { stages: found.stages, without: found.without, scope: null };
+    if (!workload) return noWaterfall('the run stopped before the engine reported its model');
+    const profile = await profileWaterfalls(session, database, workload);
+    return { stages: profile.stages, withoutWaterfall: profile.withoutWaterfall, scope: null };
   }
   if (source === 'bench') {
-    if (!workload) return none('the benchmark stopped before the engine reported its model');
+    if (!workload) return noWaterfall('the benchmark stopped before the engine reported its model');
     const stages = await benchWaterfalls(session);
     return stages.length > 0
-      ? { stages, without: [], scope: null }
-      : none(
+      ? { stages, withoutWaterfall: [], scope: null }
+      : noWaterfall(
           'no stage of the benchmark was timed: its points failed, or the engine reported none (via=bench)',
         );
   }
   if (source === 'load') {
     const stages = await servingWaterfalls(session, database);
-    if (stages.length === 0) return none('no request of the load test was answered');
-    return { stages, without: [{ stage: 'decode', reason: fromOutside }], scope: null };
+    if (stages.length === 0) return noWaterfall('no request of the load test was answered');
+    return { stages, withoutWaterfall: [{ stage: 'decode', reason: noServerSteps }], scope: null };
   }
   if (source === 'results') {
     const stages = await resultsWaterfalls(database);
     return stages.length > 0
-      ? { stages, without: [{ stage: 'decode', reason: fromOutside }], scope: null }
-      : none(
+      ? { stages, withoutWaterfall: [{ stage: 'decode', reason: noServerSteps }], scope: null }
+      : noWaterfall(
           'the imported figures do not have both mean end-to-end latency and mean TTFT by our definitions',
         );
   }
   if (source === 'steps') {
     const stages = await recordedWaterfalls(session, database);
     return stages.length > 0
-      ? { stages, without: [], scope: null }
-      : none('the program recorded no step that counts: all of them were first calls');
+      ? { stages, withoutWaterfall: [], scope: null }
+      : noWaterfall('all recorded steps were first calls, which include warm-up');
   }
   if (source === null) {
-    return none('the session has no kernel timeline and no benchmark stages');
+    return noWaterfall('the session has no kernel timeline and no benchmark stages');
   }
   const { scope, shown } = await timelineScope(session, database, options);
   if (!scope.source.gpu_used) {
     return { ...(await operatorWaterfalls(session, database, scope)), scope };
   }
-  const { stages, without } = await timelineWaterfalls(session, database, scope);
+  const { stages, withoutWaterfall } = await timelineWaterfalls(session, database, scope);
   return {
     stages: shown ? withRanks(stages, shown, shown.focus) : stages,
-    without,
+    withoutWaterfall,
     scope,
     whyRank: shown?.why ?? null,
   };

@@ -2,10 +2,10 @@ import { isCopyBar } from '../../model/bars.js';
 import type { OpClass } from '../../model/classes.js';
 import { slowdown } from '../../model/headline-time.js';
 import type { CopyNeed } from './group-needs.js';
-import type { Necessary } from './necessary.js';
+import type { NecessaryTime } from './necessary.js';
 
 /** Measured parts of one instance's time, or of a mean instance's, ms. */
-export interface Measured {
+export interface MeasuredTime {
   wallMs: number;
   /** Exclusive time of compute kernels by class, without communication. */
   classes: Map<OpClass, number>;
@@ -26,22 +26,22 @@ interface Idle {
 
 const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0);
 
-/** The measured parts as in the clean execution, which may have taken longer, ms (`slowdown`). */
-export function asClean(measured: Measured, cleanMs: number | null): Measured {
+/** Lengthens the measured parts if the clean execution was slower (`slowdown`), else returns them unchanged. */
+export function scaleToClean(measured: MeasuredTime, cleanMs: number | null): MeasuredTime {
   const { classes, communicationMs, copies, idle, wallMs } = measured;
   const busyMs = sum(classes.values()) + communicationMs + sum(copies.values());
   const factors = slowdown({ busy: busyMs, idle: wallMs - busyMs }, cleanMs);
   if (factors.busy === 1 && factors.idle === 1) return measured;
-  const scaled = <K>(values: Map<K, number>, factor: number) =>
+  const scaleValues = <K>(values: Map<K, number>, factor: number) =>
     new Map([...values].map(([key, ms]) => [key, factor * ms]));
   return {
     wallMs: factors.busy * busyMs + factors.idle * (wallMs - busyMs),
-    classes: scaled(classes, factors.busy),
+    classes: scaleValues(classes, factors.busy),
     communicationMs: factors.busy * communicationMs,
-    copies: scaled(copies, factors.busy),
+    copies: scaleValues(copies, factors.busy),
     idle: {
       synchronization: factors.idle * idle.synchronization,
-      host: scaled(idle.host, factors.idle),
+      host: scaleValues(idle.host, factors.idle),
       launch_overhead: factors.idle * idle.launch_overhead,
       launch_latency: factors.idle * idle.launch_latency,
       device_dependency: factors.idle * idle.device_dependency,
@@ -51,7 +51,7 @@ export function asClean(measured: Measured, cleanMs: number | null): Measured {
 }
 
 /** Relative rounding error of a sum of many doubles. */
-const rounding = 1e-9;
+const maxRoundingShare = 1e-9;
 
 export interface Part {
   id: string;
@@ -65,15 +65,12 @@ interface ClassTime {
   necessaryMs: number | null;
 }
 
-/**
- * roofline, serial, inefficiency.<class> and nonessential.<class>, which sum to the kernel time. Every source of
- * operators uses it.
- */
+/** roofline, serial, inefficiency.<class> and nonessential.<class>, which sum to the kernel time. */
 function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): Part[] {
-  const oneByOneMs = classes.reduce((sum, { necessaryMs }) => sum + (necessaryMs ?? 0), 0);
+  const serialMs = classes.reduce((sum, { necessaryMs }) => sum + (necessaryMs ?? 0), 0);
   return [
     { id: 'roofline', ms: rooflineMs },
-    { id: 'serial', ms: oneByOneMs - rooflineMs },
+    { id: 'serial', ms: serialMs - rooflineMs },
     ...classes.map((row) => ({
       id: `${row.necessaryMs === null ? 'nonessential' : 'inefficiency'}.${row.class}`,
       ms: row.ms - (row.necessaryMs ?? 0),
@@ -82,11 +79,11 @@ function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): Part[] 
 }
 
 /**
- * The bars of the measured time in order. Without necessary times kernels are `kernels.<class>`, as measured. If copies are the
- * necessary work, the roofline is subtracted from them. The remainder, from activities that the edges of the stage cut, goes to
- * `unattributed`.
+ * The bars of the measured time. Without necessary times kernels are `kernels.<class>`, as measured. If copies are the
+ * necessary work, the roofline is subtracted from them. The remainder, from activities that the edges of the stage cut,
+ * goes to `unattributed`.
  */
-export function splitOf(measured: Measured, necessary: Necessary | CopyNeed | null): Part[] {
+export function splitOf(measured: MeasuredTime, necessary: NecessaryTime | CopyNeed | null): Part[] {
   const { wallMs, classes, communicationMs, copies, idle } = measured;
   const splitByClass = necessary !== null && 'byClass' in necessary;
   const parts: Part[] = [
@@ -104,30 +101,30 @@ export function splitOf(measured: Measured, necessary: Necessary | CopyNeed | nu
   ];
   const sumMs = parts.reduce((sum, { ms }) => sum + ms, 0);
   const restMs = wallMs - sumMs;
-  return [...parts, { id: 'unattributed', ms: Math.abs(restMs) < rounding * wallMs ? 0 : restMs }];
+  return [...parts, { id: 'unattributed', ms: Math.abs(restMs) < maxRoundingShare * wallMs ? 0 : restMs }];
 }
 
 /** Copies of each kind. The necessary time of the link is subtracted from those from the host, in proportion. */
 function copyParts(copies: ReadonlyMap<string, number>, neededMs: number): Part[] {
-  const all = [...copies].map(([kind, ms]) => ({ id: `exposed_copy.${kind}`, ms }));
-  if (neededMs === 0) return all;
-  const fromHost = all.filter(({ id }) => isCopyBar(id, 'htod'));
+  const parts = [...copies].map(([kind, ms]) => ({ id: `exposed_copy.${kind}`, ms }));
+  if (neededMs === 0) return parts;
+  const fromHost = parts.filter(({ id }) => isCopyBar(id, 'htod'));
   const sum = fromHost.reduce((total, { ms }) => total + ms, 0);
   if (sum <= 0) {
     return [
-      ...all.filter((copyPart) => !fromHost.includes(copyPart)),
+      ...parts.filter((copyPart) => !fromHost.includes(copyPart)),
       { id: 'exposed_copy.htod', ms: -neededMs },
     ];
   }
-  return all.map(({ id, ms }) => ({
+  return parts.map(({ id, ms }) => ({
     id,
     ms: isCopyBar(id, 'htod') ? ms - (neededMs * ms) / sum : ms,
   }));
 }
 
 /**
- * Classes with their necessary time. A whole CUDA graph is one row of class `graph`. Classes with kernels of their own that take
- * less than they need ran inside the graph, so the graph carries their necessary time and their remaining kernel time.
+ * Classes with their necessary time. A whole CUDA graph is one row of class `graph`. Classes whose recorded kernels take
+ * less than necessary ran inside the graph, so the graph carries their necessary time and their recorded kernel time.
  */
 function classTimes(classes: Map<OpClass, number>, byClass: Map<OpClass, number>): ClassTime[] {
   const needed = new Map(byClass);

@@ -13,5 +13,6 @@ export interface StageGroup {
    */
   level: 'steps' | 'request' | 'inner';
   clock: PhaseClock['clock'];
-  why: string;
+  /** Why the stage is timed on this clock. */
+  clockWhy: string;
 }

@@ -24,18 +24,25 @@ export const membersSql = `SELECT kind AS grp, stage_id AS instance, stage_id FR
 /** The groups with a waterfall, and why a stage that a reader may expect has none. */
 export async function stageGroups(
   scope: TraceScope,
-): Promise<{ groups: StageGroup[]; without: { stage: string; reason: string }[] }> {
+): Promise<{ groups: StageGroup[]; withoutWaterfall: { stage: string; reason: string }[] }> {
   const { database } = scope;
   const clocks = await windowClocks(scope);
   const steps = clocks
     .filter(({ kind }) => kind !== 'sampling')
-    .map(({ kind, clock, why }): StageGroup => ({ key: kind, kind, name: null, level: 'steps', clock, why }));
+    .map(({ kind, clock, why }): StageGroup => ({
+      key: kind,
+      kind,
+      name: null,
+      level: 'steps',
+      clock,
+      clockWhy: why,
+    }));
   await scope.need('spans', 'members');
   const reason = await requestReason(scope);
-  const withRequests = reason === null;
+  const hasRequests = reason === null;
   const inner = await innerGroups(scope);
   const prefill = clocks.find(({ kind }) => kind === 'prefill');
-  const requests: StageGroup[] = withRequests
+  const requests: StageGroup[] = hasRequests
     ? [
         {
           key: 'request',
@@ -43,16 +50,19 @@ export async function stageGroups(
           name: null,
           level: 'request',
           clock: prefill?.clock ?? 'host',
-          why: `from the start of a prefill to the end of the last step before the next one; clock as for its steps: ${prefill?.why ?? ''}`,
+          clockWhy: `from the start of a prefill to the end of the last step before the next one; clock as for its steps: ${prefill?.why ?? ''}`,
         },
       ]
     : [];
-  const filled = await database.query<{ grp: string }>('SELECT DISTINCT grp FROM spans');
-  const has = ({ key }: StageGroup) => filled.some(({ grp }) => grp === key);
-  const without: { stage: string; reason: string }[] = [];
-  if (reason !== null && reason !== '') without.push({ stage: 'request', reason });
-  if (withRequests && !has(requests[0]!)) {
-    without.push({ stage: 'request', reason: 'no prefill of the capture is followed by a decode step' });
+  const groupsWithSpans = await database.query<{ grp: string }>('SELECT DISTINCT grp FROM spans');
+  const hasInstances = ({ key }: StageGroup) => groupsWithSpans.some(({ grp }) => grp === key);
+  const withoutWaterfall: { stage: string; reason: string }[] = [];
+  if (reason !== null && reason !== '') withoutWaterfall.push({ stage: 'request', reason });
+  if (hasRequests && !hasInstances(requests[0]!)) {
+    withoutWaterfall.push({
+      stage: 'request',
+      reason: 'no prefill of the capture is followed by a decode step',
+    });
   }
-  return { groups: [...steps, ...requests, ...inner].filter(has), without };
+  return { groups: [...steps, ...requests, ...inner].filter(hasInstances), withoutWaterfall };
 }

@@ -4,8 +4,8 @@ import type { WorkloadModel } from '../model-work.js';
 import type { GpuRoofs } from '../roofs.js';
 import type { TraceScope } from '../trace/scope.js';
 import { type CopyNeed, necessaryOfLoading, necessaryOfParts, necessaryOfSampling } from './group-needs.js';
-import { type GroupSteps, runsSizes } from './group-steps.js';
-import { meanNecessary, type Necessary, type Peaks } from './necessary.js';
+import { type GroupSteps, runSizesLabel } from './group-steps.js';
+import { meanNecessary, type NecessaryTime, type Peaks } from './necessary.js';
 import type { GroupSums } from './window-rows.js';
 import { formatMs } from '../../vocabulary/format.js';
 
@@ -19,13 +19,13 @@ export interface NeedFacts {
 }
 
 /** The run's sizes may not apply to every stage. A roofline this many times the measured time shows that they do not. */
-const impossible = 1.1;
+const maxRooflineShare = 1.1;
 
 /** Necessary time of a mean instance of a group; missing with a reason. */
-export function needOf(sums: GroupSums, facts: NeedFacts): Necessary | CopyNeed | MissingFigure {
+export function needOf(sums: GroupSums, facts: NeedFacts): NecessaryTime | CopyNeed | MissingFigure {
   const { group, mean, instances } = sums;
-  const { model, peaks, steps, roofs } = facts;
-  if (group.kind === 'load') return loading(facts);
+  const { model, peaks, steps } = facts;
+  if (group.kind === 'load') return needOfLoading(facts);
   if (group.kind === 'other') {
     return missing('own_range', 'the necessary work of a user range is not known');
   }
@@ -40,44 +40,44 @@ export function needOf(sums: GroupSums, facts: NeedFacts): Necessary | CopyNeed 
       return necessaryOfSampling(steps.sampledSequences, model, peaks, mean.classes);
     case 'warmup':
     case 'request': {
-      const wholeSteps = group.kind === 'warmup' ? steps.warmup : steps.requests;
-      if (wholeSteps.length === 0) {
+      const innerSteps = group.kind === 'warmup' ? steps.warmup : steps.requests;
+      if (innerSteps.length === 0) {
         return missing('no_steps', 'no steps are marked inside, so its work is not known');
       }
-      const need = necessaryOfParts(wholeSteps, instances, model, peaks);
-      return possible(need, wholeSteps, mean.wallMs);
+      const need = necessaryOfParts(innerSteps, instances, model, peaks);
+      return checkAssumedSizes(need, innerSteps, mean.wallMs);
     }
     default: {
       const kindSteps = steps.steps.filter(({ kind }) => kind === group.kind);
       if (kindSteps.length === 0) {
         return missing('no_stage', 'the stage is not marked, so its work is not known');
       }
-      return possible(meanNecessary(kindSteps, model, peaks), kindSteps, mean.wallMs);
+      return checkAssumedSizes(meanNecessary(kindSteps, model, peaks), kindSteps, mean.wallMs);
     }
-  }
-
-  function loading({ loadedBytes }: NeedFacts) {
-    const weights =
-      'reason' in model ? null : weightBytes(model.architecture, model.storage).total / roofs.devices;
-    return necessaryOfLoading(loadedBytes, weights, roofs.hostLink);
   }
 }
 
-function possible(
-  found: Necessary | MissingFigure,
+function needOfLoading({ model, roofs, loadedBytes }: NeedFacts): CopyNeed | MissingFigure {
+  const weights =
+    'reason' in model ? null : weightBytes(model.architecture, model.storage).total / roofs.devices;
+  return necessaryOfLoading(loadedBytes, weights, roofs.hostLink);
+}
+
+function checkAssumedSizes(
+  need: NecessaryTime | MissingFigure,
   steps: GroupSteps['steps'],
   wallMs: number,
-): Necessary | MissingFigure {
+): NecessaryTime | MissingFigure {
   const assumed = steps.some((step) => step.assumed);
-  if ('reason' in found || !assumed || found.rooflineMs <= impossible * wallMs) return found;
+  if ('reason' in need || !assumed || need.rooflineMs <= maxRooflineShare * wallMs) return need;
   return missing(
     'impossible_sizes',
-    `from ${runsSizes} it would need at least ${formatMs(found.rooflineMs)}, more than measured: the stage's own sizes are not recorded`,
+    `from ${runSizesLabel} it would need at least ${formatMs(need.rooflineMs)}, more than measured: the stage's own sizes are not recorded`,
   );
 }
 
 /** Bytes copied from the host in all instances of loading. */
-export async function loadedBytes(scope: TraceScope): Promise<number> {
+export async function readLoadedBytes(scope: TraceScope): Promise<number> {
   await scope.need('windows');
   const [row] = await scope.database.query<{ bytes: number | null }>(
     `SELECT sum(bytes)::DOUBLE AS bytes FROM rank_copies c JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id

@@ -59,9 +59,9 @@ beforeAll(async () => {
   const session = await sessionOf(rows);
   const connection = await session.connect();
   // The link of an H200 has 63 GB/s: 630 kB need 10 µs.
-  const named = { ...session.manifest, hardware: { gpu_name: 'NVIDIA H200' } };
-  const scope = await traceScope(connection, named);
-  waterfalls = (await timelineWaterfalls({ ...session, manifest: named }, connection, scope)).stages;
+  const manifest = { ...session.manifest, hardware: { gpu_name: 'NVIDIA H200' } };
+  const scope = await traceScope(connection, manifest);
+  waterfalls = (await timelineWaterfalls({ ...session, manifest }, connection, scope)).stages;
   await connection.close();
   database = await userDatabase(session);
 });
@@ -72,7 +72,7 @@ const stageOf = (kind: string): StageWaterfall =>
 const inUs = ({ bars }: StageWaterfall) =>
   Object.fromEntries(bars.map(({ id, ms }) => [id, Number((ms * 1e3).toFixed(6))]));
 
-test('loading: bytes over the link, copy time above it, and the host', () => {
+test('splits loading into bytes over the link, copy time above it and host time', () => {
   expect(inUs(stageOf('load'))).toEqual({
     roofline: 10,
     'exposed_copy.htod_pinned': 30,
@@ -83,7 +83,7 @@ test('loading: bytes over the link, copy time above it, and the host', () => {
   expect(stageOf('load').roofs).toEqual([expect.stringMatching(/^host link 63.0 GB\/s: PCIe 5.0/)]);
 });
 
-test('a request: its steps and the time between them', () => {
+test('a request consists of its steps and the time between them', () => {
   const request = stageOf('request');
   // From 110 to 380; decode 0 starts 20 after the prefill ends.
   expect(request).toMatchObject({ instances: 1, measured_ms: { value: 0.27 } });
@@ -102,7 +102,7 @@ test('a request: its steps and the time between them', () => {
   expect(parts.reduce((sum, ms) => sum + ms, 20)).toBeCloseTo(270, 9);
 });
 
-test("sampling: the device's remaining work of the step belongs to another stage", () => {
+test('kernels that the step launched before sampling are a device dependency', () => {
   const sampling = stageOf('sampling');
   expect(inUs(sampling)).toEqual({
     'kernels.norm': 20,
@@ -112,9 +112,9 @@ test("sampling: the device's remaining work of the step belongs to another stage
     'host.shut_down': 10,
     unattributed: 0,
   });
-  const earlier = sampling.bars.find(({ id }) => id === 'device_dependency')!;
-  expect(earlier.note).toContain('launched before the stage');
-  expect(earlier.parts).toEqual([{ label: 'GEMM of earlier stages', ms: 0.02, count: null }]);
+  const dependency = sampling.bars.find(({ id }) => id === 'device_dependency')!;
+  expect(dependency.note).toContain('launched before the stage');
+  expect(dependency.parts).toEqual([{ label: 'GEMM of earlier stages', ms: 0.02, count: null }]);
 });
 
 test('merges ranges that differ only in numbers, and leaves out ranges of libraries', () => {
@@ -163,7 +163,7 @@ test('a decode step with more sequences than its prompt serves several requests'
   const result = await timelineWaterfalls(batched, database, await traceScope(database, batched.manifest));
   await database.close();
   expect(result.stages.map(({ kind }) => kind)).not.toContain('request');
-  expect(result.without).toEqual([
+  expect(result.withoutWaterfall).toEqual([
     { stage: 'request', reason: expect.stringContaining('continuous batching') as string },
   ]);
 });

@@ -12,20 +12,20 @@ import type { TraceScope } from '../trace/scope.js';
 import { windowClocks } from '../trace/windows.js';
 import { shapeOf } from '../utilization/groups.js';
 import { sessionModel } from '../utilization/model.js';
-import { byCounters, constantsOf, countOf, noteOf, partsOf, type Waits } from './bar-facts.js';
+import { splitByCounters, constantsOf, countOf, noteOf, partsOf, type Waits } from './bar-facts.js';
 import { waitShares, withWaits } from './communication-split.js';
 import { barSql } from './bar-sql.js';
 import { orderedIds } from './bar-order.js';
 import { countedClasses, type CountedClasses } from './counter-parts.js';
-import { type CopyNeed, statedNeed } from './group-needs.js';
+import { type CopyNeed, needFields } from './group-needs.js';
 import { groupSteps } from './group-steps.js';
-import { type HostSplit, hostSplit, recordedOf, waitingParts } from './host-split.js';
+import { type HostSplit, hostSplit, readCountedGaps, waitingParts } from './host-split.js';
 import type { InnerGroup } from './inner-windows.js';
-import { loadingCode } from './loading-code.js';
-import { gpuPeaks, necessaryOf, peakLines, type Necessary, type Peaks } from './necessary.js';
-import { asClean, type Part, splitOf } from './split.js';
+import { readLoadingNs } from './loading-code.js';
+import { gpuPeaks, necessaryOf, peakLines, type NecessaryTime, type Peaks } from './necessary.js';
+import { scaleToClean, type Part, splitOf } from './split.js';
 import { stageGroups } from './stage-groups.js';
-import { loadedBytes, type NeedFacts, needOf } from './stage-need.js';
+import { readLoadedBytes, type NeedFacts, needOf } from './stage-need.js';
 import { type GroupSums, windowRows } from './window-rows.js';
 import { describeBar } from './words.js';
 import { formatQuantity } from '../../vocabulary/format.js';
@@ -53,7 +53,7 @@ export async function waterfallFacts(
 /** The waterfalls of a timeline by kind and name of stage, and the reason for each missing one. */
 export interface TimelineWaterfalls {
   stages: StageWaterfall[];
-  without: { stage: string; reason: string }[];
+  withoutWaterfall: { stage: string; reason: string }[];
 }
 
 /**
@@ -65,34 +65,36 @@ export async function timelineWaterfalls(
   session: Session,
   database: SessionDatabase,
   scope: TraceScope,
-  facts?: WaterfallFacts,
 ): Promise<TimelineWaterfalls> {
-  if (!scope.source.gpu_used) return { stages: [], without: [] };
-  const { model, roofs } = facts ?? (await waterfallFacts(session, database, scope));
+  if (!scope.source.gpu_used) return { stages: [], withoutWaterfall: [] };
+  const { model, roofs } = await waterfallFacts(session, database, scope);
   const unmarked = (await windowClocks(scope)).some(({ kind }) => kind === 'outside');
-  const { groups, without } = await stageGroups(scope);
-  const recorded = await recordedOf(scope, unmarked);
-  const host = await hostSplit(scope, unmarked, recorded);
-  const waits = await waitingParts(scope, unmarked, recorded);
-  const once = groups.some(({ kind }) => kind === 'load' || kind === 'warmup');
-  const loading = await loadingCode(scope, once);
+  const { groups, withoutWaterfall } = await stageGroups(scope);
+  const counted = await readCountedGaps(scope, unmarked);
+  const host = await hostSplit(scope, unmarked, counted);
+  const waits = await waitingParts(scope, unmarked, counted);
+  const hasLoadingStages = groups.some(({ kind }) => kind === 'load' || kind === 'warmup');
+  const loading = hasLoadingStages ? await readLoadingNs(scope) : new Map<number, number>();
   const counters = await countedClasses(session, scope, unmarked, peaksOfModel(model, roofs));
   const sums = await windowRows(scope, {
     groups,
     framework: host.framework,
-    loading: loading.byWindow,
-    recorded,
+    loading,
+    counted,
   });
   const peaks = await peaksUsed(scope, model, roofs);
   const steps = await groupSteps(session, scope, groups);
-  const copied = groups.some(({ kind }) => kind === 'load') ? await loadedBytes(scope) : 0;
+  const copiedBytes = groups.some(({ kind }) => kind === 'load') ? await readLoadedBytes(scope) : 0;
   const shares = await waitShares(scope, new Set(groups.map(({ kind }) => kind)));
   const results: StageWaterfall[] = [];
   for (const groupSums of sums) {
-    const need = { model, roofs, peaks, steps, loadedBytes: copied / groupSums.instances };
     results.push(
       await waterfallOf(scope, groupSums, {
-        ...need,
+        model,
+        roofs,
+        peaks,
+        steps,
+        loadedBytes: copiedBytes / groupSums.instances,
         host,
         waits,
         counters,
@@ -100,14 +102,7 @@ export async function timelineWaterfalls(
       }),
     );
   }
-  return { stages: results, without };
-}
-
-/** Only the stages. */
-export async function stageWaterfalls(
-  ...args: Parameters<typeof timelineWaterfalls>
-): Promise<StageWaterfall[]> {
-  return (await timelineWaterfalls(...args)).stages;
+  return { stages: results, withoutWaterfall };
 }
 
 interface StageContext extends NeedFacts {
@@ -123,7 +118,7 @@ function peaksOfModel(model: WaterfallFacts['model'], roofs: GpuRoofs) {
   return { flops: roofs.roofFlops(dtype).value, bandwidth: roofs.roofBandwidth.value };
 }
 
-/** Float32 products that ran as TF32 use its peak, which is up to eight times that of float32. */
+/** Peaks of the model's dtypes. Float32 GEMMs that ran as TF32 use its peak, which is up to eight times that of float32. */
 export async function peaksUsed(
   { database }: TraceScope,
   model: WaterfallFacts['model'],
@@ -143,14 +138,14 @@ export async function peaksUsed(
 
 async function waterfallOf(
   scope: TraceScope,
-  recorded: GroupSums,
+  recordedSums: GroupSums,
   context: StageContext,
 ): Promise<StageWaterfall> {
   const { source } = scope;
-  const { group, instances } = recorded;
+  const { group, instances } = recordedSums;
   const clean = await cleanTimeOf(scope, group);
-  const mean = asClean(recorded.mean, clean.value);
-  const sums = { ...recorded, mean };
+  const mean = scaleToClean(recordedSums.mean, clean.value);
+  const sums = { ...recordedSums, mean };
   const necessary = needOf(sums, context);
   const need = 'reason' in necessary ? null : necessary;
   const { model, peaks } = context;
@@ -159,7 +154,7 @@ async function waterfallOf(
   const addedMs = clean.value === null ? 0 : mean.wallMs - clean.value;
   const split = context.waitShares.get(group.kind);
   const raw = withWaits(splitOf(mean, need), split);
-  const recordedParts = withWaits(splitOf(recorded.mean, need), split);
+  const recordedParts = withWaits(splitOf(recordedSums.mean, need), split);
   const parts = withoutProfiler(raw, addedMs);
   const ids = orderedIds(parts);
   const msOf = (list: readonly Part[], id: string) => list.find((part) => part.id === id)?.ms ?? 0;
@@ -179,12 +174,12 @@ async function waterfallOf(
           ms,
           rawMs: msOf(recordedParts, id),
           slowerMs: msOf(raw, id) - msOf(recordedParts, id),
-          mean: recorded.mean,
+          mean: recordedSums.mean,
         }),
       }),
       note: noteOf(id, ms, { sums, raw, parts, need, throttledShare }),
       parts: partsOf(id, { host: context.host, waits: context.waits, sums, ms }),
-      ...byCounters(id, { counters: context.counters, key: group.key, mean, ms }),
+      ...splitByCounters(id, { counters: context.counters, key: group.key, mean, ms }),
     };
   });
   const total = bars.reduce((sum, { ms }) => sum + ms, 0);
@@ -199,25 +194,27 @@ async function waterfallOf(
     median_ms: sums.medianMs,
     p10_ms: sums.p10Ms,
     clock: group.clock,
-    clock_why: whyOf(sums),
+    clock_why: clockWhyOf(sums),
     clean_ms: clean,
-    ...statedNeed(necessary),
+    ...needFields(necessary),
     roofs: roofLines(sums, need, context),
     bars,
     sum_error_share: mean.wallMs > 0 ? Math.abs(total - mean.wallMs) / mean.wallMs : 0,
-    rows: rowsOf(recorded, context, clean.value, need),
-    ranks: [{ rank: source.focus.rank, device: source.focus.device, measured_ms: recorded.mean.wallMs }],
+    rows: rowsOf(recordedSums, context, clean.value, need),
+    ranks: [{ rank: source.focus.rank, device: source.focus.device, measured_ms: recordedSums.mean.wallMs }],
   };
 }
 
-function whyOf({ group, instances }: GroupSums): string {
+function clockWhyOf({ group, instances }: GroupSums): string {
   const total = 'total' in group ? (group as InnerGroup).total : instances;
-  return total > instances ? `${group.why}; the first ${instances} of ${total} instances` : group.why;
+  return total > instances
+    ? `${group.clockWhy}; the first ${instances} of ${total} instances`
+    : group.clockWhy;
 }
 
 function roofLines(
   { group }: GroupSums,
-  need: Necessary | CopyNeed | null,
+  need: NecessaryTime | CopyNeed | null,
   { model, peaks, steps }: StageContext,
 ): string[] {
   if (need === null) return [];
@@ -245,7 +242,7 @@ function rowsOf(
   { group, rows, mean }: GroupSums,
   { model, peaks, steps, waitShares: shares }: StageContext,
   cleanMs: number | null,
-  meanNeed: Necessary | CopyNeed | null,
+  meanNeed: NecessaryTime | CopyNeed | null,
 ): StageWaterfall['rows'] {
   const byStage = new Map(
     steps.steps.filter(({ kind }) => kind === group.kind).map((step) => [step.stage_id, step]),
@@ -260,7 +257,7 @@ function rowsOf(
         : meanNeed;
     const instanceCleanMs =
       cleanMs === null || mean.wallMs === 0 ? null : (cleanMs * measured.wallMs) / mean.wallMs;
-    const instance = asClean(measured, instanceCleanMs);
+    const instance = scaleToClean(measured, instanceCleanMs);
     const parts = withWaits(
       splitOf(instance, need && !('reason' in need) ? need : null),
       shares.get(group.kind),

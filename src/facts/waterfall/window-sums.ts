@@ -18,7 +18,7 @@ export const copyGroups = {
 
 export const nameGroups = { kernel: "coalesce(short_name, name, '?')" } satisfies Groups;
 
-const beforeAll = -(2n ** 60n);
+const beforeAnyWindow = -(2n ** 60n);
 
 /**
  * SQL of (stage_id, groups …, ns, n): exclusive time of a table's activities in every step's window, and how many
@@ -50,15 +50,15 @@ export function activitiesOfWindows(
           CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id END AS inside
         FROM rank_${table} a
         JOIN (SELECT p.stage_id, sum_windows.* FROM place_of p LEFT JOIN sum_windows ON window_id = p.step_id) likely ON likely.stage_id = ${placeKey('a')}) GROUP BY ALL`,
-      sum_begun: `SELECT s.* EXCLUDE (inside), CASE WHEN e_end <= w_end THEN window_id END AS inside
-        FROM sum_groups s ASOF JOIN (SELECT * FROM sum_windows UNION ALL SELECT NULL, ${beforeAll}, ${beforeAll}) begun ON s.e_start >= begun.w_start`,
-      sum_cuts: `SELECT sum_begun.*, window_id, w_start, greatest(w_start, e_start) AS from_ns, least(w_end, e_end) AS to_ns
-        FROM sum_begun JOIN sum_windows ON e_start < w_end AND e_end > w_start WHERE inside IS NULL`,
+      sum_started: `SELECT s.* EXCLUDE (inside), CASE WHEN e_end <= w_end THEN window_id END AS inside
+        FROM sum_groups s ASOF JOIN (SELECT * FROM sum_windows UNION ALL SELECT NULL, ${beforeAnyWindow}, ${beforeAnyWindow}) started ON s.e_start >= started.w_start`,
+      sum_cuts: `SELECT sum_started.*, window_id, w_start, greatest(w_start, e_start) AS from_ns, least(w_end, e_end) AS to_ns
+        FROM sum_started JOIN sum_windows ON e_start < w_end AND e_end > w_start WHERE inside IS NULL`,
       ...cut.steps,
     },
     select: `SELECT stage_id, ${list}, sum(ns) AS ns, sum(n) AS n FROM (
       SELECT inside AS stage_id, ${list}, ns, n FROM sum_groups JOIN sum_windows ON window_id = inside
-      UNION ALL SELECT inside, ${list}, ns, n FROM sum_begun WHERE inside IS NOT NULL
+      UNION ALL SELECT inside, ${list}, ns, n FROM sum_started WHERE inside IS NOT NULL
       UNION ALL SELECT window_id, ${list}, n * cut_ns, CASE WHEN e_start >= w_start THEN n ELSE 0 END
       FROM sum_cuts JOIN (${cut.select}) USING (${cutKey}, from_ns, to_ns)) GROUP BY ALL`,
   };

@@ -21,15 +21,15 @@ export const describeBar = (id: string, basis: Basis): Trust & Pick<WaterfallBar
 
 const exactCalls = trust('high', 'exact intervals of the API calls');
 const byNames = trust('medium', 'exact kernel intervals; the class follows from the kernel names');
-const opaque = trust('low', 'what runs in the graph was not recorded', withNsys);
+const graphTrust = trust('low', 'what runs in the graph was not recorded', withNsys);
 
-const fixed: Partial<Record<BarHead, Trust>> = {
+const trustByHead: Partial<Record<BarHead, Trust>> = {
   exposed_comm: trust('high', 'exact kernel intervals'),
   exposed_copy: trust('high', 'exact copy intervals'),
   launch_latency: trust('medium', "up to the device's shortest launches in this capture"),
   launch_overhead: exactCalls,
   synchronization: exactCalls,
-  device_dependency: trust('medium', 'what is left of a gap after the launch latency'),
+  device_dependency: trust('medium', 'the remainder of a gap after the launch latency'),
   unattributed: trust('low', 'the session does not show its cause', withNsys),
   profiler_overhead: trust('medium', 'difference of two executions of the same workload'),
 };
@@ -37,24 +37,24 @@ const fixed: Partial<Record<BarHead, Trust>> = {
 function trustOf(id: string, { peaksMeasured, kind = null }: Basis): Trust {
   const { head, tail } = barParts(id);
   const arithmetic = peaksMeasured
-    ? 'model arithmetic over measured peaks'
-    : 'model arithmetic over peaks of the data sheet, which no program reaches';
-  const byRoof = peaksMeasured ? null : 'inferscope roofline';
+    ? 'model arithmetic with measured peaks'
+    : 'model arithmetic with data sheet peaks, which no program reaches';
+  const roofCommand = peaksMeasured ? null : 'inferscope roofline';
   if (head === 'roofline' && kind === 'load') {
-    const link = peaksMeasured ? 'as measured' : 'of the data sheet';
-    return trust('low', `bytes as recorded, over the link ${link}; the disk is not in it`, byRoof);
+    const rate = peaksMeasured ? "link's measured rate" : "link's data sheet rate";
+    return trust('low', `recorded bytes at the ${rate}; disk time is not included`, roofCommand);
   }
-  if (head === 'roofline' || head === 'serial') return trust('low', arithmetic, byRoof);
-  if ((head === 'inefficiency' || head === 'kernels') && tail === 'graph') return opaque;
-  if (head === 'inefficiency') return trust('low', `kernels as recorded, roofline by ${arithmetic}`, withNcu);
+  if (head === 'roofline' || head === 'serial') return trust('low', arithmetic, roofCommand);
+  if ((head === 'inefficiency' || head === 'kernels') && tail === 'graph') return graphTrust;
+  if (head === 'inefficiency') return trust('low', `recorded kernels; roofline: ${arithmetic}`, withNcu);
   if (head === 'nonessential' || head === 'kernels') return byNames;
   if (head === 'host') return trustOfHost(tail);
-  return (head && fixed[head]) ?? trust('low', 'reported by its source');
+  return (head && trustByHead[head]) ?? trust('low', 'reported by its source');
 }
 
 function trustOfHost(tail: string): Trust {
   if (tail === 'dispatch' || tail === 'idle_cores')
-    return trust('low', 'time by the sampled CPU time of the process, a mean over the timed repeats');
+    return trust('low', 'from the sampled CPU time of the process, a mean over the timed repeats');
   if (tail === 'program')
     return trust('medium', 'exact intervals; what the thread did in them was not recorded', withTorch);
   return trust(
