@@ -10,6 +10,7 @@ import { abortable } from './interrupt.js';
 import { configuredModel } from './analyze-settings.js';
 import { print, printDocument, notify, terminalWidth, warn } from './output.js';
 import type { AllowedData } from '../ask/allowable.js';
+import { cutEnd } from '../vocabulary/cut.js';
 
 export interface AnalyzeOptions {
   session: string;
@@ -132,7 +133,7 @@ async function askModel(
 
 const brief = (text: string): string => {
   const line = text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, ' ');
-  return line.length > 60 ? `${line.slice(0, 59)}…` : line;
+  return cutEnd(line, 60);
 };
 
 async function dryRun(session: Session, settings: ModelSettings, options: AnalyzeOptions): Promise<void> {

@@ -53,13 +53,13 @@ const specs: Spec[] = [
     sources: [{ table: 'gaps', name: 'cause' }],
     start: 'start_ns',
     end: dur,
-    track: `CASE WHEN device IS NULL THEN concat('gaps, ', ${threadTrack}) ELSE concat('idle, device ', device, ', process ', pid) END`,
+    track: `CASE WHEN device IS NULL THEN concat('gaps, ', ${threadTrack}) ELSE concat('idle, GPU ', device, ', process ', pid) END`,
   },
   {
     sources: [{ table: 'stages', name: stageName }],
     start: 'device_start_ns',
     end: 'device_end_ns',
-    track: `concat('stages on device ', device, ', process ', pid)`,
+    track: `concat('stages on GPU ', device, ', process ', pid)`,
     where: 'device_start_ns IS NOT NULL',
   },
   {
@@ -69,7 +69,7 @@ const specs: Spec[] = [
     ],
     start: 'start_ns',
     end: dur,
-    track: `concat('device ', device, ', stream ', stream, ', process ', pid)`,
+    track: `concat('GPU ', device, ', stream ', stream, ', process ', pid)`,
     arrows: 'f',
   },
 ];

@@ -86,7 +86,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
       }
     }
     const named = all.filter(({ name }) => name === 'thread_name').map(({ args }) => String(args['name']));
-    expect(named.some((name) => /^device 0, stream \d+, process \d+$/.test(name))).toBe(true);
+    expect(named.some((name) => /^GPU 0, stream \d+, process \d+$/.test(name))).toBe(true);
   });
 
   test('chrome-trace: has an arrow from every launch to the first activity it started', async () => {

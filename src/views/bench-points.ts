@@ -6,6 +6,7 @@ import type {
   BenchVariant,
 } from '../model/documents/bench.js';
 import type { Figure } from '../model/figure.js';
+import { cutEnd } from '../vocabulary/cut.js';
 import { pointLatencyLabels, pointOutcomeLabels } from '../vocabulary/bench.js';
 import type { Block, Section, Text } from './block.js';
 import { meanOf } from './bench-series.js';
@@ -230,4 +231,4 @@ function notMeasured(data: BenchResult): Block[] {
 }
 
 const firstLine = (text: string | null): Text =>
-  text === null ? { missing: 'no reason was recorded' } : text.split('\n')[0]!.slice(0, 300);
+  text === null ? { missing: 'no reason was recorded' } : cutEnd(text.split('\n')[0]!, 300);

@@ -1,6 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { CompareResult, StageValue } from '../model/documents/compare.js';
 import type { Figure } from '../model/figure.js';
+import { cutEnd } from '../vocabulary/cut.js';
 import { formatQuantity } from '../vocabulary/format.js';
 import { kernelChangeLabels } from '../vocabulary/kernel-changes.js';
 import { kernelLabels } from '../vocabulary/kernel-label.js';
@@ -9,6 +10,7 @@ import { stageLabels } from '../vocabulary/stages.js';
 import type { Block, Column, Part, Row, Section, Text, View } from './block.js';
 import { changeColumns, letter, shareChange, sideColumns, timeChange } from './compare-sides.js';
 import { waterfallBlocks } from './compare-waterfalls.js';
+import { longestHint } from './trace-values.js';
 
 type Stage = CompareResult['stages'][number];
 type Measured = NonNullable<StageValue>;
@@ -288,7 +290,7 @@ function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {
     return {
       level: inText.has(kernel) ? 1 : 3,
       cells: [
-        { text: label, hint: `${classLabels[opClass]}: ${name.slice(0, 400)}` },
+        { text: label, hint: `${classLabels[opClass]}: ${cutEnd(name, longestHint)}` },
         ...values.map((value, index): Text => {
           if (!value) return { missing: none };
           const time = value.mean_ns / 1e6;

@@ -1,9 +1,11 @@
 import type { Document } from '../model/document.js';
 import type { CountersResult, KernelCounters } from '../model/documents/counters.js';
 import type { Figure } from '../model/figure.js';
+import { cutEnd } from '../vocabulary/cut.js';
 import { kernelLabels } from '../vocabulary/kernel-label.js';
 import type { Block, Text, Value } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
+import { longestHint } from './trace-values.js';
 
 /** Maximum kernels in a summary. */
 const briefKernels = 8;
@@ -14,7 +16,7 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
   const labels = kernelLabels(kernels);
   const cellOf = ({ name, grid, block }: KernelCounters): Value => ({
     text: labels.get(name)!,
-    hint: `${name.slice(0, 400)}\n${grid ?? ''} × ${block ?? ''}`,
+    hint: `${cutEnd(name, longestHint)}\n${grid ?? ''} × ${block ?? ''}`,
   });
   return [
     {

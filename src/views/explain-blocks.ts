@@ -20,6 +20,7 @@ import {
 } from './explain-series.js';
 import { whatIfBars } from './what-if-bars.js';
 import { barPlace, findingBlocks, type Places, type FindingOptions } from './findings.js';
+import { rankName } from '../vocabulary/ranks.js';
 
 /** Waterfall and findings, for the explain page and the top of other pages. */
 export function explanationBlocks(data: ExplainResult, shown: FindingOptions = {}): Section[] {
@@ -211,7 +212,7 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
       text: [
         `Time by rank${profiled}${recorded === undefined ? '' : `, ${ranks.length} of ${recorded} compared`}: `,
         ...listed.flatMap(({ rank, device, measured_ms: ms }, index): Part[] => [
-          `${index === 0 ? '' : ', '}rank ${rank ?? '–'} (GPU ${device ?? '–'}) `,
+          `${index === 0 ? '' : ', '}${rankName({ rank, device })} `,
           { n: ms, unit: 'ms' },
         ]),
         ...(unlistedMs.length === 0
@@ -273,7 +274,7 @@ function queriesOf({ bars }: StageWaterfall): Block[] {
 const otherStages = (stages: readonly StageWaterfall[]): Block => ({
   type: 'table',
   level: 2,
-  title: 'other stages (--stage shows their bars)',
+  title: 'Other stages',
   columns: [
     { id: 'stage', head: 'other stages' },
     { id: 'time_ms', head: 'time', numeric: true },

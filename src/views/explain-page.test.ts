@@ -41,6 +41,20 @@ describe('a page with an explanation', () => {
     }
   });
 
+  test('evidence rows name a kernel as the sentences do, with its full name on hover', () => {
+    const name = 'void at::native::vectorized_elementwise_kernel<4, at::native::GeluFunctor<float>>(int)';
+    const evidence = {
+      ...testFinding().evidence[0]!,
+      rows: [{ kernel: name }],
+      kernel_labels: { [name]: 'elementwise gelu, float' },
+    };
+    const html = pageOfView(benchView(testBench()), {
+      clientScript,
+      explain: testExplain({ findings: [testFinding({ evidence: [evidence] })] }),
+    });
+    expect(html).toMatch(/<span title="void at::native[^"]*">elementwise gelu, float<\/span>/);
+  });
+
   test('names of kernels and files stay text', () => {
     const bad = testExplain({
       sentences: [hostileText],

@@ -309,12 +309,13 @@ function gainText(
 }
 
 /** The evidence rows, and the query that returns them. */
-function evidenceBlocks({ sql, rows, row_count: count }: Evidence): Block[] {
+function evidenceBlocks({ sql, rows, row_count: count, kernel_labels: labels }: Evidence): Block[] {
   const columns = Object.keys(rows[0] ?? {});
   const isNumber = (name: string) => rows.every((row) => row[name] === null || typeof row[name] === 'number');
   const isKernel = (name: string) => name === 'kernel' || name === 'kernel_name';
   const named = namedKernels(
     rows.flatMap((row) => columns.flatMap((name) => (isKernel(name) ? [{ name: String(row[name]) }] : []))),
+    new Map(Object.entries(labels)),
   );
   const kernelOf = (name: Parameters<typeof cell>[0]): Text =>
     typeof name === 'string' ? named(name) : cell(name);

@@ -1,5 +1,6 @@
 import { halfInterval } from '../model/half-interval.js';
 import type { KernelResult, KernelsResult } from '../model/documents/kernels.js';
+import { cutEnd } from '../vocabulary/cut.js';
 import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import type { Block, Row, Section, Text } from './block.js';
@@ -153,8 +154,8 @@ const spreadTable = (cases: readonly KernelResult[], label: Label): Block => ({
     })),
 });
 
-/** Case labels are cut, since long kernel names follow on the same line. */
-const shortened = (label: string): string => (label.length <= 26 ? label : `${label.slice(0, 25)}…`);
+/** Maximum characters of a case's label where long kernel names follow on the same line. */
+const maxLabel = 26;
 /** Maximum parts of a case in a summary. */
 const maxShown = 3;
 
@@ -168,7 +169,7 @@ function behindSections(cases: readonly KernelResult[], label: Label): Section[]
     return behind.map((part) => ({
       level: shown.has(part) ? 1 : 3,
       cells: [
-        { text: shortened(label(result)), hint: label(result) },
+        { text: cutEnd(label(result), maxLabel), hint: label(result) },
         part.what,
         part.name,
         part.class === null ? { missing: 'no class' } : classLabels[part.class],

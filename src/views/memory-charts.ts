@@ -1,4 +1,5 @@
 import type { AllocatorMoment, MemoryResult } from '../model/documents/memory-result.js';
+import { cutEnd } from '../vocabulary/cut.js';
 import { classColors, componentColor, lineMark } from '../vocabulary/colors.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import { pointColors, pointLabels } from '../vocabulary/memory-points.js';
@@ -131,7 +132,7 @@ export const allocationsChart = (allocations: NonNullable<MemoryResult['allocati
   form: 'waterfall',
   unit: 'GB',
   bars: allocations.slice(0, maxAllocations).map(({ operator, stage, bytes, blocks }) => ({
-    name: shortPlace(operator).slice(0, 60),
+    name: cutEnd(shortPlace(operator), 60),
     value: gb(bytes),
     meaning: `${stage}${blocks === null ? '' : `, ${blocks} blocks`}: ${operator}`,
     color: classColors.gemm,

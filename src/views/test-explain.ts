@@ -91,6 +91,7 @@ export function testFinding(change: Partial<Finding> = {}): Finding {
         sql: 'SELECT 924 AS launches',
         rows: [{ launches: 924, share: 0.9712345678 }],
         row_count: 1,
+        kernel_labels: {},
       },
     ],
     hidden_by: null,

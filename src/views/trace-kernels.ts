@@ -1,5 +1,6 @@
 import type { PhaseKind, TraceCopy, TraceResult } from '../model/documents/trace.js';
 import { opClasses } from '../model/classes.js';
+import { cutEnd } from '../vocabulary/cut.js';
 import { classColors } from '../vocabulary/colors.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
@@ -364,7 +365,7 @@ type Operator = NonNullable<TraceResult['operators']>['rows'][number];
 const shapes = ({ shapes: all }: Operator): Text =>
   all[0]
     ? {
-        text: all[0].input_shapes.slice(0, 60),
+        text: cutEnd(all[0].input_shapes, 60),
         hint: all
           .slice(0, 6)
           .map(({ input_shapes: inputShapes, count }) => `${count} × ${inputShapes}`)

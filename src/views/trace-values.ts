@@ -1,4 +1,5 @@
 import type { Spread } from '../model/documents/trace.js';
+import { cutEnd } from '../vocabulary/cut.js';
 import { kernelLabels } from '../vocabulary/kernel-label.js';
 import type { Value } from './block.js';
 
@@ -16,15 +17,19 @@ export const spread = (distribution: Spread | null, what: 'mean_ns' | 'median_ns
   distribution === null ? { missing: 'not recorded' } : ns(distribution[what]);
 
 /** Maximum characters of a hint: demangled names can be kilobytes; the page's data has the full names. */
-const longestHint = 400;
+export const longestHint = 400;
 
-/** Kernels of one list by their labels, with the full name as a hint. */
+/**
+ * Kernels of one list by their labels, with the full name as a hint.
+ * @param known labels of kernels that sentences next to the list name
+ */
 export function namedKernels(
   kernels: Iterable<{ name: string; tile?: string | null }>,
+  known: ReadonlyMap<string, string> = new Map(),
 ): (name: string) => Value {
   const labels = kernelLabels(kernels);
   return (name) => ({
-    text: labels.get(name) ?? name,
-    hint: name.length > longestHint ? `${name.slice(0, longestHint)}…` : name,
+    text: known.get(name) ?? labels.get(name) ?? name,
+    hint: cutEnd(name, longestHint),
   });
 }

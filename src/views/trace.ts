@@ -21,6 +21,7 @@ import { memorySection, telemetrySection, timelineSection } from './trace-timeli
 import { counted, ns, number, ratio } from './trace-values.js';
 import { utilizationSection } from './utilization.js';
 import { lengthWords } from '../vocabulary/workload.js';
+import { rankName } from '../vocabulary/ranks.js';
 
 /** Identity and cards of a timeline, shown with the explanation of its session. */
 export function traceLead({ data }: Document<TraceResult>): Block[] {
@@ -77,7 +78,7 @@ function identity({ workload, devices, source, session }: TraceResult): string {
   return [
     ...workloadTexts(workload),
     used ? (device?.name ?? 'unknown GPU') : 'no GPU used',
-    ...(devices.length > 1 ? [`rank ${focus.rank ?? '–'}, device ${focus.device ?? '–'}`] : []),
+    ...(devices.length > 1 ? [rankName(focus)] : []),
     `${attribution.tool} capture ${attribution.capture_id}`,
     ...(session.status === 'complete' ? [] : [session.status]),
   ].join(' · ');

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { cutMiddle, kernelLabel, kernelLabels } from './kernel-label.js';
+import { cutMiddle } from './cut.js';
+import { kernelLabel, kernelLabels } from './kernel-label.js';
 
 /** FlashAttention 3 as nsys recorded it from vLLM 0.26 on an H200, shortened; a GEMM of CUTLASS 3. */
 test.each([

@@ -1,3 +1,5 @@
+import { cutMiddle } from './cut.js';
+
 /**
  * Readable labels of kernels for a column: the operation of PyTorch's templates instead of the template's name, and the parts of library
  * names that distinguish kernels. The full name stays in the tables.
@@ -110,12 +112,4 @@ function wholeLabel(name: string, base: string, tile: string | null): string {
   const kernelName = (entryPoint.test(base) && functor.exec(name)?.[1]) || base;
   const short = shortened.reduce((text, [pattern, to]) => text.replace(pattern, to), kernelName);
   return tile === null || short.includes(tile) || /\d+x\d+/.test(short) ? short : `${short} ${tile}`;
-}
-
-/** `text` in at most `width` cells, cut in the middle: kernel names differ at their ends. */
-export function cutMiddle(text: string, width: number): string {
-  const cells = [...text];
-  if (cells.length <= width) return text;
-  const head = Math.ceil((width - 1) / 2);
-  return `${cells.slice(0, head).join('')}…${cells.slice(cells.length - (width - 1 - head)).join('')}`;
 }

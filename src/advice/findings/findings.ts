@@ -1,6 +1,6 @@
 import { kernelLabel, kernelLabels } from '../../vocabulary/kernel-label.js';
 import { kernelProperties } from '../../facts/trace/kernels.js';
-import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
+import type { Evidence, ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
 import { missing } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { TableName } from '../../model/tables.js';
@@ -38,7 +38,7 @@ export async function findingContext(
   const clocks = scope ? await windowClocks(scope) : [];
   await scope?.need('windows', 'window_kernels', 'window_copies', 'window_idle');
   const onGpu = scope?.source.gpu_used ?? false;
-  const labeled = await labeledRowsOf(onGpu ? scope : null);
+  const labels = await labelsOfKernels(onGpu ? scope : null);
   return {
     manifest,
     session,
@@ -55,29 +55,38 @@ export async function findingContext(
     has: (table: TableName) => hasRows(manifest, table),
     async evidence(sql, text) {
       const rows = await database.query(sql);
-      const withLabels = labeled(rows);
-      const evidence = {
-        text: text(withLabels as never),
+      const labeledRows = rows.map((row) => labeled(row, labels));
+      const evidenceRows = rows.slice(0, maxRows) as Evidence['rows'];
+      const evidence: Evidence = {
+        text: text(labeledRows as never),
         sql: plainSql(sql),
-        rows: rows.slice(0, maxRows) as Finding['evidence'][number]['rows'],
+        rows: evidenceRows,
         row_count: rows.length,
+        kernel_labels: Object.fromEntries(
+          evidenceRows.flatMap(({ kernel }) => {
+            const label = typeof kernel === 'string' ? labels.get(kernel) : undefined;
+            return label === undefined ? [] : [[kernel, label]];
+          }),
+        ),
       };
-      return { rows: withLabels as never, evidence };
+      return { rows: labeledRows as never, evidence };
     },
   };
 }
 
-/** Rows of a query as sentences name them: kernels by their labels among all kernels of the scope. */
-async function labeledRowsOf(scope: TraceScope | null) {
+type Labels = ReadonlyMap<string, string>;
+
+/** Labels by name of all kernels of the scope. */
+async function labelsOfKernels(scope: TraceScope | null): Promise<Labels> {
   await scope?.need('kernel_cells');
-  const labels = kernelLabels(scope ? await kernelProperties(scope.database) : []);
-  return (rows: Record<string, unknown>[]): Record<string, unknown>[] =>
-    rows.map((row) =>
-      typeof row['kernel'] === 'string'
-        ? { ...row, kernel: labels.get(row['kernel']) ?? kernelLabel(row['kernel']) }
-        : row,
-    );
+  return kernelLabels(scope ? await kernelProperties(scope.database) : []);
 }
+
+/** A row with the label of its kernel instead of the name, for sentences. */
+const labeled = (row: Record<string, unknown>, labels: Labels): Record<string, unknown> =>
+  typeof row['kernel'] === 'string'
+    ? { ...row, kernel: labels.get(row['kernel']) ?? kernelLabel(row['kernel']) }
+    : row;
 
 /** Removes the source indentation from a query. */
 const plainSql = (sql: string): string => sql.replaceAll(/\n\s+/g, '\n').trim();

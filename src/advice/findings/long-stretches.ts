@@ -4,6 +4,7 @@ import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 import { perInstance } from '../../vocabulary/stages.js';
 import { ms, times } from './words.js';
+import { cutEnd } from '../../vocabulary/cut.js';
 
 /** A place in the program where the device waits long; values per mean instance. */
 export type Place = {
@@ -40,7 +41,7 @@ export const placeWords = ({ relation, place, kernel }: Place): string =>
 /** Without parameters, in at most 60 letters. */
 function shortened(name: string): string {
   const bare = bareKernelName(name);
-  return bare.length > 60 ? `${bare.slice(0, 59)}…` : bare;
+  return cutEnd(bare, 60);
 }
 
 /** A copy in a sentence: "an H2D copy", "a memset". */

@@ -18,9 +18,6 @@ export interface RankTime extends Record<string, number | null> {
   host_ms: number;
 }
 
-export const nameOf = ({ rank, device }: Pick<RankTime, 'rank' | 'device'>): string =>
-  `rank ${rank ?? '–'} on device ${device ?? '–'}`;
-
 /** Captures of ranks that ran together: same execution, same tool. */
 export function capturesOfRanks({ manifest, scope }: FindingContext): string[] {
   const { execution_id: execution, capture_id: captureId } = scope!.source.attribution;

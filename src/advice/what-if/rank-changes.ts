@@ -1,7 +1,8 @@
 import { isBarOf } from '../../model/bars.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import { isMember, jobCauses } from '../findings/job-causes.js';
-import { nameOf, ranksOf, slowRank } from '../findings/rank-times.js';
+import { rankName } from '../../vocabulary/ranks.js';
+import { ranksOf, slowRank } from '../findings/rank-times.js';
 import type { FindingContext } from '../findings/rule.js';
 import type { StageFacts } from '../findings/stage-facts.js';
 import { type Effect, type JobState, type StageState, unchanged } from './stage-state.js';
@@ -56,7 +57,7 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
       removeTime(bars, (id) => state.idleBars.has(id), slow.hostMs)
     : removeTime(bars, isSkew, slow.computeMs + slow.hostMs);
   if (removed === 0) return notSplit;
-  const name = nameOf(slow.time);
+  const name = rankName(slow.time);
   const how = slow.shown
     ? slow.moreWork
       ? `${name} does as much as the others`

@@ -1,3 +1,5 @@
+import { cutEnd } from '../../vocabulary/cut.js';
+
 const fillers = new Set(
   'enough a an and any are as at be been being by can could did do does for from get give had has have i if in is it its let like make me mean more most my of on one or our out per should show so some tell than that the their them then there these they this those to too up us was we well were what when where which while who will with would you your'.split(
     ' ',
@@ -71,4 +73,4 @@ export function asSentence(text: string): string {
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-export const shortened = (name: string): string => (name.length > 70 ? `${name.slice(0, 69)}…` : name);
+export const shortened = (name: string): string => cutEnd(name, 70);

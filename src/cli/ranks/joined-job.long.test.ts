@@ -25,7 +25,7 @@ test('two H100 under torchrun, three executions: the slow rank comes first, with
   ]);
   const { findings, stages } = (await explainSession(session)).data;
   expect(findings[0]).toMatchObject({ rule: 'rank_stragglers' });
-  expect(findings[0]!.title).toContain('rank 1 on device 1');
+  expect(findings[0]!.title).toContain('rank 1 (GPU 1)');
   // 96 GEMMs of 8 layers, of which rank 1 does four times as many: half of the surplus can move to rank 0.
   expect(stages.map(({ kind }) => kind)).toContain('prefill');
   const { job } = (await analyzeCollectives(session)).data;

@@ -134,7 +134,7 @@ export async function memoryParts(
   return devices.flatMap((device) =>
     partOfRepeats(
       {
-        point: device === null ? null : `device ${device}`,
+        point: device === null ? null : `GPU ${device}`,
         name: 'peak_memory_bytes',
         unit: 'B',
         better: 'lower',

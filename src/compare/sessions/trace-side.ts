@@ -13,6 +13,7 @@ import { telemetry } from '../../facts/trace/telemetry.js';
 import { windowClocks } from '../../facts/trace/windows.js';
 import { utilizationOfTrace } from '../../facts/utilization/utilization.js';
 import type { Side, SideKernel } from './side.js';
+import { rankName } from '../../vocabulary/ranks.js';
 
 /** Warm-up and loading vary by chance, so only their times are compared. */
 const comparedPhases = new Set([...stepKinds, 'sampling', 'outside']);
@@ -32,7 +33,7 @@ export async function traceSide(session: Session): Promise<Side> {
     const kernels = await (scope.source.gpu_used ? kernelsOf : operatorsOf)(scope, phaseResult);
     return {
       session,
-      source: `${attribution.tool}, execution ${attribution.execution_id}, rank ${focus.rank ?? '–'}, device ${focus.device ?? '–'}`,
+      source: `${attribution.tool}, execution ${attribution.execution_id}, ${rankName(focus)}`,
       focus: {
         ...(focus.rank === null ? {} : { rank: focus.rank }),
         ...(focus.device === null ? {} : { device: focus.device }),

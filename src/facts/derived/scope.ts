@@ -8,6 +8,7 @@ import { makeKernelStreams } from '../trace/kernel-streams.js';
 import { scopeKey, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 import { createFrom } from '../../session/stepped-query.js';
 import { relations, rowsOfScope } from './relations.js';
+import { rankName } from '../../vocabulary/ranks.js';
 
 interface KernelCount {
   execution_id: string;
@@ -144,14 +145,14 @@ async function chooseSource(
   const focus = captureCounts.toSorted((a, b) => b.kernel_ns - a.kernel_ns)[0];
   if (!focus) {
     throw new InferscopeError('E_USAGE', {
-      what: `session ${manifest.id} has no kernels of rank ${rank ?? 'any'}, device ${device ?? 'any'}`,
-      why: `It has ${[...new Set(counts.map((row) => `rank ${row.rank ?? '–'} device ${row.device ?? '–'}`))].join(', ')}.`,
+      what: `session ${manifest.id} has no kernels of rank ${rank ?? 'any'}, GPU ${device ?? 'any'}`,
+      why: `It has ${[...new Set(counts.map(rankName))].join(', ')}.`,
       fix: 'Omit --rank and --device, or give one of these.',
     });
   }
   if (captureCounts.length > 1) {
     why.push(
-      `Showing rank ${focus.rank ?? '–'} on device ${focus.device ?? '–'}, with the most recorded time of ${captureCounts.length}; ranks and devices are never summed.`,
+      `Showing ${rankName(focus)}, with the most recorded time of ${captureCounts.length}; ranks and GPUs are never summed.`,
     );
   }
   const clean = manifest.executions.filter(({ purpose }) => purpose === 'clean');

@@ -23,6 +23,7 @@ import { memoryRows, type MemoryRows } from './rows.js';
 import { otherIssues, totalMeasured } from './total.js';
 import { declaredDType } from '../../llm/quantization.js';
 import { allocationsOf, allocatorMoments, fragmentationOf, timelineOf } from './timeline.js';
+import { cutEnd } from '../../vocabulary/cut.js';
 import { formatGb } from '../../vocabulary/format.js';
 import { sessionOfKind } from '../session-identity.js';
 
@@ -231,8 +232,7 @@ function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measure
 /** The first three sentences, at most 400 characters, because allocator errors are long. */
 function shortened(text: string): string {
   const sentences = text.split(/(?<=\.) (?=[A-Z])/);
-  const short = sentences.slice(0, 3).join(' ');
-  return short.length > 400 ? `${short.slice(0, 399)}…` : short;
+  return cutEnd(sentences.slice(0, 3).join(' '), 400);
 }
 
 /** The reason for each null in the profile, by field path. */

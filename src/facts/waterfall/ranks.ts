@@ -14,6 +14,7 @@ import {
 } from '../trace/collectives.js';
 import { traceScope } from '../derived/scope.js';
 import { formatMs } from '../../vocabulary/format.js';
+import { rankName } from '../../vocabulary/ranks.js';
 import { perInstance } from '../../vocabulary/stages.js';
 import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 
@@ -120,14 +121,11 @@ async function shownRank(
   };
 }
 
-const nameOf = ({ rank, device }: Pick<RankTime, 'rank' | 'device'>): string =>
-  `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
-
 const awaitedWords = (awaited: AwaitedRank): string =>
-  `Showing ${nameOf(awaited)}: other ranks wait for it in collectives, one of them ${formatMs(awaited.waiting_ms)} ${perInstance(awaited.kind)}.`;
+  `Showing ${rankName(awaited)}: other ranks wait for it in collectives, one of them ${formatMs(awaited.waiting_ms)} ${perInstance(awaited.kind)}.`;
 
 const slowestWords = (slowest: RankTime, compared: number, recorded: number): string =>
-  `Showing ${nameOf(slowest)}, the slowest of ${compared} ranks${recorded > compared ? ` that were compared, of ${recorded}` : ''}.`;
+  `Showing ${rankName(slowest)}, the slowest of ${compared} ranks${recorded > compared ? ` that were compared, of ${recorded}` : ''}.`;
 
 /** Null if the ranks differ in time, collectives cannot be paired, or almost no time is waiting. */
 async function awaitedRank(

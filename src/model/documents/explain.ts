@@ -129,6 +129,9 @@ const evidenceSchema = z.object({
     .array(z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])))
     .describe('At most ten rows of its answer.'),
   row_count: z.number().int(),
+  kernel_labels: z
+    .record(z.string(), z.string())
+    .describe('What sentences call the kernels of the rows, by full name: distinct among all kernels.'),
 });
 
 export const severities = ['high', 'medium', 'low', 'info'] as const;

@@ -1,4 +1,5 @@
 import type { EChartsOption } from 'echarts';
+import { cutEnd } from '../../vocabulary/cut.js';
 import { formatTick } from '../../vocabulary/format.js';
 import type { Theme } from '../palette.js';
 
@@ -112,9 +113,7 @@ const maxLength = 90;
 
 /** Tooltip with a bold title and further lines, all escaped, long names cut. */
 export function tip(title: string, ...lines: string[]): string {
-  const [head = '', ...rest] = [title, ...lines].map((line) =>
-    escapeHtml(line.length > maxLength ? `${line.slice(0, maxLength)}…` : line),
-  );
+  const [head = '', ...rest] = [title, ...lines].map((line) => escapeHtml(cutEnd(line, maxLength)));
   return [`<b>${head}</b>`, ...rest].join('<br>');
 }
 

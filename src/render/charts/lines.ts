@@ -1,4 +1,5 @@
 import type { EChartsOption, LineSeriesOption } from 'echarts';
+import { cutEnd } from '../../vocabulary/cut.js';
 import { formatNumber, formatQuantity } from '../../vocabulary/format.js';
 import type { LinesChart, Panel, Point, Series } from '../../views/chart.js';
 import { painted } from '../palette.js';
@@ -211,7 +212,7 @@ function lineSeries(chart: LinesChart, panel: Panel, series: Series, frame: Plac
         show: true,
         color: frame.theme.muted,
         offset: [0, endLabelShifts(panel)[panel.series.indexOf(series)] ?? 0],
-        formatter: () => (name.length > 15 ? `${name.slice(0, 14)}…` : name),
+        formatter: () => cutEnd(name, 15),
       },
     }),
     data: points.map(([place, y, more]) => ({

@@ -1,4 +1,5 @@
 import type { CustomSeriesOption, EChartsOption } from 'echarts';
+import { cutEnd } from '../../vocabulary/cut.js';
 import { formatQuantity, formatTick } from '../../vocabulary/format.js';
 import type { TimelineChart } from '../../views/chart.js';
 import { painted } from '../palette.js';
@@ -21,7 +22,7 @@ const characterWidth = 6.2;
 function fitted(label: string, width: number): string {
   const room = Math.floor((width - 6) / characterWidth);
   if (room < 4) return '';
-  return label.length <= room ? label : `${label.slice(0, room - 1)}…`;
+  return cutEnd(label, room);
 }
 
 function series({ spans, kinds, lanes }: TimelineChart, { theme }: Place): CustomSeriesOption {

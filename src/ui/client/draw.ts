@@ -1,3 +1,4 @@
+import { cutEnd } from '../../vocabulary/cut.js';
 import { formatQuantity, formatTimeTick, plural } from '../../vocabulary/format.js';
 import { binsPerTile, type LaneRecord } from '../timeline/tile-format.js';
 import { axisHeight, counterHeight, headHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
@@ -179,12 +180,7 @@ function nameInside(canvas: CanvasRenderingContext2D, { name, left, top, width, 
   const fits = Math.floor((width - 6) / 5.6);
   if (fits < 2 || name === '') return;
   canvas.fillStyle = isDark(color) ? '#ffffff' : '#10151d';
-  canvas.fillText(
-    name.length > fits ? `${name.slice(0, fits - 1)}…` : name,
-    left + 3,
-    top + (laneHeight - 2) / 2 + 0.5,
-    width - 4,
-  );
+  canvas.fillText(cutEnd(name, fits), left + 3, top + (laneHeight - 2) / 2 + 0.5, width - 4);
 }
 
 const darkness = new Map<string, boolean>();

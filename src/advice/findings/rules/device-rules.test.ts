@@ -121,7 +121,7 @@ describe('several devices', () => {
     const context = await contextOf(twoRanks([0, 50], reduces));
     expect(context.scope!.source.focus.rank).toBe(0);
     const found = fired(await exposedCommunication.find(context));
-    expect(found.title).toContain('until rank 1 on device 1 arrives');
+    expect(found.title).toContain('until rank 1 (GPU 1) arrives');
     expect(found.at_stake_ms).toBeCloseTo(0.2, 6);
     expect(found.gain!.expected_ms).toBeCloseTo(0.2, 6);
     expect(found.cause).toContain('its device waits 0.200 ms for its host');
@@ -145,7 +145,7 @@ describe('several devices', () => {
     const found = fired(await exposedCommunication.find(await contextOf({ ...rows, kernels: once })));
     expect(found.title).toContain('Exposed communication');
     expect(found.cause).toContain(
-      '0.667 ms of it is waiting for rank 1 on device 1; in 1 of 3 instances it is at least half.',
+      '0.667 ms of it is waiting for rank 1 (GPU 1); in 1 of 3 instances it is at least half.',
     );
     // 4 of 40 µs are exchange; 2 ms in one of three steps are not.
     expect(found.gain!.expected_ms).toBeCloseTo(0.08, 6);

@@ -2,7 +2,8 @@ import { gainOf } from '../gain.js';
 import { type CollectiveWaits, collectiveWaits } from '../collective-waits.js';
 import { isMember, type JobCauses, jobCauses, kvExposedMs } from '../job-causes.js';
 import { programOf } from '../framework.js';
-import { nameOf, type RankTime } from '../rank-times.js';
+import type { RankTime } from '../rank-times.js';
+import { rankName } from '../../../vocabulary/ranks.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
@@ -55,7 +56,7 @@ export const exposedCommunication = stageRule(
     if (!computesLonger(waits)) return waiting(context, stage, waits);
     const { transfer_ms: transfer } = waits.focusWaits;
     return transfer < minShare * stage.wall_ms
-      ? `the exchange takes ${part(transfer, stage.wall_ms)}; the other ${ms(stage.comm_ms - transfer)} is waiting for ${nameOf(waits.awaited)}, which computes longer (rank_stragglers)`
+      ? `the exchange takes ${part(transfer, stage.wall_ms)}; the other ${ms(stage.comm_ms - transfer)} is waiting for ${rankName(waits.awaited)}, which computes longer (rank_stragglers)`
       : exchange(context, stage, waits);
   },
 );
@@ -86,11 +87,11 @@ async function waiting(
   { focusWaits, awaited, focusTime, awaitedTime, sql }: CollectiveWaits,
 ): Promise<FoundDraft> {
   const stake = focusWaits.exposed_waiting_ms;
-  const late = nameOf(awaited);
+  const late = rankName(awaited);
   const { evidence } = await context.evidence<RankCollectives>(sql.collectives, waitingText);
   const { evidence: ranks } = await context.evidence<RankTime>(sql.ranks, (rows) =>
     rows
-      .map((row) => `${nameOf(row)}: computes ${ms(row.compute_ms)}, waits ${ms(row.host_ms)} for its host`)
+      .map((row) => `${rankName(row)}: computes ${ms(row.compute_ms)}, waits ${ms(row.host_ms)} for its host`)
       .join('; '),
   );
   const [here, awaitedHostMs] = [focusTime?.host_ms ?? 0, awaitedTime?.host_ms ?? 0];
@@ -137,8 +138,8 @@ const waitingText = (rows: RankCollectives[]): string =>
     .slice(0, maxNamed)
     .map((row) =>
       row.unpaired_ms > 0
-        ? `${nameOf(row)}: ${ms(row.comm_ms)}, of which ${ms(row.unpaired_ms)} cannot be paired (${row.unpaired})`
-        : `${nameOf(row)}: ${ms(row.waiting_ms)} waiting, ${ms(row.transfer_ms)} exchange`,
+        ? `${rankName(row)}: ${ms(row.comm_ms)}, of which ${ms(row.unpaired_ms)} cannot be paired (${row.unpaired})`
+        : `${rankName(row)}: ${ms(row.waiting_ms)} waiting, ${ms(row.transfer_ms)} exchange`,
     )
     .join('; ');
 
@@ -220,7 +221,7 @@ function waitingWords(waits: CollectiveWaits | null, instances: number): string 
   const here = awaited === focusWaits;
   return here
     ? `${ms(focusWaits.exposed_waiting_ms)} of it is waiting: the other ranks wait longer, because this one arrives last.`
-    : `${ms(focusWaits.exposed_waiting_ms)} of it is waiting for ${nameOf(awaited)}${focusWaits.waiting_instances > 0 ? `; in ${focusWaits.waiting_instances} of ${instances} instances it is at least half` : ''}.`;
+    : `${ms(focusWaits.exposed_waiting_ms)} of it is waiting for ${rankName(awaited)}${focusWaits.waiting_instances > 0 ? `; in ${focusWaits.waiting_instances} of ${instances} instances it is at least half` : ''}.`;
 }
 
 const fewerGpus = {

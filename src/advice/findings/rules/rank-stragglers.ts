@@ -1,10 +1,11 @@
 import { gainOf } from '../gain.js';
 import { expertStake, jobCauses } from '../job-causes.js';
-import { nameOf, ranksOf, type RankTime, rankTimesSql, type SlowRank, slowRank } from '../rank-times.js';
+import { ranksOf, type RankTime, rankTimesSql, type SlowRank, slowRank } from '../rank-times.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { checkAgain, minShare } from '../stage-rule.js';
 import { factor, instanceWord, ms, part } from '../words.js';
+import { rankName } from '../../../vocabulary/ranks.js';
 
 /** One rank computes longer than the others, which wait for it in collectives. */
 export const rankStragglers: Rule = {
@@ -49,13 +50,13 @@ export const rankStragglers: Rule = {
       const expert = (await jobCauses(context, stage))?.expert ?? null;
       if (expert && expert.rank === slow.time.rank && expertStake(expert) >= 0.5 * stake)
         reasons.push(
-          `${stage.kind}: ${nameOf(slow.time)} computes longer for uneven experts (expert_imbalance)`,
+          `${stage.kind}: ${rankName(slow.time)} computes longer for uneven experts (expert_imbalance)`,
         );
       else if (slow.computeMs >= slow.hostMs && stake >= minShare * stage.wall_ms)
         findings.push(await finding(context, stage, ranks, slow));
       else
         reasons.push(
-          `${stage.kind}: ${nameOf(slow.time)} computes ${ms(slow.computeMs)} longer than the others`,
+          `${stage.kind}: ${rankName(slow.time)} computes ${ms(slow.computeMs)} longer than the others`,
         );
     }
     return findings.length > 0
@@ -77,9 +78,9 @@ async function finding(
   const { kind, wall_ms: wall } = stage;
   const { evidence } = await context.evidence<Record<string, number>>(
     rankTimesSql(context, stage),
-    (rows) => `${rows.length} ranks, the slowest: ${nameOf(slow.time)}`,
+    (rows) => `${rows.length} ranks, the slowest: ${rankName(slow.time)}`,
   );
-  const name = nameOf(slow.time);
+  const name = rankName(slow.time);
   const otherRanks = ranks.filter((rank) => rank !== slow.time);
   const mean = (valueOf: (rank: RankTime) => number) =>
     otherRanks.reduce((sum, time) => sum + valueOf(time), 0) / otherRanks.length;
