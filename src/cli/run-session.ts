@@ -1,4 +1,4 @@
-import { hotKernels } from '../facts/trace/hot-kernels.js';
+import { readHotKernels } from '../facts/trace/hot-kernels.js';
 import { functionName } from '../capture/run/ncu-arguments.js';
 import { withRows } from '../session/select.js';
 import { openSession } from '../session/open.js';
@@ -138,7 +138,7 @@ interface Kept {
 /** Kernels for ncu from a session with their times. @throws E_SESSION_NOT_FOUND, E_NO_KERNELS */
 async function hotKernelsOf(selector: string): Promise<KernelChoice> {
   const session = await openSession(selector, undefined, withRows('kernels', 'kernels'));
-  const { names, stages } = await hotKernels(session);
+  const { names, stages } = await readHotKernels(session);
   return {
     names: [...new Set(names.map(functionName))],
     source: `from session ${session.id}: ${stages.join(', ')}`,

@@ -10,7 +10,7 @@ import { memory } from './memory.js';
 import { stages } from './stages.js';
 import { telemetry } from './telemetry.js';
 import { traceScope } from './derived/scope.js';
-import { timeline } from './trace/timeline.js';
+import { readTimeline } from './trace/timeline.js';
 import { utilizationIssues } from './utilization/utilization.js';
 import { formatPercent } from '../vocabulary/format.js';
 
@@ -46,7 +46,7 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
       stages: stageResults,
       memory: await memory(database, workload),
       telemetry: await telemetry(database),
-      timeline: hasRows(manifest, 'ops') ? await timeline(await traceScope(database, manifest)) : null,
+      timeline: hasRows(manifest, 'ops') ? await readTimeline(await traceScope(database, manifest)) : null,
       roofline,
       environment: environmentFacts(manifest),
     };

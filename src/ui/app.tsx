@@ -9,7 +9,7 @@ import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { documentsOf } from '../facts/session-document.js';
 import { memoryOverTime } from '../facts/memory-profile/over-time.js';
-import { chosenSteps, type StepChoice } from '../facts/trace/chosen-steps.js';
+import { readChosenSteps, type StepChoice } from '../facts/trace/chosen-steps.js';
 import { InferscopeError } from '../model/errors.js';
 import { hasRows, isJob } from '../model/subjects.js';
 import { childEntry } from '../model/installation.js';
@@ -250,7 +250,7 @@ async function sideOf(openSession: OpenSession, index: number, choice: StepChoic
   const { session } = openSession;
   const stepsOf = (chosen: StepChoice) =>
     once(openSession, `step ${chosen}`, () =>
-      inScope(session, async (scope) => ({ steps: await chosenSteps(scope, chosen) })),
+      inScope(session, async (scope) => ({ steps: await readChosenSteps(scope, chosen) })),
     );
   const hasKernels = hasRows(session.manifest, 'kernels');
   // A kind of step has a median exactly if it has any step, so the median lists all kinds.

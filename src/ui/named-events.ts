@@ -1,5 +1,5 @@
-import { kernelOrigins, namedKernels } from '../facts/trace/kernel-instances.js';
-import { namedOperators, operatorOrigins } from '../facts/trace/operator-instances.js';
+import { readKernelOrigins, readNamedKernels } from '../facts/trace/kernel-instances.js';
+import { readNamedOperators, readOperatorOrigins } from '../facts/trace/operator-instances.js';
 import type { TraceScope } from '../facts/trace/scope.js';
 import { timelineScope } from '../facts/waterfall/ranks.js';
 import { hasRows } from '../model/subjects.js';
@@ -27,8 +27,8 @@ export async function kernels(openSession: OpenSession, state: TableState): Prom
   }
   const kernelNames = await once(openSession, 'kernels', () =>
     inScope(session, async (scope) => ({
-      kernels: await namedKernels(scope),
-      origins: await kernelOrigins(scope),
+      kernels: await readNamedKernels(scope),
+      origins: await readKernelOrigins(scope),
     })),
   );
   const roofline =
@@ -64,8 +64,8 @@ export async function operators(openSession: OpenSession, state: TableState): Pr
     return pageOfBlocks(openSession, 'Operators', '/operators', [noOperators]);
   const operatorNames = await once(openSession, 'operators', () =>
     inScope(session, async (scope) => ({
-      operators: await namedOperators(scope),
-      origins: await operatorOrigins(scope),
+      operators: await readNamedOperators(scope),
+      origins: await readOperatorOrigins(scope),
     })),
   );
   return operatorsPage({ ...operatorNames, session: pagesOfSession(openSession) }, state);

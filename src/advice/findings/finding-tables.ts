@@ -1,4 +1,4 @@
-import { callNames } from '../../facts/trace/call-names.js';
+import { readCallNames } from '../../facts/trace/call-names.js';
 import { literal, type TraceScope } from '../../facts/trace/scope.js';
 
 /**
@@ -74,7 +74,7 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
       'direction, memory',
     )}`,
   );
-  const calls = await callNames(scope);
+  const calls = await readCallNames(scope);
   await makeWaits(scope, isUnmarked, calls);
   await makeWaitCosts(scope);
   await makeLongHosts(scope, isUnmarked, calls);

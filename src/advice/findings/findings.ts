@@ -1,5 +1,5 @@
 import { kernelLabel, kernelLabels } from '../../vocabulary/kernel-label.js';
-import { kernelProperties } from '../../facts/trace/kernels.js';
+import { readKernelProperties } from '../../facts/trace/kernels.js';
 import type { Evidence, ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
 import { missing } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
@@ -79,7 +79,7 @@ type Labels = ReadonlyMap<string, string>;
 /** Labels by name of all kernels of the scope. */
 async function labelsOfKernels(scope: TraceScope | null): Promise<Labels> {
   await scope?.need('kernel_cells');
-  return kernelLabels(scope ? await kernelProperties(scope.database) : []);
+  return kernelLabels(scope ? await readKernelProperties(scope.database) : []);
 }
 
 /** A row with the label of its kernel instead of the name, for sentences. */

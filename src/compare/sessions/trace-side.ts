@@ -6,10 +6,10 @@ import type { TracePhase } from '../../model/documents/trace.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { meanFigure } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
-import { phases } from '../../facts/trace/phases.js';
+import { readPhases } from '../../facts/trace/phases.js';
 import { timelineScope } from '../../facts/waterfall/ranks.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
-import { telemetry } from '../../facts/trace/telemetry.js';
+import { readTelemetry } from '../../facts/trace/telemetry.js';
 import { windowClocks } from '../../facts/trace/windows.js';
 import { utilizationOfTrace } from '../../facts/utilization/utilization.js';
 import type { Side, SideKernel } from './side.js';
@@ -24,7 +24,7 @@ export async function traceSide(session: Session): Promise<Side> {
   try {
     const { scope } = await timelineScope(session, database);
     const clocks = await windowClocks(scope);
-    const phaseResult = await phases(scope, clocks);
+    const phaseResult = await readPhases(scope, clocks);
     const utilization = await utilizationOfTrace(session, scope, clocks);
     const { attribution, focus } = scope.source;
     const operators = await database.query<{ name: string }>(
@@ -171,7 +171,7 @@ async function gemmSequences({ database }: TraceScope, found: readonly TracePhas
 
 /** Mean clocks and power of the GPU in the compared phases, if sampled there; idle clocks do not describe a step. */
 async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
-  const sampled = await telemetry(scope);
+  const sampled = await readTelemetry(scope);
   const metrics = new Set(['sm_clock_mhz', 'memory_clock_mhz', 'power_w', 'power_limit_w', 'temperature_c']);
   return (sampled?.series ?? [])
     .filter(({ metric, scope: gpu }) => metrics.has(metric) && /^gpu\d+$/.test(gpu))

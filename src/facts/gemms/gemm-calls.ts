@@ -1,6 +1,6 @@
 import type { Gemm } from '../../model/documents/gemms.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { type NamedDurations, namedDurations } from '../trace/named-durations.js';
+import { type NamedDurations, readNamedDurations } from '../trace/named-durations.js';
 import { gemmOperators, operatorShape, operatorType } from './shape.js';
 
 /** Key of a product of a profiler's capture, for URLs and maps. */
@@ -42,7 +42,7 @@ export async function gemmCalls(database: SessionDatabase): Promise<GemmCalls> {
   const calls = `(SELECT s.key, k.* FROM ops o JOIN kernels k USING (capture_id, op_id)
      JOIN (SELECT unnest(from_json('${quoted}', '[{"capture_id":"VARCHAR","name":"VARCHAR","inputs":"VARCHAR","types":"VARCHAR","key":"VARCHAR"}]'), recursive := true)) s
        ON s.capture_id = o.capture_id AND s.name = o.name AND s.inputs = o.input_shapes AND s.types IS NOT DISTINCT FROM o.input_types)`;
-  const products = await namedDurations(
+  const products = await readNamedDurations(
     database,
     `(SELECT key AS name, sum(dur_ns)::BIGINT AS dur_ns, min(start_ns) AS start_ns FROM ${calls} GROUP BY key, capture_id, op_id)`,
   );

@@ -26,8 +26,8 @@ export function activitiesInside(
     steps: {
       // Only activities cut by a window's edge keep their times. The others are summed per window and group.
       sum_groups: `SELECT stage_id${names}, earlier, is_cut, ${edges.map((edge) => `CASE WHEN is_cut THEN ${edge} END AS ${edge}`).join(', ')},
-          sum(exclusive_ns)::DOUBLE AS ns, count_if(begun)::DOUBLE AS n, count(*) AS activities FROM (
-        SELECT w.stage_id${names}, coalesce(a.api_start_ns < w.host_ns, false) AS earlier, a.start_ns >= w.start_ns AS begun, exclusive_ns, ${cutKey},
+          sum(exclusive_ns)::DOUBLE AS ns, count_if(started)::DOUBLE AS n, count(*) AS activities FROM (
+        SELECT w.stage_id${names}, coalesce(a.api_start_ns < w.host_ns, false) AS earlier, a.start_ns >= w.start_ns AS started, exclusive_ns, ${cutKey},
           greatest(w.start_ns, e_start) AS from_ns, least(w.end_ns, e_end) AS to_ns, w.start_ns > e_start OR w.end_ns < e_end AS is_cut
         FROM ${overlapping(rows, windows)}) GROUP BY ALL`,
       sum_cuts: 'SELECT * FROM sum_groups WHERE is_cut',

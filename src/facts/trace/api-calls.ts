@@ -3,7 +3,7 @@ import type { TraceScope } from './scope.js';
 import { queryDurations, spreadColumns, spreadOf } from './spread.js';
 
 /** Runtime and driver calls of the rank by total time. A runtime call includes the driver calls inside it. */
-export async function apiCalls(scope: TraceScope): Promise<ApiCall[]> {
+export async function readApiCalls(scope: TraceScope): Promise<ApiCall[]> {
   const { database } = scope;
   await scope.need('rank_api');
   const rows = await queryDurations<{ name: string | null; api: string | null; total_ns: number }>(

@@ -4,7 +4,10 @@ import type { TraceAttribution } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
 /** How kernels were assigned to stages, how many have no recorded launch, and what the import lost. */
-export async function attribution(scope: TraceScope, issues: readonly Issue[]): Promise<TraceAttribution> {
+export async function readAttribution(
+  scope: TraceScope,
+  issues: readonly Issue[],
+): Promise<TraceAttribution> {
   const { database } = scope;
   await scope.need('kernel_cells');
   const methods = await database.query<{ how: string | null; kernels: number; kernel_ns: number }>(

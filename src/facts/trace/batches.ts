@@ -12,7 +12,7 @@ type Batch = TracePhase['by_batch'][number];
  * Windows of each phase by batch size, if a capture has several: a mean over mixed batch sizes is meaningless. Empty
  * for phases of one size.
  */
-export async function batches(
+export async function readBatches(
   scope: TraceScope,
   clocks: readonly PhaseClock[],
 ): Promise<Map<PhaseKind, Batch[]>> {

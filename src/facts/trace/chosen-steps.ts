@@ -34,7 +34,10 @@ export interface StepEvent {
 const maxEvents = 4000;
 
 /** The selected step of each kind; kinds with fewer steps are left out. */
-export async function chosenSteps({ database, need }: TraceScope, choice: StepChoice): Promise<ChosenStep[]> {
+export async function readChosenSteps(
+  { database, need }: TraceScope,
+  choice: StepChoice,
+): Promise<ChosenStep[]> {
   await need('windows', 'rank_kernels', 'rank_api');
   const stepCondition =
     choice === 'median' ? 'place = (n + 1) // 2' : choice === 'slowest' ? 'place = n' : `nth = ${choice}`;

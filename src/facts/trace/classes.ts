@@ -18,7 +18,7 @@ const operatorClasses = `SELECT phase, coalesce(class, 'other') AS class, count(
   FROM phase_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`;
 
 /** Time of kernels (without a GPU: operators) by class, for the whole capture and each phase. */
-export async function classes(scope: TraceScope, phases: readonly TracePhase[]): Promise<PhaseClasses[]> {
+export async function readClasses(scope: TraceScope, phases: readonly TracePhase[]): Promise<PhaseClasses[]> {
   const { database, source } = scope;
   if (source.gpu_used) await scope.need('kernel_cells');
   const rows = await database.query<ClassRow>(
@@ -31,7 +31,7 @@ export async function classes(scope: TraceScope, phases: readonly TracePhase[]):
     (a, b) => phaseOrder.indexOf(a) - phaseOrder.indexOf(b),
   );
   return [null, ...kinds].map((kind) => {
-    const phaseRows = kind === null ? merged(rows) : rows.filter(({ phase }) => phase === kind);
+    const phaseRows = kind === null ? sumByClass(rows) : rows.filter(({ phase }) => phase === kind);
     const total = phaseRows.reduce((sum, row) => sum + row.total_ns, 0);
     const instances = instancesOf(phases, kind);
     return {
@@ -52,7 +52,7 @@ export async function classes(scope: TraceScope, phases: readonly TracePhase[]):
   });
 }
 
-function merged(rows: readonly ClassRow[]): ClassRow[] {
+function sumByClass(rows: readonly ClassRow[]): ClassRow[] {
   const sums = new Map<OpClass, ClassRow>();
   for (const row of rows) {
     const sum = sums.get(row.class) ?? { ...row, count: 0, total_ns: 0, exclusive_ns: 0 };

@@ -23,11 +23,11 @@ export async function cleanTimeOf(
     case 'request':
       return timing
         ? cleanSpans(scope, timing.execution_id, requestsSql(timing.execution_id), 'requests')
-        : noClean;
+        : noCleanExecution;
     case 'sampling':
       return timing
         ? cleanSpans(scope, timing.execution_id, samplingSql(timing.execution_id), 'sampling')
-        : noClean;
+        : noCleanExecution;
     case 'other':
       return missing('no_clean_stage', 'a clean execution does not record user ranges');
     case 'load':
@@ -37,7 +37,7 @@ export async function cleanTimeOf(
         'loading and warm-up differ between runs: the second run has files and compiled code in caches',
       );
     default:
-      return timing ? cleanSteps(scope, timing.execution_id, group, batchSize) : noClean;
+      return timing ? cleanSteps(scope, timing.execution_id, group, batchSize) : noCleanExecution;
   }
 }
 
@@ -68,7 +68,7 @@ async function cleanSteps(
   return meanOverLaunches(repeats, 'ms', `${what} of the clean execution ${executionId}`);
 }
 
-const noClean = missing('no_clean_execution', 'the session has no execution without a profiler');
+const noCleanExecution = missing('no_clean_execution', 'the session has no execution without a profiler');
 
 async function cleanSpans(
   { database, source }: TraceScope,
@@ -80,20 +80,20 @@ async function cleanSpans(
     `SELECT pid, ns FROM (${sql}) WHERE rank = ${source.focus.rank ?? 0}`,
   );
   if (rows.length === 0) {
-    return missing('no_clean_stage', `the clean execution has no ${what} of its own`);
+    return missing('no_clean_stage', `the clean execution has no ${what}`);
   }
   const repeats = rows.map(({ pid, ns }) => ({ launch: pid, value: ns / 1e6 }));
   return meanOverLaunches(repeats, 'ms', `stages of the clean execution ${executionId}`);
 }
 
-const timed = (executionId: string) =>
+const timedWhere = (executionId: string) =>
   `execution_id = ${literal(executionId)} AND NOT coalesce(warmup, false)`;
 
 const samplingSql = (executionId: string): string =>
-  `SELECT pid, coalesce(rank, 0) AS rank, (end_ns - start_ns)::DOUBLE AS ns FROM stages WHERE ${timed(executionId)} AND kind = 'sampling'`;
+  `SELECT pid, coalesce(rank, 0) AS rank, (end_ns - start_ns)::DOUBLE AS ns FROM stages WHERE ${timedWhere(executionId)} AND kind = 'sampling'`;
 
 /** From the start of a prefill to the end of the last step of its iteration. */
 const requestsSql = (executionId: string): string =>
   `SELECT pid, coalesce(rank, 0) AS rank, (max(end_ns) - min(start_ns))::DOUBLE AS ns FROM stages
-   WHERE ${timed(executionId)} AND kind IN ('prefill', 'decode') AND iteration IS NOT NULL
+   WHERE ${timedWhere(executionId)} AND kind IN ('prefill', 'decode') AND iteration IS NOT NULL
    GROUP BY pid, coalesce(rank, 0), iteration HAVING count_if(kind = 'prefill') > 0 AND count_if(kind = 'decode') > 0`;

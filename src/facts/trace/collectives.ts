@@ -70,7 +70,7 @@ export function collectivesSql(
   const exposed = 'coalesce(exclusive_ns, dur_ns)';
   const phase = kind === 'outside' ? '0' : 'p.stage_id';
   const paired = recorded
-    ? `SELECT c.rank, c.device, c.operation || coalesce(' (' || c.communicator_name || ')', '') AS kernel, ${phase} AS phase_id, c.dur_ns, c.exposed_ns AS exclusive_ns, k.shortest_ns AS least_ns,
+    ? `SELECT c.rank, c.device, c.operation || coalesce(' (' || c.communicator_name || ')', '') AS kernel, ${phase} AS phase_id, c.dur_ns, c.exposed_ns AS exclusive_ns, k.shortest_ns AS shortest_ns,
          CASE WHEN k.shortest_ns IS NULL THEN CASE WHEN c.operation IN ('Send', 'Recv', '${sendAndRecv}') THEN '${sendUnpaired}' ELSE 'not every rank recorded the call' END END AS unpaired
        FROM collectives c ${joinPhases('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
        WHERE c.capture_id IN (${captureList(captures)})`
@@ -79,24 +79,24 @@ export function collectivesSql(
            row_number() OVER (PARTITION BY k.rank, k.device, coalesce(k.short_name, k.name) ORDER BY k.start_ns) AS nth
          FROM kernels k ${joinPhases('k', kind)} WHERE k.capture_id IN (${captureList(captures)}) AND k.class = 'communication'),
        by_ordinal AS (
-         SELECT kernel, nth, count(*) AS n_kernels, min(dur_ns) AS least_ns, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS overlap
+         SELECT kernel, nth, count(*) AS n_kernels, min(dur_ns) AS shortest_ns, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS overlap
          FROM comm_kernels GROUP BY ALL),
        pairs AS (
-         SELECT kernel, CASE WHEN regexp_matches(kernel, 'send|recv', 'i') THEN '${sendUnpaired}' WHEN min(n_kernels) < ${ranks} THEN 'the ranks launch it differently often'
-           WHEN count_if(overlap) < ${minOverlapShare} * count(*) THEN 'the n-th of one rank does not overlap with the n-th of another' END AS unpaired
+         SELECT kernel, CASE WHEN regexp_matches(kernel, 'send|recv', 'i') THEN '${sendUnpaired}' WHEN min(n_kernels) < ${ranks} THEN 'the ranks launch it a different number of times'
+           WHEN count_if(overlap) < ${minOverlapShare} * count(*) THEN 'the n-th kernels of the ranks do not overlap in time' END AS unpaired
          FROM by_ordinal GROUP BY kernel)
-       SELECT rank, device, kernel, phase_id, dur_ns, exclusive_ns, CASE WHEN unpaired IS NULL THEN least_ns END AS least_ns, unpaired
+       SELECT rank, device, kernel, phase_id, dur_ns, exclusive_ns, CASE WHEN unpaired IS NULL THEN shortest_ns END AS shortest_ns, unpaired
        FROM comm_kernels JOIN by_ordinal USING (kernel, nth) JOIN pairs USING (kernel)`;
   return `WITH paired AS (
        ${paired}),
      by_phase AS (
-       SELECT rank, device, kernel, least_ns IS NULL AS alone, any_value(unpaired) AS unpaired, phase_id, count(*) AS n, sum(dur_ns) AS dur_ns, sum(${exposed}) AS exposed_ns, sum(least_ns) AS least_ns,
-         sum(${exposed} * (1 - least_ns / greatest(dur_ns, 1))) AS exposed_waiting_ns
+       SELECT rank, device, kernel, shortest_ns IS NULL AS is_unpaired, any_value(unpaired) AS unpaired, phase_id, count(*) AS n, sum(dur_ns) AS dur_ns, sum(${exposed}) AS exposed_ns, sum(shortest_ns) AS shortest_ns,
+         sum(${exposed} * (1 - shortest_ns / greatest(dur_ns, 1))) AS exposed_waiting_ns
        FROM paired GROUP BY ALL)
      SELECT rank, device, kernel AS operation, sum(n) / ${instances} AS per_instance, ${perStage('dur_ns')} AS comm_ms, ${perStage('exposed_ns')} AS exposed_ms,
-       ${perStage('dur_ns - least_ns')} AS waiting_ms, ${perStage('least_ns')} AS transfer_ms,
-       ${perStage('exposed_waiting_ns')} AS exposed_waiting_ms, CASE WHEN NOT alone THEN count_if(2 * least_ns <= dur_ns) END AS waiting_instances, any_value(unpaired) AS unpaired
-     FROM by_phase GROUP BY rank, device, kernel, alone ORDER BY rank, device, comm_ms DESC, operation`;
+       ${perStage('dur_ns - shortest_ns')} AS waiting_ms, ${perStage('shortest_ns')} AS transfer_ms,
+       ${perStage('exposed_waiting_ns')} AS exposed_waiting_ms, CASE WHEN NOT is_unpaired THEN count_if(2 * shortest_ns <= dur_ns) END AS waiting_instances, any_value(unpaired) AS unpaired
+     FROM by_phase GROUP BY rank, device, kernel, is_unpaired ORDER BY rank, device, comm_ms DESC, operation`;
 }
 
 /** Chooses how to pair the collectives of these captures, and makes the tables that this needs. */

@@ -16,7 +16,7 @@ interface CopyRow {
  * Copies and memsets by direction and kind of host memory, over the whole capture and by phase. Bandwidth is bytes / Σ
  * durations, without the time between copies.
  */
-export async function copies({ database }: TraceScope): Promise<TraceCopy[]> {
+export async function readCopies({ database }: TraceScope): Promise<TraceCopy[]> {
   const rows = await database.query<CopyRow>(
     `SELECT kind, memory, CASE WHEN grouping(phase) = 1 THEN NULL ELSE phase END AS phase, sum(bytes)::DOUBLE AS bytes,
             sum(exclusive_ns)::DOUBLE AS exclusive_ns, ${spreadColumns('dur_ns')}

@@ -26,9 +26,9 @@ describe('a program that uses no GPU', () => {
 
   beforeAll(async () => {
     const session = await imported(home, 'kineto', fixture('kineto-torch2.11-cpu/layer.json.gz'));
-    const found = await analyzeCaptures(session);
-    expect(found.trace).not.toBeNull();
-    trace = found.trace!;
+    const captures = await analyzeCaptures(session);
+    expect(captures.trace).not.toBeNull();
+    trace = captures.trace!;
   }, 60_000);
 
   test('matches its schema and says that no GPU was used', () => {
@@ -48,7 +48,7 @@ describe('a program that uses no GPU', () => {
     expect(prefill.wall.mean_ns / 1e3).toBeCloseTo(total(/^inferscope:prefill/), 0);
   });
 
-  test('operators of decode steps: calls and shapes, and at most the CPU time that torch sums over all phases', () => {
+  test('operators of decode steps have the calls and shapes of torch, and at most its CPU time over all phases', () => {
     const { operators } = trace.data;
     expect(operators).toMatchObject({ phase: 'decode', verdict: 'cpu' });
     // Every pass makes the same calls, and three of four passes are decode steps.
@@ -73,24 +73,24 @@ describe('a program that uses no GPU', () => {
     expect(phases.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['prefill', 'decode']));
   });
 
-  test('timeline: operators by depth, each inside its caller in the lane above', () => {
+  test('the timeline shows operators by depth, each inside its caller in the lane above', () => {
     const { events, lanes, names, dropped } = trace.data.timeline!;
     expect([dropped, lanes.every(({ what }) => what === 'operators')]).toEqual([0, true]);
     // The capture has one prefill and three decode steps, and all are shown.
     const mm = events.filter(({ name }) => names[name] === 'aten::mm');
     expect(mm).toHaveLength(oracle.find(({ key }) => key === 'aten::mm')!.count);
     for (const { lane, start_ns, dur_ns } of events.filter((event) => event.lane > 0)) {
-      const around = events.find(
+      const caller = events.find(
         (event) =>
           event.lane === lane - 1 &&
           event.start_ns <= start_ns &&
           event.start_ns + event.dur_ns >= start_ns + dur_ns,
       );
-      expect(around).toBeDefined();
+      expect(caller).toBeDefined();
     }
   });
 
-  test('in the terminal: operators in 80 columns, without idle time', () => {
+  test('the terminal shows operators in 80 columns and no idle time', () => {
     const session = { id: 'cpu', kind: 'import', title: 'cpu', started_at: '' };
     const view = capturesView({ session, trace, counters: null, gemms: null });
     const text = terminalView(view, { width: 80, level: 2 });

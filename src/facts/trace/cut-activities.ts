@@ -17,35 +17,35 @@ export const cutColumns = (table: 'kernels' | 'copies', row: string): string =>
  * @param exclusive SQL of the whole exclusive time of one activity in `cuts`
  */
 export function cutTimes(cuts: string, exclusive: string): SteppedQuery {
-  const cut = 'own_ns > 0 AND own_ns < e_end - e_start';
+  const cut = 'exclusive_ns > 0 AND exclusive_ns < e_end - e_start';
   return {
     steps: {
-      cut_once: `SELECT ${cutKey}, from_ns, to_ns, any_value(${exclusive}) AS own_ns, row_number() OVER () AS cut_id FROM ${cuts} WHERE from_ns < to_ns GROUP BY ${cutKey}, from_ns, to_ns`,
+      cut_once: `SELECT ${cutKey}, from_ns, to_ns, any_value(${exclusive}) AS exclusive_ns, row_number() OVER () AS cut_id FROM ${cuts} WHERE from_ns < to_ns GROUP BY ${cutKey}, from_ns, to_ns`,
       cut_overlaps: `SELECT c.cut_id, c.e_priority AS cut_priority, r.e_priority, r.e_stream, r.e_start < c.e_start AND r.e_stream = c.e_stream AND r.e_priority = c.e_priority AS before_cut,
-        (r.e_start, r.e_end, r.e_priority, r.e_stream) = (c.e_start, c.e_end, c.e_priority, c.e_stream) AS alike,
+        (r.e_start, r.e_end, r.e_priority, r.e_stream) = (c.e_start, c.e_end, c.e_priority, c.e_stream) AS equal_activity,
         greatest(r.e_start, c.from_ns) AS a_from, least(r.e_end, c.to_ns) AS a_to
       FROM (SELECT * FROM cut_once WHERE ${cut}) c
       JOIN (SELECT ${cutColumns('kernels', 'k')} FROM rank_kernels k UNION ALL SELECT ${cutColumns('copies', 'c')} FROM rank_copies c) r
         ON r.e_start < c.to_ns AND r.e_end > c.from_ns WHERE r.e_priority <= c.e_priority`,
     },
-    select: `WITH leads AS (SELECT cut_id, max(a_to) FILTER (before_cut) AS leads_ns, count_if(alike) AS alike FROM cut_overlaps GROUP BY cut_id),
+    select: `WITH earlier AS (SELECT cut_id, max(a_to) FILTER (before_cut) AS earlier_end_ns, count_if(equal_activity) AS equal_activities FROM cut_overlaps GROUP BY cut_id),
     joined AS (
       SELECT cut_id, cut_priority, e_priority, e_stream, min(a_from) AS a_from, max(a_to) AS a_to FROM (
-        SELECT *, sum(fresh) OVER (PARTITION BY cut_id, e_priority, e_stream ORDER BY a_from, a_to ROWS UNBOUNDED PRECEDING) AS island FROM (
-          SELECT *, CASE WHEN a_from <= max(a_to) OVER (PARTITION BY cut_id, e_priority, e_stream ORDER BY a_from, a_to ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) THEN 0 ELSE 1 END AS fresh
+        SELECT *, sum(starts_island) OVER (PARTITION BY cut_id, e_priority, e_stream ORDER BY a_from, a_to ROWS UNBOUNDED PRECEDING) AS island FROM (
+          SELECT *, CASE WHEN a_from <= max(a_to) OVER (PARTITION BY cut_id, e_priority, e_stream ORDER BY a_from, a_to ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) THEN 0 ELSE 1 END AS starts_island
           FROM cut_overlaps))
       GROUP BY cut_id, cut_priority, e_priority, e_stream, island),
     change AS (
-      SELECT cut_id, t, sum(ahead) AS ahead, sum(equal) AS equal FROM (
-        SELECT cut_id, a_from AS t, (e_priority < cut_priority)::INTEGER AS ahead, (e_priority = cut_priority)::INTEGER AS equal FROM joined
+      SELECT cut_id, t, sum(higher) AS higher, sum(same) AS same FROM (
+        SELECT cut_id, a_from AS t, (e_priority < cut_priority)::INTEGER AS higher, (e_priority = cut_priority)::INTEGER AS same FROM joined
         UNION ALL SELECT cut_id, a_to, -(e_priority < cut_priority)::INTEGER, -(e_priority = cut_priority)::INTEGER FROM joined
-        UNION ALL SELECT cut_id, leads_ns, 0, 0 FROM leads WHERE leads_ns IS NOT NULL) GROUP BY cut_id, t),
+        UNION ALL SELECT cut_id, earlier_end_ns, 0, 0 FROM earlier WHERE earlier_end_ns IS NOT NULL) GROUP BY cut_id, t),
     segment AS (
-      SELECT cut_id, t, lead(t) OVER in_time AS until_t, sum(ahead) OVER in_time AS firsts, sum(equal) OVER in_time AS equals
+      SELECT cut_id, t, lead(t) OVER in_time AS until_t, sum(higher) OVER in_time AS higher_running, sum(same) OVER in_time AS same_running
       FROM change WINDOW in_time AS (PARTITION BY cut_id ORDER BY t))
     SELECT ${cutKey}, from_ns, to_ns,
-      coalesce(sum(CASE WHEN firsts = 0 AND equals > 0 AND t >= coalesce(leads_ns, t) THEN (until_t - t)::DOUBLE / equals ELSE 0 END), 0) / any_value(alike) AS cut_ns
-    FROM cut_once JOIN leads USING (cut_id) JOIN segment USING (cut_id) GROUP BY ALL
-    UNION ALL SELECT ${cutKey}, from_ns, to_ns, CASE WHEN own_ns > 0 THEN to_ns - from_ns ELSE 0 END FROM cut_once WHERE NOT (${cut})`,
+      coalesce(sum(CASE WHEN higher_running = 0 AND same_running > 0 AND t >= coalesce(earlier_end_ns, t) THEN (until_t - t)::DOUBLE / same_running ELSE 0 END), 0) / any_value(equal_activities) AS cut_ns
+    FROM cut_once JOIN earlier USING (cut_id) JOIN segment USING (cut_id) GROUP BY ALL
+    UNION ALL SELECT ${cutKey}, from_ns, to_ns, CASE WHEN exclusive_ns > 0 THEN to_ns - from_ns ELSE 0 END FROM cut_once WHERE NOT (${cut})`,
   };
 }

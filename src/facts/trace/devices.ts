@@ -11,7 +11,7 @@ type Activity = Pick<
 >;
 
 /** Each rank and device of the capture separately; they are never summed. */
-export async function devices(
+export async function readDevices(
   { database, source }: TraceScope,
   { hardware, workload }: ManifestData,
 ): Promise<TraceDevice[]> {

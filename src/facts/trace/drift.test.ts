@@ -6,15 +6,15 @@ import { analyzeTrace } from './trace.js';
  * Requests with a prefill and `decodes` steps. Each step is 10 µs longer than the previous one, times a factor by its
  * place in the run.
  */
-async function driftOf(requests: number, decodes: number, factor: (part: number) => number) {
+async function driftOf(requests: number, decodes: number, factor: (progress: number) => number) {
   const stages = [];
   const kernels = [];
   let now = 0;
   let id = 1;
   for (let iteration = 0; iteration < requests; iteration++) {
     for (let step = 0; step < decodes; step++) {
-      const part = (iteration * decodes + step) / (requests * decodes - 1);
-      const wall = Math.round((100 + 10 * step) * factor(part));
+      const progress = (iteration * decodes + step) / (requests * decodes - 1);
+      const wall = Math.round((100 + 10 * step) * factor(progress));
       stages.push(stage(id, 'decode', now, now + wall, { iteration, step_index: step }));
       kernels.push(kernel(id, now + 1, 20));
       now += wall;
@@ -27,28 +27,28 @@ async function driftOf(requests: number, decodes: number, factor: (part: number)
 }
 
 test('a run that ends 20 % slower drifts by 18 % of the median step, within the interval', async () => {
-  const found = await driftOf(20, 8, (part) => 1 + 0.2 * part);
-  expect(found).toMatchObject({ steps: 160, alike: 'place' });
+  const drift = await driftOf(20, 8, (progress) => 1 + 0.2 * progress);
+  expect(drift).toMatchObject({ steps: 160, alike: 'place' });
   // 0.2 divided by the median factor of 1.1.
-  expect(found.change.value).toBeCloseTo(0.2 / 1.1, 1);
-  const [low, high] = 'ci95' in found.change ? found.change.ci95! : [0, 0];
+  expect(drift.change.value).toBeCloseTo(0.2 / 1.1, 1);
+  const [low, high] = 'ci95' in drift.change ? drift.change.ci95! : [0, 0];
   expect([low > 0.15, high < 0.22]).toEqual([true, true]);
-  expect(found.parts[0]!.relative!).toBeLessThan(0.95);
-  expect(found.parts.at(-1)!.relative!).toBeGreaterThan(1.05);
-  expect(found.parts.reduce((sum, { steps }) => sum + steps, 0)).toBe(160);
+  expect(drift.parts[0]!.relative!).toBeLessThan(0.95);
+  expect(drift.parts.at(-1)!.relative!).toBeGreaterThan(1.05);
+  expect(drift.parts.reduce((sum, { steps }) => sum + steps, 0)).toBe(160);
 });
 
 test('a KV cache that grows within a request, or a few slow steps, is not drift', async () => {
-  const found = await driftOf(20, 8, (part) => (part > 0.4 && part < 0.5 ? 3 : 1));
-  expect(Math.abs(found.change.value!)).toBeLessThan(0.005);
+  const drift = await driftOf(20, 8, (progress) => (progress > 0.4 && progress < 0.5 ? 3 : 1));
+  expect(Math.abs(drift.change.value!)).toBeLessThan(0.005);
 });
 
 test('steps of a single request do different work, so no trend is reported', async () => {
-  const found = await driftOf(1, 30, () => 1);
-  expect(found).toMatchObject({
+  const drift = await driftOf(1, 30, () => 1);
+  expect(drift).toMatchObject({
     steps: 0,
     change: { value: null, reason: { code: 'too_few_steps' } },
     parts: [],
   });
-  expect(found.span_ns / us).toBe(0);
+  expect(drift.span_ns / us).toBe(0);
 });

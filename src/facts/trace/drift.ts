@@ -7,21 +7,22 @@ import type { TraceScope } from './scope.js';
 
 /** With fewer steps a slope may be chance. */
 const minSteps = 10;
-/** Maximum steps for slopes over all pairs; a longer run is sampled at even distances. */
+/** Maximum steps for slopes over all pairs; a longer run is sampled at equal distances. */
 const maxSteps = 1000;
 const partsOfSpan = 10;
 const normal975 = 1.959964;
 
 interface Step {
   kind: Drift['kind'];
-  alike: string;
-  by: Drift['alike'];
+  /** Steps with an equal value do the same work. */
+  work: string;
+  comparedBy: Drift['alike'];
   start_ns: number;
   wall_ns: number;
 }
 
 /** A step's time divided by the median of steps with the same work. */
-interface Relative {
+interface RelativeTime {
   start_ns: number;
   relative: number;
 }
@@ -31,7 +32,7 @@ interface Relative {
  * steps at the same position of other requests. Without marked requests (a server), it is compared with steps of its
  * batch size.
  */
-export async function drift(scope: TraceScope): Promise<Drift[]> {
+export async function readDrift(scope: TraceScope): Promise<Drift[]> {
   await scope.need('windows');
   await makeKnownSizes(scope);
   const steps = await scope.database.query<Step>(
@@ -39,8 +40,8 @@ export async function drift(scope: TraceScope): Promise<Drift[]> {
        SELECT kind, start_ns, (end_ns - start_ns)::DOUBLE AS wall_ns, step_index, coalesce(batch_size, 0) AS batch,
          count(DISTINCT iteration) OVER (PARTITION BY kind) > 0 AND step_index IS NOT NULL AS placed, batch_size IS NOT NULL AS sized
        FROM windows LEFT JOIN known_sizes USING (stage_id) WHERE kind IN ${kindsSql([...stepKinds, 'training', 'other'])} AND end_ns > start_ns)
-     SELECT kind, start_ns, wall_ns, CASE WHEN placed THEN 'place' WHEN sized THEN 'batch' ELSE 'kind' END AS by,
-       CASE WHEN placed THEN batch || ' ' || step_index ELSE batch::VARCHAR END AS alike
+     SELECT kind, start_ns, wall_ns, CASE WHEN placed THEN 'place' WHEN sized THEN 'batch' ELSE 'kind' END AS "comparedBy",
+       CASE WHEN placed THEN batch || ' ' || step_index ELSE batch::VARCHAR END AS work
      FROM step ORDER BY kind, start_ns`,
   );
   const kinds = [...new Set(steps.map(({ kind }) => kind))];
@@ -54,10 +55,10 @@ export async function drift(scope: TraceScope): Promise<Drift[]> {
 
 function driftOf(kind: Drift['kind'], steps: readonly Step[]): Drift {
   const groups = new Map<string, Step[]>();
-  for (const step of steps) groups.set(step.alike, [...(groups.get(step.alike) ?? []), step]);
+  for (const step of steps) groups.set(step.work, [...(groups.get(step.work) ?? []), step]);
   const compared = [...groups.values()]
     .filter((group) => group.length > 1)
-    .flatMap((group): Relative[] => {
+    .flatMap((group): RelativeTime[] => {
       const median = percentile(
         group.map(({ wall_ns }) => wall_ns).toSorted((a, b) => a - b),
         0.5,
@@ -70,15 +71,17 @@ function driftOf(kind: Drift['kind'], steps: readonly Step[]): Drift {
   return {
     kind,
     steps: compared.length,
-    alike: steps[0]?.by ?? 'kind',
+    alike: steps[0]?.comparedBy ?? 'kind',
     span_ns,
     change:
-      compared.length < minSteps || span_ns === 0 ? tooFew(compared.length) : changeOf(compared, span_ns),
+      compared.length < minSteps || span_ns === 0
+        ? tooFewSteps(compared.length)
+        : changeOf(compared, span_ns),
     parts: span_ns === 0 ? [] : partsOf(compared, from_ns, span_ns),
   };
 }
 
-const tooFew = (steps: number): Figure =>
+const tooFewSteps = (steps: number): Figure =>
   missing(
     'too_few_steps',
     `${steps} steps have another step with the same work in the run; a trend needs ${minSteps}`,
@@ -88,9 +91,9 @@ const tooFew = (steps: number): Figure =>
  * Theil-Sen: the median slope of all pairs, robust to outliers in up to a third of the steps. The interval uses
  * Kendall's variance.
  */
-function changeOf(steps: readonly Relative[], spanNs: number): Figure {
-  const every = Math.ceil(steps.length / maxSteps);
-  const sampled = steps.filter((_, index) => index % every === 0);
+function changeOf(steps: readonly RelativeTime[], spanNs: number): Figure {
+  const stride = Math.ceil(steps.length / maxSteps);
+  const sampled = steps.filter((_, index) => index % stride === 0);
   const slopes: number[] = [];
   for (const [i, a] of sampled.entries()) {
     for (const b of sampled.slice(i + 1)) {
@@ -100,28 +103,31 @@ function changeOf(steps: readonly Relative[], spanNs: number): Figure {
   }
   slopes.sort((a, b) => a - b);
   const n = sampled.length;
-  const reach = (normal975 * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18)) / slopes.length / 2;
+  const halfWidth = (normal975 * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18)) / slopes.length / 2;
   return figure(
     percentile(slopes, 0.5),
     'ratio',
-    'Theil-Sen slope of time / median of the steps alike, over the run',
+    'Theil-Sen slope of time / median time of steps with the same work, over the run',
     {
       n: steps.length,
-      ci95: [percentile(slopes, Math.max(0, 0.5 - reach)), percentile(slopes, Math.min(1, 0.5 + reach))],
+      ci95: [
+        percentile(slopes, Math.max(0, 0.5 - halfWidth)),
+        percentile(slopes, Math.min(1, 0.5 + halfWidth)),
+      ],
     },
   );
 }
 
-function partsOf(steps: readonly Relative[], fromNs: number, spanNs: number): Drift['parts'] {
+function partsOf(steps: readonly RelativeTime[], fromNs: number, spanNs: number): Drift['parts'] {
   return Array.from({ length: partsOfSpan }, (_, index) => {
-    const within = steps.filter(
+    const partSteps = steps.filter(
       ({ start_ns }) =>
         Math.min(partsOfSpan - 1, Math.floor((partsOfSpan * (start_ns - fromNs)) / spanNs)) === index,
     );
-    const sorted = within.map(({ relative }) => relative).toSorted((a, b) => a - b);
+    const sorted = partSteps.map(({ relative }) => relative).toSorted((a, b) => a - b);
     return {
       from_ns: fromNs + (index * spanNs) / partsOfSpan,
-      steps: within.length,
+      steps: partSteps.length,
       relative: sorted.length === 0 ? null : percentile(sorted, 0.5),
     };
   });

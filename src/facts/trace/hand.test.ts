@@ -255,7 +255,7 @@ test('overlap is the time left out of exclusive time; two streams that take turn
   expect(copies[0]).toMatchObject({ kind: 'HtoD', memory: 'pinned', bandwidth_bytes_per_s: { value: 2e9 } });
 });
 
-test('operators: self time, device time, allocator calls, verdict and call path', async () => {
+test('operators have self time, device time, allocator calls, a verdict and a call path', async () => {
   const op = (
     op_id: number,
     name: string,

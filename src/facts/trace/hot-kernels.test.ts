@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { testHome } from '../../session/test-folder.js';
-import { hotKernels } from './hot-kernels.js';
+import { readHotKernels } from './hot-kernels.js';
 import { kernel, sessionOf } from './test-hand.js';
 import { fixture, imported } from './test-import.js';
 
 test('returns the kernels with the most time of each stage, without warm-up', async () => {
   const session = await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite'));
-  const { names, stages } = await hotKernels(session);
+  const { names, stages } = await readHotKernels(session);
   const database = await session.connect();
   try {
     const rows = await database.query<{ name: string; ns: number; kind: string | null; warmup: boolean }>(
@@ -28,6 +28,8 @@ test('returns the kernels with the most time of each stage, without warm-up', as
 
 test('without stages all kernels count; without kernels it is an error', async () => {
   const plain = await sessionOf({ kernels: [kernel(null, 0, 10), kernel(null, 20, 5)] });
-  expect((await hotKernels(plain)).stages).toEqual(['other']);
-  await expect(hotKernels(await sessionOf({ kernels: [] }))).rejects.toMatchObject({ code: 'E_NO_KERNELS' });
+  expect((await readHotKernels(plain)).stages).toEqual(['other']);
+  await expect(readHotKernels(await sessionOf({ kernels: [] }))).rejects.toMatchObject({
+    code: 'E_NO_KERNELS',
+  });
 });

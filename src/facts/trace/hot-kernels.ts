@@ -8,7 +8,7 @@ const namesPerStage = 8;
  * The kernels with the most time of each stage, without loading and warm-up.
  * @throws E_NO_KERNELS if there are none
  */
-export async function hotKernels(session: Session): Promise<{ names: string[]; stages: string[] }> {
+export async function readHotKernels(session: Session): Promise<{ names: string[]; stages: string[] }> {
   const database = await session.connect();
   try {
     const rows = await database.query<{ kind: string; name: string }>(

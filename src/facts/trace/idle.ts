@@ -26,7 +26,7 @@ const causesWithCalls: ReadonlySet<string | null> = new Set(['host', 'launch_ove
  * The device's gaps: their parts by phase, cause, and the operator or API call that ended the gap, and the longest
  * gaps. The phase is that of the activity at the end of the gap; the split of phases assigns time by window instead.
  */
-export async function idle({ database }: TraceScope): Promise<Idle> {
+export async function readIdle({ database }: TraceScope): Promise<Idle> {
   // Joining even an empty table costs as much as the rest of the query.
   const operators = await database.query('SELECT 1 FROM rank_ops LIMIT 1');
   const operator =
@@ -37,15 +37,15 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
   // Gaps of a device do not overlap, so a start identifies a gap.
   const sums = gapParts.map((part) => {
     const nonEmpty = `FILTER (${part}_ns > 0)`;
-    const begins = causesWithCalls.has(part)
+    const starts = causesWithCalls.has(part)
       ? `max_by(start_ns, ${part}_ns, ${callsPerGroup}) ${nonEmpty}`
       : 'NULL';
-    return `{cause: '${part}', count: count(*) ${nonEmpty}, total_ns: sum(${part}_ns)::DOUBLE, longest_ns: max(${part}_ns), begins: ${begins}::DOUBLE[]}`;
+    return `{cause: '${part}', count: count(*) ${nonEmpty}, total_ns: sum(${part}_ns)::DOUBLE, longest_ns: max(${part}_ns), starts: ${starts}::DOUBLE[]}`;
   });
   const waits = await database.query<
-    GapRow & { count: number; total_ns: number; longest_ns: number; begins: readonly number[] | null }
+    GapRow & { count: number; total_ns: number; longest_ns: number; starts: readonly number[] | null }
   >(
-    `SELECT phase, operator, part.cause, part.count, part.total_ns, part.longest_ns, part.begins FROM (
+    `SELECT phase, operator, part.cause, part.count, part.total_ns, part.longest_ns, part.starts FROM (
        SELECT phase, operator, unnest(parts) AS part FROM (
          SELECT g.phase, o.name AS operator, [${sums.join(', ')}] AS parts FROM ${operator} GROUP BY g.phase, o.name))
      WHERE part.count > 0 ORDER BY part.total_ns DESC, phase, part.cause, operator LIMIT ${maxWaits}`,
@@ -60,18 +60,18 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
      FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN rank_ops o ON o.op_id = g.before_op_id
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
-  const callGaps = waits.flatMap(({ cause, begins }) => (causesWithCalls.has(cause) ? (begins ?? []) : []));
-  const ended = await gapsAt(database, callGaps);
-  const names = await callNames(database, [...ended.values(), ...longest]);
-  const nameOf = (gap: EndedGap | undefined): string[] =>
+  const callGaps = waits.flatMap(({ cause, starts }) => (causesWithCalls.has(cause) ? (starts ?? []) : []));
+  const gapsByStart = await readGapsAt(database, callGaps);
+  const names = await readLaunchNames(database, [...gapsByStart.values(), ...longest]);
+  const namesOf = (gap: EndedGap | undefined): string[] =>
     gap === undefined ? [] : (names.get(`${gap.pid} ${gap.correlation}`) ?? []);
   return {
-    waits: waits.map(({ begins, ...row }) => ({
+    waits: waits.map(({ starts, ...row }) => ({
       phase: row.phase,
       cause: row.cause ?? 'unattributed',
       operator: row.operator,
       api_name: causesWithCalls.has(row.cause)
-        ? mostFrequent((begins ?? []).flatMap((start_ns) => nameOf(ended.get(start_ns))))
+        ? mostFrequent((starts ?? []).flatMap((start_ns) => namesOf(gapsByStart.get(start_ns))))
         : null,
       count: row.count,
       total_ns: row.total_ns,
@@ -89,20 +89,20 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
         start_ns: row.start_ns,
         dur_ns: row.dur_ns,
         operator: row.operator,
-        api_name: nameOf(row)[0] ?? null,
+        api_name: namesOf(row)[0] ?? null,
       };
     }),
   };
 }
 
 /** A list of literal ids lets the reader skip parts of the file; a join reads all of it. */
-async function gapsAt(
+async function readGapsAt(
   database: TraceScope['database'],
-  begins: readonly number[],
+  starts: readonly number[],
 ): Promise<Map<number, EndedGap>> {
-  if (begins.length === 0) return new Map();
+  if (starts.length === 0) return new Map();
   const rows = await database.query<EndedGap>(
-    `SELECT start_ns, pid, correlation FROM rank_gaps WHERE start_ns IN (${begins.join(', ')}) AND correlation IS NOT NULL`,
+    `SELECT start_ns, pid, correlation FROM rank_gaps WHERE start_ns IN (${starts.join(', ')}) AND correlation IS NOT NULL`,
   );
   return new Map(rows.map((row) => [row.start_ns, row]));
 }
@@ -111,7 +111,7 @@ async function gapsAt(
  * Names of the calls with a gap's correlation id, by "pid correlation". A runtime call and the driver call inside it
  * share the id.
  */
-async function callNames(
+async function readLaunchNames(
   database: TraceScope['database'],
   gaps: readonly EndedGap[],
 ): Promise<Map<string, string[]>> {

@@ -1,7 +1,7 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { OpClass } from '../../model/classes.js';
-import { kernelProperties } from './kernels.js';
-import { type NamedDurations, namedDurations } from './named-durations.js';
+import { readKernelProperties } from './kernels.js';
+import { type NamedDurations, readNamedDurations } from './named-durations.js';
 import type { TraceScope } from './scope.js';
 
 /** Kernels of one name: class, launch properties and durations. */
@@ -15,22 +15,22 @@ export interface NamedKernel extends NamedDurations {
 }
 
 /** All kernel names with durations, the most time first. */
-export async function namedKernels(scope: TraceScope): Promise<NamedKernel[]> {
+export async function readNamedKernels(scope: TraceScope): Promise<NamedKernel[]> {
   const { database } = scope;
   await scope.need('rank_kernels', 'kernel_cells');
-  const properties = new Map((await kernelProperties(database)).map((row) => [row.name, row]));
-  const found = await namedDurations(
+  const properties = new Map((await readKernelProperties(database)).map((row) => [row.name, row]));
+  const durationsByName = await readNamedDurations(
     database,
     `(SELECT coalesce(name, short_name, '') AS name, dur_ns, start_ns FROM rank_kernels)`,
   );
-  const total = found.reduce((sum, { total_ns }) => sum + total_ns, 0);
-  return found.map((durations): NamedKernel => {
-    const known = properties.get(durations.name);
+  const total = durationsByName.reduce((sum, { total_ns }) => sum + total_ns, 0);
+  return durationsByName.map((durations): NamedKernel => {
+    const kernel = properties.get(durations.name);
     return {
       ...durations,
-      short_name: known?.short_name ?? durations.name,
-      tile: known?.tile ?? null,
-      class: known?.class ?? 'other',
+      short_name: kernel?.short_name ?? durations.name,
+      tile: kernel?.tile ?? null,
+      class: kernel?.class ?? 'other',
       share: total > 0 ? durations.total_ns / total : 0,
     };
   });
@@ -50,7 +50,7 @@ export interface KernelOrigin {
 }
 
 /** Kernel time by phase, layer, launching operator and name. It sums to all kernels of the scope. */
-export async function kernelOrigins({ database, need }: TraceScope): Promise<KernelOrigin[]> {
+export async function readKernelOrigins({ database, need }: TraceScope): Promise<KernelOrigin[]> {
   await need('phase_kernels', 'rank_ops');
   return database.query<KernelOrigin>(
     `SELECT k.phase, o.layer, o.name AS operator, coalesce(k.name, k.short_name, '') AS kernel, arg_max(k.class, k.dur_ns) AS class,

@@ -21,26 +21,26 @@ interface KernelRow {
  * Kernels by time, with the part of each phase: kernels launched in it, with sampling separate.
  * @param launched from startSpreads
  */
-export async function kernels(
+export async function readKernels(
   scope: TraceScope,
   phases: readonly TracePhase[],
   launched: readonly LaunchedRow[],
 ): Promise<Pick<TraceResult, 'kernels' | 'kernels_total'>> {
   const { database } = scope;
   await scope.need('kernel_cells');
-  const [all] = await database.query<{ names: number; count: number; total_ns: number | null }>(
+  const [totals] = await database.query<{ names: number; count: number; total_ns: number | null }>(
     `SELECT count(DISTINCT name) AS names, coalesce(sum(kernels), 0)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns FROM kernel_cells`,
   );
-  const total = all?.total_ns ?? 0;
-  const rows = await kernelProperties(database, maxRows);
-  const [unlaunched] = await database.query<{ n: number }>(
+  const total = totals?.total_ns ?? 0;
+  const rows = await readKernelProperties(database, maxRows);
+  const [withoutLaunch] = await database.query<{ n: number }>(
     'SELECT count_if(orphan OR in_graph OR name IS NULL) AS n FROM kernel_cells',
   );
   // If every launch was recorded, all kernels of a name are in its launches.
   const spreads =
-    unlaunched?.n === 0
+    withoutLaunch?.n === 0
       ? new Map(launched.map((row) => [row.kernel, spreadOf(row, 'kernel_')]))
-      : await spreadsByName(database);
+      : await readSpreadsByName(database);
   const byPhase = await database.query<{ name: string; phase: PhaseKind; count: number; total_ns: number }>(
     `SELECT coalesce(name, short_name, '') AS name, phase, sum(kernels)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns
      FROM kernel_cells GROUP BY 1, 2`,
@@ -48,7 +48,7 @@ export async function kernels(
   const parts = new Map<string, typeof byPhase>();
   for (const row of byPhase) parts.set(row.name, [...(parts.get(row.name) ?? []), row]);
   return {
-    kernels_total: { names: all?.names ?? 0, count: all?.count ?? 0, total_ns: total },
+    kernels_total: { names: totals?.names ?? 0, count: totals?.count ?? 0, total_ns: total },
     kernels: rows.map((row): TraceKernel => ({
       name: row.name,
       short_name: row.short_name ?? row.name,
@@ -78,21 +78,23 @@ export async function kernels(
 
 /**
  * Properties of the kernels of each name, the most time first.
- * @param most maximum number of names; default all
+ * @param limit maximum number of names; default all
  */
-export async function kernelProperties(
+export async function readKernelProperties(
   database: TraceScope['database'],
-  most?: number,
+  limit?: number,
 ): Promise<KernelRow[]> {
   // A generic name has the class of each launch's operator. The class with the most time is shown.
   return database.query<KernelRow>(
     `SELECT coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, arg_max(class, (class_ns, class)) AS class,
             any_value(tile) AS tile, any_value(dtype) AS dtype, sum(exclusive_ns)::DOUBLE AS exclusive_ns, sum(dur_ns)::DOUBLE AS total_ns
-     FROM (SELECT *, sum(dur_ns) OVER (PARTITION BY coalesce(name, short_name, ''), class) AS class_ns FROM kernel_cells) GROUP BY 1 ORDER BY total_ns DESC, name ${most === undefined ? '' : `LIMIT ${most}`}`,
+     FROM (SELECT *, sum(dur_ns) OVER (PARTITION BY coalesce(name, short_name, ''), class) AS class_ns FROM kernel_cells) GROUP BY 1 ORDER BY total_ns DESC, name ${limit === undefined ? '' : `LIMIT ${limit}`}`,
   );
 }
 
-async function spreadsByName(database: TraceScope['database']): Promise<Map<string | null, Spread | null>> {
+async function readSpreadsByName(
+  database: TraceScope['database'],
+): Promise<Map<string | null, Spread | null>> {
   const rows = await queryDurations<{ name: string }>(
     database,
     (type) =>

@@ -31,19 +31,19 @@ export const sizeColumns =
  * from `steps_here`; null if there is none.
  */
 export async function makeStageSizes(database: SessionDatabase): Promise<void> {
-  const shapes = valuesOf(await operatorSizes(database));
+  const shapes = valuesSql(await readOperatorSizes(database));
   const agreed = sizes.map(
     (size) => `CASE WHEN min(t.${size}) = max(t.${size}) THEN min(t.${size}) END AS ${size}`,
   );
   const stage = 'o.execution_id, o.capture_id, o.stage_id';
-  const alike = 't.rank = o.rank AND t.kind = o.kind';
-  const nth = `${alike} AND t.warm = o.warm AND t.nth = o.nth AND t.step_count = o.step_count`;
+  const sameKind = 't.rank = o.rank AND t.kind = o.kind';
+  const nth = `${sameKind} AND t.warm = o.warm AND t.nth = o.nth AND t.step_count = o.step_count`;
   const stepsWithoutSize = `(SELECT * FROM steps WHERE ${lacksSize})`;
-  const from = (on: string) =>
+  const sizesOf = (on: string) =>
     `SELECT ${stage}, ${agreed.join(', ')} FROM ${stepsWithoutSize} o JOIN sized t ON ${on} GROUP BY ALL`;
-  const first = (size: string) =>
+  const firstKnown = (size: string) =>
     `coalesce(${sources.map(({ alias }) => `${alias}.${size}`).join(', ')}) AS ${size}`;
-  const origin = (size: string) =>
+  const sourceName = (size: string) =>
     `CASE ${sources.map(({ alias, from: words }) => `WHEN ${alias}.${size} IS NOT NULL THEN ${literal(words)}`).join(' ')} END`;
   const join = (name: string, alias: string) =>
     `LEFT JOIN ${name} ${alias} USING (execution_id, capture_id, stage_id)`;
@@ -59,24 +59,24 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
      sized AS (
        SELECT o.* EXCLUDE (${sizes.join(', ')}), ${sizes.map((size) => `coalesce(o.${size}, p.${size}) AS ${size}`).join(', ')}
        FROM steps o ${join('shape', 'p')}),
-     record AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${alike}
+     record AS (${sizesOf(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${sameKind}
        AND t.pid = o.pid AND t.iteration = o.iteration AND t.step_index = o.step_index`)}),
-     same_execution AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${nth}`)}),
-     other_execution AS (${from(`t.execution_id <> o.execution_id AND ${nth}`)}),
+     same_execution AS (${sizesOf(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${nth}`)}),
+     other_execution AS (${sizesOf(`t.execution_id <> o.execution_id AND ${nth}`)}),
      different_count AS (
        SELECT ${stage}, min(t.step_count) AS steps_elsewhere FROM ${stepsWithoutSize} o
        JOIN (SELECT DISTINCT execution_id, capture_id, rank, kind, warm, step_count FROM sized WHERE ${anySize}) t
-         ON (t.execution_id, t.capture_id) <> (o.execution_id, o.capture_id) AND ${alike} AND t.warm = o.warm AND t.step_count <> o.step_count
+         ON (t.execution_id, t.capture_id) <> (o.execution_id, o.capture_id) AND ${sameKind} AND t.warm = o.warm AND t.step_count <> o.step_count
        GROUP BY ALL)
-     SELECT execution_id, capture_id, stage_id, ${sizes.map(first).join(', ')},
-            array_to_string(list_distinct([${sizes.map(origin).join(', ')}]), ', ') AS sizes_from,
+     SELECT execution_id, capture_id, stage_id, ${sizes.map(firstKnown).join(', ')},
+            array_to_string(list_distinct([${sizes.map(sourceName).join(', ')}]), ', ') AS sizes_from,
             o.step_count AS steps_here, steps_elsewhere
      FROM steps o ${join('record', 'r')} ${join('shape', 'p')} ${join('same_execution', 'e')} ${join('other_execution', 'x')} ${join('different_count', 'u')}`,
   );
 }
 
 /** SQL of the rows; without rows, one row that never joins. */
-function valuesOf(rows: readonly StageSizes[]): string {
+function valuesSql(rows: readonly StageSizes[]): string {
   const tuple = (texts: readonly (string | null)[], numbers: readonly (number | null)[]) =>
     `(${[...texts.map((text) => `${literal(text)}::VARCHAR`), ...numbers.map((number) => `${literal(number)}::BIGINT`)].join(', ')})`;
   const tuples = rows.map((row) =>
@@ -102,14 +102,14 @@ type StageSizes = Sizes & { execution_id: string; capture_id: string; stage_id: 
  * Sizes from operator shapes, for steps without one. In PyTorch, token ids of the embedding are (batch, tokens), and
  * attention keys are (batch, heads, context, head dimension).
  */
-async function operatorSizes(database: SessionDatabase): Promise<StageSizes[]> {
-  const lacking = `SELECT execution_id, capture_id, stage_id FROM stages WHERE kind IN ${kinds} AND (${lacksSize})`;
+async function readOperatorSizes(database: SessionDatabase): Promise<StageSizes[]> {
+  const lackingSql = `SELECT execution_id, capture_id, stage_id FROM stages WHERE kind IN ${kinds} AND (${lacksSize})`;
   // Operators are most of a session's rows, so they are read only if a step lacks a size.
-  if ((await database.query(`${lacking} LIMIT 1`)).length === 0) return [];
+  if ((await database.query(`${lackingSql} LIMIT 1`)).length === 0) return [];
   const rows = await database.query<StageSizes & { name: string; input_shapes: string }>(
     `SELECT DISTINCT o.execution_id, o.capture_id, s.phase_id AS stage_id, o.name, o.input_shapes
      FROM ops o JOIN stages s ON s.execution_id = o.execution_id AND s.capture_id = o.capture_id AND s.stage_id = o.stage_id
-     JOIN (${lacking}) w ON w.execution_id = s.execution_id AND w.capture_id = s.capture_id AND w.stage_id = s.phase_id
+     JOIN (${lackingSql}) w ON w.execution_id = s.execution_id AND w.capture_id = s.capture_id AND w.stage_id = s.phase_id
      WHERE o.input_shapes IS NOT NULL
        AND o.name IN ('aten::embedding', 'aten::scaled_dot_product_attention') ORDER BY ALL`,
   );
@@ -117,24 +117,27 @@ async function operatorSizes(database: SessionDatabase): Promise<StageSizes[]> {
   for (const { execution_id, capture_id, stage_id, name, input_shapes } of rows) {
     const key = JSON.stringify([execution_id, capture_id, stage_id]);
     const stage = { execution_id, capture_id, stage_id };
-    const known = sizesByStage.get(key) ?? {
+    const stageSizes = sizesByStage.get(key) ?? {
       ...stage,
       batch_size: null,
       new_tokens: null,
       context_tokens_sum: null,
     };
-    const second = dimensionsOf(input_shapes)[1] ?? [];
-    if (name === 'aten::embedding' && second.length === 2) {
-      const [batch = 0, tokens = 0] = second;
+    const secondInput = dimensionsOf(input_shapes)[1] ?? [];
+    if (name === 'aten::embedding' && secondInput.length === 2) {
+      const [batch = 0, tokens = 0] = secondInput;
       // Positions are embedded once for all sequences, so the larger product is that of the tokens.
-      if (batch * tokens > (known.new_tokens ?? 0)) {
-        known.batch_size = batch;
-        known.new_tokens = batch * tokens;
+      if (batch * tokens > (stageSizes.new_tokens ?? 0)) {
+        stageSizes.batch_size = batch;
+        stageSizes.new_tokens = batch * tokens;
       }
-    } else if (name !== 'aten::embedding' && second.length === 4) {
-      known.context_tokens_sum = Math.max(known.context_tokens_sum ?? 0, second[0]! * second[2]!);
+    } else if (name !== 'aten::embedding' && secondInput.length === 4) {
+      stageSizes.context_tokens_sum = Math.max(
+        stageSizes.context_tokens_sum ?? 0,
+        secondInput[0]! * secondInput[2]!,
+      );
     }
-    sizesByStage.set(key, known);
+    sizesByStage.set(key, stageSizes);
   }
   return [...sizesByStage.values()];
 }

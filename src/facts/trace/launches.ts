@@ -14,7 +14,7 @@ const maxKernels = 30;
  * (definitions of nsys's cuda_kern_exec_sum; all nodes of a CUDA graph share its launch).
  * @param spreads from startSpreads
  */
-export async function launches(
+export async function readLaunches(
   scope: TraceScope,
   phases: readonly TracePhase[],
   workload: Workload | null,
@@ -26,8 +26,8 @@ export async function launches(
   const [graph] = await database.query<{ n: number }>(
     "SELECT count(*) AS n FROM kernel_cells WHERE in_graph OR class = 'graph'",
   );
-  const inGraphs = (graph?.n ?? 0) > 0;
-  const graphs = inGraphs
+  const hasGraphs = (graph?.n ?? 0) > 0;
+  const graphs = hasGraphs
     ? await database.query<{ phase: PhaseKind; launches: number }>(
         `SELECT phase, count(DISTINCT correlation) AS launches FROM phase_kernels
          WHERE graph_node IS NOT NULL OR class = 'graph' GROUP BY phase`,
@@ -66,7 +66,7 @@ export async function launches(
         queue: spreadOf(spread, 'queue_'),
       };
     }),
-    kernels: await launchedKernels(database, launched),
+    kernels: await readLaunchedKernels(database, launched),
   };
 }
 
@@ -78,7 +78,7 @@ function decoderLayers(workload: Workload | null): Figure {
 }
 
 /** One launch identifies the call for all launches of its kind. */
-async function launchedKernels(
+async function readLaunchedKernels(
   database: TraceScope['database'],
   launched: readonly LaunchedRow[],
 ): Promise<LaunchKernel[]> {

@@ -45,7 +45,7 @@ test('an H200 under torch with profile_memory: peaks equal the raw events, and t
   expect(page).toContain('Operators by memory allocated by their own code');
 });
 
-test('by hand: only the analyzed device, with the phase of the peak; null without records', async () => {
+test('reads only the analyzed device, with the phase of the peak; null without records', async () => {
   const rows = {
     stages: [stage(1, 'prefill', 0, 100), stage(2, 'decode', 100, 200)],
     kernels: [kernel(1, 10, 50), kernel(2, 110, 50)],

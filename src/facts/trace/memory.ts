@@ -14,19 +14,19 @@ interface AllocatorSource {
  * Allocator totals on the analyzed device: from the attributed capture, else from another capture with them, preferably of
  * the same execution. Null without any. Each point keeps the highest value of its span, so that peaks remain.
  */
-export async function memory(scope: TraceScope): Promise<TraceMemory | null> {
+export async function readMemory(scope: TraceScope): Promise<TraceMemory | null> {
   const { database, source } = scope;
   await scope.need('windows');
   const { attribution, focus } = source;
   const rank = focus.rank === null ? 'true' : `(rank IS NULL OR rank = ${focus.rank})`;
-  const [recorded] = await database.query<AllocatorSource>(
+  const [allocator] = await database.query<AllocatorSource>(
     `SELECT capture_id, device, any_value(source) AS source FROM memory
      WHERE kind = 'allocated' AND device IS NOT DISTINCT FROM ${literal(focus.device)}::INTEGER AND ${rank}
      GROUP BY capture_id, device ORDER BY capture_id = ${literal(attribution.capture_id)} DESC, bool_or(execution_id = ${literal(attribution.execution_id)}) DESC, count(*) DESC, capture_id LIMIT 1`,
   );
-  if (!recorded) return null;
-  const rows = `(SELECT execution_id, kind, t_ns, bytes FROM memory WHERE capture_id = ${literal(recorded.capture_id)}
-    AND device IS NOT DISTINCT FROM ${literal(recorded.device)}::INTEGER AND ${rank})`;
+  if (!allocator) return null;
+  const rows = `(SELECT execution_id, kind, t_ns, bytes FROM memory WHERE capture_id = ${literal(allocator.capture_id)}
+    AND device IS NOT DISTINCT FROM ${literal(allocator.device)}::INTEGER AND ${rank})`;
   const points = async (kind: 'allocated' | 'reserved') =>
     (
       await database.query<{ t_ns: number; bytes: number }>(
@@ -36,16 +36,16 @@ export async function memory(scope: TraceScope): Promise<TraceMemory | null> {
       )
     ).map(({ t_ns, bytes }): [number, number] => [t_ns, bytes]);
   const [allocated, reserved] = [await points('allocated'), await points('reserved')];
-  const peak = allocated.reduce((most, point) => (point[1] > most[1] ? point : most));
+  const peak = allocated.reduce((highest, point) => (point[1] > highest[1] ? point : highest));
   const [phase] = await database.query<{ kind: PhaseKind }>(
     `SELECT kind FROM windows WHERE start_ns <= $1 AND end_ns > $1 AND kind <> 'sampling'
-       AND ${literal(attribution.capture_id)} = ${literal(recorded.capture_id)} ORDER BY end_ns - start_ns LIMIT 1`,
+       AND ${literal(attribution.capture_id)} = ${literal(allocator.capture_id)} ORDER BY end_ns - start_ns LIMIT 1`,
     [peak[0]],
   );
   const maxReserved =
     reserved.length === 0 ? null : reserved.reduce((high, [, bytes]) => Math.max(high, bytes), 0);
   return {
-    ...recorded,
+    ...allocator,
     allocated,
     reserved,
     peak: {

@@ -8,8 +8,8 @@ export interface NamedDurations extends Spread {
   /** Linear interpolation (type 7), ns. */
   p95_ns: number;
   /**
-   * Counts from the shortest to the longest; one bin if all durations are equal. The bins have equal ratios of their ends, so that one long
-   * duration does not put all others into one bin.
+   * Counts from the shortest to the longest; one bin if all durations are equal. The ends of every bin have the same
+   * ratio, so that one long duration does not put all others into one bin.
    */
   bins: { from_ns: number; to_ns: number; count: number }[];
   /** The first of the longest, ns since the session's start. */
@@ -22,7 +22,10 @@ const maxBins = 40;
  * All names with durations, the most time first.
  * @param events SQL of a relation with name, dur_ns and start_ns
  */
-export async function namedDurations(database: SessionDatabase, events: string): Promise<NamedDurations[]> {
+export async function readNamedDurations(
+  database: SessionDatabase,
+  events: string,
+): Promise<NamedDurations[]> {
   const rows = await queryDurations<{ name: string; p95_ns: number; start_ns: number }>(
     database,
     (type) =>
@@ -34,11 +37,11 @@ export async function namedDurations(database: SessionDatabase, events: string):
      FROM ${events} JOIN (SELECT name, greatest(min(dur_ns), 1) AS low, greatest(max(dur_ns), 1) AS high, least(${maxBins}, greatest(1, high - low)) AS n FROM ${events} GROUP BY name) USING (name)
      GROUP BY 1, 2`,
   );
-  const bins = new Map<string, { bin: number; count: number }[]>();
+  const binsByName = new Map<string, { bin: number; count: number }[]>();
   for (const { name, ...durations } of binCounts) {
-    const known = bins.get(name);
-    if (known) known.push(durations);
-    else bins.set(name, [durations]);
+    const nameBins = binsByName.get(name);
+    if (nameBins) nameBins.push(durations);
+    else binsByName.set(name, [durations]);
   }
   return rows.flatMap((row) => {
     const spread = spreadOf(row);
@@ -47,13 +50,13 @@ export async function namedDurations(database: SessionDatabase, events: string):
     const [low, high] = [Math.max(1, spread.min_ns), Math.max(1, spread.max_ns)];
     const length = Math.min(maxBins, Math.max(1, high - low));
     const edge = (bin: number): number => low * (high / low) ** (bin / length);
-    const counted = Array.from({ length }, (_, bin) => ({
+    const bins = Array.from({ length }, (_, bin) => ({
       from_ns: edge(bin),
       to_ns: edge(bin + 1),
       count: 0,
     }));
-    for (const { bin, count } of bins.get(name) ?? []) counted[bin]!.count = count;
+    for (const { bin, count } of binsByName.get(name) ?? []) bins[bin]!.count = count;
     const longest = { start_ns, end_ns: start_ns + spread.max_ns };
-    return [{ ...spread, name, p95_ns, bins: counted, longest }];
+    return [{ ...spread, name, p95_ns, bins, longest }];
   });
 }

@@ -1,6 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { OpClass } from '../../model/classes.js';
-import { type NamedDurations, namedDurations } from './named-durations.js';
+import { type NamedDurations, readNamedDurations } from './named-durations.js';
 import type { TraceScope } from './scope.js';
 
 /** Operators of one name: calls, durations including callees, and the kernels they launch. */
@@ -19,10 +19,10 @@ export interface NamedOperator extends NamedDurations {
 const selfNs = 'coalesce(o.self_dur_ns, o.dur_ns)';
 
 /** All operator names with durations, the most time first. */
-export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]> {
+export async function readNamedOperators(scope: TraceScope): Promise<NamedOperator[]> {
   const { database } = scope;
   await scope.need('rank_ops', 'rank_kernels');
-  const durations = await namedDurations(
+  const durations = await readNamedDurations(
     database,
     `(SELECT coalesce(name, '') AS name, dur_ns, start_ns FROM rank_ops)`,
   );
@@ -34,10 +34,10 @@ export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]
      FROM rank_ops o LEFT JOIN (SELECT op_id, count(*) AS kernels, sum(dur_ns) AS device_ns FROM rank_kernels GROUP BY 1) k USING (op_id) GROUP BY 1`,
   );
   const byName = new Map(sums.map((total) => [total.name, total]));
-  const all = sums.reduce((sum, { self_ns }) => sum + self_ns, 0);
+  const totalSelfNs = sums.reduce((sum, { self_ns }) => sum + self_ns, 0);
   return durations.map((durations): NamedOperator => {
     const total = byName.get(durations.name)!;
-    return { ...total, ...durations, share: all > 0 ? total.self_ns / all : 0 };
+    return { ...total, ...durations, share: totalSelfNs > 0 ? total.self_ns / totalSelfNs : 0 };
   });
 }
 
@@ -53,7 +53,7 @@ export interface OperatorOrigin {
 }
 
 /** Self time by phase, layer and name. It sums to all operators of the scope. */
-export async function operatorOrigins({ database, need }: TraceScope): Promise<OperatorOrigin[]> {
+export async function readOperatorOrigins({ database, need }: TraceScope): Promise<OperatorOrigin[]> {
   await need('phase_ops');
   return database.query<OperatorOrigin>(
     `SELECT o.phase, o.layer, coalesce(o.name, '') AS operator, arg_max(o.class, o.dur_ns) AS class,

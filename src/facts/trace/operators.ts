@@ -35,38 +35,18 @@ interface OperatorRow {
  * Verdict of an operator by its largest cost: `allocation` for allocator calls, `kernels` for device time, `scheduling`
  * for host time around them.
  */
-export async function operators(
+export async function readOperators(
   { database, source }: TraceScope,
   phases: readonly TracePhase[],
 ): Promise<Operators | null> {
-  const [any] = await database.query<{ n: number }>(
+  const [operators] = await database.query<{ n: number }>(
     `SELECT count(*) AS n FROM phase_ops WHERE op_type IS DISTINCT FROM 'python_function'`,
   );
-  if (!any?.n) return null;
+  if (!operators?.n) return null;
   const phase = (['decode', 'mixed', 'prefill'] as const).find((kind) =>
     phases.some((phase) => phase.kind === kind),
   );
-  const inPhase = phaseFilter(phase ?? null);
-  // Grouped in one query, because a row per call would be as large as the file.
-  await database.query(
-    `CREATE TEMP TABLE op_costs AS
-     WITH launched AS (
-       SELECT op_id, sum(dur_ns) AS device_ns, sum(kernels) AS kernels FROM (
-         SELECT op_id, dur_ns, 1 AS kernels FROM phase_kernels WHERE op_id IS NOT NULL
-         UNION ALL SELECT op_id, dur_ns, 0 FROM phase_copies WHERE op_id IS NOT NULL) GROUP BY op_id),
-     called AS (
-       SELECT op_id, coalesce(sum(dur_ns) FILTER (api = 'runtime'), sum(dur_ns)) AS called_ns, coalesce(sum(dur_ns) FILTER (${allocatorCalls}), 0) AS allocation_ns
-       FROM phase_api WHERE op_id IS NOT NULL GROUP BY op_id),
-     calls AS (
-       SELECT o.op_id, o.name, o.op_type, o.input_shapes, o.dur_ns, coalesce(o.self_dur_ns, o.dur_ns) AS self_ns,
-              coalesce(l.device_ns, 0) AS device_ns, coalesce(l.kernels, 0) AS kernels, o.allocated_bytes, coalesce(a.called_ns, 0) AS called_ns, coalesce(a.allocation_ns, 0) AS allocation_ns
-       FROM (SELECT * FROM phase_ops WHERE ${inPhase} AND op_type IS DISTINCT FROM 'python_function') o
-       LEFT JOIN launched l USING (op_id) LEFT JOIN called a USING (op_id))
-     SELECT name, input_shapes, any_value(op_type) AS op_type, count(*) AS count, sum(dur_ns) AS cpu_ns, sum(self_ns) AS self_ns,
-            sum(device_ns) AS device_ns, sum(kernels) AS kernels, sum(allocated_bytes) AS allocated_bytes, sum(called_ns) AS called_ns, sum(allocation_ns) AS allocation_ns,
-            arg_max(op_id, self_ns + device_ns) AS sample_op_id, max(self_ns + device_ns) AS sample_ns
-     FROM calls GROUP BY name, input_shapes`,
-  );
+  await makeOpCosts(database, phaseFilter(phase ?? null));
   const rows = await database.query<OperatorRow>(
     `SELECT name, any_value(op_type) AS op_type, sum(count)::BIGINT AS count, sum(cpu_ns)::DOUBLE AS cpu_ns, sum(self_ns)::DOUBLE AS self_cpu_ns,
             sum(device_ns)::DOUBLE AS device_ns, sum(kernels)::BIGINT AS kernels, sum(allocated_bytes)::DOUBLE AS allocated_bytes,
@@ -84,7 +64,7 @@ export async function operators(
      QUALIFY row_number() OVER (PARTITION BY name ORDER BY count DESC, device_ns DESC, input_shapes) <= ${maxShapes}
      ORDER BY name, count DESC, input_shapes`,
   );
-  const paths = await callPaths(
+  const paths = await readCallPaths(
     database,
     rows.map((row) => row.sample_op_id),
   );
@@ -111,13 +91,39 @@ export async function operators(
   return { ...table, verdict, text: all && verdict ? verdictText(verdict, all) : '' };
 }
 
+/**
+ * Makes `op_costs`: host, device and call time by operator name and input shapes. One query groups all calls, because a
+ * table with a row per call would be as large as the file.
+ */
+async function makeOpCosts(database: TraceScope['database'], filter: string): Promise<void> {
+  await database.query(
+    `CREATE TEMP TABLE op_costs AS
+     WITH launched AS (
+       SELECT op_id, sum(dur_ns) AS device_ns, sum(kernels) AS kernels FROM (
+         SELECT op_id, dur_ns, 1 AS kernels FROM phase_kernels WHERE op_id IS NOT NULL
+         UNION ALL SELECT op_id, dur_ns, 0 FROM phase_copies WHERE op_id IS NOT NULL) GROUP BY op_id),
+     called AS (
+       SELECT op_id, coalesce(sum(dur_ns) FILTER (api = 'runtime'), sum(dur_ns)) AS called_ns, coalesce(sum(dur_ns) FILTER (${allocatorCalls}), 0) AS allocation_ns
+       FROM phase_api WHERE op_id IS NOT NULL GROUP BY op_id),
+     calls AS (
+       SELECT o.op_id, o.name, o.op_type, o.input_shapes, o.dur_ns, coalesce(o.self_dur_ns, o.dur_ns) AS self_ns,
+              coalesce(l.device_ns, 0) AS device_ns, coalesce(l.kernels, 0) AS kernels, o.allocated_bytes, coalesce(a.called_ns, 0) AS called_ns, coalesce(a.allocation_ns, 0) AS allocation_ns
+       FROM (SELECT * FROM phase_ops WHERE ${filter} AND op_type IS DISTINCT FROM 'python_function') o
+       LEFT JOIN launched l USING (op_id) LEFT JOIN called a USING (op_id))
+     SELECT name, input_shapes, any_value(op_type) AS op_type, count(*) AS count, sum(dur_ns) AS cpu_ns, sum(self_ns) AS self_ns,
+            sum(device_ns) AS device_ns, sum(kernels) AS kernels, sum(allocated_bytes) AS allocated_bytes, sum(called_ns) AS called_ns, sum(allocation_ns) AS allocation_ns,
+            arg_max(op_id, self_ns + device_ns) AS sample_op_id, max(self_ns + device_ns) AS sample_ns
+     FROM calls GROUP BY name, input_shapes`,
+  );
+}
+
 /** Without a GPU an operator's self time is its computation. */
 function cpuText(rows: readonly Operator[], total: number, phase: string | null): string {
-  const shown = rows
+  const largest = rows
     .slice(0, 3)
     .map(({ name, self_cpu_ns }) => `${name} ${formatPercent(total > 0 ? self_cpu_ns / total : 0)}`);
   const where = phase === null ? '' : ` of ${phase}`;
-  return `The operators${where} take ${formatNs(total)} of CPU self time: ${shown.join(', ')}.`;
+  return `The operators${where} take ${formatNs(total)} of CPU self time: ${largest.join(', ')}.`;
 }
 
 type Costs = Pick<OperatorRow, 'self_cpu_ns' | 'device_ns' | 'called_ns' | 'allocation_ns'>;
@@ -147,23 +153,26 @@ function verdictText(verdict: Exclude<Operator['verdict'], 'cpu'>, costs: Costs)
 }
 
 /** Enclosing operators and Python frames of some calls, outermost first. Reads the file once per level. */
-async function callPaths(database: TraceScope['database'], ids: number[]): Promise<Map<number, string[]>> {
+async function readCallPaths(
+  database: TraceScope['database'],
+  ids: number[],
+): Promise<Map<number, string[]>> {
   const paths = new Map<number, string[]>();
-  let open = new Map<number, number>();
-  for (const id of ids) if (Number.isSafeInteger(id)) open.set(id, id);
-  for (let depth = 0; depth <= pathDepth && open.size > 0; depth++) {
-    const found = await database.query<{ op_id: number; parent_op_id: number | null; name: string }>(
-      `SELECT op_id, parent_op_id, name FROM rank_ops WHERE op_id IN (${[...new Set(open.values())].join(', ')})`,
+  let pending = new Map<number, number>();
+  for (const id of ids) if (Number.isSafeInteger(id)) pending.set(id, id);
+  for (let depth = 0; depth <= pathDepth && pending.size > 0; depth++) {
+    const ops = await database.query<{ op_id: number; parent_op_id: number | null; name: string }>(
+      `SELECT op_id, parent_op_id, name FROM rank_ops WHERE op_id IN (${[...new Set(pending.values())].join(', ')})`,
     );
-    const known = new Map(found.map((op) => [op.op_id, op]));
+    const opsById = new Map(ops.map((op) => [op.op_id, op]));
     const next = new Map<number, number>();
-    for (const [root, openedAt] of open) {
-      const op = known.get(openedAt);
+    for (const [root, currentId] of pending) {
+      const op = opsById.get(currentId);
       if (!op) continue;
-      if (openedAt !== root) paths.set(root, [op.name, ...(paths.get(root) ?? [])]);
+      if (currentId !== root) paths.set(root, [op.name, ...(paths.get(root) ?? [])]);
       if (op.parent_op_id !== null) next.set(root, op.parent_op_id);
     }
-    open = next;
+    pending = next;
   }
   return paths;
 }

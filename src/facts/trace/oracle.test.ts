@@ -8,15 +8,15 @@ import { analyzeTrace } from './trace.js';
 const home = testHome();
 const folder = fixture('nsys-2025.3.1-h200');
 /** `nsys stats` prints means, medians and standard deviations with one decimal. */
-const near = (found: number | null, printed: string | undefined) =>
-  expect(Math.abs((found ?? 0) - Number(printed || 0))).toBeLessThanOrEqual(0.0501);
+const expectNear = (value: number | null, printed: string | undefined) =>
+  expect(Math.abs((value ?? 0) - Number(printed || 0))).toBeLessThanOrEqual(0.0501);
 
-function sameSpread(spread: Spread, row: Record<string, string>, prefix = ''): void {
-  near(spread.mean_ns, row[`${prefix}Avg (ns)`]);
-  near(spread.median_ns, row[`${prefix}Med (ns)`]);
+function expectSameSpread(spread: Spread, row: Record<string, string>, prefix = ''): void {
+  expectNear(spread.mean_ns, row[`${prefix}Avg (ns)`]);
+  expectNear(spread.median_ns, row[`${prefix}Med (ns)`]);
   expect(spread.min_ns).toBe(Number(row[`${prefix}Min (ns)`]));
   expect(spread.max_ns).toBe(Number(row[`${prefix}Max (ns)`]));
-  near(spread.sd_ns, row[`${prefix}StdDev (ns)`]);
+  expectNear(spread.sd_ns, row[`${prefix}StdDev (ns)`]);
 }
 
 describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
@@ -28,9 +28,9 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
     const stats = (report: string) => nsysStats(`${folder}/nsys-stats/${name}`, report);
 
     test('matches its schema', async () => {
-      const found = await analyzed;
-      expect(traceDocumentSchema.parse(found)).toEqual(found);
-      expect(JSON.parse(JSON.stringify(found))).toEqual(found);
+      const trace = await analyzed;
+      expect(traceDocumentSchema.parse(trace)).toEqual(trace);
+      expect(JSON.parse(JSON.stringify(trace))).toEqual(trace);
     });
 
     test('kernels equal cuda_gpu_kern_sum', async () => {
@@ -39,14 +39,14 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
       expect(kernels.length).toBe(rows.length);
       expect(kernels_total.count).toBe(rows.reduce((sum, row) => sum + Number(row['Instances']), 0));
       for (const row of rows) {
-        const ownKernel = kernels.find((kernel) => kernel.name === row['Name'])!;
-        expect([ownKernel.count, ownKernel.total_ns]).toEqual([
+        const kernel = kernels.find((kernel) => kernel.name === row['Name'])!;
+        expect([kernel.count, kernel.total_ns]).toEqual([
           Number(row['Instances']),
           Number(row['Total Time (ns)']),
         ]);
-        sameSpread(ownKernel, row);
-        near(100 * ownKernel.share, row['Time (%)']);
-        expect(ownKernel.phases.reduce((sum, phase) => sum + phase.total_ns, 0)).toBe(ownKernel.total_ns);
+        expectSameSpread(kernel, row);
+        expectNear(100 * kernel.share, row['Time (%)']);
+        expect(kernel.phases.reduce((sum, phase) => sum + phase.total_ns, 0)).toBe(kernel.total_ns);
       }
     });
 
@@ -81,7 +81,7 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
           Number(row['Num Calls']),
           Number(row['Total Time (ns)']),
         ]);
-        sameSpread(apiCall, row);
+        expectSameSpread(apiCall, row);
       }
     });
 
@@ -100,10 +100,10 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
           Number(row!['QCount']),
         ]);
         expect(launch.api_name).toBe(row!['API Name']!.replace(/_v\d+$/, ''));
-        sameSpread(launch.total, row!, 'T');
-        sameSpread(launch.api, row!, 'A');
-        sameSpread(launch.kernel_spread, row!, 'K');
-        if (launch.queue) sameSpread(launch.queue, row!, 'Q');
+        expectSameSpread(launch.total, row!, 'T');
+        expectSameSpread(launch.api, row!, 'A');
+        expectSameSpread(launch.kernel_spread, row!, 'K');
+        if (launch.queue) expectSameSpread(launch.queue, row!, 'Q');
       }
       expect(compared).toBeGreaterThanOrEqual(5 - Number(name === 'tiny-graph'));
     });

@@ -9,7 +9,7 @@ const minOverlapShare = 0.01;
  * copies (docs/concepts/stages-and-clocks.md). Hidden communication is the time with any communication minus its
  * exclusive time, so two concurrent collectives do not hide each other. The same holds for copies behind kernels.
  */
-export async function overlap(scope: TraceScope): Promise<Overlap> {
+export async function readOverlap(scope: TraceScope): Promise<Overlap> {
   const { database } = scope;
   await scope.need('kernel_cells');
   const streams = await database.query<Overlap['streams'][number]>(
@@ -31,8 +31,9 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
   const compute = kernels.find(({ comm }) => !comm) ?? { dur: 0, alone: 0 };
   const comm = kernels.find(({ comm }) => comm) ?? { dur: 0, alone: 0 };
   const computeOverlap = Math.max(0, compute.dur - compute.alone);
-  const commNs = comm.dur > 0 ? await timeOf(database, "rank_kernels WHERE class = 'communication'") : 0;
-  const copyNs = await timeOf(database, 'rank_copies');
+  const commNs =
+    comm.dur > 0 ? await readUnionTime(database, "rank_kernels WHERE class = 'communication'") : 0;
+  const copyNs = await readUnionTime(database, 'rank_copies');
   const hiddenComm = Math.max(0, commNs - comm.alone);
   const hiddenCopies = Math.max(0, copyNs - (copies?.alone ?? 0));
   const withKernels = streams.filter(({ kernels: kernelCount }) => kernelCount > 0);
@@ -51,10 +52,10 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
 }
 
 /** Time in which at least one of the activities ran. */
-async function timeOf(database: TraceScope['database'], activities: string): Promise<number> {
+async function readUnionTime(database: TraceScope['database'], activities: string): Promise<number> {
   const [row] = await database.query<{ ns: number }>(
-    `SELECT coalesce(sum(greatest(0, end_ns - greatest(start_ns, before_ns))), 0)::DOUBLE AS ns FROM (
-       SELECT start_ns, end_ns, coalesce(max(end_ns) OVER (ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns) AS before_ns
+    `SELECT coalesce(sum(greatest(0, end_ns - greatest(start_ns, covered_until_ns))), 0)::DOUBLE AS ns FROM (
+       SELECT start_ns, end_ns, coalesce(max(end_ns) OVER (ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns) AS covered_until_ns
        FROM (SELECT start_ns, start_ns + dur_ns AS end_ns FROM ${activities}))`,
   );
   return row!.ns;

@@ -3,7 +3,7 @@ import { idleIn, phaseTime, type Slowdown, slowdown } from '../../model/headline
 import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import { withoutProfiler } from '../without-profiler.js';
 import { activitiesInside } from './activities-inside.js';
-import { batches } from './batches.js';
+import { readBatches } from './batches.js';
 import { cleanTimeOf } from './clean-time.js';
 import { literal, placeKey, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
@@ -14,8 +14,8 @@ import type { PhaseClock } from './windows.js';
  * Time before the first activity of the capture and after the last one. It counts as host time: most of loading is
  * before the first launch.
  */
-export const edges = ['start_up', 'shut_down'] as const;
-const causeIds = [...gapParts, ...edges.map((edge) => `host.${edge}`)];
+export const edgeCauses = ['start_up', 'shut_down'] as const;
+const causeIds = [...gapParts, ...edgeCauses.map((edge) => `host.${edge}`)];
 
 /** Sampling is inside steps, so its windows are a separate level. */
 export const stepsLevel = "kind <> 'sampling'";
@@ -39,7 +39,7 @@ export const phaseOrder: readonly PhaseKind[] = [
  * before the capture's first activity and after its last is host time. busy = wall − idle. Profiler overhead is idle
  * time; if a clean execution shows it, it is removed from the causes as in a waterfall.
  */
-export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<TracePhase[]> {
+export async function readPhases(scope: TraceScope, clocks: PhaseClock[]): Promise<TracePhase[]> {
   const { database } = scope;
   await scope.need('window_split');
   const mean = (column: string) => `avg(${column}) AS ${column}`;
@@ -47,21 +47,21 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
     `SELECT kind, ${spreadColumns('wall_ns')}, ${['idle', 'comm', 'copy', 'kernels', 'copies', 'launches', 'kernel_time', ...causeIds.map(hostPart)].map(mean).join(', ')}
      FROM window_split GROUP BY kind`,
   );
-  const bySize = await batches(scope, clocks);
+  const batchesByKind = await readBatches(scope, clocks);
   const results: TracePhase[] = [];
   for (const row of rows.toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))) {
     const { kind } = row;
     const wall = spreadOf(row)!;
-    const { clock = 'host', why = '' } = clocks.find((phaseClock) => phaseClock.kind === kind) ?? {};
+    const { clock = 'host', clockWhy = '' } = clocks.find((phaseClock) => phaseClock.kind === kind) ?? {};
     const clean_ms = await cleanTimeOf(scope, { kind, clock });
     const timeNs = 1e6 * phaseTime({ clean_ms, wall }).ms;
     const idleNs = row['idle'] ?? 0;
     const busyNs = wall.mean_ns - idleNs;
-    const slower = slowdown({ busy: busyNs, idle: idleNs }, timeNs);
-    const device = split(wall.mean_ns, row, slower);
+    const factors = slowdown({ busy: busyNs, idle: idleNs }, timeNs);
+    const device = splitWall(wall.mean_ns, row, factors);
     const idle = idleIn(timeNs, device.busy_ns);
-    const parts = causeIds.map((id) => ({ id, ms: (slower.idle * (row[hostPart(id)] ?? 0)) / 1e6 }));
-    const profiledNs = slower.busy * busyNs + slower.idle * idleNs;
+    const parts = causeIds.map((id) => ({ id, ms: (factors.idle * (row[hostPart(id)] ?? 0)) / 1e6 }));
+    const profiledNs = factors.busy * busyNs + factors.idle * idleNs;
     const causes = withoutProfiler(parts, (profiledNs - timeNs) / 1e6)
       .map(({ id, ms }) => ({ id, ns: 1e6 * ms, share: timeNs > 0 ? (1e6 * ms) / timeNs : 0 }))
       .filter(({ id, ns }) => ns > 0 && id !== 'profiler_overhead')
@@ -71,7 +71,7 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
       instances: wall.count,
       wall,
       clock,
-      clock_why: why,
+      clock_why: clockWhy,
       clean_ms,
       ...device,
       idle_ns: idle.idle,
@@ -82,8 +82,8 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
       copies: row['copies'] ?? 0,
       launches: row['launches'] ?? 0,
       kernel_ns: row['kernel_time'] ?? 0,
-      by_batch: bySize.get(kind) ?? [],
-      rows: await instanceRows(scope, kind),
+      by_batch: batchesByKind.get(kind) ?? [],
+      rows: await readInstanceRows(scope, kind),
     });
   }
   return scope.source.gpu_used ? results : results.map(withoutGpu);
@@ -91,11 +91,11 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
 
 /** Without a device there is no idle time, so only wall times are reported. */
 function withoutGpu(phase: TracePhase): TracePhase {
-  const none = { busy_ns: 0, compute_ns: 0, exposed_comm_ns: 0, exposed_copy_ns: 0 };
-  const withoutBusy = ({ wall_ns }: PhaseInstance) => ({ ...none, idle_ns: wall_ns, idle_share: 1 });
+  const noActivity = { busy_ns: 0, compute_ns: 0, exposed_comm_ns: 0, exposed_copy_ns: 0 };
+  const withoutBusy = ({ wall_ns }: PhaseInstance) => ({ ...noActivity, idle_ns: wall_ns, idle_share: 1 });
   return {
     ...phase,
-    ...none,
+    ...noActivity,
     idle_ns: 1e6 * phaseTime(phase).ms,
     idle_share: 1,
     idle_by_cause: [],
@@ -104,18 +104,18 @@ function withoutGpu(phase: TracePhase): TracePhase {
   };
 }
 
-function split(
+function splitWall(
   wall: number,
   row: Record<string, number | string | null>,
-  slower: Slowdown = { busy: 1, idle: 1 },
+  factors: Slowdown = { busy: 1, idle: 1 },
 ) {
   const numberOf = (name: string) => Number(row[name] ?? 0);
   const busy = wall - numberOf('idle');
   return {
-    busy_ns: slower.busy * busy,
-    compute_ns: slower.busy * (busy - numberOf('comm') - numberOf('copy')),
-    exposed_comm_ns: slower.busy * numberOf('comm'),
-    exposed_copy_ns: slower.busy * numberOf('copy'),
+    busy_ns: factors.busy * busy,
+    compute_ns: factors.busy * (busy - numberOf('comm') - numberOf('copy')),
+    exposed_comm_ns: factors.busy * numberOf('comm'),
+    exposed_copy_ns: factors.busy * numberOf('copy'),
     idle_ns: numberOf('idle'),
     idle_share: wall > 0 ? numberOf('idle') / wall : 0,
   };
@@ -139,12 +139,12 @@ export async function windowSplitSql({ database, source }: TraceScope): Promise<
   const kinds = await database.query<{ kind: string }>(`SELECT DISTINCT kind FROM windows`);
   const hasSampling = kinds.some(({ kind }) => kind === 'sampling');
   const inGraphs = await database.query('SELECT 1 FROM rank_kernels WHERE graph_node IS NOT NULL LIMIT 1');
-  const launched = launchedBy(
+  const launched = launchedSql(
     kinds.some(({ kind }) => kind === 'outside') ? 'outside' : hasSampling ? 'steps and sampling' : 'steps',
     inGraphs.length > 0,
   );
   const gaps = {
-    split_gaps: gapsOfWindows(stepsLevel, 'windows', stepGaps),
+    split_gaps: gapsOfWindows(stepsLevel, 'windows', selectStepGaps),
     ...(hasSampling ? { split_sampling_gaps: gapsOfWindows(samplingLevel) } : {}),
   };
   return {
@@ -156,7 +156,7 @@ export async function windowSplitSql({ database, source }: TraceScope): Promise<
      launched AS (${launched.kernels}),
      copied AS (${launched.copies}),
      edge AS (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM gap_span),
-     beyond AS (SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS start_up,
+     edge_times AS (SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS start_up,
                   greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS shut_down FROM windows, edge)
      SELECT w.*, w.end_ns - w.start_ns AS wall_ns, start_up, shut_down, ${gapParts
        .map((part) => `coalesce(${part}, 0)::DOUBLE AS ${part}`)
@@ -164,13 +164,13 @@ export async function windowSplitSql({ database, source }: TraceScope): Promise<
        (${gapParts.map((part) => `coalesce(${part}, 0)`).join(' + ')} + start_up + shut_down)::DOUBLE AS idle,
        coalesce(comm.ns, 0)::DOUBLE AS comm, coalesce(copy.ns, 0)::DOUBLE AS copy, coalesce(l.kernels, 0) AS kernels,
        coalesce(l.launches, 0) AS launches, coalesce(l.kernel_time, 0)::DOUBLE AS kernel_time, coalesce(copies, 0) AS copies
-     FROM windows w JOIN beyond USING (stage_id) LEFT JOIN gap USING (stage_id) LEFT JOIN window_communication comm USING (stage_id)
+     FROM windows w JOIN edge_times USING (stage_id) LEFT JOIN gap USING (stage_id) LEFT JOIN window_communication comm USING (stage_id)
      LEFT JOIN window_exposed_copies copy USING (stage_id) LEFT JOIN launched l USING (stage_id) LEFT JOIN copied USING (stage_id)`,
   };
 }
 
 /** Above every stage id and every time of a session. */
-const beginKey = 2n ** 60n;
+const unmatchedKey = 2n ** 60n;
 
 /** One row that covers all gaps of the analyzed device, from the first start to the last end. */
 export const gapSpanSql =
@@ -183,7 +183,7 @@ export const gapSpanSql =
 export const stepGapsSql = (unmarked: boolean): string =>
   unmarked ? `SELECT 0::BIGINT AS key, ${sumsOfParts} FROM rank_gaps` : gapsByWindow(stepsLevel, 'windows');
 
-export const stepGaps = 'SELECT * FROM step_gaps';
+export const selectStepGaps = 'SELECT * FROM step_gaps';
 
 const sumsOfParts = gapParts
   .map((part) => `coalesce(sum(coalesce(${part}_ns, 0)), 0)::BIGINT AS ${part}`)
@@ -197,7 +197,7 @@ function gapsByWindow(level: string, table: string): string {
   // One key for both kinds of gaps, because grouping millions of rows by two takes twice as long. Gaps of a device do
   // not overlap and equal the sum of their parts, so the start identifies a gap.
   return `WITH candidates AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
-      SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${beginKey} END AS key, ${sumsOfParts}
+      SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${unmatchedKey} END AS key, ${sumsOfParts}
       FROM rank_gaps g JOIN candidates ON candidates.stage_id = ${placeKey('g')} GROUP BY key`;
 }
 
@@ -221,10 +221,10 @@ export function gapsOfWindows(
       WINDOW ordered AS (ORDER BY w_start, window_id ROWS UNBOUNDED PRECEDING)),
     grouped AS (${grouped}),
     known AS MATERIALIZED (
-      SELECT key, CASE WHEN key >= ${beginKey / 2n} THEN key - ${beginKey} END AS g_start,
-        CASE WHEN key >= ${beginKey / 2n} THEN key - ${beginKey} + ${gapParts.join(' + ')} END AS g_end, ${gapParts.join(', ')} FROM grouped),
+      SELECT key, CASE WHEN key >= ${unmatchedKey / 2n} THEN key - ${unmatchedKey} END AS g_start,
+        CASE WHEN key >= ${unmatchedKey / 2n} THEN key - ${unmatchedKey} + ${gapParts.join(' + ')} END AS g_end, ${gapParts.join(', ')} FROM grouped),
     first_window AS MATERIALIZED (SELECT k.*, CASE WHEN g_end <= w_end THEN window_id END AS inside
-      FROM known k ASOF JOIN (SELECT * FROM w UNION ALL SELECT NULL, -${beginKey}, -${beginKey}, 0, 0) begun ON k.g_start >= begun.w_start),
+      FROM known k ASOF JOIN (SELECT * FROM w UNION ALL SELECT NULL, -${unmatchedKey}, -${unmatchedKey}, 0, 0) started ON k.g_start >= started.w_start),
     overlapping AS (SELECT l.*, unnest(range(first.nth, last.nth + 1)) AS nth
       FROM (SELECT * FROM first_window WHERE inside IS NULL) l ASOF JOIN (SELECT reach, min(nth) AS nth FROM w GROUP BY reach) first ON l.g_start < first.reach
       ASOF JOIN (SELECT w_start, max(nth) AS nth FROM w GROUP BY w_start) last ON l.g_end > last.w_start)
@@ -241,7 +241,7 @@ export function gapsOfWindows(
  * launch. Every other kernel counts one launch, even if the call was not recorded. Sampling inside a step counts in the
  * step and in its own window. Without phases the capture is one window.
  */
-function launchedBy(
+function launchedSql(
   what: 'steps' | 'steps and sampling' | 'outside',
   inGraphs: boolean,
 ): { kernels: string; copies: string } {
@@ -250,7 +250,7 @@ function launchedBy(
     ? 'count_if(graph_node IS NULL) + count(DISTINCT CASE WHEN graph_node IS NOT NULL THEN correlation END)'
     : 'count(*)';
   const kernels = `count(*) AS kernels, sum(dur_ns) AS kernel_time, ${launches} AS launches`;
-  const counted = (columns: string, table: string) => {
+  const countSql = (columns: string, table: string) => {
     if (what === 'outside') return `SELECT 0 AS stage_id, ${columns} FROM ${table}`;
     const steps = `SELECT step_id AS stage_id, ${columns} FROM ${table} WHERE step_id IS NOT NULL GROUP BY step_id`;
     return what === 'steps'
@@ -258,12 +258,12 @@ function launchedBy(
       : `${steps} UNION ALL SELECT phase_id, ${columns} FROM ${table} WHERE phase = 'sampling' AND step_id <> phase_id GROUP BY phase_id`;
   };
   return {
-    kernels: counted(kernels, 'phase_kernels'),
-    copies: counted('count(*) AS copies', 'phase_copies'),
+    kernels: countSql(kernels, 'phase_kernels'),
+    copies: countSql('count(*) AS copies', 'phase_copies'),
   };
 }
 
-async function instanceRows({ database }: TraceScope, kind: PhaseKind): Promise<PhaseInstance[]> {
+async function readInstanceRows({ database }: TraceScope, kind: PhaseKind): Promise<PhaseInstance[]> {
   const rows = await database.query<
     Record<string, number> & {
       raw_name: string | null;
@@ -278,7 +278,7 @@ async function instanceRows({ database }: TraceScope, kind: PhaseKind): Promise<
     step_index: row.step_index,
     start_ns: row['start_ns'] ?? 0,
     wall_ns: row['wall_ns'] ?? 0,
-    ...split(row['wall_ns'] ?? 0, row),
+    ...splitWall(row['wall_ns'] ?? 0, row),
     kernels: row['kernels'] ?? 0,
     copies: row['copies'] ?? 0,
   }));

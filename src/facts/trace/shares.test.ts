@@ -10,24 +10,23 @@ import { kernel, sessionOf } from './test-hand.js';
 import { fixture, imported } from './test-import.js';
 import { analyzeTrace } from './trace.js';
 
-/** Compares every share in charts and tables with SQL over the same rows of real captures. */
-
 const home = testHome();
-const archived = async (path: string): Promise<Session> =>
+const importArchive = async (path: string): Promise<Session> =>
   openSession((await importSession(fixture(path), home)).id, home);
+/** Real captures. Every share in charts and tables is compared with SQL over their rows. */
 const sessions: Record<string, () => Promise<Session>> = {
   // Two decode steps, with loading and warm-up.
   nsys: () => imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite')),
   // CUDA graphs, 96 steps, telemetry.
-  vllm: () => archived('vllm-0.26-h200/run-in-process.tgz'),
+  vllm: () => importArchive('vllm-0.26-h200/run-in-process.tgz'),
   // NCCL of two ranks next to compute.
-  nccl: () => archived('diagnosis/exposed_communication-fault.tgz'),
+  nccl: () => importArchive('diagnosis/exposed_communication-fault.tgz'),
   // Operators.
-  kineto: () => archived('kineto-torch2.11-h200/tiny-llm-b1-session.tgz'),
+  kineto: () => importArchive('kineto-torch2.11-h200/tiny-llm-b1-session.tgz'),
 };
 
 /** Length of the union of intervals inside [from, to]. */
-const covered = (intervals: string, from: number, to: number): string =>
+const coveredSql = (intervals: string, from: number, to: number): string =>
   `(SELECT coalesce(sum(e - greatest(s, coalesce(before, s))) FILTER (e > coalesce(before, s)), 0)::DOUBLE FROM (
      SELECT s, e, max(e) OVER (ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM (
        SELECT greatest(start_ns, ${from}) AS s, least(start_ns + dur_ns, ${to}) AS e FROM (${intervals})
@@ -37,7 +36,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
   let session: Session;
   let data: TraceResult;
   let database: SessionDatabase;
-  let focusRows: string;
+  let focusWhere: string;
   const query = <T extends object>(sql: string) => database.query<T>(sql);
 
   beforeAll(async () => {
@@ -45,14 +44,14 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     ({ data } = await analyzeTrace(session));
     database = await session.connect();
     const { attribution, focus } = data.source;
-    focusRows = `capture_id = '${attribution.capture_id}' AND execution_id = '${attribution.execution_id}' AND rank IS NOT DISTINCT FROM ${focus.rank} AND device IS NOT DISTINCT FROM ${focus.device}`;
+    focusWhere = `capture_id = '${attribution.capture_id}' AND execution_id = '${attribution.execution_id}' AND rank IS NOT DISTINCT FROM ${focus.rank} AND device IS NOT DISTINCT FROM ${focus.device}`;
   }, 60_000);
   afterAll(() => database.close());
 
-  test('kernels, their classes, short kernels and classified kernels', async () => {
+  test('shares of kernels, classes, short kernels and classified kernels equal SQL', async () => {
     const [all] = await query<{ n: number; ns: number; short: number; short_ns: number; other_ns: number }>(
       `SELECT count(*) AS n, sum(dur_ns)::DOUBLE AS ns, count_if(dur_ns < 10000) AS short, sum(dur_ns) FILTER (dur_ns < 10000)::DOUBLE AS short_ns,
-              coalesce(sum(dur_ns) FILTER (class IN ('other', 'graph')), 0)::DOUBLE AS other_ns FROM kernels WHERE ${focusRows}`,
+              coalesce(sum(dur_ns) FILTER (class IN ('other', 'graph')), 0)::DOUBLE AS other_ns FROM kernels WHERE ${focusWhere}`,
     );
     expect(data.kernels_total).toMatchObject({ count: all!.n, total_ns: all!.ns });
     expect(data.attribution.classified_share.value).toBeCloseTo(1 - all!.other_ns / all!.ns, 9);
@@ -60,7 +59,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     expect(data.short_kernels.phases[0]!.time_share).toBeCloseTo(all!.short_ns / all!.ns, 9);
     for (const { name: kernelName, share } of data.kernels.slice(0, 5)) {
       const [row] = await database.query<{ ns: number }>(
-        `SELECT sum(dur_ns)::DOUBLE AS ns FROM kernels WHERE ${focusRows} AND name = $1`,
+        `SELECT sum(dur_ns)::DOUBLE AS ns FROM kernels WHERE ${focusWhere} AND name = $1`,
         [kernelName],
       );
       expect(share).toBeCloseTo(row!.ns / all!.ns, 9);
@@ -68,7 +67,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     const rows = await query<{ phase: string; class: string; ns: number; share: number }>(
       `SELECT phase, class, sum(dur_ns)::DOUBLE AS ns, (sum(dur_ns) / sum(sum(dur_ns)) OVER (PARTITION BY phase))::DOUBLE AS share FROM (
          SELECT CASE WHEN p.warmup THEN 'warmup' ELSE coalesce(p.kind, 'outside') END AS phase, coalesce(k.class, 'other') AS class, k.dur_ns
-         FROM (SELECT * FROM kernels WHERE ${focusRows}) k LEFT JOIN stages s ON s.capture_id = k.capture_id AND s.stage_id = k.stage_id
+         FROM (SELECT * FROM kernels WHERE ${focusWhere}) k LEFT JOIN stages s ON s.capture_id = k.capture_id AND s.stage_id = k.stage_id
          LEFT JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id) GROUP BY phase, class`,
     );
     const phases = data.classes.filter(({ kind }) => kind !== null);
@@ -82,12 +81,12 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     }
   });
 
-  test('each bin of the whole capture', async () => {
+  test('each bin of the whole capture equals SQL', async () => {
     const { start_ns: origin, bin_ns: bin, classes } = data.timeline!.density;
     const bins = await query<{ class: string; bin: number; share: number }>(
       `WITH work AS (
-         SELECT coalesce(class, 'other') AS class, start_ns - ${origin} AS s, start_ns + dur_ns - ${origin} AS e, coalesce(exclusive_ns, dur_ns) AS ns FROM kernels WHERE ${focusRows}
-         UNION ALL SELECT 'copies', start_ns - ${origin}, start_ns + dur_ns - ${origin}, coalesce(exclusive_ns, dur_ns) FROM copies WHERE ${focusRows})
+         SELECT coalesce(class, 'other') AS class, start_ns - ${origin} AS s, start_ns + dur_ns - ${origin} AS e, coalesce(exclusive_ns, dur_ns) AS ns FROM kernels WHERE ${focusWhere}
+         UNION ALL SELECT 'copies', start_ns - ${origin}, start_ns + dur_ns - ${origin}, coalesce(exclusive_ns, dur_ns) FROM copies WHERE ${focusWhere})
        SELECT class, bin, (sum(ns / (e - s) * (least(e, (bin + 1) * ${bin}) - greatest(s, bin * ${bin}))) / ${bin})::DOUBLE AS share
        FROM work JOIN (SELECT unnest(range(400)) AS bin) b ON s < (bin + 1) * ${bin} AND e > bin * ${bin} GROUP BY ALL`,
     );
@@ -97,13 +96,13 @@ describe.each(Object.keys(sessions))('%s', (name) => {
         3.9,
       );
     const [whole] = await query<{ ns: number }>(
-      `SELECT (SELECT coalesce(sum(exclusive_ns), 0) FROM kernels WHERE ${focusRows})::DOUBLE + (SELECT coalesce(sum(exclusive_ns), 0) FROM copies WHERE ${focusRows})::DOUBLE AS ns`,
+      `SELECT (SELECT coalesce(sum(exclusive_ns), 0) FROM kernels WHERE ${focusWhere})::DOUBLE + (SELECT coalesce(sum(exclusive_ns), 0) FROM copies WHERE ${focusWhere})::DOUBLE AS ns`,
     );
     const drawn = classes.flatMap(({ share }) => share).reduce((sum, share) => sum + share * bin, 0);
     expect(drawn / whole!.ns).toBeCloseTo(1, 2);
   });
 
-  test("causes of idle time: gap parts in the table and in the timeline's row", async () => {
+  test("causes of idle time are the gap parts, in the table and in the timeline's row", async () => {
     const parts = [
       'synchronization',
       'host',
@@ -115,7 +114,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     const sums = (partExpression: (part: string) => string) =>
       parts.map((part) => `coalesce(${partExpression(`${part}_ns`)}, 0)::DOUBLE AS ${part}`).join(', ');
     const [whole] = await query<Record<string, number>>(
-      `SELECT ${sums((part) => `sum(${part})`)}, sum(dur_ns)::DOUBLE AS dur FROM gaps WHERE ${focusRows}`,
+      `SELECT ${sums((part) => `sum(${part})`)}, sum(dur_ns)::DOUBLE AS dur FROM gaps WHERE ${focusWhere}`,
     );
     const { waits } = data.idle;
     const total = waits.reduce((sum, { total_ns }) => sum + total_ns, 0);
@@ -133,7 +132,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     // A single gap is split into its causes in the same way.
     const [longest] = data.idle.longest;
     const [gap] = await query<Record<string, number>>(
-      `SELECT dur_ns::DOUBLE AS dur, ${sums((part) => part)} FROM gaps WHERE ${focusRows} ORDER BY dur_ns DESC, start_ns LIMIT 1`,
+      `SELECT dur_ns::DOUBLE AS dur, ${sums((part) => part)} FROM gaps WHERE ${focusWhere} ORDER BY dur_ns DESC, start_ns LIMIT 1`,
     );
     expect(longest!.dur_ns).toBe(gap!['dur']);
     expect(longest!.parts.reduce((sum, { ns }) => sum + ns, 0)).toBe(gap!['dur']);
@@ -143,7 +142,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     const drawn = events.filter(({ lane }) => lanes[lane]!.what === 'idle');
     const inside = drawn.filter((event) => event.start_ns >= 0 && event.start_ns + event.dur_ns <= dur_ns);
     const gaps = await query<Record<string, number>>(
-      `SELECT start_ns, ${sums((part) => part)} FROM gaps WHERE ${focusRows} AND start_ns < ${origin_ns + dur_ns} AND start_ns + dur_ns > ${origin_ns}`,
+      `SELECT start_ns, ${sums((part) => part)} FROM gaps WHERE ${focusWhere} AND start_ns < ${origin_ns + dur_ns} AND start_ns + dur_ns > ${origin_ns}`,
     );
     for (const part of parts) {
       let expected = 0;
@@ -158,9 +157,9 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     }
   });
 
-  test('busy, idle, exposed communication and copies of each window', async () => {
+  test('busy, idle, exposed communication and copies of each window equal SQL', async () => {
     const table = (from: string, where = 'true') =>
-      `SELECT start_ns, dur_ns FROM ${from} WHERE ${focusRows} AND ${where}`;
+      `SELECT start_ns, dur_ns FROM ${from} WHERE ${focusWhere} AND ${where}`;
     const compute = table('kernels', `class IS DISTINCT FROM 'communication'`);
     const kernels = table('kernels');
     const all = `${kernels} UNION ALL ${table('copies')}`;
@@ -172,16 +171,16 @@ describe.each(Object.keys(sessions))('%s', (name) => {
         for (const key of ['busy_ns', 'idle_ns'] as const) means[key] += row[key] / phase.rows.length;
         if (row !== phase.rows[0] && row !== phase.rows.at(-1)) continue;
         const [from, to] = [row.start_ns, row.start_ns + row.wall_ns];
-        const [found] = await query<Record<string, number>>(
-          `SELECT ${covered(all, from, to)} AS busy, ${covered(kernels, from, to)} AS kernels, ${covered(compute, from, to)} AS compute`,
+        const [covered] = await query<Record<string, number>>(
+          `SELECT ${coveredSql(all, from, to)} AS busy, ${coveredSql(kernels, from, to)} AS kernels, ${coveredSql(compute, from, to)} AS compute`,
         );
-        const close = (value: number, expected: number) =>
+        const expectClose = (value: number, expected: number) =>
           expect(Math.abs(value - expected)).toBeLessThan(1e-4 * row.wall_ns + 2);
-        close(row.busy_ns, found!['busy']!);
-        close(row.idle_share * row.wall_ns, row.wall_ns - found!['busy']!);
-        close(row.compute_ns, found!['compute']!);
-        close(row.exposed_comm_ns, found!['kernels']! - found!['compute']!);
-        close(row.exposed_copy_ns, found!['busy']! - found!['kernels']!);
+        expectClose(row.busy_ns, covered!['busy']!);
+        expectClose(row.idle_share * row.wall_ns, row.wall_ns - covered!['busy']!);
+        expectClose(row.compute_ns, covered!['compute']!);
+        expectClose(row.exposed_comm_ns, covered!['kernels']! - covered!['compute']!);
+        expectClose(row.exposed_copy_ns, covered!['busy']! - covered!['kernels']!);
       }
       if (phase.rows.length < phase.instances) continue;
       expect(means.busy_ns / phase.busy_ns).toBeCloseTo(1, 6);
@@ -189,16 +188,16 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     }
   });
 
-  test('hidden time: communication behind compute, copies behind kernels', async () => {
+  test('communication is hidden behind compute, copies behind kernels', async () => {
     const { start_ns: from, end_ns: to } = data.source;
     const table = (tableName: string, where = 'true') =>
-      `SELECT start_ns, dur_ns FROM ${tableName} WHERE ${focusRows} AND ${where}`;
+      `SELECT start_ns, dur_ns FROM ${tableName} WHERE ${focusWhere} AND ${where}`;
     const comm = table('kernels', `class = 'communication'`);
     const compute = table('kernels', `class IS DISTINCT FROM 'communication'`);
     const copies = table('copies');
-    const [found] = await query<Record<string, number>>(
-      `SELECT ${covered(comm, from, to)} AS comm, ${covered(compute, from, to)} AS compute, ${covered(table('kernels'), from, to)} AS kernels,
-        ${covered(copies, from, to)} AS copies, ${covered(`${copies} UNION ALL ${table('kernels')}`, from, to)} AS busy`,
+    const [covered] = await query<Record<string, number>>(
+      `SELECT ${coveredSql(comm, from, to)} AS comm, ${coveredSql(compute, from, to)} AS compute, ${coveredSql(table('kernels'), from, to)} AS kernels,
+        ${coveredSql(copies, from, to)} AS copies, ${coveredSql(`${copies} UNION ALL ${table('kernels')}`, from, to)} AS busy`,
     );
     const {
       comm: comm_ns,
@@ -206,13 +205,14 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       kernels,
       copies: copies_ns,
       busy,
-    } = found! as Record<'comm' | 'compute' | 'kernels' | 'copies' | 'busy', number>;
-    const close = (value: number, expected: number) => expect(Math.abs(value - expected)).toBeLessThan(1000);
-    close(data.overlap.comm_hidden_ns, comm_ns + compute_ns - kernels);
-    close(data.overlap.copy_hidden_ns, copies_ns + kernels - busy);
+    } = covered! as Record<'comm' | 'compute' | 'kernels' | 'copies' | 'busy', number>;
+    const expectClose = (value: number, expected: number) =>
+      expect(Math.abs(value - expected)).toBeLessThan(1000);
+    expectClose(data.overlap.comm_hidden_ns, comm_ns + compute_ns - kernels);
+    expectClose(data.overlap.copy_hidden_ns, copies_ns + kernels - busy);
   });
 
-  test('API calls, and telemetry by phase', async () => {
+  test('API calls, and telemetry by phase, equal SQL', async () => {
     const { capture_id, execution_id } = data.source.attribution;
     const rank = `capture_id = '${capture_id}' AND rank IS NOT DISTINCT FROM ${data.source.focus.rank}`;
     const calls = await query<{ name: string; share: number }>(
@@ -241,11 +241,11 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     }
   });
 
-  test('a comparison: classes of each phase', async () => {
+  test('a comparison has the same classes of each phase', async () => {
     // Under another id, because a session is not compared with itself.
-    const copied = { ...session, id: `${session.id}-again` };
-    const found = compareDocumentSchema.parse(await compareSessions([session, copied])).data;
-    for (const { phase, class: opClass, values } of found.classes) {
+    const again = { ...session, id: `${session.id}-again` };
+    const comparison = compareDocumentSchema.parse(await compareSessions([session, again])).data;
+    for (const { phase, class: opClass, values } of comparison.classes) {
       const group = data.classes.find(({ kind }) => kind === phase)!;
       const row = group.rows.find((candidate) => candidate.class === opClass)!;
       expect(values[0]!.share).toBeCloseTo(row.share, 9);

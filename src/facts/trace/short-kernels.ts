@@ -6,7 +6,7 @@ import type { TraceScope } from './scope.js';
 export const shortKernelNs = 10_000;
 
 /** Share of kernels, and of their time, that are too short to hide a launch. */
-export async function shortKernels(scope: TraceScope): Promise<ShortKernels> {
+export async function readShortKernels(scope: TraceScope): Promise<ShortKernels> {
   const { database } = scope;
   await scope.need('kernel_cells');
   const rows = await database.query<{
@@ -20,7 +20,7 @@ export async function shortKernels(scope: TraceScope): Promise<ShortKernels> {
      FROM kernel_cells GROUP BY phase`,
   );
   const sum = (pick: (row: (typeof rows)[number]) => number) => rows.reduce((all, row) => all + pick(row), 0);
-  const all = {
+  const capture = {
     phase: null,
     kernels: sum((row) => row.kernels),
     short: sum((row) => row.short),
@@ -30,7 +30,7 @@ export async function shortKernels(scope: TraceScope): Promise<ShortKernels> {
   const sorted = rows.toSorted((a, b) => phaseOrder.indexOf(a.phase) - phaseOrder.indexOf(b.phase));
   return {
     threshold_ns: shortKernelNs,
-    phases: [all, ...sorted].map((row) => ({
+    phases: [capture, ...sorted].map((row) => ({
       kind: row.phase,
       kernels: row.kernels,
       short: row.short,

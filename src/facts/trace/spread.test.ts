@@ -19,7 +19,7 @@ const spreadOfValues = async (values: string) => {
     { query },
     (type) => `SELECT ${spreadColumns('ns', '', type)} FROM (SELECT unnest([${values}])::BIGINT AS ns)`,
   );
-  return { spread: spreadOf(row!), times: statements.length };
+  return { spread: spreadOf(row!), statements: statements.length };
 };
 
 test('stores durations under 2.1 s in 32 bits and longer ones in 64, with the same spread', async () => {
@@ -34,11 +34,11 @@ test('stores durations under 2.1 s in 32 bits and longer ones in 64, with the sa
       max_ns: 80,
       sd_ns: Math.sqrt(2600 / 2),
     },
-    times: 1,
+    statements: 1,
   });
   const spread = await spreadOfValues('5000000000, 7000000000');
   expect(spread.spread).toMatchObject({ median_ns: 6e9, max_ns: 7e9, sd_ns: Math.sqrt(2) * 1e9 });
-  expect(spread.times).toBe(2);
+  expect(spread.statements).toBe(2);
   expect((await spreadOfValues('-5, 2147483648')).spread).toMatchObject({
     median_ns: 1073741821.5,
     min_ns: -5,
@@ -47,11 +47,11 @@ test('stores durations under 2.1 s in 32 bits and longer ones in 64, with the sa
 });
 
 test('a statement that fails for another reason is not run twice', async () => {
-  let times = 0;
+  let statements = 0;
   const query = async () => {
-    times++;
+    statements++;
     return queryRows(database.connection, 'SELECT * FROM missing_table', []) as Promise<never[]>;
   };
   await expect(queryDurations({ query }, (type) => type)).rejects.toThrow('missing_table');
-  expect(times).toBe(1);
+  expect(statements).toBe(1);
 });

@@ -11,7 +11,7 @@ const maxPoints = 600;
 const shownScopes = "scope NOT SIMILAR TO 'cpu\\d+'";
 const shownMetrics = `metric NOT IN (${notSeries.map((metric) => `'${metric}'`).join(', ')})`;
 /** A busy GPU below this share of the run's median busy clock counts as a clock drop. */
-const droppedClock = 0.9;
+const minClockShare = 0.9;
 
 interface Series {
   scope: string;
@@ -25,7 +25,7 @@ interface Series {
  * Power, clocks and utilization of the attributed execution, in total and by phase, with the phases in which throttling
  * and clock drops were sampled. A window has the samples taken in it. Null without samples.
  */
-export async function telemetry(scope: TraceScope): Promise<TraceTelemetry | null> {
+export async function readTelemetry(scope: TraceScope): Promise<TraceTelemetry | null> {
   const { database, source } = scope;
   await scope.need('windows');
   const samples = `(SELECT scope, metric, t_ns, value FROM telemetry WHERE ${shownScopes} AND value IS NOT NULL
@@ -56,7 +56,7 @@ export async function telemetry(scope: TraceScope): Promise<TraceTelemetry | nul
         .filter(({ scope, metric }) => scope === metricSeries.scope && metric === metricSeries.metric)
         .map(({ t_ns, value }): [number, number] => [t_ns, value]),
     })),
-    events: await events(database, samples),
+    events: await readEvents(database, samples),
   };
 }
 
@@ -69,11 +69,14 @@ interface Span {
 }
 
 /** Consecutive samples that meet a condition, as one event, with the phases sampled in it. */
-async function events(database: TraceScope['database'], samples: string): Promise<TraceTelemetry['events']> {
-  const throttling: TraceTelemetry['events'] = [];
-  const spans = (flagged: string) =>
+async function readEvents(
+  database: TraceScope['database'],
+  samples: string,
+): Promise<TraceTelemetry['events']> {
+  const phaseEvents: TraceTelemetry['events'] = [];
+  const spans = (samplesSql: string) =>
     database.query<Span>(
-      `WITH flagged AS (${flagged}),
+      `WITH flagged AS (${samplesSql}),
        islands AS (
          SELECT *, row_number() OVER (PARTITION BY scope, what ORDER BY t_ns) - row_number() OVER (PARTITION BY scope, what, hit ORDER BY t_ns) AS island FROM flagged),
        timed AS (SELECT i.*, CASE WHEN i.t_ns < w.end_ns THEN kind END AS kind
@@ -89,21 +92,22 @@ async function events(database: TraceScope['database'], samples: string): Promis
     const rows = await spans(
       `SELECT scope, '${kind}' AS what, t_ns, (value::BIGINT & ${bit}) <> 0 AS hit FROM ${samples} WHERE metric = 'throttle_bits'`,
     );
-    for (const row of rows) throttling.push(eventOf(row, kind, `clocks throttled (${words})`, phasesOf(row)));
+    for (const row of rows)
+      phaseEvents.push(eventOf(row, kind, `clocks throttled (${words})`, phasesOf(row)));
   }
   const drops = await spans(
-    `SELECT c.scope, 'clock' AS what, c.t_ns, c.value < ${droppedClock} * m.usual AS hit
+    `SELECT c.scope, 'clock' AS what, c.t_ns, c.value < ${minClockShare} * m.median_mhz AS hit
      FROM ${samples} c JOIN ${samples} u ON u.scope = c.scope AND u.t_ns = c.t_ns AND u.metric = 'utilization_percent' AND u.value >= 50
-     JOIN (SELECT a.scope, median(a.value) AS usual FROM ${samples} a JOIN ${samples} b
+     JOIN (SELECT a.scope, median(a.value) AS median_mhz FROM ${samples} a JOIN ${samples} b
              ON b.scope = a.scope AND b.t_ns = a.t_ns AND b.metric = 'utilization_percent' AND b.value >= 50
            WHERE a.metric = 'sm_clock_mhz' GROUP BY a.scope) m ON m.scope = c.scope
      WHERE c.metric = 'sm_clock_mhz'`,
   );
   for (const row of drops) {
-    const text = `the SM clock was under ${formatPercent(droppedClock)} of its median while the GPU was busy`;
-    throttling.push(eventOf(row, 'clock_drop', text, phasesOf(row)));
+    const text = `the SM clock was under ${formatPercent(minClockShare)} of its median while the GPU was busy`;
+    phaseEvents.push(eventOf(row, 'clock_drop', text, phasesOf(row)));
   }
-  return throttling.toSorted((a, b) => a.start_ns - b.start_ns);
+  return phaseEvents.toSorted((a, b) => a.start_ns - b.start_ns);
 }
 
 function eventOf(
@@ -112,7 +116,14 @@ function eventOf(
   text: string,
   phases: PhaseKind[],
 ): TraceTelemetry['events'][number] {
-  const hit = phases.length > 0 ? `, in ${phases.map(phaseLabel).join(', ')}` : ', outside all phases';
-  const long = end_ns > start_ns ? ` for ${formatNs(end_ns - start_ns)}` : ' in one sample';
-  return { kind, scope, start_ns, end_ns, phases, text: `${scopeLabel(scope)}: ${text}${long}${hit}.` };
+  const phasesText = phases.length > 0 ? `, in ${phases.map(phaseLabel).join(', ')}` : ', outside all phases';
+  const durationText = end_ns > start_ns ? ` for ${formatNs(end_ns - start_ns)}` : ' in one sample';
+  return {
+    kind,
+    scope,
+    start_ns,
+    end_ns,
+    phases,
+    text: `${scopeLabel(scope)}: ${text}${durationText}${phasesText}.`,
+  };
 }

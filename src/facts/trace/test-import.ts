@@ -24,27 +24,27 @@ export async function importedTogether(
   { workload = null, name }: { workload?: Workload | null; name?: string } = {},
 ): Promise<Session> {
   const writer = await createSession({ home, label: 'fixture', kind: 'import', ...(name ? { name } : {}) });
-  const read = [];
+  const loaded = [];
   for (const [index, [importer, path]] of files.entries()) {
-    const named = importers.find((candidate) => candidate.name === importer);
-    if (!named) throw new Error(`no importer ${importer}`);
-    const facts = await named.facts(path, writer.workbench);
+    const importerModule = importers.find((candidate) => candidate.name === importer);
+    if (!importerModule) throw new Error(`no importer ${importer}`);
+    const facts = await importerModule.facts(path, writer.workbench);
     const capture = { execution_id: index === 0 ? 'profiled' : `profiled-${index}`, capture_id: importer };
-    const outcome = await named.load(
+    const outcome = await importerModule.load(
       path,
       { sink: writer.sink, workbench: writer.workbench, scratch: home.root },
       { ...capture, host: 'h', zero: { realtime_ns: facts.realtime_zero_ns, monotonic_ns: null } },
     );
-    read.push({ facts, outcome, capture, importer });
+    loaded.push({ facts, outcome, capture, importer });
   }
   const { id } = await writer.finish(
     {
       ...summary,
       title: name ?? 'fixture',
       workload,
-      hardware: Object.assign({}, ...read.map(({ facts }) => facts.hardware)) as SessionSummary['hardware'],
-      software: Object.assign({}, ...read.map(({ facts }) => facts.software)) as SessionSummary['software'],
-      executions: read.map(({ facts, capture: { execution_id } }) => ({
+      hardware: Object.assign({}, ...loaded.map(({ facts }) => facts.hardware)) as SessionSummary['hardware'],
+      software: Object.assign({}, ...loaded.map(({ facts }) => facts.software)) as SessionSummary['software'],
+      executions: loaded.map(({ facts, capture: { execution_id } }) => ({
         execution_id,
         purpose: facts.purpose === 'clean' || facts.purpose === 'counters' ? facts.purpose : 'profiled',
         command: [],
@@ -52,14 +52,14 @@ export async function importedTogether(
         start_ns: null,
         end_ns: null,
       })),
-      captures: read.map(({ facts, outcome, capture, importer }) => ({
+      captures: loaded.map(({ facts, outcome, capture, importer }) => ({
         ...capture,
         tool: facts.tool,
         importer,
         clock: outcome.clock,
       })),
     },
-    read.flatMap(({ outcome }) => outcome.issues),
+    loaded.flatMap(({ outcome }) => outcome.issues),
   );
   return openSession(id, home);
 }

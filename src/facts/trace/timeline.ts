@@ -9,7 +9,7 @@ const maxDecodeSteps = 3;
  * `dropped`.
  */
 const maxEvents = 4000;
-const bins = 400;
+const binCount = 400;
 const maxPhases = 400;
 /** Time shown from the first kernel on if there are no phases. */
 const unmarkedSpanNs = 20e6;
@@ -24,21 +24,21 @@ interface EventRow {
 }
 
 /** One prefill and the first decode steps after it, event by event, and the density of the whole capture by class. */
-export async function timeline(scope: TraceScope): Promise<TraceTimeline | null> {
+export async function readTimeline(scope: TraceScope): Promise<TraceTimeline | null> {
   await scope.need('windows');
   const { database, source } = scope;
-  const span = await detailSpan(scope);
+  const span = await readDetailSpan(scope);
   const inside = `start_ns < ${span.end_ns} AND start_ns + dur_ns > ${span.start_ns}`;
-  const marked = await database.query<TraceTimeline['stages'][number]>(
+  const markedStages = await database.query<TraceTimeline['stages'][number]>(
     `WITH shown_stages AS (SELECT s.*, s.phase AS kind FROM phase_stages s
                   WHERE start_ns < ${span.end_ns} AND coalesce(end_ns, start_ns) > ${span.start_ns})
-     SELECT ${stageLabel} AS label, coalesce(kind, 'outside') AS kind,
+     SELECT ${stageLabelSql} AS label, coalesce(kind, 'outside') AS kind,
             CASE WHEN parent_id IS NULL THEN 0 WHEN stage_id = phase_id AND kind <> 'sampling' THEN 0 ELSE 1 END AS depth,
             start_ns - ${span.start_ns} AS start_ns, coalesce(end_ns, start_ns) - start_ns AS dur_ns
      FROM shown_stages ORDER BY start_ns, dur_ns DESC LIMIT 400`,
   );
   const kinds = source.gpu_used ? (['kernels', 'copies', 'api', 'idle'] as const) : (['operators'] as const);
-  const events = await database.query<EventRow & { beyond: number }>(
+  const events = await database.query<EventRow & { hidden: number }>(
     kinds
       .map((what) => {
         const [rows, lane, name, opClass] = {
@@ -54,13 +54,13 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
           operators: [`(${nestedOperators(inside)})`, 'lane', 'name', 'class'],
         }[what];
         return `(SELECT '${what}' AS what, ${lane} AS lane, ${name} AS name, ${opClass} AS class, start_ns, dur_ns,
-          greatest(0, count(*) OVER () - ${maxEvents}) AS beyond FROM ${rows} WHERE ${inside} ORDER BY start_ns LIMIT ${maxEvents})`;
+          greatest(0, count(*) OVER () - ${maxEvents}) AS hidden FROM ${rows} WHERE ${inside} ORDER BY start_ns LIMIT ${maxEvents})`;
       })
       .join(' UNION ALL '),
   );
-  const end_ns = wholeUntil(events, span.end_ns);
+  const end_ns = completeUntil(events, span.end_ns);
   const rows = events.filter((row) => row.start_ns < end_ns);
-  const stages = marked
+  const stages = markedStages
     .filter((stage) => span.start_ns + stage.start_ns < end_ns)
     .map((stage) => ({
       ...stage,
@@ -75,7 +75,7 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   const laneOf = new Map(lanes.map(({ label }, index) => [label, index]));
   const names = [...new Set(rows.map(({ name }) => name ?? ''))];
   const nameOf = new Map(names.map((name, index) => [name, index]));
-  const hiddenCounts = new Map(events.map((row) => [row.what, row.beyond]));
+  const hiddenCounts = new Map(events.map((row) => [row.what, row.hidden]));
   return {
     origin_ns: span.start_ns,
     dur_ns: end_ns - span.start_ns,
@@ -90,12 +90,12 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
       start_ns: row.start_ns - span.start_ns,
       dur_ns: row.dur_ns,
     })),
-    density: await density(database, source),
+    density: await readDensity(database, source),
   };
 }
 
 /** SQL of the label of a stage: ranges of inferscope (inferscope:decode:1:0) are labeled with their stage. */
-export const stageLabel =
+export const stageLabelSql =
   "CASE WHEN raw_name IS NULL OR starts_with(raw_name, 'inferscope:') THEN concat_ws(' ', kind, step_index) ELSE raw_name END";
 
 /** SQL of operators with their lane. Callees are in lower lanes. */
@@ -116,17 +116,20 @@ function gapPartRows(inside: string): string {
 }
 
 /** End of the first kind of event that was cut, because a lane that stops early would look idle. */
-function wholeUntil(rows: (EventRow & { beyond: number })[], end_ns: number): number {
+function completeUntil(rows: (EventRow & { hidden: number })[], end_ns: number): number {
   const last = new Map<string, number>();
-  for (const { what, beyond, start_ns } of rows) if (beyond > 0) last.set(what, start_ns);
+  for (const { what, hidden, start_ns } of rows) if (hidden > 0) last.set(what, start_ns);
   return Math.min(end_ns, ...last.values());
 }
 
-async function detailSpan({ database, source }: TraceScope): Promise<{ start_ns: number; end_ns: number }> {
+async function readDetailSpan({
+  database,
+  source,
+}: TraceScope): Promise<{ start_ns: number; end_ns: number }> {
   const windows = await database.query<{ kind: PhaseKind; start_ns: number; end_ns: number }>(
-    `WITH first AS (SELECT min(start_ns) AS begin_ns FROM windows WHERE kind = 'prefill'),
+    `WITH first AS (SELECT min(start_ns) AS first_ns FROM windows WHERE kind = 'prefill'),
      steps AS (SELECT kind, start_ns, end_ns FROM windows, first
-               WHERE kind IN ('decode', 'mixed') AND start_ns >= coalesce(begin_ns, 0) ORDER BY start_ns LIMIT ${maxDecodeSteps})
+               WHERE kind IN ('decode', 'mixed') AND start_ns >= coalesce(first_ns, 0) ORDER BY start_ns LIMIT ${maxDecodeSteps})
      SELECT kind, start_ns, end_ns FROM (
        SELECT * FROM (SELECT kind, start_ns, end_ns FROM windows WHERE kind = 'prefill' ORDER BY start_ns LIMIT 1)
        UNION ALL FROM steps) ORDER BY start_ns`,
@@ -141,11 +144,11 @@ async function detailSpan({ database, source }: TraceScope): Promise<{ start_ns:
   return { start_ns: first.start_ns, end_ns: Math.max(first.end_ns, last?.end_ns ?? 0) };
 }
 
-async function density(
+async function readDensity(
   database: TraceScope['database'],
   { start_ns, end_ns }: TraceScope['source'],
 ): Promise<TraceTimeline['density']> {
-  const bin = Math.max(1, Math.ceil((end_ns - start_ns) / bins));
+  const bin = Math.max(1, Math.ceil((end_ns - start_ns) / binCount));
   // An activity's exclusive time is spread evenly over its duration, and so over its bins.
   const work = (name: string, table: string) =>
     `SELECT ${name} AS class, start_ns - ${start_ns} AS begin_ns, start_ns - ${start_ns} + dur_ns AS end_ns,
@@ -158,8 +161,8 @@ async function density(
        SELECT class, first AS bin, ns FROM work WHERE first = last
        UNION ALL
        SELECT class, bin, ns * (least(end_ns, (bin + 1) * ${bin}) - greatest(begin_ns, bin * ${bin})) / (end_ns - begin_ns)
-       FROM (SELECT *, unnest(range(greatest(first, 0), least(last, ${bins - 1}) + 1)) AS bin FROM work WHERE first < last))
-     WHERE bin BETWEEN 0 AND ${bins - 1} GROUP BY class, bin`,
+       FROM (SELECT *, unnest(range(greatest(first, 0), least(last, ${binCount - 1}) + 1)) AS bin FROM work WHERE first < last))
+     WHERE bin BETWEEN 0 AND ${binCount - 1} GROUP BY class, bin`,
   );
   const classes = [...new Set(rows.map((row) => row.class))].sort();
   const phases = await database.query<TraceTimeline['density']['phases'][number]>(
@@ -173,7 +176,7 @@ async function density(
     start_ns,
     bin_ns: bin,
     classes: classes.map((className) => {
-      const share = Array.from({ length: bins }, () => 0);
+      const share = Array.from({ length: binCount }, () => 0);
       for (const row of rows)
         if (row.class === className) share[row.bin] = Math.min(1, Math.round((1e4 * row.ns) / bin) / 1e4);
       return { class: className, share };

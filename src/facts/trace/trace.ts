@@ -4,23 +4,23 @@ import { document, type Document } from '../../model/document.js';
 import { type TraceResult, traceVersion } from '../../model/documents/trace.js';
 import type { Session } from '../../session/open.js';
 import { utilizationIssues, utilizationOfTrace } from '../utilization/utilization.js';
-import { attribution } from './attribution.js';
-import { classes } from './classes.js';
-import { copies } from './copies.js';
-import { devices } from './devices.js';
-import { drift } from './drift.js';
-import { idle } from './idle.js';
+import { readAttribution } from './attribution.js';
+import { readClasses } from './classes.js';
+import { readCopies } from './copies.js';
+import { readDevices } from './devices.js';
+import { readDrift } from './drift.js';
+import { readIdle } from './idle.js';
 import { type Spreads, startSpreads } from './kernel-spreads.js';
-import { kernels } from './kernels.js';
-import { launches } from './launches.js';
-import { memory } from './memory.js';
-import { operators } from './operators.js';
-import { overlap } from './overlap.js';
-import { phases } from './phases.js';
+import { readKernels } from './kernels.js';
+import { readLaunches } from './launches.js';
+import { readMemory } from './memory.js';
+import { readOperators } from './operators.js';
+import { readOverlap } from './overlap.js';
+import { readPhases } from './phases.js';
 import type { ScopeOptions, TraceScope } from './scope.js';
-import { shortKernels } from './short-kernels.js';
-import { telemetry } from './telemetry.js';
-import { timeline } from './timeline.js';
+import { readShortKernels } from './short-kernels.js';
+import { readTelemetry } from './telemetry.js';
+import { readTimeline } from './timeline.js';
 import { windowClocks } from './windows.js';
 import { sessionIdentity } from '../session-identity.js';
 
@@ -35,37 +35,38 @@ export async function analyzeTrace(
   const database = await session.connect();
   try {
     const { scope } = await timelineScope(session, database, options);
-    const started = await startSpreads(session, scope);
+    const pending = await startSpreads(session, scope);
     try {
-      return await documentOf(session, scope, started.spreads);
+      return await analyzeScope(session, scope, pending.spreads);
     } finally {
-      await started.close();
+      await pending.close();
     }
   } finally {
     await database.close();
   }
 }
 
-async function documentOf(
+async function analyzeScope(
   session: Session,
   scope: TraceScope,
   loadSpreads: () => Promise<Spreads>,
 ): Promise<Document<TraceResult>> {
   const { manifest } = session;
   const clocks = await windowClocks(scope);
-  const phaseResult = await phases(scope, clocks);
+  const phases = await readPhases(scope, clocks);
   const utilization = await utilizationOfTrace(session, scope, clocks);
   const identity: TraceResult['session'] = sessionIdentity(session);
-  const rest = {
-    idle: await idle(scope),
-    drift: await drift(scope),
-    overlap: await overlap(scope),
-    operators: await operators(scope, phaseResult),
-    short_kernels: await shortKernels(scope),
-    attribution: await attribution(scope, session.issues),
-    timeline: await timeline(scope),
-    telemetry: await telemetry(scope),
-    memory: await memory(scope),
+  // Computed before the spreads, which may still run on their own connection.
+  const otherParts = {
+    idle: await readIdle(scope),
+    drift: await readDrift(scope),
+    overlap: await readOverlap(scope),
+    operators: await readOperators(scope, phases),
+    short_kernels: await readShortKernels(scope),
+    attribution: await readAttribution(scope, session.issues),
+    timeline: await readTimeline(scope),
+    telemetry: await readTelemetry(scope),
+    memory: await readMemory(scope),
     environment: environmentFacts(manifest),
     utilization,
   };
@@ -74,15 +75,15 @@ async function documentOf(
     session: identity,
     workload: manifest.workload,
     source: scope.source,
-    devices: await devices(scope, manifest),
-    phases: phaseResult,
-    ...(await kernels(scope, phaseResult, spreads.launched)),
-    classes: await classes(scope, phaseResult),
-    copies: await copies(scope),
+    devices: await readDevices(scope, manifest),
+    phases,
+    ...(await readKernels(scope, phases, spreads.launched)),
+    classes: await readClasses(scope, phases),
+    copies: await readCopies(scope),
     api_calls: spreads.calls,
-    launches: await launches(scope, phaseResult, manifest.workload, spreads),
-    ...rest,
+    launches: await readLaunches(scope, phases, manifest.workload, spreads),
+    ...otherParts,
   };
-  const faults = utilizationIssues(utilization?.stages ?? []);
-  return document('trace', traceVersion, result, [...session.issues, ...faults]);
+  const impossibleIssues = utilizationIssues(utilization?.stages ?? []);
+  return document('trace', traceVersion, result, [...session.issues, ...impossibleIssues]);
 }

@@ -18,7 +18,7 @@ const work = Array.from({ length: 20 }, (_, i) => kernel(null, 2000 + 100 * i, 8
 test('ignores a warm-up without work: the whole capture is one stage', async () => {
   const clocks = await clocksOf({ stages: [stage(0, 'warmup', 0, 1000)], kernels: work });
   expect(clocks).toMatchObject([
-    { kind: 'outside', why: expect.stringContaining('less than a tenth of the kernel time') },
+    { kind: 'outside', clockWhy: expect.stringContaining('less than a tenth of the kernel time') },
   ]);
 });
 

@@ -22,43 +22,43 @@ afterAll(() => database?.close());
 test('stages are the batches of the program', async () => {
   expect(
     await query(
-      `SELECT kind, count(*)::INTEGER AS n, min(batch_size) AS least, max(batch_size) AS most, sum(new_tokens)::INTEGER AS tokens
+      `SELECT kind, count(*)::INTEGER AS n, min(batch_size) AS min_batch, max(batch_size) AS max_batch, sum(new_tokens)::INTEGER AS tokens
        FROM stages WHERE kind IN ('prefill', 'decode') GROUP BY kind ORDER BY kind`,
     ),
   ).toEqual([
-    { kind: 'decode', n: 3 * 31, least: 4, most: 4, tokens: 3 * 31 * 4 },
-    { kind: 'prefill', n: 3, least: 4, most: 4, tokens: 3 * 4 * 128 },
+    { kind: 'decode', n: 3 * 31, min_batch: 4, max_batch: 4, tokens: 3 * 31 * 4 },
+    { kind: 'prefill', n: 3, min_batch: 4, max_batch: 4, tokens: 3 * 4 * 128 },
   ]);
 });
 
 test('each iteration takes the time that the program printed, without its own work around the engine', async () => {
-  const turns = await query<{ ms: number }>(
+  const iterations = await query<{ ms: number }>(
     `SELECT (max(end_ns) - min(start_ns)) / 1e6 AS ms FROM stages WHERE kind IN ('prefill', 'decode') GROUP BY iteration ORDER BY iteration`,
   );
   // From the session's stdout.log: "seconds" of turn 0, 1 and 2.
   const printed = [99.6, 77.2, 77.1];
-  turns.forEach(({ ms }, turn) => {
-    expect(ms).toBeLessThan(printed[turn]!);
-    expect(ms).toBeGreaterThan(0.85 * printed[turn]!);
+  iterations.forEach(({ ms }, iteration) => {
+    expect(ms).toBeLessThan(printed[iteration]!);
+    expect(ms).toBeGreaterThan(0.85 * printed[iteration]!);
   });
-  expect(turns).toHaveLength(3);
+  expect(iterations).toHaveLength(3);
 });
 
 test('a decode step has the kernels of its layers, each with a class', async () => {
   const rows = await query<{ class: string; n: number }>(
     `SELECT k.class, count(*) / 93 AS n FROM kernels k JOIN stages s USING (stage_id) WHERE s.kind = 'decode' GROUP BY k.class`,
   );
-  const each = Object.fromEntries(rows.map((row) => [row.class, row.n]));
+  const kernelsPerStep = Object.fromEntries(rows.map((row) => [row.class, row.n]));
   // QKV, output, gate and up, down. One of them is two kernels, split over K.
-  expect(each['gemm']).toBe(5 * layers);
+  expect(kernelsPerStep['gemm']).toBe(5 * layers);
   // FlashAttention 3: forward and combine per layer, and one scheduling kernel per step.
-  expect(each['attention']).toBe(2 * layers + 1);
-  expect(each['norm']).toBe(2 * layers + 1);
+  expect(kernelsPerStep['attention']).toBe(2 * layers + 1);
+  expect(kernelsPerStep['norm']).toBe(2 * layers + 1);
   // Gated SiLU, and the rotary embedding.
-  expect(each['elementwise']).toBe(2 * layers);
+  expect(kernelsPerStep['elementwise']).toBe(2 * layers);
   // One cache write per layer, and the inputs of a step.
-  expect(each['copy']).toBeGreaterThanOrEqual(layers);
-  expect(each['other'] ?? 0).toBe(0);
+  expect(kernelsPerStep['copy']).toBeGreaterThanOrEqual(layers);
+  expect(kernelsPerStep['other'] ?? 0).toBe(0);
 });
 
 test('the waterfall of a decode step sums to its measured time, and there is no pause before the first request', async () => {

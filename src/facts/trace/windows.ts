@@ -7,7 +7,7 @@ import { literal, type TraceScope } from './scope.js';
 export interface PhaseClock {
   kind: PhaseKind;
   clock: 'host' | 'device';
-  why: string;
+  clockWhy: string;
 }
 
 /** Phases that follow one another; `other` are numbered steps of unknown kind (ProfilerStep#3). */
@@ -24,10 +24,10 @@ export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
        SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns,
               CASE WHEN s.phase = 'warmup' THEN coalesce(r.end_ns, s.end_ns) ELSE s.end_ns END AS end_ns, r.end_ns AS repeat_end_ns,
               s.device_start_ns, s.device_end_ns
-       FROM phase_stages s LEFT JOIN phase_of around ON around.stage_id = s.parent_id
+       FROM phase_stages s LEFT JOIN phase_of parent ON parent.stage_id = s.parent_id
        LEFT JOIN repeats r ON r.pid = s.pid AND r.iteration = s.iteration
        WHERE s.stage_id = s.phase_id AND s.end_ns IS NOT NULL
-         AND NOT (s.phase IN ('warmup', 'load') AND around.kind IS NOT DISTINCT FROM s.phase)
+         AND NOT (s.phase IN ('warmup', 'load') AND parent.kind IS NOT DISTINCT FROM s.phase)
        QUALIFY s.phase <> 'warmup' OR r.end_ns IS NULL
          OR row_number() OVER (PARTITION BY s.phase, s.pid, s.iteration ORDER BY s.start_ns, s.stage_id) = 1),
      steps AS (
@@ -70,9 +70,9 @@ export function windowClocks(scope: TraceScope): Promise<PhaseClock[]> {
 }
 
 /** Below this share of the capture's time, marked steps may not contain the device's work. */
-const shortSteps = 0.1;
+const minStepsShare = 0.1;
 /** Minimum share of kernel time in marked stages. */
-const minMarked = 0.1;
+const minMarkedShare = 0.1;
 
 /** Why the capture is one stage although stages are marked; null if it is not. */
 async function whyUnmarked(
@@ -82,12 +82,12 @@ async function whyUnmarked(
   if (kinds.length === 0) return 'phases are not marked';
   const stepPhases = kinds.filter(({ kind }) => steps.includes(kind));
   const stepNs = stepPhases.reduce((sum, { ns }) => sum + ns, 0);
-  if (!source.gpu_used || stepNs >= shortSteps * (source.end_ns - source.start_ns)) return null;
+  if (!source.gpu_used || stepNs >= minStepsShare * (source.end_ns - source.start_ns)) return null;
   await need('phase_kernels');
   const [work] = await database.query<{ marked: number; total: number }>(
     `SELECT coalesce(sum(dur_ns) FILTER (phase <> 'outside'), 0)::DOUBLE AS marked, coalesce(sum(dur_ns), 0)::DOUBLE AS total FROM phase_kernels`,
   );
-  if (!work || work.marked >= minMarked * work.total) return null;
+  if (!work || work.marked >= minMarkedShare * work.total) return null;
   return 'the marked stages contain less than a tenth of the kernel time';
 }
 
@@ -97,35 +97,40 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
     kind: PhaseKind;
     n: number;
     ns: number;
-    late: number;
-    silent: number;
+    device_after: number;
+    no_launch: number;
   }>(
-    `SELECT kind, count(*) AS n, coalesce(sum(host_end_ns - start_ns), 0)::DOUBLE AS ns, count_if(device_end_ns > host_end_ns) AS late,
-            count_if(device_start_ns IS NULL OR device_until_ns IS NULL) AS silent
+    `SELECT kind, count(*) AS n, coalesce(sum(host_end_ns - start_ns), 0)::DOUBLE AS ns, count_if(device_end_ns > host_end_ns) AS device_after,
+            count_if(device_start_ns IS NULL OR device_until_ns IS NULL) AS no_launch
      FROM instances GROUP BY kind ORDER BY kind`,
   );
-  const clocks = kinds.map(({ kind, n, late, silent }): PhaseClock => {
-    const runsAhead = late > 0 && steps.includes(kind);
+  const clocks = kinds.map(({ kind, n, device_after, no_launch }): PhaseClock => {
+    const runsAhead = device_after > 0 && steps.includes(kind);
     if (!runsAhead) {
-      return { kind, clock: 'host', why: 'the device was done before the range ended, in every instance' };
+      return {
+        kind,
+        clock: 'host',
+        clockWhy: 'the device was done before the range ended, in every instance',
+      };
     }
-    return silent > 0
-      ? { kind, clock: 'host', why: `${silent} of ${n} instances launched nothing on the device` }
+    return no_launch > 0
+      ? { kind, clock: 'host', clockWhy: `${no_launch} of ${n} instances launched nothing on the device` }
       : {
           kind,
           clock: 'device',
-          why: `in ${late} of ${plural(n, phaseLabel(kind))} the device was still busy after its range`,
+          clockWhy: `in ${device_after} of ${plural(n, phaseLabel(kind))} the device was still busy after its range`,
         };
   });
-  // The end of a prefill and the start of the first decode step must use one clock, or they would overlap; a warm-up before them, too.
-  const silent = new Set(kinds.filter((row) => row.silent > 0).map(({ kind }) => kind));
-  const ahead = clocks.find(({ kind, clock }) => steps.includes(kind) && clock === 'device');
-  const blocked = steps.some((kind) => silent.has(kind));
-  if (ahead && !blocked)
+  // Consecutive phases (warm-up, prefill, decode) must use one clock: otherwise the end of one and the start of the next
+  // would overlap.
+  const withoutLaunch = new Set(kinds.filter((row) => row.no_launch > 0).map(({ kind }) => kind));
+  const deviceStep = clocks.find(({ kind, clock }) => steps.includes(kind) && clock === 'device');
+  const stepWithoutLaunch = steps.some((kind) => withoutLaunch.has(kind));
+  if (deviceStep && !stepWithoutLaunch)
     for (const clock of clocks)
-      if (steps.includes(clock.kind) || (clock.kind === 'warmup' && !silent.has('warmup')))
-        Object.assign(clock, { clock: 'device', why: ahead.why });
+      if (steps.includes(clock.kind) || (clock.kind === 'warmup' && !withoutLaunch.has('warmup')))
+        Object.assign(clock, { clock: 'device', clockWhy: deviceStep.clockWhy });
   const unmarked = await whyUnmarked(scope, kinds);
   if (unmarked === null) return clocks;
-  return [{ kind: 'outside', clock: 'device', why: `${unmarked}: first to last activity` }];
+  return [{ kind: 'outside', clock: 'device', clockWhy: `${unmarked}: first to last activity` }];
 }

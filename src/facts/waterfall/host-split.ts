@@ -1,6 +1,6 @@
 import type { WaterfallBar } from '../../model/documents/explain.js';
 import { libraryRange } from '../../model/library-ranges.js';
-import { callNames } from '../trace/call-names.js';
+import { readCallNames } from '../trace/call-names.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
 type Parts = WaterfallBar['parts'];
@@ -144,7 +144,7 @@ export async function waitingParts(
   unmarked: boolean,
   counted: CountedGaps,
 ): Promise<Map<string, Parts>> {
-  const calls = (await callNames(scope)).filter((name) => waitingCall.test(name)).map(literal);
+  const calls = (await readCallNames(scope)).filter((name) => waitingCall.test(name)).map(literal);
   const rows = await scope.database.query<PartRow>(
     `WITH call AS (SELECT start_ns AS call_ns, name FROM rank_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${counted.untilNs}),
      waits AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM rank_gaps WHERE synchronization_ns > 0 AND start_ns < ${counted.untilNs})

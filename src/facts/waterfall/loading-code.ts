@@ -1,4 +1,4 @@
-import { callNames } from '../trace/call-names.js';
+import { readCallNames } from '../trace/call-names.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
 /** Calls that load code onto a device. Triton, TorchInductor, NVRTC and the runtime's lazy loading all use them. */
@@ -9,7 +9,7 @@ const loadingKinds = "('load', 'warmup')";
 
 /** Names of the recorded calls that load code. */
 export async function loadingCalls(scope: TraceScope): Promise<string[]> {
-  const names = await callNames(scope);
+  const names = await readCallNames(scope);
   return names.filter((name) => moduleLoads.test(name));
 }
 

@@ -29,13 +29,13 @@ export async function stageGroups(
   const clocks = await windowClocks(scope);
   const steps = clocks
     .filter(({ kind }) => kind !== 'sampling')
-    .map(({ kind, clock, why }): StageGroup => ({
+    .map(({ kind, clock, clockWhy }): StageGroup => ({
       key: kind,
       kind,
       name: null,
       level: 'steps',
       clock,
-      clockWhy: why,
+      clockWhy,
     }));
   await scope.need('spans', 'members');
   const reason = await requestReason(scope);
@@ -50,7 +50,7 @@ export async function stageGroups(
           name: null,
           level: 'request',
           clock: prefill?.clock ?? 'host',
-          clockWhy: `from the start of a prefill to the end of the last step before the next one; clock as for its steps: ${prefill?.why ?? ''}`,
+          clockWhy: `from the start of a prefill to the end of the last step before the next one; clock as for its steps: ${prefill?.clockWhy ?? ''}`,
         },
       ]
     : [];

@@ -3,7 +3,7 @@ import type { OpClass } from '../../model/classes.js';
 import type { Figure } from '../../model/figure.js';
 import { meanFigure } from '../../model/statistics.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { edges } from '../trace/phases.js';
+import { edgeCauses } from '../trace/phases.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { CountedGaps } from './host-split.js';
 import type { MeasuredTime } from './split.js';
@@ -124,7 +124,7 @@ async function activitySums(database: SessionDatabase, inner: boolean): Promise<
        SELECT grp, NULL::BIGINT AS instance, ${columns}${sums} FROM instance_sums GROUP BY ALL
        UNION ALL BY NAME SELECT instance_sums.* FROM instance_sums SEMI JOIN shown_spans USING (grp, instance) ORDER BY ALL`,
     );
-  const idleColumns = [...gapParts, ...edges];
+  const idleColumns = [...gapParts, ...edgeCauses];
   return {
     kernels: await querySums(
       'SELECT stage_id, class, ns, n FROM window_kernels',

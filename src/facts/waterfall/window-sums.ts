@@ -1,6 +1,6 @@
 import { gapParts } from '../../model/bars.js';
 import { cutColumns, cutKey, cutKeys, cutTimes } from '../trace/cut-activities.js';
-import { edges, gapsOfWindows, stepGaps } from '../trace/phases.js';
+import { edgeCauses, gapsOfWindows, selectStepGaps } from '../trace/phases.js';
 import { placeKey, type TraceScope } from '../trace/scope.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 
@@ -66,8 +66,8 @@ export function activitiesOfWindows(
 
 /** Time of windows before the capture's first activity and after its last. */
 export const edgeSums = ({ source }: TraceScope, windows: string): string =>
-  `SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS ${edges[0]},
-     greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS ${edges[1]}
+  `SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS ${edgeCauses[0]},
+     greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS ${edgeCauses[1]}
    FROM ${windows}, (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM gap_span)`;
 
 const summedParts = gapParts.map((part) => `sum(${part})::DOUBLE AS ${part}`).join(', ');
@@ -78,6 +78,6 @@ const partsOrZero = gapParts.map((part) => `coalesce(${part}, 0) AS ${part}`).jo
  * last.
  */
 export const windowIdleSql = (scope: TraceScope): string =>
-  `SELECT w.kind, w.stage_id, ${partsOrZero}, ${edges.join(', ')}
+  `SELECT w.kind, w.stage_id, ${partsOrZero}, ${edgeCauses.join(', ')}
      FROM step_windows w JOIN (${edgeSums(scope, 'step_windows')}) USING (stage_id)
-     LEFT JOIN (SELECT stage_id, ${summedParts} FROM (${gapsOfWindows('true', 'step_windows', stepGaps)}) GROUP BY stage_id) USING (stage_id)`;
+     LEFT JOIN (SELECT stage_id, ${summedParts} FROM (${gapsOfWindows('true', 'step_windows', selectStepGaps)}) GROUP BY stage_id) USING (stage_id)`;

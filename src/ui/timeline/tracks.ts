@@ -1,4 +1,4 @@
-import { stageLabel } from '../../facts/trace/timeline.js';
+import { stageLabelSql } from '../../facts/trace/timeline.js';
 import { gapParts } from '../../model/bars.js';
 import { opClasses } from '../../model/classes.js';
 import { stageKinds } from '../../model/record.js';
@@ -50,11 +50,11 @@ const sources: readonly Source[] = [
   {
     table: 'stages',
     key: threadKey,
-    name: `coalesce(raw_name, ${stageLabel})`,
+    name: `coalesce(raw_name, ${stageLabelSql})`,
     class: numbered(stageKinds, 'kind'),
     end: 'end_ns',
     label: {
-      from: stageLabel,
+      from: stageLabelSql,
       of: (names) => names.map(({ event_name, event_text }) => event_text ?? event_name),
     },
   },
