@@ -195,7 +195,7 @@ test('bars of a waterfall fit 40 columns: gaps, bars and notes are dropped befor
           { name: 'launch_overhead', ms: 0.25, notes: [[{ count: 462, unit: 'calls' }]] },
         ],
         totals: [{ name: 'under the profiler', ms: 934.5 }],
-        drawn: { label: '', chart: { form: 'waterfall', unit: 'ms', bars: [] } },
+        pageChart: { label: '', chart: { form: 'waterfall', unit: 'ms', bars: [] } },
       },
     ],
     behind: table,

@@ -35,9 +35,9 @@ const result: AnalyzeResult = {
 };
 
 test('shows an answer with its lists and code, the cited queries, and its cost', () => {
-  const made = document('analyze', '1.0', result);
-  expect(analyzeDocumentSchema.parse(made)).toEqual(made);
-  const text = stripVTControlCharacters(terminalView(analyzeView(made), { width: 60 }));
+  const analyzeDocument = document('analyze', '1.0', result);
+  expect(analyzeDocumentSchema.parse(analyzeDocument)).toEqual(analyzeDocument);
+  const text = stripVTControlCharacters(terminalView(analyzeView(analyzeDocument), { width: 60 }));
   expect(text.split('\n').slice(2)).toEqual([
     '  The host is the limit [q1].',
     '',

@@ -24,7 +24,7 @@ export function answerBlocks(data: AnalyzeResult): Block[] {
     ...textBlocks(data.answer),
     {
       type: 'facts',
-      items: citedOf(data).map((query) => ({ name: `[${query.id}]`, text: dim(queryText(query)) })),
+      items: citedQueries(data).map((query) => ({ name: `[${query.id}]`, text: dim(queryText(query)) })),
     },
     { type: 'notes', items: costText(data).map(dim) },
   ];
@@ -32,7 +32,7 @@ export function answerBlocks(data: AnalyzeResult): Block[] {
 
 const dim = (text: string): Value => ({ text, tone: 'dim' });
 
-/** Text paragraphs and lists unchanged, and code blocks. */
+/** Paragraphs and lists with their lines unchanged; code blocks as preformatted lines. */
 function textBlocks(answer: string): Block[] {
   return answer.split(/^\s*```.*$/m).flatMap((part, index): Block[] =>
     index % 2 === 1
@@ -48,18 +48,18 @@ function textBlocks(answer: string): Block[] {
 type Query = AnalyzeResult['queries'][number];
 
 /** Longer queries are only in --sql and --json: a truncated query can be neither read nor run. */
-const queryCharacters = 200;
+const maxQueryCharacters = 200;
 
 /** The queries that the answer cites; q0 is given with the question. */
-function citedOf({ answer, queries }: AnalyzeResult): Query[] {
+function citedQueries({ answer, queries }: AnalyzeResult): Query[] {
   const cited = new Set([...answer.matchAll(/\bq\d+\b/g)].map(([id]) => id));
   return queries.filter(({ id, input }) => cited.has(id) && (input !== null || id === 'q0'));
 }
 
 function queryText({ id, tool, input, error }: Query): string {
   if (input === null || id === 'q0') return `${tool}, provided with the question`;
-  const shown = input.length > queryCharacters ? `a long query, printed with --sql ${id.slice(1)}` : input;
-  return `${tool === 'sql' ? '' : `${tool}: `}${shown}${error === null ? '' : ' (failed)'}`;
+  const text = input.length > maxQueryCharacters ? `a long query, printed with --sql ${id.slice(1)}` : input;
+  return `${tool === 'sql' ? '' : `${tool}: `}${text}${error === null ? '' : ' (failed)'}`;
 }
 
 function costText({ answered_by, claims, unverified, usage, model }: AnalyzeResult): string[] {

@@ -31,7 +31,7 @@ const comparison: BaselineComparison = {
   verdict: 'regression',
   text: 'worse by 12 % (+9.6 % to +14 %), more than the 5.0 % tolerated',
 };
-const silent: BaselineComparison = {
+const withoutSpread: BaselineComparison = {
   ...comparison,
   id: 'a_metric_of_a_load_point_with_a_very_long_name_indeed',
   change_ci95: null,
@@ -50,11 +50,11 @@ const check: BaselineCheck = {
   within_process: false,
   result: 'regression',
   headline: 'Regression: tpot_ms.',
-  comparisons: [comparison, silent],
+  comparisons: [comparison, withoutSpread],
   differences: [{ label: 'cpu model', part: 'hardware', baseline: 'A', current: null }],
 };
 
-test('a check shows finding, figures with intervals and reasons in 80 columns, without control characters', () => {
+test('a check shows the finding, figures with intervals, and reasons in 80 columns, without control characters', () => {
   const text = stripVTControlCharacters(
     terminalView(baselineCheckView(document('baseline-check', '1.0', check)), { width: 80 }),
   );

@@ -16,7 +16,7 @@ const namesOf = (sessions: readonly { id: string; name: string | null }[]): stri
 /** What `baseline set` saved, and how many of its metrics can be tested. @param path of the file */
 export function baselineView(document: Document<Baseline>, path: string): View {
   const { name, sessions, metrics, set_at } = document.data;
-  const sure = metrics.filter(
+  const testable = metrics.filter(
     ({ basis, interval }) => basis === 'launches' || interval?.over_launches === true,
   ).length;
   return {
@@ -46,18 +46,18 @@ export function baselineView(document: Document<Baseline>, path: string): View {
       {
         type: 'notes',
         items: [
-          ...(sure < metrics.length
+          ...(testable < metrics.length
             ? [
                 [
-                  ...(sure === 0
+                  ...(testable === 0
                     ? ['No metric has']
                     : [
-                        { count: metrics.length - sure },
+                        { count: metrics.length - testable },
                         ' of ',
                         { count: metrics.length },
                         ' metrics have no',
                       ]),
-                  `${sure === 0 ? ' a' : ''} spread between launches, so ${sure === 0 ? '' : 'their '}changes cannot be tested. Set the baseline from several runs: inferscope baseline set RUN1 RUN2 RUN3`,
+                  `${testable === 0 ? ' a' : ''} spread between launches, so ${testable === 0 ? '' : 'their '}changes cannot be tested. Set the baseline from several runs: inferscope baseline set RUN1 RUN2 RUN3`,
                 ] satisfies Text,
               ]
             : []),
@@ -69,7 +69,7 @@ export function baselineView(document: Document<Baseline>, path: string): View {
   };
 }
 
-const explained: ReadonlySet<BaselineVerdict> = new Set(['regression', 'inconclusive', 'improvement']);
+const verdictsWithText: ReadonlySet<BaselineVerdict> = new Set(['regression', 'inconclusive', 'improvement']);
 
 /** `baseline check`: the finding first, then every metric. */
 export function baselineCheckView(document: Document<BaselineCheck>): View {
@@ -100,7 +100,7 @@ export function baselineCheckView(document: Document<BaselineCheck>): View {
       {
         type: 'notes',
         items: comparisons
-          .filter(({ verdict }) => explained.has(verdict))
+          .filter(({ verdict }) => verdictsWithText.has(verdict))
           .map(({ id, text }) => `${id}: ${text}`),
       },
     ],

@@ -35,7 +35,7 @@ function marksOf(data: BenchResult): NonNullable<LinesChart['marks']> {
 }
 
 /** Ideal scaling: output tokens/s proportional to the batch, from the first line's smallest batch. */
-function proportional({ points }: Series, sizes: readonly number[]): Series[] {
+function proportionalSeries({ points }: Series, sizes: readonly number[]): Series[] {
   const first = points.find(([, y]) => y !== null);
   if (!first || sizes.length < 2) return [];
   const [x, y] = first;
@@ -60,7 +60,7 @@ export function throughputChart(data: BenchResult): LinesChart {
     panels: [
       {
         ...panel!,
-        series: [...panel!.series, ...(first ? proportional(first, batchSizes(lines)) : [])],
+        series: [...panel!.series, ...(first ? proportionalSeries(first, batchSizes(lines)) : [])],
       },
     ],
     marks: marksOf(data),
@@ -72,7 +72,7 @@ export const tpotChart = (data: BenchResult): LinesChart => ({
   marks: marksOf(data),
 });
 
-const samples = 60;
+const fitSamples = 60;
 
 const fittedMetric = {
   prompt: 'ttft_ms',
@@ -84,7 +84,7 @@ const fittedMetric = {
 /** A fitted dependence: means with their intervals as symbols, the fit as a line. */
 export function fitLines(data: BenchResult, id: BenchFit['id']): LinesChart {
   const fits = fitsOf(data, id);
-  const reach = Math.max(0, ...fits.flatMap(({ fit }) => fit.points.map(({ x }) => x)));
+  const maxX = Math.max(0, ...fits.flatMap(({ fit }) => fit.points.map(({ x }) => x)));
   const { x = '', unit = 'ms' } = fits[0]?.fit ?? {};
   return {
     form: 'lines',
@@ -102,8 +102,8 @@ export function fitLines(data: BenchResult, id: BenchFit['id']): LinesChart {
               color,
               dash,
               style: 'guide',
-              points: Array.from({ length: samples + 1 }, (_, i) => {
-                const size = (reach * i) / samples;
+              points: Array.from({ length: fitSamples + 1 }, (_, i) => {
+                const size = (maxX * i) / fitSamples;
                 return [size, fitted(size)];
               }),
             },

@@ -28,17 +28,17 @@ const side = (selector: string, values: number[]) => ({
 });
 
 test('shows both values, the change with interval and p, and the verdict; names from files cannot inject anything', () => {
-  const found = compareSides(side('a', [10, 10.1, 9.9, 10]), side('b', [12, 12.1, 11.9, 12]), {
+  const comparison = compareSides(side('a', [10, 10.1, 9.9, 10]), side('b', [12, 12.1, 11.9, 12]), {
     gates: [],
     withinProcess: false,
   });
-  const view = benchCompareView(document('bench-compare', '1.0', found));
+  const view = benchCompareView(document('bench-compare', '1.0', comparison));
   const table = view.sections[0]!.blocks.find((block) => block.type === 'table') as Table;
   const [row] = table.rows;
   const values = Object.fromEntries(table.columns.map(({ id }, i) => [id, rawValue(row!.cells[i]!)]));
-  const [compared] = found.comparisons;
+  const [firstComparison] = comparison.comparisons;
   expect(values).toMatchObject({ metric: 'tpot', base: 10, new: 12, verdict: 'WORSE' });
-  expect([values['change'], values['p']]).toEqual([compared!.change, compared!.p_adjusted]);
+  expect([values['change'], values['p']]).toEqual([firstComparison!.change, firstComparison!.p_adjusted]);
   for (const width of [80, 120]) {
     const text = terminalView(view, { width, level: 2 });
     // oxlint-disable-next-line no-control-regex

@@ -54,7 +54,7 @@ const metricName = ({ name }: ComparedMetric): string =>
 
 function notes({ comparisons, power, within_process: isWithin, gates }: BenchCompare): Text[] {
   const tested = comparisons.filter(({ method }) => method !== null);
-  const ranks = tested.some(({ method }) => method === 'mann_whitney');
+  const isRankTest = tested.some(({ method }) => method === 'mann_whitney');
   const [first] = comparisons;
   const values = comparisons.some(({ basis }) => basis === 'repeats') ? 'values' : 'process launches';
   return [
@@ -63,8 +63,8 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
           [
             "Significant: p < 0.05 after Holm's correction for ",
             { count: tested.length, unit: tested.length === 1 ? 'metric' : 'metrics' },
-            gates.length > 0 ? ' (those of --fail-on among themselves)' : '',
-            ranks ? ', by the Mann-Whitney rank test; change and interval by Hodges-Lehmann.' : '.',
+            gates.length > 0 ? ' (metrics of --fail-on are corrected separately)' : '',
+            isRankTest ? ', by the Mann-Whitney rank test; change and interval by Hodges-Lehmann.' : '.',
             isUniform(comparisons) ? ` The sides have ${first!.n.join(' and ')} ${values}.` : '',
           ] satisfies Text,
         ]

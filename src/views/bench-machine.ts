@@ -9,13 +9,13 @@ import { type ColumnOf, tableOf } from './table-of.js';
 /** What the machine did while each point was timed. */
 export function machineSection(data: BenchResult): Section {
   const lines = batchLines(data);
-  const swept = lines.some(({ points }) => points.length > 1);
+  const isSweep = lines.some(({ points }) => points.length > 1);
   return {
     id: 'machine',
     title: 'Machine activity',
     level: 2,
     blocks: [
-      ...(swept ? knownMachineValues(data).map((part) => machineChart(data, part)) : []),
+      ...(isSweep ? knownMachineValues(data).map((part) => machineChart(data, part)) : []),
       tableOf(
         'While each point was timed',
         [
@@ -58,7 +58,7 @@ export function machineSection(data: BenchResult): Section {
 }
 
 function machineChart(data: BenchResult, part: keyof typeof machineValues): Block {
-  const { name, unit, most, figureOf } = machineValues[part];
+  const { name, unit, max, figureOf } = machineValues[part];
   const lines = batchLines(data);
   const rows = lines.flatMap(({ name: line, points }) => points.map((point) => ({ line, point })));
   return {
@@ -67,7 +67,7 @@ function machineChart(data: BenchResult, part: keyof typeof machineValues): Bloc
     half: true,
     title: name,
     label: `${name} against the batch size`,
-    chart: { ...batchChart(lines, unit, figureOf, most), small: true },
+    chart: { ...batchChart(lines, unit, figureOf, max), small: true },
     behind: tableOf(
       name,
       [
@@ -92,7 +92,7 @@ function machineChart(data: BenchResult, part: keyof typeof machineValues): Bloc
   };
 }
 
-const share = (
+const shareColumn = (
   id: 'prefill_mfu' | 'prefill_mbu' | 'decode_mfu' | 'decode_mbu',
   drop?: number,
 ): ColumnOf<PointRow> => ({
@@ -103,7 +103,7 @@ const share = (
   cell: ({ point }) => ({ figure: point.model_utilization[id], spread: 'interval', utilization: true }),
 });
 
-const bound = (id: 'prefill_bound' | 'decode_bound', drop: number): ColumnOf<PointRow> => ({
+const boundColumn = (id: 'prefill_bound' | 'decode_bound', drop: number): ColumnOf<PointRow> => ({
   id,
   head: id.replace('_', ' '),
   drop,
@@ -156,12 +156,12 @@ export function efficiencySection(data: BenchResult): Section {
         'Share of the roofline',
         [
           ...pointColumns(data),
-          share('prefill_mfu'),
-          share('prefill_mbu', 0),
-          share('decode_mfu', 1),
-          share('decode_mbu'),
-          bound('prefill_bound', 2),
-          bound('decode_bound', 3),
+          shareColumn('prefill_mfu'),
+          shareColumn('prefill_mbu', 0),
+          shareColumn('decode_mfu', 1),
+          shareColumn('decode_mbu'),
+          boundColumn('prefill_bound', 2),
+          boundColumn('decode_bound', 3),
         ],
         rows,
       ),

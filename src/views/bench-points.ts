@@ -13,7 +13,7 @@ import { meanOf } from './bench-series.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 import { plural } from '../vocabulary/format.js';
 
-/** A point of a variant: a row in most tables. */
+/** A point of a variant: one row of most tables. */
 export interface PointRow {
   variant: BenchVariant;
   point: BenchPointResult;
@@ -81,7 +81,12 @@ function protocolText({ protocol: { launches, repeats, sampling, warmup } }: Ben
   ];
 }
 
-const count = (id: string, head: string, countOf: (point: BenchPointResult) => number, drop: number) => ({
+const countColumn = (
+  id: string,
+  head: string,
+  countOf: (point: BenchPointResult) => number,
+  drop: number,
+) => ({
   id,
   head,
   numeric: true,
@@ -94,9 +99,9 @@ const latencyTable = (data: BenchResult, rows: readonly PointRow[]): Block =>
     "Means with their 95 % interval; the point's name is batch, prompt and output tokens",
     [
       ...pointColumns(data),
-      count('batch_size', 'batch', (point) => point.batch_size, 0),
-      count('input_len', 'prompt', (point) => point.input_len, 1),
-      count('output_len', 'output', (point) => point.output_len, 2),
+      countColumn('batch_size', 'batch', (point) => point.batch_size, 0),
+      countColumn('input_len', 'prompt', (point) => point.input_len, 1),
+      countColumn('output_len', 'output', (point) => point.output_len, 2),
       latencyColumn('ttft_ms', 6),
       latencyColumn('tpot_ms'),
       latencyColumn('itl_ms', 3),
@@ -139,9 +144,9 @@ interface SpreadRow extends PointRow {
   spread: BenchSpread;
 }
 
-const known = (spread: BenchDistribution): spread is BenchSpread => !('value' in spread);
+const isKnown = (spread: BenchDistribution): spread is BenchSpread => !('value' in spread);
 
-const statistic = (
+const statisticColumn = (
   id: 'mean' | 'sd' | 'min' | 'p50' | 'p90' | 'p95' | 'p99' | 'max',
   drop?: number,
 ): ColumnOf<SpreadRow> => ({
@@ -157,7 +162,7 @@ function percentileTable(data: BenchResult, rows: readonly PointRow[]): Block {
   const spreads = rows.flatMap((row) =>
     (Object.keys(pointLatencyLabels) as Latency[]).flatMap((metric): SpreadRow[] => {
       const spread = row.point.latency[metric];
-      return known(spread) ? [{ ...row, metric, spread }] : [];
+      return isKnown(spread) ? [{ ...row, metric, spread }] : [];
     }),
   );
   return tableOf(
@@ -165,7 +170,7 @@ function percentileTable(data: BenchResult, rows: readonly PointRow[]): Block {
     [
       ...(rows.length > 1 ? pointColumns<SpreadRow>(data) : []),
       { id: 'metric', head: '', cell: ({ metric }) => pointLatencyLabels[metric] },
-      statistic('mean'),
+      statisticColumn('mean'),
       {
         id: 'ci95_ms',
         head: '95 % interval',
@@ -176,13 +181,13 @@ function percentileTable(data: BenchResult, rows: readonly PointRow[]): Block {
             ? { missing: 'one launch with one repeat' }
             : [{ n: ci95[0], unit: 'ms' }, ' to ', { n: ci95[1], unit: 'ms' }],
       },
-      statistic('sd', 6),
-      statistic('min', 0),
-      statistic('p50'),
-      statistic('p90', 1),
-      statistic('p95', 7),
-      statistic('p99'),
-      statistic('max', 2),
+      statisticColumn('sd', 6),
+      statisticColumn('min', 0),
+      statisticColumn('p50'),
+      statisticColumn('p90', 1),
+      statisticColumn('p95', 7),
+      statisticColumn('p99'),
+      statisticColumn('max', 2),
       {
         id: 'outliers',
         head: 'outliers',

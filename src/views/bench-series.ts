@@ -71,7 +71,7 @@ export function batchChart(
   lines: readonly BatchLine[],
   unit: string,
   figureOf: (point: BenchPointResult) => Figure,
-  most?: number,
+  max?: number,
 ): LinesChart {
   const sizes = batchSizes(lines);
   return {
@@ -80,15 +80,15 @@ export function batchChart(
     panels: [
       {
         unit,
-        ...(most !== undefined && { most }),
+        ...(max !== undefined && { max }),
         series: lines.map(({ name, points }, index) => ({
           name,
           ...lineMark(index),
           points: sizes.map((size, position): Point => {
             const point = points.find(({ batch_size }) => batch_size === size);
-            const shown = point && figureOf(point);
-            return shown && shown.value !== null
-              ? [position, shown.value, { ci95: shown.ci95 ?? null, notes: [shown.source] }]
+            const shownFigure = point && figureOf(point);
+            return shownFigure && shownFigure.value !== null
+              ? [position, shownFigure.value, { ci95: shownFigure.ci95 ?? null, notes: [shownFigure.source] }]
               : [position, null];
           }),
         })),
@@ -102,32 +102,32 @@ export const machineValues = {
   gpu_utilization: {
     name: 'GPU utilization',
     unit: '%',
-    most: 100,
+    max: 100,
     figureOf: (point: BenchPointResult): Figure => point.machine.gpu_utilization_percent,
   },
   decode_idle: {
     name: 'idle per decode step',
     unit: 'share',
-    most: 1,
+    max: 1,
     figureOf: (point: BenchPointResult): Figure => point.device_work.decode_idle_share,
   },
   memory: {
     name: 'memory',
     unit: 'B',
-    most: undefined,
+    max: undefined,
     figureOf: ({ machine }: BenchPointResult): Figure =>
       machine.memory_bytes.value === null ? machine.gpu_memory_used_bytes : machine.memory_bytes,
   },
   cpu_cores: {
     name: 'CPU cores busy',
     unit: '',
-    most: undefined,
+    max: undefined,
     figureOf: (point: BenchPointResult): Figure => point.machine.cpu_cores_busy,
   },
   power: {
     name: 'power',
     unit: 'W',
-    most: undefined,
+    max: undefined,
     figureOf: (point: BenchPointResult): Figure => point.machine.power_w,
   },
 } as const;
@@ -146,7 +146,7 @@ export const fitIds = Object.keys(fitLabels) as BenchFit['id'][];
 export const fitsOf = ({ variants }: BenchResult, id: string): { label: string; fit: BenchFit }[] =>
   variants.flatMap(({ label, fits }) => fits.filter((fit) => fit.id === id).map((fit) => ({ label, fit })));
 
-interface Compared {
+interface ComparedPoint {
   /** The point's id. */
   name: string;
   /** Mean, ms; null if the variant did not measure the point. */
@@ -154,7 +154,7 @@ interface Compared {
 }
 
 /** Points measured by the first variant and another one, with every variant's mean. */
-export function compared({ variants }: BenchResult, metric: TimedMetric): Compared[] {
+export function comparedPoints({ variants }: BenchResult, metric: TimedMetric): ComparedPoint[] {
   return (variants[0]?.points ?? []).flatMap(({ point: name }) => {
     const values = variants.map(({ points }) => {
       const spread = points.find(({ point }) => point === name)?.latency[metric];
@@ -178,9 +178,9 @@ export function boxOf(values: readonly number[]): Box | null {
   if (values.length < 4) return null;
   const sorted = values.toSorted((a, b) => a - b);
   const quantile = (share: number): number => {
-    const place = (sorted.length - 1) * share;
-    const low = sorted[Math.floor(place)] ?? 0;
-    return low + ((sorted[Math.ceil(place)] ?? low) - low) * (place % 1);
+    const position = (sorted.length - 1) * share;
+    const low = sorted[Math.floor(position)] ?? 0;
+    return low + ((sorted[Math.ceil(position)] ?? low) - low) * (position % 1);
   };
   const [q1, q3] = [quantile(0.25), quantile(0.75)];
   const reach = 1.5 * (q3 - q1);
@@ -203,12 +203,12 @@ function spreadRow(
 ): SpreadRow[] {
   const spread = point.latency[metric];
   if ('value' in spread) return [];
-  const timed = (point.repeats ?? []).flatMap((repeat) => {
+  const timedRepeats = (point.repeats ?? []).flatMap((repeat) => {
     const value = repeat[metric];
     return value === null ? [] : [{ launch: repeat.launch, value }];
   });
-  const box = boxOf(timed.map(({ value }) => value));
-  const repeats = timed.map((sample) => ({
+  const box = boxOf(timedRepeats.map(({ value }) => value));
+  const repeats = timedRepeats.map((sample) => ({
     ...sample,
     outlier: box !== null && (sample.value < box.low || sample.value > box.high),
   }));

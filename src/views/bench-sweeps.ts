@@ -5,7 +5,7 @@ import { fitLines, spreadChart, throughputChart, tpotChart } from './bench-chart
 import type { Block, Column, Section, Text } from './block.js';
 import {
   batchLines,
-  compared,
+  comparedPoints,
   fitIds,
   fitsOf,
   kneeOf,
@@ -62,19 +62,19 @@ export function batchSections(data: BenchResult): Section[] {
         knee ? [{ count: point.batch_size }, ' (knee)'] : { count: point.batch_size },
     },
   ];
-  const mean = (metric: 'ttft_ms' | 'tpot_ms' | 'e2e_ms', drop?: number): ColumnOf<BatchRow> => ({
+  const meanColumn = (metric: 'ttft_ms' | 'tpot_ms' | 'e2e_ms', drop?: number): ColumnOf<BatchRow> => ({
     id: metric,
     head: pointLatencyLabels[metric],
     numeric: true,
     ...(drop === undefined ? {} : { drop }),
     cell: ({ point }) => ({ figure: meanOf(point.latency[metric]), spread: 'interval' }),
   });
-  const chart = (drawn: Chart, title: string, extraColumns: ColumnOf<BatchRow>[]): Block => ({
+  const chart = (drawnChart: Chart, title: string, extraColumns: ColumnOf<BatchRow>[]): Block => ({
     type: 'chart',
     half: true,
     title,
     label: `${title} against the batch size, with 95 % intervals`,
-    chart: drawn,
+    chart: drawnChart,
     behind: tableOf(title, [...columns, ...extraColumns], rows),
   });
   return [
@@ -110,9 +110,9 @@ export function batchSections(data: BenchResult): Section[] {
           { id: 'outcome', head: 'outcome', cell: ({ point }) => pointOutcomeLabels[point.outcome] },
         ]),
         chart(tpotChart(data), 'Time per output token', [
-          mean('tpot_ms'),
-          mean('ttft_ms'),
-          mean('e2e_ms', 0),
+          meanColumn('tpot_ms'),
+          meanColumn('ttft_ms'),
+          meanColumn('e2e_ms', 0),
         ]),
       ],
     },
@@ -211,15 +211,15 @@ function fitChart(data: BenchResult, id: BenchFit['id'], fits: readonly FitRow[]
 export function variantSections(data: BenchResult): Section[] {
   const { variants } = data;
   const [first, ...otherVariants] = variants;
-  const shown = timedMetrics.filter((metric) => compared(data, metric).length > 0);
-  if (!first || otherVariants.length === 0 || shown.length === 0) return [];
-  const absent = { missing: 'the variant did not measure the point' };
+  const metrics = timedMetrics.filter((metric) => comparedPoints(data, metric).length > 0);
+  if (!first || otherVariants.length === 0 || metrics.length === 0) return [];
+  const notMeasured = { missing: 'the variant did not measure the point' };
   return [
     {
       id: 'variants',
       title: 'Variants side by side',
       level: 2,
-      blocks: shown.map((metric) => ({
+      blocks: metrics.map((metric) => ({
         type: 'chart',
         half: true,
         title: pointLatencyLabels[metric],
@@ -228,11 +228,11 @@ export function variantSections(data: BenchResult): Section[] {
           form: 'bars',
           kind: 'multiples',
           unit: 'ms',
-          rows: compared(data, metric).map(({ name }) => name),
+          rows: comparedPoints(data, metric).map(({ name }) => name),
           series: variants.map(({ label }, index) => ({
             name: label,
             color: lineMark(index).color,
-            values: compared(data, metric).map(({ values }) => values[index] ?? null),
+            values: comparedPoints(data, metric).map(({ values }) => values[index] ?? null),
           })),
         },
         behind: {
@@ -252,11 +252,13 @@ export function variantSections(data: BenchResult): Section[] {
               drop: index,
             })),
           ],
-          rows: compared(data, metric).map(({ name, values: [base = null, ...values] }) => ({
+          rows: comparedPoints(data, metric).map(({ name, values: [base = null, ...values] }) => ({
             cells: [
               name,
-              ...[base, ...values].map((n): Text => (n === null ? absent : { n, unit: 'ms' })),
-              ...values.map((n): Text => (n === null || !base ? absent : [{ n: n / base, unit: '' }, '×'])),
+              ...[base, ...values].map((n): Text => (n === null ? notMeasured : { n, unit: 'ms' })),
+              ...values.map((n): Text =>
+                n === null || !base ? notMeasured : [{ n: n / base, unit: '' }, '×'],
+              ),
             ],
           })),
         },
@@ -269,11 +271,11 @@ const noBox = { missing: 'fewer than four repeats' };
 
 /** Spread of the timed repeats of each point. */
 export function spreadSections(data: BenchResult): Section[] {
-  const shown = timedMetrics
+  const metrics = timedMetrics
     .map((metric) => ({ metric, rows: spreadRows(data, metric) }))
     .filter(({ rows }) => rows.length > 0);
-  if (shown.length === 0) return [];
-  const time = (
+  if (metrics.length === 0) return [];
+  const timeColumn = (
     id: string,
     head: string,
     valueOf: (row: SpreadRow) => number | undefined,
@@ -290,13 +292,13 @@ export function spreadSections(data: BenchResult): Section[] {
     { id: 'point', head: 'point', cell: ({ name }) => name },
     { id: 'n', head: 'n', numeric: true, cell: ({ spread }) => ({ count: spread.n }) },
     { id: 'launches', head: 'launches', numeric: true, cell: ({ spread }) => ({ count: spread.launches }) },
-    time('min', 'min', ({ spread }) => spread.min),
-    time('q1', 'p25', ({ box }) => box?.q1),
-    time('p50', 'median', ({ spread }) => spread.p50),
-    time('q3', 'p75', ({ box }) => box?.q3),
-    time('max', 'max', ({ spread }) => spread.max),
+    timeColumn('min', 'min', ({ spread }) => spread.min),
+    timeColumn('q1', 'p25', ({ box }) => box?.q1),
+    timeColumn('p50', 'median', ({ spread }) => spread.p50),
+    timeColumn('q3', 'p75', ({ box }) => box?.q3),
+    timeColumn('max', 'max', ({ spread }) => spread.max),
     { id: 'outliers', head: 'outliers', numeric: true, cell: ({ spread }) => ({ count: spread.outliers }) },
-    { id: 'outliers_ms', head: 'outlier values', wraps: true, cell: outliers },
+    { id: 'outliers_ms', head: 'outlier values', wraps: true, cell: outlierText },
   ];
   return [
     {
@@ -308,7 +310,7 @@ export function spreadSections(data: BenchResult): Section[] {
           type: 'text',
           text: 'Every timed repeat (dots) relative to the median of its point. Box: middle half; line: range; triangles: outliers, which stay in the statistics.',
         },
-        ...shown.map(({ metric, rows }): Block => ({
+        ...metrics.map(({ metric, rows }): Block => ({
           type: 'chart',
           title: pointLatencyLabels[metric],
           label: `Spread of ${pointLatencyLabels[metric]} at every point, with outliers marked`,
@@ -325,7 +327,7 @@ export function spreadSections(data: BenchResult): Section[] {
   ];
 }
 
-const outliers = ({ repeats }: SpreadRow): Text =>
+const outlierText = ({ repeats }: SpreadRow): Text =>
   repeats
     .filter(({ outlier }) => outlier)
     .flatMap(({ value, launch }, index) => [

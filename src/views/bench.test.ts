@@ -12,8 +12,8 @@ import type { Block, Level, Table } from './block.js';
 type Bench = ReturnType<typeof testBench>;
 
 const isTable = (block: Block): block is Block & Table => block.type === 'table';
-const tables = (made: Bench, id: string): (Block & Table)[] =>
-  (benchView(made).sections.find((section) => section.id === id)?.blocks ?? [])
+const tables = (benchDocument: Bench, id: string): (Block & Table)[] =>
+  (benchView(benchDocument).sections.find((section) => section.id === id)?.blocks ?? [])
     .map((block) => (block.type === 'chart' ? block.behind : block))
     .filter((block) => isTable(block));
 /** Cells by row and column id, as in CSV. */
@@ -21,12 +21,14 @@ const rows = (table: Table | undefined) =>
   table!.rows.map(({ cells }) =>
     Object.fromEntries(table!.columns.map(({ id }, index) => [id, rawValue(cells[index] ?? '')])),
   );
-const textOf = (made: Bench, level: Level, width = 80) => terminalView(benchView(made), { width, level });
+const textOf = (benchDocument: Bench, level: Level, width = 80) =>
+  terminalView(benchView(benchDocument), { width, level });
 const words = (text: string) => text.replaceAll(/\s+/g, ' ');
-const page = (made: Bench) => pageOfView(benchView(made), { clientScript: '"use strict";' });
-const pageWords = (made: Bench) =>
+const page = (benchDocument: Bench) =>
+  pageOfView(benchView(benchDocument), { clientScript: '"use strict";' });
+const pageWords = (benchDocument: Bench) =>
   words(
-    page(made)
+    page(benchDocument)
       .replaceAll(/<(style|script)[\s\S]*?<\/\1>/g, '')
       .replaceAll(/&nbsp;|\u00a0/g, ' ')
       .replaceAll(/<[^>]+>/g, ' '),
@@ -36,8 +38,8 @@ const oneVariant = () => testBench({ variants: 1 });
 const cpu = () => testBench({ gpu: false, variants: 1 });
 
 test('the documents that views are tested with are valid', () => {
-  for (const made of [testBench(), oneVariant(), cpu()])
-    expect(benchDocumentSchema.safeParse(made).error).toBeUndefined();
+  for (const benchDocument of [testBench(), oneVariant(), cpu()])
+    expect(benchDocumentSchema.safeParse(benchDocument).error).toBeUndefined();
 });
 
 test('starts with the difference between variants, then speed and batch', () => {
@@ -49,13 +51,13 @@ test('starts with the difference between variants, then speed and batch', () => 
   );
 });
 
-test('has a row per measured point: lengths, means of the document, rate', () => {
-  const made = oneVariant();
-  const { points } = made.data.variants[0]!;
-  const [shown] = tables(made, 'points');
-  expect(rows(shown)).toHaveLength(11);
+test('has a row per measured point with its lengths, its means as in the document, and its rate', () => {
+  const benchDocument = oneVariant();
+  const { points } = benchDocument.data.variants[0]!;
+  const [table] = tables(benchDocument, 'points');
+  expect(rows(table)).toHaveLength(11);
   const first = points[0]!;
-  expect(rows(shown)[0]).toEqual({
+  expect(rows(table)[0]).toEqual({
     point: 'b1-p128-o64',
     batch_size: 1,
     input_len: 128,
@@ -67,13 +69,13 @@ test('has a row per measured point: lengths, means of the document, rate', () =>
     output_tokens_per_s: first.throughput.output_tokens_per_s.value,
   });
   // Cells show the interval together with the mean.
-  expect(plainText(shown!.rows[0]!.cells[4]!)).toMatch(/ms\s±\s/);
+  expect(plainText(table!.rows[0]!.cells[4]!)).toMatch(/ms\s±\s/);
 });
 
 test('shows every percentile, outlier and launch of each latency; a single point shows them in the summary', () => {
-  const made = oneVariant();
-  const spread = made.data.variants[0]!.points[0]!.latency.ttft_ms as BenchSpread;
-  const [, percentiles] = tables(made, 'points');
+  const benchDocument = oneVariant();
+  const spread = benchDocument.data.variants[0]!.points[0]!.latency.ttft_ms as BenchSpread;
+  const [, percentiles] = tables(benchDocument, 'points');
   expect(percentiles!.level).toBe(2);
   const { p50, p90, p95, p99, min, max, sd, n, outliers, launches } = spread;
   expect(rows(percentiles)[0]).toMatchObject({
@@ -90,15 +92,15 @@ test('shows every percentile, outlier and launch of each latency; a single point
     outliers,
     launches,
   });
-  made.data.variants[0]!.points.splice(1);
-  const [means, only] = tables(made, 'points');
+  benchDocument.data.variants[0]!.points.splice(1);
+  const [means, only] = tables(benchDocument, 'points');
   expect([means!.level, only!.level]).toEqual([2, 1]);
-  expect(textOf(made, 1)).toMatch(/^ +TTFT +[\d.]+ ms/m);
+  expect(textOf(benchDocument, 1)).toMatch(/^ +TTFT +[\d.]+ ms/m);
 });
 
 test('a batch that did not fit has its reason and no row among the measured points', () => {
-  const made = testBench();
-  const [failed] = tables(made, 'points').slice(-1);
+  const benchDocument = testBench();
+  const [failed] = tables(benchDocument, 'points').slice(-1);
   expect(rows(failed)).toEqual([
     {
       variant: 'mode=eager',
@@ -107,12 +109,12 @@ test('a batch that did not fit has its reason and no row among the measured poin
       why: 'CUDA out of memory. Tried to allocate 2.00 GiB',
     },
   ]);
-  expect(rows(tables(made, 'points')[0])).toHaveLength(21);
+  expect(rows(tables(benchDocument, 'points')[0])).toHaveLength(21);
 });
 
 test('scaling is relative to the smallest batch, efficiency is scaling over batch size', () => {
-  const [shown] = tables(oneVariant(), 'batch');
-  const [first, , third] = rows(shown);
+  const [table] = tables(oneVariant(), 'batch');
+  const [first, , third] = rows(table);
   expect([first!['scaling'], first!['efficiency']]).toEqual(['1.00×', 1]);
   const factor = Number(third!['output_tokens_per_s']) / Number(first!['output_tokens_per_s']);
   expect(third!['batch_size']).toBe('8 (knee)');
@@ -120,13 +122,13 @@ test('scaling is relative to the smallest batch, efficiency is scaling over batc
 });
 
 test('fits are formulas with their error; a slope that may be 0 is marked', () => {
-  const made = oneVariant();
-  const fit = made.data.variants[0]!.fits.find(({ id }) => id === 'output')!;
+  const benchDocument = oneVariant();
+  const fit = benchDocument.data.variants[0]!.fits.find(({ id }) => id === 'output')!;
   fit.coefficients_ci95 = [
     [1, 2],
     [-1, 1],
   ];
-  const text = words(textOf(made, 2));
+  const text = words(textOf(benchDocument, 2));
   expect(text).toMatch(
     /TTFT = 18\.0 \+ 0\.0120 × prompt tokens \+ 0\.00000400 × prompt tokens² ms \(error [\d.]+ %, R² [\d.]+, n = 4\)/,
   );
@@ -151,40 +153,41 @@ test('without a GPU its columns are left out and the reason is shown', () => {
   expect(machine).toMatch(/– GPU memory, all; GPU utilization.*: the engine runs on the CPU/);
 });
 
-test('a utilization over 100 % is marked as an accounting error', () => {
-  const made = testBench();
-  made.data.variants[0]!.points[0]!.model_utilization.decode_mbu = figure(1.2, 'share', 'test');
-  expect(pageWords(made)).toContain('120 % (accounting fault)');
+test('a utilization over 100 % is marked as an accounting fault', () => {
+  const benchDocument = testBench();
+  benchDocument.data.variants[0]!.points[0]!.model_utilization.decode_mbu = figure(1.2, 'share', 'test');
+  expect(pageWords(benchDocument)).toContain('120 % (accounting fault)');
 });
 
 test.each([80, 120])(
-  'text keeps to %d columns on every level, the summary of one variant to 30 lines',
+  'text fits %d columns on every level, the summary of one variant to 30 lines',
   (width) => {
-    for (const made of [testBench(), oneVariant(), cpu()])
+    for (const benchDocument of [testBench(), oneVariant(), cpu()])
       for (const level of [1, 2] as Level[]) {
-        const lines = textOf(made, level, width).split('\n');
+        const lines = textOf(benchDocument, level, width).split('\n');
         expect(lines.filter((line) => [...line].length > width)).toEqual([]);
-        if (level === 1) expect(lines.length).toBeLessThanOrEqual(made.data.variants.length > 1 ? 40 : 30);
+        if (level === 1)
+          expect(lines.length).toBeLessThanOrEqual(benchDocument.data.variants.length > 1 ? 40 : 30);
       }
   },
 );
 
 test('wide intervals remove columns instead of overflowing the width', () => {
-  const made = oneVariant();
-  for (const { latency } of made.data.variants[0]!.points)
+  const benchDocument = oneVariant();
+  for (const { latency } of benchDocument.data.variants[0]!.points)
     for (const distribution of Object.values(latency))
       if ('p50' in distribution)
         Object.assign(distribution, { ci95: [-4 * distribution.mean, 6 * distribution.mean] });
-  const lines = textOf(made, 1).split('\n');
+  const lines = textOf(benchDocument, 1).split('\n');
   expect(lines.filter((line) => [...line].length > 80)).toEqual([]);
 });
 
 test('a benchmark without any measurement says so on page and terminal', () => {
-  const made = oneVariant();
-  made.data.session.status = 'interrupted';
-  made.data.answers = [];
-  Object.assign(made.data.variants[0]!, { answers: [], fits: [], points: [], flags: [] });
-  for (const text of [pageWords(made), words(textOf(made, 1))]) {
+  const benchDocument = oneVariant();
+  benchDocument.data.session.status = 'interrupted';
+  benchDocument.data.answers = [];
+  Object.assign(benchDocument.data.variants[0]!, { answers: [], fits: [], points: [], flags: [] });
+  for (const text of [pageWords(benchDocument), words(textOf(benchDocument, 1))]) {
     expect(text).toContain('0 of 0 points were measured');
     expect(text).toContain('the benchmark did not finish');
   }
@@ -204,29 +207,29 @@ test('the page has every chart with a key and a table behind it, in display orde
 });
 
 test('samples of eight GPUs for an hour stay a small page', () => {
-  const made = testBench();
+  const benchDocument = testBench();
   const points = Array.from({ length: 3000 }, (_, i): [number, number] => [i * 1200.123456, Math.sin(i)]);
-  made.data.telemetry = Array.from({ length: 64 }, (_, i) => ({
+  benchDocument.data.telemetry = Array.from({ length: 64 }, (_, i) => ({
     scope: `gpu${i % 8}`,
     metric: `m${Math.floor(i / 8)}`,
     unit: 'W',
     points,
   }));
-  expect(page(made).length).toBeLessThan(1.3e6);
+  expect(page(benchDocument).length).toBeLessThan(1.3e6);
 });
 
 test('names from files stay text and cannot control the terminal; the page loads nothing from outside', () => {
-  const made = testBench();
-  made.data.session.title = hostileText;
-  made.data.variants[0]!.label = hostileText;
-  made.data.engine.model = `evil\u001B[2Jname`;
-  made.data.variants[0]!.points[0]!.text = 'bad\u001B]0;title\u0007';
-  const html = page(made);
+  const benchDocument = testBench();
+  benchDocument.data.session.title = hostileText;
+  benchDocument.data.variants[0]!.label = hostileText;
+  benchDocument.data.engine.model = `evil\u001B[2Jname`;
+  benchDocument.data.variants[0]!.points[0]!.text = 'bad\u001B]0;title\u0007';
+  const html = page(benchDocument);
   // The data of each chart, the document, and the script.
   expect(html.match(/<script/g)).toHaveLength(html.match(/data-chart=/g)!.length + 2);
   expect(html).not.toContain('<img');
   expect(html).not.toMatch(/(?:src|href)="(?!#|data:)/);
   const data = /<script type="application\/json" id="profile-data">(.*?)<\/script>/s.exec(html)?.[1];
-  expect(JSON.parse(data ?? '')).toEqual(JSON.parse(JSON.stringify(made)));
-  for (const steering of ['\u001B', '\u0007']) expect(textOf(made, 2)).not.toContain(steering);
+  expect(JSON.parse(data ?? '')).toEqual(JSON.parse(JSON.stringify(benchDocument)));
+  for (const control of ['\u001B', '\u0007']) expect(textOf(benchDocument, 2)).not.toContain(control);
 });

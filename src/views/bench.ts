@@ -4,7 +4,7 @@ import type { Figure } from '../model/figure.js';
 import { issuesAt } from '../vocabulary/sentence-template.js';
 import { thinned } from '../model/thinned.js';
 import { answerLabels, pointLabel } from '../vocabulary/bench.js';
-import { formatSpread } from '../vocabulary/format.js';
+import { formatSpread, plural } from '../vocabulary/format.js';
 import { factOf } from '../vocabulary/facts.js';
 import { efficiencySection, machineSection, telemetrySections } from './bench-machine.js';
 import { measuredRows, pointsSection } from './bench-points.js';
@@ -15,18 +15,21 @@ import { tableOf } from './table-of.js';
 
 const maxTelemetryPoints = 12_000;
 
-/** The document with thinned samples for a page: samples of eight GPUs would be megabytes. The session keeps all. */
-function forPage(document: Document<BenchResult>): Document<BenchResult> {
+/** Thins the samples for a page: those of eight GPUs would be megabytes. The session keeps all. */
+function withThinnedTelemetry(document: Document<BenchResult>): Document<BenchResult> {
   const { telemetry } = document.data;
   if (!telemetry) return document;
-  const each = Math.max(50, Math.floor(maxTelemetryPoints / Math.max(1, telemetry.length)));
-  const series = telemetry.map((sampled) => ({ ...sampled, points: thinned(sampled.points, each) }));
+  const pointsPerSeries = Math.max(50, Math.floor(maxTelemetryPoints / Math.max(1, telemetry.length)));
+  const series = telemetry.map((sampled) => ({
+    ...sampled,
+    points: thinned(sampled.points, pointsPerSeries),
+  }));
   return { ...document, data: { ...document.data, telemetry: series } };
 }
 
 /** An engine benchmark: how fast, up to which batch, at which lengths, and what limits it. */
 export function benchView(result: Document<BenchResult>): View {
-  const document = forPage(result);
+  const document = withThinnedTelemetry(result);
   const { data, issues } = document;
   return {
     command: 'bench',
@@ -63,12 +66,11 @@ function identity({ engine, protocol }: BenchResult): Text {
     engine.dtype,
     engine.quantization,
   ].filter((text) => text !== null);
-  const times = (n: number, singular: string, many: string): string => `${n} ${n === 1 ? singular : many}`;
   const where = `${engine.tensor_parallel_size > 1 ? `${engine.tensor_parallel_size} × ` : ''}${engine.device_name ?? engine.device}`;
   return [
     `${engine.model}${traits.length > 0 ? ` (${traits.join(', ')})` : ''}`,
-    `${engine.name}${engine.version === null ? '' : ` ${engine.version}`} on ${where}${engine.threads === null ? '' : `, ${times(engine.threads, 'thread', 'threads')}`}`,
-    `${times(protocol.launches, 'launch', 'launches')} × ${times(protocol.repeats, 'repeat', 'repeats')}`,
+    `${engine.name}${engine.version === null ? '' : ` ${engine.version}`} on ${where}${engine.threads === null ? '' : `, ${plural(engine.threads, 'thread')}`}`,
+    `${plural(protocol.launches, 'launch', 'launches')} × ${plural(protocol.repeats, 'repeat')}`,
   ].join(' · ');
 }
 
@@ -111,7 +113,7 @@ function leadingFact(data: BenchResult): { name: string; text: Text } {
 }
 
 /** The point that represents a single request: one of the latency part, else the smallest. */
-function headline({ points }: BenchVariant): BenchPointResult | undefined {
+function singleRequestPoint({ points }: BenchVariant): BenchPointResult | undefined {
   const bySize = points
     .filter(({ outcome }) => outcome === 'measured')
     .toSorted(
@@ -123,9 +125,9 @@ function headline({ points }: BenchVariant): BenchPointResult | undefined {
 /** Cards of known figures; the reason for a missing figure is in its section. */
 function cards(data: BenchResult): { label: string; value: Text; note: Text }[] {
   const [variant] = data.variants;
-  const point = variant && headline(variant);
+  const point = variant && singleRequestPoint(variant);
   if (!variant || !point) return [];
-  const rate = (one: BenchPointResult): number => one.throughput.output_tokens_per_s.value ?? 0;
+  const rate = ({ throughput }: BenchPointResult): number => throughput.output_tokens_per_s.value ?? 0;
   const best = measuredRows(data).toSorted((a, b) => rate(b.point) - rate(a.point))[0];
   const pointName = (one: BenchPointResult, { label }: BenchVariant): string =>
     data.variants.length > 1 ? `${pointLabel(one.point)}, ${label}` : pointLabel(one.point);

@@ -19,7 +19,8 @@ export interface Column {
   /** Aligns digits. */
   numeric?: boolean;
   /**
-   * Wraps on a page and is cut in a terminal: after other columns were dropped, or (a number) down to this many characters before they are.
+   * Wraps on a page. A terminal cuts it, with `true` only when all columns with `drop` are gone, with a number down to this many characters
+   * before any column is dropped.
    */
   wraps?: boolean | number;
   /** In a terminal, wrapped over several lines instead of cut. */
@@ -72,9 +73,9 @@ export interface BarSide {
   brief?: readonly Bar[];
   totals: readonly { name: string; ms: number }[];
   /** Half width of the interval of the first total, ms, which limits the digits of all bars; null or absent without one. */
-  half?: number | null;
+  halfInterval?: number | null;
   /** Drawn on a page; Markdown has the table behind it instead. */
-  drawn: LabeledChart;
+  pageChart: LabeledChart;
 }
 
 /** The waterfall of one side, or of several sides next to each other with the same bars and totals in the same order. */
@@ -155,7 +156,7 @@ export interface Section {
   half?: boolean;
   /** The same values are in an explanation's stage rows: left out of a summary with such rows. */
   restated?: boolean;
-  /** What the command was asked for: whole in a summary, after the lines that a summary may have. */
+  /** What the command was asked for: a summary shows all of it, last, and its line limit does not apply. */
   requested?: true;
   /** The blocks have their own titles: a terminal prints none above them. */
   untitled?: boolean;
@@ -163,7 +164,7 @@ export interface Section {
 }
 
 export interface View {
-  /** The command that makes such documents, such as "import" or "monitor". */
+  /** The command that makes such documents: "import", "monitor". */
   command: string;
   title: string;
   document: Document<unknown>;

@@ -85,8 +85,11 @@ test('phases have their times, and parts that sum to them', () => {
   );
   const decode = data.phases.find(({ kind }) => kind === 'decode')!;
   expect(phaseParts(decode).reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(phaseTime(decode).ms, 6);
-  const shown = parts!.filter(({ phase }) => phase === 'decode step');
-  expect(shown.reduce((sum, { mean_ms: ms }) => sum + Number(ms), 0)).toBeCloseTo(phaseTime(decode).ms, 6);
+  const decodeParts = parts!.filter(({ phase }) => phase === 'decode step');
+  expect(decodeParts.reduce((sum, { mean_ms: ms }) => sum + Number(ms), 0)).toBeCloseTo(
+    phaseTime(decode).ms,
+    6,
+  );
 });
 
 test('kernels, gaps, launches, calls and copies have every number of the document', () => {
@@ -116,9 +119,9 @@ test('kernels, gaps, launches, calls and copies have every number of the documen
   );
   expect(kernels).toHaveLength(data.launches.kernels.length);
   expect(calls!.map(({ total_ns: n }) => n)).toEqual(data.api_calls.map(({ total_ns: n }) => n));
-  const [whole, byPhase] = rows('copies');
-  expect(whole!.length + byPhase!.length).toBe(data.copies.length);
-  expect(whole!.map(({ bytes }) => bytes)).toEqual(
+  const [wholeCapture, byPhase] = rows('copies');
+  expect(wholeCapture!.length + byPhase!.length).toBe(data.copies.length);
+  expect(wholeCapture!.map(({ bytes }) => bytes)).toEqual(
     data.copies.filter(({ phase }) => phase === null).map(({ bytes }) => bytes),
   );
 });
@@ -135,8 +138,8 @@ test('kernel classes have one table per phase on the page, and the mean instance
 
 test('the page has its charts, with a table behind each', () => {
   const page = pageOfView(capturesView(captures), { clientScript: '' });
-  const drawn = [...page.matchAll(/data-chart="(\w+)"/g)].map(([, form]) => form);
-  expect(drawn).toEqual(['bars', 'timeline', 'lines', 'bars']);
+  const charts = [...page.matchAll(/data-chart="(\w+)"/g)].map(([, form]) => form);
+  expect(charts).toEqual(['bars', 'timeline', 'lines', 'bars']);
 });
 
 test.each([80, 120])('lines fit %i columns', (width) => {

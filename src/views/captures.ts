@@ -21,10 +21,10 @@ const sections: {
 export function capturesView({
   session,
   trace = null,
-  ...rest
+  ...captureDocuments
 }: Partial<CapturesResult> & Pick<CapturesResult, 'session'>): View {
-  const documents = Object.entries(rest).filter((entry): entry is [keyof typeof sections, Document<never>] =>
-    Boolean(entry[1]),
+  const documents = Object.entries(captureDocuments).filter(
+    (entry): entry is [keyof typeof sections, Document<never>] => Boolean(entry[1]),
   );
   const document = trace ?? documents[0]?.[1];
   if (!document) throw new Error(`session ${session.id} has no captures`);

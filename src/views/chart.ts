@@ -36,7 +36,7 @@ export interface Panel {
   unit: string;
   series: readonly Series[];
   /** Maximum of the axis. */
-  most?: number;
+  max?: number;
   /** The axis need not start at 0. */
   scaled?: boolean;
   bounds?: readonly { name: string; value: number; ci95?: readonly [number, number] | null }[];
@@ -84,7 +84,7 @@ export interface WaterfallChart {
   bars: readonly WaterfallBar[];
   total?: { name?: string; value: number; meaning: string; shareOf: string };
   /** Half width of the total's interval, which limits the digits of all bars. */
-  half?: number | null;
+  halfInterval?: number | null;
   /** Value of the full width, for charts next to each other; these also keep bars too small to see. */
   longest?: number;
   /** Bars after the first are signed changes of it. */

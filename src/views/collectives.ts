@@ -36,7 +36,7 @@ export function collectiveBlocks({ data, issues }: Document<CollectivesResult>):
       type: 'notes',
       level: 2,
       items: [
-        'recorded: share of the calls of the operation between the first and the last recorded; NCCL Inspector omits small messages and operations that finished between two dumps.',
+        'recorded: share of the calls between the first and the last recorded one; NCCL Inspector omits small messages and operations that finished between two dumps.',
         'transfer: time of the rank that arrived last. waiting: longest minus shortest time. Both over operations recorded by all ranks.',
         'bus bandwidth: as nccl-tests defines it (doc/PERFORMANCE.md), comparable with the rate of a link; at the median time, including waiting.',
       ],
@@ -74,7 +74,7 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
       level: 2,
       items: [
         `Times are ${job.step_kind === null ? per : `means over instances of ${instanceWord(job.step_kind)}`}${job.execution === null ? '' : `, from execution ${job.execution}`}. Last to arrive: the others waited longer than the error of the clocks.`,
-        'Exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks. Stages: waiting in sends and receives, for another stage of a pipeline.',
+        'Exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks. Stage waits: waiting in sends and receives, for another stage of a pipeline.',
         ...(job.missing.length === 0
           ? []
           : [`Without ranks ${rankRanges(job.missing)}: waiting for them shows as exchange.`]),
@@ -107,8 +107,8 @@ const ms = (value: number | null): Text =>
 
 const lateWords = { compute: 'it computes longer', host: 'its host is late' } as const;
 
-const unaligned = (clock: JobRank['clock']): Text => ({
-  missing: clock === null ? 'one clock, that of the host' : 'not aligned',
+const notAligned = (clock: JobRank['clock']): Text => ({
+  missing: clock === null ? 'the ranks share the clock of the host' : 'not aligned',
 });
 
 const rankColumns: readonly ColumnOf<JobRank>[] = [
@@ -122,7 +122,7 @@ const rankColumns: readonly ColumnOf<JobRank>[] = [
   { id: 'skew_ms', head: 'waiting', ...number, cell: (row) => ms(row.skew_ms) },
   {
     id: 'stages_ms',
-    head: 'of it: stages',
+    head: 'stage waits',
     ...number,
     drop: 4,
     cell: ({ stages_ms: value }) => (value === null ? '' : ms(value)),
@@ -140,7 +140,7 @@ const rankColumns: readonly ColumnOf<JobRank>[] = [
     ...number,
     drop: 1,
     cell: ({ clock }) =>
-      clock && clock.offset_ns !== null ? { n: clock.offset_ns, unit: 'ns' } : unaligned(clock),
+      clock && clock.offset_ns !== null ? { n: clock.offset_ns, unit: 'ns' } : notAligned(clock),
   },
   {
     id: 'clock_bound',
@@ -148,7 +148,7 @@ const rankColumns: readonly ColumnOf<JobRank>[] = [
     ...number,
     drop: 1,
     cell: ({ clock }) =>
-      clock && clock.bound_ns !== null ? { n: clock.bound_ns, unit: 'ns' } : unaligned(clock),
+      clock && clock.bound_ns !== null ? { n: clock.bound_ns, unit: 'ns' } : notAligned(clock),
   },
 ];
 
@@ -232,7 +232,7 @@ const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
 
 /** "rank 3 (45 of 50)" */
 function rankText(share: RankShare | null, several: boolean): Text {
-  if (share === null) return { missing: 'no call of the operation has times of all ranks that differ' };
+  if (share === null) return { missing: 'no call of the operation has different times on all ranks' };
   const where = several ? ` of ${share.communicator}` : '';
   return {
     text: `rank ${share.rank}${where} (${share.operations} of ${share.total_operations})`,

@@ -31,9 +31,9 @@ export const changeColumns = (count: number): Column[] =>
     ];
   }).flat();
 
-/** The cells of two change columns. @param none why a side has no time */
-export function timeChange(from: number | null, to: number | null, none: string): [Text, Text] {
-  if (from === null || to === null) return [{ missing: none }, { missing: none }];
+/** The cells of two change columns. @param whyMissing why a side has no time */
+export function timeChange(from: number | null, to: number | null, whyMissing: string): [Text, Text] {
+  if (from === null || to === null) return [{ missing: whyMissing }, { missing: whyMissing }];
   return [{ n: to - from, unit: 'ms', signed: true }, shareChange(from, to)];
 }
 

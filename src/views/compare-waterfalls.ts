@@ -5,15 +5,15 @@ import {
   isAlwaysShown,
   smallShare,
   stageHead,
-  drawnBar,
+  chartBar,
   measuredTotal,
   stageRank,
 } from './explain-series.js';
 import type { WaterfallChart } from './chart.js';
 import { changeColumns, letter, sideColumns, timeChange } from './compare-sides.js';
 
-/** The parts of a comparison that are drawn. */
-type Compared = Omit<ComparedWaterfall, 'roofline_ms'>;
+/** A compared waterfall without its rooflines, which are not drawn. */
+type DrawnWaterfall = Omit<ComparedWaterfall, 'roofline_ms'>;
 
 interface SharedBar {
   id: string;
@@ -22,12 +22,14 @@ interface SharedBar {
   values: readonly (number | null)[];
 }
 
-/** Names of the sides of a waterfall: in a chart's bars and above a chart. */
-interface Sides {
+/** Texts and columns of the sides of a waterfall. */
+interface SideTexts {
+  /** In the bars of a chart. */
   short: readonly string[];
+  /** Above a chart. */
   long: readonly string[];
-  /** How the time of each side is known: measured or predicted. */
-  known: readonly string[];
+  /** How the time of each side was obtained: "measured" or "predicted". */
+  timeKinds: readonly string[];
   /** One column of the table per side, then two per change. */
   columns: readonly Column[];
 }
@@ -38,33 +40,33 @@ export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[
   const sides = {
     short: sessions.map((_, index) => letter(index)),
     long: sessions.map(({ name, id }, index) => `${letter(index)} · ${name ?? id}`),
-    known: sessions.map(() => 'measured'),
+    timeKinds: sessions.map(() => 'measured'),
     columns: [...sideColumns(count, 'ms'), ...changeColumns(count)],
   };
-  return inOrder(waterfalls).map((waterfall, index): Block => ({
+  return inStageOrder(waterfalls).map((waterfall, index): Block => ({
     level: index === 0 ? 1 : 2,
-    ...sidesOf(waterfall, sides),
+    ...waterfallBars(waterfall, sides),
   }));
 }
 
-const inOrder = (waterfalls: readonly ComparedWaterfall[]): ComparedWaterfall[] =>
+const inStageOrder = (waterfalls: readonly ComparedWaterfall[]): ComparedWaterfall[] =>
   waterfalls.toSorted((a, b) => stageRank(a.phase) - stageRank(b.phase));
 
 /** Waterfalls of one stage next to each other, on one scale. */
-export function sidesOf(waterfall: Compared, named: Sides): Bars {
+export function waterfallBars(waterfall: DrawnWaterfall, sideTexts: SideTexts): Bars {
   const { phase, profiled, times_ms: times } = waterfall;
   const bars = sharedBars(waterfall);
   const sides = times.flatMap((time, index): BarSide[] => {
     if (time === null) return [];
     return [
       {
-        label: named.short[index]!,
+        label: sideTexts.short[index]!,
         bars: bars.map((bar) => ({ name: bar.name, ms: bar.values[index] ?? 0 })),
-        totals: [{ name: named.known[index]!, ms: time.value ?? 0 }],
-        half: halfInterval(time),
-        drawn: {
-          label: named.long[index]!,
-          chart: sideChart(waterfall, index, named.known[index]!),
+        totals: [{ name: sideTexts.timeKinds[index]!, ms: time.value ?? 0 }],
+        halfInterval: halfInterval(time),
+        pageChart: {
+          label: sideTexts.long[index]!,
+          chart: sideChart(waterfall, index, sideTexts.timeKinds[index]!),
         },
       },
     ];
@@ -84,42 +86,42 @@ export function sidesOf(waterfall: Compared, named: Sides): Bars {
     sides,
     ...(sides.length === 2 && {
       difference: {
-        chart: differenceChart(waterfall, named),
+        chart: differenceChart(waterfall, sideTexts),
         label: `From ${sides[0]!.label} to ${sides[1]!.label}: change of each bar`,
       },
     }),
-    behind: barTable(waterfall, named),
+    behind: barTable(waterfall, sideTexts),
   };
 }
 
 /** Bars; those below 1 % of every side's time are summed before `unattributed`, those that are 0 on every side left out. */
-function sharedBars({ bars, times_ms: times }: Compared): SharedBar[] {
-  const shown = bars
+function sharedBars({ bars, times_ms: times }: DrawnWaterfall): SharedBar[] {
+  const nonzero = bars
     .filter(({ values }) => values.some((ms) => ms !== null && ms !== 0))
     .map(({ id, label, values }): SharedBar => ({ id, name: label, label, values }));
-  const small = shown.filter(
+  const small = nonzero.filter(
     ({ id, values }) =>
       !isAlwaysShown(id) && values.every((ms, i) => Math.abs(ms ?? 0) <= smallShare * (times[i]?.value ?? 0)),
   );
-  if (small.length < 2) return shown;
-  const rest = shown.filter((bar) => !small.includes(bar));
-  const last = rest.findIndex(({ id }) => id === 'unattributed');
-  const together: SharedBar = {
+  if (small.length < 2) return nonzero;
+  const large = nonzero.filter((bar) => !small.includes(bar));
+  const unattributedIndex = large.findIndex(({ id }) => id === 'unattributed');
+  const merged: SharedBar = {
     id: 'smaller',
     name: `${small.length} smaller`,
     label: `${small.length} smaller: ${small.map(({ name }) => name).join(', ')}`,
     values: times.map((time, i) => time && small.reduce((sum, { values }) => sum + (values[i] ?? 0), 0)),
   };
-  return rest.toSpliced(last === -1 ? rest.length : last, 0, together);
+  return large.toSpliced(unattributedIndex === -1 ? large.length : unattributedIndex, 0, merged);
 }
 
-function barTable({ bars, times_ms: times }: Compared, { columns }: Sides): Block {
-  const none = 'the session has no waterfall of the stage';
+function barTable({ bars, times_ms: times }: DrawnWaterfall, { columns }: SideTexts): Block {
+  const whyMissing = 'the session has no waterfall of the stage';
   const row = (name: Text, id: Text, values: readonly (number | null)[]): Row => ({
     cells: [
       name,
-      ...values.map((ms): Text => (ms === null ? { missing: none } : { n: ms, unit: 'ms' })),
-      ...values.slice(1).flatMap((ms) => timeChange(values[0] ?? null, ms, none)),
+      ...values.map((ms): Text => (ms === null ? { missing: whyMissing } : { n: ms, unit: 'ms' })),
+      ...values.slice(1).flatMap((ms) => timeChange(values[0] ?? null, ms, whyMissing)),
       id,
     ],
   });
@@ -139,44 +141,44 @@ function barTable({ bars, times_ms: times }: Compared, { columns }: Sides): Bloc
 }
 
 /** All sides of a stage on one scale; the scale is per stage, since a request takes seconds and a step milliseconds. */
-function sideChart(waterfall: Compared, index: number, known: string): WaterfallChart {
+function sideChart(waterfall: DrawnWaterfall, index: number, timeKind: string): WaterfallChart {
   const longest = Math.max(0, ...waterfall.times_ms.map((time) => time?.value ?? 0));
   return {
     form: 'waterfall',
     unit: 'ms',
     longest,
     bars: sharedBars(waterfall).map(({ id, name, label, values }) => ({
-      ...drawnBar(id, name, values[index] ?? 0),
+      ...chartBar(id, name, values[index] ?? 0),
       meaning: label,
     })),
     total: {
       ...measuredTotal(waterfall.times_ms[index]?.value ?? 0, waterfall.profiled),
-      name: known,
-      shareOf: `the ${known} time`,
+      name: timeKind,
+      shareOf: `the ${timeKind} time`,
     },
-    half: widestHalf(waterfall),
+    halfInterval: widestHalf(waterfall),
   };
 }
 
 /** All sides have the same digits. */
-const widestHalf = ({ times_ms: times }: Compared): number =>
+const widestHalf = ({ times_ms: times }: DrawnWaterfall): number =>
   Math.max(0, ...times.map((time) => (time && halfInterval(time)) ?? 0));
 
 /** The first side's time, each bar's change, and the second side's time. */
-function differenceChart(waterfall: Compared, { short, known }: Sides): WaterfallChart {
+function differenceChart(waterfall: DrawnWaterfall, { short, timeKinds }: SideTexts): WaterfallChart {
   const [from = 0, to = 0] = waterfall.times_ms.map((time) => time?.value ?? 0);
   return {
     form: 'waterfall',
     unit: 'ms',
     signed: true,
     bars: [
-      { ...drawnBar('roofline', short[0]!, from), meaning: 'measured' },
+      { ...chartBar('roofline', short[0]!, from), meaning: 'measured' },
       ...sharedBars(waterfall).map(({ id, name, label, values }) => ({
-        ...drawnBar(id, name, (values[1] ?? 0) - (values[0] ?? 0)),
+        ...chartBar(id, name, (values[1] ?? 0) - (values[0] ?? 0)),
         meaning: label,
       })),
     ],
-    total: { name: short[1]!, value: to, meaning: known[1]!, shareOf: `the ${known[1]!} time` },
-    half: widestHalf(waterfall),
+    total: { name: short[1]!, value: to, meaning: timeKinds[1]!, shareOf: `the ${timeKinds[1]!} time` },
+    halfInterval: widestHalf(waterfall),
   };
 }

@@ -10,7 +10,7 @@ import { stageLabels } from '../vocabulary/stages.js';
 import type { Block, Column, Part, Row, Section, Text, View } from './block.js';
 import { changeColumns, letter, shareChange, sideColumns, timeChange } from './compare-sides.js';
 import { waterfallBlocks } from './compare-waterfalls.js';
-import { longestHint } from './trace-values.js';
+import { maxHintCharacters } from './trace-values.js';
 
 type Stage = CompareResult['stages'][number];
 type Measured = NonNullable<StageValue>;
@@ -38,7 +38,7 @@ export function compareView(document: Document<CompareResult>, linkTo: SessionLi
         type: 'facts',
         items: sessions.map(({ title, source }, index) => ({
           name: letter(index),
-          text: [linked(names[index]!, linkTo(index)), ` · ${title} · ${source}`].flat(),
+          text: [linkedText(names[index]!, linkTo(index)), ` · ${title} · ${source}`].flat(),
         })),
       },
       { type: 'headline', sentences: data.headlines.map(({ text }) => text) },
@@ -68,7 +68,8 @@ export function compareView(document: Document<CompareResult>, linkTo: SessionLi
   };
 }
 
-const linked = (text: string, link: string | undefined): Text => (link === undefined ? text : { link, text });
+const linkedText = (text: string, link: string | undefined): Text =>
+  link === undefined ? text : { link, text };
 
 const section = (id: string, title: string, blocks: Block[]): Section => ({ id, title, level: 2, blocks });
 
@@ -98,7 +99,7 @@ const levelOf = (blocks: readonly Block[]): 1 | 2 | 3 =>
 const phaseName = (phase: string): string =>
   (stageLabels as Record<string, string | undefined>)[phase] ?? phase;
 
-const notThere = 'the session has no such stage';
+const noStage = 'the session has no such stage';
 
 interface Line {
   label: string;
@@ -144,7 +145,7 @@ function scalingTable({ scaling, sessions }: CompareResult): Block {
   const several = scaling.length > 1;
   return {
     type: 'table',
-    title: 'The ranks of a session are taken to share the work of a step',
+    title: 'Assumes that the ranks of a session share the work of a step',
     columns: [
       ...(several ? [{ id: 'stage', head: 'stage' }] : []),
       { id: 'session', head: 'session' },
@@ -160,7 +161,7 @@ function scalingTable({ scaling, sessions }: CompareResult): Block {
           ...(several ? [phaseName(phase)] : []),
           `${letter(i)} ${sessions[i]!.name ?? sessions[i]!.id}`,
           ...(value === null
-            ? Array.from({ length: 4 }, (): Text => ({ missing: notThere }))
+            ? Array.from({ length: 4 }, (): Text => ({ missing: noStage }))
             : ([
                 { count: value.ranks },
                 [{ n: value.speedup, unit: '' }, '×'],
@@ -175,7 +176,7 @@ function scalingTable({ scaling, sessions }: CompareResult): Block {
 
 function stageTable(data: CompareResult): Block {
   const count = data.sessions.length;
-  const pair = count === 2;
+  const isPair = count === 2;
   return {
     type: 'table',
     title: 'Stages; a change is significant when it exceeds the 95 % intervals of both sessions',
@@ -183,14 +184,14 @@ function stageTable(data: CompareResult): Block {
       { id: 'stage', head: 'stage' },
       ...sideColumns(count, 'value'),
       ...changeColumns(count),
-      ...(pair ? [{ id: 'real', head: 'significant' }] : []),
+      ...(isPair ? [{ id: 'real', head: 'significant' }] : []),
     ],
     reasons: true,
-    rows: data.stages.flatMap((stage) => stageRows(stage, pair)),
+    rows: data.stages.flatMap((stage) => stageRows(stage, isPair)),
   };
 }
 
-function stageRows({ phase, values, changes }: Stage, pair: boolean): Row[] {
+function stageRows({ phase, values, changes }: Stage, isPair: boolean): Row[] {
   const sizes = new Set(values.map((value) => value?.tokens ?? null));
   const row = ({ label, cell, number }: Line): Row[] => {
     const cells = values.map((value) => value && cell(value));
@@ -203,9 +204,9 @@ function stageRows({ phase, values, changes }: Stage, pair: boolean): Row[] {
       {
         cells: [
           `  ${label}`,
-          ...cells.map((cell, i) => cell ?? { missing: values[i] ? 'not recorded' : notThere }),
+          ...cells.map((cell, i) => cell ?? { missing: values[i] ? 'not recorded' : noStage }),
           ...values.slice(1).flatMap((_, i) => change(i + 1)),
-          ...(pair ? [''] : []),
+          ...(isPair ? [''] : []),
         ],
       },
     ];
@@ -214,21 +215,21 @@ function stageRows({ phase, values, changes }: Stage, pair: boolean): Row[] {
     cells: [
       phaseName(phase),
       ...values.map((value): Text =>
-        value ? { figure: value.duration_ms, spread: 'interval' } : { missing: notThere },
+        value ? { figure: value.duration_ms, spread: 'interval' } : { missing: noStage },
       ),
       ...values
         .slice(1)
         .flatMap((value) =>
-          timeChange(values[0]?.duration_ms.value ?? null, value?.duration_ms.value ?? null, notThere),
+          timeChange(values[0]?.duration_ms.value ?? null, value?.duration_ms.value ?? null, noStage),
         ),
-      ...(pair ? [realness(changes[1] ?? null)] : []),
+      ...(isPair ? [significanceText(changes[1] ?? null)] : []),
     ],
   };
   return [time, ...[...(sizes.size > 1 ? perToken : []), ...lines].flatMap(row)];
 }
 
-function realness(change: Stage['changes'][number]): Text {
-  if (!change) return { missing: notThere };
+function significanceText(change: Stage['changes'][number]): Text {
+  if (!change) return { missing: noStage };
   if (change.significant === null) return { missing: 'the spread of a session is unknown' };
   return change.significant ? 'yes' : 'no';
 }
@@ -241,10 +242,10 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
     drop: index,
   }));
   const row = ({ phase, class: opClass, values }: (typeof classes)[number]): Row => {
-    const none = (i: number) =>
-      stages.find((stage) => stage.phase === phase)?.values[i] ? 'not recorded' : notThere;
+    const whyMissing = (i: number) =>
+      stages.find((stage) => stage.phase === phase)?.values[i] ? 'not recorded' : noStage;
     const cells = values.map((value, i): Text =>
-      value ? { n: value.ms, unit: 'ms' } : { missing: none(i) },
+      value ? { n: value.ms, unit: 'ms' } : { missing: whyMissing(i) },
     );
     return {
       level: values.some((value) => (value?.share ?? 0) >= minShare) ? 1 : 3,
@@ -254,9 +255,9 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
         ...values
           .slice(1)
           .flatMap((value, i) =>
-            timeChange(values[0]?.ms ?? null, value?.ms ?? null, none(value ? 0 : i + 1)),
+            timeChange(values[0]?.ms ?? null, value?.ms ?? null, whyMissing(value ? 0 : i + 1)),
           ),
-        ...values.map((value, i): Text => (value ? countOf(value.count)! : { missing: none(i) })),
+        ...values.map((value, i): Text => (value ? countOf(value.count)! : { missing: whyMissing(i) })),
       ],
     };
   };
@@ -278,11 +279,11 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
 
 /** By phase, largest change first. */
 function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {
-  const pair = data.sessions.length === 2;
+  const isPair = data.sessions.length === 2;
   const inText = new Set(
-    data.kernels.filter(({ status }) => status !== 'same' || !pair).slice(0, kernelsInText),
+    data.kernels.filter(({ status }) => status !== 'same' || !isPair).slice(0, kernelsInText),
   );
-  const none = 'it did not run in this session';
+  const whyMissing = 'it did not run in this session';
   const labels = kernelLabels(data.kernels);
   const row = (kernel: CompareResult['kernels'][number]): Row => {
     const { name, short_name: short, class: opClass, values, changes, status } = kernel;
@@ -290,20 +291,20 @@ function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {
     return {
       level: inText.has(kernel) ? 1 : 3,
       cells: [
-        { text: label, hint: `${classLabels[opClass]}: ${cutEnd(name, longestHint)}` },
+        { text: label, hint: `${classLabels[opClass]}: ${cutEnd(name, maxHintCharacters)}` },
         ...values.map((value, index): Text => {
-          if (!value) return { missing: none };
+          if (!value) return { missing: whyMissing };
           const time = value.mean_ns / 1e6;
           return [
             countOf(value.count)!,
             ' × ',
-            linked(formatQuantity(time, 'ms'), linkTo(index, name)),
+            linkedText(formatQuantity(time, 'ms'), linkTo(index, name)),
           ].flat();
         }),
         ...changes
           .slice(1)
           .map((change): Text =>
-            change ? { n: change.delta_ms, unit: 'ms', signed: true } : { missing: none },
+            change ? { n: change.delta_ms, unit: 'ms', signed: true } : { missing: whyMissing },
           ),
         kernelChangeLabels[status],
       ],

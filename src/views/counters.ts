@@ -5,7 +5,7 @@ import { cutEnd } from '../vocabulary/cut.js';
 import { kernelLabels } from '../vocabulary/kernel-label.js';
 import type { Block, Text, Value } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
-import { longestHint } from './trace-values.js';
+import { maxHintCharacters } from './trace-values.js';
 
 /** Maximum kernels in a summary. */
 const briefKernels = 8;
@@ -16,7 +16,7 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
   const labels = kernelLabels(kernels);
   const cellOf = ({ name, grid, block }: KernelCounters): Value => ({
     text: labels.get(name)!,
-    hint: `${cutEnd(name, longestHint)}\n${grid ?? ''} × ${block ?? ''}`,
+    hint: `${cutEnd(name, maxHintCharacters)}\n${grid ?? ''} × ${block ?? ''}`,
   });
   return [
     {
@@ -40,22 +40,22 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
     {
       type: 'fold',
       level: 2,
-      title: 'Each kernel: why it is bound, launch configuration, stalls, roofline',
+      title: 'Each kernel: limit, launch configuration, stalls, roofline',
       blocks: kernels.flatMap((kernel) => kernelBlocks(kernel, cellOf(kernel))),
     },
     { type: 'issues', issues },
   ];
 }
 
-/** Phases in display order; loading and warm-up follow. */
+/** Phases in display order; other phases follow, and kernels without a phase are last. */
 const stageOrder = ['decode', 'prefill', 'mixed', 'sampling', 'decode and prefill'];
-const place = ({ stage }: KernelCounters): number => {
+const stageIndex = ({ stage }: KernelCounters): number => {
   const index = stageOrder.indexOf(stage ?? '');
   return index === -1 ? stageOrder.length + (stage === null ? 1 : 0) : index;
 };
 /** By phase, and within a phase by time (the order of the document). */
 const byStage = (kernels: readonly KernelCounters[]): KernelCounters[] =>
-  kernels.toSorted((a, b) => place(a) - place(b));
+  kernels.toSorted((a, b) => stageIndex(a) - stageIndex(b));
 
 const notCollected = { missing: 'not collected' };
 const number = { numeric: true } as const;
@@ -68,7 +68,7 @@ const columnsOf = (cellOf: (kernel: KernelCounters) => Value): ColumnOf<KernelCo
     head: 'phase',
     detail: true,
     drop: 8,
-    cell: ({ stage }) => stage ?? { missing: 'no range has it' },
+    cell: ({ stage }) => stage ?? { missing: 'it ran in no range' },
   },
   { id: 'bound', head: 'bound by', cell: boundOf },
   {
@@ -134,7 +134,7 @@ const columnsOf = (cellOf: (kernel: KernelCounters) => Value): ColumnOf<KernelCo
     detail: true,
     ...number,
     drop: 1,
-    cell: ({ roofline }) => bare(roofline.arithmetic_intensity),
+    cell: ({ roofline }) => withoutUnit(roofline.arithmetic_intensity),
   },
   {
     id: 'roof_share',
@@ -152,7 +152,8 @@ function boundOf({ bound: { by, cause, text } }: KernelCounters): Text {
     : { text: `${by}${cause === 'near_peak' ? ', near its peak' : ''}`, hint: text };
 }
 
-const bare = (figure: Figure): Value => (figure.value === null ? { figure } : { n: figure.value, unit: '' });
+const withoutUnit = (figure: Figure): Value =>
+  figure.value === null ? { figure } : { n: figure.value, unit: '' };
 
 /** ncu rounds to hundredths, so 0 means less than 0.005. */
 function wavesOf(waves: Figure): Value {
@@ -162,10 +163,10 @@ function wavesOf(waves: Figure): Value {
     : { n: waves.value, unit: '', digits: waves.value < 0.1 ? 1 : 2 };
 }
 
-function stallsOf({ stalls, stalls_missing: missing }: KernelCounters, most: number): Text {
+function stallsOf({ stalls, stalls_missing: missing }: KernelCounters, max: number): Text {
   if (stalls.length === 0) return { missing: missing ?? notCollected.missing };
   return stalls
-    .slice(0, most)
+    .slice(0, max)
     .flatMap(({ reason, share }, index) => [
       `${index === 0 ? '' : ', '}${reason} `,
       { n: share, unit: 'ratio' },
@@ -173,14 +174,14 @@ function stallsOf({ stalls, stalls_missing: missing }: KernelCounters, most: num
 }
 
 /** Everything that was collected of one kernel. */
-function kernelBlocks(kernel: KernelCounters, named: Value): Block[] {
+function kernelBlocks(kernel: KernelCounters, label: Value): Block[] {
   const { bound, occupancy, grid, launches, duration_ns: time, stage } = kernel;
   const [largest] = kernel.stalls;
   const facts: [name: string, text: Text | null][] = [
     ['bound', `${bound.by ?? 'unknown'}: ${bound.text}`],
     [
       'of the peak',
-      known([
+      knownFigures([
         ['SM', kernel.sm_throughput],
         ['memory', kernel.memory_throughput],
         ['DRAM', kernel.dram_throughput],
@@ -190,24 +191,24 @@ function kernelBlocks(kernel: KernelCounters, named: Value): Block[] {
     [
       'occupancy',
       [
-        ...orReason(occupancy.achieved),
+        ...figureOrReason(occupancy.achieved),
         ' of ',
-        ...orReason(occupancy.theoretical),
+        ...figureOrReason(occupancy.theoretical),
         ' possible',
         occupancy.limited_by.length > 0 ? `, limited by ${occupancy.limited_by.join(' and ')}` : '',
       ],
     ],
     [
       'hit rates',
-      known([
+      knownFigures([
         ['L1', kernel.l1_hit_rate],
         ['L2', kernel.l2_hit_rate],
       ]),
     ],
     [
       'launch',
-      known([
-        ['registers per thread', kernel.registers_per_thread, bare],
+      knownFigures([
+        ['registers per thread', kernel.registers_per_thread, withoutUnit],
         ['shared memory per block', kernel.shared_memory_per_block],
         ['waves of blocks', kernel.waves, wavesOf],
       ]),
@@ -224,28 +225,30 @@ function kernelBlocks(kernel: KernelCounters, named: Value): Block[] {
     {
       type: 'heading',
       text: [
-        named,
+        label,
         `${grid === null ? '' : ` · grid ${grid}`}${stage === null ? '' : ` · ${stage}`} · `,
         { count: launches },
         ' × ',
-        ...orReason(time),
+        ...figureOrReason(time),
       ],
     },
     { type: 'facts', items: facts.flatMap(([name, text]) => (text === null ? [] : [{ name, text }])) },
   ];
 }
 
-const orReason = (figure: Figure): Value[] =>
+const figureOrReason = (figure: Figure): Value[] =>
   figure.value === null ? [{ text: `– (${figure.reason.text})` }] : [{ figure }];
 
 const asFigure = (figure: Figure): Value => ({ figure });
 
-function known(all: readonly [label: string, of: Figure, shown?: (figure: Figure) => Value][]): Text | null {
-  const there = all.filter(([, { value }]) => value !== null);
-  if (there.length === 0) return null;
-  return there.flatMap(([label, figure, shown = asFigure], index) => [
+function knownFigures(
+  figures: readonly [label: string, figure: Figure, format?: (figure: Figure) => Value][],
+): Text | null {
+  const measured = figures.filter(([, { value }]) => value !== null);
+  if (measured.length === 0) return null;
+  return measured.flatMap(([label, figure, format = asFigure], index) => [
     `${index === 0 ? '' : ' · '}${label} `,
-    shown(figure),
+    format(figure),
   ]);
 }
 
@@ -259,7 +262,7 @@ function rooflineText({ roofline }: KernelCounters): Text | null {
     ' of the ',
     { figure: roof },
     ' that ',
-    bare(roofline.arithmetic_intensity),
+    withoutUnit(roofline.arithmetic_intensity),
     ` FLOP per byte of DRAM traffic allow${side === null ? '' : ` (${side} side)`}`,
   ];
 }

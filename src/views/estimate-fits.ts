@@ -9,13 +9,13 @@ const shortFormat: Readonly<Record<string, string>> = {
   'awq-int4-g128': 'awq int4',
 };
 
-const bare = (n: number): Text => ({ n, unit: '' });
+const withoutUnit = (n: number): Text => ({ n, unit: '' });
 
-/** Which bundled models fit one GPU: one row per model; what does not fit is in brackets. */
+/** Which bundled models fit one GPU: one row per model; what does not fit is in parentheses. */
 export function estimateFitsView(document: Document<EstimateFits>): View {
   const { gpu, engine, batch_size, input_len, output_len, models } = document.data;
   const formats = models[0]?.formats.map(({ format }) => format) ?? [];
-  const fit = models.filter((model) => model.formats.some(({ fits }) => fits)).length;
+  const fitCount = models.filter((model) => model.formats.some(({ fits }) => fits)).length;
   return {
     command: 'estimate',
     title: `which models fit ${gpu.name ?? 'a GPU'}`,
@@ -46,8 +46,8 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
         rows: models.map(({ model, parameters, download_bytes, gated, formats: modelFormats }) => ({
           cells: [
             model,
-            bare(parameters / 1e9),
-            bare(download_bytes / 1e9),
+            withoutUnit(parameters / 1e9),
+            withoutUnit(download_bytes / 1e9),
             gated ? 'yes' : '',
             ...modelFormats.map(({ needed_bytes, fits }): Text => {
               const needed = { n: needed_bytes / 1e9, unit: '' };
@@ -59,7 +59,7 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
       {
         type: 'text',
         text: [
-          `${fit} of ${models.length} fit in some format. Gated: the hub requires a login and an agreement (HF_TOKEN). For details of one model: `,
+          `${fitCount} of ${models.length} fit in some format. Gated: the hub requires a login and an agreement (HF_TOKEN). For details of one model: `,
           { code: 'inferscope estimate --model NAME --gpu …' },
         ],
       },

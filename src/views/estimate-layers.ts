@@ -65,7 +65,7 @@ export function layersSection(layers: EstimateLayers): Section {
         tableOf('Modules', columns, modules),
       ]),
       { type: 'heading', text: 'All' },
-      tableOf('Layers and what is outside', columns, totals),
+      tableOf('Layers, and modules outside them', columns, totals),
     ],
   };
 }

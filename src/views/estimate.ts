@@ -5,13 +5,13 @@ import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-
 import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Block, Part, Section, Text, Value, View } from './block.js';
 import { layersSection } from './estimate-layers.js';
-import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
+import { type ColumnOf, tableOf, withoutConstantColumns } from './table-of.js';
 
 const number = { numeric: true } as const;
 /** Bytes in units of 10^9, as in memory profiles. */
 const bytes = (n: number): Value => ({ n: n / 1e9, unit: 'GB', digits: 4 });
-const counted = (count: number): Value => ({ count });
-const large = (n: number): Value => ({ n, unit: '' });
+const countValue = (count: number): Value => ({ count });
+const withoutUnit = (n: number): Value => ({ n, unit: '' });
 
 /** Maximum GPUs next to each other in one table. */
 const gpusInTable = 4;
@@ -44,14 +44,14 @@ function modelFacts({
   memory,
 }: EstimateResult): { name: string; text: Text }[] {
   const { total, active } = parameters;
-  const short = (n: number): Part => ({ n, unit: 'parameters', bare: true });
+  const inBillions = (n: number): Part => ({ n, unit: 'parameters', bare: true });
   return [
     {
       name: 'parameters',
       text: [
-        counted(total),
-        ...(total < 1e6 ? [] : [' (', short(total), ')']),
-        ...(active === total ? [] : [', ', short(active), ' active per token']),
+        countValue(total),
+        ...(total < 1e6 ? [] : [' (', inBillions(total), ')']),
+        ...(active === total ? [] : [', ', inBillions(active), ' active per token']),
       ],
     },
     ...(files
@@ -80,7 +80,7 @@ function memorySection(memory: EstimateMemory): Section {
   return memory.points.length === 1 && first ? pointSection(memory, first) : pointsSection(memory);
 }
 
-function whereOf(memory: EstimateMemory): Part[] {
+function machineText(memory: EstimateMemory): Part[] {
   const { gpu, gpu_count: count, engine } = memory;
   if (engine === 'onnx') return ['main memory'];
   const groups = (['tensor', 'pipeline', 'expert'] as const).flatMap((kind) => {
@@ -108,11 +108,11 @@ function pointSection(memory: EstimateMemory, point: EstimatePoint): Section {
         type: 'text',
         text: [
           `${memory.engine}${share}, batch ${point.batch_size}, `,
-          counted(point.input_len),
+          countValue(point.input_len),
           ' + ',
-          counted(point.output_len),
+          countValue(point.output_len),
           ' tokens, ',
-          ...whereOf(memory),
+          ...machineText(memory),
         ],
       },
       ...tables,
@@ -131,25 +131,29 @@ const labelOf = (component: EstimatePoint['lines'][number]['component']): string
 
 type GpuKind = ReturnType<typeof differentGpus>[number];
 
-function componentTable(point: EstimatePoint, all: readonly GpuKind[], shown: readonly GpuKind[]): Block {
-  const only = point.gpus.length > 1 ? 'each GPU' : 'bytes';
+function componentTable(
+  point: EstimatePoint,
+  all: readonly GpuKind[],
+  columnGpus: readonly GpuKind[],
+): Block {
+  const singleHead = point.gpus.length > 1 ? 'each GPU' : 'bytes';
   return {
     type: 'table',
     title: 'Memory by component',
     columns: [
       { id: 'component', head: 'component' },
-      ...shown.map(({ gpu, label }) => ({
+      ...columnGpus.map(({ gpu, label }) => ({
         id: `gpu${gpu}_bytes`,
-        head: all.length === 1 ? only : label,
+        head: all.length === 1 ? singleHead : label,
         ...number,
       })),
       { id: 'confidence', head: 'confidence' },
     ],
     rows: [
       ...point.lines.map(({ component, gpu_bytes: gpuBytes, confidence }) => ({
-        cells: [labelOf(component), ...shown.map(({ gpu }) => bytes(gpuBytes[gpu] ?? 0)), confidence],
+        cells: [labelOf(component), ...columnGpus.map(({ gpu }) => bytes(gpuBytes[gpu] ?? 0)), confidence],
       })),
-      { cells: ['total', ...shown.map(({ gpu }) => bytes(point.gpus[gpu]!.bytes)), ''] },
+      { cells: ['total', ...columnGpus.map(({ gpu }) => bytes(point.gpus[gpu]!.bytes)), ''] },
     ],
   };
 }
@@ -164,49 +168,49 @@ function differentGpus({ gpus, lines }: EstimatePoint): { gpu: number; label: st
   return [...groups.values()].map((members) => {
     const [from = 0] = members;
     const to = members.at(-1) ?? from;
-    const run = to - from + 1 === members.length;
-    return { gpu: from, label: `GPU ${from}${members.length === 1 ? '' : run ? `–${to}` : ', …'}` };
+    const isConsecutive = to - from + 1 === members.length;
+    return { gpu: from, label: `GPU ${from}${members.length === 1 ? '' : isConsecutive ? `–${to}` : ', …'}` };
   });
 }
 
 function verdicts(memory: EstimateMemory, point: EstimatePoint): { name: string; text: Text }[] {
   const total = memory.gpu?.total_bytes ?? null;
   const { fits, kv_pool: pool, largest } = point;
-  const shownPool =
+  const poolFacts =
     memory.engine === 'vllm' && pool ? [{ name: 'KV pool', text: poolText(memory, point, pool) }] : [];
   if (fits === null || total === null) {
-    return [...shownPool, { name: 'fits', text: `unknown: ${asksForGpu}` }];
+    return [...poolFacts, { name: 'fits', text: `unknown: ${gpuHint}` }];
   }
-  const instead = point.would_fit.flatMap(({ change, needed_gpu_bytes: needed }, index): Part[] => [
+  const alternatives = point.would_fit.flatMap(({ change, needed_gpu_bytes: needed }, index): Part[] => [
     `${index === 0 ? '' : ', '}${change} (`,
     bytes(needed),
     ' per GPU)',
   ]);
   const alternative = largest.batch_size ? 'a smaller batch' : 'a larger GPU, or more of them';
   return [
-    ...shownPool,
+    ...poolFacts,
     { name: 'fits', text: fitsText(memory, point, total) },
     { name: 'largest', text: largestText(point, memory) },
-    ...(instead.length > 0
-      ? [{ name: 'would fit', text: instead }]
+    ...(alternatives.length > 0
+      ? [{ name: 'would fit', text: alternatives }]
       : fits
         ? []
         : [{ name: 'would fit', text: alternative }]),
   ];
 }
 
-const asksForGpu = 'give --gpu, e.g. --gpu A10G or --gpu 24GiB';
+const gpuHint = 'give --gpu, e.g. --gpu A10G or --gpu 24GiB';
 
 const poolText = (
   { max_model_len: longest }: EstimateMemory,
   { kv_needed_bytes: needed }: EstimatePoint,
   { tokens, concurrency }: NonNullable<EstimatePoint['kv_pool']>,
 ): Text => [
-  counted(tokens),
+  countValue(tokens),
   ' tokens, ',
-  large(concurrency),
+  withoutUnit(concurrency),
   ' sequences of ',
-  counted(longest),
+  countValue(longest),
   ' concurrently; this batch needs ',
   bytes(needed),
   concurrency < 1 ? `. That is less than one: vLLM does not start without --max-model-len ${tokens}` : '',
@@ -247,24 +251,24 @@ function largestText(
   { engine }: EstimateMemory,
 ): Text {
   const { context_tokens: context, batch_size: batch, concurrency } = largest;
-  const length = counted(input_len + output_len);
+  const length = countValue(input_len + output_len);
   const parts: Part[][] = [
     ...(context === null
       ? []
       : [
           context === 0
             ? [`no context fits at batch ${batch_size}`]
-            : [counted(context), ` tokens of context at batch ${batch_size}`],
+            : [countValue(context), ` tokens of context at batch ${batch_size}`],
         ]),
     ...(batch === null
       ? []
       : [
           batch === 0
             ? ['not one sequence of ', length, ' tokens']
-            : ['batch ', counted(batch), ' at ', length, ' tokens'],
+            : ['batch ', countValue(batch), ' at ', length, ' tokens'],
         ]),
     ...(engine === 'vllm' && concurrency !== null
-      ? [[counted(concurrency), ' sequences of maximum length concurrently']]
+      ? [[countValue(concurrency), ' sequences of maximum length concurrently']]
       : []),
   ];
   if (parts.length === 0) return { missing: 'GPU size unknown' };
@@ -290,9 +294,9 @@ const unknownGpu = { missing: 'GPU size unknown' };
 
 /** The lowest `drop` numbers are parts of a sum, so a narrow terminal drops them first. */
 const pointColumns: readonly ColumnOf<EstimatePoint>[] = [
-  { id: 'batch_size', head: 'batch', ...number, cell: ({ batch_size: n }) => counted(n) },
-  { id: 'input_len', head: 'input', ...number, cell: ({ input_len: n }) => counted(n) },
-  { id: 'output_len', head: 'output', ...number, drop: 4, cell: ({ output_len: n }) => counted(n) },
+  { id: 'batch_size', head: 'batch', ...number, cell: ({ batch_size: n }) => countValue(n) },
+  { id: 'input_len', head: 'input', ...number, cell: ({ input_len: n }) => countValue(n) },
+  { id: 'output_len', head: 'output', ...number, drop: 4, cell: ({ output_len: n }) => countValue(n) },
   {
     id: 'weights_bytes',
     head: 'weights',
@@ -325,23 +329,27 @@ const pointColumns: readonly ColumnOf<EstimatePoint>[] = [
     id: 'largest_context_tokens',
     head: 'max context',
     ...number,
-    cell: ({ largest: { context_tokens: n } }) => (n === null ? unknownGpu : counted(n)),
+    cell: ({ largest: { context_tokens: n } }) => (n === null ? unknownGpu : countValue(n)),
   },
 ];
 
 /** One row per point of a list of batch sizes and lengths. */
 function pointsSection(memory: EstimateMemory): Section {
   const { points } = memory;
-  const { columns, alike } = withoutAlike(pointColumns, points, ['batch_size', 'needed_bytes', 'fits']);
+  const { columns, constants } = withoutConstantColumns(pointColumns, points, [
+    'batch_size',
+    'needed_bytes',
+    'fits',
+  ]);
   const unknown = points.every(({ fits }) => fits === null) && memory.engine !== 'onnx';
   return {
     id: 'memory',
     title: 'Memory of the fullest GPU',
     blocks: [
-      { type: 'text', text: [`${memory.engine}, `, ...whereOf(memory)] },
-      ...(alike.length > 0 ? [{ type: 'text', text: ['all: ', ...alike] } as const] : []),
+      { type: 'text', text: [`${memory.engine}, `, ...machineText(memory)] },
+      ...(constants.length > 0 ? [{ type: 'text', text: ['all: ', ...constants] } as const] : []),
       tableOf('Memory by batch and lengths', columns, points),
-      ...(unknown ? [{ type: 'text', text: `Whether it fits: ${asksForGpu}` } as const] : []),
+      ...(unknown ? [{ type: 'text', text: `Whether it fits: ${gpuHint}` } as const] : []),
     ],
   };
 }

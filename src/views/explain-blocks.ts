@@ -4,7 +4,7 @@ import { barParts } from '../model/bars.js';
 import { halfInterval } from '../model/half-interval.js';
 import { explainedBars, headlineTime, isProfiled, isSlower } from '../model/headline-time.js';
 import { barWords } from '../vocabulary/bars.js';
-import { countOfBar, onCpu } from './finding-bars.js';
+import { countOfBar, isOnCpu } from './finding-bars.js';
 import type { Bar, Bars, Block, Part, Row, Section, Text } from './block.js';
 import {
   briefBars,
@@ -23,13 +23,13 @@ import { barPlace, findingBlocks, type Places, type FindingOptions } from './fin
 import { rankName } from '../vocabulary/ranks.js';
 
 /** Waterfall and findings, for the explain page and the top of other pages. */
-export function explanationBlocks(data: ExplainResult, shown: FindingOptions = {}): Section[] {
-  const waterfall = waterfallBlocks(data, shown);
+export function explanationBlocks(data: ExplainResult, options: FindingOptions = {}): Section[] {
+  const waterfall = waterfallBlocks(data, options);
   return [
     ...(waterfall.length > 0
       ? [{ id: 'waterfall', title: 'Where the time goes', untitled: true, blocks: waterfall }]
       : []),
-    { id: 'findings', title: 'Findings', untitled: true, blocks: findingBlocks(data, shown) },
+    { id: 'findings', title: 'Findings', untitled: true, blocks: findingBlocks(data, options) },
   ];
 }
 
@@ -42,7 +42,7 @@ function waterfallBlocks(
   const { full, brief } = allStages ? { full: data.stages, brief: [] } : leadingStages(data);
   return [
     ...full.flatMap((stage, index): Block[] => [
-      ...predicted(stage, whatIf),
+      ...predictionBlocks(stage, whatIf),
       barsOf(stage, index === 0 ? 1 : 2, places),
       ...rankLine(stage, index === 0 ? 1 : 2),
       { type: 'notes', level: 3, items: clockLines(stage) },
@@ -68,20 +68,20 @@ function waterfallBlocks(
       what: `No waterfall${kind === null ? '' : ` of ${kind}`}:`,
       why: `${reason}.`,
     })),
-    ...(full.length > 0 ? [meaning] : []),
+    ...(full.length > 0 ? [waterfallText] : []),
   ];
 }
 
-const meaning: Block = {
+const waterfallText: Block = {
   type: 'text',
   level: 3,
   text: 'From the roofline to the measured time, for a mean instance of each stage. Each bar starts at the end of the previous one; bars sum to the measured time. Parts under 1 % are merged.',
 };
 
 /** The predicted waterfall of a stage under a change, shown above the measured one. */
-function predicted(stage: StageWaterfall, whatIf: WhatIfResult | undefined): Block[] {
-  const found = whatIf?.stages.find(({ kind, point }) => kind === stage.kind && point === stage.point);
-  return whatIf && found ? whatIfBars(stage, found, whatIf.change) : [];
+function predictionBlocks(stage: StageWaterfall, whatIf: WhatIfResult | undefined): Block[] {
+  const prediction = whatIf?.stages.find(({ kind, point }) => kind === stage.kind && point === stage.point);
+  return whatIf && prediction ? whatIfBars(stage, prediction, whatIf.change) : [];
 }
 
 /** "Decode step: 4.45 ms ± 0.12 (95 %, n = 7082) under the profiler": the first bar is the roofline. */
@@ -96,10 +96,10 @@ function headOf(stage: StageWaterfall): Text {
 /** Maximum bars in a summary besides roofline and "smaller". */
 const barsInSummary = 4;
 
-const barOf = (bar: ShownBar, cpu: boolean): Bar => ({
+const barOf = (bar: ShownBar, isCpu: boolean): Bar => ({
   name: shortName(bar),
   ms: bar.ms,
-  notes: notesOf(bar, cpu),
+  notes: notesOf(bar, isCpu),
 });
 
 function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { level: 1 | 2 } {
@@ -110,11 +110,11 @@ function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { 
     sides: [
       {
         label: '',
-        bars: shownBars(stage).map((bar) => barOf(bar, onCpu(stage))),
-        brief: briefBars(stage, barsInSummary).map((bar) => barOf(bar, onCpu(stage))),
+        bars: shownBars(stage).map((bar) => barOf(bar, isOnCpu(stage))),
+        brief: briefBars(stage, barsInSummary).map((bar) => barOf(bar, isOnCpu(stage))),
         totals: timeLines(stage),
-        half: halfInterval(headlineTime(stage)),
-        drawn: {
+        halfInterval: halfInterval(headlineTime(stage)),
+        pageChart: {
           label: 'Bars from the roofline to the measured time',
           chart: waterfallChart(stage, (bar) => places?.get(barPlace(stage.kind, bar))?.link),
         },
@@ -125,12 +125,12 @@ function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { 
 }
 
 /** Short notes after a bar: its largest part, or its number of kernels (on a CPU: operators), copies or gaps. */
-function notesOf(bar: ShownBar, cpu: boolean): Text[] {
+function notesOf(bar: ShownBar, isCpu: boolean): Text[] {
   const [largest] = bar.parts;
   if (bar.ms < 0 && bar.note !== null) return [bar.note];
   const { head } = barParts(bar.id);
   if ((head === 'synchronization' || head === 'host') && largest) return [largest.label];
-  const count = countOfBar(bar, cpu);
+  const count = countOfBar(bar, isCpu);
   if (count === null || bar.count === null) return [];
   return [
     count,
@@ -197,7 +197,7 @@ const maxRanks = 8;
 
 function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   const { ranks, ranks_recorded: recorded } = stage;
-  // The headline is then the time without the profiler.
+  // The headline then shows the time without the profiler, which these times would contradict.
   const profiled = stage.source === 'trace' && stage.clean_ms.value !== null ? ' under the profiler' : '';
   if (ranks.length < 2) return [];
   const listed = ranks.length <= maxRanks ? ranks : ranks.slice(0, maxRanks / 2);

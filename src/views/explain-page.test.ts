@@ -25,10 +25,13 @@ describe('a page with an explanation', () => {
   });
 
   test('a finding opens to its cause, change, evidence rows and query', () => {
-    const found = bench.slice(bench.indexOf('<section id="findings"'), bench.indexOf('<section id="points"'));
-    expect(found.match(/<li id="finding-/g)).toHaveLength(2);
+    const section = bench.slice(
+      bench.indexOf('<section id="findings"'),
+      bench.indexOf('<section id="points"'),
+    );
+    expect(section.match(/<li id="finding-/g)).toHaveLength(2);
     // While closed, the first finding shows its change and expected gain.
-    const brief = found.slice(found.indexOf('class="brief"'), found.indexOf('</li>'));
+    const brief = section.slice(section.indexOf('class="brief"'), section.indexOf('</li>'));
     expect(brief).toContain('Capture the step into a CUDA graph.');
     expect(brief.replaceAll('\u00a0', ' ')).toContain('expected gain: 20.9 ms per decode step');
     for (const text of [
@@ -37,7 +40,7 @@ describe('a page with an explanation', () => {
       '20.9',
       'href="#finding-launch_bound-decode"',
     ]) {
-      expect(found).toContain(text);
+      expect(section).toContain(text);
     }
   });
 

@@ -6,7 +6,7 @@ import { testWaterfall } from './test-explain.js';
 
 const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({ ...testWaterfall(), ...change });
 
-test('steps come first, and of several benchmark points those that lose the most time; a request, which consists of steps, is one line', () => {
+test('shows steps first, and only the benchmark points that lose the most time; a request is one line', () => {
   const names = (stages: readonly StageWaterfall[]) => stages.map(stageName);
   const once = { instances: 1, measured_ms: figure(900, 'ms', 'measured') };
   const capture = [
@@ -16,9 +16,9 @@ test('steps come first, and of several benchmark points those that lose the most
     stage({ kind: 'other', name: 'layer #', ...once }),
     stage({ kind: 'decode' }),
   ];
-  const found = leadingStages({ stages: capture });
-  expect(names(found.full)).toEqual(['decode step', 'prefill']);
-  expect(names(found.brief)).toEqual(['request', 'loading', 'layer #']);
+  const leading = leadingStages({ stages: capture });
+  expect(names(leading.full)).toEqual(['decode step', 'prefill']);
+  expect(names(leading.brief)).toEqual(['request', 'loading', 'layer #']);
   const points = [1, 8, 4].map((instances) => stage({ point: `b${instances}`, instances }));
   expect(names(leadingStages({ stages: points }).full)).toEqual(['decode step at b1', 'decode step at b8']);
   // 64 steps of 23.31 ms with a roofline of 0.51 ms.
@@ -30,6 +30,6 @@ test('a summary has the largest bars and the others as one, with the same sum', 
   const sum = (bars: readonly { ms: number }[]) => bars.reduce((total, { ms }) => total + ms, 0);
   const brief = briefBars(all, 2);
   expect(brief.map(({ id }) => id)).toEqual(['roofline', 'launch_overhead', 'host.program', 'smaller']);
-  expect(brief.at(-1)!.holds).toBe(all.bars.length - 3);
+  expect(brief.at(-1)!.mergedCount).toBe(all.bars.length - 3);
   expect(sum(brief)).toBeCloseTo(sum(shownBars(all)), 9);
 });

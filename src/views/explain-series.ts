@@ -22,43 +22,45 @@ export const isAlwaysShown = (id: string): boolean => id === 'roofline' || id ==
 /** A bar as displayed. */
 export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'count' | 'note' | 'parts'> & {
   /** Number of bars that `smaller` sums. */
-  holds?: number;
+  mergedCount?: number;
 };
 
 /** Label of a bar on its line; for merged bars their number. */
-export const shortName = ({ label, holds }: ShownBar): string =>
-  holds === undefined ? label : `${holds} smaller`;
+export const shortName = ({ label, mergedCount }: ShownBar): string =>
+  mergedCount === undefined ? label : `${mergedCount} smaller`;
 
 /**
  * Bars in order; those below 1 % of the time are merged into one before `unattributed`, so the sum stays the same. Profiler overhead comes
  * after the sum (`timeLines`).
  */
 export const shownBars = (stage: Pick<StageWaterfall, 'bars'>): ShownBar[] =>
-  together(stage, (all) => all.filter(({ id, share }) => !isAlwaysShown(id) && Math.abs(share) < smallShare));
+  mergeSmall(stage, (all) =>
+    all.filter(({ id, share }) => !isAlwaysShown(id) && Math.abs(share) < smallShare),
+  );
 
 /** Bars of a summary: the largest ones, all others merged. */
-export const briefBars = (stage: Pick<StageWaterfall, 'bars'>, most: number): ShownBar[] =>
-  together(stage, (all) =>
+export const briefBars = (stage: Pick<StageWaterfall, 'bars'>, max: number): ShownBar[] =>
+  mergeSmall(stage, (all) =>
     all
       .filter(({ id }) => id !== 'roofline')
       .toSorted((a, b) => Math.abs(b.ms) - Math.abs(a.ms))
-      .filter(({ share }, index) => index >= most || Math.abs(share) < smallShare),
+      .filter(({ share }, index) => index >= max || Math.abs(share) < smallShare),
   );
 
-function together(
+function mergeSmall(
   { bars: all }: Pick<StageWaterfall, 'bars'>,
   smallOf: (bars: WaterfallBar[]) => WaterfallBar[],
 ) {
   const { bars } = explainedBars(all);
   const small = new Set(smallOf(bars));
   if (small.size < 2) return bars;
-  const rest: ShownBar[] = bars.filter((bar) => !small.has(bar));
-  const last = rest.findIndex(({ id }) => id === 'unattributed');
+  const large: ShownBar[] = bars.filter((bar) => !small.has(bar));
+  const unattributedIndex = large.findIndex(({ id }) => id === 'unattributed');
   const sum = (valueOf: (bar: WaterfallBar) => number): number =>
     [...small].reduce((total, bar) => total + valueOf(bar), 0);
-  const shownBar: ShownBar = {
+  const mergedBar: ShownBar = {
     id: 'smaller',
-    holds: small.size,
+    mergedCount: small.size,
     label: `${small.size} smaller: ${bars
       .filter((bar) => small.has(bar))
       .map(({ label }) => label)
@@ -69,7 +71,7 @@ function together(
     note: null,
     parts: [],
   };
-  return rest.toSpliced(last === -1 ? rest.length : last, 0, shownBar);
+  return large.toSpliced(unattributedIndex === -1 ? large.length : unattributedIndex, 0, mergedBar);
 }
 
 const stageOrder: readonly WaterfallKind[] = [
@@ -100,7 +102,7 @@ export const lostMs = (stage: StageWaterfall): number =>
  * Kinds shown bar by bar: requests consist of steps, sampling is part of them, and loading and warm-up happen once, so these get one line
  * each.
  */
-const inFull: ReadonlySet<WaterfallKind> = new Set(stepKinds);
+const barKinds: ReadonlySet<WaterfallKind> = new Set(stepKinds);
 
 /**
  * Stages to show bar by bar and stages to show as one line each: bar by bar are the first one, and of the other steps those with the most
@@ -108,15 +110,15 @@ const inFull: ReadonlySet<WaterfallKind> = new Set(stepKinds);
  */
 export function leadingStages(
   data: Pick<ExplainResult, 'stages'>,
-  most = 2,
+  max = 2,
 ): { full: StageWaterfall[]; brief: StageWaterfall[] } {
   const all = stagesInOrder(data);
   const [lead, ...rest] = all;
   if (!lead) return { full: [], brief: [] };
   const next = rest
-    .filter(({ kind, source }) => inFull.has(kind) || source === 'serving')
+    .filter(({ kind, source }) => barKinds.has(kind) || source === 'serving')
     .toSorted((a, b) => lostMs(b) - lostMs(a));
-  const chosen = new Set([lead, ...next.slice(0, most - 1)]);
+  const chosen = new Set([lead, ...next.slice(0, max - 1)]);
   return { full: all.filter((stage) => chosen.has(stage)), brief: all.filter((stage) => !chosen.has(stage)) };
 }
 
@@ -141,21 +143,19 @@ export function timeLines(stage: StageWaterfall): { name: string; ms: number }[]
 }
 
 /** The largest bars above the roofline: "host.program 88 %, launch_overhead 6 %". */
-export function largestBars(stage: Pick<StageWaterfall, 'bars'>, most = 2): WaterfallBar[] {
+export function largestBars(stage: Pick<StageWaterfall, 'bars'>, max = 2): WaterfallBar[] {
   return explainedBars(stage.bars)
     .bars.filter(({ id, share }) => id !== 'roofline' && share >= smallShare)
     .toSorted((a, b) => b.ms - a.ms)
-    .slice(0, most);
+    .slice(0, max);
 }
 
 export const stageName = ({ kind, name, point }: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string =>
   `${name ?? stageLabels[kind] ?? kind}${point === null ? '' : ` at ${pointLabel(point)}`}`;
 
-/** The same at the start of a line. */
-export function stageHead(stage: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string {
-  const name = stageName(stage);
-  return capital(name);
-}
+/** The name of a stage at the start of a line. */
+export const stageHead = (stage: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string =>
+  capital(stageName(stage));
 
 /** Queries behind the findings; "[sql 3]" refers to the third. */
 export function numberedQueries(findings: readonly Finding[]): string[] {
@@ -175,19 +175,19 @@ export function waterfallChart(
     form: 'waterfall',
     unit: 'ms',
     bars: shownBars(stage).map((bar) => ({
-      ...drawnBar(bar.id, shortName(bar), bar.ms),
+      ...chartBar(bar.id, shortName(bar), bar.ms),
       meaning: bar.note === null ? bar.label : `${bar.label}: ${bar.note}`,
       confidence: confidence.get(bar.id) ?? null,
-      ...linked(linkOf(bar.id)),
+      ...linkProperty(linkOf(bar.id)),
     })),
     total: measuredTotal(headlineTime(stage).value ?? 0, isProfiled(stage)),
-    half: halfInterval(headlineTime(stage)),
+    halfInterval: halfInterval(headlineTime(stage)),
   };
 }
 
-const linked = (link: string | undefined) => (link === undefined ? {} : { link });
+const linkProperty = (link: string | undefined) => (link === undefined ? {} : { link });
 
-export const drawnBar = (id: string, name: string, value: number) => ({
+export const chartBar = (id: string, name: string, value: number) => ({
   name,
   value,
   color: barColor(id),

@@ -9,8 +9,8 @@ import { hostileText } from './test-profile.js';
 import type { FindingOptions } from './findings.js';
 import { explainView } from './explain.js';
 
-const explainText = (explain: Document<ExplainResult>, shown: FindingOptions = {}): string =>
-  terminalView(explainView(explain, shown), { width: 80, level: 2 });
+const explainText = (explain: Document<ExplainResult>, options: FindingOptions = {}): string =>
+  terminalView(explainView(explain, options), { width: 80, level: 2 });
 const explainMarkdown = (explain: Document<ExplainResult>): string => markdownView(explainView(explain));
 
 const widest = (text: string): number => Math.max(...text.split('\n').map(textWidth));
@@ -20,16 +20,14 @@ describe('explain in the terminal', () => {
 
   test('bars sum to the measured time; smaller ones are one line', () => {
     expect(text).toContain('Decode step: 23.3 ms ± 0.3 (95 %, n = 64) under the profiler');
-    const shown = [...text.matchAll(/^ {4}(\S.*?) +(−?\d+\.\d+) ms/gm)].map(([, id, ms]) => [
+    const bars = [...text.matchAll(/^ {4}(\S.*?) +(−?\d+\.\d+) ms/gm)].map(([, id, ms]) => [
       id,
       Number(ms!.replace('−', '-')),
     ]);
-    const measured = shown.find(([id]) => id === 'measured')![1] as number;
-    const sum = shown
-      .filter(([id]) => id !== 'measured')
-      .reduce((total, [, ms]) => total + (ms as number), 0);
+    const measured = bars.find(([id]) => id === 'measured')![1] as number;
+    const sum = bars.filter(([id]) => id !== 'measured').reduce((total, [, ms]) => total + (ms as number), 0);
     // Each is rounded to the digits that ± 0.3 supports.
-    expect(Math.abs(sum - measured)).toBeLessThan(0.05 * shown.length);
+    expect(Math.abs(sum - measured)).toBeLessThan(0.05 * bars.length);
     // serial and the embedding are below 1 %.
     expect(text).toMatch(/2 smaller +<0\.1 ms/);
     expect(text).toMatch(/launch call +9\.8 ms +42 % {2}█+ +924 gaps/);
@@ -84,7 +82,7 @@ describe('explain in the terminal', () => {
     expect(ranksOf(11, 16)).toContain('Time by rank, 11 of 16 compared: rank 0 (GPU 0) 23.3 ms, rank 1');
   });
 
-  test('can be limited to one stage and a number of findings; says so if there is nothing to find', () => {
+  test('limits the number of findings, and says so if there are none', () => {
     const firstOnly = explainText(testExplain(), { limit: 1 });
     expect(firstOnly).toContain('… and 1 more (--limit)');
     expect(explainText(testExplain({ findings: [] }))).toContain(
@@ -117,9 +115,9 @@ describe('explain as Markdown', () => {
 
   test('names cannot become mark-up, mentions or the end of a code fence', () => {
     const title = '<img src=x> | @team [x](http://y) `code`';
-    const found = testFinding({ title, cause: title });
-    found.evidence[0]!.sql = 'SELECT 1 -- ```\n</details>';
-    const text = explainMarkdown(testExplain({ findings: [found] }));
+    const finding = testFinding({ title, cause: title });
+    finding.evidence[0]!.sql = 'SELECT 1 -- ```\n</details>';
+    const text = explainMarkdown(testExplain({ findings: [finding] }));
     expect(text).not.toContain('<img');
     expect(text).not.toContain('@team');
     expect(text).toContain('````\nSELECT 1 -- ```');

@@ -8,7 +8,7 @@ import { stageRows, unknownRooflines } from './stage-rows.js';
 import type { Block, Section, View } from './block.js';
 
 /** The view of `explain`: key sentences, waterfalls, findings, next commands. */
-export function explainView(document: Document<ExplainResult>, shown: FindingOptions = {}): View {
+export function explainView(document: Document<ExplainResult>, options: FindingOptions = {}): View {
   const { data, issues } = document;
   return {
     command: 'explain',
@@ -24,7 +24,7 @@ export function explainView(document: Document<ExplainResult>, shown: FindingOpt
         issues: issues.filter((issue) => issue.severity !== 'info' && !isStated(issue, data)),
       },
     ],
-    sections: [...explanationBlocks(data, shown), ...nextSection(data)],
+    sections: [...explanationBlocks(data, options), ...nextSection(data)],
   };
 }
 
@@ -49,7 +49,7 @@ export function withExplanation(
     tables: true,
     places,
     whatIf,
-    timed: view.explains !== 'findings',
+    withWaterfalls: view.explains !== 'findings',
   });
   if (view.explains === 'findings') {
     const findings = sections.filter(({ id }) => id === 'findings');
@@ -76,10 +76,10 @@ const headline = (data: ExplainResult): Block => ({
 });
 
 /** Issues that the first sentence already states for a busy machine. */
-const statedOfMachine = new Set(['machine_not_idle', 'cpu_steal']);
+const machineIssueCodes = new Set(['machine_not_idle', 'cpu_steal']);
 
 const isStated = ({ code }: Issue, { machine }: ExplainResult): boolean =>
-  machine.busy && statedOfMachine.has(code);
+  machine.busy && machineIssueCodes.has(code);
 
 /** Removes from a summary what the explanation above it states. */
 export function withoutRepeats(view: View, explain: Document<ExplainResult> | null): View {
@@ -112,13 +112,13 @@ function firstScreen(lead: readonly Block[]): { first: Block[]; rest: Block[] } 
       const issuesOf = (which: Issue['severity']) =>
         block.issues.filter(({ severity }) => severity === which);
       const warnings = issuesOf('warning');
-      const many = {
+      const foldedWarnings = {
         type: 'fold',
         title: `${warnings.length} warnings`,
         blocks: [{ type: 'issues', issues: warnings }],
       };
       first.push({ ...block, issues: [...issuesOf('error'), ...(warnings.length > 1 ? [] : warnings)] });
-      if (warnings.length > 1) first.push(many as Block);
+      if (warnings.length > 1) first.push(foldedWarnings as Block);
       if (issuesOf('info').length > 0) rest.push({ ...block, issues: issuesOf('info') });
     } else if (block.type === 'cards' && block.restated) {
       continue;

@@ -6,19 +6,20 @@ import type { Part, Text } from './block.js';
 /** Number of kernels (on a CPU: operators), copies or gaps of a bar; null if it counts none. */
 export function countOfBar(
   { id, count }: { id: string; count: number | null },
-  cpu: boolean,
+  isCpu: boolean,
 ): Exclude<Part, string> | null {
   if (count === null || count === 0) return null;
-  const whole = Math.max(1, Math.round(count));
-  const [singular, several] = countedIn(id, cpu);
-  return { count: whole, unit: whole === 1 ? singular : several };
+  const rounded = Math.max(1, Math.round(count));
+  const [singular, several] = countedIn(id, isCpu);
+  return { count: rounded, unit: rounded === 1 ? singular : several };
 }
 
 /** Whether the stage's classes are operators on the CPU instead of kernels. */
-export const onCpu = ({ source }: StageWaterfall): boolean => source === 'profile' || source === 'operators';
+export const isOnCpu = ({ source }: StageWaterfall): boolean =>
+  source === 'profile' || source === 'operators';
 
 /** Minimum share of a bar that is named with a finding: small ones do not change the sum. */
-const namedShare = 0.001;
+const minNamedShare = 0.001;
 
 /**
  * The bars that contain a finding's time, as the waterfall shows them: a finding can be part of a bar, or take time from several. Null
@@ -30,11 +31,11 @@ export function barsOfFinding(
 ): Text | null {
   const stage = stages.find((candidate) => candidate.kind === kind && candidate.name === null);
   if (!stage) return null;
-  const named = explainedBars(stage.bars).bars.filter(({ id }) => ids.includes(id));
-  const shown = named.filter(({ share }) => Math.abs(share) >= namedShare);
-  if (shown.length === 0) return null;
-  return shown.flatMap((bar, index): Part[] => {
-    const count = countOfBar(bar, onCpu(stage));
+  const barsInFinding = explainedBars(stage.bars).bars.filter(({ id }) => ids.includes(id));
+  const shownBars = barsInFinding.filter(({ share }) => Math.abs(share) >= minNamedShare);
+  if (shownBars.length === 0) return null;
+  return shownBars.flatMap((bar, index): Part[] => {
+    const count = countOfBar(bar, isOnCpu(stage));
     return [
       `${index === 0 ? '' : ', '}${bar.label} `,
       { n: bar.share, unit: 'ratio' },

@@ -28,8 +28,8 @@ export interface FindingOptions {
   places?: Places | undefined;
   /** Predictions; their waterfalls are shown next to the measured ones. */
   whatIf?: WhatIfResult | undefined;
-  /** Whether waterfalls are shown with them. */
-  timed?: boolean;
+  /** Whether waterfalls are shown with the findings. */
+  withWaterfalls?: boolean;
 }
 
 /** Links to the best place of a finding (by id), a bar (by `barPlace`) or a roofline point (by `pointPlace`), on pages with a timeline. */
@@ -52,103 +52,104 @@ const briefFindings = 3;
 
 export function findingBlocks(
   data: ExplainResult,
-  { limit, verbose = false, tables = false, timed = true, places }: FindingOptions,
+  { limit, verbose = false, tables = false, withWaterfalls = true, places }: FindingOptions,
 ): Block[] {
-  const { findings: found } = data;
-  const queries = numberedQueries(data.findings);
-  const shown = found.slice(0, limit ?? found.length);
-  const titles = new Map(data.findings.map(({ id, title }) => [id, title]));
-  const session = data.session.name ?? data.session.id;
+  const { findings } = data;
+  const queries = numberedQueries(findings);
+  const listed = findings.slice(0, limit ?? findings.length);
+  const titles = new Map(findings.map(({ id, title }) => [id, title]));
+  const session = sessionName(data);
   const withheld = withheldWords(data.withheld);
-  const quiet = data.rules.filter(({ outcome }) => outcome !== 'fired');
-  const unexplainedTime = timed && data.session.status === 'complete' ? unexplained(data) : null;
+  const items = listed.map((finding) =>
+    itemOf(finding, {
+      titles,
+      queries,
+      session,
+      place: places?.get(finding.id),
+      bars: withWaterfalls ? barsOfFinding(finding, data.stages) : null,
+    }),
+  );
+  const optional: readonly (Block | false)[] = [
+    ordersDiffer(listed) && {
+      type: 'text',
+      level: 2,
+      text: 'Ordered by affected time in the whole run; high, medium and low are by share of the stage.',
+    },
+    findings.length > 0 && findings.every(isMinor) && { type: 'text', text: nothingSignificant(data) },
+    findings.length > listed.length && {
+      type: 'text',
+      level: 2,
+      text: `… and ${findings.length - listed.length} more (--limit)`,
+    },
+    withheld !== null && { type: 'text', level: tables ? 2 : 1, text: withheld },
+    queries.length > 0 && {
+      type: 'commands',
+      level: 2,
+      items: [{ command: `inferscope explain ${session} --sql 1`, why: 'prints the query of [sql 1]' }],
+    },
+    !verbose &&
+      data.stages.length + findings.length > 0 && {
+        type: 'commands',
+        summary: true,
+        items: detailCommands(data, tables, withWaterfalls),
+      },
+  ];
   return [
-    found.length === 0
+    findings.length === 0
       ? { type: 'text', text: nothingFound(data) }
-      : {
-          type: 'findings',
-          brief: limit ?? briefFindings,
-          items: shown.map((finding) =>
-            itemOf(finding, {
-              titles,
-              queries,
-              session,
-              place: places?.get(finding.id),
-              bars: timed ? barsOfFinding(finding, data.stages) : null,
-            }),
-          ),
+      : { type: 'findings', brief: limit ?? briefFindings, items },
+    ...optional.filter((block) => block !== false),
+    ...silentRules(data),
+  ];
+}
+
+const sessionName = ({ session }: ExplainResult): string => session.name ?? session.id;
+
+/** Commands that print what a summary leaves out. */
+function detailCommands(
+  data: ExplainResult,
+  tables: boolean,
+  withWaterfalls: boolean,
+): { command: string; why: string }[] {
+  const { findings, stages } = data;
+  const session = sessionName(data);
+  const isUnexplained =
+    withWaterfalls && data.session.status === 'complete' && unexplainedStage(data) !== null;
+  return [
+    { command: `inferscope explain ${session} --verbose`, why: 'evidence, causes, every finding' },
+    ...(tables || stages.length === 0
+      ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]
+      : []),
+    ...(findings.every(isMinor) && isUnexplained ? data.next_steps.slice(0, 1) : []),
+    ...(!tables && findings.some(({ gain }) => gain !== null)
+      ? [{ command: `inferscope explain ${session} --verify <after>`, why: 'check a change' }]
+      : []),
+  ];
+}
+
+/** Rules without a finding, and why. */
+function silentRules({ rules }: ExplainResult): Block[] {
+  const silent = rules.filter(({ outcome }) => outcome !== 'fired');
+  if (silent.length === 0) return [];
+  return [
+    {
+      type: 'fold',
+      level: 3,
+      title: `${silent.length} rules found nothing`,
+      blocks: [
+        {
+          type: 'table',
+          title: 'Rules without a finding',
+          columns: [
+            { id: 'rule', head: 'rule', wraps: true },
+            { id: 'why', head: 'why', wraps: true },
+          ],
+          rows: silent.map(({ title, outcome, why }) => ({
+            cells: [title, `${outcome.replaceAll('_', ' ')}: ${why}`],
+          })),
         },
-    ...(ordersDiffer(shown)
-      ? [
-          {
-            type: 'text',
-            level: 2,
-            text: 'Ordered by affected time in the whole run; high, medium and low are by share of the stage.',
-          } satisfies Block,
-        ]
-      : []),
-    ...(found.length > 0 && found.every(isMinor)
-      ? [{ type: 'text', text: nothingSignificant(data) } satisfies Block]
-      : []),
-    ...(found.length > shown.length
-      ? [
-          {
-            type: 'text',
-            level: 2,
-            text: `… and ${found.length - shown.length} more (--limit)`,
-          } satisfies Block,
-        ]
-      : []),
-    ...(withheld === null ? [] : [{ type: 'text', level: tables ? 2 : 1, text: withheld } satisfies Block]),
-    ...(queries.length > 0
-      ? [
-          {
-            type: 'commands',
-            level: 2,
-            items: [{ command: `inferscope explain ${session} --sql 1`, why: 'prints the query of [sql 1]' }],
-          } satisfies Block,
-        ]
-      : []),
-    ...(verbose || data.stages.length + data.findings.length === 0
-      ? []
-      : [
-          {
-            type: 'commands',
-            summary: true,
-            items: [
-              { command: `inferscope explain ${session} --verbose`, why: 'evidence, causes, every finding' },
-              ...(tables || data.stages.length === 0
-                ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]
-                : []),
-              ...(found.every(isMinor) && unexplainedTime ? data.next_steps.slice(0, 1) : []),
-              ...(!tables && found.some(({ gain }) => gain !== null)
-                ? [{ command: `inferscope explain ${session} --verify <after>`, why: 'check a change' }]
-                : []),
-            ],
-          } satisfies Block,
-        ]),
-    ...(quiet.length > 0
-      ? [
-          {
-            type: 'fold',
-            level: 3,
-            title: `${quiet.length} rules found nothing`,
-            blocks: [
-              {
-                type: 'table',
-                title: 'Rules without a finding',
-                columns: [
-                  { id: 'rule', head: 'rule', wraps: true },
-                  { id: 'why', head: 'why', wraps: true },
-                ],
-                rows: quiet.map(({ title, outcome, why }) => ({
-                  cells: [title, `${outcome.replaceAll('_', ' ')}: ${why}`],
-                })),
-              },
-            ],
-          } satisfies Block,
-        ]
-      : []),
+      ],
+    },
   ];
 }
 
@@ -159,20 +160,20 @@ const ordersDiffer = (found: readonly Finding[]): boolean =>
   );
 
 /** Minimum unexplained share of a stage that is reported. */
-const muchUnexplained = 0.2;
+const minUnexplainedShare = 0.2;
 
 /** The unexplained share of the first stage, if it is large. */
-function unexplained(data: ExplainResult): { share: number; stage: StageWaterfall } | null {
+function unexplainedStage(data: ExplainResult): { share: number; stage: StageWaterfall } | null {
   const [stage] = leadingStages(data).full;
   const share = stage?.bars.find(({ id }) => id === 'unattributed')?.share ?? 0;
-  return stage && share >= muchUnexplained ? { share, stage } : null;
+  return stage && share >= minUnexplainedShare ? { share, stage } : null;
 }
 
 function nothingSignificant(data: ExplainResult): Text {
   const { session, stages } = data;
   if (session.status !== 'complete') return 'The run did not complete.';
   if (stages.length === 0) return nothingRecorded;
-  const unexplainedTime = unexplained(data);
+  const unexplainedTime = unexplainedStage(data);
   const [largest] = leadingStages(data).full.flatMap((stage) => largestBars(stage, 1));
   // An idle device is not "nothing significant".
   if (unexplainedTime === null && largest && largest.share > 0.5 && isBarOf(largest.id, ...gapParts))
@@ -192,7 +193,7 @@ const isMinor = ({ severity, hidden_by: hiddenBy }: Finding): boolean =>
 
 const anchor = (id: string): string => `finding-${id.replaceAll(/[^\w-]+/g, '-')}`;
 
-interface Around {
+interface ItemContext {
   /** Titles of all findings by id. */
   titles: ReadonlyMap<string, string>;
   queries: readonly string[];
@@ -202,7 +203,7 @@ interface Around {
   bars: Text | null;
 }
 
-function itemOf(finding: Finding, { titles, queries, session, place, bars }: Around): FindingItem {
+function itemOf(finding: Finding, { titles, queries, session, place, bars }: ItemContext): FindingItem {
   const { id, severity, title, gain, at_stake_ms: atStake, cause, change, hidden_by: hiddenBy } = finding;
   return {
     id: anchor(id),

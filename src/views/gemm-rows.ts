@@ -2,7 +2,7 @@ import type { Gemm } from '../model/documents/gemms.js';
 import { figure, missing, type Figure } from '../model/figure.js';
 
 /** Sources with times and stages first, then with algorithm and tile, then with shapes only. */
-const preferred: readonly Gemm['source'][] = ['profiler', 'cublaslt-log', 'log', 'cublas-log'];
+const sourcesByDetail: readonly Gemm['source'][] = ['profiler', 'cublaslt-log', 'log', 'cublas-log'];
 
 const shapeKey = ({ m, n, k, batch, dtype }: Gemm): string => [m, n, k, batch, dtype].join(' ');
 
@@ -14,12 +14,15 @@ const shapeKey = ({ m, n, k, batch, dtype }: Gemm): string => [m, n, k, batch, d
 export function oncePerShape(gemms: readonly Gemm[]): { rows: Gemm[]; leftOut: [Gemm['source'], number][] } {
   const best = new Map<string, Gemm['source']>();
   for (const gemm of gemms) {
-    const known = best.get(shapeKey(gemm));
-    if (known === undefined || preferred.indexOf(gemm.source) < preferred.indexOf(known))
+    const bestSource = best.get(shapeKey(gemm));
+    if (
+      bestSource === undefined ||
+      sourcesByDetail.indexOf(gemm.source) < sourcesByDetail.indexOf(bestSource)
+    )
       best.set(shapeKey(gemm), gemm.source);
   }
   const isKept = (gemm: Gemm) => best.get(shapeKey(gemm)) === gemm.source;
-  const leftOut = preferred
+  const leftOut = sourcesByDetail
     .map((source): [Gemm['source'], number] => [
       source,
       gemms.filter((gemm) => gemm.source === source && !isKept(gemm)).length,
@@ -28,7 +31,7 @@ export function oncePerShape(gemms: readonly Gemm[]): { rows: Gemm[]; leftOut: [
   return { rows: gemms.filter(isKept), leftOut };
 }
 
-/** "64×1408×512", "1×64×32 × 8" of a batched product. */
+/** "64×1408×512", "1×64×32 × 8" for a batched GEMM. */
 export const shapeLabel = ({ m, n, k, batch }: Gemm): string =>
   `${m}×${n}×${k}${batch > 1 ? ` × ${batch}` : ''}`;
 

@@ -41,19 +41,24 @@ export function gemmBlocks(
   const { columns, constant } = columnsOf(data.gemms, linkTo);
   const about = [...(data.gpu === null ? [] : [data.gpu]), ...constant].join(', ');
   const title = `GEMMs by shape${about === '' ? '' : ` (${about})`}: M tokens × N output features × K inner dimension`;
-  const rest = rows.slice(top);
+  const others = rows.slice(top);
   return [
     tableOf(title, columns, rows.slice(0, top), { brief: briefShapes, filter: true }),
-    ...(rest.length === 0
+    ...(others.length === 0
       ? []
       : ([
-          { type: 'text', level: 2, text: `… and ${rest.length} more (gemm --top N)` },
-          { type: 'fold', level: 3, title: `${rest.length} more`, blocks: [tableOf(title, columns, rest)] },
+          { type: 'text', level: 2, text: `… and ${others.length} more (gemm --top N)` },
+          {
+            type: 'fold',
+            level: 3,
+            title: `${others.length} more`,
+            blocks: [tableOf(title, columns, others)],
+          },
         ] satisfies Block[])),
-    { type: 'notes', level: 2, items: [meaning(rows), ...leftOutNotes(leftOut)] },
+    { type: 'notes', level: 2, items: [columnNote(rows), ...leftOutNotes(leftOut)] },
     ...faultNotes(rows.slice(0, top)),
-    ...changes(rows.slice(0, top)),
-    ...algorithms(rows.slice(0, top)),
+    ...predictedChanges(rows.slice(0, top)),
+    ...algorithmBlocks(rows.slice(0, top)),
     { type: 'issues', level: 2, issues },
   ];
 }
@@ -65,7 +70,7 @@ const sourceLabels: Record<Gemm['source'], string> = {
   log: 'log',
 };
 
-const tiled =
+const tilingCell =
   (cell: (tiling: Gemm['tilings'][number]) => Text) =>
   ({ tilings: [tiling] }: Gemm) =>
     tiling ? cell(tiling) : { missing: 'no kernel name or log has the tile' };
@@ -133,16 +138,16 @@ function columnsOf(
         head: 'FLOP/byte',
         ...number,
         drop: 2,
-        cell: ({ arithmetic_intensity: figure }) => bare(figure),
+        cell: ({ arithmetic_intensity: figure }) => withoutUnit(figure),
       },
-      { id: 'tile', head: 'tile', cell: tiled(({ tile }) => tile) },
-      { id: 'waves', head: 'waves', ...number, cell: tiled(({ waves }) => wavesOf(waves)) },
+      { id: 'tile', head: 'tile', cell: tilingCell(({ tile }) => tile) },
+      { id: 'waves', head: 'waves', ...number, cell: tilingCell(({ waves }) => wavesOf(waves)) },
       {
         id: 'tile_efficiency',
         head: 'tiles filled',
         ...number,
         drop: 2,
-        cell: tiled(({ tile_efficiency: figure }) => ({ figure })),
+        cell: tilingCell(({ tile_efficiency: figure }) => ({ figure })),
       },
       {
         id: 'used',
@@ -155,7 +160,8 @@ function columnsOf(
   };
 }
 
-const bare = (figure: Figure): Text => (figure.value === null ? { figure } : { n: figure.value, unit: '' });
+const withoutUnit = (figure: Figure): Text =>
+  figure.value === null ? { figure } : { n: figure.value, unit: '' };
 const wavesOf = (figure: Figure): Text =>
   figure.value === null ? { figure } : { n: figure.value, unit: '', digits: figure.value < 0.1 ? 1 : 2 };
 const typeOf = ({ dtype }: Gemm): Text => dtype ?? { missing: 'the source does not name the type' };
@@ -174,7 +180,7 @@ const roofNotes = {
   sheet: "the data sheet's peak and bandwidth",
 };
 
-function meaning(rows: readonly Gemm[]): string {
+function columnNote(rows: readonly Gemm[]): string {
   const from = rows.map(({ roof }) => roof?.from ?? null).find((source) => source !== null);
   const roof =
     from === undefined || rows.every(({ achieved_flops: rate }) => rate.value === null)
@@ -212,7 +218,7 @@ function faultNotes(gemms: readonly Gemm[]): Block[] {
 }
 
 /** Predicted effect of padding or another batch size, with the names of the models used. */
-function changes(gemms: readonly Gemm[]): Block[] {
+function predictedChanges(gemms: readonly Gemm[]): Block[] {
   const all = largeGemms(gemms).flatMap((gemm) => (gemm.what_if ?? []).map((change) => ({ gemm, change })));
   if (all.length === 0) return [];
   const models = all.flatMap(({ change: { time_ratio: time } }) =>
@@ -226,7 +232,7 @@ function changes(gemms: readonly Gemm[]): Block[] {
       type: 'notes',
       level: 2,
       items: [
-        ...byText(gemms, ({ what_if: changed = [] }) => changed.map(({ text }) => text)),
+        ...byText(gemms, ({ what_if: gemmChanges = [] }) => gemmChanges.map(({ text }) => text)),
         ...[...new Set(models)].map((model) => `Model: ${model}.`),
       ],
     },
@@ -251,7 +257,7 @@ function changes(gemms: readonly Gemm[]): Block[] {
 }
 
 /** Layout and algorithm from a log. */
-function algorithms(gemms: readonly Gemm[]): Block[] {
+function algorithmBlocks(gemms: readonly Gemm[]): Block[] {
   const logged = gemms.filter(({ source, layout }) => source !== 'profiler' && layout !== null);
   if (logged.length === 0) return [];
   return [

@@ -54,36 +54,36 @@ const timeTable = (cases: readonly KernelResult[], label: Label): Block => ({
       result.outcome === 'wrong' ? [label(result), { text: ' (wrong)', tone: 'fault' }] : label(result),
       classLabels[result.class],
       ns(result.median_ns),
-      interval(result),
-      reachedRoof(result),
+      intervalText(result),
+      limitingRate(result),
       { figure: result.roof_share, utilization: true },
-      bound(result),
+      boundText(result),
     ],
   })),
   brief: 12,
 });
 
 /** Half of the 95 % interval as a share of the mean. */
-function interval({ mean_ns: mean }: KernelResult): Text {
+function intervalText({ mean_ns: mean }: KernelResult): Text {
   const half = halfInterval(mean);
   return half === null || mean.value === null
     ? { missing: 'too few runs' }
     : { n: half / mean.value, unit: 'ratio' };
 }
 
-const bound = ({ bound: by, roof_level: level }: KernelResult): Text =>
+const boundText = ({ bound: by, roof_level: level }: KernelResult): Text =>
   by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'its roof is unknown' });
 
 /** The rate that limits the case; the table of work has both rates. */
-function reachedRoof({
+function limitingRate({
   bound: by,
   flops_per_s: computes,
   bytes_per_s: moves,
   class: className,
 }: KernelResult): Text {
-  const product =
+  const isComputeRate =
     by === null || by === 'latency' ? className === 'gemm' || className === 'attention' : by === 'compute';
-  return product && computes !== null ? { n: computes, unit: 'FLOP/s' } : rate(moves, 'B/s');
+  return isComputeRate && computes !== null ? { n: computes, unit: 'FLOP/s' } : rate(moves, 'B/s');
 }
 
 const workTable = (cases: readonly KernelResult[], label: Label): Block => ({
@@ -157,7 +157,7 @@ const spreadTable = (cases: readonly KernelResult[], label: Label): Block => ({
 /** Maximum characters of a case's label where long kernel names follow on the same line. */
 const maxLabel = 26;
 /** Maximum parts of a case in a summary. */
-const maxShown = 3;
+const maxParts = 3;
 
 /** Parts of a run of each traced case: kernels if there are any, and the operators on the page. */
 function behindSections(cases: readonly KernelResult[], label: Label): Section[] {
@@ -165,7 +165,7 @@ function behindSections(cases: readonly KernelResult[], label: Label): Section[]
     const { behind } = result;
     if (!behind?.length) return [];
     const kernels = behind.filter(({ what }) => what === 'kernel');
-    const shown = new Set((kernels.length > 0 ? kernels : behind).slice(0, maxShown));
+    const shown = new Set((kernels.length > 0 ? kernels : behind).slice(0, maxParts));
     return behind.map((part) => ({
       level: shown.has(part) ? 1 : 3,
       cells: [

@@ -17,7 +17,10 @@ export function stepSections({ steps, model }: KernelsResult): Section[] {
         },
         stepTable(steps),
         ...(first
-          ? [{ type: 'heading', text: stepLabel(first) } satisfies Block, { ...operations(first), brief: 8 }]
+          ? [
+              { type: 'heading', text: stepLabel(first) } satisfies Block,
+              { ...operationTable(first), brief: 8 },
+            ]
           : []),
         ...steps
           .filter((step) => step !== first)
@@ -25,7 +28,7 @@ export function stepSections({ steps, model }: KernelsResult): Section[] {
             type: 'fold',
             level: 2,
             title: stepLabel(step),
-            blocks: [operations(step)],
+            blocks: [operationTable(step)],
           })),
         { type: 'facts', items: notMeasured(steps) },
       ],
@@ -61,7 +64,7 @@ const stepTable = (steps: readonly KernelStep[]): Table => ({
 });
 
 /** Operations of a step, longest first. */
-const operations = (step: KernelStep): Table => ({
+const operationTable = (step: KernelStep): Table => ({
   type: 'table',
   title: `Operations of ${stepLabel(step)}`,
   columns: [

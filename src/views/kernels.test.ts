@@ -147,7 +147,7 @@ test('a model name with escape sequences cannot control the terminal', () => {
   const text = terminalView(viewOf({ model: { name: 'moe \u001B]0;x\u0007 end', dtype: 'x' } }), {
     width: 80,
   });
-  for (const steering of ['\u001B', '\u0007']) expect(text).not.toContain(steering);
+  for (const control of ['\u001B', '\u0007']) expect(text).not.toContain(control);
 });
 
 test('charts have points for known intensity and rate; a cell without a figure shows why', () => {

@@ -50,9 +50,9 @@ function title({
   const what = model
     ? `${model.name} ${model.dtype}`
     : `${kernels.length > 3 ? `${kernels.length} kernels` : kernels.join(', ')} ${dtypes}`;
-  const on = device === 'cpu' ? 'CPU' : (facts?.name ?? device);
-  const by = `${engine.name} ${engine.version ?? ''}`.trim();
-  return `${what} · ${by}, ${on}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
+  const deviceName = device === 'cpu' ? 'CPU' : (facts?.name ?? device);
+  const engineName = `${engine.name} ${engine.version ?? ''}`.trim();
+  return `${what} · ${engineName}, ${deviceName}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
 }
 
 /** How the figures were measured. */
@@ -189,11 +189,11 @@ const meanings: readonly [name: string, text: string][] = [
   ['bytes', 'Every input read once and every output written once: the minimum of any implementation.'],
   [
     'FLOPs',
-    'Kernels with matrix products: only these, 2 per multiply-add. Other kernels: every addition, multiplication, division, comparison, exponential and root.',
+    'Kernels with matrix multiplications: only those, 2 per multiply-add. Other kernels: every addition, multiplication, division, comparison, exponential and root.',
   ],
   [
     'roof',
-    'max(FLOPs / peak, bytes / bandwidth); kernels without matrix products: bytes / bandwidth. Peaks are those measured by inferscope roofline on this machine, else those of the data sheet.',
+    'max(FLOPs / peak, bytes / bandwidth); kernels without matrix multiplications: bytes / bandwidth. Peaks are those measured by inferscope roofline on this machine, else those of the data sheet.',
   ],
   [
     'bound',

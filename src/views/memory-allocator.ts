@@ -75,8 +75,8 @@ export function timelineSection(data: MemoryResult): Section {
 /** Memory of the framework's allocator, and reserved memory that was never allocated. */
 export function allocatorSections(data: MemoryResult): Section[] {
   const devices = allocatorDevices(data);
-  const reporting = devices.filter((gpu) =>
-    momentsOf(data, String(gpu)).some(({ reserved_bytes: bytes }) => bytes !== null),
+  const devicesWithReserved = devices.filter((gpu) =>
+    momentsOf(data, gpu).some(({ reserved_bytes: bytes }) => bytes !== null),
   );
   return [
     ...(devices.length === 0
@@ -109,7 +109,7 @@ export function allocatorSections(data: MemoryResult): Section[] {
             ],
           },
         ]),
-    ...(reporting.length === 0
+    ...(devicesWithReserved.length === 0
       ? []
       : [
           {
@@ -122,7 +122,7 @@ export function allocatorSections(data: MemoryResult): Section[] {
                 level: 3 as const,
                 text: 'The allocator keeps reserved memory. Reserved memory that is never allocated is lost to fragmentation and rounding; expandable segments or fewer distinct sizes reduce it.',
               },
-              ...reporting.map((gpu) => ({
+              ...devicesWithReserved.map((gpu) => ({
                 ...deviceChart(data, gpu, reservedChart(data, gpu), 'Reserved against allocated memory', [
                   [numeric('allocated_gb', 'allocated'), (moment) => moment.allocated_bytes],
                   peakAllocated,
@@ -166,7 +166,7 @@ function deviceChart(
         { ...numeric('t_s', 'end'), drop: 2 },
         ...columns.map(([column]) => column),
       ],
-      rows: momentsOf(data, String(gpu)).map((moment) => ({
+      rows: momentsOf(data, gpu).map((moment) => ({
         cells: [
           moment.stage.replaceAll('_', ' '),
           { count: moment.rank },
@@ -208,8 +208,8 @@ const fragmentationTable = ({ fragmentation }: MemoryResult): Block[] =>
         },
       ];
 
-/** Maximum rows; a snapshot of a large model has thousands of places. */
-const most = { page: 300, text: 20 };
+/** Maximum rows on a page and in text; a snapshot of a large model has thousands of places. */
+const maxRows = { page: 300, text: 20 };
 
 /** Live allocations at the allocator's peak, by place in the program. */
 export function allocationsSection({ allocations }: MemoryResult): Section[] {
@@ -236,8 +236,8 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
             behind: {
               type: 'table',
               title:
-                rows.length > most.page
-                  ? ['The ', { count: most.page }, ' largest of ', { count: rows.length }]
+                rows.length > maxRows.page
+                  ? ['The ', { count: maxRows.page }, ' largest of ', { count: rows.length }]
                   : 'Every call site',
               filter: true,
               columns: [
@@ -246,8 +246,8 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
                 numeric('memory_gb', 'memory'),
                 numeric('blocks', 'blocks'),
               ],
-              rows: rows.slice(0, most.page).map(({ operator, stage, bytes, blocks }, index) => ({
-                ...(index < most.text ? {} : { level: 3 as const }),
+              rows: rows.slice(0, maxRows.page).map(({ operator, stage, bytes, blocks }, index) => ({
+                ...(index < maxRows.text ? {} : { level: 3 as const }),
                 cells: [
                   { text: shortPlace(operator), hint: operator },
                   stage,

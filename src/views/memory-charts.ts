@@ -10,7 +10,7 @@ type Marks = MemoryResult['timeline']['marks'];
 
 const gb = (bytes: number): number => bytes / 1e9;
 
-const overRun = (
+const runChart = (
   { timeline: { phases } }: MemoryResult,
   series: readonly Series[],
   marks: Marks = [],
@@ -43,12 +43,12 @@ function fullestGpu({ profile }: MemoryResult): number | null {
   const [first, ...rest] = profile.memory_measurements.peak.per_gpu_details;
   if (!first) return null;
   return rest.reduce(
-    (most, detail) => ((detail.used_bytes ?? 0) > (most.used_bytes ?? 0) ? detail : most),
+    (fullest, detail) => ((detail.used_bytes ?? 0) > (fullest.used_bytes ?? 0) ? detail : fullest),
     first,
   ).gpu;
 }
 
-const sampled = (points: readonly { t_s: number; bytes: number }[]): Series['points'] =>
+const linePoints = (points: readonly { t_s: number; bytes: number }[]): Series['points'] =>
   points.map(({ t_s, bytes }) => [t_s, gb(bytes)]);
 
 /** All memory samples of the run. */
@@ -56,19 +56,19 @@ export function timelineChart(data: MemoryResult): LinesChart {
   const lines = mainSeries(data).map(({ label, points }, index) => ({
     name: label,
     color: lineMark(index).color,
-    points: sampled(points),
+    points: linePoints(points),
   }));
   // On several GPUs the points are sums, so marks use the values of the fullest GPU.
-  return overRun(data, lines, lines.length === 1 ? data.timeline.marks : marksOf(data, fullestGpu(data)));
+  return runChart(data, lines, lines.length === 1 ? data.timeline.marks : marksOf(data, fullestGpu(data)));
 }
 
 /** One device: allocator memory stacked by component, below the driver's count. */
 export function stackChart(data: MemoryResult, gpu: number | null): LinesChart {
-  const moments = momentsOf(data, String(gpu));
+  const moments = momentsOf(data, gpu);
   const loading = data.timeline.phases.find(({ label }) => label === 'load')?.start_s ?? 0;
   const start = Math.min(loading, moments[0]?.t_s ?? 0);
   const series = mainSeries(data).find((line) => line.gpu === gpu);
-  return overRun(
+  return runChart(
     data,
     [
       ...allocatedParts
@@ -87,7 +87,7 @@ export function stackChart(data: MemoryResult, gpu: number | null): LinesChart {
             {
               name: `${series.label}, ${series.source}`,
               color: 'ink' as const,
-              points: sampled(series.points),
+              points: linePoints(series.points),
             },
           ]
         : []),
@@ -98,7 +98,7 @@ export function stackChart(data: MemoryResult, gpu: number | null): LinesChart {
 
 /** Reserved against allocated memory of one device: the gap is fragmentation and cache. */
 export function reservedChart(data: MemoryResult, gpu: number | null): LinesChart {
-  const moments = momentsOf(data, String(gpu));
+  const moments = momentsOf(data, gpu);
   const line = (
     name: string,
     color: Series['color'],
@@ -118,7 +118,7 @@ export function reservedChart(data: MemoryResult, gpu: number | null): LinesChar
     line('peak allocated', classColors.gemm, 'solid', ({ max_allocated_bytes: bytes }) => bytes),
     line('allocated at the end', classColors.norm, 'solid', ({ allocated_bytes: bytes }) => bytes),
   ];
-  return overRun(
+  return runChart(
     data,
     lines.filter(({ points }) => points.length > 0),
   );

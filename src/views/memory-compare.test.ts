@@ -20,8 +20,8 @@ const side = (name: string, label = name): ComparedSide => ({
     name,
   ),
 });
-const made = compareMemory(side('llama-2-7b-float16', hostileText), side('llama-3.1-8b-bfloat16'));
-const view = memoryCompareView(made);
+const comparison = compareMemory(side('llama-2-7b-float16', hostileText), side('llama-3.1-8b-bfloat16'));
+const view = memoryCompareView(comparison);
 const isTable = (block: Block): block is Block & Table => block.type === 'table';
 const row = (id: string, label: string) =>
   view.sections
@@ -44,10 +44,10 @@ test('components, points and latency show both sides, the signed change, and the
   expect(rawValue(row('components', 'CUDA context')[3]!)).toBeCloseTo(-(2 ** 21) / 1e9, 12);
   expect(row('points', 'baseline')[4]).toEqual({ missing: 'the base is 0' });
   expect(row('points', 'peak').slice(1).map(rawValue)).toEqual([
-    made.data.points[2]!.base_gb,
-    made.data.points[2]!.now_gb,
-    made.data.points[2]!.change_gb,
-    made.data.points[2]!.change_share,
+    comparison.data.points[2]!.base_gb,
+    comparison.data.points[2]!.now_gb,
+    comparison.data.points[2]!.change_gb,
+    comparison.data.points[2]!.change_share,
   ]);
   expect(row('latency', 'mean TTFT').slice(1, 3)).toMatchObject([{ unit: 'ms' }, { unit: 'ms' }]);
   expect(row('differences', 'batch size')).toEqual(['batch size', '4', '16']);

@@ -20,7 +20,7 @@ export function memoryCompareView(document: Document<MemoryCompareResult>): View
         items: [
           { name: 'base', text: sideText(data.base) },
           { name: 'new', text: sideText(data.now) },
-          { name: 'differs', text: differing(data) },
+          { name: 'differs', text: differingText(data) },
         ],
       },
       { type: 'notes', items: data.headlines },
@@ -28,11 +28,11 @@ export function memoryCompareView(document: Document<MemoryCompareResult>): View
     ],
     sections: [
       section('components', 'Components at the peak', [
-        changes(
+        changeTable(
           data.components.map((row) => ({
             label: labelOf(row.name, componentLabels),
             row,
-            more: [levels(row)],
+            more: [confidenceText(row)],
           })),
           [{ id: 'confidence', head: 'confidence', drop: 0 }],
         ),
@@ -40,7 +40,7 @@ export function memoryCompareView(document: Document<MemoryCompareResult>): View
       section(
         'points',
         'Points',
-        [changes(data.points.map((row) => ({ label: labelOf(row.name, pointLabels), row })))],
+        [changeTable(data.points.map((row) => ({ label: labelOf(row.name, pointLabels), row })))],
         2,
       ),
       ...(data.gpus.length > 1
@@ -48,7 +48,7 @@ export function memoryCompareView(document: Document<MemoryCompareResult>): View
             section(
               'gpus',
               'Peak of each GPU',
-              [changes(data.gpus.map((row) => ({ label: row.name, row })))],
+              [changeTable(data.gpus.map((row) => ({ label: row.name, row })))],
               2,
             ),
           ]
@@ -70,13 +70,13 @@ const sideText = ({ label, model, engine, status }: MemorySide): string =>
   [label, model, engine, status === 'partial' ? 'partial' : null].filter((part) => part !== null).join(' · ');
 
 /** Maximum labels in a summary; the table has the values. */
-const maxShown = 5;
+const maxLabels = 5;
 
-function differing({ differences: rows }: MemoryCompareResult): Text {
+function differingText({ differences: rows }: MemoryCompareResult): Text {
   if (rows.length === 0) return 'no difference in the configurations';
-  const more = rows.length > maxShown ? `, and ${rows.length - maxShown} more` : '';
+  const more = rows.length > maxLabels ? `, and ${rows.length - maxLabels} more` : '';
   return `${rows
-    .slice(0, maxShown)
+    .slice(0, maxLabels)
     .map(({ label }) => label)
     .join(', ')}${more}`;
 }
@@ -100,7 +100,7 @@ const memory = (gb: number | null, missing: string | null, signed = false): Text
 const share = (n: number | null, missing: string | null): Text =>
   n === null ? { missing: missing ?? 'the base is 0' } : { n, unit: 'ratio', signed: true };
 
-function changes(
+function changeTable(
   all: readonly { label: string; row: MemoryChange; more?: Text[] }[],
   columns: readonly Column[] = [],
 ): Table {
@@ -121,7 +121,7 @@ function changes(
   };
 }
 
-function levels({
+function confidenceText({
   base_confidence: base,
   now_confidence: now,
 }: MemoryCompareResult['components'][number]): Text {

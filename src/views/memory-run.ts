@@ -8,8 +8,8 @@ export function engineText({
   engine_metadata: engine,
   metadata,
 }: Pick<MemoryProfile, 'engine_metadata' | 'metadata'>): string {
-  const known = engine.engine_type === 'openai' ? 'a server' : engine.engine_type;
-  const name = [known, engine.engine_version].filter(Boolean).join(' ');
+  const kind = engine.engine_type === 'openai' ? 'a server' : engine.engine_type;
+  const name = [kind, engine.engine_version].filter(Boolean).join(' ');
   return metadata.where === 'url' ? `${name} behind an OpenAI-compatible URL` : name;
 }
 
@@ -41,7 +41,7 @@ export const runSection = (profile: MemoryProfile): Section => ({
   ],
 });
 
-const known = (value: unknown): Text => {
+const valueText = (value: unknown): Text => {
   if (value === null || value === undefined) return { missing: 'not known' };
   if (typeof value !== 'number') return String(value);
   return Number.isInteger(value) ? { count: value } : formatSetting(value);
@@ -50,13 +50,13 @@ const known = (value: unknown): Text => {
 function modelRows({ model_info: model, missing }: MemoryProfile): Text[][] {
   const dimension = (label: string, key: keyof typeof model & string): Text[] => [
     label,
-    model[key] === null ? { missing: missing[`model_info.${key}`] ?? 'not known' } : known(model[key]),
+    model[key] === null ? { missing: missing[`model_info.${key}`] ?? 'not known' } : valueText(model[key]),
     model.sources[key] ?? '',
   ];
   return [
     ['name', model.name, ''],
-    ['family', known(model.family), ''],
-    ['weights', known(model.weights), ''],
+    ['family', valueText(model.family), ''],
+    ['weights', valueText(model.weights), ''],
     dimension('parameters', 'num_parameters'),
     dimension('layers', 'num_layers'),
     dimension('query heads', 'num_heads'),
@@ -65,7 +65,7 @@ function modelRows({ model_info: model, missing }: MemoryProfile): Text[][] {
     dimension('hidden size', 'hidden_size'),
     ...(['weights', 'activations', 'kv_cache'] as const).map((name): Text[] => [
       `dtype of ${name === 'kv_cache' ? 'KV cache' : name}`,
-      known(model.dtypes[name]),
+      valueText(model.dtypes[name]),
       model.sources[`dtypes.${name}`] ?? '',
     ]),
     ['quantization', model.quantization ?? 'none', ''],
@@ -83,7 +83,7 @@ function runRows(profile: MemoryProfile): Text[][] {
       .filter(([, value]) => typeof value !== 'object' || value === null)
       .map(([name, value]) => [
         settingLabel(name),
-        value === null ? { missing: 'not requested' } : known(value),
+        value === null ? { missing: 'not requested' } : valueText(value),
       ]),
   ];
 }

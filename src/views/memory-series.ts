@@ -6,7 +6,7 @@ export function mainSeries({ timeline: { series } }: MemoryResult): MemorySeries
   return used.length > 0 ? used : series;
 }
 
-/** Devices with allocator reports, as parts of charts; null is the host. */
+/** Devices with allocator reports, null for the host. */
 export const allocatorDevices = ({ allocator }: MemoryResult): (number | null)[] =>
   [...new Set(allocator.map(({ gpu }) => gpu))].toSorted((a, b) => (a ?? -1) - (b ?? -1));
 
@@ -14,8 +14,8 @@ export const allocatorDevices = ({ allocator }: MemoryResult): (number | null)[]
 export const allocatedParts = ['model_weights', 'kv_cache', 'activations', 'allocator_reserve'] as const;
 
 /** Moments of one device in time order; if several ranks use it, those of the first rank. */
-export function momentsOf({ allocator }: MemoryResult, part: string): AllocatorMoment[] {
-  const samples = allocator.filter(({ gpu }) => String(gpu) === part);
+export function momentsOf({ allocator }: MemoryResult, device: number | null): AllocatorMoment[] {
+  const samples = allocator.filter(({ gpu }) => gpu === device);
   const rank = Math.min(...samples.map((sample) => sample.rank));
   return samples.filter((sample) => sample.rank === rank).toSorted((a, b) => a.t_s - b.t_s);
 }

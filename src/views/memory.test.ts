@@ -17,10 +17,10 @@ import { stackChart } from './memory-charts.js';
 import { engineText } from './memory-run.js';
 import { memoryView } from './memory.js';
 
-const made = testMemory();
-const view = memoryView(made);
-const changed = (change: (data: MemoryResult) => void): View => {
-  const copy = structuredClone(made);
+const memory = testMemory();
+const view = memoryView(memory);
+const viewWith = (change: (data: MemoryResult) => void): View => {
+  const copy = structuredClone(memory);
   change(copy.data);
   return memoryView(copy);
 };
@@ -43,7 +43,7 @@ const leadText = (shownView: View): string =>
     .join('\n');
 
 test('shows the peak with the used share of the GPUs, latency, and the largest components', () => {
-  expect(memoryResultDocumentSchema.parse(made)).toEqual(made);
+  expect(memoryResultDocumentSchema.parse(memory)).toEqual(memory);
   expect(leadText(view).split('\n')).toEqual([
     'peak: 21.00 GB of 160.0 GB (13 %) in use',
     'latency: 4.00 s · 128 tok/s · TTFT 200 ms · TPOT 29.9 ms · mean of 3 runs',
@@ -68,7 +68,7 @@ test('has components with calculator and residual, points, GPUs, fragmentation, 
     { memory_gb: -0.5, share: -0.025, calculator_gb: null },
   ]);
   // A component from a formula is not compared with the calculator.
-  const formula = changed(({ profile }) => {
+  const formula = viewWith(({ profile }) => {
     for (const component of profile.memory_breakdown!.components!) component.basis = 'formula';
   });
   expect(cells(tables(formula, 'breakdown')[1]!, 'weights')).toMatchObject([
@@ -108,8 +108,8 @@ test('has components with calculator and residual, points, GPUs, fragmentation, 
 });
 
 test("a missing value has the profile's reason; a shared GPU is reported", () => {
-  expect(markdownView(view)).toContain('framework: the allocator does not tell it apart');
-  const oom = changed(({ profile }) => {
+  expect(markdownView(view)).toContain('framework: the allocator does not report it separately');
+  const oom = viewWith(({ profile }) => {
     profile.latency_stats.mean_latency_ms = null;
     Object.assign(profile.memory_measurements.peak, { total_gb: null, t_s: null, source: null });
     Object.assign(profile.missing, {
@@ -130,7 +130,7 @@ test.each([
 ] as const)('level %i fits %i columns', (level: Level, width) => {
   for (const candidate of [
     view,
-    changed(({ profile }) => {
+    viewWith(({ profile }) => {
       for (const part of profile.memory_breakdown.components) {
         part.bytes *= 100;
         part.gb *= 100;
@@ -143,7 +143,7 @@ test.each([
 
 test('the summary fits 30 lines with its findings, without waterfall or sentences about time', () => {
   const explain = testExplain();
-  const text = terminalView(memoryView({ ...made, issues: [] }), { width: 80, explain });
+  const text = terminalView(memoryView({ ...memory, issues: [] }), { width: 80, explain });
   expect(text.split('\n').length).toBeLessThanOrEqual(30);
   const page = pageOfView(view, { clientScript: '', explain });
   expect(page).toContain('<section id="findings"');
@@ -152,16 +152,16 @@ test('the summary fits 30 lines with its findings, without waterfall or sentence
 });
 
 test('the page has its charts, names from files are inert, and absent data has no section', () => {
-  const hostile = changed(({ profile }) => (profile.model_info.name = hostileText));
+  const hostile = viewWith(({ profile }) => (profile.model_info.name = hostileText));
   const page = pageOfView(hostile, { clientScript: '' });
-  const drawn = [...page.matchAll(/data-chart="(\w+)"/g)].map(([, form]) => form);
-  expect(drawn).toEqual(['waterfall', 'lines', 'lines', 'lines', 'lines', 'lines', 'waterfall']);
+  const charts = [...page.matchAll(/data-chart="(\w+)"/g)].map(([, form]) => form);
+  expect(charts).toEqual(['waterfall', 'lines', 'lines', 'lines', 'lines', 'lines', 'waterfall']);
   expect(page.replaceAll(/<script type="application\/json"[^]*?<\/script>/g, '')).not.toContain(hostileText);
-  const bare = changed((data) => {
+  const withoutAllocator = viewWith((data) => {
     Object.assign(data, { allocator: [], fragmentation: [], allocations: null });
     data.timeline.series = [];
   });
-  expect(bare.sections.map(({ id }) => id)).toEqual([
+  expect(withoutAllocator.sections.map(({ id }) => id)).toEqual([
     'breakdown',
     'points',
     'gpus',
@@ -169,25 +169,25 @@ test('the page has its charts, names from files are inert, and absent data has n
     'environment',
     'definitions',
   ]);
-  expect(bare.sections[3]!.blocks).toMatchObject([{ type: 'missing' }]);
+  expect(withoutAllocator.sections[3]!.blocks).toMatchObject([{ type: 'missing' }]);
 });
 
-interface Drawn {
+interface DrawnSeries {
   name: string;
   type: string;
   stack?: string;
   data: { value: [number, number] }[];
 }
-const series = (chart: Chart): Drawn[] =>
-  (optionOf(chart, { theme: themes.light, width: 900 }) as EChartsOption & { series: Drawn[] }).series;
+const series = (chart: Chart): DrawnSeries[] =>
+  (optionOf(chart, { theme: themes.light, width: 900 }) as EChartsOption & { series: DrawnSeries[] }).series;
 
 test('stacked components sum to reserved memory; marks are on the line of their own GPU', () => {
-  const drawn = series(stackChart(made.data, 1));
-  const stack = drawn.filter((one) => one.stack === 'held');
+  const drawnSeries = series(stackChart(memory.data, 1));
+  const stack = drawnSeries.filter((line) => line.stack === 'held');
   expect(stack.map(({ name }) => name)).toEqual(['weights', 'KV cache', 'activations', 'allocator reserve']);
   const sumAt = (index: number) => stack.reduce((sum, { data }) => sum + data[index]!.value[1], 0);
   expect([sumAt(0), sumAt(1), sumAt(2), sumAt(3)]).toEqual([0, 7.5, 9, 10]);
-  const marks = drawn.find(({ type }) => type === 'scatter')!.data;
+  const marks = drawnSeries.find(({ type }) => type === 'scatter')!.data;
   expect(marks.map(({ value }) => value)).toEqual([
     [0, 0.5],
     [6, 9.5],
@@ -210,8 +210,8 @@ test.each([
   ['host', 'transformers', '5.17.0', 'transformers 5.17.0'],
   ['url', 'vllm', '0.32.0', 'vllm 0.32.0 behind an OpenAI-compatible URL'],
   ['url', 'openai', null, 'a server behind an OpenAI-compatible URL'],
-] as const)('%s, %s: which engine, and how it was asked', (where, engine_type, engine_version, text) => {
-  const { metadata } = made.data.profile;
+] as const)('%s, %s: names the engine and how it was queried', (where, engine_type, engine_version, text) => {
+  const { metadata } = memory.data.profile;
   expect(
     engineText({ metadata: { ...metadata, where }, engine_metadata: { engine_type, engine_version } }),
   ).toBe(text);

@@ -26,11 +26,11 @@ export function memoryView(document: Document<MemoryResult>): View {
       {
         type: 'facts',
         items: [
-          { name: 'peak', text: fill(profile) },
-          { name: 'latency', text: latency(profile) },
+          { name: 'peak', text: peakText(profile) },
+          { name: 'latency', text: latencyText(profile) },
         ],
       },
-      { type: 'facts', level: 3, items: largest(profile) },
+      { type: 'facts', level: 3, items: largestComponents(profile) },
       { type: 'notes', level: 2, items: reasonsBelow(profile, 'latency_stats') },
       { type: 'issues', issues },
     ],
@@ -102,30 +102,32 @@ function identity(profile: MemoryProfile): Text {
 }
 
 /** Used share of the GPUs of the run. */
-function fill(profile: MemoryProfile): Text {
+function peakText(profile: MemoryProfile): Text {
   const { peak } = profile.memory_measurements;
-  const room = peak.per_gpu_details.reduce((sum, { total_bytes }) => sum + (total_bytes ?? 0), 0);
+  const capacityBytes = peak.per_gpu_details.reduce((sum, { total_bytes }) => sum + (total_bytes ?? 0), 0);
   if (peak.total_gb === null)
     return `not measured: ${reasonOf(profile, 'memory_measurements.peak.total_gb')}`;
   const capacity: Text =
-    peak.total_bytes !== null && room > 0
+    peak.total_bytes !== null && capacityBytes > 0
       ? [
           ' of ',
-          { n: room / 1e9, unit: 'GB', digits: 4 },
+          { n: capacityBytes / 1e9, unit: 'GB', digits: 4 },
           ' (',
-          { n: peak.total_bytes / room, unit: 'ratio' },
+          { n: peak.total_bytes / capacityBytes, unit: 'ratio' },
           ')',
         ]
       : [];
-  return [{ n: peak.total_gb, unit: 'GB', digits: 4 }, ...capacity, ` in use${byAll(profile)}`];
+  return [{ n: peak.total_gb, unit: 'GB', digits: 4 }, ...capacity, ` in use${ofAllProcesses(profile)}`];
 }
 
-/** The three points are of whole GPUs, including other processes. */
-const byAll = ({ metadata }: MemoryProfile): string =>
+/** The three points measure whole GPUs, so on a shared GPU they include other processes. */
+const ofAllProcesses = ({ metadata }: MemoryProfile): string =>
   metadata.issues.some(({ code }) => code === 'gpu_shared') ? ', by all processes on the GPU' : '';
 
 /** The largest components. */
-function largest({ memory_breakdown: { components, total_measured_bytes: total } }: MemoryProfile): Fact[] {
+function largestComponents({
+  memory_breakdown: { components, total_measured_bytes: total },
+}: MemoryProfile): Fact[] {
   const texts = components
     .filter(({ component, bytes }) => component !== 'residual' && bytes > 0)
     .toSorted((a, b) => b.bytes - a.bytes)
@@ -138,7 +140,7 @@ function largest({ memory_breakdown: { components, total_measured_bytes: total }
   return texts.length === 0 ? [] : [{ name: 'largest', text: join(texts, ', ') }];
 }
 
-function latency(profile: MemoryProfile): Text {
+function latencyText(profile: MemoryProfile): Text {
   const { mean_latency_ms, tokens_per_second, mean_ttft_ms, mean_tpot_ms, runs } = profile.latency_stats;
   if (mean_latency_ms === null) return `not measured: ${reasonOf(profile, 'latency_stats.mean_latency_ms')}`;
   const parts: (Text | null)[] = [
@@ -307,7 +309,7 @@ function pointSection(profile: MemoryProfile): Section {
       {
         type: 'table',
         level: 2,
-        title: `Increases${byAll(profile)}`,
+        title: `Increases${ofAllProcesses(profile)}`,
         columns: [{ id: 'increase', head: 'increase' }, numeric('memory_gb', 'memory')],
         rows: increases.map((name) => ({
           cells: [

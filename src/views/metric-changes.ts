@@ -16,14 +16,14 @@ interface MetricChange {
   verdict: CompareVerdict | BaselineVerdict;
 }
 
-const faults: ReadonlySet<MetricChange['verdict']> = new Set(['worse', 'regression']);
-const unclaimed: ReadonlySet<MetricChange['verdict']> = new Set(['within_process', 'no_spread']);
+const faultVerdicts: ReadonlySet<MetricChange['verdict']> = new Set(['worse', 'regression']);
+const unclaimedVerdicts: ReadonlySet<MetricChange['verdict']> = new Set(['within_process', 'no_spread']);
 
 const oneSided = 'missing on one side';
 
 const quantity = (n: number | null, unit: string): Text => (n === null ? { missing: oneSided } : { n, unit });
 
-/** One row per metric: both values, the change with its interval, and the verdict; `n` if it differs between metrics. */
+/** One row per metric: both values, the change with its interval, and the verdict, with a column `n` if n differs between metrics. */
 export function metricTable(
   metrics: readonly MetricChange[],
   {
@@ -36,7 +36,7 @@ export function metricTable(
   const whyNot = ({ base: from, now: to }: MetricChange, otherwise: string) => ({
     missing: from === null || to === null ? oneSided : otherwise,
   });
-  const none = 'spread unknown on both sides';
+  const noSpread = 'spread unknown on both sides';
   return {
     type: 'table',
     title,
@@ -59,10 +59,10 @@ export function metricTable(
         metric.change === null
           ? whyNot(metric, 'no ratio to 0')
           : { n: metric.change, unit: 'ratio', signed: true },
-        metric.change_ci95 === null ? whyNot(metric, none) : interval(metric.change_ci95),
-        metric.p_adjusted === null ? whyNot(metric, none) : { n: metric.p_adjusted, unit: '', digits: 2 },
+        metric.change_ci95 === null ? whyNot(metric, noSpread) : interval(metric.change_ci95),
+        metric.p_adjusted === null ? whyNot(metric, noSpread) : { n: metric.p_adjusted, unit: '', digits: 2 },
         ...(uniform ? [] : [`${metric.n[0]}, ${metric.n[1]}`]),
-        faults.has(metric.verdict)
+        faultVerdicts.has(metric.verdict)
           ? ({ text: verdictLabels[metric.verdict], tone: 'fault' } as const)
           : verdictLabels[metric.verdict],
       ],
@@ -82,12 +82,12 @@ export const isUniform = (metrics: readonly Pick<MetricChange, 'n'>[]): boolean 
 
 /** Why some metrics have no verdict, and how to get one. */
 export const unclaimedNote = (metrics: readonly Pick<MetricChange, 'verdict'>[], fix: string): string[] =>
-  metrics.some(({ verdict }) => unclaimed.has(verdict))
+  metrics.some(({ verdict }) => unclaimedVerdicts.has(verdict))
     ? [`no claim: the spread between launches is unknown on both sides. ${fix}`]
     : [];
 
-export const withinProcessNote = (isTaken: boolean): string[] =>
-  isTaken ? ['Repeats of one process were treated as independent (--within-process).'] : [];
+export const withinProcessNote = (isWithinProcess: boolean): string[] =>
+  isWithinProcess ? ['Repeats of one process were treated as independent (--within-process).'] : [];
 
 /** Differences in machine, software and workload. */
 export function differenceTable(

@@ -9,7 +9,7 @@ export function modelFacts(workload: Workload | null): { name: string; text: Tex
   if (!model?.facts) return [];
   const { facts, tensors = [] } = model;
   const quantized = quantizedTensors(tensors, model.dtype);
-  const { adapters, device_map: placed } = facts;
+  const { adapters, device_map: deviceMap } = facts;
   const items: [string, Text | null][] = [
     [
       'model',
@@ -29,8 +29,8 @@ export function modelFacts(workload: Workload | null): { name: string; text: Tex
     ],
     [
       'placed on',
-      placed &&
-        Object.entries(placed)
+      deviceMap &&
+        Object.entries(deviceMap)
           .map(([device, modules]) => `${device} (${plural(modules, 'module')})`)
           .join(', '),
     ],

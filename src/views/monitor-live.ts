@@ -38,13 +38,13 @@ export interface LiveState {
   history: ReadonlyMap<string, readonly (number | null)[]>;
 }
 
-/** Time span of a sparkline, and of a cell. */
+/** Time span of a sparkline, and of one of its cells, s. */
 export const liveSeconds = 60;
 const cellSeconds = 6;
 const levels = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/** The last minute scaled from 0 to `full`: the mean of six seconds per cell, newest on the right, a space for missing values. */
-export function sparkline(values: readonly (number | null)[], full: number): string {
+/** The last minute scaled from 0 to `max`: the mean of six seconds per cell, newest on the right, a space for missing values. */
+export function sparkline(values: readonly (number | null)[], max: number): string {
   const minute = [...Array<null>(Math.max(0, liveSeconds - values.length)).fill(null), ...values].slice(
     -liveSeconds,
   );
@@ -52,17 +52,17 @@ export function sparkline(values: readonly (number | null)[], full: number): str
     const cellValues = minute
       .slice(cell * cellSeconds, (cell + 1) * cellSeconds)
       .filter((value) => value !== null);
-    if (cellValues.length === 0 || !(full > 0)) return ' ';
+    if (cellValues.length === 0 || !(max > 0)) return ' ';
     const mean = cellValues.reduce((sum, value) => sum + value, 0) / cellValues.length;
-    return levels[Math.min(levels.length - 1, Math.max(0, Math.floor((mean / full) * levels.length)))]!;
+    return levels[Math.min(levels.length - 1, Math.max(0, Math.floor((mean / max) * levels.length)))]!;
   }).join('');
 }
 
 const notRead = { missing: 'not read' };
-const whole = (value: number | null, unit: string): Value | string =>
+const rounded = (value: number | null, unit: string): Value | string =>
   value === null ? notRead : formatSetting(Math.round(value), unit);
-const outOf = (value: number | null, most: number | null, unit: string): Text =>
-  value === null || most === null ? whole(value, unit) : [`${formatCount(value)}/`, whole(most, unit)];
+const outOf = (value: number | null, max: number | null, unit: string): Text =>
+  value === null || max === null ? rounded(value, unit) : [`${formatCount(value)}/`, rounded(max, unit)];
 
 /** Used and total memory, GiB. */
 function memory({ memoryUsedBytes: used, memoryTotalBytes: total }: LiveGpu | LiveHost): Text {
@@ -87,7 +87,7 @@ export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): 
   };
   const columns: ColumnOf<LiveGpu>[] = [
     { id: 'gpu', head: 'GPU', cell: ({ scope }) => scopeLabel(scope) },
-    { id: 'busy', head: 'busy', ...number, cell: (gpu) => whole(gpu.utilizationPercent, '%') },
+    { id: 'busy', head: 'busy', ...number, cell: (gpu) => rounded(gpu.utilizationPercent, '%') },
     {
       id: 'busy_minute',
       head: 'last minute',
@@ -97,12 +97,18 @@ export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): 
     { id: 'memory', head: 'mem GiB', ...number, cell: memory },
     { id: 'power', head: 'power', ...number, cell: (gpu) => outOf(gpu.powerW, gpu.powerLimitW, 'W') },
     { id: 'power_minute', head: 'last minute', drop: 1, cell: powerLine },
-    { id: 'sm_clock', head: 'SM clock', ...number, cell: (gpu) => whole(gpu.smClockMhz, 'MHz') },
-    { id: 'temperature', head: 'temp', ...number, drop: 3, cell: (gpu) => whole(gpu.temperatureC, '°C') },
+    { id: 'sm_clock', head: 'SM clock', ...number, cell: (gpu) => rounded(gpu.smClockMhz, 'MHz') },
+    { id: 'temperature', head: 'temp', ...number, drop: 3, cell: (gpu) => rounded(gpu.temperatureC, '°C') },
     { id: 'throttled', head: 'throttled by', wraps: true, cell: limitText },
-    { id: 'pcie_out', head: 'PCIe out', ...number, drop: 2, cell: (gpu) => whole(gpu.pcieTxMbPerS, 'MB/s') },
-    { id: 'pcie_in', head: 'PCIe in', ...number, drop: 2, cell: (gpu) => whole(gpu.pcieRxMbPerS, 'MB/s') },
-    { id: 'processes', head: 'procs', ...number, drop: 0, cell: (gpu) => whole(gpu.processes, '') },
+    {
+      id: 'pcie_out',
+      head: 'PCIe out',
+      ...number,
+      drop: 2,
+      cell: (gpu) => rounded(gpu.pcieTxMbPerS, 'MB/s'),
+    },
+    { id: 'pcie_in', head: 'PCIe in', ...number, drop: 2, cell: (gpu) => rounded(gpu.pcieRxMbPerS, 'MB/s') },
+    { id: 'processes', head: 'procs', ...number, drop: 0, cell: (gpu) => rounded(gpu.processes, '') },
   ];
   const names = [...new Set(gpus.flatMap(({ name }) => name ?? []))];
   return [
@@ -125,15 +131,15 @@ export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): 
 
 /** 75 → "1:15". */
 function clock(seconds: number): string {
-  const whole = Math.floor(seconds);
-  const rest = whole % 60;
-  return `${(whole - rest) / 60}:${String(rest).padStart(2, '0')}`;
+  const wholeSeconds = Math.floor(seconds);
+  const remainder = wholeSeconds % 60;
+  return `${(wholeSeconds - remainder) / 60}:${String(remainder).padStart(2, '0')}`;
 }
 
-const hostParts = (host: LiveHost, line = ''): Part[] => [
+const hostParts = (host: LiveHost, cpuLine = ''): Part[] => [
   'CPU ',
-  whole(host.cpuPercent, '%'),
-  `${line} · memory `,
+  rounded(host.cpuPercent, '%'),
+  `${cpuLine} · memory `,
   ...([memory(host)].flat() as Part[]),
   ' GiB',
   ...(host.treeCores === null
@@ -150,11 +156,11 @@ const hostParts = (host: LiveHost, line = ''): Part[] => [
 export function liveLine({ seconds, gpus, host }: LiveState): Part[] {
   const partsOf = (gpu: LiveGpu): Part[] =>
     [
-      whole(gpu.utilizationPercent, '%'),
+      rounded(gpu.utilizationPercent, '%'),
       gpu.memoryUsedBytes === null ? notRead : [...([memory(gpu)].flat() as Part[]), ' GiB'],
       outOf(gpu.powerW, gpu.powerLimitW, 'W'),
-      whole(gpu.smClockMhz, 'MHz'),
-      whole(gpu.temperatureC, '°C'),
+      rounded(gpu.smClockMhz, 'MHz'),
+      rounded(gpu.temperatureC, '°C'),
       ...(gpu.limitedBy?.length ? [`throttled by ${gpu.limitedBy.join(', ')}`] : []),
     ].flatMap((text) => (text === notRead ? [] : [' ', ...([text].flat() as Part[])]));
   return [

@@ -5,7 +5,7 @@ import type { LinesChart } from './chart.js';
 import type { SampledSeries } from './samples.js';
 
 /** Metrics in a device's chart, in this order; the document has all series. */
-const shown = [
+const deviceMetrics = [
   'utilization_percent',
   'memory_used_bytes',
   'power_w',
@@ -26,19 +26,19 @@ export function deviceSeries({ series, devices }: MonitorResult, scope: string):
   const gpuSeries = series.filter((sampled) => sampled.scope === scope);
   // GPU instances, and some tools, report only instant power.
   const power = gpuSeries.some(({ metric }) => metric === 'power_w') ? 'power_w' : 'power_instant_w';
-  const metrics = shown.map((metric) => (metric === 'power_w' ? power : metric));
+  const metrics = deviceMetrics.map((metric) => (metric === 'power_w' ? power : metric));
   const lines = metrics
     .flatMap((metric) => gpuSeries.filter((sampled) => sampled.metric === metric))
     .map(inMs);
   const limit = devices.find((device) => device.scope === scope)?.power.limit_w.value ?? null;
-  const drawn = lines.find(({ metric }) => metric === power);
-  const [first, last] = [drawn?.points[0], drawn?.points.at(-1)];
-  if (limit !== null && drawn && first && last) {
+  const powerSeries = lines.find(({ metric }) => metric === power);
+  const [first, last] = [powerSeries?.points[0], powerSeries?.points.at(-1)];
+  if (limit !== null && powerSeries && first && last) {
     const points: [number, number][] = [
       [first[0], limit],
       [last[0], limit],
     ];
-    lines.push({ ...drawn, scope: 'limit', points });
+    lines.push({ ...powerSeries, scope: 'limit', points });
   }
   return lines;
 }

@@ -10,8 +10,8 @@ import type { Block, Text, View } from './block.js';
 import { deviceSeries, hostSeries } from './monitor-series.js';
 import { monitorView } from './monitor.js';
 
-const made = testMonitor();
-const view = monitorView(made);
+const recording = testMonitor();
+const view = monitorView(recording);
 const all = (list: readonly Block[]): Block[] =>
   list.flatMap((block) => (block.type === 'fold' ? [block, ...all(block.blocks)] : [block]));
 const section = (shownView: View, id: string) =>
@@ -24,7 +24,7 @@ const fact = (name: string): string =>
     .join();
 
 test('the test document is a valid monitor document', () => {
-  expect(monitorDocumentSchema.parse(made)).toEqual(made);
+  expect(monitorDocumentSchema.parse(recording)).toEqual(recording);
 });
 
 test('facts of a GPU: idle and throttled time, energy, memory', () => {
@@ -56,7 +56,7 @@ test('shows statistics by metric, and the recorded periods', () => {
 });
 
 test('the power limit is a line in the power panel', () => {
-  const series = deviceSeries(made.data, 'gpu0');
+  const series = deviceSeries(recording.data, 'gpu0');
   expect(series.map(({ scope, metric }) => `${scope} ${metric}`)).toEqual([
     'gpu0 utilization_percent',
     'gpu0 power_w',
@@ -67,7 +67,7 @@ test('the power limit is a line in the power panel', () => {
     [0, 700],
     [4000, 700],
   ]);
-  expect(hostSeries(made.data).map(({ scope }) => scope)).toEqual(['process']);
+  expect(hostSeries(recording.data).map(({ scope }) => scope)).toEqual(['process']);
 });
 
 test('a page has a chart per GPU with its key; names of processes cannot inject anything', () => {

@@ -18,9 +18,9 @@ export function monitorView(document: Document<MonitorResult>): View {
     document,
     session,
     lead: [
-      { type: 'text', text: traits(data) },
+      { type: 'text', text: traitText(data) },
       { type: 'notes', items: data.headlines },
-      { type: 'facts', items: circumstances(data) },
+      { type: 'facts', items: runFacts(data) },
       ...(data.plan.program === null ? [] : [programBlock(data.plan.program)]),
       { type: 'issues', issues },
     ],
@@ -40,7 +40,7 @@ const join = (texts: readonly Text[], between: string): Text =>
     ...(Array.isArray(text) ? text : [text]),
   ]) as Text;
 
-function traits({ session, plan, duration_s, sample_hz, devices }: MonitorResult): Text {
+function traitText({ session, plan, duration_s, sample_hz, devices }: MonitorResult): Text {
   return join(
     [
       devices.length === 0 ? 'no GPU' : plural(devices.length, 'GPU'),
@@ -54,7 +54,7 @@ function traits({ session, plan, duration_s, sample_hz, devices }: MonitorResult
   );
 }
 
-function circumstances({ plan: { program, no_gpus } }: MonitorResult): { name: string; text: Text }[] {
+function runFacts({ plan: { program, no_gpus } }: MonitorResult): { name: string; text: Text }[] {
   const items: { name: string; text: Text }[] = [];
   if (program) {
     const how =
@@ -68,7 +68,7 @@ function circumstances({ plan: { program, no_gpus } }: MonitorResult): { name: s
   return items;
 }
 
-/** The session's title starts with the program. */
+/** Only in details, since the session's title starts with the program. */
 const programBlock = ({ command }: { command: readonly string[] }): Block => ({
   type: 'facts',
   level: 2,
@@ -90,7 +90,7 @@ const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => (
     ),
     metricTable(device.metrics, briefRows.device),
     { type: 'facts', level: 2, items: deviceFacts(device, data.thresholds) },
-    ...periods(device),
+    ...periodFolds(device),
   ],
 });
 
@@ -248,26 +248,26 @@ function longestThrottle(all: MonitorDevice['throttling']['periods']): Text {
   );
 }
 
-function periods({ idle, throttling }: MonitorDevice): Block[] {
-  const title = (what: string, shown: number, count: number): string =>
-    shown < count ? `${what}: ${shown} longest of ${count}` : what;
+function periodFolds({ idle, throttling }: MonitorDevice): Block[] {
+  const title = (what: string, listed: number, count: number): string =>
+    listed < count ? `${what}: ${listed} longest of ${count}` : what;
   const time = [
     { id: 'from_ms', head: 'start', numeric: true },
     { id: 'duration_ms', head: 'duration', numeric: true },
   ];
   const fold = (
     what: string,
-    shown: number,
+    listed: number,
     count: number,
     table: Pick<Block & { type: 'table' }, 'columns' | 'rows'>,
   ): Block[] =>
-    shown === 0
+    listed === 0
       ? []
       : [
           {
             type: 'fold',
             level: 3,
-            title: title(what, shown, count),
+            title: title(what, listed, count),
             blocks: [{ type: 'table', title: 'Since the recording started', ...table }],
           },
         ];

@@ -7,11 +7,11 @@ import type { Block, Part, Text, Value, View } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
 /** A stage is marked if more than this share of it is outside the kernel table. */
-const farShare = 0.1;
+const minMarkedShare = 0.1;
 /** Maximum operations named per stage. */
 const maxOps = 4;
 /** Parts of a difference below this share of the measurement are left out. */
-const smallPart = 1 / 50;
+const minPartShare = 1 / 50;
 
 /** Predicted times of a step, and measured ones if a session has them. */
 export function predictView(document: Document<PredictResult>): View {
@@ -25,7 +25,7 @@ export function predictView(document: Document<PredictResult>): View {
     lead: [
       { type: 'text', text: ['roofs: ', ...roofs(data)] },
       stageTable(data),
-      { type: 'text', text: meaning(data) },
+      { type: 'text', text: columnText(data) },
     ],
     sections: [
       ...(compared.length > 0
@@ -74,12 +74,12 @@ const number = { numeric: true } as const;
 
 /** Phase and sizes; the output length only if it differs between rows. */
 function shapeColumns<T>(rows: readonly T[], stageOf: (row: T) => PredictStage): ColumnOf<T>[] {
-  const differ = new Set(rows.map((row) => stageOf(row).output_len)).size > 1;
+  const hasSeveralOutputs = new Set(rows.map((row) => stageOf(row).output_len)).size > 1;
   return [
     { id: 'phase', head: '', cell: (row) => stageOf(row).phase },
     { id: 'batch_size', head: 'batch', ...number, cell: (row) => ({ count: stageOf(row).batch_size }) },
     { id: 'context_len', head: 'context', ...number, cell: (row) => ({ count: stageOf(row).context_len }) },
-    ...(differ
+    ...(hasSeveralOutputs
       ? [
           {
             id: 'output_len',
@@ -94,13 +94,13 @@ function shapeColumns<T>(rows: readonly T[], stageOf: (row: T) => PredictStage):
 }
 
 function stageTable({ stages, table }: PredictResult): Block {
-  const byTable: ColumnOf<PredictStage>[] = [
+  const tableColumns: ColumnOf<PredictStage>[] = [
     {
       id: 'predicted_ms',
       head: 'predicted',
       ...number,
       cell: ({ predicted_ms, beyond_table_share: beyond }) =>
-        (beyond ?? 0) > farShare ? [{ figure: predicted_ms }, ' ~'] : { figure: predicted_ms },
+        (beyond ?? 0) > minMarkedShare ? [{ figure: predicted_ms }, ' ~'] : { figure: predicted_ms },
     },
     {
       id: 'predicted_error',
@@ -110,7 +110,7 @@ function stageTable({ stages, table }: PredictResult): Block {
         error === null ? { missing: 'error of its kernels unknown' } : ['± ', { n: error, unit: 'ratio' }],
     },
   ];
-  const byRoofs: ColumnOf<PredictStage>[] = [
+  const roofColumns: ColumnOf<PredictStage>[] = [
     {
       id: 'launched_range_ms',
       head: 'expected',
@@ -137,7 +137,7 @@ function stageTable({ stages, table }: PredictResult): Block {
             },
           ]),
       { id: 'launched_ms', head: 'launched', ...number, cell: ({ launched_ms: figure }) => ({ figure }) },
-      ...(table ? byTable : byRoofs),
+      ...(table ? tableColumns : roofColumns),
       {
         id: 'bound',
         head: 'bound',
@@ -149,12 +149,12 @@ function stageTable({ stages, table }: PredictResult): Block {
   );
 }
 
-function meaning({ table, calibration }: PredictResult): Text {
+function columnText({ table, calibration }: PredictResult): Text {
   const { low_ratio: low, high_ratio: high, stages, source } = calibration;
   const limit = 'Roofline: max(Σ FLOPs / peak, Σ bytes / bandwidth), the lower limit.';
   const launched = 'Launched: kernels at their roofs, launched as assumed.';
   if (table) {
-    return `${limit} ${launched} By table: measured kernels, interpolated; ~ more than a tenth extrapolated.`;
+    return `${limit} ${launched} By table: measured kernels, interpolated; ~: more than a tenth of it is extrapolated.`;
   }
   return [
     `${limit} Serial: each operation at its own roof. ${launched}`,
@@ -166,18 +166,18 @@ function meaning({ table, calibration }: PredictResult): Text {
           { n: low, unit: '' },
           ' to ',
           { n: high, unit: '' },
-          ` times that, the range of 95 % of measurements, from ${stages} recorded ones (${source ?? ''}).`,
+          ` times that, the range of 95 % of ${stages} recorded measurements (${source ?? ''}).`,
         ]),
   ];
 }
 
-type Compared = { stage: PredictStage; measured: MeasuredStage };
+type ComparedStage = { stage: PredictStage; measured: MeasuredStage };
 
-const times = (figure: MeasuredStage['table_ratio']): Text =>
+const ratioText = (figure: MeasuredStage['table_ratio']): Text =>
   figure.value === null ? { missing: figure.reason.text } : [{ n: figure.value, unit: '' }, '×'];
 
-const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Block =>
-  tableOf<Compared>(
+const measuredTable = (rows: readonly ComparedStage[], { table }: PredictResult): Block =>
+  tableOf<ComparedStage>(
     'Prediction compared with measurement',
     [
       ...shapeColumns(rows, ({ stage }) => stage),
@@ -192,7 +192,7 @@ const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Blo
         id: table ? 'table_ratio' : 'launched_ratio',
         head: 'ratio',
         ...number,
-        cell: ({ measured }) => times(table ? measured.table_ratio : measured.launched_ratio),
+        cell: ({ measured }) => ratioText(table ? measured.table_ratio : measured.launched_ratio),
       },
       {
         id: 'roofline_ms',
@@ -205,7 +205,7 @@ const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Blo
         head: 'roofline ratio',
         drop: 0,
         ...number,
-        cell: ({ measured }) => times(measured.roofline_ratio),
+        cell: ({ measured }) => ratioText(measured.roofline_ratio),
       },
       { id: 'what', head: 'measured by', wraps: true, cell: ({ measured }) => measured.what },
     ],
@@ -229,18 +229,18 @@ const nameOf = ({ phase, batch_size, context_len }: PredictStage): string =>
   `${phase}, batch ${batch_size}, context ${formatCount(context_len)}`;
 
 /** Largest parts first. */
-function residuals(rows: readonly Compared[], onCpu: boolean): Block[] {
+function residuals(rows: readonly ComparedStage[], isOnCpu: boolean): Block[] {
   const items = rows.flatMap(({ stage, measured: { ms, residual } }) => {
     const totalMs = ms.value;
     const parts =
       totalMs === null
         ? []
         : residual
-            .filter((part) => Math.abs(part.ms) > totalMs * smallPart)
+            .filter((part) => Math.abs(part.ms) > totalMs * minPartShare)
             .toSorted((a, b) => Math.abs(b.ms) - Math.abs(a.ms));
     if (parts.length === 0) return [];
     const text = parts.flatMap((part, index): (string | Value)[] => [
-      `${index === 0 ? 'measured − predicted: ' : ' · '}${onCpu && part.cause === 'launch-bound' ? 'runtime calls' : residualLabels[part.cause]} `,
+      `${index === 0 ? 'measured − predicted: ' : ' · '}${isOnCpu && part.cause === 'launch-bound' ? 'runtime calls' : residualLabels[part.cause]} `,
       { n: part.ms, unit: 'ms', signed: true },
     ]);
     return [{ name: nameOf(stage), text }];

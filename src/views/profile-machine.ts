@@ -86,8 +86,9 @@ export function rooflineSection(data: ProfileResult, places?: Places): Section {
 
 /** Parts of the peak, largest first, the residual last. */
 export function memoryParts({ breakdown }: MemoryResult): MemoryResult['breakdown'] {
-  const rest = (part: MemoryResult['breakdown'][number]): number => (part.component === 'residual' ? 1 : 0);
-  return breakdown.toSorted((a, b) => rest(a) - rest(b) || b.bytes - a.bytes);
+  const residualLast = (part: MemoryResult['breakdown'][number]): number =>
+    part.component === 'residual' ? 1 : 0;
+  return breakdown.toSorted((a, b) => residualLast(a) - residualLast(b) || b.bytes - a.bytes);
 }
 
 export function memorySection({ memory, latency }: ProfileResult): Section {

@@ -9,11 +9,11 @@ import { stagesWithOperators } from './profile-series.js';
 import { tableOf } from './table-of.js';
 
 /** Operators shown without a click. */
-const shownAtOnce = 8;
+const visibleOperators = 8;
 
 const ms = (value: number): Text => ({ n: value, unit: 'ms' });
 const share = (value: number): Text => ({ n: value, unit: 'ratio' });
-const known = (value: number | null, unit: string): Text =>
+const knownValue = (value: number | null, unit: string): Text =>
   value === null
     ? { missing: 'the class has no necessary work, or its roof is unknown' }
     : { n: value, unit };
@@ -129,10 +129,10 @@ function classTable(kind: string, breakdown: Breakdown): Block {
           ms(row.ms),
           share(row.share),
           { count: row.calls },
-          known(row.necessary_ms, 'ms'),
-          known(row.intensity_flop_per_byte, ''),
-          known(row.achieved_flops_per_s, 'FLOP/s'),
-          known(row.achieved_bytes_per_s, 'B/s'),
+          knownValue(row.necessary_ms, 'ms'),
+          knownValue(row.intensity_flop_per_byte, ''),
+          knownValue(row.achieved_flops_per_s, 'FLOP/s'),
+          knownValue(row.achieved_bytes_per_s, 'B/s'),
           row.bound ?? { missing: 'roofs unknown' },
         ],
       })),
@@ -180,10 +180,10 @@ function topOperators(kind: string, { top_operators: all, instances }: Breakdown
       operators,
       { reasons: false },
     );
-  const more = all.slice(shownAtOnce);
+  const more = all.slice(visibleOperators);
   return [
     { type: 'heading', text: `Largest operators: ${stageText(kind)}` },
-    table(`Mean of ${instances} profiled`, all.slice(0, shownAtOnce)),
+    table(`Mean of ${instances} profiled`, all.slice(0, visibleOperators)),
     ...(more.length > 0
       ? [
           {

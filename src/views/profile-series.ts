@@ -51,8 +51,9 @@ export function rooflinePoints(result: ProfileResult): RooflinePoint[] {
 export function bandwidthRoofs(roofline: MachineRoofline): BandwidthPoint[] {
   const largest = new Map<string, BandwidthPoint>();
   for (const point of roofline.bandwidth) {
-    const known = largest.get(point.level);
-    if (!known || point.working_set_bytes > known.working_set_bytes) largest.set(point.level, point);
+    const largestPoint = largest.get(point.level);
+    if (!largestPoint || point.working_set_bytes > largestPoint.working_set_bytes)
+      largest.set(point.level, point);
   }
   return [...largest.values()].toSorted((a, b) => b.working_set_bytes - a.working_set_bytes).slice(0, 2);
 }

@@ -13,8 +13,8 @@ import type { Block, Table } from './block.js';
 import { pointPlace } from './findings.js';
 import { profileView } from './profile.js';
 
-const made = testProfile();
-const view = profileView(made);
+const profile = testProfile();
+const view = profileView(profile);
 const all = (list: readonly Block[]): Block[] =>
   list.flatMap((block) => (block.type === 'fold' ? [block, ...all(block.blocks)] : [block]));
 const tables = (id: string, shownView = view): Table[] =>
@@ -29,7 +29,7 @@ const numbers = (table: Table, column: string) => {
   const index = table.columns.findIndex(({ id }) => id === column);
   return table.rows.map(({ cells }) => rawValue(cells[index]!));
 };
-const fault = () => {
+const profileWithFault = () => {
   const changed = testProfile();
   changed.data.stages[1]!.mbu = figure(1.12, 'ratio', 'test');
   return changed;
@@ -39,12 +39,12 @@ const clientScript = '"use strict";';
 test('stages show time, throughput, roofline, MFU and MBU of the document', () => {
   const [stages] = tables('stages');
   for (const column of ['duration_ms', 'tokens_per_s', 'roofline_ms', 'mfu', 'mbu'] as const)
-    expect(numbers(stages!, column)).toEqual(made.data.stages.map((stage) => stage[column].value));
+    expect(numbers(stages!, column)).toEqual(profile.data.stages.map((stage) => stage[column].value));
 });
 
 test('points of the roofline and their rows link to their places, if there are any', () => {
   const places = new Map([[pointPlace('prefill'), { link: '/timeline?start=1', text: 'slowest prefill' }]]);
-  const withPlaces = profileView(made, places);
+  const withPlaces = profileView(profile, places);
   const chart = withPlaces.sections
     .find(({ id }) => id === 'roofline')!
     .blocks.find((block) => block.type === 'chart')!;
@@ -61,7 +61,7 @@ test('classes, gaps and remainder sum to the profiled stage', () => {
   const perOperator = tables('operators').filter(({ columns }) =>
     columns.some(({ id }) => id === 'roofline_ms'),
   );
-  const stages = made.data.stages.flatMap(({ breakdown }) => (breakdown ? [breakdown] : []));
+  const stages = profile.data.stages.flatMap(({ breakdown }) => (breakdown ? [breakdown] : []));
   expect(perOperator.length).toBe(stages.length);
   for (const [index, table] of perOperator.entries()) {
     const times = numbers(table, 'time_ms') as number[];
@@ -79,11 +79,11 @@ test('parts of the peak: largest first, residual last', () => {
 
 describe('the terminal', () => {
   test.each([
-    ['whole', made],
+    ['whole', profile],
     ['bare', bareProfile()],
     ['hostile', hostileProfile()],
-    ['accounting fault', fault()],
-  ])('%s: no line passes the columns there are, nothing steers the terminal', (_, document) => {
+    ['accounting fault', profileWithFault()],
+  ])('%s: lines fit 80 and 120 columns, and names cannot control the terminal', (_, document) => {
     for (const width of [80, 120])
       for (const level of [1, 2] as const) {
         const options = { width, level, explain: testExplain() };
@@ -99,8 +99,8 @@ describe('the terminal', () => {
     for (const name of ['request', 'peak memory', 'prefill', 'decode step'])
       expect(text).toMatch(new RegExp(`^ {2}${name} `, 'm'));
     expect(text).not.toContain('Environment');
-    const whole = terminalView(view, { width: 80, level: 2 });
-    for (const title of ['Operators', 'Memory', 'Latency', 'Environment']) expect(whole).toContain(title);
+    const details = terminalView(view, { width: 80, level: 2 });
+    for (const title of ['Operators', 'Memory', 'Latency', 'Environment']) expect(details).toContain(title);
   });
 
   test('a missing value is shown with its reason', () => {
@@ -111,13 +111,13 @@ describe('the terminal', () => {
 
 describe('the page', () => {
   const page = (shownView = view) => pageOfView(shownView, { clientScript, explain: testExplain() });
-  const drawn = (html: string) => [...html.matchAll(/data-chart="(\w+)"/g)].map(([, name]) => name);
+  const chartForms = (html: string) => [...html.matchAll(/data-chart="(\w+)"/g)].map(([, name]) => name);
 
   test('starts with the explanation; every chart has a table behind it', () => {
     const html = page();
     const ids = [...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id);
     expect(ids.slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'stages']);
-    expect(drawn(html)).toEqual([
+    expect(chartForms(html)).toEqual([
       'waterfall',
       'bars',
       'bars',
@@ -133,10 +133,12 @@ describe('the page', () => {
       expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
   });
 
-  test('draws no empty chart; an MBU over 100 % is marked as an accounting error', () => {
-    expect(drawn(page(profileView(bareProfile())))).toEqual(['waterfall', 'lines', 'lines']);
-    expect(page(profileView(fault()))).toContain('112');
-    expect(page(profileView(fault())).match(/accounting fault/gi)!.length).toBeGreaterThanOrEqual(2);
+  test('draws no empty chart; an MBU over 100 % is marked as an accounting fault', () => {
+    expect(chartForms(page(profileView(bareProfile())))).toEqual(['waterfall', 'lines', 'lines']);
+    expect(page(profileView(profileWithFault()))).toContain('112');
+    expect(page(profileView(profileWithFault())).match(/accounting fault/gi)!.length).toBeGreaterThanOrEqual(
+      2,
+    );
   });
 
   test('hostile names stay text; the embedded data is the document', () => {

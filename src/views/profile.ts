@@ -24,9 +24,12 @@ const maxMemorySamples = 2000;
 const maxTelemetryPoints = 20_000;
 
 /** The document for a page: long sampled series are thinned to what a chart can show. The session keeps every sample. */
-function forPage(document: Document<ProfileResult>): Document<ProfileResult> {
+function withThinnedSamples(document: Document<ProfileResult>): Document<ProfileResult> {
   const { memory, telemetry } = document.data;
-  const each = Math.max(50, Math.floor(maxTelemetryPoints / Math.max(1, telemetry?.series.length ?? 0)));
+  const pointsPerSeries = Math.max(
+    50,
+    Math.floor(maxTelemetryPoints / Math.max(1, telemetry?.series.length ?? 0)),
+  );
   return {
     ...document,
     data: {
@@ -34,7 +37,10 @@ function forPage(document: Document<ProfileResult>): Document<ProfileResult> {
       memory: memory && { ...memory, series: thinned(memory.series, maxMemorySamples) },
       telemetry: telemetry && {
         ...telemetry,
-        series: telemetry.series.map((series) => ({ ...series, points: thinned(series.points, each) })),
+        series: telemetry.series.map((series) => ({
+          ...series,
+          points: thinned(series.points, pointsPerSeries),
+        })),
       },
     },
   };
@@ -42,7 +48,7 @@ function forPage(document: Document<ProfileResult>): Document<ProfileResult> {
 
 /** A run of the embedded engine: stages against this machine's rooflines, operators, memory, the host. */
 export function profileView(profileDocument: Document<ProfileResult>, places?: Places): View {
-  const document = forPage(profileDocument);
+  const document = withThinnedSamples(profileDocument);
   const { data, issues } = document;
   const identity = identityWords(data.workload);
   return {
@@ -78,7 +84,7 @@ const unfinished = ({ session: { status } }: ProfileResult): Block[] =>
     : [
         {
           type: 'text',
-          text: [{ text: status, tone: 'fault' }, ': the figures cover what was recorded before.'],
+          text: [{ text: status, tone: 'fault' }, ': the figures cover what was recorded until then.'],
         },
       ];
 
@@ -116,12 +122,12 @@ function leadingFacts({ latency, memory }: ProfileResult): { name: string; text:
 }
 
 /** MFU of a compute-bound stage, MBU of a memory-bound one; `usual` if the limit is unknown. */
-function utilizationCard(name: 'prefill' | 'decode', data: ProfileResult, usual: 'MFU' | 'MBU') {
+function utilizationCard(name: 'prefill' | 'decode', data: ProfileResult, fallback: 'MFU' | 'MBU') {
   const stage = data.stages.find(({ kind }) => kind === name);
-  const which = stage?.bound === 'compute' ? 'MFU' : stage?.bound === 'memory' ? 'MBU' : usual;
-  const figure = which === 'MFU' ? stage?.mfu : stage?.mbu;
+  const metric = stage?.bound === 'compute' ? 'MFU' : stage?.bound === 'memory' ? 'MBU' : fallback;
+  const figure = metric === 'MFU' ? stage?.mfu : stage?.mbu;
   return {
-    label: `${name} ${which}`,
+    label: `${name} ${metric}`,
     value: { figure: figure ?? noStage(name), utilization: true },
     note: stage?.bound ? `${stage.bound}-bound` : 'bound unknown',
   };
@@ -146,9 +152,7 @@ function cards(data: ProfileResult) {
   ];
 }
 
-/** "± 0.44 ms (95 %)" */
-
-const details: readonly [name: string, of: (stage: StageResult) => Figure][] = [
+const details: readonly [name: string, figureOf: (stage: StageResult) => Figure][] = [
   ['necessary FLOPs', ({ flops }) => flops],
   ['necessary bytes', ({ bytes }) => bytes],
   ['arithmetic intensity', (stage) => stage.intensity_flop_per_byte],
@@ -273,7 +277,7 @@ const meanings: readonly [term: string, text: string][] = [
   ],
   [
     'MFU',
-    "FLOPs that the model's arithmetic needs / (stage time without a profiler × peak FLOP/s of the dtype). The peak is measured on this machine through the same runtime. int4 weights are multiplied in int8 and held against the int8 peak.",
+    "FLOPs that the model's arithmetic needs / (stage time without a profiler × peak FLOP/s of the dtype). The peak is measured on this machine through the same runtime. int4 weights are multiplied in int8 and compared with the int8 peak.",
   ],
   [
     'MBU',
@@ -289,7 +293,7 @@ const meanings: readonly [term: string, text: string][] = [
   ],
   [
     'Bars',
-    'From the roofline to the measured time. serial: operators run one after another. inefficiency.<class>: profiled time of a class less its roofline time. nonessential.<class>: classes that a fused implementation would not run. host.runtime_dispatch, host.runtime_call: gaps between operators and at the edges of a call, less what the profiler added. host.sampling, host.loop: host time around the call. unattributed: the rest. A negative bar says that an assumption is wrong.',
+    'From the roofline to the measured time. serial: operators run one after another. inefficiency.<class>: profiled time of a class less its roofline time. nonessential.<class>: classes that a fused implementation would not run. host.runtime_dispatch, host.runtime_call: gaps between operators and at the edges of a call, less what the profiler added. host.sampling, host.loop: host time around the call. unattributed: the rest. A negative bar means that an assumption is wrong.',
   ],
   [
     'Confidence',

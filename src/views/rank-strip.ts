@@ -7,7 +7,7 @@ import { type ColumnOf, tableOf } from './table-of.js';
 type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['own']>;
 
 /** Time above the median rank, as a share of it, that gets the darkest shade. */
-const strongest = 0.5;
+const darkestShare = 0.5;
 
 /** Maximum ranks in a summary. */
 const briefRanks = 8;
@@ -20,64 +20,65 @@ interface RankRow {
   aboveMedian: number | null;
   step: Text | null;
   slowest: number;
-  known: number;
+  steps: number;
 }
 
-/** Link to the steps of a rank, on pages with a timeline. @param steps numbers from 1 */
-type StepPlace = (rank: number, steps: RankSteps['steps'][number]) => string | undefined;
+/** Link to the steps of a rank in the timeline, on pages that have one. @param steps numbered from 1 */
+type StepLink = (rank: number, steps: RankSteps['steps'][number]) => string | undefined;
 
 /** Chart of ranks × steps: a rank that others wait for is a dark row. */
-export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undefined): Block {
-  const columns = rankSteps.steps.map((_, index) => {
+export function rankStrip(rankSteps: RankSteps, linkOf: StepLink = () => undefined): Block {
+  const medians = rankSteps.steps.map((_, index) => {
     const times = rankSteps.ranks.flatMap(({ ms }) => ms[index] ?? []);
     return times.length === 0 ? null : median(times);
   });
   const aboveMedian = rankSteps.ranks.map(({ ms }) =>
-    ms.map((stepMs, index) => (stepMs === null || !columns[index] ? null : stepMs / columns[index] - 1)),
+    ms.map((stepMs, index) => (stepMs === null || !medians[index] ? null : stepMs / medians[index] - 1)),
   );
   const names = rankSteps.steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`));
-  const most = rankSteps.steps.map((_, index) =>
+  const largestExcess = rankSteps.steps.map((_, index) =>
     Math.max(...aboveMedian.map((excess) => excess[index] ?? -Infinity)),
   );
-  const rows = rankSteps.ranks.map(({ rank, ms }, nth): RankRow => {
-    const shares = aboveMedian[nth]!;
-    const known = ms.filter((stepMs) => stepMs !== null);
+  const rows = rankSteps.ranks.map(({ rank, ms }, row): RankRow => {
+    const shares = aboveMedian[row]!;
+    const times = ms.filter((stepMs) => stepMs !== null);
     const top = shares.reduce<number | null>(
       (best, share, index) => (share !== null && (best === null || share > shares[best]!) ? index : best),
       null,
     );
     return {
       rank,
-      mean_ms: known.length === 0 ? null : known.reduce((sum, stepMs) => sum + stepMs, 0) / known.length,
+      mean_ms: times.length === 0 ? null : times.reduce((sum, stepMs) => sum + stepMs, 0) / times.length,
       aboveMedian: top === null ? null : shares[top]!,
-      step: top === null ? null : stepText(placeOf(rank, rankSteps.steps[top]!), names[top]!),
-      slowest: shares.filter((share, index) => share !== null && share > 0 && share === most[index]).length,
-      known: known.length,
+      step: top === null ? null : stepText(linkOf(rank, rankSteps.steps[top]!), names[top]!),
+      slowest: shares.filter((share, index) => share !== null && share > 0 && share === largestExcess[index])
+        .length,
+      steps: times.length,
     };
   });
   return {
     type: 'chart',
     level: 2,
     title: 'Own time by rank and step',
-    label: `Ranks over steps: the strongest cells take half as long again as the median rank of the step.`,
+    label: `Time by rank and step: the darkest cells took at least ${formatPercent(darkestShare)} longer than the median rank of the step.`,
     chart: {
       form: 'heat',
       slim: true,
       shades: [
         { name: 'median rank or less', shade: 0 },
-        { name: `${formatPercent(strongest / 2)} longer`, shade: 0.5 },
-        { name: `${formatPercent(strongest)} longer or more`, shade: 1 },
+        { name: `${formatPercent(darkestShare / 2)} longer`, shade: 0.5 },
+        { name: `${formatPercent(darkestShare)} longer or more`, shade: 1 },
       ],
       x: { name: 'step', values: names },
       // The first rank is the top row.
       y: { name: 'rank', values: rankSteps.ranks.map(({ rank }) => `${rank}`).toReversed() },
-      cells: rankSteps.ranks.flatMap(({ rank, ms }, nth) =>
+      cells: rankSteps.ranks.flatMap(({ rank, ms }, row) =>
         ms.map((stepMs, index) => {
-          const share = aboveMedian[nth]![index]!;
+          const share = aboveMedian[row]![index]!;
           return {
             x: index,
-            y: rankSteps.ranks.length - 1 - nth,
-            shade: share === null ? null : Math.min(1, Math.max(0, share / strongest)),
+            y: rankSteps.ranks.length - 1 - row,
+            shade: share === null ? null : Math.min(1, Math.max(0, share / darkestShare)),
             lines: [stepMs === null ? 'no such step' : { n: stepMs, unit: 'ms' }],
             notes: [`rank ${rank}, step ${names[index]}`],
           };
@@ -98,7 +99,7 @@ export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undef
 const stepText = (link: string | undefined, text: string): Text =>
   link === undefined ? text : { link, text: `${text}, in the timeline` };
 
-const none = { missing: 'the rank has no such step' } as const;
+const noStep = { missing: 'the rank has no such step' } as const;
 
 const rankColumns: readonly ColumnOf<RankRow>[] = [
   { id: 'rank', head: 'rank', numeric: true, cell: ({ rank }) => ({ count: rank }) },
@@ -106,15 +107,15 @@ const rankColumns: readonly ColumnOf<RankRow>[] = [
     id: 'own_ms',
     head: 'own time, mean',
     numeric: true,
-    cell: ({ mean_ms: mean }) => (mean === null ? none : { n: mean, unit: 'ms' }),
+    cell: ({ mean_ms: mean }) => (mean === null ? noStep : { n: mean, unit: 'ms' }),
   },
   {
     id: 'longest_beyond_median',
-    head: 'most beyond the median',
+    head: 'max above the median',
     numeric: true,
     cell: ({ aboveMedian }) =>
-      aboveMedian === null ? none : { n: aboveMedian, unit: 'ratio', signed: true },
+      aboveMedian === null ? noStep : { n: aboveMedian, unit: 'ratio', signed: true },
   },
-  { id: 'longest_step', head: 'in step', cell: ({ step }) => step ?? none },
-  { id: 'slowest', head: 'slowest rank in', cell: ({ slowest, known }) => `${slowest} of ${known}` },
+  { id: 'longest_step', head: 'in step', cell: ({ step }) => step ?? noStep },
+  { id: 'slowest', head: 'slowest rank in', cell: ({ slowest, steps }) => `${slowest} of ${steps}` },
 ];

@@ -13,16 +13,16 @@ interface LabeledPoint {
 }
 
 const latencies = ['ttft', 'tpot', 'itl', 'e2e'] as const;
-const drawn = [
+const drawnStatistics = [
   { id: 'p50', name: 'median' },
   { id: 'p99', name: 'p99' },
 ] as const;
 
-/** Median and p99 of each latency with our definition against the load; null if fewer than two loads have one. */
+/** Charts of median and p99 over the load, for each latency with our definition; null if fewer than two loads have one. */
 export function resultLatencySection(points: readonly LabeledPoint[]): Section | null {
-  const loads = inOrder(points);
+  const loads = byServedRate(points);
   const blocks = latencies.flatMap((metric): Block[] => {
-    const series = drawn.map(({ id, name }, index): Series => ({
+    const series = drawnStatistics.map(({ id, name }, index): Series => ({
       name,
       ...lineMark(index),
       points: loads.map(({ point }, position): Point => [
@@ -30,8 +30,8 @@ export function resultLatencySection(points: readonly LabeledPoint[]): Section |
         ourStatistic(point, metric, id)?.value ?? null,
       ]),
     }));
-    const known = series.filter((line) => line.points.filter(([, y]) => y !== null).length > 1);
-    if (known.length === 0) return [];
+    const drawnSeries = series.filter((line) => line.points.filter(([, y]) => y !== null).length > 1);
+    if (drawnSeries.length === 0) return [];
     const title = latencyLabels[metric];
     return [
       {
@@ -42,19 +42,19 @@ export function resultLatencySection(points: readonly LabeledPoint[]): Section |
         chart: {
           form: 'lines',
           x: { name: 'load', categories: loads.map(({ label }) => label) },
-          panels: [{ unit: 'ms', series: known }],
+          panels: [{ unit: 'ms', series: drawnSeries }],
         },
         behind: tableOf(
           title,
           [
             { id: 'load', head: 'load', wraps: true, cell: ({ label }) => label },
-            ...drawn.map(({ id, name }) => ({
+            ...drawnStatistics.map(({ id, name }) => ({
               id: `${id}_ms`,
               head: name,
               numeric: true,
               cell: ({ point }: LabeledPoint): Text => {
-                const found = ourStatistic(point, metric, id);
-                return found ? { n: found.value, unit: 'ms' } : { missing: 'not in the file' };
+                const statistic = ourStatistic(point, metric, id);
+                return statistic ? { n: statistic.value, unit: 'ms' } : { missing: 'not in the file' };
               },
             })),
           ],
@@ -67,7 +67,7 @@ export function resultLatencySection(points: readonly LabeledPoint[]): Section |
 }
 
 /** Ordered by served rate if every load has one: tools write a sweep in run order. */
-function inOrder(points: readonly LabeledPoint[]): readonly LabeledPoint[] {
+function byServedRate(points: readonly LabeledPoint[]): readonly LabeledPoint[] {
   const rated = points.map((point) => ({
     point,
     rate: ourStatistic(point.point, 'request_throughput', 'mean'),

@@ -17,7 +17,7 @@ const statistic = (name: string, value: number) => ({
   source: `file: ${name}_x`,
 });
 
-const made = document<BenchmarkResults>(
+const results = document<BenchmarkResults>(
   'results',
   resultsVersion,
   {
@@ -56,13 +56,13 @@ const made = document<BenchmarkResults>(
   [{ code: 'all_requests_failed', severity: 'error', text: 'no request completed' }],
 );
 
-const view = resultsView(made);
+const view = resultsView(results);
 const isTable = (block: Block): block is Block & Table => block.type === 'table';
 const tables = (id: string) =>
   view.sections.find((section) => section.id === id)!.blocks.filter((block) => isTable(block));
 
 it('compares loads by our definitions, recomputed if the file has its requests', () => {
-  expect(resultsDocumentSchema.safeParse(made).error).toBeUndefined();
+  expect(resultsDocumentSchema.safeParse(results).error).toBeUndefined();
   const [loads] = tables('loads');
   expect(loads!.columns.map(({ id }) => id)).toEqual(['load', 'requests', 'ttft_p99']);
   expect(loads!.rows.map(({ cells }) => cells.map(rawValue))).toEqual([
@@ -115,9 +115,9 @@ it("shows a log without comparable metrics by its tool's own metrics", () => {
     recomputed: [],
   });
   const log = resultsView({
-    ...made,
+    ...results,
     data: {
-      ...made.data,
+      ...results.data,
       captures: [
         {
           capture_id: 'c0',
@@ -155,7 +155,7 @@ it('lists one row per load point if each has one metric, so that no point is los
     ],
   }));
   const data = {
-    ...made.data,
+    ...results.data,
     captures: [{ capture_id: 'c0', tool: { name: 'llama-bench', version: null }, points }],
   };
   const text = terminalView(resultsView(document('results', resultsVersion, data)), { width: 80 });
@@ -174,9 +174,9 @@ it('draws latencies with our definition against load, ordered by served rate', (
     ],
   });
   const ours = { definition: '', defined_as_ours: true, recomputed: [] };
-  const { session, captures } = made.data;
+  const { session, captures } = results.data;
   const loads = [point('throughput', 9, 70), point('synchronous', 1, 40), point('constant', 5, 50)];
-  const several = { ...made, data: { session, captures: [{ ...captures[0]!, points: loads }] } };
+  const several = { ...results, data: { session, captures: [{ ...captures[0]!, points: loads }] } };
   const [block, ...otherBlocks] = resultsView(several).sections.find(({ id }) => id === 'latency')!.blocks;
   expect(otherBlocks).toEqual([]);
   expect(block).toMatchObject({

@@ -21,10 +21,12 @@ const marks = {
 export function resultsView(document: Document<BenchmarkResults>): View {
   const { session, captures } = document.data;
   const metrics = captures.flatMap(({ points }) => points.flatMap((point) => point.metrics));
-  const foreign = [...new Set(metrics.filter((metric) => !metric.defined_as_ours).map(({ name }) => name))];
+  const foreignNames = [
+    ...new Set(metrics.filter((metric) => !metric.defined_as_ours).map(({ name }) => name)),
+  ];
   // A log has only its own metrics.
   const comparable =
-    foreign.length < new Set(metrics.map(({ name }) => name)).size ||
+    foreignNames.length < new Set(metrics.map(({ name }) => name)).size ||
     captures.some(({ points }) => points.some(({ requests }) => requests !== null));
   const latency = resultLatencySection(pointsOf(captures));
   return {
@@ -37,13 +39,13 @@ export function resultsView(document: Document<BenchmarkResults>): View {
         type: 'facts',
         level: 3,
         items: [
-          { name: 'Holds', text: captures.map(holds).join('; ') },
+          { name: 'Contains', text: captures.map(contentText).join('; ') },
           {
             name: 'Comparable',
             text:
-              foreign.length === 0
+              foreignNames.length === 0
                 ? 'All metrics use our definitions.'
-                : `Defined differently, not comparable: ${foreign.join(', ')}.`,
+                : `Defined differently, not comparable: ${foreignNames.join(', ')}.`,
           },
         ],
       },
@@ -56,18 +58,18 @@ export function resultsView(document: Document<BenchmarkResults>): View {
           : `Metrics of ${[...new Set(captures.map(({ tool }) => tool.name))].join(' and ')}`,
         blocks: comparable
           ? [loadTable(captures), ...recomputedNote(metrics)]
-          : captures.map((capture) => ownTable(capture)),
+          : captures.map((capture) => toolTable(capture)),
       },
       ...(latency === null ? [] : [latency]),
       ...captures.map(captureSection),
-      definitionSection(captures, foreign.length > 0),
+      definitionSection(captures, foreignNames.length > 0),
       { id: 'notes', title: 'Notes', blocks: [{ type: 'issues', issues: document.issues }] },
     ],
   };
 }
 
 const toolName = ({ tool }: Capture): string => `${tool.name} ${tool.version ?? ''}`.trim();
-const holds = (capture: Capture): string =>
+const contentText = (capture: Capture): string =>
   `${plural(capture.points.length, 'load point')} of ${toolName(capture)}`;
 
 const captureSection = (capture: Capture, index: number, all: readonly Capture[]): Section => ({
@@ -120,7 +122,7 @@ function loadTable(captures: readonly Capture[]): Block {
     ...column,
     cells: points.map(({ point }) => loadCell(point, column)),
   }));
-  const columns = all.filter(({ cells }) => cells.some((one) => !isMissing(one)));
+  const columns = all.filter(({ cells }) => cells.some((cell) => !isMissing(cell)));
   return {
     type: 'table',
     title: 'Load points, with our definitions',
@@ -144,29 +146,32 @@ function loadTable(captures: readonly Capture[]): Block {
 const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
 
 function loadCell(point: BenchmarkPoint, column: { metric: string; statistic: string; head: string }): Text {
-  const found = ourStatistic(point, column.metric, column.statistic);
+  const statistic = ourStatistic(point, column.metric, column.statistic);
   const unit = point.metrics.find(({ name, defined_as_ours: ours }) => ours && name === column.metric)?.unit;
   // The head of a rate is its unit.
-  return shown(found, unit === undefined || unit === column.head ? '' : unit);
+  return statisticText(statistic, unit === undefined || unit === column.head ? '' : unit);
 }
 
 /** Number of requests counted in the file, else reported by the tool. */
 function requestCount({ requests, metrics }: BenchmarkPoint): Text {
-  const counted = (name: string) =>
+  const reported = (name: string) =>
     metrics.find((metric) => metric.defined_as_ours && metric.name === name)?.file[0]?.value;
-  const ok = requests?.ok ?? counted('completed');
-  const failed = requests?.failed ?? counted('failed') ?? 0;
+  const ok = requests?.ok ?? reported('completed');
+  const failed = requests?.failed ?? reported('failed') ?? 0;
   if (ok === undefined) return { missing: 'the file has no value per load' };
   return failed > 0 ? [{ count: ok }, ' + ', { count: failed, unit: 'failed' }] : { count: ok };
 }
 
-/** One row per metric and one column per point (a rank of an engine, or the engine); one row per point and metric where no two points share a metric, or points outnumber metrics. */
-function ownTable({ points, tool }: Capture): Block {
+/**
+ * The tool's own metrics: one row per metric and one column per point (an engine or one of its ranks). If no two points share a metric, or
+ * points outnumber metrics, one row per point and metric.
+ */
+function toolTable({ points, tool }: Capture): Block {
   const names = [...new Set(points.flatMap(({ metrics }) => metrics.map(({ name }) => name)))];
   const isShared = (name: string) =>
-    points.filter(({ metrics }) => metrics.some((one) => one.name === name)).length > 1;
+    points.filter(({ metrics }) => metrics.some((metric) => metric.name === name)).length > 1;
   if (points.length > names.length || (points.length > 1 && !names.some(isShared)))
-    return ownList(points, tool);
+    return toolList(points, tool);
   const valueOf = ({ metrics }: BenchmarkPoint, name: string): Text => {
     const metric = metrics.find((candidate) => candidate.name === name);
     return metric
@@ -190,7 +195,7 @@ function ownTable({ points, tool }: Capture): Block {
   };
 }
 
-function ownList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Block {
+function toolList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Block {
   const all = points.flatMap(({ metrics }) => metrics.flatMap(({ file }) => file));
   const columns = statistics.filter(
     ({ names, detail }) => !detail && all.some(({ statistic }) => names.includes(statistic)),
@@ -247,7 +252,7 @@ function pointTable({ metrics }: BenchmarkPoint, meanings: Table['marks'] = []):
       recomputed ? `${metric.name} ${marks.recomputed.mark}` : metric.name,
       metric.defined_as_ours ? 'same definition' : { text: 'not comparable', tone: 'fault' },
       ...columns.map(({ names }) => cell(list, names, metric.unit)),
-      samples(list),
+      sampleCount(list),
     ],
   });
   return {
@@ -273,19 +278,19 @@ function pointTable({ metrics }: BenchmarkPoint, meanings: Table['marks'] = []):
   };
 }
 
-function samples(list: readonly Statistic[]): Text {
+function sampleCount(list: readonly Statistic[]): Text {
   const ns = list.flatMap(({ n }) => (n === null ? [] : [n]));
   return ns.length > 0 ? { count: Math.max(...ns) } : { missing: 'the file has no number of samples' };
 }
 
 const cell = (list: readonly Statistic[], names: readonly string[], unit: string): Text =>
-  shown(statisticIn(list, names), unit);
+  statisticText(statisticIn(list, names), unit);
 
-function shown(found: Statistic | null, unit: string): Text {
-  if (!found) return { missing: 'not in the file' };
-  const counted = (unit === 'requests' || unit === 'tokens') && Number.isInteger(found.value);
-  const value = counted ? { count: found.value } : { n: found.value, unit };
-  const mark = markOf(found.statistic);
+function statisticText(statistic: Statistic | null, unit: string): Text {
+  if (!statistic) return { missing: 'not in the file' };
+  const isCount = (unit === 'requests' || unit === 'tokens') && Number.isInteger(statistic.value);
+  const value = isCount ? { count: statistic.value } : { n: statistic.value, unit };
+  const mark = markOf(statistic.statistic);
   return mark === null ? value : [value, ` ${mark}`];
 }
 
@@ -295,7 +300,7 @@ function markOf(statistic: string): string | null {
 }
 
 /** Every definition once, those that differ from ours first; a summary shows only these. */
-function definitionSection(captures: readonly Capture[], foreign: boolean): Section {
+function definitionSection(captures: readonly Capture[], hasForeign: boolean): Section {
   const entries = new Map<string, { tool: string; metric: BenchmarkMetric; fields: Set<string> }>();
   for (const { tool, points } of captures) {
     for (const metric of points.flatMap(({ metrics }) => metrics)) {
@@ -314,7 +319,7 @@ function definitionSection(captures: readonly Capture[], foreign: boolean): Sect
   return {
     id: 'definitions',
     title: 'Definitions',
-    level: foreign ? 2 : 3,
+    level: hasForeign ? 2 : 3,
     blocks: [
       {
         type: 'table',

@@ -20,11 +20,11 @@ export function gpuSections({ gpus, collectives }: GpuRoofline): Section[] {
 const quantity = (n: number | null, unit: string, before = '', digits?: number): Text[] =>
   n === null ? [] : [[before, { n, unit, ...(digits === undefined ? {} : { digits }) }] as Text];
 
-const joined = (texts: readonly Text[], between = ' · '): Text =>
+const join = (texts: readonly Text[], between = ' · '): Text =>
   texts.flatMap((text, index) => [index === 0 ? '' : between, ...[text].flat()]) as Text;
 
 const traits = ({ sm_count, memory_bytes, l2_bytes, power_limit_w }: MeasuredGpu): Text =>
-  joined([
+  join([
     ...(sm_count === null ? [] : [{ count: sm_count, unit: 'SMs' }]),
     ...quantity(memory_bytes, 'B'),
     ...quantity(l2_bytes, 'B', 'L2 '),
@@ -34,7 +34,7 @@ const traits = ({ sm_count, memory_bytes, l2_bytes, power_limit_w }: MeasuredGpu
 type Measured = MeasuredGpu['compute'][number] | MeasuredGpu['bandwidth'][number];
 
 /** Marks values measured while the clocks were throttled; the column and the issues give the cause. */
-const marked = (name: string, { throttled_by }: Pick<Measured, 'throttled_by'>): string =>
+const withMark = (name: string, { throttled_by }: Pick<Measured, 'throttled_by'>): string =>
   throttled_by.length > 0 ? `${name}*` : name;
 
 const rateColumns = (rate: string): Column[] => [
@@ -79,7 +79,7 @@ function tables({ index, compute, bandwidth }: MeasuredGpu): Block[] {
     ],
     rows: compute.map((peak) => ({
       cells: [
-        marked(peak.dtype, peak),
+        withMark(peak.dtype, peak),
         ...rateCells(peak, { n: peak.flops_per_s, unit: 'FLOP/s' }),
         peak.ridge_flop_per_byte === null
           ? { missing: 'the bandwidth of the memory was not measured' }
@@ -100,7 +100,7 @@ function tables({ index, compute, bandwidth }: MeasuredGpu): Block[] {
     ],
     rows: bandwidth.map((result) => ({
       cells: [
-        marked(result.pattern, result),
+        withMark(result.pattern, result),
         ...rateCells(result, { n: result.bytes_per_s, unit: 'B/s' }),
         ...clockCells(result),
         { n: result.array_bytes, unit: 'B' },
@@ -142,7 +142,7 @@ function gpuFacts(gpu: MeasuredGpu): Block {
         { name: 'launch', texts: times('launch') },
         { name: 'graph node', texts: times('graph node') },
         { name: 'host link', texts: links },
-      ].flatMap(({ name, texts }) => (texts.length > 0 ? [{ name, text: joined(texts) }] : [])),
+      ].flatMap(({ name, texts }) => (texts.length > 0 ? [{ name, text: join(texts) }] : [])),
       { name: 'data sheet', text: sheet ?? 'no data sheet for this name, so no shares' },
     ],
   };
@@ -181,20 +181,21 @@ function comparedSection(gpus: readonly MeasuredGpu[], full: readonly MeasuredGp
     ...bandwidth.map((result) => ({ what: result.pattern, result })),
   ];
   const items = gpus.map((gpu) => {
-    const like = full.find(({ name }) => name === gpu.name);
+    const reference = full.find(({ name }) => name === gpu.name);
     const shares = rates(gpu).map(({ what, result }): Text => {
-      const first = like && rates(like).find((candidate) => candidate.result.case === result.case)?.result;
+      const first =
+        reference && rates(reference).find((candidate) => candidate.result.case === result.case)?.result;
       return [
         `${what} `,
         first
           ? { n: first.median_ns / result.median_ns, unit: 'ratio' }
           : { missing: 'no such case was measured on this GPU model' },
-        marked('', result),
+        withMark('', result),
       ];
     });
     return {
       name: `cuda:${gpu.index}`,
-      text: [`${gpu.name}, of cuda:${like?.index ?? 0}: `, ...[joined(shares)].flat()] as Text,
+      text: [`${gpu.name}, relative to cuda:${reference?.index ?? 0}: `, ...[join(shares)].flat()] as Text,
     };
   });
   return {
@@ -211,6 +212,9 @@ function comparedSection(gpus: readonly MeasuredGpu[], full: readonly MeasuredGp
     ],
   };
 }
+
+/** Maximum sizes of collectives in a summary. */
+const maxCollectiveSizes = 4;
 
 const collectivesSection = ({ ranks, points, of_sheet }: Collectives): Section => ({
   id: 'collectives',
@@ -229,7 +233,7 @@ const collectivesSection = ({ ranks, points, of_sheet }: Collectives): Section =
       ],
       // The largest sizes are last, and give the rates that count.
       rows: points.map((point, index) => ({
-        level: points.length - index <= maxShown ? 1 : 2,
+        level: points.length - index <= maxCollectiveSizes ? 1 : 2,
         cells: [
           { n: point.bytes, unit: 'B' },
           { n: point.median_ns, unit: 'ns' },
@@ -251,8 +255,6 @@ const collectivesSection = ({ ranks, points, of_sheet }: Collectives): Section =
     },
   ],
 });
-/** Maximum sizes of collectives in a summary. */
-const maxShown = 4;
 
 const searchSection = (gpus: readonly MeasuredGpu[]): Section => ({
   id: 'search',
@@ -261,7 +263,7 @@ const searchSection = (gpus: readonly MeasuredGpu[]): Section => ({
   blocks: [
     {
       type: 'table',
-      title: 'Every matrix product of the search',
+      title: 'Every GEMM of the search',
       filter: true,
       columns: [
         { id: 'gpu', head: 'GPU' },

@@ -67,7 +67,7 @@ test('a GPU shows every rate with its share of the data sheet, marked if clocks 
 
 test('a second GPU of the same name is compared with the first', () => {
   expect(facts(section(view, 'compared'))).toEqual([
-    'cuda:1: NVIDIA H200, of cuda:0: float32 100 % · bfloat16 100 %* · copy 100 % · read 100 %',
+    'cuda:1: NVIDIA H200, relative to cuda:0: float32 100 % · bfloat16 100 %* · copy 100 % · read 100 %',
   ]);
   const table = section(view, 'collectives').find(isTable);
   expect(table!.rows.map(({ cells }) => cells.slice(0, 2).map(rawValue))).toEqual([

@@ -7,8 +7,12 @@ import { plural, formatDuration } from '../vocabulary/format.js';
 /** Measured rooflines of the GPUs, of the CPU, or both. */
 export function rooflineView(document: Document<RooflineData>): View {
   const { roofline: cpu, cached, age_s, gpu, gpu_cached, gpu_age_s } = document.data;
-  const when = (measured: { measured_at: string; seconds: number }, old: boolean, ageS: number): Text => [
-    `${measured.measured_at.slice(0, 16).replace('T', ' ')} UTC${old ? ` (${age(ageS)})` : ''}, in `,
+  const when = (
+    measured: { measured_at: string; seconds: number },
+    isCached: boolean,
+    ageS: number,
+  ): Text => [
+    `${measured.measured_at.slice(0, 16).replace('T', ' ')} UTC${isCached ? ` (${age(ageS)})` : ''}, in `,
     { n: measured.seconds * 1e3, unit: 'ms' },
   ];
   return {
@@ -104,7 +108,7 @@ export const cpuTables = (cpu: MachineRoofline): Block[] => [
   },
   {
     type: 'table',
-    title: 'Weights read by matrix products',
+    title: 'Weights read by GEMMs',
     columns: [
       { id: 'weights', head: 'weights' },
       { id: 'batch_size', head: 'batch', numeric: true },

@@ -20,11 +20,11 @@ export function samplesTable(
   series: readonly SampledSeries[],
   names: { scope: (scope: string) => string; metric: (metric: string) => string },
 ): Block {
-  const each = Math.max(2, Math.floor(maxRows / Math.max(1, series.length)));
+  const samplesPerSeries = Math.max(2, Math.floor(maxRows / Math.max(1, series.length)));
   return {
     type: 'table',
     level: 3,
-    title: `At most ${each} samples per series, evenly spread`,
+    title: `At most ${samplesPerSeries} samples per series, evenly spread`,
     columns: [
       { id: 'scope', head: 'scope' },
       { id: 'metric', head: 'metric' },
@@ -32,7 +32,7 @@ export function samplesTable(
       { id: 'value', head: 'value', numeric: true },
     ],
     rows: series.flatMap(({ scope, metric, unit, points }) =>
-      thinned(points, each).map(([time, value]) => ({
+      thinned(points, samplesPerSeries).map(([time, value]) => ({
         cells: [names.scope(scope), names.metric(metric), { n: time, unit: 'ms' }, { n: value, unit }],
       })),
     ),
@@ -61,7 +61,7 @@ const panelOf = (metric: string, series: readonly SampledSeries[]): Panel => ({
   title: metricLabel(metric),
   // The metric's name contains the unit.
   unit: metric === 'cores_busy' ? '' : (series[0]?.unit ?? ''),
-  ...(isShare(series) && { most: 100 }),
+  ...(isShare(series) && { max: 100 }),
   series: series.map(({ scope, points }) => ({
     name: scopeLabel(scope),
     color: scopeColor(scope),

@@ -44,7 +44,7 @@ export function failureSections(points: readonly ServingPoint[]): Section[] {
         {
           type: 'text',
           level: 2,
-          text: 'They are excluded from latencies and success rates.',
+          text: 'Failed requests are excluded from latencies and throughput.',
         },
         {
           type: 'table',
@@ -64,16 +64,16 @@ export function failureSections(points: readonly ServingPoint[]): Section[] {
   ];
 }
 
-type Of = readonly [id: string, name: string, of: (point: ServingPoint) => Figure];
+type FigureColumn = readonly [id: string, name: string, figureOf: (point: ServingPoint) => Figure];
 
-const figureColumns = (columns: readonly Of[]): Column[] =>
+const figureColumns = (columns: readonly FigureColumn[]): Column[] =>
   columns.map(([id, head]) => ({ id, head, numeric: true }));
 
 /** A count without its unit, which is in the column head. */
-const counted = (figure: Figure): Text =>
+const countText = (figure: Figure): Text =>
   figure.value !== null && /^(requests|tokens)$/.test(figure.unit) ? { count: figure.value } : { figure };
 
-const tokenFigures: readonly Of[] = [
+const tokenFigures: readonly FigureColumn[] = [
   ['input_tokens', 'prompt tokens', ({ tokens }) => tokens.input],
   ['output_tokens', 'output tokens', ({ tokens }) => tokens.output],
   ['cached_share', 'prompt from a cache', ({ tokens }) => tokens.cached_share],
@@ -107,7 +107,7 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
           point.load.concurrency === null
             ? { missing: 'no limit was set' }
             : { count: point.load.concurrency },
-          ...tokenFigures.map(([, , figureOf]) => counted(figureOf(point))),
+          ...tokenFigures.map(([, , figureOf]) => countText(figureOf(point))),
           { count: point.tokens.shorter },
           { count: point.tokens.longer },
           { count: point.tokens.chunks_not_tokens },
@@ -167,7 +167,7 @@ export const clientSection = (points: readonly ServingPoint[]): Section => ({
   ],
 });
 
-const serverFigures: readonly Of[] = [
+const serverFigures: readonly FigureColumn[] = [
   ['running_max', 'running, max', ({ server }) => server.requests_running_max],
   ['waiting_max', 'waiting, max', ({ server }) => server.requests_waiting_max],
   ['kv_cache_max_share', 'KV cache, max', ({ server }) => server.kv_cache_usage_max],
@@ -177,7 +177,7 @@ const serverFigures: readonly Of[] = [
 
 export function serverSection({ target }: ServingResult, points: readonly ServingPoint[]): Section {
   const { metrics_url: url, server } = target;
-  const known = points.some((point) =>
+  const hasMetrics = points.some((point) =>
     serverFigures.some(([, , figureOf]) => figureOf(point).value !== null),
   );
   const table: Block = {
@@ -186,7 +186,7 @@ export function serverSection({ target }: ServingResult, points: readonly Servin
     reasons: true,
     columns: [load, ...figureColumns(serverFigures)],
     rows: points.map((point) => ({
-      cells: [loadLabel(point.load), ...serverFigures.map(([, , figureOf]) => counted(figureOf(point)))],
+      cells: [loadLabel(point.load), ...serverFigures.map(([, , figureOf]) => countText(figureOf(point)))],
     })),
   };
   return {
@@ -202,7 +202,7 @@ export function serverSection({ target }: ServingResult, points: readonly Servin
               text: `${server ?? 'Unknown server'}, read from ${url} while the loads ran.`,
             } satisfies Block,
           ]),
-      known
+      hasMetrics
         ? table
         : {
             type: 'missing',

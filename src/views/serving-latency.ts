@@ -17,7 +17,7 @@ interface StatisticColumn extends Column {
   text: (spread: Spread) => Text;
 }
 
-const statistic = (name: 'mean' | 'sd' | 'p50' | 'p90' | 'p95' | 'p99' | 'max', drop?: number) => ({
+const statisticColumn = (name: 'mean' | 'sd' | 'p50' | 'p90' | 'p95' | 'p99' | 'max', drop?: number) => ({
   id: `${name}_ms`,
   head: name,
   numeric: true,
@@ -28,7 +28,7 @@ const statistic = (name: 'mean' | 'sd' | 'p50' | 'p90' | 'p95' | 'p99' | 'max', 
 
 const statistics: readonly StatisticColumn[] = [
   { id: 'n', head: 'n', numeric: true, drop: 3, text: ({ n }) => ({ count: n }) },
-  statistic('mean'),
+  statisticColumn('mean'),
   {
     id: 'ci95_ms',
     head: '95 % interval',
@@ -39,12 +39,12 @@ const statistics: readonly StatisticColumn[] = [
         ? { missing: 'fewer than 20 values' }
         : [{ n: ci95[0], unit: 'ms' }, ' to ', { n: ci95[1], unit: 'ms' }],
   },
-  statistic('sd', 4),
-  statistic('p50'),
-  statistic('p90', 1),
-  statistic('p95', 0),
-  statistic('p99'),
-  statistic('max', 5),
+  statisticColumn('sd', 4),
+  statisticColumn('p50'),
+  statisticColumn('p90', 1),
+  statisticColumn('p95', 0),
+  statisticColumn('p99'),
+  statisticColumn('max', 5),
 ];
 
 /** Every statistic of each latency, one row per load. */

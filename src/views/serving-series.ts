@@ -86,7 +86,7 @@ function loadAxis(points: readonly ServingPoint[]): string {
   return closed ? 'concurrent users (closed loop)' : 'offered requests';
 }
 
-const overLoads = (points: readonly ServingPoint[], panel: Panel): LinesChart => ({
+const loadChart = (points: readonly ServingPoint[], panel: Panel): LinesChart => ({
   form: 'lines',
   x: { name: loadAxis(points), categories: points.map(({ load }) => loadLabel(load)) },
   panels: [panel],
@@ -108,17 +108,17 @@ export function latencyChart(data: ServingResult, metric: LatencyId): LinesChart
   }));
   const top = Math.max(0, ...series.flatMap((line) => line.points.map(([, y]) => y ?? 0)));
   // A limit far above all measurements would flatten the lines; the table has it.
-  const shown = bound !== null && bound < 4 * top;
-  return overLoads(points, {
+  const isBoundNear = bound !== null && bound < 4 * top;
+  return loadChart(points, {
     unit: 'ms',
     series,
-    bounds: shown ? [{ value: bound, name: `SLO ${formatMs(bound)}` }] : [],
+    bounds: isBoundNear ? [{ value: bound, name: `SLO ${formatMs(bound)}` }] : [],
   });
 }
 
 export function rateChart(data: ServingResult, part: RatePart): LinesChart {
   const points = byLoad(data);
-  return overLoads(points, {
+  return loadChart(points, {
     unit: rateParts[part].unit,
     series: knownRates(data, part).map(({ name, figure: figureOf }, index) => ({
       name,

@@ -105,11 +105,11 @@ test.each([80, 120])('text fits %d columns; the summary is short', (width) => {
 
 test('stages and the waterfall come before the loads', () => {
   const text = terminalView(servingView(testServing()), { width: 80, explain: testExplain() });
-  const found = [/^ +decode step +23\.3 ms/m, /host between launches/, /TTFT p50/].map((part) =>
+  const positions = [/^ +decode step +23\.3 ms/m, /host between launches/, /TTFT p50/].map((part) =>
     text.search(part),
   );
-  expect(found[0]).toBeGreaterThan(0);
-  expect(found).toEqual(found.toSorted((a, b) => a - b));
+  expect(positions[0]).toBeGreaterThan(0);
+  expect(positions).toEqual(positions.toSorted((a, b) => a - b));
 });
 
 const labels = (document = testServing()) =>
@@ -118,9 +118,9 @@ const labels = (document = testServing()) =>
     .flatMap((block) => (block.type === 'chart' ? [block.title] : []));
 
 test('the page has its charts with keys and tables, and names from the server stay text', () => {
-  const made = testServing();
-  made.data.points[3]!.requests.failures[0]!.example = hostileText;
-  const html = pageOfView(servingView(made), { clientScript: '' });
+  const serving = testServing();
+  serving.data.points[3]!.requests.failures[0]!.example = hostileText;
+  const html = pageOfView(servingView(serving), { clientScript: '' });
   expect(labels()).toEqual([
     ...(['ttft', 'tpot', 'itl', 'e2e'] as const).map((id) => latencyLabels[id]),
     'Tokens per second',

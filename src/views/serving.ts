@@ -21,7 +21,7 @@ export function servingView(document: Document<ServingResult>): View {
     lead: [
       { type: 'text', level: 2, text: identity(data) },
       { type: 'facts', items: answers(data) },
-      { type: 'facts', level: 2, items: reservations(data, points) },
+      { type: 'facts', level: 2, items: doubts(data, points) },
       { type: 'cards', level: 3, cards: cards(points) },
       { type: 'issues', issues },
     ],
@@ -63,10 +63,7 @@ function answers({ saturation, best_under_slo: best }: ServingResult): { name: s
 }
 
 /** Doubts about the figures; every summary shows the first one if it is a warning. */
-function reservations(
-  { probe }: ServingResult,
-  points: readonly ServingPoint[],
-): { name: string; text: Text }[] {
+function doubts({ probe }: ServingResult, points: readonly ServingPoint[]): { name: string; text: Text }[] {
   return [
     { name: 'Client-bound', text: clientAnswer(points) },
     { name: 'Failures', text: failureAnswer(points) },
@@ -113,7 +110,7 @@ function failureAnswer(points: readonly ServingPoint[]): Text {
 
 const ms = (n: number | null) => (n === null ? { missing: 'not measured' } : { n, unit: 'ms' });
 
-const most = (points: readonly ServingPoint[], figureOf: (point: ServingPoint) => Figure) =>
+const highest = (points: readonly ServingPoint[], figureOf: (point: ServingPoint) => Figure) =>
   points
     .filter((point) => figureOf(point).value !== null)
     .toSorted((a, b) => figureOf(b).value! - figureOf(a).value!)
@@ -133,8 +130,8 @@ function cards(points: readonly ServingPoint[]): { label: string; value: Text; n
             note: [`${loadLabel(lowestLoad.load)}; p99 `, ms(distribution.p99)] as Text,
           },
         ];
-  const fastest = most(points, ({ throughput }) => throughput.output_tokens_per_s);
-  const best = most(points, ({ goodput }) => goodput.requests_per_s);
+  const fastest = highest(points, ({ throughput }) => throughput.output_tokens_per_s);
+  const best = highest(points, ({ goodput }) => goodput.requests_per_s);
   return [
     ...latency('TTFT, median', lowestLoad.latency.ttft),
     ...latency('TPOT, median', lowestLoad.latency.tpot),
@@ -159,7 +156,7 @@ function cards(points: readonly ServingPoint[]): { label: string; value: Text; n
   ];
 }
 
-const bare = (figure: Figure): Text =>
+const withoutUnit = (figure: Figure): Text =>
   figure.value === null ? { figure } : { n: figure.value, unit: figure.unit, bare: true };
 
 interface LoadColumn extends Column {
@@ -176,10 +173,10 @@ const latencyColumn = (
   head: `${name} ${percentile}`,
   numeric: true,
   drop,
-  cell: ({ latency }) => statistic(latency[metric], percentile),
+  cell: ({ latency }) => percentileText(latency[metric], percentile),
 });
 
-const statistic = (distribution: Distribution, name: 'p50' | 'p99'): Text =>
+const percentileText = (distribution: Distribution, name: 'p50' | 'p99'): Text =>
   'value' in distribution ? { missing: distribution.reason.text } : { n: distribution[name], unit: 'ms' };
 
 /** One row per load; latencies are over successful measured requests. */
@@ -187,21 +184,21 @@ function loadTable(points: readonly ServingPoint[], slo: boolean): Block {
   const columns: LoadColumn[] = [
     { id: 'load', head: 'load', cell: ({ load }) => loadLabel(load) },
     { id: 'ok', head: 'ok', numeric: true, cell: ({ requests }) => ({ count: requests.ok }) },
-    ...(points.some(({ requests }) => requests.failed > 0) ? [failed] : []),
+    ...(points.some(({ requests }) => requests.failed > 0) ? [failedColumn] : []),
     ...(slo ? sloColumns : []),
-    ...(points.some(({ client }) => client.bound) ? [clientBound] : []),
+    ...(points.some(({ client }) => client.bound) ? [clientBoundColumn] : []),
     {
       id: 'requests_per_s',
       head: 'req/s',
       numeric: true,
       drop: 0,
-      cell: ({ throughput }) => bare(throughput.requests_per_s),
+      cell: ({ throughput }) => withoutUnit(throughput.requests_per_s),
     },
     {
       id: 'output_tokens_per_s',
       head: 'tok/s',
       numeric: true,
-      cell: ({ throughput }) => bare(throughput.output_tokens_per_s),
+      cell: ({ throughput }) => withoutUnit(throughput.output_tokens_per_s),
     },
     latencyColumn('ttft', 'TTFT', 'p50', 7),
     latencyColumn('ttft', 'TTFT', 'p99', 6),
@@ -220,7 +217,7 @@ function loadTable(points: readonly ServingPoint[], slo: boolean): Block {
   };
 }
 
-const failed: LoadColumn = {
+const failedColumn: LoadColumn = {
   id: 'failed',
   head: 'failed',
   numeric: true,
@@ -228,7 +225,7 @@ const failed: LoadColumn = {
     requests.failed > 0 ? { text: String(requests.failed), tone: 'fault' } : { count: 0 },
 };
 
-const clientBound: LoadColumn = {
+const clientBoundColumn: LoadColumn = {
   id: 'client_bound',
   head: 'client-bound',
   drop: 3,

@@ -58,7 +58,7 @@ export function sessionShowView(document: Document<SessionDetails>): View {
     ['name', user.name ?? '–'],
     ['tags', user.tags.join(', ') || '–'],
     ['kind', `${manifest.kind}, ${manifest.status}`],
-    ['holds', subjectList(manifest.subjects)],
+    ['contains', subjectList(manifest.subjects)],
     // For captures from other tools only the time of import is known.
     ['started', imported ? manifest.started_at : [`${manifest.started_at}, `, { n: seconds, unit: 's' }]],
     ...(imported ? [['imported', manifest.ended_at] satisfies [string, Text]] : []),

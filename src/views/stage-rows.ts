@@ -9,16 +9,16 @@ import { leadingStages, stageName } from './explain-series.js';
 const maxStages = 3;
 
 /**
- * One row per leading stage: name, time, throughput, distance from the roofline, and the limit: the idle share of the GPU, or
- * without a trace whether the stage is compute-bound or memory-bound.
+ * One row per leading stage: name, time, throughput, distance from the roofline, and the idle share of the GPU, or without a trace whether
+ * the stage is compute-bound or memory-bound.
  */
 export function stageRows(data: Pick<ExplainResult, 'stages' | 'machine'>): Text[][] {
   return leadingStages(data, maxStages).full.map((stage) => [
     stageName(stage),
     timeOf(stage, data.machine.busy),
     throughputOf(stage),
-    limitOf(stage),
-    holdsBack(stage),
+    rooflineText(stage),
+    boundText(stage),
   ]);
 }
 
@@ -40,20 +40,20 @@ function throughputOf(stage: StageWaterfall): Text {
   return { n: (stage.new_tokens / ms) * 1e3, unit: 'tok/s' };
 }
 
-function limitOf(stage: StageWaterfall): Text {
+function rooflineText(stage: StageWaterfall): Text {
   const time = headlineTime(stage);
   const ms = time.value;
   const half = halfInterval(time) ?? 0;
   const roofline = stage.roofline_ms;
   if (roofline.value === null || ms === null) return 'roofline unknown';
   const limit: Value = { n: roofline.value, unit: 'ms' };
-  const times = ms / roofline.value;
-  return times < 1.05
+  const factor = ms / roofline.value;
+  return factor < 1.05
     ? ['at its roofline (', limit, ')']
-    : [`${formatFactor(times, half / roofline.value)} roofline (`, limit, ')'];
+    : [`${formatFactor(factor, half / roofline.value)} roofline (`, limit, ')'];
 }
 
-function holdsBack(stage: StageWaterfall): Text {
+function boundText(stage: StageWaterfall): Text {
   const ms = headlineTime(stage).value;
   if (stage.source === 'trace' && ms !== null)
     return `GPU idle ${formatPart(idleIn(ms, busyMs(stage)).share, 1)}`;
@@ -69,6 +69,8 @@ export function unknownRooflines(data: Pick<ExplainResult, 'stages'>): string[] 
       const { text } = stage.roofline_ms.reason;
       reasons.set(text, [...(reasons.get(text) ?? []), stageName(stage)]);
     }
-  const some = leading.some(({ roofline_ms: { value } }) => value !== null);
-  return [...reasons].map(([text, names]) => `No roofline${some ? ` (${names.join(', ')})` : ''}: ${text}.`);
+  const hasRoofline = leading.some(({ roofline_ms: { value } }) => value !== null);
+  return [...reasons].map(
+    ([text, names]) => `No roofline${hasRoofline ? ` (${names.join(', ')})` : ''}: ${text}.`,
+  );
 }

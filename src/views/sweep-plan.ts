@@ -6,7 +6,7 @@ import type { Table, View } from './block.js';
 import { rangesText } from './ranges.js';
 import { formatDuration, plural } from '../vocabulary/format.js';
 import { parametersOf, parameterValue, seconds } from './sweep-columns.js';
-import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
+import { type ColumnOf, tableOf, withoutConstantColumns } from './table-of.js';
 
 const number = { numeric: true } as const;
 
@@ -24,7 +24,7 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
     ...(index === 0 ? {} : { drop: length - index }),
     cell: (run) => parameterValue(name, run.parameters[name]),
   }));
-  const { columns, alike } = withoutAlike(parameters, remaining, data.varied);
+  const { columns, constants } = withoutConstantColumns(parameters, remaining, data.varied);
   return {
     command: 'sweep --dry-run',
     title: data.name ?? data.stamp,
@@ -42,7 +42,7 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
         type: 'facts',
         items: [
           ...bases.map((basis) => ({ name: 'time', text: basis })),
-          ...(alike.length > 0 ? [{ name: 'all', text: alike }] : []),
+          ...(constants.length > 0 ? [{ name: 'all', text: constants }] : []),
         ],
       },
       planTable('Expected', remaining, columns),
@@ -81,7 +81,7 @@ export const planTable = (
         ...number,
         cell: ({ expected }) => formatDuration(expected.seconds),
       },
-      ...(runs.every(({ duration_s: tookColumn }) => tookColumn === null) ? [] : [tookColumn]),
+      ...(runs.every(({ duration_s: seconds }) => seconds === null) ? [] : [tookColumn]),
       {
         id: 'needs',
         head: 'needs',
@@ -107,9 +107,9 @@ export const planTable = (
   );
 
 /** A command line that can be pasted into a shell; `<stamp>` in a file name becomes the time of the run. */
-export const commandText = (words: readonly string[]): string => words.map(stampedWord).join(' ');
+export const commandText = (words: readonly string[]): string => words.map(stampWord).join(' ');
 
-function stampedWord(word: string): string {
+function stampWord(word: string): string {
   const [before, after] = word.split('<stamp>');
   if (after !== undefined && !/["$`\\!]/.test(word)) return `"${before}$(date -u +%Y%m%d-%H%M%S)${after}"`;
   return shellWord(word);

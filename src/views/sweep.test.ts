@@ -17,14 +17,14 @@ const sweepText = (shownView: Document<SweepResult>, width: number) =>
   terminalView(sweepView(shownView), { width });
 const planText = (shownView: Document<SweepResult>, width: number) =>
   terminalView(sweepPlanView(shownView, ['inferscope']), { width });
-const made = document('sweep', '1.0', testSweep());
+const sweepDocument = document('sweep', '1.0', testSweep());
 
 test('the test document is a valid sweep document', () => {
-  expect(sweepDocumentSchema.parse(made)).toEqual(made);
+  expect(sweepDocumentSchema.parse(sweepDocument)).toEqual(sweepDocument);
 });
 
 test('maps show batch against context, with failures in their cells', () => {
-  const maps = sweepMaps(made.data);
+  const maps = sweepMaps(sweepDocument.data);
   expect(maps.map(({ figure }) => figure)).toEqual(['peak_gb', 'mean_latency_ms', 'tokens_per_second']);
   const [peak] = maps;
   expect([peak!.x.values, peak!.y.values]).toEqual([
@@ -38,11 +38,16 @@ test('maps show batch against context, with failures in their cells', () => {
     [1, 1, null],
   ]);
   // The largest value is the darkest; a failure has no shade.
-  expect(mapChart(sweepMaps(made.data)[0]!).cells.map(({ shade }) => shade)).toEqual([0, 1, 0.5 / 7.5, null]);
+  expect(mapChart(sweepMaps(sweepDocument.data)[0]!).cells.map(({ shade }) => shade)).toEqual([
+    0,
+    1,
+    0.5 / 7.5,
+    null,
+  ]);
 });
 
 test.each([80, 100, 120])('the text fits %i columns and shows failures with their reasons', (width) => {
-  const text = sweepText(made, width);
+  const text = sweepText(sweepDocument, width);
   for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(width);
   expect(text).toContain('3 measured, 1 failed in 4');
   expect(text).toContain('all: model llama-2-7b, output 128');
@@ -56,8 +61,8 @@ test('config keys that a model family ignores are a note in plan, text and page'
   const text = 'tiny: Sizes may be off: the Llama family does not read num_local_experts.';
   const issues: Issue[] = [{ code: 'config_keys_unread', severity: 'warning', text }];
   const doubtful = document('sweep', '1.0', testSweep(), issues);
-  for (const shown of [sweepText(doubtful, 120), planText(doubtful, 120)])
-    expect(shown).toContain(`warning: ${text}`);
+  for (const output of [sweepText(doubtful, 120), planText(doubtful, 120)])
+    expect(output).toContain(`warning: ${text}`);
   const page = pageOfView(sweepView(doubtful), { clientScript: '' });
   const doubts = page.split('<section id="doubts"')[1]!.split('</section>')[0]!;
   expect(doubts).toContain('config_keys_unread');
@@ -100,12 +105,12 @@ test('without room, parameters that follow from the model are dropped first and 
     };
   for (const run of wide.runs) run.outcome = 'pending';
   wide.varied = ['input_length', 'batch_size', ...Object.keys(runs[0]!), 'gpu_memory_utilization'];
-  const wideMade = document('sweep', '1.0', wide);
-  for (const text of [sweepText(wideMade, 80), planText(wideMade, 80)]) {
+  const wideDocument = document('sweep', '1.0', wide);
+  for (const text of [sweepText(wideDocument, 80), planText(wideDocument, 80)]) {
     for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(80);
     expect(text.replaceAll(/\s+/g, ' ')).toMatch(/\(no room at 80 columns: .*(dtype, TP|max model len, TP)/);
   }
-  expect(sweepText(wideMade, 80)).toContain('session, took, batch, dtype, TP, max model len, tok/s');
+  expect(sweepText(wideDocument, 80)).toContain('session, took, batch, dtype, TP, max model len, tok/s');
 });
 
 test("with other processes on the GPU the run's own total has a column", () => {
@@ -119,7 +124,7 @@ test("with other processes on the GPU the run's own total has a column", () => {
 });
 
 test('the CSV has one row per run, figures under their names, and an empty cell for a missing one', () => {
-  const [head = '', ...rows] = sweepCsv(made.data).trimEnd().split('\n');
+  const [head = '', ...rows] = sweepCsv(sweepDocument.data).trimEnd().split('\n');
   const columns = head.split(',');
   expect(rows).toHaveLength(4);
   const second = Object.fromEntries(rows[1]!.split(',').map((cell, i) => [columns[i], cell]));
@@ -135,7 +140,7 @@ test('the CSV has one row per run, figures under their names, and an empty cell 
 });
 
 test('the page has runs, maps and failures with their reasons, and names are inert', () => {
-  const page = pageOfView(sweepView(made), { clientScript: '' });
+  const page = pageOfView(sweepView(sweepDocument), { clientScript: '' });
   const body = page.replaceAll(/<script type="application\/json"[^]*?<\/script>/g, '');
   expect(body).not.toContain(hostileText);
   expect(body.match(/data-chart="heat"/g)).toHaveLength(3);

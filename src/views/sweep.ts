@@ -6,7 +6,7 @@ import { figureValue, parametersOf, parameterValue, seconds, shownFiguresOf } fr
 import { rangesText } from './ranges.js';
 import { mapChart, type SweepMap, sweepMaps } from './sweep-maps.js';
 import { commandText, planTable, tookColumn } from './sweep-plan.js';
-import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
+import { type ColumnOf, tableOf, withoutConstantColumns } from './table-of.js';
 
 const number = { numeric: true } as const;
 
@@ -93,15 +93,15 @@ function runBlocks(data: SweepResult): Block[] {
         id === null ? { missing: 'the command saves none' } : { code: id },
     },
   ];
-  const keptColumns = ['run', 'took', 'session', ...figures, ...data.varied];
-  const { columns: shown, alike } = withoutAlike(columns, lines, keptColumns);
-  const dropped = shown.map((column) => {
+  const keptIds = ['run', 'took', 'session', ...figures, ...data.varied];
+  const { columns: varying, constants } = withoutConstantColumns(columns, lines, keptIds);
+  const columnsInDropOrder = varying.map((column) => {
     const drop = order.indexOf(column.id);
     return drop < 0 ? column : { ...column, drop };
   });
   return [
-    ...(alike.length > 0 ? [{ type: 'text', text: ['all: ', ...alike] } as const] : []),
-    tableOf('Main figures of each run; all are in the CSV', dropped, lines, { filter: true }),
+    ...(constants.length > 0 ? [{ type: 'text', text: ['all: ', ...constants] } as const] : []),
+    tableOf('Main figures of each run; all are in the CSV', columnsInDropOrder, lines, { filter: true }),
   ];
 }
 
@@ -166,13 +166,13 @@ function failureBlocks(runs: readonly SweepRun[]): Block[] {
 
 /** Issues of the plan and the runs, grouped by code, with the text of the first. */
 function doubtBlocks(runs: readonly SweepRun[], issues: readonly Issue[]): Block[] {
-  const valuesByName = new Map<string, { numbers: Set<number>; texts: Set<string> }>();
+  const issuesByCode = new Map<string, { numbers: Set<number>; texts: Set<string> }>();
   for (const { number: run, issues } of runs)
     for (const { code, text } of issues) {
-      const entry = valuesByName.get(code) ?? { numbers: new Set(), texts: new Set() };
-      valuesByName.set(code, { numbers: entry.numbers.add(run), texts: entry.texts.add(text) });
+      const entry = issuesByCode.get(code) ?? { numbers: new Set(), texts: new Set() };
+      issuesByCode.set(code, { numbers: entry.numbers.add(run), texts: entry.texts.add(text) });
     }
-  const items = [...valuesByName.values()].map(({ numbers, texts }) => {
+  const items = [...issuesByCode.values()].map(({ numbers, texts }) => {
     const [first, ...otherTexts] = texts;
     const runNames = `${numbers.size > 1 ? 'runs' : 'run'} ${rangesText([...numbers])}`;
     return `${runNames}: ${first}${otherTexts.length > 0 ? ' (similar in the others)' : ''}`;

@@ -5,37 +5,37 @@ export interface ColumnOf<T> extends Column {
   cell: (item: T) => Text;
 }
 
-export const rowsOf = <T>(columns: readonly ColumnOf<T>[], things: readonly T[]): Row[] =>
-  things.map((one) => ({ cells: columns.map(({ cell }) => cell(one)) }));
+export const rowsOf = <T>(columns: readonly ColumnOf<T>[], items: readonly T[]): Row[] =>
+  items.map((item) => ({ cells: columns.map(({ cell }) => cell(item)) }));
 
 /** A table with one row per item; a column without any value is left out with its reason. */
 export const tableOf = <T>(
   title: Text,
   columns: readonly ColumnOf<T>[],
-  things: readonly T[],
-  more: Partial<Table> = {},
-): Table => ({ type: 'table', title, reasons: true, columns, rows: rowsOf(columns, things), ...more });
+  items: readonly T[],
+  options: Partial<Table> = {},
+): Table => ({ type: 'table', title, reasons: true, columns, rows: rowsOf(columns, items), ...options });
 
 /**
  * Splits off columns with the same value in every row, as words to show above the table ("input 128, fits yes").
- * @param keptColumns ids of columns that stay
+ * @param keptIds ids of columns that stay
  */
-export function withoutAlike<T>(
+export function withoutConstantColumns<T>(
   columns: readonly ColumnOf<T>[],
-  things: readonly T[],
-  keptColumns: readonly string[],
-): { columns: ColumnOf<T>[]; alike: Part[] } {
-  const [first] = things;
-  if (first === undefined || things.length === 1) return { columns: [...columns], alike: [] };
-  const same = ({ id, cell }: ColumnOf<T>): boolean => {
+  items: readonly T[],
+  keptIds: readonly string[],
+): { columns: ColumnOf<T>[]; constants: Part[] } {
+  const [first] = items;
+  if (first === undefined || items.length === 1) return { columns: [...columns], constants: [] };
+  const isConstant = ({ id, cell }: ColumnOf<T>): boolean => {
     const value = JSON.stringify(cell(first));
-    return !keptColumns.includes(id) && things.every((one) => JSON.stringify(cell(one)) === value);
+    return !keptIds.includes(id) && items.every((item) => JSON.stringify(cell(item)) === value);
   };
   const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
-  const alike = columns.filter((column) => same(column) && !isMissing(column.cell(first)));
+  const constants = columns.filter((column) => isConstant(column) && !isMissing(column.cell(first)));
   return {
-    columns: columns.filter((column) => !alike.includes(column)),
-    alike: alike.flatMap(({ head, cell }, index): Part[] => {
+    columns: columns.filter((column) => !constants.includes(column)),
+    constants: constants.flatMap(({ head, cell }, index): Part[] => {
       const text = cell(first);
       return [`${index === 0 ? '' : ', '}${head} `, ...(Array.isArray(text) ? text : [text as Part])];
     }),

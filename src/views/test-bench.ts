@@ -12,7 +12,7 @@ import { sentence } from '../vocabulary/sentence-template.js';
 import { random } from './test-operators.js';
 
 const launches = 3;
-const perLaunch = 5;
+const repeatsPerLaunch = 5;
 const type7 = (sorted: number[], share: number): number => {
   const position = (sorted.length - 1) * share;
   const low = sorted[Math.floor(position)] ?? 0;
@@ -74,12 +74,12 @@ const ttftOf = ({ batch, input }: Shape, slow: number): number =>
 function pointOf(shape: Shape, slow: number, gpu: boolean): BenchPointResult {
   const { parts, batch, input, output } = shape;
   const next = random(batch * 7919 + input * 31 + output);
-  const repeats = Array.from({ length: launches * perLaunch }, (_, iteration) => {
+  const repeats = Array.from({ length: launches * repeatsPerLaunch }, (_, iteration) => {
     const noise = () => (iteration === 7 ? 1.12 : 0.99 + 0.02 * next());
     const ttft_ms = ttftOf(shape, slow) * noise();
     const tpot_ms = tpotOf(batch, slow) * noise();
     return {
-      launch: Math.floor(iteration / perLaunch),
+      launch: Math.floor(iteration / repeatsPerLaunch),
       iteration,
       ttft_ms,
       tpot_ms,
@@ -303,7 +303,7 @@ export function testBench({ gpu = true, variants = 2 } = {}): Document<BenchResu
       },
       protocol: {
         launches,
-        repeats: perLaunch,
+        repeats: repeatsPerLaunch,
         seed: 0,
         sampling: 'greedy, no end token',
         warmup: 'until two repeats are within 5 %, at most 10',

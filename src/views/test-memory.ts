@@ -47,7 +47,7 @@ const moment = (
   rest_bytes: allocated - 7e9 - kv,
 });
 
-/** Llama-2-7B over two GPUs with round figures: 7 GB of weights on each, a snapshot, unreliable last seconds. */
+/** Llama-2-7B over two GPUs with round figures: 7 GB of weights on each, a snapshot, and a last sample after the memory was freed. */
 export function testMemory(): Document<MemoryResult> {
   const ramp = (gpu: number) =>
     [0.5, 0.5, 4, 8, 8.5, 9.5, 9.5, 10 + gpu, 10 + gpu, 0.6].map((gb, t_s) => ({ t_s, bytes: gb * 1e9 }));
@@ -144,7 +144,7 @@ export function testMemory(): Document<MemoryResult> {
         runs: 3,
       },
       engine_metadata: { engine_version: '4.57.1', engine_type: 'transformers' },
-      missing: { 'memory_breakdown.framework_overhead_gb': 'the allocator does not tell it apart' },
+      missing: { 'memory_breakdown.framework_overhead_gb': 'the allocator does not report it separately' },
     },
     timeline: {
       series: [0, 1].map((gpu) => ({

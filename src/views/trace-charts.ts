@@ -18,11 +18,11 @@ export function timelineChart(timeline: TraceTimeline, textOf: (event: Event) =>
   const { stages, events, lanes, dur_ns } = timeline;
   const depths = 1 + Math.max(0, ...stages.map(({ depth }) => depth));
   const kinds = new Map<string, { index: number; kind: Kind }>();
-  const indexOf = (kind: Kind): number => {
+  const kindIndex = (kind: Kind): number => {
     const id = `${kind.color} ${kind.title}`;
-    const known = kinds.get(id) ?? { index: kinds.size, kind };
-    kinds.set(id, known);
-    return known.index;
+    const entry = kinds.get(id) ?? { index: kinds.size, kind };
+    kinds.set(id, entry);
+    return entry.index;
   };
   return {
     form: 'timeline',
@@ -38,12 +38,12 @@ export function timelineChart(timeline: TraceTimeline, textOf: (event: Event) =>
             depth,
             start_ns,
             dur,
-            indexOf({ label, title: label, color: phaseColor(kind), notes: [] }),
+            kindIndex({ label, title: label, color: phaseColor(kind), notes: [] }),
           ] as const,
       ),
       ...events.map((event) => {
         const kind = eventKind(textOf(event), event, timeline);
-        return [depths + event.lane, event.start_ns, event.dur_ns, indexOf(kind)] as const;
+        return [depths + event.lane, event.start_ns, event.dur_ns, kindIndex(kind)] as const;
       }),
     ],
     kinds: [...kinds.values()].map(({ kind }) => kind),
@@ -125,7 +125,7 @@ export function densityChart(density: Density): LinesChart {
       {
         unit: 'ratio',
         // A device that is never half busy would be a line at the bottom.
-        ...(busiest > 0.5 && { most: 1 }),
+        ...(busiest > 0.5 && { max: 1 }),
         series: classes.map(({ class: name, share }) => ({
           name: partName(name),
           color: name === 'copies' ? classColors.copy : classColors[name],

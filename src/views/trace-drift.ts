@@ -3,9 +3,9 @@ import type { Drift } from '../model/documents/trace-drift.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Text } from './block.js';
 import { tableOf } from './table-of.js';
-import { counted, ns, number, ratio } from './trace-values.js';
+import { countValue, ns, number, ratio } from './trace-values.js';
 
-const alike: Record<Drift['alike'], string> = {
+const comparedWith: Record<Drift['alike'], string> = {
   place: 'same position in other requests',
   batch: 'the same batch size',
   kind: 'same kind',
@@ -13,8 +13,8 @@ const alike: Record<Drift['alike'], string> = {
 
 /** Whether steps became slower over the run; null if there are no comparable steps. */
 export function driftSection({ drift = [] }: TraceResult): Section | null {
-  const compared = drift.filter(({ steps }) => steps > 0);
-  if (compared.length === 0) return null;
+  const comparable = drift.filter(({ steps }) => steps > 0);
+  if (comparable.length === 0) return null;
   return {
     id: 'drift',
     title: 'Step time over the run',
@@ -24,15 +24,15 @@ export function driftSection({ drift = [] }: TraceResult): Section | null {
         'From start to end of the run',
         [
           { id: 'phase', head: 'phase', cell: ({ kind }) => phaseLabel(kind) },
-          { id: 'steps', head: 'steps', ...number, cell: ({ steps }) => counted(steps) },
+          { id: 'steps', head: 'steps', ...number, cell: ({ steps }) => countValue(steps) },
           { id: 'span_ns', head: 'over', ...number, cell: ({ span_ns: span }) => ns(span) },
           { id: 'change', head: 'change per step', ...number, cell: ({ change }) => ({ figure: change }) },
           { id: 'verdict', head: 'trend', wraps: true, cell: verdict },
-          { id: 'alike', head: 'compared with steps of', drop: 0, cell: (row) => alike[row.alike] },
+          { id: 'alike', head: 'compared with steps of', drop: 0, cell: (row) => comparedWith[row.alike] },
         ],
-        compared,
+        comparable,
       ),
-      ...compared.filter(({ change }) => change.value !== null).map(parts),
+      ...comparable.filter(({ change }) => change.value !== null).map(tenthsFold),
     ],
   };
 }
@@ -45,7 +45,7 @@ function verdict({ change }: Drift): Text {
   return high < 0 ? 'faster' : 'no significant trend';
 }
 
-const parts = ({ kind, parts: tenths }: Drift): Block => ({
+const tenthsFold = ({ kind, parts: tenths }: Drift): Block => ({
   type: 'fold',
   level: 3,
   title: `Tenths of the run: ${phaseLabel(kind)}`,
@@ -54,7 +54,7 @@ const parts = ({ kind, parts: tenths }: Drift): Block => ({
       'Median time relative to comparable steps',
       [
         { id: 'from_ns', head: 'from', ...number, cell: ({ from_ns: from }) => ns(from) },
-        { id: 'steps', head: 'steps', ...number, cell: ({ steps }) => counted(steps) },
+        { id: 'steps', head: 'steps', ...number, cell: ({ steps }) => countValue(steps) },
         {
           id: 'relative',
           head: 'relative time',

@@ -4,10 +4,10 @@ import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Text, Value } from './block.js';
 import { tableOf } from './table-of.js';
-import { unitless, codeOr, counted, namedKernels, ns, number, ratio, spread } from './trace-values.js';
+import { unitless, codeOr, countValue, namedKernels, ns, number, ratio, spread } from './trace-values.js';
 
-/** Rows of a table shown without a click. */
-const atOnce = 15;
+/** Rows shown without a click. */
+const visibleRows = 15;
 const noOperator = 'no operator in these gaps';
 const noCall = 'no API call in these gaps';
 
@@ -51,16 +51,16 @@ export function idleSection({ idle: { waits, longest } }: TraceResult): Section 
               level: 3,
               text: 'A gap is time without a running kernel or copy. It is split by host and queue activity: one gap can have several causes, each with its part of the time.',
             },
-            table('By cause and by what ended the gap', waits.slice(0, atOnce)),
-            ...(waits.length > atOnce
-              ? [more(waits.length - atOnce, table('Further causes', waits.slice(atOnce)))]
+            table('By cause and by what ended the gap', waits.slice(0, visibleRows)),
+            ...(waits.length > visibleRows
+              ? [moreFold(waits.length - visibleRows, table('Further causes', waits.slice(visibleRows)))]
               : []),
             ...(longest.length > 0 ? [longestGaps(longest)] : []),
           ],
   };
 }
 
-const more = (count: number, table: Block): Block => ({
+const moreFold = (count: number, table: Block): Block => ({
   type: 'fold',
   level: 3,
   title: `${count} more`,
@@ -191,8 +191,8 @@ const shortTable = ({ threshold_ns: threshold, phases }: TraceResult['short_kern
     ['Kernels shorter than ', ns(threshold)],
     [
       { id: 'phase', head: 'phase', cell: ({ kind }) => phaseLabel(kind) },
-      { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels }) => counted(kernels) },
-      { id: 'short', head: 'short', ...number, cell: ({ short }) => counted(short) },
+      { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels }) => countValue(kernels) },
+      { id: 'short', head: 'short', ...number, cell: ({ short }) => countValue(short) },
       { id: 'count_share', head: 'of the kernels', ...number, cell: ({ count_share: n }) => ratio(n) },
       { id: 'time_share', head: 'of their time', ...number, cell: ({ time_share: n }) => ratio(n) },
     ],
@@ -202,9 +202,9 @@ const shortTable = ({ threshold_ns: threshold, phases }: TraceResult['short_kern
 
 function kernelLaunches(
   kernels: TraceResult['launches']['kernels'],
-  known: NonNullable<TraceResult['kernels']>,
+  otherKernels: NonNullable<TraceResult['kernels']>,
 ): Block {
-  const nameOf = namedKernels([...known, ...kernels.map(({ kernel: name }) => ({ name }))]);
+  const nameOf = namedKernels([...otherKernels, ...kernels.map(({ kernel: name }) => ({ name }))]);
   return {
     type: 'fold',
     level: 3,

@@ -8,13 +8,13 @@ import type { Block, Row, Section, Text } from './block.js';
 import { tableOf } from './table-of.js';
 import { kernelTable } from './trace-kernel-table.js';
 import { classTables } from './trace-series.js';
-import { unitless, counted, ns, number, ratio } from './trace-values.js';
+import { unitless, countValue, ns, number, ratio } from './trace-values.js';
 
 /** Kernels shown without a click, and in text. */
-const atOnce = 25;
+const visibleKernels = 25;
 
 export function kernelsSection({ kernels, kernels_total: total }: TraceResult): Section {
-  const rest = kernels.slice(atOnce);
+  const others = kernels.slice(visibleKernels);
   return {
     id: 'kernels',
     title: 'Kernels',
@@ -26,25 +26,25 @@ export function kernelsSection({ kernels, kernels_total: total }: TraceResult): 
             {
               type: 'text',
               text: [
-                counted(total.count),
+                countValue(total.count),
                 ' kernels of ',
-                counted(total.names),
+                countValue(total.names),
                 `${total.names === 1 ? ' name' : ' names'}, `,
                 ns(total.total_ns),
                 ' in all. Per phase: mean number per instance.',
               ],
             },
             kernelTable(
-              `By total time${rest.length > 0 ? `, the first ${atOnce}` : ''}`,
-              kernels.slice(0, atOnce),
+              `By total time${others.length > 0 ? `, the first ${visibleKernels}` : ''}`,
+              kernels.slice(0, visibleKernels),
             ),
-            ...(rest.length > 0
+            ...(others.length > 0
               ? [
                   {
                     type: 'fold',
                     level: 3,
-                    title: `${rest.length} more${kernels.length < total.names ? ` of ${total.names - atOnce}` : ''}`,
-                    blocks: [kernelTable('Further kernels, by total time', rest)],
+                    title: `${others.length} more${kernels.length < total.names ? ` of ${total.names - visibleKernels}` : ''}`,
+                    blocks: [kernelTable('Further kernels, by total time', others)],
                   } satisfies Block,
                 ]
               : []),
@@ -65,7 +65,7 @@ const phaseOrder: readonly (PhaseKind | null)[] = [
   'outside',
   null,
 ];
-const columnsOfText = 3;
+const maxPhaseColumns = 3;
 
 /** Kernel time by class per mean instance of each phase; the page has every number of each phase. */
 export function classesSection(data: TraceResult): Section | null {
@@ -144,19 +144,19 @@ function unknownWork({ phases, classes }: TraceResult): Text[] {
 }
 
 function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classTables>, noun: string): Block {
-  const shown = tables
+  const shownTables = tables
     .filter(({ kind }) => (phases.length === 1 ? kind === phases[0]!.kind : kind !== 'outside'))
     .toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))
-    .slice(0, columnsOfText);
+    .slice(0, maxPhaseColumns);
   const classes = (tables[0]?.rows ?? [])
     .map((row) => row.class)
-    .filter((name) => shown.some(({ rows }) => rows.some((row) => row.class === name)));
+    .filter((name) => shownTables.some(({ rows }) => rows.some((row) => row.class === name)));
   return {
     type: 'table',
     title: `Time of ${noun}s in a mean instance, and its share`,
     columns: [
       { id: 'class', head: 'class' },
-      ...shown.flatMap(({ kind }) => [
+      ...shownTables.flatMap(({ kind }) => [
         { id: `${kind ?? 'all'}_ns`, head: phaseLabel(kind), ...number },
         { id: `${kind ?? 'all'}_share`, head: '', ...number },
       ]),
@@ -164,7 +164,7 @@ function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classT
     rows: classes.map((name): Row => ({
       cells: [
         classLabels[name],
-        ...shown.flatMap(({ rows }): Text[] => {
+        ...shownTables.flatMap(({ rows }): Text[] => {
           const row = rows.find((classRow) => classRow.class === name);
           return row ? [ns(row.per_instance_ns), ratio(row.share)] : ['', ''];
         }),
@@ -296,7 +296,7 @@ export function operatorsSection({ operators, source }: TraceResult): Section | 
     blocks: [
       { type: 'text', text },
       tableOf(
-        `Operators of ${phaseLabel(phase)}: “costs”: the largest of own host time, kernels and allocator`,
+        `Operators of ${phaseLabel(phase)}; costs: the largest of own host time, kernels and allocator`,
         [
           { id: 'operator', head: 'operator', wraps: true, cell: ({ name }) => ({ code: name }) },
           { id: 'calls', head: 'calls', ...number, cell: ({ count }) => ({ count }) },

@@ -76,7 +76,7 @@ const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
       },
     ],
   },
-  ...phases.filter(({ rows }) => rows.length > 1).map(instances),
+  ...phases.filter(({ rows }) => rows.length > 1).map(instanceFold),
 ];
 
 const isClean = (phase: TracePhase): boolean => !phaseTime(phase).profiled;
@@ -128,7 +128,7 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
       median_ns: size.wall.median_ns,
     })),
   ]);
-  const clean = phases.some(isClean);
+  const hasCleanTimes = phases.some(isClean);
   const gpu: ColumnOf<Line>[] = [
     { id: 'busy_ns', head: 'busy', ...number, cell: ({ times }) => ns(times.busy_ns) },
     { id: 'idle_ns', head: 'idle', ...number, cell: ({ times }) => ns(times.idle_ns) },
@@ -145,8 +145,8 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
       cell: ({ cause }) =>
         cause === null ? { missing: 'never idle, or split by batch size' } : idleCauseLabel(cause),
     },
-    { id: 'kernels', head: 'kernels', ...number, cell: ({ times }) => mean(times.kernels) },
-    { id: 'launches', head: 'launches', ...number, cell: ({ times }) => mean(times.launches) },
+    { id: 'kernels', head: 'kernels', ...number, cell: ({ times }) => countText(times.kernels) },
+    { id: 'launches', head: 'launches', ...number, cell: ({ times }) => countText(times.launches) },
   ];
   return tableOf(
     'sd and median are of the times under the profiler; launches are API calls that launched kernels, fewer than kernels with CUDA graphs',
@@ -160,7 +160,7 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
         cell: ({ times }) => ({ n: phaseTime(times).ms, unit: 'ms' }),
       },
       ...(gpuUsed ? gpu : []),
-      ...(clean
+      ...(hasCleanTimes
         ? [
             {
               id: 'profiled_ns',
@@ -193,9 +193,9 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
 }
 
 /** Count per mean instance: 219, 24.5. */
-const mean = (n: number): Text => (Number.isInteger(n) ? { count: n } : { n, unit: '' });
+const countText = (n: number): Text => (Number.isInteger(n) ? { count: n } : { n, unit: '' });
 
-const instances = (phase: TracePhase): Block => ({
+const instanceFold = (phase: TracePhase): Block => ({
   type: 'fold',
   level: 3,
   title: `${phase.rows.length} instances of ${phaseLabel(phase.kind)}${
@@ -203,7 +203,7 @@ const instances = (phase: TracePhase): Block => ({
   }`,
   blocks: [
     tableOf(
-      'Under the profiler, in time',
+      'Under the profiler, in time order',
       [
         { id: 'instance', head: 'instance', cell: ({ label }) => label },
         { id: 'start_ns', head: 'start', ...number, cell: ({ start_ns: n }) => ns(n) },

@@ -11,10 +11,10 @@ import { samplesBlock } from './samples.js';
 import { tableOf } from './table-of.js';
 import { densityChart, memoryChart, partName, phaseShades, timelineChart } from './trace-charts.js';
 import { sampledPhases } from './trace-series.js';
-import { counted, ns, number, ratio } from './trace-values.js';
+import { countValue, ns, number, ratio } from './trace-values.js';
 
 /** Maximum events in the table behind the chart; the session's tables have all. */
-const maxListed = 200;
+const maxEvents = 200;
 
 const mean = (shares: readonly number[]): number =>
   shares.length === 0 ? 0 : shares.reduce((total, share) => total + share, 0) / shares.length;
@@ -39,7 +39,7 @@ export function timelineSection({
     if (what === 'idle') return idleCauseLabel(names[name] ?? '');
     return (what === 'kernels' ? labels : names)[name] ?? '';
   };
-  const shown = events.toSorted((a, b) => b.dur_ns - a.dur_ns).slice(0, maxListed);
+  const longest = events.toSorted((a, b) => b.dur_ns - a.dur_ns).slice(0, maxEvents);
   return {
     ...section,
     blocks: [
@@ -52,10 +52,14 @@ export function timelineSection({
           onCpu
             ? ' on: ranges of the program, and operators by thread. '
             : ' on: ranges of the program, API calls, streams, and why the GPU was idle. ',
-          counted(events.length),
+          countValue(events.length),
           ' events',
           ...(dropped > 0
-            ? ['; ', counted(dropped), ' more are omitted (inferscope export --format chrome-trace has all)']
+            ? [
+                '; ',
+                countValue(dropped),
+                ' more are omitted (inferscope export --format chrome-trace has all)',
+              ]
             : []),
           '. Events narrower than a pixel are drawn 0.7 pixels wide: zoom in to distinguish them.',
         ],
@@ -65,7 +69,7 @@ export function timelineSection({
         label: `Timeline of ${plural(events.length, 'event')} on ${plural(lanes.length, 'lane')}`,
         chart: timelineChart(timeline, textOf),
         behind: tableOf(
-          events.length > maxListed ? `The ${maxListed} longest of ${events.length} events` : 'Events',
+          events.length > maxEvents ? `The ${maxEvents} longest of ${events.length} events` : 'Events',
           [
             { id: 'lane', head: 'lane', cell: ({ lane }) => lanes[lane]?.label ?? { missing: 'no lane' } },
             {
@@ -81,7 +85,7 @@ export function timelineSection({
             { id: 'start_ns', head: 'start', ...number, cell: ({ start_ns: n }) => ns(n) },
             { id: 'dur_ns', head: 'duration', ...number, cell: ({ dur_ns: n }) => ns(n) },
           ],
-          shown,
+          longest,
           { reasons: false },
         ),
       },
@@ -90,7 +94,7 @@ export function timelineSection({
   };
 }
 
-/** A program without a GPU has no chart: its operators nest. */
+/** GPU activity over the capture. A program without a GPU has none: its operators nest, so their shares would not add up. */
 const densityBlock = (density: NonNullable<TraceResult['timeline']>['density']): Block => ({
   type: 'chart',
   title: ['The whole capture: share of each ', ns(density.bin_ns), ' by class, phases shaded behind'],
@@ -109,15 +113,15 @@ const densityBlock = (density: NonNullable<TraceResult['timeline']>['density']):
         id: 'highest_share',
         head: 'highest',
         ...number,
-        cell: ({ share }) => ratio(share.reduce((most, value) => Math.max(most, value), 0)),
+        cell: ({ share }) => ratio(share.reduce((max, value) => Math.max(max, value), 0)),
       },
     ],
     density.classes,
   ),
 });
 
-const shownOperators = 15;
-const shownPoints = 150;
+const maxOperators = 15;
+const maxPoints = 150;
 
 /** Memory of the framework's allocator over the capture. */
 export function memorySection({ memory, source, operators, timeline }: TraceResult): Section | null {
@@ -126,7 +130,7 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
   const allocating = (operators?.rows ?? [])
     .flatMap(({ name, count, allocated_bytes: bytes }) => (bytes ? [{ name, count, bytes }] : []))
     .toSorted((a, b) => b.bytes - a.bytes)
-    .slice(0, shownOperators);
+    .slice(0, maxOperators);
   const size = (n: number): Text => ({ n, unit: 'B' });
   return {
     id: 'memory',
@@ -144,7 +148,7 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
           '.',
           memory.capture_id === source.attribution.capture_id
             ? ''
-            : ' It belongs to another run of the program than the timeline.',
+            : ' It was recorded in another run of the program than the timeline.',
         ],
       },
       {
@@ -153,12 +157,12 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
         label: 'Memory allocated and reserved over the capture',
         chart: memoryChart(memory, timeline),
         behind: tableOf(
-          `At most ${shownPoints} of ${memory.allocated.length} points`,
+          `At most ${maxPoints} of ${memory.allocated.length} points`,
           [
             { id: 'time_ns', head: 'time', ...number, cell: ([time]) => ns(time) },
             { id: 'allocated_bytes', head: 'allocated', ...number, cell: ([, bytes]) => size(bytes) },
           ],
-          thinned(memory.allocated, shownPoints),
+          thinned(memory.allocated, maxPoints),
         ),
       },
       ...(allocating.length > 0
@@ -228,7 +232,7 @@ export function telemetrySection(data: TraceResult): Section | null {
             cell: ({ phases, unit }: (typeof telemetry.series)[number]): Text => {
               const phaseOfKind = phases.find((phase) => phase.kind === kind);
               return phaseOfKind && phaseOfKind.samples > 0
-                ? [{ n: phaseOfKind.mean, unit }, ' (n = ', counted(phaseOfKind.samples), ')']
+                ? [{ n: phaseOfKind.mean, unit }, ' (n = ', countValue(phaseOfKind.samples), ')']
                 : { missing: 'the phase was too short for a sample' };
             },
           })),

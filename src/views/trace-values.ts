@@ -6,7 +6,7 @@ import type { Value } from './block.js';
 export const number = { numeric: true } as const;
 export const ns = (n: number): Value => ({ n, unit: 'ns' });
 export const ratio = (n: number): Value => ({ n, unit: 'ratio' });
-export const counted = (count: number): Value => ({ count });
+export const countValue = (count: number): Value => ({ count });
 export const unitless = (n: number): Value => (Number.isInteger(n) ? { count: n } : { n, unit: '' });
 
 /** A name shown as code, or the reason why it was not recorded. */
@@ -17,19 +17,19 @@ export const spread = (distribution: Spread | null, what: 'mean_ns' | 'median_ns
   distribution === null ? { missing: 'not recorded' } : ns(distribution[what]);
 
 /** Maximum characters of a hint: demangled names can be kilobytes; the page's data has the full names. */
-export const longestHint = 400;
+export const maxHintCharacters = 400;
 
 /**
  * Kernels of one list by their labels, with the full name as a hint.
- * @param known labels of kernels that sentences next to the list name
+ * @param sentenceLabels labels of kernels that sentences next to the list name
  */
 export function namedKernels(
   kernels: Iterable<{ name: string; tile?: string | null }>,
-  known: ReadonlyMap<string, string> = new Map(),
+  sentenceLabels: ReadonlyMap<string, string> = new Map(),
 ): (name: string) => Value {
   const labels = kernelLabels(kernels);
   return (name) => ({
-    text: known.get(name) ?? labels.get(name) ?? name,
-    hint: cutEnd(name, longestHint),
+    text: sentenceLabels.get(name) ?? labels.get(name) ?? name,
+    hint: cutEnd(name, maxHintCharacters),
   });
 }

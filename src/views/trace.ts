@@ -18,7 +18,7 @@ import {
 } from './trace-kernels.js';
 import { phasesSection } from './trace-phases.js';
 import { memorySection, telemetrySection, timelineSection } from './trace-timeline.js';
-import { counted, ns, number, ratio } from './trace-values.js';
+import { countValue, ns, number, ratio } from './trace-values.js';
 import { utilizationSection } from './utilization.js';
 import { lengthWords } from '../vocabulary/workload.js';
 import { rankName } from '../vocabulary/ranks.js';
@@ -124,7 +124,7 @@ const cards = ({ phases, source }: TraceResult): { label: string; value: Text; n
         value: { n: ms, unit: 'ms' },
         note: [
           'n = ',
-          counted((profiled ? undefined : nOf(phase.clean_ms)) ?? phase.instances),
+          countValue((profiled ? undefined : nOf(phase.clean_ms)) ?? phase.instances),
           ...(profiled ? [', under the profiler'] : [', ', ns(phase.wall.mean_ns), ' under the profiler']),
           ...(source.gpu_used ? ['; idle ', ratio(phase.idle_share)] : []),
         ],
@@ -158,7 +158,7 @@ function lossesSection({ attribution, source }: TraceResult): Section {
             cell: ({ captures }): Text =>
               captures.flatMap(({ capture_id: id, tool, kernels }, index) => [
                 `${index === 0 ? '' : ', '}${id} (${tool}, `,
-                counted(kernels),
+                countValue(kernels),
                 ' kernels)',
               ]),
           },
@@ -197,7 +197,7 @@ function lossesSection({ attribution, source }: TraceResult): Section {
         type: 'text',
         level: 3,
         text: [
-          counted(attribution.orphans),
+          countValue(attribution.orphans),
           ' kernels have no launching API call in the capture. Classified by name or operator: ',
           { figure: attribution.classified_share },
           attribution.classified_share.value === null
@@ -262,7 +262,7 @@ const environmentSection = ({ devices, environment }: TraceResult): Section => (
 const meanings: readonly [name: string, text: string][] = [
   [
     'Wall time of a phase',
-    "A decode step runs from its start to the start of the next, so that host work between steps is inside; other phases run from start to end. By the host's ranges where the program waits for the device in every step, else from the first device activity of one to that of the next.",
+    'A decode step runs from its start to the start of the next, so that host work between steps is inside; other phases run from start to end. Host ranges give these times where the program waits for the device in every step, else the first device activity of each step.',
   ],
   ['Busy', 'At least one kernel or copy ran on the device; concurrent ones are counted once.'],
   [

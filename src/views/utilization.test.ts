@@ -54,7 +54,7 @@ const step = {
   mfu: 9e-6,
   mbu: 0.002,
 };
-const made = (stage: UtilizationStage): UtilizationResult => ({
+const resultOf = (stage: UtilizationStage): UtilizationResult => ({
   model: { name: 'llama-tiny', dtype: 'float16', from: '--model' },
   device: { name: 'NVIDIA H200', kind: 'gpu', devices: 1 },
   stages: [stage],
@@ -62,7 +62,7 @@ const made = (stage: UtilizationStage): UtilizationResult => ({
   steps: [Array.from({ length: 10 }, (_, index) => ({ ...step, step_index: index }))],
 });
 const viewOf = (stage: UtilizationStage, formulas: boolean) =>
-  utilizationView(document('utilization', '1.1', made(stage)), formulas);
+  utilizationView(document('utilization', '1.1', resultOf(stage)), formulas);
 const tables = (stage: UtilizationStage) =>
   viewOf(stage, true).lead.flatMap((block) =>
     block.type === 'table'
@@ -93,7 +93,7 @@ test('shows stages, the first steps and the operations with every number', () =>
   expect(work).toEqual([{ operation: 'lm_head', ops: 1, dtype: 'float16', flops: 4.19e6, bytes: 4.2e6 }]);
 });
 
-test('formulas contain the numbers; a share over 1 is an accounting error; a missing roofline has its reason', () => {
+test('formulas contain the numbers; a share over 1 is an accounting fault; a missing roofline has its reason', () => {
   const facts = Object.fromEntries(
     viewOf(decode, true)
       .lead.flatMap((block) => (block.type === 'facts' ? block.items : []))
@@ -107,8 +107,8 @@ test('formulas contain the numbers; a share over 1 is an accounting error; a mis
 
 test('for a timeline without a model only the page has the section, which says how to name one', () => {
   expect(utilizationSection(null)).toBeNull();
-  expect(utilizationSection(made(decode))).toMatchObject({ level: 2 });
-  expect(utilizationSection({ ...made(decode), model: null })).toMatchObject({
+  expect(utilizationSection(resultOf(decode))).toMatchObject({ level: 2 });
+  expect(utilizationSection({ ...resultOf(decode), model: null })).toMatchObject({
     level: 3,
     blocks: [{ type: 'missing' }],
   });

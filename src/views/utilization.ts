@@ -50,7 +50,7 @@ export const utilizationBlocks = ({ data, issues }: Document<UtilizationResult>)
 export function utilizationSection(utilization: Utilization | null | undefined): Section | null {
   if (!utilization) return null;
   const { model, device, stages } = utilization;
-  const on = `${device.name ?? 'an unknown device'}${device.devices > 1 ? ` × ${device.devices}` : ''}`;
+  const deviceText = `${device.name ?? 'an unknown device'}${device.devices > 1 ? ` × ${device.devices}` : ''}`;
   return {
     id: 'utilization',
     title: 'MFU and MBU',
@@ -61,7 +61,7 @@ export function utilizationSection(utilization: Utilization | null | undefined):
           {
             type: 'text',
             level: 3,
-            text: `${model.name} in ${model.dtype} (${model.from}) on ${on}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs; refined MFU counts the matrix products that ran.`,
+            text: `${model.name} in ${model.dtype} (${model.from}) on ${deviceText}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs; executed MFU counts the GEMMs and attention that ran.`,
           },
           ...stageBlocks(utilization),
           {
@@ -84,8 +84,8 @@ export function utilizationSection(utilization: Utilization | null | undefined):
 function labelOf({ kind, point, batch_size }: UtilizationStage, stages: readonly UtilizationStage[]): string {
   const label = phaseLabel(kind);
   if (point !== null) return `${label} at ${pointLabel(point)}`;
-  const same = stages.filter((stage) => stage.kind === kind);
-  return same.length > 1 && batch_size !== null ? `${label}, batch ${batch_size}` : label;
+  const sameKind = stages.filter((stage) => stage.kind === kind);
+  return sameKind.length > 1 && batch_size !== null ? `${label}, batch ${batch_size}` : label;
 }
 
 const share = (figure: Figure): Text => ({ figure, utilization: true });
@@ -96,7 +96,7 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
     { id: 'stage', head: 'stage', wraps: true, cell: (stage) => labelOf(stage, stages) },
     { id: 'steps', head: 'n', ...number, drop: 2, cell: ({ steps }) => ({ count: steps }) },
     { id: 'time_ms', head: 'time', ...number, cell: ({ time_ms: figure }) => ({ figure }) },
-    { id: 'tokens_per_s', head: 'tok/s', ...number, cell: ({ tokens_per_s: rate }) => bare(rate) },
+    { id: 'tokens_per_s', head: 'tok/s', ...number, cell: ({ tokens_per_s: rate }) => withoutUnit(rate) },
     { id: 'flops', head: 'FLOPs', ...number, drop: 1, cell: ({ flops: figure }) => ({ figure }) },
     { id: 'bytes', head: 'bytes', ...number, drop: 1, cell: ({ bytes: figure }) => ({ figure }) },
     { id: 'mfu', head: 'MFU', ...number, cell: ({ mfu }) => share(mfu) },
@@ -132,7 +132,7 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
   ];
 }
 
-const bare = (figure: Figure): Text =>
+const withoutUnit = (figure: Figure): Text =>
   figure.value === null ? { figure } : { n: figure.value, unit: figure.unit, bare: true };
 
 function stepBlocks(
@@ -184,14 +184,14 @@ function stepBlocks(
 function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization): Block[] {
   const { flops, bytes, time_ms: time, executed } = stage;
   const label = labelOf(stage, stages);
-  const sized = (n: number, unit: string): Text => [
+  const sizeText = (n: number, unit: string): Text => [
     Number.isInteger(n) ? { count: n } : { n, unit: '' },
     ` ${unit}`,
   ];
   const sizes = [
     ...(stage.batch_size === null ? [] : [`batch ${stage.batch_size}`]),
-    ...(stage.new_tokens === null ? [] : [sized(stage.new_tokens, 'new tokens')]),
-    ...(stage.context_tokens_sum === null ? [] : [sized(stage.context_tokens_sum, 'tokens attended to')]),
+    ...(stage.new_tokens === null ? [] : [sizeText(stage.new_tokens, 'new tokens')]),
+    ...(stage.context_tokens_sum === null ? [] : [sizeText(stage.context_tokens_sum, 'tokens attended to')]),
   ];
   const inputs: [name: string, figure: Figure][] = [
     ['t', time],
@@ -199,7 +199,7 @@ function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization):
     ['bytes', bytes],
     ['peak', stage.peak_flops_per_s],
     ['bandwidth', stage.peak_bandwidth_bytes_per_s],
-    // Without executed FLOPs the refined MFU shows why.
+    // Without executed FLOPs the executed MFU shows why.
     ...(executed.mfu.value === null
       ? []
       : ([
@@ -216,7 +216,7 @@ function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization):
         : [...[terms].flat(), ' = ', ...[share(result)].flat()]),
     ],
   });
-  const over = (...all: Figure[]): Text =>
+  const quotient = (...all: Figure[]): Text =>
     all.flatMap((figure, index) => [...(index === 0 ? [] : [' / ']), { figure }]);
   return [
     { type: 'heading', text: `Formulas of ${label}` },
@@ -239,21 +239,21 @@ function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization):
             ? `missing: ${figure.reason.text}`
             : [{ figure, spread: 'interval' }, ` — ${figure.source}`]) satisfies Text,
         })),
-        formula('MFU', 'FLOPs / t / peak', stage.mfu, over(flops, time, stage.peak_flops_per_s)),
+        formula('MFU', 'FLOPs / t / peak', stage.mfu, quotient(flops, time, stage.peak_flops_per_s)),
         formula(
           'MBU',
           'bytes / t / bandwidth',
           stage.mbu,
-          over(bytes, time, stage.peak_bandwidth_bytes_per_s),
+          quotient(bytes, time, stage.peak_bandwidth_bytes_per_s),
         ),
-        formula('of roof', 'roof / t', stage.roof_share, over(stage.roof_ms, time)),
-        formula('refined MFU', '(GEMMs + attention) / t / peak', executed.mfu, [
+        formula('of roof', 'roof / t', stage.roof_share, quotient(stage.roof_ms, time)),
+        formula('executed MFU', '(GEMMs + attention) / t / peak', executed.mfu, [
           '(',
           { figure: executed.gemm_flops },
           ' + ',
           { figure: executed.attention_flops },
           ') / ',
-          ...[over(time, stage.peak_flops_per_s)].flat(),
+          ...[quotient(time, stage.peak_flops_per_s)].flat(),
         ]),
       ],
     },

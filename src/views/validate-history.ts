@@ -5,7 +5,7 @@ import type { Column, Text, View } from './block.js';
 import { signedShare } from './validate.js';
 import { plural } from '../vocabulary/format.js';
 
-/** The components with the most changes of their estimate. */
+/** Components with a column of their own; the document has all. */
 const components = ['kv_cache', 'activations'] as const;
 
 /** Errors of the calculator over sessions of `validate`, oldest first. */

@@ -14,21 +14,21 @@ import { validateView } from './validate.js';
 
 const path = join('test', 'fixtures', 'memory-profiles-h200', 'llama-3.1-8b-bfloat16.json');
 const profile = profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
-const off = structuredClone(profile);
+const wrongProfile = structuredClone(profile);
 // 4 GB more activations than the calculator estimates: 1.95 against 5.95.
-off.memory_breakdown.components!.find(({ component }) => component === 'activations')!.bytes += 4e9;
-off.memory_breakdown.total_measured_bytes! += 4e9;
-const made = document('validate', validateVersion, {
+wrongProfile.memory_breakdown.components!.find(({ component }) => component === 'activations')!.bytes += 4e9;
+wrongProfile.memory_breakdown.total_measured_bytes! += 4e9;
+const validation = document('validate', validateVersion, {
   session: null,
   ...validateProfiles(
     [
       { source: 'right.json', profile },
-      { source: hostileText, profile: off },
+      { source: hostileText, profile: wrongProfile },
     ],
     toleranceOf(0.05),
   ),
 });
-const view = validateView(made);
+const view = validateView(validation);
 const section = (id: string) => view.sections.find((candidate) => candidate.id === id)!;
 const isTable = (block: Block): block is Block & Table => block.type === 'table';
 
@@ -48,7 +48,7 @@ test('lists profiles, those beyond the tolerance first, with the reason', () => 
   const { rows } = section('profiles').blocks.find(isTable)!;
   expect(rows.map(({ cells }) => plainText(cells.at(-1)!))).toEqual(['fitted outside', 'fitted']);
   const [bytes] = [rows[0]!.cells[1]!].map(rawValue);
-  expect(1e9 * (bytes as number)).toBeCloseTo(off.memory_breakdown.total_measured_bytes!, 0);
+  expect(1e9 * (bytes as number)).toBeCloseTo(wrongProfile.memory_breakdown.total_measured_bytes!, 0);
   const text = terminalView(view, { width: 80 }).replaceAll(/\s+/g, ' ');
   expect(text).toContain('activations: 1.947 GB against 5.947 GB measured (−67 %)');
 });

@@ -156,9 +156,9 @@ function runLabel(profile: ValidatedProfile): string {
 }
 
 /** Maximum profiles with sentences; the CSV has all. */
-const explained = 10;
-/** Entries shown in the summary. */
-const first = 1;
+const maxExplained = 10;
+/** Notes shown in a summary. */
+const summaryNotes = 1;
 
 function profileSection({ profiles }: Validation): Section {
   const compared = profiles.flatMap((profile) => {
@@ -166,7 +166,7 @@ function profileSection({ profiles }: Validation): Section {
     return total === null ? [] : [{ profile, total, label: runLabel(profile) }];
   });
   const manyGpus = new Set(compared.map(({ profile }) => profile.gpu)).size > 1;
-  const outside = compared.flatMap(({ profile, total, label }) => {
+  const outsideTolerance = compared.flatMap(({ profile, total, label }) => {
     const text = total.within ? componentsOutside(profile) : (profile.explanation ?? []);
     return total.within && profile.components.every(({ within }) => within) ? [] : [{ name: label, text }];
   });
@@ -202,8 +202,10 @@ function profileSection({ profiles }: Validation): Section {
         })),
         brief: 3,
       },
-      ...(outside.length > 0 ? [{ type: 'heading', level: 2, text: 'Above tolerance' } satisfies Block] : []),
-      ...listed(outside),
+      ...(outsideTolerance.length > 0
+        ? [{ type: 'heading', level: 2, text: 'Above tolerance' } satisfies Block]
+        : []),
+      ...noteBlocks(outsideTolerance),
       {
         type: 'fold',
         level: 2,
@@ -212,14 +214,14 @@ function profileSection({ profiles }: Validation): Section {
           {
             type: 'notes',
             items: compared
-              .slice(0, explained)
+              .slice(0, maxExplained)
               .flatMap(({ profile: { explanation }, label }) =>
                 explanation === null ? [] : [[{ text: label, tone: 'strong' }, `: ${explanation}`] as Text],
               ),
           },
         ],
       },
-      ...listed(
+      ...noteBlocks(
         compared.flatMap(({ profile: { source, reasons } }) =>
           reasons.length > 0 ? [{ name: source, text: reasons.join(' ') }] : [],
         ),
@@ -239,12 +241,12 @@ const componentsOutside = ({ components }: ValidatedProfile): Text =>
     ]) as Text;
 
 /** The first entries in every summary, all of them with details. */
-function listed(items: readonly { name: string; text: Text }[], before = ''): Block[] {
+function noteBlocks(items: readonly { name: string; text: Text }[], before = ''): Block[] {
   const notes = items.map(
     ({ name, text }): Text => [before, { text: name, tone: 'strong' }, ': ', ...[text].flat()] as Text,
   );
-  return [notes.slice(0, first), notes.slice(first)].flatMap((some, index): Block[] =>
-    some.length === 0 ? [] : [{ type: 'notes', items: some, ...(index === 1 ? { level: 2 } : {}) }],
+  return [notes.slice(0, summaryNotes), notes.slice(summaryNotes)].flatMap((part, index): Block[] =>
+    part.length === 0 ? [] : [{ type: 'notes', items: part, ...(index === 1 ? { level: 2 } : {}) }],
   );
 }
 
@@ -254,7 +256,7 @@ const otherSection = ({ profiles, counts }: Validation): Section => ({
   level: counts.compared > 0 ? 2 : 1,
   title: 'Rejected and not comparable',
   blocks: (['rejected', 'skipped'] as const).flatMap((status) =>
-    listed(
+    noteBlocks(
       profiles
         .filter((profile) => profile.status === status)
         .map((profile) => ({

@@ -88,7 +88,7 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
 
 /** The achieved gain in the unit of the expected range. */
 function achievedValue({ achieved_ms: ms, high_ms: high }: Change): Text {
-  if (ms === null) return known(ms, 'ms');
+  if (ms === null) return valueOrReason(ms, 'ms');
   const { texts, unit } = formatColumn([ms], 'ms', Math.max(high ?? 0, Math.abs(ms)));
   return `${texts[0]} ${unit}`;
 }
@@ -118,11 +118,11 @@ function changeBlocks(data: VerifyResult): Block[] {
       rows: changes.map((change, i) => ({
         cells: [
           { count: i + 1 },
-          [change.title, ...drawn(change, longestMs)],
+          [change.title, ...gainParts(change, longestMs)],
           changeOutcomes[change.outcome],
           expectedOf(change),
           achievedValue(change),
-          known(change.error, 'ratio'),
+          valueOrReason(change.error, 'ratio'),
           change.within_interval === null
             ? { missing: 'the gain cannot be measured' }
             : change.within_interval
@@ -140,18 +140,18 @@ function changeBlocks(data: VerifyResult): Block[] {
   ];
 }
 
-const known = (n: number | null, unit: string, why = 'the gain cannot be measured'): Text =>
+const valueOrReason = (n: number | null, unit: string, why = 'the gain cannot be measured'): Text =>
   n === null ? { missing: why } : { n, unit, ...(unit === 'ratio' && { signed: true }) };
 
 const expectedOf = ({ expected_ms: ms, low_ms: low, high_ms: high }: Change): Text =>
   ms === null || low === null || high === null
-    ? known(ms, 'ms', 'no expected gain')
+    ? valueOrReason(ms, 'ms', 'no expected gain')
     : withInterval(formatWithRange(ms, low, high, 'ms'));
 
 const withInterval = ({ value, range }: ReturnType<typeof formatWithRange>): string =>
   range === null ? value : `${value} (${range})`;
 
-function drawn(
+function gainParts(
   { low_ms: lowMs, expected_ms: expectedMs, high_ms: highMs, achieved_ms: achievedMs }: Change,
   longestMs: number,
 ): Part[] {

@@ -3,7 +3,7 @@ import type { StageWaterfall, WhatIfResult } from '../model/documents/explain.js
 import { barWords } from '../vocabulary/bars.js';
 import { formatNumber, formatWithRange } from '../vocabulary/format.js';
 import type { Block, Part } from './block.js';
-import { sidesOf } from './compare-waterfalls.js';
+import { waterfallBars } from './compare-waterfalls.js';
 import { stageHead } from './explain-series.js';
 
 type Stage = WhatIfResult['stages'][number];
@@ -26,7 +26,7 @@ export function whatIfBars(measured: StageWaterfall, stage: Stage, change: strin
   ];
   return [
     heading,
-    sidesOf(
+    waterfallBars(
       {
         phase: measured.kind,
         profiled: isProfiled(measured),
@@ -49,7 +49,7 @@ export function whatIfBars(measured: StageWaterfall, stage: Stage, change: strin
       {
         short,
         long: ['as measured', `predicted with ${change}`],
-        known: ['measured', 'predicted'],
+        timeKinds: ['measured', 'predicted'],
         columns,
       },
     ),
@@ -92,7 +92,7 @@ export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Sta
     ...(predicted?.range ? [` (${predicted.range})`] : []),
     `, ${words}`,
     ...(stage.per_token_before_ms !== null && stage.per_token_after_ms !== null
-      ? ['; a token ', ms(stage.per_token_before_ms), ' → ', ms(stage.per_token_after_ms)]
+      ? ['; per token ', ms(stage.per_token_before_ms), ' → ', ms(stage.per_token_after_ms)]
       : []),
     '.',
   ];

@@ -14,7 +14,7 @@ const minShare = 0.002;
 /** Predicted times of the stages under changes that were not run. */
 export function whatIfView(document: Document<WhatIfResult>, explain: Document<ExplainResult>): View {
   const { data, issues } = document;
-  const refused = issues.filter(({ code }) => code === 'no_waterfall');
+  const notPredicted = issues.filter(({ code }) => code === 'no_waterfall');
   return {
     command: 'explain --what-if',
     title: `${data.session.name ?? data.session.title}: what if ${data.change}`,
@@ -24,7 +24,7 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
       { type: 'headline', sentences: [...explain.data.preface, ...explain.data.sentences], terminal: false },
       {
         type: 'issues',
-        issues: issues.filter((issue) => issue.severity !== 'info' && !refused.includes(issue)),
+        issues: issues.filter((issue) => issue.severity !== 'info' && !notPredicted.includes(issue)),
       },
     ],
     sections: [
@@ -34,7 +34,7 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
         untitled: true,
         blocks: [
           ...data.stages.flatMap(stageBlocks),
-          ...refused.map(({ text }): Block => ({ type: 'missing', what: 'Not predicted.', why: text })),
+          ...notPredicted.map(({ text }): Block => ({ type: 'missing', what: 'Not predicted.', why: text })),
         ],
       },
       ...onPageOnly(explanationBlocks(explain.data, { whatIf: data })),

@@ -4,7 +4,7 @@ import type { BenchSpread } from '../../model/documents/bench.js';
 import type { Block, View } from '../../views/block.js';
 import { benchView } from '../../views/bench.js';
 import { fitLines, spreadChart, throughputChart, tpotChart } from '../../views/bench-charts.js';
-import { batchLines, boxOf, compared, kneeOf, spreadRows } from '../../views/bench-series.js';
+import { batchLines, boxOf, comparedPoints, kneeOf, spreadRows } from '../../views/bench-series.js';
 import type { Chart, Panel } from '../../views/chart.js';
 import { memoryView } from '../../views/memory.js';
 import { profileView } from '../../views/profile.js';
@@ -236,7 +236,7 @@ it('a visible bar below the digits of an uncertain total is not "0 ms"', () => {
     unit: 'ms',
     bars: [bar(18.5), bar(0.45), bar(0.05)],
     total: { value: 19, meaning: '', shareOf: 'all' },
-    half: 18,
+    halfInterval: 18,
   });
   expect(rows.map(({ text }) => text)).toEqual(['19 ms', '<1 ms', '19 ms']);
 });
@@ -350,7 +350,7 @@ it('machine: utilization ends at 100 %, missing values are not drawn', () => {
 });
 
 it('variants: relative to the first one, for points that both have', () => {
-  const groups = compared(testBench().data, 'tpot_ms');
+  const groups = comparedPoints(testBench().data, 'tpot_ms');
   expect(groups).toHaveLength(10);
   const bars = drawnIn('variants', benchView(testBench()))[1]!.series;
   expect(numbers(bars[0]!)).toEqual(groups.map(() => 1));

@@ -142,8 +142,8 @@ function xAxis(chart: LinesChart, panel: Panel, frame: Place, isLast: boolean) {
 
 function yAxis(chart: LinesChart, panel: Panel, frame: Place) {
   const { x } = chart;
-  const { unit, most, scaled } = panel;
-  const top = most ?? withIntervals(panel);
+  const { unit, max: panelMax, scaled } = panel;
+  const top = panelMax ?? withIntervals(panel);
   const steps = isPaneled(chart) ? 2 : 4;
   const axis = { ...valueAxis(frame, unit, top), splitNumber: isPaneled(chart) ? 3 : 4 };
   if (scaled) {
@@ -164,11 +164,11 @@ function yAxis(chart: LinesChart, panel: Panel, frame: Place) {
   return {
     ...axis,
     min: 0,
-    ...(most !== undefined && { max: most, interval: most / steps }),
-    ...(most === undefined && !overTime && top > 0 && { max: top * 1.08 }),
+    ...(panelMax !== undefined && { max: panelMax, interval: panelMax / steps }),
+    ...(panelMax === undefined && !overTime && top > 0 && { max: top * 1.08 }),
     ...(unit === 'B' && top > 0 && binarySteps(top, steps)),
     ...(unit === '' && valuesOf(panel).every(Number.isInteger) && { minInterval: 1 }),
-    axisLabel: { ...axis.axisLabel, showMaxLabel: most !== undefined || overTime || unit === 'B' },
+    axisLabel: { ...axis.axisLabel, showMaxLabel: panelMax !== undefined || overTime || unit === 'B' },
   };
 }
 
@@ -277,7 +277,7 @@ const labelHeight = 13;
  * other nor the axis labels below.
  */
 export function endLabelShifts(panel: Panel): number[] {
-  const top = panel.most ?? highest(panel);
+  const top = panel.max ?? highest(panel);
   const room = panelHeight - panelTop - panelBottom;
   const ends = panel.series.map(({ points }) => room * (1 - (points.at(-1)?.[1] ?? 0) / (top || 1)));
   const shifts = ends.map(() => 0);

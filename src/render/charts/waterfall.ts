@@ -17,7 +17,14 @@ const visibleShare = 0.01;
 /**
  * Bars in sequence, with their total last; bars too small to see are left out, since the table behind the chart lists them.
  */
-export function placedBars({ bars, total, half, unit, longest, signed = false }: WaterfallChart): Placed[] {
+export function placedBars({
+  bars,
+  total,
+  halfInterval: half,
+  unit,
+  longest,
+  signed = false,
+}: WaterfallChart): Placed[] {
   const largest = Math.max(...bars.map(({ value }) => Math.abs(value)), 0);
   const values = [...bars.map(({ value }) => value), ...(total ? [total.value] : [])];
   const { texts, unit: shownUnit } = formatColumn(

@@ -300,7 +300,7 @@ const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, beh
       {second ? (
         <>
           <div class="sides">
-            {[...sides.map(({ drawn }) => drawn), ...(difference ? [difference] : [])].map(
+            {[...sides.map(({ pageChart: drawn }) => drawn), ...(difference ? [difference] : [])].map(
               ({ label, chart }) => (
                 <div>
                   <p>{label}</p>
@@ -313,7 +313,7 @@ const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, beh
         </>
       ) : (
         first && (
-          <ChartFrame chart={first.drawn.chart} label={titled(first.drawn.label)}>
+          <ChartFrame chart={first.pageChart.chart} label={titled(first.pageChart.label)}>
             <OneBlock block={behind} />
           </ChartFrame>
         )

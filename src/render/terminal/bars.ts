@@ -41,7 +41,7 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
   const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
   // A narrow terminal first drops the gap before the numbers, then the bars, then the notes.
   const beforeMs = 4 + nameWidth;
-  const { text, unit } = timeColumn(totals[0]?.ms ?? full, all.half);
+  const { text, unit } = timeColumn(totals[0]?.ms ?? full, all.halfInterval);
   const msWidth = Math.max(
     ...[...bars, ...totals].map(({ ms }) => textWidth(text(ms))),
     Math.min(9, width - beforeMs - 3),
@@ -89,7 +89,7 @@ function totalLines(
 function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   const bars = [...first.bars, ...second.bars];
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
-  const half = Math.max(first.half ?? 0, second.half ?? 0);
+  const half = Math.max(first.halfInterval ?? 0, second.halfInterval ?? 0);
   const total = Math.max(first.totals[0]?.ms ?? 0, second.totals[0]?.ms ?? 0);
   const { text, unit } = timeColumn(total, half);
   const change = (ms: number) => (ms > 0 && /[1-9]/.test(text(ms)) ? `+${text(ms)}` : text(ms));
