@@ -13,7 +13,7 @@ test('splits an idle interval at the launch call, the wait of its thread, and th
       launch(30_000, 1_000, 5),
     ],
     trace_kernels: [
-      kernel(3_000, 2_000, 1), // 1000 return, 3000 begin: no idle time before the first
+      kernel(3_000, 2_000, 1), // its call returns at 1000; no idle time before the first activity
       kernel(13_000, 1_000, 2), // idle 5000-13000
       kernel(16_000, 1_000, 3), // idle 14000-16000
       kernel(30_000, 1_000, 4), // idle 17000-30000
@@ -92,9 +92,9 @@ test('numbers steps, inherits warm-up, and assigns calls that leave their range 
       launch(2_450, 100, 2), // leaves mlp: prefill
       launch(2_200, 100, 3), // mlp
       launch(4_600, 10, 4), // sampling
-      launch(5_500, 10, 5), // between: the range of the process
+      launch(5_500, 10, 5), // between ranges of the thread: the range of the process
       launch(8_000, 90, 6), // in the unclosed decode
-      launch(2_200, 10, 7, { tid: 3 }), // a thread without ranges: the range of the process holds it
+      launch(2_200, 10, 7, { tid: 3 }), // a thread without ranges: the range of the process contains it
     ],
     trace_kernels: [
       ...[1, 2, 3, 4, 5, 6, 7].map((id) => kernel(10_000 + id * 100, 50, id)),
@@ -135,10 +135,10 @@ test('numbers steps, inherits warm-up, and assigns calls that leave their range 
     stage('prefill', 'prefill', 1, 0, 'prefill', 1_000),
     stage('decode', 'decode', 1, 0, 'decode', 1_090),
   ]);
-  const found = await database.query(
+  const attributed = await database.query(
     `SELECT correlation AS id, raw_name AS name, attributed_by AS by FROM kernels JOIN stages USING (stage_id) ORDER BY id`,
   );
-  expect(found.map(({ id, name, by }) => `${id} ${name} ${by}`)).toEqual([
+  expect(attributed.map(({ id, name, by }) => `${id} ${name} ${by}`)).toEqual([
     '1 prefill api',
     '2 prefill api',
     '3 mlp api',
@@ -148,8 +148,13 @@ test('numbers steps, inherits warm-up, and assigns calls that leave their range 
     '7 whole batch process_range',
     '99 decode time',
   ]);
-  const counted = Object.fromEntries(issues.map(({ code, count }) => [code, count]));
-  expect(counted).toMatchObject({ ranges_unclosed: 1, ranges_overlapping: 1, calls_clipped: 1, orphans: 1 });
+  const countByCode = Object.fromEntries(issues.map(({ code, count }) => [code, count]));
+  expect(countByCode).toMatchObject({
+    ranges_unclosed: 1,
+    ranges_overlapping: 1,
+    calls_clipped: 1,
+    orphans: 1,
+  });
   // Device work of a stage includes that of nested stages, so prefill includes mlp's kernel 3.
   expect(
     await database.query(

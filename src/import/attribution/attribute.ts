@@ -9,28 +9,28 @@ import { attributeInMemory } from './in-memory/attribute.js';
 import type { InMemoryTrace } from './in-memory/trace.js';
 import {
   dropBeforeLaunch,
-  dropNoDevice,
+  dropImpossibleDevices,
   dropRepeated,
   isGraphLaunch,
   isLaunch,
-  nothingImpossible,
+  newImpossibleCounts,
 } from './impossible.js';
 import { attributionIssues, deviceCounts } from './issues.js';
-import { callsSql, copiesSql, savingTo, kernelsSql } from './attributed-tables.js';
+import { callsSql, copiesSql, rowSaver, kernelsSql } from './attributed-tables.js';
 import { saveGaps } from './save-gaps.js';
 import { saveOps } from './save-ops.js';
 import { saveStages } from './save-stages.js';
 import { joinCalls, joinLaunches, sortByStart } from './launches.js';
-import { kernelNames } from './names.js';
-import { operatorClasses } from './operator-classes.js';
+import { createKernelNames } from './names.js';
+import { classifyOperators } from './operator-classes.js';
 import { attributeOrphans } from './orphans.js';
 import { redactNames } from './redact-names.js';
 import { rollUpOps, rollUpStages } from './roll-up.js';
 import { stageLabels } from './infer-ranges.js';
-import { addInferred, inferFromTables } from './table-inference.js';
+import { addInferredRanges, inferFromTables } from './table-inference.js';
 import { isSynchronizing } from './synchronizing-calls.js';
-import { openRows } from './row-writer.js';
-import { textTable } from './texts.js';
+import { openRowWriter } from './row-writer.js';
+import { createTextTable } from './texts.js';
 
 /**
  * Turns the trace tables that a timeline reader filled (../trace-tables.ts) into the model's tables kernels, copies,
@@ -62,49 +62,50 @@ async function attributeTables(
   context: ImportContext,
   proceed: (share: number) => void,
 ): Promise<Issue[]> {
-  const save = savingTo(workbench, context);
-  await textTable(workbench, 'attr_call_names', 'SELECT DISTINCT name AS code FROM trace_api');
+  const save = rowSaver(workbench, context);
+  await createTextTable(workbench, 'attr_call_names', 'SELECT DISTINCT name AS code FROM trace_api');
   await sortByStart(workbench, 'trace_api');
-  const marked = await stageNames(workbench, context);
-  const inference = await inferFromTables(workbench, marked);
-  const labels = await addInferred(workbench, inference.ranges);
-  const classes = await operatorClasses(workbench);
+  const stageNameOf = await loadStageNames(workbench, context);
+  const inference = await inferFromTables(workbench, stageNameOf);
+  const labels = await addInferredRanges(workbench, inference.ranges);
+  const classes = await classifyOperators(workbench);
   const { host, counts, folded, stages } = await sweepHost(workbench, {
-    stage: stageLabels(marked, inference.training, labels),
+    stage: stageLabels(stageNameOf, inference.training, labels),
     synchronizing: await callCodes(workbench, isSynchronizing),
     calls: workbench.scan('SELECT start_ns, dur_ns, pid, tid, name FROM trace_api'),
     kernelClasses: classes.kernelClasses,
-    placed: await openRows(workbench, 'attr_calls', ['place', 'op_id', 'op_class']),
-    stages: await openRows(workbench, 'attr_stages', stageColumns),
+    callPlaces: await openRowWriter(workbench, 'attr_calls', ['place', 'op_id', 'op_class']),
+    stages: await openRowWriter(workbench, 'attr_stages', stageColumns),
   });
   proceed(0.3);
   await joinCalls(workbench);
-  await save('api_calls', callsSql(await apis(workbench)));
+  await save('api_calls', callsSql(await readApis(workbench)));
   proceed(0.45);
 
-  const impossible = nothingImpossible();
+  const impossible = newImpossibleCounts();
   for (const table of ['trace_kernels', 'trace_copies'] as const) {
-    impossible.noDevice += await dropNoDevice(workbench, table);
+    impossible.impossibleDevice += await dropImpossibleDevices(workbench, table);
     if (await sortByStart(workbench, table)) impossible.repeated += await dropRepeated(workbench, table);
   }
   const shared = await joinLaunches(workbench, await callCodes(workbench, isGraphLaunch));
   await dropBeforeLaunch(workbench, impossible);
-  const launches = await unansweredLaunches(workbench);
-  for (const used of ['attr_api', 'trace_kernels', 'trace_copies']) await workbench.run(`DROP TABLE ${used}`);
+  const launches = await countLostLaunches(workbench);
+  for (const table of ['attr_api', 'trace_kernels', 'trace_copies'])
+    await workbench.run(`DROP TABLE ${table}`);
   const orphans = await attributeOrphans(workbench);
-  const unique = await kernelNames(workbench);
+  const hasUniqueShortNames = await createKernelNames(workbench);
   proceed(0.6);
   const times = await sweepDevices(workbench, host);
   proceed(0.8);
 
   await saveGaps(workbench, context, times);
-  await textTable(
+  await createTextTable(
     workbench,
     'attr_dims',
     'SELECT grid AS code FROM attr_kernels UNION SELECT "block" FROM attr_kernels',
   );
-  await save('kernels', kernelsSql(times.overlapping, !unique));
-  await textTable(
+  await save('kernels', kernelsSql(times.overlapping, !hasUniqueShortNames));
+  await createTextTable(
     workbench,
     'attr_copy_texts',
     'SELECT kind AS code FROM attr_copies UNION SELECT src_kind FROM attr_copies UNION SELECT dst_kind FROM attr_copies',
@@ -132,7 +133,7 @@ async function attributeTables(
 }
 
 /** API calls that launch kernels, in a capture without kernels; null if it has kernels. */
-async function unansweredLaunches(workbench: Workbench): Promise<number | null> {
+async function countLostLaunches(workbench: Workbench): Promise<number | null> {
   const [kernels] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM attr_kernels');
   if (kernels!.n > 0) return null;
   const calls = await workbench.query<{ text: string; n: number }>(
@@ -141,13 +142,13 @@ async function unansweredLaunches(workbench: Workbench): Promise<number | null> 
   return calls.reduce((sum, { text, n }) => sum + (isLaunch(text) ? n : 0), 0);
 }
 
-async function apis(workbench: Workbench) {
+async function readApis(workbench: Workbench) {
   return workbench.query<{ code: number; text: string }>(
     'SELECT code, text FROM trace_names SEMI JOIN (SELECT DISTINCT api FROM attr_api) a ON a.api = code',
   );
 }
 
-async function stageNames(workbench: Workbench, context: ImportContext) {
+async function loadStageNames(workbench: Workbench, context: ImportContext) {
   const names = await workbench.query<{ code: number; text: string }>(
     'SELECT code, text FROM trace_names SEMI JOIN trace_ranges r ON r.name = code',
   );
@@ -156,12 +157,12 @@ async function stageNames(workbench: Workbench, context: ImportContext) {
 
 async function callCodes(
   workbench: Workbench,
-  wanted: (name: string) => boolean,
+  isWanted: (name: string) => boolean,
 ): Promise<ReadonlySet<number>> {
   const names = await workbench.query<{ code: number; text: string }>(
     'SELECT code, text::VARCHAR AS text FROM attr_call_names',
   );
-  return new Set(names.filter(({ text }) => wanted(text)).map(({ code }) => code));
+  return new Set(names.filter(({ text }) => isWanted(text)).map(({ code }) => code));
 }
 
 /** All tables and types that attribution creates start with attr_. */

@@ -5,7 +5,7 @@ import { kernelClassSql } from './names.js';
 
 type SaveRows = (table: Parameters<Workbench['save']>[0], select: string) => Promise<number>;
 
-export function savingTo(workbench: Workbench, context: ImportContext): SaveRows {
+export function rowSaver(workbench: Workbench, context: ImportContext): SaveRows {
   const constants = { execution_id: context.execution_id, host: context.host };
   return (table, select) => workbench.save(table, context.capture_id, select, constants);
 }
@@ -22,9 +22,9 @@ const attributedBy = `${codeToText('k.attributed_by', attributions)} AS attribut
 const launchKeys = `k.start_ns, k.dur_ns, k.pid, k.tid, k.rank, k.device, k.context, k.stream, k.correlation,
   k.api_start_ns, k.api_dur_ns, k.stage_id, ${attributedBy}, k.op_id, k.graph_node`;
 
-/** Activities that overlap others; for the rest the exclusive time is the duration. */
-function exclusiveOf(shared: boolean, activity: string): { column: string; join: string } {
-  if (!shared) return { column: 'k.dur_ns AS exclusive_ns', join: '' };
+/** attr_exclusive has only activities that overlap others; the exclusive time of the others is their duration. */
+function exclusiveSql(overlapping: boolean, activity: string): { column: string; join: string } {
+  if (!overlapping) return { column: 'k.dur_ns AS exclusive_ns', join: '' };
   return {
     column: 'coalesce(e.exclusive_ns::BIGINT, k.dur_ns) AS exclusive_ns',
     join: `LEFT JOIN attr_exclusive e ON e.activity = ${activity}`,
@@ -36,7 +36,7 @@ function exclusiveOf(shared: boolean, activity: string): { column: string; join:
  * @param shortNames whether a name can have several short names, which needs a separate lookup
  */
 export function kernelsSql(overlapping: boolean, shortNames: boolean): string {
-  const exclusive = exclusiveOf(overlapping, 'k.activity');
+  const exclusive = exclusiveSql(overlapping, 'k.activity');
   return `
   SELECT ${launchKeys}, ${exclusive.column}, n.text AS name, ${shortNames ? 's.text' : 'n.short_name'} AS short_name,
     ${kernelClassSql} AS class, n.tile, n.dtype,
@@ -50,7 +50,7 @@ export function kernelsSql(overlapping: boolean, shortNames: boolean): string {
 
 /** @param overlapping as in kernelsSql */
 export function copiesSql(overlapping: boolean): string {
-  const exclusive = exclusiveOf(overlapping, '-1 - k.activity');
+  const exclusive = exclusiveSql(overlapping, '-1 - k.activity');
   return `
   SELECT ${launchKeys}, ${exclusive.column}, n.text AS kind, s.text AS src_kind, d.text AS dst_kind, k.bytes
   FROM attr_copies k ${exclusive.join}

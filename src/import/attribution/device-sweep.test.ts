@@ -3,7 +3,7 @@ import { deviceSweep } from './device-sweep.js';
 
 type Activity = [startNs: number, endNs: number, priority: number, stream: number];
 
-function swept(activities: Activity[]) {
+function runSweep(activities: Activity[]) {
   const exclusive: number[] = [];
   const idle: [number, number, number][] = [];
   const sweep = deviceSweep({
@@ -17,7 +17,7 @@ function swept(activities: Activity[]) {
 
 test('sequential activities have their duration, with idle time between', () => {
   expect(
-    swept([
+    runSweep([
       [10, 20, 0, 1],
       [20, 25, 0, 1],
       [40, 45, 0, 1],
@@ -28,7 +28,7 @@ test('sequential activities have their duration, with idle time between', () => 
 test('overlap on one stream belongs to the activity that started first', () => {
   // 0-10 first; 10-15 the remainder of the second.
   expect(
-    swept([
+    runSweep([
       [0, 10, 0, 1],
       [6, 15, 0, 1],
     ]).exclusive,
@@ -38,14 +38,14 @@ test('overlap on one stream belongs to the activity that started first', () => {
 test('overlap across streams is shared equally, to the nanosecond', () => {
   // 0-3 first alone; 3-10 shared by two: 7 = 4 + 3; 10-12 second alone.
   expect(
-    swept([
+    runSweep([
       [0, 10, 0, 1],
       [3, 12, 0, 2],
     ]).exclusive,
   ).toEqual([7, 5]);
   // Three streams for 10 ns: 4 + 3 + 3.
   expect(
-    swept([
+    runSweep([
       [0, 10, 0, 1],
       [0, 10, 0, 2],
       [0, 10, 0, 3],
@@ -54,9 +54,9 @@ test('overlap across streams is shared equally, to the nanosecond', () => {
 });
 
 test('compute comes before communication, communication before copies', () => {
-  // copy 0-30 shows at 0-5 and 25-30; communication 5-25 at 5-10 and 20-25; compute 10-20.
+  // The copy 0-30 counts at 0-5 and 25-30; communication 5-25 at 5-10 and 20-25; compute at 10-20.
   expect(
-    swept([
+    runSweep([
       [0, 30, 2, 3],
       [5, 25, 1, 2],
       [10, 20, 0, 1],
@@ -66,7 +66,7 @@ test('compute comes before communication, communication before copies', () => {
 
 test('an activity inside another one on a third stream, and one without duration', () => {
   expect(
-    swept([
+    runSweep([
       [0, 100, 0, 1],
       [50, 50, 0, 2],
       [60, 80, 0, 2],
@@ -84,7 +84,7 @@ test('for any overlap, exclusive time and idle time sum to the span', () => {
       const start = random(5000);
       return [start, start + random(60), random(3), random(4)];
     }).sort(([a], [b]) => a - b);
-    const { exclusive, idle } = swept(activities);
+    const { exclusive, idle } = runSweep(activities);
     const sum = exclusive.reduce((a, b) => a + b, 0) + idle.reduce((a, [, from, to]) => a + to - from, 0);
     expect(sum).toBe(Math.max(...activities.map(([, end]) => end)) - activities[0]![0]);
     activities.forEach(([start, end], i) => {

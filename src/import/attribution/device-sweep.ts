@@ -54,7 +54,7 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
       if (activity.priority === highestPriority && !hasStream(activity.stream)) sharing.push(activity);
     const eachNs = Math.floor(durationNs / sharing.length);
     let remainderNs = durationNs - eachNs * sharing.length;
-    // The first ones get the nanoseconds that are left.
+    // The first ones get the remaining nanoseconds.
     for (const activity of sharing) activity.exclusiveNs += eachNs + (remainderNs-- > 0 ? 1 : 0);
   }
 

@@ -3,7 +3,7 @@ import { deviceSweep, type DeviceSweep, priorities } from './device-sweep.js';
 import type { Host } from './host-threads.js';
 import { type GapLatency, gapSamples } from './launch-latency.js';
 import { kernelClassSql } from './names.js';
-import { openRows } from './row-writer.js';
+import { openRowWriter } from './row-writer.js';
 import { sliceRows } from './slices.js';
 
 export interface DeviceTimes extends GapLatency {
@@ -13,7 +13,7 @@ export interface DeviceTimes extends GapLatency {
 
 /** Activities of both tables in one numbering: copies are −1, −2, … */
 const activities = `
-  SELECT k.activity, k.start_ns, k.dur_ns, k.rank, k.device, k.pid, k.context, k.stream, 
+  SELECT k.activity, k.start_ns, k.dur_ns, k.rank, k.device, k.pid, k.context, k.stream,
     CASE WHEN ${kernelClassSql} = 'communication' THEN ${priorities.communication} ELSE ${priorities.compute} END AS priority,
     k.api_start_ns, k.api_dur_ns, k.tid, k.correlation, k.graph_node
   FROM attr_kernels k LEFT JOIN attr_kernel_names n ON n.code = k.name
@@ -29,10 +29,10 @@ const activities = `
  *   launched it spent waiting_ns of the time before its call in synchronizing calls.
  */
 export async function sweepDevices(workbench: Workbench, host: Host): Promise<DeviceTimes> {
-  const exclusive = await openRows(workbench, 'attr_exclusive', ['activity', 'exclusive_ns']);
-  const gaps = await openRows(workbench, 'attr_gaps', ['activity', 'idle_ns', 'waiting_ns', 'in_graph']);
+  const exclusive = await openRowWriter(workbench, 'attr_exclusive', ['activity', 'exclusive_ns']);
+  const gaps = await openRowWriter(workbench, 'attr_gaps', ['activity', 'idle_ns', 'waiting_ns', 'in_graph']);
   const samples = gapSamples();
-  const now = { callStart: 0, callEnd: 0, pid: 0, tid: 0, graph: Number.NaN, kernel: true };
+  const current = { callStart: 0, callEnd: 0, pid: 0, tid: 0, graph: Number.NaN, kernel: true };
   let graphBefore = Number.NaN;
   let overlapping = false;
 
@@ -43,10 +43,10 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
       overlapping = true;
     },
     idle(activity: number, fromNs: number, toNs: number) {
-      const { pid, tid, graph, kernel, callStart, callEnd } = now;
+      const { pid, tid, graph, kernel, callStart, callEnd } = current;
       const inGraph = graph === graphBefore;
       const waiting = host.processes.get(pid)?.threads.get(tid)?.waiting;
-      const waited = samples.take(inGraph, kernel, callStart, callEnd, waiting, fromNs, toNs);
+      const waited = samples.addGap(inGraph, kernel, callStart, callEnd, waiting, fromNs, toNs);
       gaps.add(activity, fromNs, waited, Number(inGraph));
     },
   };
@@ -54,29 +54,29 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
   let sweep: DeviceSweep | null = null;
   let device = Number.NaN;
   let rank = Number.NaN;
-  for await (const { rows, columns } of inOrder(workbench)) {
+  for await (const { rows, columns } of activitiesInOrder(workbench)) {
     const activity = columns['activity']!;
     const start = columns['start_ns']!;
     const dur = columns['dur_ns']!;
     const priority = columns['priority']!;
     const stream = columns['stream']!;
     const graph = columns['graph']!;
-    for (let r = 0; r < rows; r++) {
-      if (!sweep || columns['device']![r] !== device || columns['rank']![r] !== rank) {
+    for (let row = 0; row < rows; row++) {
+      if (!sweep || columns['device']![row] !== device || columns['rank']![row] !== rank) {
         sweep?.finish();
         sweep = deviceSweep(events);
-        device = columns['device']![r]!;
-        rank = columns['rank']![r]!;
+        device = columns['device']![row]!;
+        rank = columns['rank']![row]!;
         graphBefore = Number.NaN;
       }
-      now.callStart = columns['api_start_ns']![r]!;
-      now.callEnd = columns['api_end_ns']![r]!;
-      now.pid = columns['pid']![r]!;
-      now.tid = columns['tid']![r]!;
-      now.graph = graph[r]!;
-      now.kernel = priority[r]! < priorities.copy;
-      sweep.add(activity[r]!, start[r]!, start[r]! + dur[r]!, priority[r]!, stream[r]!);
-      graphBefore = graph[r]!;
+      current.callStart = columns['api_start_ns']![row]!;
+      current.callEnd = columns['api_end_ns']![row]!;
+      current.pid = columns['pid']![row]!;
+      current.tid = columns['tid']![row]!;
+      current.graph = graph[row]!;
+      current.kernel = priority[row]! < priorities.copy;
+      sweep.add(activity[row]!, start[row]!, start[row]! + dur[row]!, priority[row]!, stream[row]!);
+      graphBefore = graph[row]!;
     }
   }
   sweep?.finish();
@@ -86,7 +86,7 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
 }
 
 /** All activities by rank, device and start, in time slices that are sorted one by one. */
-async function* inOrder(workbench: Workbench): AsyncGenerator<Batch> {
+async function* activitiesInOrder(workbench: Workbench): AsyncGenerator<Batch> {
   const devices = await workbench.query<{ rank: number; device: number }>(
     `SELECT DISTINCT coalesce(rank, -1) AS rank, coalesce(device, -1) AS device FROM (${activities}) ORDER BY ALL`,
   );

@@ -5,15 +5,15 @@ import type { SessionDatabase } from '../../session/query.js';
 import { kinetoImporter } from '../kineto/importer.js';
 import { nsysParquetdirImporter, nsysSqliteImporter } from '../nsys/importers.js';
 import { nsysStats } from '../nsys/test-nsys-stats.js';
-import { importedBy } from './test-import.js';
+import { importWith } from './test-import.js';
 
 const folder = 'test/fixtures/nsys-2025.3.1-h200';
 
-/** Stages with all nested activities, as nsys counts: a range and every range around it. */
-const inclusive = `
-  WITH RECURSIVE inside AS (
+/** Each stage with itself and every stage around it: nsys counts an activity in all of them. */
+const enclosingSql = `
+  WITH RECURSIVE enclosing AS (
     SELECT stage_id, stage_id AS outer_id FROM stages
-    UNION ALL SELECT inside.stage_id, s.parent_id FROM inside JOIN stages s ON s.stage_id = inside.outer_id
+    UNION ALL SELECT enclosing.stage_id, s.parent_id FROM enclosing JOIN stages s ON s.stage_id = enclosing.outer_id
     WHERE s.parent_id IS NOT NULL)`;
 
 interface Projection {
@@ -27,14 +27,14 @@ interface Projection {
 /** nvtx_gpu_proj_sum: first to last activity of each range, summed over ranges of one name. A graph is one operation. */
 function projections(database: SessionDatabase): Promise<Projection[]> {
   return database.query<Projection>(
-    `${inclusive}, activity AS (
+    `${enclosingSql}, activity AS (
        SELECT stage_id, attributed_by, correlation FROM kernels
        UNION ALL SELECT stage_id, attributed_by, correlation FROM copies),
-     counted AS (
-       SELECT outer_id, count(DISTINCT correlation) AS ops FROM activity JOIN inside USING (stage_id) WHERE attributed_by = 'api' GROUP BY ALL)
+     operations AS (
+       SELECT outer_id, count(DISTINCT correlation) AS ops FROM activity JOIN enclosing USING (stage_id) WHERE attributed_by = 'api' GROUP BY ALL)
      SELECT raw_name AS range, sum(ops) AS ops, sum(device_end_ns - device_start_ns) AS total,
        min(device_end_ns - device_start_ns) AS min, max(device_end_ns - device_start_ns) AS max
-     FROM stages JOIN counted ON outer_id = stage_id GROUP BY raw_name ORDER BY raw_name`,
+     FROM stages JOIN operations ON outer_id = stage_id GROUP BY raw_name ORDER BY raw_name`,
   );
 }
 
@@ -48,9 +48,9 @@ interface RangeKernel {
 /** nvtx_kern_sum: time of each kernel in each range. */
 function rangeKernels(database: SessionDatabase): Promise<RangeKernel[]> {
   return database.query<RangeKernel>(
-    `${inclusive}
+    `${enclosingSql}
      SELECT s.raw_name AS range, k.name AS kernel, count(*) AS count, sum(k.dur_ns) AS total
-     FROM kernels k JOIN inside USING (stage_id) JOIN stages s ON s.stage_id = inside.outer_id
+     FROM kernels k JOIN enclosing USING (stage_id) JOIN stages s ON s.stage_id = enclosing.outer_id
      WHERE attributed_by = 'api' GROUP BY ALL ORDER BY ALL`,
   );
 }
@@ -65,7 +65,7 @@ const captures = [
 
 describe.each(captures)('%s', (file, stats) => {
   const importer = file.endsWith('.sqlite') ? nsysSqliteImporter : nsysParquetdirImporter;
-  const imported = importedBy((target, context) => importer.load(`${folder}/${file}`, target, context));
+  const imported = importWith((target, context) => importer.load(`${folder}/${file}`, target, context));
   const opaque = stats === 'tiny-graph-opaque';
 
   test.skipIf(opaque)('ranges projected on the device equal nvtx_gpu_proj_sum', async () => {
@@ -89,20 +89,20 @@ describe.each(captures)('%s', (file, stats) => {
         (row) =>
           `${row['NVTX Range']!.slice(1)} ${row['Kern Inst']} ${row['Total Time (ns)']} ${row['Kernel Name']}`,
       );
-    const found = (await rangeKernels(database)).map(
+    const kernels = (await rangeKernels(database)).map(
       ({ range, kernel, count, total }) => `${range} ${count} ${total} ${kernel}`,
     );
-    expect(found.sort()).toEqual(oracle.sort());
+    expect(kernels.sort()).toEqual(oracle.sort());
   });
 
-  test('exclusive and idle time of the device sum to its span, and parts of gaps to the gaps', async () => {
+  test('exclusive and idle time of the device sum to its span, and the parts of each gap to the gap', async () => {
     const { database } = await imported;
-    const [sums] = await database.query<{ counted: number; span: number }>(
-      `SELECT sum(exclusive_ns) + (SELECT sum(dur_ns) FROM gaps) AS counted, max(end_ns) - min(start_ns) AS span
+    const [sums] = await database.query<{ accounted: number; span: number }>(
+      `SELECT sum(exclusive_ns) + (SELECT sum(dur_ns) FROM gaps) AS accounted, max(end_ns) - min(start_ns) AS span
        FROM (SELECT exclusive_ns, start_ns, start_ns + dur_ns AS end_ns FROM kernels
              UNION ALL SELECT exclusive_ns, start_ns, start_ns + dur_ns FROM copies)`,
     );
-    expect(sums!.counted).toBe(sums!.span);
+    expect(sums!.accounted).toBe(sums!.span);
     const wrong = await database.query(
       `SELECT * FROM gaps WHERE synchronization_ns + host_ns + launch_overhead_ns + launch_latency_ns
          + device_dependency_ns + unattributed_ns <> dur_ns
@@ -121,7 +121,7 @@ describe.each(captures)('%s', (file, stats) => {
 });
 
 test('work of threads without ranges is attributed by rules that nsys lacks, and counted', async () => {
-  const { database, issues } = await importedBy((target, context) =>
+  const { database, issues } = await importWith((target, context) =>
     nsysSqliteImporter.load(`${folder}/tiny-nsys.sqlite`, target, context),
   );
   // The program (test/fixtures/tiny.py, extras): one matmul in a start/end range, one while `worker thread` is open.
@@ -165,17 +165,17 @@ function profilerOverhead(path: string): Map<string, number> {
   const { traceEvents } = JSON.parse(gunzipSync(readFileSync(path)).toString()) as {
     traceEvents: TraceEvent[];
   };
-  const found = new Map<string, number>();
+  const overheads = new Map<string, number>();
   for (const { cat, ts, dur } of traceEvents) {
     if (cat !== 'overhead') continue;
-    const around = traceEvents
+    const innermost = traceEvents
       .filter((traceEvent) => /^(?:cpu_op|cuda_runtime|cuda_driver)$/.test(traceEvent.cat ?? ''))
       .filter((traceEvent) => traceEvent.ts <= ts && traceEvent.ts + traceEvent.dur >= ts + dur)
       .toSorted((a, b) => b.ts - a.ts)[0];
-    if (around?.cat === 'cpu_op')
-      found.set(around.name, (found.get(around.name) ?? 0) + Math.round(1000 * dur));
+    if (innermost?.cat === 'cpu_op')
+      overheads.set(innermost.name, (overheads.get(innermost.name) ?? 0) + Math.round(1000 * dur));
   }
-  return found;
+  return overheads;
 }
 
 test.each([
@@ -183,16 +183,16 @@ test.each([
   'kineto-torch2.11-h200/kineto-tiny-stack',
   'kineto-torch2.11-cpu/layer',
 ])('operators of %s have the self CPU time of key_averages()', async (name) => {
-  const { database } = await importedBy((target, context) =>
+  const { database } = await importWith((target, context) =>
     kinetoImporter.load(`test/fixtures/${name}.json.gz`, target, context),
   );
-  const ours = await database.query<{ name: string; n: number; total: number; self: number }>(
+  const operators = await database.query<{ name: string; n: number; total: number; self: number }>(
     `SELECT name, count(*) AS n, sum(dur_ns)::DOUBLE AS total, sum(self_dur_ns)::DOUBLE AS self FROM ops WHERE op_type = 'cpu_op' GROUP BY name ORDER BY name`,
   );
   await database.close();
   const torch = JSON.parse(readFileSync(`test/fixtures/${name}.key_averages.json`, 'utf8')) as KeyAverage[];
   const overhead = profilerOverhead(`test/fixtures/${name}.json.gz`);
-  const expected = ours.map((operator) => {
+  const expected = operators.map((operator) => {
     const row = torch.find(
       ({ key, device_type }) =>
         key === operator.name && (device_type ?? 'DeviceType.CPU') === 'DeviceType.CPU',
@@ -201,6 +201,6 @@ test.each([
     const self = ns(row.self_cpu_time_us) + (overhead.get(operator.name) ?? 0);
     return { name: operator.name, n: row.count, total: ns(row.cpu_time_us), self };
   });
-  expect(ours.length).toBeGreaterThan(15);
-  expect(ours).toEqual(expected);
+  expect(operators.length).toBeGreaterThan(15);
+  expect(operators).toEqual(expected);
 });

@@ -3,20 +3,20 @@ import { stageKinds } from '../../model/record.js';
 import type { StageName } from '../stage-names.js';
 import { openCursor, refill, nextRow, type Cursor } from './cursor.js';
 import {
-  containing,
+  findContaining,
   type FoundStage,
   type Host,
   hostThreads,
   type OpenOp,
   placeOf,
   processOf,
-  stageAt,
+  findStageAt,
   type Thread,
   threadOf,
 } from './host-threads.js';
 import { type FoldedStages, foldStages } from './nested-stages.js';
 import { openRange, type OpenedRanges } from './open-range.js';
-import { openRows, type RowWriter } from './row-writer.js';
+import { openRowWriter, type RowWriter } from './row-writer.js';
 
 export interface HostCounts {
   clippedCalls: number;
@@ -34,40 +34,40 @@ interface HostInput {
   /** By the code of an operator's name, as OperatorClasses.kernelClasses. */
   kernelClasses: Float64Array;
   /**
-   * Called for each call in order, with its place (placeOf), the operator around it, and the class of that operator's
-   * kernels (OpenOp.kernelClass), or NaN.
+   * Receives for each call, in order, its place (placeOf), the operator around it, and the class of that operator's
+   * kernels (OpenOp.kernelClass); NaN: none.
    */
-  placed: { add(place: number, op: number, opClass: number): void; close(): void };
+  callPlaces: { add(place: number, op: number, opClass: number): void; close(): void };
   /** Receives the ranges as stages, in the order of stageColumns, numbered from 1 in order of start. */
   stages: RowWriter;
 }
 
 /**
  * One sweep in time order over ranges, operators and API calls of all threads, each with its stack. Writes
- * attr_ops (op_id, parent_op_id, stage_id, self_dur_ns, depth, of_kernels).
- * The returned host knows when and how long each thread waited; `stages` counts all.
+ * attr_ops (op_id, parent_op_id, stage_id, self_dur_ns, depth, kernel_class).
+ * The returned host has the waiting times of each thread; `stages` is the number of stages.
  */
 export async function sweepHost(
   workbench: Workbench,
   input: HostInput,
 ): Promise<{ host: Host; counts: HostCounts; folded: FoldedStages; stages: number }> {
-  const marked = await workbench.query<{ pid: number; tid: number }>(
+  const threadsWithRanges = await workbench.query<{ pid: number; tid: number }>(
     'SELECT DISTINCT pid, tid FROM trace_ranges WHERE process_wide IS DISTINCT FROM 1 ORDER BY ALL',
   );
   const [unclosed] = await workbench.query<{ n: number }>(
     'SELECT count(*) AS n FROM trace_ranges WHERE end_ns IS NULL OR isnan(end_ns::DOUBLE)',
   );
   const counts: HostCounts = { clippedCalls: 0, overlappingRanges: 0, unclosedRanges: unclosed!.n };
-  const host = hostThreads(marked);
+  const host = hostThreads(threadsWithRanges);
   const sweep: Sweep = {
     host,
     counts,
-    names: input,
+    input,
     opened: { stages: 0, nested: new Map(), counts },
     last: null,
     stages: input.stages,
-    ops: await openRows(workbench, 'attr_ops', opColumns),
-    calls: input.placed,
+    ops: await openRowWriter(workbench, 'attr_ops', opColumns),
+    calls: input.callPlaces,
     innermost: { stage: null, by: 0 },
   };
   const ranges = await openCursor(workbench.scan(rangeScan(counts.unclosedRanges > 0)));
@@ -123,17 +123,17 @@ export const stageColumns = [
   'confidence',
 ] as const;
 
-const opColumns = ['op_id', 'parent_op_id', 'stage_id', 'self_dur_ns', 'depth', 'of_kernels'] as const;
+const opColumns = ['op_id', 'parent_op_id', 'stage_id', 'self_dur_ns', 'depth', 'kernel_class'] as const;
 
 interface Sweep {
   host: Host;
   counts: HostCounts;
-  names: HostInput;
+  input: HostInput;
   opened: OpenedRanges;
   last: { pid: number; tid: number; thread: Thread } | null;
   stages: RowWriter;
   ops: RowWriter;
-  calls: HostInput['placed'];
+  calls: HostInput['callPlaces'];
   innermost: FoundStage;
 }
 
@@ -142,15 +142,15 @@ function rangeScan(unclosed: boolean): string {
   const columns = 'r.start_ns, r.pid, r.tid, r.rank, r.name, r.process_wide';
   const order = 'ORDER BY start_ns, end_ns DESC, range_id';
   if (!unclosed) return `SELECT ${columns}, r.end_ns, r.range_id FROM trace_ranges r ${order}`;
-  return `WITH last AS (
+  return `WITH thread_ends AS (
       SELECT pid, tid, max(end_ns) AS end_ns FROM (
         SELECT pid, tid, start_ns + dur_ns AS end_ns FROM trace_api
         UNION ALL SELECT pid, tid, start_ns + dur_ns FROM trace_ops
         UNION ALL SELECT pid, tid, coalesce(nullif(end_ns::DOUBLE, 'nan'), start_ns) FROM trace_ranges
           WHERE process_wide IS DISTINCT FROM 1
       ) GROUP BY ALL)
-    SELECT ${columns}, coalesce(nullif(r.end_ns::DOUBLE, 'nan'), last.end_ns, r.start_ns) AS end_ns, r.range_id
-    FROM trace_ranges r LEFT JOIN last ON last.pid IS NOT DISTINCT FROM r.pid AND last.tid IS NOT DISTINCT FROM r.tid
+    SELECT ${columns}, coalesce(nullif(r.end_ns::DOUBLE, 'nan'), thread_ends.end_ns, r.start_ns) AS end_ns, r.range_id
+    FROM trace_ranges r LEFT JOIN thread_ends ON thread_ends.pid IS NOT DISTINCT FROM r.pid AND thread_ends.tid IS NOT DISTINCT FROM r.tid
     ${order}`;
 }
 
@@ -163,7 +163,7 @@ function takeRange(sweep: Sweep, { columns, row }: Cursor): void {
   const thread = columns['process_wide']![row] === 1 ? null : threadOf(sweep.host, pid, tid);
   const range = { startNs, endNs, name, rank: columns['rank']![row]! };
   const process = processOf(sweep.host, pid);
-  const stage = openRange(sweep.opened, process, thread, range, sweep.names.stage(name));
+  const stage = openRange(sweep.opened, process, thread, range, sweep.input.stage(name));
   sweep.stages.add(
     stage.id,
     stage.parent?.id ?? Number.NaN,
@@ -193,11 +193,11 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
   const thread = threadAt(sweep, columns['pid']![row]!, columns['tid']![row]!);
   const open = thread.ops;
   while (open.length > 0 && open.at(-1)!.endNs <= startNs) writeOp(sweep, open.pop()!);
-  const parent = containing(open, endNs);
+  const parent = findContaining(open, endNs);
   if (parent) parent.selfNs -= durNs;
-  stageAt(thread, startNs, endNs, sweep.innermost);
+  findStageAt(thread, startNs, endNs, sweep.innermost);
   const depth = parent ? parent.depth + 1 : 0;
-  const kernelClass = sweep.names.kernelClasses[columns['name']![row]!] ?? Number.NaN;
+  const kernelClass = sweep.input.kernelClasses[columns['name']![row]!] ?? Number.NaN;
   open.push({
     id: columns['op_id']![row]!,
     parent,
@@ -217,11 +217,11 @@ function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
   const startNs = columns['start_ns']![row]!;
   const endNs = startNs + columns['dur_ns']![row]!;
   const thread = threadAt(sweep, columns['pid']![row]!, columns['tid']![row]!);
-  if (sweep.names.synchronizing.has(columns['name']![row]!)) thread.waiting.add(startNs, endNs);
+  if (sweep.input.synchronizing.has(columns['name']![row]!)) thread.waiting.add(startNs, endNs);
   const { ops } = thread;
   while (ops.length > 0 && ops.at(-1)!.endNs < startNs) writeOp(sweep, ops.pop()!);
-  if (stageAt(thread, startNs, endNs, sweep.innermost)) sweep.counts.clippedCalls++;
-  const op = containing(ops, endNs);
+  if (findStageAt(thread, startNs, endNs, sweep.innermost)) sweep.counts.clippedCalls++;
+  const op = findContaining(ops, endNs);
   // A driver call inside a runtime call is part of it.
   if (startNs >= thread.callEndNs) {
     if (op) op.selfNs -= endNs - startNs;

@@ -1,5 +1,5 @@
-import { freshPositions, type OpenStage, type Positions } from './open-stage.js';
-import { waiting, type Waiting } from './waiting.js';
+import { initialPositions, type OpenStage, type Positions } from './open-stage.js';
+import { newWaiting, type Waiting } from './waiting.js';
 
 /** An open operator. */
 export interface OpenOp {
@@ -21,14 +21,14 @@ export interface Thread {
   /** End of the last outermost API call. */
   callEndNs: number;
   /** Whether it has a range anywhere in the capture: then ranges of other threads do not apply to it. */
-  marked: boolean;
+  hasRanges: boolean;
   positions: Positions;
   waiting: Waiting;
 }
 
 export interface Process {
   threads: Map<number, Thread>;
-  marked: Thread[];
+  threadsWithRanges: Thread[];
   /** Start/end ranges, in order of start. */
   ranges: OpenStage[];
   positions: Positions;
@@ -38,13 +38,13 @@ export interface Host {
   processes: Map<number, Process>;
 }
 
-/** @param marked threads that have push/pop ranges */
-export function hostThreads(marked: readonly { pid: number; tid: number }[]): Host {
+/** @param threadsWithRanges threads that have push/pop ranges */
+export function hostThreads(threadsWithRanges: readonly { pid: number; tid: number }[]): Host {
   const host: Host = { processes: new Map() };
-  for (const { pid, tid } of marked) {
+  for (const { pid, tid } of threadsWithRanges) {
     const thread = threadOf(host, pid, tid);
-    thread.marked = true;
-    processOf(host, pid).marked.push(thread);
+    thread.hasRanges = true;
+    processOf(host, pid).threadsWithRanges.push(thread);
   }
   return host;
 }
@@ -52,7 +52,7 @@ export function hostThreads(marked: readonly { pid: number; tid: number }[]): Ho
 export function processOf(host: Host, pid: number): Process {
   let process = host.processes.get(pid);
   if (!process) {
-    process = { threads: new Map(), marked: [], ranges: [], positions: freshPositions() };
+    process = { threads: new Map(), threadsWithRanges: [], ranges: [], positions: initialPositions() };
     host.processes.set(pid, process);
   }
   return process;
@@ -67,17 +67,17 @@ export function threadOf(host: Host, pid: number, tid: number): Thread {
       ranges: [],
       ops: [],
       callEndNs: Number.NEGATIVE_INFINITY,
-      marked: false,
-      positions: freshPositions(),
-      waiting: waiting(),
+      hasRanges: false,
+      positions: initialPositions(),
+      waiting: newWaiting(),
     };
     process.threads.set(tid, thread);
   }
   return thread;
 }
 
-/** Innermost range that contains [.., endNs]. All in `open` started before the interval, the last one latest. */
-export function containing<T extends { endNs: number }>(open: readonly T[], endNs: number): T | null {
+/** Innermost of the `open` ranges that ends at endNs or later. All started before the event, the last one latest. */
+export function findContaining<T extends { endNs: number }>(open: readonly T[], endNs: number): T | null {
   for (let i = open.length - 1; i >= 0; i--) if (open[i]!.endNs >= endNs) return open[i]!;
   return null;
 }
@@ -96,14 +96,14 @@ export interface FoundStage {
 }
 
 /**
- * Like stageAround, for an event that starts at startNs. Ranges that ended before it are popped first, so that the
+ * Like findStageAround, for an event that starts at startNs. Ranges that ended before it are popped first, so that the
  * stack has only ranges that are open or overlap an open one.
  * @returns whether it starts in a range of its thread and ends after that range
  */
-export function stageAt(thread: Thread, startNs: number, endNs: number, found: FoundStage): boolean {
+export function findStageAt(thread: Thread, startNs: number, endNs: number, found: FoundStage): boolean {
   const { ranges } = thread;
   while (ranges.length > 0 && ranges[ranges.length - 1]!.endNs < startNs) ranges.pop();
-  stageAround(thread, endNs, found);
+  findStageAround(thread, endNs, found);
   return ranges.length > 0 && found.stage !== ranges[ranges.length - 1];
 }
 
@@ -111,20 +111,20 @@ export function stageAt(thread: Thread, startNs: number, endNs: number, found: F
  * Stage of an event on a thread: its thread's innermost range around it, else a start/end range of the process, else, for a
  * thread without ranges (a framework's worker), the range that another thread of the process is in.
  */
-function stageAround(thread: Thread, endNs: number, found: FoundStage): void {
+function findStageAround(thread: Thread, endNs: number, found: FoundStage): void {
   const { process } = thread;
   found.by = 0;
-  found.stage = containing(thread.ranges, endNs);
+  found.stage = findContaining(thread.ranges, endNs);
   if (found.stage) return;
   if (process.ranges.length > 0) {
     found.by = 1;
-    found.stage = containing(process.ranges, endNs);
+    found.stage = findContaining(process.ranges, endNs);
     if (found.stage) return;
   }
-  if (thread.marked) return;
+  if (thread.hasRanges) return;
   found.by = 2;
-  for (const otherThread of process.marked) {
-    const stage = containing(otherThread.ranges, endNs);
+  for (const otherThread of process.threadsWithRanges) {
+    const stage = findContaining(otherThread.ranges, endNs);
     if (stage && (!found.stage || stage.startNs > found.stage.startNs)) found.stage = stage;
   }
 }

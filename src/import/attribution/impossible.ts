@@ -6,7 +6,7 @@ export interface ImpossibleCounts {
   /** Recorded more than once; only the first is kept. */
   repeated: number;
   /** On a device number that no machine has; dropped. */
-  noDevice: number;
+  impossibleDevice: number;
   /** Start so long before their launch call that no clock error explains it; dropped. */
   beforeLaunch: number;
   /** Start so long after their launch call that no queue explains it; kept. */
@@ -27,13 +27,13 @@ const impossibleWaitNs = 60_000_000_000;
 /** More GPUs than any machine has. */
 const maxDevices = 1024;
 
-/** Whether no machine has this device number; false for NaN (not recorded). */
-export const isNoDevice = (device: number): boolean =>
+/** Whether a device number is impossible; NaN (not recorded) is possible. */
+export const isImpossibleDevice = (device: number): boolean =>
   !Number.isNaN(device) && !(Number.isInteger(device) && device >= 0 && device < maxDevices);
 
-export const nothingImpossible = (): ImpossibleCounts => ({
+export const newImpossibleCounts = (): ImpossibleCounts => ({
   repeated: 0,
-  noDevice: 0,
+  impossibleDevice: 0,
   beforeLaunch: 0,
   afterLaunch: 0,
   skewed: 0,
@@ -45,7 +45,7 @@ const launchCall = /^(?:cuda|cu|hip)(?:\w*Launch\w*Kernel|GraphLaunch)/;
 
 export const isLaunch = (name: string): boolean => launchCall.test(name);
 
-/** Node of a CUDA graph without a recorded id: Kineto of ROCm and of older versions of PyTorch. */
+/** `graph_node` of activities in a CUDA graph if the profiler records no node ids: Kineto of ROCm and of older PyTorch. */
 export const nodeWithoutId = 0;
 
 export const isGraphLaunch = (name: string): boolean => /^(?:cuda|cu|hip)GraphLaunch/.test(name);
@@ -71,15 +71,17 @@ export async function dropRepeated(
   return found!.n;
 }
 
-/** Drops rows of a trace table with an impossible device number (isNoDevice). */
-export async function dropNoDevice(
+/** Drops rows of a trace table with an impossible device number (isImpossibleDevice). */
+export async function dropImpossibleDevices(
   workbench: Workbench,
   table: 'trace_kernels' | 'trace_copies',
 ): Promise<number> {
   const possible = `device BETWEEN 0 AND ${maxDevices - 1} AND device = floor(device)`;
-  const none = `device IS NOT NULL AND NOT isnan(device::DOUBLE) AND NOT (${possible})`;
-  const [found] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${none}`);
-  if (found!.n > 0) await keepRows(workbench, table, `NOT (${none})`);
+  const impossible = `device IS NOT NULL AND NOT isnan(device::DOUBLE) AND NOT (${possible})`;
+  const [found] = await workbench.query<{ n: number }>(
+    `SELECT count(*) AS n FROM ${table} WHERE ${impossible}`,
+  );
+  if (found!.n > 0) await keepRows(workbench, table, `NOT (${impossible})`);
   return found!.n;
 }
 
@@ -111,13 +113,13 @@ export function judgeLead(leadNs: number, counts: ImpossibleCounts): boolean {
 export async function dropBeforeLaunch(workbench: Workbench, counts: ImpossibleCounts): Promise<void> {
   const lead = 'api_start_ns - start_ns';
   for (const table of ['attr_kernels', 'attr_copies']) {
-    const before = counts.beforeLaunch;
+    const countBefore = counts.beforeLaunch;
     const scan = workbench.scan(
       `SELECT ${lead} AS lead FROM ${table} WHERE ${lead} > ${skewNs} OR ${lead} < ${-impossibleWaitNs}`,
     );
     for await (const { rows, columns } of scan)
       for (let row = 0; row < rows; row++) judgeLead(columns['lead']![row]!, counts);
-    if (counts.beforeLaunch > before)
+    if (counts.beforeLaunch > countBefore)
       await workbench.run(`DELETE FROM ${table} WHERE ${lead} > ${impossibleLeadNs}`);
   }
 }

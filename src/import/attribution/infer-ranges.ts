@@ -59,8 +59,8 @@ export interface Inference {
   why: string | null;
 }
 
-/** Kernels looked up to see whether marked steps contain the device's work. */
-const sampled = 20_000;
+/** At most this many kernels are looked up to see whether marked steps contain the device's work. */
+const maxSampledKernels = 20_000;
 /** Share of the kernel time from which marked steps are the program's steps. */
 const minMarked = 0.1;
 
@@ -107,15 +107,15 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
 /** Share of the kernel time that was launched in marked ranges. */
 async function markedShare(process: ProcessKernels, marks: readonly MarkedRange[]): Promise<number> {
   const { rows, start_ns: start, dur_ns: dur } = process.kernels;
-  const each = Math.ceil(rows / sampled);
-  const looked = Array.from({ length: Math.floor((rows - 1) / each) + 1 }, (_, i) => i * each);
-  const launches = await process.launches(looked);
+  const stride = Math.ceil(rows / maxSampledKernels);
+  const sampledRows = Array.from({ length: Math.floor((rows - 1) / stride) + 1 }, (_, i) => i * stride);
+  const launches = await process.launches(sampledRows);
   const sorted = marks.toSorted((a, b) => a.startNs - b.startNs);
-  const reach = sorted.map(({ endNs }) => endNs);
-  for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i]!, reach[i - 1]!);
+  const latestEnds = sorted.map(({ endNs }) => endNs);
+  for (let i = 1; i < latestEnds.length; i++) latestEnds[i] = Math.max(latestEnds[i]!, latestEnds[i - 1]!);
   let inside = 0;
   let total = 0;
-  for (const [i, row] of looked.entries()) {
+  for (const [i, row] of sampledRows.entries()) {
     const called = launches.start_ns[i]!;
     const ns = Number.isNaN(called) ? start[row]! : called;
     let low = 0;
@@ -126,7 +126,7 @@ async function markedShare(process: ProcessKernels, marks: readonly MarkedRange[
       else high = middle;
     }
     total += dur[row]!;
-    if (low > 0 && reach[low - 1]! >= ns) inside += dur[row]!;
+    if (low > 0 && latestEnds[low - 1]! >= ns) inside += dur[row]!;
   }
   return total > 0 ? inside / total : 0;
 }
@@ -143,16 +143,16 @@ async function hostRanges(
   const lasts = steps.map(({ last }) => last);
   const calls = await process.launches([...firsts, ...nexts, ...lasts]);
   const n = steps.length;
-  const begin = (i: number, row: number) => {
+  const launchStart = (i: number, row: number) => {
     const called = calls.start_ns[i]!;
     return Number.isNaN(called) ? start[row]! : called;
   };
   const ranges: InferredRange[] = [];
   for (const [i, step] of steps.entries()) {
-    const startNs = begin(i, step.first);
+    const startNs = launchStart(i, step.first);
     const called = calls.end_ns[2 * n + i]!;
     const finished = Number.isNaN(called) ? start[step.last]! + dur[step.last]! : called;
-    const endNs = step.last + 1 < rows ? begin(n + i, step.last + 1) : finished;
+    const endNs = step.last + 1 < rows ? launchStart(n + i, step.last + 1) : finished;
     if (!(endNs > startNs) || (ranges.length > 0 && startNs < ranges.at(-1)!.endNs)) return null;
     const { kind, tokens } = step;
     ranges.push({
@@ -182,15 +182,15 @@ async function hostRanges(
 /** Distinct inferred labels, with codes for their names from `from` on. */
 export function inferredNames(
   ranges: readonly InferredRange[],
-  from: number,
+  firstCode: number,
 ): { codes: number[]; names: { code: number; text: string; label: StageName }[] } {
   const names: { code: number; text: string; label: StageName }[] = [];
   const known = new Map<string, number>();
   const codes = ranges.map(({ name, label }) => {
     const key = JSON.stringify([name, label]);
     if (!known.has(key)) {
-      known.set(key, from + names.length);
-      names.push({ code: from + names.length, text: name, label });
+      known.set(key, firstCode + names.length);
+      names.push({ code: firstCode + names.length, text: name, label });
     }
     return known.get(key)!;
   });
@@ -199,13 +199,13 @@ export function inferredNames(
 
 /** Information from the names of ranges, including inferred ones. */
 export function stageLabels(
-  marked: (code: number) => StageName,
+  stageNameOf: (code: number) => StageName,
   training: boolean,
   inferred: readonly { code: number; label: StageName }[],
 ): (code: number) => StageName {
   const inferredLabels = new Map(inferred.map(({ code, label }) => [code, label]));
   return (code) => {
-    const label = inferredLabels.get(code) ?? marked(code);
+    const label = inferredLabels.get(code) ?? stageNameOf(code);
     return training && label.kind === 'other' && label.step_index !== null
       ? { ...label, kind: 'training' }
       : label;

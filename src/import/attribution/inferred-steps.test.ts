@@ -7,7 +7,7 @@ interface Kernel {
   takes?: number;
 }
 
-const product = (grid = '8,1,1', takes = 10): Kernel => ({
+const gemm = (grid = '8,1,1', takes = 10): Kernel => ({
   name: 'ampere_fp16_s16816gemm_fp16_128x64_tn',
   grid,
   takes,
@@ -17,7 +17,7 @@ const argmax: Kernel = { name: 'reduce_kernel<ArgMaxOps<float>>' };
 const topk: Kernel = { name: 'at::native::sbtopk::gatherTopK<float>' };
 const embedding: Kernel = { name: 'indexSelectSmallIndex<c10::Half>' };
 const times = (n: number, kernels: Kernel[]) => Array.from({ length: n }, () => kernels).flat();
-const layer = (grid?: string, takes?: number) => [...times(4, [product(grid, takes)]), attention];
+const layer = (grid?: string, takes?: number) => [...times(4, [gemm(grid, takes)]), attention];
 const pass = (grid?: string, takes?: number) => [embedding, ...times(3, layer(grid, takes)), argmax];
 
 function sequenceOf(kernels: readonly Kernel[]): KernelSequence {
@@ -35,8 +35,8 @@ function sequenceOf(kernels: readonly Kernel[]): KernelSequence {
 }
 
 const kindsOf = (kernels: readonly Kernel[]) => {
-  const found = inferSteps(sequenceOf(kernels));
-  return 'why' in found ? found.why : found.steps.map(({ kind }) => kind).join(' ');
+  const inferred = inferSteps(sequenceOf(kernels));
+  return 'why' in inferred ? inferred.why : inferred.steps.map(({ kind }) => kind).join(' ');
 };
 
 describe('generation', () => {
@@ -46,23 +46,23 @@ describe('generation', () => {
 
   test('work before the first pass belongs to no step', () => {
     const random: Kernel = { name: 'distribution_elementwise_grid_stride_kernel' };
-    const found = inferSteps(sequenceOf([...times(30, [product('2,2,1')]), random, ...times(5, pass())]));
-    expect(found).toMatchObject({ confidence: 1 });
-    const { first, last } = 'steps' in found ? found.steps[0]! : { first: 0, last: 0 };
+    const inferred = inferSteps(sequenceOf([...times(30, [gemm('2,2,1')]), random, ...times(5, pass())]));
+    expect(inferred).toMatchObject({ confidence: 1 });
+    const { first, last } = 'steps' in inferred ? inferred.steps[0]! : { first: 0, last: 0 };
     expect(last - first + 1).toBeLessThanOrEqual(pass().length + 1);
   });
 
   test('equal passes without a prompt may be prefills: their kind stays unknown', () => {
     expect(kindsOf(times(5, pass()))).toBe('other other other other other');
-    const row: Kernel = { name: 'gemv2T_kernel_val<int, int, __half>' };
-    const single = [embedding, ...times(3, [...times(4, [row]), attention]), argmax];
-    expect(kindsOf(times(5, single))).toBe('decode decode decode decode decode');
+    const gemv: Kernel = { name: 'gemv2T_kernel_val<int, int, __half>' };
+    const decode = [embedding, ...times(3, [...times(4, [gemv]), attention]), argmax];
+    expect(kindsOf(times(5, decode))).toBe('decode decode decode decode decode');
   });
 
   test("a router's top-k separates layers, not steps", () => {
-    const routed = [...layer(), topk, product('2,1,1')];
+    const routed = [...layer(), topk, gemm('2,1,1')];
     expect(kindsOf(times(24, routed))).toBe(
-      'no sampling, embedding or optimizer kernel separates passes with equal numbers of products',
+      'no sampling, embedding or optimizer kernel separates passes with equal numbers of GEMMs',
     );
     const model = [embedding, ...times(6, routed), argmax];
     expect(kindsOf([...times(3, model)]).split(' ')).toHaveLength(3);
@@ -73,7 +73,7 @@ describe('generation', () => {
       'no sampling',
     );
     expect(kindsOf(times(2, pass()))).toContain('no sampling');
-    expect(kindsOf(times(200, [product(), { name: 'vectorized_elementwise_kernel' }]))).toContain(
+    expect(kindsOf(times(200, [gemm(), { name: 'vectorized_elementwise_kernel' }]))).toContain(
       'no attention',
     );
   });
@@ -82,7 +82,7 @@ describe('generation', () => {
 describe('training', () => {
   const backward: Kernel = { name: 'flash_bwd_dq_dk_dv_loop_kernel' };
   const forward = [embedding, ...times(3, layer())];
-  const gradients = times(3, [...times(8, [product('3,1,1')]), backward]);
+  const gradients = times(3, [...times(8, [gemm('3,1,1')]), backward]);
   const adam: Kernel = { name: 'multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4>>' };
   const foreach: Kernel = { name: 'multi_tensor_apply_kernel<BinaryOpListAlphaFunctor<float, 2>>' };
 

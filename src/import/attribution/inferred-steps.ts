@@ -34,9 +34,9 @@ type InferredSteps =
 /** With fewer steps, a repetition may be chance. */
 const minSteps = 3;
 /**
- * Products of a model with two layers. With fewer, the repeated part may be a layer or a benchmark of one operation.
+ * GEMMs of a model with two layers. With fewer, the repeated part may be a layer or a benchmark of one operation.
  */
-const minProducts = 8;
+const minGemms = 8;
 /** Minimum attentions per step: a part with one attention is a layer, for example between two top-k of a router. */
 const minAttentions = 2;
 /** Share of the kernel time that the steps must cover. */
@@ -48,7 +48,7 @@ const prefillRatio = 1.5;
 const prefillBlocks = 4;
 
 export const noSeparator =
-  'no sampling, embedding or optimizer kernel separates passes with equal numbers of products';
+  'no sampling, embedding or optimizer kernel separates passes with equal numbers of GEMMs';
 
 /** Whether kernels of these names can separate steps: without one, the sequence need not be read. */
 export const separatesSteps = (names: readonly string[]): boolean =>
@@ -57,7 +57,7 @@ export const separatesSteps = (names: readonly string[]): boolean =>
 /**
  * Finds the steps of a program that marks none. A step ends with kernels that a model runs once per pass (the optimizer
  * in training, sampling in generation), or starts with the lookup of embeddings. Passes between two of them must
- * contain the same number of products and attentions. Nothing is inferred without such a period, or if two periods
+ * contain the same number of GEMMs and attentions. Nothing is inferred without such a period, or if two periods
  * disagree.
  */
 export function inferSteps(sequence: KernelSequence): InferredSteps {
@@ -65,22 +65,20 @@ export function inferSteps(sequence: KernelSequence): InferredSteps {
   const training = roles.optimizer.includes(1) || roles.backward.includes(1);
   if (training) return trainingSteps(sequence, roles);
   if (!roles.attention.includes(1)) return { why: 'no attention kernels, so what repeats may be anything' };
-  const steps = anchors(sequence, roles).flatMap((anchor) => {
-    const passes = passesOf(sequence, roles, anchor);
+  const candidates = findAnchors(sequence, roles).flatMap((anchor) => {
+    const passes = findPasses(sequence, roles, anchor);
     return passes ? [passes] : [];
   });
-  if (steps.length === 0) return { why: noSeparator };
+  if (candidates.length === 0) return { why: noSeparator };
   // The shortest period: a kernel that runs once per request also separates equal parts.
-  steps.sort((a, b) => b.passes.length - a.passes.length || b.coverage - a.coverage);
-  const best = steps[0]!;
-  const conflicting = steps.find(
-    ({ products }) =>
-      Math.abs(products - best.products) > 0.1 * best.products &&
-      products % best.products > 0.1 * best.products,
+  candidates.sort((a, b) => b.passes.length - a.passes.length || b.coverage - a.coverage);
+  const best = candidates[0]!;
+  const conflicting = candidates.find(
+    ({ gemms }) => Math.abs(gemms - best.gemms) > 0.1 * best.gemms && gemms % best.gemms > 0.1 * best.gemms,
   );
   if (conflicting)
     return {
-      why: `two periods fit: passes of ${best.products} and of ${conflicting.products} products`,
+      why: `two periods fit: passes of ${best.gemms} and of ${conflicting.gemms} GEMMs`,
     };
   const kinds = passKinds(sequence, roles, best.passes);
   return {
@@ -95,8 +93,8 @@ export function inferSteps(sequence: KernelSequence): InferredSteps {
 
 /** Flags by launch code. */
 interface Roles {
-  /** Without split-K reductions, of which a product may have one or none. */
-  product: Uint8Array;
+  /** Without split-K reductions, of which a GEMM may have one or none. */
+  gemm: Uint8Array;
   gemv: Uint8Array;
   attention: Uint8Array;
   /** Attention of one new token per sequence. */
@@ -107,7 +105,7 @@ interface Roles {
   backward: Uint8Array;
   /** Rows, for kernels with one block per row; 0: another kernel. */
   rowBlocks: Float64Array;
-  /** Blocks of kernels that do more work with more tokens: all except products and attention. */
+  /** Blocks of kernels that do more work with more tokens: all except GEMMs and attention. */
   blocks: Float64Array;
 }
 
@@ -122,7 +120,7 @@ function rolesOf({ launches }: KernelSequence): Roles {
   const n = launches.length;
   const flags = () => new Uint8Array(n);
   const roles: Roles = {
-    product: flags(),
+    gemm: flags(),
     gemv: flags(),
     attention: flags(),
     decodeAttention: flags(),
@@ -139,14 +137,14 @@ function rolesOf({ launches }: KernelSequence): Roles {
     const label = labels.get(name)!;
     roles.optimizer[code] = Number(isOptimizerKernel(name));
     roles.backward[code] = Number(isTrainingKernel(name) && !isOptimizerKernel(name));
-    roles.product[code] = Number(label === 'gemm' && !/split_?k_?reduce/i.test(name));
-    roles.gemv[code] = Number(roles.product[code] === 1 && gemvNames.test(name));
+    roles.gemm[code] = Number(label === 'gemm' && !/split_?k_?reduce/i.test(name));
+    roles.gemv[code] = Number(roles.gemm[code] === 1 && gemvNames.test(name));
     roles.attention[code] = Number(label === 'attention');
     roles.decodeAttention[code] = Number(label === 'attention' && decodeNames.test(name));
     roles.sampling[code] = Number(label === 'sampling');
     roles.embedding[code] = Number(label === 'embedding');
-    if (rowKernels.test(name)) roles.rowBlocks[code] = rows(grid);
-    if (label !== 'gemm' && label !== 'attention') roles.blocks[code] = allBlocks(grid);
+    if (rowKernels.test(name)) roles.rowBlocks[code] = gridRows(grid);
+    if (label !== 'gemm' && label !== 'attention') roles.blocks[code] = countBlocks(grid);
   }
   if (!roles.optimizer.includes(1) && roles.backward.includes(1))
     for (const [code, { name }] of launches.entries()) roles.optimizer[code] = Number(isForeachKernel(name));
@@ -154,12 +152,12 @@ function rolesOf({ launches }: KernelSequence): Roles {
 }
 
 /** Blocks of a one-dimensional grid; NaN: another grid. */
-function rows(grid: string | null): number {
+function gridRows(grid: string | null): number {
   const [x, y, z] = (grid ?? '').split(',').map(Number);
   return y === 1 && z === 1 && x! > 0 ? x! : Number.NaN;
 }
 
-function allBlocks(grid: string | null): number {
+function countBlocks(grid: string | null): number {
   const blocks = (grid ?? '').split(',').reduce((product, size) => product * Number(size), 1);
   return Number.isFinite(blocks) ? blocks : 0;
 }
@@ -168,16 +166,16 @@ function allBlocks(grid: string | null): number {
 interface Anchor {
   codes: Uint8Array;
   /** They are the last kernels of a pass, not the first. */
-  last: boolean;
+  endsPass: boolean;
 }
 
 /** Each sampling kernel and each embedding kernel by name, for any grid. */
-function anchors({ launches }: KernelSequence, { sampling, embedding }: Roles): Anchor[] {
-  const anchorsOf = (flags: Uint8Array, last: boolean): Anchor[] => {
+function findAnchors({ launches }: KernelSequence, { sampling, embedding }: Roles): Anchor[] {
+  const anchorsOf = (flags: Uint8Array, endsPass: boolean): Anchor[] => {
     const names = new Set(launches.flatMap(({ name }, code) => (flags[code] === 1 ? [name] : [])));
     return [...names].map((name) => ({
       codes: Uint8Array.from(launches, (launch, code) => Number(flags[code] === 1 && launch.name === name)),
-      last,
+      endsPass,
     }));
   };
   return [...anchorsOf(sampling, true), ...anchorsOf(embedding, false)];
@@ -191,46 +189,50 @@ interface Pass {
 interface Passes {
   passes: Pass[];
   /** GEMMs per pass. */
-  products: number;
+  gemms: number;
   coverage: number;
   confidence: number;
 }
 
-/** Parts between anchors; anchors without a product between them are one. */
-function parts({ rows: n, code }: KernelSequence, product: Uint8Array, { codes, last }: Anchor): Pass[] {
+/** Parts between anchors; anchors without a GEMM between them count as one. */
+function splitAtAnchors(
+  { rows: n, code }: KernelSequence,
+  gemm: Uint8Array,
+  { codes, endsPass }: Anchor,
+): Pass[] {
   const ends: number[] = [];
-  let products = 1;
+  let gemms = 1;
   for (let i = 0; i < n; i++) {
-    if (product[code[i]!] === 1) products++;
+    if (gemm[code[i]!] === 1) gemms++;
     if (codes[code[i]!] !== 1) continue;
-    if (last && products === 0 && ends.length > 0) ends[ends.length - 1] = i;
-    else if (products > 0) ends.push(last ? i : i - 1);
-    products = 0;
+    if (endsPass && gemms === 0 && ends.length > 0) ends[ends.length - 1] = i;
+    else if (gemms > 0) ends.push(endsPass ? i : i - 1);
+    gemms = 0;
   }
-  if (!last) ends.push(n - 1);
+  if (!endsPass) ends.push(n - 1);
   return ends
     .map((end, i) => ({ first: i === 0 ? 0 : ends[i - 1]! + 1, last: end }))
     .filter(({ first, last: end }) => end > first);
 }
 
-function passesOf(sequence: KernelSequence, roles: Roles, anchor: Anchor): Passes | null {
-  const all = parts(sequence, roles.product, anchor);
-  if (all.length < minSteps) return null;
-  const counted = all.map((part) => ({ part, ...countsOf(sequence, roles, part) }));
-  const products = mode(counted.map((pass) => pass.products));
-  if (products < minProducts) return null;
-  const alike = counted.filter((pass) => Math.abs(pass.products - products) <= Math.max(1, 0.02 * products));
+function findPasses(sequence: KernelSequence, roles: Roles, anchor: Anchor): Passes | null {
+  const parts = splitAtAnchors(sequence, roles.gemm, anchor);
+  if (parts.length < minSteps) return null;
+  const countedParts = parts.map((part) => ({ part, ...countsOf(sequence, roles, part) }));
+  const gemms = mode(countedParts.map((pass) => pass.gemms));
+  if (gemms < minGemms) return null;
+  const alike = countedParts.filter((pass) => Math.abs(pass.gemms - gemms) <= Math.max(1, 0.02 * gemms));
   if (alike.length < minSteps) return null;
   if (mode(alike.map(({ attentions }) => attentions)) < minAttentions) return null;
   const passes = alike.filter(({ attentions }) => attentions > 0).map(({ part }) => part);
-  const first = counted[0]!;
+  const first = countedParts[0]!;
   // Work before the first pass, such as initialization, belongs to no step.
-  if (anchor.last && first.products > products && passes[0]?.first === first.part.last + 1)
-    passes.unshift(cutFront(sequence, roles, first.part, products));
-  return rateOf(sequence, passes, products);
+  if (anchor.endsPass && first.gemms > gemms && passes[0]?.first === first.part.last + 1)
+    passes.unshift(lastGemms(sequence, roles, first.part, gemms));
+  return ratePasses(sequence, passes, gemms);
 }
 
-function rateOf({ rows: n, dur_ns: dur }: KernelSequence, passes: Pass[], products: number): Passes | null {
+function ratePasses({ rows: n, dur_ns: dur }: KernelSequence, passes: Pass[], gemms: number): Passes | null {
   if (passes.length < minSteps) return null;
   let total = 0;
   for (let i = 0; i < n; i++) total += dur[i]!;
@@ -243,31 +245,26 @@ function rateOf({ rows: n, dur_ns: dur }: KernelSequence, passes: Pass[], produc
   const coverage = total > 0 ? covered / total : 0;
   const confidence = kernels / (passes.at(-1)!.last - passes[0]!.first + 1);
   return coverage >= minCoverage && confidence >= minConfidence
-    ? { passes, products, coverage, confidence }
+    ? { passes, gemms, coverage, confidence }
     : null;
 }
 
-function countsOf({ code }: KernelSequence, { product, attention }: Roles, { first, last }: Pass) {
-  let products = 0;
+function countsOf({ code }: KernelSequence, { gemm, attention }: Roles, { first, last }: Pass) {
+  let gemms = 0;
   let attentions = 0;
   for (let i = first; i <= last; i++) {
-    products += product[code[i]!]!;
+    gemms += gemm[code[i]!]!;
     attentions += attention[code[i]!]!;
   }
-  return { products, attentions };
+  return { gemms, attentions };
 }
 
-/** The end of a part with this number of products, including the kernels before its first product. */
-function cutFront(
-  { code }: KernelSequence,
-  { product }: Roles,
-  { first, last }: Pass,
-  products: number,
-): Pass {
-  let remaining = products;
+/** The end of a part with this number of GEMMs, including the kernels before the first of them. */
+function lastGemms({ code }: KernelSequence, { gemm }: Roles, { first, last }: Pass, gemms: number): Pass {
+  let remaining = gemms;
   let i = last;
-  for (; i >= first && remaining > 0; i--) remaining -= product[code[i]!]!;
-  while (i >= first && product[code[i]!] === 0 && last - i < last - first) i--;
+  for (; i >= first && remaining > 0; i--) remaining -= gemm[code[i]!]!;
+  while (i > first && gemm[code[i]!] === 0) i--;
   return { first: i + 1, last };
 }
 
@@ -279,16 +276,16 @@ function mode(values: readonly number[]): number {
 }
 
 /**
- * Decode if it is certain: a run of passes with equal product launches after a longer one, products of single rows, or
+ * Decode if it is certain: a run of passes with equal GEMM launches after a longer one, GEMMs of single rows, or
  * attention kernels for one new token. Other passes are steps of unknown kind.
  */
 function passKinds(sequence: KernelSequence, roles: Roles, passes: readonly Pass[]): StageKind[] {
   const { code, dur_ns: dur } = sequence;
-  const described = passes.map(({ first, last }) => {
+  const passSums = passes.map(({ first, last }) => {
     let hash = 0;
     let ns = 0;
     let blocks = 0;
-    const counts = { products: 0, gemv: 0, attention: 0, decode: 0 };
+    const counts = { gemms: 0, gemv: 0, attention: 0, decode: 0 };
     for (let i = first; i <= last; i++) {
       const launchCode = code[i]!;
       ns += dur[i]!;
@@ -296,43 +293,43 @@ function passKinds(sequence: KernelSequence, roles: Roles, passes: readonly Pass
       counts.gemv += roles.gemv[launchCode]!;
       counts.attention += roles.attention[launchCode]!;
       counts.decode += roles.decodeAttention[launchCode]!;
-      if (roles.product[launchCode] !== 1) continue;
-      counts.products++;
+      if (roles.gemm[launchCode] !== 1) continue;
+      counts.gemms++;
       hash = (Math.imul(hash, 31) + launchCode) | 0;
     }
     return { hash, ns, blocks, ...counts };
   });
-  const usual = mode(described.map(({ hash }) => hash));
-  const repeated = described.filter(({ hash }) => hash === usual);
-  const median = (valueOf: (pass: (typeof described)[number]) => number) =>
+  const usual = mode(passSums.map(({ hash }) => hash));
+  const repeated = passSums.filter(({ hash }) => hash === usual);
+  const median = (valueOf: (pass: (typeof passSums)[number]) => number) =>
     repeated.map(valueOf).toSorted((a, b) => a - b)[Math.floor(repeated.length / 2)]!;
   const [usualNs, usualBlocks] = [median(({ ns }) => ns), median(({ blocks }) => blocks)];
-  const isPrompt = ({ hash, ns, blocks }: (typeof described)[number]) =>
+  const isPrompt = ({ hash, ns, blocks }: (typeof passSums)[number]) =>
     hash !== usual && (ns >= prefillRatio * usualNs || blocks >= prefillBlocks * usualBlocks);
-  const isSmall = (pass: (typeof described)[number]) => !isPrompt(pass);
-  const afterPrompt = described.some(
+  const isNotPrompt = (pass: (typeof passSums)[number]) => !isPrompt(pass);
+  const afterPrompt = passSums.some(
     (pass, i) =>
       isPrompt(pass) &&
-      i + minSteps < described.length &&
-      described.slice(i + 1, i + 1 + minSteps).every(isSmall),
+      i + minSteps < passSums.length &&
+      passSums.slice(i + 1, i + 1 + minSteps).every(isNotPrompt),
   );
-  const { products, gemv, attention, decode } = repeated[0]!;
-  const oneToken = gemv * 2 > products || decode * 2 > attention;
-  if (repeated.length < minSteps || !(afterPrompt || oneToken)) return described.map(() => 'other');
-  return described.map((pass) => (isPrompt(pass) ? 'prefill' : 'decode'));
+  const { gemms, gemv, attention, decode } = repeated[0]!;
+  const oneToken = gemv * 2 > gemms || decode * 2 > attention;
+  if (repeated.length < minSteps || !(afterPrompt || oneToken)) return passSums.map(() => 'other');
+  return passSums.map((pass) => (isPrompt(pass) ? 'prefill' : 'decode'));
 }
 
 function tokensOf({ code }: KernelSequence, { rowBlocks }: Roles, { first, last }: Pass): number | null {
   let tokens = 0;
-  let passed = 0;
+  let rowKernelCount = 0;
   for (let i = first; i <= last; i++) {
     const blocks = rowBlocks[code[i]!]!;
     if (blocks === 0) continue;
     if (Number.isNaN(blocks) || (tokens > 0 && blocks !== tokens)) return null;
     tokens = blocks;
-    passed++;
+    rowKernelCount++;
   }
-  return passed >= minAttentions ? tokens : null;
+  return rowKernelCount >= minAttentions ? tokens : null;
 }
 
 /** A training step ends with its optimizer. */
@@ -342,21 +339,21 @@ function trainingSteps(sequence: KernelSequence, roles: Roles): InferredSteps {
       why: 'kernels of a backward pass, and none of an optimizer that would separate the training steps',
     };
   const { code } = sequence;
-  // Optimizer kernels without a product between them belong to one step.
-  const steps = parts(sequence, roles.product, { codes: roles.optimizer, last: true }).filter(
+  // Optimizer kernels without a GEMM between them belong to one step.
+  const steps = splitAtAnchors(sequence, roles.gemm, { codes: roles.optimizer, endsPass: true }).filter(
     ({ first, last }) => {
-      for (let i = first; i <= last; i++) if (roles.product[code[i]!] === 1) return true;
+      for (let i = first; i <= last; i++) if (roles.gemm[code[i]!] === 1) return true;
       return false;
     },
   );
-  const products = mode(steps.map((part) => countsOf(sequence, roles, part).products));
+  const gemms = mode(steps.map((part) => countsOf(sequence, roles, part).gemms));
   const alike = steps.filter(
-    (part) => Math.abs(countsOf(sequence, roles, part).products - products) <= Math.max(1, 0.05 * products),
+    (part) => Math.abs(countsOf(sequence, roles, part).gemms - gemms) <= Math.max(1, 0.05 * gemms),
   );
-  const found = products >= minProducts ? rateOf(sequence, alike, products) : null;
-  if (!found) return { why: 'the parts between two runs of the optimizer differ in their products' };
+  const rated = gemms >= minGemms ? ratePasses(sequence, alike, gemms) : null;
+  if (!rated) return { why: 'the parts between two runs of the optimizer differ in their GEMMs' };
   return {
-    steps: found.passes.map((pass) => ({ ...pass, kind: 'training', tokens: null })),
-    confidence: found.confidence,
+    steps: rated.passes.map((pass) => ({ ...pass, kind: 'training', tokens: null })),
+    confidence: rated.confidence,
   };
 }

@@ -48,7 +48,7 @@ export async function deviceCounts(workbench: Workbench): Promise<DeviceCounts> 
 export function attributionIssues(found: AttributionCounts): Issue[] {
   const { activities, opaque, by_process: byProcess, by_thread: byThread, unstaged } = found.device;
   const { counts, orphans, shared, impossible, times, stages, launches, inference } = found;
-  const none = inference.why === null ? '' : ` No steps were inferred: ${inference.why}.`;
+  const inferenceFailure = inference.why === null ? '' : ` No steps were inferred: ${inference.why}.`;
   const issues: (Issue & { count: number })[] = [
     issue(
       noKernelsIssue,
@@ -66,7 +66,7 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
     issue(
       'activities_without_device',
       'warning',
-      impossible.noDevice,
+      impossible.impossibleDevice,
       (n) => sentence`${n} kernels and copies have an invalid device number and were dropped.`,
     ),
     issue(
@@ -164,7 +164,7 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       'warning',
       stages === 0 && activities > 0 ? activities : 0,
       (n) =>
-        sentence`The capture has no NVTX or record_function ranges: ${n} kernels and copies have no stage.${none}`,
+        sentence`The capture has no NVTX or record_function ranges: ${n} kernels and copies have no stage.${inferenceFailure}`,
     ),
   ];
   return [...issues.filter(({ count }) => count > 0), ...(activities > 0 ? latencyIssues(times) : [])];
@@ -187,14 +187,14 @@ function issue(
 }
 
 function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
-  const how = '90th percentile, capped at twice the median,';
+  const method = '90th percentile, capped at twice the median,';
   const issues: Issue[] = [
     {
       code: 'launch_latency',
       severity: 'info',
       count: launch.launches,
       ...(launch.launches > 0
-        ? sentence`Launch latency: ${quantity(launch.latencyNs, 'ns')} from the return of the call to the start of the kernel on an idle device (${how} of ${launch.launches} launches).`
+        ? sentence`Launch latency: ${quantity(launch.latencyNs, 'ns')} from the return of the call to the start of the kernel on an idle device (${method} of ${launch.launches} launches).`
         : sentence`No kernel was launched on an idle device; a launch latency of ${quantity(launch.latencyNs, 'ns')} was assumed.`),
     },
   ];
@@ -203,7 +203,7 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       code: 'graph_node_latency',
       severity: 'info',
       count: graphNode.launches,
-      ...sentence`Latency between nodes of a CUDA graph: ${quantity(graphNode.latencyNs, 'ns')}, ${how} of ${graphNode.launches} pairs.`,
+      ...sentence`Latency between nodes of a CUDA graph: ${quantity(graphNode.latencyNs, 'ns')}, ${method} of ${graphNode.launches} pairs.`,
     });
   }
   return issues;

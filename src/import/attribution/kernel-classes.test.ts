@@ -21,10 +21,10 @@ test('a kernel with an unknown name gets the class of the operator that launched
     ],
     trace_kernels: [
       kernel(4_000, 1_000, 1, { name: '_fwd_kernel_abc' }), // aten::mm
-      kernel(13_000, 1_000, 2, { name: '_fwd_kernel_abc' }), // an own operator inside aten::_softmax
+      kernel(13_000, 1_000, 2, { name: '_fwd_kernel_abc' }), // a custom operator inside aten::_softmax
       kernel(26_000, 1_000, 3, { name: '_fwd_kernel_abc' }), // a module is not an operator
-      kernel(33_000, 1_000, 4, { name: '_fwd_kernel_abc', op_id: 1 }), // the source says which operator
-      kernel(35_000, 1_000, 5, { name: 'void flash_fwd_kernel<x>' }), // its name says more
+      kernel(33_000, 1_000, 4, { name: '_fwd_kernel_abc', op_id: 1 }), // the capture records another operator
+      kernel(35_000, 1_000, 5, { name: 'void flash_fwd_kernel<x>' }), // the kernel's name determines the class
       kernel(37_000, 1_000, 99, { name: '_fwd_kernel_abc', op_id: 4 }), // without a call
     ],
   });

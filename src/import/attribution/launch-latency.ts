@@ -12,7 +12,7 @@ interface LatencyEstimate {
 }
 
 /** Used when the capture has no launch on an idle device: above the 24 captures of test/fixtures that have some, 0.3 to 4.8 µs. */
-const highestLatencyNs = 5000;
+const assumedLatencyNs = 5000;
 
 const binNs = 64;
 const bins = 4096;
@@ -32,7 +32,7 @@ function latencySamples(): LatencySamples {
       launches++;
     },
     estimate() {
-      if (launches === 0) return { latencyNs: highestLatencyNs, launches };
+      if (launches === 0) return { latencyNs: assumedLatencyNs, launches };
       const percentile = (share: number) => {
         let n = 0;
         for (let bin = 0; bin < bins; bin++) {
@@ -60,7 +60,7 @@ export interface GapSamples {
    * @param waiting waiting time of the thread that launched the activity with a call from calledNs to returnedNs (NaN: an orphan)
    * @returns how much of the time before that call the thread waited
    */
-  take(
+  addGap(
     inGraph: boolean,
     isKernel: boolean,
     calledNs: number,
@@ -76,7 +76,7 @@ export function gapSamples(): GapSamples {
   const launch = latencySamples();
   const graphNode = latencySamples();
   return {
-    take(inGraph, isKernel, calledNs, returnedNs, waiting, fromNs, toNs) {
+    addGap(inGraph, isKernel, calledNs, returnedNs, waiting, fromNs, toNs) {
       if (inGraph) {
         graphNode.add(toNs - fromNs);
         return 0;

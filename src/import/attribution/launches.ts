@@ -9,17 +9,20 @@ import { integer, integersOf } from './texts.js';
  * @returns whether some start together
  */
 export async function sortByStart(workbench: Workbench, table: string): Promise<boolean> {
-  const { back, together } = await neighbors(workbench, table);
-  if (back === 0) return together > 0;
+  const { descending, equal } = await countNeighbors(workbench, table);
+  if (descending === 0) return equal > 0;
   await workbench.run(`CREATE TABLE attr_sorted AS SELECT * FROM ${table} ORDER BY start_ns`);
   await workbench.run(`DROP TABLE ${table}`);
   await workbench.run(`ALTER TABLE attr_sorted RENAME TO ${table}`);
-  return (await neighbors(workbench, table)).together > 0;
+  return (await countNeighbors(workbench, table)).equal > 0;
 }
 
-async function neighbors(workbench: Workbench, table: string): Promise<{ back: number; together: number }> {
-  const [found] = await workbench.query<{ back: number; together: number }>(
-    `SELECT count(*) FILTER (start_ns < before) AS back, count(*) FILTER (start_ns = before) AS together
+async function countNeighbors(
+  workbench: Workbench,
+  table: string,
+): Promise<{ descending: number; equal: number }> {
+  const [found] = await workbench.query<{ descending: number; equal: number }>(
+    `SELECT count(*) FILTER (start_ns < before) AS descending, count(*) FILTER (start_ns = before) AS equal
      FROM (SELECT start_ns, lag(start_ns) OVER () AS before FROM ${table})`,
   );
   return found!;
@@ -47,14 +50,14 @@ export async function joinCalls(workbench: Workbench): Promise<void> {
  * the driver call inside it may share one id: the outer one, which started first, is used.
  * A kernel's `op_class` is the class that its operator gives kernels (OpenOp.kernelClass); null in CUDA graphs, which contain
  * kernels of other classes than the operator that launched the graph.
- * @param graphLaunches codes of calls that launch CUDA graphs
+ * @param graphLaunches name codes of calls that launch CUDA graphs
  * @returns number of calls with the id of another call
  */
 export async function joinLaunches(
   workbench: Workbench,
   graphLaunches: ReadonlySet<number>,
 ): Promise<number> {
-  const shared = await sharedIds(workbench);
+  const shared = await countSharedIds(workbench);
   if (shared > 0)
     await workbench.run(
       `CREATE TABLE attr_outer AS SELECT DISTINCT ON (pid, correlation) * FROM attr_api
@@ -67,11 +70,11 @@ export async function joinLaunches(
 }
 
 /** Checked before joining: if all calls had one id, the join would be quadratic. */
-async function sharedIds(workbench: Workbench): Promise<number> {
+async function countSharedIds(workbench: Workbench): Promise<number> {
   // One thread that launches everything numbers its calls in order: then there are no duplicates.
   const [order] = await workbench.query<{ n: number }>(
-    `SELECT count(*) AS n FROM (SELECT correlation <= lag(correlation) OVER () OR pid <> lag(pid) OVER () AS broken
-     FROM attr_api WHERE correlation IS NOT NULL) WHERE broken`,
+    `SELECT count(*) AS n FROM (SELECT correlation <= lag(correlation) OVER () OR pid <> lag(pid) OVER () AS descending
+     FROM attr_api WHERE correlation IS NOT NULL) WHERE descending`,
   );
   if (order!.n === 0) return 0;
   const [found] = await workbench.query<{ n: number }>(
@@ -101,7 +104,7 @@ async function joinLaunch(
   const node = `coalesce(${asInteger('graph_node')}, CASE WHEN ${launchesGraph}${opaque} THEN ${nodeWithoutId} END)`;
   if (table === 'kernels') {
     const inGraph = `${asInteger('graph_node')} IS NOT NULL OR ${launchesGraph}`;
-    const opClass = `CASE WHEN ${asInteger('op_id')} IS NULL THEN a.op_class ELSE ${integer('o.of_kernels', 'UTINYINT')} END`;
+    const opClass = `CASE WHEN ${asInteger('op_id')} IS NULL THEN a.op_class ELSE ${integer('o.kernel_class', 'UTINYINT')} END`;
     columnsSql.push(`${asInteger('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
     columnsSql.push(`CASE WHEN NOT (${inGraph}) THEN ${opClass} END AS op_class`);
   } else columnsSql.push(`${asInteger('bytes')} AS bytes`);
@@ -118,7 +121,7 @@ async function joinLaunch(
        coalesce(${asInteger('op_id')}, a.op_id) AS op_id
      FROM (SELECT rowid, * FROM trace_${table} WHERE ${activityFilter}) k
      LEFT JOIN (SELECT * FROM ${calls} WHERE ${candidates}) a ON a.pid = ${asInteger('pid')} AND a.correlation = ${asInteger('correlation')}
-     LEFT JOIN (SELECT op_id, of_kernels FROM attr_ops WHERE ${operators}) o ON o.op_id = ${asInteger('op_id')}`;
+     LEFT JOIN (SELECT op_id, kernel_class FROM attr_ops WHERE ${operators}) o ON o.op_id = ${asInteger('op_id')}`;
   await workbench.run(`CREATE TABLE attr_${table} AS ${select('false', 'false', 'false')}`);
   const slices = (key: string) => slicesOf(workbench, `trace_${table}`, `nullif(${key}, 'nan'::DOUBLE)`);
   const operators = await slices('op_id');

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { createTraceTables } from '../trace-tables.js';
 import { attribute } from './attribute.js';
-import { importedBy } from './test-import.js';
+import { importWith } from './test-import.js';
 
-/** Two slices of attribution (slices.ts), so that the whole is larger than what is in memory at a time. */
+/** Two slices of attribution (slices.ts), so that not all rows are in memory at a time. */
 const kernels = 300_000;
 const memoryMiB = 48;
 /**
@@ -14,12 +14,12 @@ const maxMiB = 64;
 
 test('kernels of unknown names in as many operators are attributed in bounded memory', async () => {
   let limit = 0;
-  const { database } = await importedBy(async ({ workbench }, context) => {
+  const { database } = await importWith(async ({ workbench }, context) => {
     for (const writer of Object.values(await createTraceTables(workbench))) writer.close();
     await workbench.createNames('trace_names', ['aten::mm', '_own_a', 'cpu_op']);
     const fill = (table: string, columns: string) =>
       workbench.run(
-        `INSERT INTO ${table} BY NAME SELECT ${columns}, 7 AS pid, 0 AS rank, i AS op_id FROM range(${kernels}) AS of(i)`,
+        `INSERT INTO ${table} BY NAME SELECT ${columns}, 7 AS pid, 0 AS rank, i AS op_id FROM range(${kernels}) AS numbers(i)`,
       );
     await fill('trace_ops', 'i * 10_000 AS start_ns, 5_000 AS dur_ns, 1 AS tid, 0 AS name, 2 AS op_type');
     await fill(

@@ -4,8 +4,8 @@ import { isSameWork, type OpenStage } from './open-stage.js';
 /** Phases with the nested phases that they merge with or only contain. Outer ones come first. */
 export type NestedStages = Map<OpenStage, OpenStage[]>;
 
-/** Fields that the outer stage takes from the inner ones; null: unknown. */
-interface TakenFields {
+/** Fields that an outer stage gets from its inner stages; null: unknown. */
+interface FoldedFields {
   kind: StageKind;
   step_index: number | null;
   iteration: number | null;
@@ -18,14 +18,14 @@ interface TakenFields {
 export interface FoldedStages {
   /** Phases that become kind other, with the phase that they and their contents belong to; null: none. */
   phases: ReadonlyMap<number, number | null>;
-  fields: ReadonlyMap<number, TakenFields>;
+  fields: ReadonlyMap<number, FoldedFields>;
 }
 
-const takenNames = ['step_index', 'iteration', 'batch_size', 'new_tokens', 'context_tokens_sum'] as const;
+const foldedNames = ['step_index', 'iteration', 'batch_size', 'new_tokens', 'context_tokens_sum'] as const;
 
 /** Stage columns that folding changes; `kind` is an index in stageKinds. */
 export type FoldColumns = Record<
-  'stage_id' | 'phase_id' | 'kind' | (typeof takenNames)[number],
+  'stage_id' | 'phase_id' | 'kind' | (typeof foldedNames)[number],
   Float64Array
 >;
 
@@ -39,7 +39,7 @@ export function applyFolds(folded: FoldedStages, rows: number, columns: FoldColu
     const fields = folded.fields.get(id);
     if (fields) {
       columns.kind[row] = stageKinds.indexOf(fields.kind);
-      for (const name of takenNames) columns[name][row] = fields[name] ?? Number.NaN;
+      for (const name of foldedNames) columns[name][row] = fields[name] ?? Number.NaN;
     }
     if (!folded.phases.has(id)) continue;
     columns.kind[row] = stageKinds.indexOf('other');
@@ -62,21 +62,21 @@ export function isNested(stage: OpenStage, outer: OpenStage | null): outer is Op
  */
 export function foldStages(nested: NestedStages): FoldedStages {
   const phases = new Map<number, number | null>();
-  const fieldsById = new Map<number, TakenFields>();
+  const fieldsById = new Map<number, FoldedFields>();
   const innerStages = new Map<OpenStage, OpenStage[]>();
-  for (const [outer, direct] of [...nested].toReversed()) {
-    const inner = direct.flatMap((stage) => innerStages.get(stage) ?? [stage]);
+  for (const [outer, directlyNested] of [...nested].toReversed()) {
+    const inner = directlyNested.flatMap((stage) => innerStages.get(stage) ?? [stage]);
     if (isOnlyContainer(outer, inner)) {
       innerStages.set(outer, inner);
       phases.set(outer.id, outer.parent?.phase?.id ?? null);
       continue;
     }
     for (const stage of inner) phases.set(stage.id, outer.id);
-    const fields = inner.map((stage) => fieldsById.get(stage.id) ?? ownFields(stage));
-    fieldsById.set(outer.id, takenBy(outer, fields));
+    const fields = inner.map((stage) => fieldsById.get(stage.id) ?? unfoldedFields(stage));
+    fieldsById.set(outer.id, foldFields(outer, fields));
   }
-  for (const [stage, into] of phases) {
-    let phase = into;
+  for (const [stage, target] of phases) {
+    let phase = target;
     while (phase !== null && phases.has(phase)) phase = phases.get(phase)!;
     phases.set(stage, phase);
   }
@@ -88,7 +88,7 @@ function isOnlyContainer({ kind, label }: OpenStage, inner: readonly OpenStage[]
   return kind === 'other' || (isStep && label.step_index === null && inner.length > 1);
 }
 
-const ownFields = ({ kind, step, iteration, label }: OpenStage): TakenFields => ({
+const unfoldedFields = ({ kind, step, iteration, label }: OpenStage): FoldedFields => ({
   kind,
   step_index: step,
   iteration: label.iteration ?? iteration,
@@ -98,7 +98,10 @@ const ownFields = ({ kind, step, iteration, label }: OpenStage): TakenFields => 
 });
 
 /** New tokens of several inner ranges (chunks of a prefill) are summed. */
-function takenBy({ kind, step, iteration, label }: OpenStage, inner: readonly TakenFields[]): TakenFields {
+function foldFields(
+  { kind, step, iteration, label }: OpenStage,
+  inner: readonly FoldedFields[],
+): FoldedFields {
   const first = inner[0]!;
   const single = inner.length === 1;
   const tokens = inner.reduce<number | null>(

@@ -1,5 +1,5 @@
 import type { StageName } from '../stage-names.js';
-import { containing, type Process, type Thread } from './host-threads.js';
+import { findContaining, type Process, type Thread } from './host-threads.js';
 import { isNested, type NestedStages } from './nested-stages.js';
 import { openStage, type OpenStage, type Range } from './open-stage.js';
 
@@ -28,10 +28,10 @@ export function openRange(
   const owner = thread ?? process;
   const open = owner.ranges;
   if (thread) while (open.length > 0 && open[open.length - 1]!.endNs <= startNs) open.pop();
-  let parent = containing(open, endNs);
+  let parent = findContaining(open, endNs);
   if (thread) {
     if (open.length > 0 && parent !== open[open.length - 1]) opened.counts.overlappingRanges++;
-    parent ??= containing(process.ranges, endNs);
+    parent ??= findContaining(process.ranges, endNs);
   }
   const outer = parent?.phase ?? null;
   const stage = openStage(++opened.stages, range, label, parent, owner.positions);

@@ -33,7 +33,7 @@ export interface Positions {
   warmup: Position;
 }
 
-export const freshPositions = (): Positions => ({
+export const initialPositions = (): Positions => ({
   measured: { iteration: -1, step: 0 },
   warmup: { iteration: -1, step: 0 },
 });
@@ -83,11 +83,11 @@ export function openStage(
   const isNumbered = label.step_index !== null || label.confidence !== null;
   const isPhase = stage.kind !== 'other' || (isNumbered && outer === null);
   stage.phase = isPhase ? stage : outer;
-  number(stage, outer, warmup ? positions.warmup : positions.measured);
+  numberStage(stage, outer, warmup ? positions.warmup : positions.measured);
   return stage;
 }
 
-function number(stage: OpenStage, outer: OpenStage | null, position: Position): void {
+function numberStage(stage: OpenStage, outer: OpenStage | null, position: Position): void {
   const container = outer && isSameWork(outer.kind, stage.kind) ? outer : null;
   switch (stage.kind) {
     case 'prefill':

@@ -13,7 +13,7 @@ interface OperatorClasses {
 }
 
 /** Each distinct name is classified once. */
-export async function operatorClasses(workbench: Workbench): Promise<OperatorClasses> {
+export async function classifyOperators(workbench: Workbench): Promise<OperatorClasses> {
   const names = await workbench.query<{ code: number; text: string }>(
     `SELECT code, text::VARCHAR AS text FROM trace_names
      SEMI JOIN (SELECT DISTINCT name FROM trace_ops) o ON o.name = code ORDER BY code`,
@@ -21,9 +21,9 @@ export async function operatorClasses(workbench: Workbench): Promise<OperatorCla
   const classByCode = new Float64Array((names.at(-1)?.code ?? -1) + 1).fill(Number.NaN);
   const kernelClasses = classByCode.slice();
   for (const { code, text } of names) {
-    const known = opClassOf(text);
-    classByCode[code] = opClasses.indexOf(known);
-    if (known !== 'other' && text.includes('::')) kernelClasses[code] = classByCode[code]!;
+    const opClass = opClassOf(text);
+    classByCode[code] = opClasses.indexOf(opClass);
+    if (opClass !== 'other' && text.includes('::')) kernelClasses[code] = classByCode[code]!;
   }
   return { classes: classByCode, kernelClasses };
 }

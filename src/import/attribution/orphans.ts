@@ -1,7 +1,7 @@
 import type { Batch, Workbench } from '../../model/workbench.js';
 import { openCursor, refill, nextRow } from './cursor.js';
 import { attributions } from './host-threads.js';
-import { openRows } from './row-writer.js';
+import { openRowWriter } from './row-writer.js';
 
 export interface OrphanCounts {
   /** Device activities without an API call. */
@@ -10,7 +10,7 @@ export interface OrphanCounts {
   byTime: number;
 }
 
-interface Open {
+interface OpenInterval {
   stage: number;
   endNs: number;
 }
@@ -27,14 +27,14 @@ export async function attributeOrphans(workbench: Workbench): Promise<OrphanCoun
     );
     if (found!.n === 0) continue;
     counts.orphans += found!.n;
-    counts.byTime += await byTime(workbench, table);
+    counts.byTime += await assignByTime(workbench, table);
   }
   return counts;
 }
 
-async function byTime(workbench: Workbench, table: string): Promise<number> {
-  const rows = await openRows(workbench, 'attr_by_time', ['activity', 'stage_id']);
-  const count = await stagesByTime(
+async function assignByTime(workbench: Workbench, table: string): Promise<number> {
+  const rows = await openRowWriter(workbench, 'attr_by_time', ['activity', 'stage_id']);
+  const count = await findStagesByTime(
     workbench.scan('SELECT start_ns, end_ns, pid, stage_id FROM attr_stages ORDER BY start_ns, stage_id'),
     workbench.scan(
       `SELECT start_ns, pid, activity FROM ${table} WHERE api_start_ns IS NULL ORDER BY start_ns`,
@@ -53,31 +53,31 @@ async function byTime(workbench: Workbench, table: string): Promise<number> {
 /**
  * @param stageRows start_ns, end_ns, pid, stage_id; sorted by start_ns, stage_id
  * @param orphans start_ns, pid, activity; sorted by start_ns
- * @param found called for each activity with a stage
+ * @param assign called for each activity with a stage
  * @returns number of activities with a stage
  */
-export async function stagesByTime(
+export async function findStagesByTime(
   stageRows: AsyncIterable<Batch>,
   orphans: AsyncIterable<Batch>,
-  found: (activity: number, stage: number) => void,
+  assign: (activity: number, stage: number) => void,
 ): Promise<number> {
   const stages = await openCursor(stageRows);
   const activities = await openCursor(orphans);
-  const open = new Map<number, Open[]>();
+  const open = new Map<number, OpenInterval[]>();
   let count = 0;
   while (activities.source) {
     while (stages.time <= activities.time && stages.source) {
       const { columns, row } = stages;
       const pid = columns['pid']![row]!;
-      const alive = (open.get(pid) ?? []).filter(({ endNs }) => endNs > stages.time);
-      alive.push({ stage: columns['stage_id']![row]!, endNs: columns['end_ns']![row]! });
-      open.set(pid, alive);
+      const stillOpen = (open.get(pid) ?? []).filter(({ endNs }) => endNs > stages.time);
+      stillOpen.push({ stage: columns['stage_id']![row]!, endNs: columns['end_ns']![row]! });
+      open.set(pid, stillOpen);
       if (!nextRow(stages)) await refill(stages);
     }
     const { columns, row } = activities;
-    const around = open.get(columns['pid']![row]!)?.findLast(({ endNs }) => endNs > activities.time);
-    if (around) {
-      found(columns['activity']![row]!, around.stage);
+    const enclosing = open.get(columns['pid']![row]!)?.findLast(({ endNs }) => endNs > activities.time);
+    if (enclosing) {
+      assign(columns['activity']![row]!, enclosing.stage);
       count++;
     }
     if (!nextRow(activities)) await refill(activities);

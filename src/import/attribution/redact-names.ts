@@ -13,9 +13,9 @@ export async function redactNames(
 ): Promise<void> {
   if (!redact) return;
   const rangeNames = trace && new Set(trace.ranges.shapes['name']);
-  const used = trace ? '' : 'SEMI JOIN trace_ranges r ON r.name = code';
+  const rangeFilter = trace ? '' : 'SEMI JOIN trace_ranges r ON r.name = code';
   const names = await workbench.query<{ code: number; text: string }>(
-    `SELECT code, text::VARCHAR AS text FROM trace_names ${used} WHERE text IS NOT NULL`,
+    `SELECT code, text::VARCHAR AS text FROM trace_names ${rangeFilter} WHERE text IS NOT NULL`,
   );
   for (const { code, text } of names) {
     if (rangeNames && !rangeNames.has(code)) continue;

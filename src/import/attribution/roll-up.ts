@@ -59,10 +59,10 @@ async function rollUp(
     `CREATE TABLE attr_work AS
      ${level(`SELECT ${id}, ${ofActivities} FROM (${activities.join(' UNION ALL ')}) WHERE ${id} IS NOT NULL`)}`,
   );
-  const [found] = await workbench.query<{ depth: number | null }>(
+  const [deepest] = await workbench.query<{ depth: number | null }>(
     'SELECT max(depth)::INTEGER AS depth FROM attr_work',
   );
-  for (let depth = found!.depth ?? 0; depth > 0; depth--)
+  for (let depth = deepest!.depth ?? 0; depth > 0; depth--)
     await workbench.run(
       `INSERT INTO attr_work ${level(`SELECT ${parent} AS ${id}, ${ofAggregates} FROM attr_work WHERE depth = ${depth}`)}`,
     );

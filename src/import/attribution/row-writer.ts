@@ -9,7 +9,7 @@ export interface RowWriter {
 
 const bufferRows = 2048 * 8;
 
-export async function openRows(
+export async function openRowWriter(
   workbench: Workbench,
   table: string,
   columns: readonly string[],

@@ -6,7 +6,7 @@ import { slicesOf, inSlice } from './slices.js';
 
 /**
  * Operators: the largest table of a PyTorch profiler trace. Needs trace_ops, attr_ops and attr_op_device.
- * @param classes like OperatorClasses.own
+ * @param classes like OperatorClasses.classes
  */
 export async function saveOps(
   workbench: Workbench,

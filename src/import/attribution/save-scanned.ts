@@ -9,7 +9,7 @@ import type { ImportContext } from '../importer.js';
 type ScannedColumn = { sql?: string; by?: string; values?: Float64Array; texts?: readonly string[] };
 
 /** Columns computed batch by batch from the selected columns and `names`, which are selected for them. */
-interface MadeColumns {
+interface ComputedColumns {
   names: readonly string[];
   fill(rows: number, columns: Columns): void;
 }
@@ -25,24 +25,24 @@ export async function saveScanned(
   table: TableName,
   columns: Record<string, ScannedColumn>,
   from: readonly string[],
-  made: MadeColumns = { names: [], fill: () => {} },
+  computed: ComputedColumns = { names: [], fill: () => {} },
 ): Promise<void> {
   const entries = Object.entries(columns);
-  const announced = Object.fromEntries(entries.map(([name, column]) => [name, keptColumn(column)]));
-  const writer = await workbench.saveColumns(table, capture_id, announced, { execution_id, host });
+  const savedColumns = Object.fromEntries(entries.map(([name, column]) => [name, savedColumn(column)]));
+  const writer = await workbench.saveColumns(table, capture_id, savedColumns, { execution_id, host });
   const selected = entries.flatMap(([name, { sql }]) => (sql === undefined ? [] : [`${sql} AS "${name}"`]));
   for (const part of from) {
     for await (const { rows, columns: batch } of workbench.scan(
-      `SELECT ${[...selected, ...made.names].join(', ')} FROM ${part}`,
+      `SELECT ${[...selected, ...computed.names].join(', ')} FROM ${part}`,
     )) {
-      made.fill(rows, batch);
+      computed.fill(rows, batch);
       await writer.append(batch, rows);
     }
   }
   await writer.close();
 }
 
-function keptColumn({ by, values, texts }: ScannedColumn): SavedColumn {
+function savedColumn({ by, values, texts }: ScannedColumn): SavedColumn {
   return { ...(texts && { texts }), ...(by && { from: by }), ...(values && { values }) };
 }
 

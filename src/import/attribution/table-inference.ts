@@ -29,12 +29,12 @@ export async function inferFromTables(
   return inferRanges({
     kernelNames: await namesOf('trace_kernels'),
     rangeNames: await namesOf('trace_ranges'),
-    marks: (isMark) => marks(workbench, label, isMark),
-    processes: () => processes(workbench),
+    marks: (isMark) => selectMarks(workbench, label, isMark),
+    processes: () => processKernels(workbench),
   });
 }
 
-async function marks(
+async function selectMarks(
   workbench: Workbench,
   label: (code: number) => StageName,
   isMark: (label: StageName) => boolean,
@@ -60,7 +60,7 @@ async function marks(
   return ranges;
 }
 
-async function* processes(workbench: Workbench): AsyncIterable<ProcessKernels> {
+async function* processKernels(workbench: Workbench): AsyncIterable<ProcessKernels> {
   const groups = await workbench.query<{ pid: number; device: number; rank: number; rows: number }>(
     `SELECT pid, device, rank, rows FROM (
        SELECT ${number('pid')} AS pid, ${number('device')} AS device, min(${number('rank')}) AS rank, count(*)::DOUBLE AS rows,
@@ -97,12 +97,12 @@ async function* processes(workbench: Workbench): AsyncIterable<ProcessKernels> {
         const grid = columns['grid']![i]!;
         // Codes are below 2^26, so the pair fits a double.
         const key = name * 2 ** 26 + (Number.isNaN(grid) ? 2 ** 26 - 1 : grid);
-        let known = codes.get(key);
-        if (known === undefined) {
-          codes.set(key, (known = launches.length));
+        let launchCode = codes.get(key);
+        if (launchCode === undefined) {
+          codes.set(key, (launchCode = launches.length));
           launches.push({ name: texts.get(name) ?? '', grid: texts.get(grid) ?? null });
         }
-        code[row] = known;
+        code[row] = launchCode;
         start_ns[row] = columns['start_ns']![i]!;
         dur_ns[row] = columns['dur_ns']![i]!;
         correlation[row] = columns['correlation']![i]!;
@@ -114,7 +114,7 @@ async function* processes(workbench: Workbench): AsyncIterable<ProcessKernels> {
       rank,
       kernels: { rows, code, start_ns, dur_ns, launches },
       launches: (wanted) =>
-        callsOf(
+        loadCalls(
           workbench,
           pid,
           Float64Array.from(wanted, (row) => correlation[row]!),
@@ -131,7 +131,7 @@ function sortByStart(start: Float64Array, columns: readonly (Float64Array | Int3
   for (const [i, column] of columns.entries()) column.set(sorted[i]!);
 }
 
-async function callsOf(workbench: Workbench, pid: number, ids: Float64Array) {
+async function loadCalls(workbench: Workbench, pid: number, ids: Float64Array) {
   const knownIds = [...new Set(ids)].filter((id) => !Number.isNaN(id));
   const calls = new Map<number, { start: number; dur: number; tid: number }>();
   if (knownIds.length > 0) {
@@ -160,7 +160,7 @@ async function callsOf(workbench: Workbench, pid: number, ids: Float64Array) {
 }
 
 /** Adds inferred ranges to trace_ranges, and their names to trace_names. */
-export async function addInferred(
+export async function addInferredRanges(
   workbench: Workbench,
   ranges: readonly InferredRange[],
 ): Promise<{ code: number; label: StageName }[]> {
@@ -172,10 +172,10 @@ export async function addInferred(
   await workbench.run(
     `INSERT INTO trace_names (code, text) VALUES ${names.map(({ code, text }) => `(${code}, '${text}')`).join(', ')}`,
   );
-  const value = (one: number) => (Number.isNaN(one) ? 'NULL' : String(one));
+  const sqlNumber = (value: number) => (Number.isNaN(value) ? 'NULL' : String(value));
   const rows = ranges.map(
     ({ pid, tid, rank, startNs, endNs }, i) =>
-      `(${[last!.id + 1 + i, startNs, endNs, pid, tid, rank, codes[i]!, 1].map(value).join(', ')})`,
+      `(${[last!.id + 1 + i, startNs, endNs, pid, tid, rank, codes[i]!, 1].map(sqlNumber).join(', ')})`,
   );
   await workbench.run(
     `INSERT INTO trace_ranges (range_id, start_ns, end_ns, pid, tid, rank, name, process_wide) VALUES ${rows.join(', ')}`,

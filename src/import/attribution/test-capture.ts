@@ -1,6 +1,6 @@
 import { type TraceTable, createTraceTables } from '../trace-tables.js';
 import { attribute } from './attribute.js';
-import { type Imported, importedBy } from './test-import.js';
+import { type Imported, importWith } from './test-import.js';
 
 type Rows = Partial<Record<TraceTable, Record<string, number | string>[]>>;
 
@@ -18,7 +18,7 @@ const texts = new Set([
 
 /** A hand-written capture with plain texts; process 7, thread 1, device 0, stream 1 unless given. */
 export function capture(rows: Rows): Promise<Imported> {
-  return importedBy(async ({ workbench }, context) => {
+  return importWith(async ({ workbench }, context) => {
     const names: string[] = [];
     const writers = await createTraceTables(workbench);
     for (const [table, tableRows] of Object.entries(rows) as [
@@ -42,27 +42,27 @@ export function capture(rows: Rows): Promise<Imported> {
   });
 }
 
-export const launch = (start_ns: number, dur_ns: number, correlation: number, rest = {}) => ({
+export const launch = (start_ns: number, dur_ns: number, correlation: number, fields = {}) => ({
   start_ns,
   dur_ns,
   correlation,
   name: 'cudaLaunchKernel',
   api: 'runtime',
-  ...rest,
+  ...fields,
 });
-export const kernel = (start_ns: number, dur_ns: number, correlation: number, rest = {}) => ({
+export const kernel = (start_ns: number, dur_ns: number, correlation: number, fields = {}) => ({
   start_ns,
   dur_ns,
   correlation,
   name: 'nvjet_sm90_hsh_64x8_64x16_1x1_v_bz_TNN',
-  ...rest,
+  ...fields,
 });
-export const range = (range_id: number, name: string, start_ns: number, end_ns: number, rest = {}) => ({
+export const range = (range_id: number, name: string, start_ns: number, end_ns: number, fields = {}) => ({
   range_id,
   name,
   start_ns,
   end_ns,
-  ...rest,
+  ...fields,
 });
 
 export const op = (op_id: number, name: string, start_ns: number, dur_ns: number) => ({

@@ -21,7 +21,7 @@ export interface Imported {
 }
 
 /** A session with the result of `load` for a capture. */
-export async function importedBy(
+export async function importWith(
   load: (target: ImportTarget, context: ImportContext) => Promise<Pick<ImportOutcome, 'issues'>>,
 ): Promise<Imported> {
   const folder = testFolder();

@@ -10,18 +10,18 @@ const enumTexts = 20_000;
  * is an ENUM where possible, which Parquet stores by its dictionary: 3.7 M kernel names of 400 letters then take no noticeable
  * time, instead of 1.2 s as text.
  */
-export async function textTable(workbench: Workbench, name: string, codes: string): Promise<void> {
+export async function createTextTable(workbench: Workbench, name: string, codes: string): Promise<void> {
   await workbench.run(
     `CREATE TABLE ${name} AS SELECT n.code::INTEGER AS code, n.text FROM trace_names n
      SEMI JOIN (${codes}) used ON used.code = n.code`,
   );
   const [found] = await workbench.query<{ n: number }>(`SELECT count(DISTINCT text) AS n FROM ${name}`);
   if (found!.n === 0 || found!.n > enumTexts) return;
-  await asEnum(workbench, name);
+  await convertToEnum(workbench, name);
 }
 
 /** Converts the texts of a table (code, text) to an ENUM. */
-export async function asEnum(workbench: Workbench, name: string): Promise<void> {
+export async function convertToEnum(workbench: Workbench, name: string): Promise<void> {
   await workbench.run(`CREATE TYPE ${name}_type AS ENUM (SELECT DISTINCT text FROM ${name} ORDER BY text)`);
   await workbench.run(`ALTER TABLE ${name} ALTER text TYPE ${name}_type`);
 }

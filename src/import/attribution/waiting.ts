@@ -6,7 +6,7 @@ export interface Waiting {
   within(fromNs: number, toNs: number): number;
 }
 
-export function waiting(): Waiting {
+export function newWaiting(): Waiting {
   // 16 bytes per call: synchronizing calls are far rarer than launches.
   let starts = new Float64Array(64);
   let ends = new Float64Array(64);
@@ -19,8 +19,8 @@ export function waiting(): Waiting {
         return;
       }
       if (count === starts.length) {
-        starts = grown(starts);
-        ends = grown(ends);
+        starts = doubled(starts);
+        ends = doubled(ends);
       }
       starts[count] = startNs;
       ends[count++] = endNs;
@@ -53,7 +53,7 @@ function firstEndingAfter(ends: Float64Array, count: number, time: number, hint:
   return low;
 }
 
-function grown(array: Float64Array): Float64Array<ArrayBuffer> {
+function doubled(array: Float64Array): Float64Array<ArrayBuffer> {
   const larger = new Float64Array(array.length * 2);
   larger.set(array);
   return larger;

@@ -6,26 +6,26 @@ import { fixture, loadResults, type LoadedResults } from './test-load.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-aggregates-'));
 afterAll(() => rmSync(folder, { recursive: true }));
-const written = (name: string, value: unknown) => {
+const writeJson = (name: string, value: unknown) => {
   const path = join(folder, name);
   writeFileSync(path, JSON.stringify(value));
   return path;
 };
 const json = (name: string) => JSON.parse(readFileSync(fixture(name), 'utf8')) as Record<string, unknown>;
-const codes = (found: LoadedResults) => found.issues.map(({ code }) => code);
+const codes = (results: LoadedResults) => results.issues.map(({ code }) => code);
 /** Every number of a point as `name statistic unit`. */
-const figures = (found: LoadedResults, point = 0) =>
+const figures = (results: LoadedResults, point = 0) =>
   Object.fromEntries(
-    found.metrics
+    results.metrics
       .filter((metric) => metric.point === point)
       .map(({ name, statistic, unit, value }) => [`${name} ${statistic} ${unit}`, value]),
   );
 
 describe('InferenceX', () => {
   test('reads every latency of agg_*.json in ms', async () => {
-    const found = await loadResults(fixture('inferencex-agg.json'));
-    expect(found.importer).toBe('inferencex');
-    expect(figures(found)).toEqual({
+    const results = await loadResults(fixture('inferencex-agg.json'));
+    expect(results.importer).toBe('inferencex');
+    expect(figures(results)).toEqual({
       'inferencex.tput_per_gpu value tok/s/GPU': 720.5,
       'inferencex.output_tput_per_gpu value tok/s/GPU': 640.25,
       'inferencex.input_tput_per_gpu value tok/s/GPU': 80.25,
@@ -50,41 +50,41 @@ describe('InferenceX', () => {
       'inferencex.intvty median tok/s/user': 125,
       'inferencex.intvty p99 tok/s/user': 62.5,
     });
-    expect(found.metrics[0]!.label).toBe('tp 8, 1024 in, 8192 out, concurrency 64');
-    expect(codes(found)).toEqual([]);
+    expect(results.metrics[0]!.label).toBe('tp 8, 1024 in, 8192 out, concurrency 64');
+    expect(codes(results)).toEqual([]);
   });
 
   test('an array gives one point per entry; impossible numbers are counted', async () => {
     const entry = json('inferencex-agg.json');
-    const found = await loadResults(
-      written('agg_bmk.json', [
+    const results = await loadResults(
+      writeJson('agg_bmk.json', [
         entry,
         { ...entry, conc: 128, request_throughput: 3, model_id: 'm', mean_ttft: -1 },
       ]),
     );
-    expect(found.importer).toBe('inferencex');
-    expect(found.value('inferencex.ttft', 'median', 'file', 1)).toBe(198);
-    expect(() => found.value('inferencex.ttft', 'mean', 'file', 1)).toThrow('0 of inferencex.ttft mean');
-    expect(found.issues).toMatchObject([{ code: 'impossible_values', count: 1 }]);
+    expect(results.importer).toBe('inferencex');
+    expect(results.value('inferencex.ttft', 'median', 'file', 1)).toBe(198);
+    expect(() => results.value('inferencex.ttft', 'mean', 'file', 1)).toThrow('0 of inferencex.ttft mean');
+    expect(results.issues).toMatchObject([{ code: 'impossible_values', count: 1 }]);
   });
 });
 
 describe('vllm bench serve, reduced to its numbers', () => {
   test('reads the file of early 2025 without model and backend', async () => {
-    const found = await loadResults(fixture('vllm-serve-trimmed.json'));
+    const results = await loadResults(fixture('vllm-serve-trimmed.json'));
     const file = json('vllm-serve-trimmed.json');
-    expect(found.importer).toBe('vllm-bench-serve');
+    expect(results.importer).toBe('vllm-bench-serve');
     for (const metric of ['ttft', 'tpot', 'itl'])
       for (const statistic of ['mean', 'median', 'p99'])
-        expect(found.value(`vllm.${metric}`, statistic)).toBe(file[`${statistic}_${metric}_ms`]);
-    expect(found.value('output_throughput', 'value')).toBe(1616.2);
-    expect(found.value('completed', 'value')).toBe(100);
-    expect(codes(found)).toEqual(['ttft_defined_otherwise']);
+        expect(results.value(`vllm.${metric}`, statistic)).toBe(file[`${statistic}_${metric}_ms`]);
+    expect(results.value('output_throughput', 'value')).toBe(1616.2);
+    expect(results.value('completed', 'value')).toBe(100);
+    expect(codes(results)).toEqual(['ttft_defined_otherwise']);
   });
 
   test('reports a file without latencies', async () => {
-    const found = await loadResults(
-      written('none.json', {
+    const results = await loadResults(
+      writeJson('none.json', {
         model_id: 'm',
         request_throughput: 2,
         completed: 10,
@@ -92,15 +92,15 @@ describe('vllm bench serve, reduced to its numbers', () => {
         mean_ttft: 0.1,
       }),
     );
-    expect(codes(found)).toEqual(['no_latencies']);
+    expect(codes(results)).toEqual(['no_latencies']);
   });
 });
 
 describe('AIPerf over several runs', () => {
   test('one point per combination: mean and spread of the runs', async () => {
-    const found = await loadResults(fixture('aiperf-sweep.json'));
-    expect(found.importer).toBe('aiperf-sweep');
-    expect(figures(found)).toEqual({
+    const results = await loadResults(fixture('aiperf-sweep.json'));
+    expect(results.importer).toBe('aiperf-sweep');
+    expect(figures(results)).toEqual({
       'request_throughput value req/s': 100.5,
       'ttft mean ms': 80.25,
       'ttft p99 ms': 120.5,
@@ -124,7 +124,7 @@ describe('AIPerf over several runs', () => {
       'aiperf.inter_chunk_latency_avg_over_runs max ms': 10,
     });
     // One run: the smallest and largest request, without a deviation.
-    expect(figures(found, 1)).toEqual({
+    expect(figures(results, 1)).toEqual({
       'request_throughput value req/s': 180.5,
       'ttft mean ms': 95.5,
       'ttft min ms': 61,
@@ -132,22 +132,22 @@ describe('AIPerf over several runs', () => {
       'ttft median ms': 90,
       'ttft p99 ms': 158,
     });
-    expect([...new Set(found.metrics.map(({ label }) => label))]).toEqual([
+    expect([...new Set(results.metrics.map(({ label }) => label))]).toEqual([
       'concurrency 10',
       'concurrency 20',
     ]);
-    expect(found.issues).toMatchObject([{ code: 'benchmark_runs_failed', count: 1 }]);
+    expect(results.issues).toMatchObject([{ code: 'benchmark_runs_failed', count: 1 }]);
   });
 
   test('reads the aggregate of one combination, and rejects one without a metric', async () => {
     const metrics = { request_latency_avg: { mean: 10, std: 1, min: 9, max: 11, unit: 'ms' } };
     const metadata = { aggregation_type: 'confidence', failed_runs: [] };
-    const found = await loadResults(
-      written('aggregate.json', { schema_version: '1.0', aiperf_version: '0.13.0', metadata, metrics }),
+    const results = await loadResults(
+      writeJson('aggregate.json', { schema_version: '1.0', aiperf_version: '0.13.0', metadata, metrics }),
     );
-    expect([found.importer, found.value('e2e', 'mean')]).toEqual(['aiperf-sweep', 10]);
-    expect(codes(found)).toEqual(['not_streamed']);
-    await expect(loadResults(written('empty.json', { metadata, metrics: {} }))).rejects.toMatchObject({
+    expect([results.importer, results.value('e2e', 'mean')]).toEqual(['aiperf-sweep', 10]);
+    expect(codes(results)).toEqual(['not_streamed']);
+    await expect(loadResults(writeJson('empty.json', { metadata, metrics: {} }))).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
     });
   });

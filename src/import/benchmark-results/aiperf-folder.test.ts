@@ -6,16 +6,16 @@ import { aiperfFiles, captureName } from './aiperf-folder.js';
 
 const folder = testFolder();
 
-function run(...path: string[]): string {
-  const made = join(folder, ...path);
-  mkdirSync(made, { recursive: true });
+function makeRun(...path: string[]): string {
+  const runFolder = join(folder, ...path);
+  mkdirSync(runFolder, { recursive: true });
   for (const name of ['profile_export.jsonl', 'profile_export_aiperf.json'])
-    writeFileSync(join(made, name), '{}');
-  return made;
+    writeFileSync(join(runFolder, name), '{}');
+  return runFolder;
 }
 
 test('the folder of a run and its parent, artifacts/, give the same files, named after the folder of the run', () => {
-  const fromRun = run('artifacts', 'qwen3-chat-concurrency2');
+  const fromRun = makeRun('artifacts', 'qwen3-chat-concurrency2');
   expect(aiperfFiles(fromRun).map(captureName)).toEqual([
     'qwen3-chat-concurrency2',
     'qwen3-chat-concurrency2',
@@ -25,7 +25,7 @@ test('the folder of a run and its parent, artifacts/, give the same files, named
 });
 
 test('rejects a folder with several runs, with a command for each; any other folder has none', () => {
-  const paths = [run('several', 'b'), run('several', 'a')];
+  const paths = [makeRun('several', 'b'), makeRun('several', 'a')];
   expect(() => aiperfFiles(join(folder, 'several'))).toThrow(
     expect.objectContaining({
       code: 'E_USAGE',

@@ -25,7 +25,7 @@ export function aiperfFiles(folder: string): string[] {
     .toSorted((a, b) => a.localeCompare(b, 'en'));
   if (runs.length > 1)
     throw new InferscopeError('E_USAGE', {
-      what: `${folder} holds ${runs.length} runs of AIPerf`,
+      what: `${folder} contains ${runs.length} AIPerf runs`,
       why: `Each run becomes one session: ${runs.map((path) => basename(path)).join(', ')}.`,
       fix: runs.map((path) => shellCommand(['inferscope', 'import', path])).join(' && '),
     });

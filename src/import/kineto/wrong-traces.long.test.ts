@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { importedBy } from '../attribution/test-import.js';
+import { importWith } from '../attribution/test-import.js';
 import { kinetoImporter } from './importer.js';
 import { events, file, tiny } from './test-trace.js';
 
@@ -13,7 +13,7 @@ const withCategory = (list: Event[], cat: string) => list.filter((event) => even
 
 test('duplicate events, calls with one id, kernels an hour early, no device: each kernel counts once', async () => {
   const load = async (path: string) => {
-    const { database, issues } = await importedBy((target, context) =>
+    const { database, issues } = await importWith((target, context) =>
       kinetoImporter.load(path, target, context),
     );
     const [row] = await database.query<{ n: number; ns: number; unregistered: number }>(

@@ -3,7 +3,7 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../session/test-folder.js';
-import { importedBy } from '../attribution/test-import.js';
+import { importWith } from '../attribution/test-import.js';
 import { nsysSqliteImporter } from './importers.js';
 
 const fixture = 'test/fixtures/nsys-2025.3.1-h200/tiny-nsys.sqlite';
@@ -31,7 +31,7 @@ test('each of several GPU processes has the rank of its device; a launcher has n
     WHERE rowid = (SELECT rowid FROM NVTX_EVENTS WHERE eventType = 59 AND "end" IS NOT NULL LIMIT 1)`);
   database.close();
 
-  const imported = await importedBy((target, context) => nsysSqliteImporter.load(path, target, context));
+  const imported = await importWith((target, context) => nsysSqliteImporter.load(path, target, context));
   expect(
     await imported.database.query(
       'SELECT pid, device, rank, count(*) AS n FROM kernels GROUP BY ALL ORDER BY rank',
@@ -58,7 +58,7 @@ test.each([
   database.exec(change);
   database.close();
   const load = (from: string) =>
-    importedBy((target, context) => nsysSqliteImporter.load(from, target, context));
+    importWith((target, context) => nsysSqliteImporter.load(from, target, context));
   const sql =
     'SELECT pid, rank, stage_id, attributed_by, api_start_ns IS NULL AS orphan, count(*) AS n FROM kernels GROUP BY ALL ORDER BY ALL';
   const [changed, whole] = [await load(path), await load(fixture)];

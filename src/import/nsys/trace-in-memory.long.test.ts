@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { attribute } from '../attribution/attribute.js';
-import { importedBy, type Imported } from '../attribution/test-import.js';
+import { importWith, type Imported } from '../attribution/test-import.js';
 import { dropTraceTables, longestName } from '../trace-tables.js';
 import { openParquetdir } from './parquetdir.js';
 import { openSqlite } from './sqlite-file.js';
@@ -16,7 +16,7 @@ const fixtures = 'test/fixtures/nsys-2025.3.1-h200';
 const captures = readdirSync(fixtures).filter((name) => /\.(sqlite|parquetdir)$/.test(name));
 
 function imported(path: string, hold: boolean): Promise<Imported> {
-  return importedBy(async ({ workbench }, context) => {
+  return importWith(async ({ workbench }, context) => {
     const file = path.endsWith('.sqlite') ? openSqlite(path) : null;
     const tables = file ? await loadSqlite(file, workbench, { hold }) : await openParquetdir(path, workbench);
     // An offset, as for a capture imported with others.
@@ -55,7 +55,7 @@ test('a capture out of order, with impossible rows, graphs together with kernels
   const path = join(folder, 'odd.parquetdir');
   cpSync(`${fixtures}/tiny-nsys.parquetdir`, path, { recursive: true });
   const table = (name: string) => join(path, `CUPTI_ACTIVITY_KIND_${name}.parquet`);
-  await importedBy(async ({ workbench }) => {
+  await importWith(async ({ workbench }) => {
     const rewrite = async (from: string, to: string, select: string) => {
       await workbench.run(`COPY (SELECT ${select} FROM '${table(from)}') TO '${path}.new' (FORMAT parquet)`);
       renameSync(`${path}.new`, table(to));

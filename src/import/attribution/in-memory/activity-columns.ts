@@ -1,8 +1,8 @@
 import { opClasses } from '../../../model/classes.js';
 import type { InMemoryColumns } from '../../../model/workbench.js';
-import { direct, gathered, columnsByShape, columnsByShapeAt } from './columns.js';
+import { directColumn, gatheredColumn, columnsByShape, columnsByShapeAt } from './columns.js';
 import type { ShapeLabels } from './kernel-labels.js';
-import type { LaunchedActivities } from './launched.js';
+import type { LaunchedActivities } from './place-activities.js';
 import { attributedBy, stageIds } from './places.js';
 import type { InMemoryEvents } from './events.js';
 
@@ -48,7 +48,7 @@ export function copyColumns({ events, names }: ActivitiesInput): InMemoryColumns
     kind: perShape(shapes['kind'], names),
     src_kind: perShape(shapes['src_kind'], names),
     dst_kind: perShape(shapes['dst_kind'], names),
-    bytes: direct(events.bytes!),
+    bytes: directColumn(events.bytes!),
   };
 }
 
@@ -57,14 +57,14 @@ function activityColumns(
   perShape: ReturnType<typeof columnsByShape>,
 ): InMemoryColumns {
   return {
-    start_ns: direct(start_ns),
-    dur_ns: direct(dur_ns),
+    start_ns: directColumn(start_ns),
+    dur_ns: directColumn(dur_ns),
     pid: perShape(shapes['pid']),
     rank: perShape(shapes['rank']),
     device: perShape(shapes['device']),
     context: perShape(shapes['context']),
     stream: perShape(shapes['stream']),
-    correlation: direct(correlation),
+    correlation: directColumn(correlation),
     graph_node: perShape(shapes['graph_node']),
   };
 }
@@ -78,8 +78,8 @@ interface LaunchesInput {
 export function launchColumns({ activities: { call, place }, calls }: LaunchesInput): InMemoryColumns {
   return {
     tid: columnsByShapeAt(call, calls.shape, calls.shapes['tid']),
-    api_start_ns: gathered(call, calls.start_ns),
-    api_dur_ns: gathered(call, calls.dur_ns),
+    api_start_ns: gatheredColumn(call, calls.start_ns),
+    api_dur_ns: gatheredColumn(call, calls.dur_ns),
     stage_id: stageIds(place),
     attributed_by: attributedBy(place),
   };
@@ -93,5 +93,5 @@ export function exclusiveColumns({
   exclusive: Float64Array | null;
   events: InMemoryEvents;
 }): InMemoryColumns {
-  return { exclusive_ns: direct(exclusive ?? events.dur_ns) };
+  return { exclusive_ns: directColumn(exclusive ?? events.dur_ns) };
 }

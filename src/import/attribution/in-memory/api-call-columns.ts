@@ -1,5 +1,5 @@
 import type { InMemoryColumns } from '../../../model/workbench.js';
-import { direct, columnsByShape } from './columns.js';
+import { directColumn, columnsByShape } from './columns.js';
 import { type Places, stageIds } from './places.js';
 import type { InMemoryEvents } from './events.js';
 
@@ -13,12 +13,12 @@ export function apiCallColumns({ calls, names }: CallsInput): InMemoryColumns {
   const { shapes } = calls;
   const perShape = columnsByShape(calls.shape);
   return {
-    start_ns: direct(calls.start_ns),
-    dur_ns: direct(calls.dur_ns),
+    start_ns: directColumn(calls.start_ns),
+    dur_ns: directColumn(calls.dur_ns),
     pid: perShape(shapes['pid']),
     tid: perShape(shapes['tid']),
     rank: perShape(shapes['rank']),
-    correlation: direct(calls.correlation),
+    correlation: directColumn(calls.correlation),
     name: perShape(shapes['name'], names),
     api: perShape(shapes['api'], names),
   };

@@ -43,7 +43,7 @@ export function callTables(calls: InMemoryEvents): Map<number, CallTable> {
     const { dense } = table;
     const index = id - table.minId;
     if (dense.length > 0 && dense[index] === 0) dense[index] = i + 1;
-    else put(table, calls, id, i);
+    else addToTable(table, calls, id, i);
   }
   return tables;
 }
@@ -59,13 +59,13 @@ export function emptyTable(): CallTable {
   };
 }
 
-/** An id that another call already has, or one outside a dense table. */
-function put(table: CallTable, { start_ns, dur_ns }: InMemoryEvents, id: number, row: number): void {
-  const known = callOf(table, id);
-  if (known >= 0) {
+/** Adds a call with an id that an earlier call has, or to a table without `dense`. */
+function addToTable(table: CallTable, { start_ns, dur_ns }: InMemoryEvents, id: number, row: number): void {
+  const existingRow = callOf(table, id);
+  if (existingRow >= 0) {
     table.shared++;
     // Rows are sorted by start: the later row can be the outer call only when both start together.
-    if (start_ns[row] !== start_ns[known] || dur_ns[row]! <= dur_ns[known]!) return;
+    if (start_ns[row] !== start_ns[existingRow] || dur_ns[row]! <= dur_ns[existingRow]!) return;
   }
   if (table.dense.length > 0) table.dense[id - table.minId] = row + 1;
   else table.sparse.set(id, row + 1);

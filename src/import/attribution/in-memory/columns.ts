@@ -2,13 +2,13 @@ import type { CodeSource, InMemoryColumn, NumberSource } from '../../../model/wo
 
 // Loops over typed arrays: one function call per value would cost more than the rest.
 
-export function direct(values: Float64Array): InMemoryColumn {
+export function directColumn(values: Float64Array): InMemoryColumn {
   return { source: { numbers: (from, count) => values.subarray(from, from + count) } };
 }
 
 /** `values` by an index per row; −1 is null. */
-export function gathered(index: Int32Array, values: Float64Array): InMemoryColumn {
-  const scratch = floats();
+export function gatheredColumn(index: Int32Array, values: Float64Array): InMemoryColumn {
+  const scratch = reusableFloats();
   return {
     source: {
       numbers(from, count) {
@@ -23,8 +23,8 @@ export function gathered(index: Int32Array, values: Float64Array): InMemoryColum
   };
 }
 
-export function computed(value: (row: number) => number): InMemoryColumn {
-  const scratch = floats();
+export function computedColumn(value: (row: number) => number): InMemoryColumn {
+  const scratch = reusableFloats();
   return {
     source: {
       numbers(from, count) {
@@ -37,8 +37,8 @@ export function computed(value: (row: number) => number): InMemoryColumn {
 }
 
 /** A text column with few distinct values: `code` is an index into them, negative for null. */
-export function worded(texts: readonly string[], code: (row: number) => number): InMemoryColumn {
-  const scratch = ints();
+export function textColumn(texts: readonly string[], code: (row: number) => number): InMemoryColumn {
+  const scratch = reusableInts();
   return {
     source: {
       codes(from, count) {
@@ -59,7 +59,7 @@ export function columnsTogether(
   columns: number,
   fill: (into: readonly Float64Array[], from: number, count: number) => void,
 ): NumberSource[] {
-  const scratch = Array.from({ length: columns }, floats);
+  const scratch = Array.from({ length: columns }, reusableFloats);
   let arrays: Float64Array[] = [];
   let [lastFrom, lastCount] = [-1, -1];
   return scratch.map((_, column) => ({
@@ -76,7 +76,7 @@ export function columnsTogether(
 
 /** Numbers that are codes; NaN is null. */
 export function asCodes({ numbers }: NumberSource): CodeSource {
-  const scratch = ints();
+  const scratch = reusableInts();
   return {
     codes(from, count) {
       const values = numbers(from, count);
@@ -90,13 +90,13 @@ export function asCodes({ numbers }: NumberSource): CodeSource {
   };
 }
 
-/** Columns of the combinations of a table's rows, with one source of codes for all of them. */
+/** Makes columns with one value per combination; all share one source of codes. */
 export function columnsByShape(
   shape: Int32Array,
 ): (values: Float64Array | undefined, texts?: readonly string[]) => InMemoryColumn {
   const source: CodeSource = { codes: (from, count) => shape.subarray(from, from + count) };
   return (values, texts) => {
-    const shared = sameInAll(values, texts);
+    const shared = sharedValue(values, texts);
     return shared === undefined ? { source, values: values!, ...(texts && { texts }) } : shared;
   };
 }
@@ -107,7 +107,7 @@ export function columnsByShapeAt(
   shape: Int32Array,
   values: Float64Array | undefined,
 ): InMemoryColumn {
-  const scratch = ints();
+  const scratch = reusableInts();
   const source: CodeSource = {
     codes(from, count) {
       const into = scratch(count);
@@ -122,7 +122,7 @@ export function columnsByShapeAt(
 }
 
 /** The value that all combinations share; undefined when they differ. */
-export function sameInAll(
+export function sharedValue(
   values: Float64Array | undefined,
   texts?: readonly string[],
 ): string | number | null | undefined {
@@ -134,7 +134,7 @@ export function sameInAll(
 }
 
 /** An array of at least the requested length; reused when long enough. */
-function floats(): (count: number) => Float64Array {
+function reusableFloats(): (count: number) => Float64Array {
   let buffer = new Float64Array();
   return (count) => {
     if (buffer.length < count) buffer = new Float64Array(count);
@@ -142,7 +142,7 @@ function floats(): (count: number) => Float64Array {
   };
 }
 
-function ints(): (count: number) => Int32Array {
+function reusableInts(): (count: number) => Int32Array {
   let buffer = new Int32Array();
   return (count) => {
     if (buffer.length < count) buffer = new Int32Array(count);

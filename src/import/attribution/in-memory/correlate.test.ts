@@ -35,12 +35,12 @@ test.each([1, 1e9])('ids are per process, and the outer of two calls counts; ids
     [0, Number.NaN],
   ];
   const kernels = events(ids.map(([pid, id], row) => [pid, 100 + row, 1, id * distance]));
-  const found = correlate(calls, kernels, events([]));
-  expect([...found.kernels]).toEqual([0, 1, 2, 5, -1, -1, -1]);
-  expect(found.shared).toBe(2);
+  const correlated = correlate(calls, kernels, events([]));
+  expect([...correlated.kernels]).toEqual([0, 1, 2, 5, -1, -1, -1]);
+  expect(correlated.shared).toBe(2);
 });
 
-test('missing ids, before the first and after the last, in any order', () => {
+test('ids without a call are not found, in any order', () => {
   const processIds = [3, 4, 7, 8, 9, 40, 41, 500];
   const calls = events(
     processIds.map((id, row) => [1, row, 1, id]),
@@ -48,16 +48,16 @@ test('missing ids, before the first and after the last, in any order', () => {
   );
   const queriedIds = [3, 4, 5, 7, 41, 40, 500, 501, 499, 2, 3, 9, 8, Number.NaN, 42, 0.5];
   const kernels = events(queriedIds.map((id, row) => [1, row, 1, id]));
-  const found = correlate(calls, kernels, events([[0, 5, 1, 7]]));
-  expect([...found.kernels]).toEqual(queriedIds.map((id) => processIds.indexOf(id)));
+  const correlated = correlate(calls, kernels, events([[0, 5, 1, 7]]));
+  expect([...correlated.kernels]).toEqual(queriedIds.map((id) => processIds.indexOf(id)));
   // The launch belongs to another process.
-  expect([...found.copies]).toEqual([-1]);
-  expect(found.shared).toBe(0);
+  expect([...correlated.copies]).toEqual([-1]);
+  expect(correlated.shared).toBe(0);
 });
 
 test.each([
   ['no calls', []],
   ['calls without ids', [[1, 5, 1, Number.NaN]]],
-] as [string, [number, number, number, number][]][])('%s', (_, calls) => {
+] as [string, [number, number, number, number][]][])('%s: no kernel has a call', (_, calls) => {
   expect([...correlate(events(calls, [1]), events([[1, 6, 1, 3]]), events([])).kernels]).toEqual([-1]);
 });

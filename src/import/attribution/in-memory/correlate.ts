@@ -11,7 +11,7 @@ interface Correlated {
 }
 
 /**
- * Activities find their call by (pid, correlation): an id is unique only within a process. A runtime call and the driver
+ * The call that launched each activity, by (pid, correlation): an id is unique only within a process. A runtime call and the driver
  * call inside it may share an id: the outer one, which started first, is used.
  */
 export function correlate(
@@ -21,16 +21,16 @@ export function correlate(
 ): Correlated {
   const tables = callTables(calls);
   const shared = [...tables.values()].reduce((sum, table) => sum + table.shared, 0);
-  return { kernels: find(tables, kernels), copies: find(tables, copies), shared };
+  return { kernels: findCalls(tables, kernels), copies: findCalls(tables, copies), shared };
 }
 
-function find(
+function findCalls(
   tables: Map<number, CallTable>,
   { rows, correlation, shape, shapes }: InMemoryEvents,
 ): Int32Array {
-  const found = sharedInts(rows);
+  const callRows = sharedInts(rows);
   const none = emptyTable();
   const tableOf = Array.from(shapes['pid'] ?? [], (pid) => tables.get(pid) ?? none);
-  for (let i = 0; i < rows; i++) found[i] = callOf(tableOf[shape[i]!]!, correlation[i]!);
-  return found;
+  for (let i = 0; i < rows; i++) callRows[i] = callOf(tableOf[shape[i]!]!, correlation[i]!);
+  return callRows;
 }

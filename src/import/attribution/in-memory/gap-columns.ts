@@ -2,9 +2,9 @@ import { gapParts } from '../../../model/bars.js';
 import type { InMemoryColumn, InMemoryColumns } from '../../../model/workbench.js';
 import { splitGaps } from '../gap-parts.js';
 import type { GapLatency } from '../launch-latency.js';
-import { asCodes, computed, direct, sameInAll, columnsTogether } from './columns.js';
+import { asCodes, computedColumn, directColumn, sharedValue, columnsTogether } from './columns.js';
 import type { GapArrays } from './sweep-devices.js';
-import type { LaunchedActivities } from './launched.js';
+import type { LaunchedActivities } from './place-activities.js';
 import { stageOf } from './places.js';
 import type { InMemoryEvents } from './events.js';
 
@@ -33,29 +33,29 @@ export function gapColumns(input: GapsInput): InMemoryColumns {
       const row = from + i;
       const { events, call, place } = launchedOf(row);
       const activity = activityOf(row);
-      const launched = call[activity]!;
+      const callRow = call[activity]!;
       dur[i] = events.start_ns[activity]! - start_ns[i]!;
-      tid[i] = launched < 0 ? Number.NaN : tids[callShape[launched]!]!;
+      tid[i] = callRow < 0 ? Number.NaN : tids[callShape[callRow]!]!;
       stage[i] = stageOf(place[activity]!);
       correlation[i] = events.correlation[activity]!;
-      called[i] = launched < 0 ? Number.NaN : callStart[launched]!;
-      returned[i] = launched < 0 ? Number.NaN : called[i]! + callDur[launched]!;
+      called[i] = callRow < 0 ? Number.NaN : callStart[callRow]!;
+      returned[i] = callRow < 0 ? Number.NaN : called[i]! + callDur[callRow]!;
     }
     const waiting_ns = gaps.waiting_ns.subarray(from, from + count);
     const in_graph = gaps.inGraph.subarray(from, from + count);
     const times = { start_ns, dur_ns: dur, called_ns: called, returned_ns: returned, waiting_ns, in_graph };
     splitGaps(count, times, input, parts, cause);
   });
-  const shaped = (name: string) => shapeColumn(name, kernels.events, copies.events, launchedOf, activityOf);
+  const perShape = (name: string) => shapeColumn(name, kernels.events, copies.events, launchedOf, activityOf);
   const [dur_ns, tid, stage_id, correlation, cause, , , ...parts] = columnBuffers;
   return {
-    start_ns: direct(gaps.idle_ns),
+    start_ns: directColumn(gaps.idle_ns),
     dur_ns: { source: dur_ns! },
-    pid: shaped('pid'),
+    pid: perShape('pid'),
     tid: { source: tid! },
-    rank: shaped('rank'),
-    device: shaped('device'),
-    context: shaped('context'),
+    rank: perShape('rank'),
+    device: perShape('device'),
+    context: perShape('context'),
     stage_id: { source: stage_id! },
     correlation: { source: correlation! },
     ...Object.fromEntries(gapParts.map((name, index) => [`${name}_ns`, { source: parts[index]! }])),
@@ -72,9 +72,9 @@ function shapeColumn(
   activityOf: (row: number) => number,
 ): InMemoryColumn {
   const values = [...(kernels.shapes[name] ?? []), ...(copies.shapes[name] ?? [])];
-  const shared = sameInAll(Float64Array.from(values));
+  const shared = sharedValue(Float64Array.from(values));
   if (shared !== undefined) return shared;
-  return computed((row) => {
+  return computedColumn((row) => {
     const { events } = launchedOf(row);
     return events.shapes[name]![events.shape[activityOf(row)]!]!;
   });

@@ -14,26 +14,26 @@ export function withGraphNodes(
   names: readonly string[],
 ): { events: InMemoryEvents; call: Int32Array } {
   const { rows, shape, shapes } = events;
-  const launches = Uint8Array.from(calls.shapes['name'] ?? [], (name) =>
+  const launchesGraph = Uint8Array.from(calls.shapes['name'] ?? [], (name) =>
     Number(isGraphLaunch(names[name] ?? '')),
   );
   const nodes = shapes['graph_node'];
-  if (!nodes || !launches.includes(1)) return { events, call };
+  if (!nodes || !launchesGraph.includes(1)) return { events, call };
   const withoutId = Uint8Array.from(nodes, (node, code) =>
     Number(Number.isNaN(node) && shapes['opaque_graph']?.[code] !== 1),
   );
-  const added = new Map<number, number>();
+  const nodeCodes = new Map<number, number>();
   const newShape = sharedInts(rows);
   newShape.set(shape.subarray(0, rows));
   for (let i = 0; i < rows; i++) {
     const code = shape[i]!;
-    const from = call[i]!;
-    if (from < 0 || withoutId[code] === 0 || launches[calls.shape[from]!] === 0) continue;
-    if (!added.has(code)) added.set(code, nodes.length + added.size);
-    newShape[i] = added.get(code)!;
+    const callRow = call[i]!;
+    if (callRow < 0 || withoutId[code] === 0 || launchesGraph[calls.shape[callRow]!] === 0) continue;
+    if (!nodeCodes.has(code)) nodeCodes.set(code, nodes.length + nodeCodes.size);
+    newShape[i] = nodeCodes.get(code)!;
   }
-  if (added.size === 0) return { events, call };
-  const codes = [...added.keys()];
+  if (nodeCodes.size === 0) return { events, call };
+  const codes = [...nodeCodes.keys()];
   const extended = Object.entries(shapes).map(([name, values]) => {
     const column = new Float64Array(values.length + codes.length);
     column.set(values);

@@ -27,12 +27,12 @@ export function inferInMemory(
     kernelNames: texts(trace.kernels.shapes['name'] ?? []),
     rangeNames: texts(trace.ranges.shapes['name'] ?? []),
     // oxlint-disable-next-line require-await
-    marks: async (isMark) => marks(trace.ranges, label, isMark),
-    processes: () => processes(trace, names, calls),
+    marks: async (isMark) => selectMarks(trace.ranges, label, isMark),
+    processes: () => processKernels(trace, names, calls),
   });
 }
 
-function marks(
+function selectMarks(
   { rows, start_ns: start, end_ns: end, shape, shapes }: InMemoryRanges,
   label: (code: number) => StageName,
   isMark: (label: StageName) => boolean,
@@ -49,12 +49,12 @@ function marks(
 }
 
 // oxlint-disable-next-line require-await
-async function* processes(
+async function* processKernels(
   { kernels, calls }: InMemoryTrace,
   names: readonly string[],
   callOf: Int32Array,
 ): AsyncIterable<ProcessKernels> {
-  for (const { pid, device, rank } of busiest(kernels)) {
+  for (const { pid, device, rank } of busiestDevices(kernels)) {
     const { rows, start_ns: start, dur_ns: dur, shape, shapes } = kernels;
     const processRows = Array.from(
       shapes['pid'] ?? [],
@@ -111,7 +111,7 @@ function launchCodes(shapes: InMemoryEvents['shapes'], names: readonly string[])
 }
 
 /** The device with the most kernel time of each process, in order of processes; the lowest number on a tie. */
-function busiest({ rows, dur_ns: dur, shape, shapes }: InMemoryEvents) {
+function busiestDevices({ rows, dur_ns: dur, shape, shapes }: InMemoryEvents) {
   const time = new Float64Array(shapes['pid']?.length ?? 0);
   for (let i = 0; i < rows; i++) time[shape[i]!]! += dur[i]!;
   const byDevice = new Map<string, { pid: number; device: number; rank: number; ns: number }>();
@@ -129,8 +129,8 @@ function busiest({ rows, dur_ns: dur, shape, shapes }: InMemoryEvents) {
   return sorted.filter(({ pid }, i) => i === 0 || sorted[i - 1]!.pid !== pid);
 }
 
-/** The ranges of a capture with inferred ones behind them; their names extend `names`. */
-export function withInferred(
+/** The ranges of a capture, followed by the inferred ones. Adds their names to `names`. */
+export function withInferredRanges(
   ranges: InMemoryRanges,
   inferred: readonly InferredRange[],
   names: string[],
@@ -152,9 +152,9 @@ export function withInferred(
     }
     return added.get(key)!;
   });
-  const joined = (markedValues: Float64Array, more: readonly number[]) =>
-    Float64Array.from({ length: markedValues.length + more.length }, (_, i) =>
-      i < markedValues.length ? markedValues[i]! : more[i - markedValues.length]!,
+  const joined = (markedValues: Float64Array, inferredValues: readonly number[]) =>
+    Float64Array.from({ length: markedValues.length + inferredValues.length }, (_, i) =>
+      i < markedValues.length ? markedValues[i]! : inferredValues[i - markedValues.length]!,
     );
   const shape = new Int32Array(rows + inferred.length);
   shape.set(ranges.shape.subarray(0, rows));
@@ -172,7 +172,10 @@ export function withInferred(
       ),
       shape,
       shapes: Object.fromEntries(
-        Object.entries(columns).map(([name, more]) => [name, joined(shapes[name]!, more)]),
+        Object.entries(columns).map(([name, inferredValues]) => [
+          name,
+          joined(shapes[name]!, inferredValues),
+        ]),
       ),
     },
     labels: stageNames.names,

@@ -1,6 +1,6 @@
 import type { InMemoryColumn } from '../../../model/workbench.js';
 import { attributions } from '../host-threads.js';
-import { computed, worded } from './columns.js';
+import { computedColumn, textColumn } from './columns.js';
 
 /** Stage and attribution of each call, encoded by `placeOf` (host-threads.ts); 0 is no stage. */
 export type Places = Int32Array;
@@ -15,7 +15,7 @@ function attributionOf(place: number): number {
   return place === 0 ? -1 : place % attributions.length;
 }
 
-export const stageIds = (places: Places): InMemoryColumn => computed((row) => stageOf(places[row]!));
+export const stageIds = (places: Places): InMemoryColumn => computedColumn((row) => stageOf(places[row]!));
 
 export const attributedBy = (places: Places): InMemoryColumn =>
-  worded(attributions, (row) => attributionOf(places[row]!));
+  textColumn(attributions, (row) => attributionOf(places[row]!));

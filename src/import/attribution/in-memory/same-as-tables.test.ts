@@ -3,7 +3,7 @@ import type { Issue } from '../../../model/document.js';
 import type { Workbench } from '../../../model/workbench.js';
 import { createTraceTables, dropTraceTables, traceTables, type TraceTable } from '../../trace-tables.js';
 import { attribute } from '../attribute.js';
-import { importedBy } from '../test-import.js';
+import { importWith } from '../test-import.js';
 import type { InMemoryRanges } from './ranges.js';
 import { eventArrays, sortedEvents, type InMemoryTrace } from './trace.js';
 import type { InMemoryEvents } from './events.js';
@@ -40,7 +40,7 @@ const names = [
 const nameOf = (text: string) => names.indexOf(text);
 
 /**
- * All combinations: two processes with their own threads; ranges that nest (also in their own kind), overlap, stay open
+ * Random events in all combinations: two processes with their own threads; ranges that nest (also in their own kind), overlap, stay open
  * or belong to the process; calls across their ends; repeated ids; two devices and streams that overlap and start
  * together; graphs; orphans.
  */
@@ -191,13 +191,13 @@ function unmarkedGeneration(seed: number): Capture {
       });
       device += takes;
     };
-    const [embedding, attention, sampling, norm, , , product] = names.slice(16) as [string, ...string[]];
+    const [embedding, attention, sampling, norm, , , gemm] = names.slice(16) as [string, ...string[]];
     for (let pass = 0; pass < 7; pass++) {
       const tokens = pass === 0 ? 64 : 1;
       launch(embedding, tokens, 2);
       for (let layer = 0; layer < 3; layer++) {
         launch(norm!, tokens, 2);
-        for (let i = 0; i < 3; i++) launch(product!, tokens, 5 * (pass === 0 ? 6 : 1));
+        for (let i = 0; i < 3; i++) launch(gemm!, tokens, 5 * (pass === 0 ? 6 : 1));
         launch(attention!, tokens, 4);
       }
       launch(sampling!, 1, 3);
@@ -276,7 +276,7 @@ function inMemory(capture: Capture): InMemoryTrace {
 test('for any overlap, events in memory are attributed like those in tables', async () => {
   const seeds = [1, 300];
   const issues: Record<string, Issue[]> = {};
-  const { database } = await importedBy(async ({ workbench }, context) => {
+  const { database } = await importWith(async ({ workbench }, context) => {
     for (const seed of seeds) {
       const capture = randomCapture(seed);
       await fillTables(workbench, capture);
@@ -317,7 +317,7 @@ test('for any overlap, events in memory are attributed like those in tables', as
 test('unmarked steps are inferred equally from events in memory and in tables', async () => {
   const capture = unmarkedGeneration(11);
   const issues: Issue[][] = [];
-  const { database } = await importedBy(async ({ workbench }, context) => {
+  const { database } = await importWith(async ({ workbench }, context) => {
     await fillTables(workbench, capture);
     issues.push((await attribute(workbench, { ...context, capture_id: 'tables' })).issues);
     await dropTraceTables(workbench);

@@ -1,5 +1,5 @@
 import type { InMemoryColumns } from '../../../model/workbench.js';
-import { direct, columnsByShape, worded } from './columns.js';
+import { directColumn, columnsByShape, textColumn } from './columns.js';
 import { type InMemoryStages, type LabelColumn, stageNumbers } from './stages.js';
 import type { StageWork } from './stage-work.js';
 
@@ -15,27 +15,27 @@ interface StagesInput {
 export function stageColumns({ stages, work, names, kinds }: StagesInput): InMemoryColumns {
   const { stageValues: values, folded, shape, shapes } = stages;
   const perShape = columnsByShape(shape);
-  const label = (name: LabelColumn) => (folded ? direct(folded[name]) : perShape(shapes[name]));
+  const label = (name: LabelColumn) => (folded ? directColumn(folded[name]) : perShape(shapes[name]));
   return {
-    stage_id: direct(stageNumbers(stages)),
-    parent_id: direct(values.parent_id),
-    phase_id: direct(values.phase_id),
-    kind: folded ? worded(kinds, (row) => folded.kind[row]!) : perShape(shapes['kind'], kinds),
+    stage_id: directColumn(stageNumbers(stages)),
+    parent_id: directColumn(values.parent_id),
+    phase_id: directColumn(values.phase_id),
+    kind: folded ? textColumn(kinds, (row) => folded.kind[row]!) : perShape(shapes['kind'], kinds),
     raw_name: perShape(shapes['name'], names),
-    step_index: direct(values.step_index),
-    iteration: direct(values.iteration),
-    start_ns: direct(values.start_ns),
-    end_ns: direct(values.end_ns),
+    step_index: directColumn(values.step_index),
+    iteration: directColumn(values.iteration),
+    start_ns: directColumn(values.start_ns),
+    end_ns: directColumn(values.end_ns),
     pid: perShape(shapes['pid']),
     tid: perShape(shapes['tid']),
     rank: perShape(shapes['rank']),
     batch_size: label('batch_size'),
     new_tokens: label('new_tokens'),
     context_tokens_sum: label('context_tokens_sum'),
-    warmup: direct(values.warmup),
+    warmup: directColumn(values.warmup),
     confidence: perShape(shapes['confidence']),
-    device: direct(work.device),
-    device_start_ns: direct(work.device_start_ns),
-    device_end_ns: direct(work.device_end_ns),
+    device: directColumn(work.device),
+    device_start_ns: directColumn(work.device_start_ns),
+    device_end_ns: directColumn(work.device_end_ns),
   };
 }

@@ -1,6 +1,6 @@
 import { attributions } from '../host-threads.js';
 import type { DeviceCounts } from '../issues.js';
-import type { LaunchedActivities } from './launched.js';
+import type { LaunchedActivities } from './place-activities.js';
 import { sharedFloats } from './shared-arrays.js';
 
 /** Row n − 1 is stage n; NaN: no device work. */
@@ -15,12 +15,12 @@ export interface StageWork {
  * Device work per stage, nested ranges included, and counts of how activities were attributed.
  * @param parents row n − 1 is the parent of stage n; NaN: none
  */
-export function stageWork(
+export function sumStageWork(
   parents: Float64Array,
-  parts: readonly LaunchedActivities[],
+  activityTables: readonly LaunchedActivities[],
 ): { work: StageWork; counts: DeviceCounts } {
   const stages = parents.length;
-  const devices = [...new Set(parts.flatMap(({ events }) => [...(events.shapes['device'] ?? [])]))]
+  const devices = [...new Set(activityTables.flatMap(({ events }) => [...(events.shapes['device'] ?? [])]))]
     .filter((device) => !Number.isNaN(device))
     .sort((a, b) => a - b);
   const first = new Float64Array(stages + 1).fill(Number.POSITIVE_INFINITY);
@@ -28,7 +28,7 @@ export function stageWork(
   // Activities without a device are summed into an unused slot. −1: no work, not even of zero length.
   const busy = [...devices, Number.NaN].map(() => new Float64Array(stages + 1).fill(-1));
   const counts: DeviceCounts = { activities: 0, opaque: 0, by_process: 0, by_thread: 0, unstaged: 0 };
-  for (const part of parts) addWork(part, devices, { first, last, busy }, counts);
+  for (const activities of activityTables) addWork(activities, devices, { first, last, busy }, counts);
   busy.pop();
   // A nested range starts after its parent and has a higher number.
   for (let stage = stages; stage > 0; stage--) {
@@ -45,10 +45,10 @@ export function stageWork(
   };
   for (let stage = 1; stage <= stages; stage++) {
     if (last[stage] === Number.NEGATIVE_INFINITY) continue;
-    let maxId = -1;
+    let maxTime = -1;
     for (let d = 0; d < busy.length; d++) {
-      if (busy[d]![stage]! <= maxId) continue;
-      maxId = busy[d]![stage]!;
+      if (busy[d]![stage]! <= maxTime) continue;
+      maxTime = busy[d]![stage]!;
       work.device[stage - 1] = devices[d]!;
     }
     work.device_start_ns[stage - 1] = first[stage]!;
@@ -76,7 +76,7 @@ function addWork(
     const number = devices.indexOf(device);
     return number < 0 ? devices.length : number;
   });
-  const byWay = new Int32Array(attributions.length);
+  const countByAttribution = new Int32Array(attributions.length);
   let unstaged = 0;
   for (let i = 0; i < rows;) {
     const stagePlace = place[i]!;
@@ -94,7 +94,7 @@ function addWork(
       continue;
     }
     const stage = Math.floor(stagePlace / attributions.length);
-    byWay[stagePlace % attributions.length]! += i - begin;
+    countByAttribution[stagePlace % attributions.length]! += i - begin;
     // Rows are sorted by start.
     if (start[begin]! < first[stage]!) first[stage] = start[begin]!;
     if (end > last[stage]!) last[stage] = end;
@@ -102,12 +102,12 @@ function addWork(
   }
   counts.activities += rows;
   counts.unstaged += unstaged;
-  counts.by_process += byWay[attributions.indexOf('process_range')]!;
-  counts.by_thread += byWay[attributions.indexOf('thread')]!;
-  counts.opaque += opaqueGraphs(events);
+  counts.by_process += countByAttribution[attributions.indexOf('process_range')]!;
+  counts.by_thread += countByAttribution[attributions.indexOf('thread')]!;
+  counts.opaque += countOpaqueGraphs(events);
 }
 
-function opaqueGraphs({ rows, shape, shapes }: LaunchedActivities['events']): number {
+function countOpaqueGraphs({ rows, shape, shapes }: LaunchedActivities['events']): number {
   const opaque = shapes['opaque_graph'];
   let count = 0;
   if (opaque?.includes(1)) for (let i = 0; i < rows; i++) if (opaque[shape[i]!] === 1) count++;

@@ -28,7 +28,7 @@ function events(rows: Activity[], graphs: readonly number[] = []): InMemoryEvent
   });
 }
 
-function swept(input: {
+function runSweep(input: {
   kernels: Activity[];
   copies?: Activity[];
   calls?: Activity[];
@@ -74,7 +74,7 @@ function swept(input: {
 }
 
 test('an overlap starts and ends in the middle of sequential activities', () => {
-  const { exclusive, gaps } = swept({
+  const { exclusive, gaps } = runSweep({
     kernels: [
       [0, 10, 1],
       [20, 10, 1], // 20-30 alone
@@ -95,7 +95,7 @@ test('an overlap starts and ends in the middle of sequential activities', () => 
 });
 
 test('each device is swept separately, in order', () => {
-  const { exclusive, gaps } = swept({
+  const { exclusive, gaps } = runSweep({
     kernels: [
       [0, 10, 11],
       [5, 10, 1],
@@ -112,7 +112,7 @@ test('each device is swept separately, in order', () => {
 });
 
 test('activities that start together: compute, communication, then copies, in table order', () => {
-  const { exclusive, copies, gaps } = swept({
+  const { exclusive, copies, gaps } = runSweep({
     kernels: [
       [0, 2, 1],
       [10, 8, 2], // communication: 10-16 hidden by the next
@@ -132,7 +132,7 @@ test('activities that start together: compute, communication, then copies, in ta
 });
 
 test('a gap has its call: graph nodes and orphans have none, and a wait counts until the call', () => {
-  const { gaps, inGraph, launches, nodes } = swept({
+  const { gaps, inGraph, launches, nodes } = runSweep({
     kernels: [
       [0, 10, 1, 1],
       [100, 10, 1, 2], // launched at 60 after waiting 20-50
@@ -164,9 +164,9 @@ test('a gap has its call: graph nodes and orphans have none, and a wait counts u
 });
 
 test('no activities, and only copies', () => {
-  expect(swept({ kernels: [] }).gaps).toEqual([]);
+  expect(runSweep({ kernels: [] }).gaps).toEqual([]);
   expect(
-    swept({
+    runSweep({
       kernels: [],
       copies: [
         [0, 5, 1],

@@ -4,7 +4,7 @@ import type { Host } from '../host-threads.js';
 import { gapSamples, type GapSamples } from '../launch-latency.js';
 import type { Waiting } from '../waiting.js';
 import { byPriority, type DeviceOfRank, devicesOfRanks, endOfEqualStarts } from './device-order.js';
-import type { LaunchedActivities } from './launched.js';
+import type { LaunchedActivities } from './place-activities.js';
 import { sharedBytes, sharedFloats, sharedInts } from './shared-arrays.js';
 import type { InMemoryEvents } from './events.js';
 
@@ -69,7 +69,7 @@ export function sweepDevicesInMemory(
   const waiting = threadWaits(host, calls);
   const streams = streamNumbers(kernels.events, copies.events);
   const sweep = { calls, kernels, copies, priority, waiting, streams, samples, gaps, exclusive };
-  for (const device of devicesOfRanks(kernels.events, copies.events)) sweepOne(sweep, device);
+  for (const device of devicesOfRanks(kernels.events, copies.events)) sweepDevice(sweep, device);
   const overlapping = exclusive.kernels !== null || exclusive.copies !== null;
   return { ...samples.estimate(), overlapping, gaps, exclusive };
 }
@@ -79,81 +79,88 @@ export function sweepDevicesInMemory(
  * the gap before it is examined. deviceSweep takes over from the first activity that starts while another runs until all
  * have ended.
  */
-function sweepOne(sweep: Sweep, device: DeviceOfRank): void {
-  const { kernels, copies, exclusive } = sweep;
+function sweepDevice(sweep: Sweep, device: DeviceOfRank): void {
+  const { kernels, copies } = sweep;
   const { start_ns: kernelStart, dur_ns: kernelDur } = kernels.events;
   const { start_ns: copyStart, dur_ns: copyDur } = copies.events;
+  const overlap = overlapSweep(sweep);
+  const writeGap = gapWriter(sweep);
+  const copyRows = copies.events.rows;
+  const kernelRows = kernels.events.rows;
+  const kernelShape = kernels.events.shape;
+  const copyShape = copies.events.shape;
+  const isOwnKernel = device.kernels;
+  const isOwnCopy = device.copies;
+  // The next row of each table, and the order of kernels that start together (not the order of the rows).
+  let kernel = 0;
+  let copy = 0;
+  let nextCopyStart = copyRows > 0 ? copyStart[0]! : Number.POSITIVE_INFINITY;
+  let sameStart: number[] = [];
+  let nextOfSameStart = 0;
+  let isSharing = false;
+  let previous = 0;
+  let busyUntil = Number.NEGATIVE_INFINITY;
+  for (;;) {
+    let activity = 0;
+    if (nextOfSameStart < sameStart.length) {
+      activity = sameStart[nextOfSameStart++]!;
+    } else if (kernel < kernelRows && kernelStart[kernel]! <= nextCopyStart) {
+      if (kernel + 1 < kernelRows && kernelStart[kernel + 1] === kernelStart[kernel]) {
+        const to = endOfEqualStarts(kernels.events, kernel);
+        sameStart = byPriority(kernels.events, isOwnKernel, sweep.priority, kernel, to);
+        nextOfSameStart = 0;
+        kernel = to;
+        continue;
+      }
+      activity = kernel++;
+      if (isOwnKernel[kernelShape[activity]!] === 0) continue;
+    } else if (copy < copyRows) {
+      activity = -1 - copy++;
+      nextCopyStart = copy < copyRows ? copyStart[copy]! : Number.POSITIVE_INFINITY;
+      if (isOwnCopy[copyShape[-1 - activity]!] === 0) continue;
+    } else break;
+    const isCopy = activity < 0;
+    const start = isCopy ? copyStart[-1 - activity]! : kernelStart[activity]!;
+    const end = start + (isCopy ? copyDur[-1 - activity]! : kernelDur[activity]!);
+    if (start >= busyUntil) {
+      if (isSharing) overlap.finish();
+      isSharing = false;
+      if (start > busyUntil && busyUntil !== Number.NEGATIVE_INFINITY)
+        writeGap(activity, previous, busyUntil, start);
+      busyUntil = end;
+    } else {
+      if (!isSharing) overlap.add(previous);
+      isSharing = true;
+      overlap.add(activity);
+      if (end > busyUntil) busyUntil = end;
+    }
+    previous = activity;
+  }
+  if (isSharing) overlap.finish();
+}
+
+/** Shares the time of overlapping activities, which are added in order of start, and writes their exclusive times. */
+function overlapSweep(sweep: Sweep): { add(activity: number): void; finish(): void } {
+  const { kernels, copies, exclusive } = sweep;
   const shared = deviceSweep({
     ended(activity, durNs, exclusiveNs) {
       if (exclusiveNs === durNs) return;
-      if (activity < 0) (exclusive.copies ??= sharedCopy(copyDur))[-1 - activity] = exclusiveNs;
-      else (exclusive.kernels ??= sharedCopy(kernelDur))[activity] = exclusiveNs;
+      if (activity < 0) (exclusive.copies ??= sharedCopy(copies.events.dur_ns))[-1 - activity] = exclusiveNs;
+      else (exclusive.kernels ??= sharedCopy(kernels.events.dur_ns))[activity] = exclusiveNs;
     },
     idle: () => {},
   });
-  const share = (activity: number) => {
+  const add = (activity: number) => {
     const isCopy = activity < 0;
     const row = isCopy ? -1 - activity : activity;
     const { events } = isCopy ? copies : kernels;
     const shape = events.shape[row]!;
     const start = events.start_ns[row]!;
     const streams = isCopy ? sweep.streams.copies : sweep.streams.kernels;
-    const class_ = isCopy ? priorities.copy : sweep.priority[shape]!;
-    shared.add(activity, start, start + events.dur_ns[row]!, class_, streams[shape]!);
+    const priority = isCopy ? priorities.copy : sweep.priority[shape]!;
+    shared.add(activity, start, start + events.dur_ns[row]!, priority, streams[shape]!);
   };
-  const gapFound = gapWriter(sweep);
-  const copyRows = copies.events.rows;
-  const kernelRows = kernels.events.rows;
-  const kernelShape = kernels.events.shape;
-  const copyShape = copies.events.shape;
-  const ownKernels = device.kernels;
-  const ownCopies = device.copies;
-  // The next row of each table, and the order of kernels that start together (not the order of the rows).
-  let kernel = 0;
-  let copy = 0;
-  let copyNext = copyRows > 0 ? copyStart[0]! : Number.POSITIVE_INFINITY;
-  let together: number[] = [];
-  let nextTogether = 0;
-  let sharing = false;
-  let before = 0;
-  let busyUntil = Number.NEGATIVE_INFINITY;
-  for (;;) {
-    let activity = 0;
-    if (nextTogether < together.length) {
-      activity = together[nextTogether++]!;
-    } else if (kernel < kernelRows && kernelStart[kernel]! <= copyNext) {
-      if (kernel + 1 < kernelRows && kernelStart[kernel + 1] === kernelStart[kernel]) {
-        const to = endOfEqualStarts(kernels.events, kernel);
-        together = byPriority(kernels.events, ownKernels, sweep.priority, kernel, to);
-        nextTogether = 0;
-        kernel = to;
-        continue;
-      }
-      activity = kernel++;
-      if (ownKernels[kernelShape[activity]!] === 0) continue;
-    } else if (copy < copyRows) {
-      activity = -1 - copy++;
-      copyNext = copy < copyRows ? copyStart[copy]! : Number.POSITIVE_INFINITY;
-      if (ownCopies[copyShape[-1 - activity]!] === 0) continue;
-    } else break;
-    const isCopy = activity < 0;
-    const start = isCopy ? copyStart[-1 - activity]! : kernelStart[activity]!;
-    const end = start + (isCopy ? copyDur[-1 - activity]! : kernelDur[activity]!);
-    if (start >= busyUntil) {
-      if (sharing) shared.finish();
-      sharing = false;
-      if (start > busyUntil && busyUntil !== Number.NEGATIVE_INFINITY)
-        gapFound(activity, before, busyUntil, start);
-      busyUntil = end;
-    } else {
-      if (!sharing) share(before);
-      sharing = true;
-      share(activity);
-      if (end > busyUntil) busyUntil = end;
-    }
-    before = activity;
-  }
-  if (sharing) shared.finish();
+  return { add, finish: () => shared.finish() };
 }
 
 /** Writes the gap between two activities, with the launch that ended it. */
@@ -170,18 +177,18 @@ function gapWriter({ calls, kernels, copies, waiting, samples, gaps }: Sweep) {
     const { shape, correlation } = isCopy ? copies.events : kernels.events;
     return (isCopy ? copyGraphs : kernelGraphs)[shape[row]!] === 1 ? correlation[row]! : Number.NaN;
   };
-  return (activity: number, before: number, fromNs: number, toNs: number): void => {
+  return (activity: number, previous: number, fromNs: number, toNs: number): void => {
     const row = gaps.count++;
     activityOf[row] = activity;
     idleOf[row] = fromNs;
-    const inGraph = graphs && graphOf(activity) === graphOf(before);
+    const inGraph = graphs && graphOf(activity) === graphOf(previous);
     const isKernel = activity >= 0;
     const call = isKernel ? kernels.call[activity]! : copies.call[-1 - activity]!;
     if (call < 0 && !inGraph) return;
     const begin = call < 0 ? Number.NaN : callStart[call]!;
     const end = call < 0 ? Number.NaN : begin + callDur[call]!;
     const threadWaiting = call < 0 ? undefined : waiting[callShape[call]!];
-    const waited = samples.take(inGraph, isKernel, begin, end, threadWaiting, fromNs, toNs);
+    const waited = samples.addGap(inGraph, isKernel, begin, end, threadWaiting, fromNs, toNs);
     // Fresh arrays are zero, and a page that is never written takes no memory.
     if (inGraph) inGraphOf[row] = 1;
     if (waited > 0) waitingOf[row] = waited;

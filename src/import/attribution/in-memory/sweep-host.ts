@@ -10,7 +10,7 @@ import {
   placeOf,
   type Process,
   processOf,
-  stageAt,
+  findStageAt,
   type Thread,
   threadOf,
 } from '../host-threads.js';
@@ -33,7 +33,7 @@ interface SweptHost {
 }
 
 /**
- * As sweepHost, for ranges and calls in memory, without operators. Nearly every call lies in the range that its thread
+ * Like sweepHost, for ranges and calls in memory, without operators. Nearly every call lies in the range that its thread
  * opened last: such calls are placed by two numbers per thread, the others by searching the thread's stack.
  * @param stage by the code of a name
  * @param synchronizing codes of synchronizing calls
@@ -57,50 +57,50 @@ export function sweepHostInMemory(
   };
   const owners = rangeOwners(host, ranges, numberOf);
   const callCodes = callThreads(host, calls, synchronizing, numberOf);
-  const byNumber = [...threads.keys()];
+  const threadsByNumber = [...threads.keys()];
   // For each thread, the end and the place of the range on top of its stack.
-  const topEnd = new Float64Array(byNumber.length).fill(Number.NEGATIVE_INFINITY);
-  const topPlace = new Int32Array(byNumber.length);
+  const topEnd = new Float64Array(threadsByNumber.length).fill(Number.NEGATIVE_INFINITY);
+  const topPlace = new Int32Array(threadsByNumber.length);
   const labels = Array.from(ranges.shapes['name']!, (name) => stage(name));
   const opened: OpenedRanges = { stages: 0, nested: new Map(), counts };
   const stages = stageArrays(ranges.rows, { ...ranges.shapes, ...labelColumns(labels) });
   const order = rangeOrder(ranges);
   const api = attributions.indexOf('api');
 
-  function topIs(number: number, stage: OpenStage | null): void {
+  function setTop(number: number, stage: OpenStage | null): void {
     topEnd[number] = stage ? stage.endNs : Number.NEGATIVE_INFINITY;
     topPlace[number] = placeOf({ stage, by: api });
   }
 
-  function open(row: number): void {
+  function openRow(row: number): void {
     const code = ranges.shape[row]!;
     const { process, thread, number, rank, name } = owners[code]!;
     const startNs = ranges.start_ns[row]!;
     const range = { startNs, endNs: Math.max(ranges.end_ns[row]!, startNs), name, rank };
     const stage = openRange(opened, process, thread, range, labels[code]!);
-    if (thread) topIs(number, stage);
-    const { stageValues: own } = stages;
+    if (thread) setTop(number, stage);
+    const { stageValues: values } = stages;
     const stageRow = stages.rows++;
     stages.shape[stageRow] = code;
-    own.parent_id[stageRow] = stage.parent ? stage.parent.id : Number.NaN;
-    own.phase_id[stageRow] = stage.phase ? stage.phase.id : Number.NaN;
-    own.step_index[stageRow] = stage.step ?? Number.NaN;
-    own.iteration[stageRow] = stage.iteration ?? Number.NaN;
-    own.start_ns[stageRow] = startNs;
-    own.end_ns[stageRow] = stage.endNs;
-    if (stage.warmup) own.warmup[stageRow] = 1;
+    values.parent_id[stageRow] = stage.parent ? stage.parent.id : Number.NaN;
+    values.phase_id[stageRow] = stage.phase ? stage.phase.id : Number.NaN;
+    values.step_index[stageRow] = stage.step ?? Number.NaN;
+    values.iteration[stageRow] = stage.iteration ?? Number.NaN;
+    values.start_ns[stageRow] = startNs;
+    values.end_ns[stageRow] = stage.endNs;
+    if (stage.warmup) values.warmup[stageRow] = 1;
   }
 
   const found: FoundStage = { stage: null, by: 0 };
-  function lookedUp(number: number, startNs: number, endNs: number): number {
-    const thread = byNumber[number]!;
-    if (stageAt(thread, startNs, endNs, found)) counts.clippedCalls++;
-    topIs(number, thread.ranges.at(-1) ?? null);
+  function findPlace(number: number, startNs: number, endNs: number): number {
+    const thread = threadsByNumber[number]!;
+    if (findStageAt(thread, startNs, endNs, found)) counts.clippedCalls++;
+    setTop(number, thread.ranges.at(-1) ?? null);
     return placeOf(found);
   }
 
   const { rows, start_ns: start, dur_ns: dur, shape } = calls;
-  const { thread: threadOfCode, waits } = callCodes;
+  const { thread: threadOfCode, synchronizes } = callCodes;
   const places = sharedInts(rows);
   /** Places calls from row `from` that start before `until`. @returns the row after them */
   function placeCalls(from: number, until: number): number {
@@ -111,8 +111,8 @@ export function sweepHostInMemory(
       const code = shape[i]!;
       const number = threadOfCode[code]!;
       const end = begin + dur[i]!;
-      if (waits[code] === 1) byNumber[number]!.waiting.add(begin, end);
-      places[i] = end <= topEnd[number]! ? topPlace[number]! : lookedUp(number, begin, end);
+      if (synchronizes[code] === 1) threadsByNumber[number]!.waiting.add(begin, end);
+      places[i] = end <= topEnd[number]! ? topPlace[number]! : findPlace(number, begin, end);
     }
     return i;
   }
@@ -122,7 +122,7 @@ export function sweepHostInMemory(
     const row = order ? order[next]! : next;
     // At equal start times the enclosing range comes first.
     call = placeCalls(call, ranges.start_ns[row]!);
-    open(row);
+    openRow(row);
   }
   placeCalls(call, Number.POSITIVE_INFINITY);
   foldInMemory(stages, foldStages(opened.nested));
@@ -177,7 +177,7 @@ function rangeOwners(host: Host, { shapes }: InMemoryRanges, numberOf: (thread: 
   });
 }
 
-/** For each combination of calls the number of its thread, and whether it waits. */
+/** For each combination of calls, the number of its thread, and whether the call is a synchronizing one. */
 function callThreads(
   host: Host,
   { shapes }: InMemoryEvents,
@@ -187,6 +187,6 @@ function callThreads(
   const pids = shapes['pid'] ?? new Float64Array();
   return {
     thread: Int32Array.from(pids, (pid, code) => numberOf(threadOf(host, pid, shapes['tid']![code]!))),
-    waits: Uint8Array.from(pids, (_, code) => Number(synchronizing.has(shapes['name']![code]!))),
+    synchronizes: Uint8Array.from(pids, (_, code) => Number(synchronizing.has(shapes['name']![code]!))),
   };
 }

@@ -49,11 +49,11 @@ export function sortedEvents(
   const order = startOrder(start_ns.subarray(0, rows));
   return {
     rows,
-    start_ns: moved(start_ns, sharedFloats(rows), order),
-    dur_ns: moved(dur_ns, sharedFloats(rows), order),
-    correlation: moved(correlation, sharedFloats(rows), order),
-    shape: moved(shape, sharedInts(rows), order),
-    bytes: bytes && moved(bytes, sharedFloats(rows), order),
+    start_ns: reorder(start_ns, sharedFloats(rows), order),
+    dur_ns: reorder(dur_ns, sharedFloats(rows), order),
+    correlation: reorder(correlation, sharedFloats(rows), order),
+    shape: reorder(shape, sharedInts(rows), order),
+    bytes: bytes && reorder(bytes, sharedFloats(rows), order),
     shapes,
   };
 }
@@ -63,7 +63,7 @@ function startOrder(start: Float64Array): Uint32Array {
   return Uint32Array.from(start.keys()).sort((a, b) => start[a]! - start[b]! || a - b);
 }
 
-function moved<T extends Float64Array | Int32Array>(values: T, into: T, order: Uint32Array): T {
+function reorder<T extends Float64Array | Int32Array>(values: T, into: T, order: Uint32Array): T {
   for (let i = 0; i < order.length; i++) into[i] = values[order[i]!]!;
   return into;
 }

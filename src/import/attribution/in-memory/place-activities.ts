@@ -1,5 +1,5 @@
 import { attributions } from '../host-threads.js';
-import { stagesByTime, type OrphanCounts } from '../orphans.js';
+import { findStagesByTime, type OrphanCounts } from '../orphans.js';
 import { type InMemoryStages, stageBatches } from './stages.js';
 import type { Places } from './places.js';
 import { sharedInts } from './shared-arrays.js';
@@ -15,7 +15,7 @@ export interface LaunchedActivities {
 }
 
 /** Orphans get the stage that is open when they start. */
-export async function launched(
+export async function placeActivities(
   stages: InMemoryStages,
   { events, call }: Pick<LaunchedActivities, 'events' | 'call'>,
   places: Places,
@@ -32,9 +32,9 @@ export async function launched(
   if (orphans === 0) return { events, call, place };
   counts.orphans += orphans;
   const time = attributions.indexOf('time');
-  counts.byTime += await stagesByTime(
+  counts.byTime += await findStagesByTime(
     stageBatches(stages),
-    batch(orphans, (columns) => {
+    orphanBatch(orphans, (columns) => {
       let n = 0;
       for (let i = 0; i < rows; i++) {
         if (call[i]! >= 0) continue;
@@ -49,7 +49,7 @@ export async function launched(
 }
 
 // oxlint-disable-next-line require-await
-async function* batch(rows: number, fill: (columns: Record<string, Float64Array>) => void) {
+async function* orphanBatch(rows: number, fill: (columns: Record<string, Float64Array>) => void) {
   const columns = {
     start_ns: new Float64Array(rows),
     pid: new Float64Array(rows),
