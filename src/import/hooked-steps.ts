@@ -8,32 +8,33 @@ export interface HookedStep {
   batch_size: number | null;
   new_tokens: number | null;
   context_tokens_sum: number | null;
-  /** A first call of its sizes, the replay of a CUDA graph, any other. */
+  /** The first call with its sizes, the replay of a CUDA graph, or any other call. */
   hook: 'first' | 'hook' | 'graph';
 }
 
 /**
- * The warm-up steps: calls before the first replay of a CUDA graph of their sizes; first calls of their sizes if the
+ * The warm-up steps: calls before the first replay of a CUDA graph of their sizes; first calls with their sizes if the
  * capture has other calls of their kind; and the first iteration with a context length that a later iteration repeats,
  * because libraries plan and allocators grow once per context length. The last rule applies only while at least half of
  * the kind's steps remain. A call that a program makes only once is a step.
  */
 export function warmupSteps<Step extends HookedStep>(steps: readonly Step[]): Set<Step> {
   const replayed = firstReplays(steps);
-  const usual = new Set(steps.flatMap(({ kind, hook }) => (hook === 'first' ? [] : [kind])));
+  const kindsWithOtherCalls = new Set(steps.flatMap(({ kind, hook }) => (hook === 'first' ? [] : [kind])));
   const warmup = new Set(
     steps.filter((step) => {
       const replay = replayed.get(sizesKey(step));
       return (
-        (replay !== undefined && isBefore(step, replay)) || (step.hook === 'first' && usual.has(step.kind))
+        (replay !== undefined && isBefore(step, replay)) ||
+        (step.hook === 'first' && kindsWithOtherCalls.has(step.kind))
       );
     }),
   );
-  for (const kind of usual) {
+  for (const kind of kindsWithOtherCalls) {
     const kindSteps = steps.filter((step) => step.kind === kind && !warmup.has(step));
     const firstSteps = firstOfContext(kindSteps);
-    const before = steps.filter((step) => step.kind === kind && warmup.has(step)).length;
-    if (2 * (firstSteps.length + before) <= kindSteps.length + before)
+    const warmupCount = steps.filter((step) => step.kind === kind && warmup.has(step)).length;
+    if (2 * (firstSteps.length + warmupCount) <= kindSteps.length + warmupCount)
       for (const step of firstSteps) warmup.add(step);
   }
   return warmup;
@@ -61,8 +62,8 @@ const sizesKey = ({ kind, batch_size, new_tokens }: HookedStep): string =>
 function firstReplays<Step extends HookedStep>(steps: readonly Step[]): Map<string, Step> {
   const first = new Map<string, Step>();
   for (const step of steps.filter(({ hook }) => hook === 'graph')) {
-    const known = first.get(sizesKey(step));
-    if (known === undefined || isBefore(step, known)) first.set(sizesKey(step), step);
+    const earlier = first.get(sizesKey(step));
+    if (earlier === undefined || isBefore(step, earlier)) first.set(sizesKey(step), step);
   }
   return first;
 }

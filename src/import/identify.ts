@@ -17,19 +17,19 @@ const headBytes = 64 * 1024;
  */
 export async function identify(path: string): Promise<Importer> {
   const head = await firstBytes(path);
-  const found = importers.find((importer) => importer.sniff(head, basename(path)));
-  if (found) return found;
-  if ((await stat(path)).isDirectory()) throw plainFolder(path, head.split('\n'));
+  const importer = importers.find((importer) => importer.sniff(head, basename(path)));
+  if (importer) return importer;
+  if ((await stat(path)).isDirectory()) throw unknownFolder(path, head.split('\n'));
   if (isSession(head)) throw exportedSession(path);
   throw new InferscopeError('E_FORMAT_UNKNOWN', {
     what: `${path} has an unknown format`,
     // Without the padding of a tar header.
     why: `It starts with ${JSON.stringify(head.slice(0, 40).replace(/\0+$/, ''))}.`,
-    fix: whatToGive(head),
+    fix: adviceFor(head),
   });
 }
 
-function whatToGive(head: string): string {
+function adviceFor(head: string): string {
   if (isTar(head)) return 'This is an archive. Unpack it and import the files.';
   if (head.includes('<nvidia_smi_log>'))
     return 'This is a single snapshot (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD';
@@ -43,21 +43,21 @@ const isSession = (head: string): boolean => isTar(head) && head.slice(0, 100).i
 const exportedSession = (path: string): InferscopeError =>
   new InferscopeError('E_FORMAT_UNKNOWN', {
     what: `${path} is an exported session`,
-    why: 'import reads captures and results of other tools; a session has been read already.',
+    why: 'import reads captures and results of other tools; a session needs no import.',
     fix: `To save it among the sessions: ${shellCommand(['inferscope', 'session', 'import', path])}. To look at it: ${shellCommand(['inferscope', 'explain', path])}`,
   });
 
 /** The user probably meant the files in it, or a session. */
-function plainFolder(path: string, names: readonly string[]): InferscopeError {
-  const session = names.includes('session.json');
-  const some = names.filter(Boolean).slice(0, 4).join(', ');
+function unknownFolder(path: string, names: readonly string[]): InferscopeError {
+  const isSessionFolder = names.includes('session.json');
+  const examples = names.filter(Boolean).slice(0, 4).join(', ');
   return new InferscopeError('E_FORMAT_UNKNOWN', {
     what: `${path} is a folder of an unknown kind`,
     why:
-      some === ''
+      examples === ''
         ? 'It is empty.'
-        : `It contains ${some}${names.length > 4 ? ', …' : ''}. Supported folders: nsys export --type parquetdir, NCCL Inspector logs (HOST-pidN.log), and AIPerf artifacts (profile_export.jsonl).`,
-    fix: session
+        : `It contains ${examples}${names.length > 4 ? ', …' : ''}. Supported folders: nsys export --type parquetdir, NCCL Inspector logs (HOST-pidN.log), and AIPerf artifacts (profile_export.jsonl).`,
+    fix: isSessionFolder
       ? 'It is a session: move it into sessions/ of INFERSCOPE_HOME, or import its export with inferscope session import.'
       : `Name the files of one run: inferscope import ${path}/…`,
   });
@@ -73,9 +73,9 @@ export async function isArchive(path: string): Promise<boolean> {
 
 async function firstBytes(path: string): Promise<string> {
   try {
-    const found = await stat(path);
-    if (found.isDirectory()) return (await readdir(path)).sort().join('\n');
-    if (!found.isFile())
+    const stats = await stat(path);
+    if (stats.isDirectory()) return (await readdir(path)).sort().join('\n');
+    if (!stats.isFile())
       throw unreadable(path, 'It is a pipe or a device, but a capture must be readable more than once.');
     const head = await readHead(path);
     if (head.length === 0) throw unreadable(path, 'The file is empty.');

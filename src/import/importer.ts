@@ -39,8 +39,8 @@ export interface CaptureFacts {
   rank?: number;
   world_size?: number;
   /**
-   * clean ran without a profiler, profiled has a timeline; counters (ncu), gemm-log and telemetry join it by other keys; results come from another
-   * benchmark tool.
+   * `clean`: ran without a profiler; `profiled`: has a timeline; `counters` (ncu), `gemm-log` and `telemetry`: without a
+   * timeline of their own; `results`: figures that another tool computed.
    */
   purpose: 'clean' | 'profiled' | 'counters' | 'gemm-log' | 'telemetry' | 'results';
 }

@@ -16,10 +16,10 @@ import type { StageNameRule } from './stage-name-rules.js';
 export function stageNameRulesFrom(value: unknown, file: string): StageNameRule[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw failure(file, 'stages', `it is ${typeof value}, not a list`);
-  return value.map((entry: unknown, i) => rule(entry, file, `stages[${i}]`));
+  return value.map((entry: unknown, i) => parseRule(entry, file, `stages[${i}]`));
 }
 
-function rule(entry: unknown, file: string, where: string): StageNameRule {
+function parseRule(entry: unknown, file: string, where: string): StageNameRule {
   if (typeof entry !== 'object' || entry === null) throw failure(file, where, 'it has no pattern and kind');
   const unknown = Object.keys(entry).filter((key) => key !== 'pattern' && key !== 'kind');
   if (unknown.length > 0) throw failure(file, where, `the key ${unknown.join(', ')} is unknown`);

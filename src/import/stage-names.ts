@@ -11,7 +11,7 @@ export interface StageName {
   new_tokens: number | null;
   context_tokens_sum: number | null;
   warmup: boolean;
-  /** Marked by the hooks of `inferscope run`: the first call of its sizes, a CUDA graph replay, any other call; null: not marked by them. */
+  /** Marked by the hooks of `inferscope run`: the first call with its sizes, a CUDA graph replay, or any other call; null: not marked by them. */
   hook: 'first' | 'hook' | 'graph' | null;
   /** Confidence in a step inferred from the sequence of kernels, 0 to 1; null for a marked range. */
   confidence: number | null;
@@ -31,9 +31,9 @@ export function stageNameReader(userRules: readonly StageNameRule[] = []): Stage
   return (name) => {
     for (const { pattern, kind } of rules) {
       const match = pattern.exec(name.trim());
-      if (match) return fields(kind, match.groups ?? {});
+      if (match) return stageFields(kind, match.groups ?? {});
     }
-    return fields('other', {});
+    return stageFields('other', {});
   };
 }
 
@@ -51,7 +51,7 @@ export function readStageNames(
 
 const isHooked = (label: StageName): label is StageName & HookedStep => label.hook !== null;
 
-function fields(ruleKind: StageKind, groups: Record<string, string | undefined>): StageName {
+function stageFields(ruleKind: StageKind, groups: Record<string, string | undefined>): StageName {
   const number = (key: string) => (groups[key] === undefined ? null : Number(groups[key]));
   const kind = (groups['kind']?.toLowerCase() as StageKind | undefined) ?? ruleKind;
   const iteration = number('iteration');
@@ -71,7 +71,7 @@ function fields(ruleKind: StageKind, groups: Record<string, string | undefined>)
   const generation = number('generation_requests');
   return context === null || generation === null
     ? stage
-    : { ...stage, ...serving(context, generation, groups) };
+    : { ...stage, ...vllmBatch(context, generation, groups) };
 }
 
 /**
@@ -79,7 +79,7 @@ function fields(ruleKind: StageKind, groups: Record<string, string | undefined>)
  * is marked sq (0.26), sk is the number of attended tokens. Other numbers (sums of squares, and of context in versions
  * without the mark) are ignored.
  */
-function serving(
+function vllmBatch(
   context: number,
   generation: number,
   groups: Record<string, string | undefined>,

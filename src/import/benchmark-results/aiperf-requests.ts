@@ -1,7 +1,14 @@
-import { otherCounts } from './aiperf-summary.js';
+import { tokenCountIssues } from './aiperf-summary.js';
 import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf, toMs } from './metric-list.js';
 import { recompute, type RequestSample, requestRows } from './recompute.js';
-import { allFailed, failures, notStreamed, type ResultFile, unknownLoad, warning } from './result-file.js';
+import {
+  allFailed,
+  requestsFailed,
+  notStreamed,
+  type ResultFile,
+  unknownLoad,
+  warning,
+} from './result-file.js';
 import { parseLenient, textLines, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -12,14 +19,24 @@ export const aiperfRequestsImporter = resultsImporter({
     /^\s*\{/.test(firstBytes) &&
     firstBytes.includes('"request_start_ns"') &&
     firstBytes.includes('"metadata"'),
-  read: aiperfRequests,
+  read: parseAiperfRequests,
 });
 
+interface AiperfRequests {
+  /** Wall clock of the first request, ns since the epoch. */
+  zero: bigint;
+  requests: RequestSample[];
+  /** Output tokens of the measured requests as AIPerf counted them, and as the server reported them. */
+  tokens: { counted: number; reported: number };
+  /** Number of the last line if it is truncated. */
+  truncatedLine: number | null;
+}
+
 /** @throws E_TRACE_FILE if a line other than a truncated last one is not a request */
-async function aiperfRequests(path: string, signal?: AbortSignal): Promise<ResultFile> {
-  const started: bigint[] = [];
+async function readRequests(path: string, signal?: AbortSignal): Promise<AiperfRequests> {
+  const starts: bigint[] = [];
   const requests: RequestSample[] = [];
-  const usage = { counted: 0, reported: 0 };
+  const tokens = { counted: 0, reported: 0 };
   let damaged: { line: number; cause: unknown } | null = null;
   for await (const { text, line } of textLines(path, signal)) {
     if (damaged) throw unreadable(path, `Line ${damaged.line} is not JSON.`, damaged.cause);
@@ -33,40 +50,46 @@ async function aiperfRequests(path: string, signal?: AbortSignal): Promise<Resul
     // Nanoseconds since 1970 do not fit a double: they are parsed from the text.
     const start = /"request_start_ns"\s*:\s*(\d+)/.exec(text)?.[1];
     if (!parsed || start === undefined) throw unreadable(path, `Line ${line} has no request_start_ns.`);
-    started.push(BigInt(start));
+    starts.push(BigInt(start));
     const request = sampleOf(parsed);
     requests.push(request);
     const reported = numberOf(objectOf(objectOf(parsed['metrics'])?.['usage_completion_tokens'])?.['value']);
     if (reported !== null && request.output_tokens !== null && !request.warmup) {
-      usage.counted += request.output_tokens;
-      usage.reported += reported;
+      tokens.counted += request.output_tokens;
+      tokens.reported += reported;
     }
   }
   if (requests.length === 0) throw unreadable(path, 'It contains no request.');
-  const zero = started.reduce((low, start) => (start < low ? start : low));
-  for (const [i, request] of requests.entries()) request.sent_ms = Number(started[i]! - zero) / 1e6;
+  const zero = starts.reduce((low, start) => (start < low ? start : low));
+  for (const [i, request] of requests.entries()) request.sent_ms = Number(starts[i]! - zero) / 1e6;
+  return { zero, requests, tokens, truncatedLine: damaged?.line ?? null };
+}
 
+async function parseAiperfRequests(path: string, signal?: AbortSignal): Promise<ResultFile> {
+  const { zero, requests, tokens, truncatedLine } = await readRequests(path, signal);
   const list = metricList('aiperf');
-  const timed = requests.filter(({ warmup }) => !warmup);
-  const good = timed.filter(({ failure }) => failure === null);
-  const source = `recomputed from ${timed.length} requests`;
-  list.ourMetric('completed', 'value', good.length, { source });
-  list.ourMetric('failed', 'value', timed.length - good.length, { source });
-  const chunked = good.filter(({ gaps_ms, output_tokens: tokens }) => gaps_ms === null && (tokens ?? 0) > 1);
+  const measured = requests.filter(({ warmup }) => !warmup);
+  const succeeded = measured.filter(({ failure }) => failure === null);
+  const source = `recomputed from ${measured.length} requests`;
+  list.ourMetric('completed', 'value', succeeded.length, { source });
+  list.ourMetric('failed', 'value', measured.length - succeeded.length, { source });
+  const withoutGaps = succeeded.filter(
+    ({ gaps_ms, output_tokens }) => gaps_ms === null && (output_tokens ?? 0) > 1,
+  );
   recompute(requests, list);
-  const issues = otherCounts(usage.counted, usage.reported);
-  const failed = timed.length - good.length;
-  if (failed > 0) issues.push(failures('AIPerf', failed));
-  if (good.length === 0) issues.push(allFailed('AIPerf', unknownLoad));
-  const streamed = good.some(({ ttft_ms }) => ttft_ms !== null);
-  if (good.length > 0 && !streamed) issues.push(notStreamed('AIPerf'));
-  if (streamed && chunked.length > 0) {
-    const text = `In ${chunked.length} of ${good.length} requests a chunk held more or less than one token: ITL is unknown, TPOT is computed from token counts.`;
-    issues.push(warning('chunk_is_not_token', text, chunked.length));
+  const issues = tokenCountIssues(tokens.counted, tokens.reported);
+  const failed = measured.length - succeeded.length;
+  if (failed > 0) issues.push(requestsFailed('AIPerf', failed));
+  if (succeeded.length === 0) issues.push(allFailed('AIPerf', unknownLoad));
+  const streamed = succeeded.some(({ ttft_ms }) => ttft_ms !== null);
+  if (succeeded.length > 0 && !streamed) issues.push(notStreamed('AIPerf'));
+  if (streamed && withoutGaps.length > 0) {
+    const text = `In ${withoutGaps.length} of ${succeeded.length} requests a chunk contained more or less than one token: ITL is unknown, TPOT is computed from token counts.`;
+    issues.push(warning('chunk_is_not_token', text, withoutGaps.length));
   }
-  if (damaged)
+  if (truncatedLine !== null)
     issues.push(
-      warning('last_line_cut_off', `Line ${damaged.line}, the last one, is cut off and was skipped.`),
+      warning('last_line_cut_off', `Line ${truncatedLine}, the last one, is cut off and was skipped.`),
     );
   return {
     tool: { name: 'aiperf', version: null },

@@ -12,7 +12,7 @@ import {
 } from './metric-list.js';
 import {
   allFailed,
-  failures,
+  requestsFailed,
   notStreamed,
   type ResultFile,
   unknownClock,
@@ -30,14 +30,14 @@ export const aiperfSummaryImporter = resultsImporter({
     !firstBytes.includes('"request_start_ns"') &&
     (firstBytes.includes('"aiperf_version"') ||
       /"(?:request_latency|request_throughput|time_to_first_token)"\s*:\s*\{\s*"unit"\s*:/.test(firstBytes)),
-  read: async (path) => aiperfSummary(await readObject(path), path),
+  read: async (path) => parseAiperfSummary(await readObject(path), path),
 });
 
 /**
  * AIPerf's names for metrics that inferscope defines the same way. Its inter_token_latency is one number per request:
  * TPOT.
  */
-export const aiperfOurs: Record<string, OurMetric> = {
+export const aiperfCommonNames: Record<string, OurMetric> = {
   time_to_first_token: 'ttft',
   inter_token_latency: 'tpot',
   request_latency: 'e2e',
@@ -79,7 +79,7 @@ const meanings: Record<string, string> = {
 const statistics: Record<string, string> = { avg: 'mean', p50: 'median' };
 const savedStatistic = /^(avg|min|max|std|sum|p\d+(?:\.\d+)?)$/;
 
-function aiperfSummary(file: JsonObject, path: string): ResultFile {
+function parseAiperfSummary(file: JsonObject, path: string): ResultFile {
   const issues: Issue[] = [];
   const list = metricList('aiperf');
   const label = loadOf(file);
@@ -97,10 +97,10 @@ function aiperfSummary(file: JsonObject, path: string): ResultFile {
     if (!list.metrics.some(({ name }) => name === 'failed')) {
       list.ourMetric('failed', 'value', failed, { source: 'file: error_summary' });
     }
-    issues.push(failures('AIPerf', failed));
+    issues.push(requestsFailed('AIPerf', failed));
   }
-  const measured = list.metrics.some(({ name }) => name === 'e2e' || name === 'ttft');
-  if ((completed?.value === 0 || !measured) && failed > 0) issues.push(allFailed('AIPerf', label));
+  const hasLatency = list.metrics.some(({ name }) => name === 'e2e' || name === 'ttft');
+  if ((completed?.value === 0 || !hasLatency) && failed > 0) issues.push(allFailed('AIPerf', label));
   if (!streamed && list.metrics.some(({ name }) => name === 'e2e')) issues.push(notStreamed('AIPerf'));
   if (file['was_cancelled'] === true) {
     issues.push(
@@ -108,7 +108,9 @@ function aiperfSummary(file: JsonObject, path: string): ResultFile {
     );
   }
   const ownCount = numberOf(objectOf(file['total_osl'])?.['avg']);
-  issues.push(...otherCounts(ownCount, numberOf(objectOf(file['total_usage_completion_tokens'])?.['avg'])));
+  issues.push(
+    ...tokenCountIssues(ownCount, numberOf(objectOf(file['total_usage_completion_tokens'])?.['avg'])),
+  );
   gpuTelemetry(file, list);
   const start = Date.parse(textOf(file['start_time']) ?? '');
   return {
@@ -123,9 +125,9 @@ function aiperfSummary(file: JsonObject, path: string): ResultFile {
 }
 
 /** Without --use-server-token-count tokens are counted with the client's tokenizer; the server's usage can differ. */
-export function otherCounts(counted: number | null, usage: number | null): Issue[] {
+export function tokenCountIssues(counted: number | null, usage: number | null): Issue[] {
   if (counted === null || usage === null || counted === usage) return [];
-  const text = `AIPerf counted ${counted} output tokens, the server's usage says ${usage}: token counts, TPOT and tokens/s use AIPerf's own tokenizer (--use-server-token-count uses the server's).`;
+  const text = `AIPerf counted ${counted} output tokens, the server's usage reports ${usage}: token counts, TPOT and tokens/s use AIPerf's own tokenizer (--use-server-token-count uses the server's).`;
   return [warning('token_counts_differ', text)];
 }
 
@@ -142,17 +144,17 @@ export function putMetric(
   const unit = textOf(metric?.['unit']);
   if (!metric || unit === null) return;
   const n = numberOf(metric['count']);
-  const commonName = aiperfOurs[name];
+  const commonName = aiperfCommonNames[name];
   const factor = commonName === 'duration' ? (toMs(unit) ?? 1000) / 1000 : (toMs(unit) ?? 1);
-  const totals = commonName !== undefined && !['ttft', 'tpot', 'e2e'].includes(commonName);
+  const isTotal = commonName !== undefined && !['ttft', 'tpot', 'e2e'].includes(commonName);
   for (const [key, value] of Object.entries(metric)) {
     if (!savedStatistic.test(key)) continue;
-    const named = key === 'std' ? deviation : (statistics[key] ?? key);
-    const statistic = totals && key === 'avg' ? 'value' : named;
+    const statisticName = key === 'std' ? deviation : (statistics[key] ?? key);
+    const statistic = isTotal && key === 'avg' ? 'value' : statisticName;
     const number = numberOf(value);
     const details = { n, source: `file: ${name}.${key}` };
     const scaled = number === null ? null : number * factor;
-    if (commonName && (!totals || key === 'avg')) list.ourMetric(commonName, statistic, scaled, details);
+    if (commonName && (!isTotal || key === 'avg')) list.ourMetric(commonName, statistic, scaled, details);
     else if (!commonName) {
       list.toolMetric(name, unitOf(unit), meanings[name] ?? null, statistic, scaled, details);
     }

@@ -1,5 +1,5 @@
 import type { Issue } from '../../model/document.js';
-import { aiperfOurs, putMetric, unitOf } from './aiperf-summary.js';
+import { aiperfCommonNames, putMetric, unitOf } from './aiperf-summary.js';
 import {
   type JsonObject,
   type MetricList,
@@ -21,10 +21,10 @@ import { plural } from '../../vocabulary/format.js';
 export const aiperfSweepImporter = resultsImporter({
   name: 'aiperf-sweep',
   sniff: (firstBytes) => /"aggregation_type"\s*:\s*"(?:sweep|confidence)"/.test(firstBytes),
-  read: async (path) => aiperfSweep(await readObject(path), path),
+  read: async (path) => parseAiperfSweep(await readObject(path), path),
 });
 
-function aiperfSweep(file: JsonObject, path: string): ResultFile {
+function parseAiperfSweep(file: JsonObject, path: string): ResultFile {
   const issues: Issue[] = [];
   const points = combinationsOf(file).map(({ label, metrics }) => pointOf(label, metrics, issues));
   if (!points.some(({ metrics }) => metrics.length > 0))
@@ -65,30 +65,30 @@ function labelOf(parameters: JsonObject): string {
 }
 
 /** `time_to_first_token_p99` is the p99 of each run; without a suffix it is the metric of the only run. */
-const suffix = /^(\w+)_(avg|min|max|std|p\d+(?:\.\d+)?)$/;
+const metricKey = /^(\w+)_(avg|min|max|std|p\d+(?:\.\d+)?)$/;
 
 function pointOf(label: string, metrics: JsonObject, issues: Issue[]): ResultPoint {
   const list = metricList('aiperf');
   for (const [key, value] of Object.entries(metrics)) {
     const metric = objectOf(value);
     if (metric === null) continue;
-    const [, name, statistic] = suffix.exec(key) ?? [];
+    const [, name, statistic] = metricKey.exec(key) ?? [];
     if (name === undefined || statistic === undefined) {
       // One run has no deviation over runs, and this is not one over requests.
       putMetric(list, key, { ...metric, avg: metric['avg'] ?? metric['mean'], std: null });
       continue;
     }
     putMetric(list, name, { unit: metric['unit'], [statistic]: metric['mean'] });
-    overRuns(list, { name, statistic, metric });
+    putSpread(list, { name, statistic, metric });
   }
-  const has = (name: keyof typeof aiperfOurs) =>
-    list.metrics.some((metric) => metric.name === aiperfOurs[name]);
+  const has = (name: keyof typeof aiperfCommonNames) =>
+    list.metrics.some((metric) => metric.name === aiperfCommonNames[name]);
   if (has('request_latency') && !has('time_to_first_token')) issues.push(notStreamed(`AIPerf, ${label}`));
   return { label, metrics: list.metrics, requests: [], iterations: [] };
 }
 
 /** Spread over the runs of a combination; empty for a single run. */
-function overRuns(
+function putSpread(
   list: MetricList,
   { name, statistic, metric }: { name: string; statistic: string; metric: JsonObject },
 ): void {

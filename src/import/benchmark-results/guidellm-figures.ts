@@ -38,28 +38,30 @@ const meanings: Record<string, ['ttft' | 'tpot' | null, string, number, string]>
 };
 
 /** The distributions over successful requests. One with count 0 is filled with zeros and skipped. */
-export function figuresOf(measured: Measured, list: MetricList): void {
+export function putFigures(measured: Measured, list: MetricList): void {
   const successful = (name: string) => objectOf(objectOf(measured.metrics[name])?.['successful']);
   for (const [name, [commonName, unit, factor, definition]] of Object.entries(meanings)) {
     const summary = successful(name);
     const n = numberOf(summary?.['count']);
     if (!summary || n === 0) continue;
     // A request without a token, streamed or not, is included as 0.
-    const zeros = commonName !== null && numberOf(summary['min']) === 0;
-    if (zeros && numberOf(summary['max']) === 0) continue;
+    const hasZeros = commonName !== null && numberOf(summary['min']) === 0;
+    if (hasZeros && numberOf(summary['max']) === 0) continue;
     // Entries per token or moment are not independent observations.
     const entries = n !== null && measured.completed !== null && n > measured.completed ? null : n;
     const source = `file: metrics.${name}.successful`;
     const reported = name.replace(/_ms$/, '');
-    const requests =
-      commonName === 'tpot' ? unweighted(measured, summary, successful('output_token_count')) : n;
+    const requestCount =
+      commonName === 'tpot'
+        ? requestCountIfUnweighted(measured, summary, successful('output_token_count'))
+        : n;
     for (const [statistic, value] of statisticsOf(summary)) {
       const scaled = value === null ? null : value * factor;
-      if (commonName && !zeros && requests !== null) {
+      if (commonName && !hasZeros && requestCount !== null) {
         const note = commonName === 'tpot' ? {} : { note: definition };
-        list.ourMetric(commonName, statistic, scaled, { n: requests, source, ...note });
+        list.ourMetric(commonName, statistic, scaled, { n: requestCount, source, ...note });
       } else {
-        const text = zeros ? `${definition}; a request without a token counts as 0` : definition;
+        const text = hasZeros ? `${definition}; a request without a token counts as 0` : definition;
         list.toolMetric(reported, unit, text, statistic, scaled, { n: entries, source });
       }
     }
@@ -75,7 +77,11 @@ export function figuresOf(measured: Measured, list: MetricList): void {
  * value per request) if all answers have one length, or there is one entry per request.
  * @returns the number of requests in it, or null if long answers have more weight
  */
-function unweighted(measured: Measured, summary: JsonObject, lengths: JsonObject | null): number | null {
+function requestCountIfUnweighted(
+  measured: Measured,
+  summary: JsonObject,
+  lengths: JsonObject | null,
+): number | null {
   const n = numberOf(summary['count']);
   if (n === null || measured.completed === null || n <= measured.completed) return n;
   const [min, max] = [numberOf(lengths?.['min']), numberOf(lengths?.['max'])];
@@ -83,10 +89,10 @@ function unweighted(measured: Measured, summary: JsonObject, lengths: JsonObject
 }
 
 /** Sums, and rates over the whole benchmark if no part of it was excluded. */
-export function totalsOf({ metrics, completed, duration }: Measured, list: MetricList): void {
-  const sum = (name: string, ours: 'input_tokens' | 'output_tokens') => {
-    const value = numberOf(objectOf(objectOf(metrics[name])?.['successful'])?.['total_sum']);
-    list.ourMetric(ours, 'value', value, { source: `file: metrics.${name}.successful.total_sum` });
+export function putTotals({ metrics, completed, duration }: Measured, list: MetricList): void {
+  const sum = (field: string, name: 'input_tokens' | 'output_tokens') => {
+    const value = numberOf(objectOf(objectOf(metrics[field])?.['successful'])?.['total_sum']);
+    list.ourMetric(name, 'value', value, { source: `file: metrics.${field}.successful.total_sum` });
     return value;
   };
   sum('prompt_token_count', 'input_tokens');

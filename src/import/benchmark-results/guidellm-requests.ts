@@ -32,8 +32,8 @@ export function requestsOf(
   const requests = objectOf(benchmark['requests']) ?? {};
   return Object.entries(statuses).flatMap(([group, status]) => {
     const list = Array.isArray(requests[group]) ? requests[group] : [];
-    return list.flatMap((one: unknown) => {
-      const request = objectOf(one);
+    return list.flatMap((value: unknown) => {
+      const request = objectOf(value);
       return request ? [sampleOf(request, status, zero, window)] : [];
     });
   });
@@ -55,13 +55,14 @@ function sampleOf(
   const first = moment('first_token_iteration', 'first_token_time', 'first_iteration');
   const last = moment('last_token_iteration', 'last_token_time', 'last_iteration');
   const end = moment('request_end', 'end_time', 'request_end_time');
-  const since = (value: number | null) => (value === null || start === null ? null : (value - start) * 1000);
+  const msAfterStart = (value: number | null) =>
+    value === null || start === null ? null : (value - start) * 1000;
   return {
     request_id: textOf(request['request_id']),
     sent_ms: start === null || zero === null ? null : (start - zero) * 1000,
     warmup: window !== null && start !== null && ((end ?? start) < window[0] || start > window[1]),
-    ttft_ms: status === null ? since(first) : null,
-    e2e_ms: status === null ? since(last) : null,
+    ttft_ms: status === null ? msAfterStart(first) : null,
+    e2e_ms: status === null ? msAfterStart(last) : null,
     gaps_ms: null,
     chunks: numberOf(timings['token_iterations']),
     input_tokens: numberOf(request['prompt_tokens']),

@@ -1,11 +1,11 @@
 import type { Issue } from '../../model/document.js';
-import { figuresOf, type Measured, totalsOf } from './guidellm-figures.js';
+import { putFigures, type Measured, putTotals } from './guidellm-figures.js';
 import { measuredWindow, requestsOf } from './guidellm-requests.js';
 import { type JsonObject, metricList, numberOf, objectOf, realtimeNs, textOf } from './metric-list.js';
 import { disagreements, recompute, requestRows } from './recompute.js';
 import {
   allFailed,
-  failures,
+  requestsFailed,
   info,
   notStreamed,
   type ResultFile,
@@ -24,16 +24,16 @@ export const guidellmImporter = resultsImporter({
     (firstBytes.includes('"guidellm_version"') ||
       (/"benchmarks"\s*:\s*\[/.test(firstBytes) &&
         /"generative_benchmark|"time_per_output_token_ms"/.test(firstBytes))),
-  read: async (path) => guidellm(await readObject(path), path),
+  read: async (path) => parseGuidellm(await readObject(path), path),
 });
 
-function guidellm(file: JsonObject, path: string): ResultFile {
+function parseGuidellm(file: JsonObject, path: string): ResultFile {
   const benchmarks = Array.isArray(file['benchmarks']) ? file['benchmarks'].map(objectOf) : [];
   if (benchmarks.length === 0 || benchmarks.some((benchmark) => benchmark === null)) {
     throw unreadable(path, 'It has no "benchmarks".');
   }
-  const all = benchmarks as JsonObject[];
-  const starts = all.map(firstMoment).filter((start) => start !== null);
+  const objects = benchmarks as JsonObject[];
+  const starts = objects.map(firstMoment).filter((start) => start !== null);
   const zero = starts.length > 0 ? Math.min(...starts) : null;
   const issues: Issue[] = [
     info(
@@ -52,7 +52,7 @@ function guidellm(file: JsonObject, path: string): ResultFile {
       python: textOf(metadata?.['python_version']),
       ...backendOf(file),
     },
-    points: all.map((object, index) => pointOf(object, labelOf(object, index), zero, issues)),
+    points: objects.map((object, index) => pointOf(object, labelOf(object, index), zero, issues)),
     issues,
   };
 }
@@ -104,17 +104,17 @@ function pointOf(benchmark: JsonObject, label: string, zero: number | null, issu
     return { label, metrics: list.metrics, requests: requestRows(requests), iterations: [] };
   }
   const measured: Measured = { metrics, completed, duration: window === null ? duration : null };
-  figuresOf(measured, list);
-  totalsOf(measured, list);
+  putFigures(measured, list);
+  putTotals(measured, list);
   recompute(requests, list);
-  issues.push(...leftOut(label, requests, errored, window && duration));
+  issues.push(...exclusionIssues(label, requests, errored, window && duration));
   if (numberOf(successful('time_to_first_token_ms')?.['count']) === 0) issues.push(notStreamed(label));
   // The window splits requests: those in flight at its ends are in some of the tool's figures and not in others.
   if (window === null) issues.push(...disagreements(list, label));
   return { label, metrics: list.metrics, requests: requestRows(requests), iterations: [] };
 }
 
-function leftOut(
+function exclusionIssues(
   label: string,
   requests: ReturnType<typeof requestsOf>,
   errored: number | null,
@@ -123,14 +123,14 @@ function leftOut(
   const issues: Issue[] = [];
   const cut = requests.filter(({ failure }) => failure?.status === 'incomplete').length;
   if (cut > 0) {
-    const text = `${label}: ${plural(cut, 'request')} cut off by the end of the benchmark are excluded from all latencies.`;
+    const text = `${label}: ${plural(cut, 'request')} cut off by the end of the benchmark ${cut === 1 ? 'is' : 'are'} excluded from all latencies.`;
     issues.push(warning('requests_incomplete', text, cut));
   }
   const outside = requests.filter(({ failure, warmup }) => failure === null && warmup).length;
   if (seconds !== null) {
-    const text = `${label}: ${plural(outside, 'request')} in warm-up or cool-down are excluded from all figures; the measured window is ${formatQuantity(seconds, 's')}.`;
+    const text = `${label}: ${plural(outside, 'request')} in warm-up or cool-down ${outside === 1 ? 'is' : 'are'} excluded from all figures; the measured window is ${formatQuantity(seconds, 's')}.`;
     issues.push(info('warmup_left_out', text));
   }
-  if (errored) issues.push(failures(label, errored));
+  if (errored) issues.push(requestsFailed(label, errored));
   return issues;
 }

@@ -10,7 +10,7 @@ import { resultsImporter } from './results-importer.js';
 export const inferencexImporter = resultsImporter({
   name: 'inferencex',
   sniff: (firstBytes) => /"tput_per_gpu"\s*:/.test(firstBytes) && /"(?:hw|conc)"\s*:/.test(firstBytes),
-  read: async (path) => inferencex(await readObjects(path)),
+  read: async (path) => parseInferencex(await readObjects(path)),
 });
 
 /** The file does not name the client's backend: with chat completions the first chunk may have no text. */
@@ -42,7 +42,7 @@ const throughputs: Record<string, readonly [unit: string, definition: string]> =
   joules_per_total_token: ['J', 'energy / prompt and generated tokens'],
 };
 
-function inferencex(runs: readonly JsonObject[]): ResultFile {
+function parseInferencex(runs: readonly JsonObject[]): ResultFile {
   const [first] = runs;
   return {
     tool: { name: 'inferencex', version: null },
@@ -60,11 +60,12 @@ function inferencex(runs: readonly JsonObject[]): ResultFile {
   };
 }
 
-function pointOf(run: JsonObject, several: boolean): ResultPoint {
+function pointOf(run: JsonObject, isOneOfSeveral: boolean): ResultPoint {
   const list = metricList('inferencex');
   for (const [key, value] of Object.entries(run)) {
     const [, statistic, metric] = /^(mean|median|std|min|max|p\d+(?:\.\d+)?)_(\w+)$/.exec(key) ?? [];
-    if (statistic !== undefined && metric !== undefined) put(run, list, { key, statistic, metric, value });
+    if (statistic !== undefined && metric !== undefined)
+      putLatency(run, list, { key, statistic, metric, value });
   }
   for (const [key, [unit, definition]] of Object.entries(throughputs))
     list.toolMetric(key, unit, definition, 'value', numberOf(run[key]), { source: `file: ${key}` });
@@ -72,10 +73,10 @@ function pointOf(run: JsonObject, several: boolean): ResultPoint {
   list.ourMetric('completed', 'value', run['total_requests_completed'], {
     source: 'file: total_requests_completed',
   });
-  return { label: labelOf(run, several), metrics: list.metrics, requests: [], iterations: [] };
+  return { label: labelOf(run, isOneOfSeveral), metrics: list.metrics, requests: [], iterations: [] };
 }
 
-function put(
+function putLatency(
   run: JsonObject,
   list: MetricList,
   { key, statistic, metric, value }: { key: string; statistic: string; metric: string; value: unknown },
@@ -104,11 +105,11 @@ function isInverseDeviation(run: JsonObject, statistic: string, value: number): 
   return statistic === 'std' && deviation !== null && Math.abs(value * deviation - 1) < 1e-6;
 }
 
-function labelOf(run: JsonObject, several: boolean): string {
+function labelOf(run: JsonObject, isOneOfSeveral: boolean): string {
   const part = (key: string, before = '', after = '') =>
     typeof run[key] === 'number' || typeof run[key] === 'string' ? `${before}${run[key]}${after}` : null;
   const parts = [
-    ...(several ? [part('hw'), part('model'), part('framework'), part('precision')] : []),
+    ...(isOneOfSeveral ? [part('hw'), part('model'), part('framework'), part('precision')] : []),
     part('tp', 'tp '),
     part('isl', '', ' in'),
     part('osl', '', ' out'),

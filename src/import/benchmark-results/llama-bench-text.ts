@@ -21,8 +21,8 @@ export function testsOf(text: string, path: string): JsonObject[] {
   return tests;
 }
 
-const counts = new Set(['n_prompt', 'n_gen', 'n_depth', 'n_threads', 'n_gpu_layers', 'build_number']);
-const numeric = (name: string) => counts.has(name) || /^(avg|stddev)_(ns|ts)$/.test(name);
+const countColumns = new Set(['n_prompt', 'n_gen', 'n_depth', 'n_threads', 'n_gpu_layers', 'build_number']);
+const isNumeric = (name: string) => countColumns.has(name) || /^(avg|stddev)_(ns|ts)$/.test(name);
 
 /** Fields are quoted, a quote in one is doubled (llama-bench.cpp). */
 function fromCsv([head, ...lines]: string[], path: string): JsonObject[] {
@@ -32,27 +32,30 @@ function fromCsv([head, ...lines]: string[], path: string): JsonObject[] {
       ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '',
     );
     if (fields.length !== names.length) throw unreadable(path, `Line ${index + 2} is cut off.`);
-    return Object.fromEntries(names.map((name, i) => [name, numeric(name) ? Number(fields[i]) : fields[i]!]));
+    return Object.fromEntries(
+      names.map((name, i) => [name, isNumeric(name) ? Number(fields[i]) : fields[i]!]),
+    );
   });
 }
 
 /** The t/s column is `mean ± deviation` of two digits; `test` is pp512, tg128 or pp512+tg128, with ` @ d` its depth. */
 function fromMarkdown([head, , ...lines]: string[], path: string): JsonObject[] {
-  const cells = (line: string) =>
+  const cellsOf = (line: string) =>
     line
       .split('|')
       .slice(1, -1)
       .map((cell) => cell.trim());
-  const names = cells(head!);
+  const names = cellsOf(head!);
   const build = lines.map((line) => /^build: (\S+) \((\d+)\)/.exec(line)).find(Boolean);
   return lines
     .filter((line) => line.startsWith('|'))
     .map((line) => {
-      const found = cells(line);
-      const cell = (name: string) => found[names.indexOf(name)];
+      const fields = cellsOf(line);
+      const cell = (name: string) => fields[names.indexOf(name)];
       const test = /^(?:pp(\d+))?\+?(?:tg(\d+))?(?: @ d(\d+))?$/.exec(cell('test') ?? '');
       const rate = /^([\d.]+) ± ([\d.]+)$/.exec(cell('t/s') ?? '');
-      if (found.length !== names.length || !test || !rate) throw unreadable(path, `"${line}" is not a test.`);
+      if (fields.length !== names.length || !test || !rate)
+        throw unreadable(path, `"${line}" is not a test.`);
       const number = (value: string | undefined) => (value === undefined ? null : Number(value));
       return {
         n_prompt: number(test[1]) ?? 0,

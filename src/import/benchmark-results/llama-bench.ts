@@ -15,7 +15,7 @@ export const llamaBenchImporter = resultsImporter({
       /"avg_ts"\s*:/.test(firstBytes)),
   read: async (path) => {
     const text = await readText(path);
-    return llamaBench(isTestTable(text) ? testsOf(text, path) : objectsOf(text, path), path);
+    return parseLlamaBench(isTestTable(text) ? testsOf(text, path) : objectsOf(text, path), path);
   },
 });
 
@@ -26,7 +26,7 @@ const definitions = {
   prompt_and_generation: 'prompt and generated tokens / time for both',
 };
 
-function llamaBench(tests: readonly JsonObject[], path: string): ResultFile {
+function parseLlamaBench(tests: readonly JsonObject[], path: string): ResultFile {
   const [first] = tests;
   const starts = tests.map((test) => Date.parse(textOf(test['test_time']) ?? ''));
   const zero = starts.every(Number.isFinite) ? Math.min(...starts) : null;
@@ -65,7 +65,7 @@ function pointOf(test: JsonObject, from: number, path: string): ResultPoint {
   if (prompt === 0 && generated === 0) throw unreadable(path, 'A test has neither n_prompt nor n_gen.');
   const name =
     generated === 0 ? 'prompt_processing' : prompt === 0 ? 'text_generation' : 'prompt_and_generation';
-  const what = [prompt > 0 ? `pp${prompt}` : '', generated > 0 ? `tg${generated}` : '']
+  const testName = [prompt > 0 ? `pp${prompt}` : '', generated > 0 ? `tg${generated}` : '']
     .filter(Boolean)
     .join('+');
   const list = metricList('llama_bench');
@@ -78,7 +78,7 @@ function pointOf(test: JsonObject, from: number, path: string): ResultPoint {
   put('sd', n === 1 || (n === null && test['stddev_ts'] === 0) ? null : test['stddev_ts'], 'file: stddev_ts');
   const times = numbersOf(test['samples_ns']);
   return {
-    label: depth > 0 ? `${what} @ d${depth}` : what,
+    label: depth > 0 ? `${testName} @ d${depth}` : testName,
     metrics: list.metrics,
     requests: [],
     iterations: endToEnd(times, { batch_size: 1, input_len: prompt, output_len: generated }, from),

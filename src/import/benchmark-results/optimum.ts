@@ -29,7 +29,7 @@ export const optimumImporter = resultsImporter({
       firstBytes,
     ) ||
     (/^\s*\{\s*"config"\s*:/.test(firstBytes) && firstBytes.includes('optimum_benchmark_version')),
-  read: async (path) => optimum(await readObject(path), path),
+  read: async (path) => parseOptimum(await readObject(path), path),
 });
 
 const latencyDefinitions: Record<string, string> = {
@@ -41,7 +41,7 @@ const latencyDefinitions: Record<string, string> = {
   forward: 'one forward pass of the batch',
 };
 
-function optimum(result: JsonObject, path: string): ResultFile {
+function parseOptimum(result: JsonObject, path: string): ResultFile {
   const report = objectOf(result['report']) ?? result;
   const config = objectOf(result['config']);
   const environment = objectOf(config?.['environment']);
@@ -115,7 +115,7 @@ function pointOf(stage: string, measured: JsonObject, repeats: number | null, is
       const text =
         'per_token.latency repeats the tokens of earlier repeats after every repeat, and includes the time from the end of one repeat to the first token of the next (optimum-benchmark 0.6.0 and before): its figures overweight the first repeats.';
       issues.push(warning('per_token_repeated', text));
-      eachOnce(values, repeats, definition, list, factor);
+      recomputePerToken(values, repeats, definition, list, factor);
     }
   }
   otherMetrics(stage, measured, list);
@@ -172,16 +172,16 @@ function otherMetrics(stage: string, measured: JsonObject, list: ReturnType<type
 
 /** Measured times do not repeat to the last digit, especially not two in a row. */
 function repeatsItself(values: readonly number[]): boolean {
-  const again = values.indexOf(values[0]!, 1);
-  return again > 0 && again + 1 < values.length && values[again + 1] === values[1];
+  const repeatIndex = values.indexOf(values[0]!, 1);
+  return repeatIndex > 0 && repeatIndex + 1 < values.length && values[repeatIndex + 1] === values[1];
 }
 
 /**
- * Every token once. Repeat i of R lists the i·k − 1 gaps between all k·i tokens so far, so all lists together have
- * k·R(R+1)/2 − R entries. The last list has every gap, and every k-th of it is between two repeats. Returns nothing if
+ * Recomputes the latency per token with each token counted once. Repeat i of R lists the i·k − 1 gaps between all k·i tokens so far, so all lists together have
+ * k·R(R+1)/2 − R entries. The last list has every gap, and every k-th of it is between two repeats. Writes nothing if
  * the count does not match: the repeats had different lengths.
  */
-function eachOnce(
+function recomputePerToken(
   values: readonly number[],
   repeats: number | null,
   definition: string,

@@ -31,8 +31,8 @@ function tpotMs({ ttft_ms, e2e_ms, output_tokens }: RequestSample): number | nul
 
 /** Mean, sd (n − 1), median, extremes and type 7 percentiles of inferscope's metrics, over successful requests. */
 export function recompute(requests: readonly RequestSample[], list: MetricList): void {
-  const good = requests.filter(({ failure, warmup }) => failure === null && !warmup);
-  const source = `recomputed from ${good.length} requests`;
+  const succeeded = requests.filter(({ failure, warmup }) => failure === null && !warmup);
+  const source = `recomputed from ${succeeded.length} requests`;
   const put = (name: OurMetric, values: (number | null)[]) => {
     const sorted = Float64Array.from(values.filter((value) => value !== null)).sort();
     const n = sorted.length;
@@ -41,16 +41,16 @@ export function recompute(requests: readonly RequestSample[], list: MetricList):
   };
   put(
     'ttft',
-    good.map(({ ttft_ms }) => ttft_ms),
+    succeeded.map(({ ttft_ms }) => ttft_ms),
   );
-  put('tpot', good.map(tpotMs));
+  put('tpot', succeeded.map(tpotMs));
   put(
     'e2e',
-    good.map(({ e2e_ms }) => e2e_ms),
+    succeeded.map(({ e2e_ms }) => e2e_ms),
   );
-  if (good.every(({ gaps_ms }) => gaps_ms !== null)) {
+  if (succeeded.every(({ gaps_ms }) => gaps_ms !== null)) {
     const gaps: number[] = [];
-    for (const { gaps_ms } of good) for (const gap of gaps_ms!) gaps.push(gap);
+    for (const { gaps_ms } of succeeded) for (const gap of gaps_ms!) gaps.push(gap);
     put('itl', gaps);
   }
 }
@@ -71,7 +71,7 @@ export function summaryOf(sorted: Float64Array): [string, number | null][] {
 }
 
 /** A difference larger than rounding. */
-const sameWithin = 0.01;
+const roundingTolerance = 0.01;
 
 /** A tool's mean that disagrees with its own requests. */
 export function disagreements(list: MetricList, label: string): Issue[] {
@@ -80,15 +80,19 @@ export function disagreements(list: MetricList, label: string): Issue[] {
   );
   return means.flatMap((reported): Issue[] => {
     if (isRecomputed(reported.source)) return [];
-    const made = means.find(({ name, source }) => name === reported.name && isRecomputed(source));
-    if (!made || Math.abs(made.value - reported.value) <= sameWithin * Math.abs(made.value)) return [];
-    const text = `${label}: mean ${reported.name} is ${formatQuantity(reported.value, reported.unit, 4)} in the file, but ${formatQuantity(made.value, made.unit, 4)} from its own requests.`;
+    const recomputed = means.find(({ name, source }) => name === reported.name && isRecomputed(source));
+    if (
+      !recomputed ||
+      Math.abs(recomputed.value - reported.value) <= roundingTolerance * Math.abs(recomputed.value)
+    )
+      return [];
+    const text = `${label}: mean ${reported.name} is ${formatQuantity(reported.value, reported.unit, 4)} in the file, but ${formatQuantity(recomputed.value, recomputed.unit, 4)} from its own requests.`;
     return [warning('recomputed_differs', text)];
   });
 }
 
-const million = 1e6;
-const ns = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * million));
+const nsPerMs = 1e6;
+const ns = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * nsPerMs));
 
 /** Rows of `requests`; times are null if the file has only lengths. */
 export function requestRows(requests: readonly RequestSample[]): Row<'requests'>[] {
@@ -102,7 +106,7 @@ export function requestRows(requests: readonly RequestSample[]): Row<'requests'>
       first_token_ns: after(ttft_ms),
       end_ns: after(e2e_ms),
       ttft_ns: ns(ttft_ms),
-      tpot_ns: tpot === null ? null : tpot * million,
+      tpot_ns: tpot === null ? null : tpot * nsPerMs,
       itl_ns: gaps_ms === null ? null : JSON.stringify(gaps_ms.map(ns)),
       chunks: request.chunks ?? null,
       input_tokens: request.input_tokens,

@@ -2,13 +2,13 @@ import { type ResultFile, warning } from './result-file.js';
 
 /** Drops points that equal an earlier one in every figure: the same result was appended or joined twice. */
 export function withoutRepeated(file: ResultFile): ResultFile {
-  const figuresFound = new Set<string>();
+  const seenFigures = new Set<string>();
   const points = file.points.filter(({ metrics, requests }) => {
     // Counts may be equal by chance; times are not, to their last digit.
     if (metrics.every(({ value }) => Number.isInteger(value))) return true;
     const figures = JSON.stringify([metrics, requests.length]);
-    if (figuresFound.has(figures)) return false;
-    figuresFound.add(figures);
+    if (seenFigures.has(figures)) return false;
+    seenFigures.add(figures);
     return true;
   });
   const count = file.points.length - points.length;

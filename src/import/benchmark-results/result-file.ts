@@ -47,7 +47,7 @@ export const notStreamed = (label: string): Issue =>
   warning('not_streamed', `${label}: answers were not streamed, so there is no first-token time.`);
 
 /** Failures are reported, never averaged in. */
-export const failures = (label: string, failed: number): Issue =>
+export const requestsFailed = (label: string, failed: number): Issue =>
   warning(
     'requests_failed',
     `${label}: ${failed} failed ${failed === 1 ? 'request is' : 'requests are'} excluded from all latencies.`,

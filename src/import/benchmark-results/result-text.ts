@@ -53,10 +53,10 @@ export function objectsOf(text: string, path: string): JsonObject[] {
   } catch (error) {
     return linesOf(text, path, error);
   }
-  const found = (Array.isArray(parsed) ? parsed : [parsed]).map(objectOf);
-  if (found.length === 0 || found.some((object) => object === null))
+  const objects = (Array.isArray(parsed) ? parsed : [parsed]).map(objectOf);
+  if (objects.length === 0 || objects.some((object) => object === null))
     throw unreadable(path, 'It contains no JSON objects.');
-  return found as JsonObject[];
+  return objects as JsonObject[];
 }
 
 function linesOf(text: string, path: string, cause: unknown): JsonObject[] {

@@ -18,29 +18,31 @@ interface ResultsFormat {
  */
 export function resultsImporter({ name, sniff, read }: ResultsFormat): Importer {
   // Facts and load read the same file in sequence, so it is parsed once for both.
-  let last: { key: string; file: ResultFile } | null = null;
-  const parsed = async (path: string, signal?: AbortSignal): Promise<ResultFile> => {
+  let lastRead: { key: string; file: ResultFile } | null = null;
+  const readOnce = async (path: string, signal?: AbortSignal): Promise<ResultFile> => {
     const { size, mtimeMs } = await stat(path);
     const key = `${path}\n${size}\n${mtimeMs}`;
-    if (last?.key !== key) last = { key, file: withoutRepeated(withoutImpossible(await read(path, signal))) };
-    return last.file;
+    if (lastRead?.key !== key)
+      lastRead = { key, file: withoutRepeated(withoutImpossible(await read(path, signal))) };
+    return lastRead.file;
   };
   return {
     name,
     sniff,
     async facts(path): Promise<CaptureFacts> {
-      const { tool, realtime_zero_ns, hardware, software } = await parsed(path);
+      const { tool, realtime_zero_ns, hardware, software } = await readOnce(path);
       return { tool, realtime_zero_ns, command: null, hardware, software, purpose: 'results' };
     },
     async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
-      const file = await parsed(path, context.signal);
-      last = null;
+      const file = await readOnce(path, context.signal);
+      lastRead = null;
       const { execution_id, capture_id, host } = context;
       const keys = { execution_id, capture_id, host, rank: 0 };
       const zero = context.zero.realtime_ns;
       const shift =
         zero === null || file.realtime_zero_ns === null ? 0 : Number(file.realtime_zero_ns - zero);
-      const moved = (t: number | null | undefined) => (typeof t === 'number' ? t + shift : null);
+      const toSessionTime = (time: number | null | undefined) =>
+        typeof time === 'number' ? time + shift : null;
       const redact = context.redact ?? ((text: string) => text);
       for (const [point, { label, metrics, requests, iterations }] of file.points.entries()) {
         for (const metric of metrics) sink.append('metrics', { ...keys, point, label, ...metric });
@@ -48,9 +50,9 @@ export function resultsImporter({ name, sniff, read }: ResultsFormat): Importer 
           sink.append('requests', {
             ...keys,
             ...row,
-            sent_ns: moved(row.sent_ns),
-            first_token_ns: moved(row.first_token_ns),
-            end_ns: moved(row.end_ns),
+            sent_ns: toSessionTime(row.sent_ns),
+            first_token_ns: toSessionTime(row.first_token_ns),
+            end_ns: toSessionTime(row.end_ns),
             error: typeof row.error === 'string' ? redact(row.error) : null,
           });
         }
@@ -58,8 +60,8 @@ export function resultsImporter({ name, sniff, read }: ResultsFormat): Importer 
           sink.append('iterations', {
             ...keys,
             ...row,
-            start_ns: moved(row.start_ns),
-            end_ns: moved(row.end_ns),
+            start_ns: toSessionTime(row.start_ns),
+            end_ns: toSessionTime(row.end_ns),
           });
         }
       }

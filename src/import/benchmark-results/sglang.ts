@@ -11,7 +11,7 @@ import {
 import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
 import {
   allFailed,
-  failures,
+  requestsFailed,
   info,
   notStreamed,
   type ResultFile,
@@ -32,13 +32,13 @@ export const sglangImporter = resultsImporter({
     (firstBytes.includes('"total_output_tokens_retokenized"') &&
       /"(?:mean|median)_ttft_ms"\s*:/.test(firstBytes)) ||
     (firstBytes.includes('"sharegpt_output_len"') && firstBytes.includes('"random_range_ratio"')),
-  read: async (path) => sglang(await readObjects(path)),
+  read: async (path) => parseSglang(await readObjects(path)),
 });
 
 /** These use SGLang's own protocol, in which every chunk has its token count and a gap is divided among its tokens. */
 const nativeBackends = new Set(['sglang', 'sglang-native']);
 
-function sglang(runs: readonly JsonObject[]): ResultFile {
+function parseSglang(runs: readonly JsonObject[]): ResultFile {
   const issues: Issue[] = [];
   return {
     tool: { name: 'sglang bench_serving', version: null },
@@ -86,8 +86,8 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
     issues.push(allFailed('sglang bench_serving', label));
     return { label, metrics: list.metrics, requests: rows, iterations: [] };
   }
-  if (failed) issues.push(failures(label, failed));
-  totals(run, list);
+  if (failed) issues.push(requestsFailed(label, failed));
+  putTotals(run, list);
   // An answer without streaming has its usage.
   if (streamed && !native) issues.push(...requestedTokensIssue(run, label));
   for (const [key, value] of Object.entries(run)) {
@@ -100,7 +100,7 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
     const details = { n, source: `file: ${key}` };
     if (metric === 'ttft' && streamed) list.ourMetric('ttft', statistic, value, details);
     else if (metric === 'itl' && native) list.ourMetric('itl', statistic, value, details);
-    else if (metric === 'itl' && retokenized(run))
+    else if (metric === 'itl' && isRetokenized(run))
       list.toolMetric('itl', 'ms', definitions.itl_retokenized, statistic, value, details);
     else list.toolMetric(metric, 'ms', definitions[metric], statistic, value, details);
   }
@@ -112,8 +112,8 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   return { label, metrics: list.metrics, requests: rows, iterations: [] };
 }
 
-/** On the OpenAI side of its own protocol, when the server reports speculative decoding. */
-function retokenized(run: JsonObject): boolean {
+/** Whether gaps were divided among tokens: with a `sglang-oai` backend, if the server reports speculative decoding. */
+function isRetokenized(run: JsonObject): boolean {
   return (numberOf(run['accept_length']) ?? 0) > 0 && (textOf(run['backend']) ?? '').startsWith('sglang-oai');
 }
 
@@ -122,15 +122,21 @@ function retokenized(run: JsonObject): boolean {
  * output lengths are counted.
  */
 function requestedTokensIssue(run: JsonObject, label: string): Issue[] {
-  const [reportedTokens, again] = [run['total_output_tokens'], run['total_output_tokens_retokenized']].map(
-    numberOf,
-  );
-  if (typeof reportedTokens !== 'number' || typeof again !== 'number' || reportedTokens === again) return [];
-  const text = `${label}: ${reportedTokens} output tokens were counted, but the local tokenizer finds ${again} in the texts: with this backend the tool counts requested tokens unless the server sends usage with each chunk.`;
+  const [reportedTokens, retokenizedTokens] = [
+    run['total_output_tokens'],
+    run['total_output_tokens_retokenized'],
+  ].map(numberOf);
+  if (
+    typeof reportedTokens !== 'number' ||
+    typeof retokenizedTokens !== 'number' ||
+    reportedTokens === retokenizedTokens
+  )
+    return [];
+  const text = `${label}: ${reportedTokens} output tokens were counted, but the local tokenizer finds ${retokenizedTokens} in the texts: with this backend the tool counts requested tokens unless the server sends usage with each chunk.`;
   return [info('output_tokens_maybe_requested', text)];
 }
 
-function totals(run: JsonObject, list: MetricList): void {
+function putTotals(run: JsonObject, list: MetricList): void {
   servingTotals(list, run, 'total_throughput');
   const toolMetrics: [string, string, string][] = [
     ['input_throughput', 'tok/s', 'prompt tokens / duration'],

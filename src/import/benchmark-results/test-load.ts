@@ -41,11 +41,11 @@ export async function loadResults(path: string, zero?: bigint): Promise<LoadedRe
     issues,
     ...rows,
     value(name, statistic, from = 'file', point = 0) {
-      const found = pointMetrics(point).filter(
+      const matches = pointMetrics(point).filter(
         (row) => row.name === name && row.statistic === statistic && row.source!.startsWith(from),
       );
-      if (found.length !== 1) throw new Error(`${found.length} of ${name} ${statistic} ${from}`);
-      return found[0]!.value!;
+      if (matches.length !== 1) throw new Error(`${matches.length} of ${name} ${statistic} ${from}`);
+      return matches[0]!.value!;
     },
     names: (point = 0) => [...new Set(pointMetrics(point).map(({ name }) => name!))].sort(),
   };

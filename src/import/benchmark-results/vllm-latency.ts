@@ -13,13 +13,13 @@ import { resultsImporter } from './results-importer.js';
 export const vllmLatencyImporter = resultsImporter({
   name: 'vllm-bench-latency',
   sniff: (firstBytes) => /"avg_latency"\s*:/.test(firstBytes) && /"latencies"\s*:/.test(firstBytes),
-  read: async (path) => vllmLatency(await readObject(path), path),
+  read: async (path) => parseVllmLatency(await readObject(path), path),
 });
 
 const definition =
   'generate() of the whole batch on the host, prompts to last token; the file records neither batch size nor lengths';
 
-function vllmLatency(object: JsonObject, path: string): ResultFile {
+function parseVllmLatency(object: JsonObject, path: string): ResultFile {
   const seconds = numbersOf(object['latencies']);
   if (seconds.length === 0) throw unreadable(path, '"latencies" is empty: no iteration was timed.');
   const list = metricList('vllm');

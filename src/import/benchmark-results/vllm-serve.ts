@@ -12,7 +12,7 @@ import {
 import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
 import {
   allFailed,
-  failures,
+  requestsFailed,
   info,
   type ResultFile,
   type ResultPoint,
@@ -35,7 +35,7 @@ export const vllmServeImporter = resultsImporter({
     (/"(?:model_id|endpoint_type|backend)"\s*:/.test(firstBytes) ||
       (/"mean_ttft_ms"\s*:/.test(firstBytes) && /"completed"\s*:/.test(firstBytes))) &&
     !firstBytes.includes('"total_output_tokens_retokenized"'),
-  read: async (path) => vllmServe(await readObjects(path)),
+  read: async (path) => parseVllmServe(await readObjects(path)),
 });
 
 /** Backends of vLLM's client that stream completions: there every chunk with choices has a token. */
@@ -49,7 +49,7 @@ const completionBackends = new Set([
   'openai-completions',
 ]);
 
-function vllmServe(runs: readonly JsonObject[]): ResultFile {
+function parseVllmServe(runs: readonly JsonObject[]): ResultFile {
   const issues: Issue[] = [];
   const points = runs.map((run, index) => pointOf(run, labelOf(run, index, runs.length), issues));
   const [first] = runs;
@@ -124,15 +124,15 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
     return { label, metrics: list.metrics, requests: rows, iterations: [] };
   }
   if (failed !== null && failed > 0) {
-    issues.push(failures(label, failed));
+    issues.push(requestsFailed(label, failed));
   }
-  totals(run, list);
-  const atToken = completionBackends.has(backendOf(run) ?? '');
-  latencies(run, list, { completed, atToken });
+  putTotals(run, list);
+  const everyChunkHasToken = completionBackends.has(backendOf(run) ?? '');
+  putLatencies(run, list, { completed, everyChunkHasToken });
   const latencyCount = list.metrics.filter(({ unit }) => unit === 'ms').length;
   if (latencyCount === 0 && !requests) {
     issues.push(warning('no_latencies', `${label}: the file contains no latency in ms (mean_ttft_ms, …).`));
-  } else if (!atToken) {
+  } else if (!everyChunkHasToken) {
     issues.push(
       warning(
         'ttft_defined_otherwise',
@@ -141,14 +141,14 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
     );
   }
   if (requests) {
-    const gaps = atToken ? requests : requests.map(withoutFirst);
+    const gaps = everyChunkHasToken ? requests : requests.map(withoutFirstToken);
     recompute(gaps, list);
     issues.push(...chunkIssue(requests, label), ...disagreements(list, label));
   }
   return {
     label,
     metrics: list.metrics,
-    requests: atToken ? rows : requestRows((requests ?? []).map(withoutFirst)),
+    requests: everyChunkHasToken ? rows : requestRows((requests ?? []).map(withoutFirstToken)),
     iterations: [],
   };
 }
@@ -159,11 +159,11 @@ function failedOf(run: JsonObject, completed: number | null): number | null {
 }
 
 /** If the first chunk may have no text, only the end has inferscope's definition. */
-function withoutFirst(request: RequestSample): RequestSample {
+function withoutFirstToken(request: RequestSample): RequestSample {
   return { ...request, ttft_ms: null, gaps_ms: null };
 }
 
-function totals(run: JsonObject, list: MetricList): void {
+function putTotals(run: JsonObject, list: MetricList): void {
   servingTotals(list, run, 'total_token_throughput');
   const toolMetrics: [string, string, string][] = [
     [
@@ -198,10 +198,10 @@ const clientQueueMetrics: Record<string, string> = {
 const chunkGap = 'gap between chunks of any number of tokens';
 const firstChunk = 'request sent to the first chunk with choices, which may have a role and no text';
 
-function latencies(
+function putLatencies(
   run: JsonObject,
   list: MetricList,
-  { completed, atToken }: { completed: number | null; atToken: boolean },
+  { completed, everyChunkHasToken }: { completed: number | null; everyChunkHasToken: boolean },
 ): void {
   for (const [key, value] of Object.entries(run)) {
     const match =
@@ -222,7 +222,7 @@ function latencies(
     const details = { n, source: `file: ${key}` };
     if (metric === 'e2el') list.ourMetric('e2e', statistic, value, details);
     else if (metric === 'itl') list.toolMetric('itl', 'ms', chunkGap, statistic, value, details);
-    else if (atToken) list.ourMetric(metric, statistic, value, details);
+    else if (everyChunkHasToken) list.ourMetric(metric, statistic, value, details);
     else if (metric === 'ttft') list.toolMetric('ttft', 'ms', firstChunk, statistic, value, details);
     else
       list.toolMetric(
@@ -266,11 +266,11 @@ function requestsOf(run: JsonObject): RequestSample[] | null {
 
 /** If chunks are not single tokens, gaps of chunks do not describe tokens; TPOT is the metric to read. */
 function chunkIssue(requests: readonly RequestSample[], label: string): Issue[] {
-  const good = requests.filter(({ failure }) => failure === null);
-  const withoutGaps = good.filter(({ gaps_ms }) => gaps_ms === null);
+  const succeeded = requests.filter(({ failure }) => failure === null);
+  const withoutGaps = succeeded.filter(({ gaps_ms }) => gaps_ms === null);
   if (withoutGaps.length === 0) return [];
-  const chunks = good.reduce((sum, sample) => sum + (sample.chunks ?? 0), 0);
-  const tokens = good.reduce((sum, sample) => sum + (sample.output_tokens ?? 0), 0);
+  const chunks = succeeded.reduce((sum, sample) => sum + (sample.chunks ?? 0), 0);
+  const tokens = succeeded.reduce((sum, sample) => sum + (sample.output_tokens ?? 0), 0);
   const text = `${label}: ${plural(chunks, 'chunk')} contain ${plural(tokens, 'token')}, so vllm.itl is the gap between chunks; use tpot instead.`;
   return [warning('chunk_is_not_token', text, withoutGaps.length)];
 }

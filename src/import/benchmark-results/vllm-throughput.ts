@@ -15,10 +15,10 @@ export const vllmThroughputImporter = resultsImporter({
     /"elapsed_time"\s*:/.test(firstBytes) &&
     /"requests_per_second"\s*:/.test(firstBytes) &&
     /"tokens_per_second"\s*:/.test(firstBytes),
-  read: async (path) => vllmThroughput(await readObjects(path)),
+  read: async (path) => parseVllmThroughput(await readObjects(path)),
 });
 
-function vllmThroughput(runs: readonly JsonObject[]): ResultFile {
+function parseVllmThroughput(runs: readonly JsonObject[]): ResultFile {
   const points = runs.map((run) => {
     const list = metricList('vllm');
     const field = (name: string) => ({ n: 1, source: `file: ${name}` });

@@ -37,25 +37,25 @@ export const cublasLogImporter = {
     const losses = { unreadable: 0, grouped: 0, cutOff: 0 };
     let call: Call | null = null;
     for await (const line of fileLines(path, context.signal)) {
-      const begins = callLine.exec(line);
-      if (begins) {
+      const start = callLine.exec(line);
+      if (start) {
         if (call) losses.cutOff++;
-        call = gemmName.test(begins[2]!) ? { name: begins[2]!, values: new Map() } : null;
+        call = gemmName.test(start[2]!) ? { name: start[2]!, values: new Map() } : null;
         continue;
       }
       if (!call) continue;
       const value = /^i!\s+(\w+): type=.*?; val=(.*)$/.exec(line);
       if (value) call.values.set(value[1]!, value[2]!.trim());
-      const place = /^i!\s*Process=(\d+);.*?GPU=(\d+)/.exec(line);
-      if (!place) continue;
+      const lastLine = /^i!\s*Process=(\d+);.*?GPU=(\d+)/.exec(line);
+      if (!lastLine) continue;
       if (/Grouped/.test(call.name)) losses.grouped++;
-      else if (!add(call, shapes, Number(place[1]), Number(place[2]))) losses.unreadable++;
+      else if (!addCall(call, shapes, Number(lastLine[1]), Number(lastLine[2]))) losses.unreadable++;
       call = null;
     }
     if (call) losses.cutOff++;
     if (shapes.size === 0) throw badLog(path, 'cuBLAS', 'It contains no complete call of a GEMM function.');
     shapes.write(sink, context);
-    return { clock: { name: 'none', resolution_ns: 1e9, error_bound_ns: null }, issues: issues(losses) };
+    return { clock: { name: 'none', resolution_ns: 1e9, error_bound_ns: null }, issues: lossIssues(losses) };
   },
 } satisfies Importer;
 
@@ -68,7 +68,7 @@ interface Call {
 }
 
 /** @returns false when m, n or k is missing */
-function add({ name, values }: Call, shapes: GemmShapes, pid: number, device: number): boolean {
+function addCall({ name, values }: Call, shapes: GemmShapes, pid: number, device: number): boolean {
   const [m, n, k] = ['m', 'n', 'k'].map((key) => Number(values.get(key) ?? Number.NaN));
   if (![m, n, k].every(Number.isSafeInteger)) return false;
   const batch = Number(values.get('batchCount') ?? 1);
@@ -108,7 +108,7 @@ function typeOfName(name: string): string {
   return names[letter] ?? 'unknown';
 }
 
-function issues(losses: { unreadable: number; grouped: number; cutOff: number }): Issue[] {
+function lossIssues(losses: { unreadable: number; grouped: number; cutOff: number }): Issue[] {
   const texts = {
     unreadable: ['gemm_log_unreadable', 'GEMM calls without m, n and k in the log were skipped.'],
     grouped: ['gemm_log_grouped', 'Calls of grouped GEMMs (several shapes per call) were skipped.'],

@@ -5,7 +5,7 @@ import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from 
 import { badLog, blasType, type ColumnMajorGemm, GemmShapes } from './shapes.js';
 
 /**
- * cuBLASLt's log at level 5 (CUBLASLT_LOG_LEVEL=5), and hipBLASLt's, in the same form. A multiplication is one
+ * cuBLASLt's log at level 5 (CUBLASLT_LOG_LEVEL=5), and hipBLASLt's, in the same form. A GEMM is one
  * line, `Trace`; the `Api` lines show the same calls with pointers only:
  * ```
  * [2026-11-21 04:56:41][cublasLt][1451][Trace][cublasLtHSHMatmul] A=0X… Adesc=[type=R_16F rows=512 cols=128 ld=512]
@@ -20,7 +20,7 @@ export const cublasLtLogImporter = {
   async facts(path): Promise<CaptureFacts> {
     const hardware: Record<string, Fact> = {};
     let library = 'cublaslt';
-    let read = 0;
+    let lineCount = 0;
     for await (const line of fileLines(path)) {
       const match = traceLine.exec(line);
       if (match) {
@@ -28,7 +28,7 @@ export const cublasLtLogImporter = {
         const sms = /smCountTarget=(\d+)/.exec(line)?.[1];
         if (sms) hardware['gpu_sm_count'] = Number(sms);
       }
-      if (match || ++read > 10_000) break;
+      if (match || ++lineCount > 10_000) break;
     }
     return {
       tool: { name: library, version: null },
@@ -45,11 +45,11 @@ export const cublasLtLogImporter = {
     let unreadable = 0;
     let library = 'cuBLASLt';
     for await (const line of fileLines(path, context.signal)) {
-      const found = traceLine.exec(line);
-      if (!found) continue;
+      const match = traceLine.exec(line);
+      if (!match) continue;
       traces++;
-      if (found[1]!.toUpperCase() === 'HIPBLASLT') library = 'hipBLASLt';
-      const gemm = readGemm(line, Number(found[2]));
+      if (match[1]!.toUpperCase() === 'HIPBLASLT') library = 'hipBLASLt';
+      const gemm = readGemm(line, Number(match[2]));
       if (gemm) shapes.add(gemm);
       else unreadable++;
     }
@@ -82,16 +82,16 @@ export const cublasLtLogImporter = {
 const traceLine = /^\[[^\]]+\]\[(cublasLt|HIPBLASLT)\]\[(\d+)\]\[Trace\]\[\w*matmul\]/i;
 
 function readGemm(line: string, pid: number): ColumnMajorGemm | null {
-  const a = bracket(line, 'Adesc');
-  const d = bracket(line, 'Ddesc') ?? bracket(line, 'Cdesc');
-  const compute = bracket(line, 'computeDesc');
+  const a = readBracket(line, 'Adesc');
+  const d = readBracket(line, 'Ddesc') ?? readBracket(line, 'Cdesc');
+  const compute = readBracket(line, 'computeDesc');
   if (!a || !d || !compute) return null;
   const transA = operation(compute, 'transa');
   const m = Number(d.get('rows'));
   const n = Number(d.get('cols'));
   const k = Number(a.get(transA === 'N' ? 'cols' : 'rows'));
   if (![m, n, k].every(Number.isSafeInteger)) return null;
-  const algo = bracket(line, 'algo');
+  const algo = readBracket(line, 'algo');
   return {
     pid,
     device: null,
@@ -110,7 +110,7 @@ function readGemm(line: string, pid: number): ColumnMajorGemm | null {
 }
 
 /** Adesc=[type=R_16F rows=512 cols=128 ld=512]: keys lower-case, because the libraries differ. Null when absent. */
-function bracket(line: string, name: string): Map<string, string> | null {
+function readBracket(line: string, name: string): Map<string, string> | null {
   const text = new RegExp(`\\b${name}=\\[([^\\]]*)\\]`).exec(line)?.[1];
   if (text === undefined) return null;
   return new Map(
@@ -128,10 +128,10 @@ function operation(compute: Map<string, string>, key: string): string {
 
 /** "66 stages=64xAUTO customOption=3 clusterShape=2x4x1": the id, then the other choices. */
 function algoText(algo: Map<string, string>): string {
-  const rest = [...algo]
+  const options = [...algo]
     .filter(([key]) => key !== 'algoid' && key !== 'tile')
     .map(([key, value]) => `${key}=${value.replace(/^(MATMUL_STAGES|CLUSTER_SHAPE)_/, '')}`);
-  return [algo.get('algoid') ?? 'unknown', ...rest].join(' ');
+  return [algo.get('algoid') ?? 'unknown', ...options].join(' ');
 }
 
 /** MATMUL_TILE_64x24 and the depth of a stage, MATMUL_STAGES_64xAUTO, give 64x24x64. */

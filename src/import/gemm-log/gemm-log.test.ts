@@ -11,7 +11,7 @@ import { cublasLtLogImporter } from './cublaslt.js';
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-gemm-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const fixture = (name: string) => join('test/fixtures/cublas-cuda13.0-h200', name);
-const written = (text: string) => {
+const writeLog = (text: string) => {
   const path = join(folder, 'log');
   writeFileSync(path, text);
   return path;
@@ -46,9 +46,9 @@ const shape = ({ m, n, k }: Row<'gemms'>) => [m, n, k];
 test('cuBLASLt: the layers of tiny.py (hidden 512, 2 of 8 heads for keys, inner 1408) at 4 × 64 tokens', async () => {
   const { rows } = await load(cublasLtLogImporter, fixture('cublaslt.log'));
   const prefill = rows.filter(({ m, dtype }) => m === 256 && dtype === 'float16');
-  const shapesFound = new Set(prefill.map((row) => JSON.stringify(shape(row))));
+  const prefillShapes = new Set(prefill.map((row) => JSON.stringify(shape(row))));
   for (const expected of shapesOf(256, { hidden: 512, keyValue: 128, inner: 1408 })) {
-    expect(shapesFound, String(expected)).toContain(JSON.stringify(expected));
+    expect(prefillShapes, String(expected)).toContain(JSON.stringify(expected));
   }
   expect(prefill[0]).toMatchObject({
     pid: 1451,
@@ -91,7 +91,7 @@ test('batches, and hipBLASLt with the same log form', async () => {
   const line =
     '[2023-06-12 21:16:46][HIPBLASLT][690719][Trace][rocblaslt_matmul] A=0x7efa94800000 Adesc=[type=R_32F rows=2400 cols=128 ld=2400] B=0x7efa7b8156d0 Bdesc=[type=R_32F rows=2400 cols=2048 ld=25272] C=0x7efa9ae00400 Cdesc=[type=R_32F rows=128 cols=2048 ld=128] D=0x7efa9ae00400 Ddesc=[type=R_32F rows=128 cols=2048 ld=128] computeDesc=[computeType=COMPUTE_32F scaleType=R_32F transA=OP_T transB=OP_N epilogue=EPILOGUE_BIAS biasPointer=0x9ae00200] workSpace=0x7efa99400000 workSpaceSizeInBytes=1048576 alpha=1 beta=0 stream=0x73ed6b0';
   const batched = line.replace(/ld=(\d+)\]/g, 'ld=$1 batchCount=16]');
-  const path = written(`${line}\n${batched}\n${line}\n`);
+  const path = writeLog(`${line}\n${batched}\n${line}\n`);
   expect(cublasLtLogImporter.sniff(line)).toBe(true);
   const { rows } = await load(cublasLtLogImporter, path);
   expect(rows).toMatchObject([
@@ -111,9 +111,9 @@ test('facts: version and SMs; each sniffer accepts only its own format', async (
   expect(heads.map((head) => cublasLtLogImporter.sniff(head))).toEqual([false, true]);
 });
 
-test('a log without a multiplication is an error, not an empty session', async () => {
+test('a log without a GEMM is an error, not an empty session', async () => {
   const api = '[2026-11-21 04:56:41][cublasLt][1451][Api][cublasLtCtxInit] ctx=0X15F8A3D0\n';
-  await expect(load(cublasLtLogImporter, written(api))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  await expect(load(cublasLtLogImporter, writeLog(api))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   const create = 'I! cuBLAS (v13.1.0) function cublasStatus_t cublasCreate_v2(cublasContext**) called:\n';
-  await expect(load(cublasLogImporter, written(create))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  await expect(load(cublasLogImporter, writeLog(create))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
 });

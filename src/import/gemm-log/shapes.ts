@@ -36,16 +36,16 @@ export class GemmShapes {
   private readonly rows = new Map<string, Row<'gemms'>>();
 
   add(gemm: ColumnMajorGemm): void {
-    const { transA, transB, rowMajor, ...rest } = gemm;
+    const { transA, transB, rowMajor, ...fields } = gemm;
     const row: Row<'gemms'> = {
-      ...rest,
+      ...fields,
       m: rowMajor ? gemm.m : gemm.n,
       n: rowMajor ? gemm.n : gemm.m,
       layout: transA + transB,
     };
     const key = JSON.stringify(row);
-    const known = this.rows.get(key);
-    if (known) known.calls = (known.calls ?? 0) + 1;
+    const sameRow = this.rows.get(key);
+    if (sameRow) sameRow.calls = (sameRow.calls ?? 0) + 1;
     else this.rows.set(key, { ...row, calls: 1 });
   }
 
@@ -88,5 +88,5 @@ export function badLog(path: string, library: string, why: string): InferscopeEr
     library === 'cuBLAS'
       ? 'Record it with CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=cublas.log.'
       : `Record it with ${library === 'hipBLASLt' ? 'HIPBLASLT' : 'CUBLASLT'}_LOG_LEVEL=5 and …_LOG_FILE=FILE.`;
-  return containsNo(`matrix multiplication of ${library}`, fix)(path, why);
+  return containsNo(`GEMM of ${library}`, fix)(path, why);
 }
