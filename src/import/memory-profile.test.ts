@@ -7,7 +7,7 @@ import { identify } from './identify.js';
 const original = 'test/fixtures/memory-profiles-h200/llama-2-7b-float16.json';
 const folder = testFolder();
 type Profile = Record<string, Record<string, unknown>>;
-const written = (name: string, change: (profile: Profile) => unknown) => {
+const writeProfile = (name: string, change: (profile: Profile) => unknown) => {
   const path = join(folder, name);
   const profile = JSON.parse(readFileSync(original, 'utf8')) as Profile;
   writeFileSync(path, JSON.stringify(change(profile) ?? profile));
@@ -24,7 +24,7 @@ test('recognizes a profile, and a report document with one, by content', async (
   const { realtime_zero_ns: zero, ...rest } = await facts(original);
   expect(rest).toMatchObject(context);
   expect(zero).toBe(BigInt(Date.parse('2026-11-21T11:46:39.540Z')) * 1_000_000n);
-  const report = written('report.json', (profile) => ({
+  const report = writeProfile('report.json', (profile) => ({
     schema: 'inferscope/memory/1.0',
     data: { session: {}, profile },
   }));
@@ -43,8 +43,8 @@ test.each<[string, (profile: Profile) => unknown, string]>([
     '.memory_breakdown.kv_cache_gb is 1e+300',
   ],
   ['other.json', (profile) => void delete profile['memory_breakdown'], 'memory_breakdown: '],
-])('%s', async (name, change, why) => {
-  const path = written(name, change);
+])('rejects %s', async (name, change, why) => {
+  const path = writeProfile(name, change);
   await expect(facts(path)).rejects.toMatchObject({
     code: 'E_TRACE_FILE',
     parts: { why: expect.stringContaining(why) as string },

@@ -19,7 +19,12 @@ export const memoryProfileImporter: Importer = {
     /"schema_version"\s*:\s*"2[."]/.test(firstBytes) &&
     /"memory_measurements"\s*:/.test(firstBytes),
   async facts(path): Promise<CaptureFacts> {
-    const { metadata, model_info: model, engine_metadata: engine, profiler_version } = await read(path);
+    const {
+      metadata,
+      model_info: model,
+      engine_metadata: engine,
+      profiler_version,
+    } = await readProfile(path);
     const started = Date.parse(metadata.timestamp);
     return {
       tool: { name: 'inferscope memory', version: profiler_version },
@@ -40,7 +45,7 @@ const unreadable = unreadableFile(
   'Give the file as `inferscope memory` wrote it. `memory compare` and `validate` also read profiles of other tools, which may lack fields.',
 );
 
-async function read(path: string): Promise<MemoryProfile> {
+async function readProfile(path: string): Promise<MemoryProfile> {
   const { size } = await stat(path);
   if (size > maxFileBytes)
     throw unreadable(path, `It has ${formatBytes(size)}, far more than a memory profile.`);

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { cublasLogImporter } from '../../import/gemm-log/cublas.js';
 import { cublasLtLogImporter } from '../../import/gemm-log/cublaslt.js';
-import { gemmName } from '../../import/kernel-classes/gemm-name.js';
+import { parseGemmName } from '../../import/kernel-classes/gemm-name.js';
 import { gemmsDocumentSchema, type GemmsResult } from '../../model/documents/gemms.js';
 import type { Document } from '../../model/document.js';
 import { figure, type Figure } from '../../model/figure.js';
@@ -60,7 +60,14 @@ async function profiler({ sink }: SessionWriter): Promise<void> {
       };
       sink.append('ops', { ...keys, op_id, name, dur_ns, ...(args['Input Dims'] ? shapes : {}) });
     } else if (cat === 'kernel') {
-      sink.append('kernels', { ...keys, op_id, name, short_name: name, dur_ns, tile: gemmName(name).tile });
+      sink.append('kernels', {
+        ...keys,
+        op_id,
+        name,
+        short_name: name,
+        dur_ns,
+        tile: parseGemmName(name).tile,
+      });
     }
   }
 }

@@ -166,8 +166,8 @@ test.each(readdirSync('test/fixtures/kineto-torch2.11-h200').filter((name) => na
     const time = new Map<string, number>();
     for (const { cat, name, dur = 0 } of traceEvents)
       if (cat === 'kernel') {
-        const { class: found } = kernelLabel(name);
-        time.set(found, (time.get(found) ?? 0) + dur);
+        const { class: kernelClass } = kernelLabel(name);
+        time.set(kernelClass, (time.get(kernelClass) ?? 0) + dur);
       }
     const total = [...time.values()].reduce((a, b) => a + b, 0);
     expect(total).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
 import { engineRules } from './engine-rules.js';
-import { gemmName } from './gemm-name.js';
+import { parseGemmName } from './gemm-name.js';
 import { libraryRules } from './library-rules.js';
 import type { KernelClassRule } from './kernel-class-rule.js';
 import { tritonClass } from './triton-rules.js';
@@ -17,12 +17,12 @@ interface KernelLabel {
 export const kernelClassRules: readonly KernelClassRule[] = [...libraryRules, ...engineRules];
 
 /** Names are truncated to this length before matching: longer ones only repeat template arguments. */
-const matchedLetters = 1500;
+export const matchedLetters = 1500;
 
 /** @param name demangled if the profiler has it; `other` if no rule matches */
 export function kernelLabel(name: string): KernelLabel {
   const text = name.slice(0, matchedLetters);
-  const known = tritonClass(text) ?? kernelClassRules.find(({ pattern }) => pattern.test(text))?.class;
-  const label = { class: known ?? ('other' as const), tile: null, dtype: null };
-  return label.class === 'gemm' ? { ...label, ...gemmName(text) } : label;
+  const kernelClass = tritonClass(text) ?? kernelClassRules.find(({ pattern }) => pattern.test(text))?.class;
+  const label = { class: kernelClass ?? ('other' as const), tile: null, dtype: null };
+  return label.class === 'gemm' ? { ...label, ...parseGemmName(text) } : label;
 }

@@ -18,11 +18,11 @@ interface GemmName {
  * | TensorRT-LLM | bmm_Bfloat16_E4m3E4m3_Fp32_t128x16x128u2_… | t | after the output |
  * | Tensile | Cijk_Ailk_Bljk_HHS_BH_MT64x64x32_… | MT | first letter of the type |
  */
-export function gemmName(name: string): GemmName {
-  return { tile: tile(name), dtype: dtype(name) };
+export function parseGemmName(name: string): GemmName {
+  return { tile: parseTile(name), dtype: parseDtype(name) };
 }
 
-function tile(name: string): string | null {
+function parseTile(name: string): string | null {
   const generated = generatedGemm.exec(name);
   if (generated) return /_t(\d+x\d+x\d+)/.exec(name)?.[1] ?? null;
   const tileMatch = /(?:_MT|tilesize|cutlass3x_\w*?gemm_\w*?_)(\d+x\d+x\d+)/.exec(name);
@@ -106,7 +106,7 @@ function generatedType(inputs: string): string | null {
   return widest === undefined ? null : names[widest]!;
 }
 
-function dtype(name: string): string | null {
+function parseDtype(name: string): string | null {
   const generated = generatedGemm.exec(name);
   if (generated) return generatedType(generated[1]!);
   const nvjet = /^nvjet_(?:sm\d+_)?([a-z])[a-z]{2,4}_/.exec(name);

@@ -208,7 +208,7 @@ const knownNames: Record<string, readonly [name: string, opClass: OpClass][]> = 
       'copy',
     ],
   ],
-  // PyTorch: our own captures of an H200, and samples of TraceLens and HTA.
+  // PyTorch: captures of an H200, and samples of TraceLens and HTA.
   PyTorch: [
     [
       'void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16, long, unsigned int, 2, 2, -2, true>(at::cuda::detail::TensorInfo<c10::BFloat16, unsigned int>',

@@ -28,8 +28,8 @@ const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
 ];
 
 /**
- * Classes that a pointwise kernel never computes: products and attention in its name are those before or after it, or
- * an outer product (rotary angles: bmm of one row and one column).
+ * Classes that a pointwise kernel never computes: a GEMM or attention in its name runs before or after it, or is an
+ * outer product (rotary angles: bmm of one row and one column).
  */
 const reducingClasses: ReadonlySet<OpClass> = new Set(['gemm', 'attention']);
 
@@ -40,10 +40,10 @@ export function tritonClass(name: string): OpClass | null {
   const match = inductor.exec(name);
   if (!match) return null;
   const [, kind, ops = ''] = match;
-  const found = fusedOps.find(
-    (rule) => !(kind === 'poi' && reducingClasses.has(rule.class)) && rule.pattern.test(ops),
+  const rule = fusedOps.find(
+    (fusedOp) => !(kind === 'poi' && reducingClasses.has(fusedOp.class)) && fusedOp.pattern.test(ops),
   );
-  if (found) return found.class;
+  if (rule) return rule.class;
   if (kind === 'tem' || kind === 'mm' || kind === 'bmm') return 'gemm';
   if (kind === 'flex') return 'attention';
   return kind === 'poi' || kind === 'for' ? 'elementwise' : 'norm';

@@ -68,7 +68,7 @@ export interface Batch {
 
 export interface ColumnStore {
   /** Adds a row; its values are set by column number. */
-  row(): number;
+  addRow(): number;
   columns: Float64Array<ArrayBuffer>[];
   pack(): PackedRows;
 }
@@ -78,7 +78,7 @@ export function createColumns(table: BatchTable): ColumnStore {
   let rows = 0;
   const store: ColumnStore = {
     columns: batchColumns[table].map(() => new Float64Array(capacity)),
-    row() {
+    addRow() {
       if (rows === capacity) {
         capacity *= 2;
         store.columns.forEach((column, c) => {

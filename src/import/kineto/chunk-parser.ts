@@ -1,9 +1,9 @@
 import { type Batch, batchTables, type BatchTable, type ColumnStore, createColumns } from './batch.js';
 import { type CategoryKind, categoryKind, categoryKinds } from './categories.js';
-import { type EventFields, freshFields, readEvent } from './event-fields.js';
+import { type EventFields, createFields, readEvent } from './event-fields.js';
 import { maxCopyBytes } from '../trace-tables.js';
-import { createInterner, spanKinds } from './interner.js';
-import { closeBracket, comma, incomplete, openBrace, skipSpace } from './json-bytes.js';
+import { createInterner, type SpanKind, spanKinds } from './interner.js';
+import { closeBracket, comma, incomplete, malformed, openBrace, skipSpace } from './json-bytes.js';
 import { nextEvent } from './split.js';
 
 interface ChunkParser {
@@ -15,7 +15,7 @@ interface ChunkParser {
 }
 
 const phaseComplete = 0x58;
-const none = Number.NaN;
+const absent = Number.NaN;
 
 /** Session time of an event is (ts − originUs) × 1000 + offsetNs: integers far below 2^53, exact as doubles. */
 export interface TraceClock {
@@ -34,16 +34,16 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
   const kinds: CategoryKind[] = [];
   const categoryNames: string[] = [];
   let counts: number[] = [];
-  const fields = freshFields();
+  const fields = createFields();
   let untimed = 0;
   let negative = 0;
   let oversized = 0;
 
-  function kindOf(bytes: Uint8Array, f: EventFields): CategoryKind {
-    if (f.catTo === 0) return categoryKinds.ignored;
-    const code = categories.code(bytes, f.catFrom, f.catTo, spanKinds.name);
+  function kindOf(bytes: Uint8Array, event: EventFields): CategoryKind {
+    if (event.catTo === 0) return categoryKinds.ignored;
+    const code = categories.code(bytes, event.catFrom, event.catTo, spanKinds.name);
     if (code >= kinds.length) {
-      for (const text of categories.fresh().texts) {
+      for (const text of categories.takeNew().texts) {
         kinds.push(categoryKind(text));
         categoryNames.push(text);
       }
@@ -52,129 +52,152 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     return kinds[code]!;
   }
 
-  function name(bytes: Uint8Array, from: number, to: number): number {
-    return to === 0 ? none : names.code(bytes, from, to, spanKinds.name);
+  function textCode(bytes: Uint8Array, from: number, to: number, kind: SpanKind): number {
+    return to === 0 ? absent : names.code(bytes, from, to, kind);
   }
 
-  function addEvent(bytes: Uint8Array, f: EventFields): void {
-    const kind = kindOf(bytes, f);
+  const nameCode = (bytes: Uint8Array, from: number, to: number): number =>
+    textCode(bytes, from, to, spanKinds.name);
+
+  function addEvent(bytes: Uint8Array, event: EventFields): void {
+    const kind = kindOf(bytes, event);
     if (kind === categoryKinds.ignored || kind === categoryKinds.unknown) return;
-    const start = (f.tsUs - originUs) * 1000 + f.tsNs + offsetNs;
-    if (f.tsUs < 0) negative++;
-    if (kind === categoryKinds.instant) return addMemory(f, start);
-    const dur = f.durUs * 1000 + f.durNs;
+    const start = (event.tsUs - originUs) * 1000 + event.tsNs + offsetNs;
+    if (event.tsUs < 0) negative++;
+    if (kind === categoryKinds.instant) return addMemory(event, start);
+    const dur = event.durUs * 1000 + event.durNs;
     // Beyond 104 days nanoseconds are not exact, and no trace is that long. NaN fails both comparisons.
-    const begins = Math.abs(start - offsetNs) <= Number.MAX_SAFE_INTEGER;
-    const timed = begins && dur >= 0 && dur <= Number.MAX_SAFE_INTEGER;
-    if (f.phase !== phaseComplete || (!timed && !(kind === categoryKinds.range && begins))) {
+    const hasStart = Math.abs(start - offsetNs) <= Number.MAX_SAFE_INTEGER;
+    const hasTimes = hasStart && dur >= 0 && dur <= Number.MAX_SAFE_INTEGER;
+    if (event.phase !== phaseComplete || (!hasTimes && !(kind === categoryKinds.range && hasStart))) {
       untimed++;
       return;
     }
     if (kind === categoryKinds.kernel) {
-      addKernel(bytes, f, start, dur);
-      if (f.collectiveTo > 0) addCollective(bytes, f, start, dur);
-    } else if (kind === categoryKinds.copy) addCopy(bytes, f, start, dur);
-    else if (kind === categoryKinds.range) {
-      const { row, columns: c } = next('ranges');
-      c[0]![row] = start;
-      c[1]![row] = start + dur;
-      c[2]![row] = f.pid;
-      c[3]![row] = f.tid;
-      c[4]![row] = name(bytes, f.nameFrom, f.nameTo);
-    } else if (kind === categoryKinds.op || kind === categoryKinds.python) {
-      const { row, columns: c } = next('ops');
-      c[0]![row] = start;
-      c[1]![row] = dur;
-      c[2]![row] = f.pid;
-      c[3]![row] = f.tid;
-      c[4]![row] = kind === categoryKinds.python ? none : f.external;
-      c[5]![row] = name(bytes, f.nameFrom, f.nameTo);
-      c[6]![row] = kind === categoryKinds.python ? 1 : 0;
-      c[7]![row] = f.shapesTo === 0 ? none : names.code(bytes, f.shapesFrom, f.shapesTo, spanKinds.json);
-      c[8]![row] = f.typesTo === 0 ? none : names.code(bytes, f.typesFrom, f.typesTo, spanKinds.json);
-    } else {
-      const { row, columns: c } = next('api');
-      c[0]![row] = start;
-      c[1]![row] = dur;
-      c[2]![row] = f.pid;
-      c[3]![row] = f.tid;
-      c[4]![row] = f.correlation;
-      c[5]![row] = name(bytes, f.nameFrom, f.nameTo);
-      c[6]![row] = kind === categoryKinds.driver ? 1 : 0;
-    }
+      addKernel(bytes, event, start, dur);
+      if (event.collectiveTo > 0) addCollective(bytes, event, start, dur);
+    } else if (kind === categoryKinds.copy) addCopy(bytes, event, start, dur);
+    else if (kind === categoryKinds.range) addRange(bytes, event, start, dur);
+    else if (kind === categoryKinds.op) addOp(bytes, event, start, dur, false);
+    else if (kind === categoryKinds.python) addOp(bytes, event, start, dur, true);
+    else addCall(bytes, event, start, dur, kind === categoryKinds.driver);
   }
 
-  function next(table: BatchTable) {
+  function addRange(bytes: Uint8Array, event: EventFields, start: number, dur: number): void {
+    const { row, columns } = addRow('ranges');
+    columns[0]![row] = start;
+    columns[1]![row] = start + dur;
+    columns[2]![row] = event.pid;
+    columns[3]![row] = event.tid;
+    columns[4]![row] = nameCode(bytes, event.nameFrom, event.nameTo);
+  }
+
+  function addOp(bytes: Uint8Array, event: EventFields, start: number, dur: number, isPython: boolean): void {
+    const { row, columns } = addRow('ops');
+    columns[0]![row] = start;
+    columns[1]![row] = dur;
+    columns[2]![row] = event.pid;
+    columns[3]![row] = event.tid;
+    columns[4]![row] = isPython ? absent : event.external;
+    columns[5]![row] = nameCode(bytes, event.nameFrom, event.nameTo);
+    columns[6]![row] = isPython ? 1 : 0;
+    columns[7]![row] = textCode(bytes, event.shapesFrom, event.shapesTo, spanKinds.json);
+    columns[8]![row] = textCode(bytes, event.typesFrom, event.typesTo, spanKinds.json);
+  }
+
+  function addCall(
+    bytes: Uint8Array,
+    event: EventFields,
+    start: number,
+    dur: number,
+    isDriver: boolean,
+  ): void {
+    const { row, columns } = addRow('api');
+    columns[0]![row] = start;
+    columns[1]![row] = dur;
+    columns[2]![row] = event.pid;
+    columns[3]![row] = event.tid;
+    columns[4]![row] = event.correlation;
+    columns[5]![row] = nameCode(bytes, event.nameFrom, event.nameTo);
+    columns[6]![row] = isDriver ? 1 : 0;
+  }
+
+  function addRow(table: BatchTable) {
     const store = stores[table];
-    const row = store.row();
+    const row = store.addRow();
     return { row, columns: store.columns };
   }
 
   /** Old files have device and stream only as pid and tid. */
-  function setDeviceColumns(c: Float64Array[], row: number, bytes: Uint8Array, f: EventFields): void {
-    c[2]![row] = f.device === f.device ? f.device : f.pid;
-    c[3]![row] = f.context;
-    c[4]![row] = f.stream === f.stream ? f.stream : f.tid;
-    c[5]![row] = f.correlation;
-    c[6]![row] = f.external;
-    c[7]![row] = f.graphNode > 0 ? f.graphNode : none;
-    c[8]![row] = name(bytes, f.nameFrom, f.nameTo);
+  function setDeviceColumns(
+    columns: Float64Array[],
+    row: number,
+    bytes: Uint8Array,
+    event: EventFields,
+  ): void {
+    columns[2]![row] = event.device === event.device ? event.device : event.pid;
+    columns[3]![row] = event.context;
+    columns[4]![row] = event.stream === event.stream ? event.stream : event.tid;
+    columns[5]![row] = event.correlation;
+    columns[6]![row] = event.external;
+    columns[7]![row] = event.graphNode > 0 ? event.graphNode : absent;
+    columns[8]![row] = nameCode(bytes, event.nameFrom, event.nameTo);
   }
 
-  function addKernel(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
-    const { row, columns: c } = next('kernels');
-    c[0]![row] = start;
-    c[1]![row] = dur;
-    setDeviceColumns(c, row, bytes, f);
-    c[9]![row] = f.gridTo === 0 ? none : names.code(bytes, f.gridFrom, f.gridTo, spanKinds.dims);
-    c[10]![row] = f.blockTo === 0 ? none : names.code(bytes, f.blockFrom, f.blockTo, spanKinds.dims);
-    c[11]![row] = f.registers;
-    c[12]![row] = f.shared;
-    c[13]![row] = f.graphId > 0 ? f.graphId : none;
+  function addKernel(bytes: Uint8Array, event: EventFields, start: number, dur: number): void {
+    const { row, columns } = addRow('kernels');
+    columns[0]![row] = start;
+    columns[1]![row] = dur;
+    setDeviceColumns(columns, row, bytes, event);
+    columns[9]![row] = textCode(bytes, event.gridFrom, event.gridTo, spanKinds.dims);
+    columns[10]![row] = textCode(bytes, event.blockFrom, event.blockTo, spanKinds.dims);
+    columns[11]![row] = event.registers;
+    columns[12]![row] = event.shared;
+    columns[13]![row] = event.graphId > 0 ? event.graphId : absent;
   }
 
-  function addCopy(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
-    const { row, columns: c } = next('copies');
-    c[0]![row] = start;
-    c[1]![row] = dur;
-    setDeviceColumns(c, row, bytes, f);
-    c[9]![row] = f.bytes;
-    if (f.bytes === f.bytes && !(f.bytes >= 0 && f.bytes <= maxCopyBytes)) {
-      c[9]![row] = none;
+  function addCopy(bytes: Uint8Array, event: EventFields, start: number, dur: number): void {
+    const { row, columns } = addRow('copies');
+    columns[0]![row] = start;
+    columns[1]![row] = dur;
+    setDeviceColumns(columns, row, bytes, event);
+    columns[9]![row] = event.bytes;
+    if (event.bytes === event.bytes && !(event.bytes >= 0 && event.bytes <= maxCopyBytes)) {
+      columns[9]![row] = absent;
       oversized++;
     }
   }
 
-  function addCollective(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
-    const { row, columns: c } = next('collectives');
-    c[0]![row] = start;
-    c[1]![row] = dur;
-    c[2]![row] = f.device === f.device ? f.device : f.pid;
-    c[3]![row] = name(bytes, f.collectiveFrom, f.collectiveTo);
-    c[4]![row] = name(bytes, f.groupFrom, f.groupTo);
-    c[5]![row] =
-      f.groupRanksTo === 0 ? none : names.code(bytes, f.groupRanksFrom, f.groupRanksTo, spanKinds.dims);
-    c[6]![row] = name(bytes, f.groupTextFrom, f.groupTextTo);
-    c[7]![row] = name(bytes, f.dtypeFrom, f.dtypeTo);
-    c[8]![row] = f.groupSize;
-    c[9]![row] = f.sentElements;
-    c[10]![row] = f.receivedElements;
-    c[11]![row] = f.sequence;
-    c[12]![row] = f.peer;
+  function addCollective(bytes: Uint8Array, event: EventFields, start: number, dur: number): void {
+    const { row, columns } = addRow('collectives');
+    columns[0]![row] = start;
+    columns[1]![row] = dur;
+    columns[2]![row] = event.device === event.device ? event.device : event.pid;
+    columns[3]![row] = nameCode(bytes, event.collectiveFrom, event.collectiveTo);
+    columns[4]![row] = nameCode(bytes, event.groupFrom, event.groupTo);
+    columns[5]![row] = textCode(bytes, event.groupRanksFrom, event.groupRanksTo, spanKinds.dims);
+    columns[6]![row] = nameCode(bytes, event.groupTextFrom, event.groupTextTo);
+    columns[7]![row] = nameCode(bytes, event.dtypeFrom, event.dtypeTo);
+    columns[8]![row] = event.groupSize;
+    columns[9]![row] = event.sentElements;
+    columns[10]![row] = event.receivedElements;
+    columns[11]![row] = event.sequence;
+    columns[12]![row] = event.peer;
   }
 
   /** [memory]: the caching allocator allocated (Bytes > 0) or freed. */
-  function addMemory(f: EventFields, t: number): void {
-    if (!(Math.abs(t - offsetNs) <= Number.MAX_SAFE_INTEGER) || !(Math.abs(f.bytes) <= maxCopyBytes)) return;
-    const { row, columns: c } = next('memory');
-    c[0]![row] = t;
-    c[1]![row] = f.pid;
-    c[2]![row] = f.tid;
-    c[3]![row] = f.device;
-    c[4]![row] = f.deviceType;
-    c[5]![row] = f.bytes;
-    c[6]![row] = f.allocated;
-    c[7]![row] = f.reserved;
+  function addMemory(event: EventFields, timeNs: number): void {
+    if (!(Math.abs(timeNs - offsetNs) <= Number.MAX_SAFE_INTEGER) || !(Math.abs(event.bytes) <= maxCopyBytes))
+      return;
+    const { row, columns } = addRow('memory');
+    columns[0]![row] = timeNs;
+    columns[1]![row] = event.pid;
+    columns[2]![row] = event.tid;
+    columns[3]![row] = event.device;
+    columns[4]![row] = event.deviceType;
+    columns[5]![row] = event.bytes;
+    columns[6]![row] = event.allocated;
+    columns[7]![row] = event.reserved;
   }
 
   return {
@@ -183,33 +206,33 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
       untimed = negative = oversized = 0;
       let damaged = 0;
       let closed = false;
-      let p = from;
+      let position = from;
       for (;;) {
-        p = skipSpace(bytes, p);
-        if (bytes[p] === comma) p = skipSpace(bytes, p + 1);
-        if (p >= end) break;
-        if (bytes[p] === closeBracket) {
+        position = skipSpace(bytes, position);
+        if (bytes[position] === comma) position = skipSpace(bytes, position + 1);
+        if (position >= end) break;
+        if (bytes[position] === closeBracket) {
           closed = true;
-          p++;
+          position++;
           break;
         }
-        const after = bytes[p] === openBrace ? readEvent(bytes, p, end, fields) : -2;
+        const after = bytes[position] === openBrace ? readEvent(bytes, position, end, fields) : malformed;
         if (after === incomplete) break;
         if (after > 0) {
           addEvent(bytes, fields);
-          p = after;
+          position = after;
           continue;
         }
         damaged++;
-        const found = nextEvent(bytes, p + 1, end);
-        if (found > 0) p = found;
+        const nextStart = nextEvent(bytes, position + 1, end);
+        if (nextStart > 0) position = nextStart;
         else {
           // If no further event starts, only the end of the array can follow.
-          if (last) p = end;
+          if (last) position = end;
           break;
         }
       }
-      const { texts, repaired, oddShapes } = names.fresh();
+      const { texts, repaired, oddShapes } = names.takeNew();
       const tables = {} as Batch['tables'];
       for (const table of batchTables) tables[table] = stores[table].pack();
       return {
@@ -222,7 +245,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
         oversized,
         oddShapes,
         categories: Object.fromEntries(categoryNames.map((text, code) => [text, counts[code] ?? 0])),
-        consumed: p,
+        consumed: position,
         closed,
       };
     },

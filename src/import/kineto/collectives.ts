@@ -20,7 +20,7 @@ const elementBytes = `CASE WHEN dtype IN ('Double', 'Long', 'ComplexFloat') THEN
   WHEN dtype IN ('Half', 'BFloat16', 'Short') THEN 2 WHEN dtype IN ('Byte', 'Char', 'Bool') OR dtype LIKE 'Float8%' THEN 1 END`;
 
 /**
- * Recorded calls of the collectives that kernels name. A communicator is its group's name and ranks, which are equal on
+ * Saves the calls of the collectives that kernels name into recorded_calls. A communicator is its group's name and ranks, which are equal on
  * all of them. Calls are numbered by torch's sequence number if it differs for every call of the group, else in the
  * order of their starts; sends and receives in their order to or from one rank.
  */
@@ -38,8 +38,8 @@ export async function saveCollectives(
     const ranks = list.replaceAll('"', '').split(',');
     const areNumbers = ranks.every((rank) => /^\d+$/.test(rank));
     // torch shortens long lists, which then stay unchanged.
-    const short = areNumbers ? rankRanges(ranks.map(Number)) : ranks.join(',');
-    return `WHEN ${code} THEN '${short.replaceAll("'", "''")}'`;
+    const ranksText = areNumbers ? rankRanges(ranks.map(Number)) : ranks.join(',');
+    return `WHEN ${code} THEN '${ranksText.replaceAll("'", "''")}'`;
   });
   const groupRanks =
     groupNames.length === 0 ? "''" : `coalesce(CASE c.group_ranks ${groupNames.join(' ')} END, '')`;
@@ -48,7 +48,7 @@ export async function saveCollectives(
     `CASE WHEN NOT isnan("${column}") THEN CAST("${column}" AS BIGINT) END`;
   await workbench.run(recordedCallsSql);
   await workbench.run(
-    `INSERT INTO recorded_calls BY NAME WITH named AS (
+    `INSERT INTO recorded_calls BY NAME WITH named_calls AS (
        SELECT CAST(start_ns AS BIGINT) AS start_ns, CAST(dur_ns AS BIGINT) AS dur_ns, ${asInteger('device')} AS device,
          ${text('name')} AS name, coalesce(${text('group')}, '') AS group_name, ${groupRanks} AS group_ranks,
          ${text('group_text')} AS group_text, ${text('dtype')} AS dtype,
@@ -57,14 +57,14 @@ export async function saveCollectives(
      calls AS (
        SELECT *, CASE ${cases.join(' ')} ELSE name END AS operation, ${elementBytes} AS element,
          group_name || CASE WHEN group_ranks = '' THEN '' ELSE '[' || group_ranks || ']' END AS communicator
-       FROM named),
-     numbered AS (
-       SELECT *, peer IS NULL AND count(DISTINCT sequence) OVER w = count(*) OVER w AS own_numbers,
+       FROM named_calls),
+     numbered_calls AS (
+       SELECT *, peer IS NULL AND count(DISTINCT sequence) OVER w = count(*) OVER w AS has_torch_numbers,
          row_number() OVER (PARTITION BY communicator, operation, peer ORDER BY start_ns) - 1 AS nth
        FROM calls WINDOW w AS (PARTITION BY communicator, operation))
      SELECT '${capture_id}' AS capture_id, false AS on_host, start_ns, dur_ns, device, communicator, group_text AS communicator_name, ranks, operation, peer,
-       CASE WHEN own_numbers THEN sequence ELSE nth END AS sequence,
+       CASE WHEN has_torch_numbers THEN sequence ELSE nth END AS sequence,
        element * CASE WHEN operation = 'ReduceScatter' THEN received ELSE sent END AS bytes, CASE WHEN operation = 'Send' THEN 0 ELSE element * received END AS received_bytes
-     FROM numbered`,
+     FROM numbered_calls`,
   );
 }

@@ -7,7 +7,7 @@ export const damagedTrace = unreadableFile(
   'Export it again with prof.export_chrome_trace("trace.json.gz"), and copy the file after the program has exited.',
 );
 
-export function cutOff(path: string, cause?: unknown): InferscopeError {
+export function truncatedTrace(path: string, cause?: unknown): InferscopeError {
   return damagedTrace(
     path,
     'It ends in the middle of its events: the file is cut off (the profiler was killed, or a copy stopped).',
@@ -21,7 +21,7 @@ export function readFailure(path: string, error: unknown): unknown {
   const code = systemErrorCode(error);
   if (code === 'ENOENT') return damagedTrace(path, 'There is no such file.', error);
   // zlib: "unexpected end of file" is Z_BUF_ERROR, a broken stream Z_DATA_ERROR.
-  if (code === 'Z_BUF_ERROR') return cutOff(path, error);
+  if (code === 'Z_BUF_ERROR') return truncatedTrace(path, error);
   if (code?.startsWith('Z_'))
     return damagedTrace(path, `Its gzip data is damaged: ${messageOf(error)}.`, error);
   return code ? damagedTrace(path, `${messageOf(error)}.`, error) : error;

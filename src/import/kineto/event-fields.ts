@@ -68,80 +68,99 @@ export interface EventFields {
   peer: number;
 }
 
-const none = Number.NaN;
+const absent = Number.NaN;
 
-export function freshFields(): EventFields {
+export function createFields(): EventFields {
   const fields = {} as EventFields;
   clear(fields);
   return fields;
 }
 
-function clear(f: EventFields): void {
-  f.phase = f.catFrom = f.catTo = f.nameFrom = f.nameTo = 0;
-  f.pid = f.tid = f.tsUs = f.durUs = none;
-  f.tsNs = f.durNs = 0;
-  f.external = f.correlation = f.device = f.context = f.stream = f.registers = f.shared = none;
-  f.graphId = f.graphNode = f.bytes = f.deviceType = f.allocated = f.reserved = none;
-  f.gridFrom = f.gridTo = f.blockFrom = f.blockTo = 0;
-  f.shapesFrom = f.shapesTo = f.typesFrom = f.typesTo = 0;
-  f.collectiveFrom = f.collectiveTo = f.groupFrom = f.groupTo = f.groupRanksFrom = f.groupRanksTo = 0;
-  f.groupTextFrom = f.groupTextTo = f.dtypeFrom = f.dtypeTo = 0;
-  f.groupSize = f.sentElements = f.receivedElements = f.sequence = f.peer = none;
+function clear(fields: EventFields): void {
+  fields.phase = fields.catFrom = fields.catTo = fields.nameFrom = fields.nameTo = 0;
+  fields.pid = fields.tid = fields.tsUs = fields.durUs = absent;
+  fields.tsNs = fields.durNs = 0;
+  fields.external =
+    fields.correlation =
+    fields.device =
+    fields.context =
+    fields.stream =
+    fields.registers =
+    fields.shared =
+      absent;
+  fields.graphId =
+    fields.graphNode =
+    fields.bytes =
+    fields.deviceType =
+    fields.allocated =
+    fields.reserved =
+      absent;
+  fields.gridFrom = fields.gridTo = fields.blockFrom = fields.blockTo = 0;
+  fields.shapesFrom = fields.shapesTo = fields.typesFrom = fields.typesTo = 0;
+  fields.collectiveFrom =
+    fields.collectiveTo =
+    fields.groupFrom =
+    fields.groupTo =
+    fields.groupRanksFrom =
+    fields.groupRanksTo =
+      0;
+  fields.groupTextFrom = fields.groupTextTo = fields.dtypeFrom = fields.dtypeTo = 0;
+  fields.groupSize = fields.sentElements = fields.receivedElements = fields.sequence = fields.peer = absent;
 }
 
 /**
  * Reads the event with its opening brace at `offset`. The last of duplicate keys wins.
  * @returns the position after it, `incomplete` or `malformed`
  */
-export function readEvent(b: Uint8Array, offset: number, end: number, f: EventFields): number {
-  clear(f);
-  let p = offset + 1;
+export function readEvent(bytes: Uint8Array, offset: number, end: number, fields: EventFields): number {
+  clear(fields);
+  let position = offset + 1;
   for (;;) {
-    const key = keyAt(b, p, end);
+    const key = keyAt(bytes, position, end);
     if (key <= 0) return key < 0 ? key : afterObject;
     const length = keyLength;
-    p = afterKey;
-    const from = p;
-    const first = b[key]!;
-    if (length === 4 && first === 0x61 && b[p] === openBrace) {
-      p = readArgs(b, p, end, f); // args
-      if (p < 0) return p;
+    position = afterKey;
+    const from = position;
+    const first = bytes[key]!;
+    if (length === 4 && first === 0x61 && bytes[position] === openBrace) {
+      position = readArgs(bytes, position, end, fields); // args
+      if (position < 0) return position;
       continue;
     }
-    p = skipValue(b, p, end);
-    if (p < 0) return p;
+    position = skipValue(bytes, position, end);
+    if (position < 0) return position;
     if (length === 2) {
-      if (first === 0x70 && b[key + 1] === 0x68) f.phase = b[from + 1]!; // ph
-      else if (first === 0x74 && b[key + 1] === 0x73) {
-        f.tsUs = micros(b, from, p); // ts
-        f.tsNs = fraction;
+      if (first === 0x70 && bytes[key + 1] === 0x68) fields.phase = bytes[from + 1]!; // ph
+      else if (first === 0x74 && bytes[key + 1] === 0x73) {
+        fields.tsUs = readMicros(bytes, from, position); // ts
+        fields.tsNs = fraction;
       }
     } else if (length === 3) {
       if (first === 0x63) {
-        f.catFrom = from; // cat
-        f.catTo = p;
-      } else if (first === 0x70) f.pid = number(b, from, p);
-      else if (first === 0x74) f.tid = number(b, from, p);
+        fields.catFrom = from; // cat
+        fields.catTo = position;
+      } else if (first === 0x70) fields.pid = readNumber(bytes, from, position);
+      else if (first === 0x74) fields.tid = readNumber(bytes, from, position);
       else if (first === 0x64) {
-        f.durUs = micros(b, from, p); // dur
-        f.durNs = fraction;
+        fields.durUs = readMicros(bytes, from, position); // dur
+        fields.durNs = fraction;
       }
-    } else if (length === 4 && first === 0x6e && b[from] === quote) {
-      f.nameFrom = from; // name
-      f.nameTo = p;
+    } else if (length === 4 && first === 0x6e && bytes[from] === quote) {
+      fields.nameFrom = from; // name
+      fields.nameTo = position;
     }
   }
 }
 
-function readArgs(b: Uint8Array, offset: number, end: number, f: EventFields): number {
-  let p = offset + 1;
+function readArgs(bytes: Uint8Array, offset: number, end: number, fields: EventFields): number {
+  let position = offset + 1;
   for (;;) {
-    const key = keyAt(b, p, end);
+    const key = keyAt(bytes, position, end);
     if (key <= 0) return key < 0 ? key : afterObject;
     const from = afterKey;
-    p = skipValue(b, from, end);
-    if (p < 0) return p;
-    readArgument(b, key, keyLength, from, p, f);
+    position = skipValue(bytes, from, end);
+    if (position < 0) return position;
+    readArgument(bytes, key, keyLength, from, position, fields);
   }
 }
 
@@ -153,166 +172,168 @@ let afterKey = 0;
 let afterObject = 0;
 
 /** @returns where the text of the next key starts; 0 at the end of the object, `incomplete` or `malformed` */
-function keyAt(b: Uint8Array, offset: number, end: number): number {
-  let p = offset;
+function keyAt(bytes: Uint8Array, offset: number, end: number): number {
+  let position = offset;
   // Commas count as whitespace: superfluous ones are accepted.
-  let c = b[p]!;
-  while (c === 0x20 || c === comma || c === 0x0a || c === 0x0d || c === 0x09) c = b[++p]!;
-  if (c === closeBrace) {
-    afterObject = p + 1;
-    return p < end ? 0 : incomplete;
+  let byte = bytes[position]!;
+  while (byte === 0x20 || byte === comma || byte === 0x0a || byte === 0x0d || byte === 0x09)
+    byte = bytes[++position]!;
+  if (byte === closeBrace) {
+    afterObject = position + 1;
+    return position < end ? 0 : incomplete;
   }
-  if (c !== quote) return p >= end ? incomplete : malformed;
-  const key = p + 1;
-  p = skipString(b, p, end);
-  if (p < 0) return p;
-  keyLength = p - 1 - key;
-  if (b[p] !== colon) {
-    p = skipSpace(b, p);
-    if (b[p] !== colon) return p >= end ? incomplete : malformed;
+  if (byte !== quote) return position >= end ? incomplete : malformed;
+  const key = position + 1;
+  position = skipString(bytes, position, end);
+  if (position < 0) return position;
+  keyLength = position - 1 - key;
+  if (bytes[position] !== colon) {
+    position = skipSpace(bytes, position);
+    if (bytes[position] !== colon) return position >= end ? incomplete : malformed;
   }
-  afterKey = skipSpace(b, p + 1);
+  afterKey = skipSpace(bytes, position + 1);
   return key;
 }
 
 /** Identified by length and one or two letters among all keys seen; case changed with versions. */
 function readArgument(
-  b: Uint8Array,
+  bytes: Uint8Array,
   key: number,
   length: number,
   from: number,
   to: number,
-  f: EventFields,
+  fields: EventFields,
 ): void {
-  const first = b[key]! | 0x20;
+  const first = bytes[key]! | 0x20;
   switch (length) {
     case 3: // Seq
-      if (first === 0x73) f.sequence = number(b, from, to);
+      if (first === 0x73) fields.sequence = readNumber(bytes, from, to);
       break;
     case 4: // grid
-      if (first === 0x67 && b[from] === openBracket) {
-        f.gridFrom = from;
-        f.gridTo = to;
+      if (first === 0x67 && bytes[from] === openBracket) {
+        fields.gridFrom = from;
+        fields.gridTo = to;
       }
       break;
     case 5: // block, bytes / Bytes, dtype
       if (first === 0x64) {
-        f.dtypeFrom = from;
-        f.dtypeTo = to;
+        fields.dtypeFrom = from;
+        fields.dtypeTo = to;
       } else if (first === 0x62) {
-        if ((b[key + 1]! | 0x20) === 0x79) f.bytes = size(b, from, to);
-        else if (b[from] === openBracket) {
-          f.blockFrom = from;
-          f.blockTo = to;
+        if ((bytes[key + 1]! | 0x20) === 0x79) fields.bytes = readSize(bytes, from, to);
+        else if (bytes[from] === openBracket) {
+          fields.blockFrom = from;
+          fields.blockTo = to;
         }
       }
       break;
     case 6: // device, stream
-      if (first === 0x64 && (b[key + 2]! | 0x20) === 0x76) f.device = device(b, from, to);
-      else if (first === 0x73) f.stream = number(b, from, to);
+      if (first === 0x64 && (bytes[key + 2]! | 0x20) === 0x76) fields.device = readDevice(bytes, from, to);
+      else if (first === 0x73) fields.stream = readNumber(bytes, from, to);
       break;
     case 7: // context
-      if (first === 0x63) f.context = number(b, from, to);
+      if (first === 0x63) fields.context = readNumber(bytes, from, to);
       break;
     case 8: // graph id, Src Rank, Dst Rank
-      if (first === 0x67) f.graphId = number(b, from, to);
-      else if ((first === 0x73 || first === 0x64) && (b[key + 4]! | 0x20) === 0x72)
-        f.peer = number(b, from, to);
+      if (first === 0x67) fields.graphId = readNumber(bytes, from, to);
+      else if ((first === 0x73 || first === 0x64) && (bytes[key + 4]! | 0x20) === 0x72)
+        fields.peer = readNumber(bytes, from, to);
       break;
     case 9: // Device Id
-      if (first === 0x64) f.device = number(b, from, to);
+      if (first === 0x64) fields.device = readNumber(bytes, from, to);
       break;
     case 10: // Input Dims, Input type, Group size
-      if (first === 0x67) f.groupSize = number(b, from, to);
-      else if (first === 0x69 && b[from] === openBracket) {
-        if ((b[key + 6]! | 0x20) === 0x64) {
-          f.shapesFrom = from;
-          f.shapesTo = to;
-        } else if ((b[key + 6]! | 0x20) === 0x74) {
-          f.typesFrom = from;
-          f.typesTo = to;
+      if (first === 0x67) fields.groupSize = readNumber(bytes, from, to);
+      else if (first === 0x69 && bytes[from] === openBracket) {
+        if ((bytes[key + 6]! | 0x20) === 0x64) {
+          fields.shapesFrom = from;
+          fields.shapesTo = to;
+        } else if ((bytes[key + 6]! | 0x20) === 0x74) {
+          fields.typesFrom = from;
+          fields.typesTo = to;
         }
       }
       break;
     case 11: // External id, correlation, Device Type
-      if (first === 0x65) f.external = number(b, from, to);
-      else if (first === 0x63) f.correlation = number(b, from, to);
-      else if (first === 0x64) f.deviceType = number(b, from, to);
+      if (first === 0x65) fields.external = readNumber(bytes, from, to);
+      else if (first === 0x63) fields.correlation = readNumber(bytes, from, to);
+      else if (first === 0x64) fields.deviceType = readNumber(bytes, from, to);
       break;
     case 13: // shared memory, graph node id, In msg nelems; not In split size
-      if (first === 0x73) f.shared = number(b, from, to);
-      else if (first === 0x69 && b[key + 3] === 0x6d) f.sentElements = number(b, from, to);
-      else if (first === 0x67) f.graphNode = number(b, from, to);
+      if (first === 0x73) fields.shared = readNumber(bytes, from, to);
+      else if (first === 0x69 && bytes[key + 3] === 0x6d) fields.sentElements = readNumber(bytes, from, to);
+      else if (first === 0x67) fields.graphNode = readNumber(bytes, from, to);
       break;
     case 14: // Total Reserved, Out msg nelems; not Out split size
-      if (first === 0x74) f.reserved = number(b, from, to);
-      else if (first === 0x6f && b[key + 4] === 0x6d) f.receivedElements = number(b, from, to);
+      if (first === 0x74) fields.reserved = readNumber(bytes, from, to);
+      else if (first === 0x6f && bytes[key + 4] === 0x6d)
+        fields.receivedElements = readNumber(bytes, from, to);
       break;
     case 15: // Total Allocated, Collective name
-      if (first === 0x74) f.allocated = number(b, from, to);
-      else if (first === 0x63 && b[from] === quote) {
-        f.collectiveFrom = from;
-        f.collectiveTo = to;
+      if (first === 0x74) fields.allocated = readNumber(bytes, from, to);
+      else if (first === 0x63 && bytes[from] === quote) {
+        fields.collectiveFrom = from;
+        fields.collectiveTo = to;
       }
       break;
     case 18: // Process Group Name
-      if (first === 0x70 && b[from] === quote) {
-        f.groupFrom = from;
-        f.groupTo = to;
+      if (first === 0x70 && bytes[from] === quote) {
+        fields.groupFrom = from;
+        fields.groupTo = to;
       }
       break;
     case 19: // Process Group Ranks: a list, or its text
       if (first === 0x70) {
-        f.groupRanksFrom = from;
-        f.groupRanksTo = to;
+        fields.groupRanksFrom = from;
+        fields.groupRanksTo = to;
       }
       break;
     case 20: // registers per thread
-      if (first === 0x72) f.registers = number(b, from, to);
+      if (first === 0x72) fields.registers = readNumber(bytes, from, to);
       break;
     case 25: // Process Group Description
-      if (first === 0x70 && b[from] === quote) {
-        f.groupTextFrom = from;
-        f.groupTextTo = to;
+      if (first === 0x70 && bytes[from] === quote) {
+        fields.groupTextFrom = from;
+        fields.groupTextTo = to;
       }
       break;
   }
 }
 
-/** ns after the whole µs of the last `micros`. */
+/** ns after the whole µs of the last `readMicros`. */
 let fraction = 0;
 
 /**
  * Decimal µs as whole µs (returned) and whole ns after them (`fraction`), both exact: 1694039968955744.519 has 19
  * digits, a double 16. A fourth decimal is rounded.
  */
-function micros(b: Uint8Array, from: number, to: number): number {
+function readMicros(bytes: Uint8Array, from: number, to: number): number {
   fraction = 0;
-  let p = from;
-  const negative = b[p] === 0x2d;
-  if (negative) p++;
+  let position = from;
+  const negative = bytes[position] === 0x2d;
+  if (negative) position++;
   let integer = 0;
-  const digits = p;
-  for (; p < to; p++) {
-    const d = b[p]! - 48;
-    if (d < 0 || d > 9) break;
-    integer = integer * 10 + d;
+  const digits = position;
+  for (; position < to; position++) {
+    const digit = bytes[position]! - 48;
+    if (digit < 0 || digit > 9) break;
+    integer = integer * 10 + digit;
   }
-  if (p === digits) return none;
+  if (position === digits) return absent;
   let ns = 0;
-  if (p < to && b[p] === 0x2e) {
+  if (position < to && bytes[position] === 0x2e) {
     let scale = 100;
-    for (p++; p < to; p++) {
-      const d = b[p]! - 48;
-      if (d < 0 || d > 9) break;
-      if (scale >= 1) ns += d * scale;
-      else if (scale === 0.1 && d >= 5) ns++;
+    for (position++; position < to; position++) {
+      const digit = bytes[position]! - 48;
+      if (digit < 0 || digit > 9) break;
+      if (scale >= 1) ns += digit * scale;
+      else if (scale === 0.1 && digit >= 5) ns++;
       scale = scale === 1 ? 0.1 : scale === 0.1 ? 0 : scale / 10;
     }
   }
-  if (p < to && (b[p]! | 0x20) === 0x65) {
+  if (position < to && (bytes[position]! | 0x20) === 0x65) {
     // An exponent: 1.5e3. Such a writer has already lost digits.
-    const value = Number(Buffer.from(b.buffer, b.byteOffset + from, to - from).toString('latin1'));
+    const value = Number(Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('latin1'));
     const us = Math.floor(value);
     fraction = Math.round((value - us) * 1000);
     return us;
@@ -321,36 +342,36 @@ function micros(b: Uint8Array, from: number, to: number): number {
   return negative ? -integer : integer;
 }
 
-/** As `number`; numbers with more digits become Infinity, so that they can be counted. */
-function size(b: Uint8Array, from: number, to: number): number {
-  const value = number(b, from, to);
-  const digit = b[from]! - 48;
+/** Like readNumber, but numbers with more digits become Infinity, so that they can be counted. */
+function readSize(bytes: Uint8Array, from: number, to: number): number {
+  const value = readNumber(bytes, from, to);
+  const digit = bytes[from]! - 48;
   return value !== value && digit >= 0 && digit <= 9 ? Number.POSITIVE_INFINITY : value;
 }
 
-/** As `number`; a value that is not a number becomes -1, which no machine has, so that it can be counted. */
-function device(b: Uint8Array, from: number, to: number): number {
-  const value = number(b, from, to);
-  const isNull = b[from] === 0x6e;
+/** Like readNumber, but a value that is not a number becomes -1, which no machine has, so that it can be counted. */
+function readDevice(bytes: Uint8Array, from: number, to: number): number {
+  const value = readNumber(bytes, from, to);
+  const isNull = bytes[from] === 0x6e;
   return value !== value && !isNull ? -1 : value;
 }
 
 /** Integers to 2^53, a decimal's whole part; a quoted number is read too. NaN for anything else and for more digits. */
-function number(b: Uint8Array, from: number, to: number): number {
-  let p = from;
-  if (b[p] === quote) p++;
-  const negative = b[p] === 0x2d;
-  if (negative) p++;
-  const digits = p;
+function readNumber(bytes: Uint8Array, from: number, to: number): number {
+  let position = from;
+  if (bytes[position] === quote) position++;
+  const negative = bytes[position] === 0x2d;
+  if (negative) position++;
+  const digits = position;
   let value = 0;
-  for (; p < to; p++) {
-    const d = b[p]! - 48;
-    if (d < 0 || d > 9) break;
-    value = value * 10 + d;
+  for (; position < to; position++) {
+    const digit = bytes[position]! - 48;
+    if (digit < 0 || digit > 9) break;
+    value = value * 10 + digit;
   }
-  const next = p < to ? b[p]! : 0;
+  const next = position < to ? bytes[position]! : 0;
   // A text ("PyTorch Profiler"), true or null: not a number.
   const isComplete = next === 0 || next === quote || next === 0x2e || next <= 0x20 || next === closeBracket;
-  if (p === digits || !isComplete || value > Number.MAX_SAFE_INTEGER) return none;
+  if (position === digits || !isComplete || value > Number.MAX_SAFE_INTEGER) return absent;
   return negative ? -value : value;
 }

@@ -10,10 +10,10 @@ const epochUs = 1e15;
  * without this key (torch before 2.2); other files do not record it.
  */
 export function realtimeOrigin(facts: ReadonlyMap<string, unknown>, originUs: number): bigint | null {
-  const since = BigInt(originUs) * 1000n;
-  if (originUs >= epochUs) return since;
-  const base = integer(facts.get('baseTimeNanoseconds'));
-  return base === null ? null : base + since;
+  const originNs = BigInt(originUs) * 1000n;
+  if (originUs >= epochUs) return originNs;
+  const base = asBigInt(facts.get('baseTimeNanoseconds'));
+  return base === null ? null : base + originNs;
 }
 
 /** Rank in the process group; 0 if the trace has none. */
@@ -21,7 +21,7 @@ export const rankOf = (facts: ReadonlyMap<string, unknown>): number => groupFiel
 
 /** An integer of distributedInfo; null if the trace has none. */
 function groupField(facts: ReadonlyMap<string, unknown>, field: 'rank' | 'world_size'): number | null {
-  const value = record(facts.get('distributedInfo'))[field];
+  const value = asRecord(facts.get('distributedInfo'))[field];
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
@@ -32,25 +32,25 @@ type DeviceField = keyof typeof maxDeviceFields;
 /** A field of a device; null if absent or impossible. */
 function deviceField(device: Record<string, unknown>, field: DeviceField): number | null {
   const value = device[field];
-  const possible =
+  const isPossible =
     Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= maxDeviceFields[field];
-  return possible ? Number(value) : null;
+  return isPossible ? Number(value) : null;
 }
 
 /** Number of devices without a name or with an impossible size; 1 without a list of devices. */
-export function oddDevices(facts: ReadonlyMap<string, unknown>): number {
+export function countOddDevices(facts: ReadonlyMap<string, unknown>): number {
   const devices = facts.get('deviceProperties') ?? [];
   if (!Array.isArray(devices)) return 1;
   const fields = Object.keys(maxDeviceFields) as DeviceField[];
-  return devices.map(record).filter((device) => {
-    const odd = fields.some((field) => device[field] !== undefined && deviceField(device, field) === null);
-    return odd || typeof device['name'] !== 'string';
+  return devices.map(asRecord).filter((device) => {
+    const isOdd = fields.some((field) => device[field] !== undefined && deviceField(device, field) === null);
+    return isOdd || typeof device['name'] !== 'string';
   }).length;
 }
 
 export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
   const devices = facts.get('deviceProperties');
-  const first = record(Array.isArray(devices) ? devices[0] : null);
+  const first = asRecord(Array.isArray(devices) ? devices[0] : null);
   const hardware: Record<string, Fact> = {};
   if (typeof first['name'] === 'string') {
     hardware['gpu_name'] = first['name'];
@@ -61,22 +61,22 @@ export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
     hardware['gpu_compute_capability'] =
       major === null ? null : `${major}.${deviceField(first, 'computeMinor') ?? 0}`;
   }
-  const group = record(facts.get('distributedInfo'));
+  const group = asRecord(facts.get('distributedInfo'));
   const [rank, world_size] = [groupField(facts, 'rank'), groupField(facts, 'world_size')];
   return {
     tool: { name: 'torch.profiler', version: null },
     realtime_zero_ns: realtimeOrigin(facts, originUs),
     command: null,
     hardware,
-    software: present({
+    software: withoutNulls({
       cuda_runtime: cudaVersionOf(facts.get('cuda_runtime_version')),
       cuda_driver: cudaVersionOf(facts.get('cuda_driver_version')),
-      cupti: plain(facts.get('cupti_version')),
-      hip_runtime: plain(facts.get('hip_runtime_version')),
-      roctracer: plain(facts.get('roctracer_version')),
-      nccl: plain(group['nccl_version']),
-      world_size: plain(group['world_size']),
-      kineto_schema: plain(facts.get('schemaVersion')),
+      cupti: asScalar(facts.get('cupti_version')),
+      hip_runtime: asScalar(facts.get('hip_runtime_version')),
+      roctracer: asScalar(facts.get('roctracer_version')),
+      nccl: asScalar(group['nccl_version']),
+      world_size: asScalar(group['world_size']),
+      kineto_schema: asScalar(facts.get('schemaVersion')),
     }),
     ...(rank !== null && { rank }),
     ...(world_size !== null && { world_size }),
@@ -84,25 +84,25 @@ export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
   };
 }
 
-function present(values: Record<string, Fact>): Record<string, Fact> {
+function withoutNulls(values: Record<string, Fact>): Record<string, Fact> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
 }
 
-function record(value: unknown): Record<string, unknown> {
+function asRecord(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-function plain(value: unknown): string | number | null {
+function asScalar(value: unknown): string | number | null {
   return typeof value === 'string' || typeof value === 'number' ? value : null;
 }
 
-function integer(value: unknown): bigint | null {
+function asBigInt(value: unknown): bigint | null {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
   return typeof value === 'string' && /^\d+$/.test(value) ? BigInt(value) : null;
 }
 
 function cudaVersionOf(value: unknown): string | null {
-  const code = plain(value);
+  const code = asScalar(value);
   if (typeof code !== 'number' || code < 1000) return code === null ? null : String(code);
   return cudaVersion(code);
 }

@@ -42,10 +42,10 @@ export async function createTraceFill(
   const codes = new Map<string, number>();
   const shortCodes: number[] = [];
   const copyCodes: { kind: number; src_kind: number; dst_kind: number }[] = [];
-  const hip: boolean[] = [];
+  const isHipCode: boolean[] = [];
   const sources: number[][] = [];
-  const known = createIdSet();
-  const idsInUse = createIdSet();
+  const operatorIds = createIdSet();
+  const referencedIds = createIdSet();
   const rows = { kernels: 0, copies: 0, api: 0, ranges: 0, ops: 0, collectives: 0, memory: 0 };
   let ownIds = 0;
   let sharedIds = 0;
@@ -59,21 +59,21 @@ export async function createTraceFill(
     if (code === undefined) codes.set(text, (code = codes.size));
     return code;
   }
-  const optional = (text: string | null) => (text === null ? Number.NaN : codeOf(text));
+  const optionalCode = (text: string | null) => (text === null ? Number.NaN : codeOf(text));
   const cpuOp = codeOf('cpu_op');
   const python = codeOf('python_function');
-  const apis = { runtime: codeOf('runtime'), driver: codeOf('driver'), hip: codeOf('hip') };
+  const apis = { runtime: codeOf('runtime'), driver: codeOf('driver'), isHipCode: codeOf('hip') };
 
   /** Converts a parser's codes to codes of trace_names, in place. */
-  function recode(column: Float64Array, map: number[]): void {
+  function recode(column: Float64Array, codeMap: number[]): void {
     for (let i = 0; i < column.length; i++) {
       const code = column[i]!;
-      if (code === code) column[i] = map[code]!;
+      if (code === code) column[i] = codeMap[code]!;
     }
   }
 
-  function recodeNames(column: Float64Array, map: number[]): void {
-    recode(column, map);
+  function recodeNames(column: Float64Array, codeMap: number[]): void {
+    recode(column, codeMap);
     for (let i = 0; i < column.length; i++) {
       if (column[i] === column[i]) continue;
       column[i] = codeOf(noName);
@@ -98,40 +98,40 @@ export async function createTraceFill(
     return new Float64Array(length).fill(value);
   }
 
-  function noteHostPid(pids: Float64Array): void {
+  function findHostPid(pids: Float64Array): void {
     for (let i = 0; hostPid !== hostPid && i < pids.length; i++) if (pids[i]! > 0) hostPid = pids[i]!;
   }
 
-  function noteExternals(ids: Float64Array): void {
+  function collectReferencedIds(ids: Float64Array): void {
     for (let i = 0; i < ids.length; i++) {
       const id = ids[i]!;
       // 0 is "none"; ids beyond the set's range belong to no known operator.
-      if (id > 0 && id < ownIdsFrom) idsInUse.add(id);
+      if (id > 0 && id < ownIdsFrom) referencedIds.add(id);
       else ids[i] = Number.NaN;
     }
   }
 
   return {
     add(batch, source) {
-      const map = (sources[source] ??= []);
-      for (const text of batch.texts) map.push(codeOf(redact(text)));
-      const api = view(batch, 'api');
-      const ops = view(batch, 'ops');
-      const ranges = view(batch, 'ranges');
-      for (const table of [api.columns, ranges.columns, ops.columns]) noteHostPid(table['pid']!);
+      const codeMap = (sources[source] ??= []);
+      for (const text of batch.texts) codeMap.push(codeOf(redact(text)));
+      const api = rowsOf(batch, 'api');
+      const ops = rowsOf(batch, 'ops');
+      const ranges = rowsOf(batch, 'ranges');
+      for (const table of [api.columns, ranges.columns, ops.columns]) findHostPid(table['pid']!);
 
-      const kernels = view(batch, 'kernels');
-      const copies = view(batch, 'copies');
+      const kernels = rowsOf(batch, 'kernels');
+      const copies = rowsOf(batch, 'copies');
       if (hostPid !== hostPid && kernels.rows + copies.rows > 0) withoutPid = true;
       for (const { columns, rows: n } of [kernels, copies]) {
-        recodeNames(columns['name']!, map);
-        noteExternals(columns['external']!);
+        recodeNames(columns['name']!, codeMap);
+        collectReferencedIds(columns['external']!);
         columns['op_id'] = columns['external']!;
         columns['pid'] = constant(hostPid, n);
         columns['rank'] = constant(rank, n);
       }
-      recode(kernels.columns['grid']!, map);
-      recode(kernels.columns['block']!, map);
+      recode(kernels.columns['grid']!, codeMap);
+      recode(kernels.columns['block']!, codeMap);
       kernels.columns['short_name'] = kernels.columns['name']!.map((code) =>
         code === code ? shortName(code) : code,
       );
@@ -141,19 +141,19 @@ export async function createTraceFill(
         copies.columns[field] = Float64Array.from(kinds, (kind) => kind[field]);
       }
 
-      recodeNames(api.columns['name']!, map);
+      recodeNames(api.columns['name']!, codeMap);
       api.columns['rank'] = constant(rank, api.rows);
       api.columns['api'] = api.columns['driver']!.map((driver, i) =>
-        isHip(api.columns['name']![i]!) ? apis.hip : driver === 1 ? apis.driver : apis.runtime,
+        isHip(api.columns['name']![i]!) ? apis.isHipCode : driver === 1 ? apis.driver : apis.runtime,
       );
 
-      recodeNames(ranges.columns['name']!, map);
+      recodeNames(ranges.columns['name']!, codeMap);
       ranges.columns['rank'] = constant(rank, ranges.rows);
       ranges.columns['range_id'] = constant(0, ranges.rows).map(() => rangeIds++);
       ranges.columns['process_wide'] = constant(0, ranges.rows);
 
-      recodeNames(ops.columns['name']!, map);
-      for (const column of ['input_shapes', 'input_types']) recode(ops.columns[column]!, map);
+      recodeNames(ops.columns['name']!, codeMap);
+      for (const column of ['input_shapes', 'input_types']) recode(ops.columns[column]!, codeMap);
       ops.columns['rank'] = constant(rank, ops.rows);
       ops.columns['op_type'] = ops.columns['python']!.map((flag) => (flag === 1 ? python : cpuOp));
       ops.columns['op_id'] = ops.columns['external']!.map(opId);
@@ -162,13 +162,13 @@ export async function createTraceFill(
         rows[table as BatchTable] += n;
         if (n > 0) writers[`trace_${table}` as TraceTable].append(columns, n);
       }
-      const allocations = view(batch, 'memory');
+      const allocations = rowsOf(batch, 'memory');
       rows.memory += allocations.rows;
       if (allocations.rows > 0) memory.append(allocations.columns, allocations.rows);
-      const calls = view(batch, 'collectives');
+      const calls = rowsOf(batch, 'collectives');
       rows.collectives += calls.rows;
       for (const column of ['name', 'group', 'group_ranks', 'group_text', 'dtype'])
-        recode(calls.columns[column]!, map);
+        recode(calls.columns[column]!, codeMap);
       if (calls.rows > 0) collectives.append(calls.columns, calls.rows);
     },
     async finish() {
@@ -178,7 +178,7 @@ export async function createTraceFill(
         for (const table of ['trace_kernels', 'trace_copies'])
           await workbench.run(`UPDATE ${table} SET pid = ${hostPid} WHERE isnan(pid)`);
       }
-      await forgetUnknownOps(workbench, idsInUse.without(known));
+      await forgetUnknownOps(workbench, referencedIds.without(operatorIds));
       return { rows, sharedIds, unnamed };
     },
     abandon() {
@@ -188,8 +188,8 @@ export async function createTraceFill(
 
   function opId(external: number): number {
     if (external > 0 && external < ownIdsFrom) {
-      if (!known.has(external)) {
-        known.add(external);
+      if (!operatorIds.has(external)) {
+        operatorIds.add(external);
         return external;
       }
       sharedIds++;
@@ -198,23 +198,23 @@ export async function createTraceFill(
   }
 
   function isHip(code: number): boolean {
-    return code === code && (hip[code] ??= textOf(code).startsWith('hip'));
+    return code === code && (isHipCode[code] ??= textOf(code).startsWith('hip'));
   }
 
   function kindOf(code: number) {
     if (code !== code) return { kind: Number.NaN, src_kind: Number.NaN, dst_kind: Number.NaN };
-    const found = copyCodes[code];
-    if (found) return found;
+    const knownKind = copyCodes[code];
+    if (knownKind) return knownKind;
     const { kind, src_kind, dst_kind } = copyKind(textOf(code));
     return (copyCodes[code] = {
-      kind: optional(kind),
-      src_kind: optional(src_kind),
-      dst_kind: optional(dst_kind),
+      kind: optionalCode(kind),
+      src_kind: optionalCode(src_kind),
+      dst_kind: optionalCode(dst_kind),
     });
   }
 }
 
-function view(batch: Batch, table: BatchTable): { columns: Columns; rows: number } {
+function rowsOf(batch: Batch, table: BatchTable): { columns: Columns; rows: number } {
   const { rows, values } = batch.tables[table];
   const columns: Columns = {};
   batchColumns[table].forEach((name, c) => {

@@ -1,5 +1,5 @@
 import { damagedTrace, readFailure } from './damage.js';
-import { freshFields, readEvent } from './event-fields.js';
+import { createFields, readEvent } from './event-fields.js';
 import { closeBracket, comma, sentinelBytes, skipSpace } from './json-bytes.js';
 import { openSource, readTail } from './source.js';
 import { readTopLevel } from './top-level.js';
@@ -37,26 +37,26 @@ export async function readHead(path: string): Promise<TraceHead> {
         end += part.length;
         if (end < neededBytes) continue;
         neededBytes = end * 2;
-        eventsOffset = await eventsAt(path, bytes, end, facts);
+        eventsOffset = await findEvents(path, bytes, end, facts);
         if (eventsOffset !== null && end - eventsOffset >= firstEventsBytes) break;
         if (end > maximumHeadBytes) throw damagedTrace(path, 'It has no traceEvents in its first 64 MB.');
       }
     } finally {
       source.destroy();
     }
-    eventsOffset = await eventsAt(path, bytes, end, facts);
+    eventsOffset = await findEvents(path, bytes, end, facts);
     if (eventsOffset === null) {
       const why = end === 0 ? 'The file is empty.' : 'It has no traceEvents, or ends before them.';
       throw damagedTrace(path, why);
     }
-    if (!source.gzip) await addTail(path, facts);
-    return { facts, originUs: earliest(bytes, eventsOffset, end), gzip: source.gzip };
+    if (!source.gzip) await addTailFacts(path, facts);
+    return { facts, originUs: earliestTime(bytes, eventsOffset, end), gzip: source.gzip };
   } catch (error) {
     throw readFailure(path, error);
   }
 }
 
-async function eventsAt(
+async function findEvents(
   path: string,
   bytes: Uint8Array,
   end: number,
@@ -69,27 +69,27 @@ async function eventsAt(
 }
 
 /** Metadata may follow the events; only the keys for clock and rank are searched. */
-async function addTail(path: string, facts: Map<string, unknown>): Promise<void> {
+async function addTailFacts(path: string, facts: Map<string, unknown>): Promise<void> {
   const tail = await readTail(path, tailBytes);
   // From the last event on: text in an event could look like these keys.
-  const after = tail.slice(tail.lastIndexOf(']') > 0 ? Math.max(0, tail.lastIndexOf('"ph"')) : 0);
-  const base = /"baseTimeNanoseconds"\s*:\s*"?(\d+)/.exec(after)?.[1];
+  const tailText = tail.slice(tail.lastIndexOf(']') > 0 ? Math.max(0, tail.lastIndexOf('"ph"')) : 0);
+  const base = /"baseTimeNanoseconds"\s*:\s*"?(\d+)/.exec(tailText)?.[1];
   if (base !== undefined && !facts.has('baseTimeNanoseconds')) facts.set('baseTimeNanoseconds', base);
-  const rank = /"distributedInfo"\s*:\s*\{[^[\]{}]*"rank"\s*:\s*(\d+)/.exec(after)?.[1];
+  const rank = /"distributedInfo"\s*:\s*\{[^[\]{}]*"rank"\s*:\s*(\d+)/.exec(tailText)?.[1];
   if (rank !== undefined && !facts.has('distributedInfo'))
     facts.set('distributedInfo', { rank: Number(rank) });
 }
 
-function earliest(bytes: Uint8Array, from: number, end: number): number {
-  const fields = freshFields();
+function earliestTime(bytes: Uint8Array, from: number, end: number): number {
+  const fields = createFields();
   let origin = Infinity;
-  let p = from;
+  let position = from;
   for (;;) {
-    p = skipSpace(bytes, p);
-    if (bytes[p] === comma) p = skipSpace(bytes, p + 1);
-    if (p >= end || bytes[p] === closeBracket) break;
-    p = readEvent(bytes, p, end, fields);
-    if (p < 0) break;
+    position = skipSpace(bytes, position);
+    if (bytes[position] === comma) position = skipSpace(bytes, position + 1);
+    if (position >= end || bytes[position] === closeBracket) break;
+    position = readEvent(bytes, position, end, fields);
+    if (position < 0) break;
     if (fields.catTo > 0 && fields.tsUs < origin) origin = fields.tsUs;
   }
   return Number.isFinite(origin) ? origin : 0;

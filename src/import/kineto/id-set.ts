@@ -16,10 +16,10 @@ export function createIdSet(): IdSet {
   function page(id: number): Uint32Array {
     const key = Math.floor(id / pageBits);
     if (key === lastKey) return last;
-    let found = pages.get(key);
-    if (!found) pages.set(key, (found = new Uint32Array(pageBits / 32)));
+    let existing = pages.get(key);
+    if (!existing) pages.set(key, (existing = new Uint32Array(pageBits / 32)));
     lastKey = key;
-    return (last = found);
+    return (last = existing);
   }
   return {
     pages,

@@ -10,10 +10,10 @@ import { dropTraceTables } from '../trace-tables.js';
 import type { TraceClock } from './chunk-parser.js';
 import { saveCollectives } from './collectives.js';
 import { damagedTrace, readFailure } from './damage.js';
-import { kinetoFacts, oddDevices, rankOf, realtimeOrigin } from './facts.js';
+import { kinetoFacts, countOddDevices, rankOf, realtimeOrigin } from './facts.js';
 import { createTraceFill, type FilledTables } from './fill.js';
 import { readHead } from './head.js';
-import { kernelEvents, lossIssues, type Losses, noLosses } from './issues.js';
+import { countKernelEvents, lossIssues, type Losses, noLosses } from './issues.js';
 import { openLanes } from './lanes.js';
 import { attributeAllocations, saveAllocatorTotals } from './memory.js';
 import { NotSplittable, type Reading, readOnOneThread, readWithWorkers } from './read-events.js';
@@ -48,10 +48,10 @@ export const kinetoImporter = {
 
 function isKineto(firstBytes: string): boolean {
   // ONNX Runtime's profile is a bare array too; its categories differ.
-  const bare = /^\s*\[\s*\{/.test(firstBytes);
+  const isBareArray = /^\s*\[\s*\{/.test(firstBytes);
   const category =
     /"cat"\s*:\s*"(cpu_op|kernel|cuda_runtime|user_annotation|python_function|Operator|Kernel)"/;
-  if (bare) return /"ph"\s*:/.test(firstBytes) && category.test(firstBytes);
+  if (isBareArray) return /"ph"\s*:/.test(firstBytes) && category.test(firstBytes);
   if (!/^(\u00ef\u00bb\u00bf)?\s*\{/.test(firstBytes)) return false;
   return (
     /"(deviceProperties|baseTimeNanoseconds|cupti_version|distributedInfo|record_shapes)"\s*:/.test(
@@ -109,21 +109,21 @@ export async function fillTraceTables(
       'None of its events comes from the PyTorch profiler (cpu_op, kernel, cuda_runtime, …).',
     );
   }
-  const kernels = kernelEvents(losses);
+  const kernels = countKernelEvents(losses);
   if (kernels > 0 && rows.kernels === 0)
     throw damagedTrace(path, `None of its ${kernels} kernels has a valid time and duration.`);
   for (const [key, value] of head.facts) if (!facts.has(key)) facts.set(key, value);
-  await move(workbench, offsetNs(path, facts, head.originUs, context) - clock.offsetNs);
-  const lateRank = rankOf(facts);
-  if (lateRank !== rank) {
-    for (const table of timed) await workbench.run(`UPDATE ${table.name} SET rank = ${lateRank}`);
+  await shiftTimes(workbench, offsetNs(path, facts, head.originUs, context) - clock.offsetNs);
+  const finalRank = rankOf(facts);
+  if (finalRank !== rank) {
+    for (const table of timedTables) await workbench.run(`UPDATE ${table.name} SET rank = ${finalRank}`);
   }
   if (rows.memory > 0) {
     const { execution_id, host, capture_id } = context;
-    await saveAllocatorTotals(workbench, capture_id, { execution_id, host, rank: lateRank });
+    await saveAllocatorTotals(workbench, capture_id, { execution_id, host, rank: finalRank });
     losses.allocationsOutside = await attributeAllocations(workbench);
   }
-  losses.oddDevices = oddDevices(facts);
+  losses.oddDevices = countOddDevices(facts);
   return lossIssues(losses, filled);
 }
 
@@ -146,17 +146,17 @@ async function readEvents(
       path,
       source,
       facts,
-      take(batch, lane) {
+      onBatch(batch, lane) {
         losses.add(batch);
         fill.add(batch, lane);
       },
-      eventsAgain: () => losses.eventLists++,
-      trailing: (bytes) => (losses.trailingBytes += bytes),
-      progress: (share) => context.progress?.(0.6 * share),
+      onSecondList: () => losses.eventLists++,
+      onTrailing: (bytes) => (losses.trailingBytes += bytes),
+      onProgress: (share) => context.progress?.(0.6 * share),
       signal: context.signal,
     };
     try {
-      if (threads > 1) await withLanes(reading, entry, threads, clock);
+      if (threads > 1) await readWithLanes(reading, entry, threads, clock);
       else await readOnOneThread(reading, clock);
       return { filled: await fill.finish(), losses, facts };
     } catch (error) {
@@ -172,7 +172,12 @@ async function readEvents(
   }
 }
 
-async function withLanes(reading: Reading, entry: string, threads: number, clock: TraceClock): Promise<void> {
+async function readWithLanes(
+  reading: Reading,
+  entry: string,
+  threads: number,
+  clock: TraceClock,
+): Promise<void> {
   const lanes = openLanes(entry, threads, clock);
   try {
     await readWithWorkers(reading, lanes);
@@ -181,7 +186,7 @@ async function withLanes(reading: Reading, entry: string, threads: number, clock
   }
 }
 
-const timed = [
+const timedTables = [
   { name: 'trace_kernels', columns: ['start_ns'] },
   { name: 'trace_copies', columns: ['start_ns'] },
   { name: 'trace_api', columns: ['start_ns'] },
@@ -205,14 +210,14 @@ function offsetNs(
 }
 
 /** Needed only if baseTimeNanoseconds follows the events of a compressed file. */
-async function move(workbench: Workbench, ns: number): Promise<void> {
+async function shiftTimes(workbench: Workbench, ns: number): Promise<void> {
   if (ns === 0) return;
   for (const { name, columns } of [
-    ...timed,
+    ...timedTables,
     { name: 'kineto_memory', columns: ['t_ns'] },
     { name: 'kineto_collectives', columns: ['start_ns'] },
   ]) {
-    const moved = columns.map((column) => `${column} = ${column} + ${ns}`);
-    await workbench.run(`UPDATE ${name} SET ${moved.join(', ')}`);
+    const shifted = columns.map((column) => `${column} = ${column} + ${ns}`);
+    await workbench.run(`UPDATE ${name} SET ${shifted.join(', ')}`);
   }
 }

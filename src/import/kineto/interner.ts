@@ -3,13 +3,13 @@ import { decodeString } from './json-bytes.js';
 
 /** Kind of a byte span: determines how its text is decoded. */
 export const spanKinds = { name: 0, json: 1, dims: 2 } as const;
-type SpanKind = (typeof spanKinds)[keyof typeof spanKinds];
+export type SpanKind = (typeof spanKinds)[keyof typeof spanKinds];
 
 interface Interner {
   /** @returns the code of the bytes [from, to) as `kind`; equal bytes have equal codes */
   code(bytes: Uint8Array, from: number, to: number, kind: SpanKind): number;
-  /** Texts of codes given since the last call, in order. */
-  fresh(): { texts: string[]; repaired: number; oddShapes: number };
+  /** Texts of the codes created since the last call, in order. */
+  takeNew(): { texts: string[]; repaired: number; oddShapes: number };
 }
 
 /** All bytes of a short span are hashed, this many of a long one: kernel names can be kilobytes long. */
@@ -30,35 +30,36 @@ export function createInterner(): Interner {
 
   function hash(bytes: Uint8Array, from: number, to: number, kind: SpanKind): number {
     const length = to - from;
-    let h = length * 3 + kind;
+    let hashed = length * 3 + kind;
     if (length <= hashedBytes) {
-      for (let p = from; p < to; p++) h = Math.imul(h ^ bytes[p]!, 0x01000193);
+      for (let p = from; p < to; p++) hashed = Math.imul(hashed ^ bytes[p]!, 0x01000193);
     } else {
       const step = length / hashedBytes;
-      for (let i = 0; i < hashedBytes; i++) h = Math.imul(h ^ bytes[from + ((i * step) | 0)]!, 0x01000193);
+      for (let i = 0; i < hashedBytes; i++)
+        hashed = Math.imul(hashed ^ bytes[from + ((i * step) | 0)]!, 0x01000193);
     }
-    return h ^ (h >>> 15);
+    return hashed ^ (hashed >>> 15);
   }
 
   function isEntry(entry: number, bytes: Uint8Array, from: number, to: number, kind: SpanKind): boolean {
-    let q = offsets[entry]!;
+    let entryByte = offsets[entry]!;
     // One byte for the kind, then the span.
-    if (offsets[entry + 1]! - q !== to - from + 1 || arena[q++] !== kind) return false;
-    for (let p = from; p < to; p++) if (arena[q++] !== bytes[p]) return false;
+    if (offsets[entry + 1]! - entryByte !== to - from + 1 || arena[entryByte++] !== kind) return false;
+    for (let p = from; p < to; p++) if (arena[entryByte++] !== bytes[p]) return false;
     return true;
   }
 
-  function add(bytes: Uint8Array, from: number, to: number, kind: SpanKind, h: number): number {
+  function add(bytes: Uint8Array, from: number, to: number, kind: SpanKind, hashed: number): number {
     const size = to - from + 1;
-    while (used + size > arena.length) arena = grown(arena, new Uint8Array(arena.length * 2));
+    while (used + size > arena.length) arena = copyInto(arena, new Uint8Array(arena.length * 2));
     if (count + 2 > offsets.length) {
-      offsets = grown(offsets, new Int32Array(offsets.length * 2));
-      hashes = grown(hashes, new Int32Array(hashes.length * 2));
+      offsets = copyInto(offsets, new Int32Array(offsets.length * 2));
+      hashes = copyInto(hashes, new Int32Array(hashes.length * 2));
     }
     arena[used] = kind;
     arena.set(bytes.subarray(from, to), used + 1);
     used += size;
-    hashes[count] = h;
+    hashes[count] = hashed;
     offsets[count + 1] = used;
     texts.push(decode(Buffer.from(arena.buffer, used - size + 1, size - 1).toString('utf8'), kind));
     return count++;
@@ -95,21 +96,21 @@ export function createInterner(): Interner {
 
   return {
     code(bytes, from, to, kind) {
-      const h = hash(bytes, from, to, kind);
+      const hashed = hash(bytes, from, to, kind);
       const mask = slots.length - 1;
-      let slot = h & mask;
+      let slot = hashed & mask;
       for (;;) {
         const entry = slots[slot]!;
         if (entry === -1) break;
-        if (hashes[entry] === h && isEntry(entry, bytes, from, to, kind)) return entry;
+        if (hashes[entry] === hashed && isEntry(entry, bytes, from, to, kind)) return entry;
         slot = (slot + 1) & mask;
       }
-      const entry = add(bytes, from, to, kind, h);
+      const entry = add(bytes, from, to, kind, hashed);
       slots[slot] = entry;
       if (count * 2 > slots.length) rehash();
       return entry;
     },
-    fresh() {
+    takeNew() {
       const result = { texts, repaired, oddShapes };
       texts = [];
       repaired = oddShapes = 0;
@@ -118,7 +119,7 @@ export function createInterner(): Interner {
   };
 }
 
-function grown<T extends Uint8Array | Int32Array>(from: T, to: T): T {
+function copyInto<T extends Uint8Array | Int32Array>(from: T, to: T): T {
   to.set(from);
   return to;
 }

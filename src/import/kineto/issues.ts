@@ -53,7 +53,7 @@ export function noLosses(): Losses {
 }
 
 /** Kernel events read, usable or not. */
-export function kernelEvents({ categories }: Losses): number {
+export function countKernelEvents({ categories }: Losses): number {
   const kernels = [...categories].filter(([name]) => categoryKind(name) === categoryKinds.kernel);
   return kernels.reduce((sum, [, count]) => sum + count, 0);
 }

@@ -18,31 +18,32 @@ export const openBracket = 0x5b;
 export const closeBracket = 0x5d;
 
 export function skipSpace(bytes: Uint8Array, offset: number): number {
-  let c = bytes[offset]!;
-  while (c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09) c = bytes[++offset]!;
+  let byte = bytes[offset]!;
+  while (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) byte = bytes[++offset]!;
   return offset;
 }
 
 /** Bytes that a string scan skips; 0, quote and backslash stop the loop. */
-const plainByte = 1;
-/** Bytes that stop a scan within brackets: quotes and brackets. */
-const nests = 2;
-const byteClass = new Uint8Array(256).fill(plainByte | nests);
+const skippedInString = 1;
+/** Bytes that a scan within brackets skips; quotes and brackets stop the loop. */
+const skippedInBrackets = 2;
+const byteClass = new Uint8Array(256).fill(skippedInString | skippedInBrackets);
 byteClass[0] = 0;
 byteClass[quote] = 0;
-byteClass[backslash] = nests;
-for (const bracket of [openBrace, closeBrace, openBracket, closeBracket]) byteClass[bracket] = plainByte;
+byteClass[backslash] = skippedInBrackets;
+for (const bracket of [openBrace, closeBrace, openBracket, closeBracket])
+  byteClass[bracket] = skippedInString;
 
 /** @param offset of the opening quote. @returns the position after the closing one, or `incomplete` */
 export function skipString(bytes: Uint8Array, offset: number, end: number): number {
-  let p = offset + 1;
+  let position = offset + 1;
   for (;;) {
-    let c = bytes[p]!;
-    while ((byteClass[c]! & plainByte) !== 0) c = bytes[++p]!;
-    if (p >= end) return incomplete;
-    if (c === quote) return p + 1;
-    p += c === backslash ? 2 : 1;
-    if (p >= end) return incomplete;
+    let byte = bytes[position]!;
+    while ((byteClass[byte]! & skippedInString) !== 0) byte = bytes[++position]!;
+    if (position >= end) return incomplete;
+    if (byte === quote) return position + 1;
+    position += byte === backslash ? 2 : 1;
+    if (position >= end) return incomplete;
   }
 }
 
@@ -50,36 +51,37 @@ export function skipString(bytes: Uint8Array, offset: number, end: number): numb
 export function skipValue(bytes: Uint8Array, offset: number, end: number): number {
   const first = bytes[offset]!;
   if (first === quote) return skipString(bytes, offset, end);
-  let p = offset;
+  let position = offset;
   if (first !== openBracket && first !== openBrace) {
     for (;;) {
-      const c = bytes[p]!;
+      const byte = bytes[position]!;
       // Digits, signs and points: most of the bytes.
-      if (c > comma && c < colon) {
-        p++;
+      if (byte > comma && byte < colon) {
+        position++;
         continue;
       }
-      if (c === comma || c === closeBrace || c === closeBracket) return p > offset && p < end ? p : malformed;
-      if (p >= end) return incomplete;
+      if (byte === comma || byte === closeBrace || byte === closeBracket)
+        return position > offset && position < end ? position : malformed;
+      if (position >= end) return incomplete;
       // A number, true, false, null, NaN: never a quote or an opening bracket.
-      if (c === quote || c === openBrace || c === openBracket || c === colon) return malformed;
-      p++;
+      if (byte === quote || byte === openBrace || byte === openBracket || byte === colon) return malformed;
+      position++;
     }
   }
   let depth = 0;
   for (;;) {
-    let c = bytes[p]!;
-    while ((byteClass[c]! & nests) !== 0) c = bytes[++p]!;
-    if (c === quote) {
-      p = skipString(bytes, p, end);
-      if (p < 0) return p;
+    let byte = bytes[position]!;
+    while ((byteClass[byte]! & skippedInBrackets) !== 0) byte = bytes[++position]!;
+    if (byte === quote) {
+      position = skipString(bytes, position, end);
+      if (position < 0) return position;
       continue;
     }
-    p++;
-    if (c === openBracket || c === openBrace) depth++;
-    else if (c === closeBracket || c === closeBrace) {
-      if (--depth === 0) return p <= end ? p : incomplete;
-    } else if (p > end) return incomplete;
+    position++;
+    if (byte === openBracket || byte === openBrace) depth++;
+    else if (byte === closeBracket || byte === closeBrace) {
+      if (--depth === 0) return position <= end ? position : incomplete;
+    } else if (position > end) return incomplete;
   }
 }
 
@@ -87,14 +89,14 @@ export function skipValue(bytes: Uint8Array, offset: number, end: number): numbe
  * The text of a JSON string; the span includes the quotes. Unknown escapes and raw control characters occur in real
  * traces (pytorch #130622): they are kept literally and reported.
  */
-export function decodeString(text: string, repaired: () => void): string {
+export function decodeString(text: string, onRepair: () => void): string {
   const inner = text.slice(1, -1);
   // eslint-disable-next-line no-control-regex -- the pattern searches for control characters
   if (!/[\\\u0000-\u001f]/.test(inner)) return inner;
   try {
     return JSON.parse(text) as string;
   } catch {
-    repaired();
+    onRepair();
     return inner
       .replaceAll(/\\(u[0-9a-fA-F]{4}|[^])/g, (escaped, escape: string) => unescape(escaped, escape))
       .replaceAll('\0', '\u2400');
@@ -103,7 +105,7 @@ export function decodeString(text: string, repaired: () => void): string {
 
 function unescape(escaped: string, escape: string): string {
   if (escape.length === 5) return String.fromCharCode(parseInt(escape.slice(1), 16));
-  const known: Record<string, string> = {
+  const escapes: Record<string, string> = {
     n: '\n',
     t: '\t',
     r: '\r',
@@ -113,5 +115,5 @@ function unescape(escaped: string, escape: string): string {
     '/': '/',
     '\\': '\\',
   };
-  return known[escape] ?? escaped;
+  return escapes[escape] ?? escaped;
 }

@@ -20,11 +20,11 @@ export interface Lanes {
 export function openLanes(entry: string, count: number, clock: TraceClock): Lanes {
   const lanes = Array.from({ length: count }, (_, lane) => {
     const waiting: { resolve(batch: Batch): void; reject(error: unknown): void }[] = [];
-    let ended: unknown = null;
+    let failure: unknown = null;
     const worker = new Worker(entry, { workerData: clock, env: {} });
     worker.on('message', (batch: Batch) => waiting.shift()?.resolve(batch));
     const fail = (error: unknown) => {
-      ended = error;
+      failure = error;
       for (const { reject } of waiting.splice(0)) reject(error);
     };
     worker.on('error', fail);
@@ -32,7 +32,7 @@ export function openLanes(entry: string, count: number, clock: TraceClock): Lane
     return {
       parse: (request: Request) =>
         new Promise<ParsedChunk>((resolve, reject) => {
-          if (ended !== null) return reject(ended);
+          if (failure !== null) return reject(failure);
           waiting.push({ resolve: (batch) => resolve({ batch, buffer: request.buffer, lane }), reject });
           worker.postMessage(request, []);
         }),

@@ -1,10 +1,10 @@
 import type { Workbench } from '../../model/workbench.js';
 
 /** c10::DeviceType of the memory events: 1 is CUDA (ROCm too), 0 the CPU. */
-const gpu = 'device_type <> 0';
+const isGpu = 'device_type <> 0';
 
 /** Above every External id: represents an allocation among operators. */
-const allocation = 2 ** 32;
+const allocationId = 2 ** 32;
 
 /** The caching allocator's running totals, one row per change: `allocated` and `reserved` of the table memory. */
 export async function saveAllocatorTotals(
@@ -12,16 +12,16 @@ export async function saveAllocatorTotals(
   captureId: string,
   constants: Record<string, string | number | null>,
 ): Promise<void> {
-  const row = (kind: string, column: string) => `
+  const rowsSql = (kind: string, column: string) => `
     SELECT t_ns, CASE WHEN isnan(pid) THEN NULL ELSE pid END AS pid,
-      CASE WHEN ${gpu} THEN device END AS device, '${kind}' AS kind, ${column} AS bytes,
-      CASE WHEN ${gpu} THEN 'torch CUDA caching allocator' ELSE 'torch CPU allocator' END AS source
-    FROM kineto_memory WHERE NOT isnan(${column}) AND (${gpu} OR ${column} > 0)`;
+      CASE WHEN ${isGpu} THEN device END AS device, '${kind}' AS kind, ${column} AS bytes,
+      CASE WHEN ${isGpu} THEN 'torch CUDA caching allocator' ELSE 'torch CPU allocator' END AS source
+    FROM kineto_memory WHERE NOT isnan(${column}) AND (${isGpu} OR ${column} > 0)`;
   await workbench.save(
     'memory',
     captureId,
     `SELECT t_ns, pid, device::DOUBLE AS device, kind, bytes, source FROM
-     (${row('allocated', 'allocated')} UNION ALL ${row('reserved', 'reserved')}) ORDER BY t_ns, kind`,
+     (${rowsSql('allocated', 'allocated')} UNION ALL ${rowsSql('reserved', 'reserved')}) ORDER BY t_ns, kind`,
     constants,
   );
 }
@@ -31,11 +31,11 @@ export async function saveAllocatorTotals(
  * @returns allocations outside every operator
  */
 export async function attributeAllocations(workbench: Workbench): Promise<number> {
-  const thread = `(pid, tid) IN (SELECT pid, tid FROM kineto_memory WHERE ${gpu} AND bytes > 0)`;
+  const thread = `(pid, tid) IN (SELECT pid, tid FROM kineto_memory WHERE ${isGpu} AND bytes > 0)`;
   const events = workbench.scan(`
     SELECT start_ns AS t, dur_ns AS dur, pid, tid, op_id, 0::DOUBLE AS bytes FROM trace_ops
-      WHERE op_id < ${allocation} AND ${thread}
-    UNION ALL SELECT t_ns, 0, pid, tid, ${allocation}, bytes FROM kineto_memory WHERE ${gpu} AND bytes > 0
+      WHERE op_id < ${allocationId} AND ${thread}
+    UNION ALL SELECT t_ns, 0, pid, tid, ${allocationId}, bytes FROM kineto_memory WHERE ${isGpu} AND bytes > 0
     ORDER BY pid, tid, t, dur DESC, op_id`);
   const allocated = new Map<number, number>();
   let outside = 0;
@@ -49,15 +49,15 @@ export async function attributeAllocations(workbench: Workbench): Promise<number
         tid = columns['tid']![i]!;
         open.length = 0;
       }
-      const t = columns['t']![i]!;
+      const timeNs = columns['t']![i]!;
       const id = columns['op_id']![i]!;
-      while (open.length > 0 && open.at(-1)!.end <= t) open.pop();
-      if (id < allocation) {
-        open.push({ id, end: t + columns['dur']![i]! });
+      while (open.length > 0 && open.at(-1)!.end <= timeNs) open.pop();
+      if (id < allocationId) {
+        open.push({ id, end: timeNs + columns['dur']![i]! });
         continue;
       }
-      const around = open.at(-1);
-      if (around) allocated.set(around.id, (allocated.get(around.id) ?? 0) + columns['bytes']![i]!);
+      const innermost = open.at(-1);
+      if (innermost) allocated.set(innermost.id, (allocated.get(innermost.id) ?? 0) + columns['bytes']![i]!);
       else outside++;
     }
   }

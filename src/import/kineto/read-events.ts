@@ -1,7 +1,7 @@
 import { interrupted } from '../interrupted.js';
 import type { Batch } from './batch.js';
 import { createChunkParser, type TraceClock } from './chunk-parser.js';
-import { cutOff, damagedTrace } from './damage.js';
+import { truncatedTrace, damagedTrace } from './damage.js';
 import { sentinelBytes, skipSpace } from './json-bytes.js';
 import type { Lanes, ParsedChunk } from './lanes.js';
 import type { Source } from './source.js';
@@ -22,12 +22,12 @@ export interface Reading {
   source: Source;
   /** Values of the outermost object's keys, filled while reading. */
   facts: Map<string, unknown>;
-  take(batch: Batch, lane: number): void;
+  onBatch(batch: Batch, lane: number): void;
   /** A second list of events starts. */
-  eventsAgain(): void;
+  onSecondList(): void;
   /** Text after the end of the trace, in bytes. */
-  trailing(bytes: number): void;
-  progress(share: number): void;
+  onTrailing(bytes: number): void;
+  onProgress(share: number): void;
   signal?: AbortSignal | undefined;
 }
 
@@ -43,7 +43,7 @@ const windowBytes = (capacity: number) => new Uint8Array(new SharedArrayBuffer(c
 
 const emptyWindow = (): Window => ({ bytes: windowBytes(2 * chunkBytes + sentinelBytes), offset: 0, end: 0 });
 
-function put(window: Window, part: Uint8Array): void {
+function appendPart(window: Window, part: Uint8Array): void {
   const room = window.bytes.length - sentinelBytes - window.end;
   if (part.length > room) {
     const grown = windowBytes(Math.max(2 * window.bytes.length, window.end + part.length + sentinelBytes));
@@ -73,24 +73,24 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
   const window = emptyWindow();
   let state = 'head' as 'head' | 'events' | 'tail' | 'end';
   let started = false;
-  let bare = false;
-  let lists = 0;
+  let isBareArray = false;
+  let eventLists = 0;
   let neededBytes = chunkBytes;
 
-  function step(last: boolean): void {
+  function readAvailable(last: boolean): void {
     for (;;) {
       if (state === 'end') {
-        const more = skipSpace(window.bytes, window.offset);
-        if (more < window.end) reading.trailing(window.end - more);
+        const trailingStart = skipSpace(window.bytes, window.offset);
+        if (trailingStart < window.end) reading.onTrailing(window.end - trailingStart);
         window.offset = window.end;
         return;
       }
       if (state === 'events') {
         const batch = parser.parse(window.bytes, window.offset, window.end, last);
-        reading.take(batch, 0);
+        reading.onBatch(batch, 0);
         window.offset = batch.consumed;
         if (!batch.closed) return;
-        state = bare ? 'end' : 'tail';
+        state = isBareArray ? 'end' : 'tail';
         continue;
       }
       const top = readTopLevel(window.bytes, window.offset, window.end, !started, facts);
@@ -100,27 +100,27 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
       if (top.state === 'incomplete') return;
       window.offset = top.offset;
       started = true;
-      bare = top.bare;
+      isBareArray = top.isBareArray;
       state = top.state;
-      if (state === 'events' && lists++ > 0) reading.eventsAgain();
+      if (state === 'events' && eventLists++ > 0) reading.onSecondList();
     }
   }
 
   for await (const part of source.chunks()) {
-    put(window, part);
+    appendPart(window, part);
     if (window.end < neededBytes) continue;
     checkSignal(reading.signal);
-    step(false);
+    readAvailable(false);
     compact(window);
     if (window.end > maximumTokenBytes) {
       throw damagedTrace(path, `One event or value is longer than ${formatBytes(maximumTokenBytes)}.`);
     }
     // The next attempt waits for twice as much, so that a huge event is not rescanned for every block.
     neededBytes = Math.max(chunkBytes, 2 * window.end);
-    reading.progress(source.share());
+    reading.onProgress(source.share());
   }
-  step(true);
-  if (state !== 'end') throw cutOff(path);
+  readAvailable(true);
+  if (state !== 'end') throw truncatedTrace(path);
 }
 
 /**
@@ -136,11 +136,11 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
   let window = emptyWindow();
   let started = false;
 
-  function start(end: number, last: boolean): void {
+  function startChunk(end: number, last: boolean): void {
     const { bytes, offset } = window;
     const rest = bytes.subarray(end, window.end);
     const next: Window = { bytes: free.pop() ?? emptyWindow().bytes, offset: 0, end: 0 };
-    put(next, rest);
+    appendPart(next, rest);
     bytes.fill(0, end, end + sentinelBytes);
     running.push(lanes.parse(nextLane, { buffer: bytes, from: offset, end, last }));
     running.at(-1)!.catch(() => undefined);
@@ -153,39 +153,39 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
     const parsed = await running.shift()!;
     const { batch } = parsed;
     if (!last && (batch.closed || batch.damaged > 0)) throw new NotSplittable();
-    reading.take(batch, parsed.lane);
+    reading.onBatch(batch, parsed.lane);
     if (!last && parsed.buffer.length <= 4 * chunkBytes) free.push(parsed.buffer);
     return parsed;
   }
 
   for await (const part of source.chunks()) {
-    put(window, part);
+    appendPart(window, part);
     if (window.end < chunkBytes) continue;
     checkSignal(reading.signal);
     if (!started) {
       const top = readTopLevel(window.bytes, window.offset, window.end, true, facts);
-      if (top.state !== 'events' || top.bare) throw new NotSplittable();
+      if (top.state !== 'events' || top.isBareArray) throw new NotSplittable();
       window.offset = top.offset;
       started = true;
     }
     const cut = lastEventStart(Buffer.from(window.bytes.buffer), window.end);
     if (cut <= window.offset) throw new NotSplittable();
-    start(cut, false);
+    startChunk(cut, false);
     if (running.length > lanes.count + 1) await finishOne(false);
-    reading.progress(source.share());
+    reading.onProgress(source.share());
   }
   if (!started) throw new NotSplittable();
   const { end } = window;
-  start(end, true);
+  startChunk(end, true);
   while (running.length > 1) await finishOne(false);
   const { batch, buffer } = await finishOne(true);
-  if (!batch.closed) throw cutOff(path);
+  if (!batch.closed) throw truncatedTrace(path);
   const top = readTopLevel(buffer, batch.consumed, end, false, facts);
   if (top.state === 'events') throw new NotSplittable();
   if (top.state === 'malformed') throw damagedTrace(path, 'The text after its events is not JSON.');
-  if (top.state !== 'end') throw cutOff(path);
-  const more = skipSpace(buffer, top.offset);
-  if (more < end) reading.trailing(end - more);
+  if (top.state !== 'end') throw truncatedTrace(path);
+  const trailingStart = skipSpace(buffer, top.offset);
+  if (trailingStart < end) reading.onTrailing(end - trailingStart);
 }
 
 function checkSignal(signal: AbortSignal | undefined): void {

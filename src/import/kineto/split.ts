@@ -47,14 +47,14 @@ export function nextEvent(bytes: Uint8Array, from: number, end: number): number 
 
 /** `offset` is a key; returns the opening brace of its object if that follows another object, `}, {`. */
 function braceBefore(bytes: Uint8Array, offset: number): number {
-  const brace = back(bytes, offset - 1);
+  const brace = skipSpaceBack(bytes, offset - 1);
   if (bytes[brace] !== openBrace) return -1;
-  const separator = back(bytes, brace - 1);
+  const separator = skipSpaceBack(bytes, brace - 1);
   if (bytes[separator] !== comma) return -1;
-  return bytes[back(bytes, separator - 1)] === closeBrace ? brace : -1;
+  return bytes[skipSpaceBack(bytes, separator - 1)] === closeBrace ? brace : -1;
 }
 
-function back(bytes: Uint8Array, offset: number): number {
+function skipSpaceBack(bytes: Uint8Array, offset: number): number {
   while (offset > 0 && skipSpace(bytes, offset) !== offset) offset--;
   return offset;
 }

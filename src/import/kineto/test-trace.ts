@@ -8,11 +8,11 @@ import type { ImportContext } from '../importer.js';
 import { fillTraceTables, kinetoImporter, type KinetoOptions } from './importer.js';
 
 export const fixtures = 'test/fixtures/kineto-torch2.11-h200';
-export const tiny = join(fixtures, 'kineto-tiny.json.gz');
-export const events = (path: string) =>
+export const tinyTrace = join(fixtures, 'kineto-tiny.json.gz');
+export const readTrace = (path: string) =>
   JSON.parse(gunzipSync(readFileSync(path)).toString()) as { traceEvents: Record<string, unknown>[] };
 
-export async function fill(path: string, options: KinetoOptions = {}, zero?: bigint) {
+export async function fillTables(path: string, options: KinetoOptions = {}, zero?: bigint) {
   const session = await createSession({
     kind: 'import',
     label: 'kineto',
@@ -29,12 +29,12 @@ export async function fill(path: string, options: KinetoOptions = {}, zero?: big
   return { facts, issues, query: <T extends object>(sql: string) => session.workbench.query<T>(sql) };
 }
 
-export function file(content: string | Uint8Array, name = 'trace.json'): string {
+export function writeTrace(content: string | Uint8Array, name = 'trace.json'): string {
   const folder = testFolder();
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, name), content);
   return join(folder, name);
 }
 
-export const kernel = (more: string) =>
-  `{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1694039968955744.519, "dur": 1.0005, "args": {"correlation": 5}}${more}`;
+export const kernelJson = (suffix: string) =>
+  `{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1694039968955744.519, "dur": 1.0005, "args": {"correlation": 5}}${suffix}`;

@@ -19,11 +19,11 @@ interface TopLevel {
   state: 'events' | 'end' | 'incomplete' | 'malformed';
   offset: number;
   /** A bare array of events, without an object around it. */
-  bare: boolean;
+  isBareArray: boolean;
 }
 
 /** Maximum size of stored values; `metadata` of some tools contains whole configurations. */
-const keptValueBytes = 1 << 20;
+const maxStoredValueBytes = 1 << 20;
 
 /**
  * Reads keys of the outermost object until the array of events, or to the end.
@@ -33,48 +33,50 @@ export function readTopLevel(
   bytes: Uint8Array,
   from: number,
   end: number,
-  start: boolean,
+  isStart: boolean,
   facts: Map<string, unknown>,
 ): TopLevel {
   let offset = from;
-  if (start) {
+  if (isStart) {
     offset = skipSpace(bytes, offset + (bytes[offset] === 0xef ? 3 : 0));
-    if (offset >= end) return { state: 'incomplete', offset, bare: false };
-    if (bytes[offset] === openBracket) return { state: 'events', offset: offset + 1, bare: true };
-    if (bytes[offset] !== openBrace) return { state: 'malformed', offset, bare: false };
+    if (offset >= end) return { state: 'incomplete', offset, isBareArray: false };
+    if (bytes[offset] === openBracket) return { state: 'events', offset: offset + 1, isBareArray: true };
+    if (bytes[offset] !== openBrace) return { state: 'malformed', offset, isBareArray: false };
     offset++;
   }
   for (;;) {
     offset = skipSpace(bytes, offset);
     if (bytes[offset] === comma) offset = skipSpace(bytes, offset + 1);
-    if (offset >= end) return { state: 'incomplete', offset, bare: false };
-    if (bytes[offset] === closeBrace) return { state: 'end', offset: offset + 1, bare: false };
-    const key = bytes[offset] === quote ? skipString(bytes, offset, end) : malformed;
-    if (key < 0) return failed(key, offset);
-    const name = Buffer.from(bytes.buffer, bytes.byteOffset + offset + 1, key - offset - 2).toString('utf8');
-    offset = skipSpace(bytes, key);
-    if (offset >= end) return failed(incomplete, offset);
-    if (bytes[offset] !== colon) return failed(malformed, offset);
+    if (offset >= end) return { state: 'incomplete', offset, isBareArray: false };
+    if (bytes[offset] === closeBrace) return { state: 'end', offset: offset + 1, isBareArray: false };
+    const keyEnd = bytes[offset] === quote ? skipString(bytes, offset, end) : malformed;
+    if (keyEnd < 0) return failure(keyEnd, offset);
+    const name = Buffer.from(bytes.buffer, bytes.byteOffset + offset + 1, keyEnd - offset - 2).toString(
+      'utf8',
+    );
+    offset = skipSpace(bytes, keyEnd);
+    if (offset >= end) return failure(incomplete, offset);
+    if (bytes[offset] !== colon) return failure(malformed, offset);
     offset = skipSpace(bytes, offset + 1);
-    if (offset >= end) return failed(incomplete, offset);
+    if (offset >= end) return failure(incomplete, offset);
     if (name === 'traceEvents' && bytes[offset] === openBracket) {
       const first = skipSpace(bytes, offset + 1);
-      if (first >= end) return failed(incomplete, offset);
+      if (first >= end) return failure(incomplete, offset);
       // An empty traceEvents is treated like any other key: a second traceEvents may have the events.
-      if (bytes[first] !== closeBracket) return { state: 'events', offset: offset + 1, bare: false };
+      if (bytes[first] !== closeBracket) return { state: 'events', offset: offset + 1, isBareArray: false };
     }
     const after = skipValue(bytes, offset, end);
-    if (after < 0) return failed(after, offset);
-    if (after - offset <= keptValueBytes) facts.set(name, value(bytes, offset, after));
+    if (after < 0) return failure(after, offset);
+    if (after - offset <= maxStoredValueBytes) facts.set(name, parseValue(bytes, offset, after));
     offset = after;
   }
 }
 
-function failed(code: number, offset: number): TopLevel {
-  return { state: code === incomplete ? 'incomplete' : 'malformed', offset, bare: false };
+function failure(code: number, offset: number): TopLevel {
+  return { state: code === incomplete ? 'incomplete' : 'malformed', offset, isBareArray: false };
 }
 
-function value(bytes: Uint8Array, from: number, to: number): unknown {
+function parseValue(bytes: Uint8Array, from: number, to: number): unknown {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from)
     .toString('utf8')
     .trim();

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { importWith } from '../attribution/test-import.js';
 import { kinetoImporter } from './importer.js';
-import { events, file, tiny } from './test-trace.js';
+import { readTrace, writeTrace, tinyTrace } from './test-trace.js';
 
 type Event = Record<string, unknown> & { args: Record<string, unknown> };
-const changed = (change: (events: Event[]) => void) => {
-  const trace = events(tiny);
+const changeTrace = (change: (events: Event[]) => void) => {
+  const trace = readTrace(tinyTrace);
   change(trace.traceEvents as Event[]);
-  return file(JSON.stringify(trace));
+  return writeTrace(JSON.stringify(trace));
 };
 const withCategory = (list: Event[], cat: string) => list.filter((event) => event['cat'] === cat);
 
@@ -16,20 +16,20 @@ test('duplicate events, calls with one id, kernels an hour early, no device: eac
     const { database, issues } = await importWith((target, context) =>
       kinetoImporter.load(path, target, context),
     );
-    const [row] = await database.query<{ n: number; ns: number; unregistered: number }>(
-      'SELECT count(*)::INTEGER AS n, sum(dur_ns)::DOUBLE AS ns, count(*) FILTER (registers IS NULL)::INTEGER AS unregistered FROM kernels',
+    const [row] = await database.query<{ n: number; ns: number; withoutRegisters: number }>(
+      'SELECT count(*)::INTEGER AS n, sum(dur_ns)::DOUBLE AS ns, count(*) FILTER (registers IS NULL)::INTEGER AS "withoutRegisters" FROM kernels',
     );
     await database.close();
     return { ...row, issues: Object.fromEntries(issues.map(({ code, count }) => [code, count])) };
   };
-  const kernels = withCategory(events(tiny).traceEvents as Event[], 'kernel');
+  const kernels = withCategory(readTrace(tinyTrace).traceEvents as Event[], 'kernel');
   const ns = kernels.reduce((sum, { dur }) => sum + Math.round((dur as number) * 1000), 0);
-  const twice = await load(changed((list) => void list.push(...list)));
+  const twice = await load(changeTrace((list) => void list.push(...list)));
   expect(twice).toMatchObject({ n: kernels.length, ns });
   expect(twice.issues['activities_repeated']).toBeGreaterThanOrEqual(kernels.length);
 
   const shared = await load(
-    changed((list) => {
+    changeTrace((list) => {
       for (const { args } of list) if (args && 'correlation' in args) args['correlation'] = 1;
     }),
   );
@@ -37,7 +37,7 @@ test('duplicate events, calls with one id, kernels an hour early, no device: eac
   expect(shared.issues['correlation_shared']).toBeGreaterThan(kernels.length);
 
   const early = await load(
-    changed((list) => {
+    changeTrace((list) => {
       for (const kernel of withCategory(list, 'kernel').slice(0, 100))
         kernel['ts'] = (kernel['ts'] as number) - 3.6e9;
     }),
@@ -45,7 +45,7 @@ test('duplicate events, calls with one id, kernels an hour early, no device: eac
   expect(early).toMatchObject({ n: kernels.length - 100, issues: { activities_before_launch: 100 } });
 
   const nowhere = await load(
-    changed((list) => {
+    changeTrace((list) => {
       for (const [i, device] of [-1, 2 ** 40].entries())
         withCategory(list, 'kernel')[i]!.args['device'] = device;
       for (const name of ['registers per thread', 'shared memory'])
@@ -54,12 +54,12 @@ test('duplicate events, calls with one id, kernels an hour early, no device: eac
   );
   expect(nowhere).toMatchObject({
     n: kernels.length - 2,
-    unregistered: 1,
+    withoutRegisters: 1,
     issues: { activities_without_device: 2 },
   });
 
   const late = await load(
-    changed((list) => {
+    changeTrace((list) => {
       for (const kernel of withCategory(list, 'kernel').slice(0, 100))
         kernel['ts'] = (kernel['ts'] as number) + 3.6e9;
     }),
@@ -67,7 +67,7 @@ test('duplicate events, calls with one id, kernels an hour early, no device: eac
   expect(late).toMatchObject({ n: kernels.length, issues: { activities_after_launch: 100 } });
 
   const negative = await load(
-    changed((list) => {
+    changeTrace((list) => {
       for (const kernel of withCategory(list, 'kernel').slice(0, 100)) kernel['ts'] = -5;
     }),
   );

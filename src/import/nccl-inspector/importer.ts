@@ -26,7 +26,7 @@ export const ncclInspectorImporter = {
       for await (const { text } of logLines(file)) {
         const record = text === null ? 'unreadable' : recordOf(text);
         if (typeof record === 'string') continue;
-        const first = beginUs(record);
+        const first = startUsOf(record);
         if (first !== null) starts.push(first);
         break;
       }
@@ -56,7 +56,7 @@ export const ncclInspectorImporter = {
     const sessionNs = (us: number | null) => (us === null || zeroUs === null ? null : (us - zeroUs) * 1000);
     for (const [index, file] of logs.entries()) {
       const before = losses.rows;
-      for await (const { text, complete: isComplete } of logLines(file, context.signal)) {
+      for await (const { text, isComplete } of logLines(file, context.signal)) {
         if (text?.trim() === '') continue;
         const record: InspectorRecord | SkipReason = text === null ? 'unreadable' : recordOf(text);
         if (typeof record === 'string') {
@@ -100,7 +100,7 @@ function isRepeated({ row }: Pick<InspectorRecord, 'row'>, sequences: Map<string
 }
 
 /** Start of the operation, if the line has it. */
-const beginUs = ({ row, writtenUs, startUs }: InspectorRecord): number | null =>
+const startUsOf = ({ row, writtenUs, startUs }: InspectorRecord): number | null =>
   startUs ?? (writtenUs === null ? null : writtenUs - (row.dur_ns ?? 0) / 1000);
 
 async function logsOf(path: string): Promise<{ logs: string[]; others: string[] }> {
@@ -112,12 +112,12 @@ async function logsOf(path: string): Promise<{ logs: string[]; others: string[] 
 
 function issuesOf(
   losses: { unreadable: number; impossible: number; cutOff: number; untimed: number; repeated: number },
-  about: { versions: ReadonlySet<string>; silent: readonly string[]; others: readonly string[] },
+  sources: { versions: ReadonlySet<string>; silent: readonly string[]; others: readonly string[] },
 ): Issue[] {
   const issue = (severity: Issue['severity'], code: IssueCode, count: number, text: string): Issue[] =>
     count === 0 ? [] : [{ code, severity, text, count }];
-  const newer = [...about.versions].filter((version) => !version.startsWith('v4.'));
-  const listed = (names: readonly string[]) =>
+  const otherVersions = [...sources.versions].filter((version) => !version.startsWith('v4.'));
+  const listNames = (names: readonly string[]) =>
     `${names.slice(0, 3).join(', ')}${names.length > 3 ? `, and ${names.length - 3} more` : ''}`;
   return [
     ...issue(
@@ -153,16 +153,16 @@ function issuesOf(
     ...issue(
       'warning',
       'collectives_version',
-      newer.length,
-      `The logs are of format ${newer.join(', ')}; inferscope supports v4.`,
+      otherVersions.length,
+      `The logs are of format ${otherVersions.join(', ')}; inferscope supports v4.`,
     ),
     ...issue(
       'warning',
       'collectives_empty_log',
-      about.silent.length,
-      `No records in: ${listed(about.silent)}. The ranks of these processes are missing.`,
+      sources.silent.length,
+      `No records in: ${listNames(sources.silent)}. The ranks of these processes are missing.`,
     ),
-    ...issue('info', 'files_left_out', about.others.length, `Not read: ${listed(about.others)}.`),
+    ...issue('info', 'files_left_out', sources.others.length, `Not read: ${listNames(sources.others)}.`),
   ];
 }
 

@@ -7,13 +7,13 @@ import { createGunzip } from 'node:zlib';
 import { messageOf } from '../../model/errors.js';
 
 /** A verbose record of 64 channels has about 20 kB. */
-const longestLine = 2 ** 20;
+const maxLineLength = 2 ** 20;
 
 interface LogLine {
   /** null: longer than any record. */
   text: string | null;
   /** It ends with a line break, so it is complete. */
-  complete: boolean;
+  isComplete: boolean;
 }
 
 /**
@@ -26,17 +26,17 @@ export async function* logLines(path: string, signal?: AbortSignal): AsyncGenera
   for await (const bytes of await chunks(path)) {
     if (signal?.aborted) throw interrupted(`the import of ${path}`);
     const [first, ...more] = decoder.write(bytes).split('\n');
-    rest = joined(rest, first!);
+    rest = join(rest, first!);
     for (const next of more) {
-      yield { text: rest, complete: true };
-      rest = joined('', next);
+      yield { text: rest, isComplete: true };
+      rest = join('', next);
     }
   }
-  if (rest !== '') yield { text: rest, complete: false };
+  if (rest !== '') yield { text: rest, isComplete: false };
 }
 
-const joined = (before: string | null, next: string): string | null =>
-  before === null || before.length + next.length > longestLine ? null : before + next;
+const join = (before: string | null, next: string): string | null =>
+  before === null || before.length + next.length > maxLineLength ? null : before + next;
 
 async function chunks(path: string): Promise<AsyncIterable<Buffer>> {
   const file = await open(path, 'r');
@@ -46,10 +46,10 @@ async function chunks(path: string): Promise<AsyncIterable<Buffer>> {
   if (buffer[0] !== 0x1f || buffer[1] !== 0x8b) return source;
   const inflated = createGunzip();
   source.on('error', (error) => inflated.destroy(error));
-  return guarded(source.pipe(inflated), path);
+  return withReadErrors(source.pipe(inflated), path);
 }
 
-async function* guarded(inflated: AsyncIterable<Buffer>, path: string): AsyncGenerator<Buffer> {
+async function* withReadErrors(inflated: AsyncIterable<Buffer>, path: string): AsyncGenerator<Buffer> {
   try {
     yield* inflated;
   } catch (error) {

@@ -12,7 +12,7 @@ const folder = testFolder();
 const fixture = 'test/fixtures/nccl-inspector-from-docs';
 const rank3 = join(fixture, 'node-a-pid4103.log');
 let files = 0;
-const written = (text: string | Buffer): string => {
+const writeLog = (text: string | Buffer): string => {
   const path = join(folder, `log-${files++}`);
   writeFileSync(path, text);
   return path;
@@ -33,7 +33,7 @@ async function load(path: string): Promise<{ rows: Row<'collectives'>[]; issues:
 /**
  * The record in NCCL's README (plugins/profiler/inspector/README.md, "Output Example Verbose"), without event traces.
  */
-const published = {
+const publishedRecord = {
   header: { id: '0xe62dedaa97644a', rank: 4, n_ranks: 8, nnodes: 1 },
   metadata: {
     inspector_output_format_version: 'v4.0',
@@ -58,15 +58,15 @@ const published = {
     },
   },
 };
-const line = JSON.stringify(published);
-const changed = (change: (record: typeof published) => void): string => {
-  const record = structuredClone(published);
+const line = JSON.stringify(publishedRecord);
+const changeRecord = (change: (record: typeof publishedRecord) => void): string => {
+  const record = structuredClone(publishedRecord);
   change(record);
   return JSON.stringify(record);
 };
 
 test("the published record: every field, on the session's clock", async () => {
-  const { rows, issues } = await load(written(`${line}\n`));
+  const { rows, issues } = await load(writeLog(`${line}\n`));
   expect(issues).toEqual([]);
   expect(rows).toEqual([
     {
@@ -108,11 +108,11 @@ test('a folder: every rank, sends and receives with their peer, unrelated files'
   expect(new Set(rows.map(({ communicator_name: name }) => name))).toEqual(new Set(['tp']));
 });
 
-test('gzip', async () => {
-  const path = written(gzipSync(readFileSync(rank3)));
+test('reads gzip, and rejects a truncated gzip file', async () => {
+  const path = writeLog(gzipSync(readFileSync(rank3)));
   expect((await identify(path)).name).toBe('nccl-inspector');
   expect((await load(path)).rows).toHaveLength(37);
-  const cut = written(gzipSync(readFileSync(rank3)).subarray(0, 400));
+  const cut = writeLog(gzipSync(readFileSync(rank3)).subarray(0, 400));
   await expect(load(cut)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
 });
 
@@ -121,13 +121,13 @@ test.each<[string, string, [string, number][]]>([
   ['a log concatenated twice', `${line}\n${line}\n${line}\n`, [['collectives_repeated', 2]]],
   [
     'another text in the middle',
-    `${line}\nhello\n\n[1,2]\n${changed(({ coll_perf: perf }) => (perf.coll_sn = 1232))}\n`,
+    `${line}\nhello\n\n[1,2]\n${changeRecord(({ coll_perf: perf }) => (perf.coll_sn = 1232))}\n`,
     [['collectives_unreadable', 2]],
   ],
   ['a line of 2 MB', `${line}\n{"header":"${'x'.repeat(2 ** 21)}"}\n`, [['collectives_unreadable', 1]]],
   [
     'no time, no bandwidth',
-    `${changed(({ coll_perf: perf }) => {
+    `${changeRecord(({ coll_perf: perf }) => {
       perf.coll_exec_time_us = 0;
       perf.coll_busbw_gbs = 0;
       perf.coll_algobw_gbs = 'nan' as never;
@@ -138,36 +138,36 @@ test.each<[string, string, [string, number][]]>([
     'impossible values',
     [
       line,
-      changed(({ header }) => (header.rank = 8)),
-      changed(({ header }) => (header.n_ranks = 0)),
-      changed(({ coll_perf: perf }) => (perf.coll_exec_time_us = -1)),
-      changed(({ coll_perf: perf }) => (perf.coll_msg_size_bytes = 1.5)),
-      changed(({ coll_perf: perf }) => (perf.coll_sn = 2 ** 60)),
-      changed(({ coll_perf: perf }) => (perf.coll_busbw_gbs = 1e300)),
-      changed(({ coll_perf: perf }) => (perf.coll = '<script>')),
-      changed(({ metadata }) => (metadata.dump_timestamp_us = 1e30)),
+      changeRecord(({ header }) => (header.rank = 8)),
+      changeRecord(({ header }) => (header.n_ranks = 0)),
+      changeRecord(({ coll_perf: perf }) => (perf.coll_exec_time_us = -1)),
+      changeRecord(({ coll_perf: perf }) => (perf.coll_msg_size_bytes = 1.5)),
+      changeRecord(({ coll_perf: perf }) => (perf.coll_sn = 2 ** 60)),
+      changeRecord(({ coll_perf: perf }) => (perf.coll_busbw_gbs = 1e300)),
+      changeRecord(({ coll_perf: perf }) => (perf.coll = '<script>')),
+      changeRecord(({ metadata }) => (metadata.dump_timestamp_us = 1e30)),
       '',
     ].join('\n'),
     [['collectives_impossible', 8]],
   ],
   [
     'a newer version',
-    `${changed(({ metadata }) => (metadata.inspector_output_format_version = 'v5.0'))}\n`,
+    `${changeRecord(({ metadata }) => (metadata.inspector_output_format_version = 'v5.0'))}\n`,
     [['collectives_version', 1]],
   ],
-])('%s', async (_what, text, issues) => {
-  const found = await load(written(text));
-  expect(found.issues).toEqual(issues);
-  expect(found.rows.length).toBeGreaterThan(0);
+])('reads and reports: %s', async (_what, text, issues) => {
+  const loaded = await load(writeLog(text));
+  expect(loaded.issues).toEqual(issues);
+  expect(loaded.rows.length).toBeGreaterThan(0);
 });
 
 test('a file without a record, or with a record without an operation, is an error', async () => {
   for (const text of [
     line.slice(0, 300),
-    JSON.stringify({ ...published, coll_perf: undefined }),
+    JSON.stringify({ ...publishedRecord, coll_perf: undefined }),
     '{"header":{}}',
   ])
-    await expect(load(written(text))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+    await expect(load(writeLog(text))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
 });
 
 test('names a process without output; a time of 0 means unknown', async () => {
@@ -176,9 +176,9 @@ test('names a process without output; a time of 0 means unknown', async () => {
   cpSync(rank3, join(path, 'node-a-pid4103.log'));
   writeFileSync(join(path, 'node-b-pid7.log'), '');
   expect((await load(path)).issues).toEqual([['collectives_empty_log', 1]]);
-  const undated = changed(({ metadata, coll_perf: perf }) => {
+  const undated = changeRecord(({ metadata, coll_perf: perf }) => {
     metadata.dump_timestamp_us = 0;
     delete (perf as Partial<typeof perf>).event_trace_ts;
   });
-  expect((await load(written(undated))).rows).toMatchObject([{ written_ns: null, start_ns: null }]);
+  expect((await load(writeLog(undated))).rows).toMatchObject([{ written_ns: null, start_ns: null }]);
 });

@@ -17,7 +17,7 @@ import type { Row } from '../../model/tables.js';
  *   two operations. The plugin counts Send and Recv (`p2p_perf`, from 2.30) together, separately on each rank.
  * - Up to 2.29 a dump writes the last completed operation of each communicator. From 2.30 it writes all that a ring holds
  *   (1024 unless set; the oldest are overwritten), and leaves out messages below 8192 bytes and operations that no GPU
- *   clock timed. The version "v4.0" stayed. In each of these cases a missing number was not recorded.
+ *   clock timed. The version is still "v4.0". Missing numbers therefore mean operations that were not recorded.
  * - The size is count × size of the type: for AllGather and ReduceScatter the part of one rank (total traffic is n_ranks times that).
  * - The time is the longest of the channels' kernels, in whole µs, truncated: by the GPU's clock (kernel_gpu), else the host's
  *   (kernel_cpu), else from call to end on the host (collective_cpu). 0 means none. It includes waiting for other ranks.
@@ -29,8 +29,8 @@ const count = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 /** Limit of a time, µs, so that ns stay exact. */
 const micros = count.max(9e15);
 const rate = z.union([z.number().nonnegative().max(1e9), z.literal('nan')]);
-const small = z.number().int().nonnegative().max(1e7);
-const stamps = z
+const smallCount = z.number().int().nonnegative().max(1e7);
+const eventTimes = z
   .object({
     coll_start_ts: micros.optional(),
     p2p_start_ts: micros.optional(),
@@ -46,9 +46,9 @@ const lineSchema = z.object({
     .object({
       id: z.string().min(1).max(64),
       comm_name: z.string().max(256).optional(),
-      rank: small,
-      n_ranks: small.positive(),
-      nnodes: small.optional(),
+      rank: smallCount,
+      n_ranks: smallCount.positive(),
+      nnodes: smallCount.optional(),
     })
     .refine(({ rank, n_ranks }) => rank < n_ranks),
   metadata: z.object({
@@ -66,7 +66,7 @@ const lineSchema = z.object({
       coll_timing_source: timedBy,
       coll_algobw_gbs: rate,
       coll_busbw_gbs: rate,
-      event_trace_ts: stamps,
+      event_trace_ts: eventTimes,
     })
     .optional(),
   p2p_perf: z
@@ -79,7 +79,7 @@ const lineSchema = z.object({
       p2p_timing_source: timedBy,
       p2p_algobw_gbs: rate,
       p2p_busbw_gbs: rate,
-      event_trace_ts: stamps,
+      event_trace_ts: eventTimes,
     })
     .optional(),
 });
@@ -102,12 +102,12 @@ export function recordOf(text: string): InspectorRecord | SkipReason {
   } catch {
     return 'unreadable';
   }
-  const known = z.object({ header: z.looseObject({}), metadata: z.looseObject({}) }).safeParse(value);
+  const anyRecord = z.object({ header: z.looseObject({}), metadata: z.looseObject({}) }).safeParse(value);
   const parsed = lineSchema.safeParse(value);
-  if (!parsed.success) return known.success ? 'impossible' : 'unreadable';
+  if (!parsed.success) return anyRecord.success ? 'impossible' : 'unreadable';
   const { header, metadata, coll_perf: coll, p2p_perf: p2p } = parsed.data;
   if (!coll === !p2p) return 'unreadable';
-  const { event_trace_ts: trace, ...done } = coll ? collectiveFields(coll) : pairFields(p2p!);
+  const { event_trace_ts: trace, ...performance } = coll ? collectiveFields(coll) : pairFields(p2p!);
   const startUs = [
     ...(trace?.kernel_events ?? []).map((event) => event.kernel_start_ts),
     trace?.coll_start_ts ?? trace?.p2p_start_ts ?? 0,
@@ -121,7 +121,7 @@ export function recordOf(text: string): InspectorRecord | SkipReason {
       communicator_name: header.comm_name === 'unknown' ? null : (header.comm_name ?? null),
       ranks: header.n_ranks,
       nodes: header.nnodes ?? null,
-      ...done,
+      ...performance,
     },
     writtenUs: metadata.dump_timestamp_us || null,
     startUs: startUs ?? null,

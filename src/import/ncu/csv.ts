@@ -16,32 +16,32 @@ interface CsvRecord {
  */
 export async function* csvRecords(path: string): AsyncGenerator<CsvRecord> {
   let line = 0;
-  let begin = 0;
-  let open: string[] = [];
+  let firstLine = 0;
+  let openLines: string[] = [];
   let characters = 0;
   for await (const text of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
     line++;
     // Only kernel records can span lines: a lone quote in the program's own output must not swallow the page.
-    if (open.length === 0 && !/^"\d+",/.test(text)) {
+    if (openLines.length === 0 && !/^"\d+",/.test(text)) {
       yield { fields: splitFields(text), line };
       continue;
     }
-    if (open.length === 0) begin = line;
-    const closes = hasOddQuotes(text) === open.length > 0;
-    open.push(text);
+    if (openLines.length === 0) firstLine = line;
+    const closes = hasOddQuotes(text) === openLines.length > 0;
+    openLines.push(text);
     characters += text.length;
-    if (characters > longestRecord)
-      throw badPage(path, `the record that starts on line ${begin} does not end`);
+    if (characters > maxRecordLength)
+      throw badPage(path, `the record that starts on line ${firstLine} does not end`);
     if (!closes) continue;
-    yield { fields: splitFields(open.length === 1 ? text : open.join('\n')), line: begin };
-    open = [];
+    yield { fields: splitFields(openLines.length === 1 ? text : openLines.join('\n')), line: firstLine };
+    openLines = [];
     characters = 0;
   }
-  if (open.length > 0) throw badPage(path, `it ends inside the record that starts on line ${begin}`);
+  if (openLines.length > 0) throw badPage(path, `it ends inside the record that starts on line ${firstLine}`);
 }
 
 /** Far above the row of a full set (20 kB) with a long template name. */
-const longestRecord = 16 * 2 ** 20;
+const maxRecordLength = 16 * 2 ** 20;
 
 function hasOddQuotes(text: string): boolean {
   let odd = false;
