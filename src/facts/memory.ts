@@ -4,7 +4,7 @@ import { figure, missing, type Figure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
 import type { SessionDatabase } from '../session/query.js';
 import { hostPlace } from './memory-profile/host-place.js';
-import { type MemoryRows, memoryRows, type RecordedRow } from './memory-profile/rows.js';
+import { type MemoryRows, readMemoryRows, type RecordedRow } from './memory-profile/rows.js';
 import { workloadModel } from './model-work.js';
 
 type Point = NonNullable<RecordedRow['point']>;
@@ -18,7 +18,7 @@ export async function memory(database: SessionDatabase, workload: Workload): Pro
     `SELECT pid FROM memory WHERE execution_id = 'clean' AND point = 'baseline' ORDER BY t_ns LIMIT 1`,
   );
   if (!first) return null;
-  const rows = await memoryRows(database, { execution_id: 'clean' }, first.pid);
+  const rows = await readMemoryRows(database, { execution_id: 'clean' }, first.pid);
   const marks = rows.recorded.flatMap(({ t_ns, bytes, point, source }) =>
     point === null ? [] : [{ t_ms: t_ns / 1e6, point, bytes, source }],
   );
@@ -70,7 +70,7 @@ function breakdown(
         })
       : null;
   const weightBytes = workload.model?.weight_bytes ?? null;
-  const { parts } = hostPlace(rows, estimate, { baselineBytes, weightBytes, complete: true });
+  const { parts } = hostPlace(rows, estimate, { baselineBytes, weightBytes, kvHeadsKnown: true });
   const found = parts.flatMap(({ component, bytes, confidence, evidence }): MemoryResult['breakdown'] =>
     component in names && confidence !== 'unknown'
       ? [{ component: names[component as keyof typeof names], bytes, confidence, evidence }]

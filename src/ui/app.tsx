@@ -8,7 +8,7 @@ import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
 import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { documentsOf } from '../facts/session-document.js';
-import { memoryOverTime } from '../facts/memory-profile/over-time.js';
+import { readMemoryOverTime } from '../facts/memory-profile/over-time.js';
 import { readChosenSteps, type StepChoice } from '../facts/trace/chosen-steps.js';
 import { InferscopeError } from '../model/errors.js';
 import { hasRows, isJob } from '../model/subjects.js';
@@ -166,7 +166,7 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
   });
   app.get('/s/:id/memory', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
-    const series = await once(openSession, 'memory', () => read(openSession.session, memoryOverTime));
+    const series = await once(openSession, 'memory', () => read(openSession.session, readMemoryOverTime));
     const sections =
       series.length > 0
         ? memorySections(series, openSession.session.manifest, (await loadsOf(openSession)).names)

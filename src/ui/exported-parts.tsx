@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import type { Child } from 'hono/jsx';
 import { raw } from 'hono/html';
 import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
-import { memoryOverTime } from '../facts/memory-profile/over-time.js';
+import { readMemoryOverTime } from '../facts/memory-profile/over-time.js';
 import type { AnalyzedSession } from '../facts/session-document.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
 import type { Document } from '../model/document.js';
@@ -90,6 +90,6 @@ export async function exportedRecords(
       ),
     );
   }
-  const memory = await memoryOverTime(database);
+  const memory = await readMemoryOverTime(database);
   return [...sections, ...(memory.length > 0 ? memorySections(memory, manifest, names) : [])];
 }

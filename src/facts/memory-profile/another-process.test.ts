@@ -7,11 +7,11 @@ import { breakdownOf } from './breakdown.js';
 import { placesOf } from './places.js';
 import { gpuPoints, gpusOfRun, ownPids } from './points.js';
 import { mb, planOf, rowsOf, memoryRow } from './test-run.js';
-import { otherIssues, totalMeasured } from './total.js';
+import { otherProcessIssues, measureTotal } from './total.js';
 import type { Sample } from './rows.js';
 
 const folder = join(packageRoot(), 'test', 'fixtures', 'memory-another-process-h200');
-const recorded = (name: string): MemoryProfile =>
+const readProfile = (name: string): MemoryProfile =>
   memoryProfileSchema.parse(JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')));
 
 const otherBytes = 4868 * 2 ** 20;
@@ -25,7 +25,7 @@ function samplesOf({ memory_measurements, memory_breakdown }: MemoryProfile) {
     t_ns: t_s! * 1e9,
     bytes: total_bytes!,
   });
-  const warm = post_warmup.t_s! * 1e9;
+  const warmNs = post_warmup.t_s! * 1e9;
   const idle = bytesOf('model_weights') + bytesOf('framework_overhead');
   const maxBytes = idle + bytesOf('kv_cache') + bytesOf('activations');
   const reserved = maxBytes + bytesOf('allocator_reserve');
@@ -37,45 +37,45 @@ function samplesOf({ memory_measurements, memory_breakdown }: MemoryProfile) {
     ['reserved:post_warmup', reserved],
     ['max_reserved', reserved],
   ];
-  const runSamples: Sample[] = [warm - 0.7e9, warm + 0.3e9, warm + 1.3e9].map((t_ns) => ({
+  const runSamples: Sample[] = [warmNs - 0.7e9, warmNs + 0.3e9, warmNs + 1.3e9].map((t_ns) => ({
     t_ns,
     bytes: memory_breakdown.total_measured_bytes!,
   }));
   return {
     plan: { launch_ns: baseline.t_s! * 1e9, ended_ns: peak.t_s! * 1e9 + 1 },
     used: [baseline, post_warmup, peak].map(sampleOf),
-    warm,
+    warm: warmNs,
     samples: runSamples,
     reserved,
-    recorded: lines.map(([kind, bytes]) => memoryRow(kind, bytes / mb, { t_ns: warm })),
+    recorded: lines.map(([kind, bytes]) => memoryRow(kind, bytes / mb, { t_ns: warmNs })),
   };
 }
 
 function breakdown(name: 'alone' | 'before' | 'joined') {
-  const made = samplesOf(recorded(name));
-  const { launch_ns } = made.plan;
-  const came = name === 'joined' ? made.warm - 3e9 : launch_ns - 1e8;
-  const otherSamples = [came, made.warm + 1e9].map((t_ns) => ({ t_ns, bytes: otherBytes }));
+  const run = samplesOf(readProfile(name));
+  const { launch_ns } = run.plan;
+  const otherStartNs = name === 'joined' ? run.warm - 3e9 : launch_ns - 1e8;
+  const otherSamples = [otherStartNs, run.warm + 1e9].map((t_ns) => ({ t_ns, bytes: otherBytes }));
   const rows = rowsOf({
-    used: new Map([[0, made.used]]),
-    recorded: made.recorded,
+    used: new Map([[0, run.used]]),
+    recorded: run.recorded,
     processes: [
-      { gpu: 0, pid: 100, samples: made.samples },
+      { gpu: 0, pid: 100, samples: run.samples },
       ...(name === 'alone' ? [] : [{ gpu: 0, pid: 7, samples: otherSamples }]),
     ],
-    phases: [{ label: 'timed', start_ns: made.warm, end_ns: made.plan.ended_ns }],
+    phases: [{ label: 'timed', start_ns: run.warm, end_ns: run.plan.ended_ns }],
   });
   const before = { gpu: 0, pid: 7, name: 'python3', used_bytes: otherBytes };
-  const plan = planOf({ ...made.plan, others_before: name === 'before' ? [before] : [] });
+  const plan = planOf({ ...run.plan, others_before: name === 'before' ? [before] : [] });
   const enginePids = ownPids(rows, plan);
   const gpus = gpusOfRun(rows, plan, enginePids);
   const points = gpuPoints(rows, plan, gpus);
-  const measured = totalMeasured(rows, plan, { gpus, enginePids, points });
-  const facts = { log: null, estimate: null, workload: null, pool: null, complete: true };
+  const measured = measureTotal(rows, plan, { gpus, enginePids, points });
+  const facts = { log: null, estimate: null, workload: null, pool: null, kvHeadsKnown: true };
   const places = placesOf(rows, plan, { gpus, points, enginePids, measured, ...facts });
   const parts = breakdownOf(places, measured, null);
   const context = parts.components.find(({ component }) => component === 'cuda_context')!;
-  const issues = otherIssues(rows, plan, { gpus, enginePids, points });
+  const issues = otherProcessIssues(rows, plan, { gpus, enginePids, points });
   return { ...parts, measured, context, issues: issues.map(({ code }) => code) };
 }
 
@@ -90,12 +90,12 @@ test("with the GPU alone, the context is the GPU's memory minus torch's reserve"
 test.each(['before', 'joined'] as const)(
   '%s: the context excludes other processes and equals that of a run alone',
   (name) => {
-    const found = breakdown(name);
-    expect(found.issues).toEqual(['gpu_shared']);
-    expect(found.total_measured_bytes).toBe(2_088_763_392);
-    expect(Math.abs(found.context.bytes - aloneResult.context.bytes)).toBeLessThan(10e6);
-    expect(found.context.evidence[0]).toContain('its own processes as listed by the driver 2.089 GB');
-    expect(found.residual_bytes).toBe(0);
-    expect(found.confidence_levels.overall).toBe('high');
+    const result = breakdown(name);
+    expect(result.issues).toEqual(['gpu_shared']);
+    expect(result.total_measured_bytes).toBe(2_088_763_392);
+    expect(Math.abs(result.context.bytes - aloneResult.context.bytes)).toBeLessThan(10e6);
+    expect(result.context.evidence[0]).toContain('its own processes as listed by the driver 2.089 GB');
+    expect(result.residual_bytes).toBe(0);
+    expect(result.confidence_levels.overall).toBe('high');
   },
 );

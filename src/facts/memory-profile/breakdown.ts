@@ -4,7 +4,7 @@ import { weakest, type Confidence, type Place } from './part.js';
 import { gb } from './points.js';
 import { formatGb } from '../../vocabulary/format.js';
 
-export interface Measured {
+export interface MeasuredTotal {
   bytes: number;
   /** How the total was measured. */
   source: string;
@@ -13,16 +13,21 @@ export interface Measured {
   /** The total is of processes that the driver lists, so it includes no others. */
   listed: boolean;
   /** Other processes started on the GPUs after the launch, so growth of the whole GPU includes them. */
-  newcomers: boolean;
+  othersStarted: boolean;
 }
 
 const headlineComponents = ['model_weights', 'kv_cache', 'activations'] as const;
 /** Components summed in framework_overhead_gb. */
-const overheads = ['framework_overhead', 'cuda_graphs', 'cuda_context', 'allocator_reserve'] as const;
+const overheadComponents = [
+  'framework_overhead',
+  'cuda_graphs',
+  'cuda_context',
+  'allocator_reserve',
+] as const;
 
 /** A residual below this share does not lower the confidence of the total. */
-const smallResidual = 0.02;
-const largeResidual = 0.1;
+const smallResidualShare = 0.02;
+const largeResidualShare = 0.1;
 
 /**
  * Components over all GPUs of the run, and the residual to the measured total. Components and residual sum exactly to
@@ -31,18 +36,20 @@ const largeResidual = 0.1;
  */
 export function breakdownOf(
   places: readonly Place[],
-  measured: Pick<Measured, 'bytes' | 'source' | 'shared' | 'listed'> | null,
+  measured: Pick<MeasuredTotal, 'bytes' | 'source' | 'shared' | 'listed'> | null,
   estimate: MemoryEstimate | null,
   { contradicted = false }: { contradicted?: boolean } = {},
 ): MemoryProfile['memory_breakdown'] & { peak_stage: string | null } {
-  const components = summedPlaces(places, estimate);
+  const components = sumPlaces(places, estimate);
   if (contradicted)
     for (const component of components) if (component.basis === 'formula') component.confidence = 'low';
-  const known = components.reduce((sum, { bytes }) => sum + bytes, 0);
-  const residual = measured === null ? null : measured.bytes - known;
+  const sum = components.reduce((sum, { bytes }) => sum + bytes, 0);
+  const residual = measured === null ? null : measured.bytes - sum;
   const componentOf = (component: string) =>
     components.find((candidate) => candidate.component === component);
-  const overhead = components.filter(({ component }) => overheads.some((name) => name === component));
+  const overhead = components.filter(({ component }) =>
+    overheadComponents.some((name) => name === component),
+  );
   const overheadBytes = overhead.length === 0 ? null : overhead.reduce((sum, { bytes }) => sum + bytes, 0);
   const confidence = (component: string): Confidence => componentOf(component)?.confidence ?? 'unknown';
   if (residual !== null) {
@@ -83,7 +90,7 @@ export function breakdownOf(
     confidence_levels: {
       // The total includes an unknown amount of other processes.
       overall: weakest([
-        overall(headlineComponents.map(confidence), residual, measured?.bytes ?? null),
+        overallConfidence(headlineComponents.map(confidence), residual, measured?.bytes ?? null),
         ...(measured?.shared || contradicted ? (['low'] as const) : []),
       ]),
       weights: confidence('model_weights'),
@@ -99,16 +106,16 @@ export function breakdownOf(
   };
 }
 
-function summedPlaces(places: readonly Place[], estimate: MemoryEstimate | null): MemoryComponent[] {
+function sumPlaces(places: readonly Place[], estimate: MemoryEstimate | null): MemoryComponent[] {
   const components = new Map<MemoryComponent['component'], MemoryComponent>();
   for (const { parts } of places) {
     for (const { component, bytes, confidence, basis = 'measured' } of parts) {
-      const known = components.get(component);
-      if (known) {
-        known.bytes += bytes;
-        known.gb = known.bytes / 1e9;
-        known.confidence = weakest([known.confidence, confidence]);
-        if (basis === 'formula') known.basis = basis;
+      const sum = components.get(component);
+      if (sum) {
+        sum.bytes += bytes;
+        sum.gb = sum.bytes / 1e9;
+        sum.confidence = weakest([sum.confidence, confidence]);
+        if (basis === 'formula') sum.basis = basis;
         continue;
       }
       const line = estimate?.lines.find((line) => line.component === component);
@@ -142,10 +149,15 @@ function evidenceOf(places: readonly Place[], component: MemoryComponent['compon
   );
 }
 
-function overall(parts: readonly Confidence[], residual: number | null, total: number | null): Confidence {
+function overallConfidence(
+  parts: readonly Confidence[],
+  residual: number | null,
+  total: number | null,
+): Confidence {
   if (residual === null || total === null || total <= 0) return 'unknown';
   const share = Math.abs(residual) / total;
-  const certain: Confidence = share <= smallResidual ? 'high' : share <= largeResidual ? 'medium' : 'low';
+  const residualConfidence: Confidence =
+    share <= smallResidualShare ? 'high' : share <= largeResidualShare ? 'medium' : 'low';
   // An unknown component lowers the confidence as much as a formula.
-  return weakest([certain, ...parts.map((part) => (part === 'unknown' ? 'low' : part))]);
+  return weakest([residualConfidence, ...parts.map((part) => (part === 'unknown' ? 'low' : part))]);
 }

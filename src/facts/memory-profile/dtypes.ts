@@ -20,8 +20,8 @@ export function dtypesOfRun(
   const dtype = declared === 'auto' ? null : declared;
   const storage = estimate?.request.storage;
   // A server lists it among its startup arguments.
-  const logged = log?.kv_cache_dtype?.value ?? servedDtype(workload);
-  const kv = logged === 'auto' ? dtype : logged;
+  const kvDtypeName = log?.kv_cache_dtype?.value ?? serverKvDtype(workload);
+  const kv = kvDtypeName === 'auto' ? dtype : kvDtypeName;
   return {
     dtype,
     dtypes: {
@@ -34,7 +34,7 @@ export function dtypesOfRun(
   };
 }
 
-function servedDtype(workload: Workload | null): string | undefined {
+function serverKvDtype(workload: Workload | null): string | undefined {
   const recorded = workload?.device === 'server' ? workload.engine.options['kv_cache_dtype'] : undefined;
   return typeof recorded === 'string' ? recorded : undefined;
 }

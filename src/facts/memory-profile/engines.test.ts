@@ -26,8 +26,8 @@ const rank = {
 test('vLLM: components come from its log, with the log line as evidence, plus a residual', () => {
   const log = { ranks: [rank] } as VllmLogFacts;
   const measured = { bytes: 127 * gib, source: 'NVML device: peak − baseline', shared: false, listed: false };
-  const found = breakdownOf([vllmPlace(log, 0, 3)], measured, null);
-  const componentOf = (name: string) => found.components.find(({ component }) => component === name)!;
+  const result = breakdownOf([vllmPlace(log, 0, 3)], measured, null);
+  const componentOf = (name: string) => result.components.find(({ component }) => component === name)!;
   expect(componentOf('model_weights')).toMatchObject({
     bytes: 14.9889 * gib,
     confidence: 'high',
@@ -36,10 +36,10 @@ test('vLLM: components come from its log, with the log line as evidence, plus a 
   // vLLM's figure for activations includes its estimate for graphs.
   expect(componentOf('activations').bytes).toBe(1 * gib);
   expect(componentOf('activations').confidence).toBe('medium');
-  expect(found.framework_overhead_gb).toBeCloseTo((0.73 * gib) / 1e9, 9);
+  expect(result.framework_overhead_gb).toBeCloseTo((0.73 * gib) / 1e9, 9);
   const known = 14.9889 + 109.1 + 1 + 0.13 + 0.6;
-  expect(found.residual_bytes! / gib).toBeCloseTo(127 - known, 9);
-  expect(found.confidence_levels.overall).toBe('medium');
+  expect(result.residual_bytes! / gib).toBeCloseTo(127 - known, 9);
+  expect(result.confidence_levels.overall).toBe('medium');
 });
 
 test('a server: KV pool from its reported tokens, other components computed with low confidence', () => {

@@ -17,7 +17,11 @@ const architecture = readArchitecture(tinyConfig);
 /** K and V, 2 layers, 2 KV heads of 16, 2 bytes. */
 const tokenBytes = 2 * 2 * 2 * 16 * 2;
 
-function run(change: Partial<Workload> = {}, options: Record<string, string> = {}, name = 'vllm'): Workload {
+function workloadOf(
+  change: Partial<Workload> = {},
+  options: Record<string, string> = {},
+  name = 'vllm',
+): Workload {
   const sizes = { num_parameters: null, weight_bytes: null };
   return {
     model: {
@@ -55,18 +59,19 @@ describe('vLLM on a CPU', () => {
   };
 
   test('uses VLLM_CPU_KVCACHE_SPACE for each worker', () => {
-    expect(bytesOf(run(), logOf('Explicitly', 1)).get('kv_cache')).toBe(gib);
-    const two = bytesOf(run({ tensor_parallel_size: 2 }), logOf('Explicitly', 2));
+    expect(bytesOf(workloadOf(), logOf('Explicitly', 1)).get('kv_cache')).toBe(gib);
+    const two = bytesOf(workloadOf({ tensor_parallel_size: 2 }), logOf('Explicitly', 2));
     expect(two.get('kv_cache')).toBe(2 * gib);
     // Recorded with one rank and with two: 2.229 and 2.599 GB of its other processes and code.
-    expect(Math.abs(bytesOf(run(), null).get('framework_overhead')! - 2.229e9)).toBeLessThan(15e6);
+    expect(Math.abs(bytesOf(workloadOf(), null).get('framework_overhead')! - 2.229e9)).toBeLessThan(15e6);
     expect(Math.abs(two.get('framework_overhead')! - 2.599e9)).toBeLessThan(15e6);
     expect([...two.keys()]).toEqual(['model_weights', 'kv_cache', 'activations', 'framework_overhead']);
   });
 
   test('has no figure for a pool size that vLLM chose itself', () => {
-    for (const log of [logOf('Auto', 1), null]) expect(bytesOf(run(), log).has('kv_cache')).toBe(false);
-    const withOption = run({}, { kv_cache_memory_bytes: '500000000' });
+    for (const log of [logOf('Auto', 1), null])
+      expect(bytesOf(workloadOf(), log).has('kv_cache')).toBe(false);
+    const withOption = workloadOf({}, { kv_cache_memory_bytes: '500000000' });
     expect(bytesOf(withOption, null).get('kv_cache')).toBe(500_000_000);
   });
 });
@@ -74,13 +79,13 @@ describe('vLLM on a CPU', () => {
 describe('vLLM on a GPU: arguments of the run', () => {
   const plan = planOf({ engine: 'vllm' });
   const expectedWith = (options: Record<string, string>) => {
-    const found = expectedMemory(run({ device: 'cuda' }, options), plan, {
+    const estimate = expectedMemory(workloadOf({ device: 'cuda' }, options), plan, {
       architecture,
       gpus: [0],
       log: null,
       pool: null,
     })!;
-    return { request: found.request, components: found.lines.map(({ component }) => component) };
+    return { request: estimate.request, components: estimate.lines.map(({ component }) => component) };
   };
 
   test('reads numbers and booleans that are stored as text', () => {
@@ -104,10 +109,10 @@ test("vLLM in FP8: the figures equal those of validate for the profile's file", 
   const text = readFileSync(join('test', 'fixtures', 'memory-vllm-h200', 'tiny-fp8.json'), 'utf8');
   const profile = profileFieldsSchema.parse(JSON.parse(text));
   const config = profile.model_info.config!;
-  const made = estimateProfile(profile);
-  if (typeof made === 'string') throw new Error(made);
-  const workload = run({
-    model: { ...run().model!, config, quantization: 'fp8' },
+  const fileEstimate = estimateProfile(profile);
+  if (typeof fileEstimate === 'string') throw new Error(fileEstimate);
+  const workload = workloadOf({
+    model: { ...workloadOf().model!, config, quantization: 'fp8' },
     device: 'cuda',
     engine: {
       name: 'vllm',
@@ -129,12 +134,12 @@ test("vLLM in FP8: the figures equal those of validate for the profile's file", 
     },
   });
   const facts = { architecture: readArchitecture(config), gpus: [0], log: null, pool: null };
-  expect(expectedMemory(workload, plan, facts)!.lines).toEqual(made.estimate.lines);
+  expect(expectedMemory(workload, plan, facts)!.lines).toEqual(fileEstimate.estimate.lines);
 });
 
 describe('a server behind a URL', () => {
   const plan = planOf({ engine: 'openai', where: 'url' });
-  const server = (options: Record<string, string> = {}) => run({ device: 'server' }, options, 'vLLM');
+  const server = (options: Record<string, string> = {}) => workloadOf({ device: 'server' }, options, 'vLLM');
 
   test('takes its pool in tokens or bytes', () => {
     const kv = (tokens: number | null, bytes: number | null) => {
@@ -148,9 +153,9 @@ describe('a server behind a URL', () => {
 
   test("uses the server's engine and its reported KV-cache dtype", () => {
     expect(engineType(server(), plan)).toBe('vllm');
-    const unknown = run({ device: 'server' }, {}, 'openai-compatible');
+    const unknown = workloadOf({ device: 'server' }, {}, 'openai-compatible');
     expect(engineType(unknown, plan)).toBe('openai');
-    expect(engineType(run(), planOf({ engine: 'vllm' }))).toBe('vllm');
+    expect(engineType(workloadOf(), planOf({ engine: 'vllm' }))).toBe('vllm');
     const { dtypes } = dtypesOfRun({ recorded: [] }, plan, {
       workload: server({ kv_cache_dtype: 'fp8' }),
       log: null,

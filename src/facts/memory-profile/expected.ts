@@ -26,10 +26,10 @@ export function expectedMemory(
   if (!model) return null;
   const engine = knownEngine(workload.engine.name) ?? 'transformers';
   const { batch_size, input_len, output_len, gpu_memory_utilization, max_model_len } = plan.config;
-  const first = plan.gpus.find(({ gpu }) => gpu === gpus[0]);
+  const firstGpu = plan.gpus.find(({ gpu }) => gpu === gpus[0]);
   const onCpu = gpus.length === 0 && plan.where !== 'url';
   const { quantization, kv_cache_dtype } = plan.config;
-  const recorded = log?.kv_cache_dtype?.value ?? workload.engine.options['kv_cache_dtype'];
+  const kvCacheDtype = log?.kv_cache_dtype?.value ?? workload.engine.options['kv_cache_dtype'];
   try {
     const request = requestOfRun({
       engine,
@@ -37,13 +37,13 @@ export function expectedMemory(
       config: model.config,
       dtypes: [log?.dtype?.value, model.dtype],
       quantization: model.quantization ?? quantization,
-      kvCacheDtype: kv_cache_dtype ?? (typeof recorded === 'string' ? recorded : null),
+      kvCacheDtype: kv_cache_dtype ?? (typeof kvCacheDtype === 'string' ? kvCacheDtype : null),
       weightBytes: model.weight_bytes,
       batchSize: batch_size,
       inputLen: input_len,
       outputLen: output_len,
       tensorParallelSize: workload.tensor_parallel_size,
-      gpu: first ? { name: first.name, totalBytes: first.total_bytes } : null,
+      gpu: firstGpu ? { name: firstGpu.name, totalBytes: firstGpu.total_bytes } : null,
       onCpu,
       randomWeights: model.weights === 'random',
       // The engine wrapper runs vLLM as a library; a URL is a server.
@@ -55,9 +55,11 @@ export function expectedMemory(
     });
     const estimate = estimateMemory(architecture, request);
     if (engine !== 'vllm') return estimate;
-    const optionBytes =
-      request.kvPoolBytes ?? givenPool(log) ?? (plan.where === 'url' ? servedPool(estimate, pool) : null);
-    if (optionBytes !== null) return estimateMemory(architecture, { ...request, kvPoolBytes: optionBytes });
+    const poolBytes =
+      request.kvPoolBytes ??
+      explicitPoolBytes(log) ??
+      (plan.where === 'url' ? serverPoolBytes(estimate, pool) : null);
+    if (poolBytes !== null) return estimateMemory(architecture, { ...request, kvPoolBytes: poolBytes });
     // The pool is a share of the main memory free at start, which the calculator does not know.
     return onCpu
       ? { ...estimate, lines: estimate.lines.filter(({ component }) => component !== 'kv_cache') }
@@ -72,15 +74,15 @@ export function expectedMemory(
  * KV pool set by VLLM_CPU_KVCACHE_SPACE, bytes. Only the log of a CPU build shows it: `Explicitly set (1.0/23.54) GiB
  * for KV cache`. A pool that vLLM chose (`Auto set`) depends on the machine, so the calculator cannot know it.
  */
-function givenPool(log: VllmLogFacts | null): number | null {
-  const recorded = log?.ranks
+function explicitPoolBytes(log: VllmLogFacts | null): number | null {
+  const fact = log?.ranks
     .map(({ kv_cache }) => kv_cache)
     .find((fact) => fact?.line.includes('Explicitly set'));
-  return recorded?.value ?? null;
+  return fact?.value ?? null;
 }
 
 /** KV pool that a server was started with: bytes per device, or tokens. */
-function servedPool({ kvBytesPerToken }: MemoryEstimate, pool: KvPool | null): number | null {
+function serverPoolBytes({ kvBytesPerToken }: MemoryEstimate, pool: KvPool | null): number | null {
   if (pool === null) return null;
   return pool.bytes ?? (pool.tokens === null ? null : pool.tokens * kvBytesPerToken);
 }

@@ -4,13 +4,13 @@ import { weakest, type Place } from './part.js';
 /**
  * Memory of one GPU by the calculator's formulas, for engines that report none.
  * @param gpuIndex index of the GPU in the estimate's `gpuBytes`
- * @param complete whether the model's dimensions determine the KV cache
+ * @param kvHeadsKnown whether the model's dimensions determine the KV cache
  */
 export function formulaPlace(
   estimate: MemoryEstimate | null,
   gpuIndex: number,
   gpu: number,
-  complete: boolean,
+  kvHeadsKnown: boolean,
 ): Place {
   const lines = estimate?.lines ?? [];
   return {
@@ -19,7 +19,7 @@ export function formulaPlace(
     parts: lines.map(({ component, gpuBytes, formula, confidence }) => ({
       component,
       bytes: gpuBytes[gpuIndex] ?? gpuBytes[0] ?? 0,
-      confidence: component === 'kv_cache' && !complete ? 'low' : weakest([confidence, 'medium']),
+      confidence: component === 'kv_cache' && !kvHeadsKnown ? 'low' : weakest([confidence, 'medium']),
       basis: 'formula' as const,
       evidence: `formula: ${formula}`,
     })),

@@ -11,8 +11,8 @@ export function hostPlace(
   {
     baselineBytes,
     weightBytes,
-    complete,
-  }: { baselineBytes: number | null; weightBytes: number | null; complete: boolean },
+    kvHeadsKnown,
+  }: { baselineBytes: number | null; weightBytes: number | null; kvHeadsKnown: boolean },
 ): Place {
   const parts: Part[] = [];
   const line = (component: Part['component']) => estimate?.lines.find((line) => line.component === component);
@@ -33,14 +33,14 @@ export function hostPlace(
         'bytes of the parameters in the model file; the runtime keeps one copy, packed for its kernels',
     });
   }
-  const cached = ['decode', 'prefill'].flatMap(
+  const cacheBytes = ['decode', 'prefill'].flatMap(
     (stage) => tensorBytes(rows.recorded, { what: 'kv_cache', stage, device: null }) ?? [],
   );
   const kv = line('kv_cache');
-  if (cached.length > 0) {
+  if (cacheBytes.length > 0) {
     parts.push({
       component: 'kv_cache',
-      bytes: Math.max(...cached),
+      bytes: Math.max(...cacheBytes),
       confidence: 'high',
       evidence: `cache tensors at their largest (${dtypesOf(rows, null, 'kv_cache')})`,
     });
@@ -48,9 +48,9 @@ export function hostPlace(
     parts.push({
       component: 'kv_cache',
       bytes: kv.bytes,
-      confidence: complete ? 'medium' : 'low',
+      confidence: kvHeadsKnown ? 'medium' : 'low',
       basis: 'formula' as const,
-      evidence: `formula: ${kv.formula}${complete ? '' : '; KV heads are not known, all heads counted'}`,
+      evidence: `formula: ${kv.formula}${kvHeadsKnown ? '' : '; KV heads are not known, all heads counted'}`,
     });
   }
   const activations = line('activations');
@@ -63,13 +63,13 @@ export function hostPlace(
       evidence: `formula: ${activations.formula}; the CPU allocator does not count them`,
     });
   }
-  const software = softwareOf(rows, baselineBytes);
+  const software = softwarePart(rows, baselineBytes);
   if (software) parts.push(software);
   return { gpu: null, parts, peakStage: null };
 }
 
 /** The engine's code and data: resident memory before the model was loaded, and the runtime's files mapped later. */
-function softwareOf(rows: MemoryRows, baselineBytes: number | null): Part | null {
+function softwarePart(rows: MemoryRows, baselineBytes: number | null): Part | null {
   const baseline = rows.recorded.find(({ point }) => point === 'baseline');
   const byTorch = maxRecorded(rows.recorded, { what: 'rss', stage: 'baseline' });
   if (byTorch !== null && baselineBytes !== null) {

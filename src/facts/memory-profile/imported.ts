@@ -17,10 +17,10 @@ export const memoryProfiles: SessionFilter = {
 /**
  * A memory profile read by `import`: the whole result is in the file, without samples. Null if the session has none.
  */
-export async function importedMemory(session: Session): Promise<Document<MemoryResult> | null> {
-  const found = await artifactJson(session, 'memory-profile', 'the memory profile that was imported');
-  if (found === null) return null;
-  const profile = memoryProfileSchema.parse(profileInside(found));
+export async function readImportedMemory(session: Session): Promise<Document<MemoryResult> | null> {
+  const file = await artifactJson(session, 'memory-profile', 'the memory profile that was imported');
+  if (file === null) return null;
+  const profile = memoryProfileSchema.parse(profileInside(file));
   Object.assign(profile, withAliases(profile));
   const { baseline, post_warmup, peak } = profile.memory_measurements;
   const points = { baseline, post_warmup, peak };

@@ -15,7 +15,7 @@ export interface KvPool {
 }
 
 /** From the engine's log, else from a server's metrics. Null if neither reports a pool. */
-export async function kvPool(
+export async function readKvPool(
   database: SessionDatabase,
   { execution_id }: Pick<MemoryPlan, 'execution_id'>,
   log: VllmLogFacts | null,
@@ -30,9 +30,9 @@ export async function kvPool(
   const total = recorded('kv_cache_total_tokens');
   const used = recorded('kv_cache_used_tokens');
   const blocks = log?.kv_cache_blocks?.value ?? null;
-  const logged =
+  const loggedTokens =
     log?.kv_cache_tokens?.value ?? (blocks === null ? null : blocks * (log?.block_size?.value ?? 16));
-  const tokens = logged ?? total;
+  const tokens = loggedTokens ?? total;
   const share = recorded('kv_cache_usage_ratio') ?? (used !== null && total ? used / total : null);
   if (tokens === null && share === null) return null;
   return {
@@ -40,6 +40,6 @@ export async function kvPool(
     bytes: recorded('kv_cache_total_bytes'),
     used_share: share,
     max_concurrency: log?.max_concurrency?.value ?? null,
-    source: logged !== null ? 'log' : total !== null ? '/metrics' : 'the engine',
+    source: loggedTokens !== null ? 'log' : total !== null ? '/metrics' : 'the engine',
   };
 }

@@ -5,10 +5,10 @@ import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
 
 /** Latency and throughput of the same run, like `bench latency`. */
-export async function latencyStats(
+export async function readLatencyStats(
   session: Session,
 ): Promise<{ stats: MemoryProfile['latency_stats']; why: string | null }> {
-  const none = {
+  const noStats = {
     mean_latency_ms: null,
     tokens_per_second: null,
     mean_ttft_ms: null,
@@ -20,7 +20,7 @@ export async function latencyStats(
     const point = data.variants[0]?.points[0];
     const repeats = point?.repeats ?? [];
     if (!point || repeats.length === 0)
-      return { stats: none, why: point?.text ?? 'no timed repeat was completed' };
+      return { stats: noStats, why: point?.text ?? 'no timed repeat was completed' };
     const mean = meanOf(point.latency.e2e_ms).value;
     return {
       stats: {
@@ -33,7 +33,7 @@ export async function latencyStats(
       why: null,
     };
   } catch (error) {
-    if (error instanceof InferscopeError) return { stats: none, why: error.parts.what };
+    if (error instanceof InferscopeError) return { stats: noStats, why: error.parts.what };
     throw error;
   }
 }

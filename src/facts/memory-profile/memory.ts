@@ -8,19 +8,19 @@ import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { Session } from '../../session/open.js';
 import { artifactJson, planOf } from '../artifact.js';
 import { withAliases } from './aliases.js';
-import { breakdownOf, type Measured } from './breakdown.js';
+import { breakdownOf, type MeasuredTotal } from './breakdown.js';
 import { dtypesOfRun } from './dtypes.js';
 import { engineType } from './engine-type.js';
 import { expectedMemory } from './expected.js';
-import { latencyStats } from './latency.js';
-import { importedMemory } from './imported.js';
-import { kvPool, type KvPool } from './kv-pool.js';
-import { knownModel } from './model-info.js';
+import { readLatencyStats } from './latency.js';
+import { readImportedMemory } from './imported.js';
+import { readKvPool, type KvPool } from './kv-pool.js';
+import { modelOf } from './model-info.js';
 import type { Place } from './part.js';
 import { placesOf } from './places.js';
 import { gb, gpuPoints, gpusOfRun, hostPoints, ownPids, type MemoryPoints } from './points.js';
-import { memoryRows, type MemoryRows } from './rows.js';
-import { otherIssues, totalMeasured } from './total.js';
+import { readMemoryRows, type MemoryRows } from './rows.js';
+import { otherProcessIssues, measureTotal } from './total.js';
 import { declaredDType } from '../../llm/quantization.js';
 import { allocationsOf, allocatorMoments, fragmentationOf, timelineOf } from './timeline.js';
 import { cutEnd } from '../../vocabulary/cut.js';
@@ -33,9 +33,9 @@ import { sessionOfKind } from '../session-identity.js';
  * @throws E_USAGE if the session has no memory profile
  */
 export async function analyzeMemory(session: Session): Promise<Document<MemoryResult>> {
-  const imported = await importedMemory(session);
+  const imported = await readImportedMemory(session);
   if (imported) {
-    headline(session, imported.data.profile.memory_breakdown.total_measured_bytes);
+    saveTotal(session, imported.data.profile.memory_breakdown.total_measured_bytes);
     return imported;
   }
   const plan = memoryPlanSchema.parse(await planOf(session, 'memory'));
@@ -50,8 +50,8 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   let rows: MemoryRows;
   let pool: KvPool | null;
   try {
-    rows = await memoryRows(database, plan);
-    pool = await kvPool(database, plan, log);
+    rows = await readMemoryRows(database, plan);
+    pool = await readKvPool(database, plan, log);
   } finally {
     await database.close();
   }
@@ -59,10 +59,10 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   const onHost = workload?.device === 'cpu' && plan.where === 'host';
   const gpus = onHost ? [] : gpusOfRun(rows, plan, enginePids);
   const points = gpus.length > 0 ? gpuPoints(rows, plan, gpus) : hostPoints(rows, plan);
-  const model = knownModel(workload, plan);
+  const model = modelOf(workload, plan);
   const { architecture } = model;
   const estimate = expectedMemory(workload, plan, { architecture, gpus, log, pool });
-  const measured = totalMeasured(rows, plan, { gpus, enginePids, points });
+  const measured = measureTotal(rows, plan, { gpus, enginePids, points });
   const places = placesOf(rows, plan, {
     gpus,
     points,
@@ -72,18 +72,18 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     estimate,
     workload,
     pool,
-    complete: model.complete,
+    kvHeadsKnown: model.kvHeadsKnown,
   });
-  const latency = await latencyStats(session);
+  const latency = await readLatencyStats(session);
   const issues = [
     // `runIssues` reports the failure in full.
-    ...session.issues.filter(({ code }) => plan.failure === null || !reportedInFull.has(code)),
+    ...session.issues.filter(({ code }) => plan.failure === null || !failureCodes.has(code)),
     ...model.issues,
-    ...otherIssues(rows, plan, { gpus, enginePids, points }),
+    ...otherProcessIssues(rows, plan, { gpus, enginePids, points }),
     ...runIssues(plan, places, measured),
   ];
   const profile = profileOf({ session, plan, rows, gpus, points });
-  const complete: MemoryProfile = {
+  const fullProfile: MemoryProfile = {
     ...profile,
     metadata: {
       ...profile.metadata,
@@ -110,15 +110,15 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     missing: {},
   };
   const why = latency.why !== null && plan.failure ? plan.failure.what : latency.why;
-  complete.missing = missingOf(complete, points, why, plan);
-  Object.assign(complete, withAliases(complete));
-  headline(session, measured?.bytes ?? null);
+  fullProfile.missing = missingOf(fullProfile, points, why, plan);
+  Object.assign(fullProfile, withAliases(fullProfile));
+  saveTotal(session, measured?.bytes ?? null);
   return document(
     'memory',
     '1.0',
     {
       session: sessionOfKind(session),
-      profile: complete,
+      profile: fullProfile,
       timeline: timelineOf(rows, points, gpus),
       allocator: allocatorMoments(rows),
       fragmentation: fragmentationOf(rows),
@@ -128,7 +128,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   );
 }
 
-function headline(session: Session, total: number | null): void {
+function saveTotal(session: Session, total: number | null): void {
   saveHeadline(
     session,
     total === null
@@ -138,8 +138,8 @@ function headline(session: Session, total: number | null): void {
 }
 
 /**
- * Adds the model of a server, which reports only a name: dimensions from the config found on this machine, dtype as requested,
- * else as declared in the config, else float16.
+ * Adds the model of a server, which reports only a name: dimensions from the config found on this machine, dtype as
+ * requested, else as declared in the config, else float16.
  */
 function withModel(
   workload: Workload | null,
@@ -152,9 +152,9 @@ function withModel(
   return { ...workload, model: { name, config, dtype, quantization, weights: 'unknown', ...sizes } };
 }
 
-const reportedInFull = new Set(['launch_failed', 'workload_error']);
+const failureCodes = new Set(['launch_failed', 'workload_error']);
 
-type Part = 'profiler_version' | 'schema_version' | 'units' | 'metadata' | 'memory_measurements';
+type MeasuredField = 'profiler_version' | 'schema_version' | 'units' | 'metadata' | 'memory_measurements';
 
 function profileOf({
   session,
@@ -168,13 +168,13 @@ function profileOf({
   rows: MemoryRows;
   gpus: readonly number[];
   points: MemoryPoints;
-}): Pick<MemoryProfile, Part> {
+}): Pick<MemoryProfile, MeasuredField> {
   const { baseline, post_warmup, peak } = points;
   const increase = (to: number | null, from: number | null) =>
     to === null || from === null ? null : to - from;
-  const grown = increase(peak.total_bytes, baseline.total_bytes);
-  const warmed = increase(post_warmup.total_bytes, baseline.total_bytes);
-  const growth = increase(peak.total_bytes, post_warmup.total_bytes);
+  const increaseBytes = increase(peak.total_bytes, baseline.total_bytes);
+  const warmupIncreaseBytes = increase(post_warmup.total_bytes, baseline.total_bytes);
+  const growthBytes = increase(peak.total_bytes, post_warmup.total_bytes);
   const samples = gpus.length > 0 ? (rows.used.get(gpus[0]!) ?? []) : rows.rss;
   const seconds = samples.length < 2 ? null : (samples.at(-1)!.t_ns - samples[0]!.t_ns) / 1e9;
   return {
@@ -201,21 +201,21 @@ function profileOf({
       baseline,
       post_warmup,
       peak,
-      memory_increase_gb: gb(grown),
-      memory_increase_bytes: grown,
-      warmup_increase_gb: gb(warmed),
-      warmup_increase_bytes: warmed,
-      growth_gb: gb(growth),
-      growth_bytes: growth,
+      memory_increase_gb: gb(increaseBytes),
+      memory_increase_bytes: increaseBytes,
+      warmup_increase_gb: gb(warmupIncreaseBytes),
+      warmup_increase_bytes: warmupIncreaseBytes,
+      growth_gb: gb(growthBytes),
+      growth_bytes: growthBytes,
     },
   };
 }
 
-function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measured | null): Issue[] {
+function runIssues(plan: MemoryPlan, places: readonly Place[], measured: MeasuredTotal | null): Issue[] {
   const issues: Issue[] = [];
   if (plan.failure) {
     const { what, why } = plan.failure;
-    const text = `The run stopped early: ${what}. ${shortened(why)} Points that it did not reach are missing.`;
+    const text = `The run stopped early: ${what}. ${shorten(why)} Points that it did not reach are missing.`;
     issues.push({ code: 'ended_early', severity: 'error', text });
   }
   if (measured === null) {
@@ -223,14 +223,14 @@ function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measure
     issues.push({ code: 'not_measured', severity: 'warning', text: `Memory was not measured: ${why}` });
   }
   if (places.every(({ parts }) => parts.length === 0)) {
-    const text = "The use of memory is not known: neither the engine nor the model's arithmetic gives it.";
+    const text = "Memory by component is not known: neither the engine nor the model's dimensions give it.";
     issues.push({ code: 'no_breakdown', severity: 'warning', text });
   }
   return issues;
 }
 
 /** The first three sentences, at most 400 characters, because allocator errors are long. */
-function shortened(text: string): string {
+function shorten(text: string): string {
   const sentences = text.split(/(?<=\.) (?=[A-Z])/);
   return cutEnd(sentences.slice(0, 3).join(' '), 400);
 }
@@ -254,7 +254,6 @@ function missingOf(
       missing[`memory_breakdown.${name}_gb`] =
         "not available from the engine, its log or the model's dimensions";
   if (profile.model_info.num_parameters === null)
-    missing['model_info.num_parameters'] =
-      'the arithmetic of this model is not known; --model-params gives it';
+    missing['model_info.num_parameters'] = 'not known for this architecture; set it with --model-params';
   return missing;
 }

@@ -22,17 +22,17 @@ interface KnownModel {
     | 'sources'
     | 'family'
   >;
-  /** With given dimensions replacing the config's; null if it cannot be computed. */
+  /** With typed dimensions in place of the config's; null if it cannot be computed. */
   architecture: Architecture | null;
   /** Whether KV heads are known, so that the cache formula is exact. */
-  complete: boolean;
+  kvHeadsKnown: boolean;
   issues: Issue[];
 }
 
 type Dimension = keyof GivenDimensions;
 
 /** Names of each dimension in config.json across model families, and the flag that overrides them. */
-const fields: Record<Exclude<Dimension, 'num_parameters'>, { names: string[]; flag: string }> = {
+const dimensionFields: Record<Exclude<Dimension, 'num_parameters'>, { names: string[]; flag: string }> = {
   num_layers: { names: ['num_hidden_layers', 'n_layer'], flag: '--num-layers' },
   num_heads: { names: ['num_attention_heads', 'n_head'], flag: '--num-heads' },
   num_kv_heads: { names: ['num_key_value_heads'], flag: '--num-kv-heads' },
@@ -44,21 +44,21 @@ const fields: Record<Exclude<Dimension, 'num_parameters'>, { names: string[]; fl
  * Dimensions of the model: as typed, else from config.json or a preset. Without a number of KV heads it assumes all
  * heads, with low confidence. A typed dimension that contradicts the config is a warning.
  */
-export function knownModel(workload: Workload | null, plan: MemoryPlan): KnownModel {
+export function modelOf(workload: Workload | null, plan: MemoryPlan): KnownModel {
   const config = textConfig(workload?.model?.config ?? {});
   const { given } = plan;
-  const from = plan.config_source === 'preset' ? 'preset' : 'config';
+  const configSource = plan.config_source === 'preset' ? 'preset' : 'config';
   const sources: Record<string, string> = {};
   const issues: Issue[] = [];
-  const dimension = (name: keyof typeof fields): number | null => {
-    const { names, flag } = fields[name];
+  const dimension = (name: keyof typeof dimensionFields): number | null => {
+    const { names, flag } = dimensionFields[name];
     const recorded = names.map((field) => config[field]).find((value) => typeof value === 'number');
     const configured = typeof recorded === 'number' ? recorded : null;
     const option = given[name];
     if (option !== null && configured !== null && option !== configured)
       issues.push(disagreement(`${flag} ${option}`, `${names[0]} ${configured}`));
     if (option !== null) sources[name] = 'flag';
-    else if (configured !== null) sources[name] = from;
+    else if (configured !== null) sources[name] = configSource;
     return option ?? configured;
   };
   const layers = dimension('num_layers');
@@ -68,15 +68,15 @@ export function knownModel(workload: Workload | null, plan: MemoryPlan): KnownMo
   let headDim = dimension('head_dim');
   const architecture = architectureOf(config, given);
   if (architecture) issues.push(...unreadKeysIssues(architecture));
-  const first = architecture?.layers[0]?.attention;
-  if (headDim === null && first?.kind === 'grouped') {
-    headDim = first.headDim;
-    sources['head_dim'] = `${from}: hidden_size / heads`;
+  const firstAttention = architecture?.layers[0]?.attention;
+  if (headDim === null && firstAttention?.kind === 'grouped') {
+    headDim = firstAttention.headDim;
+    sources['head_dim'] = `${configSource}: hidden_size / heads`;
   } else if (headDim === null && hidden !== null && heads !== null && hidden % heads === 0) {
     headDim = hidden / heads;
     sources['head_dim'] = 'hidden_size / heads';
   }
-  const kvKnown = kvHeads !== null;
+  const kvHeadsKnown = kvHeads !== null;
   if (kvHeads === null && heads !== null) {
     kvHeads = heads;
     sources['num_kv_heads'] = 'assumed: all heads';
@@ -95,7 +95,7 @@ export function knownModel(workload: Workload | null, plan: MemoryPlan): KnownMo
       family: architecture?.family ?? null,
     },
     architecture,
-    complete: kvKnown || first?.kind === 'latent',
+    kvHeadsKnown: kvHeadsKnown || firstAttention?.kind === 'latent',
     issues,
   };
 }
@@ -124,14 +124,14 @@ function disagreement(given: string, configured: string): Issue {
 }
 
 function architectureOf(config: Record<string, unknown>, dimensions: GivenDimensions): Architecture | null {
-  const given: Record<string, unknown> = {};
-  for (const [name, { names }] of Object.entries(fields)) {
+  const overrides: Record<string, unknown> = {};
+  for (const [name, { names }] of Object.entries(dimensionFields)) {
     const value = dimensions[name as Dimension];
     if (value === null) continue;
-    given[names.find((field) => field in config) ?? names[0]!] = value;
+    overrides[names.find((field) => field in config) ?? names[0]!] = value;
   }
   try {
-    return readArchitecture({ ...config, ...given });
+    return readArchitecture({ ...config, ...overrides });
   } catch (error) {
     if (error instanceof InferscopeError) return null;
     throw error;

@@ -16,7 +16,7 @@ export interface MemoryOverTime {
 const maxPoints = 1000;
 
 /** Samples of memory captures, allocators and the driver, one series each. */
-export async function memoryOverTime(database: SessionDatabase): Promise<MemoryOverTime[]> {
+export async function readMemoryOverTime(database: SessionDatabase): Promise<MemoryOverTime[]> {
   const rows = await database.query<{
     execution: string;
     place: string;
@@ -39,9 +39,9 @@ export async function memoryOverTime(database: SessionDatabase): Promise<MemoryO
   const series = new Map<string, MemoryOverTime>();
   for (const { s, bytes, ...labels } of rows) {
     const key = JSON.stringify(labels);
-    const known = series.get(key) ?? { ...labels, points: [] };
-    series.set(key, known);
-    known.points.push([s, bytes]);
+    const line = series.get(key) ?? { ...labels, points: [] };
+    series.set(key, line);
+    line.points.push([s, bytes]);
   }
   return [...series.values()].filter(({ points }) => points.length > 1);
 }

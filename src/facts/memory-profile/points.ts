@@ -22,9 +22,9 @@ export interface MemoryPoints {
 }
 
 /** A GPU counts as used if it grew by at least this much while the engine ran. */
-const grownBytes = 32 * 2 ** 20;
+const minGrowthBytes = 32 * 2 ** 20;
 /** A GPU with this much in use before the first request may be the server's. */
-const servedBytes = 2 ** 30;
+const minServerBytes = 2 ** 30;
 
 /** GPUs of the run: named by the engine, listed by the driver for its processes, or grown in use. */
 export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, enginePids: ReadonlySet<number>): number[] {
@@ -34,8 +34,8 @@ export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, enginePids: Readon
   if (gpuIds.size === 0 && plan.samples_here) {
     for (const [gpu, samples] of rows.used) {
       const before = sampleAt(samples, plan.launch_ns)?.bytes ?? 0;
-      const peakBytes = highest(within(samples, plan))?.bytes ?? 0;
-      if (peakBytes - before >= grownBytes || (plan.where === 'url' && before >= servedBytes))
+      const peakBytes = highest(samplesOfRun(samples, plan))?.bytes ?? 0;
+      if (peakBytes - before >= minGrowthBytes || (plan.where === 'url' && before >= minServerBytes))
         gpuIds.add(gpu);
     }
   }
@@ -55,14 +55,14 @@ export function ownPids(rows: MemoryRows, plan: MemoryPlan): Set<number> {
   return new Set(listed.filter((pid) => !before.has(pid)));
 }
 
-function within(samples: readonly Sample[], plan: MemoryPlan): Sample[] {
+function samplesOfRun(samples: readonly Sample[], plan: MemoryPlan): Sample[] {
   return samples.filter(({ t_ns }) => t_ns >= plan.launch_ns && t_ns <= plan.ended_ns);
 }
 
 /** End of warm-up: as recorded by the engine, else the start of timing; null if the run did not get there. */
 export function warmNs({ recorded, phases }: MemoryRows, plan: MemoryPlan): number | null {
-  const marked = recorded.filter(({ point }) => point === 'post_warmup').map(({ t_ns }) => t_ns);
-  if (marked.length > 0) return Math.max(...marked);
+  const warmTimes = recorded.filter(({ point }) => point === 'post_warmup').map(({ t_ns }) => t_ns);
+  if (warmTimes.length > 0) return Math.max(...warmTimes);
   const timed = phases.find(({ label }) => label === 'timed');
   return timed?.start_ns ?? plan.phases.find(({ phase }) => phase === 'timed')?.t_ns ?? null;
 }
@@ -74,11 +74,14 @@ export function gpuPoints(rows: MemoryRows, plan: MemoryPlan, gpus: readonly num
   const nearest = (t_ns: number) => (gpu: number) => sampleAt(rows.used.get(gpu) ?? [], t_ns);
   const warm = warmNs(rows, plan);
   const peak = peakNs(rows, plan, gpus);
-  const never = () => null;
+  const noSample = () => null;
   return {
     baseline: memoryAt(plan.launch_ns, nearest(plan.launch_ns)),
-    post_warmup: memoryAt(warm, warm === null ? never : (gpu) => quietSample(rows.used.get(gpu) ?? [], warm)),
-    peak: memoryAt(peak, peak === null ? never : nearest(peak)),
+    post_warmup: memoryAt(
+      warm,
+      warm === null ? noSample : (gpu) => quietSample(rows.used.get(gpu) ?? [], warm),
+    ),
+    peak: memoryAt(peak, peak === null ? noSample : nearest(peak)),
     missing: {
       ...(warm === null ? { post_warmup: notReached('the first timed repeat', plan) } : {}),
       ...(peak === null ? { peak: 'no sample was taken while the engine ran' } : {}),
@@ -92,15 +95,15 @@ function notReached(where: string, { failure }: MemoryPlan): string {
 
 function peakNs(rows: MemoryRows, plan: MemoryPlan, gpus: readonly number[]): number | null {
   const events = gpus
-    .flatMap((gpu) => within(rows.used.get(gpu) ?? [], plan).map((sample) => ({ gpu, ...sample })))
+    .flatMap((gpu) => samplesOfRun(rows.used.get(gpu) ?? [], plan).map((sample) => ({ gpu, ...sample })))
     .sort((a, b) => a.t_ns - b.t_ns);
-  const now = new Map<number, number>();
-  for (const gpu of gpus) now.set(gpu, sampleAt(rows.used.get(gpu) ?? [], plan.launch_ns)?.bytes ?? 0);
+  const bytesByGpu = new Map<number, number>();
+  for (const gpu of gpus) bytesByGpu.set(gpu, sampleAt(rows.used.get(gpu) ?? [], plan.launch_ns)?.bytes ?? 0);
   let maxBytes = -1;
   let timeNs: number | null = null;
   for (const { gpu, t_ns, bytes } of events) {
-    now.set(gpu, bytes);
-    const sum = [...now.values()].reduce((total, value) => total + value, 0);
+    bytesByGpu.set(gpu, bytes);
+    const sum = [...bytesByGpu.values()].reduce((total, value) => total + value, 0);
     // GPUs are sampled in turn, so the last of several equal sums includes all of them.
     if (sum >= maxBytes) {
       maxBytes = sum;
@@ -183,10 +186,10 @@ function spread(
 /** Host memory of the engine's processes: as they recorded it at the points, else as sampled. */
 export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
   const warm = warmNs(rows, plan);
-  const samples = within(rows.rss, plan);
+  const samples = samplesOfRun(rows.rss, plan);
   const peakSample = highest(samples);
   const sampled = (t_ns: number | null) => (t_ns === null ? null : sampleAt(samples, t_ns));
-  const recorded = (point: PointName) => byRank(rows.recorded.filter((row) => row.point === point));
+  const recorded = (point: PointName) => sumOfRanks(rows.recorded.filter((row) => row.point === point));
   const recordedPeak = recorded('peak');
   // The kernel's peak counter is exact and covers only the engine. Samples also cover a process that was killed before
   // it reported.
@@ -197,16 +200,16 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
   const first = samples[0] ?? null;
   const baseline =
     recorded('baseline') ?? (first && { ...first, source: '/proc/<pid>/status VmRSS, first sample' });
-  const after = sampled(warm);
-  const post =
-    recorded('post_warmup') ?? (after && { ...after, source: '/proc/<pid>/status VmRSS, sampled' });
+  const warmSample = sampled(warm);
+  const warmReading =
+    recorded('post_warmup') ?? (warmSample && { ...warmSample, source: '/proc/<pid>/status VmRSS, sampled' });
   return {
     baseline: hostPoint(baseline),
-    post_warmup: hostPoint(post),
+    post_warmup: hostPoint(warmReading),
     peak: hostPoint(peak),
     missing: {
       ...(baseline ? {} : { baseline: 'no engine process was found' }),
-      ...(post ? {} : { post_warmup: notReached('the first timed repeat', plan) }),
+      ...(warmReading ? {} : { post_warmup: notReached('the first timed repeat', plan) }),
       ...(peak ? {} : { peak: 'no engine process was found' }),
     },
   };
@@ -215,11 +218,11 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
 type Reading = (Sample & { source: string }) | null;
 
 /** Ranks are separate processes, so their memory is summed. */
-function byRank(recorded: readonly RecordedRow[]): Reading {
-  const maxByGpu = new Map<number, number>();
-  for (const { rank, bytes } of recorded) maxByGpu.set(rank, Math.max(maxByGpu.get(rank) ?? 0, bytes));
-  if (maxByGpu.size === 0) return null;
-  const bytes = [...maxByGpu.values()].reduce((sum, value) => sum + value, 0);
+function sumOfRanks(recorded: readonly RecordedRow[]): Reading {
+  const maxByRank = new Map<number, number>();
+  for (const { rank, bytes } of recorded) maxByRank.set(rank, Math.max(maxByRank.get(rank) ?? 0, bytes));
+  if (maxByRank.size === 0) return null;
+  const bytes = [...maxByRank.values()].reduce((sum, value) => sum + value, 0);
   return { bytes, t_ns: Math.max(...recorded.map(({ t_ns }) => t_ns)), source: recorded[0]!.source };
 }
 
@@ -234,27 +237,19 @@ function hostPoint(reading: Reading): MemoryPoint {
 
 export const gb = (bytes: number | null): number | null => (bytes === null ? null : bytes / 1e9);
 
-/** Peak bytes of the engine's processes on a GPU, as the driver lists them; null if it does not. */
-export function processPeak(rows: MemoryRows, gpu: number, enginePids: ReadonlySet<number>): number | null {
-  const engineProcesses = rows.processes.filter(
-    (process) => process.gpu === gpu && enginePids.has(process.pid),
-  );
-  if (engineProcesses.length === 0) return null;
-  return engineProcesses.reduce((sum, { samples }) => sum + (highest(samples)?.bytes ?? 0), 0);
-}
-
-/** The same at a moment without allocations: the driver's list is read once per second. */
-export function processAt(
-  rows: MemoryRows,
+/**
+ * Bytes of the engine's processes on a GPU as the driver lists them: one sample of each, summed; null if it lists none.
+ * The driver's list is read once per second.
+ */
+export function processBytes(
+  { processes }: MemoryRows,
   gpu: number,
   enginePids: ReadonlySet<number>,
-  t_ns: number,
+  sampleOf: (samples: readonly Sample[]) => Sample | null,
 ): number | null {
-  const engineProcesses = rows.processes.filter(
-    (process) => process.gpu === gpu && enginePids.has(process.pid),
-  );
+  const engineProcesses = processes.filter((process) => process.gpu === gpu && enginePids.has(process.pid));
   if (engineProcesses.length === 0) return null;
-  return engineProcesses.reduce((sum, { samples }) => sum + (quietSample(samples, t_ns)?.bytes ?? 0), 0);
+  return engineProcesses.reduce((sum, { samples }) => sum + (sampleOf(samples)?.bytes ?? 0), 0);
 }
 
 /** Whether the engine reported this GPU's allocator. */

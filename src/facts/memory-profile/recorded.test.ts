@@ -8,7 +8,7 @@ import { testHome } from '../../session/test-folder.js';
 import { analyzeMemory } from './memory.js';
 
 /** Sessions of an H200 (see their ORIGIN.md). The expected values follow from the models' dimensions. */
-async function recorded(name: string): Promise<MemoryResult> {
+async function analyzeFixture(name: string): Promise<MemoryResult> {
   const home = testHome();
   const path = join(packageRoot(), 'test', 'fixtures', 'memory-torch2.11-h200', `${name}.tgz`);
   const { id } = await importSession(path, home);
@@ -35,7 +35,7 @@ describe.each([
 ])('$name', ({ name, parameters, kv, batch, input, output }) => {
   let result: MemoryResult;
   beforeAll(async () => {
-    result = await recorded(name);
+    result = await analyzeFixture(name);
   });
 
   test('weights equal the parameters, and the KV cache its tokens, to the byte', () => {
@@ -91,8 +91,8 @@ describe.each([
   });
 });
 
-test('out of memory in warm-up: the failed attempt is the peak, and all samples stay', async () => {
-  const { profile, session } = await recorded('llama-3.1-8b-out-of-memory');
+test('out of memory in warm-up: the failed attempt is the peak, and all samples are kept', async () => {
+  const { profile, session } = await analyzeFixture('llama-3.1-8b-out-of-memory');
   expect([profile.metadata.status, session.status]).toEqual(['partial', 'failed']);
   const { components, total_measured_bytes } = profile.memory_breakdown;
   expect(sum(components.map(({ bytes }) => bytes))).toBe(total_measured_bytes);
@@ -105,7 +105,7 @@ test('out of memory in warm-up: the failed attempt is the peak, and all samples 
 });
 
 test("two GPUs: transformers' plan divides the KV cache and all weights except embedding and norms", async () => {
-  const result = await recorded('llama-3.1-8b-two-gpus');
+  const result = await analyzeFixture('llama-3.1-8b-two-gpus');
   const { memory_breakdown, memory_measurements, model_info, metadata } = result.profile;
   const { model_weights, kv_cache } = componentsOf(result);
   const repeated = 128_256 * 4096 + (2 * 32 + 1) * 4096;

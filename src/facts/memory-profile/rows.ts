@@ -57,7 +57,7 @@ interface TableRow {
  * All memory rows of the session, sorted by time.
  * @param pid one process; null for all
  */
-export async function memoryRows(
+export async function readMemoryRows(
   database: SessionDatabase,
   { execution_id }: Pick<MemoryPlan, 'execution_id'>,
   pid: number | null = null,
@@ -76,29 +76,29 @@ export async function memoryRows(
     file: [],
     anonymous: [],
     recorded: [],
-    phases: await phases(database, execution_id, pidCondition),
+    phases: await readPhases(database, execution_id, pidCondition),
   };
-  for (const row of rows) put(row, loaded, `${execution_id}-host`);
+  for (const row of rows) addRow(row, loaded, `${execution_id}-host`);
   return loaded;
 }
 
-function put(row: TableRow, found: MemoryRows, hostCapture: string): void {
+function addRow(row: TableRow, rows: MemoryRows, hostCapture: string): void {
   const { device, pid, kind, t_ns, bytes } = row;
   const sample = { t_ns, bytes };
   if (row.capture_id === hostCapture) {
-    if (kind === 'rss' || kind === 'file' || kind === 'anonymous') found[kind].push(sample);
+    if (kind === 'rss' || kind === 'file' || kind === 'anonymous') rows[kind].push(sample);
   } else if (kind === 'used' && device !== null) {
-    found.usedSource ??= row.source;
-    const known = found.used.get(device);
+    rows.usedSource ??= row.source;
+    const known = rows.used.get(device);
     if (known) known.push(sample);
-    else found.used.set(device, [sample]);
+    else rows.used.set(device, [sample]);
   } else if (kind === 'process' && device !== null && pid !== null) {
-    const known = found.processes.find((process) => process.gpu === device && process.pid === pid);
+    const known = rows.processes.find((process) => process.gpu === device && process.pid === pid);
     if (known) known.samples.push(sample);
-    else found.processes.push({ gpu: device, pid, samples: [sample] });
+    else rows.processes.push({ gpu: device, pid, samples: [sample] });
   } else {
     const [what, stage, ...detail] = kind.split(':');
-    found.recorded.push({
+    rows.recorded.push({
       device,
       rank: row.rank ?? 0,
       t_ns,
@@ -113,7 +113,7 @@ function put(row: TableRow, found: MemoryRows, hostCapture: string): void {
   }
 }
 
-function phases(
+function readPhases(
   database: SessionDatabase,
   execution: string,
   pidCondition: string,
@@ -149,8 +149,8 @@ export function recordedRows(
 
 /** The largest of several records of the same quantity; null when it was never recorded. */
 export function maxRecorded(recorded: readonly RecordedRow[], filter: RowFilter): number | null {
-  const found = recordedRows(recorded, filter);
-  return found.length === 0 ? null : Math.max(...found.map(({ bytes }) => bytes));
+  const matching = recordedRows(recorded, filter);
+  return matching.length === 0 ? null : Math.max(...matching.map(({ bytes }) => bytes));
 }
 
 /**
@@ -158,10 +158,10 @@ export function maxRecorded(recorded: readonly RecordedRow[], filter: RowFilter)
  * too.
  */
 export function tensorBytes(recorded: readonly RecordedRow[], filter: RowFilter): number | null {
-  const found = recordedRows(recorded, filter);
-  if (found.length === 0) return null;
+  const matching = recordedRows(recorded, filter);
+  if (matching.length === 0) return null;
   const maxByKind = new Map<string, number>();
-  for (const { rank, device, detail, bytes } of found) {
+  for (const { rank, device, detail, bytes } of matching) {
     const key = `${rank} ${device} ${detail}`;
     maxByKind.set(key, Math.max(maxByKind.get(key) ?? 0, bytes));
   }
@@ -182,14 +182,14 @@ export function highest(samples: readonly Sample[]): Sample | null {
 const driverDelayNs = 50e6;
 /** Older samples do not describe the moment: some tools sample once per second. */
 const staleNs = 200e6;
-const slowestNs = 1.5e9;
+const maxDelayNs = 1.5e9;
 
 /** The sample at a moment after which memory is not released: the last recent one, else the next. */
 export function quietSample(samples: readonly Sample[], t_ns: number): Sample | null {
   const before = samples.findLast((sample) => sample.t_ns <= t_ns + driverDelayNs);
   if (before && t_ns - before.t_ns <= staleNs) return before;
   const next = samples.find((sample) => sample.t_ns > t_ns);
-  return next && next.t_ns - t_ns <= slowestNs ? next : (before ?? null);
+  return next && next.t_ns - t_ns <= maxDelayNs ? next : (before ?? null);
 }
 
 /** The last sample at or before a moment, else the first one after it. */

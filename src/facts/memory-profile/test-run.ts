@@ -85,7 +85,7 @@ export function memoryRow(kind: string, megabytes: number, change: Partial<Recor
  * Torch's records for a GPU: 1000 MB of weights, 100 of workspace; prefill peaks at 1500 with 40 of cache, decode at
  * 1300 with 120; 1700 are reserved.
  */
-export function torchRecorded(change: Partial<RecordedRow> = {}): RecordedRow[] {
+export function torchRows(change: Partial<RecordedRow> = {}): RecordedRow[] {
   const lines: [string, number][] = [
     ['weights:load:float16', 990],
     ['weights:load:float32', 10],

@@ -26,7 +26,7 @@ export function timelineOf(
         gpu,
         kind: 'used',
         source: rows.usedSource ?? 'GPU driver',
-        points: thinned(used),
+        points: thin(used),
       });
     for (const { gpu: processGpu, pid, samples } of rows.processes)
       if (processGpu === gpu)
@@ -35,7 +35,7 @@ export function timelineOf(
           gpu,
           kind: 'process',
           source: 'GPU driver, by process',
-          points: thinned(samples),
+          points: thin(samples),
         });
   }
   if (rows.rss.length > 0)
@@ -44,7 +44,7 @@ export function timelineOf(
       gpu: null,
       kind: 'rss',
       source: "/proc/<pid>/status VmRSS of the engine's processes",
-      points: thinned(rows.rss),
+      points: thin(rows.rss),
     });
   return {
     series,
@@ -61,28 +61,28 @@ export function timelineOf(
 }
 
 /** Keeps the highest value of each bin, so that the chart shows the peak. */
-function thinned(samples: readonly Sample[]): { t_s: number; bytes: number }[] {
+function thin(samples: readonly Sample[]): { t_s: number; bytes: number }[] {
   const step = Math.ceil(samples.length / maxPoints);
-  const thinnedSamples: Sample[] = [];
-  for (let sample = 0; sample < samples.length; sample += step)
-    thinnedSamples.push(
+  const highestOfBins: Sample[] = [];
+  for (let start = 0; start < samples.length; start += step)
+    highestOfBins.push(
       samples
-        .slice(sample, sample + step)
-        .reduce((most, sample) => (sample.bytes > most.bytes ? sample : most)),
+        .slice(start, start + step)
+        .reduce((highest, sample) => (sample.bytes > highest.bytes ? sample : highest)),
     );
-  return thinnedSamples.map(({ t_ns, bytes }) => ({ t_s: t_ns / 1e9, bytes }));
+  return highestOfBins.map(({ t_ns, bytes }) => ({ t_s: t_ns / 1e9, bytes }));
 }
 
-const moments = new Set(['load', 'prefill', 'decode', 'post_warmup', 'end', 'failed']);
+const momentStages = new Set(['load', 'prefill', 'decode', 'post_warmup', 'end', 'failed']);
 
-/** Allocator state after each stage; for repeated stages at their fullest. */
+/** Allocator state after each stage; the maximum of repeated stages. */
 export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
-  const places = new Map<string, RecordedRow>();
+  const lastRows = new Map<string, RecordedRow>();
   for (const row of rows.recorded) {
-    if (!['allocated', 'rss'].includes(row.what) || !moments.has(row.stage ?? '')) continue;
-    places.set(`${row.device} ${row.rank} ${row.stage}`, row);
+    if (!['allocated', 'rss'].includes(row.what) || !momentStages.has(row.stage ?? '')) continue;
+    lastRows.set(`${row.device} ${row.rank} ${row.stage}`, row);
   }
-  return [...places.values()].map(({ device, rank, stage, t_ns }): AllocatorMoment => {
+  return [...lastRows.values()].map(({ device, rank, stage, t_ns }): AllocatorMoment => {
     const rankRows = rows.recorded.filter((row) => row.rank === rank);
     const bytesOf = (what: string) => maxRecorded(rankRows, { what, stage: stage!, device });
     const weights = tensorBytes(rankRows, { what: 'weights', device });
@@ -130,9 +130,9 @@ export function fragmentationOf(rows: MemoryRows): MemoryResult['fragmentation']
 }
 
 export function allocationsOf(rows: MemoryRows): MemoryResult['allocations'] {
-  const found = recordedRows(rows.recorded, { what: 'allocation' });
-  if (found.length === 0) return null;
-  return found
+  const allocations = recordedRows(rows.recorded, { what: 'allocation' });
+  if (allocations.length === 0) return null;
+  return allocations
     .map(({ device, stage, detail, bytes, blocks }) => ({
       gpu: device ?? 0,
       stage: stage ?? 'unknown',

@@ -1,5 +1,5 @@
 import { type Part, type Place } from './part.js';
-import { processAt } from './points.js';
+import { processBytes } from './points.js';
 import { maxRecorded, quietSample, tensorBytes, recordedRows, type MemoryRows } from './rows.js';
 import { formatGb } from '../../vocabulary/format.js';
 
@@ -14,7 +14,7 @@ interface DeviceFacts {
   /** Process ids of the run, if its total is of these processes; null if it is of the whole GPU. */
   enginePids: ReadonlySet<number> | null;
   /** Other processes started on the GPU after the launch. */
-  newcomers: boolean;
+  othersStarted: boolean;
 }
 
 /**
@@ -23,13 +23,50 @@ interface DeviceFacts {
  * Reserved but not allocated memory is the allocator's, and driver memory outside the allocator is the context.
  */
 export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): Place {
-  const recorded = (what: string, stage?: string) =>
-    maxRecorded(rows.recorded, { what, device: gpu, ...(stage === undefined ? {} : { stage }) });
-  const tensors = (what: string, stage: string) => tensorBytes(rows.recorded, { what, stage, device: gpu });
+  const figures = allocatorFigures(rows, gpu);
   const ranks = new Set(
     recordedRows(rows.recorded, { what: 'reserved', device: gpu }).map(({ rank }) => rank),
   ).size;
+  const context = contextOf(rows, gpu, ranks, facts);
+  // With other processes on the GPU, its growth is not the ranks' alone.
+  const collectives = context && !facts.othersStarted ? collectivesOf(rows, gpu) : null;
+  return {
+    gpu,
+    parts: [
+      ...tensorParts(rows, gpu, figures),
+      ...allocatorParts(figures),
+      ...(context ? [{ ...context, bytes: context.bytes - (collectives?.bytes ?? 0) }] : []),
+      ...(collectives ? [collectives] : []),
+    ],
+    peakStage: figures.peak.stage,
+  };
+}
 
+/** Allocator state of one GPU, bytes. */
+interface AllocatorFigures {
+  weights: number;
+  buffers: number;
+  /** Recorded peaks by stage, without loading. */
+  peaks: Peak[];
+  /** The largest of them, else the peak of loading. */
+  peak: Peak;
+  loadPeak: number;
+  /** The allocator gives out whole blocks; the part beyond the requested size is its overhead. */
+  rounding: number;
+  /** Cache that stays allocated between repeats. */
+  keptCache: number;
+  /** Other memory that stays allocated between repeats. */
+  kept: number;
+  /** Private pools of CUDA graphs, and the part of the allocated memory that is in them. */
+  graphPool: number;
+  graphAllocated: number;
+  reserved: number;
+}
+
+function allocatorFigures(rows: MemoryRows, gpu: number): AllocatorFigures {
+  const recorded = (what: string, stage?: string) =>
+    maxRecorded(rows.recorded, { what, device: gpu, ...(stage === undefined ? {} : { stage }) });
+  const tensors = (what: string, stage: string) => tensorBytes(rows.recorded, { what, stage, device: gpu });
   const weights = tensors('weights', 'load') ?? 0;
   const peaks = stages.flatMap((stage) => {
     const bytes = recorded('max_allocated', stage);
@@ -41,27 +78,46 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
         : tensors('kv_cache', stage);
     return [{ stage, bytes, kv: kv ?? 0 }];
   });
-  const loaded = recorded('max_allocated', 'load') ?? weights;
+  const loadPeak = recorded('max_allocated', 'load') ?? weights;
   // Loading may have used more for a moment. It is in the reserve, and is neither cache nor activations.
-  const peak = fullest(peaks) ?? { stage: 'load', bytes: loaded, kv: 0 };
-
-  const quiet = recorded('allocated', 'post_warmup') === null ? 'load' : 'post_warmup';
-  const allocated = recorded('allocated', quiet) ?? weights;
-  const idle = recorded('requested', quiet) ?? allocated;
-  // The allocator gives out whole blocks; the part beyond the requested size is its overhead.
-  const rounding = allocated - idle;
-  const keptCache = tensors('kv_cache', 'post_warmup') ?? 0;
-  const buffers = tensors('buffers', 'load') ?? 0;
+  const peak = largestPeak(peaks) ?? { stage: 'load', bytes: loadPeak, kv: 0 };
   // A run that ended while loading has no idle moment, so everything except the weights belongs to loading.
-  const graphs = recorded('graph_pool') ?? 0;
+  const idleStage = recorded('allocated', 'post_warmup') === null ? 'load' : 'post_warmup';
+  const allocated = recorded('allocated', idleStage) ?? weights;
+  const requested = recorded('requested', idleStage) ?? allocated;
+  const rounding = allocated - requested;
+  const keptCache = tensors('kv_cache', 'post_warmup') ?? 0;
+  const graphPool = recorded('graph_pool') ?? 0;
   // Memory allocated inside a graph's pool is in the allocator's figures and in the pool.
-  const inGraphs = Math.min(graphs, recorded('graph_allocated') ?? 0);
-  const allocatedBytes = peak.bytes - inGraphs;
-  const stays = Math.max(
+  const graphAllocated = Math.min(graphPool, recorded('graph_allocated') ?? 0);
+  const kept = Math.max(
     0,
-    Math.min(idle - inGraphs - weights - keptCache, allocatedBytes - weights - peak.kv - rounding),
+    Math.min(
+      requested - graphAllocated - weights - keptCache,
+      peak.bytes - graphAllocated - weights - peak.kv - rounding,
+    ),
   );
-  const reserved = Math.max(recorded('max_reserved') ?? 0, recorded('reserved') ?? 0);
+  return {
+    weights,
+    buffers: tensors('buffers', 'load') ?? 0,
+    peaks,
+    peak,
+    loadPeak,
+    rounding,
+    keptCache,
+    kept,
+    graphPool,
+    graphAllocated,
+    reserved: Math.max(recorded('max_reserved') ?? 0, recorded('reserved') ?? 0),
+  };
+}
+
+/** Weights, KV cache and activations. */
+function tensorParts(
+  rows: MemoryRows,
+  gpu: number,
+  { weights, peaks, peak, kept, rounding, graphAllocated }: AllocatorFigures,
+): Part[] {
   const parts: Part[] = [
     {
       component: 'model_weights',
@@ -70,50 +126,51 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
       evidence: `parameter tensors on the GPU (${dtypesOf(rows, gpu, 'weights')})`,
     },
   ];
-  if (peak.kv > 0 || peaks.length > 0) {
-    parts.push({
+  if (peaks.length === 0) return parts;
+  parts.push(
+    {
       component: 'kv_cache',
       bytes: peak.kv,
       confidence: peak.stage === 'failed' ? 'low' : 'high',
-      evidence: `cache tensors at the peak, in ${peak.stage} (${dtypesOf(rows, gpu, 'kv_cache')})${otherKv(peaks, peak)}`,
-    });
-  }
-  if (peaks.length > 0) {
-    parts.push({
+      evidence: `cache tensors at the peak, in ${peak.stage} (${dtypesOf(rows, gpu, 'kv_cache')})${otherKvText(peaks, peak)}`,
+    },
+    {
       component: 'activations',
-      bytes: allocatedBytes - weights - peak.kv - stays - rounding,
+      bytes: peak.bytes - graphAllocated - weights - peak.kv - kept - rounding,
       confidence: peak.stage === 'failed' ? 'medium' : 'high',
-      evidence: `torch.cuda.max_memory_allocated ${formatGb(peak.bytes)} in ${peak.stage} − weights − cache − memory kept between repeats − rounding to blocks${inGraphs > 0 ? ` − ${formatGb(inGraphs)} inside graphs` : ''}`,
-    });
-  }
-  const context = contextOf(rows, gpu, ranks, facts);
-  // With other processes on the GPU, its growth is not the ranks' alone.
-  const collectives = context && !facts.newcomers ? collectivesOf(rows, gpu) : null;
-  if (stays > 0) {
+      evidence: `torch.cuda.max_memory_allocated ${formatGb(peak.bytes)} in ${peak.stage} − weights − cache − memory kept between repeats − rounding to blocks${graphAllocated > 0 ? ` − ${formatGb(graphAllocated)} inside graphs` : ''}`,
+    },
+  );
+  return parts;
+}
+
+/** Memory kept between repeats, CUDA graphs, and memory that is reserved but not allocated. */
+function allocatorParts(figures: AllocatorFigures): Part[] {
+  const { peak, loadPeak, rounding, keptCache, kept, buffers, graphPool, graphAllocated, reserved } = figures;
+  const parts: Part[] = [];
+  if (kept > 0) {
     parts.push({
       component: 'framework_overhead',
-      bytes: stays,
+      bytes: kept,
       confidence: 'high',
       evidence: `requested from torch when idle, without weights${keptCache > 0 ? ' and cache' : ''}: workspace of cuBLAS, buffers (${formatGb(buffers)})`,
     });
   }
-  if (graphs > 0) {
+  if (graphPool > 0) {
     parts.push({
       component: 'cuda_graphs',
-      bytes: graphs,
+      bytes: graphPool,
       confidence: 'medium',
       evidence: 'segments of private pools in torch.cuda.memory_snapshot',
     });
   }
   parts.push({
     component: 'allocator_reserve',
-    bytes: Math.max(0, reserved - allocatedBytes - graphs) + rounding,
+    bytes: Math.max(0, reserved - (peak.bytes - graphAllocated) - graphPool) + rounding,
     confidence: 'high',
-    evidence: `torch.cuda.max_memory_reserved ${formatGb(reserved)} − max_memory_allocated ${formatGb(peak.bytes)} + rounding to blocks ${formatGb(rounding)}${loaded > peak.bytes ? `; loading held ${formatGb(loaded)}` : ''}`,
+    evidence: `torch.cuda.max_memory_reserved ${formatGb(reserved)} − max_memory_allocated ${formatGb(peak.bytes)} + rounding to blocks ${formatGb(rounding)}${loadPeak > peak.bytes ? `; loading held ${formatGb(loadPeak)}` : ''}`,
   });
-  if (context) parts.push({ ...context, bytes: context.bytes - (collectives?.bytes ?? 0) });
-  if (collectives) parts.push(collectives);
-  return { gpu, parts, peakStage: peak.stage };
+  return parts;
 }
 
 /**
@@ -143,8 +200,11 @@ interface Peak {
   kv: number;
 }
 
-function fullest(peaks: readonly Peak[]): Peak | null {
-  return peaks.reduce<Peak | null>((most, peak) => (most && most.bytes >= peak.bytes ? most : peak), null);
+function largestPeak(peaks: readonly Peak[]): Peak | null {
+  return peaks.reduce<Peak | null>(
+    (highest, peak) => (highest && highest.bytes >= peak.bytes ? highest : peak),
+    null,
+  );
 }
 
 /**
@@ -155,42 +215,43 @@ function contextOf(
   rows: MemoryRows,
   gpu: number,
   ranks: number,
-  { baselineBytes, warmNs, enginePids, newcomers }: DeviceFacts,
+  { baselineBytes, warmNs, enginePids, othersStarted }: DeviceFacts,
 ): Part | null {
   const stage = warmNs === null ? 'load' : 'post_warmup';
-  const quiet = recordedRows(rows.recorded, { what: 'reserved', stage, device: gpu });
-  const lastQuiet = quiet.at(-1);
-  if (!lastQuiet) return null;
-  const reserved = quiet.slice(-ranks).reduce((sum, { bytes }) => sum + bytes, 0);
+  const reservedRows = recordedRows(rows.recorded, { what: 'reserved', stage, device: gpu });
+  const lastReserved = reservedRows.at(-1);
+  if (!lastReserved) return null;
+  const reserved = reservedRows.slice(-ranks).reduce((sum, { bytes }) => sum + bytes, 0);
   const when = stage === 'load' ? 'after loading' : 'after warm-up';
-  const less = `torch.cuda.memory_reserved ${formatGb(reserved)}, ${when}`;
-  const grouped =
-    newcomers && recordedRows(rows.recorded, { what: 'device_used', stage: 'alone', device: gpu }).length > 0;
-  const together = grouped ? '; buffers of NCCL are in it' : '';
+  const minusReserve = `torch.cuda.memory_reserved ${formatGb(reserved)}, ${when}`;
+  const includesNccl =
+    othersStarted &&
+    recordedRows(rows.recorded, { what: 'device_used', stage: 'alone', device: gpu }).length > 0;
+  const ncclText = includesNccl ? '; it includes buffers of NCCL' : '';
   if (enginePids !== null) {
-    const used = processAt(rows, gpu, enginePids, lastQuiet.t_ns);
+    const used = processBytes(rows, gpu, enginePids, (samples) => quietSample(samples, lastReserved.t_ns));
     return used === null
       ? null
       : {
           component: 'cuda_context',
           bytes: used - reserved,
           confidence: 'medium',
-          evidence: `its own processes as listed by the driver ${formatGb(used)} − ${less}${together}`,
+          evidence: `its own processes as listed by the driver ${formatGb(used)} − ${minusReserve}${ncclText}`,
         };
   }
   const samples = rows.used.get(gpu);
   if (!samples || baselineBytes === null) return null;
-  const used = quietSample(samples, lastQuiet.t_ns);
+  const used = quietSample(samples, lastReserved.t_ns);
   if (!used) return null;
   return {
     component: 'cuda_context',
     bytes: used.bytes - baselineBytes - reserved,
-    confidence: newcomers ? 'low' : 'medium',
-    evidence: `driver ${formatGb(used.bytes)} − baseline ${formatGb(baselineBytes)} − ${less}${newcomers ? '; others came to the GPU: what they took until then is in it' : ''}${together}`,
+    confidence: othersStarted ? 'low' : 'medium',
+    evidence: `driver ${formatGb(used.bytes)} − baseline ${formatGb(baselineBytes)} − ${minusReserve}${othersStarted ? '; other processes started on the GPU: it includes their memory' : ''}${ncclText}`,
   };
 }
 
-function otherKv(
+function otherKvText(
   peaks: readonly { stage: string; kv: number }[],
   peak: { stage: string; kv: number },
 ): string {

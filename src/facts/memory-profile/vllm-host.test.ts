@@ -58,7 +58,7 @@ const log = {
 } as unknown as VllmLogFacts;
 
 test('a recorded run: weights and pool equal the dimensions to the byte, other processes are software', () => {
-  const { parts, gpu } = vllmHost(rowsOf({ recorded }), log, { estimate, complete: true });
+  const { parts, gpu } = vllmHost(rowsOf({ recorded }), log, { estimate, kvHeadsKnown: true });
   const partOf = (component: string) => parts.find((part) => part.component === component)!;
   expect(gpu).toBeNull();
   // By hand: embedding (tied), 4 layers of q, k, v, o, three MLP matrices and two norms, and the last norm; 2 bytes
@@ -99,7 +99,7 @@ test('packed weights are computed with lower confidence, and an untouched pool t
       ]),
     ],
   });
-  const { parts } = vllmHost(rows, null, { estimate: null, complete: true });
+  const { parts } = vllmHost(rows, null, { estimate: null, kvHeadsKnown: true });
   expect(parts.map(({ component, bytes, confidence }) => [component, bytes / 1e6, confidence])).toEqual([
     ['model_weights', 100, 'medium'],
     ['kv_cache', 8, 'high'],
@@ -108,14 +108,14 @@ test('packed weights are computed with lower confidence, and an untouched pool t
 });
 
 test('vLLM without records of its workers: pool from its log, other components computed', () => {
-  const { parts } = vllmHost(rowsOf(), log, { estimate, complete: true });
+  const { parts } = vllmHost(rowsOf(), log, { estimate, kvHeadsKnown: true });
   expect(parts.map(({ component, confidence }) => [component, confidence])).toEqual([
     ['model_weights', estimate.lines.find(({ component }) => component === 'model_weights')!.confidence],
     ['kv_cache', 'medium'],
     ['activations', 'low'],
   ]);
   expect(parts[1]).toMatchObject({ bytes: 2 ** 30 });
-  const unlogged = vllmHost(rowsOf(), null, { estimate, complete: false }).parts[1]!;
+  const unlogged = vllmHost(rowsOf(), null, { estimate, kvHeadsKnown: false }).parts[1]!;
   // K and V, 4 layers, 2 KV heads of 64, 2 bytes, 2 × 64 tokens: the calculator's peak is at the end of prefill.
   expect(unlogged).toMatchObject({ bytes: 2 * 4 * 2 * 64 * 2 * 128, confidence: 'low' });
 });

@@ -12,21 +12,21 @@ import { formatGb } from '../../vocabulary/format.js';
 export function vllmHost(
   rows: MemoryRows,
   log: VllmLogFacts | null,
-  { estimate, complete }: { estimate: MemoryEstimate | null; complete: boolean },
+  { estimate, kvHeadsKnown }: { estimate: MemoryEstimate | null; kvHeadsKnown: boolean },
 ): Place {
   const parts = [
-    weights(rows, estimate),
-    kvCache(rows, log, estimate, complete),
-    activations(estimate),
-    software(rows),
+    weightsPart(rows, estimate),
+    kvCachePart(rows, log, estimate, kvHeadsKnown),
+    activationsPart(estimate),
+    softwarePart(rows),
   ];
   return { gpu: null, parts: parts.flatMap((part) => part ?? []), peakStage: null };
 }
 
 const line = (estimate: MemoryEstimate | null, component: Part['component']) =>
-  estimate?.lines.find((line) => line.component === component);
+  estimate?.lines.find((estimateLine) => estimateLine.component === component);
 
-function weights(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null {
+function weightsPart(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null {
   const loadedBytes = (what: string) => tensorBytes(rows.recorded, { what, stage: 'load', device: null });
   const tensors = loadedBytes('weights');
   const packed = loadedBytes('packed') ?? 0;
@@ -47,20 +47,20 @@ function weights(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null
   return { component: 'model_weights', bytes, confidence, evidence, basis: 'formula' };
 }
 
-function kvCache(
+function kvCachePart(
   rows: MemoryRows,
   log: VllmLogFacts | null,
   estimate: MemoryEstimate | null,
-  complete: boolean,
+  kvHeadsKnown: boolean,
 ): Part | null {
   const pool = tensorBytes(rows.recorded, { what: 'kv_cache', stage: 'end', device: null });
   const logged = (log?.ranks ?? []).flatMap(({ kv_cache }) => kv_cache ?? []);
   const lines = logged.map((fact) => `log: ${fact.line.trim()}`).join('; ');
-  const touched = sumOf(lastOf(rows, 'kv_resident'));
-  if (pool !== null && touched !== null) {
+  const residentBytes = sumBytes(lastRows(rows, 'kv_resident'));
+  if (pool !== null && residentBytes !== null) {
     return {
       component: 'kv_cache',
-      bytes: touched,
+      bytes: residentBytes,
       confidence: 'high',
       evidence: `resident pages, out of ${formatGb(pool)} of cache tensors (${dtypesOf(rows, null, 'kv_cache')})${lines === '' ? '' : `; ${lines}`}`,
     };
@@ -76,11 +76,11 @@ function kvCache(
   }
   const formula = line(estimate, 'kv_cache');
   if (!formula) return null;
-  const evidence = `formula: ${formula.formula}${complete ? '' : '; KV heads are not known, all heads counted'}`;
+  const evidence = `formula: ${formula.formula}${kvHeadsKnown ? '' : '; KV heads are not known, all heads counted'}`;
   return { component: 'kv_cache', bytes: formula.bytes, confidence: 'low', evidence, basis: 'formula' };
 }
 
-function activations(estimate: MemoryEstimate | null): Part | null {
+function activationsPart(estimate: MemoryEstimate | null): Part | null {
   const formula = line(estimate, 'activations');
   if (!formula) return null;
   const evidence = `formula: ${formula.formula}; the CPU allocator does not count them`;
@@ -88,27 +88,27 @@ function activations(estimate: MemoryEstimate | null): Part | null {
 }
 
 /** File-backed pages are code. Each process counts the pages that it maps, even if another process maps them too. */
-function software(rows: MemoryRows): Part | null {
-  const otherRows = lastOf(rows, 'rss_other');
-  const files = sumOf(lastOf(rows, 'rss_file'));
+function softwarePart(rows: MemoryRows): Part | null {
+  const otherRows = lastRows(rows, 'rss_other');
+  const files = sumBytes(lastRows(rows, 'rss_file'));
   if (otherRows.length === 0 || files === null) return null;
   const otherParts = otherRows
     .map(({ detail, bytes }) => `${detail ?? 'a helper'} ${formatGb(bytes)}`)
     .join(', ');
   return {
     component: 'framework_overhead',
-    bytes: sumOf(otherRows)! + files,
+    bytes: sumBytes(otherRows)! + files,
     confidence: 'medium',
     evidence: `resident in its other processes, without weights and cache: ${otherParts}; pages of files (code) in the workers ${formatGb(files)}`,
   };
 }
 
 /** The last record: at the end of the run, else after loading. */
-function lastOf({ recorded }: MemoryRows, what: string): RecordedRow[] {
+function lastRows({ recorded }: MemoryRows, what: string): RecordedRow[] {
   const rowsAt = (stage: string) => recordedRows(recorded, { what, stage });
   return rowsAt('end').length > 0 ? rowsAt('end') : rowsAt('load');
 }
 
-function sumOf(recorded: readonly RecordedRow[]): number | null {
+function sumBytes(recorded: readonly RecordedRow[]): number | null {
   return recorded.length === 0 ? null : recorded.reduce((sum, { bytes }) => sum + bytes, 0);
 }

@@ -12,11 +12,15 @@ export function vllmPlace({ ranks }: VllmLogFacts, gpuIndex: number, gpu: number
 
 function partsOf(rank: VllmRankFacts): Part[] {
   const parts: Part[] = [];
-  const put = (component: Part['component'], fact: VllmLogBytes | null, confidence: Part['confidence']) => {
+  const addPart = (
+    component: Part['component'],
+    fact: VllmLogBytes | null,
+    confidence: Part['confidence'],
+  ) => {
     if (fact) parts.push({ component, bytes: fact.value, confidence, evidence: `log: ${fact.line.trim()}` });
   };
-  put('model_weights', rank.weights, 'high');
-  put('kv_cache', rank.kv_cache, 'high');
+  addPart('model_weights', rank.weights, 'high');
+  addPart('kv_cache', rank.kv_cache, 'high');
   const peak = rank.activation_peak;
   if (peak) {
     const graphs = rank.activation_includes_graphs ? (rank.cuda_graphs_estimate?.value ?? 0) : 0;
@@ -27,7 +31,7 @@ function partsOf(rank: VllmRankFacts): Part[] {
       evidence: `log: ${peak.line.trim()}${graphs > 0 ? ' (less its estimate for graphs)' : ''}: reserved after a run at its largest batch`,
     });
   }
-  put('framework_overhead', rank.non_torch, 'medium');
-  put('cuda_graphs', rank.cuda_graphs, 'medium');
+  addPart('framework_overhead', rank.non_torch, 'medium');
+  addPart('cuda_graphs', rank.cuda_graphs, 'medium');
   return parts;
 }
