@@ -1,4 +1,4 @@
-import { onCpu, remote } from '../facts/bench/machine.js';
+import { onCpu, remoteDevice } from '../facts/bench/machine.js';
 import { runBench, type BenchCapture, type BenchEvent } from '../capture/bench/run-bench.js';
 import { leftWords } from '../capture/bench/eta.js';
 import { pointLabel } from '../vocabulary/bench.js';
@@ -95,7 +95,7 @@ async function recordBench(recording: Recording, measured: Measured): Promise<Re
   await recording.saveJson('bench-plan', redactJson(planOf(prepared, typed), redact));
   const workload = workloadOf(prepared, imported.model);
   const { hardware, software } = capture.facts;
-  const gpu = !onCpu(workload) && workload.device !== remote;
+  const gpu = !onCpu(workload) && workload.device !== remoteDevice;
   const failed = capture.executions.some(({ launches }) =>
     launches.some(({ failure }) => failure !== null && !isInterruption(failure)),
   );

@@ -3,7 +3,7 @@ import { missing } from '../model/figure.js';
 import { mean, percentile } from '../model/statistics.js';
 import type { SessionDatabase } from '../session/query.js';
 import { latencies, meanOf, throughput } from './bench/point.js';
-import { repeatRows } from './bench/rows.js';
+import { readRepeatRows } from './bench/rows.js';
 import { outlierTest } from './statistics.js';
 import { decodeSteps } from './utilization/steps.js';
 
@@ -12,7 +12,7 @@ import { decodeSteps } from './utilization/steps.js';
  * second.
  */
 export async function latency(database: SessionDatabase): Promise<LatencyResult> {
-  const all = await repeatRows(database, 'clean');
+  const all = await readRepeatRows(database, 'clean');
   const rows = all.filter(({ warmup }) => !warmup);
   const steps = await decodeSteps(database, 'clean');
   const absent = missing('no_repeats', 'no timed repeat was completed');

@@ -2,7 +2,7 @@ import { knownEngine } from '../../llm/memory-request.js';
 import type { BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { Workload } from '../../model/manifest.js';
-import { onCpu, remote } from '../../facts/bench/machine.js';
+import { onCpu, remoteDevice } from '../../facts/bench/machine.js';
 import { usesGraphs } from '../../facts/bench/roof.js';
 import { deviceOf } from '../../facts/device.js';
 import { gpuRoofs, storedGpuRoofline } from '../../facts/roofs.js';
@@ -53,7 +53,7 @@ export function graphGain(
  */
 export async function launchesOfBench(context: FindingContext): Promise<RuleOutcome | null> {
   const { workload } = context.manifest;
-  if (!workload || onCpu(workload) || workload.device === remote) return null;
+  if (!workload || onCpu(workload) || workload.device === remoteDevice) return null;
   const bench = await benchOf(context);
   const stage = context.waterfalls.find(({ kind, source }) => kind === 'decode' && source === 'bench');
   if (!bench || !stage) return null;

@@ -4,7 +4,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { benchPlanOf } from '../../facts/bench/plan.js';
+import { readBenchPlan } from '../../facts/bench/plan.js';
 import type { MetricPart } from './metric-parts.js';
 import { type IterationRow, timeParts } from './row-parts.js';
 
@@ -16,7 +16,7 @@ type Variant = BenchPlan['variants'][number];
  */
 export async function variantsOf(session: Session, label: string | null): Promise<Variant[] | null> {
   if (!hasSubject(session.manifest, 'bench') && label === null) return null;
-  const { variants } = await benchPlanOf(session);
+  const { variants } = await readBenchPlan(session);
   if (label === null) return variants;
   const found = variants.filter((variant) => variant.label === label);
   if (found.length > 0) return found;

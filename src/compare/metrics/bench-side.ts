@@ -1,7 +1,7 @@
 import type { SideData } from './compare.js';
 import { refuseShared } from './pairs.js';
 import { comparable, sampleSessions } from './sample.js';
-import { benchPlanOf } from '../../facts/bench/plan.js';
+import { readBenchPlan } from '../../facts/bench/plan.js';
 import type { ComparedSide } from '../../model/documents/bench-compare.js';
 import { InferscopeError } from '../../model/errors.js';
 import { hasSubject } from '../../model/subjects.js';
@@ -27,7 +27,7 @@ export async function comparedSide(selector: string, home: Home = homeFolders())
 /** The engine's notes about its launches. */
 async function caveatsOf(session: Session): Promise<string[]> {
   if (!hasSubject(session.manifest, 'bench')) return [];
-  const { not_measured: notMeasured } = await benchPlanOf(session);
+  const { not_measured: notMeasured } = await readBenchPlan(session);
   return notMeasured.filter(({ figure }) => figure === 'launches').map(({ text }) => text);
 }
 

@@ -2,7 +2,7 @@ import { isRecomputedSql } from '../../model/metric-source.js';
 import { interval95, mean } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { type MetricRow, rank, summariesOf } from '../../facts/benchmark-results/results.js';
+import { type MetricRow, metricRank, readSummaries } from '../../facts/benchmark-results/results.js';
 import type { MetricPart } from './metric-parts.js';
 
 type ComparedRow = Omit<MetricRow, 'definition' | 'source'> & { recomputed: boolean };
@@ -35,7 +35,7 @@ export async function resultParts(
     `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, ${isRecomputedSql} AS recomputed FROM metrics
      ORDER BY recomputed DESC, capture_id, point, name, statistic`,
   );
-  const summaries = await summariesOf(captures, database);
+  const summaries = await readSummaries(captures, database);
   // The summary names the load; the requests may not.
   const labelsOf = new Map(
     [...summaries].map(([summary, detailed]) => [
@@ -60,7 +60,7 @@ export async function resultParts(
   const ordered = [...keys.values()].toSorted(
     ([a], [b]) =>
       a!.point - b!.point ||
-      rank(a!) - rank(b!) ||
+      metricRank(a!) - metricRank(b!) ||
       a!.name.localeCompare(b!.name, 'en') ||
       compared.indexOf(a!.statistic) - compared.indexOf(b!.statistic),
   );

@@ -26,7 +26,7 @@ const flagsOf = (points: Points) =>
 const sweep = (tpots: [batch: number, tpot: number][]): Points =>
   tpots.map(([batch, tpot]) => pointOf(['throughput'], [batch, 8, 11], [[10, tpot]]));
 
-test('the knee: where doubling the batch gives less than 1.5 times the decode tokens/s', () => {
+test('the knee is where doubling the batch gives less than 1.5 times the decode tokens/s', () => {
   // 100, 200, 333 and 333 tok/s: gains of 2, 1.67 and 1.
   const points = sweep([
     [1, 10],
@@ -37,7 +37,7 @@ test('the knee: where doubling the batch gives less than 1.5 times the decode to
   const knee = answer(points, 'batch_knee');
   expect(knee.answer).toContain('Up to batch 4: from 4 to 8 doubling the batch gives 1.00×');
   close(knee.figures['knee_batch'], 4);
-  close(knee.figures['gain_2_4'], (4 / 12 / (2 / 10)) ** 1);
+  close(knee.figures['gain_2_4'], 4 / 12 / (2 / 10));
   // Output tokens/s: batch · 11 / (10 + 10 TPOT): 100, 200, 338, 352.
   const scaling = answer(points, 'scaling');
   close(scaling.figures['scaling_factor_4'], (4 * 110) / 130);
@@ -54,10 +54,10 @@ test('quadrupling counts as two doublings; without a knee the largest batch is n
     [16, 30],
   ]);
   const knee = answer(points, 'batch_knee');
-  // 100 → 250: √2.5 = 1.58 a doubling; 250 → 533: √2.13 = 1.46.
+  // 100 → 250: √2.5 = 1.58 per doubling; 250 → 533: √2.13 = 1.46.
   close(knee.figures['gain_1_4'], Math.sqrt(2.5));
   close(knee.figures['knee_batch'], 4);
-  const good = answer(
+  const withoutKnee = answer(
     sweep([
       [1, 10],
       [4, 11],
@@ -65,11 +65,11 @@ test('quadrupling counts as two doublings; without a knee the largest batch is n
     ]),
     'batch_knee',
   );
-  expect(good.answer).toContain('No knee up to batch 16');
-  expect(good.figures).not.toHaveProperty('knee_batch');
+  expect(withoutKnee.answer).toContain('No knee up to batch 16');
+  expect(withoutKnee.figures).not.toHaveProperty('knee_batch');
 });
 
-test('the crossover: with TPOT = 10 + 0.5 b, the sequences cost as much as the fixed part at batch 20', () => {
+test('the sequences cost as much as the fixed part at batch 20 if TPOT is 10 + 0.5 b', () => {
   const points = sweep([1, 4, 8].map((batch) => [batch, 10 + 0.5 * batch]));
   const knee = answer(points, 'batch_knee');
   close(knee.figures['crossover_batch'], 20);
@@ -77,7 +77,7 @@ test('the crossover: with TPOT = 10 + 0.5 b, the sequences cost as much as the f
   expect(flagsOf(points)).toEqual([]);
 });
 
-test('twice the prompt and twice the output, measured and by the fit', () => {
+test('reports the cost of doubling the prompt and the output, measured and by the fit', () => {
   const prompts = [10, 50, 200, 1000].map((n) => pointOf(['sequence'], [1, n, 50], [[4 + 0.1 * n, 5]]));
   const outputs = [100, 200].map((n) => pointOf(['sequence'], [1, 200, n], [[24, 5]]));
   const points = [...prompts, ...outputs];
@@ -110,12 +110,12 @@ test('a size without measurable cost is reported as such, never with a negative 
   expect(answer(prompts(0.03), 'prompt_cost').answer).toContain(
     'TTFT does not measurably depend on the prompt tokens, from 10 to 1\u00a0000.',
   );
-  const falls = answer(prompts(0.001), 'prompt_cost');
-  expect(falls.answer).toContain(
+  const falling = answer(prompts(0.001), 'prompt_cost');
+  expect(falling.answer).toContain(
     'TTFT does not grow with the prompt tokens: 12.2 ms at 10, 11.9 ms at 1\u00a0000.',
   );
-  expect(falls.answer).toContain('(1.00× a doubling)');
-  expect(falls.figures).not.toHaveProperty('per_token_ms');
+  expect(falling.answer).toContain('(1.00× per doubling)');
+  expect(falling.figures).not.toHaveProperty('per_token_ms');
   // No fixed part: 5 ms per token, with a few percent of noise per launch.
   const outputs = [50, 100, 200].map((n) =>
     pointOf(
@@ -164,7 +164,7 @@ test('idle and bound report what is missing', () => {
   expect(answer([pointOf(['latency'], [1, 8, 1], [[10, 0]])], 'regimes').answer).toContain('Not enough data');
 });
 
-test('idle time by batch: 2 ms of work in steps of 10 and 12 ms', () => {
+test('idle time is 80 % of 10 ms and 10 of 12 ms for 2 ms of work per step', () => {
   const pointAt = (batch: number, tpot: number) => {
     const { point } = benchPoint([], batch, 8, 11);
     const work = [
@@ -195,7 +195,7 @@ const variant = (label: string, tpots: number[]): BenchVariant => ({
   flags: [],
 });
 
-test('variants: a real difference with its interval, and no difference', () => {
+test('reports a significant difference of variants with its interval, and none otherwise', () => {
   const eager = variant('mode=eager', [20, 20.4, 19.6]);
   const [graph, unchanged] = variantAnswers([
     eager,

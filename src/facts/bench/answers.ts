@@ -95,7 +95,7 @@ function promptAnswer(points: Points, fits: readonly BenchFit[]): BenchAnswer | 
     size: 'input_len',
     spread: 'ttft_ms',
     name: 'TTFT',
-    things: 'prompt tokens',
+    unitName: 'prompt tokens',
   });
 }
 
@@ -106,7 +106,7 @@ function outputAnswer(points: Points, fits: readonly BenchFit[]): BenchAnswer | 
     size: 'output_len',
     spread: 'e2e_ms',
     name: 'end to end',
-    things: 'output tokens',
+    unitName: 'output tokens',
   });
 }
 
@@ -116,12 +116,12 @@ interface Growth {
   size: Size;
   spread: 'ttft_ms' | 'e2e_ms';
   name: string;
-  things: string;
+  unitName: string;
 }
 
 /** Measured pairs first, scaled to one doubling; then the fit, which separates the fixed part from the cost per token. */
 function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth): BenchAnswer | null {
-  const { id, question, size, spread, name, things } = growth;
+  const { id, question, size, spread, name, unitName: things } = growth;
   const sweep = (sweepOver(points, size) ?? []).flatMap((point) => {
     const distribution = point.latency[spread];
     return 'p50' in distribution ? [{ x: point[size], mean: distribution.mean, point }] : [];
@@ -140,7 +140,7 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
       'ratio',
       `(${name} at ${to.x} / at ${from.x}) ^ (1 / log2(${to.x} / ${from.x}))`,
     );
-    return `${from.x} → ${to.x}: ${formatMs(from.mean)} → ${formatMs(to.mean)}${to.x === 2 * from.x ? ` (${formatFactor(ratio)})` : ` (${formatFactor(ratio)} a doubling)`}`;
+    return `${from.x} → ${to.x}: ${formatMs(from.mean)} → ${formatMs(to.mean)}${to.x === 2 * from.x ? ` (${formatFactor(ratio)})` : ` (${formatFactor(ratio)} per doubling)`}`;
   });
   const fixed = (['batch_size', 'input_len', 'output_len'] as const).filter(
     (dimension) => dimension !== size,
@@ -159,17 +159,17 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
 }
 
 /** A fit's coefficients as costs, and the cost of doubling to the largest measured size. */
-function fitWords(fit: BenchFit, name: string, things: string, figures: Record<string, Figure>): string {
+function fitWords(fit: BenchFit, name: string, unitName: string, figures: Record<string, Figure>): string {
   const { coefficients, coefficients_ci95, rms_error, points } = fit;
   if (rms_error > poorFit) return `The fit is too poor for details (error ${formatPercent(rms_error)}).`;
-  const by = `From the fit (error ${formatPercent(rms_error)}):`;
+  const prefix = `From the fit (error ${formatPercent(rms_error)}):`;
   const trend = trendOf(fit);
   const [from, to] = [points[0]!, points.at(-1)!];
   if (trend === 'none') {
-    return `${by} ${name} does not measurably depend on the ${things}, from ${formatCount(from.x)} to ${formatCount(to.x)}.`;
+    return `${prefix} ${name} does not measurably depend on the ${unitName}, from ${formatCount(from.x)} to ${formatCount(to.x)}.`;
   }
   if (trend === 'down') {
-    return `${by} ${name} does not grow with the ${things}: ${formatMs(from.fitted)} at ${formatCount(from.x)}, ${formatMs(to.fitted)} at ${formatCount(to.x)}.`;
+    return `${prefix} ${name} does not grow with the ${unitName}: ${formatMs(from.fitted)} at ${formatCount(from.x)}, ${formatMs(to.fitted)} at ${formatCount(to.x)}.`;
   }
   const [fixed = 0, slope = 0, square = 0] = coefficients;
   const largest = points.at(-1)!.x;
@@ -180,7 +180,7 @@ function fitWords(fit: BenchFit, name: string, things: string, figures: Record<s
   const curve = square === 0 ? '' : `, growing with the length (AICc supports the quadratic term)`;
   const lowerBound = coefficients_ci95?.[0]?.[0] ?? fixed;
   const base = lowerBound > 0 ? `${formatMs(fixed)} is fixed` : 'no fixed part can be distinguished from 0';
-  return `${by} ${base} and 100 more ${things} cost ${formatMs(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${formatCount(largest / 2)} → ${largest} costs ${formatMs(full - half)} more, ${formatFactor(full / half)}.`;
+  return `${prefix} ${base} and 100 more ${unitName} cost ${formatMs(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${formatCount(largest / 2)} → ${largest} costs ${formatMs(full - half)} more, ${formatFactor(full / half)}.`;
 }
 
 function regimesAnswer(point: BenchPointResult): BenchAnswer {
@@ -237,11 +237,13 @@ function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
       if (bound === null || mfu.value === null || mbu.value === null) return [];
       figures[`${stage}_mfu_batch_${point.batch_size}`] = mfu;
       figures[`${stage}_mbu_batch_${point.batch_size}`] = mbu;
-      const reached =
+      const reachedShare =
         bound === 'compute' ? `MFU ${formatPercent(mfu.value)}` : `MBU ${formatPercent(mbu.value)}`;
-      const far =
+      const farText =
         Math.max(mfu.value, mbu.value) < 0.3 ? ', far from either roof: the hardware does not limit it' : '';
-      return [`${stage} at batch ${point.batch_size} is ${bound}-bound by its work (${reached}${far})`];
+      return [
+        `${stage} at batch ${point.batch_size} is ${bound}-bound by its work (${reachedShare}${farText})`,
+      ];
     }),
   );
   if (parts.length === 0) {

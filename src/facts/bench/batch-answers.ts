@@ -73,15 +73,15 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
     );
   }
   const tpot = fits.find(({ id }) => id === 'batch_tpot');
-  const [fixed = 0, each = 0] = tpot?.coefficients ?? [];
+  const [fixed = 0, perSequence = 0] = tpot?.coefficients ?? [];
   if (tpot && tpot.rms_error > poorFit) {
     sentences.push(`The fit of TPOT is too poor for details (error ${formatPercent(tpot.rms_error)}).`);
   } else if (tpot && trendOf(tpot) !== 'up') {
     sentences.push(
       `From the fit (error ${formatPercent(tpot.rms_error)}): TPOT does not measurably grow with the batch.`,
     );
-  } else if (tpot && fixed > 0 && each > 0) {
-    const crossover = fixed / each;
+  } else if (tpot && fixed > 0 && perSequence > 0) {
+    const crossover = fixed / perSequence;
     figures['crossover_batch'] = figure(crossover, 'sequences', 'fit: TPOT = a + c·batch, a / c');
     const rangeNote = crossover > 2 * last.batch ? ', far beyond the measured range' : '';
     const where =
@@ -89,7 +89,7 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
         ? 'far beyond the measured range'
         : `at batch ${formatCount(crossover)}${rangeNote}`;
     sentences.push(
-      `From the fit (error ${formatPercent(tpot.rms_error)}): a decode step takes ${formatMs(fixed)} plus ${formatMs(each)} per sequence; the sequences take as long as the fixed part ${where}.`,
+      `From the fit (error ${formatPercent(tpot.rms_error)}): a decode step takes ${formatMs(fixed)} plus ${formatMs(perSequence)} per sequence; the sequences take as long as the fixed part ${where}.`,
     );
   }
   return { id: 'batch_knee', question: kneeQuestion, answer: sentences.join(' '), figures };

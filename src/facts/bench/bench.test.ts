@@ -13,21 +13,21 @@ describe('a benchmark counted by hand', async () => {
   const [first, second, third] = variant!.points as [BenchPointResult, BenchPointResult, BenchPointResult];
 
   test('the document matches its schema', async () => {
-    const found = await analyzeBench(await gpuSession());
-    expect(benchDocumentSchema.parse(structuredClone(found))).toEqual(found);
+    const document = await analyzeBench(await gpuSession());
+    expect(benchDocumentSchema.parse(structuredClone(document))).toEqual(document);
     expect(data.engine).toMatchObject({ device_name: 'NVIDIA H200', model: 'tiny', dtype: 'float16' });
   });
 
   test('with several ranks the first counts: steps of others are not more tokens', async () => {
-    const made = rows();
-    const { stages = [], iterations = [] } = made;
+    const allRows = rows();
+    const { stages = [], iterations = [] } = allRows;
     const onRank1 = <T extends { pid?: number | null }>(row: T) => ({
       ...row,
       rank: 1,
       pid: row.pid! + 1000,
     });
     const rowsOfRanks = {
-      ...made,
+      ...allRows,
       stages: [...stages, ...stages.map((row) => ({ ...onRank1(row), stage_id: row.stage_id! + 1000 }))],
       iterations: [...iterations, ...iterations.map(onRank1)],
     };
@@ -75,7 +75,7 @@ describe('a benchmark counted by hand', async () => {
     close(second.throughput.output_tokens_per_s, 2 * mean);
   });
 
-  test('device work is per step, idle time is of the clean repeats', () => {
+  test('device work is per step, idle time is relative to the clean repeats', () => {
     const work = first.device_work;
     close(work.decode_kernel_ms, 1.5);
     close(work.decode_kernels, 10);

@@ -21,12 +21,12 @@ import { benchAnswers } from './answers.js';
 import { benchFits } from './fits.js';
 import { variantFlags } from './flags.js';
 import { onCpu } from './machine.js';
-import { benchPlanOf } from './plan.js';
+import { readBenchPlan } from './plan.js';
 import { pointResult } from './point.js';
 import { roofsOf, usesGraphs } from './roof.js';
-import { benchRows } from './rows.js';
-import { benchTelemetry } from './sampled.js';
-import { benchSeries } from './series.js';
+import { readBenchRows } from './rows.js';
+import { readBenchTelemetry } from './sampled.js';
+import { readBenchSeries } from './series.js';
 import { variantAnswers } from './variants.js';
 import { asClause } from './words.js';
 import { sessionOfKind } from '../session-identity.js';
@@ -40,12 +40,12 @@ interface Context {
 }
 
 /**
- * Results of a benchmark: distributions, throughput, device, machine and roofline of every point, growth with each size, and
- * answers in words. One execution is one variant; nothing is summed over executions.
+ * Results of a benchmark: distributions, throughput, device, machine and roofline of every point, growth with each size,
+ * and answers in words. One execution is one variant; nothing is summed over executions.
  * @throws E_USAGE if the session has no benchmark
  */
 export async function analyzeBench(session: Session): Promise<Document<BenchResult>> {
-  const plan = await benchPlanOf(session);
+  const plan = await readBenchPlan(session);
   const { manifest } = session;
   const { workload } = manifest;
   if (!workload) {
@@ -70,7 +70,7 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
       variants,
       answers: variantAnswers(variants),
       not_measured: plan.not_measured,
-      telemetry: await benchSeries(database),
+      telemetry: await readBenchSeries(database),
       environment: environmentFacts(manifest),
     };
     return document('bench', benchVersion, result, [...session.issues, ...benchIssues(result)]);
@@ -80,8 +80,8 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
 }
 
 /**
- * The protocol with completed launches and repeats: a stopped run has fewer than requested, and an engine may choose its own
- * number. The maximum over all points.
+ * The protocol with completed launches and repeats, the maximum over all points. A stopped run has fewer than requested,
+ * and an engine may choose its own number.
  */
 function protocolRun({ protocol }: BenchPlan, variants: readonly BenchVariant[]): BenchResult['protocol'] {
   const repeats = Math.max(0, ...variants.flatMap(({ points }) => points.flatMap(repeatsOfLaunches)));
@@ -102,11 +102,11 @@ async function variantOf(
   { session, plan, workload, model, roofs }: Context,
 ): Promise<BenchVariant> {
   const { manifest } = session;
-  const rows = await benchRows(database, execution_id);
-  const telemetry = await benchTelemetry(database, execution_id, workload.tensor_parallel_size);
+  const rows = await readBenchRows(database, execution_id);
+  const telemetry = await readBenchTelemetry(database, execution_id, workload.tensor_parallel_size);
   const launches = new Set([...rows.iterations, ...rows.points].map(({ launch }) => launch));
   const graphs = usesGraphs(workload, engine_args);
-  const about = {
+  const pointContext = {
     workload,
     plan,
     model,
@@ -116,9 +116,9 @@ async function variantOf(
     launches: launches.size,
     status: manifest.status,
   };
-  const points = facts.map((point) => pointResult(point, rows, about));
+  const points = facts.map((point) => pointResult(point, rows, pointContext));
   const fits = benchFits(points);
-  const used = await usedBefore(database, execution_id);
+  const used = await readUsedBefore(database, execution_id);
   const flags = variantFlags(points, {
     workload,
     plan,
@@ -140,7 +140,7 @@ async function variantOf(
 }
 
 /** Memory of each GPU at the first sample, if taken before the first repeat started. */
-function usedBefore(
+function readUsedBefore(
   database: SessionDatabase,
   executionId: string,
 ): Promise<{ device: number; bytes: number }[]> {
@@ -158,11 +158,11 @@ function engineOf(workload: Workload, { hardware }: ManifestData): BenchResult['
   const { model, engine, device, threads, tensor_parallel_size } = workload;
   const cpu = hardware['cpu_model'];
   // A server reports only a name.
-  const served = engine.options['model'];
+  const serverModel = engine.options['model'];
   return {
     name: engine.name,
     version: engine.version,
-    model: model?.name ?? (typeof served === 'string' ? served : 'unknown model'),
+    model: model?.name ?? (typeof serverModel === 'string' ? serverModel : 'unknown model'),
     dtype: model?.dtype ?? null,
     quantization: model?.quantization ?? null,
     weights: model?.weights ?? 'unknown',

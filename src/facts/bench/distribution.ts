@@ -3,9 +3,11 @@ import type { MissingFigure } from '../../model/figure.js';
 import { meanOverLaunches, orderStatistics, outlierTest, type Repeat } from '../statistics.js';
 
 /**
- * Distribution of repeated values, with the interval over launch means. Tokens of one repeat are dependent: if `values` are
- * tokens, `repeats` has the mean of each repeat, and an interval within one launch counts these.
- * `processes` is false if launches are rounds against one process.
+ * Distribution of repeated values, with the interval over launch means.
+ * @param absent why there is no value
+ * @param repeats the mean of each repeat if `values` are tokens: tokens of one repeat are dependent, so the interval
+ *   within one launch is over these
+ * @param processes false if launches are rounds against one process
  */
 export function benchDistribution(
   values: readonly Repeat[],
@@ -17,15 +19,15 @@ export function benchDistribution(
 ): BenchDistribution {
   if (values.length === 0) return absent;
   const numbers = values.map(({ value }) => value);
-  const over = meanOverLaunches(values, unit, source);
+  const meanFigure = meanOverLaunches(values, unit, source);
   const launches = new Set(values.map(({ launch }) => launch)).size;
-  const interval = launches > 1 ? over : meanOverLaunches(repeats, unit, source);
+  const interval = launches > 1 ? meanFigure : meanOverLaunches(repeats, unit, source);
   const isOutlier = outlierTest(numbers);
   return {
     unit,
     n: numbers.length,
     launches,
-    mean: over.value!,
+    mean: meanFigure.value!,
     ci95: ('ci95' in interval ? interval.ci95 : undefined) ?? null,
     ci95_over_launches: processes && launches > 1,
     ...(launches > 1
@@ -33,7 +35,7 @@ export function benchDistribution(
       : repeats.length < values.length
         ? { ci95_over: { unit: 'repeats' as const, n: repeats.length } }
         : {}),
-    sd: ('sd' in over ? over.sd : undefined) ?? null,
+    sd: ('sd' in meanFigure ? meanFigure.sd : undefined) ?? null,
     ...orderStatistics(numbers),
     outliers: numbers.filter(isOutlier).length,
     source,

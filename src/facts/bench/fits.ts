@@ -1,18 +1,18 @@
 import type { BenchFit, BenchPointResult } from '../../model/documents/bench.js';
 import { studentT95 } from '../../model/student-t.js';
 import { mean } from '../../model/statistics.js';
-import { type Size, sweepOver, unitsOf } from './sweeps.js';
+import { type Size, sweepOver, independentValues } from './sweeps.js';
 
-interface Fitted {
+interface FitResult {
   /** y = c[0] + c[1] x + c[2] x². */
   coefficients: number[];
   rss: number;
   /** Diagonal of (XᵀX)⁻¹; times the residual variance it is the variance of each coefficient. */
-  unscaled: number[];
+  unscaledVariances: number[];
 }
 
 /** Least squares by the normal equations, x scaled to at most 1 so that a square of 1000 loses no digits. */
-export function leastSquares(xs: readonly number[], ys: readonly number[], degree: 1 | 2): Fitted {
+export function leastSquares(xs: readonly number[], ys: readonly number[], degree: 1 | 2): FitResult {
   const scale = Math.max(...xs.map(Math.abs)) || 1;
   const size = degree + 1;
   const rows = Array.from({ length: size }, (_, i) => [
@@ -32,8 +32,8 @@ export function leastSquares(xs: readonly number[], ys: readonly number[], degre
   }
   const coefficients = rows.map((row, i) => row[size]! / row[i]! / scale ** i);
   const rss = xs.reduce((total, x, k) => total + (ys[k]! - valueAt(coefficients, x)) ** 2, 0);
-  const unscaled = rows.map((row, i) => row[size + 1 + i]! / row[i]! / scale ** (2 * i));
-  return { coefficients, rss, unscaled };
+  const unscaledVariances = rows.map((row, i) => row[size + 1 + i]! / row[i]! / scale ** (2 * i));
+  return { coefficients, rss, unscaledVariances };
 }
 
 const sum = (values: readonly number[], valueOf: (value: number) => number): number =>
@@ -44,8 +44,8 @@ export function valueAt(coefficients: readonly number[], x: number): number {
 }
 
 /**
- * Akaike's information criterion for small samples (Hurvich and Tsai 1989): n ln(RSS / n) + 2k + 2k(k + 1) / (n − k − 1), k counting the
- * coefficients and the variance. Infinite if n is too small.
+ * Akaike's information criterion for small samples (Hurvich and Tsai 1989): n ln(RSS / n) + 2k + 2k(k + 1) / (n − k − 1),
+ * where k counts the coefficients and the variance. Infinite if n is too small.
  */
 export function aicc(n: number, coefficients: number, rss: number): number {
   const k = coefficients + 1;
@@ -54,7 +54,7 @@ export function aicc(n: number, coefficients: number, rss: number): number {
 }
 
 /** Quadratic only if at least four sizes were measured and AICc supports it. */
-function fit(xs: readonly number[], ys: readonly number[], square: boolean): Fitted {
+function fit(xs: readonly number[], ys: readonly number[], square: boolean): FitResult {
   const line = leastSquares(xs, ys, 1);
   // The residual is rounding: no need for a quadratic term.
   const exact = line.rss <= 1e-20 * sum(ys, (y) => y * y);
@@ -65,20 +65,20 @@ function fit(xs: readonly number[], ys: readonly number[], square: boolean): Fit
 
 /** 95 % intervals of the coefficients by the scatter around the fit (Student); null without degrees of freedom. */
 export function coefficientIntervals(
-  { coefficients, rss, unscaled }: Fitted,
+  { coefficients, rss, unscaledVariances }: FitResult,
   n: number,
 ): [low: number, high: number][] | null {
   const degrees = n - coefficients.length;
   if (degrees < 1) return null;
   return coefficients.map((value, i) => {
-    const half = studentT95(degrees) * Math.sqrt((rss / degrees) * Math.max(0, unscaled[i]!));
+    const half = studentT95(degrees) * Math.sqrt((rss / degrees) * Math.max(0, unscaledVariances[i]!));
     return [value - half, value + half];
   });
 }
 
 /**
- * Change of y from the smallest to the largest size: not measurable if it is less than the scatter around the fit or, for a
- * line, if the interval of its slope includes 0.
+ * Direction of y from the smallest to the largest size. `none` if the change is less than the scatter around the fit or,
+ * for a line, if the interval of its slope includes 0.
  */
 export function trendOf({
   coefficients,
@@ -116,7 +116,7 @@ export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
   return fitSpecs.flatMap(({ id, size, x, y, metric }): BenchFit[] => {
     const sweep = sweepOver(points, size) ?? [];
     const sizes = sweep
-      .map((point) => ({ x: point[size], values: unitsOf(point, (repeat) => repeat[metric]) }))
+      .map((point) => ({ x: point[size], values: independentValues(point, (repeat) => repeat[metric]) }))
       .filter(({ values }) => values.length > 0);
     // Two sizes always fit a line, so its error is unknown.
     if (sizes.length < 3) return [];

@@ -6,7 +6,7 @@ import { mean, standardDeviation } from '../../model/statistics.js';
 import { formatBytes, formatQuantity } from '../../vocabulary/format.js';
 import { onCpu } from './machine.js';
 import type { Telemetry } from './sampled.js';
-import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
+import { perDoubling, sweepOver, independentValues } from './sweeps.js';
 import { pointWords, asClause } from './words.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
@@ -15,13 +15,13 @@ import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
 const lowUtilization = 50;
 const goodUtilization = 70;
 /** Standard deviation as a share of the mean. */
-const largeVariation = 0.05;
+const maxVariation = 0.05;
 /** Share of samples from which throttling gives a warning. */
-const someThrottling = 0.02;
+const minThrottledShare = 0.02;
 /** Growth of tokens/s per doubling of the batch below which throughput does not scale. */
 const minGain = 1.1;
 /** More memory than a driver and a display use on an idle GPU. */
-const foreignBytes = 2 * 2 ** 30;
+const maxIdleBytes = 2 * 2 ** 30;
 
 interface PointFacts {
   workload: Workload;
@@ -32,11 +32,11 @@ interface PointFacts {
 export function pointFlags(point: BenchPointResult, { workload, telemetry }: PointFacts): BenchFlag[] {
   if (point.outcome !== 'measured') return [];
   return [
-    ...utilization(point, workload),
-    ...variance(point),
-    ...warmup(point),
-    ...throttling(point, telemetry),
-    ...neighbors(point, telemetry),
+    ...utilizationFlags(point, workload),
+    ...varianceFlags(point),
+    ...warmupFlags(point),
+    ...throttlingFlags(point, telemetry),
+    ...otherProcessFlags(point, telemetry),
     ...(point.interleaved
       ? []
       : [
@@ -55,7 +55,7 @@ const flag = (
   text: string | ReturnType<typeof sentence>,
 ): BenchFlag => ({ code, severity, ...(typeof text === 'string' ? { text } : text) });
 
-function utilization(point: BenchPointResult, { device, threads }: Workload): BenchFlag[] {
+function utilizationFlags(point: BenchPointResult, { device, threads }: Workload): BenchFlag[] {
   const gpu = point.machine.gpu_utilization_percent.value;
   const cores = point.machine.cpu_cores_busy.value;
   const percent = gpu ?? (device === 'cpu' && threads && cores !== null ? (100 * cores) / threads : null);
@@ -78,41 +78,41 @@ function utilization(point: BenchPointResult, { device, threads }: Workload): Be
   return [flag('low_utilization', severity, text)];
 }
 
-function variance(point: BenchPointResult): BenchFlag[] {
+function varianceFlags(point: BenchPointResult): BenchFlag[] {
   const repeats = point.repeats ?? [];
   const launches = [...new Set(repeats.map(({ launch }) => launch))];
   const cv = (values: readonly number[]) => standardDeviation(values) / mean(values);
   const flags: BenchFlag[] = [];
   if (launches.length > 1) {
-    const between = cv(unitsOf(point, ({ e2e_ms }) => e2e_ms));
-    if (between > largeVariation) {
+    const launchVariation = cv(independentValues(point, ({ e2e_ms }) => e2e_ms));
+    if (launchVariation > maxVariation) {
       flags.push(
         flag(
           'high_variance',
           'warning',
-          sentence`launches differ by ${quantity(between, 'ratio')}, standard deviation of their end-to-end means`,
+          sentence`launches differ by ${quantity(launchVariation, 'ratio')}, standard deviation of their end-to-end means`,
         ),
       );
     }
   }
-  const within = launches.flatMap((launch) => {
+  const variations = launches.flatMap((launch) => {
     const launchTimes = repeats.filter((repeat) => repeat.launch === launch).map(({ e2e_ms }) => e2e_ms);
     return launchTimes.length > 1 ? [cv(launchTimes)] : [];
   });
-  const pooled = Math.sqrt(mean(within.map((value) => value * value)));
-  if (within.length > 0 && pooled > largeVariation) {
+  const pooledVariation = Math.sqrt(mean(variations.map((value) => value * value)));
+  if (variations.length > 0 && pooledVariation > maxVariation) {
     flags.push(
       flag(
         'high_variance',
         'warning',
-        sentence`repeats of one launch differ by ${quantity(pooled, 'ratio')} end to end`,
+        sentence`repeats of one launch differ by ${quantity(pooledVariation, 'ratio')} end to end`,
       ),
     );
   }
   return flags;
 }
 
-function warmup({ warmup: { stable, iterations } }: BenchPointResult): BenchFlag[] {
+function warmupFlags({ warmup: { stable, iterations } }: BenchPointResult): BenchFlag[] {
   if (stable !== false) return [];
   const text =
     iterations.value === null
@@ -121,9 +121,9 @@ function warmup({ warmup: { stable, iterations } }: BenchPointResult): BenchFlag
   return [flag('unstable_warmup', 'warning', text)];
 }
 
-function throttling({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag[] {
+function throttlingFlags({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag[] {
   return telemetry.throttled
-    .filter((row) => row.point === point && row.share >= someThrottling)
+    .filter((row) => row.point === point && row.share >= minThrottledShare)
     .map(({ scope, text, share }) =>
       flag(
         'throttling',
@@ -133,7 +133,7 @@ function throttling({ point }: BenchPointResult, telemetry: Telemetry): BenchFla
     );
 }
 
-function neighbors({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag[] {
+function otherProcessFlags({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag[] {
   return telemetry.metrics
     .filter(
       (row) =>
@@ -162,10 +162,15 @@ interface VariantFacts {
 
 /** Flags of a whole variant: limits, scaling, and unexpected conditions. */
 export function variantFlags(points: readonly BenchPointResult[], facts: VariantFacts): BenchFlag[] {
-  return [...cpuByAccident(facts), ...usedBefore(facts), ...scaling(points), ...limits(points)];
+  return [
+    ...cpuByAccidentFlags(facts),
+    ...usedBeforeFlags(facts),
+    ...scalingFlags(points),
+    ...memoryLimitFlags(points),
+  ];
 }
 
-function cpuByAccident({ workload, command, hardware }: VariantFacts): BenchFlag[] {
+function cpuByAccidentFlags({ workload, command, hardware }: VariantFacts): BenchFlag[] {
   const engine = knownEngine(workload.engine.name);
   const deviceRequested = command.some((word) => /^--device(=|$)/.test(word));
   if (engine === null || engine === 'onnx' || !onCpu(workload) || deviceRequested) return [];
@@ -182,10 +187,10 @@ function cpuByAccident({ workload, command, hardware }: VariantFacts): BenchFlag
   ];
 }
 
-function usedBefore({ usedBefore: devices, workload }: VariantFacts): BenchFlag[] {
+function usedBeforeFlags({ usedBefore: devices, workload }: VariantFacts): BenchFlag[] {
   if (onCpu(workload)) return [];
   return devices
-    .filter(({ bytes }) => bytes > foreignBytes)
+    .filter(({ bytes }) => bytes > maxIdleBytes)
     .map(({ device, bytes }) =>
       flag(
         'other_process',
@@ -195,7 +200,7 @@ function usedBefore({ usedBefore: devices, workload }: VariantFacts): BenchFlag[
     );
 }
 
-function scaling(points: readonly BenchPointResult[]): BenchFlag[] {
+function scalingFlags(points: readonly BenchPointResult[]): BenchFlag[] {
   const sweep = sweepOver(points, 'batch_size') ?? [];
   return sweep.slice(1).flatMap((to, i): BenchFlag[] => {
     const from = sweep[i]!;
@@ -208,7 +213,7 @@ function scaling(points: readonly BenchPointResult[]): BenchFlag[] {
   });
 }
 
-/** What an engine says of an error, without the advice that follows it. */
+/** The first two sentences of an engine's error, without the advice that follows. */
 const firstSentences = (text: string): string =>
   text
     .split('\n')[0]!
@@ -217,7 +222,7 @@ const firstSentences = (text: string): string =>
     .join('. ');
 
 /** The largest batch that ran and the smallest that did not, per prompt and output length. */
-function limits(points: readonly BenchPointResult[]): BenchFlag[] {
+function memoryLimitFlags(points: readonly BenchPointResult[]): BenchFlag[] {
   return points
     .filter(({ outcome }) => outcome === 'out_of_memory')
     .map((point) => {
@@ -228,8 +233,8 @@ function limits(points: readonly BenchPointResult[]): BenchFlag[] {
           other.output_len === point.output_len,
       );
       const largest = Math.max(...fitting.map(({ batch_size }) => batch_size));
-      const first = asClause(firstSentences(point.text ?? 'out of memory'));
+      const reason = asClause(firstSentences(point.text ?? 'out of memory'));
       const largestWords = fitting.length > 0 ? `; largest measured ${largest}` : '';
-      return flag('out_of_memory', 'warning', `${pointWords(point)} does not fit: ${first}${largestWords}`);
+      return flag('out_of_memory', 'warning', `${pointWords(point)} does not fit: ${reason}${largestWords}`);
     });
 }

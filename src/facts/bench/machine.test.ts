@@ -6,9 +6,9 @@ import { close, reasonOf } from '../test-rows.js';
 import { exampleRoofline, repetitions, tinyWorkload } from '../test-session.js';
 import { analyzeBench } from './bench.js';
 import { gpuWorkload, planOf } from './test-bench.js';
-import { b2, codes, gpuSession, million } from './test-bench-session.js';
+import { b2, codes, gpuSession, nsPerMs } from './test-bench-session.js';
 
-test("machine state: only samples in the point's timed repeats, and only the GPU in use", async () => {
+test("machine state uses only samples in the point's timed repeats, and only the GPU in use", async () => {
   const { points } = (await analyzeBench(await gpuSession())).data.variants[0]!;
   const [first, second] = points as [BenchPointResult, BenchPointResult];
   // Repeats take some 20 ms and NVML averages over up to 1 s, so samples include neighboring work.
@@ -24,7 +24,7 @@ test("machine state: only samples in the point's timed repeats, and only the GPU
   expect(reasonOf(first.machine.kv_cache_usage)).toBe('not_reported');
 });
 
-test('energy and utilization: over periods of one point of at least a second', async () => {
+test('energy and utilization need unbroken periods of one point of at least a second', async () => {
   const repeat = {
     samplingMs: [0, 0],
     loopMs: 0,
@@ -41,7 +41,7 @@ test('energy and utilization: over periods of one point of at least a second', a
   const sampleOf =
     (metric: string) =>
     (t_ms: number, value: number): Row<'telemetry'> => ({
-      t_ns: t_ms * million,
+      t_ns: t_ms * nsPerMs,
       scope: 'gpu0',
       metric,
       value,
@@ -68,7 +68,7 @@ test('energy and utilization: over periods of one point of at least a second', a
   expect(issues.map(({ code }) => code)).toContain('one_launch');
 });
 
-test('a CPU run: measured roofs, and a warning only if a GPU was expected', async () => {
+test('a CPU run uses measured roofs, and warns only if a GPU was expected', async () => {
   const workload = { ...gpuWorkload(), device: 'cpu', threads: 2, model: tinyWorkload().model };
   const variantOf = async (command: string[], engine = workload.engine) => {
     const session = await gpuSession({

@@ -1,14 +1,14 @@
 import type { BenchPlan, BenchPointResult } from '../../model/documents/bench.js';
 import { figure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
-import { type MissingReason, reasons } from './plan.js';
+import { type MissingReason, missingReasons } from './plan.js';
 import type { BenchRows, MemoryRow, PointRow } from './rows.js';
 import type { EnergyRow, SampledMetric, Telemetry } from './sampled.js';
 
 export const onCpu = (workload: Workload): boolean => workload.device === 'cpu';
 /** Device of an engine that is reached over HTTP: its hardware is not known. */
-export const remote = 'server';
-const thisMachine = /^https?:\/\/(localhost|127\.|\[::1\])/;
+export const remoteDevice = 'server';
+const localUrl = /^https?:\/\/(localhost|127\.|\[::1\])/;
 
 /** Machine state during one point. */
 export function machineFigures(
@@ -17,21 +17,24 @@ export function machineFigures(
   about: { point: string; secondsPerToken: number | null; workload: Workload; plan: BenchPlan },
 ): BenchPointResult['machine'] {
   const { point, workload, secondsPerToken } = about;
-  const because = reasons(about.plan.not_measured);
+  const reasonFor = missingReasons(about.plan.not_measured);
   const pointMetrics = telemetry.metrics.filter((row) => row.point === point);
   const energy = telemetry.energy.filter((row) => row.point === point);
-  const gpu = gpuFigures(pointMetrics, energy, telemetry.gpus, noGpu(workload, because));
+  const gpu = gpuFigures(pointMetrics, energy, telemetry.gpus, noGpu(workload, reasonFor));
   const cores = pointMetrics.find(({ scope, metric }) => scope === 'process' && metric === 'cores_busy');
   const cache = pointMetrics.filter(({ metric }) => metric === 'kv_cache_usage_ratio');
   return {
     gpu_utilization_percent: gpu.utilization,
-    gpu_memory_used_bytes: gpuMemory(rows.memory, point, telemetry.gpus, gpu.none),
-    memory_bytes: memoryFigure(rows, point, because, workload.device),
+    gpu_memory_used_bytes: gpuMemory(rows.memory, point, telemetry.gpus, gpu.missingGpu),
+    memory_bytes: memoryFigure(rows, point, reasonFor, workload.device),
     power_w: gpu.power,
     sm_clock_mhz: gpu.clock,
     cpu_cores_busy: cores
       ? figure(cores.mean, 'cores', 'telemetry: process cores_busy, timed repeats', { n: cores.n })
-      : because(['cpu_cores_busy', 'cpu'], missing('no_samples', 'no host sample during the timed repeats')),
+      : reasonFor(
+          ['cpu_cores_busy', 'cpu'],
+          missing('no_samples', 'no host sample during the timed repeats'),
+        ),
     joules_per_output_token:
       gpu.power.value === null
         ? gpu.power
@@ -49,19 +52,19 @@ export function machineFigures(
             'ratio',
             'largest kv_cache_usage_ratio, timed repeats',
           )
-        : because(
+        : reasonFor(
             ['kv_cache_usage', 'kv_occupancy'],
             missing('not_reported', 'the engine does not report its KV cache usage'),
           ),
   };
 }
 
-function noGpu({ device, engine }: Workload, because: MissingReason): MissingFigure {
+function noGpu({ device, engine }: Workload, reasonFor: MissingReason): MissingFigure {
   if (device === 'cpu') return missing('no_gpu', 'it ran on the CPU');
-  if (device === remote && !thisMachine.test(String(engine.options['url']))) {
+  if (device === remoteDevice && !localUrl.test(String(engine.options['url']))) {
     return missing('no_gpu', "a server's GPU cannot be sampled from another machine");
   }
-  return because(
+  return reasonFor(
     ['gpu', 'gpu_utilization', 'telemetry'],
     missing('not_sampled', 'no GPU sample during the timed repeats'),
   );
@@ -75,19 +78,20 @@ function gpuFigures(
   samples: readonly SampledMetric[],
   energy: readonly EnergyRow[],
   gpus: readonly string[],
-  none: MissingFigure,
-): { none: MissingFigure; utilization: Figure; clock: Figure; power: Figure } {
-  if (none.reason.code === 'no_gpu') return { none, utilization: none, clock: none, power: none };
+  missingGpu: MissingFigure,
+): { missingGpu: MissingFigure; utilization: Figure; clock: Figure; power: Figure } {
+  if (missingGpu.reason.code === 'no_gpu')
+    return { missingGpu, utilization: missingGpu, clock: missingGpu, power: missingGpu };
   const gpuSamples = (metric: string) =>
     samples.filter((row) => row.metric === metric && gpus.includes(row.scope));
   const busy = gpuSamples('utilization_percent');
   const clock = gpuSamples('sm_clock_mhz');
   return {
-    none,
-    utilization: busy.length === 0 ? none : utilizationOf(busy),
+    missingGpu,
+    utilization: busy.length === 0 ? missingGpu : utilizationOf(busy),
     clock:
       clock.length === 0
-        ? none
+        ? missingGpu
         : figure(
             total(clock, ({ mean }) => mean) / clock.length,
             'MHz',
@@ -98,7 +102,7 @@ function gpuFigures(
       energy.filter(({ scope }) => gpus.includes(scope)),
       gpuSamples('power_instant_w'),
       gpuSamples('power_w'),
-      none,
+      missingGpu,
     ),
   };
 }
@@ -119,18 +123,18 @@ function utilizationOf(busy: readonly SampledMetric[]): Figure {
   );
 }
 
-/** Sampled time from which the energy counter (updated about ten times per second) gives a mean. */
-const energySeconds = 1;
-const instantSamples = 10;
+/** Minimum sampled time for a mean of the energy counter, which is updated about ten times per second. */
+const minEnergySeconds = 1;
+const minInstantSamples = 10;
 
 /** From the energy counter, else instantaneous power, else NVML's mean over 1 s if it covers only this point. */
 function powerOf(
   energy: readonly EnergyRow[],
   instant: readonly SampledMetric[],
   averaged: readonly SampledMetric[],
-  none: MissingFigure,
+  missingGpu: MissingFigure,
 ): Figure {
-  if (energy.length > 0 && energy.every(({ seconds }) => seconds >= energySeconds)) {
+  if (energy.length > 0 && energy.every(({ seconds }) => seconds >= minEnergySeconds)) {
     const source = `telemetry: ${scopeNames(energy)} energy_j, growth / time in the timed repeats`;
     return figure(
       total(energy, ({ joules, seconds }) => joules / seconds),
@@ -138,7 +142,7 @@ function powerOf(
       source,
     );
   }
-  if (instant.length > 0 && instant.every(({ n }) => n >= instantSamples)) {
+  if (instant.length > 0 && instant.every(({ n }) => n >= minInstantSamples)) {
     const source = `telemetry: ${scopeNames(instant)} power_instant_w, timed repeats`;
     return figure(
       total(instant, ({ mean }) => mean),
@@ -147,7 +151,7 @@ function powerOf(
       { n: total(instant, ({ n }) => n) },
     );
   }
-  if (energy.length + instant.length + averaged.length === 0) return none;
+  if (energy.length + instant.length + averaged.length === 0) return missingGpu;
   if (averaged.length === 0 || averaged.some(({ settled }) => settled === null)) {
     return missing(
       'too_short',
@@ -166,12 +170,12 @@ function gpuMemory(
   memory: readonly MemoryRow[],
   point: string,
   gpus: readonly string[],
-  none: MissingFigure,
+  missingGpu: MissingFigure,
 ): Figure {
   const pointMemory = memory.filter(
     (row) => row.point === point && row.kind === 'used' && gpus.includes(`gpu${row.device}`),
   );
-  if (pointMemory.length === 0 || none.reason.code === 'no_gpu') return none;
+  if (pointMemory.length === 0 || missingGpu.reason.code === 'no_gpu') return missingGpu;
   return figure(
     pointMemory.reduce((sum, { bytes }) => sum + bytes, 0),
     'B',
@@ -182,25 +186,25 @@ function gpuMemory(
 function memoryFigure(
   { memory, outcomes }: Pick<BenchRows, 'memory'> & { outcomes: readonly PointRow[] },
   point: string,
-  because: MissingReason,
+  reasonFor: MissingReason,
   device: string,
 ): Figure {
-  const known = outcomes.filter(({ memory_bytes }) => memory_bytes !== null);
-  if (known.length > 0) {
-    const largest = known.reduce((x, y) => (y.memory_bytes! > x.memory_bytes! ? y : x));
+  const withMemory = outcomes.filter(({ memory_bytes }) => memory_bytes !== null);
+  if (withMemory.length > 0) {
+    const largest = withMemory.reduce((x, y) => (y.memory_bytes! > x.memory_bytes! ? y : x));
     return figure(
       largest.memory_bytes!,
       'B',
       `points.memory_bytes: ${largest.memory_source ?? 'the engine'}, largest of the launches`,
       {
-        n: known.length,
+        n: withMemory.length,
       },
     );
   }
-  const unsampled = missing('no_samples', 'memory was not sampled in the timed repeats');
-  const reason = because(['memory', 'memory_bytes'], unsampled);
+  const notSampled = missing('no_samples', 'memory was not sampled in the timed repeats');
+  const reason = reasonFor(['memory', 'memory_bytes'], notSampled);
   // The engine states why its GPU memory is unknown: host memory is not a substitute.
-  if (device !== 'cpu' && reason !== unsampled) return reason;
+  if (device !== 'cpu' && reason !== notSampled) return reason;
   const resident = memory.find((row) => row.point === point && row.kind === 'rss' && row.device === null);
   return resident
     ? figure(

@@ -7,16 +7,16 @@ import { planOf } from '../artifact.js';
  * Facts from the run's plan: variants, points, protocol, and what the engine cannot measure.
  * @throws E_USAGE if the session has no inferscope benchmark
  */
-export async function benchPlanOf(session: Session): Promise<BenchPlan> {
+export async function readBenchPlan(session: Session): Promise<BenchPlan> {
   return benchPlanSchema.parse(await planOf(session, 'bench'));
 }
 
 /** Why a figure is missing: the engine's reason under one of these names, else `otherwise`. */
 export type MissingReason = (names: readonly string[], otherwise: MissingFigure) => MissingFigure;
 
-export function reasons(notMeasured: BenchPlan['not_measured']): MissingReason {
+export function missingReasons(notMeasured: BenchPlan['not_measured']): MissingReason {
   return (names, otherwise) => {
-    const found = notMeasured.find(({ figure }) => names.includes(figure));
-    return found ? missing(found.code, found.text) : otherwise;
+    const notMeasuredEntry = notMeasured.find(({ figure }) => names.includes(figure));
+    return notMeasuredEntry ? missing(notMeasuredEntry.code, notMeasuredEntry.text) : otherwise;
   };
 }

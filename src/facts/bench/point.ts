@@ -9,7 +9,7 @@ import { meanOverLaunches, meansBy, type Repeat } from '../statistics.js';
 import { benchDistribution } from './distribution.js';
 import { pointFlags } from './flags.js';
 import { machineFigures } from './machine.js';
-import { type MissingReason, reasons } from './plan.js';
+import { type MissingReason, missingReasons } from './plan.js';
 import { pointRoof } from './roof.js';
 import type { Telemetry } from './sampled.js';
 import type { BenchRows, DeviceWorkRow, IterationRow, PointRow, RepeatRow } from './rows.js';
@@ -28,38 +28,43 @@ export interface PointContext {
 }
 
 /** All figures of one point of one variant. Unfinished launches are named in `text` and never averaged in. */
-export function pointResult(facts: BenchPoint, all: BenchRows, context: PointContext): BenchPointResult {
+export function pointResult(
+  facts: BenchPoint,
+  variantRows: BenchRows,
+  context: PointContext,
+): BenchPointResult {
   const { plan, workload } = context;
   const pointRows = <T extends { point: string | null }>(rows: readonly T[]) =>
     rows.filter(({ point }) => point === facts.point);
-  const iterations = pointRows(all.iterations);
+  const iterations = pointRows(variantRows.iterations);
   const timed = iterations.filter(({ warmup }) => !warmup);
-  const outcomes = pointRows(all.points);
-  const because = reasons(plan.not_measured);
+  const outcomes = pointRows(variantRows.points);
+  const reasonFor = missingReasons(plan.not_measured);
   const { outcome, text } = outcomeOf(outcomes, timed.length, context);
   const absent = missing('not_measured', text ?? 'no timed repeat was completed');
   const latency = latencies(
     timed,
-    { ...all, steps: pointRows(all.steps), prefills: pointRows(all.prefills) },
+    { ...variantRows, steps: pointRows(variantRows.steps), prefills: pointRows(variantRows.prefills) },
     absent,
     plan.not_measured,
   );
   const ttft = meanOf(latency.ttft_ms);
   const tpot = meanOf(latency.tpot_ms);
   const period = !('p50' in latency.itl_ms) ? tpot : meanOf(latency.itl_ms);
-  const work = timed.length === 0 ? noWork(absent) : deviceWork(pointRows(all.work), ttft, period, because);
+  const work =
+    timed.length === 0 ? noWork(absent) : deviceWork(pointRows(variantRows.work), ttft, period, reasonFor);
   const tokens = facts.batch_size * facts.output_len;
   const seconds = mean(timed.map(({ e2e_ns }) => e2e_ns / 1e9));
   const result: BenchPointResult = {
     ...facts,
     outcome,
     text,
-    warmup: warmupOf(iterations, outcomes, because),
+    warmup: warmupOf(iterations, outcomes, reasonFor),
     interleaved: outcomes.every(({ interleaved }) => interleaved !== false),
     latency,
     throughput: throughput(facts, timed, ttft, tpot, absent),
     device_work: work,
-    machine: machineFigures({ memory: all.memory, outcomes }, context.telemetry, {
+    machine: machineFigures({ memory: variantRows.memory, outcomes }, context.telemetry, {
       point: facts.point,
       secondsPerToken: timed.length === 0 ? null : seconds / tokens,
       workload,
@@ -94,35 +99,35 @@ export function meanOf(spread: BenchDistribution): Figure {
   });
 }
 
-const bySeverity: PointOutcome[] = ['out_of_memory', 'failed', 'stopped', 'skipped'];
+const worstFirst: PointOutcome[] = ['out_of_memory', 'failed', 'stopped', 'skipped'];
 
 function outcomeOf(
   rows: readonly PointRow[],
   repeats: number,
   { launches, status }: PointContext,
 ): { outcome: PointOutcome; text: string | null } {
-  const ended = rows.filter(({ outcome }) => outcome !== 'measured');
-  const worst = bySeverity.flatMap((outcome) => ended.filter((row) => row.outcome === outcome))[0];
+  const unfinished = rows.filter(({ outcome }) => outcome !== 'measured');
+  const worst = worstFirst.flatMap((outcome) => unfinished.filter((row) => row.outcome === outcome))[0];
   if (repeats > 0) {
     const text = worst
-      ? `${words(worst.outcome)} in ${ended.length} of ${launches} launches${worst.text ? `: ${worst.text}` : ''}`
+      ? `${outcomeText(worst.outcome)} in ${unfinished.length} of ${launches} launches${worst.text ? `: ${worst.text}` : ''}`
       : null;
     return { outcome: 'measured', text };
   }
-  if (worst) return { outcome: worst.outcome, text: worst.text ?? words(worst.outcome) };
+  if (worst) return { outcome: worst.outcome, text: worst.text ?? outcomeText(worst.outcome) };
   return status === 'interrupted'
     ? { outcome: 'stopped', text: 'the run was stopped before this point' }
     : { outcome: 'failed', text: 'no launch reached it' };
 }
 
-function words(outcome: PointOutcome): string {
+function outcomeText(outcome: PointOutcome): string {
   return outcome === 'out_of_memory' ? 'out of memory' : outcome;
 }
 
 function warmupOf(
   iterations: readonly IterationRow[],
   outcomes: readonly PointRow[],
-  because: MissingReason,
+  reasonFor: MissingReason,
 ): BenchPointResult['warmup'] {
   const withWarmup = outcomes.filter(({ warmup_iterations }) => warmup_iterations !== null);
   const launches = new Set(iterations.map(({ launch }) => launch)).size;
@@ -141,7 +146,7 @@ function warmupOf(
           )
         : launches > 0
           ? figure(warmups / launches, 'repeats', 'iterations.warmup, mean of the launches', { n: launches })
-          : because(['warmup'], missing('not_reported', 'the engine does not report its warm-up')),
+          : reasonFor(['warmup'], missing('not_reported', 'the engine does not report its warm-up')),
     stable: withVerdict.length === 0 ? null : withVerdict.every(({ stable }) => stable),
   };
 }
@@ -153,10 +158,15 @@ export function latencies(
   absent: MissingFigure,
   notMeasured: BenchPlan['not_measured'] = [],
 ): BenchPointResult['latency'] {
-  const none = timed.length === 0;
-  const because = reasons(notMeasured);
+  const withoutRepeats = timed.length === 0;
+  const reasonFor = missingReasons(notMeasured);
   const processes = !notMeasured.some((entry) => entry.figure === 'launches');
-  const spread = (name: string, ns: (row: RepeatRow) => number | null, source: string, otherwise = absent) =>
+  const repeatDistribution = (
+    name: string,
+    ns: (row: RepeatRow) => number | null,
+    source: string,
+    otherwise = absent,
+  ) =>
     benchDistribution(
       timed.flatMap((row): Repeat[] => {
         const value = ns(row);
@@ -164,12 +174,12 @@ export function latencies(
       }),
       'ms',
       source,
-      none ? absent : because([name, `${name}_ms`], otherwise),
+      withoutRepeats ? absent : reasonFor([name, `${name}_ms`], otherwise),
       undefined,
       processes,
     );
   /** Distribution of steps: the interval of a single launch is over the means of its repeats. */
-  const overSteps = (
+  const stepDistribution = (
     names: string[],
     source: string,
     valueOf: (step: BenchRows['steps'][number]) => number | null,
@@ -181,37 +191,42 @@ export function latencies(
       known.map(repeat),
       'ms',
       source,
-      none ? absent : because(names, otherwise),
+      withoutRepeats ? absent : reasonFor(names, otherwise),
       meansBy(known, ({ iteration }) => iteration, repeat),
       processes,
     );
   };
   const oneToken = missing('one_token', 'it needs at least two output tokens');
-  const several = timed.some(({ output_len }) => output_len > 1);
+  const hasSteps = timed.some(({ output_len }) => output_len > 1);
   const noEvents = missing('no_device_time', 'the engine records no device events');
   return {
-    ttft_ms: spread('ttft', (row) => row.ttft_ns, 'iterations.ttft_ns'),
-    tpot_ms: spread('tpot', (row) => row.tpot_ns, 'iterations.tpot_ns', several ? absent : oneToken),
-    itl_ms: overSteps(
+    ttft_ms: repeatDistribution('ttft', (row) => row.ttft_ns, 'iterations.ttft_ns'),
+    tpot_ms: repeatDistribution(
+      'tpot',
+      (row) => row.tpot_ns,
+      'iterations.tpot_ns',
+      hasSteps ? absent : oneToken,
+    ),
+    itl_ms: stepDistribution(
       ['itl', 'itl_ms'],
       'stages: start of a decode step to the start of the next, the last to the end of the repeat; every token',
       ({ wall_ns }) => wall_ns / 1e6,
-      several ? missing('no_steps', 'the engine does not record its decode steps') : oneToken,
+      hasSteps ? missing('no_steps', 'the engine does not record its decode steps') : oneToken,
     ),
-    e2e_ms: spread('e2e', (row) => row.e2e_ns, 'iterations.end_ns − start_ns'),
+    e2e_ms: repeatDistribution('e2e', (row) => row.e2e_ns, 'iterations.end_ns − start_ns'),
     prefill_device_ms: benchDistribution(
       prefills.map(({ launch, device_ms: value }) => ({ launch, value })),
       'ms',
       'stages.device_dur_ns, prefill',
-      none ? absent : because(['prefill_device_ms', 'device_time'], noEvents),
+      withoutRepeats ? absent : reasonFor(['prefill_device_ms', 'device_time'], noEvents),
       undefined,
       processes,
     ),
-    decode_device_ms: overSteps(
+    decode_device_ms: stepDistribution(
       ['decode_device_ms', 'device_time'],
       'stages.device_dur_ns, every decode step',
       ({ device_ms }) => device_ms,
-      several ? noEvents : oneToken,
+      hasSteps ? noEvents : oneToken,
     ),
   };
 }
@@ -275,10 +290,10 @@ function deviceWork(
   rows: readonly DeviceWorkRow[],
   ttft: Figure,
   period: Figure,
-  because: MissingReason,
+  reasonFor: MissingReason,
 ): DeviceWork {
-  const unwatched = missing('not_watched', 'device work was not recorded');
-  const per = (
+  const notRecorded = missing('not_watched', 'device work was not recorded');
+  const perStage = (
     kind: string,
     unit: string,
     source: string,
@@ -287,15 +302,15 @@ function deviceWork(
   ): Figure => {
     const kindRows = rows.filter((row) => row.kind === kind);
     return kindRows.length === 0
-      ? because([...names, 'device_work'], unwatched)
+      ? reasonFor([...names, 'device_work'], notRecorded)
       : meanOverLaunches(
           kindRows.map((row) => ({ launch: row.launch, value: valueOf(row) / row.stages })),
           unit,
           source,
         );
   };
-  const idle = (kind: string, clean: Figure, against: string): Figure => {
-    const busy = per(kind, 'ms', 'device_work.busy_ns', ({ busy_ns }) => busy_ns / 1e6, [
+  const idle = (kind: string, clean: Figure, periodName: string): Figure => {
+    const busy = perStage(kind, 'ms', 'device_work.busy_ns', ({ busy_ns }) => busy_ns / 1e6, [
       `${kind}_idle_share`,
       'idle_share',
     ]);
@@ -303,17 +318,19 @@ function deviceWork(
     return mapFigure(
       clean,
       'ratio',
-      `1 − device_work.busy_ns / stages / ${against} of the clean repeats`,
+      `1 − device_work.busy_ns / stages / ${periodName} of the clean repeats`,
       (ms) => 1 - busy.value / ms,
     );
   };
   const kernelMs = ({ kernel_ns }: DeviceWorkRow) => kernel_ns / 1e6;
   return {
-    prefill_kernel_ms: per('prefill', 'ms', 'device_work.kernel_ns / stages', kernelMs, [
+    prefill_kernel_ms: perStage('prefill', 'ms', 'device_work.kernel_ns / stages', kernelMs, [
       'prefill_kernel_ms',
     ]),
-    decode_kernel_ms: per('decode', 'ms', 'device_work.kernel_ns / stages', kernelMs, ['decode_kernel_ms']),
-    decode_kernels: per('decode', 'kernels', 'device_work.kernels / stages', ({ kernels }) => kernels, [
+    decode_kernel_ms: perStage('decode', 'ms', 'device_work.kernel_ns / stages', kernelMs, [
+      'decode_kernel_ms',
+    ]),
+    decode_kernels: perStage('decode', 'kernels', 'device_work.kernels / stages', ({ kernels }) => kernels, [
       'decode_kernels',
     ]),
     prefill_idle_share: idle('prefill', ttft, 'TTFT'),

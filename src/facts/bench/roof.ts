@@ -11,7 +11,7 @@ import { necessaryOps, type WorkloadModel } from '../model-work.js';
 import { neededPeaks, utilizationRoofs, type UtilizationRoofs } from '../utilization/roofs.js';
 import { stageShares, workingSetBytes } from '../utilization/stage.js';
 import { graphNodeNs, launchSource } from '../predict/assumptions.js';
-import { onCpu, remote } from './machine.js';
+import { onCpu, remoteDevice } from './machine.js';
 import { formatSetting, plural } from '../../vocabulary/format.js';
 
 /**
@@ -36,7 +36,7 @@ export function roofsOf(
   { workload, hardware }: Pick<ManifestData, 'hardware'> & { workload: Workload },
   rooflines: { cpu: MachineRoofline | null; gpu: GpuRoofline | null },
 ): UtilizationRoofs | MissingFigure {
-  if (workload.device === remote) {
+  if (workload.device === remoteDevice) {
     return missing('remote', 'a server does not report its hardware');
   }
   return utilizationRoofs({ workload, hardware }, rooflines, { onCpu: onCpu(workload) });
@@ -44,7 +44,7 @@ export function roofsOf(
 
 /** Whether a variant replays its decode steps as CUDA graphs, by its engine's arguments: vLLM does by default. */
 export function usesGraphs(workload: Workload, engineArgs: Record<string, string>): boolean {
-  if (onCpu(workload) || workload.device === remote) return false;
+  if (onCpu(workload) || workload.device === remoteDevice) return false;
   const { name } = workload.engine;
   if (name === 'vllm') return !/^(true|1)$/i.test(engineArgs['enforce_eager'] ?? 'false');
   return engineArgs['mode'] === 'cudagraph';
@@ -112,7 +112,7 @@ const noStage = (why: MissingFigure): StageRoof => ({ mfu: why, mbu: why, bound:
 function stageRoof(
   shape: StageShape,
   duration: Figure,
-  launched: StageLaunches,
+  launches: StageLaunches,
   model: WorkloadModel | MissingFigure,
   roofs: UtilizationRoofs | MissingFigure,
 ): StageRoof {
@@ -139,7 +139,7 @@ function stageRoof(
         : expectation(
             limit.roofline_s * 1e3,
             limit.one_by_one_s * 1e3,
-            launched,
+            launches,
             architecture.layers.length,
             {
               kind: roofs.kind,
@@ -152,25 +152,25 @@ function stageRoof(
 /** Range from the roofline to the typical time of a program that runs operation by operation; `how` states the computation. */
 function expectation(
   low: number,
-  oneByOneMs: number,
+  serialMs: number,
   { kernels, graphs }: StageLaunches,
   layers: number,
   { kind, source }: Pick<UtilizationRoofs, 'kind'> & { source: string },
 ): BenchExpectation {
-  const oneByOne = 'Σ over operations max(F/P, B/BW)';
+  const serialFormula = 'Σ over operations max(F/P, B/BW)';
   const lowest = `low = max(FLOPs / peak, bytes / bandwidth), ${source}`;
   if (kind === 'cpu') {
     return {
       unit: 'ms',
       low,
-      high: cpuExcess.value * oneByOneMs,
-      how: `${lowest}; high = ${cpuExcess.value} × ${oneByOne} (${cpuExcess.source})`,
+      high: cpuExcess.value * serialMs,
+      how: `${lowest}; high = ${cpuExcess.value} × ${serialFormula} (${cpuExcess.source})`,
     };
   }
-  const kernelsMs = oneByOneMs / kernelShare.value;
-  const atShare = `high = ${oneByOne} / ${kernelShare.value} (${kernelShare.source})`;
+  const kernelsMs = serialMs / kernelShare.value;
+  const atShare = `high = ${serialFormula} / ${kernelShare.value} (${kernelShare.source})`;
   const launches = kernels.value ?? launchesPerLayer * layers;
-  const counted =
+  const countSource =
     kernels.value === null
       ? `${launchesPerLayer} per layer as in one model × ${layers} layers assumed`
       : 'counted in a decode step';
@@ -179,13 +179,13 @@ function expectation(
       unit: 'ms',
       low,
       high: kernelsMs + (launches * nodeUs) / 1e3,
-      how: `${lowest}; ${atShare} + ${plural(launches, 'node')} of a CUDA graph (${counted}) × ${formatSetting(nodeUs, 'µs')} (${launchSource})`,
+      how: `${lowest}; ${atShare} + ${plural(launches, 'node')} of a CUDA graph (${countSource}) × ${formatSetting(nodeUs, 'µs')} (${launchSource})`,
     };
   }
   return {
     unit: 'ms',
     low,
     high: kernelsMs + (launches * launchUs) / 1e3,
-    how: `${lowest}; ${atShare} + ${plural(launches, 'launch', 'launches')} (${counted}) × ${formatSetting(launchUs, 'µs')} on the host (eager PyTorch takes 10 to 25)`,
+    how: `${lowest}; ${atShare} + ${plural(launches, 'launch', 'launches')} (${countSource}) × ${formatSetting(launchUs, 'µs')} on the host (eager PyTorch takes 10 to 25)`,
   };
 }

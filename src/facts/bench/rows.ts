@@ -67,7 +67,7 @@ export interface BenchRows {
 }
 
 /** Repeats of an execution in order, from the first rank. */
-export const repeatRows = (
+export const readRepeatRows = (
   database: SessionDatabase,
   executionId: string,
 ): Promise<(RepeatRow & { point: string | null })[]> =>
@@ -78,11 +78,11 @@ export const repeatRows = (
     [executionId],
   );
 
-export async function benchRows(database: SessionDatabase, executionId: string): Promise<BenchRows> {
+export async function readBenchRows(database: SessionDatabase, executionId: string): Promise<BenchRows> {
   const executionRows = <T extends object>(sql: string) => database.query<T>(sql, [executionId]);
   const firstRank = `execution_id = $1 AND coalesce(rank, 0) = 0`;
   return {
-    iterations: (await repeatRows(database, executionId)).flatMap((row) =>
+    iterations: (await readRepeatRows(database, executionId)).flatMap((row) =>
       row.point === null ? [] : [{ ...row, point: row.point }],
     ),
     points: await executionRows(

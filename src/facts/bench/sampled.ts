@@ -22,7 +22,7 @@ interface ThrottleRow {
   share: number;
 }
 
-/** Growth of a GPU's energy counter in unbroken stretches of a point, and the time between the samples of it. */
+/** Growth of a GPU's energy counter in unbroken stretches of a point, and the time between its samples. */
 export interface EnergyRow {
   point: string;
   scope: string;
@@ -38,54 +38,56 @@ export interface Telemetry {
   gpus: string[];
 }
 
-/** NVML gives power as the mean of the last second (Ampere and newer; nvmlDeviceGetPowerUsage), utilization of up to one. */
-const averagedNs = 1e9;
+/** NVML averages power over the last second (Ampere and newer; nvmlDeviceGetPowerUsage), utilization over up to one. */
+const averagingNs = 1e9;
 /** Repeats with less time between them count as unbroken. */
 const breakNs = 1e8;
 
 /** Timed repeats of each point, with the start of their unbroken stretch. */
-const spans = `runs AS (
+const samplesCte = `runs AS (
     SELECT point, coalesce(warmup, false) AS warmup, start_ns, end_ns,
-           CASE WHEN lag(point) OVER w = point AND start_ns - lag(end_ns) OVER w < ${breakNs} THEN 0 ELSE 1 END AS begins
+           CASE WHEN lag(point) OVER w = point AND start_ns - lag(end_ns) OVER w < ${breakNs} THEN 0 ELSE 1 END AS starts_stretch
     FROM iterations WHERE execution_id = $1 AND coalesce(rank, 0) = 0 AND point IS NOT NULL WINDOW w AS (ORDER BY start_ns)),
-  numbered AS (SELECT *, sum(begins) OVER (ORDER BY start_ns) AS stretch FROM runs),
+  numbered AS (SELECT *, sum(starts_stretch) OVER (ORDER BY start_ns) AS stretch FROM runs),
   spans AS (SELECT *, min(start_ns) OVER (PARTITION BY stretch) AS since FROM numbered),
   samples AS (
-    SELECT s.point, s.stretch, t.scope, t.metric, t.t_ns, t.value, t.t_ns - s.since >= ${averagedNs} AS is_settled
+    SELECT s.point, s.stretch, t.scope, t.metric, t.t_ns, t.value, t.t_ns - s.since >= ${averagingNs} AS is_settled
     FROM telemetry t JOIN spans s ON NOT s.warmup AND t.t_ns BETWEEN s.start_ns AND s.end_ns
     WHERE t.execution_id = $1 AND t.value IS NOT NULL AND t.scope NOT SIMILAR TO 'cpu\\d+')`;
 
 /** Samples during a variant's timed repeats; samples between them are ignored. */
-export async function benchTelemetry(
+export async function readBenchTelemetry(
   database: SessionDatabase,
   executionId: string,
   devices: number,
 ): Promise<Telemetry> {
   const metrics = await database.query<SampledMetric>(
-    `WITH ${spans}
+    `WITH ${samplesCte}
      SELECT point, scope, metric, avg(value) AS mean, count(*) AS n, max(value) AS largest,
             avg(value) FILTER (is_settled) AS settled, count(*) FILTER (is_settled) AS settled_n
      FROM samples WHERE metric NOT IN ('throttle_bits', 'energy_j') GROUP BY ALL ORDER BY ALL`,
     [executionId],
   );
   const energy = await database.query<EnergyRow>(
-    `WITH ${spans}, stretches AS (
+    `WITH ${samplesCte}, stretches AS (
        SELECT point, scope, max(value) - min(value) AS j, max(t_ns) - min(t_ns) AS ns FROM samples
        WHERE metric = 'energy_j' GROUP BY point, scope, stretch)
      SELECT point, scope, sum(j) AS joules, sum(ns) / 1e9 AS seconds FROM stretches GROUP BY ALL HAVING seconds > 0`,
     [executionId],
   );
-  const limits = throttleReasons.filter(({ limits: holdsDown }) => holdsDown);
-  const shares = limits.map(({ bit }) => `avg(((value::BIGINT & ${bit}) <> 0)::INTEGER) AS bit_${bit}`);
+  const limitingReasons = throttleReasons.filter(({ limits }) => limits);
+  const shares = limitingReasons.map(
+    ({ bit }) => `avg(((value::BIGINT & ${bit}) <> 0)::INTEGER) AS bit_${bit}`,
+  );
   const bits = await database.query<Record<string, number> & { point: string; scope: string }>(
-    `WITH ${spans} SELECT point, scope, ${shares.join(', ')} FROM samples WHERE metric = 'throttle_bits' GROUP BY ALL ORDER BY ALL`,
+    `WITH ${samplesCte} SELECT point, scope, ${shares.join(', ')} FROM samples WHERE metric = 'throttle_bits' GROUP BY ALL ORDER BY ALL`,
     [executionId],
   );
   const gpus = usedGpus([...metrics, ...energy], devices);
   const throttled = bits
     .filter(({ scope }) => gpus.includes(scope))
     .flatMap((row) =>
-      limits.flatMap(({ bit, words: text }) => {
+      limitingReasons.flatMap(({ bit, words: text }) => {
         const share = row[`bit_${bit}`] ?? 0;
         return share > 0 ? [{ point: row.point, scope: row.scope, text, share }] : [];
       }),

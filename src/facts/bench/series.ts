@@ -6,7 +6,9 @@ const maxPoints = 600;
 const excluded = ['compute_processes', ...notSeries].map((metric) => `'${metric}'`).join(', ');
 
 /** Host and GPUs over the whole session, thinned by means of equal spans; times in ms since the session started. */
-export async function benchSeries(database: SessionDatabase): Promise<NonNullable<BenchResult['telemetry']>> {
+export async function readBenchSeries(
+  database: SessionDatabase,
+): Promise<NonNullable<BenchResult['telemetry']>> {
   const rows = await database.query<{ scope: string; metric: string; t: number; value: number }>(
     `WITH samples AS (
        SELECT scope, metric, t_ns, value FROM telemetry

@@ -2,7 +2,7 @@ import type { BenchPointResult } from '../../model/documents/bench.js';
 import { mean } from '../../model/statistics.js';
 
 export type Size = 'batch_size' | 'input_len' | 'output_len';
-type Timed = NonNullable<BenchPointResult['repeats']>[number];
+type TimedRepeat = NonNullable<BenchPointResult['repeats']>[number];
 
 /** Points that differ only in one size, ascending; the largest such set, null if none has two points. */
 export function sweepOver(points: readonly BenchPointResult[], size: Size): BenchPointResult[] | null {
@@ -30,7 +30,10 @@ export function referencePoint(points: readonly BenchPointResult[]): BenchPointR
 }
 
 /** Independent values of a metric: the mean of each process launch; of a single launch its repeats. */
-export function unitsOf(point: BenchPointResult, valueOf: (repeat: Timed) => number | null): number[] {
+export function independentValues(
+  point: BenchPointResult,
+  valueOf: (repeat: TimedRepeat) => number | null,
+): number[] {
   const known = (point.repeats ?? []).flatMap((repeat) => {
     const value = valueOf(repeat);
     return value === null ? [] : [{ launch: repeat.launch, value }];

@@ -4,7 +4,7 @@ import { testHome } from '../../session/test-folder.js';
 import { repetitions, type Rows, sessionOf } from '../test-session.js';
 import { gpuWorkload, planOf } from './test-bench.js';
 
-export const million = 1e6;
+export const nsPerMs = 1e6;
 export const b2 = benchPoint(['latency', 'throughput'], 2, 4, 3);
 export const b4 = benchPoint(['throughput'], 4, 4, 3);
 export const b8 = benchPoint(['throughput'], 8, 4, 3);
@@ -25,11 +25,11 @@ export function rows(): Rows {
   ) =>
     [b2, b4].flatMap(({ point, batch_size: batch }, i) => {
       const one = { ...common, point, batch, pid, launch, decodeMs };
-      const later = 50 * i;
+      const offsetMs = 50 * i;
       return [
         { ...one, iteration: first + i, warmup: true, startMs: startMs + 200 * i, prefillMs: 90 },
-        { ...one, iteration: first + 2 + i, startMs: startMs + 1000 + later, prefillMs: prefills[0]! },
-        { ...one, iteration: first + 4 + i, startMs: startMs + 1100 + later, prefillMs: prefills[1]! },
+        { ...one, iteration: first + 2 + i, startMs: startMs + 1000 + offsetMs, prefillMs: prefills[0]! },
+        { ...one, iteration: first + 4 + i, startMs: startMs + 1100 + offsetMs, prefillMs: prefills[1]! },
       ];
     });
   const repeatRows = repetitions([
@@ -41,16 +41,16 @@ export function rows(): Rows {
   );
   for (const stage of repeatRows.stages!) {
     if (!inFirst.has(stage.iteration)) continue;
-    if (stage.kind === 'prefill') stage.device_dur_ns = 5 * million;
-    if (stage.kind === 'decode') stage.device_dur_ns = (2 + stage.step_index!) * million;
+    if (stage.kind === 'prefill') stage.device_dur_ns = 5 * nsPerMs;
+    if (stage.kind === 'decode') stage.device_dur_ns = (2 + stage.step_index!) * nsPerMs;
   }
   const sample = (t_ms: number, scope: string, metric: string, value: number): Row<'telemetry'> => ({
-    t_ns: t_ms * million,
+    t_ns: t_ms * nsPerMs,
     scope,
     metric,
     value,
   });
-  const ended = (point: string, launch: number, change: Partial<Row<'points'>> = {}): Row<'points'> => ({
+  const pointRow = (point: string, launch: number, change: Partial<Row<'points'>> = {}): Row<'points'> => ({
     point,
     launch,
     outcome: 'measured',
@@ -63,19 +63,19 @@ export function rows(): Rows {
   return {
     ...repeatRows,
     points: [
-      ended(b2.point, 0, { memory_bytes: 1000, memory_source: 'torch' }),
-      ended(b2.point, 1, { memory_bytes: 1100, memory_source: 'torch', stable: false }),
-      ended(b4.point, 0),
-      ended(b4.point, 1, { interleaved: false }),
-      ended(b8.point, 0, {
+      pointRow(b2.point, 0, { memory_bytes: 1000, memory_source: 'torch' }),
+      pointRow(b2.point, 1, { memory_bytes: 1100, memory_source: 'torch', stable: false }),
+      pointRow(b4.point, 0),
+      pointRow(b4.point, 1, { interleaved: false }),
+      pointRow(b8.point, 0, {
         outcome: 'out_of_memory',
         text: 'CUDA out of memory.\nTried 2 GiB',
         stable: null,
       }),
     ],
     device_work: [
-      { ...work, kind: 'decode', stages: 2, kernels: 20, kernel_ns: 3 * million, busy_ns: 2.8 * million },
-      { ...work, kind: 'prefill', stages: 1, kernels: 30, kernel_ns: 4 * million, busy_ns: 4 * million },
+      { ...work, kind: 'decode', stages: 2, kernels: 20, kernel_ns: 3 * nsPerMs, busy_ns: 2.8 * nsPerMs },
+      { ...work, kind: 'prefill', stages: 1, kernels: 30, kernel_ns: 4 * nsPerMs, busy_ns: 4 * nsPerMs },
     ],
     telemetry: [
       // The timed repeats of batch 2 run at 1100 to 1121.75 and 1200 to 1223.75 ms, those of batch 4 50 ms later.
@@ -97,11 +97,11 @@ export function rows(): Rows {
       sample(1155, 'engine', 'kv_cache_usage_ratio', 0.25),
     ],
     memory: [
-      { device: 0, t_ns: 50 * million, kind: 'used', bytes: 3 * 2 ** 30 },
-      { device: 0, t_ns: 1105 * million, kind: 'used', bytes: 5 * 2 ** 30 },
-      { device: 0, t_ns: 1205 * million, kind: 'used', bytes: 6 * 2 ** 30 },
-      { device: 1, t_ns: 1205 * million, kind: 'used', bytes: 9 * 2 ** 30 },
-      { device: null, t_ns: 1155 * million, kind: 'rss', bytes: 777 },
+      { device: 0, t_ns: 50 * nsPerMs, kind: 'used', bytes: 3 * 2 ** 30 },
+      { device: 0, t_ns: 1105 * nsPerMs, kind: 'used', bytes: 5 * 2 ** 30 },
+      { device: 0, t_ns: 1205 * nsPerMs, kind: 'used', bytes: 6 * 2 ** 30 },
+      { device: 1, t_ns: 1205 * nsPerMs, kind: 'used', bytes: 9 * 2 ** 30 },
+      { device: null, t_ns: 1155 * nsPerMs, kind: 'rss', bytes: 777 },
     ],
   };
 }

@@ -7,14 +7,14 @@ import {
   type RatioTest,
   realDifferences,
 } from '../difference/ratio-test.js';
-import { referencePoint, unitsOf } from './sweeps.js';
+import { referencePoint, independentValues } from './sweeps.js';
 import { pointWords } from './words.js';
 import { formatFactor, formatNumber } from '../../vocabulary/format.js';
 import { listed } from '../../vocabulary/sentence.js';
 
 type Repeats = NonNullable<BenchPointResult['repeats']>[number];
 
-const compared: {
+const comparedMetrics: {
   name: string;
   key: string;
   read: (repeat: Repeats, point: BenchPointResult) => number | null;
@@ -39,44 +39,46 @@ interface Comparison {
 /** Compares each variant with the first, at all common points. */
 export function variantAnswers(variants: readonly BenchVariant[]): BenchAnswer[] {
   const [base, ...variantsToCompare] = variants;
-  return base ? variantsToCompare.map((other) => comparison(base, other)) : [];
+  return base ? variantsToCompare.map((other) => compareVariants(base, other)) : [];
 }
 
-function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
+function compareVariants(base: BenchVariant, other: BenchVariant): BenchAnswer {
   const question = `${other.label} against ${base.label}`;
   const pairs = base.points.flatMap((from): [BenchPointResult, BenchPointResult][] => {
     const to = other.points.find(({ point, outcome }) => point === from.point && outcome === 'measured');
     return to && from.outcome === 'measured' ? [[from, to]] : [];
   });
   const figures: Record<string, Figure> = {};
-  const nothing = (why: string): BenchAnswer => ({
+  const notEnough = (why: string): BenchAnswer => ({
     id: 'variants',
     question,
     answer: `Not enough data: ${why}.`,
     figures,
   });
-  if (pairs.length === 0) return nothing('no point was measured with both');
+  if (pairs.length === 0) return notEnough('no point was measured with both');
   if (base.launches < 2 || other.launches < 2) {
-    return nothing('at least two launches of each are needed to test a difference (--launches)');
+    return notEnough('at least two launches of each are needed to test a difference (--launches)');
   }
-  const tested = compared.flatMap(({ name, key, read }) =>
+  const tests = comparedMetrics.flatMap(({ name, key, read }) =>
     pairs.flatMap(([from, to]) => {
-      const [before, after] = [from, to].map((point) => unitsOf(point, (repeat) => read(repeat, point)));
-      const [fromMean, two] = [logMeanOf(before!), logMeanOf(after!)];
-      if (!fromMean || !two) return [];
+      const [before, after] = [from, to].map((point) =>
+        independentValues(point, (repeat) => read(repeat, point)),
+      );
+      const [fromMean, toMean] = [logMeanOf(before!), logMeanOf(after!)];
+      if (!fromMean || !toMean) return [];
       return [
         {
           name,
           key,
           point: from,
-          test: ratioTest(fromMean, two),
+          test: ratioTest(fromMean, toMean),
           permutation: permutationP(before!, after!),
         },
       ];
     }),
   );
-  const decided = realDifferences(tested.map(({ test: { p }, permutation }) => ({ p, permutation })));
-  const results = tested.map((test, i): Comparison => ({ ...test, real: decided[i]!.real }));
+  const verdicts = realDifferences(tests.map(({ test: { p }, permutation }) => ({ p, permutation })));
+  const results = tests.map((test, i): Comparison => ({ ...test, real: verdicts[i]!.real }));
   for (const { key, point, test } of results) {
     figures[`${key}_${point.point}`] = figure(test.ratio, 'ratio', `${other.label} / ${base.label}`, {
       ci95: test.ci95,
@@ -89,7 +91,7 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
   return {
     id: 'variants',
     question,
-    answer: [first, restWords(elsewhere)].filter(Boolean).join(' '),
+    answer: [first, otherPointsText(elsewhere)].filter(Boolean).join(' '),
     figures,
   };
 }
@@ -104,14 +106,16 @@ function comparisonWords({ name, test, real }: Comparison, all: number): string 
 }
 
 /** The other points, one line per metric: range of the ratios, and how many are significant. */
-function restWords(rest: readonly Comparison[]): string {
-  const parts = compared.flatMap(({ name }) => {
-    const metricResults = rest.filter((result) => result.name === name);
+function otherPointsText(others: readonly Comparison[]): string {
+  const parts = comparedMetrics.flatMap(({ name }) => {
+    const metricResults = others.filter((result) => result.name === name);
     if (metricResults.length === 0) return [];
     const ratios = metricResults.map(({ test }) => test.ratio).toSorted((x, y) => x - y);
     const [low, high] = [formatFactor(ratios[0]!), formatFactor(ratios.at(-1)!)];
     const real = metricResults.filter((result) => result.real).length;
-    return [`${name} ${low === high ? low : `${low} to ${high}`} (${real} of ${metricResults.length} real)`];
+    return [
+      `${name} ${low === high ? low : `${low} to ${high}`} (${real} of ${metricResults.length} significant)`,
+    ];
   });
   return parts.length === 0 ? '' : `At the other points ${listed(parts)}.`;
 }

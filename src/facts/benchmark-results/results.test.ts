@@ -37,9 +37,9 @@ test("lists the tool's figure and the recomputed one, inferscope's metrics first
     ],
     requests: [{ status: 'ok' }, { status: 'ok', warmup: true }, { status: 'failed' }],
   });
-  const found = resultsDocumentSchema.parse(await analyzeResults(session)).data;
-  expect(found.captures).toHaveLength(1);
-  const [point] = found.captures[0]!.points;
+  const results = resultsDocumentSchema.parse(await analyzeResults(session)).data;
+  expect(results.captures).toHaveLength(1);
+  const [point] = results.captures[0]!.points;
   expect(point!.requests).toEqual({ ok: 1, failed: 1 });
   expect(point!.metrics.map(({ name }) => name)).toEqual(['ttft', 'e2e', 'vllm.itl']);
   expect(point!.metrics[0]).toMatchObject({

@@ -31,7 +31,7 @@ export async function analyzeResults(session: Session): Promise<Document<Benchma
   requireSubject(session, 'results');
   const database = await session.connect();
   try {
-    const captures = await capturesOf(manifest.captures, database);
+    const captures = await readCaptures(manifest.captures, database);
     mergeRuns(captures);
     const identity = {
       id: session.id,
@@ -48,16 +48,16 @@ export async function analyzeResults(session: Session): Promise<Document<Benchma
 type Capture = BenchmarkResults['captures'][number];
 
 /** Captures with metrics, in the order given. */
-async function capturesOf(
-  known: readonly Pick<Capture, 'capture_id' | 'tool'>[],
+async function readCaptures(
+  captures: readonly Pick<Capture, 'capture_id' | 'tool'>[],
   database: SessionDatabase,
 ): Promise<Capture[]> {
   const rows = await database.query<MetricRow>(
     `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, definition, source FROM metrics
      ORDER BY capture_id, point, name, ${isRecomputedSql}, statistic, source`,
   );
-  const requests = await requestCounts(database);
-  return known
+  const requests = await readRequestCounts(database);
+  return captures
     .map(({ capture_id, tool }) => {
       const captureRows = rows.filter((row) => row.capture_id === capture_id);
       return { capture_id, tool, points: pointsOf(captureRows, requests.get(capture_id) ?? null) };
@@ -66,12 +66,12 @@ async function capturesOf(
 }
 
 /** Captures that summarize the requests of another capture: the id of each, and of the capture with its requests. */
-export async function summariesOf(
-  known: readonly Pick<Capture, 'capture_id' | 'tool'>[],
+export async function readSummaries(
+  captures: readonly Pick<Capture, 'capture_id' | 'tool'>[],
   database: SessionDatabase,
 ): Promise<Map<string, string>> {
   return new Map(
-    summaries(await capturesOf(known, database)).map(([summary, detailed]) => [
+    summaries(await readCaptures(captures, database)).map(([summary, detailed]) => [
       summary.capture_id,
       detailed.capture_id,
     ]),
@@ -108,7 +108,7 @@ function mergeRuns(captures: Capture[]): void {
     const rest = point.metrics.filter(({ name }) => !merged.some((metric) => metric.name === name));
     detailed.tool = tool;
     point.label = points[0]!.label;
-    point.metrics = [...merged, ...rest].toSorted(inOrder);
+    point.metrics = [...merged, ...rest].toSorted(byMetricOrder);
   }
 }
 
@@ -131,7 +131,7 @@ function meanLatency({ metrics }: BenchmarkPoint): number | null {
   return all.find(({ statistic }) => statistic === 'mean')?.value ?? null;
 }
 
-async function requestCounts(database: SessionDatabase): Promise<Map<string, RequestRow>> {
+async function readRequestCounts(database: SessionDatabase): Promise<Map<string, RequestRow>> {
   const rows = await database.query<RequestRow>(
     `SELECT capture_id, count_if(status = 'ok') AS ok, count_if(status NOT IN ('ok', 'incomplete')) AS failed FROM requests
      WHERE NOT coalesce(warmup, false) GROUP BY capture_id`,
@@ -170,17 +170,25 @@ function metricsOf(rows: readonly MetricRow[]): BenchmarkMetric[] {
       recomputed: statistics(true),
     };
   });
-  return metrics.toSorted(inOrder);
+  return metrics.toSorted(byMetricOrder);
 }
 
-const inOrder = (a: BenchmarkMetric, b: BenchmarkMetric): number =>
-  rank(a) - rank(b) || a.name.localeCompare(b.name, 'en');
+const byMetricOrder = (a: BenchmarkMetric, b: BenchmarkMetric): number =>
+  metricRank(a) - metricRank(b) || a.name.localeCompare(b.name, 'en');
 
-const order = ['ttft', 'tpot', 'itl', 'e2e', 'request_throughput', 'output_throughput', 'total_throughput'];
+const metricOrder = [
+  'ttft',
+  'tpot',
+  'itl',
+  'e2e',
+  'request_throughput',
+  'output_throughput',
+  'total_throughput',
+];
 
 /** inferscope's metrics first, in request order. */
-export function rank({ name, defined_as_ours }: { name: string; defined_as_ours: boolean }): number {
-  const known = order.indexOf(name);
+export function metricRank({ name, defined_as_ours }: { name: string; defined_as_ours: boolean }): number {
+  const known = metricOrder.indexOf(name);
   if (known >= 0) return known;
-  return defined_as_ours ? order.length : order.length + 1;
+  return defined_as_ours ? metricOrder.length : metricOrder.length + 1;
 }
