@@ -73,7 +73,7 @@ export async function runBenchSession(
     });
     progress.done('measured', measuredWords(capture));
     progress.update('saving the session');
-    const recorded = await recordBench(recording, { prepared, options: options, capture, roofline });
+    const recorded = await recordBench(recording, { prepared, options, capture, roofline });
     return { ...recorded, result: { interrupted: capture.stopped } };
   });
   progress.done('session saved', saved.id);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { profileDocumentSchema } from '../model/documents/profile.js';
 import { testHome } from '../session/test-folder.js';
-import { measuredStages } from './predict/measured.js';
+import { readMeasuredStages } from './predict/measured.js';
 import { analyzeProfile } from './profile.js';
 import { clean, close, profiled, reasonOf, stageOf, wholeRows } from './test-rows.js';
 import { repetitions, sessionOf, tinyWorkload } from './test-session.js';
@@ -44,7 +44,7 @@ describe('unknown figures are missing with a reason', () => {
     const found = await analyzeProfile(session);
     const decode = stageOf(found, 'decode');
     const typed = { batchSize: null, inputLen: null, outputLen: null };
-    const measured = await measuredStages(session, typed);
+    const measured = await readMeasuredStages(session, typed);
     expect(measured.map(({ phase, ms, classesMs }) => [phase, ms.value, classesMs])).toEqual([
       ['prefill', 15, null],
       ['decode', 7.75, null],

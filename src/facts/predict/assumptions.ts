@@ -27,7 +27,7 @@ const driverLaunchNs = 3_000;
 /** Same machine: a graph node with negligible kernels. */
 export const graphNodeNs = 1_500;
 /** Same machine: a decode step on the host clock minus its time between two device events. */
-const stageNs = 27_000;
+const hostStageNs = 27_000;
 
 export const launchSource = 'measured with one model on one H200, torch 2.11, transformers 5.17, 2026-11';
 
@@ -50,20 +50,20 @@ export function launchCosts(
   const measuredLaunch = roofs.launchNs.value;
   const hostPerLaunchNs = (measuredLaunch ?? driverLaunchNs) + (eagerLaunchNs - driverLaunchNs);
   const nodeNs = roofs.graphNodeNs.value ?? graphNodeNs;
-  const word = (figure: Figure, otherwise: string) => (figure.value === null ? otherwise : figure.source);
+  const sourceOf = (figure: Figure, otherwise: string) => (figure.value === null ? otherwise : figure.source);
   return {
-    costs: { launch, hostPerLaunchNs, nodeNs, hostPerStageNs: stageNs },
+    costs: { launch, hostPerLaunchNs, nodeNs, hostPerStageNs: hostStageNs },
     assumptions: [
       {
         id: 'launch',
         text:
           launch === 'eager'
-            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${word(roofs.launchNs, launchSource)}), the rest Python's (${launchSource}); a stage takes the longer of host and device`
-            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${word(roofs.graphNodeNs, launchSource)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as in serving engines`,
+            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${sourceOf(roofs.launchNs, launchSource)}), the rest Python's (${launchSource}); a stage takes the longer of host and device`
+            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${sourceOf(roofs.graphNodeNs, launchSource)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as in serving engines`,
       },
       {
         id: 'host',
-        text: `${formatNs(stageNs)} of host time per stage, to copy the token to the host and make the next call (${launchSource})`,
+        text: `${formatNs(hostStageNs)} of host time per stage, to copy the token to the host and make the next call (${launchSource})`,
       },
     ],
   };

@@ -25,7 +25,7 @@ const shapes = {
 };
 
 type Model = keyof typeof shapes;
-type Recorded = [
+type RecordedStage = [
   model: Model,
   launch: 'eager' | 'graph',
   batch: number,
@@ -39,7 +39,7 @@ type Recorded = [
  * From bench/predict/README.md (the first twelve) and docs/tours/gpu.md, without the profiler. Decode steps of the
  * eager 1.1 B shape are excluded, because the assumed host time per launch comes from them.
  */
-const recorded: Recorded[] = [
+const recordedStages: RecordedStage[] = [
   ['1.1b', 'graph', 1, 128, 16, 11.4, 2.949],
   ['1.1b', 'graph', 8, 128, 16, 11.0, 3.511],
   ['1.1b', 'graph', 32, 128, 16, 23.7, 4.719],
@@ -66,7 +66,7 @@ const recorded: Recorded[] = [
 ];
 
 function residuals(): { model: Model; log: number }[] {
-  return recorded.flatMap(([model, launch, batchSize, contextLen, outputLen, prefill, decode]) => {
+  return recordedStages.flatMap(([model, launch, batchSize, contextLen, outputLen, prefill, decode]) => {
     const config = {
       model_type: 'llama',
       hidden_act: 'silu',

@@ -23,16 +23,16 @@ export const recordedResiduals = {
  */
 export function toleranceInterval(n: number, meanLog: number, sdLog: number): [low: number, high: number] {
   const z = { share: 1.959_964, confidence: 1.644_854 };
-  const v = n - 1;
-  const chiSquare = v * (1 - 2 / (9 * v) - z.confidence * Math.sqrt(2 / (9 * v))) ** 3;
-  const half = sdLog * z.share * Math.sqrt((v * (1 + 1 / n)) / chiSquare);
+  const degrees = n - 1;
+  const chiSquare = degrees * (1 - 2 / (9 * degrees) - z.confidence * Math.sqrt(2 / (9 * degrees))) ** 3;
+  const half = sdLog * z.share * Math.sqrt((degrees * (1 + 1 / n)) / chiSquare);
   return [Math.exp(meanLog - half), Math.exp(meanLog + half)];
 }
 
 /** Ratio of measurements to `launched_ms` for this kind of engine and device; null figures if none were recorded. */
 export function calibrationOf(roofs: Pick<DeviceRoofs, 'kind' | 'name'>, fusion: Fusion): PredictCalibration {
-  const { device, fusion: recorded, stages, meanLog, sdLog, source } = recordedResiduals;
-  if (roofs.kind === 'gpu' && roofs.name === device && fusion === recorded) {
+  const { device, fusion: recordedFusion, stages, meanLog, sdLog, source } = recordedResiduals;
+  if (roofs.kind === 'gpu' && roofs.name === device && fusion === recordedFusion) {
     const [low_ratio, high_ratio] = toleranceInterval(stages, meanLog, sdLog);
     return { status: 'recorded', low_ratio, high_ratio, stages, source };
   }

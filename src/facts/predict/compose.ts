@@ -10,7 +10,7 @@ interface TimedKernel {
   totalNs: number;
 }
 
-export interface Composed {
+export interface ComposedStage {
   kernels: TimedKernel[];
   launches: number;
   deviceNs: number;
@@ -23,11 +23,11 @@ export interface Composed {
  * Time of a stage with sequential kernels. Eager: the host launches ahead, and the stage takes the longer of host and
  * device time. Graph: a kernel takes at least one node. Measured kernel times include the gap to the next kernel.
  */
-export function compose(
+export function composeStage(
   kernels: readonly { kernel: StageKernel; time: KernelTime }[],
   { nodeNs, hostPerLaunchNs, hostPerStageNs }: LaunchCosts,
   launch: Launch,
-): Composed {
+): ComposedStage {
   const timed = kernels.map(({ kernel, time }): TimedKernel => {
     const minNs = launch === 'graph' ? nodeNs * kernel.launches : 0;
     return { kernel, time, totalNs: Math.max(time.ns, minNs) * kernel.count };

@@ -11,23 +11,23 @@ const maxCases = 400;
  * Leave-one-out error of the table: each case predicted from all others, as |predicted / measured − 1| by kernel.
  * `elementwise` are cases that only move bytes, against the line through the others.
  */
-export function crossValidation(table: readonly MeasuredKernel[], roof: Roof): CrossValidation[] {
+export function crossValidate(table: readonly MeasuredKernel[], roof: Roof): CrossValidation[] {
   const byKernel = new Map<string, { error: number; case: string }[]>();
   const add = (kernel: string, error: number, name: string) =>
     byKernel.set(kernel, [...(byKernel.get(kernel) ?? []), { error, case: name }]);
   const step = Math.max(1, Math.ceil(table.length / maxCases));
   table.forEach((kernel, index) => {
     if (index % step !== 0) return;
-    const rest = table.filter((_, position) => position !== index);
+    const others = table.filter((_, position) => position !== index);
     if (
       kernel.kernel in axesOf &&
-      rest.some((other) => other.kernel === kernel.kernel && other.dtype === kernel.dtype)
+      others.some((other) => other.kernel === kernel.kernel && other.dtype === kernel.dtype)
     ) {
-      const found = kernelTime(rest, kernel, roof);
-      if (found) add(kernel.kernel, Math.abs(found.ns / kernel.ns - 1), kernel.case);
+      const predicted = kernelTime(others, kernel, roof);
+      if (predicted) add(kernel.kernel, Math.abs(predicted.ns / kernel.ns - 1), kernel.case);
     }
     const form = elementwiseForm(kernel);
-    const line = form && affineFit(movePoints(rest, kernel.dtype));
+    const line = form && affineFit(movePoints(others, kernel.dtype));
     if (form && line) {
       const predicted = line.offset + (line.slope * form.bytes) / form.kernels;
       add('elementwise', Math.abs(predicted / (kernel.ns / form.kernels) - 1), kernel.case);

@@ -45,8 +45,8 @@ export function roofsOfGpu(name: string, roofline: GpuRoofline | null): DeviceRo
 /** Measured roofs of this machine's CPU through the embedded engine. */
 export function roofsOfCpu(roofline: MachineRoofline): DeviceRoofs {
   const peaks = computePeaks(roofline);
-  const none = missing('cpu', 'a CPU has no kernel launches');
-  const how = `measured, ${roofline.engine}`;
+  const noLaunches = missing('cpu', 'a CPU has no kernel launches');
+  const source = `measured, ${roofline.engine}`;
   return {
     kind: 'cpu',
     name: roofline.cpu_model,
@@ -56,14 +56,14 @@ export function roofsOfCpu(roofline: MachineRoofline): DeviceRoofs {
       const flops = peaks[dtype] ?? null;
       return flops === null
         ? missing('no_peak_for_dtype', `the roofline of this CPU has no ${dtype} peak`)
-        : figure(flops, 'FLOP/s', how);
+        : figure(flops, 'FLOP/s', source);
     },
     bandwidth: (bytes) => {
       const bandwidth = bandwidthAt(roofline, bytes);
-      return figure(bandwidth.bytesPerS, 'B/s', `${how}, at this working set (${bandwidth.level})`);
+      return figure(bandwidth.bytesPerS, 'B/s', `${source}, at this working set (${bandwidth.level})`);
     },
-    launchNs: none,
-    graphNodeNs: none,
+    launchNs: noLaunches,
+    graphNodeNs: noLaunches,
   };
 }
 

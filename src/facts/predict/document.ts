@@ -9,8 +9,8 @@ import { fusionAssumption, launchCosts, notModelled } from './assumptions.js';
 import { calibrationOf } from './calibration.js';
 import { checkPeak, type DeviceRoofs } from './device-roofs.js';
 import type { StageModel } from './fused-kernel.js';
-import { kernelTable } from './kernel-table.js';
-import { measuredStages } from './measured.js';
+import { readKernelTable } from './kernel-table.js';
+import { readMeasuredStages } from './measured.js';
 import { pointsOf } from './points.js';
 import { predict, type PredictPoint } from './predict.js';
 import { plural } from '../../vocabulary/format.js';
@@ -43,13 +43,13 @@ export async function predictDocument(
   requested: PredictRequest,
   { session, tables: tableSessions }: { session: Session | null; tables: readonly Session[] },
 ): Promise<Document<PredictResult>> {
-  const computed = model.storage.weights.compute ?? model.storage.activations;
-  checkPeak(roofs, computed);
+  const computeDtype = model.storage.weights.compute ?? model.storage.activations;
+  checkPeak(roofs, computeDtype);
   checkPeak(roofs, model.storage.activations);
   // A session with only kernels is a table, and has no stages to compare with.
   const measured =
     session && (withStages.matches(session.manifest) || !measuredKernels.matches(session.manifest))
-      ? await measuredStages(session, {
+      ? await readMeasuredStages(session, {
           batchSize: requested.batchSize?.length === 1 ? requested.batchSize[0]! : null,
           inputLen: requested.contextLen?.length === 1 ? requested.contextLen[0]! : null,
           outputLen: requested.outputLen ?? null,
@@ -68,9 +68,10 @@ export async function predictDocument(
   );
   checkLengths(points, model);
   // A session with measured kernels uses its own.
-  const sessionTable = tableSessions.length === 0 && session ? await kernelTable([session]) : [];
+  const sessionTable = tableSessions.length === 0 && session ? await readKernelTable([session]) : [];
   const tables = sessionTable.length > 0 ? [session!] : tableSessions;
-  const table = sessionTable.length > 0 ? sessionTable : tables.length > 0 ? await kernelTable(tables) : null;
+  const table =
+    sessionTable.length > 0 ? sessionTable : tables.length > 0 ? await readKernelTable(tables) : null;
   if (table) checkTable(table, tables);
   const { stages, validation, error } = predict({ model, roofs, points, table });
   const result: PredictResult = {
@@ -86,8 +87,8 @@ export async function predictDocument(
       kind: roofs.kind,
       name: roofs.name,
       roofs: roofs.roofs,
-      peak_flops_per_s: roofs.peak(computed),
-      peak_dtype: computed,
+      peak_flops_per_s: roofs.peak(computeDtype),
+      peak_dtype: computeDtype,
       bandwidth_bytes_per_s: roofs.bandwidth(Infinity),
       launch_ns: roofs.launchNs,
       graph_node_ns: roofs.graphNodeNs,
@@ -152,13 +153,13 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
       count: above.length,
     });
   }
-  const far = stages.filter(({ beyond_table_share: share }) => (share ?? 0) > 0.1);
-  if (far.length > 0) {
+  const beyondTable = stages.filter(({ beyond_table_share: share }) => (share ?? 0) > 0.1);
+  if (beyondTable.length > 0) {
     issues.push({
       code: 'beyond_table',
       severity: 'warning',
-      text: `In ${far.length} stages more than 10 % of the time is from kernels outside the table: extrapolated or assumed, marked ~. Measure them with inferscope kernels --from-model with their batch sizes and contexts.`,
-      count: far.length,
+      text: `In ${beyondTable.length} stages more than 10 % of the time is from kernels outside the table: extrapolated or assumed, marked ~. Measure them with inferscope kernels --from-model with their batch sizes and contexts.`,
+      count: beyondTable.length,
     });
   }
   if (device.kind === 'gpu' && device.roofs === 'data-sheet') {

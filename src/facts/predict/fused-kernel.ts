@@ -54,7 +54,7 @@ export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, pl
   const grouped = layer.attention.kind === 'grouped' ? layer.attention : null;
   if (op.gemm) {
     const { m, n, k, batch } = op.gemm;
-    // Experts and absorbed projections: one grouped product, which `batch` distinguishes from a single one.
+    // Experts and absorbed projections: one grouped GEMM, which `batch` distinguishes from a single one.
     return { ...common, kernel: 'gemm', params: batch === 1 ? { m, n, k } : { m, n, k, batch } };
   }
   if (op.class === 'attention') {
@@ -78,13 +78,13 @@ function attentionParams(
   { headCount: heads, kvHeadCount: kv_heads, headDim: head_dim, window }: GroupedAttention,
   { batchSize: batch, newTokens: new_tokens, contextTokens }: StageShape,
 ): Record<string, number> {
-  const all = contextTokens + new_tokens;
+  const contextLength = contextTokens + new_tokens;
   return {
     batch,
     heads,
     kv_heads,
     head_dim,
     new_tokens,
-    context: window === null ? all : Math.min(all, window),
+    context: window === null ? contextLength : Math.min(contextLength, window),
   };
 }

@@ -19,15 +19,16 @@ export interface MeasuredKernel {
 }
 
 /**
- * Measured cases of sessions. If a case was measured twice or with several backends, the framework's own choice is used, then the fastest.
+ * Measured cases of sessions. If a case was measured twice or with several backends, the framework's own choice is used,
+ * else the fastest.
  */
-export async function kernelTable(sessions: readonly Session[]): Promise<MeasuredKernel[]> {
+export async function readKernelTable(sessions: readonly Session[]): Promise<MeasuredKernel[]> {
   const all: MeasuredKernel[] = [];
-  for (const session of sessions) all.push(...(await casesOf(session)));
+  for (const session of sessions) all.push(...(await readCases(session)));
   return withoutDuplicates(all);
 }
 
-async function casesOf(session: Session): Promise<MeasuredKernel[]> {
+async function readCases(session: Session): Promise<MeasuredKernel[]> {
   const database = await session.connect();
   try {
     const rows = await database.query<
@@ -62,18 +63,18 @@ async function casesOf(session: Session): Promise<MeasuredKernel[]> {
   }
 }
 
-const identity = ({ kernel, dtype, params }: MeasuredKernel): string =>
+const caseKey = ({ kernel, dtype, params }: MeasuredKernel): string =>
   `${kernel} ${dtype} ${JSON.stringify(Object.entries(params).toSorted(([x], [y]) => (x < y ? -1 : 1)))}`;
 
 export function withoutDuplicates(all: readonly MeasuredKernel[]): MeasuredKernel[] {
   const best = new Map<string, MeasuredKernel>();
   for (const kernel of all) {
-    const known = best.get(identity(kernel));
-    const better =
+    const known = best.get(caseKey(kernel));
+    const isBetter =
       !known || (kernel.backend === null) !== (known.backend === null)
         ? kernel.backend === null
         : kernel.ns < known.ns;
-    if (!known || better) best.set(identity(kernel), kernel);
+    if (!known || isBetter) best.set(caseKey(kernel), kernel);
   }
   return [...best.values()];
 }
@@ -97,14 +98,14 @@ export const axesOf: Record<string, { family: readonly string[]; axes: readonly 
  */
 export function elementwiseForm(kernel: MeasuredKernel): { kernels: number; bytes: number } | null {
   const parameter = (name: string) => kernel.params[name] ?? 0;
-  const b = bytesPerElement[kernel.dtype as keyof typeof bytesPerElement];
-  if (b === undefined) return null;
+  const elementBytes = bytesPerElement[kernel.dtype as keyof typeof bytesPerElement];
+  if (elementBytes === undefined) return null;
   const copy = { kernels: 1, bytes: kernel.bytes };
   switch (kernel.kernel) {
     case 'swiglu':
       return kernel.cpu
         ? copy
-        : { kernels: 2, bytes: 5 * parameter('tokens') * parameter('intermediate') * b };
+        : { kernels: 2, bytes: 5 * parameter('tokens') * parameter('intermediate') * elementBytes };
     case 'rope':
       return kernel.cpu
         ? copy
@@ -115,14 +116,16 @@ export function elementwiseForm(kernel: MeasuredKernel): { kernels: number; byte
               parameter('tokens') *
               (parameter('heads') + parameter('kv_heads')) *
               parameter('head_dim') *
-              b,
+              elementBytes,
           };
     case 'rmsnorm':
       return kernel.cpu || parameter('residual') === 0
         ? copy
-        : { kernels: 2, bytes: 5 * parameter('tokens') * parameter('hidden') * b };
+        : { kernels: 2, bytes: 5 * parameter('tokens') * parameter('hidden') * elementBytes };
     case 'layernorm-gelu':
-      return kernel.cpu ? copy : { kernels: 2, bytes: 4 * parameter('tokens') * parameter('hidden') * b };
+      return kernel.cpu
+        ? copy
+        : { kernels: 2, bytes: 4 * parameter('tokens') * parameter('hidden') * elementBytes };
     case 'softmax':
       return copy;
     default:

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { kernelWork } from '../../llm/kernel-work.js';
 import type { KernelName } from '../../model/kernels.js';
-import { crossValidation } from './cross-validation.js';
+import { crossValidate } from './cross-validation.js';
 import { affineFit } from './interpolate.js';
 import { type MeasuredKernel, withoutDuplicates } from './kernel-table.js';
 import { kernelTime, type Roof } from './kernel-time.js';
@@ -55,7 +55,7 @@ test('extrapolates beyond the measured range at the efficiency of its end, and s
   expect(kernelTime([last], gemm(4500, 4096, 4096), roof)?.how).toBe('interpolated');
 });
 
-test('other shapes: a line over roofline time between the two nearest', () => {
+test('times other shapes by a line over roofline time between the two nearest', () => {
   // t = 3 µs + 1.25 × roof at m = 8 for three matrices; a fourth in between, and one smaller than all.
   const law = (kernel: MeasuredKernel) => 3000 + 1.25 * roof(kernel);
   const shapes: [number, number][] = [
@@ -72,7 +72,7 @@ test('other shapes: a line over roofline time between the two nearest', () => {
   expect(kernelTime(table, small, roof)!.ns).toBeCloseTo(law(small), 3);
 });
 
-test('attention over batch and context; prompts are not used for decode steps', () => {
+test('interpolates attention over batch and context, and does not use prompts for decode steps', () => {
   const heads = { heads: 32, kv_heads: 8, head_dim: 128 };
   const law = (batch: number, context: number) => 2 * batch ** 0.8 * context ** 0.9;
   const caseOf = (batch: number, context: number, ns = 0) =>
@@ -102,21 +102,21 @@ test('kernels that only move bytes share one line, by the number of kernels per 
   expect(kernelTime(table, { ...requested, dtype: 'float32' }, roof)).toBeNull();
 });
 
-test('leave-one-out error: none on a power law, and that of an outlier', () => {
+test('the leave-one-out error is 0 on a power law, and shows an outlier', () => {
   const law = (m: number) => 500 * m ** 0.5;
   const sizes = [1, 4, 16, 64, 256];
   const even = sizes.map((m) => gemm(m, 4096, 4096, law(m)));
-  const inner = crossValidation(even, roof);
+  const inner = crossValidate(even, roof);
   expect(inner).toHaveLength(1);
   expect(inner[0]).toMatchObject({ kernel: 'gemm', cases: 5 });
   // The three inner cases are exact; the ends are extrapolated at their neighbor's efficiency.
   expect(inner[0]!.median_error).toBeCloseTo(0, 9);
   const odd = even.map((kernel) => (kernel.params['m'] === 16 ? { ...kernel, ns: 2 * kernel.ns } : kernel));
   // Its neighbors predict half of its measured time; their own errors, caused by it, are smaller.
-  expect(crossValidation(odd, roof)[0]!.median_error).toBeGreaterThan(0.3);
+  expect(crossValidate(odd, roof)[0]!.median_error).toBeGreaterThan(0.3);
 });
 
-test("duplicates: the framework's own choice counts, else the fastest", () => {
+test("among duplicates the framework's own choice counts, else the fastest", () => {
   const caseOf = (ns: number, backend: string | null) =>
     measured(
       'attention',

@@ -10,7 +10,7 @@ export interface KernelTime {
   interval?: number | null;
 }
 
-interface Wanted {
+interface RequestedKernel {
   kernel: string;
   dtype: string;
   params: Record<string, number>;
@@ -26,6 +26,11 @@ export type Roof = (kernel: { kernel: string; dtype: string; flops: number; byte
  * composed stages had a median error of 3.1 %, at most 14.8 % (bench/predict/README.md).
  */
 const usualShare = { elementwise: 0.75, strided: 0.22 };
+/**
+ * Share of the peak for GEMMs and attention without any case in the table: 0.65 to 0.71 of the data sheet's peak in 6
+ * prefills on an H200 (test/fixtures/diagnosis).
+ */
+const usualGemmShare = 0.7;
 
 /** A case of a family: coordinates along the axes, time, and roofline time. */
 interface Point {
@@ -44,7 +49,7 @@ interface Point {
  */
 export function kernelTime(
   table: readonly MeasuredKernel[],
-  requested: Wanted,
+  requested: RequestedKernel,
   roof: Roof,
 ): KernelTime | null {
   if (requested.kernel === 'elementwise') return elementwiseTime(table, requested, roof);
@@ -52,34 +57,36 @@ export function kernelTime(
   const axes = axesOf[requested.kernel];
   const cases = table.filter(
     (kernel) =>
-      kernel.kernel === requested.kernel && kernel.dtype === requested.dtype && samePhase(kernel, requested),
+      kernel.kernel === requested.kernel &&
+      kernel.dtype === requested.dtype &&
+      isSamePhase(kernel, requested),
   );
   if (!axes || cases.length === 0)
-    return isMove(requested.kernel) ? elementwiseTime(table, requested, roof) : null;
+    return movesBytes(requested.kernel) ? elementwiseTime(table, requested, roof) : null;
   const position = coordinates(requested.params, axes.axes);
   const families = new Map<string, MeasuredKernel[]>();
   for (const testCase of cases) {
     const key = familyKey(testCase.params, axes.family);
     families.set(key, [...(families.get(key) ?? []), testCase]);
   }
-  const floor = roof(requested);
+  const roofNs = roof(requested);
   const family = families.get(familyKey(requested.params, axes.family));
   if (family && position) {
-    const found = along(pointsOf(family, axes.axes, roof), position);
-    if (found) {
-      const ns = found.isExtrapolated ? (found.ns * floor) / found.roof : found.ns;
+    const familyTime = interpolateFamily(pointsOf(family, axes.axes, roof), position);
+    if (familyTime) {
+      const ns = familyTime.isExtrapolated ? (familyTime.ns * roofNs) / familyTime.roof : familyTime.ns;
       // The interval applies only to measured cases.
-      const { how, interval = null } = found;
+      const { how, interval = null } = familyTime;
       return how === 'measured' && interval !== null ? { ns, how, interval } : { ns, how };
     }
   }
-  return across([...families.values()], axes.axes, position, floor, roof);
+  return interpolateAcross([...families.values()], axes.axes, position, roofNs, roof);
 }
 
-const isMove = (kernel: string): boolean => ['swiglu', 'rope', 'embedding', 'sampling'].includes(kernel);
+const movesBytes = (kernel: string): boolean => ['swiglu', 'rope', 'embedding', 'sampling'].includes(kernel);
 
 /** A decode step (one new token per sequence) runs other kernels than a prompt. */
-function samePhase(a: Wanted, b: Wanted): boolean {
+function isSamePhase(a: RequestedKernel, b: RequestedKernel): boolean {
   if (a.kernel !== 'attention') return true;
   return (a.params['new_tokens'] === 1) === ((b.params['new_tokens'] ?? 1) === 1);
 }
@@ -101,8 +108,8 @@ function pointsOf(cases: readonly MeasuredKernel[], axes: readonly string[], roo
   });
 }
 
-/** `beyond`: the requested size is outside an axis; time and roofline time are then of the nearest size. */
-interface Along {
+/** `isExtrapolated`: the requested size is outside an axis; time and roofline time are then of the nearest size. */
+interface FamilyTime {
   ns: number;
   interval?: number | null;
   roof: number;
@@ -111,12 +118,12 @@ interface Along {
 }
 
 /** A size this near outside the measured range is not called extrapolated, because efficiency hardly changes. */
-const nearby = 1.25;
+const maxNearFactor = 1.25;
 
 /**
  * Axis by axis: points with the same first coordinate are interpolated to the other coordinates, then over the first.
  */
-function along(points: readonly Point[], position: readonly number[]): Along | null {
+function interpolateFamily(points: readonly Point[], position: readonly number[]): FamilyTime | null {
   const [first, ...rest] = position;
   if (points.length === 0) return null;
   if (first === undefined) {
@@ -131,8 +138,8 @@ function along(points: readonly Point[], position: readonly number[]): Along | n
     groups.set(x, [...(groups.get(x) ?? []), { ...point, coordinates: point.coordinates.slice(1) }]);
   }
   const lines = [...groups]
-    .map(([x, group]) => ({ x, line: along(group, rest) }))
-    .filter((entry): entry is { x: number; line: Along } => entry.line !== null)
+    .map(([x, group]) => ({ x, line: interpolateFamily(group, rest) }))
+    .filter((entry): entry is { x: number; line: FamilyTime } => entry.line !== null)
     .toSorted((a, b) => a.x - b.x);
   const exact = lines.find(({ x }) => x === first);
   if (exact) return exact.line;
@@ -140,58 +147,64 @@ function along(points: readonly Point[], position: readonly number[]): Along | n
   if (above > 0) {
     const [low, high] = [lines[above - 1]!, lines[above]!];
     const extrapolated = low.line.how === 'extrapolated' || high.line.how === 'extrapolated';
-    const between = (valueOf: (found: Along) => number) =>
+    const between = (valueOf: (familyTime: FamilyTime) => number) =>
       logLog(first, low.x, valueOf(low.line), high.x, valueOf(high.line));
     return {
       ns: between(({ ns }) => ns),
-      roof: between((found) => found.roof),
+      roof: between((familyTime) => familyTime.roof),
       how: extrapolated ? 'extrapolated' : 'interpolated',
       isExtrapolated: low.line.isExtrapolated || high.line.isExtrapolated,
     };
   }
   const nearest = above === 0 ? lines[0] : lines.at(-1);
   if (!nearest) return null;
-  const far = Math.max(first / nearest.x, nearest.x / first) > nearby;
-  const how = far || nearest.line.how === 'extrapolated' ? 'extrapolated' : 'interpolated';
+  const isFar = Math.max(first / nearest.x, nearest.x / first) > maxNearFactor;
+  const how = isFar || nearest.line.how === 'extrapolated' ? 'extrapolated' : 'interpolated';
   return { ...nearest.line, interval: null, how, isExtrapolated: true };
 }
 
 /** From other shapes: every family at the requested size, and a line over roofline time. */
-function across(
+function interpolateAcross(
   families: readonly MeasuredKernel[][],
   axes: readonly string[],
   position: readonly number[] | null,
-  floor: number,
+  roofNs: number,
   roof: Roof,
 ): KernelTime {
   const points = families
     .flatMap((cases) => {
       const all = pointsOf(cases, axes, roof);
-      const found = position ? along(all, position) : null;
+      const familyTime = position ? interpolateFamily(all, position) : null;
       // Without a common size every case counts individually.
-      return found ? [{ x: found.roof, y: found.ns }] : all.map((point) => ({ x: point.roof, y: point.ns }));
+      return familyTime
+        ? [{ x: familyTime.roof, y: familyTime.ns }]
+        : all.map((point) => ({ x: point.roof, y: point.ns }));
     })
     .toSorted((a, b) => a.x - b.x);
-  const above = points.findIndex(({ x }) => x >= floor);
+  const above = points.findIndex(({ x }) => x >= roofNs);
   if (above > 0) {
     const line = affineThrough(points[above - 1]!, points[above]!);
-    return { ns: Math.max(floor, value(line, floor)), how: 'interpolated' };
+    return { ns: Math.max(roofNs, valueAt(line, roofNs)), how: 'interpolated' };
   }
   const nearest = above === 0 ? points[0]! : points.at(-1)!;
-  const scaled = (nearest.y * floor) / nearest.x;
+  const scaled = (nearest.y * roofNs) / nearest.x;
   if (above === -1) return { ns: scaled, how: 'extrapolated' };
   // Smaller than all measured cases: part of a kernel's time does not shrink with its work.
   const fit = affineFit(points);
-  const ns = fit ? Math.min(nearest.y, Math.max(scaled, value(fit, floor))) : nearest.y;
+  const ns = fit ? Math.min(nearest.y, Math.max(scaled, valueAt(fit, roofNs))) : nearest.y;
   return { ns, how: 'extrapolated' };
 }
 
-const value = ({ offset, slope }: Line, x: number): number => offset + slope * x;
+const valueAt = ({ offset, slope }: Line, x: number): number => offset + slope * x;
 
 /** a + bytes / rate over all kernels of the dtype that only move bytes, one kernel's share of each case. */
-function elementwiseTime(table: readonly MeasuredKernel[], requested: Wanted, roof: Roof): KernelTime | null {
+function elementwiseTime(
+  table: readonly MeasuredKernel[],
+  requested: RequestedKernel,
+  roof: Roof,
+): KernelTime | null {
   const points = movePoints(table, requested.dtype);
-  const floor = roof({ ...requested, kernel: 'elementwise', flops: 0 });
+  const roofNs = roof({ ...requested, kernel: 'elementwise', flops: 0 });
   const fit = affineFit(points);
   if (!fit) return null;
   const minX = Math.min(...points.map(({ x }) => x));
@@ -199,7 +212,7 @@ function elementwiseTime(table: readonly MeasuredKernel[], requested: Wanted, ro
   // Below the smallest case only the fixed part remains.
   const inside = requested.bytes <= maxX && (requested.bytes >= minX || minX < 1e6);
   const how = inside ? 'interpolated' : 'extrapolated';
-  return { ns: Math.max(floor, value(fit, requested.bytes)), how };
+  return { ns: Math.max(roofNs, valueAt(fit, requested.bytes)), how };
 }
 
 export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x: number; y: number }[] {
@@ -209,15 +222,9 @@ export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x
   });
 }
 
-/** Without a matching case: bytes at the usual share of bandwidth for such kernels, products at their roof. */
-export function assumedTime(requested: Wanted, roof: Roof): KernelTime {
+/** Time without a matching case: the roofline at the usual share of bandwidth or peak of such kernels. */
+export function assumedTime(requested: RequestedKernel, roof: Roof): KernelTime {
   const share =
     requested.kernel in usualShare ? usualShare[requested.kernel as keyof typeof usualShare] : null;
-  return { ns: roof(requested) / (share ?? usualProduct), how: 'assumed' };
+  return { ns: roof(requested) / (share ?? usualGemmShare), how: 'assumed' };
 }
-
-/**
- * Share of the peak for products and attention without any case in the table: 0.65 to 0.71 of the data sheet's peak in
- * 6 prefills on an H200 (test/fixtures/diagnosis).
- */
-const usualProduct = 0.7;

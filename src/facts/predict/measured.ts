@@ -40,14 +40,17 @@ interface TypedShape {
  * The measured stages of a benchmark, profile or trace session.
  * @throws E_USAGE for a session without stages
  */
-export async function measuredStages(session: Session, requested: TypedShape): Promise<MeasuredStageTime[]> {
+export async function readMeasuredStages(
+  session: Session,
+  requested: TypedShape,
+): Promise<MeasuredStageTime[]> {
   const { manifest } = session;
-  const found = hasSubject(manifest, 'bench')
-    ? await timesOfBench(session)
+  const stages = hasSubject(manifest, 'bench')
+    ? await readBenchTimes(session)
     : hasSubject(manifest, 'timeline')
-      ? await timesOfTrace(session, requested)
-      : await timesOfRecords(session);
-  if (found.length > 0) return found;
+      ? await readTraceTimes(session, requested)
+      : await readRecordedTimes(session);
+  if (stages.length > 0) return stages;
   throw new InferscopeError('E_USAGE', {
     what: `session ${session.id} has no prefill or decode to compare with`,
     why: 'Its stages were not marked, or its batch size and prompt length are not known.',
@@ -67,7 +70,7 @@ function styleOf(
   };
 }
 
-async function timesOfBench(session: Session): Promise<MeasuredStageTime[]> {
+async function readBenchTimes(session: Session): Promise<MeasuredStageTime[]> {
   const { analyzeBench } = await import('../bench/bench.js');
   const { workload } = session.manifest;
   const { data } = await analyzeBench(session);
@@ -112,7 +115,7 @@ async function timesOfBench(session: Session): Promise<MeasuredStageTime[]> {
 }
 
 /** Stages without operators, from a profile that was stopped before they were recorded. */
-async function timesOfRecords(session: Session): Promise<MeasuredStageTime[]> {
+async function readRecordedTimes(session: Session): Promise<MeasuredStageTime[]> {
   const { recordedUtilization } = await import('../utilization/utilization.js');
   const { workload } = session.manifest;
   if (!workload?.batch_size || !workload.input_len) return [];
@@ -126,21 +129,21 @@ async function timesOfRecords(session: Session): Promise<MeasuredStageTime[]> {
     const stages = await recordedUtilization(session, database);
     return stages.flatMap(({ kind: phase, time_ms: ms }) => {
       if (phase !== 'prefill' && phase !== 'decode') return [];
-      const about = {
+      const stageFacts = {
         session: session.id,
         what: `recorded, ${phase}`,
         phase,
         ...sizes,
         ...styleOf(workload),
       };
-      return [{ ...about, ms, busyMs: null, classesMs: null, idleMs: null }];
+      return [{ ...stageFacts, ms, busyMs: null, classesMs: null, idleMs: null }];
     });
   } finally {
     await database.close();
   }
 }
 
-async function timesOfTrace(session: Session, requested: TypedShape): Promise<MeasuredStageTime[]> {
+async function readTraceTimes(session: Session, requested: TypedShape): Promise<MeasuredStageTime[]> {
   const { analyzeCaptures } = await import('../captures.js');
   const { trace } = await analyzeCaptures(session);
   const { workload } = session.manifest;

@@ -12,7 +12,7 @@ interface TypedPoints {
   fusion: Fusion | null;
 }
 
-const usual = { batchSize: 1, contextLen: 128, outputLen: 32 } as const;
+const defaultShape = { batchSize: 1, contextLen: 128, outputLen: 32 } as const;
 
 /**
  * Shapes to predict: the typed ones, else those of the measurements. Each measurement is listed with the point of its
@@ -21,14 +21,14 @@ const usual = { batchSize: 1, contextLen: 128, outputLen: 32 } as const;
 export function pointsOf(
   requested: TypedPoints,
   measured: readonly MeasuredStageTime[],
-  otherwise: { launch: Launch; fusion: Fusion },
+  defaults: { launch: Launch; fusion: Fusion },
 ): PredictPoint[] {
   const points = new Map<string, PredictPoint & { measured: MeasuredStageTime[] }>();
   const pointFor = (shape: Omit<PredictPoint, 'measured'>) => {
     const key = JSON.stringify(shape);
-    const known = points.get(key) ?? { ...shape, measured: [] };
-    points.set(key, known);
-    return known;
+    const point = points.get(key) ?? { ...shape, measured: [] };
+    points.set(key, point);
+    return point;
   };
   const isRequested = (time: MeasuredStageTime): boolean =>
     (requested.batchSizes?.includes(time.batchSize) ?? true) &&
@@ -43,7 +43,7 @@ export function pointsOf(
       fusion: requested.fusion ?? time.fusion,
     }).measured.push(time);
   }
-  const has = (batch: number, context: number) =>
+  const hasPoint = (batch: number, context: number) =>
     [...points.values()].some((point) => point.batchSize === batch && point.contextLen === context);
   const sizesTyped = requested.batchSizes !== null || requested.contextLens !== null || points.size === 0;
   if (sizesTyped) {
@@ -52,15 +52,15 @@ export function pointsOf(
       '--context-len': requested.contextLens?.length ?? 1,
     };
     checkGrid(sizes, 'points', 1000);
-    for (const batchSize of requested.batchSizes ?? [usual.batchSize]) {
-      for (const contextLen of requested.contextLens ?? [usual.contextLen]) {
-        if (has(batchSize, contextLen)) continue;
+    for (const batchSize of requested.batchSizes ?? [defaultShape.batchSize]) {
+      for (const contextLen of requested.contextLens ?? [defaultShape.contextLen]) {
+        if (hasPoint(batchSize, contextLen)) continue;
         pointFor({
           batchSize,
           contextLen,
-          outputLen: requested.outputLen ?? usual.outputLen,
-          launch: requested.launch ?? otherwise.launch,
-          fusion: requested.fusion ?? otherwise.fusion,
+          outputLen: requested.outputLen ?? defaultShape.outputLen,
+          launch: requested.launch ?? defaults.launch,
+          fusion: requested.fusion ?? defaults.fusion,
         });
       }
     }

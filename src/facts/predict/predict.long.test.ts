@@ -8,10 +8,10 @@ import { homeFolders } from '../../session/home.js';
 import { testFolder } from '../../session/test-folder.js';
 import { exampleRoofline, tinyConfig, tinyWorkload } from '../test-session.js';
 import { imported, fixture } from '../trace/test-import.js';
-import { compose } from './compose.js';
+import { composeStage } from './compose.js';
 import { checkPeak, roofsOfCpu, roofsOfGpu } from './device-roofs.js';
 import type { MeasuredKernel } from './kernel-table.js';
-import { measuredStages } from './measured.js';
+import { readMeasuredStages } from './measured.js';
 import { pointsOf } from './points.js';
 import { predict, type PredictPoint } from './predict.js';
 
@@ -40,8 +40,8 @@ function table(
   share = 0.7,
 ): MeasuredKernel[] {
   return modelCases(model.architecture, model.storage, { batchSizes, contextLens }).cases.map((testCase) => {
-    const product = testCase.kernel === 'gemm' || testCase.kernel === 'attention';
-    const roof = Math.max(product ? testCase.flops / 989e12 : 0, testCase.bytes / 4.8e12) * 1e9;
+    const computes = testCase.kernel === 'gemm' || testCase.kernel === 'attention';
+    const roof = Math.max(computes ? testCase.flops / 989e12 : 0, testCase.bytes / 4.8e12) * 1e9;
     return { ...testCase, ns: 2000 + roof / share, cpu: false, interval: null };
   });
 }
@@ -87,18 +87,18 @@ test('eager takes the longer of host and device; a graph takes at least one node
   ];
   const costs = { launch: 'eager' as const, hostPerLaunchNs: 1000, nodeNs: 1500, hostPerStageNs: 7000 };
   // Device 10 × 0.5 + 5 × 8 = 45 µs, host 20 launches × 1 µs.
-  expect(compose(kernels, costs, 'eager')).toMatchObject({
+  expect(composeStage(kernels, costs, 'eager')).toMatchObject({
     launches: 20,
     deviceNs: 45_000,
     totalNs: 52_000,
     limitedBy: 'device',
   });
-  expect(compose(kernels, { ...costs, hostPerLaunchNs: 3000 }, 'eager')).toMatchObject({
+  expect(composeStage(kernels, { ...costs, hostPerLaunchNs: 3000 }, 'eager')).toMatchObject({
     totalNs: 67_000,
     limitedBy: 'host',
   });
   // Graph: 10 × 1.5 + 5 × 8.
-  expect(compose(kernels, costs, 'graph')).toMatchObject({ deviceNs: 55_000, totalNs: 62_000 });
+  expect(composeStage(kernels, costs, 'graph')).toMatchObject({ deviceNs: 55_000, totalNs: 62_000 });
 });
 
 test('the error includes the intervals of the measured kernels', () => {
@@ -106,8 +106,7 @@ test('the error includes the intervals of the measured kernels', () => {
   const kernels = table(llama, [1], [128]);
   const errorWith = (interval: number) => {
     const known = kernels.map((kernel) => ({ ...kernel, interval }));
-    return decode(predict({ model: llama, roofs: h200, points: points, table: known }).stages)
-      .predicted_error!;
+    return decode(predict({ model: llama, roofs: h200, points, table: known }).stages).predicted_error!;
   };
   const growth = errorWith(0.1) - errorWith(0);
   // Up to a tenth of the step, by its share of measured kernels.
@@ -143,17 +142,25 @@ test("with a table: the model's own cases are measured ones, and no prediction i
     sample: 'measured',
   });
   // 32 layers × (QKV, attention, O, gate + up, down) and lm_head, sampling: 2 µs each on top of 1/0.7 of the roofs.
-  const products = standard.ops.filter(({ class: opClass }) => opClass === 'gemm' || opClass === 'attention');
-  const expected = products.reduce((sum, { count, roofline_us }) => sum + count * (2 + roofline_us / 0.7), 0);
-  const got = products.reduce((sum, { count, predicted_us }) => sum + count * predicted_us!, 0);
-  expect(got / expected).toBeCloseTo(1, 3);
+  const gemmsAndAttention = standard.ops.filter(
+    ({ class: opClass }) => opClass === 'gemm' || opClass === 'attention',
+  );
+  const expected = gemmsAndAttention.reduce(
+    (sum, { count, roofline_us }) => sum + count * (2 + roofline_us / 0.7),
+    0,
+  );
+  const predicted = gemmsAndAttention.reduce(
+    (sum, { count, predicted_us }) => sum + count * predicted_us!,
+    0,
+  );
+  expect(predicted / expected).toBeCloseTo(1, 3);
   expect(validation.map(({ kernel }) => kernel)).toContain('gemm');
   // More fusion launches and moves less.
-  const by = (fusion: string) =>
+  const predictedMs = (fusion: string) =>
     stages.find((stage) => stage.fusion === fusion && stage.phase === 'decode' && stage.launch === 'graph')!
       .predicted_ms.value!;
-  expect(by('none')).toBeGreaterThan(by('standard'));
-  expect(by('standard')).toBeGreaterThan(by('full'));
+  expect(predictedMs('none')).toBeGreaterThan(predictedMs('standard'));
+  expect(predictedMs('standard')).toBeGreaterThan(predictedMs('full'));
 });
 
 test('more context and more sequences are never faster', () => {
@@ -207,7 +214,7 @@ test("compared with a trace of Hugging Face's Llama on an H200: the roofline is 
   const session = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {
     workload,
   });
-  const measured = await measuredStages(session, { batchSize: null, inputLen: null, outputLen: null });
+  const measured = await readMeasuredStages(session, { batchSize: null, inputLen: null, outputLen: null });
   expect(measured.map(({ phase, launch, fusion }) => [phase, launch, fusion])).toEqual([
     ['prefill', 'eager', 'none'],
     ['decode', 'eager', 'none'],
@@ -245,13 +252,13 @@ test('rejects a GPU without data sheet or measurement, and a dtype without a pea
 });
 
 test('points come from typed sizes, else from measurements', () => {
-  const none = { batchSizes: null, contextLens: null, outputLen: null, launch: null, fusion: null };
+  const untyped = { batchSizes: null, contextLens: null, outputLen: null, launch: null, fusion: null };
   const otherwise = { launch: 'graph', fusion: 'standard' } as const;
-  expect(pointsOf(none, [], otherwise)).toMatchObject([
+  expect(pointsOf(untyped, [], otherwise)).toMatchObject([
     { batchSize: 1, contextLen: 128, outputLen: 32, launch: 'graph' },
   ]);
   const typed = pointsOf(
-    { ...none, batchSizes: [1, 8], contextLens: [128, 2048], fusion: 'none' },
+    { ...untyped, batchSizes: [1, 8], contextLens: [128, 2048], fusion: 'none' },
     [],
     otherwise,
   );

@@ -17,8 +17,8 @@ import { type Figure, figure, missing } from '../../model/figure.js';
 import { median } from '../../model/statistics.js';
 import { launchCosts } from './assumptions.js';
 import { calibrationOf } from './calibration.js';
-import { compose, type Composed } from './compose.js';
-import { crossValidation } from './cross-validation.js';
+import { composeStage, type ComposedStage } from './compose.js';
+import { crossValidate } from './cross-validation.js';
 import type { DeviceRoofs } from './device-roofs.js';
 import type { MeasuredKernel } from './kernel-table.js';
 import { assumedTime, type KernelTime, kernelTime, type Roof } from './kernel-time.js';
@@ -46,7 +46,7 @@ interface PredictInput {
   table: readonly MeasuredKernel[] | null;
 }
 
-const noTable = missing(
+const missingTable = missing(
   'no_kernel_table',
   'no measured kernels were given: inferscope kernels --from-model measures them, --kernels reads them',
 );
@@ -56,10 +56,10 @@ export function predict(
   input: PredictInput,
 ): Pick<PredictResult, 'stages' | 'error'> & { validation: CrossValidation[] } {
   const { roofs, table } = input;
-  const validation = table ? crossValidation(table, roofOf(roofs, Infinity)) : [];
+  const validation = table ? crossValidate(table, roofOf(roofs, Infinity)) : [];
   const stages = input.points.flatMap((point) => {
-    const all: ('prefill' | 'decode')[] = point.outputLen > 1 ? ['prefill', 'decode'] : ['prefill'];
-    return all.map((phase) => stageOf(phase, point, input, validation));
+    const phases: ('prefill' | 'decode')[] = point.outputLen > 1 ? ['prefill', 'decode'] : ['prefill'];
+    return phases.map((phase) => stageOf(phase, point, input, validation));
   });
   return { stages, validation, error: errorOf(stages, table ? 'table' : 'launched') };
 }
@@ -73,23 +73,19 @@ function shapeOf(phase: 'prefill' | 'decode', point: PredictPoint): StageShape {
     : { phase, batchSize: point.batchSize, newTokens: 1, contextTokens: meanContext(point) };
 }
 
-/** Roofline time of a kernel, ns. Products and attention compute; all kernels move bytes. */
+/** Roofline time of a kernel, ns. GEMMs and attention compute; all kernels move bytes. */
 function roofOf(roofs: DeviceRoofs, workingSetBytes: number): Roof {
   const bandwidth = roofs.bandwidth(workingSetBytes).value ?? NaN;
   return ({ kernel, dtype, flops, bytes }) => {
-    const product = kernel === 'gemm' || kernel === 'attention';
+    const computes = kernel === 'gemm' || kernel === 'attention';
     const peak = roofs.peaks[dtype as DType] ?? null;
-    const compute = product && peak !== null ? flops / peak : 0;
+    const compute = computes && peak !== null ? flops / peak : 0;
     return Math.max(compute, bytes / bandwidth) * 1e9;
   };
 }
 
-function stageOf(
-  phase: 'prefill' | 'decode',
-  point: PredictPoint,
-  { model, roofs, table }: PredictInput,
-  validation: readonly CrossValidation[],
-): PredictStage {
+/** A stage with its kernels at measured times (null without a table) and at the roofs. */
+function composedOf(phase: 'prefill' | 'decode', point: PredictPoint, { model, roofs, table }: PredictInput) {
   const shape = shapeOf(phase, point);
   const { architecture, storage } = model;
   const launch: Launch = phase === 'decode' ? point.launch : 'eager';
@@ -105,37 +101,46 @@ function stageOf(
     contextTokens: shape.contextTokens + shape.newTokens,
   };
   const workingSet = weightBytes(architecture, storage).total + kvCacheBytes(architecture, context);
-  const bandwidth = roofs.bandwidth(workingSet);
   const ops = unfusedOps(model, plan);
-  const work = totalWork(ops);
-  const limit = rooflineTime(ops, roofs.peaks, bandwidth.value);
   const roof = roofOf(roofs, workingSet);
   const kernels = stageKernels(model, plan);
   const { costs } = launchCosts(launch, roofs);
-  const timeOf = (kernel: StageKernel): KernelTime =>
-    (table && kernelTime(table, kernel, roof)) ?? assumedTime(kernel, roof);
-  const composed = table
-    ? compose(
-        kernels.map((kernel) => ({ kernel, time: timeOf(kernel) })),
-        costs,
-        launch,
-      )
-    : null;
-  const launched = compose(
-    kernels.map((kernel) => ({
-      kernel,
-      time: { ns: roof(kernel), how: 'assumed' as const },
-    })),
-    costs,
+  const compose = (timeOf: (kernel: StageKernel) => KernelTime) =>
+    composeStage(
+      kernels.map((kernel) => ({ kernel, time: timeOf(kernel) })),
+      costs,
+      launch,
+    );
+  return {
     launch,
-  );
+    kernels,
+    roof,
+    work: totalWork(ops),
+    limit: rooflineTime(ops, roofs.peaks, roofs.bandwidth(workingSet).value),
+    composed: table
+      ? compose((kernel) => kernelTime(table, kernel, roof) ?? assumedTime(kernel, roof))
+      : null,
+    launched: compose((kernel) => ({ ns: roof(kernel), how: 'assumed' })),
+  };
+}
+
+function stageOf(
+  phase: 'prefill' | 'decode',
+  point: PredictPoint,
+  input: PredictInput,
+  validation: readonly CrossValidation[],
+): PredictStage {
+  const { roofs } = input;
+  const { launch, kernels, roof, work, limit, composed, launched } = composedOf(phase, point, input);
   const source = `${roofs.roofs === 'measured' ? 'measured roofs' : 'data sheet'} of ${roofs.name}`;
   const toFigure = (ms: number, how: string): Figure => figure(ms, 'ms', how);
   const rooflineMs =
     'bound' in limit
       ? toFigure(limit.roofline_s * 1e3, `max(Σ FLOPs / peak, Σ bytes / bandwidth), ${source}`)
       : limit;
-  const predictedMs = composed ? toFigure(composed.totalNs / 1e6, 'measured kernels, composed') : noTable;
+  const predictedMs = composed
+    ? toFigure(composed.totalNs / 1e6, 'measured kernels, composed')
+    : missingTable;
   const launchedMs = toFigure(launched.totalNs / 1e6, 'kernels at the roofs, with assumed launches');
   const { low_ratio: low, high_ratio: high } = calibrationOf(roofs, point.fusion);
   const samePhase = point.measured.filter((time) => time.phase === phase);
@@ -160,15 +165,15 @@ function stageOf(
       low === null || high === null ? null : [launchedMs.value! * low, launchedMs.value! * high],
     predicted_ms: predictedMs,
     predicted_error: composed ? errorShare(composed, validation) : null,
-    device_ms: composed ? toFigure(composed.deviceNs / 1e6, 'Σ kernels') : noTable,
+    device_ms: composed ? toFigure(composed.deviceNs / 1e6, 'Σ kernels') : missingTable,
     host_ms: composed
       ? toFigure(composed.hostNs / 1e6, 'launches × host time per launch, plus host time of the stage')
-      : noTable,
+      : missingTable,
     beyond_table_share: composed ? extrapolatedShare(composed) : null,
     limited_by: (composed ?? launched).limitedBy,
     ops: opsOf(kernels, composed, roof),
     measured: samePhase.map((time) =>
-      comparison(
+      compareStage(
         time,
         { roofline: rooflineMs, predicted: predictedMs, launched: launchedMs },
         composed ?? launched,
@@ -177,7 +182,7 @@ function stageOf(
   };
 }
 
-function opsOf(kernels: readonly StageKernel[], composed: Composed | null, roof: Roof): PredictOp[] {
+function opsOf(kernels: readonly StageKernel[], composed: ComposedStage | null, roof: Roof): PredictOp[] {
   return kernels.map((kernel, index) => {
     const timed = composed?.kernels[index];
     return {
@@ -196,7 +201,7 @@ function opsOf(kernels: readonly StageKernel[], composed: Composed | null, roof:
 
 const isExtrapolated = (how: string): boolean => how === 'extrapolated' || how === 'assumed';
 
-function extrapolatedShare({ kernels, deviceNs }: Composed): number {
+function extrapolatedShare({ kernels, deviceNs }: ComposedStage): number {
   const extrapolatedNs = kernels
     .filter(({ time }) => isExtrapolated(time.how))
     .reduce((sum, { totalNs }) => sum + totalNs, 0);
@@ -211,7 +216,7 @@ const assumedError = 0.5;
  * leave-one-out error, the median if interpolated, the worst if extrapolated. Measured cases have the interval of their
  * mean.
  */
-function errorShare({ kernels, totalNs }: Composed, validation: readonly CrossValidation[]): number {
+function errorShare({ kernels, totalNs }: ComposedStage, validation: readonly CrossValidation[]): number {
   const sum = kernels.reduce((total, { kernel, time, totalNs: ns }) => {
     const kernelError =
       validation.find((entry) => entry.kernel === kernel.kernel) ??
@@ -229,10 +234,10 @@ function errorShare({ kernels, totalNs }: Composed, validation: readonly CrossVa
   return sum / totalNs;
 }
 
-function comparison(
+function compareStage(
   time: MeasuredStageTime,
   { roofline, predicted, launched }: Record<'roofline' | 'predicted' | 'launched', Figure>,
-  composed: Composed,
+  composed: ComposedStage,
 ): MeasuredStage {
   const ratio = (measured: Figure): Figure => {
     if (measured.value === null) return measured;

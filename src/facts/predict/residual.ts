@@ -1,6 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
 import type { Residual } from '../../model/documents/predict.js';
-import type { Composed } from './compose.js';
+import type { ComposedStage } from './compose.js';
 import type { MeasuredStageTime } from './measured.js';
 
 type Cause = Residual['cause'];
@@ -28,14 +28,14 @@ const causeOfIdle: Record<string, Cause> = {
 };
 
 /** Words for a longer and a shorter measurement than predicted. */
-const words: Record<Cause, readonly [more: string, less: string]> = {
+const textsOfCause: Record<Cause, readonly [more: string, less: string]> = {
   'launch-bound': [
-    'the device waited for launches, beyond what was predicted',
-    'the device waited for launches, less than what was predicted',
+    'the device waited for launches longer than predicted',
+    'the device waited for launches less than predicted',
   ],
   'unfused-elementwise': tookLonger('norms, activations, rotations, expert routing and copies'),
   attention: tookLonger('attention'),
-  gemm: tookLonger('matrix products'),
+  gemm: tookLonger('GEMMs'),
   sampling: tookLonger('sampling'),
   host: [
     'the device waited for the program, or for its synchronization',
@@ -45,10 +45,10 @@ const words: Record<Cause, readonly [more: string, less: string]> = {
 };
 
 function tookLonger(what: string): [more: string, less: string] {
-  return [`${what} took longer than predicted`, `${what} took shorter than predicted`];
+  return [`${what} took longer than predicted`, `${what} took less time than predicted`];
 }
 
-const order: readonly Cause[] = [
+const causeOrder: readonly Cause[] = [
   'launch-bound',
   'host',
   'gemm',
@@ -62,7 +62,7 @@ const order: readonly Cause[] = [
  * Measured − predicted, by cause; the parts sum to it. Classes come from the kernels of a trace, idle time from its
  * causes. If only busy time is known, idle time is launch-bound and the remainder unattributed.
  */
-export function residual(measured: MeasuredStageTime, predicted: Composed): Residual[] {
+export function residual(measured: MeasuredStageTime, predicted: ComposedStage): Residual[] {
   if (measured.ms.value === null) return [];
   const total = measured.ms.value - predicted.totalNs / 1e6;
   const parts = new Map<Cause, number>();
@@ -84,9 +84,9 @@ export function residual(measured: MeasuredStageTime, predicted: Composed): Resi
   }
   const known = [...parts.values()].reduce((sum, ms) => sum + ms, 0);
   add('unattributed', total - known);
-  return order.flatMap((cause) => {
+  return causeOrder.flatMap((cause) => {
     const ms = parts.get(cause) ?? 0;
-    const [more, less] = words[cause];
+    const [more, less] = textsOfCause[cause];
     return Math.abs(ms) < 1e-6 ? [] : [{ cause, ms, text: ms < 0 ? less : more }];
   });
 }

@@ -46,7 +46,7 @@ test("the kernels of a tiny Llama's decode step, counted by hand", () => {
 const launches = (model: typeof tiny, plan: StagePlan) =>
   stageKernels(model, plan).reduce((sum, stageKernel) => sum + stageKernel.launches * stageKernel.count, 0);
 
-test("unfused: equals nsys's counts for Hugging Face's Llama on an H200", () => {
+test("unfused kernels equal nsys's counts for Hugging Face's Llama on an H200", () => {
   // tiny.py of test/fixtures: 4 layers, a decode step of 182 kernels.
   const fixture = readArchitecture({
     ...tinyConfig,
@@ -71,15 +71,15 @@ test("unfused: equals nsys's counts for Hugging Face's Llama on an H200", () => 
   expect(launches({ architecture: tinyLlama, storage: floatStorage('float16') }, graph)).toBe(1100);
 });
 
-test('unfused products keep their FLOPs and weights, and each reads the input', () => {
-  const productsOf = (fusion: StagePlan['fusion']) =>
+test('unfused GEMMs keep their FLOPs and weights, and each reads the input', () => {
+  const gemmsOf = (fusion: StagePlan['fusion']) =>
     stageKernels(tiny, { ...step, fusion }).filter(({ op }) => op === 'qkv_proj');
-  expect(productsOf('none').map(({ params, count }) => [params, count])).toEqual([
+  expect(gemmsOf('none').map(({ params, count }) => [params, count])).toEqual([
     [{ m: 2, n: 64, k: 64 }, 2],
     [{ m: 2, n: 32, k: 64 }, 4],
   ]);
   const sum = (what: 'flops' | 'bytes', fusion: StagePlan['fusion']) =>
-    productsOf(fusion).reduce((total, kernel) => total + kernel[what] * kernel.count, 0);
+    gemmsOf(fusion).reduce((total, kernel) => total + kernel[what] * kernel.count, 0);
   expect(sum('flops', 'none')).toBe(sum('flops', 'standard'));
   expect(sum('bytes', 'none') - sum('bytes', 'standard')).toBe(2 * 2 * 512);
 });
@@ -99,7 +99,7 @@ test('a static cache repeats keys and values per query head and attends to all r
   });
 });
 
-test('full fusion leaves products, attention, embedding and sampling', () => {
+test('full fusion leaves GEMMs, attention, embedding and sampling', () => {
   const names = stageKernels(tiny, { ...step, fusion: 'full' }).map(({ kernel }) => kernel);
   expect([...new Set(names)]).toEqual(['embedding', 'gemm', 'attention', 'sampling']);
 });

@@ -3,8 +3,8 @@ import { samplingOp, stageWork } from '../../llm/work.js';
 import { fusedKernel, type StageKernel, type StageModel, type StagePlan } from './fused-kernel.js';
 import { unfusedKernels } from './unfused-kernels.js';
 
-/** Operations that full fusion merges into neighboring products. */
-const fusable = (op: NecessaryOp): boolean =>
+/** Operations that full fusion merges into neighboring GEMMs. */
+const isFusable = (op: NecessaryOp): boolean =>
   op.class === 'norm' || (op.class === 'elementwise' && op.name !== 'experts_combine');
 
 /** The necessary operations that remain separate at a level of fusion; the roofline counts them. */
@@ -13,7 +13,7 @@ export function unfusedOps(
   { shape, fusion }: StagePlan,
 ): NecessaryOp[] {
   const ops = stageWork(architecture, shape, storage);
-  return fusion === 'full' ? ops.filter((op) => !fusable(op)) : ops;
+  return fusion === 'full' ? ops.filter((op) => !isFusable(op)) : ops;
 }
 
 /** The kernels of a stage and its sampling. Equal kernels are counted together, in order of their first run. */
@@ -28,10 +28,10 @@ export function stageKernels(model: StageModel, plan: StagePlan): StageKernel[] 
       ? unfusedKernels(op, layer, model, plan)
       : [fusedKernel(op, layer, model, plan)];
   });
-  return together(kernels);
+  return mergeEqual(kernels);
 }
 
-function together(kernels: readonly StageKernel[]): StageKernel[] {
+function mergeEqual(kernels: readonly StageKernel[]): StageKernel[] {
   const byKey = new Map<string, StageKernel>();
   for (const kernel of kernels) {
     const key = [

@@ -21,9 +21,10 @@ export function unfusedKernels(
   const fused = fusedKernel(op, layer, model, plan);
   const { attention } = layer;
   if (op.name === 'embedding') return [fused, ...positionTables(op, layer, model, plan)];
-  if (op.gemm) return products(fused, layer, model);
-  if (op.class === 'norm') return norm(op, model, plan);
-  if (op.name === 'rotary' && attention.kind === 'grouped') return rotation(fused, attention, model, plan);
+  if (op.gemm) return splitGemm(fused, layer, model);
+  if (op.class === 'norm') return normKernels(op, model, plan);
+  if (op.name === 'rotary' && attention.kind === 'grouped')
+    return rotationKernels(fused, attention, model, plan);
   if (op.class === 'attention' && attention.kind === 'grouped')
     return cacheAndAttention(fused, attention, model, plan);
   if (op.name === 'swiglu' && layer.mlp.kind === 'dense') {
@@ -35,15 +36,15 @@ export function unfusedKernels(
 }
 
 /** Elementwise kernels that each move these bytes. */
-function moves(
+function elementwiseKernels(
   op: Pick<NecessaryOp, 'name' | 'class' | 'dtype'>,
   bytes: readonly number[],
   kernel: 'elementwise' | 'strided' = 'elementwise',
-  more: { name?: string; class?: OpClass } = {},
+  overrides: { name?: string; class?: OpClass } = {},
 ): StageKernel[] {
   return bytes.map((value) => ({
-    op: more.name ?? op.name,
-    class: more.class ?? op.class,
+    op: overrides.name ?? op.name,
+    class: overrides.class ?? op.class,
     kernel,
     dtype: op.dtype,
     params: {},
@@ -54,13 +55,13 @@ function moves(
   }));
 }
 
-/** Q, K and V, and gate and up are separate products. */
-function products(fused: StageKernel, layer: Layer, { architecture }: StageModel): StageKernel[] {
+/** Q, K and V, and gate and up are separate GEMMs. */
+function splitGemm(fused: StageKernel, layer: Layer, { architecture }: StageModel): StageKernel[] {
   const { m = 0, n = 0, k = 0, batch } = fused.params;
   const parts = batch !== undefined || oneMatrix.has(architecture.family) ? [n] : partsOf(fused.op, n, layer);
   if (parts.length === 1) return [fused];
   const inputs = parts.reduce((sum, part) => sum + part, 0);
-  // Bytes of weights and outputs scale with n; each product reads the whole input.
+  // Bytes of weights and outputs scale with n; each GEMM reads the whole input.
   const element = bytesPerElement[fused.dtype as keyof typeof bytesPerElement];
   const inputBytes = m * k * element;
   return parts.map((part) => ({
@@ -83,33 +84,52 @@ function partsOf(name: string, n: number, { attention }: Layer): number[] {
  * RMSNorm as in LlamaRMSNorm: to float32, square, mean, + eps, 1/√, ×, back, × weight. float32 needs no conversions.
  * LayerNorm is one kernel. Additions of the residual stream come before it.
  */
-function norm(op: NecessaryOp, { architecture, storage }: StageModel, { shape }: StagePlan): StageKernel[] {
-  const b = bytesPerElement[storage.activations];
+function normKernels(
+  op: NecessaryOp,
+  { architecture, storage }: StageModel,
+  { shape }: StagePlan,
+): StageKernel[] {
+  const elementBytes = bytesPerElement[storage.activations];
   const hidden = architecture.hiddenSize;
-  const last = op.name === 'final_norm';
+  const isFinal = op.name === 'final_norm';
   // By default the model norms every token of a prompt, and then takes only the last ones.
-  const scale = last ? shape.newTokens : 1;
+  const scale = isFinal ? shape.newTokens : 1;
   const vectors =
     op.name === 'qk_norm'
       ? 1
-      : Math.round(op.bytes.activations_in / b / hidden / (shape.batchSize * (last ? 1 : shape.newTokens)));
-  const n = (op.bytes.activations_in / b / Math.max(1, vectors)) * scale;
+      : Math.round(
+          op.bytes.activations_in /
+            elementBytes /
+            hidden /
+            (shape.batchSize * (isFinal ? 1 : shape.newTokens)),
+        );
+  const n = (op.bytes.activations_in / elementBytes / Math.max(1, vectors)) * scale;
   const rows = n / (op.name === 'qk_norm' ? headDimOf(architecture.layers[0]) : hidden);
-  const additions = moves(
+  const additions = elementwiseKernels(
     op,
-    Array.from({ length: Math.max(0, vectors - 1) }, () => 3 * n * b),
+    Array.from({ length: Math.max(0, vectors - 1) }, () => 3 * n * elementBytes),
     'elementwise',
     {
       name: 'residual_add',
       class: 'elementwise',
     },
   );
-  if (architecture.norm === 'layernorm') return [...additions, ...moves(op, [2 * n * b])];
-  const convert = b === 4 ? [] : [n * (b + 4)];
-  const back = b === 4 ? [] : [n * (4 + b)];
+  if (architecture.norm === 'layernorm')
+    return [...additions, ...elementwiseKernels(op, [2 * n * elementBytes])];
+  const toFloat32 = elementBytes === 4 ? [] : [n * (elementBytes + 4)];
+  const fromFloat32 = elementBytes === 4 ? [] : [n * (4 + elementBytes)];
   return [
     ...additions,
-    ...moves(op, [...convert, 8 * n, 4 * n + 4 * rows, 8 * rows, 8 * rows, 8 * n, ...back, 2 * n * b]),
+    ...elementwiseKernels(op, [
+      ...toFloat32,
+      8 * n,
+      4 * n + 4 * rows,
+      8 * rows,
+      8 * rows,
+      8 * n,
+      ...fromFloat32,
+      2 * n * elementBytes,
+    ]),
   ];
 }
 
@@ -117,7 +137,7 @@ const headDimOf = (layer: Layer | undefined): number =>
   layer?.attention.kind === 'grouped' ? layer.attention.headDim : 1;
 
 /** For Q and for K: × cos, negate half, concatenate, × sin, add, as in the table's case. */
-function rotation(
+function rotationKernels(
   fused: StageKernel,
   { headCount: heads, kvHeadCount: kv_heads, rotaryDim: head_dim }: GroupedAttention,
   { storage }: StageModel,
@@ -145,26 +165,31 @@ function cacheAndAttention(
 ): StageKernel[] {
   const { batchSize, newTokens, contextTokens } = shape;
   const { headCount: heads, kvHeadCount: kvHeads, headDim } = attention;
-  const b = bytesPerElement[storage.kvCache];
-  const tokenBytes = kvHeads * headDim * b;
+  const elementBytes = bytesPerElement[storage.kvCache];
+  const tokenBytes = kvHeads * headDim * elementBytes;
   const op = { name: 'kv_cache', class: 'copy' as const, dtype: storage.kvCache };
   if (reserved === null) {
     const cacheBytes = batchSize * (contextTokens + newTokens) * tokenBytes;
-    return [...moves(op, [2 * cacheBytes, 2 * cacheBytes]), fused];
+    return [...elementwiseKernels(op, [2 * cacheBytes, 2 * cacheBytes]), fused];
   }
   const written = batchSize * newTokens * tokenBytes;
-  const small = Array.from({ length: staticCacheKernels }, () => 0);
-  const writes = moves(op, [2 * written, 2 * written, ...small]);
+  const emptyKernels = Array.from({ length: staticCacheKernels }, () => 0);
+  const writes = elementwiseKernels(op, [2 * written, 2 * written, ...emptyKernels]);
   if (shape.phase === 'prefill') return [...writes, fused];
   const keys = batchSize * reserved;
   const repeat =
     heads === kvHeads
       ? []
-      : [keys * (tokenBytes + heads * headDim * b), keys * (tokenBytes + heads * headDim * b)];
-  const bytes = bytesOfAttention(keys, heads, headDim, b) + batchSize * newTokens * 2 * heads * headDim * b;
+      : [
+          keys * (tokenBytes + heads * headDim * elementBytes),
+          keys * (tokenBytes + heads * headDim * elementBytes),
+        ];
+  const bytes =
+    bytesOfAttention(keys, heads, headDim, elementBytes) +
+    batchSize * newTokens * 2 * heads * headDim * elementBytes;
   return [
     ...writes,
-    ...moves(op, repeat, 'strided', { name: 'repeat_kv' }),
+    ...elementwiseKernels(op, repeat, 'strided', { name: 'repeat_kv' }),
     {
       ...fused,
       params: {
@@ -181,8 +206,8 @@ function cacheAndAttention(
   ];
 }
 
-const bytesOfAttention = (keys: number, heads: number, headDim: number, b: number): number =>
-  2 * keys * heads * headDim * b;
+const bytesOfAttention = (keys: number, heads: number, headDim: number, elementBytes: number): number =>
+  2 * keys * heads * headDim * elementBytes;
 
 /** Positions, and cosines and sines of the rotation, computed in every call by very short kernels. */
 function positionTables(
@@ -192,12 +217,19 @@ function positionTables(
   { shape }: StagePlan,
 ): StageKernel[] {
   if (attention.kind !== 'grouped' || attention.rotaryDim === 0)
-    return moves(op, [0, 0], 'elementwise', { name: 'positions' });
+    return elementwiseKernels(op, [0, 0], 'elementwise', { name: 'positions' });
   const table = shape.newTokens * attention.rotaryDim * 4;
-  const b = bytesPerElement[model.storage.activations];
-  return moves(
+  const elementBytes = bytesPerElement[model.storage.activations];
+  return elementwiseKernels(
     op,
-    [0, 0, 0, 0, ...Array.from({ length: 5 }, () => 2 * table), ...(b === 4 ? [] : [2 * table, 2 * table])],
+    [
+      0,
+      0,
+      0,
+      0,
+      ...Array.from({ length: 5 }, () => 2 * table),
+      ...(elementBytes === 4 ? [] : [2 * table, 2 * table]),
+    ],
     'elementwise',
     { name: 'positions', class: 'elementwise' },
   );
