@@ -164,6 +164,7 @@ def record_model(records: Recorder, order: Dict[str, Any], options: Dict[str, An
         weights=order["weights"],
         version=version,
         tensor_parallel_size=int(options.get("tensor_parallel_size") or 1),
+        scheduler=config_of(engine, "scheduler_config"),
     )
 
 

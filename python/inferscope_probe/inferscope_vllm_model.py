@@ -9,9 +9,11 @@ from inferscope_record import Recorder, rank
 
 
 def model_line(
-    records: Recorder, config: Any, name: str, device: str, weights: str, version: Optional[str], tensor_parallel_size: int
+    records: Recorder, config: Any, name: str, device: str, weights: str, version: Optional[str], tensor_parallel_size: int,
+    scheduler: Any,
 ) -> None:
-    """`config`: a vllm.config.ModelConfig."""
+    """`config`: a vllm.config.ModelConfig; `scheduler`: a SchedulerConfig."""
+    asynchronous = getattr(scheduler, "async_scheduling", None)  # not in old versions
     hf = config.hf_config.to_dict()
     hf.pop("_name_or_path", None)  # its path in this run
     records.model(
@@ -24,6 +26,7 @@ def model_line(
         engine="vllm",
         engine_version=version,
         tensor_parallel_size=tensor_parallel_size,
+        facts={"async_scheduling": None if asynchronous is None else bool(asynchronous)},
     )
 
 
@@ -44,5 +47,6 @@ def record_loaded_model(worker: Any) -> None:
         weights="random" if str(getattr(vllm_config.load_config, "load_format", "")) == "dummy" else "unknown",
         version=getattr(sys.modules.get("vllm"), "__version__", None),
         tensor_parallel_size=int(vllm_config.parallel_config.tensor_parallel_size),
+        scheduler=getattr(vllm_config, "scheduler_config", None),
     )
     records.flush()

@@ -28,6 +28,11 @@ export const modelFactsSchema = z.object({
     })
     .nullable()
     .default(null),
+  async_scheduling: z
+    .boolean()
+    .nullable()
+    .default(null)
+    .describe('Whether the engine schedules the next step while the device runs this one (vLLM).'),
   padding_share: z
     .number()
     .nullable()

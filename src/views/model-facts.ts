@@ -35,6 +35,10 @@ export function modelFacts(workload: Workload | null): { name: string; text: Tex
           .join(', '),
     ],
     [
+      'asynchronous scheduling',
+      facts.async_scheduling === null ? null : facts.async_scheduling ? 'on' : 'off',
+    ],
+    [
       'padding',
       facts.padding_share === null
         ? null

@@ -130,6 +130,7 @@ class VllmTest(unittest.TestCase):
         )
         config = types.SimpleNamespace(
             model_config=model, load_config=types.SimpleNamespace(load_format="dummy"), parallel_config=types.SimpleNamespace(tensor_parallel_size=2),
+            scheduler_config=types.SimpleNamespace(async_scheduling=True),
             device_config=types.SimpleNamespace(device_type="cuda"),
         )
         return types.SimpleNamespace(vllm_config=config, device=types.SimpleNamespace(type="cuda"))
@@ -147,8 +148,11 @@ class VllmTest(unittest.TestCase):
         clock, model = self.recorded(RANK="0")
         self.assertEqual((clock["type"], model["type"]), ("clock", "model"))
         self.assertEqual(
-            {key: model[key] for key in ("name", "dtype", "quantization", "weights", "device", "tensor_parallel_size")},
-            {"name": "tiny", "dtype": "bfloat16", "quantization": None, "weights": "random", "device": "cuda", "tensor_parallel_size": 2},
+            {key: model[key] for key in ("name", "dtype", "quantization", "weights", "device", "tensor_parallel_size", "facts")},
+            {
+                "name": "tiny", "dtype": "bfloat16", "quantization": None, "weights": "random", "device": "cuda", "tensor_parallel_size": 2,
+                "facts": {"async_scheduling": True},
+            },
         )
         self.assertEqual(model["config"], {"model_type": "llama", "num_hidden_layers": 22, "hidden_size": 2048})
         self.assertEqual(model["engine"]["name"], "vllm")

@@ -1,5 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
-import { launchTogether } from './launch-changes.js';
+import { modelFactsSchema } from '../../model/model-facts.js';
+import { gpuWorkload } from '../../facts/bench/test-bench.js';
+import { engineHostChange, launchTogether } from './launch-changes.js';
 import { stageFacts } from './stage-facts.js';
 import { closeAll, contextOf, stepRows } from './test-steps.js';
 
@@ -48,6 +50,20 @@ test('states that graphs are off only if it is recorded', async () => {
   expect((await launchTogether(context, stage!, { enforce_eager: 'true' })).text).toContain(
     'remove --enforce-eager',
   );
+});
+
+test.each([
+  [null, '--async-scheduling (if it is not on, as in newer versions) does it', '--async-scheduling'],
+  [false, '--async-scheduling does it', '--async-scheduling'],
+  [true, 'asynchronous scheduling is on already', null],
+])('asynchronous scheduling %s: suggests it only if it may be off', async (on, text, example) => {
+  const context = await steps(true);
+  await stageFacts(context);
+  const model = gpuWorkload().model!;
+  const facts = modelFactsSchema.parse({ async_scheduling: on });
+  const workload = gpuWorkload({ model: { ...model, facts } });
+  const change = await engineHostChange({ ...context, manifest: { ...context.manifest, workload } });
+  expect(change).toMatchObject({ text: expect.stringContaining(text), example });
 });
 
 test('a training step needs no KV cache', async () => {

@@ -12,7 +12,7 @@ interface Switches {
   off: string;
   kind: Change['kind'];
   /** How it schedules the next step while the device runs this one. */
-  overlap: { option: string; example: string | null };
+  overlap: { option: string; unknown?: string; example: string | null };
   decode: { covers: string; example: string };
   mixed: { covers: string; example: string };
   prefill: { covers: string; example: string };
@@ -24,7 +24,8 @@ const engines: Record<Framework, Switches> = {
     off: '--enforce-eager',
     kind: 'flag',
     overlap: {
-      option: '--async-scheduling (if it is not on, as in newer versions)',
+      option: '--async-scheduling',
+      unknown: ' (if it is not on, as in newer versions)',
       example: '--async-scheduling',
     },
     decode: {
@@ -96,9 +97,13 @@ export async function engineHostChange(context: FindingContext): Promise<Change 
   const { framework } = await programOf(context);
   if (!framework) return null;
   const { name, overlap } = engines[framework];
+  const scheduling = `Between two steps ${name} reads tokens, schedules and prepares inputs. More sequences per step share that time`;
+  const on = context.manifest.workload?.model?.facts?.async_scheduling ?? null;
+  if (on === true)
+    return { kind: 'config', text: `${scheduling}; asynchronous scheduling is on already.`, example: null };
   return {
     kind: 'config',
-    text: `Between two steps ${name} reads tokens, schedules and prepares inputs. More sequences per step share that time; ${overlap.option} does it while the device runs a step.`,
+    text: `${scheduling}; ${overlap.option}${on === null ? (overlap.unknown ?? '') : ''} does it while the device runs a step.`,
     example: overlap.example,
   };
 }
