@@ -48,7 +48,7 @@ class _Thread:
     def forget_last(self) -> None:
         last, self.last = self.last, None
         if last is not None:
-            last.sequence.steps["decode"] = last.number
+            last.stop()
 
 
 class _Seen:
@@ -414,7 +414,8 @@ def _watch_generate(mixin: Any) -> None:
         finally:
             _local.thread.generating -= 1
             if _local.thread.generating == 0:
-                _local.thread.sequence = _local.thread.generator = _local.thread.last = None
+                _local.thread.forget_last()
+                _local.thread.sequence = _local.thread.generator = None
 
     mixin.generate = generate
 
@@ -476,7 +477,7 @@ def _watch_load(kind: Any, name: str, concerns: Optional[Callable[[Any], bool]] 
                 close()
             else:
                 load = (None, None, None, start_ns, number, 0, None, None, None, "load", False, None, None)
-                _times.add((load, time.monotonic_ns()))
+                _times.add_step(load, time.monotonic_ns())
 
     setattr(kind, name, classmethod(load) if isinstance(method, classmethod) else load)
 
@@ -644,7 +645,7 @@ def _close(step: Tuple[Any, ...], result: Any, end_ns: int) -> None:
                 tokens = step[6] * int(hidden.shape[1])
                 step = (*step[:7], tokens, tokens, *step[9:])
     if close_range is None:
-        _times.add((step, end_ns))
+        _times.add_step(step, end_ns)
 
 
 def _learn(seen: _Seen, result: Any, cache: Any) -> None:
@@ -676,6 +677,7 @@ def _is_compiled(model: Any) -> bool:
 def _start_sequence(speculative: bool) -> Sequence:
     global _iterations
     _iterations += 1
+    _local.thread.forget_last()
     _local.thread.sequence = Sequence(_iterations, speculative)
     _times.flush_now_and_then()
     return _local.thread.sequence
@@ -685,6 +687,7 @@ def _at_exit() -> None:
     if _silent() and not _broken:
         return
     _record_model()  # if none of its steps was observed
+    _local.thread.forget_last()
     _times.flush(wait=True)
     _times.records.clock()
     _times.records.flush()

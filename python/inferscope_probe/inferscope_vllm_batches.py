@@ -116,7 +116,7 @@ class RecordedBatches:
             if events is not None:
                 self._times.record(events[1], events[2])
             step = (None, events, None, start_ns, max(self._iteration, 0), self._step, batch, new, context, kind, False, None, None)
-            self._times.add((step, time.monotonic_ns()))
+            self._times.add_step(step, time.monotonic_ns())
 
         return close
 

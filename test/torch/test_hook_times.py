@@ -1,0 +1,131 @@
+"""Device times of steps from CUDA events, with events that a test sets: no GPU."""
+
+import json
+import os
+import sys
+import tempfile
+import types
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "inferscope_probe"))
+import inferscope_hook_times as hook_times
+from inferscope_hook_steps import Sequence
+
+MS = 1_000_000
+STREAM = types.SimpleNamespace(device_index=0)
+
+
+class Event:
+    ms = 0.0
+
+    def query(self):
+        return True
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, later):
+        return later.ms - self.ms
+
+
+class Clocks:
+    """Time of the host (ns) and of the device (ms), which a call of the model advances."""
+
+    def __init__(self):
+        self.ns, self.ms, self.recorded = 0, 0.0, 0
+
+    def record(self, event, _stream):
+        event.ms = self.ms
+        self.recorded += 1
+
+    def model(self, host_ns, device_ms):
+        self.ns += host_ns
+        self.ms += device_ms
+
+
+class HookTimesTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = os.path.join(self.folder.name, "record.jsonl")
+        for patch in (
+            mock.patch.dict(os.environ, {"INFERSCOPE_RECORD": self.path}),
+            mock.patch.object(hook_times.time, "monotonic_ns", lambda: self.clocks.ns),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.clocks = Clocks()
+        self.times = hook_times.Times()
+        self.times.new_event, self.times.record = Event, self.clocks.record
+        self.thread = types.SimpleNamespace(busy=False)
+
+    def start(self):
+        """A decode step of 2 ms that the next ones repeat. -> its LastStep"""
+        sequence = Sequence(0, False)
+        sequence.counted = 10
+        before, after = Event(), Event()
+        self.times.record(before, STREAM)
+        start_ns = self.clocks.ns
+        self.clocks.model(1 * MS, 2.0)
+        self.times.record(after, STREAM)
+        events = (before, after, STREAM, 7)
+        self.times.add_step((None, events, None, start_ns, 0, 0, 1, 1, 11, "decode", False, None, None), self.clocks.ns)
+        sequence.counted = 11
+        return hook_times.LastStep(self.times, self, sequence, None, (1, 1), (1, 1), events)
+
+    def run_steps(self, last, host_ns, device_ms):
+        for duration in device_ms:
+            last.run(self.thread, self.clocks.model, (host_ns, duration), {})
+
+    def device_ms(self):
+        """-> (start, duration) of each recorded step, ms"""
+        self.times.flush(wait=True)
+        lines = [json.loads(line) for line in Path(self.path).read_text().splitlines()]
+        stages = [line for line in lines if line["type"] == "stage"]
+        self.assertEqual([stage["step"] for stage in stages], list(range(len(stages))))
+        self.assertEqual([stage["context_tokens_sum"] for stage in stages], list(range(11, 11 + len(stages))))
+        return [tuple(None if ns is None else ns / MS for ns in (stage["device_start_ns"], stage["device_dur_ns"])) for stage in stages]
+
+    def test_long_steps_have_an_event_each(self):
+        last = self.start()
+        self.run_steps(last, 8 * MS, (5.0, 7.0, 6.0))
+        self.assertEqual(self.clocks.recorded, 5)
+        self.assertEqual(self.device_ms(), [(0, 2), (2, 5), (7, 7), (14, 6)])
+
+    def test_short_steps_share_an_event(self):
+        last = self.start()
+        self.run_steps(last, 4 * MS, (2.0, 3.0, 4.0, 5.0))
+        self.assertEqual(self.clocks.recorded, 4)
+        self.assertEqual(self.device_ms(), [(0, 2), (2, 2.5), (4.5, 2.5), (7, 4.5), (11.5, 4.5)])
+
+    def test_at_most_six_steps_share_an_event(self):
+        last = self.start()
+        self.run_steps(last, MS // 10, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0))
+        self.assertEqual(self.clocks.recorded, 3)
+        last.stop()
+        self.assertEqual(self.clocks.recorded, 4)
+        self.assertEqual(self.device_ms(), [(0, 2), *((2 + 3.5 * i, 3.5) for i in range(6)), (23, 9)])
+
+    def test_steps_before_a_pause_take_as_long_as_those_before_them(self):
+        last = self.start()
+        self.run_steps(last, 4 * MS, (3.0, 5.0, 4.0))
+        self.clocks.model(100 * MS, 100.0)
+        last.stop()
+        self.assertEqual(self.clocks.recorded, 3)
+        self.assertEqual(self.device_ms(), [(0, 2), (2, 4), (6, 4), (10, 4)])
+
+    def test_a_fault_of_the_device_leaves_times_of_the_host(self):
+        last = self.start()
+
+        def record(_event, _stream):
+            raise RuntimeError("CUDA error: device-side assert triggered")
+
+        self.times.record = record
+        self.run_steps(last, 8 * MS, (5.0, 5.0))
+        self.assertEqual(self.device_ms(), [(0, 2), (None, None), (None, None)])
+
+
+if __name__ == "__main__":
+    unittest.main()
