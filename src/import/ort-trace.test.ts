@@ -15,11 +15,14 @@ interface Recorded {
   created_ns: number;
   loaded_ns: number;
 }
-const recorded = JSON.parse(readFileSync(join(fixture, 'calls.json'), 'utf8')) as Record<string, Recorded>;
+const recordedCalls = JSON.parse(readFileSync(join(fixture, 'calls.json'), 'utf8')) as Record<
+  string,
+  Recorded
+>;
 
 const origin = 1_852_000_000_000;
 const callsOf = (dtype: string): StageCall[] =>
-  recorded[dtype]!.runs.map(({ start_ns, end_ns }, i) => ({
+  recordedCalls[dtype]!.runs.map(({ start_ns, end_ns }, i) => ({
     stage_id: 10 + i,
     start_ns: start_ns - origin,
     end_ns: end_ns - origin,
@@ -49,7 +52,7 @@ async function load(path: string, calls: StageCall[]) {
   return { outcome, ops, gaps };
 }
 
-interface Raw {
+interface RawEvent {
   cat: string;
   name: string;
   ts: number;
@@ -59,14 +62,17 @@ interface Raw {
 
 /** The oracle: the whole file parsed at once, with nodes in the model_run that encloses them in time. */
 function rawCalls(dtype: string) {
-  const all = JSON.parse(readFileSync(join(fixture, `decoder-${dtype}.json`), 'utf8')) as Raw[];
-  return all
-    .filter((e) => e.name === 'model_run')
+  const events = JSON.parse(readFileSync(join(fixture, `decoder-${dtype}.json`), 'utf8')) as RawEvent[];
+  return events
+    .filter((event) => event.name === 'model_run')
     .map((run) => ({
       run,
-      nodes: all.filter(
-        (e) =>
-          e.cat === 'Node' && e.name.endsWith('_kernel_time') && e.ts >= run.ts && e.ts < run.ts + run.dur,
+      nodes: events.filter(
+        (event) =>
+          event.cat === 'Node' &&
+          event.name.endsWith('_kernel_time') &&
+          event.ts >= run.ts &&
+          event.ts < run.ts + run.dur,
       ),
     }));
 }
@@ -125,7 +131,7 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
       expect(callOps.at(-1)!.start_ns! + callOps.at(-1)!.dur_ns!).toBeLessThanOrEqual(call.end_ns);
     }
     // The profiler starts after the recorded creation and before the model is loaded.
-    const { created_ns, loaded_ns } = recorded[dtype]!;
+    const { created_ns, loaded_ns } = recordedCalls[dtype]!;
     const traceOrigin = origin + (Math.min(...highs) + Math.max(...lows)) / 2;
     expect(traceOrigin).toBeGreaterThan(created_ns - bound);
     expect(traceOrigin).toBeLessThan(loaded_ns + bound);
@@ -135,12 +141,10 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
     const { ops } = await load(path, calls);
     const step = ops.filter((op) => op.stage_id === calls[1]!.stage_id);
     const count = (type: string) => step.filter((op) => op.class === type).length;
-    const products = step.filter((op) => /MatMul/.test(op.op_type!));
+    const matMuls = step.filter((op) => /MatMul/.test(op.op_type!));
     // Each layer: qkv or q, k, v; o; gate, up or both; down. Also the lm_head.
-    expect(count('gemm')).toBe(products.length);
-    expect(products.map((op) => op.op_type === (dtype === 'int4' ? 'MatMulNBits' : 'MatMul'))).toContain(
-      true,
-    );
+    expect(count('gemm')).toBe(matMuls.length);
+    expect(matMuls.map((op) => op.op_type === (dtype === 'int4' ? 'MatMulNBits' : 'MatMul'))).toContain(true);
     expect(count('attention')).toBe(2);
     // Two per layer and the last one.
     expect(count('norm')).toBe(5);
@@ -204,8 +208,11 @@ describe('incomplete or wrong traces', () => {
   });
 
   test('fewer calls than recorded: E_TRACE_FILE with both counts', async () => {
-    const more = [...calls, { stage_id: 99, start_ns: calls[3]!.end_ns, end_ns: calls[3]!.end_ns + 1000 }];
-    await expect(load(path, more)).rejects.toMatchObject({
+    const tooManyCalls = [
+      ...calls,
+      { stage_id: 99, start_ns: calls[3]!.end_ns, end_ns: calls[3]!.end_ns + 1000 },
+    ];
+    await expect(load(path, tooManyCalls)).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
       parts: { why: 'It contains 4 calls of the model, but the record of the same process 5.' },
     });

@@ -18,7 +18,7 @@ export const ortTraceImporter = {
   name: 'onnxruntime-trace',
   sniff: (firstBytes) => /^\s*\[\s*\{"cat"\s*:\s*"Session"/.test(firstBytes),
   async facts(path) {
-    for await (const event of events(path)) if (event) break;
+    for await (const event of readEvents(path)) if (event) break;
     return {
       tool: { name: 'onnxruntime', version: null },
       realtime_zero_ns: null,
@@ -31,7 +31,7 @@ export const ortTraceImporter = {
   async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: OrtTraceContext): Promise<ImportOutcome> {
     const runs = await scanRuns(path);
     const calls = context.calls ?? callsOfTrace(runs, sink, context);
-    const { originNs, errorBoundNs, issues } = place(runs, calls, path);
+    const { originNs, errorBoundNs, issues } = alignClock(runs, calls, path);
     await writeRows(path, sink, { ...context, calls }, originNs);
     return {
       clock: { name: 'onnxruntime profiler, µs', resolution_ns: 1000, error_bound_ns: errorBoundNs },
@@ -72,7 +72,7 @@ interface Event {
   args: Record<string, unknown>;
 }
 
-async function* events(path: string): AsyncGenerator<Event> {
+async function* readEvents(path: string): AsyncGenerator<Event> {
   let lineNumber = 0;
   let closed = false;
   for await (const raw of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
@@ -117,7 +117,7 @@ interface Run {
 /** First pass: the calls. They carry the clock alignment, and they come after their nodes in the file. */
 async function scanRuns(path: string): Promise<Run[]> {
   const runs: Run[] = [];
-  for await (const event of events(path)) {
+  for await (const event of readEvents(path)) {
     if (event.cat === 'Session' && event.name === 'model_run') {
       runs.push({ startUs: event.ts, durUs: event.dur });
     }
@@ -130,7 +130,7 @@ async function scanRuns(path: string): Promise<Run[]> {
  * max(start − ts) and at most min(end − ts − dur); the middle is used, half the width is the error. A run stopped in the
  * middle of a generation traced calls that it did not record: these last ones are dropped and counted.
  */
-function place(runs: Run[], calls: StageCall[], path: string) {
+function alignClock(runs: Run[], calls: StageCall[], path: string) {
   const issues: Issue[] = [];
   const unrecorded = runs.length - calls.length;
   const mismatch = () =>
@@ -180,19 +180,27 @@ async function writeRows(
   let nodes: Event[] = [];
   let run = 0;
   let opId = 0;
-  for await (const event of events(path)) {
+  for await (const event of readEvents(path)) {
     if (event.cat === 'Node' && event.name.endsWith('_kernel_time')) nodes.push(event);
     if (event.cat !== 'Session' || event.name !== 'model_run') continue;
     const call = context.calls[run++];
     if (!call) return;
     const { stage_id } = call;
+    const addGap = (start_ns: number, end_ns: number, cause: string, near: Event, before: number | null) => {
+      // Negative if two truncated µs overlap: kept, so that operators and gaps sum to the call exactly.
+      const dur_ns = end_ns - start_ns;
+      if (dur_ns === 0) return;
+      const { pid, tid } = near;
+      const row = { pid, tid, rank: 0, start_ns, dur_ns, cause, stage_id, before_op_id: before };
+      sink.append('gaps', { ...keys, ...row });
+    };
     let until = call.start_ns;
     for (const [index, node] of nodes.entries()) {
       const name = node.name.slice(0, -'_kernel_time'.length);
       const opType = String(node.args['op_name'] ?? '');
       const start_ns = toNs(node.ts);
       const dur_ns = node.dur * 1000;
-      gap(until, start_ns, index === 0 ? 'host.runtime_call' : 'host.runtime_dispatch', node, opId);
+      addGap(until, start_ns, index === 0 ? 'host.runtime_call' : 'host.runtime_dispatch', node, opId);
       until = start_ns + dur_ns;
       sink.append('ops', {
         ...keys,
@@ -208,36 +216,14 @@ async function writeRows(
         start_ns,
         dur_ns,
         self_dur_ns: dur_ns,
-        ...shapes(node.args),
+        ...shapeColumns(node.args),
         output_bytes: integer(node.args['output_size']),
         parameter_bytes: integer(node.args['parameter_size']),
         provider: String(node.args['provider'] ?? '') || null,
       });
     }
-    gap(until, call.end_ns, 'host.runtime_call', event, null);
+    addGap(until, call.end_ns, 'host.runtime_call', event, null);
     nodes = [];
-
-    function gap(
-      start_ns: number,
-      end_ns: number,
-      cause: string,
-      near: Event,
-      beforeOp: number | null,
-    ): void {
-      // Negative if two truncated µs overlap: kept, so that operators and gaps sum to the call exactly.
-      if (end_ns === start_ns) return;
-      sink.append('gaps', {
-        ...keys,
-        pid: near.pid,
-        tid: near.tid,
-        rank: 0,
-        start_ns,
-        dur_ns: end_ns - start_ns,
-        cause,
-        stage_id,
-        before_op_id: beforeOp,
-      });
-    }
   }
 }
 
@@ -247,7 +233,7 @@ function integer(text: unknown): number | null {
 }
 
 /** [{"float":[1,16,64]},…] -> shapes and types. */
-function shapes(args: Record<string, unknown>) {
+function shapeColumns(args: Record<string, unknown>) {
   const list = (field: string) =>
     Array.isArray(args[field]) ? (args[field] as Record<string, number[]>[]) : null;
   const inputs = list('input_type_shape');

@@ -43,7 +43,7 @@ const stage = (kind: string, t_ns: number, end_ns: number, step: number | null) 
     context_tokens_sum: 8,
     warmup: false,
   });
-const good = [
+const validLines = [
   line({ type: 'clock', t_ns: 1000, realtime_ns: '1795212903000000000' }),
   stage('load', 1100, 2000, null),
   stage('prefill', 2000, 5000, null),
@@ -76,7 +76,7 @@ const good = [
 ];
 
 test('every line becomes a row of its table, in session time', async () => {
-  const { outcome, rows } = await load(`${good.join('\n')}\n`);
+  const { outcome, rows } = await load(`${validLines.join('\n')}\n`);
   expect(outcome.issues).toEqual([
     { code: 'workload_error', severity: 'error', text: 'E_OUT_OF_MEMORY: no' },
   ]);
@@ -98,12 +98,12 @@ test('every line becomes a row of its table, in session time', async () => {
 });
 
 test('one output token has no TPOT', async () => {
-  const { rows } = await load(good[7]!.replace('"output_len":3', '"output_len":1'));
+  const { rows } = await load(validLines[7]!.replace('"output_len":3', '"output_len":1'));
   expect(rows('iterations')).toMatchObject([{ ttft_ns: 3110, tpot_ns: null }]);
 });
 
 test('counts a truncated last line, and keeps the others', async () => {
-  const text = good.join('\n');
+  const text = validLines.join('\n');
   const { outcome, rows } = await load(text.slice(0, -20));
   expect(outcome.issues).toMatchObject([{ code: 'record_cut_off', severity: 'warning', count: 1 }]);
   expect(outcome.errors).toEqual([]);
@@ -111,7 +111,7 @@ test('counts a truncated last line, and keeps the others', async () => {
 });
 
 test('rejects a broken line in the middle, with its number and reason', async () => {
-  await expect(load([good[0], '{"v":1,"type":"sta', good[1]].join('\n'))).rejects.toMatchObject({
+  await expect(load([validLines[0], '{"v":1,"type":"sta', validLines[1]].join('\n'))).rejects.toMatchObject({
     code: 'E_RECORD_FILE',
     parts: {
       what: expect.stringContaining('line 2 of'),
@@ -119,13 +119,13 @@ test('rejects a broken line in the middle, with its number and reason', async ()
       fix: expect.stringContaining('recording-protocol.md'),
     },
   });
-  const wrong = good[2]!.replace('"end_ns":5000', '"end_ns":"late"');
-  await expect(load([good[0], wrong].join('\n'))).rejects.toMatchObject({
+  const wrong = validLines[2]!.replace('"end_ns":5000', '"end_ns":"late"');
+  await expect(load([validLines[0], wrong].join('\n'))).rejects.toMatchObject({
     code: 'E_RECORD_FILE',
     parts: { why: expect.stringContaining('end_ns') },
   });
   for (const invalid of ['42', 'null', '[]', '{"type":"stage"}', '{"v":1}', '{"v":0,"type":"stage"}']) {
-    await expect(load([invalid, good[0]].join('\n')), invalid).rejects.toMatchObject({
+    await expect(load([invalid, validLines[0]].join('\n')), invalid).rejects.toMatchObject({
       code: 'E_RECORD_FILE',
     });
   }
@@ -134,7 +134,7 @@ test('rejects a broken line in the middle, with its number and reason', async ()
 test('counts and skips lines of a newer version or an unknown type', async () => {
   const newer = JSON.stringify({ ...common, v: 2, type: 'stage', something: 'else' });
   const unknown = line({ type: 'power', t_ns: 5, watts: 80 });
-  const { outcome, rows } = await load([newer, unknown, ...good, unknown, newer, unknown].join('\n'));
+  const { outcome, rows } = await load([newer, unknown, ...validLines, unknown, newer, unknown].join('\n'));
   expect(outcome.issues).toEqual([
     expect.objectContaining({ code: 'workload_error' }),
     { code: 'record_newer', severity: 'warning', text: expect.any(String), count: 2 },
@@ -206,7 +206,7 @@ test('reads the output of the writer back; nothing is written before flush', asy
 test('only one importer accepts each format', () => {
   const names = (firstBytes: string) =>
     importers.filter((i) => i.sniff(firstBytes, 'x.json')).map((i) => i.name);
-  expect(names(good[0]!)).toEqual(['inferscope-record']);
+  expect(names(validLines[0]!)).toEqual(['inferscope-record']);
   expect(names('{"v": 1, "type": "stage"')).toEqual(['inferscope-record']);
   expect(names('[\n{"cat" : "Session","pid" :8881')).toEqual(['onnxruntime-trace']);
   for (const otherContent of ['', '{}', '[]', '{"traceEvents": []}', 'SQLite format 3']) {
@@ -215,17 +215,17 @@ test('only one importer accepts each format', () => {
 });
 
 test('first calls recorded by hooks are warm-up if others of their kind follow', async () => {
-  const hooked = (kind: string, t_ns: number, first_of_shape: boolean) =>
+  const hookStage = (kind: string, t_ns: number, first_of_shape: boolean) =>
     JSON.stringify({ ...JSON.parse(stage(kind, t_ns, t_ns + 10, 0)), marked_by: 'hooks', first_of_shape });
   const text = [
-    hooked('load', 1000, false),
-    hooked('prefill', 1100, true),
-    hooked('decode', 1200, true),
-    hooked('decode', 1300, false),
+    hookStage('load', 1000, false),
+    hookStage('prefill', 1100, true),
+    hookStage('decode', 1200, true),
+    hookStage('decode', 1300, false),
   ].join('\n');
   const { rows, outcome } = await load(text);
-  const found = rows('stages') as Row<'stages'>[];
-  expect(found.map(({ kind, start_ns, warmup }) => `${kind} ${start_ns} ${warmup}`).toSorted()).toEqual([
+  const stages = rows('stages') as Row<'stages'>[];
+  expect(stages.map(({ kind, start_ns, warmup }) => `${kind} ${start_ns} ${warmup}`).toSorted()).toEqual([
     'decode 200 true',
     'decode 300 false',
     'load 0 false',

@@ -78,10 +78,10 @@ export const recordImporter = {
     let pending: string | null = null;
     let linesRead = 0;
     for await (const line of lines) {
-      if (pending !== null) take(pending, false);
+      if (pending !== null) readLine(pending, false);
       pending = line;
     }
-    if (pending !== null) take(pending, true);
+    if (pending !== null) readLine(pending, true);
     const { padding, positions } = state.prompts;
     if (outcome.model?.facts && positions > 0)
       outcome.model = {
@@ -91,12 +91,12 @@ export const recordImporter = {
     const warmup = warmupSteps(state.hooked);
     for (const step of state.hooked)
       sink.append('stages', { ...step.row, warmup: step.row.warmup || warmup.has(step) });
-    if (state.hooked.length > 0) outcome.issues.push(stagesOfHooks(state.hooked.length));
+    if (state.hooked.length > 0) outcome.issues.push(hookStagesIssue(state.hooked.length));
     if (linesRead === 0 && state.skipped.newer > 0) throw newerRecord(path, state.skipped.newer);
-    outcome.issues.push(...leftOutIssues(state.skipped));
+    outcome.issues.push(...skippedLinesIssues(state.skipped));
     return outcome;
 
-    function take(line: string, last: boolean): void {
+    function readLine(line: string, last: boolean): void {
       state.lineNumber++;
       if (line.trim() === '') return;
       const parsed = parseLine(line, path, state.lineNumber, last);
@@ -166,7 +166,7 @@ function parseLine(
     json = JSON.parse(line);
   } catch (error) {
     if (last) return 'cutOff';
-    throw broken(path, lineNumber, 'it is not JSON', error);
+    throw invalidLine(path, lineNumber, 'it is not JSON', error);
   }
   const checked = recordLineSchema.safeParse(json);
   if (checked.success) return checked.data;
@@ -174,7 +174,7 @@ function parseLine(
   if (typeof v === 'number' && v > 1) return 'newer';
   if (v === 1 && typeof type === 'string' && !recordLineTypes.includes(type)) return 'unknown';
   const [first] = checked.error.issues;
-  throw broken(path, lineNumber, `${first?.path.join('.') || 'line'}: ${first?.message}`, checked.error);
+  throw invalidLine(path, lineNumber, `${first?.path.join('.') || 'line'}: ${first?.message}`, checked.error);
 }
 
 function newerRecord(path: string, lines: number): InferscopeError {
@@ -185,7 +185,7 @@ function newerRecord(path: string, lines: number): InferscopeError {
   });
 }
 
-function broken(path: string, lineNumber: number, why: string, cause: unknown): InferscopeError {
+function invalidLine(path: string, lineNumber: number, why: string, cause: unknown): InferscopeError {
   return new InferscopeError(
     'E_RECORD_FILE',
     {
@@ -197,7 +197,7 @@ function broken(path: string, lineNumber: number, why: string, cause: unknown): 
   );
 }
 
-function leftOutIssues(skipped: SkippedLines): Issue[] {
+function skippedLinesIssues(skipped: SkippedLines): Issue[] {
   const texts: Record<keyof SkippedLines, [code: IssueCode, text: string]> = {
     cutOff: [
       'record_cut_off',
@@ -214,6 +214,9 @@ function leftOutIssues(skipped: SkippedLines): Issue[] {
     });
 }
 
+type LineKeys = Pick<Row<'stages'>, 'execution_id' | 'capture_id' | 'host' | 'pid' | 'rank'>;
+
+/** Writes a line into its table or the outcome. */
 function put(
   line: RecordLine,
   sink: TableSink,
@@ -221,7 +224,7 @@ function put(
   outcome: RecordOutcome,
   state: State,
 ): void {
-  const keys = {
+  const keys: LineKeys = {
     execution_id: context.execution_id,
     capture_id: context.capture_id,
     host: context.host,
@@ -252,52 +255,9 @@ function put(
       outcome.issues.push({ code: nestedSession, severity: 'info', text });
       return;
     }
-    case 'stage': {
-      const stage = {
-        stage_id: state.stageId++,
-        start_ns: sessionNs(line.t_ns),
-        end_ns: sessionNs(line.end_ns),
-      };
-      if (line.kind === 'prefill' || line.kind === 'decode') {
-        const calls = outcome.callsByPid.get(line.pid) ?? [];
-        calls.push(stage);
-        outcome.callsByPid.set(line.pid, calls);
-      }
-      const row: Row<'stages'> = {
-        ...keys,
-        ...stage,
-        tid: line.pid,
-        phase_id: line.kind === 'other' ? null : stage.stage_id,
-        kind: line.kind,
-        raw_name: line.name,
-        step_index: line.step,
-        iteration: line.iteration,
-        batch_size: line.batch_size,
-        new_tokens: line.new_tokens,
-        context_tokens_sum: line.context_tokens_sum,
-        warmup: line.warmup || line.kind === 'warmup',
-        padding_tokens: line.padding_tokens,
-        device_start_ns: line.device_start_ns === null ? null : sessionNs(line.device_start_ns),
-        device_dur_ns: line.device_dur_ns,
-      };
-      if (line.padding_tokens !== null && line.new_tokens !== null) {
-        state.prompts.padding += line.padding_tokens;
-        state.prompts.positions += line.new_tokens;
-      }
-      if (line.marked_by === 'hooks' && line.kind !== 'load')
-        state.hooked.push({
-          kind: line.kind,
-          iteration: line.iteration,
-          step_index: line.step,
-          batch_size: line.batch_size,
-          new_tokens: line.new_tokens,
-          context_tokens_sum: line.context_tokens_sum,
-          hook: line.first_of_shape ? 'first' : 'hook',
-          row,
-        });
-      else sink.append('stages', row);
+    case 'stage':
+      putStage(line, keys, sessionNs, sink, outcome, state);
       return;
-    }
     case 'request': {
       outcome.sizes = commonSizes(outcome.sizes, line);
       const ttft_ns = line.first_token_ns === null ? null : line.first_token_ns - line.t_ns;
@@ -353,10 +313,64 @@ function put(
   }
 }
 
+/** Steps of hooks are kept in `state`, the other stages are written. */
+function putStage(
+  line: Extract<RecordLine, { type: 'stage' }>,
+  keys: LineKeys,
+  sessionNs: (monotonicNs: number) => number,
+  sink: TableSink,
+  outcome: RecordOutcome,
+  state: State,
+): void {
+  const stage = {
+    stage_id: state.stageId++,
+    start_ns: sessionNs(line.t_ns),
+    end_ns: sessionNs(line.end_ns),
+  };
+  if (line.kind === 'prefill' || line.kind === 'decode') {
+    const calls = outcome.callsByPid.get(line.pid) ?? [];
+    calls.push(stage);
+    outcome.callsByPid.set(line.pid, calls);
+  }
+  const row: Row<'stages'> = {
+    ...keys,
+    ...stage,
+    tid: line.pid,
+    phase_id: line.kind === 'other' ? null : stage.stage_id,
+    kind: line.kind,
+    raw_name: line.name,
+    step_index: line.step,
+    iteration: line.iteration,
+    batch_size: line.batch_size,
+    new_tokens: line.new_tokens,
+    context_tokens_sum: line.context_tokens_sum,
+    warmup: line.warmup || line.kind === 'warmup',
+    padding_tokens: line.padding_tokens,
+    device_start_ns: line.device_start_ns === null ? null : sessionNs(line.device_start_ns),
+    device_dur_ns: line.device_dur_ns,
+  };
+  if (line.padding_tokens !== null && line.new_tokens !== null) {
+    state.prompts.padding += line.padding_tokens;
+    state.prompts.positions += line.new_tokens;
+  }
+  if (line.marked_by === 'hooks' && line.kind !== 'load')
+    state.hooked.push({
+      kind: line.kind,
+      iteration: line.iteration,
+      step_index: line.step,
+      batch_size: line.batch_size,
+      new_tokens: line.new_tokens,
+      context_tokens_sum: line.context_tokens_sum,
+      hook: line.first_of_shape ? 'first' : 'hook',
+      row,
+    });
+  else sink.append('stages', row);
+}
+
 /** Code of the issue that names the recorder of the steps. */
 const hooksIssue = 'stages_from_hooks';
 
-function stagesOfHooks(steps: number): Issue {
+function hookStagesIssue(steps: number): Issue {
   const text = `The hooks of inferscope run marked ${steps} steps that the program does not mark. The first call of each repeated kind counts as warm-up. run --no-hooks records without hooks.`;
   return { code: hooksIssue, severity: 'info', text, count: steps };
 }

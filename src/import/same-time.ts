@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
 
 /** Session times in ns are exact up to 2^53, which is 104 days. */
-const furthestNs = 100n * 24n * 3600n * 1_000_000_000n;
+const maxDistanceNs = 100n * 24n * 3600n * 1_000_000_000n;
 
 /**
  * Checks that a recording can share the clock of others.
@@ -13,11 +13,11 @@ const furthestNs = 100n * 24n * 3600n * 1_000_000_000n;
 export function ensureSameTime(path: string, realtimeNs: bigint | null, zeroNs: bigint | null): void {
   if (realtimeNs === null || zeroNs === null) return;
   const distanceNs = realtimeNs < zeroNs ? zeroNs - realtimeNs : realtimeNs - zeroNs;
-  if (distanceNs <= furthestNs) return;
+  if (distanceNs <= maxDistanceNs) return;
   const day = (ns: bigint) => new Date(Number(ns / 1_000_000n)).toISOString().slice(0, 10);
   throw new InferscopeError('E_USAGE', {
     what: `${basename(path)} is not a recording of the same run`,
-    why: `It was recorded on ${day(realtimeNs)}, the rest on ${day(zeroNs)}; recordings of one session must share one clock.`,
+    why: `It was recorded on ${day(realtimeNs)}, the other recordings on ${day(zeroNs)}; recordings of one session must share one clock.`,
     fix: `Import it as its own session: inferscope import ${path}`,
   });
 }

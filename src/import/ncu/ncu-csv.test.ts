@@ -36,7 +36,7 @@ function byLaunch(rows: Row<'counters'>[]): Map<string, Row<'counters'>>[] {
   return [...launches.values()];
 }
 
-function written(name: string, text: string): string {
+function writePage(name: string, text: string): string {
   const path = join(folder, name);
   writeFileSync(path, text);
   return path;
@@ -135,7 +135,7 @@ describe('text around a page', () => {
     `"${id}","5554","python3.12","127.0.0.1","rms_norm<1, ""a"">","1","13","(512, 1, 1)","(1, 1, 1)","0","10.0","Command line profiler metrics","${metric}","${unit}","${value}"`;
 
   test("skips ncu's messages, the program's own lines and lone quotes", async () => {
-    const path = written(
+    const path = writePage(
       'prof.csv',
       [
         '==PROF== Connected to process 5554 (/usr/bin/python3.12)',
@@ -164,15 +164,15 @@ describe('text around a page', () => {
     ['cut off inside a record', `${header}\n${row(0, 'dram__bytes.sum', 'byte', '1')}\n"1","5554","pyth`],
     ['no kernel', header],
     ['another file', 'hello\nworld\n'],
-  ])('%s: a clear error', async (_name, text) => {
-    const failure = load(written('bad.csv', text));
+  ])('%s: E_TRACE_FILE', async (_name, text) => {
+    const failure = load(writePage('bad.csv', text));
     await expect(failure).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 
   test('a page twice in a file: each launch counts once, and duplicates are counted', async () => {
     for (const name of ['ncu-tiny.raw.csv', 'ncu-tiny.details.csv']) {
       const text = readFileSync(fixture(name), 'utf8');
-      const path = written(`twice-${name}`, text + text);
+      const path = writePage(`twice-${name}`, text + text);
       expect(await load(path)).toEqual(await load(fixture(name)));
       const { issues } = await ncuCsvImporter.load(path, { sink: { append: () => {} } }, context);
       const records = issues.find(({ code }) => code === 'ncu_repeated')?.count;
@@ -180,11 +180,11 @@ describe('text around a page', () => {
     }
   });
 
-  test('a raw page truncated between quotes', async () => {
+  test('a raw page truncated between quotes is an error', async () => {
     const text = readFileSync(fixture('ncu-tiny.raw.csv'), 'utf8');
     const cut = text.slice(0, text.lastIndexOf('","'));
-    await expect(load(written('cut.csv', `${cut}"\n`))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
-    await expect(load(written('cut.csv', cut))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+    await expect(load(writePage('cut.csv', `${cut}"\n`))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+    await expect(load(writePage('cut.csv', cut))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 });
 
@@ -202,7 +202,7 @@ test('units are converted to base units with decimal prefixes', () => {
   expect(counterValue('PolicySpread')).toBeUndefined();
 });
 
-test('NVTX paths', () => {
+test('reads NVTX paths, and redacts tokens', () => {
   const range = (domain: string, name: string) => `"${domain}:${name}:none:none:none:none:none:none"`;
   expect(nvtxPath(`7  ${range('<default domain>', 'decode')}  ${range('vLLM', 'a:b')} `, '')).toBe(
     'decode / vLLM:a:b',

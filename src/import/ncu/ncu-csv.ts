@@ -85,7 +85,7 @@ export const ncuCsvImporter = {
     }
     return {
       clock: { name: 'none', resolution_ns: 1, error_bound_ns: null },
-      issues: issues(launches, rules),
+      issues: launchIssues(launches, rules),
     };
   },
 } satisfies Importer;
@@ -157,7 +157,7 @@ class Launches {
   count = 0;
   /** Number of records of repeated launches: two pages in one file. */
   repeated = 0;
-  private readonly known = new Set<string>();
+  private readonly seen = new Set<string>();
   private readonly ordinals = new Map<string, number>();
   private id = '';
   private current: Launch | null = null;
@@ -168,11 +168,11 @@ class Launches {
     // A raw page has one record per launch.
     if (this.current && id === this.id && page.kind === 'details') return { ...this.current, isNew: false };
     const key = `${field(page, fields, 'Process ID')} ${field(page, fields, 'Kernel Name')}`;
-    if (this.known.has(`${page.kind} ${fields[0]} ${key}`)) {
+    if (this.seen.has(`${page.kind} ${fields[0]} ${key}`)) {
       this.repeated++;
       return null;
     }
-    this.known.add(`${page.kind} ${fields[0]} ${key}`);
+    this.seen.add(`${page.kind} ${fields[0]} ${key}`);
     const ordinal = this.ordinals.get(key) ?? 0;
     this.ordinals.set(key, ordinal + 1);
     this.count++;
@@ -226,7 +226,7 @@ function launchMetrics(
   addMetric('device__attribute_compute_capability_minor', integer(minor ?? ''));
 }
 
-function issues({ count: launches, repeated }: Launches, rules: number): Issue[] {
+function launchIssues({ count: launches, repeated }: Launches, rules: number): Issue[] {
   const list: Issue[] = [
     {
       code: 'ncu_replayed',

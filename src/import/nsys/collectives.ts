@@ -15,7 +15,7 @@ interface Call {
 }
 
 /**
- * Recorded calls from NCCL's own ranges, which name communicator and size if the report was exported with payloads
+ * Saves into recorded_calls the calls of NCCL's own ranges, which name communicator and size if the report was exported with payloads
  * (--include-json; NCCL 2.18 and later). They are calls on the host; the kernels that they launched are found by time.
  * An operation in a group has no launch of its own and stays without a kernel.
  * @param offset_ns added to all times
@@ -26,32 +26,8 @@ export async function saveCollectiveCalls(
   { capture_id }: Pick<ImportContext, 'capture_id'>,
   offset_ns: number,
 ): Promise<void> {
-  const events = await read('NVTX_EVENTS', ['start', 'end', 'globalTid', 'eventType', 'textId', 'jsonText']);
-  const paid = events.filter((event) => String(event[5] ?? '').includes(communicatorKey));
-  const names = new Map(
-    (await read('StringIds', ['id', 'value'])).map(([id, value]) => [Number(id), String(value)]),
-  );
-  const ranks = new Map<string, number>();
-  const calls: Call[] = [];
-  for (const [start, end, thread, type, textId, json] of paid) {
-    const text = String(json);
-    const communicator = fieldOf(text, communicatorKey)!;
-    const size = fieldOf(text, 'No. of ranks');
-    if (size !== null) ranks.set(communicator, Number(size));
-    const bytes = fieldOf(text, 'Message size [bytes]');
-    const operation = /^nccl(\w+)$/.exec(names.get(Number(textId)) ?? '')?.[1];
-    if (bytes === null || !operation || end === null || !pushPop.includes(Number(type))) continue;
-    calls.push({
-      start_ns: Number(start) + offset_ns,
-      dur_ns: Number(end) - Number(start),
-      pid: Number((BigInt(thread as number | bigint) >> 24n) & 0xffffffn),
-      communicator,
-      operation: operation === 'AlltoAll' ? 'AllToAll' : operation,
-      bytes: Number(bytes),
-    });
-  }
+  const { calls, ranks } = await readCalls(read, offset_ns);
   if (calls.length === 0) return;
-  calls.sort((a, b) => a.start_ns - b.start_ns);
   const texts = [...new Set(calls.flatMap(({ communicator, operation }) => [communicator, operation]))];
   const codes = new Map(texts.map((text, code) => [text, code]));
   const column = (valueOf: (call: Call) => number) => Float64Array.from(calls, valueOf);
@@ -84,6 +60,39 @@ export async function saveCollectiveCalls(
   );
   await workbench.run('DROP TABLE nsys_calls');
   await workbench.run('DROP TABLE nsys_call_names');
+}
+
+/** The calls in order of start, and the number of ranks by communicator. */
+async function readCalls(
+  read: ReadTable,
+  offset_ns: number,
+): Promise<{ calls: Call[]; ranks: ReadonlyMap<string, number> }> {
+  const events = await read('NVTX_EVENTS', ['start', 'end', 'globalTid', 'eventType', 'textId', 'jsonText']);
+  const eventsWithPayload = events.filter((event) => String(event[5] ?? '').includes(communicatorKey));
+  const names = new Map(
+    (await read('StringIds', ['id', 'value'])).map(([id, value]) => [Number(id), String(value)]),
+  );
+  const ranks = new Map<string, number>();
+  const calls: Call[] = [];
+  for (const [start, end, thread, type, textId, json] of eventsWithPayload) {
+    const text = String(json);
+    const communicator = fieldOf(text, communicatorKey)!;
+    const size = fieldOf(text, 'No. of ranks');
+    if (size !== null) ranks.set(communicator, Number(size));
+    const bytes = fieldOf(text, 'Message size [bytes]');
+    const operation = /^nccl(\w+)$/.exec(names.get(Number(textId)) ?? '')?.[1];
+    if (bytes === null || !operation || end === null || !pushPop.includes(Number(type))) continue;
+    calls.push({
+      start_ns: Number(start) + offset_ns,
+      dur_ns: Number(end) - Number(start),
+      pid: Number((BigInt(thread as number | bigint) >> 24n) & 0xffffffn),
+      communicator,
+      operation: operation === 'AlltoAll' ? 'AllToAll' : operation,
+      bytes: Number(bytes),
+    });
+  }
+  calls.sort((a, b) => a.start_ns - b.start_ns);
+  return { calls, ranks };
 }
 
 const communicatorKey = 'NCCL communicator ID';

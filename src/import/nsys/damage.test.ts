@@ -18,29 +18,29 @@ import { homeFolders } from '../../session/home.js';
 import { nsysParquetdirImporter, nsysRepImporter, nsysSqliteImporter } from './importers.js';
 
 const fixtures = 'test/fixtures/nsys-2025.3.1-h200';
-const whole = `${fixtures}/tiny-nsys.sqlite`;
+const capturePath = `${fixtures}/tiny-nsys.sqlite`;
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-nsys-damage-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** A copy of the capture, changed. */
-function changed(name: string, change: (path: string) => void): string {
+function changedCopy(name: string, change: (path: string) => void): string {
   const path = join(folder, name);
-  copyFileSync(whole, path);
+  copyFileSync(capturePath, path);
   change(path);
   return path;
 }
 
 /** The copy after SQLite edits. */
-function edited(name: string, sql: string): string {
-  return changed(name, (path) => {
+function editedCopy(name: string, sql: string): string {
+  return changedCopy(name, (path) => {
     const database = new Database(path);
     database.exec(sql);
     database.close();
   });
 }
 
-function patched(name: string, patch: (bytes: Buffer) => void): string {
-  return changed(name, (path) => {
+function patchedCopy(name: string, patch: (bytes: Buffer) => void): string {
+  return changedCopy(name, (path) => {
     const bytes = readFileSync(path);
     patch(bytes);
     writeFileSync(path, bytes);
@@ -79,7 +79,7 @@ const failure = (code: string, why: RegExp) =>
 
 /** Root page of a table, for breaking exactly that one. */
 function rootOf(table: string): number {
-  const database = new Database(whole, { readonly: true });
+  const database = new Database(capturePath, { readonly: true });
   const row = database.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').get(table) as {
     rootpage: number;
   };
@@ -87,26 +87,31 @@ function rootOf(table: string): number {
   return row.rootpage;
 }
 
-const page = 4096;
-const kernels = (rootOf('CUPTI_ACTIVITY_KIND_KERNEL') - 1) * page;
+const pageSize = 4096;
+const kernelRootOffset = (rootOf('CUPTI_ACTIVITY_KIND_KERNEL') - 1) * pageSize;
 const cases: [string, string, () => string, RegExp][] = [
-  ['an empty file', 'E_TRACE_FILE', () => changed('empty.sqlite', (path) => truncateSync(path, 0)), /empty/],
+  [
+    'an empty file',
+    'E_TRACE_FILE',
+    () => changedCopy('empty.sqlite', (path) => truncateSync(path, 0)),
+    /empty/,
+  ],
   [
     'a file cut off',
     'E_TRACE_FILE',
-    () => changed('cut.sqlite', (path) => truncateSync(path, 200_000)),
+    () => changedCopy('cut.sqlite', (path) => truncateSync(path, 200_000)),
     /cut off: 200\u00a0000 bytes/,
   ],
   [
     'a file of 50 bytes',
     'E_TRACE_FILE',
-    () => changed('short.sqlite', (path) => truncateSync(path, 50)),
+    () => changedCopy('short.sqlite', (path) => truncateSync(path, 50)),
     /no SQLite header/,
   ],
   [
     'text',
     'E_TRACE_FILE',
-    () => changed('text.sqlite', (path) => writeFileSync(path, 'x'.repeat(5000))),
+    () => changedCopy('text.sqlite', (path) => writeFileSync(path, 'x'.repeat(5000))),
     /no SQLite header/,
   ],
   ['a missing file', 'E_TRACE_FILE', () => join(folder, 'nosuch.sqlite'), /no such file/],
@@ -135,7 +140,7 @@ const cases: [string, string, () => string, RegExp][] = [
     'a newer schema',
     'E_TRACE_NEWER',
     () =>
-      edited(
+      editedCopy(
         'newer.sqlite',
         "UPDATE META_DATA_EXPORT SET value = '4.1.0' WHERE name = 'EXPORT_SCHEMA_VERSION'",
       ),
@@ -144,33 +149,37 @@ const cases: [string, string, () => string, RegExp][] = [
   [
     'a page that is its own child',
     'E_TRACE_FILE',
-    () => patched('cycle.sqlite', (bytes) => bytes.writeUInt32BE(kernels / page + 1, kernels + 8)),
+    () =>
+      patchedCopy('cycle.sqlite', (bytes) =>
+        bytes.writeUInt32BE(kernelRootOffset / pageSize + 1, kernelRootOffset + 8),
+      ),
     /referenced twice|its own successor|expected/,
   ],
   [
     'a pointer past the end',
     'E_TRACE_FILE',
-    () => patched('past.sqlite', (bytes) => bytes.writeUInt32BE(0x7fffffff, kernels + 8)),
+    () => patchedCopy('past.sqlite', (bytes) => bytes.writeUInt32BE(0x7fffffff, kernelRootOffset + 8)),
     /refers to page 2147483647/,
   ],
   [
     'an impossible count of cells',
     'E_TRACE_FILE',
-    () => patched('cells.sqlite', (bytes) => bytes.writeUInt16BE(0xffff, kernels + 3)),
+    () => patchedCopy('cells.sqlite', (bytes) => bytes.writeUInt16BE(0xffff, kernelRootOffset + 3)),
     /65535 cells/,
   ],
   [
     'a page of another kind',
     'E_TRACE_FILE',
-    () => patched('kind.sqlite', (bytes) => bytes.writeUInt8(2, kernels)),
+    () => patchedCopy('kind.sqlite', (bytes) => bytes.writeUInt8(2, kernelRootOffset)),
     /has type 2/,
   ],
   [
     'rows that reach past their page',
     'E_TRACE_FILE',
     () =>
-      patched('rows.sqlite', (bytes) => {
-        const leaf = (bytes.readUInt32BE(bytes.readUInt16BE(kernels + 12) + kernels) - 1) * page;
+      patchedCopy('rows.sqlite', (bytes) => {
+        const leaf =
+          (bytes.readUInt32BE(bytes.readUInt16BE(kernelRootOffset + 12) + kernelRootOffset) - 1) * pageSize;
         bytes.writeUInt16BE(4090, leaf + 8);
       }),
     /row|value/,
@@ -178,14 +187,14 @@ const cases: [string, string, () => string, RegExp][] = [
   [
     'a capture with kernels that all end before they start',
     'E_TRACE_FILE',
-    () => edited('backwards.sqlite', 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1000'),
+    () => editedCopy('backwards.sqlite', 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1000'),
     /None of its 922 kernels/,
   ],
   [
     'another table in place of the kernel table',
     'E_TRACE_FILE',
     () =>
-      edited(
+      editedCopy(
         'foreign.sqlite',
         `DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;
          CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL AS SELECT * FROM NVTX_EVENTS`,
@@ -196,7 +205,7 @@ const cases: [string, string, () => string, RegExp][] = [
     'another table in place of the strings',
     'E_TRACE_FILE',
     () =>
-      edited(
+      editedCopy(
         'strings.sqlite',
         'DROP TABLE StringIds; CREATE TABLE StringIds AS SELECT start, end FROM NVTX_EVENTS',
       ),
@@ -205,18 +214,18 @@ const cases: [string, string, () => string, RegExp][] = [
   [
     'uncommitted changes in a -wal file',
     'E_TRACE_FILE',
-    () => changed('waiting.sqlite', (path) => writeFileSync(`${path}-wal`, 'frames')),
+    () => changedCopy('waiting.sqlite', (path) => writeFileSync(`${path}-wal`, 'frames')),
     /-wal exists/,
   ],
 ];
 
-test.each(cases)('%s is %s, with what, why and fix', async (_name, code, make, why) => {
-  const path = make();
+test.each(cases)('%s is %s, with what, why and fix', async (_name, code, makePath, why) => {
+  const path = makePath();
   await expect(load(path)).rejects.toEqual(failure(code, why));
 });
 
 test('counts impossible times and missing names, and reads the other rows', async () => {
-  const path = edited(
+  const path = editedCopy(
     'odd.sqlite',
     `UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 5 WHERE rowid <= 3;
      UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = 9223372036854775807 WHERE rowid = 1;
@@ -234,69 +243,70 @@ async function issueCounts(path: string): Promise<Record<string, number | undefi
   return Object.fromEntries(issues.map(({ code, count }) => [code, count]));
 }
 
-const answer = (sql: string): number => {
-  const database = new Database(whole, { readonly: true });
+const countRows = (sql: string): number => {
+  const database = new Database(capturePath, { readonly: true });
   const row = database.prepare(sql).get() as { n: number };
   database.close();
   return row.n;
 };
 const launchedKernels = (where: string) =>
-  answer(`SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_KERNEL k WHERE ${where} AND EXISTS
+  countRows(`SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_KERNEL k WHERE ${where} AND EXISTS
     (SELECT 1 FROM CUPTI_ACTIVITY_KIND_RUNTIME r WHERE r.correlationId = k.correlationId)`);
 
 test('counts launches without kernels, duplicate kernels, kernels before their launch and impossible copies', async () => {
   const kernel = 'CUPTI_ACTIVITY_KIND_KERNEL';
-  const launches = answer(`SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_RUNTIME JOIN StringIds ON id = nameId
+  const launches =
+    countRows(`SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_RUNTIME JOIN StringIds ON id = nameId
     WHERE value LIKE '%LaunchKernel%'`);
   expect(launches).toBeGreaterThan(900);
-  expect(await issueCounts(edited('nokernels.sqlite', `DELETE FROM ${kernel}`))).toMatchObject({
+  expect(await issueCounts(editedCopy('nokernels.sqlite', `DELETE FROM ${kernel}`))).toMatchObject({
     no_kernels: launches,
   });
   expect(
-    await issueCounts(edited('twice.sqlite', `INSERT INTO ${kernel} SELECT * FROM ${kernel}`)),
+    await issueCounts(editedCopy('twice.sqlite', `INSERT INTO ${kernel} SELECT * FROM ${kernel}`)),
   ).toMatchObject({ activities_repeated: 922 });
   const devices = `UPDATE ${kernel} SET deviceId = CASE rowid % 3 WHEN 0 THEN -1 WHEN 1 THEN 1099511627776 ELSE 0 END
     WHERE rowid <= 30`;
-  expect(await issueCounts(edited('devices.sqlite', devices))).toMatchObject({
+  expect(await issueCounts(editedCopy('devices.sqlite', devices))).toMatchObject({
     activities_without_device: 20,
   });
   const ids = ['CUPTI_ACTIVITY_KIND_RUNTIME', kernel].map(
     (table) =>
       `UPDATE ${table} SET correlationId = CASE rowid WHEN 4 THEN 9223372036854775807 WHEN 5 THEN 1e300 ELSE correlationId END`,
   );
-  expect((await issueCounts(edited('ids.sqlite', ids.join(';'))))['orphans']).toBeGreaterThanOrEqual(2);
-  const early = edited(
+  expect((await issueCounts(editedCopy('ids.sqlite', ids.join(';'))))['orphans']).toBeGreaterThanOrEqual(2);
+  const early = editedCopy(
     'early.sqlite',
     `UPDATE ${kernel} SET start = start - 3600000000000, end = end - 3600000000000 WHERE rowid % 2 = 0`,
   );
   expect(await issueCounts(early)).toMatchObject({
     activities_before_launch: launchedKernels('rowid % 2 = 0'),
   });
-  const calls = edited(
+  const calls = editedCopy(
     'calls.sqlite',
     'UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = start - 3600000000000, end = end - 3600000000000',
   );
   const { activities_after_launch: late } = await issueCounts(calls);
   expect(late).toBeGreaterThanOrEqual(launchedKernels('true'));
-  const copies = answer('SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_MEMCPY');
+  const copies = countRows('SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_MEMCPY');
   expect(
     await issueCounts(
-      edited('bytes.sqlite', 'UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 9223372036854775807'),
+      editedCopy('bytes.sqlite', 'UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 9223372036854775807'),
     ),
   ).toMatchObject({ copy_bytes_impossible: copies });
-  const junk = changed('junk.sqlite', (path) => appendFileSync(path, 'x'.repeat(5000)));
+  const junk = changedCopy('junk.sqlite', (path) => appendFileSync(path, 'x'.repeat(5000)));
   expect(await issueCounts(junk)).toMatchObject({ trailing_bytes: 5000 });
 });
 
 test('a capture with neither kernels nor NVTX is an empty capture', async () => {
-  const path = edited(
+  const path = editedCopy(
     'none.sqlite',
     'DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL; DROP TABLE NVTX_EVENTS; DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY; DROP TABLE CUPTI_ACTIVITY_KIND_MEMSET',
   );
   await expect(load(path)).resolves.toMatchObject({ clock: { resolution_ns: 1 } });
 });
 
-test('a folder with a truncated Parquet file, or without the strings', async () => {
+test('rejects a folder with a truncated Parquet file, or without the strings', async () => {
   const tiny = (table: string) => `${fixtures}/tiny-nsys.parquetdir/${table}.parquet`;
   // One folder per case, because a file replaced while it is read can end the process.
   const damaged = (name: string, damage: (file: (table: string) => string) => void): string => {
@@ -314,8 +324,8 @@ test('a folder with a truncated Parquet file, or without the strings', async () 
   await expect(load(foreign)).rejects.toEqual(failure('E_TRACE_FILE', /KERNEL has no column deviceId/));
   const strings = damaged('strings', (file) => copyFileSync(tiny('NVTX_EVENTS'), file('StringIds')));
   await expect(load(strings)).rejects.toEqual(failure('E_TRACE_FILE', /StringIds has no column id, value/));
-  const without = damaged('without', (file) => rmSync(file('StringIds')));
-  await expect(load(without)).rejects.toEqual(failure('E_TRACE_FILE', /no StringIds.parquet/));
+  const withoutStrings = damaged('without', (file) => rmSync(file('StringIds')));
+  await expect(load(withoutStrings)).rejects.toEqual(failure('E_TRACE_FILE', /no StringIds.parquet/));
 });
 
 test('a report cannot be read directly: the error says how to export it', async () => {

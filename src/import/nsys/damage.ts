@@ -2,7 +2,7 @@ import { unreadableFile } from '../trace-file-error.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 
 /** A file of the wrong type, or a damaged one. */
-export const damaged = unreadableFile(
+export const damagedCapture = unreadableFile(
   'Nsight Systems capture',
   'Export it again from the report: nsys export --type sqlite --force-overwrite true REPORT.nsys-rep',
 );
@@ -22,7 +22,7 @@ export async function unlessDamaged<T>(path: string, load: () => Promise<T>): Pr
     if (error instanceof InferscopeError) throw error;
     const message = messageOf(error);
     if (error instanceof UnreadableRows || message.includes(path) || dataError.test(message))
-      throw damaged(path, message.split('\n')[0]!, error);
+      throw damagedCapture(path, message.split('\n')[0]!, error);
     throw error;
   }
 }

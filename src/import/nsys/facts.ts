@@ -18,14 +18,14 @@ export type ReadTable = (table: string, columns: readonly string[]) => Promise<S
  * @throws E_TRACE_NEWER
  */
 export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureFacts> {
-  const exported = new Map(
+  const exportInfo = new Map(
     [
       ...(await read('EXPORT_META_DATA', ['name', 'value'])),
       ...(await read('META_DATA_EXPORT', ['name', 'value'])),
-    ].map(([name, value]) => [name, text(value)]),
+    ].map(([name, value]) => [name, textOf(value)]),
   );
-  const schema = exported.get('EXPORT_SCHEMA_VERSION') ?? null;
-  const version = exported.get('EXPORT_PRODUCT_VERSION') ?? null;
+  const schema = exportInfo.get('EXPORT_SCHEMA_VERSION') ?? null;
+  const version = exportInfo.get('EXPORT_PRODUCT_VERSION') ?? null;
   refuseNewer(path, schema, version);
 
   const environment = new Map(
@@ -33,22 +33,22 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
       .filter(
         ([name]) => name === 'NvDriverVersion' || name === 'CudaDriverVersion' || name === 'OsDescription',
       )
-      .map(([name, value]) => [name, text(value)]),
+      .map(([name, value]) => [name, textOf(value)]),
   );
   const [start] = await read('TARGET_INFO_SESSION_START_TIME', ['utcEpochNs']);
   const epoch = start?.[0];
   return {
     tool: { name: 'nsys', version },
     realtime_zero_ns: typeof epoch === 'bigint' || Number.isInteger(epoch) ? BigInt(epoch as number) : null,
-    command: await command(read),
-    hardware: { ...(await hardware(read)), ...(await networkAdapters(read)) },
+    command: await readCommand(read),
+    hardware: { ...(await readHardware(read)), ...(await readNetworkAdapters(read)) },
     software: {
       nvidia_driver: environment.get('NvDriverVersion') ?? null,
       cuda_driver: cudaVersionOf(environment.get('CudaDriverVersion')),
       os: environment.get('OsDescription') ?? null,
       nsys_export_schema: schema,
     },
-    ...(await rankFacts(read)),
+    ...(await readRankFacts(read)),
     purpose: 'profiled',
   };
 }
@@ -58,23 +58,23 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
  * 2025 all of it as `A=b;C=d` under DeviceEnvironment.
  */
 export const nsysSecrets = async (read: ReadTable): Promise<string[]> =>
-  secretsOfEnvironment(await environmentOf(read));
+  secretsOfEnvironment(await readEnvironment(read));
 
-async function rankFacts(read: ReadTable): Promise<Pick<CaptureFacts, 'rank' | 'world_size'>> {
-  const launched = launchedRank(Object.fromEntries(await environmentOf(read)));
-  if (launched === null) return {};
-  const { rank, worldSize } = launched;
+async function readRankFacts(read: ReadTable): Promise<Pick<CaptureFacts, 'rank' | 'world_size'>> {
+  const launchRank = launchedRank(Object.fromEntries(await readEnvironment(read)));
+  if (launchRank === null) return {};
+  const { rank, worldSize } = launchRank;
   return { rank, ...(worldSize !== null && { world_size: worldSize }) };
 }
 
-async function environmentOf(read: ReadTable): Promise<(readonly [name: string, value: string])[]> {
-  const row = (await read('META_DATA_CAPTURE', ['name', 'value']))
+async function readEnvironment(read: ReadTable): Promise<(readonly [name: string, value: string])[]> {
+  const processEnvironment = (await read('META_DATA_CAPTURE', ['name', 'value']))
     .filter(([name]) => String(name).endsWith(':ENVIRONMENT_VARIABLE'))
     .map(([, value]) => String(value));
-  const all = (await read('TARGET_INFO_SYSTEM_ENV', ['name', 'value']))
+  const deviceEnvironment = (await read('TARGET_INFO_SYSTEM_ENV', ['name', 'value']))
     .filter(([name]) => name === 'DeviceEnvironment')
     .flatMap(([, value]) => String(value).split(/;(?=[A-Za-z_]\w*=)/));
-  return [...row, ...all].flatMap((text) => {
+  return [...processEnvironment, ...deviceEnvironment].flatMap((text) => {
     const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? [];
     return name === undefined ? [] : [[name, value!.replace(/^"(.*)"$/s, '$1')] as const];
   });
@@ -90,18 +90,18 @@ function refuseNewer(path: string, schema: string | null, version: string | null
   });
 }
 
-async function command(read: ReadTable): Promise<string[] | null> {
+async function readCommand(read: ReadTable): Promise<string[] | null> {
   const rows = await read('META_DATA_CAPTURE', ['name', 'value']);
   const program = rows.find(([name]) => name === 'PROCESS_0:COMMAND')?.[1];
   if (typeof program !== 'string') return null;
-  const properties = rows.flatMap(([name, value]) => {
+  const argumentsByPlace = rows.flatMap(([name, value]) => {
     const match = /^PROCESS_0:ARGUMENT_(\d+)$/.exec(String(name));
     return match && typeof value === 'string' ? [{ place: Number(match[1]), value }] : [];
   });
-  return [program, ...properties.sort((a, b) => a.place - b.place).map(({ value }) => value)];
+  return [program, ...argumentsByPlace.sort((a, b) => a.place - b.place).map(({ value }) => value)];
 }
 
-async function hardware(read: ReadTable): Promise<Record<string, Fact>> {
+async function readHardware(read: ReadTable): Promise<Record<string, Fact>> {
   const gpus = await read('TARGET_INFO_GPU', [
     'name',
     'totalMemory',
@@ -116,20 +116,20 @@ async function hardware(read: ReadTable): Promise<Record<string, Fact>> {
   if (!first) return {};
   const [name, memory, bandwidth, sms, major, minor, clock, l2] = first;
   return {
-    gpu_name: text(name),
+    gpu_name: textOf(name),
     gpu_count: gpus.length,
-    gpu_memory_bytes: size(memory),
+    gpu_memory_bytes: positiveOf(memory),
     // nsys's bandwidth counts both edges of the memory clock on all architectures seen: H200 4.81e12, A100 1.555e12 B/s.
-    gpu_memory_bandwidth_bytes_per_s: size(bandwidth),
-    gpu_sm_count: size(sms),
-    gpu_compute_capability: size(major) === null ? null : `${major}.${minor ?? 0}`,
-    gpu_clock_hz: size(clock),
-    gpu_l2_cache_bytes: size(l2),
+    gpu_memory_bandwidth_bytes_per_s: positiveOf(bandwidth),
+    gpu_sm_count: positiveOf(sms),
+    gpu_compute_capability: positiveOf(major) === null ? null : `${major}.${minor ?? 0}`,
+    gpu_clock_hz: positiveOf(clock),
+    gpu_l2_cache_bytes: positiveOf(l2),
   };
 }
 
 /** PCI ids of the adapters, repeated for each adapter of the host: "15b3:1021 15b3:1021". */
-async function networkAdapters(read: ReadTable): Promise<Record<string, Fact>> {
+async function readNetworkAdapters(read: ReadTable): Promise<Record<string, Fact>> {
   const hex = (id: SqliteValue | undefined) => Number(id).toString(16).padStart(4, '0');
   const rows = await read('TARGET_INFO_NIC_INFO', ['nicId', 'vendorId', 'deviceId']);
   const ids = new Map(rows.map(([nic, vendor, device]) => [Number(nic), `${hex(vendor)}:${hex(device)}`]));
@@ -141,12 +141,12 @@ function cudaVersionOf(value: string | null | undefined): string | null {
   return value && code >= 1000 ? cudaVersion(code) : null;
 }
 
-function text(value: SqliteValue | undefined): string | null {
+function textOf(value: SqliteValue | undefined): string | null {
   return value === null || value === undefined || value === '' ? null : String(value);
 }
 
 /** Null if the file has none or an impossible one. */
-function size(value: SqliteValue | undefined): number | null {
+function positiveOf(value: SqliteValue | undefined): number | null {
   return (typeof value === 'number' || typeof value === 'bigint') && value > 0 ? Number(value) : null;
 }
 

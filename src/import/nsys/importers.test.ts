@@ -22,7 +22,7 @@ const context = {
   zero: { realtime_ns: null, monotonic_ns: null },
 };
 
-async function imported(path: string) {
+async function importCapture(path: string) {
   const session = await createSession({ kind: 'import', label: 'nsys', home });
   const importer = path.endsWith('.sqlite') ? nsysSqliteImporter : nsysParquetdirImporter;
   const outcome = await importer.load(path, session, context);
@@ -42,17 +42,17 @@ const captures = [
 test.each(captures)(
   'a session of %s has the kernels of nsys stats in their NVTX ranges',
   async (file, stats) => {
-    const { database, outcome } = await imported(`${fixtures}/${file}`);
+    const { database, outcome } = await importCapture(`${fixtures}/${file}`);
     expect(outcome.clock).toEqual({
       name: 'Nsight Systems session, ns',
       resolution_ns: 1,
       error_bound_ns: 0,
     });
     // nvtx_kern_sum counts a kernel in every range around its launch, so all enclosing ranges are visited.
-    const ours = await database.query(`WITH RECURSIVE up AS (
+    const kernels = await database.query(`WITH RECURSIVE enclosing AS (
       SELECT k.name AS kernel, k.dur_ns, k.stage_id FROM kernels k WHERE attributed_by = 'api' AND class <> 'graph'
-      UNION ALL SELECT kernel, dur_ns, s.parent_id FROM up JOIN stages s USING (stage_id) WHERE s.parent_id IS NOT NULL)
-    SELECT s.raw_name AS range, kernel, count(*) AS n, sum(dur_ns) AS total FROM up JOIN stages s USING (stage_id)
+      UNION ALL SELECT kernel, dur_ns, s.parent_id FROM enclosing JOIN stages s USING (stage_id) WHERE s.parent_id IS NOT NULL)
+    SELECT s.raw_name AS range, kernel, count(*) AS n, sum(dur_ns) AS total FROM enclosing JOIN stages s USING (stage_id)
     GROUP BY ALL`);
     await database.close();
     const nsysRows = nsysStats(`${fixtures}/nsys-stats/${stats}`, 'nvtx_kern_sum')
@@ -65,25 +65,25 @@ test.each(captures)(
       }));
     const key = (row: object) => JSON.stringify(row);
     // nsys has a row per thread.
-    const summed = new Map<string, (typeof nsysRows)[0]>();
+    const sums = new Map<string, (typeof nsysRows)[0]>();
     for (const row of nsysRows) {
-      const sum = summed.get(row.range + row.kernel);
+      const sum = sums.get(row.range + row.kernel);
       if (sum) Object.assign(sum, { n: sum.n + row.n, total: sum.total + row.total });
-      else summed.set(row.range + row.kernel, row);
+      else sums.set(row.range + row.kernel, row);
     }
-    expect(ours.map(key).sort()).toEqual([...summed.values()].map(key).sort());
+    expect(kernels.map(key).sort()).toEqual([...sums.values()].map(key).sort());
     expect(nsysRows.length).toBeGreaterThan(0);
   },
 );
 
 test('facts: tool, machine and command, but no environment', async () => {
   const { workbench, abandon } = await createSession({ kind: 'import', label: 'facts', home });
-  const read = [
+  const factsOfBoth = [
     await nsysSqliteImporter.facts(`${fixtures}/tiny-nsys.sqlite`),
     await nsysParquetdirImporter.facts(`${fixtures}/tiny-nsys.parquetdir`, workbench),
   ];
   await abandon();
-  for (const facts of read) {
+  for (const facts of factsOfBoth) {
     expect(facts).toEqual({
       tool: { name: 'nsys', version: '2025.3.2.0' },
       realtime_zero_ns: 1795237080391862835n,
@@ -113,13 +113,13 @@ test('a report without kernels has an issue; one with kernels or whole graphs ha
   const source = `${fixtures}/tiny-nsys.parquetdir`;
   const bare = join(folder, 'bare.parquetdir');
   cpSync(source, bare, { recursive: true, filter: (path) => !/KIND_(KERNEL|GRAPH_TRACE)/.test(path) });
-  const found = async (path: string) => {
-    const { outcome, database } = await imported(path);
+  const issueCodes = async (path: string) => {
+    const { outcome, database } = await importCapture(path);
     await database.close();
     return outcome.issues.map(({ code }) => code);
   };
-  expect(await found(bare)).toContain('no_kernels');
-  expect(await found(`${fixtures}/tiny-graph-opaque.sqlite`)).not.toContain('no_kernels');
+  expect(await issueCodes(bare)).toContain('no_kernels');
+  expect(await issueCodes(`${fixtures}/tiny-graph-opaque.sqlite`)).not.toContain('no_kernels');
 });
 
 test('a token in the environment that nsys stored is nowhere in the session', async () => {

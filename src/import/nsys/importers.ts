@@ -11,7 +11,7 @@ import type { ImportTarget } from '../../model/workbench.js';
 import { attribute } from '../attribution/attribute.js';
 import { saveCollectiveCalls } from './collectives.js';
 import { trailingBytes } from '../capture-issues.js';
-import { damaged, unlessDamaged } from './damage.js';
+import { damagedCapture, unlessDamaged } from './damage.js';
 import { collectionIssues, nsysFacts, nsysSecrets, type ReadTable } from './facts.js';
 import { saveNetworkMetrics, type ReadMeans } from './network-metrics.js';
 import { openParquetdir, parquetMeans, parquetReader } from './parquetdir.js';
@@ -42,13 +42,13 @@ export const nsysSqliteImporter = {
         const read = readerOf(file);
         const facts = await nsysFacts(path, read);
         const tables = await loadSqlite(file, target.workbench, {
-          hold: statSync(path).size <= maxInMemoryBytes,
+          inMemory: statSync(path).size <= maxInMemoryBytes,
           ...(context.progress && { progress: (share: number) => context.progress!(share * readShare) }),
           ...(context.signal && { signal: context.signal }),
         });
-        const found = await collectionIssues(read);
-        if (file.trailing > 0) found.push(trailingBytes(file.trailing));
-        return finish(path, { tables, read, means: meansOf(file) }, facts, found, target, context);
+        const readIssues = await collectionIssues(read);
+        if (file.trailing > 0) readIssues.push(trailingBytes(file.trailing));
+        return importTables(path, { tables, read, means: meansOf(file) }, facts, readIssues, target, context);
       }),
     ),
 } satisfies Importer;
@@ -66,7 +66,7 @@ export const nsysParquetdirImporter: Importer = {
       const facts = await nsysFacts(path, read);
       const tables = await openParquetdir(path, workbench);
       const source = { tables, read, means: parquetMeans(path, workbench) };
-      return finish(path, source, facts, await collectionIssues(read), target, context);
+      return importTables(path, source, facts, await collectionIssues(read), target, context);
     }),
 };
 
@@ -86,22 +86,22 @@ function notExported(path: string): InferscopeError {
   });
 }
 
-async function finish(
+async function importTables(
   path: string,
   { tables, read, means }: { tables: NsysTables; read: ReadTable; means: ReadMeans },
   facts: CaptureFacts,
-  found: ImportOutcome['issues'],
+  readIssues: ImportOutcome['issues'],
   { workbench, sink }: ImportTarget,
   context: ImportContext,
 ): Promise<ImportOutcome> {
   const zero = context.zero.realtime_ns;
   const captureZero = facts.realtime_zero_ns;
-  const shared = zero !== null && captureZero !== null;
-  const offset_ns = shared ? Number(captureZero - zero) : 0;
+  const hasBothClocks = zero !== null && captureZero !== null;
+  const offset_ns = hasBothClocks ? Number(captureZero - zero) : 0;
   const events = Object.values(tables.counts).reduce((sum, count) => sum + count, 0);
   const inTables = Object.entries(tables.rows).some(([kind, rows]) => kind !== 'nvtx' && rows !== null);
   const {
-    issues: lost,
+    issues: lostIssues,
     trace,
     kernels,
     severalRanks,
@@ -109,8 +109,8 @@ async function finish(
     ? { ...(await createTrace(workbench, tables, offset_ns)), trace: null }
     : await readTraceInMemory(workbench, tables, offset_ns, context.signal);
   if (kernels.read > 0 && kernels.valid === 0)
-    throw damaged(path, `None of its ${kernels.read} kernels has valid start and end times.`);
-  const issues = [...found, ...lost];
+    throw damagedCapture(path, `None of its ${kernels.read} kernels has valid start and end times.`);
+  const issues = [...readIssues, ...lostIssues];
   const { progress } = context;
   const attributed = await attribute(
     workbench,
@@ -141,13 +141,13 @@ async function finish(
 async function withSqlite<T>(path: string, use: (file: SqliteFile) => Promise<T>): Promise<T> {
   const file = openSqlite(path);
   try {
-    const known = [
+    const eventTables = [
       ...Object.values(bulkTables).map(({ table }) => table),
       'META_DATA_EXPORT',
       'EXPORT_META_DATA',
     ];
-    if (!file.tables.has('StringIds') || !known.some((table) => file.tables.has(table)))
-      throw damaged(path, 'It is a SQLite database, but not an nsys export: the tables differ.');
+    if (!file.tables.has('StringIds') || !eventTables.some((table) => file.tables.has(table)))
+      throw damagedCapture(path, 'It is a SQLite database, but not an nsys export: the tables differ.');
     for (const { table, columns } of identifying)
       checkColumns(path, table, columns, file.tables.get(table)?.columns);
     return await use(file);
@@ -162,10 +162,10 @@ function readerOf(file: SqliteFile): ReadTable {
 
 const meansOf =
   (file: SqliteFile): ReadMeans =>
-  (table, { time, keys, value }, overNs) => {
+  (table, { time, keys, value }, binNs) => {
     const sums = new Map<string, { time: number; key: string; sum: number; n: number }>();
     for (const [sampleNs, sampleValue, ...keyValues] of readRows(file, table, [time, value, ...keys])) {
-      const from = Number(sampleNs) - (Number(sampleNs) % overNs);
+      const from = Number(sampleNs) - (Number(sampleNs) % binNs);
       const key = keyValues.join(' ');
       const row = sums.get(`${from} ${key}`) ?? { time: from, key, sum: 0, n: 0 };
       row.sum += Number(sampleValue);

@@ -89,7 +89,7 @@ async function telemetryOf(path: string) {
   return { hardware, rows: rows.map(({ scope, metric, t_ns, value }) => [scope, metric, t_ns, value]) };
 }
 
-test('links of GPUs and network ports, from SQLite and Parquet', async () => {
+test('reads the telemetry of GPU links and network ports from SQLite and Parquet', async () => {
   const sqlite = join(folder, 'links.sqlite');
   copyFileSync(`${fixtures}/tiny-nsys.sqlite`, sqlite);
   const file = new Database(sqlite);
@@ -103,8 +103,8 @@ test('links of GPUs and network ports, from SQLite and Parquet', async () => {
     await connection.run(`COPY ${name} TO ${quote(join(parquet, `${name}.parquet`))} (FORMAT parquet)`);
   await close();
 
-  const found = await telemetryOf(sqlite);
-  expect(found.rows).toEqual([
+  const telemetry = await telemetryOf(sqlite);
+  expect(telemetry.rows).toEqual([
     // User data and protocol: (20 + 30) / 2 + 4, and 40 + 4 %.
     ['gpu1', 'nvlink_rx_percent', 0, 1],
     ['gpu1', 'nvlink_rx_percent', 2_000_000, 1],
@@ -119,6 +119,6 @@ test('links of GPUs and network ports, from SQLite and Parquet', async () => {
     ['mlx5_1', 'network_rx_mb_per_s', 0, 10_000],
     ['mlx5_1', 'network_tx_mb_per_s', 0, 40_000],
   ]);
-  expect(found.hardware['network_adapters']).toBe('15b3:1021 15b3:1021');
-  expect(await telemetryOf(parquet)).toEqual(found);
+  expect(telemetry.hardware['network_adapters']).toBe('15b3:1021 15b3:1021');
+  expect(await telemetryOf(parquet)).toEqual(telemetry);
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { messageOf } from '../../model/errors.js';
 import type { Workbench } from '../../model/workbench.js';
 import { longestName } from '../trace-tables.js';
-import { damaged } from './damage.js';
+import { damagedCapture } from './damage.js';
 import type { ReadTable } from './facts.js';
 import type { ReadMeans } from './network-metrics.js';
 import { globalColumns } from './sqlite-bulk.js';
@@ -31,12 +31,12 @@ function checkParquetdir(folder: string): void {
   try {
     files = readdirSync(folder);
   } catch (error) {
-    throw damaged(folder, messageOf(error), error);
+    throw damagedCapture(folder, messageOf(error), error);
   }
   if (!files.some((name) => name.endsWith('.parquet')))
-    throw damaged(folder, 'The folder has no Parquet files.');
+    throw damagedCapture(folder, 'The folder has no Parquet files.');
   if (!files.includes('StringIds.parquet'))
-    throw damaged(folder, 'The folder has no StringIds.parquet, which every nsys export has.');
+    throw damagedCapture(folder, 'The folder has no StringIds.parquet, which every nsys export has.');
 }
 
 /**
@@ -54,7 +54,9 @@ export function parquetReader(folder: string, workbench: Workbench): ReadTable {
       types.has(name) ? `CAST("${name}" AS VARCHAR) AS c${index}` : `NULL AS c${index}`,
     );
     const sql = `SELECT ${list.join(', ')} FROM ${source}`;
-    const rows = await unlessCut(folder, table, () => workbench.query<Record<string, string | null>>(sql));
+    const rows = await unlessTruncated(folder, table, () =>
+      workbench.query<Record<string, string | null>>(sql),
+    );
     return rows.map((row) =>
       columns.map((name, index) => valueOf(row[`c${index}`] ?? null, types.get(name))),
     );
@@ -63,12 +65,14 @@ export function parquetReader(folder: string, workbench: Workbench): ReadTable {
 
 /** Like parquetReader, for tables with samples. */
 export function parquetMeans(folder: string, workbench: Workbench): ReadMeans {
-  return async (table, { time, keys, value }, overNs) => {
+  return async (table, { time, keys, value }, binNs) => {
     const source = parquetTable(folder, table);
     if (!source) return [];
     const key = keys.map((name) => `"${name}"`).join(', ');
-    const sql = `SELECT ("${time}" - "${time}" % ${overNs})::DOUBLE AS time, concat_ws(' ', ${key}) AS key, avg("${value}")::DOUBLE AS mean FROM ${source} GROUP BY ALL`;
-    return unlessCut(folder, table, () => workbench.query<{ time: number; key: string; mean: number }>(sql));
+    const sql = `SELECT ("${time}" - "${time}" % ${binNs})::DOUBLE AS time, concat_ws(' ', ${key}) AS key, avg("${value}")::DOUBLE AS mean FROM ${source} GROUP BY ALL`;
+    return unlessTruncated(folder, table, () =>
+      workbench.query<{ time: number; key: string; mean: number }>(sql),
+    );
   };
 }
 
@@ -85,34 +89,35 @@ function valueOf(text: string | null, type: string | undefined): SqliteValue {
  */
 export async function openParquetdir(folder: string, workbench: Workbench): Promise<NsysTables> {
   checkParquetdir(folder);
-  const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, string | null>;
-  const rows = { ...none };
-  const shapes = { ...none };
+  const noTables = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, string | null>;
+  const rows = { ...noTables };
+  const shapes = { ...noTables };
   const counts: Record<EventKind, number> = { kernel: 0, graph: 0, memcpy: 0, memset: 0, api: 0 };
   const combinations: Partial<Record<EventKind, (rows: string) => string>> = {};
   for (const kind of kinds) {
-    const { table, each, shape } = bulkTables[kind];
+    const { table, perRow, shape } = bulkTables[kind];
     const source = parquetTable(folder, table);
     if (!source) continue;
     const columns = await columnsOf(workbench, folder, table, source);
     checkTable(folder, table, columns);
-    const list = (names: readonly string[]) => names.flatMap((name) => selected(name, columns)).join(', ');
+    const list = (names: readonly string[]) =>
+      names.flatMap((name) => selectColumn(name, columns)).join(', ');
     if (kind === 'nvtx') {
-      rows[kind] = `(SELECT ${list([...each, 'text'])} FROM ${source})`;
+      rows[kind] = `(SELECT ${list([...perRow, 'text'])} FROM ${source})`;
       continue;
     }
-    const [found] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${source}`);
-    counts[kind] = found!.n;
+    const [total] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${source}`);
+    counts[kind] = total!.n;
     // 53 bits, which fit a double, over a table's few thousand combinations: one collision in 10^9 captures.
-    const present = shape.filter((name) => columns.has(name)).map((name) => `"${name}"`);
-    const key = `hash(${present.join(', ') || '0'}) >> 11 AS shape`;
-    rows[kind] = `(SELECT ${list(each)}, ${key} FROM ${source})`;
+    const presentColumns = shape.filter((name) => columns.has(name)).map((name) => `"${name}"`);
+    const key = `hash(${presentColumns.join(', ') || '0'}) >> 11 AS shape`;
+    rows[kind] = `(SELECT ${list(perRow)}, ${key} FROM ${source})`;
     combinations[kind] = (rows) =>
       `CREATE TABLE nsys_${kind}_shape AS SELECT DISTINCT ${list(shape)}, ${key} FROM ${source.replace(/\)$/, ', file_row_number = true)')}${rows}`;
     shapes[kind] = `nsys_${kind}_shape`;
   }
   const strings = parquetTable(folder, 'StringIds');
-  if (!strings) throw damaged(folder, 'StringIds.parquet is empty.');
+  if (!strings) throw damagedCapture(folder, 'StringIds.parquet is empty.');
   checkTable(folder, 'StringIds', await columnsOf(workbench, folder, 'StringIds', strings));
   return {
     rows,
@@ -134,9 +139,9 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
   };
 }
 
-function checkTable(folder: string, table: string, present: ReadonlyMap<string, string>): void {
+function checkTable(folder: string, table: string, presentColumns: ReadonlyMap<string, string>): void {
   const columns = identifying.find((entry) => entry.table === table)!.columns;
-  checkColumns(folder, table, columns, [...present.keys()]);
+  checkColumns(folder, table, columns, [...presentColumns.keys()]);
 }
 
 async function columnsOf(
@@ -145,7 +150,7 @@ async function columnsOf(
   table: string,
   source: string,
 ): Promise<Map<string, string>> {
-  const described = await unlessCut(folder, table, () =>
+  const described = await unlessTruncated(folder, table, () =>
     workbench.query<{ column_name: string; column_type: string }>(
       `SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM ${source})`,
     ),
@@ -153,17 +158,17 @@ async function columnsOf(
   return new Map(described.map((column) => [column.column_name, column.column_type]));
 }
 
-async function unlessCut<T>(folder: string, table: string, read: () => Promise<T>): Promise<T> {
+async function unlessTruncated<T>(folder: string, table: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
     const [first] = messageOf(error).split('\n');
-    throw damaged(folder, `${table}.parquet is not a complete Parquet file (${first}).`, error);
+    throw damagedCapture(folder, `${table}.parquet is not a complete Parquet file (${first}).`, error);
   }
 }
 
 /** The column by name, or null if this schema version lacks it; global ids are split. */
-function selected(name: string, columns: Map<string, string>): string[] {
+function selectColumn(name: string, columns: Map<string, string>): string[] {
   const split = globalColumns[name];
   if (!split) return [columns.has(name) ? `"${name}"` : `NULL AS "${name}"`];
   const [pid, tid] = split;

@@ -3,9 +3,9 @@ import type { Workbench } from '../../model/workbench.js';
 import { createSession } from '../../session/create.js';
 import { homeFolders } from '../../session/home.js';
 import { testFolder } from '../../session/test-folder.js';
-import { finishRanges, readRanges } from './ranges-in-memory.js';
+import { resolveRanges, readRanges } from './ranges-in-memory.js';
 import type { NsysTables } from './tables.js';
-import { unsoundRows } from './trace.js';
+import { countImpossibleRows } from './trace.js';
 import { createRanges } from './trace-ranges.js';
 import { createNames, createTexts, dropShapes } from './trace-shapes.js';
 
@@ -16,22 +16,22 @@ const tables = {
   shapes: { kernel: null, graph: null, memcpy: null, memset: null, api: null, nvtx: null },
 } as unknown as NsysTables;
 
-const none = 'NULL';
+const sqlNull = 'NULL';
 const events = [
   // start, end, pid, tid, endTid, eventType, textId, domainId, text
-  [500, 900, 1, 1, none, 59, none, 0, "'decode'"],
-  [100, 400, 1, 1, none, 59, 5, 0, none], // 'prefill' by its id, and out of order
-  [100, 900, 1, 1, none, 59, none, 0, "'whole'"], // starts with it and contains it
-  [150, none, 1, 2, none, 70, none, none, "'decode'"], // never closed
-  [160, 170, 1, 1, 2, 60, none, 3, "'forward'"], // of a process, in a domain
-  [10, none, 1, 1, none, 75, none, 3, "'torch'"], // that domain
-  [10, none, 2, 1, none, 75, none, 3, "'other'"], // the same number in another process
-  [200, 300, 2, 1, none, 59, none, 3, none], // without a name
-  [200, 300, 2, 1, none, 59, 6, 3, none],
-  [120, none, 1, 1, none, 34, none, 0, "'a mark'"],
-  [700, 600, 1, 1, none, 59, none, 0, "'ends before it starts'"],
-  ['9007199254740993', none, 1, 1, none, 34, none, 0, "'no time'"],
-  [none, 5, 1, 1, none, 59, none, 0, "'no begin'"],
+  [500, 900, 1, 1, sqlNull, 59, sqlNull, 0, "'decode'"],
+  [100, 400, 1, 1, sqlNull, 59, 5, 0, sqlNull], // 'prefill' by its id, and out of order
+  [100, 900, 1, 1, sqlNull, 59, sqlNull, 0, "'whole'"], // starts with it and contains it
+  [150, sqlNull, 1, 2, sqlNull, 70, sqlNull, sqlNull, "'decode'"], // never closed
+  [160, 170, 1, 1, 2, 60, sqlNull, 3, "'forward'"], // of a process, in a domain
+  [10, sqlNull, 1, 1, sqlNull, 75, sqlNull, 3, "'torch'"], // that domain
+  [10, sqlNull, 2, 1, sqlNull, 75, sqlNull, 3, "'other'"], // the same number in another process
+  [200, 300, 2, 1, sqlNull, 59, sqlNull, 3, sqlNull], // without a name
+  [200, 300, 2, 1, sqlNull, 59, 6, 3, sqlNull],
+  [120, sqlNull, 1, 1, sqlNull, 34, sqlNull, 0, "'a mark'"],
+  [700, 600, 1, 1, sqlNull, 59, sqlNull, 0, "'ends before it starts'"],
+  ['9007199254740993', sqlNull, 1, 1, sqlNull, 34, sqlNull, 0, "'no time'"],
+  [sqlNull, 5, 1, 1, sqlNull, 59, sqlNull, 0, "'no begin'"],
 ];
 
 async function withEvents<T>(use: (workbench: Workbench) => Promise<T>): Promise<T> {
@@ -63,27 +63,35 @@ async function namesOf(workbench: Workbench): Promise<string[]> {
 
 test('ranges in memory equal the table of ranges, in file order', async () => {
   const inMemory = await withEvents(async (workbench) => {
-    const read = await readRanges(workbench, tables, 1_000);
+    const rangeRows = await readRanges(workbench, tables, 1_000);
     await createTexts(workbench, tables, 'nsys_range_texts');
-    const { rows, start_ns, end_ns, shape, shapes } = await finishRanges(workbench, read, rank);
+    const { rows, start_ns, end_ns, shape, shapes } = await resolveRanges(workbench, rangeRows, rank);
     const names = await namesOf(workbench);
     await dropShapes(workbench);
     const remainingTables = await workbench.query(
       "SELECT 1 FROM information_schema.tables WHERE table_name LIKE 'nsys_%'",
     );
     expect(remainingTables).toEqual([]);
-    expect(read.unsound).toBe(await unsoundRows(workbench, { nvtx: 'events' }));
-    expect(read.unsound).toBe(3);
+    expect(rangeRows.impossible).toBe(await countImpossibleRows(workbench, { nvtx: 'events' }));
+    expect(rangeRows.impossible).toBe(3);
     return Array.from({ length: rows }, (_, row) => {
       const shapeValue = (column: string) => value(shapes[column]![shape[row]!]!);
-      const [pid, tid, rank, wide] = [
+      const [pid, tid, rank, processWide] = [
         shapeValue('pid'),
         shapeValue('tid'),
         shapeValue('rank'),
         shapeValue('process_wide'),
       ];
       const name = shapeValue('name');
-      return [start_ns[row], value(end_ns[row]!), pid, tid, rank, wide, name === null ? null : names[name]];
+      return [
+        start_ns[row],
+        value(end_ns[row]!),
+        pid,
+        tid,
+        rank,
+        processWide,
+        name === null ? null : names[name],
+      ];
     });
   });
   expect(inMemory).toEqual([

@@ -3,7 +3,7 @@ import type { InMemoryRanges } from '../attribution/in-memory/ranges.js';
 import { UnreadableRows } from './damage.js';
 import { shapeCodes, type ShapeCodes } from './shape-codes.js';
 import type { NsysTables } from './tables.js';
-import { latest } from './trace.js';
+import { maxTimeNs } from './trace.js';
 import { domainCreate, noEvents, pushPop, rangeNames, startEnd } from './trace-ranges.js';
 
 /** Ranges as read; the texts of their combinations are in nsys_range_texts. */
@@ -16,13 +16,13 @@ interface RangeRows {
   codes: ShapeCodes;
   combinations: number;
   /** Events of any type with impossible times. */
-  unsound: number;
+  impossible: number;
 }
 
 /** 53 bits, which fit a double, as for other events (parquetdir.ts). */
-const key = 'hash(pid, tid, "eventType", "textId", "domainId", text) >> 11';
-const rangeEvents = `"eventType" IN (${[...pushPop, ...startEnd, domainCreate].join(', ')})`;
-const ranges = `"eventType" IN (${[...pushPop, ...startEnd].join(', ')})`;
+const shapeKeySql = 'hash(pid, tid, "eventType", "textId", "domainId", text) >> 11';
+const isRangeEventSql = `"eventType" IN (${[...pushPop, ...startEnd, domainCreate].join(', ')})`;
+const isRangeSql = `"eventType" IN (${[...pushPop, ...startEnd].join(', ')})`;
 
 /**
  * Reads the ranges into memory, in the order of the file, and creates nsys_range_texts (shape, pid, tid, process_wide,
@@ -34,58 +34,58 @@ export async function readRanges(
   offset_ns: number,
 ): Promise<RangeRows> {
   // Keys are computed from the distinct combinations: one more column per row would cost a third more.
-  const combinations = `SELECT DISTINCT pid, tid, "eventType", "textId", "domainId", text FROM ${rows.nvtx ?? noEvents} WHERE ${rangeEvents}`;
+  const combinations = `SELECT DISTINCT pid, tid, "eventType", "textId", "domainId", text FROM ${rows.nvtx ?? noEvents} WHERE ${isRangeEventSql}`;
   const names = rangeNames(
-    `(SELECT ${key} AS shape, * FROM (${combinations}))`,
+    `(SELECT ${shapeKeySql} AS shape, * FROM (${combinations}))`,
     strings,
     'shape, CAST(pid AS DOUBLE) AS pid, CAST(tid AS DOUBLE) AS tid',
   );
   await workbench.run(`CREATE TABLE nsys_range_texts AS ${names}`);
   const [total] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${rows.nvtx ?? noEvents}`);
   const capacity = total!.n;
-  const read: RangeRows = {
+  const rangeRows: RangeRows = {
     rows: 0,
     start_ns: new Float64Array(capacity),
     end_ns: new Float64Array(capacity),
     shape: new Int32Array(capacity),
     codes: shapeCodes(),
     combinations: 0,
-    unsound: 0,
+    impossible: 0,
   };
-  if (capacity === 0) return read;
-  const each = `SELECT start, "end", CASE WHEN ${ranges} THEN CAST(${key} AS BIGINT) ELSE -1 END AS shape FROM ${rows.nvtx}`;
+  if (capacity === 0) return rangeRows;
+  const rowsSql = `SELECT start, "end", CASE WHEN ${isRangeSql} THEN CAST(${shapeKeySql} AS BIGINT) ELSE -1 END AS shape FROM ${rows.nvtx}`;
   let rowsRead = 0;
-  for await (const batch of workbench.scan(each)) {
-    take(read, batch.columns, batch.rows, offset_ns);
+  for await (const batch of workbench.scan(rowsSql)) {
+    addRanges(rangeRows, batch.columns, batch.rows, offset_ns);
     rowsRead += batch.rows;
   }
-  if (rowsRead === capacity) return read;
+  if (rowsRead === capacity) return rangeRows;
   // A scan skips unreadable rows silently; a query fails with the reason.
-  await workbench.query(`SELECT max(COLUMNS(*)) FROM (${each})`);
+  await workbench.query(`SELECT max(COLUMNS(*)) FROM (${rowsSql})`);
   throw new UnreadableRows(`Only ${rowsRead} of ${capacity} NVTX events could be read.`);
 }
 
-function take(read: RangeRows, columns: Columns, count: number, offset_ns: number): void {
+function addRanges(rangeRows: RangeRows, columns: Columns, count: number, offset_ns: number): void {
   const [start, end, shape] = [columns['start']!, columns['end']!, columns['shape']!];
   for (let i = 0; i < count; i++) {
     const from = start[i]!;
     const to = end[i]!;
     const open = Number.isNaN(to);
-    if (!(from > -latest && (open ? from < latest : to >= from && to < latest))) {
-      read.unsound++;
+    if (!(from > -maxTimeNs && (open ? from < maxTimeNs : to >= from && to < maxTimeNs))) {
+      rangeRows.impossible++;
       continue;
     }
     const combination = shape[i]!;
     if (combination < 0) continue;
-    let code = read.codes.get(combination);
+    let code = rangeRows.codes.get(combination);
     if (code < 0) {
-      code = read.combinations++;
-      read.codes.set(combination, code);
+      code = rangeRows.combinations++;
+      rangeRows.codes.set(combination, code);
     }
-    const row = read.rows++;
-    read.start_ns[row] = from + offset_ns;
-    read.end_ns[row] = to + offset_ns;
-    read.shape[row] = code;
+    const row = rangeRows.rows++;
+    rangeRows.start_ns[row] = from + offset_ns;
+    rangeRows.end_ns[row] = to + offset_ns;
+    rangeRows.shape[row] = code;
   }
 }
 
@@ -93,12 +93,12 @@ function take(read: RangeRows, columns: Columns, count: number, offset_ns: numbe
  * Resolves the combinations of the ranges and drops nsys_range_texts. Needs trace_names.
  * @param rank SQL for a pid
  */
-export async function finishRanges(
+export async function resolveRanges(
   workbench: Workbench,
-  read: RangeRows,
+  rangeRows: RangeRows,
   rank: string,
 ): Promise<InMemoryRanges> {
-  const { rows, codes, combinations } = read;
+  const { rows, codes, combinations } = rangeRows;
   const names = ['pid', 'tid', 'rank', 'name', 'process_wide'];
   const shapes: Columns = {};
   for (const name of names) shapes[name] = new Float64Array(combinations).fill(Number.NaN);
@@ -114,9 +114,9 @@ export async function finishRanges(
   await workbench.run('DROP TABLE nsys_range_texts');
   return {
     rows,
-    start_ns: read.start_ns.subarray(0, rows),
-    end_ns: read.end_ns.subarray(0, rows),
-    shape: read.shape.subarray(0, rows),
+    start_ns: rangeRows.start_ns.subarray(0, rows),
+    end_ns: rangeRows.end_ns.subarray(0, rows),
+    shape: rangeRows.shape.subarray(0, rows),
     shapes,
   };
 }

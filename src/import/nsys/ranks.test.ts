@@ -61,8 +61,8 @@ test.each([
     importWith((target, context) => nsysSqliteImporter.load(from, target, context));
   const sql =
     'SELECT pid, rank, stage_id, attributed_by, api_start_ns IS NULL AS orphan, count(*) AS n FROM kernels GROUP BY ALL ORDER BY ALL';
-  const [changed, whole] = [await load(path), await load(fixture)];
-  expect(await changed.database.query(sql)).toEqual(await whole.database.query(sql));
+  const [changed, original] = [await load(path), await load(fixture)];
+  expect(await changed.database.query(sql)).toEqual(await original.database.query(sql));
   await changed.database.close();
-  await whole.database.close();
+  await original.database.close();
 });

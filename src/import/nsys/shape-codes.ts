@@ -10,7 +10,7 @@ export function shapeCodes(): ShapeCodes {
   let codes = new Int32Array(1024).fill(-1);
   let count = 0;
 
-  function place(key: number): number {
+  function slotOf(key: number): number {
     const mask = keys.length - 1;
     let slot = ((key | 0) ^ Math.imul((key / 2 ** 32) | 0, 0x9e3779b1)) & mask;
     while (codes[slot]! >= 0 && keys[slot] !== key) slot = (slot + 1) & mask;
@@ -25,16 +25,16 @@ export function shapeCodes(): ShapeCodes {
         codes = new Int32Array(oldCodes.length * 2).fill(-1);
         for (let i = 0; i < oldKeys.length; i++) {
           if (oldCodes[i]! < 0) continue;
-          const slot = place(oldKeys[i]!);
+          const slot = slotOf(oldKeys[i]!);
           keys[slot] = oldKeys[i]!;
           codes[slot] = oldCodes[i]!;
         }
       }
-      const slot = place(key);
+      const slot = slotOf(key);
       keys[slot] = key;
       codes[slot] = code;
       count++;
     },
-    get: (key) => codes[place(key)]!,
+    get: (key) => codes[slotOf(key)]!,
   };
 }

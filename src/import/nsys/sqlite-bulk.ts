@@ -1,6 +1,6 @@
 import { readSync } from 'node:fs';
 import type { Columns } from '../../model/workbench.js';
-import { damaged } from './damage.js';
+import { damagedCapture } from './damage.js';
 import { cellCount, pageStart, readCell, type SqliteFile } from './sqlite-file.js';
 import { createShapes, type Shapes } from './sqlite-shapes.js';
 import { longestName } from '../trace-tables.js';
@@ -10,7 +10,7 @@ import { cursor, halves, readHalves, readNumber, serialSize, varint } from './sq
 export interface BulkTable {
   table: string;
   /** Columns that differ per row. */
-  each: readonly string[];
+  perRow: readonly string[];
   /** Columns that are equal in many rows: stored once per combination, with a code per row. */
   shape: readonly string[];
   /** Text column, as codes. */
@@ -42,38 +42,44 @@ export const globalColumns: Record<string, readonly [string, string]> = {
 };
 
 /** Output columns of wanted nsys columns. */
-export function outputs(columns: readonly string[]): string[] {
+export function outputColumns(columns: readonly string[]): string[] {
   return columns.flatMap((column) => globalColumns[column] ?? [column]);
 }
 
-const skip = 0;
-const number = 1;
-const global = 2;
-const text = 3;
+const skipColumn = 0;
+const numberColumn = 1;
+const globalIdColumn = 2;
+const textColumn = 3;
 
 /** Reads all rows of pages into columns. One decoder per table and thread, each with its own codes of shapes and texts. */
 export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
   const table = file.tables.get(spec.table);
   if (!table) throw new Error(`${spec.table} is not in ${file.path}`);
-  const names = [...outputs(spec.shape), ...outputs(spec.each), ...(spec.text ? [spec.text] : [])];
-  const shapeWidth = outputs(spec.shape).length;
+  const names = [
+    ...outputColumns(spec.shape),
+    ...outputColumns(spec.perRow),
+    ...(spec.text ? [spec.text] : []),
+  ];
+  const shapeWidth = outputColumns(spec.shape).length;
   const rowid = table.rowidColumn < 0 ? -1 : names.indexOf(table.columns[table.rowidColumn]!);
   const plan = table.columns.map((column) => {
-    if (column === spec.text) return { how: text, slot: names.indexOf(column) };
-    const how = globalColumns[column] ? global : number;
-    const isWanted = spec.each.includes(column) || spec.shape.includes(column);
-    return isWanted ? { how, slot: names.indexOf(outputs([column])[0]!) } : { how: skip, slot: 0 };
+    if (column === spec.text) return { how: textColumn, slot: names.indexOf(column) };
+    const how = globalColumns[column] ? globalIdColumn : numberColumn;
+    const isWanted = spec.perRow.includes(column) || spec.shape.includes(column);
+    return isWanted
+      ? { how, slot: names.indexOf(outputColumns([column])[0]!) }
+      : { how: skipColumn, slot: 0 };
   });
-  while (plan.at(-1)?.how === skip) plan.pop();
+  while (plan.at(-1)?.how === skipColumn) plan.pop();
   const columnKinds = Uint8Array.from(plan, ({ how }) => how);
   const slots = Uint8Array.from(plan, ({ slot }) => slot);
-  const shapes: Shapes = createShapes(outputs(spec.shape));
+  const shapes: Shapes = createShapes(outputColumns(spec.shape));
   const textCodes = new Map<string, number>();
   let texts: string[] = [];
   const row = new Float64Array(names.length);
 
   /** Reads one record into `row`. */
-  function parse(bytes: Buffer, view: DataView, offset: number, end: number): void {
+  function readRow(bytes: Buffer, view: DataView, offset: number, end: number): void {
     row.fill(Number.NaN);
     const headerEnd = offset + varint(bytes, offset);
     let type = 0;
@@ -87,14 +93,15 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
         offset = cursor.next;
       }
       const size = serialSize(type);
-      if (body + size > end) throw damaged(file.path, `A value of ${spec.table} is longer than its row.`);
+      if (body + size > end)
+        throw damagedCapture(file.path, `A value of ${spec.table} is longer than its row.`);
       const how = columnKinds[column]!;
-      if (how === number) row[slots[column]!] = readNumber(bytes, view, body, type);
-      else if (how === global && type !== 0 && type < 10) {
+      if (how === numberColumn) row[slots[column]!] = readNumber(bytes, view, body, type);
+      else if (how === globalIdColumn && type !== 0 && type < 10) {
         readHalves(bytes, view, body, type);
         row[slots[column]!] = (halves.high & 0xffff) * 256 + (halves.low >>> 24);
         row[slots[column]! + 1] = halves.low & 0xffffff;
-      } else if (how === text && type >= 13 && type % 2 === 1) {
+      } else if (how === textColumn && type >= 13 && type % 2 === 1) {
         row[slots[column]!] = textCode(bytes.toString('utf8', body, body + Math.min(size, longestName)));
       }
       body += size;
@@ -116,24 +123,27 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
       const { bytes, view, rows } = readPages(file, pages);
       const out = names.slice(shapeWidth).map(() => new Float64Array(rows));
       const codes = new Float64Array(rows);
-      let r = 0;
-      for (let p = 0; p < pages.length; p++) {
-        const base = p * file.pageSize;
-        const header = base + pageStart(pages[p]!);
+      let outputRow = 0;
+      for (let pageIndex = 0; pageIndex < pages.length; pageIndex++) {
+        const base = pageIndex * file.pageSize;
+        const header = base + pageStart(pages[pageIndex]!);
         const page = bytes.subarray(base, base + file.pageSize);
-        const cells = cellCount(file, page, pages[p]!);
-        for (let c = 0; c < cells; c++, r++) {
-          const cell = view.getUint16(header + 8 + c * 2);
+        const cells = cellCount(file, page, pages[pageIndex]!);
+        for (let cellIndex = 0; cellIndex < cells; cellIndex++, outputRow++) {
+          const cell = view.getUint16(header + 8 + cellIndex * 2);
           const length = varint(bytes, base + cell);
           const id = varint(bytes, cursor.next);
           const begin = cursor.next;
           if (length <= file.usable - 35) {
             if (begin + length > base + file.usable)
-              throw damaged(file.path, `A row of ${spec.table} extends beyond the end of page ${pages[p]}.`);
-            parse(bytes, view, begin, begin + length);
+              throw damagedCapture(
+                file.path,
+                `A row of ${spec.table} extends beyond the end of page ${pages[pageIndex]}.`,
+              );
+            readRow(bytes, view, begin, begin + length);
           } else {
             const payload = Buffer.from(readCell(file, page, cell).payload);
-            parse(
+            readRow(
               payload,
               new DataView(payload.buffer, payload.byteOffset, payload.byteLength),
               0,
@@ -141,16 +151,17 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
             );
           }
           if (rowid >= 0) row[rowid] = id;
-          if (shapeWidth > 0) codes[r] = shapes.code(row);
-          for (let o = 0; o < out.length; o++) out[o]![r] = row[shapeWidth + o]!;
+          if (shapeWidth > 0) codes[outputRow] = shapes.code(row);
+          for (let column = 0; column < out.length; column++)
+            out[column]![outputRow] = row[shapeWidth + column]!;
         }
       }
       const columns: Columns = {};
-      names.slice(shapeWidth).forEach((name, o) => (columns[name] = out[o]!));
+      names.slice(shapeWidth).forEach((name, column) => (columns[name] = out[column]!));
       if (shapeWidth > 0) columns['shape'] = codes;
-      const fresh = texts;
+      const newTexts = texts;
       texts = [];
-      return { rows, columns, shapes: shapes.takeNew(), texts: fresh };
+      return { rows, columns, shapes: shapes.takeNew(), texts: newTexts };
     },
   };
 }
@@ -164,12 +175,12 @@ function readPages(file: SqliteFile, pages: Uint32Array): { bytes: Buffer; view:
     while (to < pages.length && pages[to] === pages[to - 1]! + 1) to++;
     const size = (to - from) * pageSize;
     const read = readSync(file.fd, bytes, from * pageSize, size, (pages[from]! - 1) * pageSize);
-    if (read < size) throw damaged(file.path, `The file is cut off after page ${pages[from]}.`);
+    if (read < size) throw damagedCapture(file.path, `The file is cut off after page ${pages[from]}.`);
     from = to;
   }
   let rows = 0;
-  pages.forEach((page, p) => {
-    rows += cellCount(file, bytes.subarray(p * pageSize, (p + 1) * pageSize), page);
+  pages.forEach((page, pageIndex) => {
+    rows += cellCount(file, bytes.subarray(pageIndex * pageSize, (pageIndex + 1) * pageSize), page);
   });
   return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), rows };
 }

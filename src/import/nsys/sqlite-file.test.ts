@@ -17,13 +17,13 @@ test.each(files)("every value of every table of %s equals SQLite's", (name) => {
   let values = 0;
   for (const [table] of tables) {
     const { columns } = file.tables.get(table)!;
-    const described = oracle.prepare(`PRAGMA table_info("${table}")`).all() as { name: string }[];
-    expect(columns).toEqual(described.map((column) => column.name));
+    const tableInfo = oracle.prepare(`PRAGMA table_info("${table}")`).all() as { name: string }[];
+    expect(columns).toEqual(tableInfo.map((column) => column.name));
     const rows = oracle.prepare(`SELECT * FROM "${table}"`).raw().safeIntegers(true);
-    const expected = (rows.all() as unknown[][]).map((row) => row.map(plain));
-    const ours = [...readRows(file, table, columns)];
-    expect(ours, table).toEqual(expected);
-    values += ours.length * columns.length;
+    const expected = (rows.all() as unknown[][]).map((row) => row.map(plainValue));
+    const actual = [...readRows(file, table, columns)];
+    expect(actual, table).toEqual(expected);
+    values += actual.length * columns.length;
   }
   file.close();
   oracle.close();
@@ -31,7 +31,7 @@ test.each(files)("every value of every table of %s equals SQLite's", (name) => {
 });
 
 /** A bigint only if a double is not exact; blobs are not read. */
-function plain(value: unknown): unknown {
+function plainValue(value: unknown): unknown {
   if (typeof value === 'bigint' && Number.isSafeInteger(Number(value))) return Number(value);
   return value instanceof Uint8Array ? null : value;
 }

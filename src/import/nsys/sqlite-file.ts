@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { messageOf, systemErrorCode } from '../../model/errors.js';
-import { damaged } from './damage.js';
+import { damagedCapture } from './damage.js';
 import { columnsOf, type TableColumns } from './sqlite-columns.js';
 import { cursor, readRecord, type SqliteValue, varint } from './sqlite-record.js';
 import { plural, formatCount } from '../../vocabulary/format.js';
@@ -41,42 +41,46 @@ export function openSqlite(path: string): SqliteFile {
   try {
     fd = openSync(path, 'r');
   } catch (error) {
-    throw damaged(
+    throw damagedCapture(
       path,
       systemErrorCode(error) === 'ENOENT' ? 'There is no such file.' : messageOf(error),
       error,
     );
   }
   try {
-    return describe(path, fd);
+    return readHeader(path, fd);
   } catch (error) {
     closeSync(fd);
     throw error;
   }
 }
 
-function describe(path: string, fd: number): SqliteFile {
+function readHeader(path: string, fd: number): SqliteFile {
   const head = Buffer.alloc(100);
   const size = fstatSync(fd).size;
-  if (size === 0) throw damaged(path, 'The file is empty.');
+  if (size === 0) throw damagedCapture(path, 'The file is empty.');
   const bytes = fstatSync(fd).isFile() ? readSync(fd, head, 0, 100, 0) : 0;
   if (bytes < 100 || head.toString('latin1', 0, 16) !== magic)
-    throw damaged(path, 'It has no SQLite header.');
+    throw damagedCapture(path, 'It has no SQLite header.');
   const pageSize = head.readUInt16BE(16) === 1 ? 65536 : head.readUInt16BE(16);
   const usable = pageSize - head[20]!;
   if (pageSize < 512 || (pageSize & (pageSize - 1)) !== 0 || usable < 480)
-    throw damaged(path, `Its header gives a page size of ${plural(pageSize, 'byte')}.`);
-  if (head.readUInt32BE(56) > 1) throw damaged(path, 'Its text is UTF-16; Nsight Systems writes UTF-8.');
+    throw damagedCapture(path, `Its header gives a page size of ${plural(pageSize, 'byte')}.`);
+  if (head.readUInt32BE(56) > 1)
+    throw damagedCapture(path, 'Its text is UTF-16; Nsight Systems writes UTF-8.');
   // The page count in the header is valid only when the version next to it is that of the last change.
   const headerPages = head.readUInt32BE(24) === head.readUInt32BE(92) ? head.readUInt32BE(28) : 0;
   if (headerPages * pageSize > size)
-    throw damaged(
+    throw damagedCapture(
       path,
       `The file is cut off: ${plural(size, 'byte')}, and its header says ${formatCount(headerPages * pageSize)}.`,
     );
   for (const suffix of ['-wal', '-journal']) {
     if ((statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0)
-      throw damaged(path, `${path}${suffix} exists: it has changes that are not yet in the database file.`);
+      throw damagedCapture(
+        path,
+        `${path}${suffix} exists: it has changes that are not yet in the database file.`,
+      );
   }
   const pages = Math.floor(size / pageSize);
   const file: SqliteFile = {
@@ -89,7 +93,7 @@ function describe(path: string, fd: number): SqliteFile {
     tables: new Map(),
     close: () => closeSync(fd),
   };
-  for (const [type, name, , root, sql] of rowsFrom(file, 1)) {
+  for (const [type, name, , root, sql] of readTableRows(file, 1)) {
     if (type !== 'table' || typeof name !== 'string' || typeof root !== 'number' || typeof sql !== 'string')
       continue;
     if (/\bWITHOUT\s+ROWID\s*(,|$)/i.test(sql)) continue;
@@ -104,10 +108,10 @@ function describe(path: string, fd: number): SqliteFile {
  */
 function readPage(file: SqliteFile, page: number): Buffer {
   if (!(page >= 1 && page <= file.pages))
-    throw damaged(file.path, `It refers to page ${page}, but has only ${file.pages} pages.`);
+    throw damagedCapture(file.path, `It refers to page ${page}, but has only ${file.pages} pages.`);
   const buffer = Buffer.allocUnsafe(file.pageSize);
   if (readSync(file.fd, buffer, 0, file.pageSize, (page - 1) * file.pageSize) < file.pageSize)
-    throw damaged(file.path, `Page ${page} is cut off.`);
+    throw damagedCapture(file.path, `Page ${page} is cut off.`);
   return buffer;
 }
 
@@ -125,7 +129,8 @@ export function leafPages(file: SqliteFile, root: number): Uint32Array {
   const visited = new Set<number>();
   // The depth of a tree of 2^32 pages is far below this limit.
   const visit = (page: number, depth: number): void => {
-    if (visited.has(page) || depth > 40) throw damaged(file.path, `Page ${page} is its own successor.`);
+    if (visited.has(page) || depth > 40)
+      throw damagedCapture(file.path, `Page ${page} is its own successor.`);
     visited.add(page);
     const bytes = readPage(file, page);
     const start = pageStart(page);
@@ -134,13 +139,18 @@ export function leafPages(file: SqliteFile, root: number): Uint32Array {
       return;
     }
     if (bytes[start] !== interiorTable)
-      throw damaged(file.path, `Page ${page} has type ${bytes[start]}, but a table page was expected.`);
+      throw damagedCapture(
+        file.path,
+        `Page ${page} has type ${bytes[start]}, but a table page was expected.`,
+      );
     const cells = bytes.readUInt16BE(start + 3);
-    if (start + 12 + cells * 2 > file.usable) throw damaged(file.path, `Page ${page} has ${cells} cells.`);
+    if (start + 12 + cells * 2 > file.usable)
+      throw damagedCapture(file.path, `Page ${page} has ${cells} cells.`);
     const children: number[] = [];
     for (let i = 0; i < cells; i++) {
       const cell = bytes.readUInt16BE(start + 12 + i * 2);
-      if (cell + 4 > file.usable) throw damaged(file.path, `Cell ${i} of page ${page} lies outside of it.`);
+      if (cell + 4 > file.usable)
+        throw damagedCapture(file.path, `Cell ${i} of page ${page} lies outside of it.`);
       children.push(bytes.readUInt32BE(cell));
     }
     children.push(bytes.readUInt32BE(start + 8));
@@ -148,8 +158,8 @@ export function leafPages(file: SqliteFile, root: number): Uint32Array {
       // Their type is checked when they are read: reading every leaf twice would double the work.
       for (const child of children) {
         if (!(child >= 1 && child <= file.pages))
-          throw damaged(file.path, `It refers to page ${child}, but has only ${file.pages} pages.`);
-        if (visited.has(child)) throw damaged(file.path, `Page ${child} is referenced twice.`);
+          throw damagedCapture(file.path, `It refers to page ${child}, but has only ${file.pages} pages.`);
+        if (visited.has(child)) throw damagedCapture(file.path, `Page ${child} is referenced twice.`);
         visited.add(child);
         leaves.push(child);
       }
@@ -176,14 +186,14 @@ export function readCell(file: SqliteFile, page: Buffer, offset: number): Cell {
   const begin = cursor.next;
   const { usable } = file;
   if (length <= usable - 35) {
-    if (begin + length > usable) throw damaged(file.path, 'A row extends beyond the end of its page.');
+    if (begin + length > usable) throw damagedCapture(file.path, 'A row extends beyond the end of its page.');
     return { rowid, payload: page.subarray(begin, begin + length) };
   }
   const minLocal = Math.floor(((usable - 12) * 32) / 255) - 23;
   const fits = minLocal + ((length - minLocal) % (usable - 4));
   const local = fits <= usable - 35 ? fits : minLocal;
   if (length > file.pages * usable || begin + local + 4 > usable)
-    throw damaged(file.path, `A row claims ${plural(length, 'byte')}.`);
+    throw damagedCapture(file.path, `A row claims ${plural(length, 'byte')}.`);
   const payload = Buffer.allocUnsafe(length);
   page.copy(payload, 0, begin, begin + local);
   let next = page.readUInt32BE(begin + local);
@@ -205,11 +215,11 @@ export function cellCount(file: SqliteFile, bytes: Buffer, page: number): number
   const start = pageStart(page);
   const cells = bytes.readUInt16BE(start + 3);
   if (bytes[start] !== leafTable || start + 8 + cells * 2 > file.usable)
-    throw damaged(file.path, `Page ${page} is not a table leaf page, as expected.`);
+    throw damagedCapture(file.path, `Page ${page} is not the expected table leaf page.`);
   return cells;
 }
 
-function* rowsFrom(file: SqliteFile, root: number, rowidColumn = -1): Generator<SqliteValue[]> {
+function* readTableRows(file: SqliteFile, root: number, rowidColumn = -1): Generator<SqliteValue[]> {
   for (const page of leafPages(file, root)) {
     const bytes = readPage(file, page);
     const cells = cellCount(file, bytes, page);
@@ -220,7 +230,8 @@ function* rowsFrom(file: SqliteFile, root: number, rowidColumn = -1): Generator<
         if (rowidColumn >= 0) values[rowidColumn] = rowid;
         yield values;
       } catch (error) {
-        if (error instanceof RangeError) throw damaged(file.path, `Page ${page}: ${error.message}.`, error);
+        if (error instanceof RangeError)
+          throw damagedCapture(file.path, `Page ${page}: ${error.message}.`, error);
         throw error;
       }
     }
@@ -236,7 +247,7 @@ export function* readRows(
   const table = file.tables.get(name);
   if (!table) return;
   const places = columns.map((column) => table.columns.indexOf(column));
-  for (const values of rowsFrom(file, table.rootPage, table.rowidColumn)) {
+  for (const values of readTableRows(file, table.rootPage, table.rowidColumn)) {
     yield places.map((place) => values[place] ?? null);
   }
 }

@@ -26,7 +26,7 @@ export function mainThreadLane(file: SqliteFile): Lane {
 export function workerLane(path: string, entry = childEntry('nsys-worker')): Lane {
   const worker = new Worker(entry, { workerData: path, env: {} });
   const waiting: { resolve(batch: DecodedBatch): void; reject(error: unknown): void }[] = [];
-  let ended: unknown = null;
+  let failure: unknown = null;
   worker.on('message', (reply: Reply) => {
     const { resolve, reject } = waiting.shift()!;
     if ('batch' in reply) resolve(reply.batch);
@@ -34,14 +34,14 @@ export function workerLane(path: string, entry = childEntry('nsys-worker')): Lan
     else reject(new Error(reply.fault));
   });
   const fail = (error: unknown): void => {
-    ended = error;
+    failure = error;
     for (const { reject } of waiting.splice(0)) reject(error);
   };
   worker.on('error', fail);
   worker.on('exit', () => fail(new Error('the worker that reads the capture exited early')));
   return {
     decode(kind, pages) {
-      if (ended !== null) return Promise.reject(ended as Error);
+      if (failure !== null) return Promise.reject(failure as Error);
       return new Promise((resolve, reject) => {
         waiting.push({ resolve, reject });
         // A window's postMessage needs an origin; a worker's has none.
@@ -76,8 +76,8 @@ export function answerRequests(): void {
 }
 
 function decoders(file: SqliteFile): (kind: Kind, pages: Uint32Array) => DecodedBatch {
-  const made: Partial<Record<Kind, Decoder>> = {};
-  return (kind, pages) => (made[kind] ??= createDecoder(file, bulkTables[kind])).decode(pages);
+  const cache: Partial<Record<Kind, Decoder>> = {};
+  return (kind, pages) => (cache[kind] ??= createDecoder(file, bulkTables[kind])).decode(pages);
 }
 
 /** Transferred, not copied. */

@@ -48,7 +48,7 @@ async function withSession<T>(use: (workbench: Workbench) => Promise<T>): Promis
   }
 }
 
-const read = (path: string, options: LoadOptions) =>
+const readCapture = (path: string, options: LoadOptions) =>
   withSession(async (workbench) => {
     const file = openSqlite(path);
     try {
@@ -62,12 +62,14 @@ const read = (path: string, options: LoadOptions) =>
   });
 
 test('two workers with separate codes read the same as one thread', async () => {
-  const oneThread = await read(fixture, { lanes: (file: SqliteFile) => [mainThreadLane(file)] });
-  const two = await read(fixture, {
+  const oneThread = await readCapture(fixture, { lanes: (file: SqliteFile) => [mainThreadLane(file)] });
+  const twoWorkers = await readCapture(fixture, {
     lanes: ({ path }) => [workerLane(path, entry), workerLane(path, entry)],
   });
-  const twoLanes = await read(fixture, { lanes: (file) => [mainThreadLane(file), mainThreadLane(file)] });
-  expect(two).toEqual(oneThread);
+  const twoLanes = await readCapture(fixture, {
+    lanes: (file) => [mainThreadLane(file), mainThreadLane(file)],
+  });
+  expect(twoWorkers).toEqual(oneThread);
   expect(twoLanes).toEqual(oneThread);
 });
 
@@ -84,7 +86,7 @@ test('reports damage found by a worker like damage found on this thread', async 
 });
 
 test('Ctrl-C stops the reading', async () => {
-  await expect(read(fixture, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+  await expect(readCapture(fixture, { signal: AbortSignal.abort() })).rejects.toMatchObject({
     code: 'E_INTERRUPTED',
   });
 });

@@ -3,7 +3,7 @@ import { longestName } from '../trace-tables.js';
 import { bulkTables, type EventKind, eventKinds, type Kind, kinds, type NsysTables } from './tables.js';
 import { type EventsRead, type EventTarget, takeEvents } from './take-events.js';
 import { interrupted } from '../interrupted.js';
-import { type DecodedBatch, outputs } from './sqlite-bulk.js';
+import { type DecodedBatch, outputColumns } from './sqlite-bulk.js';
 import { leafPages, readRows, type SqliteFile } from './sqlite-file.js';
 import { type Lane, mainThreadLane, workerLane } from './sqlite-lanes.js';
 
@@ -18,7 +18,7 @@ export interface LoadOptions {
   /** Threads to read with: two, or only this one if the file is small. */
   lanes?: (file: SqliteFile) => Lane[];
   /** Keep the events in memory instead of in tables of the workbench. */
-  hold?: boolean;
+  inMemory?: boolean;
   progress?: (share: number) => void;
   signal?: AbortSignal;
 }
@@ -51,7 +51,7 @@ export async function loadSqlite(
     (bytes < workersFromBytes ? [mainThreadLane(file)] : [workerLane(file.path), workerLane(file.path)]);
   try {
     const batches: BatchesInMemory = { kernel: [], graph: [], memcpy: [], memset: [], api: [] };
-    const writers = await createTables(workbench, present, options.hold ? batches : null);
+    const writers = await createTables(workbench, present, options.inMemory ? batches : null);
     const texts = await readAll(requests, lanes, writers, options);
     for (const { rows, shapes } of Object.values(writers)) {
       rows?.close();
@@ -59,7 +59,7 @@ export async function loadSqlite(
     }
     for (const [lane, list] of texts.entries()) await workbench.createNames(`nsys_texts_${lane}`, list);
     await createStrings(file, workbench);
-    return relations(workbench, present, lanes.length, options.hold ? batches : null);
+    return describeTables(workbench, present, lanes.length, options.inMemory ? batches : null);
   } finally {
     await Promise.all(lanes.map((lane) => lane.close()));
   }
@@ -82,17 +82,17 @@ async function createTables(
 ): Promise<Partial<Record<Kind, Writers>>> {
   const writers: Partial<Record<Kind, Writers>> = {};
   for (const kind of present) {
-    const { each, shape } = bulkTables[kind];
+    const { perRow, shape } = bulkTables[kind];
     const extra = kind === 'nvtx' ? ['text'] : ['shape'];
     const bufferedBatches = kind === 'nvtx' ? null : (batches?.[kind] ?? null);
     writers[kind] = {
       batches: bufferedBatches,
       rows: bufferedBatches
         ? null
-        : await workbench.createTable(`nsys_${kind}`, [...outputs(each), ...extra]),
+        : await workbench.createTable(`nsys_${kind}`, [...outputColumns(perRow), ...extra]),
       shapes:
         shape.length > 0
-          ? await workbench.createTable(`nsys_${kind}_shape`, [...outputs(shape), 'code'])
+          ? await workbench.createTable(`nsys_${kind}_shape`, [...outputColumns(shape), 'code'])
           : null,
     };
   }
@@ -112,22 +112,22 @@ async function readAll(
   let next = 0;
   let done = 0;
   const texts = lanes.map((): string[] => []);
-  const follow = async (lane: Lane, index: number): Promise<void> => {
+  const readWithLane = async (lane: Lane, index: number): Promise<void> => {
     while (next < requests.length) {
       if (signal?.aborted) throw interrupted();
       const number = next++;
       const { kind, pages } = requests[number]!;
       const batch = await lane.decode(kind, pages);
-      store(writers[kind]!, batch, index * laneCodes, number);
+      storeBatch(writers[kind]!, batch, index * laneCodes, number);
       for (const text of batch.texts) texts[index]!.push(text);
       progress?.(++done / requests.length);
     }
   };
-  await Promise.all(lanes.flatMap((lane, index) => [follow(lane, index), follow(lane, index)]));
+  await Promise.all(lanes.flatMap((lane, index) => [readWithLane(lane, index), readWithLane(lane, index)]));
   return texts;
 }
 
-function store(
+function storeBatch(
   writer: Writers,
   { rows, columns, shapes }: DecodedBatch,
   offset: number,
@@ -150,11 +150,11 @@ function store(
 async function createStrings(file: SqliteFile, workbench: Workbench): Promise<void> {
   const ids: number[] = [];
   const values: string[] = [];
-  const known = new Set<number>();
+  const seenIds = new Set<number>();
   for (const [id, value] of readRows(file, 'StringIds', ['id', 'value'])) {
-    if (typeof id !== 'number' || typeof value !== 'string' || value.includes('\0') || known.has(id))
+    if (typeof id !== 'number' || typeof value !== 'string' || value.includes('\0') || seenIds.has(id))
       continue;
-    known.add(id);
+    seenIds.add(id);
     ids.push(id);
     values.push(value.slice(0, longestName));
   }
@@ -167,7 +167,7 @@ async function createStrings(file: SqliteFile, workbench: Workbench): Promise<vo
   await workbench.createNames('nsys_string_texts', values);
 }
 
-function relations(
+function describeTables(
   workbench: Workbench,
   present: Kind[],
   lanes: number,
@@ -182,17 +182,17 @@ function relations(
   const rows: Partial<Record<Kind, string>> = {};
   const shapes: Partial<Record<Kind, string>> = {};
   for (const kind of present) {
-    const { each, shape } = bulkTables[kind];
+    const { perRow, shape } = bulkTables[kind];
     if (kind === 'nvtx') {
-      rows[kind] = `(SELECT ${nullable(outputs(each))}, texts.text
+      rows[kind] = `(SELECT ${nullable(outputColumns(perRow))}, texts.text
         FROM nsys_nvtx AS event LEFT JOIN (${texts}) AS texts ON texts.code = event.text)`;
       continue;
     }
-    if (!batches) rows[kind] = `(SELECT ${nullable(outputs(each))}, shape FROM nsys_${kind})`;
-    shapes[kind] = `(SELECT ${nullable(outputs(shape))}, code AS shape FROM nsys_${kind}_shape)`;
+    if (!batches) rows[kind] = `(SELECT ${nullable(outputColumns(perRow))}, shape FROM nsys_${kind})`;
+    shapes[kind] = `(SELECT ${nullable(outputColumns(shape))}, code AS shape FROM nsys_${kind}_shape)`;
   }
-  const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, null>;
-  const columns = [
+  const noTables = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, null>;
+  const tableNames = [
     ...present.flatMap((kind) => [`nsys_${kind}`, ...(kind === 'nvtx' ? [] : [`nsys_${kind}_shape`])]),
     ...Array.from({ length: lanes }, (_, lane) => `nsys_texts_${lane}`),
     'nsys_string_ids',
@@ -206,13 +206,13 @@ function relations(
         ? takeBatches(batches[kind], target)
         : Promise.reject(new Error(`rows of ${kind} are in a table, not in memory`)),
     counts,
-    rows: { ...none, ...rows },
-    shapes: { ...none, ...shapes },
+    rows: { ...noTables, ...rows },
+    shapes: { ...noTables, ...shapes },
     combine: () => Promise.resolve(),
     strings:
       '(SELECT CAST(id AS BIGINT) AS id, text AS value FROM nsys_string_ids JOIN nsys_string_texts USING (code))',
     drop: async () => {
-      for (const table of columns) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
+      for (const table of tableNames) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
     },
   };
 }

@@ -19,13 +19,13 @@ export function createShapes(names: readonly string[]): Shapes {
   const double = new Float64Array(words.buffer);
 
   function hash(from: Float64Array, offset: number): number {
-    let h = 0;
+    let hashed = 0;
     for (let i = 0; i < width; i++) {
       double[0] = from[offset + i]!;
-      h = Math.imul(h ^ words[0]!, 0x85ebca6b) ^ words[1]!;
-      h = Math.imul(h ^ (h >>> 15), 0xc2b2ae35);
+      hashed = Math.imul(hashed ^ words[0]!, 0x85ebca6b) ^ words[1]!;
+      hashed = Math.imul(hashed ^ (hashed >>> 15), 0xc2b2ae35);
     }
-    return h ^ (h >>> 13);
+    return hashed ^ (hashed >>> 13);
   }
 
   /** NaN (null) equals NaN here. */
@@ -45,23 +45,23 @@ export function createShapes(names: readonly string[]): Shapes {
     table = new Int32Array(table.length * 2).fill(-1);
     const mask = table.length - 1;
     for (let code = 0; code < count; code++) {
-      let place = hash(values, code * width) & mask;
-      while (table[place]! >= 0) place = (place + 1) & mask;
-      table[place] = code;
+      let slot = hash(values, code * width) & mask;
+      while (table[slot]! >= 0) slot = (slot + 1) & mask;
+      table[slot] = code;
     }
   }
 
   return {
     code(row) {
       const mask = table.length - 1;
-      let place = hash(row, 0) & mask;
+      let slot = hash(row, 0) & mask;
       for (;;) {
-        const code = table[place]!;
+        const code = table[slot]!;
         if (code < 0) break;
         if (isEqual(row, code)) return code;
-        place = (place + 1) & mask;
+        slot = (slot + 1) & mask;
       }
-      table[place] = count;
+      table[slot] = count;
       values.set(row.subarray(0, width), count * width);
       count++;
       if (count * width === values.length) grow();

@@ -1,4 +1,4 @@
-import { damaged } from './damage.js';
+import { damagedCapture } from './damage.js';
 import type { BulkTable } from './sqlite-bulk.js';
 import type { EventsRead, EventTarget } from './take-events.js';
 
@@ -6,7 +6,7 @@ import type { EventsRead, EventTarget } from './take-events.js';
 export const bulkTables = {
   kernel: {
     table: 'CUPTI_ACTIVITY_KIND_KERNEL',
-    each: ['start', 'end', 'correlationId'],
+    perRow: ['start', 'end', 'correlationId'],
     shape: [
       'globalPid',
       'deviceId',
@@ -29,12 +29,12 @@ export const bulkTables = {
   },
   graph: {
     table: 'CUPTI_ACTIVITY_KIND_GRAPH_TRACE',
-    each: ['start', 'end', 'correlationId'],
+    perRow: ['start', 'end', 'correlationId'],
     shape: ['globalPid', 'deviceId', 'contextId', 'streamId', 'graphId'],
   },
   memcpy: {
     table: 'CUPTI_ACTIVITY_KIND_MEMCPY',
-    each: ['start', 'end', 'correlationId', 'bytes'],
+    perRow: ['start', 'end', 'correlationId', 'bytes'],
     shape: [
       'globalPid',
       'deviceId',
@@ -48,17 +48,17 @@ export const bulkTables = {
   },
   memset: {
     table: 'CUPTI_ACTIVITY_KIND_MEMSET',
-    each: ['start', 'end', 'correlationId', 'bytes'],
+    perRow: ['start', 'end', 'correlationId', 'bytes'],
     shape: ['globalPid', 'deviceId', 'contextId', 'streamId', 'memKind', 'graphNodeId'],
   },
   api: {
     table: 'CUPTI_ACTIVITY_KIND_RUNTIME',
-    each: ['start', 'end', 'correlationId'],
+    perRow: ['start', 'end', 'correlationId'],
     shape: ['globalTid', 'nameId', 'eventClass'],
   },
   nvtx: {
     table: 'NVTX_EVENTS',
-    each: ['start', 'end', 'globalTid', 'endGlobalTid', 'eventType', 'textId', 'domainId'],
+    perRow: ['start', 'end', 'globalTid', 'endGlobalTid', 'eventType', 'textId', 'domainId'],
     shape: [],
     text: 'text',
   },
@@ -85,11 +85,11 @@ export function checkColumns(
   columns: readonly string[],
   present: readonly string[] | undefined,
 ): void {
-  const lacking = present ? columns.filter((column) => !present.includes(column)) : [];
-  if (lacking.length === 0) return;
-  throw damaged(
+  const missing = present ? columns.filter((column) => !present.includes(column)) : [];
+  if (missing.length === 0) return;
+  throw damagedCapture(
     path,
-    `${table} has no column ${lacking.join(', ')}: it is damaged, or a different table with this name.`,
+    `${table} has no column ${missing.join(', ')}: it is damaged, or a different table with this name.`,
   );
 }
 
@@ -105,7 +105,7 @@ export const eventKinds = kinds.filter((kind): kind is EventKind => kind !== 'nv
  */
 export interface NsysTables {
   /**
-   * The columns `each` of bulkTables and `shape`, a key into shapes. Null if the capture has no such rows, or (except
+   * The columns `perRow` of bulkTables and `shape`, a key into shapes. Null if the capture has no such rows, or (except
    * for nvtx) if they are in memory.
    */
   rows: Record<Kind, string | null>;

@@ -33,7 +33,7 @@ test('two kinds of events fill the same arrays in sequence; invalid rows are cou
   const copies = first.taken();
   expect(copies).toEqual({
     rows: 2,
-    unsound: 3,
+    impossible: 3,
     oversized: 0,
     sorted: true,
     keys: column(2 ** 52, 7, 8),
@@ -54,7 +54,7 @@ test('two kinds of events fill the same arrays in sequence; invalid rows are cou
   });
   expect(second.taken()).toMatchObject({
     rows: 3,
-    unsound: 0,
+    impossible: 0,
     oversized: 2,
     sorted: false,
     keys: column(7, 9),

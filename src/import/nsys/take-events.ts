@@ -22,7 +22,7 @@ export interface EventsRead {
   /** Rows in the arrays, consecutive from `first_row`. */
   rows: number;
   /** Dropped rows: they end before they start, or have an impossible time. */
-  unsound: number;
+  impossible: number;
   /** Copies with an impossible size, stored without one. */
   oversized: number;
   /** The rows in the arrays are sorted by start. */
@@ -48,7 +48,7 @@ export function takeEvents({
   const counts: number[] = [];
   let rowsRead = 0;
   let row = first_row;
-  let unsound = 0;
+  let impossible = 0;
   let oversized = 0;
   let sorted = true;
   let latest_ns = Number.NEGATIVE_INFINITY;
@@ -68,14 +68,14 @@ export function takeEvents({
       const [start, end, id] = [columns['start']!, columns['end']!, columns['correlationId']!];
       const key = columns['shape']!;
       const bytes = columns['bytes'];
-      for (let r = 0; r < rows; r++) {
-        let code = codes.get(key[r]!);
-        if (code < 0) code = addKey(key[r]!, rowsRead + r);
+      for (let inputRow = 0; inputRow < rows; inputRow++) {
+        let code = codes.get(key[inputRow]!);
+        if (code < 0) code = addKey(key[inputRow]!, rowsRead + inputRow);
         counts[code - first_code]!++;
-        const from = start[r]!;
-        const to = end[r]!;
+        const from = start[inputRow]!;
+        const to = end[inputRow]!;
         if (!(to >= from && from > -limit_ns && to < limit_ns)) {
-          unsound++;
+          impossible++;
           continue;
         }
         if (from < latest_ns) sorted = false;
@@ -83,13 +83,13 @@ export function takeEvents({
         into.start_ns[row] = from + offset_ns;
         into.dur_ns[row] = to - from;
         // Larger ids do not fit a double: the row then has no id and becomes an orphan.
-        into.correlation[row] = Math.abs(id[r]!) < 2 ** 53 ? id[r]! : Number.NaN;
+        into.correlation[row] = Math.abs(id[inputRow]!) < 2 ** 53 ? id[inputRow]! : Number.NaN;
         into.shape[row] = code;
         if (into.bytes) {
-          const size = bytes ? bytes[r]! : Number.NaN;
-          const possible = size >= 0 && size <= maxCopyBytes;
-          if (!possible && size === size) oversized++;
-          into.bytes[row] = possible ? size : Number.NaN;
+          const size = bytes ? bytes[inputRow]! : Number.NaN;
+          const isPossible = size >= 0 && size <= maxCopyBytes;
+          if (!isPossible && size === size) oversized++;
+          into.bytes[row] = isPossible ? size : Number.NaN;
         }
         row++;
       }
@@ -97,7 +97,7 @@ export function takeEvents({
     },
     taken: () => ({
       rows: row - first_row,
-      unsound,
+      impossible,
       oversized,
       sorted,
       keys: Float64Array.from(keys),

@@ -15,12 +15,14 @@ import { readTraceInMemory } from './trace-in-memory.js';
 const fixtures = 'test/fixtures/nsys-2025.3.1-h200';
 const captures = readdirSync(fixtures).filter((name) => /\.(sqlite|parquetdir)$/.test(name));
 
-function imported(path: string, hold: boolean): Promise<Imported> {
+function importCapture(path: string, inMemory: boolean): Promise<Imported> {
   return importWith(async ({ workbench }, context) => {
     const file = path.endsWith('.sqlite') ? openSqlite(path) : null;
-    const tables = file ? await loadSqlite(file, workbench, { hold }) : await openParquetdir(path, workbench);
+    const tables = file
+      ? await loadSqlite(file, workbench, { inMemory })
+      : await openParquetdir(path, workbench);
     // An offset, as for a capture imported with others.
-    const { issues, trace } = hold
+    const { issues, trace } = inMemory
       ? await readTraceInMemory(workbench, tables, 12_345)
       : { ...(await createTrace(workbench, tables, 12_345)), trace: null };
     const attributed = await attribute(workbench, context, trace);
@@ -35,7 +37,7 @@ function imported(path: string, hold: boolean): Promise<Imported> {
 }
 
 /** Every row of every table, sorted by value. */
-async function everything({ database, issues }: Imported): Promise<Record<string, unknown>> {
+async function readAllTables({ database, issues }: Imported): Promise<Record<string, unknown>> {
   const rows: Record<string, unknown> = { issues };
   for (const table of ['kernels', 'copies', 'api_calls', 'stages', 'gaps', 'ops'])
     rows[table] = await database.query(`SELECT * FROM ${table} ORDER BY ALL`);
@@ -45,7 +47,9 @@ async function everything({ database, issues }: Imported): Promise<Record<string
 
 test.each(captures)('%s: the same tables from memory and from tables', async (name) => {
   const path = `${fixtures}/${name}`;
-  expect(await everything(await imported(path, true))).toEqual(await everything(await imported(path, false)));
+  expect(await readAllTables(await importCapture(path, true))).toEqual(
+    await readAllTables(await importCapture(path, false)),
+  );
 });
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-nsys-held-'));
@@ -78,14 +82,14 @@ test('a capture out of order, with impossible rows, graphs together with kernels
     renameSync(`${path}.new`, table('KERNEL'));
     return { issues: [] };
   });
-  const fromMemory = await everything(await imported(path, true));
-  expect(fromMemory).toEqual(await everything(await imported(path, false)));
+  const fromMemory = await readAllTables(await importCapture(path, true));
+  expect(fromMemory).toEqual(await readAllTables(await importCapture(path, false)));
   expect(fromMemory).toMatchObject({
     issues: expect.arrayContaining([expect.objectContaining({ code: 'impossible_times' })]),
   });
 });
 
-test('drops duplicate kernels, kernels an hour early and copies of 2^62 bytes in both, and the other rows are equal', async () => {
+test('drops duplicate kernels, kernels an hour early and copies of 2^62 bytes in both, and the other rows are the same', async () => {
   const path = join(folder, 'impossible.sqlite');
   copyFileSync(`${fixtures}/tiny-nsys.sqlite`, path);
   const database = new Database(path);
@@ -101,19 +105,19 @@ test('drops duplicate kernels, kernels an hour early and copies of 2^62 bytes in
     )
     .all() as { n: number; ns: number }[];
   database.close();
-  const fromMemory = await everything(await imported(path, true));
-  expect(fromMemory).toEqual(await everything(await imported(path, false)));
+  const fromMemory = await readAllTables(await importCapture(path, true));
+  expect(fromMemory).toEqual(await readAllTables(await importCapture(path, false)));
   const rows = fromMemory['kernels'] as { dur_ns: number }[];
   expect({ n: rows.length, ns: rows.reduce((sum, { dur_ns }) => sum + Number(dur_ns), 0) }).toEqual(kernels);
 });
 
-test.each([true, false])('truncates names of 100,000 letters (in memory: %s)', async (hold) => {
-  const path = join(folder, `long-${hold}.sqlite`);
+test.each([true, false])('truncates names of 100,000 letters (in memory: %s)', async (inMemory) => {
+  const path = join(folder, `long-${inMemory}.sqlite`);
   copyFileSync(`${fixtures}/tiny-whole.sqlite`, path);
   const database = new Database(path);
   database.exec('UPDATE StringIds SET value = value || hex(zeroblob(50000))');
   database.close();
-  const { database: session } = await imported(path, hold);
+  const { database: session } = await importCapture(path, inMemory);
   const letters = await session.query('SELECT DISTINCT length(name::VARCHAR)::INTEGER AS n FROM kernels');
   await session.close();
   expect(letters).toEqual([{ n: longestName }]);

@@ -7,12 +7,20 @@ import {
   type InMemoryTrace,
 } from '../attribution/in-memory/trace.js';
 import { traceTables, type TraceTable } from '../trace-tables.js';
-import { finishRanges, readRanges } from './ranges-in-memory.js';
+import { resolveRanges, readRanges } from './ranges-in-memory.js';
 import { UnreadableRows } from './damage.js';
 import { type EventKind, eventKinds, type NsysTables } from './tables.js';
 import type { EventsRead } from './take-events.js';
 import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
-import { impossibleTimes, type KernelRows, latest, nameColumns, oneRank, rankOf, unnamed } from './trace.js';
+import {
+  impossibleTimes,
+  type KernelRows,
+  maxTimeNs,
+  nameColumns,
+  oneRank,
+  rankOf,
+  isUnnamedSql,
+} from './trace.js';
 import { createTexts, createWideShapes, dropShapes, fromShape } from './trace-shapes.js';
 import { unlessAborted } from './unless-aborted.js';
 import type { InMemoryEvents } from '../attribution/in-memory/events.js';
@@ -28,7 +36,7 @@ export async function readTraceInMemory(
   offset_ns: number,
   signal?: AbortSignal,
 ): Promise<{ issues: Issue[]; trace: InMemoryTrace; kernels: KernelRows; severalRanks: boolean }> {
-  const losses: Losses = { unsound: 0, unnamed: 0, oversized: 0 };
+  const losses: Losses = { impossible: 0, unnamed: 0, oversized: 0 };
   const reading = Promise.all([
     readTables(tables, offset_ns, losses),
     readRanges(workbench, tables, offset_ns),
@@ -39,10 +47,10 @@ export async function readTraceInMemory(
   const rank = await rankOf(workbench, tables);
   await createTexts(workbench, tables, 'nsys_range_texts');
   const trace: InMemoryTrace = {
-    ranges: await finishRanges(workbench, rangeRows, rank),
-    kernels: await finish(workbench, tables, parts.trace_kernels, rank, losses),
-    copies: await finish(workbench, tables, parts.trace_copies, rank, losses),
-    calls: await finish(workbench, tables, parts.trace_api, rank, losses),
+    ranges: await resolveRanges(workbench, rangeRows, rank),
+    kernels: await resolveShapes(workbench, tables, parts.trace_kernels, rank, losses),
+    copies: await resolveShapes(workbench, tables, parts.trace_copies, rank, losses),
+    calls: await resolveShapes(workbench, tables, parts.trace_api, rank, losses),
   };
   const ops = traceTables.trace_ops.map((column) => `${column} DOUBLE`);
   await workbench.run(`CREATE TABLE trace_ops (${ops.join(', ')})`);
@@ -50,13 +58,13 @@ export async function readTraceInMemory(
   await tables.drop();
   return {
     issues: [
-      ...impossibleTimes(losses.unsound + rangeRows.unsound),
+      ...impossibleTimes(losses.impossible + rangeRows.impossible),
       ...namesMissing(losses.unnamed),
       ...copyBytesImpossible(losses.oversized),
     ],
     trace,
     kernels: {
-      read: parts.trace_kernels.kinds.reduce((sum, { rows, unsound }) => sum + rows + unsound, 0),
+      read: parts.trace_kernels.kinds.reduce((sum, { rows, impossible: unsound }) => sum + rows + unsound, 0),
       valid: trace.kernels.rows,
     },
     severalRanks: rank !== oneRank,
@@ -64,7 +72,7 @@ export async function readTraceInMemory(
 }
 
 interface Losses {
-  unsound: number;
+  impossible: number;
   unnamed: number;
   oversized: number;
 }
@@ -101,13 +109,13 @@ async function readTable(
   const tableRows: TableRows = { table, arrays, rows: 0, sorted: true, kinds: [] };
   let first_code = 0;
   for (const kind of kinds) {
-    const target = { into: arrays, first_row: tableRows.rows, first_code, offset_ns, limit_ns: latest };
+    const target = { into: arrays, first_row: tableRows.rows, first_code, offset_ns, limit_ns: maxTimeNs };
     const read = await tables.read(kind, target);
-    const joined =
+    const continuesInOrder =
       tableRows.rows === 0 || arrays.start_ns[tableRows.rows]! >= arrays.start_ns[tableRows.rows - 1]!;
-    tableRows.sorted &&= read.sorted && (read.rows === 0 || joined);
+    tableRows.sorted &&= read.sorted && (read.rows === 0 || continuesInOrder);
     tableRows.rows += read.rows;
-    losses.unsound += read.unsound;
+    losses.impossible += read.impossible;
     losses.oversized += read.oversized;
     tableRows.kinds.push({ ...read, kind, first_code });
     first_code += read.keys.length;
@@ -116,7 +124,7 @@ async function readTable(
 }
 
 /** Resolves the combinations of the rows. */
-async function finish(
+async function resolveShapes(
   workbench: Workbench,
   tables: NsysTables,
   { table, arrays, rows, sorted, kinds }: TableRows,
@@ -130,18 +138,20 @@ async function finish(
   for (const { kind, first_code, keys, counts } of kinds) {
     const codes = new Map([...keys].map((key, code) => [key, code]));
     await createWideShapes(workbench, tables, kind, rank);
-    const found = await workbench.query<Record<string, number | null>>(
+    const shapeRows = await workbench.query<Record<string, number | null>>(
       `SELECT CAST(shape AS DOUBLE) AS shape, ${names.join(', ')} FROM nsys_${kind}_trace`,
     );
-    let known = 0;
-    for (const shape of found) {
+    let resolvedCount = 0;
+    for (const shape of shapeRows) {
       const code = codes.get(shape['shape']!);
       if (code === undefined) continue;
-      known++;
+      resolvedCount++;
       for (const name of names) shapes[name]![first_code + code] = shape[name] ?? Number.NaN;
     }
-    if (known < keys.length)
-      throw new UnreadableRows(`${keys.length - known} combinations of ${kind} could not be read again.`);
+    if (resolvedCount < keys.length)
+      throw new UnreadableRows(
+        `${keys.length - resolvedCount} combinations of ${kind} could not be read again.`,
+      );
     for (const key of await unnamedShapes(workbench, tables, kind))
       losses.unnamed += counts[codes.get(key) ?? -1] ?? 0;
   }
@@ -157,8 +167,8 @@ async function unnamedShapes(
 ): Promise<number[]> {
   const ids = nameColumns.find(([namedKind]) => namedKind === kind)?.[1];
   if (!ids) return [];
-  const found = await workbench.query<{ shape: number }>(
-    `SELECT CAST(shape AS DOUBLE) AS shape FROM ${shapes[kind]} WHERE ${unnamed(ids, strings)}`,
+  const shapeRows = await workbench.query<{ shape: number }>(
+    `SELECT CAST(shape AS DOUBLE) AS shape FROM ${shapes[kind]} WHERE ${isUnnamedSql(ids, strings)}`,
   );
-  return found.map(({ shape }) => shape);
+  return shapeRows.map(({ shape }) => shape);
 }

@@ -39,8 +39,8 @@ export async function createRanges(
     CAST(start + ${offset_ns} AS DOUBLE) AS start_ns, CAST("end" + ${offset_ns} AS DOUBLE) AS end_ns,
     CAST(pid AS DOUBLE) AS pid, CAST(tid AS DOUBLE) AS tid,
     CASE WHEN "endTid" <> tid THEN CAST("endTid" AS DOUBLE) END AS end_tid`;
-  const sound = `abs(start) < ${2 ** 53} AND ("end" IS NULL OR "end" >= start AND "end" < ${2 ** 53})`;
+  const hasPossibleTimes = `abs(start) < ${2 ** 53} AND ("end" IS NULL OR "end" >= start AND "end" < ${2 ** 53})`;
   await workbench.run(
-    `CREATE TABLE trace_ranges_text AS ${rangeNames(rows.nvtx ?? noEvents, strings, columns, sound)}`,
+    `CREATE TABLE trace_ranges_text AS ${rangeNames(rows.nvtx ?? noEvents, strings, columns, hasPossibleTimes)}`,
   );
 }

@@ -35,17 +35,17 @@ const textColumns = [
 ] as const;
 
 /**
- * nsys_texts (kind, shape, and the text columns of its trace table) for createShapes, and trace_names of these and of
+ * nsys_texts (event_kind, shape, and the text columns of its trace table) for createShapes, and trace_names of these and of
  * the texts of `ranges`.
  * @param ranges a table with a column text
  */
 export async function createTexts(workbench: Workbench, tables: NsysTables, ranges: string): Promise<void> {
   const selects = eventTexts(tables).map(({ kind, from, columns }: TextsSql) => {
     const list = textColumns.map((column) => `${columns[column] ?? 'NULL'}::VARCHAR AS ${column}`);
-    return `SELECT '${kind}' AS of, CAST(shape AS UBIGINT) AS shape, ${list.join(', ')} FROM ${from}`;
+    return `SELECT '${kind}' AS event_kind, CAST(shape AS UBIGINT) AS shape, ${list.join(', ')} FROM ${from}`;
   });
-  const none = `SELECT ''::VARCHAR AS of, 0::UBIGINT AS shape, ${textColumns.map((c) => `''::VARCHAR AS ${c}`).join(', ')} WHERE false`;
-  await workbench.run(`CREATE TABLE nsys_texts AS ${[none, ...selects].join(' UNION ALL ')}`);
+  const emptySelect = `SELECT ''::VARCHAR AS event_kind, 0::UBIGINT AS shape, ${textColumns.map((c) => `''::VARCHAR AS ${c}`).join(', ')} WHERE false`;
+  await workbench.run(`CREATE TABLE nsys_texts AS ${[emptySelect, ...selects].join(' UNION ALL ')}`);
   const all = textColumns.map((column) => `SELECT ${column} AS text FROM nsys_texts`);
   await workbench.run(
     `CREATE TABLE trace_names AS SELECT row_number() OVER () - 1 AS code, text
@@ -82,26 +82,26 @@ export async function createWideShapes(
   rank: string,
 ): Promise<string[]> {
   const { table, columns } = fromShape[kind];
-  const codes = { name: 'name', short_name: 'short_name', grid: 'grid', block: 'block' } as Record<
+  const textColumnOf = { name: 'name', short_name: 'short_name', grid: 'grid', block: 'block' } as Record<
     string,
     string
   >;
-  Object.assign(codes, { kind: 'kind_text', src_kind: 'src_kind', dst_kind: 'dst_kind', api: 'api' });
-  const only = await onlyProcess(workbench, shapes);
+  Object.assign(textColumnOf, { kind: 'kind_text', src_kind: 'src_kind', dst_kind: 'dst_kind', api: 'api' });
+  const onlyPid = await onlyProcess(workbench, shapes);
   const joins: string[] = [];
   const columnsSql = traceTables[table].flatMap((column) => {
     if (['start_ns', 'dur_ns', 'correlation', 'bytes'].includes(column)) return [];
-    if (column === 'pid') return [`CAST(coalesce(pid, ${only}) AS BIGINT) AS pid`];
+    if (column === 'pid') return [`CAST(coalesce(pid, ${onlyPid}) AS BIGINT) AS pid`];
     if (column === 'rank') return [`${rank} AS rank`];
     if (columns[column]) return [`CAST(${columns[column]} AS BIGINT) AS ${column}`];
-    const text = codes[column];
+    const text = textColumnOf[column];
     if (!text) return [`NULL::BIGINT AS ${column}`];
     joins.push(`LEFT JOIN trace_names AS names_${column} ON names_${column}.text = t.${text}`);
     return [`names_${column}.code AS ${column}`];
   });
   await workbench.run(`CREATE TABLE nsys_${kind}_trace AS
-    SELECT u.shape, ${columnsSql.join(', ')} FROM ${shapes[kind]} u
-    JOIN nsys_texts t ON t.of = '${kind}' AND t.shape = CAST(u.shape AS UBIGINT) ${joins.join(' ')}`);
+    SELECT shapes.shape, ${columnsSql.join(', ')} FROM ${shapes[kind]} shapes
+    JOIN nsys_texts t ON t.event_kind = '${kind}' AND t.shape = CAST(shapes.shape AS UBIGINT) ${joins.join(' ')}`);
   return columnsSql.map((column) => /(\w+)$/.exec(column)![1]!);
 }
 

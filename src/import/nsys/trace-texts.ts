@@ -44,13 +44,13 @@ export interface TextsSql {
  * value with a NUL: the program's whole environment is one value, with NUL between its lines.
  */
 export function eventTexts({ shapes, strings }: NsysTables): TextsSql[] {
-  const string = `(SELECT id, value FROM ${strings} WHERE NOT contains(value, chr(0)))`;
+  const nameStrings = `(SELECT id, value FROM ${strings} WHERE NOT contains(value, chr(0)))`;
   const texts: TextsSql[] = [];
   if (shapes.kernel)
     texts.push({
       kind: 'kernel',
-      from: `${shapes.kernel} u LEFT JOIN ${string} full_name ON full_name.id = coalesce(u.demangledName, u.shortName)
-        LEFT JOIN ${string} short ON short.id = coalesce(u.shortName, u.demangledName)`,
+      from: `${shapes.kernel} u LEFT JOIN ${nameStrings} full_name ON full_name.id = coalesce(u.demangledName, u.shortName)
+        LEFT JOIN ${nameStrings} short ON short.id = coalesce(u.shortName, u.demangledName)`,
       columns: {
         name: `coalesce(full_name.value, short.value, '${noName}')`,
         short_name: `coalesce(short.value, full_name.value, '${noName}')`,
@@ -66,25 +66,25 @@ export function eventTexts({ shapes, strings }: NsysTables): TextsSql[] {
       kind: 'memcpy',
       from: shapes.memcpy,
       columns: {
-        kind_text: worded('copyKind', copyKinds),
-        src_kind: worded('srcKind', memoryKinds),
-        dst_kind: worded('dstKind', memoryKinds),
+        kind_text: textByCode('copyKind', copyKinds),
+        src_kind: textByCode('srcKind', memoryKinds),
+        dst_kind: textByCode('dstKind', memoryKinds),
       },
     });
   if (shapes.memset)
     texts.push({
       kind: 'memset',
       from: shapes.memset,
-      columns: { kind_text: "'memset'", dst_kind: worded('memKind', memoryKinds) },
+      columns: { kind_text: "'memset'", dst_kind: textByCode('memKind', memoryKinds) },
     });
   if (shapes.api)
     texts.push({
       kind: 'api',
-      from: `${shapes.api} u LEFT JOIN ${string} call ON call.id = u.nameId`,
+      from: `${shapes.api} u LEFT JOIN ${nameStrings} call ON call.id = u.nameId`,
       // cudaLaunchKernel_v7000 and cudaGraphLaunch_v10000
       columns: {
         name: `regexp_replace(coalesce(call.value, '${noName}'), '_v[0-9]+$', '')`,
-        api: worded('eventClass', apiKinds),
+        api: textByCode('eventClass', apiKinds),
       },
     });
   return texts;
@@ -95,7 +95,7 @@ function dims(...columns: string[]): string {
   return `CASE WHEN ${columns[0]} IS NOT NULL THEN concat_ws(',', ${parts.join(', ')}) END`;
 }
 
-function worded(column: string, words: Record<number, string>): string {
+function textByCode(column: string, words: Record<number, string>): string {
   const cases = Object.entries(words).map(([value, word]) => `WHEN ${value} THEN '${word}'`);
   return `CASE CAST(${column} AS BIGINT) ${cases.join(' ')} END`;
 }

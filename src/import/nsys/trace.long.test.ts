@@ -47,7 +47,7 @@ const statistics = (
   max(${column}) AS max, coalesce(stddev_samp(${column}), 0) AS sd`;
 
 /** Numbers in the format of nsys. */
-function printed<T extends Record<string, unknown>>(rows: T[]): Record<string, unknown>[] {
+function asPrinted<T extends Record<string, unknown>>(rows: T[]): Record<string, unknown>[] {
   return rows.map((row) => {
     const digits = (name: string, count: number) => ({ [name]: (row[name] as number).toFixed(count) });
     return {
@@ -73,7 +73,7 @@ const oracle = [
 
 describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
   test('cuda_gpu_kern_sum', async () => {
-    const ours = await withTrace(path, (workbench) =>
+    const rows = await withTrace(path, (workbench) =>
       workbench.query<
         Record<string, unknown>
       >(`SELECT kernel, sum(dur_ns) AS total, count(*) AS n, ${statistics('dur_ns')}
@@ -83,14 +83,14 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
       kernel: row['Name'],
       total: Number(row['Total Time (ns)']),
       n: Number(row['Instances']),
-      ...theirStatistics(row),
+      ...nsysStatistics(row),
     }));
-    expect(printed(ours)).toEqual(sorted(nsysRows, 'kernel'));
-    expect(ours.length).toBeGreaterThan(0);
+    expect(asPrinted(rows)).toEqual(sorted(nsysRows, 'kernel'));
+    expect(rows.length).toBeGreaterThan(0);
   });
 
   test('cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum', async () => {
-    const ours = await withTrace(path, (workbench) =>
+    const rows = await withTrace(path, (workbench) =>
       workbench.query<Record<string, unknown>>(
         `SELECT n.text AS kind, sum(dur_ns) AS total, count(*) AS n, ${statistics('dur_ns')},
         printf('%.3f', sum(bytes) / 1e6) AS mb FROM trace_copies c JOIN trace_names n ON n.code = c.kind
@@ -104,14 +104,14 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
       kind: operations[row['Operation']!],
       total: Number(row['Total Time (ns)']),
       n: Number(row['Count']),
-      ...theirStatistics(row),
+      ...nsysStatistics(row),
       mb: sizes.get(row['Operation']!),
     }));
-    expect(printed(ours)).toEqual(sorted(nsysRows, 'kind'));
+    expect(asPrinted(rows)).toEqual(sorted(nsysRows, 'kind'));
   });
 
   test('cuda_api_sum', async () => {
-    const ours = await withTrace(path, (workbench) =>
+    const rows = await withTrace(path, (workbench) =>
       workbench.query<
         Record<string, unknown>
       >(`SELECT n.text AS call, sum(dur_ns) AS total, count(*) AS n, ${statistics('dur_ns')}
@@ -122,13 +122,13 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
       call: row['Name']!.replace(/_v\d+$/, ''),
       total: Number(row['Total Time (ns)']),
       n: Number(row['Num Calls']),
-      ...theirStatistics(row),
+      ...nsysStatistics(row),
     }));
-    expect(printed(ours)).toEqual(sorted(nsysRows, 'call'));
+    expect(asPrinted(rows)).toEqual(sorted(nsysRows, 'call'));
   });
 
   test('cuda_kern_exec_sum: launches, queue times and threads', async () => {
-    const ours = await withTrace(path, (workbench) =>
+    const rows = await withTrace(path, (workbench) =>
       workbench.query<
         Record<string, unknown>
       >(`SELECT a.pid, a.tid, device, call.text AS call, kernel, count(*) AS n,
@@ -154,10 +154,10 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
       queue: row['QAvg (ns)'] ?? '',
       kernel_ns: row['KAvg (ns)'],
     }));
-    expect(ours.length).toBe(nsysRows.length);
+    expect(rows.length).toBe(nsysRows.length);
     const key = (row: object) => JSON.stringify(row);
-    const averages = ours.map((given) => {
-      const row = given as Record<string, number>;
+    const averages = rows.map((average) => {
+      const row = average as Record<string, number>;
       const meanText = (sum: number, n: number) => (n === 0 ? '' : (sum / n).toFixed(1));
       return {
         ...row,
@@ -171,7 +171,7 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
   });
 
   test('nvtx_sum', async () => {
-    const ours = await withTrace(path, (workbench) =>
+    const rows = await withTrace(path, (workbench) =>
       workbench.query<
         Record<string, unknown>
       >(`SELECT n.text AS range, process_wide = 1 AS start_end, sum(end_ns - start_ns) AS total,
@@ -184,9 +184,9 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
       start_end: row['Style'] === 'StartEnd',
       total: Number(row['Total Time (ns)']),
       n: Number(row['Instances']),
-      ...theirStatistics(row),
+      ...nsysStatistics(row),
     }));
-    expect(printed(ours)).toEqual(sorted(nsysRows, 'range'));
+    expect(asPrinted(rows)).toEqual(sorted(nsysRows, 'range'));
   });
 });
 
@@ -197,7 +197,7 @@ const operations: Record<string, string> = {
   '[CUDA memset]': 'memset',
 };
 
-function theirStatistics(row: Record<string, string>) {
+function nsysStatistics(row: Record<string, string>) {
   return {
     avg: row['Avg (ns)'],
     med: row['Med (ns)'],

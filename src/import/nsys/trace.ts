@@ -8,8 +8,8 @@ import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
 import { eventKinds, type NsysTables } from './tables.js';
 
 /** Times are exact as doubles up to this limit; a capture has no larger ones. */
-export const latest = 2 ** 53;
-const sound = `"end" >= start AND start > -${latest} AND "end" < ${latest}`;
+export const maxTimeNs = 2 ** 53;
+const hasPossibleTimes = `"end" >= start AND start > -${maxTimeNs} AND "end" < ${maxTimeNs}`;
 
 /** Rows of kernels and whole graphs: in the file, and with valid times. */
 export interface KernelRows {
@@ -35,7 +35,7 @@ export async function createTrace(
   for (const rows of [kernel, graph])
     if (rows) read += (await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${rows}`))[0]!.n;
   const issues = [
-    ...impossibleTimes(await unsoundRows(workbench, tables.rows)),
+    ...impossibleTimes(await countImpossibleRows(workbench, tables.rows)),
     ...(await unnamedRows(workbench, tables)),
     ...copyBytesImpossible(await oversizedRows(workbench, tables)),
   ];
@@ -47,7 +47,7 @@ export async function createTrace(
     for (const kind of eventKinds) {
       if (fromShape[kind].table !== table || !tables.shapes[kind]) continue;
       await createShapes(workbench, tables, kind, rank);
-      const each = traceTables[table].map((column) => {
+      const columnsSql = traceTables[table].map((column) => {
         if (column === 'start_ns') return `CAST(start + ${offset_ns} AS BIGINT) AS start_ns`;
         if (column === 'dur_ns') return 'CAST("end" - start AS BIGINT) AS dur_ns';
         if (column === 'correlation') return `CAST(correlationId AS BIGINT) AS correlation`;
@@ -55,11 +55,11 @@ export async function createTrace(
         return `s.${column}`;
       });
       parts.push(
-        `SELECT ${each.join(', ')} FROM ${tables.rows[kind]} JOIN nsys_${kind}_trace s USING (shape) WHERE ${sound}`,
+        `SELECT ${columnsSql.join(', ')} FROM ${tables.rows[kind]} JOIN nsys_${kind}_trace s USING (shape) WHERE ${hasPossibleTimes}`,
       );
     }
-    const none = `SELECT ${traceTables[table].map((column) => `NULL::DOUBLE AS ${column}`).join(', ')} WHERE false`;
-    await workbench.run(`CREATE TABLE ${table} AS ${parts.join(' UNION ALL ') || none}`);
+    const emptySelect = `SELECT ${traceTables[table].map((column) => `NULL::DOUBLE AS ${column}`).join(', ')} WHERE false`;
+    await workbench.run(`CREATE TABLE ${table} AS ${parts.join(' UNION ALL ') || emptySelect}`);
   }
   const ops = traceTables.trace_ops.map((column) => `${column} DOUBLE`);
   await workbench.run(`CREATE TABLE trace_ops (${ops.join(', ')})`);
@@ -88,13 +88,16 @@ export async function rankOf(workbench: Workbench, { shapes }: NsysTables): Prom
 }
 
 /** Rows with impossible times, of the given kinds. */
-export async function unsoundRows(workbench: Workbench, rows: Partial<NsysTables['rows']>): Promise<number> {
+export async function countImpossibleRows(
+  workbench: Workbench,
+  rows: Partial<NsysTables['rows']>,
+): Promise<number> {
   let count = 0;
   for (const [kind, part] of Object.entries(rows)) {
     if (!part) continue;
     const end = kind === 'nvtx' ? 'coalesce("end", start)' : '"end"';
     const [row] = await workbench.query<{ n: number }>(
-      `SELECT count(*) AS n FROM (SELECT start, ${end} AS "end" FROM ${part}) WHERE (${sound}) IS NOT TRUE`,
+      `SELECT count(*) AS n FROM (SELECT start, ${end} AS "end" FROM ${part}) WHERE (${hasPossibleTimes}) IS NOT TRUE`,
     );
     count += row!.n;
   }
@@ -114,7 +117,7 @@ async function oversizedRows(workbench: Workbench, { rows }: NsysTables): Promis
   for (const kind of ['memcpy', 'memset'] as const) {
     if (!rows[kind]) continue;
     const [row] = await workbench.query<{ n: number }>(
-      `SELECT count(*) AS n FROM ${rows[kind]} WHERE ${sound} AND NOT (${possibleBytes})`,
+      `SELECT count(*) AS n FROM ${rows[kind]} WHERE ${hasPossibleTimes} AND NOT (${possibleBytes})`,
     );
     count += row!.n;
   }
@@ -128,7 +131,7 @@ export const nameColumns = [
 ] as const;
 
 /** SQL for a combination without any name in the file. */
-export function unnamed(ids: readonly string[], strings: string): string {
+export function isUnnamedSql(ids: readonly string[], strings: string): string {
   return ids.map((id) => `(${id} IN (SELECT id FROM ${strings})) IS NOT TRUE`).join(' AND ');
 }
 
@@ -137,7 +140,7 @@ async function unnamedRows(workbench: Workbench, { rows, shapes, strings }: Nsys
   for (const [kind, ids] of nameColumns) {
     if (!shapes[kind]) continue;
     const [row] = await workbench.query<{ n: number }>(
-      `WITH missing AS (SELECT shape FROM ${shapes[kind]} WHERE ${unnamed(ids, strings)})
+      `WITH missing AS (SELECT shape FROM ${shapes[kind]} WHERE ${isUnnamedSql(ids, strings)})
        SELECT CASE WHEN EXISTS (FROM missing) THEN (SELECT count(*) FROM ${rows[kind]} SEMI JOIN missing USING (shape)) ELSE 0 END AS n`,
     );
     count += row!.n;

@@ -27,7 +27,7 @@ export const nvidiaSmiDmonImporter = {
   sniff: (firstBytes) => /^#.*\bgpu\b.*\n#.*\bIdx\b/m.test(firstBytes),
   async facts(path): Promise<CaptureFacts> {
     let zero: bigint | null = null;
-    for await (const { time } of rounds(path, () => {})) {
+    for await (const { time } of readSamples(path, () => {})) {
       zero = time.realtime_ns;
       break;
     }
@@ -41,10 +41,17 @@ export const nvidiaSmiDmonImporter = {
     };
   },
   load: (path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> =>
-    loadSamples(path, sink, context, rounds, { name: 'CLOCK_REALTIME, whole seconds', resolution_ns: 1e9 }),
+    loadSamples(path, sink, context, readSamples, {
+      name: 'CLOCK_REALTIME, whole seconds',
+      resolution_ns: 1e9,
+    }),
 } satisfies Importer;
 
-async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): AsyncGenerator<GpuSample> {
+async function* readSamples(
+  path: string,
+  onCutOff: () => void,
+  signal?: AbortSignal,
+): AsyncGenerator<GpuSample> {
   let names: string[] = [];
   let metrics: (Metric | null)[] = [];
   let header = false;
@@ -65,7 +72,7 @@ async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): 
     if (!header || fields[0] === '') continue;
     const gpu = Number(fields[names.indexOf('gpu')]);
     if (fields.length !== names.length || !Number.isSafeInteger(gpu)) {
-      cutOff();
+      onCutOff();
       continue;
     }
     if (round < 0 || gpusInRound.has(gpu)) {
@@ -87,28 +94,28 @@ function dayClock(): (date: string, time: string, round: number) => SampleTime {
   let last: bigint | null = null;
   let days = 0n;
   return (date, time, round) => {
-    const dated = localTimeNs(date, time);
-    if (dated !== null) {
-      first ??= dated;
-      return { realtime_ns: dated, since_first_ns: Number(dated - first) };
+    const realtimeNs = localTimeNs(date, time);
+    if (realtimeNs !== null) {
+      first ??= realtimeNs;
+      return { realtime_ns: realtimeNs, since_first_ns: Number(realtimeNs - first) };
     }
-    let since = localTimeNs('20000101', time);
-    if (since === null) return { realtime_ns: null, since_first_ns: round * 1e9 };
-    if (last !== null && since < last) days++;
-    last = since;
-    since += days * 86_400_000_000_000n;
-    first ??= since;
-    return { realtime_ns: null, since_first_ns: Number(since - first) };
+    let timeOfDayNs = localTimeNs('20000101', time);
+    if (timeOfDayNs === null) return { realtime_ns: null, since_first_ns: round * 1e9 };
+    if (last !== null && timeOfDayNs < last) days++;
+    last = timeOfDayNs;
+    timeOfDayNs += days * 86_400_000_000_000n;
+    first ??= timeOfDayNs;
+    return { realtime_ns: null, since_first_ns: Number(timeOfDayNs - first) };
   };
 }
 
 function columnMetric(name: string, unit: string): Metric | null {
   if (name === 'gpu' || name === 'date' || name === 'time') return null;
-  return known[name] ?? metricOf(name, unit);
+  return knownMetrics[name] ?? metricOf(name, unit);
 }
 
 /** Columns of nvidia-smi(1), dmon; pclk is the SM clock, sm what NVML calls GPU utilization. */
-const known: Record<string, Metric> = {
+const knownMetrics: Record<string, Metric> = {
   pwr: metric('power_w'),
   gtemp: metric('temperature_c'),
   mtemp: metric('memory_temperature_c'),

@@ -12,7 +12,7 @@ import { metricOf } from './samples.js';
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-smi-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const fixture = (name: string) => join('test/fixtures/nvidia-smi-580-h200', name);
-const written = (text: string) => {
+const writeLog = (text: string) => {
   const path = join(folder, 'log');
   writeFileSync(path, text);
   return path;
@@ -81,7 +81,7 @@ describe('dmon', () => {
   test('two GPUs, "-", repeated headers, midnight, a truncated line', async () => {
     const { rows, valuesOf, issues } = await load(
       nvidiaSmiDmonImporter,
-      written(
+      writeLog(
         [
           '#Time         gpu    pwr  mtemp',
           '#HH:MM:SS     Idx      W      C',
@@ -127,7 +127,7 @@ describe('--query-gpu', () => {
   test('nounits, [N/A], two GPUs without an index, no timestamp', async () => {
     const { rows, memory, valuesOf, issues } = await load(
       nvidiaSmiQueryImporter,
-      written(
+      writeLog(
         [
           'uuid, utilization.gpu [%], memory.used [MiB], fan.speed [%], clocks_event_reasons.sw_power_cap, pstate',
           'GPU-a, 10, 5, [N/A], Not Active, P0',
@@ -156,7 +156,7 @@ describe('--query-gpu', () => {
     const line = (s: number, watts: number) => `2026/11/21 04:55:0${s}.000, ${watts} W`;
     const { valuesOf } = await load(
       nvidiaSmiQueryImporter,
-      written(['timestamp, power.draw [W]', line(1, 1), line(1, 2), line(2, 3), line(2, 4)].join('\n')),
+      writeLog(['timestamp, power.draw [W]', line(1, 1), line(1, 2), line(2, 3), line(2, 4)].join('\n')),
     );
     expect(valuesOf('power_w')).toEqual([1, 3]);
     expect(valuesOf('power_w', 'gpu1')).toEqual([2, 4]);
@@ -185,15 +185,15 @@ test('unknown columns keep their name, with the unit', () => {
 
 test('a header without lines is an error', async () => {
   const dmon = '# gpu    pwr\n# Idx      W\n';
-  await expect(load(nvidiaSmiDmonImporter, written(dmon))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  await expect(load(nvidiaSmiDmonImporter, writeLog(dmon))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   const query = 'timestamp, power.draw [W]\n';
-  await expect(load(nvidiaSmiQueryImporter, written(query))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  await expect(load(nvidiaSmiQueryImporter, writeLog(query))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
 });
 
 test('drops and counts impossible values', async () => {
   const dmon =
     '# gpu    pwr  gtemp     sm   pclk\n# Idx      W      C      %    MHz\n  0    -79    -31    101   1980\n  0     80     31     50   9e9\n  0 99999999     31     60   345\n';
-  const { valuesOf, issues } = await load(nvidiaSmiDmonImporter, written(dmon));
+  const { valuesOf, issues } = await load(nvidiaSmiDmonImporter, writeLog(dmon));
   expect(valuesOf('power_w')).toEqual([80]);
   expect(valuesOf('temperature_c')).toEqual([-31, 31, 31]);
   expect(valuesOf('utilization_percent')).toEqual([50, 60]);
@@ -204,7 +204,7 @@ test('counts text in number columns and out-of-order lines', async () => {
   const head = '#Date Time gpu pwr sm\n#YYYYMMDD HH:MM:SS Idx W %\n';
   const line = (s: number, watts: string) => ` 20261121 04:55:0${s} 0 ${watts} 5\n`;
   const log = head + line(1, '80') + line(2, 'nan') + line(3, '-') + line(4, '1e308');
-  const { valuesOf, issues } = await load(nvidiaSmiDmonImporter, written(log + log.slice(head.length)));
+  const { valuesOf, issues } = await load(nvidiaSmiDmonImporter, writeLog(log + log.slice(head.length)));
   expect(valuesOf('power_w')).toEqual([80, 80]);
   const counts = Object.fromEntries(issues.map(({ code, count }) => [code, count]));
   expect(counts).toMatchObject({

@@ -34,7 +34,7 @@ export const nvidiaSmiQueryImporter = {
     let zero: bigint | null = null;
     const hardware: Record<string, Fact> = {};
     const software: Record<string, Fact> = {};
-    for await (const { time, texts } of samplesOf(path, () => {})) {
+    for await (const { time, texts } of readSamples(path, () => {})) {
       zero = time.realtime_ns;
       const name = texts.get('name') ?? texts.get('gpu_name');
       if (name) hardware['gpu_name'] = name;
@@ -52,7 +52,7 @@ export const nvidiaSmiQueryImporter = {
     };
   },
   load: (path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> =>
-    loadSamples(path, sink, context, samplesOf, { name: 'CLOCK_REALTIME, ms', resolution_ns: 1e6 }),
+    loadSamples(path, sink, context, readSamples, { name: 'CLOCK_REALTIME, ms', resolution_ns: 1e6 }),
 } satisfies Importer;
 
 const queryField =
@@ -62,7 +62,11 @@ interface Sample extends GpuSample {
   texts: Map<string, string>;
 }
 
-async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal): AsyncGenerator<Sample> {
+async function* readSamples(
+  path: string,
+  onCutOff: () => void,
+  signal?: AbortSignal,
+): AsyncGenerator<Sample> {
   let names: string[] = [];
   let metrics: (Metric | null)[] = [];
   let first: bigint | null = null;
@@ -84,21 +88,21 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
     }
     if (names.length === 0) continue;
     if (fields.length !== names.length) {
-      cutOff();
+      onCutOff();
       continue;
     }
     const texts = new Map(names.map((name, i) => [name, fields[i]!]));
-    const stamp = texts.get('timestamp') ?? '';
+    const timestamp = texts.get('timestamp') ?? '';
     const device = deviceFields.map((name) => texts.get(name)).find((text) => text !== undefined);
     // Without a field that identifies GPUs: by the order of the lines with one timestamp.
     const key =
-      device ?? String([...samplesInRound].filter((sample) => sample.startsWith(`${stamp} `)).length);
-    if (round < 0 || samplesInRound.has(`${stamp} ${key}`) || !sameRound(samplesInRound, stamp)) {
+      device ?? String([...samplesInRound].filter((sample) => sample.startsWith(`${timestamp} `)).length);
+    if (round < 0 || samplesInRound.has(`${timestamp} ${key}`) || !isSameRound(samplesInRound, timestamp)) {
       round++;
       samplesInRound = new Set();
     }
-    samplesInRound.add(`${stamp} ${key}`);
-    const [date = '', clock = ''] = stamp.split(' ');
+    samplesInRound.add(`${timestamp} ${key}`);
+    const [date = '', clock = ''] = timestamp.split(' ');
     const realtime_ns = localTimeNs(date, clock);
     first ??= realtime_ns;
     const since_first_ns = realtime_ns === null ? round * 1e9 : Number(realtime_ns - first!);
@@ -112,8 +116,8 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
 }
 
 /** GPUs of one sample have timestamps at most a few ms apart; a field that names the GPU is unambiguous. */
-function sameRound(samplesInRound: Set<string>, stamp: string): boolean {
-  return stamp === '' || [...samplesInRound].some((sample) => sample.startsWith(`${stamp} `));
+function isSameRound(samplesInRound: Set<string>, timestamp: string): boolean {
+  return timestamp === '' || [...samplesInRound].some((sample) => sample.startsWith(`${timestamp} `));
 }
 
 const deviceFields = ['index', 'uuid', 'gpu_uuid', 'pci.bus_id', 'gpu_bus_id', 'serial'];
@@ -124,13 +128,13 @@ const notMetrics =
 
 function fieldMetric(name: string, unit: string): Metric | null {
   if (notMetrics.test(name)) return null;
-  return known[name] ?? metricOf(name, unit);
+  return knownMetrics[name] ?? metricOf(name, unit);
 }
 
 const mebibyte = 2 ** 20;
 
 /** Fields of `nvidia-smi --help-query-gpu` that the NVML sampler also reads, under its names. */
-const known: Record<string, Metric> = {
+const knownMetrics: Record<string, Metric> = {
   'utilization.gpu': metric('utilization_percent'),
   'utilization.memory': metric('memory_utilization_percent'),
   'memory.used': metric(memoryUsed, mebibyte),

@@ -38,7 +38,7 @@ const suffixes: Record<string, string> = {
 };
 
 /** Markers of missing values. */
-const noValue = /^(?:-|\[?(?:N\/A|Not Supported|Not Available|Unknown Error|Requested.*|GPU.*)\]?|)$/i;
+const missingValue = /^(?:-|\[?(?:N\/A|Not Supported|Not Available|Unknown Error|Requested.*|GPU.*)\]?|)$/i;
 
 /** "79.46 W", "0 %", "0x0000000000000001", "Active", "P0". Null for "-", "[N/A]", "[Not Supported]" and texts. */
 function sampleValue(text: string): number | null {
@@ -50,7 +50,7 @@ function sampleValue(text: string): number | null {
 }
 
 /** Largest plausible values by the unit in a metric's name; a bit mask has 64 bits. */
-const largest: [unit: RegExp, most: number][] = [
+const maxValues: [unit: RegExp, max: number][] = [
   [/_w$/, 1e6],
   [/_c$/, 1e3],
   [/_mhz$/, 1e6],
@@ -59,10 +59,10 @@ const largest: [unit: RegExp, most: number][] = [
 ];
 
 /** Percentages end at 100; only temperatures may be negative. Power violations are shares of a time and may round up. */
-function possible(name: string, value: number): boolean {
+function isPossible(name: string, value: number): boolean {
   if (value < (name.endsWith('_c') ? -273.15 : 0)) return false;
   if (name.endsWith('utilization_percent')) return value <= 100;
-  return value <= (largest.find(([unit]) => unit.test(name))?.[1] ?? 2 ** 64);
+  return value <= (maxValues.find(([unit]) => unit.test(name))?.[1] ?? 2 ** 64);
 }
 
 /** Wall clock of a local time. The file has no time zone, so this machine's is used. */
@@ -88,7 +88,7 @@ class Samples {
   private readonly missing = new Map<string, number>();
   private readonly unreadable = new Map<string, number>();
   private readonly newest = new Map<number, number>();
-  private older = 0;
+  private outOfOrder = 0;
   private readonly present = new Set<string>();
   private readonly impossible = new Map<string, number>();
   private firstRealtime: bigint | null = null;
@@ -108,9 +108,9 @@ class Samples {
   }
 
   /** A line of a log; the lines of a GPU are in time order. */
-  line(t_ns: number, gpu: number): void {
+  checkOrder(t_ns: number, gpu: number): void {
     const newest = this.newest.get(gpu) ?? t_ns;
-    if (t_ns < newest) this.older++;
+    if (t_ns < newest) this.outOfOrder++;
     this.newest.set(gpu, Math.max(newest, t_ns));
   }
 
@@ -118,11 +118,11 @@ class Samples {
     const value = sampleValue(text);
     const key = `gpu${gpu} ${name}`;
     if (value === null) {
-      const lacks = noValue.test(text) ? this.missing : this.unreadable;
-      lacks.set(key, (lacks.get(key) ?? 0) + 1);
+      const counts = missingValue.test(text) ? this.missing : this.unreadable;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
       return;
     }
-    if (!possible(name, value * factor)) {
+    if (!isPossible(name, value * factor)) {
       this.impossible.set(key, (this.impossible.get(key) ?? 0) + 1);
       return;
     }
@@ -140,57 +140,61 @@ class Samples {
 
   outcome(
     clock: ImportOutcome['clock'],
-    losses: { cutOff: number; undated: boolean; local: boolean },
+    { cutOff, hasDates }: { cutOff: number; hasDates: boolean },
   ): ImportOutcome {
     const issues: Issue[] = [];
     const info = (code: IssueCode, text: string, count?: number) =>
       issues.push({ code, severity: 'info', text, ...(count === undefined ? {} : { count }) });
     const all = new Set([...this.missing.keys(), ...this.unreadable.keys()]);
-    const never = [...all].filter((key) => !this.present.has(key));
-    if (never.length > 0) {
-      info('telemetry_missing', `nvidia-smi reported no values for: ${never.join(', ')}.`, never.length);
+    const missingKeys = [...all].filter((key) => !this.present.has(key));
+    if (missingKeys.length > 0) {
+      info(
+        'telemetry_missing',
+        `nvidia-smi reported no values for: ${missingKeys.join(', ')}.`,
+        missingKeys.length,
+      );
     }
-    const leftOut = (code: IssueCode, what: string, counts: ReadonlyMap<string, number>) => {
+    const warnDropped = (code: IssueCode, what: string, counts: ReadonlyMap<string, number>) => {
       const count = [...counts.values()].reduce((sum, n) => sum + n, 0);
       const where = [...counts].map(([key, n]) => `${key} (${n})`).join(', ');
       if (count > 0)
         issues.push({ code, severity: 'warning', text: `${what} were dropped: ${where}.`, count });
     };
-    leftOut(
+    warnDropped(
       'telemetry_impossible',
       'Impossible values (negative, over 100 %, or beyond any power, clock or size)',
       this.impossible,
     );
     // A column of names or modes has no numbers.
     const mixed = [...this.unreadable].filter(([key]) => this.present.has(key));
-    leftOut('telemetry_unreadable', 'Texts in columns of numbers', new Map(mixed));
-    if (this.older > 0) {
+    warnDropped('telemetry_unreadable', 'Texts in columns of numbers', new Map(mixed));
+    if (this.outOfOrder > 0) {
       issues.push({
         code: 'telemetry_out_of_order',
         severity: 'warning',
-        text: `${this.older} lines are older than an earlier line: logs were joined or duplicated, or the clock was set back. Their samples were kept.`,
-        count: this.older,
+        text: `${this.outOfOrder} lines are older than an earlier line: logs were joined or duplicated, or the clock was set back. Their samples were kept.`,
+        count: this.outOfOrder,
       });
     }
-    if (losses.local) {
+    if (hasDates) {
       info(
         'telemetry_local_time',
         'nvidia-smi writes local time without a time zone; the zone of this machine was used.',
       );
     }
-    if (losses.undated) {
+    if (!hasDates) {
       issues.push({
         code: 'telemetry_undated',
         severity: 'warning',
         text: 'The log has no date and time: it was placed at the start of the session, one second per sample. Record with -o DT (dmon) or the field timestamp (--query-gpu).',
       });
     }
-    if (losses.cutOff > 0) {
+    if (cutOff > 0) {
       issues.push({
         code: 'telemetry_cut_off',
         severity: 'warning',
         text: 'Lines with too few columns were skipped (the last line of a stopped recording).',
-        count: losses.cutOff,
+        count: cutOff,
       });
     }
     return { clock, issues };
@@ -209,7 +213,7 @@ export interface GpuSample {
   values: [Metric, string][];
 }
 
-type ReadSamples = (path: string, cutOff: () => void, signal?: AbortSignal) => AsyncIterable<GpuSample>;
+type ReadSamples = (path: string, onCutOff: () => void, signal?: AbortSignal) => AsyncIterable<GpuSample>;
 
 /**
  * Writes all samples of a log into the tables; the clock's error is its resolution if lines have a date.
@@ -224,14 +228,14 @@ export async function loadSamples(
 ): Promise<ImportOutcome> {
   const samples = new Samples(sink, context);
   let cutOff = 0;
-  let dated = false;
+  let hasDates = false;
   for await (const { time, gpu, values } of read(path, () => cutOff++, context.signal)) {
-    dated ||= time.realtime_ns !== null;
+    hasDates ||= time.realtime_ns !== null;
     const t_ns = samples.sessionTime(time);
-    samples.line(t_ns, gpu);
+    samples.checkOrder(t_ns, gpu);
     for (const [name, text] of values) samples.add(t_ns, gpu, name, text);
   }
   if (samples.rows === 0) throw noSamples(path, 'There are no lines with values below its header.');
-  const error_bound_ns = dated ? clock.resolution_ns : null;
-  return samples.outcome({ ...clock, error_bound_ns }, { cutOff, undated: !dated, local: dated });
+  const error_bound_ns = hasDates ? clock.resolution_ns : null;
+  return samples.outcome({ ...clock, error_bound_ns }, { cutOff, hasDates });
 }
