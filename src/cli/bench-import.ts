@@ -4,7 +4,7 @@ import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
 import { redactCommand } from '../model/redaction.js';
-import { saveRecord, mergedIssues, sampledCapture } from '../record/save-record.js';
+import { saveRecord, mergeIssues, sampledCapture } from '../record/save-record.js';
 import type { Recording } from '../record/record-session.js';
 
 export interface ImportedBench {
@@ -23,7 +23,7 @@ export async function importBench(recording: Recording, capture: BenchCapture): 
     const text = 'The benchmark was stopped by Ctrl-C: fewer repeats than requested.';
     imported.issues.push({ code: 'interrupted', severity: 'warning', text });
   }
-  imported.issues = mergedIssues(imported.issues);
+  imported.issues = mergeIssues(imported.issues);
   return imported;
 }
 

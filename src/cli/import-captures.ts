@@ -214,7 +214,7 @@ async function saveRanks(
   imported: ImportedCaptures,
   { part = false }: ImportOptions,
 ): Promise<void> {
-  const found = await saveCalls(session.workbench, imported.captures, { part });
+  const found = await saveCalls(session.workbench, imported.captures, { isPart: part });
   if (part) imported.calls = found?.calls ?? { known_by: 'name', calls: 0, processes: 1 };
   if (part || found === null) return;
   const { ranks } = found;

@@ -6,7 +6,7 @@ import { type OrtTraceContext, ortTraceImporter } from '../import/ort-trace.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
-import { saveRecord, mergedIssues, sampledCapture } from '../record/save-record.js';
+import { saveRecord, mergeIssues, sampledCapture } from '../record/save-record.js';
 import type { Recording } from '../record/record-session.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { saveRoofline } from './save-roofline.js';
@@ -34,7 +34,7 @@ export async function importProfile(
     await importExecution(recording, execution, imported);
   }
   await saveRoofline(recording.files, roofline, imported);
-  imported.issues = mergedIssues([...imported.issues, ...captureIssues(capture)]);
+  imported.issues = mergeIssues([...imported.issues, ...captureIssues(capture)]);
   return imported;
 }
 

@@ -44,7 +44,7 @@ test.each([
   ['LlamaDecoderLayer', { kind: 'other' }],
   ['decoder_layers.3', { kind: 'other' }],
   ['Kernel/scaled_dot_product', { kind: 'other' }],
-])('%s', (name, expected) => {
+])('reads %s', (name, expected) => {
   expect(read(name)).toMatchObject(expected);
 });
 
@@ -109,17 +109,17 @@ test('the first iteration at a context length is warm-up if a later one has the 
     Array.from({ length: iterations }, (_, iteration) =>
       contexts.map((context, step) => `decode:${iteration}:${step}:hook:b4:t4:c${context}`),
     ).flat();
-  const warm = (texts: string[]) => {
+  const warmupFlags = (texts: string[]) => {
     const read = readStageNames(
       texts.map((text, code) => ({ code, text: `inferscope:${text}` })),
       [],
     );
     return texts.map((_, code) => read(code).warmup);
   };
-  expect(warm(steps(3, [400, 404]))).toEqual([true, true, false, false, false, false]);
-  expect(warm(steps(2, [400, 404]))).toEqual([true, true, false, false]);
-  expect(warm(steps(1, [400, 404]))).toEqual([false, false]);
+  expect(warmupFlags(steps(3, [400, 404]))).toEqual([true, true, false, false, false, false]);
+  expect(warmupFlags(steps(2, [400, 404]))).toEqual([true, true, false, false]);
+  expect(warmupFlags(steps(1, [400, 404]))).toEqual([false, false]);
   // A growing chat: the first iterations would be more than half of the steps.
   const growing = [...steps(1, [400, 404, 408, 412]), 'decode:1:0:hook:b4:t4:c412'];
-  expect(warm(growing)).toEqual([false, false, false, true, false]);
+  expect(warmupFlags(growing)).toEqual([false, false, false, true, false]);
 });

@@ -85,7 +85,7 @@ export const traceTables = {
 export const noName = '(no name)';
 
 /** Names are truncated to this length: template arguments of real kernels take up to 10,000 characters. */
-export const longestName = 2 ** 14;
+export const maxNameLength = 2 ** 14;
 
 /** Upper limit of a copy's size: 256 TiB. */
 export const maxCopyBytes = 2 ** 48;

@@ -2,7 +2,7 @@ import process from 'node:process';
 import { launcherWords } from '../model/launcher-words.js';
 import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 
-/** The secrets of this command. */
+/** The secrets of this command, and their redaction. */
 export interface Privacy {
   /** Values that must not be saved: from environment variables and options of this command. */
   secrets: readonly string[];

@@ -65,7 +65,7 @@ interface OpenRecording extends Recording {
   abandon(): Promise<void>;
 }
 
-const longestTitle = 160;
+const maxTitleLength = 160;
 
 /**
  * Starts a session recorded on this machine, with clock, secrets and this command.
@@ -73,16 +73,16 @@ const longestTitle = 160;
  */
 async function openRecording(plan: RecordingPlan): Promise<OpenRecording> {
   const writer = await createSession(plan);
-  const first = clockPair();
+  const startClock = clockPair();
   const startedAt = new Date();
-  const originNs = Number(first.monotonic_ns);
+  const originNs = Number(startClock.monotonic_ns);
   const privacy = privacyOfCommand();
   const { redact } = privacy;
   return {
     files: writer,
     scratch: writer.scratch,
     startedAt,
-    zero: first,
+    zero: startClock,
     originNs,
     ...privacy,
     append: (rows) => appendSamples(writer, rows, originNs),
@@ -92,22 +92,22 @@ async function openRecording(plan: RecordingPlan): Promise<OpenRecording> {
     },
     finish(recorded) {
       const { elsewhere, issues = [] } = recorded;
-      const here = elsewhere ? null : describeEnvironment();
+      const environment = elsewhere ? null : describeEnvironment();
       return writer.finish(
         {
-          title: redact(recorded.title).slice(0, longestTitle),
+          title: redact(recorded.title).slice(0, maxTitleLength),
           status: recorded.status,
           started_at: (elsewhere?.startedAt ?? startedAt).toISOString(),
           ended_at: new Date().toISOString(),
-          clock_pairs: elsewhere ? [] : [first, clockPair()],
+          clock_pairs: elsewhere ? [] : [startClock, clockPair()],
           command: [...(elsewhere?.command ?? privacy.command)],
           workload: recorded.workload ?? null,
-          hardware: { ...here?.hardware, ...recorded.hardware },
-          software: { ...here?.software, ...recorded.software },
+          hardware: { ...environment?.hardware, ...recorded.hardware },
+          software: { ...environment?.software, ...recorded.software },
           executions: recorded.executions ?? [],
           captures: recorded.captures ?? [],
         },
-        [...issues, ...(here?.issues ?? [])].map((issue) => withText(issue, redact(issue.text))),
+        [...issues, ...(environment?.issues ?? [])].map((issue) => withText(issue, redact(issue.text))),
       );
     },
     abandon: () => writer.abandon(),

@@ -44,12 +44,12 @@ export const sampledCapture = (capture_id: string, execution_id: string): Captur
     : inferscopeCapture(capture_id, execution_id, 'inferscope GPU sampler', 'device-sampler');
 
 /** Several launches may report the same issue: report it once with its count. */
-export function mergedIssues(issues: readonly Issue[]): Issue[] {
+export function mergeIssues(issues: readonly Issue[]): Issue[] {
   const byText = new Map<string, Issue>();
   for (const issue of issues) {
     const key = `${issue.code} ${issue.text}`;
-    const known = byText.get(key);
-    if (known) known.count = (known.count ?? 1) + (issue.count ?? 1);
+    const sameIssue = byText.get(key);
+    if (sameIssue) sameIssue.count = (sameIssue.count ?? 1) + (issue.count ?? 1);
     else byText.set(key, { ...issue });
   }
   return [...byText.values()];

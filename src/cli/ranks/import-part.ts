@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { InferscopeError } from '../../model/errors.js';
-import { notePart, partHome } from '../../record/ranks/part.js';
+import { writePart, partHome } from '../../record/ranks/part.js';
 import { recordSession } from '../../record/record-session.js';
 import { importCaptures } from '../import-captures.js';
 import { configuredStageNames } from '../stage-names.js';
@@ -43,10 +43,10 @@ export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: 
         },
       };
     });
-    notePart(folder, { id, ...imported });
+    writePart(folder, { id, ...imported });
   } catch (error) {
     if (!(error instanceof InferscopeError) || error.code === 'E_INTERRUPTED') throw error;
     const { what, why } = error.parts;
-    notePart(folder, { failed: { what, why } });
+    writePart(folder, { failed: { what, why } });
   }
 }

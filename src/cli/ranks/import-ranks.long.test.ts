@@ -47,7 +47,7 @@ test('captures of different steps are reported, with the ranks that start last a
   ] as const;
   const { session } = await imported({ seed: 9, ranks: 4, steps: 12, window: apart });
   const issue = session.issues.find(({ code }) => code === 'rank_windows_apart')!;
-  expect(issue.text).toContain('rank 2 begins last, rank 1 ends first');
+  expect(issue.text).toContain('rank 2 starts last, rank 1 ends first');
   // 5 of 12 steps are in all captures; the shortest capture has 8.
   const [, common, shortest] = /have ([\d.]+) ms in common, the shortest lasts ([\d.]+) ms/.exec(issue.text)!;
   expect(Number(common) / Number(shortest)).toBeCloseTo(5 / 8, 1);

@@ -14,7 +14,7 @@ import { ownerTag } from '../../model/owner.js';
 import { missingRanks, rankRanges } from '../../model/ranks.js';
 import type { PartCalls } from '../../record/ranks/calls.js';
 import { jobsFolder, rankFolder, ranksIn } from '../../record/ranks/job-folder.js';
-import { notePart, partHome } from '../../record/ranks/part.js';
+import { writePart, partHome } from '../../record/ranks/part.js';
 import { ensureWritable } from '../../session/home.js';
 import { openSession } from '../../session/open.js';
 import { notify } from '../output.js';
@@ -121,7 +121,7 @@ async function freePort(): Promise<number> {
 export async function storePart(job: Job, id: string, calls: PartCalls): Promise<boolean> {
   const session = await openSession(id, partHome(job.recording));
   const [clock] = session.manifest.clock_pairs;
-  notePart(job.recording, {
+  writePart(job.recording, {
     id,
     zero_ns: clock?.realtime_ns ?? null,
     rank: job.rank,

@@ -1,4 +1,4 @@
-import { longestName } from '../trace-tables.js';
+import { maxNameLength } from '../trace-tables.js';
 import { decodeString } from './json-bytes.js';
 
 /** Kind of a byte span: determines how its text is decoded. */
@@ -66,7 +66,7 @@ export function createInterner(): Interner {
   }
 
   function decode(text: string, kind: SpanKind): string {
-    if (kind === spanKinds.name) return decodeString(text, () => repaired++).slice(0, longestName);
+    if (kind === spanKinds.name) return decodeString(text, () => repaired++).slice(0, maxNameLength);
     if (kind === spanKinds.dims) return text.replaceAll(/[[\]\s]/g, '');
     try {
       let odd = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { longestName } from '../trace-tables.js';
+import { maxNameLength } from '../trace-tables.js';
 import { readTrace, writeTrace, fillTables, kernelJson, tinyTrace } from './test-trace.js';
 
 describe('valid traces with wrong content', () => {
@@ -91,7 +91,7 @@ describe('valid traces with wrong content', () => {
       await query(
         "SELECT count(*)::INTEGER AS n, max(length(text))::INTEGER AS letters FROM trace_names SEMI JOIN trace_kernels ON code = name WHERE text LIKE '%b><a::b>%'",
       ),
-    ).toEqual([{ n: 2, letters: longestName }]);
+    ).toEqual([{ n: 2, letters: maxNameLength }]);
   });
 
   test('a trace without any valid kernel duration is an error', async () => {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../model/errors.js';
 import type { Workbench } from '../../model/workbench.js';
-import { longestName } from '../trace-tables.js';
+import { maxNameLength } from '../trace-tables.js';
 import { damagedCapture } from './damage.js';
 import type { ReadTable } from './facts.js';
 import type { ReadMeans } from './network-metrics.js';
@@ -131,7 +131,7 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
       await workbench.run(combinations[kind]!(where));
     },
     // A duplicate id must not double the kernels that use it.
-    strings: `(SELECT CAST(id AS BIGINT) AS id, left(CAST(first(value) AS VARCHAR), ${longestName}) AS value FROM ${strings} GROUP BY ALL)`,
+    strings: `(SELECT CAST(id AS BIGINT) AS id, left(CAST(first(value) AS VARCHAR), ${maxNameLength}) AS value FROM ${strings} GROUP BY ALL)`,
     drop: async () => {
       for (const table of Object.values(shapes))
         if (table) await workbench.run(`DROP TABLE IF EXISTS ${table}`);

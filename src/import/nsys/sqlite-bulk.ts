@@ -3,7 +3,7 @@ import type { Columns } from '../../model/workbench.js';
 import { damagedCapture } from './damage.js';
 import { cellCount, pageStart, readCell, type SqliteFile } from './sqlite-file.js';
 import { createShapes, type Shapes } from './sqlite-shapes.js';
-import { longestName } from '../trace-tables.js';
+import { maxNameLength } from '../trace-tables.js';
 import { cursor, halves, readHalves, readNumber, serialSize, varint } from './sqlite-record.js';
 
 /** The columns of an nsys table to read, and how. A missing column stays null. */
@@ -102,7 +102,7 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
         row[slots[column]!] = (halves.high & 0xffff) * 256 + (halves.low >>> 24);
         row[slots[column]! + 1] = halves.low & 0xffffff;
       } else if (how === textColumn && type >= 13 && type % 2 === 1) {
-        row[slots[column]!] = textCode(bytes.toString('utf8', body, body + Math.min(size, longestName)));
+        row[slots[column]!] = textCode(bytes.toString('utf8', body, body + Math.min(size, maxNameLength)));
       }
       body += size;
     }

@@ -1,5 +1,5 @@
 import type { Batch, BulkWriter, Workbench } from '../../model/workbench.js';
-import { longestName } from '../trace-tables.js';
+import { maxNameLength } from '../trace-tables.js';
 import { bulkTables, type EventKind, eventKinds, type Kind, kinds, type NsysTables } from './tables.js';
 import { type EventsRead, type EventTarget, takeEvents } from './take-events.js';
 import { interrupted } from '../interrupted.js';
@@ -156,7 +156,7 @@ async function createStrings(file: SqliteFile, workbench: Workbench): Promise<vo
       continue;
     seenIds.add(id);
     ids.push(id);
-    values.push(value.slice(0, longestName));
+    values.push(value.slice(0, maxNameLength));
   }
   const table = await workbench.createTable('nsys_string_ids', ['id', 'code']);
   table.append(

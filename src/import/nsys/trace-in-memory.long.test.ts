@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { attribute } from '../attribution/attribute.js';
 import { importWith, type Imported } from '../attribution/test-import.js';
-import { dropTraceTables, longestName } from '../trace-tables.js';
+import { dropTraceTables, maxNameLength } from '../trace-tables.js';
 import { openParquetdir } from './parquetdir.js';
 import { openSqlite } from './sqlite-file.js';
 import { loadSqlite } from './sqlite-load.js';
@@ -120,5 +120,5 @@ test.each([true, false])('truncates names of 100,000 letters (in memory: %s)', a
   const { database: session } = await importCapture(path, inMemory);
   const letters = await session.query('SELECT DISTINCT length(name::VARCHAR)::INTEGER AS n FROM kernels');
   await session.close();
-  expect(letters).toEqual([{ n: longestName }]);
+  expect(letters).toEqual([{ n: maxNameLength }]);
 });

@@ -12,7 +12,7 @@ export function configSettings(text: string, from: number): Map<string, { value:
     const match = /^\s*(\w+)=([\s\S]*)$/.exec(part);
     if (match && !settings.has(match[1]!)) {
       const value = match[2]!.trim();
-      settings.set(match[1]!, { value: unquoted(value), index: start + part.indexOf(match[1]!) });
+      settings.set(match[1]!, { value: unquote(value), index: start + part.indexOf(match[1]!) });
     }
     start = end + 1;
   };
@@ -38,9 +38,9 @@ export function configSettings(text: string, from: number): Map<string, { value:
 /** `args: Namespace(model='…', …)` and `non-default args: {'port': 1, 'model': '…'}`. */
 export function argumentSetting(text: string, name: string): { value: string; index: number } | null {
   const match = new RegExp(`\\b'?${name}'?(?:=|: )('[^']*'|[^,)}\\s]+)`).exec(text);
-  return match ? { value: unquoted(match[1]!), index: match.index } : null;
+  return match ? { value: unquote(match[1]!), index: match.index } : null;
 }
 
-function unquoted(value: string): string {
+function unquote(value: string): string {
   return value.replace(/^(['"])(.*)\1$/s, '$2');
 }

@@ -15,13 +15,13 @@ export const argumentsLine =
 
 const integer = (text: string) => (/^\d+$/.test(text) ? Number(text) : undefined);
 const fraction = (text: string) => (/^(?:1(?:\.0*)?|0?\.\d+)$/.test(text) ? Number(text) : undefined);
-const truth = (text: string) => (text === 'True' ? true : text === 'False' ? false : undefined);
+const trueOrFalse = (text: string) => (text === 'True' ? true : text === 'False' ? false : undefined);
 const word = (text: string) => (text === '' || text === 'None' ? undefined : text);
 const groupedInteger = (text: string) => integer(text.replaceAll(',', ''));
 const typeName = (text: string) => word(text.replace(/^torch\./, ''));
 
 /** Parses a value as vLLM prints it; undefined if it carries no information. */
-const readers: { [F in Field]: (text: string) => ValueOf<F> | undefined } = {
+const parsers: { [F in Field]: (text: string) => ValueOf<F> | undefined } = {
   version: (text) => (text === 'dev' ? undefined : word(text)),
   engine: (text) => (text === 'V0' || text === 'V1' ? text : undefined),
   model: word,
@@ -35,8 +35,8 @@ const readers: { [F in Field]: (text: string) => ValueOf<F> | undefined } = {
   gpu_memory_utilization: fraction,
   max_num_batched_tokens: groupedInteger,
   max_num_seqs: integer,
-  enforce_eager: truth,
-  enable_prefix_caching: truth,
+  enforce_eager: trueOrFalse,
+  enable_prefix_caching: trueOrFalse,
   block_size: integer,
   kv_cache_blocks: groupedInteger,
   cpu_blocks: groupedInteger,
@@ -75,41 +75,41 @@ const argumentNames: Field[] = [
   'kv_cache_dtype',
 ];
 
-/** Separate lines. `sure` values are the engine's decision and replace those of the configuration or the arguments. */
-const patterns: { field: Field; pattern: RegExp; sure?: boolean; keep?: 'least' }[] = [
-  { field: 'gpu_memory_utilization', pattern: /x gpu_memory_utilization \(([\d.]+)\)/, sure: true },
-  { field: 'gpu_memory_utilization', pattern: /GiB gpu_memory_utilization=([\d.]+)/, sure: true },
+/** Separate lines. `isDecided` values are the engine's decision and replace those of the configuration or the arguments. */
+const patterns: { field: Field; pattern: RegExp; isDecided?: boolean; keep?: 'min' }[] = [
+  { field: 'gpu_memory_utilization', pattern: /x gpu_memory_utilization \(([\d.]+)\)/, isDecided: true },
+  { field: 'gpu_memory_utilization', pattern: /GiB gpu_memory_utilization=([\d.]+)/, isDecided: true },
   {
     field: 'gpu_memory_utilization',
     pattern: /[Dd]esired GPU memory utilization (?:is )?\(([\d.]+),/,
-    sure: true,
+    isDecided: true,
   },
   // The advice about CUDA graphs prints the argument with four digits.
   {
     field: 'gpu_memory_utilization',
     pattern: /The current --gpu-memory-utilization=([\d.]+) is/,
-    sure: true,
+    isDecided: true,
   },
   { field: 'max_model_len', pattern: /Using max model len (\d+)/ },
   {
     field: 'max_num_batched_tokens',
     pattern: /Chunked prefill is enabled with max_num_batched_tokens=(\d+)/,
-    sure: true,
+    isDecided: true,
   },
   {
     field: 'block_size',
     pattern: /(?:Setting attention|Setting kv cache|Forcing kv cache) block size to (\d+)/,
-    sure: true,
+    isDecided: true,
   },
   // 0.6: "# GPU blocks: 9930, # CPU blocks: 2048", 0.7: "# CUDA blocks", 0.8: "# cuda blocks"
-  { field: 'kv_cache_blocks', pattern: /# (?!CPU)\w+ blocks: (\d+)/, keep: 'least' },
+  { field: 'kv_cache_blocks', pattern: /# (?!CPU)\w+ blocks: (\d+)/, keep: 'min' },
   { field: 'cpu_blocks', pattern: /# CPU blocks: (\d+)/ },
   {
     field: 'kv_cache_blocks',
     pattern: /cache_config_info with initialization after num_gpu_blocks is: (\d+)/,
-    keep: 'least',
+    keep: 'min',
   },
-  { field: 'kv_cache_tokens', pattern: /\b[A-Z]+ KV cache size: ([\d,]+) tokens/, keep: 'least' },
+  { field: 'kv_cache_tokens', pattern: /\b[A-Z]+ KV cache size: ([\d,]+) tokens/, keep: 'min' },
   {
     field: 'max_concurrency',
     pattern: /Maximum concurrency for ([\d,]+ tokens per request: [\d.]+x)/,
@@ -119,21 +119,21 @@ const patterns: { field: Field; pattern: RegExp; sure?: boolean; keep?: 'least' 
 
 /** Reads one engine start. */
 export function engineFacts(lines: LogLine[]): EngineFacts {
-  const facts = Object.fromEntries(Object.keys(readers).map((field) => [field, null])) as EngineFacts;
-  const sure = new Set<Field>();
-  const put = <F extends Field>(
+  const facts = Object.fromEntries(Object.keys(parsers).map((field) => [field, null])) as EngineFacts;
+  const decided = new Set<Field>();
+  const putFact = <F extends Field>(
     field: F,
     text: string,
     { line, index, length }: { line: LogLine; index: number; length: number },
-    how: { sure?: boolean | undefined; keep?: 'least' | undefined } = {},
+    options: { isDecided?: boolean | undefined; keep?: 'min' | undefined } = {},
   ) => {
-    const value = readers[field](text);
+    const value = parsers[field](text);
     if (value === undefined) return;
     const known = facts[field]?.value;
     if (known !== undefined && known !== null) {
-      if (how.keep === 'least' ? !(value! < known) : !how.sure || sure.has(field)) return;
+      if (options.keep === 'min' ? !(value! < known) : !options.isDecided || decided.has(field)) return;
     }
-    if (how.sure) sure.add(field);
+    if (options.isDecided) decided.add(field);
     const fact = { value, line: excerpt(line.text, index, length), line_number: line.number };
     facts[field] = fact as unknown as EngineFacts[F];
   };
@@ -142,28 +142,29 @@ export function engineFacts(lines: LogLine[]): EngineFacts {
     const config = configLine.exec(line.text);
     if (config) {
       const place = { line, index: config.index, length: config[0].length };
-      put('engine', config[1] ?? 'V0', place);
-      put('version', config[2] ?? '', place, { sure: true });
+      putFact('engine', config[1] ?? 'V0', place);
+      putFact('version', config[2] ?? '', place, { isDecided: true });
       for (const [name, { value, index }] of configSettings(line.text, config.index + config[0].length)) {
         const field = configNames[name];
-        if (field) put(field, value, { line, index, length: value.length + name.length + 1 }, { sure: true });
+        if (field)
+          putFact(field, value, { line, index, length: value.length + name.length + 1 }, { isDecided: true });
       }
     } else if (argumentsLine.test(line.text)) {
       const version = argumentsLine.exec(line.text)?.groups?.['version'];
-      if (version !== undefined) put('version', version, { line, index: 0, length: line.text.length });
+      if (version !== undefined) putFact('version', version, { line, index: 0, length: line.text.length });
       for (const field of argumentNames) {
-        const found = argumentSetting(line.text, field);
-        if (found)
-          put(field, found.value, {
+        const setting = argumentSetting(line.text, field);
+        if (setting)
+          putFact(field, setting.value, {
             line,
-            index: found.index,
-            length: field.length + found.value.length + 1,
+            index: setting.index,
+            length: field.length + setting.value.length + 1,
           });
       }
     }
-    for (const { field, pattern, ...how } of patterns) {
+    for (const { field, pattern, ...options } of patterns) {
       const match = pattern.exec(line.text);
-      if (match) put(field, match[1]!, { line, index: match.index, length: match[0].length }, how);
+      if (match) putFact(field, match[1]!, { line, index: match.index, length: match[0].length }, options);
     }
   }
   return facts;

@@ -11,7 +11,7 @@ import { readLog } from './read-log.js';
 const root = mkdtempSync(join(tmpdir(), 'inferscope-vllm-log-'));
 afterAll(() => rmSync(root, { recursive: true }));
 const fixture = (name: string) => `test/fixtures/vllm-logs/${name}.log`;
-const written = (text: string) => {
+const writeLog = (text: string) => {
   const path = join(root, 'vllm.log');
   writeFileSync(path, text);
   return path;
@@ -55,7 +55,7 @@ test('recognizes logs of every generation by content', async () => {
   expect((await identify('test/fixtures/cublas-cuda13.0-h200/cublas.log')).name).not.toBe('vllm-log');
 });
 
-test('a log that starts after the configuration line is read as far as it goes', async () => {
+test('reads the figures of a log that starts after the configuration line', async () => {
   const path = fixture('v0.11-two-ranks-h200');
   const { memory, metrics, issues } = await load(path);
   expect(memory.filter(({ kind }) => kind === 'weights').map(({ rank, bytes }) => [rank, bytes])).toEqual([
@@ -116,7 +116,7 @@ test('four ranks: each on its GPU', async () => {
 
 test('statistics of a running server', async () => {
   const { telemetry } = await load(
-    written(
+    writeLog(
       [
         'INFO 12-31 23:59:50 [loggers.py:137] Engine 000: vllm cache_config_info with initialization after num_gpu_blocks is: 100',
         '(APIServer pid=4) INFO 12-31 23:59:55 [loggers.py:282] Engine 000: Avg prompt throughput: 115.2 tokens/s, Avg generation throughput: 29.5 tokens/s, Running: 1 reqs, Waiting: 2 reqs, GPU KV cache usage: 2.6%, Prefix cache hit rate: 43.8%',
@@ -137,7 +137,7 @@ test('statistics of a running server', async () => {
 test('a long log: lines across chunks, carriage returns, and a secret in a stored line', async () => {
   const bar = Array.from({ length: 20_000 }, (_, i) => `Processed prompts: ${i} [00:00<00:01]\r`).join('');
   const text = readFileSync(fixture('v0.22.0-qwen2.5-7b'), 'utf8').replaceAll('/model/', '/sk-secret/');
-  const { memory } = await load(written(`${bar}\n${text}${bar}`), (text) =>
+  const { memory } = await load(writeLog(`${bar}\n${text}${bar}`), (text) =>
     text.replaceAll('sk-secret', '***'),
   );
   expect(memory.map(({ kind }) => kind)).toEqual([
@@ -150,7 +150,7 @@ test('a long log: lines across chunks, carriage returns, and a secret in a store
 });
 
 test('client keys, which a server prints with its arguments, are secrets', async () => {
-  const secretsOf = (line: string) => vllmLogImporter.secrets(written(line));
+  const secretsOf = (line: string) => vllmLogImporter.secrets(writeLog(line));
   expect(
     await secretsOf(
       "INFO 06-10 [cli_args.py:325] non-default args: {'port': 1, 'api_key': ['first-key', 'second-key'], 'hf_token': 'hf_third'}",
@@ -167,9 +167,9 @@ test('client keys, which a server prints with its arguments, are secrets', async
 });
 
 describe('unusable logs', () => {
-  test('a log without memory figures', async () => {
+  test('a log without memory figures is an error', async () => {
     const log = readFileSync(fixture('v0.4.2-opt-125m'), 'utf8').split('\n')[0]!;
-    await expect(load(written(log))).rejects.toMatchObject({
+    await expect(load(writeLog(log))).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
       parts: { why: expect.stringContaining('VLLM_LOGGING_LEVEL') },
     });
@@ -185,7 +185,7 @@ describe('unusable logs', () => {
     );
     expect(memory.find(({ kind }) => kind === 'kv_cache')!.bytes).toBeLessThan(0);
   });
-  test('a file that does not exist', async () => {
+  test('a file that does not exist is an error', async () => {
     await expect(load(join(root, 'none'))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 });

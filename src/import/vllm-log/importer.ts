@@ -34,12 +34,12 @@ const vllmText =
   /Initializing an? (?:V[01] )?LLM engine|Model loading took [\d.]+ Gi?B|Loading model weights took [\d.]+ GB|[A-Z]+ KV cache size: [\d,]+ tokens|the current vLLM instance can use|vLLM API server version|Available KV cache memory: |set \([\d./]+\) GiB for KV cache|# \w+ blocks: \d+, # CPU blocks: /;
 
 // Facts and load read the same file in sequence, so it is parsed once for both.
-let last: { key: string; log: ReadLog } | null = null;
-async function opened(path: string, signal?: AbortSignal): Promise<ReadLog> {
-  const found = await stat(path).catch(() => null);
-  const key = `${path}\n${found?.size}\n${found?.mtimeMs}`;
-  if (last?.key !== key) last = { key, log: await readLog(path, signal) };
-  return last.log;
+let lastRead: { key: string; log: ReadLog } | null = null;
+async function readOnce(path: string, signal?: AbortSignal): Promise<ReadLog> {
+  const stats = await stat(path).catch(() => null);
+  const key = `${path}\n${stats?.size}\n${stats?.mtimeMs}`;
+  if (lastRead?.key !== key) lastRead = { key, log: await readLog(path, signal) };
+  return lastRead.log;
 }
 
 /**
@@ -50,7 +50,7 @@ export const vllmLogImporter = {
   name: 'vllm-log',
   sniff: (firstBytes) => logLine.test(firstBytes) || vllmText.test(firstBytes),
   async facts(path): Promise<CaptureFacts> {
-    const facts = parseVllmLines((await opened(path)).lines);
+    const facts = parseVllmLines((await readOnce(path)).lines);
     return {
       tool: { name: 'vLLM', version: facts.version?.value ?? null },
       realtime_zero_ns: null,
@@ -62,7 +62,7 @@ export const vllmLogImporter = {
   },
   /** A server prints its arguments, including client keys. */
   async secrets(path): Promise<string[]> {
-    const { lines } = await opened(path);
+    const { lines } = await readOnce(path);
     const keys = /'?(?:api_key|hf_token|ssl_keyfile_password)'?(?:=|: )(\[[^\]]*\]|'[^']*'|[^\s,)}]+)/g;
     const values = lines.flatMap(({ text }) => [...text.matchAll(keys)].map((match) => match[1]!));
     return values
@@ -70,10 +70,10 @@ export const vllmLogImporter = {
       .filter((value) => value.length > 3 && value !== 'None' && value !== 'True');
   },
   async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
-    const { lines, seconds, stats } = await opened(path, context.signal);
-    last = null;
+    const { lines, seconds, stats } = await readOnce(path, context.signal);
+    lastRead = null;
     const facts = parseVllmLines(lines);
-    if (facts.reason !== null && stats.length === 0) throw nothing(path, facts.reason);
+    if (facts.reason !== null && stats.length === 0) throw noFigures(path, facts.reason);
     const { execution_id, capture_id, host } = context;
     const keys = { execution_id, capture_id, host };
     const redact = context.redact ?? ((text: string) => text);
@@ -196,7 +196,7 @@ function issuesOf(facts: VllmLogFacts, redact: (text: string) => string): Issue[
     add(
       'vllm_no_start',
       'warning',
-      `The log lacks the line with the engine's configuration: not known are ${unknown.join(', ')}.`,
+      `The log lacks the line with the engine's configuration, so these are unknown: ${unknown.join(', ')}.`,
     );
   if (facts.failure) add('vllm_refused', 'error', `vLLM failed: ${facts.failure.value}`);
   if (facts.ranks.some(({ rank_source }) => rank_source === 'order'))
@@ -205,7 +205,7 @@ function issuesOf(facts: VllmLogFacts, redact: (text: string) => string): Issue[
   return issues;
 }
 
-const nothing = containsNo(
+const noFigures = containsNo(
   'memory figures',
   'Keep the whole log, from the start of the engine: vllm serve … 2>&1 | tee vllm.log',
 );

@@ -10,7 +10,7 @@ export interface LogLine {
 const escapes = /(?:\u001b|\^\[)\[[0-9;?]*[A-Za-z]/g;
 
 /** The text as a terminal without colors shows it. */
-export function cleaned(text: string): string {
+export function withoutColors(text: string): string {
   return text.includes('[') ? text.replace(escapes, '') : text;
 }
 
@@ -20,7 +20,7 @@ export function cleaned(text: string): string {
 export function logLines(text: string): LogLine[] {
   return text
     .split(/\r\n|\n|\r/)
-    .map((line, i) => ({ text: cleaned(line), number: i + 1 }))
+    .map((line, i) => ({ text: withoutColors(line), number: i + 1 }))
     .filter((line) => line.text.trim() !== '');
 }
 

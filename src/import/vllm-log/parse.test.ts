@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { VllmLogBytes, VllmRankFacts } from '../../model/vllm-log.js';
 import { parseVllmLog } from './parse.js';
 
-const text = (name: string) => readFileSync(`test/fixtures/vllm-logs/${name}.log`, 'utf8');
-const parsed = (name: string) => parseVllmLog(text(name));
+const readFixture = (name: string) => readFileSync(`test/fixtures/vllm-logs/${name}.log`, 'utf8');
+const parseFixture = (name: string) => parseVllmLog(readFixture(name));
 const gib = (size: VllmLogBytes | null) => size && Math.round((size.value / 2 ** 30) * 1e4) / 1e4;
 /** Sizes of a rank as the log shows them. */
 const sizes = (rank: VllmRankFacts) =>
@@ -16,7 +16,7 @@ const sizes = (rank: VllmRankFacts) =>
 
 describe('one process', () => {
   test('0.4.2: weights and blocks', () => {
-    const log = parsed('v0.4.2-opt-125m');
+    const log = parseFixture('v0.4.2-opt-125m');
     expect(log).toMatchObject({
       version: { value: '0.4.2' },
       engine: { value: 'V0' },
@@ -45,7 +45,7 @@ describe('one process', () => {
   });
 
   test("0.32 on a CPU: pool and memory node from the worker's line; no line about weights", () => {
-    const log = parsed('v0.32.0-cpu');
+    const log = parseFixture('v0.32.0-cpu');
     expect(log).toMatchObject({
       version: { value: '0.32.0' },
       engine: { value: 'V1' },
@@ -68,7 +68,7 @@ describe('one process', () => {
   });
 
   test('0.32 on a CPU, two ranks: each has the pool, and a token takes half', () => {
-    const log = parsed('v0.32.0-cpu-two-ranks');
+    const log = parseFixture('v0.32.0-cpu-two-ranks');
     expect(log).toMatchObject({ tensor_parallel_size: { value: 2 }, starts: 1, reason: null });
     expect(log.ranks.map((rank) => [rank.rank, rank.rank_source, rank.process, gib(rank.kv_cache)])).toEqual([
       [0, 'log', 'Worker_TP0', 1],
@@ -139,7 +139,7 @@ describe('one process', () => {
   });
 
   test('0.5.4: uses the last of two starts in one log', () => {
-    const log = parsed('v0.5.4-gptq-and-awq');
+    const log = parseFixture('v0.5.4-gptq-and-awq');
     expect(log).toMatchObject({
       starts: 2,
       model: { value: 'kaitchup/Meta-Llama-3.1-8B-Instruct-awq-4bit' },
@@ -150,13 +150,13 @@ describe('one process', () => {
     });
     expect(log.ranks.map(sizes)).toEqual([{ weights: 5.3748 }]);
     // The memory saved in weights went to the KV cache: blocks of 16 tokens, 128 KiB per token.
-    const first = parseVllmLog(text('v0.5.4-gptq-and-awq').split('Namespace')[0]!);
+    const first = parseVllmLog(readFixture('v0.5.4-gptq-and-awq').split('Namespace')[0]!);
     const moved = (14_846 - first.kv_cache_blocks!.value) * 16 * 131_072;
     expect(Math.abs(moved / 2 ** 30 - (14.9888 - 5.3748))).toBeLessThan(0.5);
   });
 
   test('0.6.4: the profiling line; utilization × total − the other parts is the KV cache', () => {
-    const log = parsed('v0.6.4-h200');
+    const log = parseFixture('v0.6.4-h200');
     const [rank] = log.ranks;
     expect(sizes(rank!)).toEqual({
       weights: 2.0512,
@@ -174,7 +174,7 @@ describe('one process', () => {
   });
 
   test('0.7.2, V0: uses the longer of two lines about weights', () => {
-    const log = parsed('v0.7.2-qwen2.5-1.5b-t4');
+    const log = parseFixture('v0.7.2-qwen2.5-1.5b-t4');
     expect(log.engine!.value).toBe('V0');
     expect(sizes(log.ranks[0]!)).toEqual({
       weights: 2.8875,
@@ -193,7 +193,7 @@ describe('one process', () => {
   });
 
   test('negative sizes stay negative, and the failure is named', () => {
-    const log = parsed('v0.7.3-negative');
+    const log = parseFixture('v0.7.3-negative');
     expect(sizes(log.ranks[0]!)).toMatchObject({ non_torch: -0.51, kv_cache: -0.94 });
     expect(5.4 - 5.43 + 0.51 - 1.42).toBeCloseTo(-0.94, 2);
     expect(log.failure!.value).toMatch(/^No available memory for the cache blocks/);
@@ -202,7 +202,7 @@ describe('one process', () => {
   });
 
   test('0.9.2, V1: KV bytes and tokens agree within a block and the rounding', () => {
-    const log = parsed('v0.9.2-qwen3-8b-a100');
+    const log = parseFixture('v0.9.2-qwen3-8b-a100');
     const [rank] = log.ranks;
     expect(log).toMatchObject({
       version: { value: '0.9.2' },
@@ -223,7 +223,7 @@ describe('one process', () => {
   });
 
   test('0.22: the estimate before and the pool after, with the utilization as typed', () => {
-    const log = parsed('v0.22.0-qwen2.5-7b');
+    const log = parseFixture('v0.22.0-qwen2.5-7b');
     expect(log.version!.value).toBe('0.22.0');
     expect(log.model!.value).toBe('/model/Qwen2.5-7B-Instruct');
     expect(log.gpu_memory_utilization!.value).toBe(0.95);
@@ -246,7 +246,7 @@ describe('one process', () => {
 
 describe('several ranks', () => {
   test('V0, two stages: the main process is rank 0, each with its own sizes', () => {
-    const log = parsed('v0.8.5-v0-pipeline-of-2');
+    const log = parseFixture('v0.8.5-v0-pipeline-of-2');
     expect(log.ranks.map(({ rank, rank_source, pid }) => [rank, rank_source, pid])).toEqual([
       [0, 'order', null],
       [1, 'order', 12_897],
@@ -259,7 +259,7 @@ describe('several ranks', () => {
   });
 
   test('V0, interleaved lines of many processes: none lost, none mixed', () => {
-    const log = parsed('v0.8-v0-four-of-sixteen-ranks');
+    const log = parseFixture('v0.8-v0-four-of-sixteen-ranks');
     expect(log.ranks.map(({ pid }) => pid)).toEqual([507, 521, 577]);
     expect(log.ranks.every((rank) => gib(rank.weights) === 21.21 && gib(rank.kv_cache) === 1.57)).toBe(true);
     expect(log.ranks.map((rank) => gib(rank.budget))).toEqual([23.35, null, 23.35]);
@@ -267,7 +267,7 @@ describe('several ranks', () => {
   });
 
   test('V1 up to 0.10: the rank is in the prefix', () => {
-    const log = parsed('v0.8.3-v1-four-ranks');
+    const log = parseFixture('v0.8.3-v1-four-ranks');
     expect(log.ranks.map(({ rank, rank_source, pid }) => [rank, rank_source, pid])).toEqual([
       [1, 'log', 52_940],
     ]);
@@ -275,7 +275,7 @@ describe('several ranks', () => {
   });
 
   test('0.11: exact bytes of the KV cache; the parts sum to the budget', () => {
-    const log = parsed('v0.11-two-ranks-h200');
+    const log = parseFixture('v0.11-two-ranks-h200');
     expect(log.ranks.map(({ rank, process }) => [rank, process])).toEqual([
       [0, 'Worker_TP0'],
       [1, 'Worker_TP1'],
@@ -298,13 +298,13 @@ describe('several ranks', () => {
   });
 
   test("a hybrid model: tokens from the engine's line, memory from the worker's", () => {
-    const log = parsed('v0.11-kimi-linear');
+    const log = parseFixture('v0.11-kimi-linear');
     expect(log.kv_cache_tokens!.value).toBe(75_840);
     expect(log.ranks.map((rank) => [rank.rank, gib(rank.kv_cache)])).toEqual([[0, 2.3]]);
   });
 
-  test('0.27', () => {
-    const log = parsed('v0.27.1-two-ranks');
+  test('0.27: reads ranks of which one has no KV cache line', () => {
+    const log = parseFixture('v0.27.1-two-ranks');
     expect(log.gpu_memory_utilization!.value).toBe(0.82);
     expect(log.ranks.map(sizes)).toEqual([
       { cuda_graphs_estimate: 0.36, kv_cache: 6.87 },
@@ -313,7 +313,7 @@ describe('several ranks', () => {
   });
 
   test('2026: weights and memory outside PyTorch in one figure', () => {
-    const log = parsed('2026-four-ranks-qwen3-235b-fp8');
+    const log = parseFixture('2026-four-ranks-qwen3-235b-fp8');
     expect(log.ranks.map(({ rank }) => rank)).toEqual([0, 1, 2, 3]);
     for (const rank of log.ranks) {
       expect(sizes(rank)).toMatchObject({

@@ -17,15 +17,15 @@ export function parseVllmLog(text: string): VllmLogFacts {
 /** Like parseVllmLog, for lines read one by one; irrelevant lines may be omitted. */
 export function parseVllmLines(lines: LogLine[]): VllmLogFacts {
   const starts = engineStarts(lines);
-  const read = starts.map(startFacts);
-  const last = read.findLast((facts) => facts.reason === null) ?? read.at(-1)!;
+  const factsOfStarts = starts.map(startFacts);
+  const last = factsOfStarts.findLast((facts) => facts.reason === null) ?? factsOfStarts.at(-1)!;
   return { ...last, starts: starts.filter(hasConfig).length };
 }
 
 function startFacts(lines: LogLine[]): VllmLogFacts {
   const engine = engineFacts(lines);
   const ranks = rankFacts(lines, engine.tensor_parallel_size?.value ?? 1);
-  const reported = ranks.length > 0 || engine.kv_cache_tokens !== null || engine.kv_cache_blocks !== null;
+  const hasFigures = ranks.length > 0 || engine.kv_cache_tokens !== null || engine.kv_cache_blocks !== null;
   const checkpoint = firstMatch(lines, [/Checkpoint size: (\d+(?:\.\d+)?) GiB/]);
   const failure = firstMatch(lines, failurePatterns);
   return {
@@ -38,17 +38,17 @@ function startFacts(lines: LogLine[]): VllmLogFacts {
     },
     ranks,
     starts: 1,
-    reason: reported ? null : whyNoFigures(lines, engine.engine !== null),
+    reason: hasFigures ? null : whyNoFigures(lines, engine.engine !== null),
   };
 }
 
-function whyNoFigures(lines: LogLine[], started: boolean): string {
+function whyNoFigures(lines: LogLine[], hasStart: boolean): string {
   if (lines.length === 0) return 'The log is empty.';
-  if (started) {
+  if (hasStart) {
     return 'vLLM started but printed no memory figures: it exited before the model was loaded, or VLLM_LOGGING_LEVEL hides its INFO lines.';
   }
-  const known = lines.some(({ text }) => /\bvllm\b|EngineCore|VllmWorker/i.test(text));
-  return known
+  const mentionsVllm = lines.some(({ text }) => /\bvllm\b|EngineCore|VllmWorker/i.test(text));
+  return mentionsVllm
     ? 'The log mentions vLLM, but has neither an engine start line nor memory figures.'
     : 'It contains no vLLM log lines.';
 }
@@ -64,8 +64,8 @@ function engineStarts(lines: LogLine[]): LogLine[][] {
     const config = configLine.exec(line.text);
     const process = config ? processAt(line.text, config.index).name : '';
     const parallel = config !== null && /data_parallel_size=(?!1\b)\d/.test(line.text);
-    const again = config ? configured.has(process) && !parallel : argumentsLine.test(line.text);
-    if (again && configured.size > 0) {
+    const isNewStart = config ? configured.has(process) && !parallel : argumentsLine.test(line.text);
+    if (isNewStart && configured.size > 0) {
       starts.push([]);
       configured = new Set();
     }

@@ -7,20 +7,26 @@ export interface LogProcess {
   rank: number | null;
   data_parallel_rank: number;
   /** The engine's own process, which with one GPU also runs the worker. */
-  core: boolean;
+  isEngineCore: boolean;
 }
 
 const prefix =
   /\((?<name>(?:VllmWorkerProcess|VllmWorker|RayWorkerWrapper|RayWorkerVllm|Worker|EngineCore|APIServer|ApiServer|Process)[\w-]*)(?: rank=(?<rank>\d+))?(?:,? pid=(?<pid>\d+))?(?:, ip=[\d.]+)?\)/g;
 
-const main: LogProcess = { name: '', pid: null, rank: null, data_parallel_rank: 0, core: false };
+const unnamedProcess: LogProcess = {
+  name: '',
+  pid: null,
+  rank: null,
+  data_parallel_rank: 0,
+  isEngineCore: false,
+};
 
 /**
  * The process that wrote the text at `index`: the last one named before it. Lines of several ranks are interleaved, and
  * container runtimes add names and times before the prefix.
  */
 export function processAt(text: string, index: number): LogProcess {
-  let process: LogProcess = main;
+  let process: LogProcess = unnamedProcess;
   for (const match of text.slice(0, index).matchAll(prefix)) {
     const { name = '', rank, pid } = match.groups ?? {};
     const dp = /DP(\d+)/.exec(name)?.[1] ?? /^EngineCore_(\d+)$/.exec(name)?.[1];
@@ -29,7 +35,7 @@ export function processAt(text: string, index: number): LogProcess {
       pid: pid === undefined ? null : Number(pid),
       rank: rank === undefined ? null : Number(rank),
       data_parallel_rank: Number(dp ?? 0),
-      core: name.startsWith('EngineCore'),
+      isEngineCore: name.startsWith('EngineCore'),
     };
   }
   return process;

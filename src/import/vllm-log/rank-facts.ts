@@ -21,7 +21,7 @@ export function rankFacts(lines: LogLine[], tensorParallelSize: number): VllmRan
     for (const { field, pattern, unit } of sizePatterns) {
       for (const match of line.text.matchAll(pattern)) {
         const facts = workerAt(line.text, match.index);
-        facts[field] = better(facts[field], bytesOf(line, match, unit));
+        facts[field] = moreExact(facts[field], bytesOf(line, match, unit));
         if (field === 'consumed') facts.activation_includes_graphs = true;
       }
     }
@@ -31,10 +31,10 @@ export function rankFacts(lines: LogLine[], tensorParallelSize: number): VllmRan
       }
     }
   }
-  return numbered([...workers.values()], tensorParallelSize);
+  return numberRanks([...workers.values()], tensorParallelSize);
 }
 
-/** A size in a line that belongs to no particular rank. */
+/** The size that a pattern matched in a line. */
 export function bytesOf(line: LogLine, match: RegExpMatchArray, unit?: 'bytes'): VllmLogBytes {
   const text = match[1]!;
   if (unit === 'bytes') return { value: Number(text), rounding_bytes: 0, ...evidence(line, match) };
@@ -53,9 +53,11 @@ function evidence(line: LogLine, match: RegExpMatchArray): { line: string; line_
 }
 
 /** The later line, unless the earlier one has the same value with more digits. */
-function better(known: VllmLogBytes | null, found: VllmLogBytes): VllmLogBytes {
-  if (!known || known.rounding_bytes >= found.rounding_bytes) return found;
-  return Math.abs(known.value - found.value) <= known.rounding_bytes + found.rounding_bytes ? known : found;
+function moreExact(earlier: VllmLogBytes | null, later: VllmLogBytes): VllmLogBytes {
+  if (!earlier || earlier.rounding_bytes >= later.rounding_bytes) return later;
+  return Math.abs(earlier.value - later.value) <= earlier.rounding_bytes + later.rounding_bytes
+    ? earlier
+    : later;
 }
 
 function noFacts(process: LogProcess): VllmRankFacts {
@@ -87,7 +89,7 @@ function noFacts(process: LogProcess): VllmRankFacts {
  * Ranks from prefixes if present. Otherwise (vLLM up to the end of V0) the main process is rank 0 and the workers were
  * started in the order of their process ids.
  */
-function numbered(
+function numberRanks(
   workers: { process: LogProcess; facts: VllmRankFacts }[],
   tensorParallelSize: number,
 ): VllmRankFacts[] {
@@ -97,10 +99,11 @@ function numbered(
     engines.set(dp, [...(engines.get(dp) ?? []), worker]);
   }
   return [...engines.values()].flatMap((group) => {
-    const main = (process: LogProcess) => process.name === '' || process.core;
+    const isMain = (process: LogProcess) => process.name === '' || process.isEngineCore;
     const ordered = group.sort(
       (a, b) =>
-        Number(!main(a.process)) - Number(!main(b.process)) || (a.process.pid ?? 0) - (b.process.pid ?? 0),
+        Number(!isMain(a.process)) - Number(!isMain(b.process)) ||
+        (a.process.pid ?? 0) - (b.process.pid ?? 0),
     );
     return ordered
       .map(({ process, facts }, i): VllmRankFacts => {

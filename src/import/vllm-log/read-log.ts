@@ -2,14 +2,14 @@ import { unreadableFile } from '../trace-file-error.js';
 import { interrupted } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
 import { messageOf } from '../../model/errors.js';
-import { cleaned, type LogLine } from './lines.js';
+import { withoutColors, type LogLine } from './lines.js';
 import { logClock, serverStats, type ServerStats } from './server-stats.js';
 
 /**
  * Text that a line must contain for any pattern to match: server logs have millions of other lines, which also name tokens,
  * seconds and blocks.
  */
-const telling =
+const relevantText =
   /\d ?Gi?B\b|LLM engine|\bargs: |Namespace\(|API server version|# \w+ blocks: |num_gpu_blocks is: |GPU KV cache size|batched_tokens=\d|tokens per request|block size to|max model len|KV cache|OutOfMemoryError|gpu_memory_utilization|gpu-memory-utilization|init engine/;
 
 /** A log without irrelevant lines. */
@@ -25,28 +25,28 @@ export async function readLog(path: string, signal?: AbortSignal): Promise<ReadL
   const log: ReadLog = { lines: [], seconds: new Map(), stats: [] };
   const clock = logClock();
   let number = 0;
-  let rest = '';
-  const take = (raw: string) => {
+  let partialLine = '';
+  const readLine = (raw: string) => {
     number++;
-    const line = { text: cleaned(raw), number };
+    const line = { text: withoutColors(raw), number };
     const seconds = clock(line);
     const reported = serverStats(line);
     if (reported) log.stats.push({ ...reported, seconds });
-    else if (telling.test(line.text)) {
+    else if (relevantText.test(line.text)) {
       log.lines.push(line);
       log.seconds.set(number, seconds);
     }
   };
   try {
     for await (const chunk of createReadStream(path, { encoding: 'utf8', ...(signal ? { signal } : {}) })) {
-      const parts = (rest + String(chunk)).split(/\r\n|\n|\r(?!$)/);
-      rest = parts.pop()!;
-      for (const part of parts) take(part);
+      const parts = (partialLine + String(chunk)).split(/\r\n|\n|\r(?!$)/);
+      partialLine = parts.pop()!;
+      for (const part of parts) readLine(part);
     }
   } catch (error) {
     if (signal?.aborted) throw interrupted(`the import of ${path}`);
     throw unreadableFile(null, 'Check the path and its permissions.')(path, messageOf(error), error);
   }
-  if (rest !== '') take(rest);
+  if (partialLine !== '') readLine(partialLine);
   return log;
 }

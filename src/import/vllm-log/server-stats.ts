@@ -40,11 +40,11 @@ export function serverStats({ text }: LogLine): ServerStats | null {
  */
 export function logClock(): (line: LogLine) => number {
   let first: number | null = null;
-  let now = 0;
-  let before = '';
+  let secondsSinceFirst = 0;
+  let lastTime = '';
   return ({ text }) => {
     // Thousands of lines have the same second.
-    if (before !== '' && text.includes(before)) return now;
+    if (lastTime !== '' && text.includes(lastTime)) return secondsSinceFirst;
     const match = /(?:INFO|WARNING|ERROR|DEBUG) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)/.exec(text);
     if (match) {
       const [month, day, hours, minutes, seconds] = match.slice(1).map(Number) as [
@@ -54,12 +54,12 @@ export function logClock(): (line: LogLine) => number {
         number,
         number,
       ];
-      before = match[0];
+      lastTime = match[0];
       // A leap year, so that 02-29 exists; a log over New Year starts again in the next one.
       const timeS = Date.UTC(2024, month - 1, day, hours, minutes, seconds) / 1000;
       first ??= timeS;
-      now = timeS - first < -180 * 86_400 ? timeS - first + 366 * 86_400 : timeS - first;
+      secondsSinceFirst = timeS - first < -180 * 86_400 ? timeS - first + 366 * 86_400 : timeS - first;
     }
-    return now;
+    return secondsSinceFirst;
   };
 }

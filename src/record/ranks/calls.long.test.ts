@@ -34,7 +34,7 @@ async function callsOf(kernelsWhere = 'true') {
        c.communicator, c.ranks, c.operation, c.sequence, c.bytes
      FROM ${files('collectives')} c JOIN ${files('kernels')} k ON k.start_ns = c.start_ns AND k.rank = c.rank AND k.class = 'communication'`,
   );
-  const result = await saveCalls(workbench, [capture], { part: false });
+  const result = await saveCalls(workbench, [capture], { isPart: false });
   await workbench.written();
   const rows = await workbench.query<{ communicator: string; operation: string; ranks: number; n: number }>(
     `SELECT communicator, operation, any_value(ranks) AS ranks, count(*) AS n FROM ${workbench.savedRows('collectives', [capture.capture_id])} GROUP BY ALL ORDER BY n`,
@@ -54,7 +54,7 @@ test("vLLM's own all-reduce, which has no call of NCCL, is paired by its order o
   ]);
 });
 
-test('kernels without a call stay out if the ranks do not have equally many', async () => {
+test('kernels without a call are left out if their number differs between ranks', async () => {
   const { rows } = await callsOf(
     "NOT (rank = 1 AND short_name = 'cross_device_reduce_1stage' AND start_ns % 7 = 0)",
   );

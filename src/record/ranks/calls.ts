@@ -24,7 +24,7 @@ const operationByName = `CASE WHEN regexp_matches(name, 'reduce_?scatter', 'i') 
   WHEN regexp_matches(name, 'send_?recv', 'i') THEN '${sendAndRecv}' WHEN regexp_matches(name, 'broadcast', 'i') THEN 'Broadcast' ELSE name END`;
 
 const communicationKernels = "(SELECT * FROM timed_kernels WHERE class = 'communication')";
-const recorded =
+const recordedColumns =
   'c.communicator, c.communicator_name, c.ranks, c.operation, c.sequence, c.peer, c.bytes, c.received_bytes';
 
 /** SQL of kernels known only by name: the n-th call of a name is the same one on all ranks. */
@@ -36,11 +36,11 @@ const callsByName = (kernels: string): string =>
 
 /** SQL of recorded calls with the times of their kernels. */
 const recordedCalls: Record<Exclude<KnownBy, 'name'>, string> = {
-  call: `SELECT k.rank, ${recorded}, k.device, k.pid, k.capture_id, k.stage_id, k.exclusive_ns AS exposed_ns, k.start_ns, k.dur_ns
+  call: `SELECT k.rank, ${recordedColumns}, k.device, k.pid, k.capture_id, k.stage_id, k.exclusive_ns AS exposed_ns, k.start_ns, k.dur_ns
      FROM ${communicationKernels} k ASOF JOIN timed_calls c ON k.capture_id = c.capture_id AND k.pid = c.pid AND k.api_start_ns >= c.start_ns
      WHERE k.api_start_ns <= c.start_ns + c.dur_ns`,
   // A PyTorch trace has one rank.
-  kernel: `SELECT r.rank, ${recorded}, c.device, k.pid, c.capture_id, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
+  kernel: `SELECT r.rank, ${recordedColumns}, c.device, k.pid, c.capture_id, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
      FROM timed_calls c JOIN (SELECT capture_id, min(rank) AS rank FROM timed_kernels GROUP BY capture_id) r ON r.capture_id = c.capture_id
      LEFT JOIN (
        SELECT start_ns, dur_ns, device, capture_id, any_value(exclusive_ns) AS exposed_ns, any_value(stage_id) AS stage_id, any_value(pid) AS pid
@@ -51,14 +51,14 @@ const recordedCalls: Record<Exclude<KnownBy, 'name'>, string> = {
  * SQL of all collectives. An engine's own kernels (vLLM's all-reduce) and replayed CUDA graphs have no recorded call, so next to recorded calls
  * these kernels are known by name.
  */
-const callsSql = (known: KnownBy): string =>
-  known === 'name'
+const callsSql = (knownBy: KnownBy): string =>
+  knownBy === 'name'
     ? `SELECT *, true AS by_name FROM (${callsByName(communicationKernels)})`
-    : `WITH recorded AS (${recordedCalls[known]})
-       SELECT *, false AS by_name FROM recorded
+    : `WITH calls_with_kernels AS (${recordedCalls[knownBy]})
+       SELECT *, false AS by_name FROM calls_with_kernels
        UNION ALL BY NAME
        SELECT *, true AS by_name FROM (${callsByName(`(
-         SELECT * FROM ${communicationKernels} k ANTI JOIN recorded r
+         SELECT * FROM ${communicationKernels} k ANTI JOIN calls_with_kernels r
          ON k.capture_id = r.capture_id AND k.device IS NOT DISTINCT FROM r.device AND k.start_ns = r.start_ns AND k.dur_ns = r.dur_ns)`)})`;
 
 /** Minimum share of a name's calls that overlap in time on all ranks; below it, order does not show which calls belong together. */
@@ -68,14 +68,14 @@ const minOverlapping = 0.99;
  * SQL of the rows if all ranks are present. Kernels known by name are used only if every rank calls the name equally often, and at the same
  * time if one capture has all ranks.
  */
-const pairedSql = `(SELECT * EXCLUDE (by_name) FROM made_calls WHERE NOT by_name OR communicator IN (
+const pairedSql = `(SELECT * EXCLUDE (by_name) FROM all_calls WHERE NOT by_name OR communicator IN (
    SELECT communicator FROM (
-     SELECT communicator, sequence, count(*) AS among, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet FROM made_calls WHERE by_name GROUP BY ALL)
-   GROUP BY communicator HAVING min(among) = (SELECT count(DISTINCT rank) FROM made_calls) AND count_if(meet) >= ${minOverlapping} * count(*)))`;
+     SELECT communicator, sequence, count(*) AS calling_ranks, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS overlaps FROM all_calls WHERE by_name GROUP BY ALL)
+   GROUP BY communicator HAVING min(calling_ranks) = (SELECT count(DISTINCT rank) FROM all_calls) AND count_if(overlaps) >= ${minOverlapping} * count(*)))`;
 
 /** SQL of the rows of a part of a job. When parts are joined, rows by name are used only if no part has recorded calls. */
-const partSql = (known: KnownBy): string =>
-  `(SELECT * EXCLUDE (by_name) FROM made_calls WHERE by_name = ${known === 'name'})`;
+const partSql = (knownBy: KnownBy): string =>
+  `(SELECT * EXCLUDE (by_name) FROM all_calls WHERE by_name = ${knownBy === 'name'})`;
 
 /**
  * SQL that turns a send and the matching receive of the other rank into one call of two ranks, numbered per direction.
@@ -85,9 +85,9 @@ export const withPairs = (calls: string): string =>
   `SELECT * REPLACE (CASE WHEN peer IS NULL THEN communicator WHEN operation = 'Send' THEN concat(communicator, ' ', rank, '→', peer) ELSE concat(communicator, ' ', peer, '→', rank) END AS communicator,
      CASE WHEN peer IS NULL THEN operation ELSE '${sendAndRecv}' END AS operation, CASE WHEN peer IS NULL THEN ranks ELSE 2 END AS ranks) FROM ${calls}`;
 
-/** NCCL's call of an all-to-all has the size for one peer, torch's call that for all. */
-export const wholeBytesSql = (known: KnownBy): string =>
-  known === 'call' ? "CASE WHEN operation = 'AllToAll' THEN bytes * ranks ELSE bytes END" : 'bytes';
+/** NCCL's call of an all-to-all has the size for one peer, torch's call the size for all peers. */
+export const totalBytesSql = (knownBy: KnownBy): string =>
+  knownBy === 'call' ? "CASE WHEN operation = 'AllToAll' THEN bytes * ranks ELSE bytes END" : 'bytes';
 
 interface CollectiveExecution {
   execution_id: string;
@@ -97,16 +97,35 @@ interface CollectiveExecution {
   captures: { capture_id: string; host: string }[];
 }
 
+/** The execution with the most information about its collectives; undefined without one. */
+async function findExecution(
+  workbench: Workbench,
+  kernels: string,
+  isPart: boolean,
+): Promise<CollectiveExecution | undefined> {
+  const [execution] = await workbench.query<CollectiveExecution>(
+    `WITH captures_with_kernels AS (
+       SELECT execution_id, capture_id, any_value(host) AS host, list(DISTINCT rank) AS ranks FROM ${kernels} ${isPart ? '' : "WHERE class = 'communication'"} GROUP BY ALL),
+     call_counts AS (SELECT capture_id, count(*) AS calls, count_if(on_host) AS on_host FROM recorded_calls GROUP BY ALL),
+     executions AS (
+       SELECT execution_id, coalesce(sum(calls), 0)::INTEGER AS calls, coalesce(sum(on_host), 0)::INTEGER AS on_host, len(list_distinct(flatten(list(ranks)))) AS processes,
+         list({capture_id: capture_id, host: host} ORDER BY capture_id) AS captures
+       FROM captures_with_kernels LEFT JOIN call_counts USING (capture_id) GROUP BY execution_id)
+     SELECT * FROM executions ${isPart ? '' : 'WHERE processes > 1'} ORDER BY calls - on_host DESC, calls DESC, execution_id LIMIT 1`,
+  );
+  return execution;
+}
+
 /**
  * Writes the collectives of the execution with the most information into the session's `collectives`.
- * @param part whether this is a part of a job: its ranks count from 0, and group sizes are found when all parts are joined. Otherwise all
+ * @param isPart whether this is a part of a job: its ranks count from 0, and group sizes are found when all parts are joined. Otherwise all
  * ranks are present
- * @returns null without kernels, and if this is no part and fewer than two ranks communicate
+ * @returns null without kernels, and for a whole job in which fewer than two ranks communicate
  */
 export async function saveCalls(
   workbench: Workbench,
   captures: readonly Capture[],
-  { part }: { part: boolean },
+  { isPart }: { isPart: boolean },
 ): Promise<{ calls: PartCalls; ranks: number[] } | null> {
   await workbench.written();
   const kernels = workbench.savedRows(
@@ -115,44 +134,35 @@ export async function saveCalls(
   );
   if (kernels === null) return null;
   await workbench.run(recordedCallsSql);
-  const [execution] = await workbench.query<CollectiveExecution>(
-    `WITH captures_with_kernels AS (
-       SELECT execution_id, capture_id, any_value(host) AS host, list(DISTINCT rank) AS ranks FROM ${kernels} ${part ? '' : "WHERE class = 'communication'"} GROUP BY ALL),
-     recorded AS (SELECT capture_id, count(*) AS calls, count_if(on_host) AS on_host FROM recorded_calls GROUP BY ALL),
-     executions AS (
-       SELECT execution_id, coalesce(sum(calls), 0)::INTEGER AS calls, coalesce(sum(on_host), 0)::INTEGER AS on_host, len(list_distinct(flatten(list(ranks)))) AS processes,
-         list({capture_id: capture_id, host: host} ORDER BY capture_id) AS captures
-       FROM captures_with_kernels LEFT JOIN recorded USING (capture_id) GROUP BY execution_id)
-     SELECT * FROM executions ${part ? '' : 'WHERE processes > 1'} ORDER BY calls - on_host DESC, calls DESC, execution_id LIMIT 1`,
-  );
+  const execution = await findExecution(workbench, kernels, isPart);
   if (!execution) return null;
-  const known = execution.calls === 0 ? 'name' : execution.on_host > 0 ? 'call' : 'kernel';
+  const knownBy = execution.calls === 0 ? 'name' : execution.on_host > 0 ? 'call' : 'kernel';
   await workbench.run(
     `CREATE VIEW timed_kernels AS SELECT * FROM ${kernels} WHERE execution_id = '${execution.execution_id}'`,
   );
   await workbench.run(
     'CREATE VIEW timed_calls AS SELECT * FROM recorded_calls SEMI JOIN timed_kernels USING (capture_id)',
   );
-  await workbench.run(`CREATE TABLE made_calls AS ${callsSql(known)}`);
-  const usable = part ? partSql(known) : pairedSql;
+  await workbench.run(`CREATE TABLE all_calls AS ${callsSql(knownBy)}`);
+  const usableSql = isPart ? partSql(knownBy) : pairedSql;
   const [row] = await workbench.query<{ ranks: number[] | null }>(
-    `SELECT list(DISTINCT rank ORDER BY rank) AS ranks FROM ${usable}`,
+    `SELECT list(DISTINCT rank ORDER BY rank) AS ranks FROM ${usableSql}`,
   );
   const ranks = row?.ranks ?? [];
-  const rows = part
-    ? `SELECT * REPLACE (rank - (SELECT min(rank) FROM made_calls) AS rank) FROM ${usable}`
-    : withPairs(`(SELECT * REPLACE (${wholeBytesSql(known)} AS bytes) FROM (
-         SELECT * EXCLUDE (n) REPLACE (coalesce(ranks, n) AS ranks) FROM ${usable} JOIN (SELECT communicator, count(DISTINCT rank) AS n FROM made_calls GROUP BY ALL) USING (communicator)))`);
-  let rowsKept = 0;
+  const rows = isPart
+    ? `SELECT * REPLACE (rank - (SELECT min(rank) FROM all_calls) AS rank) FROM ${usableSql}`
+    : withPairs(`(SELECT * REPLACE (${totalBytesSql(knownBy)} AS bytes) FROM (
+         SELECT * EXCLUDE (n) REPLACE (coalesce(ranks, n) AS ranks) FROM ${usableSql} JOIN (SELECT communicator, count(DISTINCT rank) AS n FROM all_calls GROUP BY ALL) USING (communicator)))`);
+  let savedRows = 0;
   for (const { capture_id, host } of ranks.length === 0 ? [] : execution.captures)
-    rowsKept += await workbench.save(
+    savedRows += await workbench.save(
       'collectives',
       capture_id,
       `SELECT * FROM (${rows}) WHERE capture_id = '${capture_id}' ORDER BY start_ns, communicator, sequence`,
       { execution_id: execution.execution_id, host, timed_by: 'kernel_gpu' },
     );
-  for (const made of ['VIEW timed_calls', 'VIEW timed_kernels', 'TABLE made_calls', 'TABLE recorded_calls'])
-    await workbench.run(`DROP ${made}`);
-  if (rowsKept === 0 && !part) return null;
-  return { calls: { known_by: known, calls: rowsKept, processes: execution.processes }, ranks };
+  for (const object of ['VIEW timed_calls', 'VIEW timed_kernels', 'TABLE all_calls', 'TABLE recorded_calls'])
+    await workbench.run(`DROP ${object}`);
+  if (savedRows === 0 && !isPart) return null;
+  return { calls: { known_by: knownBy, calls: savedRows, processes: execution.processes }, ranks };
 }

@@ -28,16 +28,16 @@ const minOverlap = 0.9;
  * shares most collectives with it. Groups without a shared collective stay on their hosts' clock. Error bound: the 95th percentile of the
  * remaining differences between ends plus the shortest exchange, since a constant difference up to that cannot be distinguished from an
  * offset (data moves while all ranks are inside). Bounds add up along a chain of comparisons.
- * @param nth which of the calls are compared: the same ones on all ranks
+ * @param stride every stride-th call is compared, the same ones on all ranks
  */
 export async function alignClocks(
   workbench: Workbench,
   ranks: readonly number[],
-  nth: number,
+  stride: number,
 ): Promise<RankClock[]> {
   await workbench.run(
     `CREATE TABLE rank_ends AS SELECT rank, communicator, operation, sequence, any_value(start_ns) AS start_ns, any_value(end_ns) AS end_ns
-     FROM rank_calls WHERE operation NOT IN ('Send', 'Recv', 'Broadcast', 'Reduce') AND sequence % ${nth} = 0 GROUP BY ALL HAVING count(*) = 1`,
+     FROM rank_calls WHERE operation NOT IN ('Send', 'Recv', 'Broadcast', 'Reduce') AND sequence % ${stride} = 0 GROUP BY ALL HAVING count(*) = 1`,
   );
   const aligned = new Map<number, RankClock>();
   const [reference] = ranks;
@@ -46,11 +46,11 @@ export async function alignClocks(
   for (;;) {
     const remaining = ranks.filter((rank) => !aligned.has(rank));
     if (remaining.length === 0) break;
-    const pairs = await closest(workbench, [...aligned.keys()], remaining);
+    const pairs = await closestPairs(workbench, [...aligned.keys()], remaining);
     if (pairs.length === 0) break;
     for (const clock of await fitClock(workbench, pairs, aligned)) aligned.set(clock.rank, clock);
-    const refused = pairs.filter(({ rank }) => !aligned.has(rank));
-    for (const { rank } of refused) aligned.set(rank, unaligned(rank));
+    const unmatched = pairs.filter(({ rank }) => !aligned.has(rank));
+    for (const { rank } of unmatched) aligned.set(rank, unaligned(rank));
   }
   await workbench.run('DROP TABLE rank_ends');
   return ranks.map((rank) => aligned.get(rank) ?? unaligned(rank));
@@ -71,17 +71,17 @@ interface Pair {
   against: number;
 }
 
-const shared = 'JOIN rank_ends q USING (communicator, operation, sequence)';
+const joinShared = 'JOIN rank_ends q USING (communicator, operation, sequence)';
 
 /** For each remaining rank, the aligned rank that shares most collectives with it. */
-function closest(
+function closestPairs(
   workbench: Workbench,
-  done: readonly number[],
+  alignedRanks: readonly number[],
   remaining: readonly number[],
 ): Promise<Pair[]> {
   return workbench.query<Pair>(
-    `SELECT r.rank, q.rank AS against FROM rank_ends r ${shared}
-     WHERE r.rank IN (${remaining.join(', ')}) AND q.rank IN (${done.join(', ')})
+    `SELECT r.rank, q.rank AS against FROM rank_ends r ${joinShared}
+     WHERE r.rank IN (${remaining.join(', ')}) AND q.rank IN (${alignedRanks.join(', ')})
      GROUP BY r.rank, q.rank HAVING count(*) >= ${minShared}
      QUALIFY row_number() OVER (PARTITION BY r.rank ORDER BY count(*) DESC, q.rank) = 1`,
   );
@@ -92,7 +92,7 @@ async function fitClock(
   pairs: readonly Pair[],
   aligned: ReadonlyMap<number, RankClock>,
 ): Promise<RankClock[]> {
-  const known = pairs.map(({ rank, against }) => {
+  const alignedSql = pairs.map(({ rank, against }) => {
     const { a_ns: a, b } = aligned.get(against)!;
     return `(${rank}, ${against}, ${a}, ${b})`;
   });
@@ -100,7 +100,7 @@ async function fitClock(
     `CREATE OR REPLACE TABLE rank_pairs AS
      SELECT r.rank, r.end_ns AS x, r.end_ns - (q.end_ns - (a + b * q.end_ns)) AS d, r.start_ns AS start_ns,
        q.start_ns - (a + b * q.start_ns) AS other_start_ns, q.end_ns - (a + b * q.end_ns) AS other_end_ns
-     FROM (VALUES ${known.join(', ')}) p(rank, against, a, b) JOIN rank_ends r ON r.rank = p.rank ${shared} WHERE q.rank = p.against`,
+     FROM (VALUES ${alignedSql.join(', ')}) p(rank, against, a, b) JOIN rank_ends r ON r.rank = p.rank ${joinShared} WHERE q.rank = p.against`,
   );
   const points = await workbench.query<{ rank: number; n: number; x: number; d: number }>(
     `SELECT rank, count(*) AS n, median(x) AS x, median(d) AS d
@@ -120,7 +120,7 @@ async function fitClock(
   });
   const line = (textOf: (fit: (typeof lines)[number]) => string) =>
     `(VALUES ${lines.map((fit) => `(${fit.rank}, ${textOf(fit)})`).join(', ')})`;
-  const fitErrors = (await workbench.query<{
+  const fitErrors = await workbench.query<{
     rank: number;
     n: number;
     residual: number;
@@ -133,30 +133,22 @@ async function fitClock(
        avg(CASE WHEN start_ns - a - b * start_ns <= other_end_ns AND other_start_ns <= x - a - b * x THEN 1 ELSE 0 END) AS overlap,
        min(least(x - start_ns, other_end_ns - other_start_ns)) AS wire, max(x) - min(x) AS span
      FROM rank_pairs JOIN ${line(({ a, b, flat }) => `${a}, ${b}, ${flat}`)} l(rank, a, b, flat) USING (rank) GROUP BY rank`,
-  )) as {
-    rank: number;
-    n: number;
-    residual: number;
-    flat: number;
-    overlap: number;
-    wire: number;
-    span: number;
-  }[];
+  );
   await workbench.run('DROP TABLE rank_pairs');
   return lines.flatMap(({ rank, middle, a, b, flat }) => {
     const fit = fitErrors.find((candidate) => candidate.rank === rank);
     const { against } = pairs.find((pair) => pair.rank === rank)!;
     if (!fit || fit.overlap < minOverlap) return [];
     // A drift smaller than the residual is not reported.
-    const drifts = Math.abs(b) * fit.span > fit.residual;
-    const bound = (drifts ? fit.residual : fit.flat) + fit.wire + (aligned.get(against)!.bound_ns ?? 0);
+    const hasDrift = Math.abs(b) * fit.span > fit.residual;
+    const bound = (hasDrift ? fit.residual : fit.flat) + fit.wire + (aligned.get(against)!.bound_ns ?? 0);
     return [
       {
         rank,
         against,
-        a_ns: drifts ? a : flat,
-        b: drifts ? b : 0,
-        offset_ns: Math.round(drifts ? a + b * middle : flat),
+        a_ns: hasDrift ? a : flat,
+        b: hasDrift ? b : 0,
+        offset_ns: Math.round(hasDrift ? a + b * middle : flat),
         bound_ns: Math.ceil(bound),
         collectives: fit.n,
       },

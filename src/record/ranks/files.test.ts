@@ -17,7 +17,7 @@ test.each([
   expect(rankOfName(name)).toBe(rank);
 });
 
-test('folders and patterns find timelines in them; an nsys folder, or a report with its export, is one timeline', () => {
+test('folders and patterns find the timelines in them; an nsys folder, or a report with its export, is one timeline', () => {
   const folder = testFolder();
   const put = (path: string) => {
     mkdirSync(join(folder, path, '..'), { recursive: true });
@@ -33,13 +33,13 @@ test('folders and patterns find timelines in them; an nsys folder, or a report w
   ])
     put(path);
   put('.hidden/rank1.json');
-  const found = (...patterns: string[]) =>
+  const relativeFiles = (...patterns: string[]) =>
     rankFiles(patterns.map((pattern) => join(folder, pattern))).map((path) => path.slice(folder.length + 1));
   const all = ['a/rank2.json.gz', 'a/rank10.json', 'b/c/r.parquetdir', 'b/one.sqlite'];
-  expect(found('.')).toEqual(all);
-  expect(found('**')).toEqual(all);
-  expect(found('a/*')).toEqual(all.slice(0, 2));
-  expect(found('a/rank?.json*', 'a/{rank10,rank11}.json')).toEqual(all.slice(0, 2));
-  expect(found('a/notes.txt')).toEqual(['a/notes.txt']);
-  expect(found('nothing/*')).toEqual([]);
+  expect(relativeFiles('.')).toEqual(all);
+  expect(relativeFiles('**')).toEqual(all);
+  expect(relativeFiles('a/*')).toEqual(all.slice(0, 2));
+  expect(relativeFiles('a/rank?.json*', 'a/{rank10,rank11}.json')).toEqual(all.slice(0, 2));
+  expect(relativeFiles('a/notes.txt')).toEqual(['a/notes.txt']);
+  expect(relativeFiles('nothing/*')).toEqual([]);
 });

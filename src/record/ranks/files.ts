@@ -11,54 +11,54 @@ const wildcard = /[*?[{]/;
  * @returns absolute paths in the order of their names, with numbers sorted by value
  */
 export function rankFiles(patterns: readonly string[]): string[] {
-  const found = new Set(patterns.flatMap((pattern) => filesOf(resolve(pattern))));
-  for (const path of found) {
+  const files = new Set(patterns.flatMap((pattern) => filesOf(resolve(pattern))));
+  for (const path of files) {
     const report = path.replace(/(?:\.sqlite|[._]parquetdir|[._]pqtdir)$/, '.nsys-rep');
-    if (report !== path) found.delete(report);
+    if (report !== path) files.delete(report);
   }
-  return [...found].toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  return [...files].toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }
 
 function filesOf(path: string): string[] {
   if (isCapture(path)) return [path];
-  if (existsSync(path)) return below(path).filter((file) => isTimeline(file));
+  if (existsSync(path)) return filesBelow(path).filter((file) => isTimeline(file));
   if (!wildcard.test(path)) return [path];
   const parts = path.split(sep);
-  const fixed =
+  const root =
     parts
       .slice(
         0,
         parts.findIndex((part) => wildcard.test(part)),
       )
       .join(sep) || sep;
-  const wanted = new RegExp(`^${patternSource(path)}$`);
-  return existsSync(fixed) ? below(fixed).filter((file) => wanted.test(file) && isTimeline(file)) : [];
+  const pattern = new RegExp(`^${patternSource(path)}$`);
+  return existsSync(root) ? filesBelow(root).filter((file) => pattern.test(file) && isTimeline(file)) : [];
 }
 
 /** Regular expression of a pattern: `**` matches any folders, `*` and `?` match within a name, {a,b} alternatives. */
 function patternSource(pattern: string): string {
-  return pattern.replaceAll(/\*\*\/?|[*?]|\{[^{}]*\}|[.+^$()|[\]\\{}]/g, (found) => {
-    if (found.startsWith('**')) return '.*';
-    if (found === '*') return '[^/]*';
-    if (found === '?') return '[^/]';
-    if (found.length > 1 && found.startsWith('{'))
-      return `(?:${found.slice(1, -1).split(',').map(patternSource).join('|')})`;
-    return found === '[' || found === ']' ? found : `\\${found}`;
+  return pattern.replaceAll(/\*\*\/?|[*?]|\{[^{}]*\}|[.+^$()|[\]\\{}]/g, (match) => {
+    if (match.startsWith('**')) return '.*';
+    if (match === '*') return '[^/]*';
+    if (match === '?') return '[^/]';
+    if (match.length > 1 && match.startsWith('{'))
+      return `(?:${match.slice(1, -1).split(',').map(patternSource).join('|')})`;
+    return match === '[' || match === ']' ? match : `\\${match}`;
   });
 }
 
 /** Files, and folders that are one capture. */
-function below(folder: string): string[] {
+function filesBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.name.startsWith('.')) return [];
-    return entry.isDirectory() && !isCapture(path) ? below(path) : [path];
+    return entry.isDirectory() && !isCapture(path) ? filesBelow(path) : [path];
   });
 }
 
 function isCapture(path: string): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found?.isFile() === true || (found?.isDirectory() === true && isNsysFolder(path));
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats?.isFile() === true || (stats?.isDirectory() === true && isNsysFolder(path));
 }
 
 const isNsysFolder = (path: string): boolean => existsSync(join(path, 'StringIds.parquet'));
@@ -68,10 +68,10 @@ const isTimeline = (path: string): boolean => timelineName.test(path) || isNsysF
 /** The rank in a file's name, else in the name of the nearest folder: rank3, rank-0003, trace_rank_3, TP-3, procid3; null without one. */
 export function rankOfName(path: string): number | null {
   for (let folder = path; dirname(folder) !== folder; folder = dirname(folder)) {
-    const found = [...basename(folder).matchAll(/(?:rank|procid|(?<![a-z])tp)[-_.=]?(\d{1,6})(?!\d)/gi)].at(
+    const match = [...basename(folder).matchAll(/(?:rank|procid|(?<![a-z])tp)[-_.=]?(\d{1,6})(?!\d)/gi)].at(
       -1,
     );
-    if (found) return Number(found[1]);
+    if (match) return Number(match[1]);
   }
   return null;
 }

@@ -19,10 +19,10 @@ function lossIssues({ files, missing }: RankFiles): Issue[] {
     severity: 'error',
     text: `${rank === null ? '' : `Rank ${rank}: `}${file} could not be imported. ${reason ?? ''}`.trim(),
   }));
-  const without = missing.filter((rank) => !failed.some((file) => file.rank === rank));
-  if (without.length > 0) {
-    const text = `No file of ranks ${rankRanges(without)} was found; waiting for them shows as exchange of the others.`;
-    issues.push({ code: 'rank_missing', severity: 'warning', text, count: without.length });
+  const missingRanks = missing.filter((rank) => !failed.some((file) => file.rank === rank));
+  if (missingRanks.length > 0) {
+    const text = `No file of ranks ${rankRanges(missingRanks)} was found; the other ranks' waiting time for them counts as exchange.`;
+    issues.push({ code: 'rank_missing', severity: 'warning', text, count: missingRanks.length });
   }
   const skipped = files.filter(({ outcome }) => outcome === 'skipped');
   if (skipped.length > 0) {
@@ -40,8 +40,8 @@ function partIssues(parts: readonly RankPart[]): Issue[] {
   const issueByCode = new Map<string, { issue: Issue; rank: number; ranks: Set<number> }>();
   for (const { session, rank } of parts)
     for (const issue of session.issues) {
-      const old = issueByCode.get(issue.code);
-      if (old) old.ranks.add(rank);
+      const first = issueByCode.get(issue.code);
+      if (first) first.ranks.add(rank);
       else issueByCode.set(issue.code, { issue, rank, ranks: new Set([rank]) });
     }
   return [...issueByCode.values()].map(({ issue: { code, severity, text, count }, rank, ranks }) => ({
@@ -57,7 +57,7 @@ function clockIssues({ clocks }: RankFiles): Issue[] {
   const references = clocks.filter(({ against }) => against === null);
   if (references.length === 0) return [];
   const names = references.map(({ rank }) => rank).join(', ');
-  const text = `The clocks of ranks ${names} could not be aligned with the others: too few collectives overlap, or the traces do not record which ranks a collective is of (nsys). Their times are those of their hosts.`;
+  const text = `The clocks of ranks ${names} could not be aligned with the others: too few collectives overlap, or the traces do not record which ranks take part in a collective (nsys). Their times are those of their hosts.`;
   return [{ code: 'rank_clock_unaligned', severity: 'warning', text, count: references.length }];
 }
 
@@ -75,6 +75,6 @@ function windowIssues({ clocks }: RankFiles): Issue[] {
   const shortest = Math.min(...windows.map(({ first, last }) => last - first));
   const common = Math.max(0, earliest.last - latest.first);
   if (common >= minCommon * shortest) return [];
-  const text = `The captures of the ranks have ${formatNs(common)} in common, the shortest lasts ${formatNs(shortest)}: rank ${latest.rank} begins last, rank ${earliest.rank} ends first. Outside of it nothing is known of the other ranks.`;
+  const text = `The captures of the ranks have ${formatNs(common)} in common, the shortest lasts ${formatNs(shortest)}: rank ${latest.rank} starts last, rank ${earliest.rank} ends first. Outside this time not all ranks have data.`;
   return [{ code: 'rank_windows_apart', severity: 'warning', text }];
 }

@@ -5,7 +5,7 @@ import type { Recording } from '../record-session.js';
 import { mergeParts, type RankPart } from './merge.js';
 import { partHome, type RecordedPart } from './part.js';
 
-/** A recorded or imported part, and where its rank is from. */
+/** A recorded or imported part, with the source of its rank. */
 export interface RankedPart {
   folder: string;
   part: RecordedPart;
@@ -45,12 +45,12 @@ export async function joinParts(
     });
   const zeros = parts.flatMap(({ zeroNs }) => zeroNs ?? []);
   const zeroNs = zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
-  const { captures, clocks, moved } = await mergeParts(files, parts, { executionId, zeroNs });
-  const worldSize = ranked.reduce<number | null>((most, { part }) => part.world_size ?? most, null);
+  const { captures, clocks, shifts: moved } = await mergeParts(files, parts, { executionId, zeroNs });
+  const worldSize = ranked.reduce<number | null>((known, { part }) => part.world_size ?? known, null);
   return {
     parts,
     captures,
-    executions: joinedExecutions(parts, moved),
+    executions: joinExecutions(parts, moved),
     clocks,
     worldSize,
     missing: missingRanks(worldSize ?? 0, (rank) =>
@@ -76,12 +76,12 @@ function placeProcesses(ranked: readonly RankedPart[]): number[] {
 }
 
 /** Each execution once: from the first rank's start to the last one's end, with the exit code of the first rank that failed. */
-function joinedExecutions(parts: readonly RankPart[], moved: readonly number[]): Execution[] {
+function joinExecutions(parts: readonly RankPart[], shifts: readonly number[]): Execution[] {
   const joined = new Map<string, Execution>();
   for (const [index, { session }] of parts.entries())
     for (const execution of session.manifest.executions) {
-      const by = (ns: number | null) => (ns === null ? null : ns + moved[index]!);
-      const shifted = { ...execution, start_ns: by(execution.start_ns), end_ns: by(execution.end_ns) };
+      const shift = (ns: number | null) => (ns === null ? null : ns + shifts[index]!);
+      const shifted = { ...execution, start_ns: shift(execution.start_ns), end_ns: shift(execution.end_ns) };
       const old = joined.get(execution.execution_id);
       joined.set(
         execution.execution_id,
@@ -90,13 +90,13 @@ function joinedExecutions(parts: readonly RankPart[], moved: readonly number[]):
           : {
               ...old,
               exit_code: old.exit_code === 0 ? shifted.exit_code : old.exit_code,
-              start_ns: extreme(Math.min, old.start_ns, shifted.start_ns),
-              end_ns: extreme(Math.max, old.end_ns, shifted.end_ns),
+              start_ns: combine(Math.min, old.start_ns, shifted.start_ns),
+              end_ns: combine(Math.max, old.end_ns, shifted.end_ns),
             },
       );
     }
   return [...joined.values()];
 }
 
-const extreme = (pick: (a: number, b: number) => number, a: number | null, b: number | null) =>
+const combine = (pick: (a: number, b: number) => number, a: number | null, b: number | null) =>
   a === null || b === null ? (a ?? b) : pick(a, b);

@@ -20,14 +20,14 @@ export type RankTask = z.infer<typeof taskSchema>;
  * folder, which may have a result by now; a failed one starts again.
  */
 export function planTasks(files: readonly string[], before: readonly RankTask[]): RankTask[] {
-  const known = new Map(before.map((task) => [task.file, task]));
-  let next = before.reduce((most, { folder }) => Math.max(most, Number(folder.slice(1))), 0);
+  const tasksByFile = new Map(before.map((task) => [task.file, task]));
+  let next = before.reduce((max, { folder }) => Math.max(max, Number(folder.slice(1))), 0);
   return files.map((file) => {
     const { size = 0, mtimeMs = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
-    const old = known.get(file);
-    const same = old?.bytes === size && old.modified_ms === mtimeMs;
-    if (old && same && old.outcome === 'imported') return old;
-    const folder = old && same && old.outcome === 'pending' ? old.folder : `p${++next}`;
+    const old = tasksByFile.get(file);
+    const isUnchanged = old?.bytes === size && old.modified_ms === mtimeMs;
+    if (old && isUnchanged && old.outcome === 'imported') return old;
+    const folder = old && isUnchanged && old.outcome === 'pending' ? old.folder : `p${++next}`;
     return { file, bytes: size, modified_ms: mtimeMs, outcome: 'pending', reason: null, folder };
   });
 }

@@ -9,7 +9,7 @@ import type { Workbench } from '../../model/workbench.js';
 import { quote } from '../../session/database.js';
 import type { Session } from '../../session/open.js';
 import type { SessionFiles } from '../../session/session-files.js';
-import { type PartCalls, wholeBytesSql, withPairs } from './calls.js';
+import { type PartCalls, totalBytesSql, withPairs } from './calls.js';
 import { alignClocks, type RankClock } from './clock.js';
 
 /** The session of one rank, or of the processes in one file. */
@@ -45,7 +45,7 @@ interface Merged {
   captures: Capture[];
   clocks: RankClockFacts[];
   /** Shift of the times of each part, ns. */
-  moved: number[];
+  shifts: number[];
 }
 
 /**
@@ -62,7 +62,7 @@ export async function mergeParts(
   const { workbench } = files;
   const shiftOf = ({ zeroNs: partZeroNs }: RankPart) =>
     partZeroNs === null || zeroNs === null ? 0 : Number(partZeroNs - zeroNs);
-  const paired = await makeCalls(workbench, parts, shiftOf);
+  const paired = await createRankCalls(workbench, parts, shiftOf);
   const maxCalls = Math.max(1, ...parts.map(({ calls }) => calls.calls / calls.processes));
   const clocks = await alignClocks(
     workbench,
@@ -70,12 +70,12 @@ export async function mergeParts(
     Math.ceil(maxCalls / maxEnds),
   );
   const windows = await windowsOf(workbench);
-  const moved = parts.map((part, index) => shiftOf(part) - clocks[index]!.offset_ns);
+  const shifts = parts.map((part, index) => shiftOf(part) - clocks[index]!.offset_ns);
   // Lanes use all cores: several threads in each take 1.5x the time.
   await workbench.limit({ threads: 1 });
   await inLanes(parts, availableParallelism(), async (part, index) => {
     const constants = { host: part.host, ...(executionId !== null && { execution_id: executionId }) };
-    await moveTables(workbench, part, { moved: moved[index]!, constants });
+    await moveTables(workbench, part, { shift: shifts[index]!, constants });
     if (paired.has(part))
       await saveCalls(workbench, part, { clock: clocks[index]!, shift: shiftOf(part), constants });
   });
@@ -101,7 +101,7 @@ export async function mergeParts(
       collectives,
       ...windowOn(windows.get(rank), offset_ns),
     })),
-    moved,
+    shifts,
   };
 }
 
@@ -125,10 +125,10 @@ async function addArtifact(files: SessionFiles, part: RankPart, { path, kind, ca
 }
 
 /** SQL that adds the part's shift, rank and capture. */
-function replaced(table: TableName, { moved, rank }: { moved: number; rank: string }): string {
+function replacedColumns(table: TableName, { shift, rank }: { shift: number; rank: string }): string {
   const columns = Object.keys(tables[table].columns);
   return [
-    ...columns.filter((name) => timeColumns.has(name)).map((name) => `${name} + ${moved} AS ${name}`),
+    ...columns.filter((name) => timeColumns.has(name)).map((name) => `${name} + ${shift} AS ${name}`),
     `${rank} AS rank`,
   ].join(', ');
 }
@@ -139,7 +139,7 @@ function replaced(table: TableName, { moved, rank }: { moved: number; rank: stri
  * @returns the parts in it. The rank group of kernels known only by name is unknown: two ranks are one group, with more ranks
  * such parts are left out
  */
-async function makeCalls(
+async function createRankCalls(
   workbench: Workbench,
   parts: readonly RankPart[],
   shiftOf: (part: RankPart) => number,
@@ -179,7 +179,7 @@ const windowOn = (
 async function firstRanks(workbench: Workbench, { session }: RankPart): Promise<ReadonlyMap<string, number>> {
   const files = Object.entries(session.manifest.tables)
     .filter(([name]) => name in tables)
-    .flatMap(([, found]) => found.map(({ path }) => quote(join(session.folder, path))));
+    .flatMap(([, tableFiles]) => tableFiles.map(({ path }) => quote(join(session.folder, path))));
   const rows = await workbench.query<{ capture_id: string; first: number }>(
     `SELECT capture_id, min(rank) AS first FROM read_parquet([${files.join(', ')}], union_by_name = true) WHERE rank IS NOT NULL GROUP BY capture_id`,
   );
@@ -196,18 +196,18 @@ const callFiles = ({ session: { folder, manifest } }: RankPart) =>
 async function moveTables(
   workbench: Workbench,
   part: RankPart,
-  { moved, constants }: { moved: number; constants: Constants },
+  { shift, constants }: { shift: number; constants: Constants },
 ): Promise<void> {
   const first = part.calls.processes === 1 ? null : await firstRanks(workbench, part);
-  for (const [table, found] of Object.entries(part.session.manifest.tables)) {
+  for (const [table, files] of Object.entries(part.session.manifest.tables)) {
     if (table === 'collectives' || !(table in tables)) continue;
-    for (const { path, capture_id } of found.filter(({ rows }) => rows > 0)) {
+    for (const { path, capture_id } of files.filter(({ rows }) => rows > 0)) {
       // Profilers number the processes that they record; for a single process the launcher's rank is used.
       const rank = first === null ? `${part.rank}` : `rank + ${part.rank - (first.get(capture_id) ?? 0)}`;
       await workbench.save(
         table as TableName,
         captureOf(part, capture_id),
-        `SELECT * REPLACE (${replaced(table as TableName, { moved, rank })}) FROM read_parquet(${quote(join(part.session.folder, path))})`,
+        `SELECT * REPLACE (${replacedColumns(table as TableName, { shift, rank })}) FROM read_parquet(${quote(join(part.session.folder, path))})`,
         constants,
       );
     }
@@ -224,7 +224,7 @@ async function saveCalls(
     await workbench.save(
       'collectives',
       captureOf(part, capture),
-      `SELECT * REPLACE (${wholeBytesSql(part.calls.known_by)} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns)
+      `SELECT * REPLACE (${totalBytesSql(part.calls.known_by)} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns)
        FROM (${withPairs(`(
          SELECT c.* REPLACE (c.rank + ${part.rank} AS rank, coalesce(c.ranks, g.n) AS ranks)
          FROM read_parquet(${quote(path)}) c LEFT JOIN rank_groups g ON g.communicator = c.communicator)`)})`,

@@ -31,7 +31,7 @@ export type RecordedPart = z.infer<typeof recordedSchema>;
 export const partHome = (folder: string): Home => homeFolders({ INFERSCOPE_HOME: folder });
 const partPath = (folder: string): string => join(folder, 'part.json');
 
-export const notePart = (folder: string, part: Part): void =>
+export const writePart = (folder: string, part: Part): void =>
   writeWhole(partPath(folder), JSON.stringify(part));
 
 /** The note in a part's folder; null if its recording or import did not get that far. */

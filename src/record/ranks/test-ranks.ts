@@ -95,15 +95,15 @@ function mulberry32(seed: number): () => number {
  * all ranks (all-to-all, concurrent with a shared expert), the experts, and the tokens back.
  */
 export function playRanks(planted: PlantedRun): RankEvents[] {
-  const whole: RankEvents[] = [];
+  const run: RankEvents[] = [];
   for (const step of playSteps(planted))
     step.forEach((rankEvents, index) => {
-      const to = (whole[index] ??= { ...rankEvents, kernels: [], launches: [], steps: [] });
+      const to = (run[index] ??= { ...rankEvents, kernels: [], launches: [], steps: [] });
       to.kernels.push(...rankEvents.kernels);
       to.launches.push(...rankEvents.launches);
       to.steps.push(...rankEvents.steps);
     });
-  return whole;
+  return run;
 }
 
 /** The same run step by step: a run of many ranks does not fit in memory. */
@@ -355,11 +355,13 @@ export function writeKinetoRanks(folder: string, planted: PlantedRun): RankEvent
   const events = playRanks(planted);
   for (const rankEvents of events) {
     if (planted.missing?.includes(rankEvents.rank)) continue;
-    const shown = inWindow(rankEvents, planted.window ?? []);
-    const trace = { ...kinetoHead(rankEvents.rank, planted.ranks), traceEvents: kinetoRows(shown) };
-    const whole = gzipSync(JSON.stringify(trace), { level: 1 });
-    const cut = planted.truncated?.includes(rankEvents.rank) ? Math.round(0.6 * whole.length) : whole.length;
-    writeFileSync(kinetoFile(folder, rankEvents.rank), whole.subarray(0, cut));
+    const visibleEvents = inWindow(rankEvents, planted.window ?? []);
+    const trace = { ...kinetoHead(rankEvents.rank, planted.ranks), traceEvents: kinetoRows(visibleEvents) };
+    const content = gzipSync(JSON.stringify(trace), { level: 1 });
+    const cut = planted.truncated?.includes(rankEvents.rank)
+      ? Math.round(0.6 * content.length)
+      : content.length;
+    writeFileSync(kinetoFile(folder, rankEvents.rank), content.subarray(0, cut));
   }
   return events;
 }
