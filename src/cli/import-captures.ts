@@ -13,7 +13,7 @@ import { missingRanks, type RankFiles } from '../model/ranks.js';
 import { redactCommand, redactJson, redactText, secretsOfCommand } from '../model/redaction.js';
 import { withText } from '../model/sentence-template.js';
 import { saveCalls, type PartCalls } from '../record/ranks/calls.js';
-import { parquetDamage } from '../session/parquet-damage.js';
+import { findParquetDamage } from '../session/parquet-damage.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { redactedRecord, redactingSink, type Redact } from './redacting.js';
 import type { StageNameRule } from '../import/stage-name-rules.js';
@@ -327,7 +327,7 @@ const damagedExport = unreadableFile(
 async function ensurePages(readable: string): Promise<void> {
   if (!(await stat(readable)).isDirectory()) return;
   const names = (await readdir(readable)).filter((name) => name.endsWith('.parquet'));
-  const wrong = await parquetDamage(names.map((name) => join(readable, name)));
+  const wrong = await findParquetDamage(names.map((name) => join(readable, name)));
   if (wrong === null) return;
   throw damagedExport(basename(readable), wrong);
 }

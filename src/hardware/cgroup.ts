@@ -28,7 +28,7 @@ export function readCgroupLimits(files: KernelFiles): CgroupLimits {
   for (const line of (files.text('/proc/self/cgroup') ?? '').split('\n')) {
     const [hierarchy, controllers = '', path = '/'] = line.split(/:(.*?):(.*)/s);
     const names = controllers.split(',');
-    for (const folder of upwards(path)) {
+    for (const folder of ancestorPaths(path)) {
       if (hierarchy === '0') {
         for (const mount of ['/sys/fs/cgroup', '/sys/fs/cgroup/unified']) {
           quotas.push(parseCpuMax(files.text(`${mount}${folder}/cpu.max`) ?? ''));
@@ -52,7 +52,7 @@ export function readCgroupLimits(files: KernelFiles): CgroupLimits {
 }
 
 /** `/a/b` → `/a/b`, `/a`, `` (the mount itself). */
-function upwards(path: string): string[] {
+function ancestorPaths(path: string): string[] {
   const parts = path.split('/').filter(Boolean);
   return Array.from({ length: parts.length + 1 }, (_, up) =>
     parts

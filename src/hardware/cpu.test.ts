@@ -13,7 +13,7 @@ const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
 /** A recorded machine: its kernel files in a folder. */
-function machine(files: Record<string, string>): string {
+function writeMachine(files: Record<string, string>): string {
   const root = mkdtempSync(join(os.tmpdir(), 'inferscope-cpu-'));
   folders.push(root);
   for (const [path, text] of Object.entries(files)) {
@@ -35,7 +35,7 @@ flags\t\t: fpu sse4_2 avx avx2 fma avx512f avx512_vnni avx512_bf16 amx_bf16 amx_
 
 /** An Amazon m7i.xlarge: 2 cores with 2 threads each, in a container limited to 1.5 cores and 4 GiB (cgroup v2). */
 const m7i = () =>
-  machine({
+  writeMachine({
     'proc/cpuinfo': [x86Block(0, 0), x86Block(1, 1), x86Block(2, 0), x86Block(3, 1)].join('\n'),
     'proc/meminfo': 'MemTotal:       16074172 kB\nMemFree:         5074172 kB\n',
     'proc/self/status': 'Name:\tnode\nCpus_allowed:\tf\nCpus_allowed_list:\t0-3\n',
@@ -98,7 +98,7 @@ describe('recorded machines', () => {
 
   test('cgroup v1: quota from cfs files, "no limit" is not a limit', () => {
     const cpu = detectCpu(
-      machine({
+      writeMachine({
         'proc/cpuinfo': x86Block(0, 0),
         'proc/self/cgroup': '4:memory:/job\n1:cpu,cpuacct:/job\n0::/\n',
         'sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us': '50000\n',
@@ -124,7 +124,7 @@ CPU architecture: 8
 CPU part\t: 0xd40
 `;
     const cpu = detectCpu(
-      machine({
+      writeMachine({
         'proc/cpuinfo': `${block(0)}\n${block(1)}`,
         'sys/devices/system/cpu/online': '0-1',
         'sys/devices/system/cpu/cpu0/topology/thread_siblings_list': '0',
@@ -196,7 +196,7 @@ describe.runIf(process.platform === 'linux')('this machine compared with lscpu',
   });
 });
 
-test('parsers', () => {
+test('parses CPU lists, cache sizes, quotas and flags', () => {
   expect(parseCpuList('0-3,8,10-11')).toEqual([0, 1, 2, 3, 8, 10, 11]);
   expect(parseCpuList('')).toEqual([]);
   expect(parseCacheSize('105M')).toBe(105 * 2 ** 20);

@@ -59,11 +59,11 @@ function detectLinux(files: KernelFiles, thisMachine: boolean): Cpu {
     .join(' ');
   const virtualized = isVirtual(files, info.flags, vendor);
   const cpu: Cpu = {
-    model: info.model ?? (thisMachine ? nodeModel() : null),
+    model: info.model ?? (thisMachine ? modelFromNode() : null),
     architecture: os.arch(),
     logicalCores,
-    physicalCores: info.physicalCores ?? distinct(files, cpus, 'thread_siblings_list'),
-    sockets: info.sockets ?? distinct(files, cpus, 'physical_package_id'),
+    physicalCores: info.physicalCores ?? countDistinctIds(files, cpus, 'thread_siblings_list'),
+    sockets: info.sockets ?? countDistinctIds(files, cpus, 'physical_package_id'),
     isa: info.flags.size > 0 ? instructionSets(info.flags) : null,
     caches: readCaches(files, cpus),
     memoryTotalBytes: memoryKib ? Number(memoryKib) * 1024 : os.totalmem(),
@@ -76,8 +76,10 @@ function detectLinux(files: KernelFiles, thisMachine: boolean): Cpu {
     virtualizedBy: virtualized && vendor ? vendor : null,
     missing: {},
   };
-  const noClock = virtualized ? hiddenByHypervisor : 'no cpufreq driver in /sys/devices/system/cpu/cpu0';
-  cpu.missing = reasons({
+  const noClockReason = virtualized
+    ? hiddenByHypervisor
+    : 'no cpufreq driver in /sys/devices/system/cpu/cpu0';
+  cpu.missing = missingReasons({
     model: [cpu.model, '/proc/cpuinfo names no model'],
     physicalCores: [cpu.physicalCores, 'neither /proc/cpuinfo nor sysfs topology lists cores'],
     sockets: [cpu.sockets, 'neither /proc/cpuinfo nor sysfs topology lists packages'],
@@ -88,8 +90,8 @@ function detectLinux(files: KernelFiles, thisMachine: boolean): Cpu {
     numaNodes: [cpu.numaNodes, 'no /sys/devices/system/node'],
     quotaCores: [cpu.quotaCores, 'no CPU quota is set'],
     memoryLimitBytes: [cpu.memoryLimitBytes, 'no memory limit is set'],
-    governor: [cpu.governor, noClock],
-    maxClockMhz: [cpu.maxClockMhz, noClock],
+    governor: [cpu.governor, noClockReason],
+    maxClockMhz: [cpu.maxClockMhz, noClockReason],
     virtualized: [cpu.virtualized, 'this architecture has no hypervisor flag and no DMI names one'],
   });
   return cpu;
@@ -99,7 +101,7 @@ function detectLinux(files: KernelFiles, thisMachine: boolean): Cpu {
 function detectElsewhere(platform: string): Cpu {
   const reason = `not read on ${platform}; Linux has it in /proc and /sys`;
   const cpu: Cpu = {
-    model: nodeModel(),
+    model: modelFromNode(),
     architecture: os.arch(),
     logicalCores: os.cpus().length,
     physicalCores: null,
@@ -124,11 +126,11 @@ function detectElsewhere(platform: string): Cpu {
   return cpu;
 }
 
-function nodeModel(): string | null {
+function modelFromNode(): string | null {
   return os.cpus()[0]?.model?.trim() || null;
 }
 
-function distinct(files: KernelFiles, cpus: number[], name: string): number | null {
+function countDistinctIds(files: KernelFiles, cpus: number[], name: string): number | null {
   const ids = new Set(cpus.map((cpu) => files.text(`/sys/devices/system/cpu/cpu${cpu}/topology/${name}`)));
   ids.delete(null);
   return ids.size || null;
@@ -147,7 +149,7 @@ function isVirtual(files: KernelFiles, flags: ReadonlySet<string>, vendor: strin
     : null;
 }
 
-function reasons(fields: Record<string, [unknown, string]>): Record<string, string> {
+function missingReasons(fields: Record<string, [unknown, string]>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(fields)
       .filter(([, [value]]) => value === null)

@@ -33,7 +33,7 @@ test('a package that is not installed has no version', () => {
   expect(packageVersion('zod')).toMatch(/^4\./);
 });
 
-test('warns that figures include profiler overhead only below a profiler', () => {
+test('warns that figures include profiler overhead only under a profiler', () => {
   expect(evaluatedIssue({ INFERSCOPE_EVALUATOR: 'nsys' })).toMatchObject({
     code: 'under_evaluator',
     severity: 'warning',
@@ -43,7 +43,7 @@ test('warns that figures include profiler overhead only below a profiler', () =>
     expect(evaluatedIssue({ INFERSCOPE_EVALUATOR: evaluator })).toBeNull();
 });
 
-test('os-release', () => {
+test('reads the distribution from os-release', () => {
   expect(
     distribution('NAME="Debian GNU/Linux"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian'),
   ).toBe('Debian GNU/Linux 12 (bookworm)');

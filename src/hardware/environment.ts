@@ -62,7 +62,7 @@ export function describeEnvironment(root = '/', platform: NodeJS.Platform = proc
     onnxruntime_node: packageVersion('onnxruntime-node'),
     duckdb_node_api: packageVersion('@duckdb/node-api'),
   };
-  const issues = unreadIssues(
+  const issues = unknownFactIssues(
     // A machine without limits is normal, so a missing limit is not an issue.
     Object.entries(cpu.missing).filter(
       ([field, why]) =>
@@ -107,7 +107,7 @@ const fieldWords: Readonly<Record<string, string>> = {
 };
 
 /** One issue per reason, listing all the facts it hides. */
-function unreadIssues(missing: readonly (readonly [field: string, why: string])[]): Issue[] {
+function unknownFactIssues(missing: readonly (readonly [field: string, why: string])[]): Issue[] {
   const reasons = [...new Set(missing.map(([, why]) => why))];
   return reasons.map((reason): Issue => {
     const fields = missing.filter(([, why]) => why === reason).map(([field]) => fieldWords[field] ?? field);
@@ -119,7 +119,7 @@ function unreadIssues(missing: readonly (readonly [field: string, why: string])[
   });
 }
 
-const adds: Record<string, string> = {
+const evaluatorTools: Record<string, string> = {
   nsys: 'nsys',
   ncu: 'ncu (it replays kernels)',
   torch: "PyTorch's profiler",
@@ -129,7 +129,7 @@ const adds: Record<string, string> = {
 /** Measurements below a profiler include its overhead; null without one. */
 export function evaluatedIssue(env: NodeJS.ProcessEnv = process.env): Issue | null {
   const evaluator = env[evaluatorVariable] ?? '';
-  const tool = adds[evaluator];
+  const tool = evaluatorTools[evaluator];
   if (tool === undefined) return null;
   const text = `This ran below inferscope run --evaluator ${evaluator}: its times include the overhead of ${tool}. Do not set them as a baseline.`;
   return { code: 'under_evaluator', severity: 'warning', text };

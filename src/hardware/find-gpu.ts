@@ -23,12 +23,14 @@ const vendorWords = new Set(['nvidia', 'tesla', 'geforce', 'amd', 'instinct', 'r
 export function findGpuSheet(name: string): FoundGpu | GpuSheet[] {
   const exact = gpuSheet(name);
   if (exact) return { sheet: exact, name: name.trim(), others: [] };
-  const givenWords = words(name);
-  const found = gpuSheets.filter((sheet) => sheet.names.some((name) => holds(words(name), givenWords)));
-  const sameLength = found.filter((sheet) =>
-    sheet.names.some((name) => words(name).length === givenWords.length),
+  const requestedWords = words(name);
+  const matches = gpuSheets.filter((sheet) =>
+    sheet.names.some((name) => hasWords(words(name), requestedWords)),
   );
-  const candidates = sameLength.length > 0 ? sameLength : found;
+  const sameLength = matches.filter((sheet) =>
+    sheet.names.some((name) => words(name).length === requestedWords.length),
+  );
+  const candidates = sameLength.length > 0 ? sameLength : matches;
   const common = candidates.find(({ names }) => names.some((name) => commonForms.has(name)));
   const [first] = candidates;
   const chosen =
@@ -57,6 +59,6 @@ function words(name: string): string[] {
   return modelWords.length > 0 ? modelWords : all;
 }
 
-function holds(name: readonly string[], givenWords: readonly string[]): boolean {
-  return givenWords.length > 0 && givenWords.every((word) => name.includes(word));
+function hasWords(name: readonly string[], requestedWords: readonly string[]): boolean {
+  return requestedWords.length > 0 && requestedWords.every((word) => name.includes(word));
 }

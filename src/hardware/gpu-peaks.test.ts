@@ -119,7 +119,7 @@ describe('data sheets', () => {
         if (narrow === undefined) continue;
         // GeForce int8 is four times float16, which float32 accumulation halves.
         const ratio = narrow / float16!;
-        expect([1, 2, 4].some((whole) => Math.abs(ratio / whole - 1) < 0.02)).toBe(true);
+        expect([1, 2, 4].some((wholeGpu) => Math.abs(ratio / wholeGpu - 1) < 0.02)).toBe(true);
       }
     }
   });
@@ -213,11 +213,11 @@ describe('MIG instances', () => {
     ['NVIDIA H200 MIG 1g.18gb+me', 16, 1 / 8],
     ['NVIDIA H200 MIG 7g.141gb', 132, 1],
     ['NVIDIA A30 MIG 2g.12gb', 28, 1 / 2],
-  ])('%s', (name, sms, memory) => {
+  ])('%s has its SMs and its share of the memory', (name, sms, memory) => {
     const sheet = gpuSheet(name)!;
-    const whole = gpuSheet(name.split(' MIG ')[0]!)!;
+    const wholeGpu = gpuSheet(name.split(' MIG ')[0]!)!;
     expect(sheet.smCount).toBe(sms);
-    expect(sheet.bandwidthGbps / whole.bandwidthGbps).toBeCloseTo(memory, 9);
+    expect(sheet.bandwidthGbps / wholeGpu.bandwidthGbps).toBeCloseTo(memory, 9);
   });
 
   test.each(['NVIDIA H100 80GB HBM3 MIG 1c.3g.40gb', 'NVIDIA B200 MIG 1g.23gb', 'NVIDIA H200 MIG 5g.100gb'])(
@@ -242,7 +242,7 @@ test('links: one direction of 16 lanes after line coding, NVLink of one GPU', ()
 
 describe('unknown GPUs', () => {
   test.each(['NVIDIA A10M', 'A100', 'nvidia h200', 'NVIDIA H100', 'AMD Instinct MI250X / MI250', ''])(
-    '%s',
+    '"%s" has no sheet',
     (name) => {
       expect(gpuSheet(name)).toBeNull();
       expect(gpuPeakBandwidth(name)).toMatchObject({ value: null, reason: { code: 'unknown_gpu' } });

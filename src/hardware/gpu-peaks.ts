@@ -26,9 +26,9 @@ export function gpuSheet(name: string, pciId: string | null = null): GpuSheet | 
   }
   const id = pciId?.toLowerCase();
   if (id === undefined) return null;
-  const found = gpuSheets.find((sheet) => sheet.pciIds?.includes(id));
-  const byId = namelessNames.has(trimmed) || found?.sharedNames?.includes(trimmed);
-  return (byId && found) || null;
+  const sheet = gpuSheets.find((sheet) => sheet.pciIds?.includes(id));
+  const byId = namelessNames.has(trimmed) || sheet?.sharedNames?.includes(trimmed);
+  return (byId && sheet) || null;
 }
 
 function instanceSheet(
@@ -39,9 +39,9 @@ function instanceSheet(
 ): GpuSheet {
   const compute = smCount / parent.smCount;
   // Instances have no NVLink (MIG User Guide, "Application considerations").
-  const { peerGbps: _, note: __, ...rest } = parent;
+  const { peerGbps: _, note: __, ...sharedFigures } = parent;
   return {
-    ...rest,
+    ...sharedFigures,
     names: [name],
     denseTflops: Object.fromEntries(
       Object.entries(parent.denseTflops).map(([dtype, tflops]) => [dtype, tflops * compute]),

@@ -70,10 +70,10 @@ function gh100([one, wide, two, three, four, seven]: Names): Profiles {
 
 /** Null for an unknown product or profile. */
 export function migShare({ parent, profile }: MigInstance): MigShare | null {
-  const known = profiles.find(([product]) => product.test(parent))?.[1];
-  const found = known?.[profile];
-  if (!known || !found) return null;
-  const [smCount, memory] = found;
-  const minShare = Math.min(...Object.values(known).map(([, share]) => share));
+  const productProfiles = profiles.find(([product]) => product.test(parent))?.[1];
+  const entry = productProfiles?.[profile];
+  if (!productProfiles || !entry) return null;
+  const [smCount, memory] = entry;
+  const minShare = Math.min(...Object.values(productProfiles).map(([, share]) => share));
   return { smCount, memory, l2: profile.startsWith('1g.') ? minShare : memory };
 }

@@ -16,7 +16,7 @@ export interface Batch {
 export interface RowTaker<R> {
   take(batch: Batch): void;
   /** The result, after the last batch. */
-  taken(): R;
+  result(): R;
 }
 
 /** A query that reads only files; every column must be numeric or boolean. */

@@ -76,29 +76,29 @@ export async function exportSession(
   options: ExportOptions = {},
 ): Promise<ExportedArchive> {
   const path = resolve(options.output ?? `${session.id}${archiveSuffix}`);
-  if (!options.overwrite && existsSync(path)) throw exists(path);
+  if (!options.overwrite && existsSync(path)) throw alreadyExists(path);
   requireIntact(await verifySession(session));
   const manifest = readManifest(session.folder, session.id);
   const isRaw = ({ kind }: Artifact) => rawReportKinds.has(kind);
   const raw_reports = manifest.data.artifacts.filter(isRaw).map((artifact) => artifact.path);
-  const without = raw_reports.length > 0 && !options.raw;
-  const artifacts = without
+  const withoutRaw = raw_reports.length > 0 && !options.raw;
+  const artifacts = withoutRaw
     ? manifest.data.artifacts.filter((artifact) => !isRaw(artifact))
     : manifest.data.artifacts;
   const files = archivedFiles(session, { ...manifest.data, artifacts }, options.derived ?? false);
   makeFolder(dirname(resolve(path)));
   removeAbandoned(dirname(path), partPrefix);
   const partial = join(dirname(path), scratchName(partPrefix));
-  const staging = without ? createScratchFolder() : null;
+  const staging = withoutRaw ? createScratchFolder() : null;
   try {
     if (staging) {
       await writeManifest(
         staging.path,
         { ...manifest.data, artifacts },
-        [...manifest.issues, leftOut(raw_reports)],
+        [...manifest.issues, rawLeftOutIssue(raw_reports)],
         manifest.toolVersion,
       );
-      await stage(session.folder, staging.path, files);
+      await linkFiles(session.folder, staging.path, files);
     }
     await pack(session.id, staging?.path ?? session.folder, files, partial);
     await flushToDisk(partial);
@@ -115,7 +115,7 @@ export async function exportSession(
   return { path, bytes: statSync(path).size, sha256: hash.digest('hex'), files: files.length, raw_reports };
 }
 
-function exists(path: string): InferscopeError {
+function alreadyExists(path: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `${path} already exists`,
     why: 'An export does not overwrite a file.',
@@ -123,13 +123,13 @@ function exists(path: string): InferscopeError {
   });
 }
 
-function leftOut(paths: string[]): Issue {
+function rawLeftOutIssue(paths: string[]): Issue {
   const text = `The imported archive has no raw reports: ${paths.join(', ')}.`;
   return { code: rawLeftOut, severity: 'info', text, count: paths.length };
 }
 
 /** Fills the staging folder with its own manifest and links to the session's other files, which the archive follows. */
-async function stage(folder: string, staging: string, files: string[]): Promise<void> {
+async function linkFiles(folder: string, staging: string, files: string[]): Promise<void> {
   for (const file of files) {
     if (file === manifestName || file === manifestHashName) continue;
     await mkdir(dirname(join(staging, file)), { recursive: true });
@@ -142,9 +142,9 @@ function archivedFiles({ folder }: SessionFolder, data: ManifestData, derived: b
   if (existsSync(join(folder, userFileName))) files.push(userFileName);
   files.push(...savedFiles(data).map(({ path }) => path));
   if (derived && existsSync(join(folder, 'derived'))) {
-    const found = readdirSync(join(folder, 'derived'), { recursive: true, encoding: 'utf8' });
+    const names = readdirSync(join(folder, 'derived'), { recursive: true, encoding: 'utf8' });
     files.push(
-      ...found.map((name) => `derived/${name}`).filter((name) => statSync(join(folder, name)).isFile()),
+      ...names.map((name) => `derived/${name}`).filter((name) => statSync(join(folder, name)).isFile()),
     );
   }
   return files;

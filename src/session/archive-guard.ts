@@ -26,9 +26,9 @@ interface ArchiveGuard {
   /** @returns path of the entry in the session folder @throws E_SESSION_ARCHIVE */
   admit(entry: ArchiveEntry): string;
   wantsContent(path: string): boolean;
-  written(path: string, sha256: string, content: Buffer): void;
+  checkWritten(path: string, sha256: string, content: Buffer): void;
   /** Total size of the files in the manifest; 0 before the manifest was read. */
-  announcedBytes(): number;
+  expectedBytes(): number;
   /** @returns the session's id @throws E_SESSION_ARCHIVE when files are missing */
   finish(): string;
 }
@@ -62,9 +62,9 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
         throw refuse('it has too many files', `More than ${derivedLimitFiles} in derived/.`);
       return derivedLimitBytes - derived.bytes;
     }
-    const announced = expected.get(path);
-    if (!announced) throw refuse(`it has a file that its manifest does not list`, `The file is ${path}.`);
-    return announced.bytes;
+    const expectedFile = expected.get(path);
+    if (!expectedFile) throw refuse(`it has a file that its manifest does not list`, `The file is ${path}.`);
+    return expectedFile.bytes;
   }
 
   return {
@@ -76,40 +76,40 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
         );
       }
       const [top, ...rest] = path.split('/');
-      const safe = rest.length > 0 && rest.every((part) => part !== '' && part !== '.' && part !== '..');
-      if (!top || !sessionIdPattern.test(top) || !safe || path.includes('\\') || path.includes('\0')) {
+      const isSafe = rest.length > 0 && rest.every((part) => part !== '' && part !== '.' && part !== '..');
+      if (!top || !sessionIdPattern.test(top) || !isSafe || path.includes('\\') || path.includes('\0')) {
         throw refuse('an entry has a path outside of the session', `The entry is ${JSON.stringify(path)}.`);
       }
       if (type !== 'File' && type !== 'OldFile') {
         throw refuse(`it has a ${type}; only files are allowed`, `The entry is ${JSON.stringify(path)}.`);
       }
       id ??= top;
-      const inside = rest.join('/');
+      const relativePath = rest.join('/');
       if (top !== id) throw refuse('it has more than one session', `${id} and ${top}.`);
-      if (names.has(inside)) throw refuse('it has a duplicate file', `The file is ${inside}.`);
-      names.add(inside);
-      const limit = limitOf(inside);
+      if (names.has(relativePath)) throw refuse('it has a duplicate file', `The file is ${relativePath}.`);
+      names.add(relativePath);
+      const limit = limitOf(relativePath);
       if (size > limit) {
         throw refuse(
-          `${inside} is larger than stated in the manifest`,
+          `${relativePath} is larger than stated in the manifest`,
           `It has ${formatBytes(size)}, expected at most ${formatBytes(limit)}.`,
         );
       }
-      if (inside.startsWith('derived/')) derived.bytes += size;
-      return inside;
+      if (relativePath.startsWith('derived/')) derived.bytes += size;
+      return relativePath;
     },
     wantsContent: (path) => path === manifestName,
-    written(path, sha256, content) {
-      if (path === manifestName) expected = announcedFiles(content, refuse);
-      const announced = expected?.get(path);
-      if (announced && announced.sha256 !== sha256) {
+    checkWritten(path, sha256, content) {
+      if (path === manifestName) expected = listedFiles(content, refuse);
+      const expectedFile = expected?.get(path);
+      if (expectedFile && expectedFile.sha256 !== sha256) {
         throw refuse(
           `${path} does not match its checksum`,
-          `Expected sha256 ${announced.sha256}, found ${sha256}.`,
+          `Expected sha256 ${expectedFile.sha256}, found ${sha256}.`,
         );
       }
     },
-    announcedBytes: () => [...(expected?.values() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0),
+    expectedBytes: () => [...(expected?.values() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0),
     finish() {
       if (id === null || !expected) throw refuse('it is empty', 'No session.json was found.');
       const missing = [manifestHashName, ...expected.keys()].filter((path) => !names.has(path));
@@ -125,7 +125,7 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
 }
 
 /** The files listed in a manifest that is not trusted yet: its checksum and schema are checked after unpacking. */
-function announcedFiles(
+function listedFiles(
   content: Buffer,
   refuse: (what: string, why: string) => InferscopeError,
 ): Map<string, { bytes: number; sha256: string }> {

@@ -38,14 +38,14 @@ export interface ImportedSession {
 /**
  * Imports an exported session. It is unpacked under a temporary name and becomes visible only after every checksum is verified; on failure
  * nothing is left.
- * @param damage reports damaged pages of the tables, which correct checksums do not exclude
+ * @param findDamage reports damaged pages of the tables, which correct checksums do not exclude
  * @throws E_SESSION_ARCHIVE (truncated, not an archive, unsafe entries, another session with that id), E_SESSION_CORRUPT, E_SESSION_NEWER,
  * E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function importSession(
   archive: string,
   home: Home = homeFolders(),
-  damage: (tables: readonly string[]) => Promise<string | null> = async () => null,
+  findDamage: (tables: readonly string[]) => Promise<string | null> = async () => null,
 ): Promise<ImportedSession> {
   requireFile(archive);
   ensureWritable(home);
@@ -57,8 +57,8 @@ export async function importSession(
     requireIntact(await verifySession({ id, folder: temporary.path }));
     await openFolder({ id, folder: temporary.path });
     const tables = Object.values(manifest.data.tables).flat();
-    const wrong = await damage(tables.map(({ path }) => join(temporary.path, path)));
-    if (wrong !== null) throw refusedArchive(archive, 'a table in it is damaged', wrong);
+    const damageFound = await findDamage(tables.map(({ path }) => join(temporary.path, path)));
+    if (damageFound !== null) throw refusedArchive(archive, 'a table in it is damaged', damageFound);
     const droppedName = await releaseTakenName(temporary.path, id, home);
     if (existsSync(join(home.sessions, id)) || !(await publish(temporary.path, home, id))) {
       requireSame(id, manifest, home);
@@ -74,11 +74,11 @@ export async function importSession(
 }
 
 function requireFile(archive: string): void {
-  const found = statSync(archive, { throwIfNoEntry: false });
-  if (found?.isFile()) return;
+  const stats = statSync(archive, { throwIfNoEntry: false });
+  if (stats?.isFile()) return;
   throw new InferscopeError('E_SESSION_ARCHIVE', {
     what: `${archive} is not a file`,
-    why: found ? 'It is a folder or something else that is not a file.' : 'It does not exist.',
+    why: stats ? 'It is a folder or something else that is not a file.' : 'It does not exist.',
     fix: 'Give a file written by inferscope session export.',
   });
 }
@@ -109,18 +109,18 @@ async function unpack(archive: string, folder: string): Promise<string> {
     onReadEntry: (entry) => {
       let file: UnpackedFile | null = null;
       attempt(() => {
-        const place = guard.admit({ path: entry.path, type: entry.type, size: entry.size });
-        mkdirSync(dirname(join(folder, place)), { recursive: true });
-        folders.add(dirname(join(folder, place)));
-        file = createFile(folder, place, guard.wantsContent(place));
+        const path = guard.admit({ path: entry.path, type: entry.type, size: entry.size });
+        mkdirSync(dirname(join(folder, path)), { recursive: true });
+        folders.add(dirname(join(folder, path)));
+        file = createFile(folder, path, guard.wantsContent(path));
         open.add(file);
       });
       entry.on('data', (chunk: Buffer) => attempt(() => file?.write(chunk)));
       entry.on('end', () => {
         attempt(() => {
           if (!file) return;
-          guard.written(file.place, file.hash.digest('hex'), Buffer.concat(file.buffers));
-          if (guard.wantsContent(file.place)) requireSpace(archive, folder, guard.announcedBytes());
+          guard.checkWritten(file.path, file.hash.digest('hex'), Buffer.concat(file.buffers));
+          if (guard.wantsContent(file.path)) requireSpace(archive, folder, guard.expectedBytes());
         });
         if (file) open.delete(file);
         file?.close();
@@ -156,13 +156,13 @@ async function unpack(archive: string, folder: string): Promise<string> {
   } finally {
     for (const file of open) file.close();
   }
-  if (failure) throw readable(archive, failure);
-  for (const made of folders) await flushToDisk(made);
+  if (failure) throw asArchiveError(archive, failure);
+  for (const createdFolder of folders) await flushToDisk(createdFolder);
   return guard.finish();
 }
 
 interface UnpackedFile {
-  place: string;
+  path: string;
   hash: Hash;
   /** The content, if the guard wants to read it. */
   buffers: Buffer[];
@@ -170,12 +170,12 @@ interface UnpackedFile {
   close(): void;
 }
 
-function createFile(folder: string, place: string, keep: boolean): UnpackedFile {
-  const descriptor = openSync(join(folder, place), 'wx');
+function createFile(folder: string, path: string, keep: boolean): UnpackedFile {
+  const descriptor = openSync(join(folder, path), 'wx');
   const hash = createHash('sha256');
   const buffers: Buffer[] = [];
   return {
-    place,
+    path,
     hash,
     buffers,
     write(chunk) {
@@ -197,7 +197,7 @@ function requireSpace(archive: string, folder: string, neededBytes: number): voi
 }
 
 /** Converts errors of zlib and tar to ours. */
-function readable(archive: string, error: unknown): unknown {
+function asArchiveError(archive: string, error: unknown): unknown {
   const code = systemErrorCode(error) ?? '';
   if (!code.startsWith('Z_') && !code.startsWith('TAR_')) return error;
   const cutOff = code === 'Z_BUF_ERROR' || /[Tt]runcated|unexpected end/.test(messageOf(error));
@@ -224,8 +224,8 @@ async function releaseTakenName(folder: string, id: string, home: Home): Promise
 /** Whether the archive was exported without raw reports and otherwise equals the saved session. */
 function isSameWithoutRaw(stored: ManifestFile, imported: ManifestFile): boolean {
   if (!imported.issues.some(({ code }) => code === rawLeftOut)) return false;
-  const there = new Set(imported.data.artifacts.map(({ path }) => path));
-  const artifacts = stored.data.artifacts.filter(({ path }) => there.has(path));
+  const importedPaths = new Set(imported.data.artifacts.map(({ path }) => path));
+  const artifacts = stored.data.artifacts.filter(({ path }) => importedPaths.has(path));
   return isDeepStrictEqual({ ...stored.data, artifacts }, imported.data);
 }
 
@@ -234,7 +234,7 @@ function requireSame(id: string, imported: ManifestFile, home: Home): void {
   if (stored.sha256 === imported.sha256 || isSameWithoutRaw(stored, imported)) return;
   throw new InferscopeError('E_SESSION_ARCHIVE', {
     what: `another session ${id} already exists`,
-    why: `Its content differs from the archive's (manifest ${stored.sha256.slice(0, 12)}… here, ${imported.sha256.slice(0, 12)}… there).`,
+    why: `Its content differs from the archive's (manifest ${stored.sha256.slice(0, 12)}… here, ${imported.sha256.slice(0, 12)}… in the archive).`,
     fix: `To replace it: inferscope session export ${id}, session delete ${id}, then import again.`,
   });
 }

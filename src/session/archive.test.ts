@@ -41,7 +41,7 @@ interface Entry {
 }
 
 /** Writes a tar header by header, so that it can contain entries that no tool writes. */
-function craft(name: string, entries: Entry[]): string {
+function writeTar(name: string, entries: Entry[]): string {
   const blocks = entries.flatMap(({ path, content = Buffer.alloc(0), type = 'File', linkpath, size }) => {
     const header = new Header({
       path,
@@ -59,7 +59,7 @@ function craft(name: string, entries: Entry[]): string {
 }
 
 /** The valid files of the saved session, the manifest first. */
-function honest(): Entry[] {
+function validEntries(): Entry[] {
   const files = [
     'session.json',
     'session.json.sha256',
@@ -74,7 +74,7 @@ function honest(): Entry[] {
 }
 
 /** Imports into an empty home: must fail with this code and leave nothing. */
-async function refused(file: string, code = 'E_SESSION_ARCHIVE', text = /./): Promise<void> {
+async function expectRefused(file: string, code = 'E_SESSION_ARCHIVE', text = /./): Promise<void> {
   const empty = testHome();
   const failure = await importSession(file, empty).catch((error: unknown) => error);
   expect(failure).toMatchObject({ code });
@@ -119,7 +119,7 @@ test('reports are included on request; an existing file is replaced only with th
   expect(readdirSync(scratch).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
-test('raw reports contain the environment: left out unless requested, and the session counts as the same', async () => {
+test('raw reports are left out unless requested, and the session then counts as the same', async () => {
   const home = testHome();
   const { id } = await saveSession(home, { label: 'raw' });
   const writer = await addCapture(await openSession(id, home), home);
@@ -136,9 +136,9 @@ test('raw reports contain the environment: left out unless requested, and the se
   expect(execFileSync('tar', ['-xzOf', without]).includes('hf_planted')).toBe(false);
   const otherHome = testHome();
   expect(await importSession(without, otherHome)).toMatchObject({ outcome: 'imported' });
-  const brought = await openSession(id, otherHome);
-  expect(brought.manifest.artifacts.map(({ kind }) => kind)).toEqual(['record']);
-  expect(brought.issues.map(({ code }) => code)).toContain('raw_reports_left_out');
+  const imported = await openSession(id, otherHome);
+  expect(imported.manifest.artifacts.map(({ kind }) => kind)).toEqual(['record']);
+  expect(imported.issues.map(({ code }) => code)).toContain('raw_reports_left_out');
   expect(await importSession(without, home)).toMatchObject({ outcome: 'already_here' });
 
   const withRaw = join(scratch, 'with-raw.tar.gz');
@@ -147,7 +147,7 @@ test('raw reports contain the environment: left out unless requested, and the se
 });
 
 test('imports an archive packed with GNU tar', async () => {
-  expect(await importSession(craft('honest.tar.gz', honest()), testHome())).toMatchObject({
+  expect(await importSession(writeTar('honest.tar.gz', validEntries()), testHome())).toMatchObject({
     outcome: 'imported',
   });
 });
@@ -180,18 +180,18 @@ test('rejects an archive that is truncated at any position', async () => {
     const cut = join(scratch, `cut-${length}.tar.gz`);
     cpSync(archive, cut);
     truncateSync(cut, length);
-    await refused(cut);
+    await expectRefused(cut);
   }
-  await refused(craft('fewer.tar.gz', honest().slice(0, 3)), 'E_SESSION_ARCHIVE', /missing/);
+  await expectRefused(writeTar('fewer.tar.gz', validEntries().slice(0, 3)), 'E_SESSION_ARCHIVE', /missing/);
 });
 
 test('rejects files that are not archives of a session', async () => {
   const text = join(scratch, 'notes.txt');
   writeFileSync(text, 'hello');
-  await refused(text, 'E_SESSION_ARCHIVE', /not a session archive/);
-  await refused(join(scratch, 'absent.tar.gz'), 'E_SESSION_ARCHIVE', /does not exist/);
-  await refused(scratch, 'E_SESSION_ARCHIVE', /folder/);
-  await refused(craft('empty.tar.gz', []), 'E_SESSION_ARCHIVE', /empty/);
+  await expectRefused(text, 'E_SESSION_ARCHIVE', /not a session archive/);
+  await expectRefused(join(scratch, 'absent.tar.gz'), 'E_SESSION_ARCHIVE', /does not exist/);
+  await expectRefused(scratch, 'E_SESSION_ARCHIVE', /folder/);
+  await expectRefused(writeTar('empty.tar.gz', []), 'E_SESSION_ARCHIVE', /empty/);
 });
 
 const evil = Buffer.from('evil');
@@ -233,7 +233,7 @@ test.each<[string, (files: Entry[]) => Entry[], RegExp]>([
     (files) => [...files, { path: `${saved.id}/tables/evil.parquet`, content: evil }],
     /does not list/,
   ],
-  ['a file twice', (files) => [...files, files[2] as Entry], /twice/],
+  ['a file twice', (files) => [...files, files[2] as Entry], /duplicate file/],
   ['files before the manifest', (files) => files.toReversed(), /manifest is not the first file/],
   [
     'a larger file than announced',
@@ -264,12 +264,16 @@ test.each<[string, (files: Entry[]) => Entry[], RegExp]>([
     /not valid/,
   ],
 ])('a malicious archive is refused and leaves nothing: %s', async (name, change, text) => {
-  await refused(craft(`${name.replaceAll(' ', '-')}.tar.gz`, change(honest())), 'E_SESSION_ARCHIVE', text);
+  await expectRefused(
+    writeTar(`${name.replaceAll(' ', '-')}.tar.gz`, change(validEntries())),
+    'E_SESSION_ARCHIVE',
+    text,
+  );
 });
 
 test('an absolute path stays inside the session folder or is rejected', async () => {
   const target = join(scratch, 'absolute-evil');
-  await refused(craft('absolute.tar.gz', [...honest(), { path: target, content: evil }]));
+  await expectRefused(writeTar('absolute.tar.gz', [...validEntries(), { path: target, content: evil }]));
   expect(existsSync(target)).toBe(false);
 });
 
@@ -280,20 +284,20 @@ test('distinguishes an edited manifest, a newer major version and a session that
       data: { title: string; tables: Record<string, { bytes: number }[]> };
     }) => void,
   ) => {
-    const files = honest();
+    const files = validEntries();
     const document = JSON.parse(String(files[0]?.content));
     change(document);
     return [{ ...(files[0] as Entry), content: Buffer.from(JSON.stringify(document)) }, ...files.slice(1)];
   };
-  await refused(
-    craft(
+  await expectRefused(
+    writeTar(
       'edited.tar.gz',
       edit((document) => (document.data.title = 'faster')),
     ),
     'E_SESSION_CORRUPT',
   );
-  await refused(
-    craft(
+  await expectRefused(
+    writeTar(
       'newer.tar.gz',
       edit((document) => (document.schema = 'inferscope/session/2.0')),
     ),
@@ -302,24 +306,24 @@ test('distinguishes an edited manifest, a newer major version and a session that
   const huge = edit(({ data }) => {
     for (const file of data.tables['ops'] ?? []) file.bytes = 2 ** 52;
   });
-  await refused(craft('huge.tar.gz', huge), 'E_DISK_FULL', /4\u00a0096 TiB/);
+  await expectRefused(writeTar('huge.tar.gz', huge), 'E_DISK_FULL', /4\u00a0096 TiB/);
 });
 
 test('rejects a gzip bomb at its first entry', async () => {
-  const bomb = craft('bomb.tar.gz', [
+  const bomb = writeTar('bomb.tar.gz', [
     { path: `${saved.id}/session.json`, content: Buffer.alloc(80 * 2 ** 20, 0x20) },
   ]);
   expect(statSync(bomb).size).toBeLessThan(2 ** 20);
-  await refused(bomb, 'E_SESSION_ARCHIVE', /larger than stated/);
+  await expectRefused(bomb, 'E_SESSION_ARCHIVE', /larger than stated/);
 });
 
 test("rejects endless zeros, but accepts tar's padding", async () => {
   const padded = (name: string, bytes: number): string => {
-    const file = craft(name, honest());
+    const file = writeTar(name, validEntries());
     appendFileSync(file, gzipSync(Buffer.alloc(bytes)));
     return file;
   };
-  await refused(padded('endless.tar.gz', 4 * 2 ** 20), 'E_SESSION_ARCHIVE', /after its end/);
+  await expectRefused(padded('endless.tar.gz', 4 * 2 ** 20), 'E_SESSION_ARCHIVE', /after its end/);
   const { outcome } = await importSession(padded('record.tar.gz', 512 * 1024), testHome());
   expect(outcome).toBe('imported');
 });

@@ -8,7 +8,7 @@ import type { Session } from './open.js';
 import { writeWhole } from '../model/atomic-write.js';
 
 /** For smaller sessions computing is faster than reading the file. */
-const worthRows = 500_000;
+const minCachedRows = 500_000;
 
 /**
  * A cached answer about a large session, saved in its derived/. A session never changes, so its answer is valid as long as its manifest,
@@ -22,14 +22,18 @@ export async function cachedAnswer<T>(
   compute: () => Promise<T>,
 ): Promise<T> {
   const rows = Object.values(session.manifest.tables).flat();
-  if (rows.reduce((sum, file) => sum + file.rows, 0) < worthRows) return compute();
+  if (rows.reduce((sum, file) => sum + file.rows, 0) < minCachedRows) return compute();
   const path = join(session.folder, 'derived', `${name}.json`);
-  const { name: called, context } = session.user;
-  const key = [session.sha256, called ?? '', JSON.stringify(context ?? {}), toolVersion, buildStamp()].join(
-    ' ',
-  );
-  const known = await read(path, key, schema);
-  if (known !== null) return known;
+  const { name: sessionName, context } = session.user;
+  const key = [
+    session.sha256,
+    sessionName ?? '',
+    JSON.stringify(context ?? {}),
+    toolVersion,
+    buildStamp(),
+  ].join(' ');
+  const cached = await readCached(path, key, schema);
+  if (cached !== null) return cached;
   const answer = await compute();
   try {
     writeWhole(path, JSON.stringify({ key, answer }));
@@ -39,7 +43,7 @@ export async function cachedAnswer<T>(
   return answer;
 }
 
-async function read<T>(path: string, key: string, schema: z.ZodType<T>): Promise<T | null> {
+async function readCached<T>(path: string, key: string, schema: z.ZodType<T>): Promise<T | null> {
   try {
     const stored = JSON.parse(await readFile(path, 'utf8')) as { key?: unknown; answer?: unknown };
     if (stored.key !== key) return null;

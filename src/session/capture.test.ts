@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { addCapture, type CaptureSummary } from './capture.js';
@@ -100,7 +100,6 @@ test('removes only folders that no process writes any more', async () => {
   // A writer on another machine: its process ids have no meaning here.
   const foreign = dead.replace(/(\.trash-\d+-\d+)-[0-9a-f]{8}-/, '$1-00000000-');
   expect(foreign).not.toBe(dead);
-  const { mkdirSync } = await import('node:fs');
   for (const path of [aside, dead, foreign]) {
     mkdirSync(path);
     writeFileSync(join(path, 'f'), '');

@@ -131,11 +131,11 @@ async function swap(
 
 /** @throws E_USAGE if the session already has one of the captures */
 function merge(old: ManifestData, summary: CaptureSummary, written: Written): ManifestData {
-  const known = new Set(old.captures.map(({ capture_id }) => capture_id));
-  const twice = summary.captures.find(({ capture_id }) => known.has(capture_id));
-  if (twice) {
+  const captureIds = new Set(old.captures.map(({ capture_id }) => capture_id));
+  const existing = summary.captures.find(({ capture_id }) => captureIds.has(capture_id));
+  if (existing) {
     throw new InferscopeError('E_USAGE', {
-      what: `session ${old.id} already has a capture ${twice.capture_id}`,
+      what: `session ${old.id} already has a capture ${existing.capture_id}`,
       why: 'Captures are never replaced.',
       fix: 'Give the new capture another id.',
     });

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { Issue } from '../model/document.js';
 import type { ManifestData } from '../model/manifest.js';
-import { freshUser, writeUser } from './user-file.js';
+import { newUser, writeUser } from './user-file.js';
 import { checkNewName } from './name.js';
 import { ensureWritable, homeFolders, type Home } from './home.js';
 import { sessionId } from './id.js';
@@ -37,7 +37,7 @@ export interface SessionWriter extends SessionFiles {
 }
 
 /** Another session may have taken the name during a long run: then this one is saved without a name. */
-function nameStillFree(name: string | null, home: Home): { name: string | null; issue: Issue | null } {
+function recheckName(name: string | null, home: Home): { name: string | null; issue: Issue | null } {
   if (name === null) return { name, issue: null };
   try {
     checkNewName(name, home);
@@ -65,11 +65,11 @@ export async function createSession(session: NewSession): Promise<SessionWriter>
     throw asStorageFailure(error, { path: temporary.path, doing: 'start a session', home: true });
   });
 
-  let used = false;
+  let isDone = false;
 
   async function abandon(): Promise<void> {
-    if (used) return;
-    used = true;
+    if (isDone) return;
+    isDone = true;
     temporary.release();
     await files.discard();
     await remove(temporary.path);
@@ -78,16 +78,16 @@ export async function createSession(session: NewSession): Promise<SessionWriter>
   async function finish(summary: SessionSummary, issues: Issue[] = []) {
     try {
       const written = await files.close();
-      const { name, issue } = nameStillFree(session.name ?? null, home);
+      const { name, issue } = recheckName(session.name ?? null, home);
       if (issue) issues = [...issues, issue];
       if (name || session.tags?.length) {
-        await writeUser(temporary.path, freshUser(name, session.tags ?? []));
+        await writeUser(temporary.path, newUser(name, session.tags ?? []));
       }
       for (let attempt = 1; ; attempt++) {
         const id = sessionId(createdAt, session.label, attempt);
         await writeManifest(temporary.path, { id, kind: session.kind, ...summary, ...written }, issues);
         if (await publish(temporary.path, home, id)) {
-          used = true;
+          isDone = true;
           temporary.release();
           reportToOuterRun({ id, kind: session.kind });
           return { id, folder: `${home.sessions}/${id}` };

@@ -71,7 +71,7 @@ export async function openDatabase(options: DatabaseOptions = {}): Promise<Datab
 }
 
 /** Restricts this database to the given files; no later statement can change that. Spilling to its temporary folder still works. */
-export async function lockTo(connection: DuckDBConnection, files: string[]): Promise<void> {
+export async function restrictTo(connection: DuckDBConnection, files: string[]): Promise<void> {
   await connection.run(`SET allowed_paths = [${files.map(quote).join(', ')}]`);
   await connection.run('SET enable_external_access = false');
   await connection.run('SET lock_configuration = true');

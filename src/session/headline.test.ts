@@ -12,18 +12,18 @@ test('the list shows the headline of the last analysis, but not one of another s
   const home = testHome();
   const { id } = await saveSession(home, { label: 'one' });
   const session = await openSession(id, home);
-  const listed = () => {
+  const headlineShown = () => {
     const [{ headline, headline_why }] = listSessions(home) as [ListedSession];
     return headline ?? headline_why;
   };
-  expect(listed()).toBe('not_analyzed');
+  expect(headlineShown()).toBe('not_analyzed');
   saveHeadline(session, null);
-  expect(listed()).toBe('no_time');
+  expect(headlineShown()).toBe('no_time');
   saveHeadline(session, {
     text: 'decode 13.1 ms/step, 2.1x roofline',
     figure: { name: 'decode', value: 13.1, unit: 'ms' },
   });
-  expect(listed()).toBe('decode 13.1 ms/step, 2.1x roofline');
+  expect(headlineShown()).toBe('decode 13.1 ms/step, 2.1x roofline');
   expect(readHeadline(session.folder, 'f'.repeat(64))).toBeUndefined();
   const path = join(session.folder, 'derived', 'headline.json');
   expect(listedPrograms(home)[0]!.figure).toEqual({ name: 'decode', value: 13.1, unit: 'ms' });
@@ -34,10 +34,10 @@ test('the list shows the headline of the last analysis, but not one of another s
     JSON.stringify({ session_sha256: session.sha256 }),
   ]) {
     writeFileSync(path, damaged);
-    expect(listed(), damaged).toBe('not_analyzed');
+    expect(headlineShown(), damaged).toBe('not_analyzed');
   }
   rmSync(path);
-  expect(listed()).toBe('not_analyzed');
+  expect(headlineShown()).toBe('not_analyzed');
 });
 
 test('recordings without steps have no headline time', async () => {

@@ -11,7 +11,7 @@ export interface Headline {
 }
 
 /** File below derived/ with the headline, so that lists need not open the session. */
-const file = 'headline.json';
+const headlineFile = 'headline.json';
 
 /**
  * Saves the headline after each analysis; if it cannot be written, it is only missing from the list.
@@ -23,7 +23,7 @@ export function saveHeadline(
 ): void {
   if (JSON.stringify(readHeadline(folder, sha256)) === JSON.stringify(headline)) return;
   try {
-    writeWhole(join(folder, 'derived', file), JSON.stringify({ session_sha256: sha256, headline }));
+    writeWhole(join(folder, 'derived', headlineFile), JSON.stringify({ session_sha256: sha256, headline }));
   } catch {
     // The home is read-only, or the disk is full.
   }
@@ -32,7 +32,10 @@ export function saveHeadline(
 /** Null if the session has no headline time; undefined if it was not analyzed in this state. */
 export function readHeadline(folder: string, sha256: string): Headline | null | undefined {
   try {
-    const stored = JSON.parse(readFileSync(join(folder, 'derived', file), 'utf8')) as Record<string, unknown>;
+    const stored = JSON.parse(readFileSync(join(folder, 'derived', headlineFile), 'utf8')) as Record<
+      string,
+      unknown
+    >;
     const { session_sha256: sessionHash, headline } = stored;
     if (sessionHash !== sha256) return undefined;
     return headline === null || isHeadline(headline) ? headline : undefined;

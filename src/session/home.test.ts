@@ -44,8 +44,8 @@ test.each([
   ['in a file system that takes no files', 'ENOENT', () => '/proc/inferscope'],
 ])(
   'a home that cannot be written fails before anything is measured, also for root: %s',
-  async (_, code, make) => {
-    const home = homeFolders({ INFERSCOPE_HOME: make() });
+  async (_, code, makePath) => {
+    const home = homeFolders({ INFERSCOPE_HOME: makePath() });
     const failure = await createSession({ label: 'x', kind: 'run', home }).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'E_HOME_UNWRITABLE', exitCode: 3 });
     const { why } = (failure as { parts: { why: string } }).parts;

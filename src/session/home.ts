@@ -20,18 +20,18 @@ export interface Home {
  * @throws E_USAGE for a URL, which would become a folder of that name
  */
 export function homeFolders(env: NodeJS.ProcessEnv = process.env): Home {
-  // The XDG base directory specification requires to ignore relative values.
+  // The XDG base directory specification requires that relative values are ignored.
   const xdg = env['XDG_DATA_HOME']?.startsWith('/') ? env['XDG_DATA_HOME'] : null;
-  const chosen = env['INFERSCOPE_HOME'];
-  if (chosen && /^\w+:\/\//.test(chosen))
+  const setHome = env['INFERSCOPE_HOME'];
+  if (setHome && /^\w+:\/\//.test(setHome))
     throw new InferscopeError('E_USAGE', {
-      what: `INFERSCOPE_HOME is not a folder: ${chosen}`,
+      what: `INFERSCOPE_HOME is not a folder: ${setHome}`,
       why: 'Sessions are written and analyzed in a folder of this machine, or of a file system that it mounts.',
       fix:
         'Query a session in S3 in place:  inferscope sql --from s3://BUCKET/PREFIX/SESSION --load-extension HTTPFS QUERY\n' +
         'Or copy it:  aws s3 sync s3://BUCKET/PREFIX/SESSION FOLDER/sessions/SESSION, and set INFERSCOPE_HOME=FOLDER',
     });
-  const root = chosen ? resolve(chosen) : join(xdg ?? join(homedir(), '.local', 'share'), 'inferscope');
+  const root = setHome ? resolve(setHome) : join(xdg ?? join(homedir(), '.local', 'share'), 'inferscope');
   return { root, sessions: join(root, 'sessions'), cache: join(root, 'cache') };
 }
 
@@ -60,9 +60,9 @@ export function ensureWritable(home: Home = homeFolders()): Home {
 
 /** Tests whether a folder can be created, and removes it again, so that a rejected command leaves nothing. */
 export function tryFolder(path: string): void {
-  for (const made of makeFolder(path).reverse()) {
+  for (const created of makeFolder(path).reverse()) {
     try {
-      rmdirSync(made);
+      rmdirSync(created);
     } catch {
       // Another process has put a file there.
       return;

@@ -52,14 +52,14 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
     const { data, sha256 } = readManifest(folder, id);
     checkSizes(folder, data);
     // Samples, rooflines, microbenchmarks and a validation have no steps of a program.
-    const timed = hasSubject(data, 'profile', 'memory', 'bench', 'load', 'timeline', 'results');
-    const headline = timed ? readHeadline(folder, sha256) : null;
+    const hasSteps = hasSubject(data, 'profile', 'memory', 'bench', 'load', 'timeline', 'results');
+    const headline = hasSteps ? readHeadline(folder, sha256) : null;
     const headline_why = headline === undefined ? 'not_analyzed' : headline === null ? 'no_time' : null;
     const { hardware, command } = data;
     return {
       listed: {
         ...base,
-        ...describedSession(data),
+        ...sessionFacts(data),
         headline: headline?.text ?? null,
         headline_why,
         broken: null,
@@ -70,10 +70,10 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
     };
   } catch (error) {
     const code = error instanceof InferscopeError ? error.code : 'E_SESSION_CORRUPT';
-    const nothing = { kind: null, subjects: null, title: null, status: null, started_at: null, bytes: null };
+    const noFacts = { kind: null, subjects: null, title: null, status: null, started_at: null, bytes: null };
     const broken = { code, text: messageOf(error) };
     return {
-      listed: { ...base, ...nothing, headline: null, headline_why: null, broken },
+      listed: { ...base, ...noFacts, headline: null, headline_why: null, broken },
       program: null,
       figure: null,
       folder,
@@ -81,7 +81,7 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
   }
 }
 
-function describedSession(data: ManifestData) {
+function sessionFacts(data: ManifestData) {
   return {
     kind: data.kind,
     subjects: data.subjects,

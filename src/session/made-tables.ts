@@ -1,7 +1,7 @@
 import { createFrom, type SteppedQuery } from './stepped-query.js';
 
 /** How to compute one table from a session's tables and from tables computed before it. */
-export interface MadeTable extends SteppedQuery {
+export interface TableDefinition extends SteppedQuery {
   name: string;
   as: 'view' | 'table';
 }
@@ -10,13 +10,13 @@ export interface MadeTable extends SteppedQuery {
 export interface DerivedTables {
   names: readonly string[];
   /** Definitions of these tables and of all tables that they need, in order. */
-  make(names: readonly string[]): Promise<MadeTable[]>;
+  make(names: readonly string[]): Promise<TableDefinition[]>;
 }
 
 /** Creates the tables on one connection. */
 export async function makeTables(
   database: { query(sql: string): Promise<unknown> },
-  tables: readonly MadeTable[],
+  tables: readonly TableDefinition[],
 ): Promise<void> {
   for (const table of tables) {
     if (table.as === 'table') await createFrom(database, table.name, table);

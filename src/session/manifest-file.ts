@@ -84,7 +84,7 @@ export function readManifest(folder: string, id: string): ManifestFile {
 }
 
 /**
- * Subjects stated in the file and those derived by today's rules; only in memory, since the file has a checksum. A newer minor version may
+ * Subjects stated in the file and those derived by the current rules; only in memory, since the file has a checksum. A newer minor version may
  * state subjects that are unknown here.
  */
 function knownSubjects(data: ManifestData): ManifestData['subjects'] {

@@ -51,10 +51,10 @@ test('every table of the schema is a typed view; missing ones are empty', async 
   const session = await openSession('@last', home);
   const database = await session.connect();
   for (const table of tableNames) {
-    const described = await database.query<{ column_name: string; column_type: string }>(
+    const description = await database.query<{ column_name: string; column_type: string }>(
       `DESCRIBE "${table}"`,
     );
-    expect(described.map(({ column_name, column_type }) => [column_name, column_type])).toEqual(
+    expect(description.map(({ column_name, column_type }) => [column_name, column_type])).toEqual(
       Object.entries(tables[table].columns).map(([name, { type }]) => [name, type]),
     );
   }

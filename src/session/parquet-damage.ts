@@ -23,7 +23,7 @@ const work = 'checks Parquet files';
  * @returns the damage; null if all files can be read, or if the process was interrupted
  * @throws E_PROCESS_START if the child could not start, so the files are unchecked
  */
-export async function parquetDamage(
+export async function findParquetDamage(
   files: readonly string[],
   entry: string = childEntry('parquet-child'),
 ): Promise<string | null> {
@@ -31,15 +31,16 @@ export async function parquetDamage(
   const child = await startProcess(work, entry, (mark) =>
     spawn(process.execPath, [entry], { env: { ...process.env, ...mark }, stdio: ['pipe', 'ignore', 'pipe'] }),
   );
-  const exited = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  const exit = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   // A child that exits early closes the pipe; its exit is reported below.
   child.stdin.on('error', () => {});
   child.stdin.end(JSON.stringify(files));
-  const talk = await text(child.stderr);
-  const [code, signal] = await exited;
+  const stderrText = await text(child.stderr);
+  const [code, signal] = await exit;
   if (signal !== null)
     return crashes.has(signal) ? `The process that read its tables ended by ${signal}.` : null;
   if (code === 0) return null;
-  if (code !== exitCodeOf.E_SESSION_ARCHIVE) throw notStarted(work, entry, { exitCode: code, stderr: talk });
-  return talk.trim().split('\n')[0] ?? '';
+  if (code !== exitCodeOf.E_SESSION_ARCHIVE)
+    throw notStarted(work, entry, { exitCode: code, stderr: stderrText });
+  return stderrText.trim().split('\n')[0] ?? '';
 }

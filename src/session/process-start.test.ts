@@ -3,20 +3,20 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { startProcess } from '../model/process-start.js';
-import { parquetDamage } from './parquet-damage.js';
+import { findParquetDamage } from './parquet-damage.js';
 import { defaultSqlLimits, runSql } from './sql-run.js';
 import { testFolder } from './test-folder.js';
 
 const scratch = testFolder();
 
 describe.each([
-  ['the Parquet check', (entry: string) => parquetDamage(['any.parquet'], entry)],
+  ['the Parquet check', (entry: string) => findParquetDamage(['any.parquet'], entry)],
   ['sql', (entry: string) => runSql(entry, [], 'SELECT 1', defaultSqlLimits)],
 ])('%s', (_, run) => {
   test.each([
     ['no such file', null],
     ['a chunk of another build', "import './no-such-chunk.js';"],
-  ])('a process that cannot start says nothing about its work: %s', async (name, source) => {
+  ])('E_PROCESS_START for a process that cannot start: %s', async (name, source) => {
     const entry = join(scratch, `${name}.mjs`);
     if (source !== null) writeFileSync(entry, source);
     await expect(run(entry)).rejects.toMatchObject({

@@ -50,10 +50,10 @@ export async function remoteTables(
   await connection.run(`CREATE SECRET (${secretOf(access)})`);
   let paths: string[];
   try {
-    const found = await connection.runAndReadAll(
+    const result = await connection.runAndReadAll(
       `SELECT file FROM glob(${quote(`${url}/tables/*/*.parquet`)})`,
     );
-    paths = found.getRowsJS().map(([path]) => String(path));
+    paths = result.getRowsJS().map(([path]) => String(path));
   } catch (error) {
     throw notFound(url, messageOf(error).split('\n')[0] ?? '');
   }
@@ -90,5 +90,5 @@ const notFound = (url: string, why: string): InferscopeError =>
   new InferscopeError('E_SESSION_NOT_FOUND', {
     what: `there is no session at ${url}`,
     why,
-    fix: 'Name the folder of one session, s3://bucket/prefix/SESSION; AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY say where and who.',
+    fix: 'Name the folder of one session, s3://bucket/prefix/SESSION; AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY set the server and the credentials.',
   });

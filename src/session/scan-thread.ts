@@ -55,7 +55,7 @@ export async function answerScan(taker: (input: never) => RowTaker<unknown>): Pr
   parentPort!.postMessage(reply satisfies Reply);
 }
 
-async function read(order: ScanOrder, { take, taken }: RowTaker<unknown>): Promise<Reply> {
+async function read(order: ScanOrder, { take, result }: RowTaker<unknown>): Promise<Reply> {
   try {
     const instance = await duckdb().DuckDBInstance.create(':memory:', {
       threads: '1',
@@ -67,7 +67,7 @@ async function read(order: ScanOrder, { take, taken }: RowTaker<unknown>): Promi
       if (Atomics.load(order.stop, 0) !== 0) return { failed: 'it was stopped' };
       take(batch);
     }
-    return { result: taken() };
+    return { result: result() };
   } catch (error) {
     return { failed: error instanceof Error ? error.message : String(error) };
   }

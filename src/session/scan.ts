@@ -2,18 +2,18 @@ import type { DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api';
 import type { Batch, Columns } from '../model/workbench.js';
 
 /** Marks the end in the first column of an extra last row: it is neither a time nor a count. */
-const end = Number.NEGATIVE_INFINITY;
+const endMark = Number.NEGATIVE_INFINITY;
 
 /**
  * Streams a statement's result; every column must be numeric or boolean. In DuckDB 1.5.5 a failure in the middle of a stream (unreadable
  * rows, out of memory) looks like its end. An extra row is therefore appended: without it the stream has failed.
- * @param more called with a failure; returns true if a retry may succeed, and the rows then continue where they stopped
+ * @param canRetry called with a failure; returns true if a retry may succeed, and the rows then continue where they stopped
  * @throws DuckDB's error of the statement
  */
 export async function* scan(
   connection: DuckDBConnection,
   sql: string,
-  more: (error: unknown) => Promise<boolean> = () => Promise.resolve(false),
+  canRetry: (error: unknown) => Promise<boolean> = () => Promise.resolve(false),
 ): AsyncGenerator<Batch> {
   const described = await connection.run(`DESCRIBE ${sql}`);
   const names = (await described.getRowsJS()).map(([name]) => String(name));
@@ -33,7 +33,7 @@ export async function* scan(
         names.forEach((name, c) => {
           columns[name] = doubles(chunk, c);
         });
-        const isLast = columns[names[0]!]![chunk.rowCount - 1] === end;
+        const isLast = columns[names[0]!]![chunk.rowCount - 1] === endMark;
         const rows = isLast ? chunk.rowCount - 1 : chunk.rowCount;
         rowsRead += rows;
         if (rows > 0) yield { rows, columns };
@@ -42,7 +42,7 @@ export async function* scan(
       await connection.run(`SELECT max(COLUMNS(*)) FROM (${sql})`);
       throw new Error(`the rows of a statement ended before its last: ${sql}`);
     } catch (error) {
-      if (!(await more(error))) throw error;
+      if (!(await canRetry(error))) throw error;
     }
   }
 }

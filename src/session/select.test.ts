@@ -74,9 +74,9 @@ test('selects by id, unique prefix, name, @last and @last~n; otherwise suggests 
 test('@last of a command for one kind of session counts only that kind; a damaged session is not skipped', async () => {
   const home = testHome();
   const make = async (day: number, label: string, writtenMs: number) => {
-    const made = await saveSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
-    utimesSync(join(made.folder, 'session.json'), writtenMs, writtenMs);
-    return made;
+    const session = await saveSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
+    utimesSync(join(session.folder, 'session.json'), writtenMs, writtenMs);
+    return session;
   };
   const first = await make(1, 'first', 1000);
   const second = await make(2, 'second', 2000);

@@ -34,8 +34,8 @@ export function selectSession(
 ): SessionFolder {
   const homes = [home].flat();
   const folders = sessionFolders(...homes);
-  const places = homes.map(({ sessions }) => sessions).join(' and ');
-  if (selector.startsWith('@')) return selectLast(selector, folders, places, usable);
+  const homesText = homes.map(({ sessions }) => sessions).join(' and ');
+  if (selector.startsWith('@')) return selectLast(selector, folders, homesText, usable);
   const exact = folders.find(({ id }) => id === selector);
   if (exact) return exact;
   const prefixed = selector === '' ? [] : folders.filter(({ id }) => id.startsWith(selector));
@@ -49,14 +49,14 @@ export function selectSession(
     selector,
     folders.length,
     sessions.flatMap(({ id, name }) => (name ? [id, name] : [id])),
-    places,
+    homesText,
   );
 }
 
 function selectLast(
   selector: string,
   folders: SessionFolder[],
-  places: string,
+  homesText: string,
   usable: SessionFilter | null,
 ): SessionFolder {
   const match = /^@last(?:~(\d{1,6}))?$/.exec(selector);
@@ -67,8 +67,8 @@ function selectLast(
       fix: 'Type @last, a name or the beginning of an id; inferscope session list shows them.',
     });
   }
-  const back = Number(match[1] ?? 0);
-  const found = usable === null ? folders.at(-1 - back) : lastUsable(folders, back, usable);
+  const stepsBack = Number(match[1] ?? 0);
+  const found = usable === null ? folders.at(-1 - stepsBack) : lastUsable(folders, stepsBack, usable);
   if (found) return found;
   if (usable !== null && folders.length > 0)
     throw new InferscopeError('E_SESSION_NOT_FOUND', {
@@ -78,7 +78,8 @@ function selectLast(
     });
   throw new InferscopeError('E_SESSION_NOT_FOUND', {
     what: `there is no session ${selector}`,
-    why: folders.length === 0 ? `${places} holds no session yet.` : `There are ${folders.length} sessions.`,
+    why:
+      folders.length === 0 ? `${homesText} holds no session yet.` : `There are ${folders.length} sessions.`,
     fix: folders.length === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows them.',
   });
 }
@@ -94,10 +95,10 @@ export function usableSessions({ matches }: SessionFilter, home: Home = homeFold
 /** Reads manifests from the newest on until enough are found. A damaged session counts: opening it reports the damage. */
 function lastUsable(
   folders: readonly SessionFolder[],
-  back: number,
+  stepsBack: number,
   { matches }: SessionFilter,
 ): SessionFolder | undefined {
-  let remaining = back;
+  let remaining = stepsBack;
   for (const folder of folders.toReversed()) {
     const manifest = manifestOf(folder);
     if ((manifest === null || matches(manifest)) && remaining-- === 0) return folder;
@@ -117,21 +118,21 @@ function manifestOf({ id, folder }: SessionFolder): ManifestData | null {
 }
 
 function ambiguous(selector: string, found: SessionFolder[]): InferscopeError {
-  const shown = found.slice(-8).map(({ id }) => id);
-  const rest = found.length > shown.length ? ` and ${found.length - shown.length} more` : '';
+  const shownIds = found.slice(-8).map(({ id }) => id);
+  const moreText = found.length > shownIds.length ? ` and ${found.length - shownIds.length} more` : '';
   return new InferscopeError('E_SESSION_AMBIGUOUS', {
     what: `"${selector}" selects ${found.length} sessions`,
-    why: `${shown.join(', ')}${rest} start with it.`,
-    fix: `Type more of the id, for example ${shown.at(-1) ?? ''}`,
+    why: `${shownIds.join(', ')}${moreText} start with it.`,
+    fix: `Type more of the id, for example ${shownIds.at(-1) ?? ''}`,
   });
 }
 
-function notFound(selector: string, count: number, candidates: string[], places: string): InferscopeError {
+function notFound(selector: string, count: number, candidates: string[], homesText: string): InferscopeError {
   const near = nearest(selector, candidates);
   const list = count === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows all.';
   return new InferscopeError('E_SESSION_NOT_FOUND', {
     what: `there is no ${/[./\\]/.test(selector) ? 'file or ' : ''}session "${selector}"`,
-    why: `None of the ${plural(count, 'session')} in ${places} has this name or an id that starts with it.`,
+    why: `None of the ${plural(count, 'session')} in ${homesText} has this name or an id that starts with it.`,
     fix: near !== null ? `Did you mean ${near}? ${list}` : list,
   });
 }

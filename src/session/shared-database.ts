@@ -13,7 +13,7 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
   let opened: Promise<Database> | null = null;
   let connections = 0;
   const tables = new Map<string, Promise<string>>();
-  const leave = async (from: Promise<Database>): Promise<void> => {
+  const release = async (from: Promise<Database>): Promise<void> => {
     connections--;
     if (connections > 0) return;
     opened = null;
@@ -38,7 +38,7 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
         throw asDamage(error, source.id);
       }
     };
-    const make = async (sql: string): Promise<string> => {
+    const createTable = async (sql: string): Promise<string> => {
       const table = `made_${tables.size}`;
       await query(`CREATE TABLE ${table} AS ${sql}`);
       return table;
@@ -54,13 +54,13 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
       },
       once: async (name, key, sql) => {
         const id = `${name} ${key}`;
-        const table = tables.get(id) ?? make(sql);
+        const table = tables.get(id) ?? createTable(sql);
         tables.set(id, table);
         await query(`CREATE OR REPLACE TEMP VIEW ${name} AS FROM ${await table}`);
       },
       close: async () => {
         connection.closeSync();
-        await leave(opening);
+        await release(opening);
       },
     };
   };

@@ -35,7 +35,7 @@ export async function checkStatement(connection: DuckDBConnection, sql: string):
   const tree = JSON.parse(String(reader.getRowsJson()[0]?.[0])) as SerializedSql;
   if (tree.error) {
     if (tree.error_type === 'not implemented') {
-      throw refused(
+      throw notAllowed(
         'only SELECT statements are allowed',
         'Sessions are saved as measured; sql only reads them.',
       );
@@ -43,9 +43,9 @@ export async function checkStatement(connection: DuckDBConnection, sql: string):
     throw queryFailed(tree.error_message ?? 'it does not parse');
   }
   const count = tree.statements?.length ?? 0;
-  if (count !== 1) throw refused('give exactly one statement', `The text has ${count}.`);
+  if (count !== 1) throw notAllowed('give exactly one statement', `The text has ${count}.`);
   const tables = new Set<string>();
-  visit(tree.statements, tables);
+  collectTables(tree.statements, tables);
   return tables;
 }
 
@@ -56,9 +56,9 @@ interface SerializedSql {
   statements?: unknown[];
 }
 
-function visit(node: unknown, tables: Set<string>): void {
+function collectTables(node: unknown, tables: Set<string>): void {
   if (Array.isArray(node)) {
-    for (const child of node) visit(child, tables);
+    for (const child of node) collectTables(child, tables);
     return;
   }
   if (typeof node !== 'object' || node === null) return;
@@ -71,22 +71,24 @@ function visit(node: unknown, tables: Set<string>): void {
   } = node as Record<string, unknown>;
   if (type === 'BASE_TABLE') tables.add(String(table).toLowerCase());
   if (type === 'TABLE_FUNCTION') {
-    const called = String((call as Record<string, unknown> | undefined)?.['function_name']).toLowerCase();
-    if (!allowedTableFunctions.has(called)) throw refusedCall(called);
+    const functionName = String(
+      (call as Record<string, unknown> | undefined)?.['function_name'],
+    ).toLowerCase();
+    if (!allowedTableFunctions.has(functionName)) throw refusedCall(functionName);
   }
   if (kind === 'FUNCTION' && refusedFunctions.has(String(name).toLowerCase()))
     throw refusedCall(String(name));
-  for (const child of Object.values(node)) visit(child, tables);
+  for (const child of Object.values(node)) collectTables(child, tables);
 }
 
 function refusedCall(name: string): InferscopeError {
-  return refused(
+  return notAllowed(
     `${name}() is not available`,
     'Only the tables of the chosen sessions can be read, no files and no settings.',
   );
 }
 
-function refused(what: string, why: string): InferscopeError {
+function notAllowed(what: string, why: string): InferscopeError {
   return new InferscopeError('E_SQL_STATEMENT', {
     what: `sql: ${what}`,
     why,
@@ -98,7 +100,7 @@ function refused(what: string, why: string): InferscopeError {
 export function queryFailed(message: string): InferscopeError {
   return new InferscopeError('E_SQL_QUERY', {
     what: `sql: ${message.split('\n')[0] ?? message}`,
-    why: message.split('\n').slice(1).join('\n').trim() || 'DuckDB refuses the query.',
+    why: message.split('\n').slice(1).join('\n').trim() || 'DuckDB rejects the query.',
     fix: 'inferscope sql --schema lists the tables and their columns.',
   });
 }

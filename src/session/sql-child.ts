@@ -35,8 +35,8 @@ async function main(): Promise<void> {
   } catch (error) {
     throw asDamage(error, sessions.map(({ id }) => id).join(', '));
   }
-  const named = await checkStatement(connection, request.sql);
-  const names = request.made.filter((name) => named.has(name));
+  const tableNames = await checkStatement(connection, request.sql);
+  const names = request.derivedNames.filter((name) => tableNames.has(name));
   if (names.length > 0) {
     await send({ type: 'needs', names });
     const tables = (await line()) as SqlDefinitions;
@@ -68,7 +68,7 @@ async function main(): Promise<void> {
       return;
     }
   }
-  if (bytes > bufferBytes / 8) await checkWhole(connection, request.sql, rows);
+  if (bytes > bufferBytes / 8) await checkComplete(connection, request.sql, rows);
   await send({ type: 'end', cut: null });
 }
 
@@ -79,7 +79,7 @@ async function main(): Promise<void> {
 const bufferBytes = 1_000_000;
 
 /** @throws DuckDB's error if a statement had more rows than it returned */
-async function checkWhole(connection: DuckDBConnection, sql: string, rows: number): Promise<void> {
+async function checkComplete(connection: DuckDBConnection, sql: string, rows: number): Promise<void> {
   const rowCount = await connection.runAndReadAll(`SELECT count(*) FROM query(${quote(sql)})`);
   if (Number(rowCount.getRowsJS()[0]![0]) === rows) return;
   await connection.run(`SELECT max(COLUMNS(*)) FROM query(${quote(sql)})`);
@@ -104,7 +104,7 @@ async function send(message: SqlMessage): Promise<number> {
   return line.length;
 }
 
-function asKnown(thrown: unknown): InferscopeError {
+function asInferscopeError(thrown: unknown): InferscopeError {
   const error = asStorageFailure(thrown, { path: tmpdir(), doing: 'run the query, which spills' });
   if (error instanceof InferscopeError) return error;
   const message = messageOf(error);
@@ -122,7 +122,7 @@ try {
   await main();
   process.exit(0);
 } catch (error) {
-  const { code, parts } = asKnown(error);
+  const { code, parts } = asInferscopeError(error);
   await send({ type: 'error', code, parts });
   process.exit(1);
 }

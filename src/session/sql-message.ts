@@ -1,5 +1,5 @@
 import type { ErrorCode, ErrorParts } from '../model/errors.js';
-import type { MadeTable } from './made-tables.js';
+import type { TableDefinition } from './made-tables.js';
 import type { RemoteSession } from './remote.js';
 import type { SessionTables } from './views.js';
 
@@ -10,7 +10,7 @@ export interface SqlRequest {
   /** Read instead of `sessions`. */
   remote: RemoteSession | null;
   /** Names of tables that the parent can define after a `needs` message. */
-  made: readonly string[];
+  derivedNames: readonly string[];
   timeoutS: number;
   maxRows: number;
   maxBytes: number;
@@ -28,7 +28,7 @@ export interface SqlColumn {
 export type SqlValue = string | number | boolean | null | SqlValue[] | { [key: string]: SqlValue };
 
 /** The parent's answer to `needs`. */
-export type SqlDefinitions = MadeTable[];
+export type SqlDefinitions = TableDefinition[];
 
 export type SqlMessage =
   | { type: 'needs'; names: string[] }

@@ -20,7 +20,7 @@ interface SqlLimits {
 
 export const defaultSqlLimits: SqlLimits = { timeoutS: 30, maxRows: 100_000, memoryLimitBytes: 2 ** 30 };
 
-/** Maximum text of a result; larger ones belong into a file. */
+/** Maximum text of a result; larger ones belong in a file. */
 const maxResultBytes = 256 * 2 ** 20;
 
 export interface SqlResult {
@@ -34,7 +34,7 @@ export interface SqlResult {
  * Runs one SELECT over the sessions' tables in a child process; each view starts with a session_id column.
  * @param childEntry the built sql-child.js
  * @param sessions local sessions, or one in S3
- * @param makes tables in addition to those of the sessions
+ * @param derived tables in addition to those of the sessions
  * @throws E_SQL_STATEMENT, E_SQL_QUERY, E_SQL_LIMIT (time, memory, size of the result), E_SESSION_CORRUPT, E_PROCESS_START
  */
 export async function runSql(
@@ -42,7 +42,7 @@ export async function runSql(
   sessions: SessionTables[] | RemoteSession,
   sql: string,
   limits: SqlLimits,
-  makes: DerivedTables = noTables,
+  derived: DerivedTables = noTables,
 ): Promise<SqlResult> {
   const spill = createScratchFolder();
   try {
@@ -50,11 +50,11 @@ export async function runSql(
       ...limits,
       sql,
       ...(Array.isArray(sessions) ? { sessions, remote: null } : { sessions: [], remote: sessions }),
-      made: makes.names,
+      derivedNames: derived.names,
       maxBytes: maxResultBytes,
       spillFolder: spill.path,
     };
-    return await runApart(childEntry, request, makes);
+    return await runInChild(childEntry, request, derived);
   } finally {
     spill.remove();
   }
@@ -64,7 +64,7 @@ const noTables: DerivedTables = { names: [], make: async () => [] };
 
 const work = 'runs the query';
 
-async function runApart(entry: string, request: SqlRequest, makes: DerivedTables): Promise<SqlResult> {
+async function runInChild(entry: string, request: SqlRequest, derived: DerivedTables): Promise<SqlResult> {
   // The child needs nothing from our environment, which a query could read.
   const child = await startProcess(work, entry, (mark) =>
     spawn(process.execPath, ['--max-old-space-size=1024', entry], {
@@ -85,9 +85,9 @@ async function runApart(entry: string, request: SqlRequest, makes: DerivedTables
     timedOut = true;
     child.kill('SIGKILL');
   }, request.timeoutS * 1000);
-  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
-  const talk: Buffer[] = [];
-  child.stderr.on('data', (chunk: Buffer) => talk.push(chunk));
+  const exit = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  const stderrChunks: Buffer[] = [];
+  child.stderr.on('data', (chunk: Buffer) => stderrChunks.push(chunk));
   // A child that exits early closes the pipe; its exit is reported below.
   child.stdin.on('error', () => {});
   const send = (message: SqlRequest | SqlDefinitions) => child.stdin.write(`${JSON.stringify(message)}\n`);
@@ -102,7 +102,7 @@ async function runApart(entry: string, request: SqlRequest, makes: DerivedTables
       // Killed in the middle of a line: the exit below gives the reason.
       if (message === null) break;
       started = true;
-      if (message.type === 'needs') send(await makes.make(message.names));
+      if (message.type === 'needs') send(await derived.make(message.names));
       if (message.type === 'error') throw new InferscopeError(message.code, message.parts);
       if (message.type === 'columns') result.columns = message.columns;
       if (message.type === 'rows') for (const row of message.rows) result.rows.push(row as SqlValue[]);
@@ -112,10 +112,10 @@ async function runApart(entry: string, request: SqlRequest, makes: DerivedTables
         finished = true;
       }
     }
-    const [exitCode, signal] = await ended;
+    const [exitCode, signal] = await exit;
     if (overBytes > 0) throw tooMuchMemory(`its process held ${formatBytes(overBytes)}`, request);
     if (timedOut) throw tooSlow(request.timeoutS);
-    const stderr = Buffer.concat(talk).toString('utf8');
+    const stderr = Buffer.concat(stderrChunks).toString('utf8');
     // A process killed for its memory exits by a signal.
     if (!started && signal === null) throw notStarted(work, entry, { exitCode, stderr });
     if (!finished) throw endedEarly(stderr, signal);
@@ -180,11 +180,11 @@ function tooLarge(): InferscopeError {
   });
 }
 
-function endedEarly(talk: string, signal: NodeJS.Signals | null): InferscopeError {
+function endedEarly(stderr: string, signal: NodeJS.Signals | null): InferscopeError {
   return new InferscopeError('E_SQL_LIMIT', {
     what: `sql: the query process exited early${signal ? ` (${signal})` : ''}`,
     why:
-      talk.trim().split('\n').slice(-3).join('\n') ||
+      stderr.trim().split('\n').slice(-3).join('\n') ||
       'The system killed it, probably because of its memory use.',
     fix: 'Select fewer columns, aggregate before joining, or lower --memory-limit so that DuckDB spills earlier.',
   });

@@ -48,11 +48,11 @@ test('a session states its subjects, a capture adds its own, and an archive keep
   });
   await writer.addArtifact(Buffer.from('{}'), { kind: 'ncu-csv', captureId: 'c0', name: 'raw.csv' });
   const { id, folder } = await writer.finish(summary);
-  expect(stored(folder)).toEqual(['telemetry']);
+  expect(storedSubjects(folder)).toEqual(['telemetry']);
   const capture = await addCapture(await openSession(id, home), home);
   capture.sink.append('kernels', { ...keys, capture_id: 'c1', device: 0, name: 'k', start_ns: 0, dur_ns: 1 });
   await capture.finish({ executions: [], captures: [] });
-  expect(stored(folder)).toEqual(['timeline', 'telemetry']);
+  expect(storedSubjects(folder)).toEqual(['timeline', 'telemetry']);
   const { path } = await exportSession({ id, folder }, { output: join(testFolder(), 'x.tar.gz') });
   const otherHome = testHome();
   await importSession(path, otherHome);
@@ -64,23 +64,23 @@ test('reads the known subjects of a newer minor version, derives those of an old
   const writer = await createSession({ label: 'x', kind: 'profile', home });
   writer.sink.append('ops', { ...keys, capture_id: 'c0', name: 'MatMul', start_ns: 0, dur_ns: 1 });
   const { id, folder } = await writer.finish(summary);
-  const restate = (subjects: unknown) => {
+  const rewriteSubjects = (subjects: unknown) => {
     const file = JSON.parse(readFileSync(join(folder, manifestName), 'utf8')) as { data: object };
     const text = Buffer.from(JSON.stringify({ ...file, data: { ...file.data, subjects } }));
     writeFileSync(join(folder, manifestName), text);
     writeFileSync(join(folder, manifestHashName), digestOf(text).sha256);
   };
-  restate(['profile', 'telemetry', 'quantum', 'load']);
+  rewriteSubjects(['profile', 'telemetry', 'quantum', 'load']);
   expect((await openSession(id, home)).manifest.subjects).toEqual([
     'profile',
     'load',
     'timeline',
     'telemetry',
   ]);
-  restate('load');
+  rewriteSubjects('load');
   await expect(openSession(id, home)).rejects.toMatchObject({ code: 'E_SESSION_CORRUPT' });
 });
 
-const stored = (folder: string) =>
+const storedSubjects = (folder: string) =>
   (JSON.parse(readFileSync(join(folder, 'session.json'), 'utf8')) as { data: { subjects: string[] } }).data
     .subjects;

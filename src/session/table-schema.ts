@@ -12,7 +12,7 @@ export interface DescribedTable {
 
 /** The tables of the model as data, in their order; recorded tables first, then derived ones. */
 export function describedTables(): DescribedTable[] {
-  const described = (name: string, { doc, columns }: Table, derived: boolean): DescribedTable => ({
+  const describeTable = (name: string, { doc, columns }: Table, derived: boolean): DescribedTable => ({
     name,
     doc,
     derived,
@@ -23,7 +23,7 @@ export function describedTables(): DescribedTable[] {
     })),
   });
   return [
-    ...tableNames.map((name) => described(name, tables[name], false)),
-    ...Object.entries(derivedTables).map(([name, table]) => described(name, table, true)),
+    ...tableNames.map((name) => describeTable(name, tables[name], false)),
+    ...Object.entries(derivedTables).map(([name, table]) => describeTable(name, table, true)),
   ];
 }

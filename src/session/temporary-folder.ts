@@ -88,8 +88,8 @@ function isStale(home: SessionsFolder, name: string, now: number): boolean {
   const match = namePattern.exec(name);
   if (!match) return false;
   const [, , pid, start, space] = match;
-  const gone = ownerIsGone(pid!, start!, space!);
-  if (gone !== null) return gone;
+  const isGone = ownerIsGone(pid!, start!, space!);
+  if (isGone !== null) return isGone;
   return now - statSync(join(home.sessions, name)).mtimeMs > foreignStaleMs;
 }
 

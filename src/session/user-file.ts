@@ -14,7 +14,7 @@ import { asStorageFailure } from '../vocabulary/storage-failure.js';
 export const userFileName = 'user.json';
 const readableMajor = 1;
 
-export function freshUser(name: string | null = null, tags: string[] = []): UserData {
+export function newUser(name: string | null = null, tags: string[] = []): UserData {
   return { name, tags, notes: [] };
 }
 
@@ -24,7 +24,7 @@ export function freshUser(name: string | null = null, tags: string[] = []): User
  */
 export function readUser(folder: string): { user: UserData; issue: Issue | null; major: number } {
   const path = join(folder, userFileName);
-  if (!existsSync(path)) return { user: freshUser(), issue: null, major: readableMajor };
+  if (!existsSync(path)) return { user: newUser(), issue: null, major: readableMajor };
   try {
     const parsed = JSON.parse(readFileSync(path, 'utf8')) as {
       schema?: unknown;
@@ -32,18 +32,18 @@ export function readUser(folder: string): { user: UserData; issue: Issue | null;
     };
     const major = Number(/^inferscope\/user\/(\d+)\./.exec(String(parsed.schema))?.[1] ?? Number.NaN);
     if (Number.isNaN(major) || !parsed.data) throw new Error('not an inferscope/user document');
-    return { user: lenient(parsed.data), issue: null, major };
+    return { user: parseLeniently(parsed.data), issue: null, major };
   } catch (error) {
     const text = `${userFileName} cannot be read (${messageOf(error)}): name, tags and notes are not shown`;
     return {
-      user: freshUser(),
+      user: newUser(),
       issue: { code: 'user_file_damaged', severity: 'warning', text },
       major: Number.NaN,
     };
   }
 }
 
-function lenient(data: Record<string, unknown>): UserData {
+function parseLeniently(data: Record<string, unknown>): UserData {
   const context = contextSchema.optional().safeParse(data['context']);
   if (!context.success) throw new Error('its context has another form');
   const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
@@ -94,7 +94,7 @@ export async function changeUser(folder: string, change: (user: UserData) => Use
   if (Number.isNaN(major)) {
     await rename(join(folder, userFileName), join(folder, `${userFileName}.damaged-${Date.now()}`));
   }
-  const changed = change(user);
-  await writeUser(folder, changed);
-  return changed;
+  const newUserData = change(user);
+  await writeUser(folder, newUserData);
+  return newUserData;
 }

@@ -28,14 +28,14 @@ interface Verification {
  */
 export async function verifySession({ id, folder }: SessionFolder): Promise<Verification> {
   const files: VerifiedFile[] = [];
-  const data = readChecked(folder, id, files);
+  const data = readListedFiles(folder, id, files);
   for (const file of data ? savedFiles(data) : []) files.push(await verifyFile(folder, file));
   // Without a manifest the expected files are unknown.
   if (data) files.push(...unknownFiles(folder, new Set(savedFiles(data).map(({ path }) => path))));
   return { id, ok: files.every(({ state }) => state === 'ok'), files };
 }
 
-function readChecked(folder: string, id: string, files: VerifiedFile[]): ManifestData | null {
+function readListedFiles(folder: string, id: string, files: VerifiedFile[]): ManifestData | null {
   try {
     const { data } = readManifest(folder, id);
     files.push({ path: manifestName, state: 'ok', detail: null });
@@ -57,9 +57,9 @@ async function verifyFile(
   file: { path: string; bytes: number; sha256: string },
 ): Promise<VerifiedFile> {
   try {
-    const found = await digestFile(join(folder, file.path));
-    if (found.sha256 === file.sha256) return { path: file.path, state: 'ok', detail: null };
-    const detail = `expected ${plural(file.bytes, 'byte')}, sha256 ${file.sha256}; found ${plural(found.bytes, 'byte')}, sha256 ${found.sha256}`;
+    const digest = await digestFile(join(folder, file.path));
+    if (digest.sha256 === file.sha256) return { path: file.path, state: 'ok', detail: null };
+    const detail = `expected ${plural(file.bytes, 'byte')}, sha256 ${file.sha256}; found ${plural(digest.bytes, 'byte')}, sha256 ${digest.sha256}`;
     return { path: file.path, state: 'damaged', detail };
   } catch (error) {
     const missing = systemErrorCode(error) === 'ENOENT';
@@ -72,11 +72,11 @@ async function verifyFile(
 }
 
 /** Files that are not in the manifest. user.json and derived/ belong to the user and have no checksums. */
-function unknownFiles(folder: string, known: Set<string>): VerifiedFile[] {
+function unknownFiles(folder: string, listedPaths: Set<string>): VerifiedFile[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => !entry.isDirectory())
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
-    .filter((path) => !known.has(path) && !isOutsideChecksums(path))
+    .filter((path) => !listedPaths.has(path) && !isOutsideChecksums(path))
     .sort()
     .map((path) => ({ path, state: 'unknown', detail: 'not in the manifest' }));
 }
@@ -94,12 +94,12 @@ function isOutsideChecksums(path: string): boolean {
 
 /** Throws the first damage, for callers that need an intact session. @throws E_SESSION_CORRUPT */
 export function requireIntact(verification: Verification): void {
-  const bad = verification.files.filter(({ state }) => state !== 'ok');
-  const [first] = bad;
+  const damagedFiles = verification.files.filter(({ state }) => state !== 'ok');
+  const [first] = damagedFiles;
   if (!first) return;
   throw corrupt(
     verification.id,
-    `${first.path} is ${first.state}${bad.length > 1 ? `, and ${bad.length - 1} more` : ''}`,
+    `${first.path} is ${first.state}${damagedFiles.length > 1 ? `, and ${damagedFiles.length - 1} more` : ''}`,
     first.detail ?? '',
   );
 }

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { tableNames, tables, type TableName } from '../model/tables.js';
-import { lockTo, quote } from './database.js';
+import { restrictTo, quote } from './database.js';
 
 /** The Parquet files of a session, as plain data that can be sent to another process. */
 export interface SessionTables {
@@ -23,8 +23,7 @@ export const isReadIntoMemory = (rows: number): boolean => rows <= inMemoryRows;
 /**
  * Creates a typed view for every table of the schema: missing tables are empty, columns missing in the files are null, and columns of a
  * newer inferscope are left out. Afterwards the connection can read only these files.
- * @param withSessionId adds a session_id column first
- * @param rows of all tables; small ones may be read into memory
+ * @param options `withSessionId` adds a session_id column first; `rows` of all tables: few are read into memory
  */
 export async function createViews(
   connection: DuckDBConnection,
@@ -32,7 +31,7 @@ export async function createViews(
   options: { withSessionId: boolean; rows?: number },
 ): Promise<void> {
   await createOpenViews(connection, sessions, options);
-  await lockTo(
+  await restrictTo(
     connection,
     sessions.flatMap((session) => tableNames.flatMap((table) => session.files[table] ?? [])),
   );
@@ -71,19 +70,19 @@ async function selectFiles(
   files: string[],
   { withSessionId, inMemory }: { withSessionId: boolean; inMemory: boolean },
 ): Promise<string> {
-  const { oneSchema, byCapture } = await partsOf(connection, inMemory ? [] : files);
+  const { oneSchema, byCapture } = await commonProperties(connection, inMemory ? [] : files);
   const options = [
     ...(files.length > 1 && !oneSchema ? [', union_by_name = true'] : []),
     ...(byCapture ? [', filename = true'] : []),
   ];
   const source = `read_parquet([${files.map(quote).join(', ')}]${options.join('')})`;
-  const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
-  const typeByColumn = new Map(described.getRowsJson().map((row) => [String(row[0]), String(row[1])]));
-  const same = inMemory ? new Map<string, string>() : await sameInAllRows(connection, files);
+  const description = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
+  const typeByColumn = new Map(description.getRowsJson().map((row) => [String(row[0]), String(row[1])]));
+  const constants = inMemory ? new Map<string, string>() : await constantColumns(connection, files);
   const columns = Object.entries(tables[table].columns).map(([name, { type }]) => {
     if (!typeByColumn.has(name)) return `CAST(NULL AS ${type}) AS "${name}"`;
     if (name === 'capture_id' && byCapture) return 'parse_filename(filename, true) AS capture_id';
-    const constant = same.get(name);
+    const constant = constants.get(name);
     if (constant !== undefined && (name !== 'host' || constant === 'NULL'))
       return `CAST(${constant} AS ${type}) AS "${name}"`;
     if (name === 'host' && hostSalt !== undefined)
@@ -100,7 +99,7 @@ async function selectFiles(
  * files a statement need not open them to learn the columns, and a filter on the capture skips the others by name. Opening a file takes
  * DuckDB a third of a millisecond, and an explanation has 700 statements.
  */
-async function partsOf(
+async function commonProperties(
   connection: DuckDBConnection,
   files: readonly string[],
 ): Promise<{ oneSchema: boolean; byCapture: boolean }> {
@@ -124,7 +123,7 @@ async function partsOf(
  * filter or a grouping by it free; with millions of rows that is a third of a statement's time, since execution, capture, rank and device
  * are constant.
  */
-async function sameInAllRows(
+async function constantColumns(
   connection: DuckDBConnection,
   files: readonly string[],
 ): Promise<Map<string, string>> {

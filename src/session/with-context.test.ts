@@ -27,14 +27,14 @@ test('without context the workload is the recorded one', () => {
 });
 
 test('given values replace recorded ones, and are listed', () => {
-  const found = withContext(recorded, { batch_size: 8, input_len: 128 });
-  expect(found).toMatchObject({
+  const workload = withContext(recorded, { batch_size: 8, input_len: 128 });
+  expect(workload).toMatchObject({
     batch_size: 8,
     input_len: 128,
     tensor_parallel_size: 2,
     given: ['batch_size', 'input_len'],
   });
-  expect(found!.model).toBe(recorded.model);
+  expect(workload!.model).toBe(recorded.model);
 });
 
 test('a given dtype replaces all that is known about the storage of weights', () => {
@@ -50,8 +50,8 @@ test('a given dtype replaces all that is known about the storage of weights', ()
 });
 
 test('a given model makes a workload if none was recorded, without a dtype', () => {
-  const found = withContext(null, { model: { name: 'named', config: { hidden_size: 8 } } });
-  expect(found).toMatchObject({
+  const workload = withContext(null, { model: { name: 'named', config: { hidden_size: 8 } } });
+  expect(workload).toMatchObject({
     model: { name: 'named', dtype: 'unknown' },
     batch_size: null,
     given: ['model'],

@@ -32,10 +32,10 @@ export function withContext(recorded: Workload | null, context: Context): Worklo
 function modelOf(recorded: Workload['model'], { model, dtype }: Context): Workload['model'] {
   const modelWorkload = model ?? recorded;
   if (!modelWorkload || (model === undefined && dtype === undefined)) return recorded;
-  const { quantization_config: _, ...plain } = modelWorkload.config;
+  const { quantization_config: _, ...otherConfig } = modelWorkload.config;
   return {
     name: modelWorkload.name,
-    config: dtype === undefined ? modelWorkload.config : plain,
+    config: dtype === undefined ? modelWorkload.config : otherConfig,
     dtype: dtype ?? recorded?.dtype ?? 'unknown',
     quantization: dtype === undefined ? (recorded?.quantization ?? null) : null,
     weights: recorded?.weights ?? 'unknown',

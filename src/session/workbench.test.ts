@@ -8,14 +8,14 @@ import { testFolder } from './test-folder.js';
 
 const rows = 5000; // more than two of DuckDB's chunks
 
-async function writer() {
+async function openWriter() {
   const home = homeFolders({ INFERSCOPE_HOME: join(testFolder(), 'home') });
   const session = await createSession({ kind: 'import', label: 'bench', home });
   return { home, session };
 }
 
 test('writes columns in bulk with names as codes, saves them as a table and reads them back', async () => {
-  const { home, session } = await writer();
+  const { home, session } = await openWriter();
   const { workbench } = session;
   const table = await workbench.createTable('raw', ['start_ns', 'name', 'registers']);
   const start_ns = Float64Array.from({ length: rows }, (_, i) => 2 ** 52 + i);
@@ -36,13 +36,13 @@ test('writes columns in bulk with names as codes, saves them as a table and read
     list(DISTINCT name ORDER BY name) AS texts, any_value(execution_id) AS execution, any_value(capture_id) AS capture
     FROM kernels`);
   await database.close();
-  const odd = Array.from({ length: rows - 1 }, (_, i) => i).filter((i) => i % 2);
+  const oddRows = Array.from({ length: rows - 1 }, (_, i) => i).filter((i) => i % 2);
   expect(row).toEqual({
     n: rows,
     first: 2 ** 52,
     last: 2 ** 52 + rows - 1,
-    registers: odd.length,
-    sum: odd.reduce((a, b) => a + b, 0),
+    registers: oddRows.length,
+    sum: oddRows.reduce((a, b) => a + b, 0),
     names: rows - 1,
     pids: 0,
     texts: ['a', 'b\u2400b', "c'", null],
@@ -52,7 +52,7 @@ test('writes columns in bulk with names as codes, saves them as a table and read
 });
 
 test('scan streams every row in order, nulls as NaN, while another statement runs', async () => {
-  const { session } = await writer();
+  const { session } = await openWriter();
   const { workbench } = session;
   const sum = await workbench.createTable('sums', ['value']);
   let next = 0;
@@ -77,7 +77,7 @@ test('scan streams every row in order, nulls as NaN, while another statement run
 });
 
 test('rejects an unknown column, and a table that is saved twice', async () => {
-  const { session } = await writer();
+  const { session } = await openWriter();
   const { workbench } = session;
   await expect(workbench.save('kernels', 'c', 'SELECT 1 AS nosuch', {})).rejects.toThrow('nosuch');
   await workbench.save('kernels', 'c', 'SELECT 1 AS start_ns', {});
@@ -86,7 +86,7 @@ test('rejects an unknown column, and a table that is saved twice', async () => {
 });
 
 test('a dropped capture leaves no rows from the sink or the workbench; others stay', async () => {
-  const { home, session } = await writer();
+  const { home, session } = await openWriter();
   for (const captureId of ['bad', 'good']) {
     await session.workbench.save('kernels', captureId, 'SELECT 1 AS start_ns', {});
     session.sink.append('ops', { capture_id: captureId, start_ns: 1 });
@@ -102,7 +102,7 @@ test('a dropped capture leaves no rows from the sink or the workbench; others st
 });
 
 test('reports a statement that fails in the middle of its rows', async () => {
-  const { session } = await writer();
+  const { session } = await openWriter();
   // Far enough after the first rows that these are already streamed.
   const many = 5_000_000;
   const sql = `SELECT CASE WHEN range = ${many - 1000} THEN error('no more') ELSE range END AS i FROM range(${many})`;
@@ -116,7 +116,7 @@ test('reports a statement that fails in the middle of its rows', async () => {
 });
 
 test('raises the memory limit for statements that need more, also in the middle of their rows', async () => {
-  const { session } = await writer();
+  const { session } = await openWriter();
   const { workbench } = session;
   await workbench.limit({ memory_bytes: 16 * 2 ** 20 });
   // A list cannot be spilled; this one has 24 MB.

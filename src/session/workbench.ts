@@ -31,13 +31,13 @@ const chunkRows = 2048;
  * Maximum distinct values of a dictionary. Names have some hundred, times and ids as many as there are rows: trying those takes a third of
  * the time to write a table and saves no space.
  */
-const maxInDictionary = 4096;
+const maxDictionaryValues = 4096;
 
 /** Smaller files are read before a thread has started. */
 const scanThreadFromRows = 500_000;
 
 /** Maximum factor by which the memory limit is raised. */
-const maxRaised = 4;
+const maxRaiseFactor = 4;
 
 export interface OpenWorkbench extends Workbench {
   /** Files that were written. */
@@ -53,7 +53,7 @@ export function createWorkbench(
   folder: string,
 ): OpenWorkbench {
   const stagedFiles: StagedFile[] = [];
-  const writing: Promise<void>[] = [];
+  const pendingWrites: Promise<void>[] = [];
   const inMemory = inMemoryTables();
   const scans: ScanThread[] = [];
   const running = new Set<Promise<unknown>>();
@@ -75,10 +75,10 @@ export function createWorkbench(
       stagedFiles.push({ ...file, ...(await written) });
     })();
     staged.catch(() => {});
-    writing.push(staged);
+    pendingWrites.push(staged);
   }
   /** Closing a connection during its statement hangs DuckDB, so wait for it even if another statement fails. */
-  async function untilDone<T>(statement: Promise<T>): Promise<T> {
+  async function trackUntilDone<T>(statement: Promise<T>): Promise<T> {
     running.add(statement);
     try {
       return await statement;
@@ -88,21 +88,21 @@ export function createWorkbench(
   }
   /** Memory limit of the database; null: the initial one. */
   let memoryBytes: number | null = null;
-  let raised = 1;
+  let raiseFactor = 1;
   /**
    * Raises the memory limit. DuckDB spills but may still need more at once; some megabytes more are better than a capture that cannot be
    * read.
    * @returns whether the limit was raised
    */
-  async function moreMemory(error: unknown): Promise<boolean> {
+  async function raiseMemory(error: unknown): Promise<boolean> {
     if (
       memoryBytes === null ||
-      raised >= maxRaised ||
+      raiseFactor >= maxRaiseFactor ||
       !/Out of Memory|ended before its last/.test(messageOf(error))
     )
       return false;
-    raised *= 1.25;
-    await setMemory(memoryBytes * raised);
+    raiseFactor *= 1.25;
+    await setMemory(memoryBytes * raiseFactor);
     return true;
   }
   function setMemory(bytes: number) {
@@ -112,14 +112,14 @@ export function createWorkbench(
   async function withMemory<T>(statement: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        return await untilDone(statement());
+        return await trackUntilDone(statement());
       } catch (error) {
-        if (!(await moreMemory(error))) throw error;
+        if (!(await raiseMemory(error))) throw error;
       }
     }
   }
   /** Runs on a new connection: a stream ends when another statement runs on its connection. */
-  async function* apart(
+  async function* onNewConnection(
     rows: (ownConnection: DuckDBConnection) => AsyncIterable<Batch>,
   ): AsyncGenerator<Batch> {
     const ownConnection = await instance.connect();
@@ -130,7 +130,7 @@ export function createWorkbench(
     }
   }
   /** Runs on a new connection, so that statements of one table do not wait for those of another. */
-  async function alone<T>(work: (ownConnection: DuckDBConnection) => Promise<T>): Promise<T> {
+  async function withConnection<T>(work: (ownConnection: DuckDBConnection) => Promise<T>): Promise<T> {
     const ownConnection = await instance.connect();
     connections.add(ownConnection);
     try {
@@ -144,29 +144,30 @@ export function createWorkbench(
     stagedFiles: () => stagedFiles,
     async close() {
       // An interrupt has no effect on a statement that is about to start, so repeat it.
-      const again = setInterval(() => connections.forEach((open) => open.interrupt()), 20);
+      const interruptTimer = setInterval(() => connections.forEach((open) => open.interrupt()), 20);
       await Promise.allSettled([
         ...running,
         inMemory.close(),
         ...scans.map((scanThread) => scanThread.close()),
       ]);
-      clearInterval(again);
+      clearInterval(interruptTimer);
       connection.closeSync();
     },
     async run(sql) {
       await withMemory(() => connection.run(sql));
     },
     query: <T extends object>(sql: string) => withMemory(() => queryRows<T>(connection, sql, [])),
-    scan: (sql) => apart((ownConnection) => scan(ownConnection, sql, moreMemory)),
+    scan: (sql) => onNewConnection((ownConnection) => scan(ownConnection, sql, raiseMemory)),
     async scanFiles<T, R>(files: FileScan<T>, taker: (input: T) => RowTaker<R>) {
       if (files.rows >= scanThreadFromRows) {
         const thread = startScanThread(files);
         scans.push(thread);
         return (await thread.result) as R;
       }
-      const { take, taken } = taker(files.input);
-      for await (const batch of apart((ownConnection) => scan(ownConnection, files.sql))) take(batch);
-      return taken();
+      const { take, result } = taker(files.input);
+      for await (const batch of onNewConnection((ownConnection) => scan(ownConnection, files.sql)))
+        take(batch);
+      return result();
     },
     async createTable(name, columns) {
       const definition = columns.map((column) => `"${column}" DOUBLE`).join(', ');
@@ -186,16 +187,16 @@ export function createWorkbench(
     },
     async save(table, captureId, select, constants) {
       const path = await freshPath(table, captureId);
-      const rows = await alone(async (ownConnection) => {
+      const rows = await withConnection(async (ownConnection) => {
         const described = await ownConnection.run(`DESCRIBE ${select}`);
         const types = new Map(
           (await described.getRowsJS()).map(([name, type]) => [String(name), String(type)]),
         );
-        const columns = expressions(table, types, { ...constants, capture_id: captureId });
+        const columns = columnExpressions(table, types, { ...constants, capture_id: captureId });
         const result = await withMemory(() =>
           ownConnection.run(
             `COPY (SELECT ${columns.join(', ')} FROM (${select}))
-             TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${maxInDictionary})`,
+             TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${maxDictionaryValues})`,
           ),
         );
         return result.rowsChanged;
@@ -214,18 +215,18 @@ export function createWorkbench(
       const path = await freshPath(table, captureId);
       const file = inMemory.open(join(folder, path), rows);
       stageWhen(file.written, { table, capture_id: captureId, path });
-      const same: Constants = { ...constants, capture_id: captureId };
+      const constantColumns: Constants = { ...constants, capture_id: captureId };
       return {
         add(part) {
-          const announcement = columnsOf(part.columns(part.input));
-          Object.assign(same, announcement.same);
-          const columns = fileColumns(table, announcement.columns, {});
+          const given = columnsOf(part.columns(part.input));
+          Object.assign(constantColumns, given.constantColumns);
+          const columns = fileColumns(table, given.columns, {});
           file.add(
-            columns.filter(({ name }) => name in announcement.columns),
+            columns.filter(({ name }) => name in given.columns),
             part,
           );
         },
-        close: () => file.close(fileColumns(table, {}, same)),
+        close: () => file.close(fileColumns(table, {}, constantColumns)),
       };
     },
     savedRows(table, captureIds) {
@@ -236,16 +237,17 @@ export function createWorkbench(
     },
     async written() {
       await inMemory.help();
-      await Promise.all(writing.splice(0));
+      await Promise.all(pendingWrites.splice(0));
     },
-    async limit({ threads, memory_bytes: bytes, return_pages: returned }) {
+    async limit({ threads, memory_bytes: bytes, return_pages: returnPages }) {
       if (threads !== undefined) await connection.run(`SET threads = ${threads}`);
       if (bytes !== undefined) {
         memoryBytes = bytes;
-        raised = 1;
+        raiseFactor = 1;
         await setMemory(bytes);
       }
-      if (returned !== undefined) await connection.run(`SET allocator_background_threads = ${returned}`);
+      if (returnPages !== undefined)
+        await connection.run(`SET allocator_background_threads = ${returnPages}`);
     },
   };
 }
@@ -273,20 +275,23 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
 type Constants = Record<string, string | number | null>;
 
 /** Columns given row by row, by the first column of each source, and columns with one value. */
-function columnsOf(inMemory: InMemoryColumns): { columns: Record<string, SavedColumn>; same: Constants } {
+function columnsOf(inMemory: InMemoryColumns): {
+  columns: Record<string, SavedColumn>;
+  constantColumns: Constants;
+} {
   const columns: Record<string, SavedColumn> = {};
-  const same: Constants = {};
+  const constantColumns: Constants = {};
   const names = new Map<object, string>();
   for (const [name, column] of Object.entries(inMemory)) {
     if (typeof column !== 'object' || column === null) {
-      same[name] = column;
+      constantColumns[name] = column;
       continue;
     }
     const { source, ...rest } = column;
     if (!names.has(source)) names.set(source, name);
     columns[name] = { from: names.get(source)!, ...rest };
   }
-  return { columns, same };
+  return { columns, constantColumns };
 }
 
 /** The file column of each column of the model's table: given by row, constant, or null. */
@@ -298,8 +303,8 @@ function fileColumns(
   checkNames(table, [...Object.keys(columns), ...Object.keys(constants)]);
   return Object.entries(tables[table].columns).map(([name, { type }]) => {
     const constant = constants[name] ?? null;
-    const keptColumn = columns[name];
-    if (keptColumn && !(name in constants)) return { name, type, texts: [], ...keptColumn };
+    const savedColumn = columns[name];
+    if (savedColumn && !(name in constants)) return { name, type, texts: [], ...savedColumn };
     if (typeof constant === 'string') return { name, type, texts: [constant], constant: 0 };
     return { name, type, texts: [], constant };
   });
@@ -311,7 +316,7 @@ function checkNames(table: TableName, names: string[]): void {
 }
 
 /** SQL of each column of the model's table from the columns of the select, cast to the schema's type; NaN becomes null. */
-function expressions(
+function columnExpressions(
   table: TableName,
   types: Map<string, string>,
   constants: Record<string, string | number | null>,

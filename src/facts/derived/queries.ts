@@ -6,7 +6,7 @@ import {
 } from '../../model/derived-tables.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
-import type { MadeTable, DerivedTables } from '../../session/made-tables.js';
+import type { TableDefinition, DerivedTables } from '../../session/made-tables.js';
 import type { ScopeOptions } from '../trace/scope.js';
 import { timelineScope } from '../waterfall/ranks.js';
 import { collectiveTables } from '../trace/collective-tables.js';
@@ -38,7 +38,7 @@ export async function definitionsOf(
   session: Session,
   names: readonly DerivedTable[],
   options: ScopeOptions = {},
-): Promise<MadeTable[]> {
+): Promise<TableDefinition[]> {
   const timelineTables = names.filter(isTimelineTable);
   const defined = timelineTables.length < names.length ? definedCollectives() : [];
   if (timelineTables.length === 0) return defined;
@@ -60,5 +60,5 @@ export async function definitionsOf(
   }
 }
 
-const definedCollectives = (): MadeTable[] =>
+const definedCollectives = (): TableDefinition[] =>
   Object.entries(collectiveTables).map(([name, select]) => ({ name, as: 'table', steps: {}, select }));

@@ -28,7 +28,7 @@ export const ampere: readonly GpuSheet[] = [
     l2Bytes: 6 * MiB,
     pcieGeneration: 4,
     source: { document: 'NVIDIA A10G data sheet for AWS G5', year: 2021 },
-    note: 'Tensor rate halved against the A10, whatever the name suggests.',
+    note: 'Half the tensor rate of an A10, whatever the name suggests.',
   },
   {
     names: ['NVIDIA A100-SXM4-40GB', 'A100-SXM4-40GB'],
@@ -163,7 +163,7 @@ export const ampere: readonly GpuSheet[] = [
     l2Bytes: 5 * MiB,
     pcieGeneration: 4,
     source: { document: 'NVIDIA Ampere GA102 GPU architecture whitepaper', year: 2021 },
-    note: 'The RTX 3080 of 10 GB; that of 12 GB reports the same name, so the PCI id decides.',
+    note: 'The RTX 3080 with 10 GB; the one with 12 GB reports the same name, so the PCI id decides.',
   },
   {
     names: ['NVIDIA GeForce RTX 3080 Ti'],

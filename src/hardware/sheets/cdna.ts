@@ -46,7 +46,7 @@ export const cdna: readonly GpuSheet[] = [
     pcieGeneration: 5,
     peerGbps: 448,
     source: { document: 'AMD Instinct MI300X data sheet', year: 2023 },
-    note: 'L2 is 4 MB a die, the 256 MB Infinity Cache behind it is the last level.',
+    note: 'L2 is 4 MB per die; the 256 MB Infinity Cache behind it is the last level.',
   },
   {
     names: ['AMD Instinct MI325X', 'AMD Instinct MI325X OAM'],
@@ -61,7 +61,7 @@ export const cdna: readonly GpuSheet[] = [
     pcieGeneration: 5,
     peerGbps: 448,
     source: { document: 'AMD Instinct MI325X data sheet', year: 2024 },
-    note: 'L2 is 4 MB a die, the 256 MB Infinity Cache behind it is the last level.',
+    note: 'L2 is 4 MB per die; the 256 MB Infinity Cache behind it is the last level.',
   },
   {
     names: ['AMD Instinct MI100'],
@@ -107,7 +107,7 @@ export const cdna: readonly GpuSheet[] = [
     smCount: 228,
     l2Bytes: null,
     source: { document: 'AMD Instinct MI300A data sheet', year: 2023 },
-    note: 'L2 is 4 MB a die, the 256 MB Infinity Cache behind it is the last level.',
+    note: 'L2 is 4 MB per die; the 256 MB Infinity Cache behind it is the last level.',
   },
   {
     names: ['AMD Instinct MI350X'],
@@ -129,7 +129,7 @@ export const cdna: readonly GpuSheet[] = [
     l2Bytes: null,
     pcieGeneration: 5,
     source: { document: 'AMD Instinct MI350X data sheet', year: 2025 },
-    note: 'L2 is 4 MB a die, the 256 MB Infinity Cache behind it is the last level.',
+    note: 'L2 is 4 MB per die; the 256 MB Infinity Cache behind it is the last level.',
   },
   {
     names: ['AMD Instinct MI355X'],
@@ -151,6 +151,6 @@ export const cdna: readonly GpuSheet[] = [
     l2Bytes: null,
     pcieGeneration: 5,
     source: { document: 'AMD Instinct MI355X data sheet', year: 2025 },
-    note: 'L2 is 4 MB a die, the 256 MB Infinity Cache behind it is the last level.',
+    note: 'L2 is 4 MB per die; the 256 MB Infinity Cache behind it is the last level.',
   },
 ];

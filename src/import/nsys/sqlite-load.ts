@@ -220,11 +220,11 @@ function describeTables(
 /** Each batch is released once it has been taken. */
 // oxlint-disable-next-line require-await
 async function takeBatches(batches: (Batch | undefined)[], target: EventTarget): Promise<EventsRead> {
-  const { take, taken } = takeEvents(target);
+  const { take, result } = takeEvents(target);
   for (let number = 0; number < batches.length; number++) {
     const batch = batches[number];
     batches[number] = undefined;
     if (batch) take(batch);
   }
-  return taken();
+  return result();
 }

@@ -30,7 +30,7 @@ test('two kinds of events fill the same arrays in sequence; invalid rows are cou
       bytes: column(67, 68),
     },
   });
-  const copies = first.taken();
+  const copies = first.result();
   expect(copies).toEqual({
     rows: 2,
     impossible: 3,
@@ -52,7 +52,7 @@ test('two kinds of events fill the same arrays in sequence; invalid rows are cou
       bytes: column(-1, 2 ** 63, 3),
     },
   });
-  expect(second.taken()).toMatchObject({
+  expect(second.result()).toMatchObject({
     rows: 3,
     impossible: 0,
     oversized: 2,

@@ -95,7 +95,7 @@ export function takeEvents({
       }
       rowsRead += rows;
     },
-    taken: () => ({
+    result: () => ({
       rows: row - first_row,
       impossible,
       oversized,

@@ -70,8 +70,8 @@ const minOverlapping = 0.99;
  */
 const pairedSql = `(SELECT * EXCLUDE (by_name) FROM all_calls WHERE NOT by_name OR communicator IN (
    SELECT communicator FROM (
-     SELECT communicator, sequence, count(*) AS calling_ranks, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS overlaps FROM all_calls WHERE by_name GROUP BY ALL)
-   GROUP BY communicator HAVING min(calling_ranks) = (SELECT count(DISTINCT rank) FROM all_calls) AND count_if(overlaps) >= ${minOverlapping} * count(*)))`;
+     SELECT communicator, sequence, count(*) AS calling_ranks, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS concurrent FROM all_calls WHERE by_name GROUP BY ALL)
+   GROUP BY communicator HAVING min(calling_ranks) = (SELECT count(DISTINCT rank) FROM all_calls) AND count_if(concurrent) >= ${minOverlapping} * count(*)))`;
 
 /** SQL of the rows of a part of a job. When parts are joined, rows by name are used only if no part has recorded calls. */
 const partSql = (knownBy: KnownBy): string =>

@@ -1,5 +1,5 @@
 import type { ColumnType } from '../../model/columns.js';
-import { createOutput, deltaPacked, type Output, outputSize, repeated } from './encodings.js';
+import { createOutput, deltaPacked, type Output, outputSize, repeatedRun } from './encodings.js';
 import {
   chunkOf,
   codesInto,
@@ -10,7 +10,7 @@ import {
   levelRun,
   levels,
   numbersPlain,
-  plain,
+  encodePlain,
   type ColumnStats,
   textsPlain,
 } from './pages.js';
@@ -19,7 +19,7 @@ import type { ColumnSpec } from './file-column.js';
 /** Maximum distinct numbers in a dictionary; with more, differences are written. */
 const dictionaryNumbers = 64;
 
-/** A Looked table in which each code is its own value. */
+/** A table of LookedUpCodes in which each code is its own value. */
 const identity = Int32Array.from({ length: dictionaryNumbers + 1 }, (_, index) => index - 1);
 
 /** Reusable buffers to encode columns one after the other. */
@@ -43,14 +43,14 @@ export function numbersChunk(
   values: Float64Array,
   count: number,
 ): ColumnChunk {
-  const stats = survey(values, count);
+  const stats = statisticsOf(values, count);
   const { present } = stats;
-  const dense = present === count ? values : without(values, count, present, compact);
+  const dense = present === count ? values : withoutNulls(values, count, present, compact);
   let offset = definitionLevels(out, values, count, present);
   if (present === 0)
     return chunkOf(type, count, [dataPage(out, offset, count, encodings.plain)], { present });
   if (type === 'BOOLEAN' || type === 'DOUBLE') {
-    offset = plain(out, offset, dense, present, type);
+    offset = encodePlain(out, offset, dense, present, type);
     return chunkOf(type, count, [dataPage(out, offset, count, encodings.plain)], { present });
   }
   const distinct = fewDistinct(dense, present, codes);
@@ -71,7 +71,7 @@ export function constantChunk({ type, texts }: ColumnSpec, value: number | null,
   if (value === null)
     return chunkOf(type, count, [dataPage(out, offset, count, encodings.plain)], { present });
   out.bytes[offset++] = 0;
-  offset = repeated(out, offset, 0, count, 0);
+  offset = repeatedRun(out, offset, 0, count, 0);
   const entry = type === 'VARCHAR' ? textsPlain([Buffer.from(texts[value]!)]) : numbersPlain([value], type);
   const pages = [dictionaryPage(entry, 1), dataPage(out, offset, count, encodings.dictionary)];
   return chunkOf(type, count, pages, {
@@ -89,27 +89,27 @@ function definitionLevels(out: Output, values: Float64Array, count: number, pres
 
 /** @returns the distinct values if there are few; their codes are written to `codes` */
 function fewDistinct(values: Float64Array, count: number, codes: Int32Array): number[] | null {
-  const known = new Map<number, number>();
+  const codeOf = new Map<number, number>();
   let last = Number.NaN;
   let lastCode = 0;
   for (let i = 0; i < count; i++) {
     const value = values[i]!;
     if (value !== last) {
       last = value;
-      const code = known.get(value);
+      const code = codeOf.get(value);
       if (code === undefined) {
-        if (known.size === dictionaryNumbers) return null;
-        lastCode = known.size;
-        known.set(value, lastCode);
+        if (codeOf.size === dictionaryNumbers) return null;
+        lastCode = codeOf.size;
+        codeOf.set(value, lastCode);
       } else lastCode = code;
     }
     codes[i] = lastCode;
   }
-  return [...known.keys()];
+  return [...codeOf.keys()];
 }
 
 /** Number of non-null values, and their bounds. A typical value costs two comparisons. */
-function survey(values: Float64Array, count: number): Required<Omit<ColumnStats, 'text'>> {
+function statisticsOf(values: Float64Array, count: number): Required<Omit<ColumnStats, 'text'>> {
   let nulls = 0;
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
@@ -125,7 +125,12 @@ function survey(values: Float64Array, count: number): Required<Omit<ColumnStats,
   return { present: count - nulls, min, max };
 }
 
-function without(values: Float64Array, count: number, present: number, into: Float64Array): Float64Array {
+function withoutNulls(
+  values: Float64Array,
+  count: number,
+  present: number,
+  into: Float64Array,
+): Float64Array {
   let offset = 0;
   for (let i = 0; i < count && offset < present; i++) {
     const value = values[i]!;

@@ -24,7 +24,7 @@ export interface GroupIndexes {
 
 /** @param indexes −1: null */
 export function readIndexes(indexes: Int32Array, count: number): GroupIndexes {
-  const used: number[] = [];
+  const usedIndexes: number[] = [];
   let maxIndex = -1;
   for (let i = 0; i < count; i++) {
     const index = indexes[i]!;
@@ -35,15 +35,15 @@ export function readIndexes(indexes: Int32Array, count: number): GroupIndexes {
     const index = indexes[i]!;
     if (seen[index + 1] === 1) continue;
     seen[index + 1] = 1;
-    used.push(index);
+    usedIndexes.push(index);
   }
-  return { indexes, used, maxIndex };
+  return { indexes, used: usedIndexes, maxIndex };
 }
 
 /**
  * A column with values looked up by an index: always written as a dictionary, at the cost of one table lookup per row. Not for flags, for
  * which Parquet has no dictionary.
- * @param column if it has no `values`, the index is the index of its text
+ * Without `values` the index is the index of the column's text.
  */
 export function lookedUpChunk(
   { out, codes: compact }: Scratch,

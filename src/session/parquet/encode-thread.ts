@@ -72,7 +72,7 @@ export function encodeOrders(columnsOf: Record<string, (input: never) => InMemor
   port.on('message', ({ number, name, input, columns, rows, turns }: EncodeOrder) => {
     try {
       const make = columnsOf[name];
-      if (!make) throw new Error(`no thread knows the columns ${name}`);
+      if (!make) throw new Error(`unknown columns: ${name}`);
       const encode = inMemoryGroups(make(input as never), columns, rows);
       for (let group = nextGroup(turns, rows); group !== null; group = nextGroup(turns, rows)) {
         const encoded = encode(group);

@@ -42,18 +42,18 @@ export function deltaPacked(out: Output, offset: number, values: Float64Array, c
     offset = signedVarint(out, offset, min);
     out.bytes[offset++] = width;
     if (width === 0) continue;
-    const full = offset + (blockValues * width) / 8;
-    if (width <= 32) offset = differences(out, offset, values, from, to, min, width);
-    else offset = wideDifferences(out, offset, values, from, to, min, width);
+    const end = offset + (blockValues * width) / 8;
+    if (width <= 32) offset = writeDifferences(out, offset, values, from, to, min, width);
+    else offset = writeWideDifferences(out, offset, values, from, to, min, width);
     // Pads the last block.
-    out.bytes.fill(0, offset, full);
-    offset = full;
+    out.bytes.fill(0, offset, end);
+    offset = end;
   }
   return offset;
 }
 
 /** Writes differences minus `min`, `width` bits each (at most 32), lowest bit first. */
-function differences(
+function writeDifferences(
   { bytes, view }: Output,
   offset: number,
   values: Float64Array,
@@ -63,42 +63,42 @@ function differences(
   width: number,
 ): number {
   let word = 0;
-  let used = 0;
+  let usedBits = 0;
   let i = from;
   if (width <= 16) {
     // Two values at a time take half the steps.
-    const both = 2 * width;
+    const pairWidth = 2 * width;
     for (; i + 1 < to; i += 2) {
       const middle = values[i]!;
       const first = (middle - values[i - 1]! - min) | 0;
       const pair = first | (((values[i + 1]! - middle - min) | 0) << width);
-      word |= pair << used;
-      used += both;
-      if (used >= 32) {
+      word |= pair << usedBits;
+      usedBits += pairWidth;
+      if (usedBits >= 32) {
         view.setInt32(offset, word, true);
         offset += 4;
-        used -= 32;
-        word = used > 0 ? pair >>> (both - used) : 0;
+        usedBits -= 32;
+        word = usedBits > 0 ? pair >>> (pairWidth - usedBits) : 0;
       }
     }
   }
   for (; i < to; i++) {
     // Values above 2^31 are negative 32-bit integers with the same bits.
     const value = (values[i]! - values[i - 1]! - min) | 0;
-    word |= value << used;
-    used += width;
-    if (used >= 32) {
+    word |= value << usedBits;
+    usedBits += width;
+    if (usedBits >= 32) {
       view.setInt32(offset, word, true);
       offset += 4;
-      used -= 32;
-      word = used > 0 ? value >>> (width - used) : 0;
+      usedBits -= 32;
+      word = usedBits > 0 ? value >>> (width - usedBits) : 0;
     }
   }
-  for (; used > 0; used -= 8, word >>>= 8) bytes[offset++] = word & 255;
+  for (; usedBits > 0; usedBits -= 8, word >>>= 8) bytes[offset++] = word & 255;
   return offset;
 }
 
-function wideDifferences(
+function writeWideDifferences(
   out: Output,
   offset: number,
   values: Float64Array,
@@ -107,17 +107,17 @@ function wideDifferences(
   min: number,
   width: number,
 ): number {
-  let rest = 0n;
-  let used = 0;
+  let remaining = 0n;
+  let usedBits = 0;
   for (let i = from; i < to; i++) {
-    rest |= BigInt(values[i]! - values[i - 1]! - min) << BigInt(used);
-    used += width;
-    for (; used >= 8; used -= 8) {
-      out.bytes[offset++] = Number(rest & 255n);
-      rest >>= 8n;
+    remaining |= BigInt(values[i]! - values[i - 1]! - min) << BigInt(usedBits);
+    usedBits += width;
+    for (; usedBits >= 8; usedBits -= 8) {
+      out.bytes[offset++] = Number(remaining & 255n);
+      remaining >>= 8n;
     }
   }
-  if (used > 0) out.bytes[offset++] = Number(rest & 255n);
+  if (usedBits > 0) out.bytes[offset++] = Number(remaining & 255n);
   return offset;
 }
 
@@ -127,7 +127,13 @@ export function bitWidth(value: number): number {
 }
 
 /** A run in the RLE/bit-packing hybrid: `count` times the same value. */
-export function repeated(out: Output, offset: number, value: number, count: number, width: number): number {
+export function repeatedRun(
+  out: Output,
+  offset: number,
+  value: number,
+  count: number,
+  width: number,
+): number {
   offset = varint(out, offset, count * 2);
   for (let bits = 0; bits < width; bits += 8) out.bytes[offset++] = (value >>> bits) & 255;
   return offset;
@@ -153,39 +159,39 @@ export function packedRun(
   const { bytes, view } = out;
   const groups = Math.ceil(count / 8);
   offset = varint(out, offset, groups * 2 + 1);
-  const full = offset + groups * width;
+  const end = offset + groups * width;
   let word = 0;
-  let used = 0;
+  let usedBits = 0;
   for (let i = 0; i < count; i++) {
     const value = table[codes[i]! + 1]!;
-    word |= value << used;
-    used += width;
-    if (used >= 32) {
+    word |= value << usedBits;
+    usedBits += width;
+    if (usedBits >= 32) {
       view.setInt32(offset, word, true);
       offset += 4;
-      used -= 32;
-      word = used > 0 ? value >>> (width - used) : 0;
+      usedBits -= 32;
+      word = usedBits > 0 ? value >>> (width - usedBits) : 0;
     }
   }
-  for (; offset < full; word >>>= 8) bytes[offset++] = word & 255;
-  return full;
+  for (; offset < end; word >>>= 8) bytes[offset++] = word & 255;
+  return end;
 }
 
 function varint(out: Output, offset: number, value: number): number {
-  let rest = value;
-  while (rest > 127) {
-    out.bytes[offset++] = (rest % 128) | 128;
-    rest = Math.floor(rest / 128);
+  let remaining = value;
+  while (remaining > 127) {
+    out.bytes[offset++] = (remaining % 128) | 128;
+    remaining = Math.floor(remaining / 128);
   }
-  out.bytes[offset++] = rest;
+  out.bytes[offset++] = remaining;
   return offset;
 }
 
 /** Zigzag encoding: small numbers of either sign are short. */
 function signedVarint(out: Output, offset: number, value: number): number {
   if (Math.abs(value) < 2 ** 52) return varint(out, offset, value < 0 ? -2 * value - 1 : 2 * value);
-  let rest = value < 0 ? -2n * BigInt(value) - 1n : 2n * BigInt(value);
-  for (; rest > 127n; rest >>= 7n) out.bytes[offset++] = Number(rest & 127n) | 128;
-  out.bytes[offset++] = Number(rest);
+  let remaining = value < 0 ? -2n * BigInt(value) - 1n : 2n * BigInt(value);
+  for (; remaining > 127n; remaining >>= 7n) out.bytes[offset++] = Number(remaining & 127n) | 128;
+  out.bytes[offset++] = Number(remaining);
   return offset;
 }

@@ -49,7 +49,7 @@ const kinds: Record<string, (row: number) => number> = {
 };
 
 test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 123_010])('DuckDB reads %i written rows', async (rows) => {
-  await writtenAndRead(rows, async (path, columns, values) => {
+  await checkRoundTrip(rows, async (path, columns, values) => {
     const { writer, written } = writeTable(path, columns);
     for (let from = 0; from < rows; from += 40_000) {
       const part = Object.fromEntries(
@@ -63,7 +63,7 @@ test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 123_010])('DuckDB reads %i wri
 });
 
 test.each([0, 5, 123_010])('DuckDB reads the %i rows of an in-memory table', async (rows) => {
-  await writtenAndRead(rows, async (path, columns, values) => {
+  await checkRoundTrip(rows, async (path, columns, values) => {
     const tables = inMemoryTables();
     const file = tables.open(path, rows);
     // Two parts; the second is added while the first is being encoded.
@@ -120,7 +120,7 @@ type Write = (
   values: Record<string, Float64Array>,
 ) => Promise<object>;
 
-async function writtenAndRead(rows: number, write: Write): Promise<void> {
+async function checkRoundTrip(rows: number, write: Write): Promise<void> {
   const columns: FileColumn[] = Object.keys(kinds).map((name) => ({ name, type: 'BIGINT', texts: [] }));
   columns.push(
     { name: 'small', type: 'INTEGER', texts: [] },
@@ -153,18 +153,18 @@ async function writtenAndRead(rows: number, write: Write): Promise<void> {
   const path = join(testFolder(), 'a.parquet');
   expect(await write(path, columns, values)).toMatchObject({ rows, digest: await digestFile(path) });
 
-  const got = await read(path, columns.map(({ name }) => `"${name}"`).join(', '));
-  expect(got.length).toBe(rows);
+  const rowsRead = await read(path, columns.map(({ name }) => `"${name}"`).join(', '));
+  expect(rowsRead.length).toBe(rows);
   const differences: unknown[] = [];
-  got.forEach((row, r) => {
-    columns.forEach(({ name, type, constant, from = name, values: source }, c) => {
-      const written = constant === undefined ? values[from]![r]! : (constant ?? Number.NaN);
+  rowsRead.forEach((row, rowIndex) => {
+    columns.forEach(({ name, type, constant, from = name, values: source }, columnIndex) => {
+      const written = constant === undefined ? values[from]![rowIndex]! : (constant ?? Number.NaN);
       const number = source ? (source[written] ?? Number.NaN) : written;
       let expected: unknown = type === 'BIGINT' && !Number.isNaN(number) ? BigInt(number) : number;
       if (Number.isNaN(number)) expected = null;
       else if (type === 'VARCHAR') expected = name === 'host' ? 'local' : texts[number];
       else if (type === 'BOOLEAN') expected = number === 1;
-      if (row[c] !== expected) differences.push([r, name, row[c], expected]);
+      if (row[columnIndex] !== expected) differences.push([rowIndex, name, row[columnIndex], expected]);
     });
   });
   expect(differences.slice(0, 5)).toEqual([]);

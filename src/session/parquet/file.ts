@@ -53,7 +53,7 @@ export function createParquet(path: string, columns: readonly ColumnName[]): Par
     close() {
       const footer = encodeThrift([
         [1, i32(1)],
-        [2, list([root(columns.length), ...columns.map(element)])],
+        [2, list([schemaRoot(columns.length), ...columns.map(schemaElement)])],
         [3, i64(total)],
         [4, list(groups.map(struct))],
         [6, binary('inferscope')],
@@ -69,14 +69,14 @@ export function createParquet(path: string, columns: readonly ColumnName[]): Par
   };
 }
 
-function root(children: number) {
+function schemaRoot(children: number) {
   return struct([
     [4, binary('schema')],
     [5, i32(children)],
   ]);
 }
 
-function element({ name, type }: ColumnName) {
+function schemaElement({ name, type }: ColumnName) {
   const optional = 1;
   const utf8 = 0;
   const fields: ThriftStruct = [

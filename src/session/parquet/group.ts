@@ -20,13 +20,13 @@ export interface EncodedGroup {
 /**
  * Encodes row groups and shares work between columns: columns with the same array and type and without a lookup table become one chunk, and
  * an array that many columns look up is read once.
- * @param most maximum rows of a group
+ * @param maxRows maximum rows of a group
  */
 export function groupEncoder(
   columns: readonly FileColumn[],
-  most: number,
+  maxRows: number,
 ): (arrays: GroupArrays, rows: number) => EncodedGroup {
-  const scratch = createScratch(most);
+  const scratch = createScratch(maxRows);
   return (arrays, rows) => {
     const chunkByKey = new Map<string, ColumnChunk>();
     const indexes = new Map<string, GroupIndexes>();
@@ -34,11 +34,11 @@ export function groupEncoder(
       if (column.constant !== undefined) return constantChunk(column, column.constant, rows);
       const array = arrayOf(column);
       if (isLookedUp(column)) {
-        const read = once(indexes, array, () => readIndexes(arrays.codes(array), rows));
+        const read = getOrCreate(indexes, array, () => readIndexes(arrays.codes(array), rows));
         return lookedUpChunk(scratch, column, read, rows);
       }
       const { type } = column;
-      return once(chunkByKey, `${array} ${type}`, () =>
+      return getOrCreate(chunkByKey, `${array} ${type}`, () =>
         numbersChunk(scratch, type, arrays.numbers(array), rows),
       );
     });
@@ -46,9 +46,9 @@ export function groupEncoder(
   };
 }
 
-function once<V>(map: Map<string, V>, key: string, make: () => V): V {
-  const known = map.get(key);
-  if (known !== undefined) return known;
+function getOrCreate<V>(map: Map<string, V>, key: string, make: () => V): V {
+  const existing = map.get(key);
+  if (existing !== undefined) return existing;
   const value = make();
   map.set(key, value);
   return value;

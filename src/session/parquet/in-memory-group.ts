@@ -19,12 +19,12 @@ export function inMemoryGroups(
     const arrays: GroupArrays = {
       numbers(array) {
         const source = sourceOf(tableColumns, array);
-        if (!('numbers' in source)) throw new Error(`${array} is given as codes and wanted as numbers`);
+        if (!('numbers' in source)) throw new Error(`${array} has codes, but numbers were requested`);
         return source.numbers(from, count);
       },
       codes(array) {
         const source = sourceOf(tableColumns, array);
-        if (!('codes' in source)) throw new Error(`${array} is given as numbers and wanted as codes`);
+        if (!('codes' in source)) throw new Error(`${array} has numbers, but codes were requested`);
         return source.codes(from, count);
       },
     };
@@ -35,6 +35,6 @@ export function inMemoryGroups(
 function sourceOf(columns: InMemoryColumns, name: string) {
   const column = columns[name];
   if (column === undefined || column === null || typeof column !== 'object')
-    throw new Error(`${name} was announced and is not given`);
+    throw new Error(`the announced column ${name} is missing`);
   return column.source;
 }

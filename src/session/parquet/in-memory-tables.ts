@@ -60,7 +60,7 @@ export function inMemoryTables(threadFrom = threadFromRows): InMemoryTables {
 
   return {
     open(path, rows) {
-      const file = writtenInOrder(path, rows);
+      const file = orderedFile(path, rows);
       return {
         ...file,
         add(columns, { name, input, columns: make }) {
@@ -102,7 +102,7 @@ export function inMemoryTables(threadFrom = threadFromRows): InMemoryTables {
 }
 
 /** A file of row groups that arrive in any order, some columns at a time. */
-function writtenInOrder(path: string, rows: number) {
+function orderedFile(path: string, rows: number) {
   const groups = groupsOf(rows);
   const arrived = Array.from({ length: groups }, () => ({
     parts: 0,
@@ -118,7 +118,7 @@ function writtenInOrder(path: string, rows: number) {
   });
   let write: (() => void) | null = null;
   /** Called when all columns are known: writes the complete groups. */
-  const writer = (columns: readonly FileColumn[]) => {
+  const groupWriter = (columns: readonly FileColumn[]) => {
     const file = createParquet(path, columns);
     return () => {
       for (; next < groups && arrived[next]!.parts === parts; next++) {
@@ -147,7 +147,7 @@ function writtenInOrder(path: string, rows: number) {
     },
     close(columns: readonly FileColumn[]): void {
       attempt(() => {
-        write = writer(columns);
+        write = groupWriter(columns);
         write();
       });
     },

@@ -1,5 +1,5 @@
 import type { ColumnType } from '../../model/columns.js';
-import { bitWidth, type LookedUpCodes, type Output, packedRun, repeated } from './encodings.js';
+import { bitWidth, type LookedUpCodes, type Output, packedRun, repeatedRun } from './encodings.js';
 import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
 
 /** Enum values of the format (parquet.thrift). */
@@ -69,7 +69,7 @@ export function columnMetadata(
 
 /** Definition levels if all rows or no rows are null. @returns the position after them */
 export function levelRun(out: Output, count: number, level: number): number {
-  return lengthBefore(out, repeated(out, 4, level, count, 1));
+  return lengthBefore(out, repeatedRun(out, 4, level, count, 1));
 }
 
 /** Definition levels: 1 for values, 0 for nulls, after their length in 4 bytes. */
@@ -92,7 +92,7 @@ export function codesInto(
 ): number {
   const width = bitWidth(distinct - 1);
   out.bytes[offset++] = width;
-  return width === 0 ? repeated(out, offset, 0, count, 0) : packedRun(out, offset, codes, count, width);
+  return width === 0 ? repeatedRun(out, offset, 0, count, 0) : packedRun(out, offset, codes, count, width);
 }
 
 export function dataPage(out: Output, size: number, count: number, encoding: number): Uint8Array {
@@ -124,10 +124,10 @@ function page(type: number, body: Uint8Array, header: ThriftStruct[number]): Uin
 export function numbersPlain(values: readonly number[], type: ColumnType): Uint8Array {
   const bytes = new Uint8Array(values.length * 8 + 8);
   const out = { bytes, view: new DataView(bytes.buffer) };
-  return bytes.subarray(0, plain(out, 0, values, values.length, type));
+  return bytes.subarray(0, encodePlain(out, 0, values, values.length, type));
 }
 
-export function plain(
+export function encodePlain(
   out: Output,
   offset: number,
   values: ArrayLike<number>,

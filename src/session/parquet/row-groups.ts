@@ -12,12 +12,12 @@ interface RowGroups {
 
 /**
  * @param buffers gives the arrays that collect the next row group; arrays that are too short are replaced
- * @param full receives a row group; its arrays are not changed afterwards unless `buffers` returns them
+ * @param onFull receives a row group; its arrays are not changed afterwards unless `buffers` returns them
  */
 export function rowGroups(
   columns: readonly FileColumn[],
   buffers: () => Columns,
-  full: (group: Columns, rows: number) => void | Promise<void>,
+  onFull: (group: Columns, rows: number) => void | Promise<void>,
 ): RowGroups {
   const arrays = arraysOf(columns);
   let group: Columns | null = null;
@@ -27,7 +27,7 @@ export function rowGroups(
     const [ready, rows] = [group, filled];
     group = null;
     filled = 0;
-    await full(ready, rows);
+    await onFull(ready, rows);
   }
   return {
     async append(values, rows) {
@@ -37,7 +37,7 @@ export function rowGroups(
         grow(group, filled, filled + n);
         for (const name of arrays) {
           const source = values[name];
-          if (!source) throw new Error(`${name} was announced and is not given`);
+          if (!source) throw new Error(`the announced column ${name} is missing`);
           group[name]!.set(n === source.length ? source : source.subarray(from, from + n), filled);
         }
         filled += n;
@@ -54,10 +54,10 @@ export function emptyGroup(columns: readonly FileColumn[], rows = groupRows): Co
   return Object.fromEntries(arraysOf(columns).map((name) => [name, new Float64Array(rows)]));
 }
 
-function grow(group: Columns, filled: number, wanted: number): void {
+function grow(group: Columns, filled: number, neededRows: number): void {
   for (const [name, values] of Object.entries(group)) {
-    if (values.length >= wanted) continue;
-    const longer = new Float64Array(Math.min(groupRows, Math.max(wanted, 4 * values.length)));
+    if (values.length >= neededRows) continue;
+    const longer = new Float64Array(Math.min(groupRows, Math.max(neededRows, 4 * values.length)));
     longer.set(values.subarray(0, filled));
     group[name] = longer;
   }
