@@ -63,6 +63,6 @@ function ancestorPaths(path: string): string[] {
 }
 
 function smallest(values: (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length > 0 ? Math.min(...known) : null;
+  const knownValues = values.filter((value) => value !== null);
+  return knownValues.length > 0 ? Math.min(...knownValues) : null;
 }

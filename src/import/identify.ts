@@ -16,7 +16,7 @@ const headBytes = 64 * 1024;
  * @throws E_TRACE_FILE if it is missing, empty or unreadable; E_FORMAT_UNKNOWN with the known formats
  */
 export async function identify(path: string): Promise<Importer> {
-  const head = await firstBytes(path);
+  const head = await readFirstBytes(path);
   const importer = importers.find((importer) => importer.sniff(head, basename(path)));
   if (importer) return importer;
   if ((await stat(path)).isDirectory()) throw unknownFolder(path, head.split('\n'));
@@ -68,10 +68,10 @@ const isTar = (head: string): boolean => head.startsWith('ustar', 257);
 
 /** Whether a file is a tar archive, compressed or not, like those of `session export`. */
 export async function isArchive(path: string): Promise<boolean> {
-  return isTar(await firstBytes(path));
+  return isTar(await readFirstBytes(path));
 }
 
-async function firstBytes(path: string): Promise<string> {
+async function readFirstBytes(path: string): Promise<string> {
   try {
     const stats = await stat(path);
     if (stats.isDirectory()) return (await readdir(path)).sort().join('\n');

@@ -11,7 +11,7 @@ export const interrupted = (what = 'the import'): InferscopeError =>
   });
 
 /** Lines of a text file. @throws E_INTERRUPTED once the signal is aborted */
-export async function* fileLines(
+export async function* readLines(
   path: string,
   signal?: AbortSignal,
   input: NodeJS.ReadableStream = createReadStream(path, 'utf8'),

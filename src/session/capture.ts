@@ -96,8 +96,8 @@ async function swap(
   written: Written,
   home: Home,
 ): Promise<boolean> {
-  const recorded = { ...base.manifest, workload: base.recordedWorkload };
-  const data = merge(recorded, summary, written);
+  const manifest = { ...base.manifest, workload: base.recordedWorkload };
+  const data = merge(manifest, summary, written);
   try {
     for (const { path } of savedFiles(base.manifest))
       await linkOrCopy(join(base.folder, path), join(temporary, path));

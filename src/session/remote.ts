@@ -33,7 +33,7 @@ export const s3Access = (env: NodeJS.ProcessEnv): S3Access => ({
  * Loads the extension and lists the session's tables. The connection can access anything until createViews restricts it to them.
  * @throws E_SQL_EXTENSION, E_SESSION_NOT_FOUND
  */
-export async function remoteTables(
+export async function openRemoteTables(
   connection: DuckDBConnection,
   { url, extension, access }: RemoteSession,
 ): Promise<SessionTables> {

@@ -22,9 +22,9 @@ export async function* scan(
   const last = names.map(() => `'-inf'::DOUBLE`);
   for (let rowsRead = 0; ;) {
     try {
-      const rest = rowsRead === 0 ? sql : `SELECT * FROM (${sql}) OFFSET ${rowsRead}`;
+      const remainingSql = rowsRead === 0 ? sql : `SELECT * FROM (${sql}) OFFSET ${rowsRead}`;
       const result = await connection.stream(
-        `SELECT ${select.join(', ')} FROM (${rest}) UNION ALL SELECT ${last.join(', ')}`,
+        `SELECT ${select.join(', ')} FROM (${remainingSql}) UNION ALL SELECT ${last.join(', ')}`,
       );
       for (;;) {
         const chunk = await result.fetchChunk();

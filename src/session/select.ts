@@ -42,9 +42,9 @@ export function selectSession(
   // Names are read from disk, so only if no id matches.
   const sessions = folders.map(({ id, folder }) => ({ id, folder, name: readUser(folder).user.name }));
   const byName = sessions.filter(({ name }) => name === selector);
-  const found = byName.length > 0 ? byName : prefixed;
-  if (found.length === 1 && found[0]) return { id: found[0].id, folder: found[0].folder };
-  if (found.length > 1) throw ambiguous(selector, found);
+  const matches = byName.length > 0 ? byName : prefixed;
+  if (matches.length === 1 && matches[0]) return { id: matches[0].id, folder: matches[0].folder };
+  if (matches.length > 1) throw ambiguous(selector, matches);
   throw notFound(
     selector,
     folders.length,
@@ -68,8 +68,8 @@ function selectLast(
     });
   }
   const stepsBack = Number(match[1] ?? 0);
-  const found = usable === null ? folders.at(-1 - stepsBack) : lastUsable(folders, stepsBack, usable);
-  if (found) return found;
+  const session = usable === null ? folders.at(-1 - stepsBack) : lastUsable(folders, stepsBack, usable);
+  if (session) return session;
   if (usable !== null && folders.length > 0)
     throw new InferscopeError('E_SESSION_NOT_FOUND', {
       what: `there is no session ${selector} with ${usable.name}`,

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { openDatabase, quote } from './database.js';
 import { duckdb } from './duckdb.js';
-import { remoteTables } from './remote.js';
+import { openRemoteTables } from './remote.js';
 import { asDamage } from './session-problem.js';
 import { checkStatement, queryFailed } from './sql-check.js';
 import { makeTables } from './made-tables.js';
@@ -29,7 +29,7 @@ async function main(): Promise<void> {
   });
   const { connection } = database;
   const sessions =
-    request.remote === null ? request.sessions : [await remoteTables(connection, request.remote)];
+    request.remote === null ? request.sessions : [await openRemoteTables(connection, request.remote)];
   try {
     await createViews(connection, sessions, { withSessionId: true });
   } catch (error) {

@@ -59,10 +59,10 @@ test.each([
       }
       await createViews(connection, [{ id: 's', files: { api_calls: files } }], { withSessionId: false });
       const where = "FROM api_calls WHERE capture_id = 'd'";
-      const found = await connection.runAndReadAll(
+      const result = await connection.runAndReadAll(
         `SELECT capture_id, count(*), min(start_ns), any_value(api) ${where} GROUP BY ALL`,
       );
-      expect(found.getRowsJson()).toEqual([['d', '5', '10', null]]);
+      expect(result.getRowsJson()).toEqual([['d', '5', '10', null]]);
       const plan = await connection.runAndReadAll(`EXPLAIN SELECT max(start_ns) ${where}`);
       const pruned = JSON.stringify(plan.getRowsJson()).includes('Scanning Files: 1/2');
       expect(pruned).toBe(read === '1/2');

@@ -70,7 +70,7 @@ async function selectFiles(
   files: string[],
   { withSessionId, inMemory }: { withSessionId: boolean; inMemory: boolean },
 ): Promise<string> {
-  const { oneSchema, byCapture } = await commonProperties(connection, inMemory ? [] : files);
+  const { oneSchema, byCapture } = await readCommonProperties(connection, inMemory ? [] : files);
   const options = [
     ...(files.length > 1 && !oneSchema ? [', union_by_name = true'] : []),
     ...(byCapture ? [', filename = true'] : []),
@@ -78,7 +78,7 @@ async function selectFiles(
   const source = `read_parquet([${files.map(quote).join(', ')}]${options.join('')})`;
   const description = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
   const typeByColumn = new Map(description.getRowsJson().map((row) => [String(row[0]), String(row[1])]));
-  const constants = inMemory ? new Map<string, string>() : await constantColumns(connection, files);
+  const constants = inMemory ? new Map<string, string>() : await readConstantColumns(connection, files);
   const columns = Object.entries(tables[table].columns).map(([name, { type }]) => {
     if (!typeByColumn.has(name)) return `CAST(NULL AS ${type}) AS "${name}"`;
     if (name === 'capture_id' && byCapture) return 'parse_filename(filename, true) AS capture_id';
@@ -99,7 +99,7 @@ async function selectFiles(
  * files a statement need not open them to learn the columns, and a filter on the capture skips the others by name. Opening a file takes
  * DuckDB a third of a millisecond, and an explanation has 700 statements.
  */
-async function commonProperties(
+async function readCommonProperties(
   connection: DuckDBConnection,
   files: readonly string[],
 ): Promise<{ oneSchema: boolean; byCapture: boolean }> {
@@ -123,7 +123,7 @@ async function commonProperties(
  * filter or a grouping by it free; with millions of rows that is a third of a statement's time, since execution, capture, rank and device
  * are constant.
  */
-async function constantColumns(
+async function readConstantColumns(
   connection: DuckDBConnection,
   files: readonly string[],
 ): Promise<Map<string, string>> {

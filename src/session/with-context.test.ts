@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Workload } from '../model/manifest.js';
 import { withContext } from './with-context.js';
 
-const recorded: Workload = {
+const recordedWorkload: Workload = {
   model: {
     name: 'recorded',
     config: { hidden_size: 64, quantization_config: { quant_method: 'fp8' } },
@@ -22,23 +22,23 @@ const recorded: Workload = {
 };
 
 test('without context the workload is the recorded one', () => {
-  expect(withContext(recorded, {})).toBe(recorded);
+  expect(withContext(recordedWorkload, {})).toBe(recordedWorkload);
   expect(withContext(null, {})).toBeNull();
 });
 
 test('given values replace recorded ones, and are listed', () => {
-  const workload = withContext(recorded, { batch_size: 8, input_len: 128 });
+  const workload = withContext(recordedWorkload, { batch_size: 8, input_len: 128 });
   expect(workload).toMatchObject({
     batch_size: 8,
     input_len: 128,
     tensor_parallel_size: 2,
     given: ['batch_size', 'input_len'],
   });
-  expect(workload!.model).toBe(recorded.model);
+  expect(workload!.model).toBe(recordedWorkload.model);
 });
 
 test('a given dtype replaces all that is known about the storage of weights', () => {
-  expect(withContext(recorded, { dtype: 'float16' })!.model).toEqual({
+  expect(withContext(recordedWorkload, { dtype: 'float16' })!.model).toEqual({
     name: 'recorded',
     config: { hidden_size: 64 },
     dtype: 'float16',

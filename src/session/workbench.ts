@@ -59,7 +59,7 @@ export function createWorkbench(
   const running = new Set<Promise<unknown>>();
   /** Connections with statements to interrupt when the workbench closes. */
   const connections = new Set([connection]);
-  async function freshPath(table: TableName, captureId: string): Promise<string> {
+  async function claimPath(table: TableName, captureId: string): Promise<string> {
     checkCaptureId(table, captureId);
     const path = capturePath(table, captureId);
     if (stagedFiles.some((file) => file.path === path)) throw new Error(`${path} is saved already`);
@@ -186,7 +186,7 @@ export function createWorkbench(
       appender.closeSync();
     },
     async save(table, captureId, select, constants) {
-      const path = await freshPath(table, captureId);
+      const path = await claimPath(table, captureId);
       const rows = await withConnection(async (ownConnection) => {
         const described = await ownConnection.run(`DESCRIBE ${select}`);
         const types = new Map(
@@ -205,24 +205,24 @@ export function createWorkbench(
       return rows;
     },
     async saveColumns(table, captureId, columns, constants): Promise<SavedColumnsWriter> {
-      const path = await freshPath(table, captureId);
+      const path = await claimPath(table, captureId);
       const specs = fileColumns(table, columns, { ...constants, capture_id: captureId });
       const { writer, written } = writeTable(join(folder, path), specs);
       stageWhen(written, { table, capture_id: captureId, path });
       return writer;
     },
     async saveInMemory(table, captureId, rows, constants) {
-      const path = await freshPath(table, captureId);
+      const path = await claimPath(table, captureId);
       const file = inMemory.open(join(folder, path), rows);
       stageWhen(file.written, { table, capture_id: captureId, path });
       const constantColumns: Constants = { ...constants, capture_id: captureId };
       return {
         add(part) {
-          const given = columnsOf(part.columns(part.input));
-          Object.assign(constantColumns, given.constantColumns);
-          const columns = fileColumns(table, given.columns, {});
+          const partColumns = columnsOf(part.columns(part.input));
+          Object.assign(constantColumns, partColumns.constantColumns);
+          const columns = fileColumns(table, partColumns.columns, {});
           file.add(
-            columns.filter(({ name }) => name in given.columns),
+            columns.filter(({ name }) => name in partColumns.columns),
             part,
           );
         },

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { csvRecords } from '../../import/ncu/csv.js';
+import { readCsvRecords } from '../../import/ncu/csv.js';
 import { ncuCsvImporter } from '../../import/ncu/ncu-csv.js';
 import type { Document, Issue } from '../../model/document.js';
 import {
@@ -42,7 +42,7 @@ async function analyze(...names: string[]): Promise<Document<CountersResult>> {
 async function rules(name: string): Promise<Map<string, Map<string, string[]>>> {
   const kernels = new Map<string, Map<string, string[]>>();
   let header: string[] = [];
-  for await (const { fields } of csvRecords(fixture(name))) {
+  for await (const { fields } of readCsvRecords(fixture(name))) {
     if (fields[0] === 'ID') header = fields;
     const field = (column: string) => fields[header.indexOf(column)] ?? '';
     if (fields[0] === 'ID' || field('Rule Name') === '') continue;

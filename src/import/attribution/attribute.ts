@@ -15,7 +15,7 @@ import {
   isLaunch,
   newImpossibleCounts,
 } from './impossible.js';
-import { attributionIssues, deviceCounts } from './issues.js';
+import { attributionIssues, countDeviceWork } from './issues.js';
 import { callsSql, copiesSql, rowSaver, kernelsSql } from './attributed-tables.js';
 import { saveGaps } from './save-gaps.js';
 import { saveOps } from './save-ops.js';
@@ -71,7 +71,7 @@ async function attributeTables(
   const classes = await classifyOperators(workbench);
   const { host, counts, folded, stages } = await sweepHost(workbench, {
     stage: stageLabels(stageNameOf, inference.training, labels),
-    synchronizing: await callCodes(workbench, isSynchronizing),
+    synchronizing: await readCallCodes(workbench, isSynchronizing),
     calls: workbench.scan('SELECT start_ns, dur_ns, pid, tid, name FROM trace_api'),
     kernelClasses: classes.kernelClasses,
     callPlaces: await openRowWriter(workbench, 'attr_calls', ['place', 'op_id', 'op_class']),
@@ -87,7 +87,7 @@ async function attributeTables(
     impossible.impossibleDevice += await dropImpossibleDevices(workbench, table);
     if (await sortByStart(workbench, table)) impossible.repeated += await dropRepeated(workbench, table);
   }
-  const shared = await joinLaunches(workbench, await callCodes(workbench, isGraphLaunch));
+  const shared = await joinLaunches(workbench, await readCallCodes(workbench, isGraphLaunch));
   await dropBeforeLaunch(workbench, impossible);
   const launches = await countLostLaunches(workbench);
   for (const table of ['attr_api', 'trace_kernels', 'trace_copies'])
@@ -118,7 +118,7 @@ async function attributeTables(
   await saveOps(workbench, context, classes.classes);
   await workbench.written();
 
-  const device = await deviceCounts(workbench);
+  const device = await countDeviceWork(workbench);
   return attributionIssues({
     counts,
     orphans,
@@ -155,7 +155,7 @@ async function loadStageNames(workbench: Workbench, context: ImportContext) {
   return readStageNames(names, context.stageNames);
 }
 
-async function callCodes(
+async function readCallCodes(
   workbench: Workbench,
   isWanted: (name: string) => boolean,
 ): Promise<ReadonlySet<number>> {

@@ -54,7 +54,7 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
   let sweep: DeviceSweep | null = null;
   let device = Number.NaN;
   let rank = Number.NaN;
-  for await (const { rows, columns } of activitiesInOrder(workbench)) {
+  for await (const { rows, columns } of scanActivities(workbench)) {
     const activity = columns['activity']!;
     const start = columns['start_ns']!;
     const dur = columns['dur_ns']!;
@@ -86,7 +86,7 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
 }
 
 /** All activities by rank, device and start, in time slices that are sorted one by one. */
-async function* activitiesInOrder(workbench: Workbench): AsyncGenerator<Batch> {
+async function* scanActivities(workbench: Workbench): AsyncGenerator<Batch> {
   const devices = await workbench.query<{ rank: number; device: number }>(
     `SELECT DISTINCT coalesce(rank, -1) AS rank, coalesce(device, -1) AS device FROM (${activities}) ORDER BY ALL`,
   );

@@ -65,10 +65,10 @@ export async function dropRepeated(
   const repeated = `SELECT row FROM (
       SELECT rowid AS row, row_number() OVER (PARTITION BY ${comparedColumns.join(', ')} ORDER BY rowid) AS n FROM ${table}
       WHERE start_ns IN (SELECT start_ns FROM ${table} GROUP BY start_ns HAVING count(*) > 1)) WHERE n > 1`;
-  const [found] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM (${repeated})`);
-  if (found!.n === 0) return 0;
+  const [count] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM (${repeated})`);
+  if (count!.n === 0) return 0;
   await keepRows(workbench, table, `rowid NOT IN (${repeated})`);
-  return found!.n;
+  return count!.n;
 }
 
 /** Drops rows of a trace table with an impossible device number (isImpossibleDevice). */
@@ -78,11 +78,11 @@ export async function dropImpossibleDevices(
 ): Promise<number> {
   const possible = `device BETWEEN 0 AND ${maxDevices - 1} AND device = floor(device)`;
   const impossible = `device IS NOT NULL AND NOT isnan(device::DOUBLE) AND NOT (${possible})`;
-  const [found] = await workbench.query<{ n: number }>(
+  const [count] = await workbench.query<{ n: number }>(
     `SELECT count(*) AS n FROM ${table} WHERE ${impossible}`,
   );
-  if (found!.n > 0) await keepRows(workbench, table, `NOT (${impossible})`);
-  return found!.n;
+  if (count!.n > 0) await keepRows(workbench, table, `NOT (${impossible})`);
+  return count!.n;
 }
 
 /** Renumbers the rows: later steps rely on numbers without gaps. */

@@ -81,7 +81,7 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
   let preparation: MarkedRange[] | null = null;
   for await (const process of source.processes()) {
     const processSteps = steps.filter(({ pid }) => pid === process.pid);
-    if (processSteps.length > 0 && (await markedShare(process, processSteps)) >= minMarked) continue;
+    if (processSteps.length > 0 && (await measureMarkedShare(process, processSteps)) >= minMarked) continue;
     const inferred = inferSteps(process.kernels);
     if ('why' in inferred) {
       inference.why ??= inferred.why;
@@ -89,7 +89,7 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
     }
     preparation ??= await source.marks(isPreparation);
     const recordedMarks = [...processSteps, ...preparation.filter(({ pid }) => pid === process.pid)];
-    const ranges = await hostRanges(process, inferred.steps, inferred.confidence);
+    const ranges = await findHostRanges(process, inferred.steps, inferred.confidence);
     if (!ranges) {
       inference.why ??= 'the launches of one step overlap those of the next';
       continue;
@@ -105,7 +105,7 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
 }
 
 /** Share of the kernel time that was launched in marked ranges. */
-async function markedShare(process: ProcessKernels, marks: readonly MarkedRange[]): Promise<number> {
+async function measureMarkedShare(process: ProcessKernels, marks: readonly MarkedRange[]): Promise<number> {
   const { rows, start_ns: start, dur_ns: dur } = process.kernels;
   const stride = Math.ceil(rows / maxSampledKernels);
   const sampledRows = Array.from({ length: Math.floor((rows - 1) / stride) + 1 }, (_, i) => i * stride);
@@ -132,7 +132,7 @@ async function markedShare(process: ProcessKernels, marks: readonly MarkedRange[
 }
 
 /** On the host a step lasts from its first launch to the first launch after it; null if these are not in order. */
-async function hostRanges(
+async function findHostRanges(
   process: ProcessKernels,
   steps: readonly InferredStep[],
   confidence: number,
@@ -185,14 +185,14 @@ export function inferredNames(
   firstCode: number,
 ): { codes: number[]; names: { code: number; text: string; label: StageName }[] } {
   const names: { code: number; text: string; label: StageName }[] = [];
-  const known = new Map<string, number>();
+  const codeByKey = new Map<string, number>();
   const codes = ranges.map(({ name, label }) => {
     const key = JSON.stringify([name, label]);
-    if (!known.has(key)) {
-      known.set(key, firstCode + names.length);
+    if (!codeByKey.has(key)) {
+      codeByKey.set(key, firstCode + names.length);
       names.push({ code: firstCode + names.length, text: name, label });
     }
-    return known.get(key)!;
+    return codeByKey.get(key)!;
   });
   return { codes, names };
 }

@@ -33,7 +33,7 @@ export interface DeviceCounts {
 }
 
 /** Over attr_kernels and attr_copies. */
-export async function deviceCounts(workbench: Workbench): Promise<DeviceCounts> {
+export async function countDeviceWork(workbench: Workbench): Promise<DeviceCounts> {
   const [device] = await workbench.query<DeviceCounts>(
     `SELECT count(*) AS activities, count(*) FILTER (opaque_graph) AS opaque,
        count(*) FILTER (attributed_by = 1) AS by_process, count(*) FILTER (attributed_by = 2) AS by_thread,

@@ -28,11 +28,18 @@ test('a kernel with an unknown name gets the class of the operator that launched
       kernel(37_000, 1_000, 99, { name: '_fwd_kernel_abc', op_id: 4 }), // without a call
     ],
   });
-  expect(await classes(database)).toEqual(['gemm', 'attention', 'other', 'other', 'attention', 'attention']);
+  expect(await readClasses(database)).toEqual([
+    'gemm',
+    'attention',
+    'other',
+    'other',
+    'attention',
+    'attention',
+  ]);
   await database.close();
 });
 
-async function classes(database: Imported['database']): Promise<string[]> {
+async function readClasses(database: Imported['database']): Promise<string[]> {
   const rows = await database.query<{ class: string }>('SELECT class FROM kernels ORDER BY start_ns');
   return rows.map((row) => row.class);
 }
@@ -56,7 +63,7 @@ test('kernels of a CUDA graph do not get the class of the operator that launched
       kernel(14_000, 1_000, 2, { name, opaque_graph: 1 }),
     ],
   });
-  expect(await classes(database)).toEqual(['gemm', 'other', 'other', 'other', 'other', 'graph']);
+  expect(await readClasses(database)).toEqual(['gemm', 'other', 'other', 'other', 'other', 'graph']);
   await database.close();
 });
 

@@ -1,7 +1,7 @@
 import type { Workbench } from '../../model/workbench.js';
 import { nodeWithoutId } from './impossible.js';
 import { attributions } from './host-threads.js';
-import { slicesOf, inSlice } from './slices.js';
+import { readSlices, inSlice } from './slices.js';
 import { integer, integersOf } from './texts.js';
 
 /**
@@ -21,11 +21,11 @@ async function countNeighbors(
   workbench: Workbench,
   table: string,
 ): Promise<{ descending: number; equal: number }> {
-  const [found] = await workbench.query<{ descending: number; equal: number }>(
+  const [counts] = await workbench.query<{ descending: number; equal: number }>(
     `SELECT count(*) FILTER (start_ns < before) AS descending, count(*) FILTER (start_ns = before) AS equal
      FROM (SELECT start_ns, lag(start_ns) OVER () AS before FROM ${table})`,
   );
-  return found!;
+  return counts!;
 }
 
 /** Joins trace_api with the host sweep's result per row into attr_api; drops both. */
@@ -77,11 +77,11 @@ async function countSharedIds(workbench: Workbench): Promise<number> {
      FROM attr_api WHERE correlation IS NOT NULL) WHERE descending`,
   );
   if (order!.n === 0) return 0;
-  const [found] = await workbench.query<{ n: number }>(
+  const [duplicates] = await workbench.query<{ n: number }>(
     `SELECT coalesce(sum(n - 1), 0)::BIGINT AS n FROM
        (SELECT count(*) AS n FROM attr_api WHERE correlation IS NOT NULL GROUP BY pid, correlation HAVING count(*) > 1)`,
   );
-  return found!.n;
+  return duplicates!.n;
 }
 
 const launchTables = ['kernels', 'copies'] as const;
@@ -123,7 +123,7 @@ async function joinLaunch(
      LEFT JOIN (SELECT * FROM ${calls} WHERE ${candidates}) a ON a.pid = ${asInteger('pid')} AND a.correlation = ${asInteger('correlation')}
      LEFT JOIN (SELECT op_id, kernel_class FROM attr_ops WHERE ${operators}) o ON o.op_id = ${asInteger('op_id')}`;
   await workbench.run(`CREATE TABLE attr_${table} AS ${select('false', 'false', 'false')}`);
-  const slices = (key: string) => slicesOf(workbench, `trace_${table}`, `nullif(${key}, 'nan'::DOUBLE)`);
+  const slices = (key: string) => readSlices(workbench, `trace_${table}`, `nullif(${key}, 'nan'::DOUBLE)`);
   const operators = await slices('op_id');
   for (const [number, slice] of (await slices('correlation')).entries()) {
     const filters = [inSlice('correlation', slice), inSlice('op_id', operators[number]!)] as const;

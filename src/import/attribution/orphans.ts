@@ -22,11 +22,11 @@ interface OpenInterval {
 export async function attributeOrphans(workbench: Workbench): Promise<OrphanCounts> {
   const counts: OrphanCounts = { orphans: 0, byTime: 0 };
   for (const table of ['attr_kernels', 'attr_copies']) {
-    const [found] = await workbench.query<{ n: number }>(
+    const [count] = await workbench.query<{ n: number }>(
       `SELECT count(*) AS n FROM ${table} WHERE api_start_ns IS NULL`,
     );
-    if (found!.n === 0) continue;
-    counts.orphans += found!.n;
+    if (count!.n === 0) continue;
+    counts.orphans += count!.n;
     counts.byTime += await assignByTime(workbench, table);
   }
   return counts;

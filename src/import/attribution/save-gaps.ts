@@ -4,7 +4,7 @@ import type { ImportContext } from '../importer.js';
 import { type GapTimes, splitGaps } from './gap-parts.js';
 import { saveScanned } from './save-scanned.js';
 import type { GapLatency } from './launch-latency.js';
-import { type Slice, slicesOf, inSlice } from './slices.js';
+import { type Slice, readSlices, inSlice } from './slices.js';
 
 const gapColumns = [
   'start_ns',
@@ -25,8 +25,8 @@ export async function saveGaps(
   context: ImportContext,
   latency: GapLatency,
 ): Promise<void> {
-  const kernels = await slicesOf(workbench, 'attr_gaps', 'CASE WHEN activity >= 0 THEN activity END');
-  const copies = await slicesOf(workbench, 'attr_gaps', 'CASE WHEN activity < 0 THEN -1 - activity END');
+  const kernels = await readSlices(workbench, 'attr_gaps', 'CASE WHEN activity >= 0 THEN activity END');
+  const copies = await readSlices(workbench, 'attr_gaps', 'CASE WHEN activity < 0 THEN -1 - activity END');
   await saveScanned(
     workbench,
     context,

@@ -1,8 +1,8 @@
 import { opClasses } from '../../model/classes.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
-import { saveScanned, textsByCode } from './save-scanned.js';
-import { slicesOf, inSlice } from './slices.js';
+import { saveScanned, readTextsByCode } from './save-scanned.js';
+import { readSlices, inSlice } from './slices.js';
 
 /**
  * Operators: the largest table of a PyTorch profiler trace. Needs trace_ops, attr_ops and attr_op_device.
@@ -13,8 +13,8 @@ export async function saveOps(
   context: ImportContext,
   classes: Float64Array,
 ): Promise<void> {
-  const texts = await textsByCode(workbench);
-  const slices = await slicesOf(workbench, 'trace_ops', 'op_id');
+  const texts = await readTextsByCode(workbench);
+  const slices = await readSlices(workbench, 'trace_ops', 'op_id');
   const opColumn = (column: string) => ({ sql: `o."${column}"` });
   const text = (column: string) => ({ ...opColumn(column), texts });
   await saveScanned(

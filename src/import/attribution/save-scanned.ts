@@ -47,7 +47,7 @@ function savedColumn({ by, values, texts }: ScannedColumn): SavedColumn {
 }
 
 /** Texts of trace_names by code; a hole is a code without a text. */
-export async function textsByCode(workbench: Workbench): Promise<string[]> {
+export async function readTextsByCode(workbench: Workbench): Promise<string[]> {
   const texts: string[] = [];
   for (const { code, text } of await workbench.query<{ code: number; text: string }>(
     'SELECT code, text::VARCHAR AS text FROM trace_names ORDER BY code',

@@ -1,7 +1,7 @@
 import { stageKinds } from '../../model/record.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
-import { saveScanned, textsByCode } from './save-scanned.js';
+import { saveScanned, readTextsByCode } from './save-scanned.js';
 import { applyFolds, type FoldColumns, type FoldedStages } from './nested-stages.js';
 
 /** Needs attr_stages and attr_stage_device. */
@@ -30,7 +30,7 @@ export async function saveStages(
       ...columnsOf('s', [...numbers, ...sizes]),
       ...columnsOf('d', ['device', 'device_start_ns', 'device_end_ns']),
       kind: { sql: 's.kind', texts: stageKinds },
-      raw_name: { sql: 's.name', texts: await textsByCode(workbench) },
+      raw_name: { sql: 's.name', texts: await readTextsByCode(workbench) },
     },
     ['attr_stages s LEFT JOIN attr_stage_device d ON d.stage_id = s.stage_id'],
     { names: [], fill: (rows, columns) => applyFolds(folded, rows, columns as FoldColumns) },

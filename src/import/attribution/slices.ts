@@ -19,7 +19,7 @@ export interface Slice {
  * partner of a slice small; other keys work, but slower.
  * @param key SQL over the table
  */
-export async function slicesOf(workbench: Workbench, table: string, key: string): Promise<Slice[]> {
+export async function readSlices(workbench: Workbench, table: string, key: string): Promise<Slice[]> {
   const parts = await workbench.query<{ part: number; low: number | null; high: number | null }>(
     `SELECT rowid // ${sliceRows} AS part, min(key) AS low, max(key) AS high
      FROM (SELECT rowid, ${key} AS key FROM ${table}) GROUP BY part ORDER BY part`,

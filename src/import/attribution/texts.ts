@@ -15,8 +15,8 @@ export async function createTextTable(workbench: Workbench, name: string, codes:
     `CREATE TABLE ${name} AS SELECT n.code::INTEGER AS code, n.text FROM trace_names n
      SEMI JOIN (${codes}) used ON used.code = n.code`,
   );
-  const [found] = await workbench.query<{ n: number }>(`SELECT count(DISTINCT text) AS n FROM ${name}`);
-  if (found!.n === 0 || found!.n > enumTexts) return;
+  const [count] = await workbench.query<{ n: number }>(`SELECT count(DISTINCT text) AS n FROM ${name}`);
+  if (count!.n === 0 || count!.n > enumTexts) return;
   await convertToEnum(workbench, name);
 }
 

@@ -9,7 +9,7 @@ import {
   unknownLoad,
   warning,
 } from './result-file.js';
-import { parseLenient, textLines, unreadable } from './result-text.js';
+import { parseLenient, readTextLines, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
 /** AIPerf's `profile_export.jsonl`: one request per line, `{metadata, metrics{tag: {value, unit}}, error}`. */
@@ -38,7 +38,7 @@ async function readRequests(path: string, signal?: AbortSignal): Promise<AiperfR
   const requests: RequestSample[] = [];
   const tokens = { counted: 0, reported: 0 };
   let damaged: { line: number; cause: unknown } | null = null;
-  for await (const { text, line } of textLines(path, signal)) {
+  for await (const { text, line } of readTextLines(path, signal)) {
     if (damaged) throw unreadable(path, `Line ${damaged.line} is not JSON.`, damaged.cause);
     let parsed: JsonObject | null = null;
     try {

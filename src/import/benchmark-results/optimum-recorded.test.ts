@@ -57,12 +57,12 @@ describe('optimum-benchmark 0.6.0', () => {
   });
 
   test('benchmark.json has the same report, with the environment', async () => {
-    const [whole, reportOnly] = [
+    const [withEnvironment, reportOnly] = [
       await loadResults(fixturePath('benchmark.json')),
       await loadResults(fixturePath('benchmark_report.json')),
     ];
-    expect(whole.metrics).toEqual(reportOnly.metrics);
-    expect(whole.facts).toMatchObject({
+    expect(withEnvironment.metrics).toEqual(reportOnly.metrics);
+    expect(withEnvironment.facts).toMatchObject({
       tool: { name: 'optimum-benchmark', version: '0.6.0' },
       hardware: { cpu_model: 'AMD EPYC', gpu_name: null },
       software: {

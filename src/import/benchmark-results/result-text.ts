@@ -1,4 +1,4 @@
-import { fileLines } from '../interrupted.js';
+import { readLines } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
@@ -63,8 +63,8 @@ function linesOf(text: string, path: string, cause: unknown): JsonObject[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return lines.map((line, index) => {
     try {
-      const found = objectOf(parseLenient(line));
-      if (found) return found;
+      const object = objectOf(parseLenient(line));
+      if (object) return object;
     } catch (error) {
       if (index > 0) throw unreadable(path, `Line ${index + 1} is not JSON: ${messageOf(error)}`, error);
     }
@@ -91,14 +91,14 @@ export function parseLenient(text: string): unknown {
 }
 
 /** Non-empty lines of a JSON Lines file, with line numbers from 1. */
-export async function* textLines(
+export async function* readTextLines(
   path: string,
   signal?: AbortSignal,
 ): AsyncGenerator<{ text: string; line: number }> {
   const bytes = createReadStream(path);
   const input = path.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
   let line = 0;
-  for await (const text of fileLines(path, signal, input)) {
+  for await (const text of readLines(path, signal, input)) {
     line++;
     if (text.trim() !== '') yield { text, line };
   }

@@ -1,4 +1,4 @@
-import { fileLines } from '../interrupted.js';
+import { readLines } from '../interrupted.js';
 import type { Issue } from '../../model/document.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
@@ -19,7 +19,7 @@ export const cublasLogImporter = {
   sniff: (firstBytes) => /^[Ii]! cuBLAS \(v[\d.]+\) function /m.test(firstBytes),
   async facts(path): Promise<CaptureFacts> {
     let version: string | null = null;
-    for await (const line of fileLines(path)) {
+    for await (const line of readLines(path)) {
       version = callLine.exec(line)?.[1] ?? null;
       if (version) break;
     }
@@ -36,7 +36,7 @@ export const cublasLogImporter = {
     const shapes = new GemmShapes();
     const losses = { unreadable: 0, grouped: 0, cutOff: 0 };
     let call: Call | null = null;
-    for await (const line of fileLines(path, context.signal)) {
+    for await (const line of readLines(path, context.signal)) {
       const start = callLine.exec(line);
       if (start) {
         if (call) losses.cutOff++;

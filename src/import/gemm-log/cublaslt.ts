@@ -1,4 +1,4 @@
-import { fileLines } from '../interrupted.js';
+import { readLines } from '../interrupted.js';
 import type { Issue } from '../../model/document.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
@@ -21,7 +21,7 @@ export const cublasLtLogImporter = {
     const hardware: Record<string, Fact> = {};
     let library = 'cublaslt';
     let lineCount = 0;
-    for await (const line of fileLines(path)) {
+    for await (const line of readLines(path)) {
       const match = traceLine.exec(line);
       if (match) {
         library = match[1]!.toLowerCase();
@@ -44,7 +44,7 @@ export const cublasLtLogImporter = {
     let traces = 0;
     let unreadable = 0;
     let library = 'cuBLASLt';
-    for await (const line of fileLines(path, context.signal)) {
+    for await (const line of readLines(path, context.signal)) {
       const match = traceLine.exec(line);
       if (!match) continue;
       traces++;

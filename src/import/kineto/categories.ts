@@ -46,8 +46,8 @@ const byName: Record<string, CategoryKind> = {
 };
 
 export function categoryKind(name: string): CategoryKind {
-  const known = byName[name.toLowerCase()];
-  if (known !== undefined) return known;
+  const kind = byName[name.toLowerCase()];
+  if (kind !== undefined) return kind;
   // cuda_runtime, hip_runtime, xpu_runtime, …
   if (name.endsWith('_runtime')) return categoryKinds.runtime;
   if (name.endsWith('_driver')) return categoryKinds.driver;

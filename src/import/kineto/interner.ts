@@ -18,7 +18,7 @@ const hashedBytes = 64;
 /** Open addressing over the bytes themselves: a text is decoded once, on its first occurrence. */
 export function createInterner(): Interner {
   let arena = new Uint8Array(1 << 18);
-  let used = 0;
+  let usedBytes = 0;
   let slots = new Int32Array(1 << 12).fill(-1);
   let offsets = new Int32Array(1 << 11);
   let hashes = new Int32Array(1 << 11);
@@ -51,17 +51,17 @@ export function createInterner(): Interner {
 
   function add(bytes: Uint8Array, from: number, to: number, kind: SpanKind, hashed: number): number {
     const size = to - from + 1;
-    while (used + size > arena.length) arena = copyInto(arena, new Uint8Array(arena.length * 2));
+    while (usedBytes + size > arena.length) arena = copyInto(arena, new Uint8Array(arena.length * 2));
     if (count + 2 > offsets.length) {
       offsets = copyInto(offsets, new Int32Array(offsets.length * 2));
       hashes = copyInto(hashes, new Int32Array(hashes.length * 2));
     }
-    arena[used] = kind;
-    arena.set(bytes.subarray(from, to), used + 1);
-    used += size;
+    arena[usedBytes] = kind;
+    arena.set(bytes.subarray(from, to), usedBytes + 1);
+    usedBytes += size;
     hashes[count] = hashed;
-    offsets[count + 1] = used;
-    texts.push(decode(Buffer.from(arena.buffer, used - size + 1, size - 1).toString('utf8'), kind));
+    offsets[count + 1] = usedBytes;
+    texts.push(decode(Buffer.from(arena.buffer, usedBytes - size + 1, size - 1).toString('utf8'), kind));
     return count++;
   }
 

@@ -105,7 +105,7 @@ test('a complete event: time from text, shapes, launch and the operator that lau
 
 test('device memory belongs to the innermost operator around each allocation', async () => {
   const { query } = await fillTables(tinyTrace);
-  const [ours] = await query<{ bytes: number }>(
+  const [total] = await query<{ bytes: number }>(
     'SELECT sum(allocated_bytes) AS bytes FROM trace_ops WHERE NOT isnan(allocated_bytes)',
   );
   const traceEvents = readTrace(tinyTrace).traceEvents;
@@ -115,7 +115,7 @@ test('device memory belongs to the innermost operator around each allocation', a
     .map((event) => event as { ts: number; tid: number; args: Record<string, number> })
     .filter(({ args }) => args['Device Type'] === 1 && args['Bytes']! > 0)
     .filter(({ ts, tid }) => ops.some((op) => op.tid === tid && op.ts <= ts && ts < op.ts + op.dur));
-  expect(ours!.bytes).toBe(allocations.reduce((sum, { args }) => sum + args['Bytes']!, 0));
+  expect(total!.bytes).toBe(allocations.reduce((sum, { args }) => sum + args['Bytes']!, 0));
 });
 
 test('workers produce the same rows as one thread, also for a trace that cannot be split', async () => {

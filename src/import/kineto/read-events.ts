@@ -138,9 +138,9 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
 
   function startChunk(end: number, last: boolean): void {
     const { bytes, offset } = window;
-    const rest = bytes.subarray(end, window.end);
+    const remainingBytes = bytes.subarray(end, window.end);
     const next: Window = { bytes: free.pop() ?? emptyWindow().bytes, offset: 0, end: 0 };
-    appendPart(next, rest);
+    appendPart(next, remainingBytes);
     bytes.fill(0, end, end + sentinelBytes);
     running.push(lanes.parse(nextLane, { buffer: bytes, from: offset, end, last }));
     running.at(-1)!.catch(() => undefined);

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import type { Issue } from '../../model/document.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
-import { logLines } from './lines.js';
+import { readLogLines } from './lines.js';
 import { type InspectorRecord, type SkipReason, recordOf } from './record.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
@@ -22,8 +22,8 @@ export const ncclInspectorImporter = {
       firstBytes.split('\n').some((name) => logName.test(name))),
   async facts(path): Promise<CaptureFacts> {
     const starts: number[] = [];
-    for (const file of (await logsOf(path)).logs) {
-      for await (const { text } of logLines(file)) {
+    for (const file of (await findLogs(path)).logs) {
+      for await (const { text } of readLogLines(file)) {
         const record = text === null ? 'unreadable' : recordOf(text);
         if (typeof record === 'string') continue;
         const first = startUsOf(record);
@@ -46,7 +46,7 @@ export const ncclInspectorImporter = {
     { sink }: Pick<ImportTarget, 'sink'>,
     context: ImportContext,
   ): Promise<ImportOutcome> {
-    const { logs, others: otherFiles } = await logsOf(path);
+    const { logs, others: otherFiles } = await findLogs(path);
     const losses = { unreadable: 0, impossible: 0, cutOff: 0, untimed: 0, repeated: 0, rows: 0 };
     const sequences = new Map<string, Set<number>>();
     const versions = new Set<string>();
@@ -56,7 +56,7 @@ export const ncclInspectorImporter = {
     const sessionNs = (us: number | null) => (us === null || zeroUs === null ? null : (us - zeroUs) * 1000);
     for (const [index, file] of logs.entries()) {
       const before = losses.rows;
-      for await (const { text, isComplete } of logLines(file, context.signal)) {
+      for await (const { text, isComplete } of readLogLines(file, context.signal)) {
         if (text?.trim() === '') continue;
         const record: InspectorRecord | SkipReason = text === null ? 'unreadable' : recordOf(text);
         if (typeof record === 'string') {
@@ -103,7 +103,7 @@ function isRepeated({ row }: Pick<InspectorRecord, 'row'>, sequences: Map<string
 const startUsOf = ({ row, writtenUs, startUs }: InspectorRecord): number | null =>
   startUs ?? (writtenUs === null ? null : writtenUs - (row.dur_ns ?? 0) / 1000);
 
-async function logsOf(path: string): Promise<{ logs: string[]; others: string[] }> {
+async function findLogs(path: string): Promise<{ logs: string[]; others: string[] }> {
   if (!(await stat(path)).isDirectory()) return { logs: [path], others: [] };
   const names = (await readdir(path)).sort();
   const logs = names.filter((name) => logName.test(name)).map((name) => join(path, name));

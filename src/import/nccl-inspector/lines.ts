@@ -20,25 +20,25 @@ interface LogLine {
  * Lines of a log, plain or gzip. Lines over 1 MiB are not kept in memory.
  * @throws E_TRACE_FILE if a gzip file is damaged, E_INTERRUPTED on Ctrl-C
  */
-export async function* logLines(path: string, signal?: AbortSignal): AsyncGenerator<LogLine> {
+export async function* readLogLines(path: string, signal?: AbortSignal): AsyncGenerator<LogLine> {
   const decoder = new StringDecoder('utf8');
-  let rest: string | null = '';
-  for await (const bytes of await chunks(path)) {
+  let partialLine: string | null = '';
+  for await (const bytes of await openChunks(path)) {
     if (signal?.aborted) throw interrupted(`the import of ${path}`);
     const [first, ...more] = decoder.write(bytes).split('\n');
-    rest = join(rest, first!);
+    partialLine = join(partialLine, first!);
     for (const next of more) {
-      yield { text: rest, isComplete: true };
-      rest = join('', next);
+      yield { text: partialLine, isComplete: true };
+      partialLine = join('', next);
     }
   }
-  if (rest !== '') yield { text: rest, isComplete: false };
+  if (partialLine !== '') yield { text: partialLine, isComplete: false };
 }
 
 const join = (before: string | null, next: string): string | null =>
   before === null || before.length + next.length > maxLineLength ? null : before + next;
 
-async function chunks(path: string): Promise<AsyncIterable<Buffer>> {
+async function openChunks(path: string): Promise<AsyncIterable<Buffer>> {
   const file = await open(path, 'r');
   const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
   await file.close();

@@ -14,7 +14,7 @@ interface CsvRecord {
  * distinguishes by their first field. Streams; a `--set full` row is about 20 kB.
  * @throws E_TRACE_FILE if the file ends inside quotes
  */
-export async function* csvRecords(path: string): AsyncGenerator<CsvRecord> {
+export async function* readCsvRecords(path: string): AsyncGenerator<CsvRecord> {
   let line = 0;
   let firstLine = 0;
   let openLines: string[] = [];

@@ -84,8 +84,8 @@ const sections: Record<string, Record<string, string>> = {
 
 /** Metrics requested by name (`--metrics …`) keep it; an unmapped label becomes "section: label". */
 export function detailsMetric(section: string, label: string): string {
-  const known = sections[section]?.[label];
-  if (known) return known;
+  const metric = sections[section]?.[label];
+  if (metric) return metric;
   return /^[a-z][\w.]*__[\w.]+$/.test(label) || section === 'Command line profiler metrics'
     ? label
     : `${section}: ${label}`;

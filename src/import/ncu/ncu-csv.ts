@@ -3,7 +3,7 @@ import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
-import { badPage, csvRecords } from './csv.js';
+import { badPage, readCsvRecords } from './csv.js';
 import { detailsMetric } from './details-metrics.js';
 import { nvtxPath, nvtxThread } from './nvtx-path.js';
 import { type BaseUnit, baseUnit, counterValue } from './units.js';
@@ -24,7 +24,7 @@ export const ncuCsvImporter = {
   sniff: (firstBytes) => /^"?ID"?,"?Process ID"?,"?Process Name"?,/m.test(firstBytes),
   async facts(path): Promise<CaptureFacts> {
     const hardware: Record<string, Fact> = {};
-    for await (const { page, fields } of kernelRecords(path)) {
+    for await (const { page, fields } of readKernelRecords(path)) {
       const [major, minor] = field(page, fields, 'CC').split('.');
       if (major) hardware['gpu_compute_capability'] = `${major}.${minor ?? '0'}`;
       for (const [metric, fact] of Object.entries(deviceFacts)) {
@@ -48,7 +48,7 @@ export const ncuCsvImporter = {
   async load(path, { sink }: Pick<ImportTarget, 'sink'>, context): Promise<ImportOutcome> {
     const launches = new Launches();
     let rules = 0;
-    for await (const { page, fields, line } of kernelRecords(path)) {
+    for await (const { page, fields, line } of readKernelRecords(path)) {
       if (context.signal?.aborted) throw interrupted(`the import of ${path}`);
       const launch = launches.launchOf(page, fields);
       if (launch === null) continue;
@@ -104,10 +104,12 @@ interface Page {
 }
 
 /** Records of kernels; anything else (ncu's own messages, the program's output) is skipped. */
-async function* kernelRecords(path: string): AsyncGenerator<{ page: Page; fields: string[]; line: number }> {
+async function* readKernelRecords(
+  path: string,
+): AsyncGenerator<{ page: Page; fields: string[]; line: number }> {
   let page: Page | null = null;
   let kernels = 0;
-  for await (const { fields, line } of csvRecords(path)) {
+  for await (const { fields, line } of readCsvRecords(path)) {
     if (fields[0] === 'ID' && fields.includes('Kernel Name')) {
       page = newPage(fields);
     } else if (page?.kind === 'raw' && page.metrics.length === 0) {

@@ -17,7 +17,7 @@ export type ReadTable = (table: string, columns: readonly string[]) => Promise<S
  * environment, including tokens, so only the rows named here are stored (see `nsysSecrets`).
  * @throws E_TRACE_NEWER
  */
-export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureFacts> {
+export async function readNsysFacts(path: string, read: ReadTable): Promise<CaptureFacts> {
   const exportInfo = new Map(
     [
       ...(await read('EXPORT_META_DATA', ['name', 'value'])),
@@ -151,7 +151,7 @@ function positiveOf(value: SqliteValue | undefined): number | null {
 }
 
 /** "Not all CUDA events might have been collected." and the like, verbatim; nothing else from its log. */
-export async function collectionIssues(read: ReadTable): Promise<Issue[]> {
+export async function readCollectionIssues(read: ReadTable): Promise<Issue[]> {
   const texts = new Set<string>();
   for (const [message] of await read('DIAGNOSTIC_EVENT', ['text'])) {
     const match = /^Not all [\w ]{1,40} events might have been collected\.?$/.exec(String(message));

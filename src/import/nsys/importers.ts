@@ -12,7 +12,7 @@ import { attribute } from '../attribution/attribute.js';
 import { saveCollectiveCalls } from './collectives.js';
 import { trailingBytes } from '../capture-issues.js';
 import { damagedCapture, unlessDamaged } from './damage.js';
-import { collectionIssues, nsysFacts, nsysSecrets, type ReadTable } from './facts.js';
+import { readCollectionIssues, readNsysFacts, nsysSecrets, type ReadTable } from './facts.js';
 import { saveNetworkMetrics, type ReadMeans } from './network-metrics.js';
 import { openParquetdir, parquetMeans, parquetReader } from './parquetdir.js';
 import { openSqlite, readRows, type SqliteFile } from './sqlite-file.js';
@@ -34,19 +34,19 @@ const maxInMemoryEvents = 13_000_000;
 export const nsysSqliteImporter = {
   name: 'nsys-sqlite',
   sniff: (head) => head.startsWith('SQLite format 3\0'),
-  facts: (path) => withSqlite(path, (file) => nsysFacts(path, readerOf(file))),
+  facts: (path) => withSqlite(path, (file) => readNsysFacts(path, readerOf(file))),
   secrets: (path) => withSqlite(path, (file) => nsysSecrets(readerOf(file))),
   load: (path, target, context) =>
     unlessDamaged(path, () =>
       withSqlite(path, async (file) => {
         const read = readerOf(file);
-        const facts = await nsysFacts(path, read);
+        const facts = await readNsysFacts(path, read);
         const tables = await loadSqlite(file, target.workbench, {
           inMemory: statSync(path).size <= maxInMemoryBytes,
           ...(context.progress && { progress: (share: number) => context.progress!(share * readShare) }),
           ...(context.signal && { signal: context.signal }),
         });
-        const readIssues = await collectionIssues(read);
+        const readIssues = await readCollectionIssues(read);
         if (file.trailing > 0) readIssues.push(trailingBytes(file.trailing));
         return importTables(path, { tables, read, means: meansOf(file) }, facts, readIssues, target, context);
       }),
@@ -57,16 +57,16 @@ export const nsysSqliteImporter = {
 export const nsysParquetdirImporter: Importer = {
   name: 'nsys-parquetdir',
   sniff: (names) => /^StringIds\.parquet$/m.test(names),
-  facts: async (path, workbench) => nsysFacts(path, parquetReader(path, workbench)),
+  facts: async (path, workbench) => readNsysFacts(path, parquetReader(path, workbench)),
   secrets: async (path, workbench) => nsysSecrets(parquetReader(path, workbench)),
   load: (path, target, context) =>
     unlessDamaged(path, async () => {
       const { workbench } = target;
       const read = parquetReader(path, workbench);
-      const facts = await nsysFacts(path, read);
+      const facts = await readNsysFacts(path, read);
       const tables = await openParquetdir(path, workbench);
       const source = { tables, read, means: parquetMeans(path, workbench) };
-      return importTables(path, source, facts, await collectionIssues(read), target, context);
+      return importTables(path, source, facts, await readCollectionIssues(read), target, context);
     }),
 };
 

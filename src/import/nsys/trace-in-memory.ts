@@ -18,7 +18,7 @@ import {
   maxTimeNs,
   nameColumns,
   oneRank,
-  rankOf,
+  findRankSql,
   isUnnamedSql,
 } from './trace.js';
 import { createTexts, createWideShapes, dropShapes, fromShape } from './trace-shapes.js';
@@ -44,7 +44,7 @@ export async function readTraceInMemory(
   const [parts, rangeRows] = await unlessAborted(reading, signal);
   for (const { kind, first_rows } of Object.values(parts).flatMap(({ kinds }) => kinds))
     await tables.combine(kind, [...first_rows]);
-  const rank = await rankOf(workbench, tables);
+  const rank = await findRankSql(workbench, tables);
   await createTexts(workbench, tables, 'nsys_range_texts');
   const trace: InMemoryTrace = {
     ranges: await resolveRanges(workbench, rangeRows, rank),
@@ -64,7 +64,7 @@ export async function readTraceInMemory(
     ],
     trace,
     kernels: {
-      read: parts.trace_kernels.kinds.reduce((sum, { rows, impossible: unsound }) => sum + rows + unsound, 0),
+      read: parts.trace_kernels.kinds.reduce((sum, { rows, impossible }) => sum + rows + impossible, 0),
       valid: trace.kernels.rows,
     },
     severalRanks: rank !== oneRank,
@@ -152,7 +152,7 @@ async function resolveShapes(
       throw new UnreadableRows(
         `${keys.length - resolvedCount} combinations of ${kind} could not be read again.`,
       );
-    for (const key of await unnamedShapes(workbench, tables, kind))
+    for (const key of await findUnnamedShapes(workbench, tables, kind))
       losses.unnamed += counts[codes.get(key) ?? -1] ?? 0;
   }
   return sortedEvents(arrays, rows, sorted, shapes);
@@ -160,7 +160,7 @@ async function resolveShapes(
 
 const rowColumns: ReadonlySet<string> = new Set(['start_ns', 'dur_ns', 'correlation', 'bytes']);
 
-async function unnamedShapes(
+async function findUnnamedShapes(
   workbench: Workbench,
   { shapes, strings }: NsysTables,
   kind: EventKind,

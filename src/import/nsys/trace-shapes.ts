@@ -63,12 +63,12 @@ export async function createNames(workbench: Workbench, tables: NsysTables, rank
 }
 
 /** SQL for the process of activities without one: the process that made all API calls, if there is exactly one. */
-async function onlyProcess(workbench: Workbench, { api }: NsysTables['shapes']): Promise<string> {
+async function findOnlyProcess(workbench: Workbench, { api }: NsysTables['shapes']): Promise<string> {
   if (!api) return 'NULL';
-  const found = await workbench.query<{ pid: number }>(
+  const processes = await workbench.query<{ pid: number }>(
     `SELECT DISTINCT CAST(pid AS BIGINT) AS pid FROM ${api} WHERE pid IS NOT NULL LIMIT 2`,
   );
-  return found.length === 1 ? String(found[0]!.pid) : 'NULL';
+  return processes.length === 1 ? String(processes[0]!.pid) : 'NULL';
 }
 
 /**
@@ -87,7 +87,7 @@ export async function createWideShapes(
     string
   >;
   Object.assign(textColumnOf, { kind: 'kind_text', src_kind: 'src_kind', dst_kind: 'dst_kind', api: 'api' });
-  const onlyPid = await onlyProcess(workbench, shapes);
+  const onlyPid = await findOnlyProcess(workbench, shapes);
   const joins: string[] = [];
   const columnsSql = traceTables[table].flatMap((column) => {
     if (['start_ns', 'dur_ns', 'correlation', 'bytes'].includes(column)) return [];

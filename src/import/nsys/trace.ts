@@ -36,10 +36,10 @@ export async function createTrace(
     if (rows) read += (await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${rows}`))[0]!.n;
   const issues = [
     ...impossibleTimes(await countImpossibleRows(workbench, tables.rows)),
-    ...(await unnamedRows(workbench, tables)),
-    ...copyBytesImpossible(await oversizedRows(workbench, tables)),
+    ...(await findUnnamedRows(workbench, tables)),
+    ...copyBytesImpossible(await countOversizedRows(workbench, tables)),
   ];
-  const rank = await rankOf(workbench, tables);
+  const rank = await findRankSql(workbench, tables);
   await createRanges(workbench, tables, offset_ns);
   await createNames(workbench, tables, rank);
   for (const table of ['trace_kernels', 'trace_copies', 'trace_api'] as const) {
@@ -69,14 +69,14 @@ export async function createTrace(
   return { issues, kernels: { read, valid: valid!.n }, severalRanks: rank !== oneRank };
 }
 
-/** Result of `rankOf` for one process on GPUs. */
+/** Result of `findRankSql` for one process on GPUs. */
 export const oneRank = '0';
 
 /**
  * SQL for the rank of a row's process: 0 with one process on GPUs; with several by the order of their first devices, as
  * launchers place ranks. Processes without GPU work have none.
  */
-export async function rankOf(workbench: Workbench, { shapes }: NsysTables): Promise<string> {
+export async function findRankSql(workbench: Workbench, { shapes }: NsysTables): Promise<string> {
   const parts = [shapes.kernel, shapes.graph, shapes.memcpy, shapes.memset].filter((part) => part !== null);
   if (parts.length === 0) return oneRank;
   const union = parts.map((part) => `SELECT pid, "deviceId" AS device FROM ${part}`).join(' UNION ALL ');
@@ -112,7 +112,7 @@ export function impossibleTimes(count: number): Issue[] {
 
 const possibleBytes = `bytes BETWEEN 0 AND ${maxCopyBytes}`;
 
-async function oversizedRows(workbench: Workbench, { rows }: NsysTables): Promise<number> {
+async function countOversizedRows(workbench: Workbench, { rows }: NsysTables): Promise<number> {
   let count = 0;
   for (const kind of ['memcpy', 'memset'] as const) {
     if (!rows[kind]) continue;
@@ -135,7 +135,10 @@ export function isUnnamedSql(ids: readonly string[], strings: string): string {
   return ids.map((id) => `(${id} IN (SELECT id FROM ${strings})) IS NOT TRUE`).join(' AND ');
 }
 
-async function unnamedRows(workbench: Workbench, { rows, shapes, strings }: NsysTables): Promise<Issue[]> {
+async function findUnnamedRows(
+  workbench: Workbench,
+  { rows, shapes, strings }: NsysTables,
+): Promise<Issue[]> {
   let count = 0;
   for (const [kind, ids] of nameColumns) {
     if (!shapes[kind]) continue;

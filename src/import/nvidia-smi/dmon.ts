@@ -1,4 +1,4 @@
-import { fileLines } from '../interrupted.js';
+import { readLines } from '../interrupted.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import {
@@ -58,7 +58,7 @@ async function* readSamples(
   let round = -1;
   let gpusInRound = new Set<number>();
   const clock = dayClock();
-  for await (const line of fileLines(path, signal)) {
+  for await (const line of readLines(path, signal)) {
     const fields = line
       .replace(/^#/, '')
       .trim()

@@ -1,4 +1,4 @@
-import { fileLines } from '../interrupted.js';
+import { readLines } from '../interrupted.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import {
@@ -73,7 +73,7 @@ async function* readSamples(
   let round = -1;
   let samplesInRound = new Set<string>();
   const devices = new Map<string, number>();
-  for await (const line of fileLines(path, signal)) {
+  for await (const line of readLines(path, signal)) {
     const fields = line.trim().split(/,\s*/);
     if (fields[0] === '') continue;
     const headings = fields.map((field) => /^([a-z][\w.]*)(?:\s*\[(.*)\])?$/.exec(field));

@@ -129,9 +129,9 @@ export function engineFacts(lines: LogLine[]): EngineFacts {
   ) => {
     const value = parsers[field](text);
     if (value === undefined) return;
-    const known = facts[field]?.value;
-    if (known !== undefined && known !== null) {
-      if (options.keep === 'min' ? !(value! < known) : !options.isDecided || decided.has(field)) return;
+    const earlier = facts[field]?.value;
+    if (earlier !== undefined && earlier !== null) {
+      if (options.keep === 'min' ? !(value! < earlier) : !options.isDecided || decided.has(field)) return;
     }
     if (options.isDecided) decided.add(field);
     const fact = { value, line: excerpt(line.text, index, length), line_number: line.number };

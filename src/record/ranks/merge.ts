@@ -69,7 +69,7 @@ export async function mergeParts(
     parts.map(({ rank }) => rank),
     Math.ceil(maxCalls / maxEnds),
   );
-  const windows = await windowsOf(workbench);
+  const windows = await readWindows(workbench);
   const shifts = parts.map((part, index) => shiftOf(part) - clocks[index]!.offset_ns);
   // Lanes use all cores: several threads in each take 1.5x the time.
   await workbench.limit({ threads: 1 });
@@ -162,7 +162,7 @@ async function createRankCalls(
 }
 
 /** From the first to the last collective of each rank, on its own clock. */
-async function windowsOf(workbench: Workbench): Promise<ReadonlyMap<number, [number, number]>> {
+async function readWindows(workbench: Workbench): Promise<ReadonlyMap<number, [number, number]>> {
   const rows = await workbench.query<{ rank: number; first: number; last: number }>(
     'SELECT rank, min(start_ns)::DOUBLE AS first, max(end_ns)::DOUBLE AS last FROM rank_calls GROUP BY rank',
   );
@@ -176,7 +176,10 @@ const windowOn = (
   window === undefined ? {} : { window_ns: [window[0] - offsetNs, window[1] - offsetNs] };
 
 /** The lowest rank in each capture's rows. */
-async function firstRanks(workbench: Workbench, { session }: RankPart): Promise<ReadonlyMap<string, number>> {
+async function readFirstRanks(
+  workbench: Workbench,
+  { session }: RankPart,
+): Promise<ReadonlyMap<string, number>> {
   const files = Object.entries(session.manifest.tables)
     .filter(([name]) => name in tables)
     .flatMap(([, tableFiles]) => tableFiles.map(({ path }) => quote(join(session.folder, path))));
@@ -198,7 +201,7 @@ async function moveTables(
   part: RankPart,
   { shift, constants }: { shift: number; constants: Constants },
 ): Promise<void> {
-  const first = part.calls.processes === 1 ? null : await firstRanks(workbench, part);
+  const first = part.calls.processes === 1 ? null : await readFirstRanks(workbench, part);
   for (const [table, files] of Object.entries(part.session.manifest.tables)) {
     if (table === 'collectives' || !(table in tables)) continue;
     for (const { path, capture_id } of files.filter(({ rows }) => rows > 0)) {

@@ -52,10 +52,14 @@ export function columnMetadata(
           [6, binary(low)],
         ];
   const [dictionary, values] = pages.length > 1 ? [offset, offset + pages[0]!.length] : [null, offset];
-  const used = [encodings.rle, encodings.plain, dictionary === null ? encodings.delta : encodings.dictionary];
+  const usedEncodings = [
+    encodings.rle,
+    encodings.plain,
+    dictionary === null ? encodings.delta : encodings.dictionary,
+  ];
   return [
     [1, i32(physicalTypes[type])],
-    [2, list(used.map(i32))],
+    [2, list(usedEncodings.map(i32))],
     [3, list([binary(name)])],
     [4, i32(0)],
     [5, i64(count)],

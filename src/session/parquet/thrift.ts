@@ -71,10 +71,10 @@ function zigzag(value: number): bigint {
 }
 
 function pushVarint(out: number[], value: bigint): void {
-  let rest = value;
-  while (rest > 127n) {
-    out.push(Number(rest & 127n) | 128);
-    rest >>= 7n;
+  let remaining = value;
+  while (remaining > 127n) {
+    out.push(Number(remaining & 127n) | 128);
+    remaining >>= 7n;
   }
-  out.push(Number(rest));
+  out.push(Number(remaining));
 }

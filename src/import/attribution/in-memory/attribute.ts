@@ -30,7 +30,7 @@ export async function attributeInMemory(
   proceed: (share: number) => void,
 ): Promise<Issue[]> {
   const { calls } = trace;
-  const names = await namesByCode(workbench);
+  const names = await readNamesByCode(workbench);
   const correlated = correlate(calls, trace.kernels, trace.copies);
   const impossible = newImpossibleCounts();
   const possible = {
@@ -131,7 +131,7 @@ function columnPart<N extends keyof typeof columnParts>(
   return { name, input, columns: columnParts[name] as (input: unknown) => InMemoryColumns };
 }
 
-async function namesByCode(workbench: Workbench): Promise<string[]> {
+async function readNamesByCode(workbench: Workbench): Promise<string[]> {
   const names: string[] = [];
   for (const { code, text } of await workbench.query<{ code: number; text: string }>(
     'SELECT code, text FROM trace_names',

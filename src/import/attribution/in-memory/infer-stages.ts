@@ -96,16 +96,16 @@ async function* processKernels(
 
 /** Combinations of names and grids. */
 function launchCodes(shapes: InMemoryEvents['shapes'], names: readonly string[]) {
-  const known = new Map<string, number>();
+  const codeByKey = new Map<string, number>();
   const launches: { name: string; grid: string | null }[] = [];
   const codes = Int32Array.from(shapes['name']!, (name, code) => {
     const grid = shapes['grid']![code]!;
     const key = `${name},${grid}`;
-    if (!known.has(key)) {
-      known.set(key, launches.length);
+    if (!codeByKey.has(key)) {
+      codeByKey.set(key, launches.length);
       launches.push({ name: names[name] ?? '', grid: names[grid] ?? null });
     }
-    return known.get(key)!;
+    return codeByKey.get(key)!;
   });
   return { codes, launches };
 }
@@ -119,9 +119,9 @@ function busiestDevices({ rows, dur_ns: dur, shape, shapes }: InMemoryEvents) {
     const device = shapes['device']![code]!;
     if (Number.isNaN(pid) || Number.isNaN(device) || device < 0 || time[code] === 0) continue;
     const key = `${pid},${device}`;
-    const known = byDevice.get(key) ?? { pid, device, rank: shapes['rank']![code]!, ns: 0 };
-    known.ns += time[code]!;
-    byDevice.set(key, known);
+    const deviceTime = byDevice.get(key) ?? { pid, device, rank: shapes['rank']![code]!, ns: 0 };
+    deviceTime.ns += time[code]!;
+    byDevice.set(key, deviceTime);
   }
   const sorted = [...byDevice.values()].toSorted(
     (a, b) => a.pid - b.pid || b.ns - a.ns || a.device - b.device,

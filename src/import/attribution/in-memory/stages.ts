@@ -57,7 +57,7 @@ export function foldInMemory(stages: InMemoryStages, found: FoldedStages): void 
   stages.folded = folded;
 }
 
-/** For stagesByTime. */
+/** For findStagesByTime. */
 // oxlint-disable-next-line require-await
 export async function* stageBatches(stages: InMemoryStages) {
   const { rows, stageValues, shape, shapes } = stages;

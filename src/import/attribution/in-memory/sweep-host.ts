@@ -91,12 +91,12 @@ export function sweepHostInMemory(
     if (stage.warmup) values.warmup[stageRow] = 1;
   }
 
-  const found: FoundStage = { stage: null, by: 0 };
+  const attribution: FoundStage = { stage: null, by: 0 };
   function findPlace(number: number, startNs: number, endNs: number): number {
     const thread = threadsByNumber[number]!;
-    if (findStageAt(thread, startNs, endNs, found)) counts.clippedCalls++;
+    if (findStageAt(thread, startNs, endNs, attribution)) counts.clippedCalls++;
     setTop(number, thread.ranges.at(-1) ?? null);
-    return placeOf(found);
+    return placeOf(attribution);
   }
 
   const { rows, start_ns: start, dur_ns: dur, shape } = calls;
