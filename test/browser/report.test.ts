@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Document } from '../../src/model/document.js';
@@ -75,11 +76,27 @@ describe('the report in Chromium', () => {
     await page.close();
   });
 
+  it('draws the charts in the window before those far below it', async () => {
+    const page = await browser.newPage({ viewport: phone });
+    // Without idle time only the charts near the window are drawn.
+    await page.addInitScript('globalThis.requestIdleCallback = () => 0');
+    await page.goto(pathToFileURL(whole).href);
+    const drawn = async () => (await chartsDrawn(page)).map(({ shapes }) => shapes > 0);
+    await expect.poll(async () => (await drawn())[0]).toBe(true);
+    expect((await drawn()).at(-1)).toBe(false);
+    await page.locator('[data-chart]').last().scrollIntoViewIfNeeded();
+    await expect.poll(async () => (await drawn()).at(-1)).toBe(true);
+    await page.emulateMedia({ media: 'print' });
+    await expect.poll(async () => (await drawn()).every(Boolean)).toBe(true);
+    await page.close();
+  });
+
   it('charts resize with the window', async () => {
     const { page } = await open(browser, whole);
     const [before] = await chartsDrawn(page);
     await page.setViewportSize(phone);
     await expect.poll(async () => (await chartsDrawn(page))[0]?.width).toBeLessThan(before?.width ?? 0);
+    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
     for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
     await page.close();
   });

@@ -31,26 +31,29 @@ function linkOf(chart: Chart, index: number): string | undefined {
   return chart.form === 'roofline' ? chart.points[index]?.link : undefined;
 }
 
-/** Draws a chart from the data in the element after its box. */
-export function draw(box: HTMLElement, theme: Theme): Drawing {
+/** Draws a chart from the data in the element after its box; for paper it completes before it returns. */
+export function draw(box: HTMLElement, theme: Theme, forPaper: boolean): Drawing {
   const chart = JSON.parse(box.nextElementSibling?.textContent ?? '') as Chart;
   const canvas = box.ownerDocument.createElement('div');
   canvas.className = 'canvas';
   box.replaceChildren(canvas);
   const drawn = init(canvas, null, { renderer: rendererOf(chart) });
   if (chart.form === 'heat') box.nextElementSibling?.after(csvButton(box.ownerDocument, chart));
-  const option = (drawnTheme: Theme) => optionOf(chart, { theme: drawnTheme, width: box.clientWidth });
-  drawn.setOption(option(theme));
+  const show = (shownTheme: Theme, onPaper: boolean): void => {
+    const option = optionOf(chart, { theme: shownTheme, width: box.clientWidth });
+    drawn.setOption(onPaper ? atOnce(option) : option, { notMerge: true });
+    if (onPaper) drawn.getZr().flush();
+  };
+  show(theme, forPaper);
   if (zooms(chart)) zoomByKeys(box, drawn);
   drawn.on('click', ({ dataIndex }) => {
     const link = linkOf(chart, dataIndex);
     if (link !== undefined) location.assign(link);
   });
   return {
-    redraw: (drawnTheme, forPaper) => {
+    redraw: (newTheme, onPaper) => {
       drawn.resize();
-      drawn.setOption(forPaper ? atOnce(option(drawnTheme)) : option(drawnTheme), { notMerge: true });
-      if (forPaper) drawn.getZr().flush();
+      show(newTheme, onPaper);
     },
   };
 }
