@@ -159,7 +159,7 @@ export function decodeTimeline(all: Uint8Array): EmbeddedTimeline {
   const lanes = head.lanes.map(({ events, windows, coarse }) => {
     const column = (): number[] => Array.from({ length: events }, () => body.number());
     const [gaps, durations, classes, names] = [column(), column(), column(), column()];
-    const lane = new Lane();
+    const lane = new Lane(events);
     let time = zero;
     for (let i = 0; i < events; i++) {
       const start = time + gaps[i]!;

@@ -23,6 +23,14 @@ describe('building lanes', () => {
     expect(lanesOf(events)[0]).toBe(events);
     expect(lanesOf(new Lane())).toEqual([]);
   });
+  test('arrays have no room for further events after lanes are built', () => {
+    const nested = lanesOf(laneOf([0, 100], [20, 30], [40, 60]));
+    for (const { start, length } of [...nested, ...lanesOf(laneOf([0, 10]))])
+      expect(start).toHaveLength(length);
+    const empty = new Lane(0);
+    empty.push(1, 2, 3, 4);
+    expect([empty.length, empty.start[0], empty.name[0]]).toEqual([1, 1, 4]);
+  });
   test('arrays grow as events are added', () => {
     const lane = laneOf(
       ...Array.from({ length: 1000 }, (_, i) => [2 * i, 2 * i + 1, i % 7, i] as const).map(

@@ -7,31 +7,47 @@ import { binsPerTile, emptyEvents, type LaneRecord } from './tile-format.js';
  */
 export class Lane {
   length = 0;
-  start = new Float64Array(64);
-  end = new Float64Array(64);
-  class = new Uint8Array(64);
-  name = new Uint32Array(64);
+  start: Float64Array;
+  end: Float64Array;
+  class: Uint8Array;
+  name: Uint32Array;
   /** Shares over the whole lane, computed when a wide tile is first requested. */
   coarse: CoarseShares | null = null;
   /** Times for which the lane has its events, ns since the session's start; elsewhere it has only its coarse shares. null: everywhere. */
   windows: readonly Span[] | null = null;
+
+  /** @param expected number of events, more grow the arrays */
+  constructor(expected = 64) {
+    this.start = new Float64Array(expected);
+    this.end = new Float64Array(expected);
+    this.class = new Uint8Array(expected);
+    this.name = new Uint32Array(expected);
+  }
 
   get lastEnd(): number {
     return this.length === 0 ? Number.NEGATIVE_INFINITY : this.end[this.length - 1]!;
   }
 
   push(start: number, end: number, kind: number, name: number): void {
-    if (this.length === this.start.length) {
-      this.start = grown(this.start, new Float64Array(2 * this.length));
-      this.end = grown(this.end, new Float64Array(2 * this.length));
-      this.class = grown(this.class, new Uint8Array(2 * this.length));
-      this.name = grown(this.name, new Uint32Array(2 * this.length));
-    }
+    if (this.length === this.start.length) this.resize(Math.max(64, 2 * this.length));
     this.start[this.length] = start;
     this.end[this.length] = end;
     this.class[this.length] = kind;
     this.name[this.length] = name;
     this.length++;
+  }
+
+  /** Frees the space for further events. */
+  trim(): this {
+    if (this.length < this.start.length) this.resize(this.length);
+    return this;
+  }
+
+  private resize(size: number): void {
+    this.start = resized(this.start, new Float64Array(size));
+    this.end = resized(this.end, new Float64Array(size));
+    this.class = resized(this.class, new Uint8Array(size));
+    this.name = resized(this.name, new Uint32Array(size));
   }
 
   /** Index of the first event that ends after `ns`; `length` if there is none. */
@@ -57,9 +73,9 @@ export class Lane {
   }
 }
 
-function grown<T extends Float64Array | Uint8Array | Uint32Array>(old: T, larger: T): T {
-  larger.set(old);
-  return larger;
+function resized<T extends Float64Array | Uint8Array | Uint32Array>(old: T, made: T): T {
+  made.set(old.subarray(0, made.length));
+  return made;
 }
 
 /**
@@ -67,7 +83,7 @@ function grown<T extends Float64Array | Uint8Array | Uint32Array>(old: T, larger
  * @param events in any order; without overlap they stay one lane
  */
 export function lanesOf(events: Lane): Lane[] {
-  if (isLane(events)) return events.length === 0 ? [] : [events];
+  if (isLane(events)) return events.length === 0 ? [] : [events.trim()];
   const { start, end } = events;
   const order = Uint32Array.from({ length: events.length }, (_, i) => i);
   // Outer ranges first.
@@ -78,7 +94,7 @@ export function lanesOf(events: Lane): Lane[] {
     if (!lane) lanes.push((lane = new Lane()));
     lane.push(start[i]!, end[i]!, events.class[i]!, events.name[i]!);
   }
-  return lanes;
+  return lanes.map((lane) => lane.trim());
 }
 
 function isLane({ start, end, length }: Lane): boolean {

@@ -115,15 +115,15 @@ async function readTracks(
   const rows = `SELECT ${key.join(', ')}, coalesce(${name}, '') AS event_name, ${label?.from ?? 'NULL'} AS event_text, ${kind} AS event_class, start_ns, ${end} AS event_end_ns
     ${parts.map((part) => `, ${part}`).join('')} FROM ${table} WHERE execution_id = '${execution.replaceAll("'", "''")}'`;
   await database.query(
-    `CREATE OR REPLACE TEMP TABLE ui_tracks AS SELECT row_number() OVER () - 1 AS track, * FROM (SELECT DISTINCT ${key.join(', ')} FROM (${rows}) ORDER BY ALL)`,
+    `CREATE OR REPLACE TEMP TABLE ui_tracks AS SELECT row_number() OVER () - 1 AS track, * FROM (SELECT ${key.join(', ')}, count(*) AS events FROM (${rows}) GROUP BY ${key.join(', ')} ORDER BY ALL)`,
   );
   await database.query(
     `CREATE OR REPLACE TEMP TABLE ui_names AS SELECT row_number() OVER () - 1 + ${names.length} AS name, * FROM (SELECT event_name, any_value(event_text) AS event_text FROM (${rows}) GROUP BY 1 ORDER BY 1)`,
   );
-  const found = await database.query<Partial<Track>>(
+  const found = await database.query<Partial<Track> & { events: number }>(
     'SELECT * EXCLUDE (track) FROM ui_tracks ORDER BY track',
   );
-  const tracks = found.map((row): Track => ({
+  const tracks = found.map(({ events: _, ...row }): Track => ({
     ...noKey,
     ...row,
     table,
@@ -142,7 +142,7 @@ async function readTracks(
     `SELECT t.track, n.name, r.event_class, r.start_ns, r.event_end_ns ${parts.map((part) => `, r.${part}`).join('')}
      FROM (${rows}) r ${joined} JOIN ui_names n ON n.event_name = r.event_name`,
   );
-  const events = tracks.map(() => new Lane());
+  const events = found.map(({ events: count }) => new Lane(count));
   for await (const { rows: count, columns } of batches) {
     const { track, name: names, event_class: classes, start_ns: starts, event_end_ns: ends } = columns;
     const split = parts.map((part) => columns[part]!);
