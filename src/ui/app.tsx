@@ -31,11 +31,11 @@ import { alignedSteps, type Side } from './aligned-steps.js';
 import type { Homes } from './homes.js';
 import { gemmsPage } from './gemms-of-session.js';
 import { inScope, kernels, operators } from './named-events.js';
-import { pagesOfSession, pageOfBlocks, read } from './open-session-pages.js';
+import { pagesOfSession, pageOfBlocks, withDatabase } from './open-session-pages.js';
 import { placesOf } from './places.js';
 import type { TableState } from './named-page.js';
 import { failurePage, Navigation, sqlPage, timelinePage, waitingPage } from './pages.js';
-import { patience } from './patience.js';
+import { showWaiting } from './show-waiting.js';
 import { collectiveSection, noRanks } from './ranks-page.js';
 import { sessionPath } from './session-path.js';
 import { sessionsPage, sessionsTable } from './sessions-page.js';
@@ -58,7 +58,7 @@ export interface UiOptions {
   report: (error: unknown) => void;
 }
 
-/** The pages of `inferscope ui`: read-only; a session is addressed by its id, never by a path. */
+/** The pages of `inferscope ui`: withDatabase-only; a session is addressed by its id, never by a path. */
 export function uiApp({ homes, host, token, first, report: log }: UiOptions): Hono {
   const app = new Hono();
   const opened = new OpenSessions(homes);
@@ -70,7 +70,7 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
   app.onError((error, context) => failedPage(context, error, log));
   app.use(
     '/s/:id/*',
-    patience(app, async (context, seconds) => {
+    showWaiting(app, async (context, seconds) => {
       const openSession = await opened.get(context.req.param('id')!);
       const files = Object.values(openSession.session.manifest.tables).flat();
       const rows = files.reduce((sum, file) => sum + file.rows, 0);
@@ -166,7 +166,9 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
   });
   app.get('/s/:id/memory', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
-    const series = await once(openSession, 'memory', () => read(openSession.session, readMemoryOverTime));
+    const series = await once(openSession, 'memory', () =>
+      withDatabase(openSession.session, readMemoryOverTime),
+    );
     const sections =
       series.length > 0
         ? memorySections(series, openSession.session.manifest, (await loadsOf(openSession)).names)
@@ -201,14 +203,14 @@ async function ranks(openSession: OpenSession, query: string): Promise<Section[]
   // NCCL logs number ranks within each communicator, so rows of several communicators must not be mixed.
   if (!hasRows(session.manifest, 'collectives') || !isJob(session.manifest)) return [noRanks];
   const [times, kinds] = await Promise.all([
-    once(openSession, 'own times', () => read(session, rankStepTimes)),
-    once(openSession, 'collectives', () => read(session, collectiveKinds)),
+    once(openSession, 'own times', () => withDatabase(session, rankStepTimes)),
+    once(openSession, 'collectives', () => withDatabase(session, collectiveKinds)),
   ]);
   const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
   const chosen = kinds.find((kind) => keyOf(kind) === query) ?? kinds[0];
   if (!chosen) return [noRanks];
   const waits = await once(openSession, `collective ${keyOf(chosen)}`, () =>
-    read(session, (database) => callsByRank(database, chosen)),
+    withDatabase(session, (database) => callsByRank(database, chosen)),
   );
   const placeOf = (execution: string, start: number, end: number, room = end - start): string => {
     const query = {

@@ -25,7 +25,7 @@ interface ChosenProps {
   name?: string;
   row: NamedDurations & { class: OpClass };
   /** Noun for the events, singular and plural. */
-  nounForms: readonly [string, string];
+  eventNoun: readonly [string, string];
 }
 
 /** Height of a bar with one of many events, as a share of the highest: below it nothing would be visible. */
@@ -38,17 +38,17 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
   title,
   name = title,
   row,
-  nounForms,
+  eventNoun,
   children,
 }) => {
   const { longest, bins, min_ns, max_ns } = row;
-  const [singular, several] = nounForms;
+  const [singular, several] = eventNoun;
   const maxCount = Math.max(...bins.map(({ count }) => count));
-  const around = 10 * max_ns;
+  const margin = 10 * max_ns;
   const query = new URLSearchParams({
     execution: execution ?? '',
-    start: String(longest.start_ns - around),
-    end: String(longest.end_ns + around),
+    start: String(longest.start_ns - margin),
+    end: String(longest.end_ns + margin),
     mark: `${longest.start_ns},${longest.end_ns}`,
   });
   const figures: [string, string][] = [
@@ -78,18 +78,18 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
         role="img"
         aria-label={`${several} by duration, ${formatNs(min_ns)} to ${formatNs(max_ns)}`}
       >
-        {bins.map(({ from_ns, to_ns, count }, at) => {
+        {bins.map(({ from_ns, to_ns, count }, index) => {
           const height = count === 0 ? 0 : Math.max(count, maxCount * minHeight);
           return (
-            <rect x={at} y={maxCount - height} width="1" height={height} fill={classColors[row.class]}>
-              <title>{`${formatNs(from_ns)} to ${formatNs(to_ns)}: ${plural(count, ...nounForms)}`}</title>
+            <rect x={index} y={maxCount - height} width="1" height={height} fill={classColors[row.class]}>
+              <title>{`${formatNs(from_ns)} to ${formatNs(to_ns)}: ${plural(count, ...eventNoun)}`}</title>
             </rect>
           );
         })}
       </svg>
       <p class="ends spread">
         <span>{formatNs(min_ns)}</span>
-        <span>logarithmic, at most {plural(maxCount, ...nounForms)} per bar</span>
+        <span>logarithmic, at most {plural(maxCount, ...eventNoun)} per bar</span>
         <span>{formatNs(max_ns)}</span>
       </p>
       {execution !== null && (

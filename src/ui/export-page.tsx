@@ -10,7 +10,7 @@ import type { SessionDatabase } from '../session/query.js';
 import type { Places } from '../views/findings.js';
 import { viewOf } from '../views/registry.js';
 import { formatBytes, formatNs, plural } from '../vocabulary/format.js';
-import { exportedRecords, exportedWhatIf, packed } from './exported-parts.js';
+import { exportedRecords, exportedWhatIf, packBase64 } from './exported-parts.js';
 import { placesOf } from './places.js';
 import { uiStyle } from './style.js';
 import { TimelineParts } from './timeline-parts.js';
@@ -49,13 +49,13 @@ const fewEvents = 4096;
 
 /**
  * One HTML page that opens offline, with overview, requests, memory over time, what-if and timeline of a session.
- * @param most maximum size of the page, bytes
+ * @param limitBytes maximum size of the page
  * @returns the page, and a text about the parts of the timeline that it lacks; null if it has all
- * @throws E_USAGE for a session without an overview, or if the page exceeds `most` even without a timeline
+ * @throws E_USAGE for a session without an overview, or if the page exceeds `limitBytes` even without a timeline
  */
 export async function exportedPage(
   session: Session,
-  most = maxBytes,
+  limitBytes = maxBytes,
 ): Promise<{ html: string; note: string | null }> {
   const { analyzed, explain } = await analyzeAndExplain(session);
   if (documentsOf(analyzed).length === 0)
@@ -78,10 +78,10 @@ export async function exportedPage(
       execution === undefined
         ? null
         : await placesIn(session, database, { analyzed, explain }, execution, windows);
-    const found = await viewOf(analyzed, places ?? undefined);
+    const sessionView = await viewOf(analyzed, places ?? undefined);
     const view = {
-      ...found,
-      sections: [...found.sections, ...(await exportedRecords(database, session, analyzed))],
+      ...sessionView,
+      sections: [...sessionView.sections, ...(await exportedRecords(database, session, analyzed))],
     };
     if (execution === undefined) return { html: pageOfView(view, scripts), note: null };
     const whatIf = explain === null ? null : await exportedWhatIf(session, view, explain, places);
@@ -109,12 +109,12 @@ export async function exportedPage(
       );
     const timeline = await startTimeline(database, execution);
     await readTimeline(database, timeline);
-    const room = most - Buffer.byteLength(page(''));
-    const fitted = await fitting(database, session, timeline, windows, room);
+    const room = limitBytes - Buffer.byteLength(page(''));
+    const fitted = await fitTimeline(database, session, timeline, windows, room);
     if (fitted === null)
       throw new InferscopeError('E_USAGE', {
-        what: `the page of session ${session.id} is larger than ${formatBytes(most)}`,
-        why: `Without its timeline it takes ${formatBytes(most - room)}.`,
+        what: `the page of session ${session.id} is larger than ${formatBytes(limitBytes)}`,
+        why: `Without its timeline it takes ${formatBytes(limitBytes - room)}.`,
         fix: `Write the report instead: inferscope report ${session.id}`,
       });
     return { html: page(fitted.data), note: fitted.note === '' ? null : fitted.note };
@@ -142,7 +142,7 @@ async function placesIn(
   return new Map([...places].filter(([, { link }]) => link !== ''));
 }
 
-async function fitting(
+async function fitTimeline(
   database: SessionDatabase,
   session: Session,
   timeline: Timeline,
@@ -158,7 +158,7 @@ async function fitting(
   for (const plan of plans) {
     if (plan.events === 'all' && events > maxEvents) continue;
     if (plan.rows === 'all' && events > maxRows) continue;
-    const windows = widened(plan.places ? [...stepEvents, ...placed] : stepEvents, timeline);
+    const windows = widenAndMerge(plan.places ? [...stepEvents, ...placed] : stepEvents, timeline);
     const level = Math.max(0, Math.ceil(Math.log2(span / Math.max(1, plan.bins))));
     const note = noteOf(plan, { windows, level, id: session.id });
     const data = encodeTimeline({
@@ -175,7 +175,7 @@ async function fitting(
       rows:
         plan.rows === 'none' ? {} : await rowsOf(database, timeline, plan.rows === 'all' ? null : windows),
     });
-    const text = packed(data);
+    const text = packBase64(data);
     if (text.length <= room) return { data: text, note };
   }
   return null;
@@ -213,7 +213,7 @@ async function stepWindows(
 }
 
 /** The windows with the margin that a page shows around a step, sorted and merged. */
-function widened(windows: readonly Span[], { from, to }: Timeline): Span[] {
+function widenAndMerge(windows: readonly Span[], { from, to }: Timeline): Span[] {
   const merged: Span[] = [];
   const wide = windows.map(({ start, end }) => {
     // A page moves a range that reaches over an end of the capture into it.

@@ -18,7 +18,7 @@ import { loadNames } from './session-requests.js';
 import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
 
 /** Encodes data as base64 of gzip, which the script of the file decodes. */
-export const packed = (bytes: Uint8Array | string): string =>
+export const packBase64 = (bytes: Uint8Array | string): string =>
   gzipSync(bytes, { level: 9 }).toString('base64');
 
 /**
@@ -57,7 +57,7 @@ export async function exportedWhatIf(
     <>
       {switches('')}
       <script type="application/octet-stream" id="what-ifs">
-        {raw(packed(JSON.stringify(parts)))}
+        {raw(packBase64(JSON.stringify(parts)))}
       </script>
     </>
   );

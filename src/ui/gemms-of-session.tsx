@@ -9,8 +9,8 @@ import type { Block } from '../views/block.js';
 import { shapeLabel } from '../views/gemm-rows.js';
 import { ChosenEvents } from './chosen-events.js';
 import { gemmSections, kernelRoofline, noGemms, noPlace } from './gemms-page.js';
-import { ncuRoofline, sameKernel } from './ncu-roofline.js';
-import { pagesOfSession, pageOfBlocks, read } from './open-session-pages.js';
+import { ncuRoofline, isSameKernel } from './ncu-roofline.js';
+import { pagesOfSession, pageOfBlocks, withDatabase } from './open-session-pages.js';
 import { sessionPath } from './session-path.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
@@ -28,7 +28,7 @@ const gemmsOf = (openSession: OpenSession) =>
     const document = await analyzeGemms(openSession.session);
     return {
       document,
-      calls: await read(openSession.session, gemmCalls),
+      calls: await withDatabase(openSession.session, gemmCalls),
       roofs: await gemmRoofs(
         openSession.session,
         document.data.gemms.filter(({ source }) => source === 'profiler'),
@@ -44,15 +44,17 @@ export async function rooflineOf(
 ): Promise<Block[]> {
   const { document, calls, roofs } = await gemmsOf(openSession);
   const executionGemms = document.data.gemms.filter((gemm) => gemm.execution_id === execution);
-  const products = kernelRoofline(
+  const gemmChart = kernelRoofline(
     executionGemms,
     calls.productsOfKernel.get(kernel) ?? [],
     roofs,
     gemmLink(openSession, calls),
   );
   const counters = await countersOf(openSession);
-  const counted = (counters?.data.kernels ?? []).filter((candidate) => sameKernel(candidate, kernel));
-  const blocks = [...products, ...ncuRoofline(counted, () => undefined)];
+  const kernelCounters = (counters?.data.kernels ?? []).filter((candidate) =>
+    isSameKernel(candidate, kernel),
+  );
+  const blocks = [...gemmChart, ...ncuRoofline(kernelCounters, () => undefined)];
   return blocks.length > 0 ? blocks : [noPlace];
 }
 
@@ -77,7 +79,7 @@ export async function gemmsPage(openSession: OpenSession, shape: string): Promis
       execution={execution}
       title={[shapeLabel(gemm), gemm.dtype ?? ''].join(' ')}
       row={{ ...row, class: 'gemm' }}
-      nounForms={['call', 'calls']}
+      eventNoun={['call', 'calls']}
     />
   );
   return pageOfBlocks(

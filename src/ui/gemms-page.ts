@@ -1,4 +1,4 @@
-import { emptySection } from './nothing.js';
+import { emptySection } from './empty-section.js';
 import type { Document } from '../model/document.js';
 import type { Gemm, GemmsResult } from '../model/documents/gemms.js';
 import type { Block, Section } from '../views/block.js';
@@ -18,25 +18,25 @@ const maxShapes = 200;
  * @param linkTo link to the calls of a GEMM
  */
 export function gemmSections(
-  found: Document<GemmsResult>,
+  document: Document<GemmsResult>,
   roofs: RoofsByType,
   linkTo: (gemm: Gemm) => string | undefined,
 ): Section[] {
-  const table = gemmBlocks(found, maxShapes, linkTo);
-  const chart = rooflineOf(roofs, found.data.gemms, linkTo);
-  const drawn: Block[] =
+  const table = gemmBlocks(document, maxShapes, linkTo);
+  const chart = rooflineOf(roofs, document.data.gemms, linkTo);
+  const chartBlocks: Block[] =
     chart.points.length === 0
       ? []
       : [
           {
             type: 'chart',
             title: 'Achieved FLOP/s against arithmetic intensity',
-            label: 'Matrix products under the roofs of the GPU',
+            label: 'GEMMs under the roofs of the GPU',
             chart,
-            behind: pointsOf(chart),
+            behind: pointsTable(chart),
           },
         ];
-  return [{ id: 'gemms', title: 'GEMMs', blocks: [...drawn, ...table] }];
+  return [{ id: 'gemms', title: 'GEMMs', blocks: [...chartBlocks, ...table] }];
 }
 
 /** Peak and bandwidth by type of GEMMs. */
@@ -81,9 +81,9 @@ function rooflineOf(
   };
 }
 
-const pointsOf = ({ points }: RooflineChart): Block =>
+const pointsTable = ({ points }: RooflineChart): Block =>
   tableOf(
-    'Matrix products of the chart',
+    'GEMMs of the chart',
     [
       {
         id: 'shape',
@@ -124,11 +124,11 @@ export function kernelRoofline(
   return [
     {
       type: 'chart',
-      title: 'Its matrix products under the roofs of the GPU',
-      label: 'Matrix products of the kernel under the roofs of the GPU',
+      title: 'Its GEMMs under the roofs of the GPU',
+      label: 'GEMMs of the kernel under the roofs of the GPU',
       chart,
       behind: tableOf(
-        'Matrix products that the kernel ran for; times are of all their kernels',
+        'GEMMs that the kernel ran for; times are of all their kernels',
         [
           {
             id: 'shape',
@@ -160,14 +160,14 @@ export function kernelRoofline(
 export const noPlace: Block = {
   type: 'missing',
   what: 'No place in the roofline.',
-  why: 'FLOP and bytes are known where a matrix product with recorded shapes launched the kernel, or where Nsight Compute counted both (inferscope run --evaluator nsys,ncu).',
+  why: 'FLOP and bytes are known where a GEMM with recorded shapes launched the kernel, or where Nsight Compute counted both (inferscope run --evaluator nsys,ncu).',
 };
 
 /** Shown if the session has no GEMMs: the reason, and the commands that record them. */
 export const noGemms = emptySection(
   'gemms',
   'GEMMs',
-  'No matrix products.',
+  'No GEMMs.',
   'This session has neither kernels with the shapes of their operators nor calls of cuBLAS.',
   ['inferscope run -- COMMAND', 'Record a PyTorch program with shapes and kernels'],
   ['inferscope import LOG', 'Read a cuBLAS or cuBLASLt log'],

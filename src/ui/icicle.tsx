@@ -17,7 +17,7 @@ interface IcicleProps {
   origins: readonly Origin[];
   total: number;
   /** Noun for the counted events, singular and plural. */
-  noun: readonly [string, string];
+  eventNoun: readonly [string, string];
   linkTo: (name: string) => string;
   /** Label of a name. */
   labelOf?: (name: string) => string;
@@ -37,14 +37,14 @@ interface Part {
 const minShare = 0.001;
 
 /** CSS position and width of a part, both as shares of the chart's width. */
-const across = (start: number, width: number): string =>
+const positionStyle = (start: number, width: number): string =>
   `left: calc(${start} * 100%); width: calc(${width} * 100%)`;
 
 /** Icicle chart: each level is below its caller, each part as wide as its time. */
-export const Icicle: FC<IcicleProps> = ({ label, origins, total, noun, linkTo, labelOf = String }) => {
+export const Icicle: FC<IcicleProps> = ({ label, origins, total, eventNoun, linkTo, labelOf = String }) => {
   const depths = Math.max(0, ...origins.map(({ path }) => path.length));
   const levels: Part[][] = Array.from({ length: depths }, () => []);
-  const place = (parts: readonly Origin[], depth: number, x: number): void => {
+  const placeParts = (parts: readonly Origin[], depth: number, x: number): void => {
     const groups = new Map<string, Origin[]>();
     for (const origin of parts) {
       const label = origin.path[depth];
@@ -64,23 +64,23 @@ export const Icicle: FC<IcicleProps> = ({ label, origins, total, noun, linkTo, l
       const classes = new Set(members.map((origin) => origin.class ?? 'other'));
       if (ns >= minShare * total) {
         const text = safeText(label) || 'without a name';
-        const shown = isName ? safeText(labelOf(label)) || text : text;
+        const visible = isName ? safeText(labelOf(label)) || text : text;
         const count = members.reduce((sum, origin) => sum + origin.count, 0);
         levels[depth]!.push({
-          label: shown,
+          label: visible,
           // Accessible names must contain the visible text.
-          title: `${shown === text ? text : `${shown}, ${text}`}: ${formatNs(ns)} (${formatPart(ns, total)}), ${plural(count, ...noun)}`,
+          title: `${visible === text ? text : `${visible}, ${text}`}: ${formatNs(ns)} (${formatPart(ns, total)}), ${plural(count, ...eventNoun)}`,
           x: nextX,
           ns,
           fill: depth > 0 && classes.size === 1 ? [...classes][0]! : null,
           name: isName ? label : null,
         });
-        place(members, depth + 1, nextX);
+        placeParts(members, depth + 1, nextX);
       }
       nextX += ns;
     }
   };
-  place(origins, 0, 0);
+  placeParts(origins, 0, 0);
   if (!(total > 0)) return <></>;
   return (
     <>
@@ -92,7 +92,7 @@ export const Icicle: FC<IcicleProps> = ({ label, origins, total, noun, linkTo, l
           parts.map(({ label, title, x, ns, fill, name }) => {
             const box = {
               class: fill === null ? '' : `c-${fill}`,
-              style: `top: calc(1.5rem * ${depth}); ${across(x / total, ns / total)}`,
+              style: `top: calc(1.5rem * ${depth}); ${positionStyle(x / total, ns / total)}`,
               title,
             };
             const text = ns > 0.03 * total ? label : '';

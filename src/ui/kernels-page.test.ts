@@ -26,7 +26,7 @@ const pageOf = (page: number, filter = '', rows: readonly NamedKernel[] = kernel
       kernels: rows,
       origins: [],
       roofline: [],
-      counted: () => [],
+      counterCharts: () => [],
     },
     { sort: '', filter, chosen: '', page },
   );

@@ -17,17 +17,17 @@ export interface KernelsPageData {
   /** Roofline of the selected kernel. */
   roofline: readonly Block[];
   /** Roofline of all kernels with counters. @param linkTo link that selects a name */
-  counted: (linkTo: (name: string) => string) => readonly Block[];
+  counterCharts: (linkTo: (name: string) => string) => readonly Block[];
 }
 
 /** Kernels by name, and how their time splits. */
 export const kernelsPage = (
-  { session, part, kernels, origins, roofline, counted }: KernelsPageData,
+  { session, part, kernels, origins, roofline, counterCharts }: KernelsPageData,
   state: TableState,
 ): string => {
-  const layered = origins.some(({ layer }) => layer !== null);
-  const operators = origins.some(({ operator }) => operator !== null);
-  const levels = ['stage', ...(layered ? ['layer'] : []), operators ? 'operator' : 'class', 'kernel'];
+  const hasLayers = origins.some(({ layer }) => layer !== null);
+  const hasOperators = origins.some(({ operator }) => operator !== null);
+  const levels = ['stage', ...(hasLayers ? ['layer'] : []), hasOperators ? 'operator' : 'class', 'kernel'];
   const labels = kernelLabels(kernels);
   const nameOf = ({ name }: NamedKernel): string => labels.get(name)!;
   return namedPage<NamedKernel>({
@@ -36,8 +36,8 @@ export const kernelsPage = (
     state,
     title: 'Kernels',
     page: '/kernels',
-    noun: ['kernel', 'kernels'],
-    nounForms: ['launch', 'launches'],
+    rowNoun: ['kernel', 'kernels'],
+    eventNoun: ['launch', 'launches'],
     rows: kernels,
     nameOf,
     columns: {
@@ -50,18 +50,18 @@ export const kernelsPage = (
     sortedBy: 'total',
     ...(roofline.length > 0 ? { more: <BlocksOfPage blocks={roofline} /> } : {}),
     timed: { value: ({ total_ns }) => total_ns, what: 'kernel time' },
-    charts: (linkTo) => counted(linkTo),
+    charts: (linkTo) => counterCharts(linkTo),
     lead: (linkTo) => (
       <Icicle
         label={`Kernel time by ${levels.slice(0, -1).join(', ')} and ${levels.at(-1)}`}
-        noun={['launch', 'launches']}
+        eventNoun={['launch', 'launches']}
         total={kernels.reduce((sum, { total_ns }) => sum + total_ns, 0)}
         origins={origins.map((origin) => ({
           ...origin,
           path: [
             phaseLabel(origin.phase),
-            ...(layered ? [layerText(origin.layer)] : []),
-            operators ? (origin.operator ?? 'no operator') : classLabel(origin.class ?? 'other'),
+            ...(hasLayers ? [layerText(origin.layer)] : []),
+            hasOperators ? (origin.operator ?? 'no operator') : classLabel(origin.class ?? 'other'),
             origin.kernel,
           ],
         }))}

@@ -1,4 +1,4 @@
-import { emptySection } from './nothing.js';
+import { emptySection } from './empty-section.js';
 import type { MemoryOverTime } from '../facts/memory-profile/over-time.js';
 import type { ManifestData } from '../model/manifest.js';
 import { hasSubject } from '../model/subjects.js';

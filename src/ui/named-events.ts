@@ -10,8 +10,8 @@ import type { ExecutionPart } from './chosen-events.js';
 import { countersOf, rooflineOf } from './gemms-of-session.js';
 import { kernelsPage } from './kernels-page.js';
 import type { TableState } from './named-page.js';
-import { ncuRoofline, sameKernel } from './ncu-roofline.js';
-import { pagesOfSession, pageOfBlocks, read } from './open-session-pages.js';
+import { ncuRoofline, isSameKernel } from './ncu-roofline.js';
+import { pagesOfSession, pageOfBlocks, withDatabase } from './open-session-pages.js';
 import { noOperators, operatorsPage } from './operators-page.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
@@ -38,9 +38,9 @@ export async function kernels(openSession: OpenSession, state: TableState): Prom
       ...kernelNames,
       session: pagesOfSession(openSession),
       roofline,
-      counted: (linkTo) =>
+      counterCharts: (linkTo) =>
         ncuRoofline(counters?.data.kernels ?? [], (kernel) => {
-          const row = kernelNames.kernels.find(({ name }) => sameKernel(kernel, name));
+          const row = kernelNames.kernels.find(({ name }) => isSameKernel(kernel, name));
           return row && linkTo(row.name);
         }),
     },
@@ -74,9 +74,9 @@ export async function operators(openSession: OpenSession, state: TableState): Pr
 /** Runs a query on the rank and device that the explanation uses, and returns the result with them. */
 export const inScope = <T extends object>(
   session: Session,
-  ask: (scope: TraceScope) => Promise<T>,
+  use: (scope: TraceScope) => Promise<T>,
 ): Promise<T & { part: ExecutionPart }> =>
-  read(session, async (database) => {
+  withDatabase(session, async (database) => {
     const { scope } = await timelineScope(session, database, {});
     const { focus, attribution } = scope.source;
     const execution = attribution.execution_id;
@@ -90,5 +90,5 @@ export const inScope = <T extends object>(
       rank: (ranks?.n ?? 0) > 1 ? focus.rank : null,
       device: hasRows(session.manifest, 'kernels') ? focus.device : null,
     };
-    return { ...(await ask(scope)), part };
+    return { ...(await use(scope)), part };
   });

@@ -59,8 +59,8 @@ interface NamedPage<T extends NamedRow> {
   /** Last part of the page's path. */
   page: string;
   /** Noun for a row and noun for the counted events, each singular and plural. */
-  noun: readonly [string, string];
-  nounForms: readonly [string, string];
+  rowNoun: readonly [string, string];
+  eventNoun: readonly [string, string];
   /** All rows, most time first. */
   rows: readonly T[];
   nameOf: (row: T) => string;
@@ -86,8 +86,8 @@ export function namedPage<T extends NamedRow>({
   state,
   title,
   page: ownPage,
-  noun,
-  nounForms,
+  rowNoun,
+  eventNoun,
   rows: all,
   nameOf,
   columns: numbers,
@@ -107,48 +107,49 @@ export function namedPage<T extends NamedRow>({
   const sort = Object.hasOwn(columns, state.sort) ? state.sort : sortedBy;
   const path = sessionPath(session.key, ownPage);
   const address = (change: { sort?: string; name?: string; page?: string }): string => {
-    const state = {
+    const nextState = {
       sort,
       q: filter,
       name: chosen,
       ...(change.name && page > 1 ? { page: String(page) } : {}),
       ...change,
     };
-    const query = Object.entries(state).filter(([, value]) => value !== '');
+    const query = Object.entries(nextState).filter(([, value]) => value !== '');
     return `${path}?${new URLSearchParams(query)}${change.name ? '#chosen' : ''}`;
   };
   const total = all.reduce((sum, row) => sum + timed.value(row), 0);
   const needle = filter.trim().toLowerCase();
-  const found = all.filter((row) =>
+  const matching = all.filter((row) =>
     `${row.name} ${nameOf(row)} ${classLabel(row.class)}`.toLowerCase().includes(needle),
   );
   const key = columns[sort]!.sortKey;
-  const rows = found.toSorted((a, b) => {
+  const rows = matching.toSorted((a, b) => {
     const [x, y] = [key(a), key(b)];
     return typeof x === 'number' ? Number(y) - x : x.localeCompare(String(y), 'en');
   });
   const pages = Math.max(1, Math.ceil(rows.length / rowsPerPage));
   const page = Math.min(pages, Math.max(1, Math.floor(state.page) || 1));
-  const drawn = charts((name) => address({ name }));
+  const chartBlocks = charts((name) => address({ name }));
   const events = all.reduce((sum, { count }) => sum + count, 0);
   return html(
     <Shell
       title={`${title}: ${session.title}`}
       navigation={{ session, current: path }}
-      {...(more || drawn.length > 0 ? { script: 'report-client.js' } : {})}
+      {...(more || chartBlocks.length > 0 ? { script: 'report-client.js' } : {})}
     >
       <section>
         <h1>{title}</h1>
         <p>
-          {plural(events, ...nounForms)} of {plural(all.length, ...noun)}, {formatNs(total)} of {timed.what}
+          {plural(events, ...eventNoun)} of {plural(all.length, ...rowNoun)}, {formatNs(total)} of{' '}
+          {timed.what}
           {part.rank === null ? '' : `, rank ${part.rank}`}
           {part.device === null ? '' : `, GPU ${part.device}`}.
         </p>
         {lead((name) => address({ name }))}
       </section>
-      {drawn.length > 0 && (
+      {chartBlocks.length > 0 && (
         <section>
-          <BlocksOfPage blocks={drawn} />
+          <BlocksOfPage blocks={chartBlocks} />
         </section>
       )}
       {all
@@ -160,7 +161,7 @@ export function namedPage<T extends NamedRow>({
             title={nameOf(row) || 'without a name'}
             name={row.name}
             row={row}
-            nounForms={nounForms}
+            eventNoun={eventNoun}
           >
             {more}
           </ChosenEvents>
@@ -179,7 +180,7 @@ export function namedPage<T extends NamedRow>({
           <button type="submit">Filter</button>
           <output>
             {needle !== '' &&
-              `${plural(rows.length, ...noun)}, ${formatPart(
+              `${plural(rows.length, ...rowNoun)}, ${formatPart(
                 rows.reduce((sum, row) => sum + timed.value(row), 0),
                 total,
               )} of ${timed.what}`}

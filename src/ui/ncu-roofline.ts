@@ -6,12 +6,12 @@ import { tableOf } from '../views/table-of.js';
 import { lineMark } from '../vocabulary/colors.js';
 import { kernelLabels } from '../vocabulary/kernel-label.js';
 
-export const sameKernel = ({ name }: KernelCounters, otherName: string): boolean =>
+export const isSameKernel = ({ name }: KernelCounters, otherName: string): boolean =>
   kernelKey(name) === kernelKey(otherName);
 
 /** The unit that executed most of the FLOP: its peak is the kernel's roofline. */
 const unitOf = ({ roofline: { flop_by_unit: units } }: KernelCounters): string =>
-  units.reduce((most, unit) => ((unit.flop.value ?? 0) > (most.flop.value ?? 0) ? unit : most)).unit;
+  units.reduce((best, unit) => ((unit.flop.value ?? 0) > (best.flop.value ?? 0) ? unit : best)).unit;
 
 const unitLabels: Record<string, string> = {
   tensor: 'tensor cores',

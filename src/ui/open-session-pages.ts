@@ -47,10 +47,13 @@ export const pageOfBlocks = (
   });
 
 /** Runs a query on a session's database and closes the connection. */
-export async function read<T>(session: Session, ask: (database: SessionDatabase) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  session: Session,
+  use: (database: SessionDatabase) => Promise<T>,
+): Promise<T> {
   const database = await session.connect();
   try {
-    return await ask(database);
+    return await use(database);
   } finally {
     await database.close();
   }

@@ -1,4 +1,4 @@
-import { emptySection } from './nothing.js';
+import { emptySection } from './empty-section.js';
 import type { NamedOperator, OperatorOrigin } from '../facts/trace/operator-instances.js';
 import type { ExecutionPart } from './chosen-events.js';
 import { formatCount } from '../vocabulary/format.js';
@@ -20,7 +20,7 @@ export const operatorsPage = (
   { session, part, operators, origins }: OperatorsPageData,
   state: TableState,
 ): string => {
-  const layered = origins.some(({ layer }) => layer !== null);
+  const hasLayers = origins.some(({ layer }) => layer !== null);
   return namedPage<NamedOperator>({
     session,
     // Operators run on the host, so no device is shown.
@@ -28,8 +28,8 @@ export const operatorsPage = (
     state,
     title: 'Operators',
     page: '/operators',
-    noun: ['operator', 'operators'],
-    nounForms: ['call', 'calls'],
+    rowNoun: ['operator', 'operators'],
+    eventNoun: ['call', 'calls'],
     rows: operators,
     nameOf: ({ name }) => name,
     columns: {
@@ -54,12 +54,12 @@ export const operatorsPage = (
     timed: { value: ({ self_ns }) => self_ns, what: 'own time' },
     lead: (linkTo) => (
       <Icicle
-        label={`Own time by stage${layered ? ', layer' : ''} and operator`}
-        noun={['call', 'calls']}
+        label={`Own time by stage${hasLayers ? ', layer' : ''} and operator`}
+        eventNoun={['call', 'calls']}
         total={operators.reduce((sum, { self_ns }) => sum + self_ns, 0)}
         origins={origins.map((origin) => ({
           ...origin,
-          path: [phaseLabel(origin.phase), ...(layered ? [layerText(origin.layer)] : []), origin.operator],
+          path: [phaseLabel(origin.phase), ...(hasLayers ? [layerText(origin.layer)] : []), origin.operator],
         }))}
         linkTo={linkTo}
       />

@@ -71,16 +71,16 @@ async function explainedPlaces(
     for (const { id, label } of stage.bars) {
       const place = await placeOf(id, stage, longest, () => (operators ??= longestOperators(database)));
       if (place) placeByBar.set(id, place);
-      const shown = place ?? slowest;
-      if (shown) add(barPlace(stage.kind, id), shown, label);
+      const placeOrStage = place ?? slowest;
+      if (placeOrStage) add(barPlace(stage.kind, id), placeOrStage, label);
     }
     const stageFindings = findings.filter(
       (finding) => finding.stage === stage.kind && !places.has(finding.id),
     );
     // A finding opens at its bar with the most time.
-    const placed = stage.bars.filter(({ id }) => placeByBar.has(id)).toSorted((a, b) => b.ms - a.ms);
+    const barsWithPlace = stage.bars.filter(({ id }) => placeByBar.has(id)).toSorted((a, b) => b.ms - a.ms);
     for (const { id, bars } of stageFindings) {
-      const bar = placed.find((candidate) => bars.includes(candidate.id));
+      const bar = barsWithPlace.find((candidate) => bars.includes(candidate.id));
       const place = bar ? placeByBar.get(bar.id) : slowest;
       if (place) add(id, place, place.text);
     }
@@ -182,10 +182,12 @@ async function stagePoints(
 /** Places of measured kernels: the slowest run in the trace of each case (--trace). */
 async function casePoints(session: Session, database: SessionDatabase, linkTo: LinkTo): Promise<Places> {
   const rows = await slowestRuns(session, database);
-  return new Map(rows.map((row) => [pointPlace(row.case), leads(row, `slowest run of ${row.case}`, linkTo)]));
+  return new Map(
+    rows.map((row) => [pointPlace(row.case), linkOfInstance(row, `slowest run of ${row.case}`, linkTo)]),
+  );
 }
 
-const leads = (
+const linkOfInstance = (
   { execution_id: execution, start_ns: start, end_ns: end }: Instance,
   text: string,
   linkTo: LinkTo,

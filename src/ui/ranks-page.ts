@@ -1,4 +1,4 @@
-import { emptySection } from './nothing.js';
+import { emptySection } from './empty-section.js';
 import type { CollectiveKind, RankWaits } from '../facts/collectives/calls-by-rank.js';
 import type { Block, Section, Text } from '../views/block.js';
 import { tableOf } from '../views/table-of.js';
@@ -29,7 +29,7 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
       last: Math.max(...binWaits.map(({ last }) => last)),
     };
   });
-  const most = waits.reduce((longest, { waiting_ms: ms }) => Math.max(longest, ms), 0);
+  const longestMs = waits.reduce((longest, { waiting_ms: ms }) => Math.max(longest, ms), 0);
   const choice: Block = {
     type: 'text',
     text: [
@@ -68,7 +68,7 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
         chart: {
           form: 'heat',
           slim: true,
-          shades: [0, 0.5, 1].map((shade) => ({ name: formatMs(shade * most), shade })),
+          shades: [0, 0.5, 1].map((shade) => ({ name: formatMs(shade * longestMs), shade })),
           x: {
             name: 'call',
             values: columns.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)),
@@ -77,7 +77,7 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
           cells: waits.map(({ rank, bin, first, last, waiting_ms: ms }) => ({
             x: bins.indexOf(bin),
             y: ranks.length - 1 - ranks.indexOf(rank),
-            shade: most > 0 ? ms / most : 0,
+            shade: longestMs > 0 ? ms / longestMs : 0,
             lines: [{ n: ms, unit: 'ms' }],
             notes: [`rank ${rank}, call ${first === last ? first : `${first}-${last}`}`],
           })),

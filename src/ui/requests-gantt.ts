@@ -10,7 +10,7 @@ const parts = {
   due: { label: 'due, not sent', color: 'idle' },
   waiting: { label: 'until the first token', color: classColors.attention },
   answer: { label: 'first to last token', color: classColors.gemm },
-  whole: { label: 'answered, first token not recorded', color: 'serial' },
+  answered: { label: 'answered, first token not recorded', color: 'serial' },
   failed: { label: 'failed', color: classColors.sampling },
 } as const satisfies Record<string, { label: string; color: Color }>;
 type PartName = keyof typeof parts;
@@ -23,7 +23,7 @@ interface Timed extends TimedRequest {
 const isTimed = (request: TimedRequest): request is Timed =>
   request.sent_s !== null && request.e2e_ms !== null;
 const endOf = ({ sent_s: sent, e2e_ms: ms }: Timed): number => sent + ms / 1e3;
-const beginOf = ({ sent_s: sent, due_s: due }: Timed): number => Math.min(sent, due ?? sent);
+const startOf = ({ sent_s: sent, due_s: due }: Timed): number => Math.min(sent, due ?? sent);
 
 export interface Gantt {
   chart: TimelineChart;
@@ -41,31 +41,31 @@ export interface Gantt {
  * When each request was due, sent, and had its first and last token. A row has one request at a time, so the number of rows is the number
  * of requests in flight.
  * @param from index of the first request, in the order in which they were sent
- * @param most maximum requests from there on
+ * @param max number of requests from there on
  */
 export function requestGantt(
   requests: readonly TimedRequest[],
   from: number,
-  most = ganttRequests,
+  max = ganttRequests,
 ): Gantt | null {
-  const inRange = requests.slice(from, from + most);
+  const inRange = requests.slice(from, from + max);
   const timed = inRange.filter(isTimed);
   if (timed.length === 0) return null;
-  const start_s = timed.reduce((earliest, request) => Math.min(earliest, beginOf(request)), Infinity);
+  const start_s = timed.reduce((earliest, request) => Math.min(earliest, startOf(request)), Infinity);
   const before = requests
     .slice(0, from)
     .filter(isTimed)
     .filter((request) => endOf(request) > start_s);
   const drawn = [...before, ...timed];
-  const end = drawn.reduce((most, request) => Math.max(most, endOf(request)), 0);
+  const end = drawn.reduce((latest, request) => Math.max(latest, endOf(request)), 0);
   const spans: [number, number, number, number][] = [];
   const kinds: TimelineChart['kinds'][number][] = [];
-  const free: number[] = [];
+  const freeSince: number[] = [];
   for (const request of drawn) {
-    const begin = beginOf(request);
-    const next = free.findIndex((since) => since <= begin);
-    const row = next === -1 ? free.length : next;
-    free[row] = endOf(request);
+    const start = startOf(request);
+    const next = freeSince.findIndex((since) => since <= start);
+    const row = next === -1 ? freeSince.length : next;
+    freeSince[row] = endOf(request);
     for (const { part, from: fromS, to } of partsOf(request)) {
       if (to <= fromS) continue;
       spans.push([row, (fromS - start_s) * 1e9, (to - fromS) * 1e9, kinds.length]);
@@ -77,16 +77,16 @@ export function requestGantt(
       });
     }
   }
-  const used = new Set(kinds.map(({ color }) => color));
+  const usedColors = new Set(kinds.map(({ color }) => color));
   return {
     chart: {
       form: 'timeline',
       dur_ns: Math.max(1, (end - start_s) * 1e9),
-      lanes: free.map((_, row) => String(row + 1)),
+      lanes: freeSince.map((_, row) => String(row + 1)),
       kinds,
       spans,
       key: Object.values(parts)
-        .filter(({ color }) => used.has(color))
+        .filter(({ color }) => usedColors.has(color))
         .map(({ label, color }): KeyEntry => ({ name: label, color })),
     },
     drawn: inRange,
@@ -99,9 +99,9 @@ export function requestGantt(
 function partsOf(request: Timed): { part: PartName; from: number; to: number }[] {
   const { sent_s: sent, ttft_ms: ttft, status } = request;
   const end = endOf(request);
-  const due = { part: 'due' as const, from: beginOf(request), to: sent };
+  const due = { part: 'due' as const, from: startOf(request), to: sent };
   if (status !== null && status !== 'ok') return [due, { part: 'failed', from: sent, to: end }];
-  if (ttft === null) return [due, { part: 'whole', from: sent, to: end }];
+  if (ttft === null) return [due, { part: 'answered', from: sent, to: end }];
   const first = sent + ttft / 1e3;
   return [due, { part: 'waiting', from: sent, to: first }, { part: 'answer', from: first, to: end }];
 }

@@ -1,4 +1,4 @@
-import { emptySection } from './nothing.js';
+import { emptySection } from './empty-section.js';
 import type { TimedRequest } from '../facts/serving/requests-over-time.js';
 import type { Block, Row, Section, Text } from '../views/block.js';
 import type { Panel, Point, Series } from '../views/chart.js';

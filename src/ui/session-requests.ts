@@ -6,7 +6,7 @@ import type { Section } from '../views/block.js';
 import { viewOf } from '../views/registry.js';
 import { latencyByLoad } from '../views/serving-series.js';
 import { loadLabel } from '../vocabulary/loads.js';
-import { read } from './open-session-pages.js';
+import { withDatabase } from './open-session-pages.js';
 import { noRequests, requestSections } from './requests-page.js';
 import { sessionPath } from './session-path.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
@@ -17,13 +17,13 @@ export async function requestsOfSession(
   selection: { execution: string | undefined; from: number },
 ): Promise<Section[]> {
   const { session } = openSession;
-  const executions = await once(openSession, 'loads', () => read(session, executionsWithRequests));
+  const executions = await once(openSession, 'loads', () => withDatabase(session, executionsWithRequests));
   const execution = executions.find((load) => load === selection.execution) ?? executions[0];
   if (execution === undefined) return [noRequests];
   const [byLoad, found] = await Promise.all([
     loadsOf(openSession),
     once(openSession, `requests ${execution}`, () =>
-      read(session, (database) => requestsOf(database, execution)),
+      withDatabase(session, (database) => requestsOf(database, execution)),
     ),
   ]);
   const path = sessionPath(openSession.key, '/requests');
@@ -47,14 +47,14 @@ export async function requestsOfSession(
 
 /** The section on latency against load of a load test or of result files, and the label of each load. */
 export const loadsOf = (openSession: OpenSession): Promise<Loads> =>
-  once(openSession, 'latency by load', () => computedLoads(openSession.session));
+  once(openSession, 'latency by load', () => computeLoads(openSession.session));
 
 interface Loads {
   sections: Section[];
   names: Map<string, string>;
 }
 
-async function computedLoads(session: Session): Promise<Loads> {
+async function computeLoads(session: Session): Promise<Loads> {
   const lead = leadOf(session.manifest);
   if (lead !== 'load' && lead !== 'results') return { sections: [], names: new Map() };
   const analyzed = await analyzeSession(session);

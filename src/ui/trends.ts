@@ -36,17 +36,17 @@ export function trendsOf<T extends ListedProgram>(
   const trends = new Map<T, Trend>();
   for (const group of groups.values()) {
     if (group.length < 2) continue;
-    const ordered = group.toSorted((a, b) => started(a).localeCompare(started(b), 'en'));
+    const ordered = group.toSorted((a, b) => startOf(a).localeCompare(startOf(b), 'en'));
     const values = ordered.map(({ figure }) => figure!.value);
     for (const [index, program] of ordered.entries()) {
-      const before = index === 0 ? 0 : values[index - 1]!;
-      trends.set(program, { values, index, change: before > 0 ? values[index]! / before - 1 : null });
+      const previous = index === 0 ? 0 : values[index - 1]!;
+      trends.set(program, { values, index, change: previous > 0 ? values[index]! / previous - 1 : null });
     }
   }
   return trends;
 }
 
-const started = ({ listed }: ListedProgram): string => listed.started_at ?? '';
+const startOf = ({ listed }: ListedProgram): string => listed.started_at ?? '';
 
 function workloadOf({ workload, command }: NonNullable<ListedProgram['program']>): unknown[] | null {
   const { model, engine, batch_size, input_len, output_len, tensor_parallel_size } = workload ?? {};

@@ -7,7 +7,7 @@ import { safeText } from '../render/safe-text.js';
 import type { Session } from '../session/open.js';
 
 /** Changes offered on the overview; those with the same key exclude each other. `explain --what-if` accepts more. */
-const known = [
+const allChanges = [
   'cudagraph',
   'no-sync',
   'fused-attention',
@@ -42,9 +42,9 @@ export function offeredFor(
   const isAnswered = answerable(manifest, explain);
   const { name, peak } = deviceOf(manifest, null);
   // CPUs and older GPUs have no peak in float8, so that its prediction fails.
-  const unknown = peak('float8').value === null ? ['dtype=float8'] : [];
-  return known.filter(
-    (change) => isAnswered(wordOf(change)) && !isOf(name, change) && !unknown.includes(change),
+  const withoutPeak = peak('float8').value === null ? ['dtype=float8'] : [];
+  return allChanges.filter(
+    (change) => isAnswered(wordOf(change)) && !namesOwnGpu(name, change) && !withoutPeak.includes(change),
   );
 }
 
@@ -74,5 +74,5 @@ export const WhatIfSwitches: FC<SwitchesProps> = ({ chosen, offered, linkTo, alo
 };
 
 /** Whether a change names the GPU that the session ran on. */
-const isOf = (gpu: string | null, change: string): boolean =>
+const namesOwnGpu = (gpu: string | null, change: string): boolean =>
   change.startsWith('gpu=') && (gpu ?? '').split(/[\s-]/).includes(change.slice('gpu='.length));

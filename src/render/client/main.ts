@@ -4,8 +4,9 @@ import { currentTheme, draw, type Drawing } from './drawing.js';
 
 const root = document.documentElement;
 
-/** Charts nearer to the window than this share of its height are drawn at once. */
+/** Charts nearer to the window than this share of its height are drawn at once; the same as an observer takes it. */
 const margin = 0.5;
+const rootMargin = '50% 0px';
 
 /** Whether a box has a place on the page: a box in closed details has no width. */
 const isShown = ({ clientWidth }: HTMLElement): boolean => clientWidth > 0;
@@ -44,7 +45,7 @@ function drawCharts(): void {
       for (const { target, isIntersecting } of entries)
         if (isIntersecting && due.has(target as HTMLElement)) drawNow(target as HTMLElement);
     },
-    { rootMargin: `${100 * margin}% 0px` },
+    { rootMargin },
   );
   const drawNext = (): void => {
     const box = [...due].find(isShown);

@@ -58,7 +58,7 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
   canvas.beginPath();
   canvas.rect(gutter, 0, width - gutter, height);
   canvas.clip();
-  axis(canvas, scene);
+  drawAxis(canvas, scene);
   const level = levelOf(scene);
   const names: NameInside[] = [];
   for (const { tile, from, to } of scene.tiles.covering(range.start, range.end, level))
@@ -66,11 +66,11 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
       for (const record of tile.lanes.get(row.lane) ?? [])
         drawRecord(canvas, scene, row, tile, record, from, to, names);
   // After all tiles: the next tile would paint over a name that reaches into it.
-  for (const name of names) nameInside(canvas, name);
+  for (const name of names) drawName(canvas, name);
   for (const row of layout.counters) drawCounter(canvas, scene, row);
-  overlays(canvas, scene);
+  drawOverlays(canvas, scene);
   canvas.restore();
-  labels(canvas, scene);
+  drawLabels(canvas, scene);
 }
 
 /** A counter as steps: each value is drawn until the next sample, scaled from 0 to the maximum of the whole capture. */
@@ -176,7 +176,7 @@ interface NameInside {
   color: string;
 }
 
-function nameInside(canvas: CanvasRenderingContext2D, { name, left, top, width, color }: NameInside): void {
+function drawName(canvas: CanvasRenderingContext2D, { name, left, top, width, color }: NameInside): void {
   const fits = Math.floor((width - 6) / 5.6);
   if (fits < 2 || name === '') return;
   canvas.fillStyle = isDark(color) ? '#ffffff' : '#10151d';
@@ -198,7 +198,7 @@ function isDark(color: string): boolean {
   return dark;
 }
 
-function axis(canvas: CanvasRenderingContext2D, scene: Scene): void {
+function drawAxis(canvas: CanvasRenderingContext2D, scene: Scene): void {
   const { range, width, gutter, theme, height } = scene;
   const step = tickStep(range.width / Math.max(3, (width - gutter) / 110));
   canvas.fillStyle = theme.muted;
@@ -220,9 +220,9 @@ function tickStep(min: number): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= min) ?? 10 * power;
 }
 
-function overlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
+function drawOverlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
   const { theme, selected, event, launch, height, layout } = scene;
-  const band = (mark: Mark, color: string, alpha: number): void => {
+  const drawBand = (mark: Mark, color: string, alpha: number): void => {
     const [left, right] = [xOf(scene, mark.start), xOf(scene, mark.end)];
     canvas.globalAlpha = alpha;
     canvas.fillStyle = color;
@@ -232,7 +232,7 @@ function overlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
     canvas.strokeRect(left, axisHeight, Math.max(1, right - left), height - axisHeight);
   };
   if (selected) {
-    band(selected, theme.link, 0.15);
+    drawBand(selected, theme.link, 0.15);
     const text = formatTimeTick(selected.end - selected.start, (selected.end - selected.start) / 100);
     canvas.fillStyle = theme.ink;
     canvas.fillText(text, Math.max(scene.gutter + 4, xOf(scene, selected.start) + 4), axisHeight + 9);
@@ -261,7 +261,7 @@ function overlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
   }
 }
 
-function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layout, head }: Scene): void {
+function drawLabels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layout, head }: Scene): void {
   canvas.fillStyle = theme.surface;
   canvas.fillRect(0, 0, gutter, height);
   canvas.strokeStyle = theme.line;
@@ -313,7 +313,7 @@ function fitting(canvas: CanvasRenderingContext2D, text: string, width: number):
 }
 
 /** The event under a point; null if there is none or the lane shows shares there. */
-export function hit(scene: Scene, x: number, y: number): EventPlace | null {
+export function eventAt(scene: Scene, x: number, y: number): EventPlace | null {
   const row = scene.layout.lanes.find(({ top }) => y >= top && y < top + laneHeight);
   if (!row) return null;
   const ns = nsAt(scene, x);

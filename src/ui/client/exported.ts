@@ -4,17 +4,17 @@ import { recordsOf } from '../timeline/lane.js';
 import { search } from '../timeline/places.js';
 import { selectedEvents, selection } from '../timeline/selection.js';
 import { eventsPerLane } from '../timeline/tile-format.js';
-import { ServerError } from './fetched.js';
+import { ServerError } from './fetch.js';
 import type { TimelineSource } from './source.js';
 import { redraw } from './redraw.js';
 import { showTimeline } from './timeline.js';
 
 /** Fragment prefix of links to a place in the timeline. */
-const place = '#timeline?';
+const timelineFragment = '#timeline?';
 
 /** Decodes the data of the file: base64 of gzip. */
 async function unpack(text: string): Promise<Uint8Array> {
-  const packed = Uint8Array.from(atob(text.trim()), (sign) => sign.charCodeAt(0));
+  const packed = Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -40,7 +40,7 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
     tile: (level, tile) =>
       Promise.resolve(
         lanes.flatMap((lane, number) =>
-          recordsOf(lane, { number, zero: shown.zero, tile, level, most: eventsPerLane(lanes.length) }),
+          recordsOf(lane, { number, zero: shown.zero, tile, level, maxEvents: eventsPerLane(lanes.length) }),
         ),
       ),
     event: (eventPlace) => eventDetails(embeddedRows(data.rows), timeline, eventPlace),
@@ -50,15 +50,17 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
     find: (text, fromNs) => Promise.resolve(search(timeline, text, fromNs)),
     address: {
       read: () =>
-        new URLSearchParams(location.hash.startsWith(place) ? location.hash.slice(place.length) : ''),
+        new URLSearchParams(
+          location.hash.startsWith(timelineFragment) ? location.hash.slice(timelineFragment.length) : '',
+        ),
       write: (state) => {
         // Does not replace the fragment of a link to another section.
-        if (location.hash === '' || location.hash.startsWith(place))
-          history.replaceState(null, '', `${place}${state}`);
+        if (location.hash === '' || location.hash.startsWith(timelineFragment))
+          history.replaceState(null, '', `${timelineFragment}${state}`);
       },
       follow: (show) =>
         addEventListener('hashchange', () => {
-          if (!location.hash.startsWith(place)) return;
+          if (!location.hash.startsWith(timelineFragment)) return;
           section.scrollIntoView();
           show();
         }),
@@ -70,7 +72,8 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
 
 void embeddedSource(document.querySelector<HTMLElement>('#whole-timeline')!).then(showTimeline);
 
-const changed = '#what-if=';
+/** Fragment prefix of links that switch a change. */
+const whatIfFragment = '#what-if=';
 
 /** Shows the waterfalls under the what-if change in the URL. */
 async function followWhatIf(): Promise<void> {
@@ -81,8 +84,8 @@ async function followWhatIf(): Promise<void> {
     string
   >;
   const show = (): void => {
-    if (!location.hash.startsWith(changed)) return;
-    const part = parts[decodeURIComponent(location.hash.slice(changed.length))];
+    if (!location.hash.startsWith(whatIfFragment)) return;
+    const part = parts[decodeURIComponent(location.hash.slice(whatIfFragment.length))];
     if (part !== undefined) redraw(new DOMParser().parseFromString(part, 'text/html'));
   };
   addEventListener('hashchange', show);

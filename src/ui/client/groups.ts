@@ -2,19 +2,19 @@ import { plural } from '../../vocabulary/format.js';
 import type { Scene } from './draw.js';
 
 /** What the keys of a timeline's groups act on. */
-interface Grouped {
+interface GroupTarget {
   /** The scrolling element: the keys work while it has the keyboard focus. */
   box: HTMLElement;
   scene: Scene;
   /** Collapses or expands the rows of a group. */
   toggle: (key: string) => void;
   redraw: () => void;
-  /** Reports the chosen group to who does not see it. */
+  /** Reports the chosen group below the timeline, which screen readers read. */
   report: (text: string) => void;
 }
 
-/** Up and Down choose a group of rows, Enter or Space collapses or expands it. Elsewhere on the page these keys do what they always do. */
-export function groupKeys({ box, scene, toggle, redraw, report }: Grouped): void {
+/** Up and Down choose a group of rows, Enter or Space collapses or expands it. Elsewhere on the page these keys keep their meaning. */
+export function bindGroupKeys({ box, scene, toggle, redraw, report }: GroupTarget): void {
   const choose = (step: number): void => {
     const { heads } = scene.layout;
     const index = heads.findIndex(({ key }) => key === scene.head);

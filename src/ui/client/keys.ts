@@ -8,13 +8,13 @@ const buttons = [
   ['measure', 'm'],
 ] as const;
 
-/** @param done called after each action */
-export function keys(
-  pressed: HTMLElement | Window,
+/** Runs an action when its key or button is pressed. @param done called after each action */
+export function bindKeys(
+  target: HTMLElement | Window,
   done: () => void,
   actions: Readonly<Record<string, () => void>>,
 ): void {
-  pressed.addEventListener('keydown', (event) => {
+  target.addEventListener('keydown', (event) => {
     const key = event as KeyboardEvent;
     const isTyped = key.target instanceof HTMLInputElement || key.target instanceof HTMLSelectElement;
     if (key.ctrlKey || key.metaKey || key.altKey || isTyped) return;

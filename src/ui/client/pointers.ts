@@ -1,9 +1,9 @@
-import { hit, nsAt, type Scene } from './draw.js';
+import { eventAt, nsAt, type Scene } from './draw.js';
 import { byId } from './panel.js';
 import { headAt } from './rows.js';
 
 /** What mouse and touch input act on. */
-interface Pointed {
+interface PointerTarget {
   /** The scrolling element, and the canvas in it. */
   box: HTMLElement;
   canvas: HTMLCanvasElement;
@@ -32,8 +32,8 @@ interface Drag {
  * zooms.
  * @returns function that turns measuring mode on or off
  */
-export function pointers(pointed: Pointed): () => void {
-  const { box, canvas, scene, redraw, moved } = pointed;
+export function bindPointers(target: PointerTarget): () => void {
+  const { box, canvas, scene, redraw, moved } = target;
   const { range } = scene;
   let measuring = false;
   let drag: Drag | null = null;
@@ -68,17 +68,17 @@ export function pointers(pointed: Pointed): () => void {
     }
   });
   canvas.addEventListener('pointerup', (pointer) => {
-    const done = drag;
+    const finished = drag;
     drag = null;
-    if (!done) return;
-    if (done.moved) {
-      if (done.selects && scene.selected) pointed.selected();
+    if (!finished) return;
+    if (finished.moved) {
+      if (finished.selects && scene.selected) target.selected();
       return;
     }
     const head = headAt(scene.layout, pointer.offsetY);
-    const found = hit(scene, pointer.offsetX, pointer.offsetY);
-    if (head) pointed.toggle(head.key);
-    else if (found) pointed.select(found.lane, found.index);
+    const found = eventAt(scene, pointer.offsetX, pointer.offsetY);
+    if (head) target.toggle(head.key);
+    else if (found) target.select(found.lane, found.index);
   });
   const shareOf = (x: number): number => Math.max(0, (x - scene.gutter) / (scene.width - scene.gutter));
   canvas.addEventListener('dblclick', (pointer) => {

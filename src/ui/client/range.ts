@@ -11,17 +11,17 @@ export class Range {
   }
 
   show(start: number, end: number): void {
-    const width = Math.min(this.span, Math.max(minHeight, end - start));
+    const width = Math.min(this.span, Math.max(minWidthNs, end - start));
     const middle = (start + end) / 2;
     this.start = Math.min(Math.max(0, middle - width / 2), this.span - width);
     this.end = this.start + width;
   }
 
-  /** Zooms by a factor around a fixed point. @param centerNs position of the point, 0 to 1 of the width */
-  zoom(factor: number, centerNs: number): void {
-    const fixed = this.start + centerNs * this.width;
-    const width = Math.min(this.span, Math.max(minHeight, this.width * factor));
-    const start = Math.min(Math.max(0, fixed - centerNs * width), this.span - width);
+  /** Zooms by a factor around a fixed point. @param center position of the point, 0 to 1 of the width */
+  zoom(factor: number, center: number): void {
+    const fixed = this.start + center * this.width;
+    const width = Math.min(this.span, Math.max(minWidthNs, this.width * factor));
+    const start = Math.min(Math.max(0, fixed - center * width), this.span - width);
     this.start = start;
     this.end = start + width;
   }
@@ -36,4 +36,4 @@ export class Range {
 }
 
 /** Minimum visible time, ns: no event on a device is shorter than some ns. */
-const minHeight = 50;
+const minWidthNs = 50;

@@ -26,13 +26,13 @@ interface PanelSource {
 
 /** @param title shown on hover if the text is not the whole name */
 const button = (text: string, act: () => void, title = text): HTMLButtonElement => {
-  const panel = element(
+  const made = element(
     'button',
     { type: 'button', ...(title === text ? {} : { title: safeText(title) }) },
     text,
   );
-  panel.addEventListener('click', act);
-  return panel;
+  made.addEventListener('click', act);
+  return made;
 };
 
 /** The panel of a selected time range: sums by name, and single events of one name or of all, page by page. */
@@ -40,7 +40,7 @@ export class SelectionPanel {
   private span: Span | null = null;
   private listed: Listed | null = null;
 
-  constructor(private readonly shown: PanelSource) {}
+  constructor(private readonly panel: PanelSource) {}
 
   /**
    * @param query URL parameters that name the list
@@ -49,7 +49,7 @@ export class SelectionPanel {
   async show(span: Span, query = new URLSearchParams()): Promise<Place | null> {
     this.clear();
     this.span = span;
-    const selection = await this.shown.source.selection(span.start, span.end);
+    const selection = await this.panel.source.selection(span.start, span.end);
     if (this.span !== span) return null;
     const width = span.end - span.start;
     byId('selection').replaceChildren(
@@ -94,13 +94,13 @@ export class SelectionPanel {
   /** Shares are of the selected time. Only the first of several ranks is unfolded: a job can have hundreds. */
   private sums({ groups }: Selection): Node[] {
     const ranks = [...new Set(groups.map(({ rank }) => rank))].toSorted((x, y) => (x ?? -1) - (y ?? -1));
-    return ranks.map((rank, at) => {
+    return ranks.map((rank, index) => {
       const tables = this.sumsOf(groups.filter((group) => group.rank === rank));
       return ranks.length === 1
         ? tables
         : element(
             'details',
-            at === 0 ? { open: '' } : {},
+            index === 0 ? { open: '' } : {},
             element('summary', {}, rank === null ? 'without a rank' : `rank ${rank}`),
             tables,
           );
@@ -112,7 +112,7 @@ export class SelectionPanel {
     for (const { id: group, table, label, classes, names, others, all } of groups) {
       // The names of idle time are its causes.
       if (table !== 'gaps' && classes.length > 1)
-        columns.append(classTable(label, classes, this.shown.timeline().classes[table]!));
+        columns.append(classTable(label, classes, this.panel.timeline().classes[table]!));
       const body = element('tbody');
       const row = (
         name: Node | string,
@@ -132,14 +132,14 @@ export class SelectionPanel {
     this.listed = listed;
     void this.list()
       .then(() => byId('selected').scrollIntoView({ block: 'nearest' }))
-      .catch(this.shown.failed);
-    this.shown.changed();
+      .catch(this.panel.failed);
+    this.panel.changed();
   }
 
   private async list(): Promise<readonly Place[]> {
     const { span, listed } = this;
     if (!span || !listed) return [];
-    const found = await this.shown.source.selected({ ...span, ...listed });
+    const found = await this.panel.source.selected({ ...span, ...listed });
     if (this.listed !== listed) return [];
     byId('selected').replaceChildren(...this.events(found, span, listed));
     return found.rows;
@@ -149,23 +149,23 @@ export class SelectionPanel {
     const { label, count, text, page, pages, rows } = found;
     const step = Math.max(1, (span.end - span.start) / 10_000);
     const trackOf = (lane: number): string =>
-      this.shown
+      this.panel
         .timeline()
         .tracks.find(({ firstLane, lanes }) => lane >= firstLane && lane < firstLane + lanes)?.label ?? '';
     const body = element('tbody');
     for (const { lane, index, label: name, start, duration, text: part } of rows)
       body.append(
         tr(
-          button(name || 'without a name', () => this.shown.follow({ lane, index })),
+          button(name || 'without a name', () => this.panel.follow({ lane, index })),
           [formatTimeTick(start, step), duration, part],
           trackOf(lane),
         ),
       );
-    const sorted = (sort: Listed['sort'], text: string): Node =>
+    const sortButton = (sort: Listed['sort'], text: string): Node =>
       button(text, () => this.choose({ ...listed, sort, page: 1 }));
     const table = tableOf(
       `Single events: ${label}${listed.name === null ? '' : `, ${rows[0]?.label ?? listed.name}`}`,
-      ['name', sorted('start', 'start'), 'duration', sorted('time', 'inside the selection'), 'track'],
+      ['name', sortButton('start', 'start'), 'duration', sortButton('time', 'inside the selection'), 'track'],
       body,
     );
     // On a narrow screen each row becomes a list in which every value has its column name.
@@ -178,16 +178,16 @@ export class SelectionPanel {
       'aria-sort',
       listed.sort === 'start' ? 'ascending' : 'descending',
     );
-    const turn = (text: string, to: number): Node[] =>
+    const pageButton = (text: string, to: number): Node[] =>
       to < 1 || to > pages ? [] : [button(text, () => this.choose({ ...listed, page: to }))];
     return [
       table,
       element(
         'p',
         { class: 'tools', id: 'selected-pages' },
-        ...turn('previous', page - 1),
+        ...pageButton('previous', page - 1),
         `${plural(count, 'event')}, ${text} inside the selection${pages > 1 ? `, page ${page} of ${formatCount(pages)}` : ''}`,
-        ...turn('next', page + 1),
+        ...pageButton('next', page + 1),
       ),
     ];
   }

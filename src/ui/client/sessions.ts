@@ -1,4 +1,4 @@
-import { text } from './fetched.js';
+import { fetchText } from './fetch.js';
 
 const list = document.querySelector<HTMLElement>('#list')!;
 const filter = document.querySelector<HTMLInputElement>('#filter')!;
@@ -17,28 +17,28 @@ list.addEventListener('change', (change) => {
   chosen = chosen.filter((id) => id !== box.value);
   if (box.checked) chosen.push(box.value);
   chosen = chosen.slice(-2);
-  check();
+  checkChosen();
 });
-function check(): void {
+function checkChosen(): void {
   for (const box of list.querySelectorAll<HTMLInputElement>('input[name=s]'))
     box.checked = chosen.includes(box.value);
 }
 
 // Polls for new sessions.
 const pauseMs = 3000;
-let before = '';
+let lastList = '';
 async function follow(): Promise<void> {
   for (; ; await new Promise((resolve) => setTimeout(resolve, pauseMs))) {
     if (document.hidden) continue;
     try {
-      const now = await text('/sessions');
-      if (before !== '' && now !== before) {
+      const newList = await fetchText('/sessions');
+      if (lastList !== '' && newList !== lastList) {
         // HTML rendered and escaped by the server.
-        list.innerHTML = now;
-        check();
+        list.innerHTML = newList;
+        checkChosen();
         hideOthers();
       }
-      before = now;
+      lastList = newList;
     } catch {
       // The server is gone or restarting: try again at the next poll.
     }

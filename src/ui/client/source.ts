@@ -10,7 +10,7 @@ import type {
   TimelineData,
 } from '../timeline/shown.js';
 import { decodeRecords, type LaneRecord } from '../timeline/tile-format.js';
-import { bytes, json } from './fetched.js';
+import { fetchBytes, fetchJson } from './fetch.js';
 
 /** Where a page gets its timeline data: a server or the exported file itself. Times are ns after the start of the timeline. */
 export interface TimelineSource {
@@ -45,15 +45,15 @@ export function servedSource(api: string, execution: string): TimelineSource {
   const path = (part: string, query: Record<string, string | number> = {}): string =>
     `${api}/${part}?${new URLSearchParams({ execution, ...query } as Record<string, string>)}`;
   return {
-    timeline: (labels) => json(path('timeline', { labels })),
-    counters: () => json(path('counters')),
-    steps: () => json(path('steps')),
-    tile: async (level, tile) => decodeRecords(await bytes(path('tiles', { level, tile }))),
-    event: ({ lane, index }) => json(path('event', { lane, index })),
-    selection: (start, end) => json(path('selection', { start, end })),
+    timeline: (labels) => fetchJson(path('timeline', { labels })),
+    counters: () => fetchJson(path('counters')),
+    steps: () => fetchJson(path('steps')),
+    tile: async (level, tile) => decodeRecords(await fetchBytes(path('tiles', { level, tile }))),
+    event: ({ lane, index }) => fetchJson(path('event', { lane, index })),
+    selection: (start, end) => fetchJson(path('selection', { start, end })),
     selected: ({ name, ...request }) =>
-      json(path('selected', { ...request, ...(name === null ? {} : { name }) })),
-    find: (q, fromNs) => json(path('search', { q, at: fromNs })),
+      fetchJson(path('selected', { ...request, ...(name === null ? {} : { name }) })),
+    find: (q, fromNs) => fetchJson(path('search', { q, at: fromNs })),
     address: {
       read: () => new URLSearchParams(location.search),
       // Links to another state load the page again.

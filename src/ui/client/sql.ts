@@ -1,5 +1,5 @@
 import { safeText } from '../../render/safe-text.js';
-import { json } from './fetched.js';
+import { fetchJson } from './fetch.js';
 import { element } from './panel.js';
 import { sqlEditor, type TableDescribed } from './sql-editor.js';
 
@@ -34,7 +34,7 @@ async function ask(): Promise<void> {
   const query = encodeURIComponent(editor.text());
   history.replaceState(null, '', `?q=${query}`);
   try {
-    result = await json<Result>(`${api}/sql?q=${query}`);
+    result = await fetchJson<Result>(`${api}/sql?q=${query}`);
     const { columns, rows, truncated } = result;
     answered.textContent = `${rows.length} rows${truncated ? ', more were left out' : ''}${rows.length > maxRows ? `, ${maxRows} shown` : ''}`;
     const numeric = columns.map(({ type }) => /INT|DOUBLE|FLOAT|DECIMAL/.test(type));
@@ -65,7 +65,7 @@ async function ask(): Promise<void> {
             'th',
           ),
         ),
-        element('tbody', {}, ...rows.slice(0, maxRows).map((cells) => row(cells.map(shown), 'td'))),
+        element('tbody', {}, ...rows.slice(0, maxRows).map((cells) => row(cells.map(cellText), 'td'))),
       ),
     );
     save.disabled = false;
@@ -77,7 +77,8 @@ async function ask(): Promise<void> {
   }
 }
 
-const shown = (value: string | number | boolean | null): string => (value === null ? 'null' : String(value));
+const cellText = (value: string | number | boolean | null): string =>
+  value === null ? 'null' : String(value);
 
 /** A CSV field as in RFC 4180. */
 const quoted = (value: string | number | boolean | null): string => {

@@ -2,8 +2,8 @@ import { formatTimeTick } from '../../vocabulary/format.js';
 import { byId, element } from './panel.js';
 import type { TimelineSource } from './source.js';
 
-/** The step picker: median and slowest step of each kind, then all steps in order. */
-export async function stepPicker(
+/** Fills the step picker: median and slowest step of each kind, then all steps in order. */
+export async function fillStepPicker(
   source: TimelineSource,
   goTo: (from: number, to: number) => void,
 ): Promise<void> {

@@ -16,7 +16,7 @@ export function themeOf(): Scene['theme'] {
 }
 
 /** A CSS color as a canvas accepts it, resolved for the current theme. */
-export function resolved(color: string): string {
+export function resolveColor(color: string): string {
   if (color.startsWith('#')) return color;
   const probe = element('span', { style: `color:${color}` });
   document.body.append(probe);

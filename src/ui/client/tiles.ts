@@ -15,12 +15,12 @@ const maxTiles = 300;
 
 /** Cache of timeline tiles, each fetched when it is first drawn. */
 export class Tiles {
-  private readonly tiles = new Map<string, Tile | 'asked'>();
+  private readonly tiles = new Map<string, Tile | 'requested'>();
 
   constructor(
     private readonly source: Pick<TimelineSource, 'tile'>,
-    private readonly arrived: () => void,
-    private readonly failed: (error: unknown) => void,
+    private readonly onTile: () => void,
+    private readonly onError: (error: unknown) => void,
   ) {}
 
   /** The level at which a bin is one to two pixels wide. */
@@ -28,7 +28,7 @@ export class Tiles {
     return Math.max(0, Math.ceil(Math.log2(nsPerPixel)));
   }
 
-  /** Drops all tiles after new lanes arrived. */
+  /** Drops all tiles after new lanes onTile. */
   clear(): void {
     this.tiles.clear();
   }
@@ -41,7 +41,7 @@ export class Tiles {
     const visible: { tile: Tile; from: number; to: number }[] = [];
     for (let number = tileAt(start, level); number <= tileAt(end, level); number++) {
       const width = binsPerTile * 2 ** level;
-      const tile = this.tileAt(level, number) ?? this.wider(level, number);
+      const tile = this.tileAt(level, number) ?? this.cachedWider(level, number);
       if (tile)
         visible.push({
           tile,
@@ -55,22 +55,22 @@ export class Tiles {
   private tileAt(level: number, number: number): Tile | null {
     const key = `${level}/${number}`;
     const tile = this.tiles.get(key);
-    if (tile === 'asked') return null;
+    if (tile === 'requested') return null;
     if (tile) {
       this.tiles.delete(key);
       this.tiles.set(key, tile);
       return tile;
     }
-    this.tiles.set(key, 'asked');
+    this.tiles.set(key, 'requested');
     void this.fetch(key, level, number);
     return null;
   }
 
-  private wider(level: number, number: number): Tile | null {
+  private cachedWider(level: number, number: number): Tile | null {
     for (let up = 1; up <= 12; up++) {
       const above = Math.floor(number / 2 ** up);
       const tile = this.tiles.get(`${level + up}/${above}`);
-      if (tile && tile !== 'asked') return tile;
+      if (tile && tile !== 'requested') return tile;
     }
     return null;
   }
@@ -79,16 +79,16 @@ export class Tiles {
     try {
       const records = await this.source.tile(level, number);
       // The lanes changed while the tile was fetched.
-      if (this.tiles.get(key) !== 'asked') return;
+      if (this.tiles.get(key) !== 'requested') return;
       const width = binsPerTile * 2 ** level;
       const lanes = new Map<number, LaneRecord[]>();
       for (const record of records) lanes.set(record.lane, [...(lanes.get(record.lane) ?? []), record]);
       this.tiles.set(key, { level, tile: number, start: number * width, width, lanes });
       for (const old of [...this.tiles.keys()].slice(0, -maxTiles)) this.tiles.delete(old);
-      this.arrived();
+      this.onTile();
     } catch (error) {
       this.tiles.delete(key);
-      this.failed(error);
+      this.onError(error);
     }
   }
 }

@@ -1,16 +1,16 @@
 import { formatTimeTick } from '../../vocabulary/format.js';
 import { safeText } from '../../render/safe-text.js';
 import { draw, type Scene } from './draw.js';
-import { groupKeys } from './groups.js';
-import { keys } from './keys.js';
+import { bindGroupKeys } from './groups.js';
+import { bindKeys } from './keys.js';
 import { byId, element, eventPanel } from './panel.js';
-import { pointers } from './pointers.js';
+import { bindPointers } from './pointers.js';
 import { Range } from './range.js';
 import { layoutOf } from './rows.js';
 import { SelectionPanel } from './selection.js';
 import type { TimelineSource } from './source.js';
-import { stepPicker } from './step-picker.js';
-import { resolved, themeOf } from './theme.js';
+import { fillStepPicker } from './step-picker.js';
+import { resolveColor, themeOf } from './theme.js';
 import { Tiles } from './tiles.js';
 
 const box = byId('timeline');
@@ -83,7 +83,7 @@ async function start(source: TimelineSource): Promise<void> {
     scene.colors = Object.fromEntries(
       Object.entries(shown.classes).map(([table, classes]) => [
         table,
-        classes.map(({ color }) => resolved(color)),
+        classes.map(({ color }) => resolveColor(color)),
       ]),
     );
     redraw();
@@ -225,7 +225,7 @@ async function start(source: TimelineSource): Promise<void> {
         .catch(failed);
   };
 
-  const measure = pointers({
+  const measure = bindPointers({
     box,
     canvas,
     scene,
@@ -239,7 +239,7 @@ async function start(source: TimelineSource): Promise<void> {
     toggle,
   });
 
-  groupKeys({
+  bindGroupKeys({
     box,
     scene,
     toggle,
@@ -261,7 +261,7 @@ async function start(source: TimelineSource): Promise<void> {
     if (key.key === 'Escape') box.focus();
   });
 
-  keys(source.keys, moved, {
+  bindKeys(source.keys, moved, {
     w: () => range.zoom(0.7, 0.5),
     s: () => range.zoom(1 / 0.7, 0.5),
     a: () => range.move(-0.15),
@@ -288,7 +288,7 @@ async function start(source: TimelineSource): Promise<void> {
 
   const namedEvent = source.address.read().get('event');
   showAddress();
-  await stepPicker(source, goTo);
+  await fillStepPicker(source, goTo);
   await follow();
   await showNamed(namedEvent);
   remember();

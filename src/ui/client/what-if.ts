@@ -1,4 +1,4 @@
-import { text } from './fetched.js';
+import { fetchText } from './fetch.js';
 import { redraw } from './redraw.js';
 
 // A switch redraws only the waterfalls: opened details and the scroll position stay.
@@ -10,7 +10,7 @@ async function show(address: string): Promise<void> {
   const switches = document.querySelector('#switches')!;
   switches.setAttribute('aria-busy', 'true');
   try {
-    const page = new DOMParser().parseFromString(await text(address), 'text/html');
+    const page = new DOMParser().parseFromString(await fetchText(address), 'text/html');
     // A later click will show its own result.
     if (request !== latest) return;
     redraw(page);

@@ -26,9 +26,9 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     const id = context.req.param('id')!;
     const execution = context.req.query('execution') ?? '';
     const { executions, session } = await opened.get(id);
-    if (!executions.includes(execution)) throw wrong(`no execution ${execution}`);
+    if (!executions.includes(execution)) throw usageError(`no execution ${execution}`);
     const { timeline, failed } = await opened.timeline(id, execution);
-    if (failed !== null) throw wrong(failed);
+    if (failed !== null) throw usageError(failed);
     return { timeline, session };
   };
 
@@ -42,7 +42,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     const level = integerIn(context.req.query('level'), 0, 50);
     const tile = integerIn(context.req.query('tile'), -1e12, 1e12);
     const lanes = lanesIn(timeline);
-    const request = { zero: timeline.from, tile, level, most: eventsPerLane(lanes.length) };
+    const request = { zero: timeline.from, tile, level, maxEvents: eventsPerLane(lanes.length) };
     const records = lanes.flatMap(({ lane }, number) => recordsOf(lane, { ...request, number }));
     // A session never changes, so the response can be cached; while it loads, the URL contains the number of lanes that the page knows.
     return context.body(encodeRecords(records).buffer, 200, {
@@ -108,7 +108,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
   api.get('/trace', async (context) => {
     const execution = context.req.query('execution') ?? '';
     const { executions, session } = await opened.get(context.req.param('id')!);
-    if (!executions.includes(execution)) throw wrong(`no execution ${execution}`);
+    if (!executions.includes(execution)) throw usageError(`no execution ${execution}`);
     const name = encodeURIComponent(`${session.id}-${execution}.trace.json.gz`);
     return context.body(traceDownload(session, execution, note), 200, {
       'content-type': 'application/gzip',
@@ -121,11 +121,11 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
 function integerIn(text: string | undefined, min: number, max: number): number {
   const value = Number(text);
   if (text === undefined || !Number.isInteger(value) || value < min || value > max)
-    throw wrong(`${text} is not a number that a timeline has`);
+    throw usageError(`${text} is not a number that a timeline has`);
   return value;
 }
 
-const wrong = (why: string): InferscopeError =>
+const usageError = (why: string): InferscopeError =>
   new InferscopeError('E_USAGE', {
     what: 'The timeline was not read',
     why,

@@ -7,7 +7,7 @@ import { lanesIn, placeOf } from './places.js';
 import type { EventDetails, Place } from './shown.js';
 import { type Timeline, type Track } from './timeline.js';
 
-const hidden = new Set([
+const hiddenColumns = new Set([
   'execution_id',
   'short_name',
   'capture_id',
@@ -21,7 +21,7 @@ const hidden = new Set([
 ]);
 
 /** Columns shown last; all other columns come before them. */
-const places = ['device', 'stream', 'rank', 'pid', 'tid', 'context', 'correlation', 'attributed_by'];
+const lastColumns = ['device', 'stream', 'rank', 'pid', 'tid', 'context', 'correlation', 'attributed_by'];
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -46,12 +46,12 @@ export async function eventDetails(
   const label = timeline.labels[lane.name[index]!] ?? '';
   const times = { start: start - timeline.from, end: end - timeline.from };
   const row = await rows.rowOf(track, start, end);
-  const oneRank = timeline.tracks.every(({ rank }) => rank === track.rank);
+  const hasOneRank = timeline.tracks.every(({ rank }) => rank === track.rank);
   const columns = tables[track.table].columns as Record<string, { doc: string }>;
   const facts = Object.entries(row ?? {})
-    .filter(([column, value]) => value !== null && !hidden.has(column) && value !== label)
-    .filter(([column]) => column !== 'rank' || !oneRank)
-    .sort(([a], [b]) => places.indexOf(a) - places.indexOf(b))
+    .filter(([column, value]) => value !== null && !hiddenColumns.has(column) && value !== label)
+    .filter(([column]) => column !== 'rank' || !hasOneRank)
+    .sort(([a], [b]) => lastColumns.indexOf(a) - lastColumns.indexOf(b))
     .map(([column, value]) => ({
       name: column.replace(/_(ns|bytes)$/, '').replaceAll('_', ' '),
       text: textOf(column, value, timeline.from),
@@ -107,7 +107,7 @@ async function launchOf(
     );
     return (
       place &&
-      launched(
+      launchAt(
         timeline,
         place,
         start,
@@ -124,7 +124,7 @@ async function launchOf(
   const wait = first.start_ns - numberOf('start_ns') - numberOf('dur_ns');
   return (
     place &&
-    launched(
+    launchAt(
       timeline,
       place,
       first.start_ns,
@@ -134,7 +134,7 @@ async function launchOf(
   );
 }
 
-const launched = (timeline: Timeline, place: Place, start: number, end: number, text: string) => ({
+const launchAt = (timeline: Timeline, place: Place, start: number, end: number, text: string) => ({
   place,
   start: start - timeline.from,
   end: end - timeline.from,

@@ -7,7 +7,7 @@ function laneOf(...events: readonly [start: number, end: number, kind?: number, 
   for (const [start, end, kind = 0, name = 0] of events) lane.push(start, end, kind, name);
   return lane;
 }
-const base = { number: 3, zero: 1000, tile: 0, level: 0, most: 256 };
+const base = { number: 3, zero: 1000, tile: 0, level: 0, maxEvents: 256 };
 
 describe('building lanes', () => {
   test('nested ranges go into lower lanes, in any order of input', () => {
@@ -43,7 +43,9 @@ describe('building lanes', () => {
       999 % 7,
       999,
     ]);
-    expect([lane.after(1998), lane.from(1998), lane.after(1999)]).toEqual([999, 999, 1000]);
+    expect([lane.firstEndingAfter(1998), lane.firstStartingFrom(1998), lane.firstEndingAfter(1999)]).toEqual([
+      999, 999, 1000,
+    ]);
   });
 });
 

@@ -51,7 +51,7 @@ export class Lane {
   }
 
   /** Index of the first event that ends after `ns`; `length` if there is none. */
-  after(ns: number): number {
+  firstEndingAfter(ns: number): number {
     let [low, high] = [0, this.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
@@ -62,7 +62,7 @@ export class Lane {
   }
 
   /** Index of the first event that starts at `ns` or later. */
-  from(ns: number): number {
+  firstStartingFrom(ns: number): number {
     let [low, high] = [0, this.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
@@ -109,27 +109,27 @@ interface TileRequest {
   tile: number;
   level: number;
   /** Lanes with more events in the tile are sent as shares. */
-  most: number;
+  maxEvents: number;
 }
 
 /** Records of a lane in a tile: its events, or the shares of its bins; a lane with windows can have both. */
-export function recordsOf(lane: Lane, { number, zero, tile, level, most }: TileRequest): LaneRecord[] {
+export function recordsOf(lane: Lane, { number, zero, tile, level, maxEvents }: TileRequest): LaneRecord[] {
   const binNs = 2 ** level;
   const from = zero + tile * binsPerTile * binNs;
-  const first = lane.after(from);
-  const last = Math.max(first, lane.from(from + binsPerTile * binNs));
+  const first = lane.firstEndingAfter(from);
+  const last = Math.max(first, lane.firstStartingFrom(from + binsPerTile * binNs));
   const { windows } = lane;
   const shares = (classes: Shares[]): LaneRecord[] =>
     classes.length === 0 ? [] : [{ lane: number, kind: 'shares', classes }];
   if (windows === null && last === first) return [];
   const events = (): LaneRecord[] =>
     last === first ? [] : [eventsOf(lane, number, first, last, from, binsPerTile * binNs)];
-  const few = last - first <= most;
+  const few = last - first <= maxEvents;
   if (windows === null && few) return events();
   const coarse = (lane.coarse ??= coarsen(lane, zero));
   if (level >= coarse.level) {
     const coarseBinsPerBin = 2 ** (level - coarse.level);
-    return shares(summed(coarse.classes, tile * binsPerTile * coarseBinsPerBin, coarseBinsPerBin));
+    return shares(sumBins(coarse.classes, tile * binsPerTile * coarseBinsPerBin, coarseBinsPerBin));
   }
   const inside = (): Shares[] => sharesOf(lane, first, last, from, binNs, binsPerTile);
   if (windows === null) return shares(inside());
@@ -161,7 +161,7 @@ export function partOf(lane: Lane, windows: readonly Span[], zero: number, level
   const part = new Lane();
   let next = 0;
   for (const { start, end } of windows)
-    for (let i = Math.max(next, lane.after(start)); i < lane.length && lane.start[i]! < end; i++) {
+    for (let i = Math.max(next, lane.firstEndingAfter(start)); i < lane.length && lane.start[i]! < end; i++) {
       part.push(lane.start[i]!, lane.end[i]!, lane.class[i]!, lane.name[i]!);
       next = i + 1;
     }
@@ -181,7 +181,7 @@ export interface Shares {
   shares: Float32Array;
 }
 
-/** Minimum bins of a lane at its coarse level: wider tiles are summed from them instead of from millions of events. */
+/** Minimum bins of a lane at its coarse level: wider tiles are sumBins from them instead of from millions of events. */
 const coarseBins = 2 ** 15;
 
 function coarsen(lane: Lane, zero: number): CoarseShares {
@@ -190,7 +190,7 @@ function coarsen(lane: Lane, zero: number): CoarseShares {
 }
 
 /** Means over `count` bins each, from bin `first` on. */
-function summed(classes: readonly Shares[], first: number, count: number): Shares[] {
+function sumBins(classes: readonly Shares[], first: number, count: number): Shares[] {
   return classes.flatMap(({ class: kind, shares }) => {
     const bins = new Float32Array(binsPerTile);
     let any = false;

@@ -49,7 +49,7 @@ export class OpenSessions {
   async get(key: string): Promise<OpenSession> {
     const session = await this.homes.open(key);
     const state = `${key} ${session.sha256}`;
-    const known = this.sessions.get(state) ?? openedOf(key, session);
+    const known = this.sessions.get(state) ?? connectSession(key, session);
     // Moves the session to the end: the least recently used one is dropped first.
     this.sessions.delete(state);
     this.sessions.set(state, known);
@@ -62,13 +62,13 @@ export class OpenSessions {
 
   async timeline(key: string, execution: string): Promise<LoadedTimeline> {
     const opened = await this.get(key);
-    const known = opened.timelines.get(execution) ?? hold(opened.session, execution);
+    const known = opened.timelines.get(execution) ?? loadTimeline(opened.session, execution);
     opened.timelines.set(execution, known);
     return known;
   }
 }
 
-async function openedOf(key: string, session: Session): Promise<OpenSession> {
+async function connectSession(key: string, session: Session): Promise<OpenSession> {
   const database = await session.connect();
   return {
     key,
@@ -93,7 +93,7 @@ export async function executionsOf(database: SessionDatabase): Promise<string[]>
   return executions.map((execution) => execution.execution_id);
 }
 
-async function hold(session: Session, execution: string): Promise<LoadedTimeline> {
+async function loadTimeline(session: Session, execution: string): Promise<LoadedTimeline> {
   const database = await session.connect();
   const timeline = await startTimeline(database, execution);
   const found: LoadedTimeline = { timeline, failed: null };

@@ -15,7 +15,7 @@ export function placeOf(
 ): Place | null {
   for (const [number, { track, lane }] of lanesIn(timeline).entries()) {
     if (!matches(track)) continue;
-    for (let index = lane.from(start); lane.start[index] === start; index++)
+    for (let index = lane.firstStartingFrom(start); lane.start[index] === start; index++)
       if (index < lane.length && lane.end[index] === end) return { lane: number, index };
   }
   return null;

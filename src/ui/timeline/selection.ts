@@ -67,7 +67,7 @@ function eachEvent(
   take: (lane: Lane, index: number, ns: number, number: number) => void,
 ): void {
   for (const { number, lane } of lanes)
-    for (let i = lane.after(start); i < lane.length && lane.start[i]! < end; i++)
+    for (let i = lane.firstEndingAfter(start); i < lane.length && lane.start[i]! < end; i++)
       take(lane, i, Math.min(lane.end[i]!, end) - Math.max(lane.start[i]!, start), number);
 }
 
@@ -80,14 +80,14 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
       const id = classIds[group.table]![lane.class[index]!]!;
       classes.set(id, (classes.get(id) ?? 0) + ns);
       const { name, label } = nameOf(timeline, classIds, group.table, lane, index);
-      const one = names.get(name) ?? { label, id, count: 0, ns: 0 };
-      one.count++;
-      one.ns += ns;
-      names.set(name, one);
+      const sums = names.get(name) ?? { label, id, count: 0, ns: 0 };
+      sums.count++;
+      sums.ns += ns;
+      names.set(name, sums);
     });
     return { ...group, classes, names };
   });
-  const most = <T extends { ns: number }>(rows: T[]): T[] => rows.sort((a, b) => b.ns - a.ns);
+  const byTime = <T extends { ns: number }>(rows: T[]): T[] => rows.sort((a, b) => b.ns - a.ns);
   return {
     groups: summed
       .map(({ id, table, rank, label, classes, names }) => {
@@ -102,8 +102,8 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
           rank,
           label,
           total_ns: total,
-          classes: most([...classes].map(([id, ns]) => ({ id, ns, ...texts(ns) }))),
-          names: sorted.slice(0, maxNames).map(([name, one]) => ({ name, ...one, ...texts(one.ns) })),
+          classes: byTime([...classes].map(([id, ns]) => ({ id, ns, ...texts(ns) }))),
+          names: sorted.slice(0, maxNames).map(([name, sums]) => ({ name, ...sums, ...texts(sums.ns) })),
           others:
             unlisted.length === 0
               ? null
@@ -123,7 +123,7 @@ const eventsPerPage = 50;
 
 /**
  * A page of the single events of one group in a selection.
- * @param asked times in ns since the start of the timeline; a page number beyond the end gives the last page
+ * @param request a page number beyond the end gives the last page
  */
 export function selectedEvents(
   timeline: Timeline,
@@ -143,23 +143,23 @@ export function selectedEvents(
         take(sort === 'start' ? lane.start[index]! : -ns, ns, { lane: number, index }, lane);
     });
   let total = 0;
-  const rowNumbers: number[] = [];
+  const allKeys: number[] = [];
   each((key, ns) => {
     total += ns;
-    rowNumbers.push(key);
+    allKeys.push(key);
   });
   // Only the events of the page become row objects: a selection can have millions.
-  const keys = Float64Array.from(rowNumbers).sort();
+  const keys = Float64Array.from(allKeys).sort();
   const pages = Math.max(1, Math.ceil(keys.length / eventsPerPage));
   const page = Math.min(pages, Math.max(1, wantedPage));
   const first = (page - 1) * eventsPerPage;
   const last = Math.min(keys.length, first + eventsPerPage) - 1;
-  const near: { key: number; row: SelectedEvents['rows'][number] }[] = [];
+  const onPage: { key: number; row: SelectedEvents['rows'][number] }[] = [];
   each((key, ns, place, lane) => {
     if (key < keys[first]! || key > keys[last]!) return;
     const from = lane.start[place.index]! - timeline.from;
     const to = lane.end[place.index]! - timeline.from;
-    near.push({
+    onPage.push({
       key,
       row: {
         ...place,
@@ -174,7 +174,7 @@ export function selectedEvents(
   });
   // Events with the same duration as the first of the page can be on the page before.
   const before = first - keys.indexOf(keys[first]!);
-  const rows = near
+  const rows = onPage
     .sort((a, b) => a.key - b.key)
     .slice(before, before + eventsPerPage)
     .map(({ row }) => row);

@@ -36,7 +36,7 @@ export function showTimeline(timeline: Timeline, known: number): TimelineData {
     reading: timeline.reading,
     tables: [...trackTables],
     classes: Object.fromEntries(
-      trackTables.map((table) => [table, trackClasses[table].map((id) => ({ id, ...look(table, id) }))]),
+      trackTables.map((table) => [table, trackClasses[table].map((id) => ({ id, ...lookOf(table, id) }))]),
     ),
     tracks,
     labels: timeline.labels.slice(known),
@@ -67,7 +67,7 @@ const apiLabels: Record<string, string> = {
 };
 
 /** Label and color of a class, the same on all pages. */
-function look(table: TrackTable, id: string): { label: string; color: string } {
+function lookOf(table: TrackTable, id: string): { label: string; color: string } {
   if (table === 'gaps')
     return { label: idleCauseLabel(id), color: cssColor(idleCauses[id]?.color ?? 'idle') };
   if (table === 'stages')

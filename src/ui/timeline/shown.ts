@@ -124,7 +124,7 @@ export interface Steps {
   kind: string;
   label: string;
   count: number;
-  /** In time order; at most `stepsListed`. */
+  /** In time order; at most `maxSteps` of steps.ts. */
   list: Span[];
   median: Span;
   slowest: Span;

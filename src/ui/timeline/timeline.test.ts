@@ -146,7 +146,7 @@ describe('a timeline of an nsys capture', () => {
     const lane = lanes.findIndex(({ track }) => track.table === 'kernels' && track.stream === row!.stream);
     const details = await eventDetails(storedRows(database, timeline), timeline, {
       lane,
-      index: lanes[lane]!.lane.from(row!.start_ns),
+      index: lanes[lane]!.lane.firstStartingFrom(row!.start_ns),
     });
     expect(details?.title).toBe(kernelLabel(row!.name, row!.tile));
     expect(details?.named).toEqual({ page: 'kernels', name: row!.name });
@@ -154,7 +154,7 @@ describe('a timeline of an nsys capture', () => {
     expect(details?.launch?.start).toBe(row!.api_start_ns - timeline.from);
     const back = await eventDetails(storedRows(database, timeline), timeline, details!.launch!.place);
     expect(back?.title).toMatch(/launch/i);
-    expect(back?.launch?.place).toEqual({ lane, index: lanes[lane]!.lane.from(row!.start_ns) });
+    expect(back?.launch?.place).toEqual({ lane, index: lanes[lane]!.lane.firstStartingFrom(row!.start_ns) });
     expect(await eventDetails(storedRows(database, timeline), timeline, { lane: 999, index: 0 })).toBeNull();
   });
 
@@ -187,7 +187,7 @@ describe('a timeline of an nsys capture', () => {
       for (const [number, { track, lane }] of lanes.entries()) {
         if (track.table !== 'kernels') continue;
         for (let tile = 0; tile <= tileAt(span, level); tile++) {
-          const request = { number, zero: timeline.from, tile, level, most: 0 };
+          const request = { number, zero: timeline.from, tile, level, maxEvents: 0 };
           for (const record of decodeRecords(encodeRecords(recordsOf(lane, request)).buffer))
             for (const { class: kind, shares } of (record as SharesRecord).classes)
               found.set(

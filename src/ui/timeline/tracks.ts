@@ -120,10 +120,11 @@ async function readTracks(
   await database.query(
     `CREATE OR REPLACE TEMP TABLE ui_names AS SELECT row_number() OVER () - 1 + ${names.length} AS name, * FROM (SELECT event_name, any_value(event_text) AS event_text FROM (${rows}) GROUP BY 1 ORDER BY 1)`,
   );
-  const found = await database.query<Partial<Track> & { events: number }>(
-    'SELECT * EXCLUDE (track) FROM ui_tracks ORDER BY track',
+  const found = await database.query<Partial<Track>>(
+    'SELECT * EXCLUDE (track, events) FROM ui_tracks ORDER BY track',
   );
-  const tracks = found.map(({ events: _, ...row }): Track => ({
+  const counts = await database.query<{ events: number }>('SELECT events FROM ui_tracks ORDER BY track');
+  const tracks = found.map((row): Track => ({
     ...noKey,
     ...row,
     table,
@@ -132,9 +133,9 @@ async function readTracks(
   }));
   const named = await database.query<NamedEvent>('SELECT event_name, event_text FROM ui_names ORDER BY name');
   const texts = label?.of(named);
-  for (const [at, { event_name }] of named.entries()) {
+  for (const [index, { event_name }] of named.entries()) {
     names.push(event_name);
-    labels.push(texts?.[at] ?? event_name);
+    labels.push(texts?.[index] ?? event_name);
   }
   const same = key.map((column) => `r.${column} IS NOT DISTINCT FROM t.${column}`).join(' AND ');
   const joined = tracks.length > 1 ? `JOIN ui_tracks t ON ${same}` : 'CROSS JOIN ui_tracks t';
@@ -142,7 +143,7 @@ async function readTracks(
     `SELECT t.track, n.name, r.event_class, r.start_ns, r.event_end_ns ${parts.map((part) => `, r.${part}`).join('')}
      FROM (${rows}) r ${joined} JOIN ui_names n ON n.event_name = r.event_name`,
   );
-  const events = found.map(({ events: count }) => new Lane(count));
+  const events = counts.map(({ events: count }) => new Lane(count));
   for await (const { rows: count, columns } of batches) {
     const { track, name: names, event_class: classes, start_ns: starts, event_end_ns: ends } = columns;
     const split = parts.map((part) => columns[part]!);
@@ -170,11 +171,11 @@ function pushParts(
   row: number,
   name: number,
 ): void {
-  let index = start;
+  let timeNs = start;
   for (let kind = 0; kind < parts.length; kind++) {
     const dur = parts[kind]![row]!;
     if (!(dur > 0)) continue;
-    events.push(index, index + dur, kind, name);
-    index += dur;
+    events.push(timeNs, timeNs + dur, kind, name);
+    timeNs += dur;
   }
 }

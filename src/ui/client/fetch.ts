@@ -15,11 +15,11 @@ async function fetchChecked(path: string, signal?: AbortSignal): Promise<Respons
   throw new ServerError(message);
 }
 
-export async function json<T>(path: string): Promise<T> {
+export async function fetchJson<T>(path: string): Promise<T> {
   return (await (await fetchChecked(path)).json()) as T;
 }
 
-export const bytes = async (path: string, signal?: AbortSignal): Promise<ArrayBuffer> =>
+export const fetchBytes = async (path: string, signal?: AbortSignal): Promise<ArrayBuffer> =>
   (await fetchChecked(path, signal)).arrayBuffer();
 
-export const text = async (path: string): Promise<string> => (await fetchChecked(path)).text();
+export const fetchText = async (path: string): Promise<string> => (await fetchChecked(path)).text();

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
-import { patience } from './patience.js';
+import { showWaiting } from './show-waiting.js';
 
-const open = { accept: 'text/html,*/*' };
+const navigation = { accept: 'text/html,*/*' };
 
 /** Routes that take as long as their name says, and a count of their computations. */
 function slowPages() {
@@ -11,7 +11,7 @@ function slowPages() {
   const computed: string[] = [];
   app.use(
     '/s/:id/*',
-    patience(app, (context, seconds) => Promise.resolve(context.text(`waiting for ${seconds} s`))),
+    showWaiting(app, (context, seconds) => Promise.resolve(context.text(`waiting for ${seconds} s`))),
   );
   app.get('/s/:ms', async (context) => {
     const ms = context.req.param('ms');
@@ -28,8 +28,8 @@ function slowPages() {
 
 test('a slow page is announced, computed once, and sent to all who wait for it', async () => {
   const { get, computed } = slowPages();
-  expect(await get('/s/2600', open)).toEqual(['waiting for 2 s', null]);
-  expect(await Promise.all([get('/s/2600', open), get('/s/2600', open)])).toEqual([
+  expect(await get('/s/2600', navigation)).toEqual(['waiting for 2 s', null]);
+  expect(await Promise.all([get('/s/2600', navigation), get('/s/2600', navigation)])).toEqual([
     ['page 2600', 'its own'],
     ['page 2600', 'its own'],
   ]);
@@ -38,7 +38,7 @@ test('a slow page is announced, computed once, and sent to all who wait for it',
 
 test('a fast page comes at once, and a script waits for a slow one', async () => {
   const { get, computed } = slowPages();
-  expect((await get('/s/0', open))[0]).toBe('page 0');
+  expect((await get('/s/0', navigation))[0]).toBe('page 0');
   expect((await get('/s/2200', { accept: '*/*' }))[0]).toBe('page 2200');
   expect(computed).toEqual(['0', '2200']);
 });
