@@ -18,17 +18,17 @@ import { notify, terminalWidth, warn } from './output.js';
  * Asks the configured model for a narrative of a new session's findings, as terminal text. Null without a model, and
  * null with a warning when the model fails: `run` and `import` are complete at this point.
  */
-export async function narrativeText(
+export async function narrateExplanation(
   session: Session,
   explain: Document<ExplainResult> | null,
 ): Promise<string | null> {
   if (explain === null) return null;
-  const narrative = await orWarning(async () => {
+  const narrative = await nullWithWarning(async () => {
     const settings = await configuredModel();
     if (settings === null) return null;
     if (!mayAskUnasked(settings)) {
       notify(
-        `no narrative: ${settings.baseUrl} comes from this project's inferscope.yaml; inferscope analyze asks it; set INFERSCOPE_AI_URL to use it here too`,
+        `no narrative: only inferscope analyze uses ${settings.baseUrl}, because this project's inferscope.yaml names it; set INFERSCOPE_AI_URL to use it here too`,
       );
       return null;
     }
@@ -45,20 +45,20 @@ export async function narrativeLines(result: AnalyzeResult): Promise<string> {
 }
 
 /** The model for `session compare --ai`; null with a warning that says what to set when none is configured. */
-export async function comparisonModel(): Promise<ModelSettings | null> {
+export async function modelForComparison(): Promise<ModelSettings | null> {
   const settings = await configuredModel();
   if (settings === null) warn(`no narrative: no model is configured; ${howToSet}`);
   return settings;
 }
 
 /** A narrative of a comparison; null, with a warning, when the model fails. */
-export async function comparisonNarrative(
+export async function narrateComparison(
   sessions: readonly Session[],
-  found: CompareResult,
+  comparison: CompareResult,
   settings: ModelSettings,
 ): Promise<AnalyzeResult | null> {
   const { comparisonData } = await import('../ask/prompt.js');
-  return orWarning(() => narrate(sessions, settings, 'comparison', comparisonData(found)));
+  return nullWithWarning(() => narrate(sessions, settings, 'comparison', comparisonData(comparison)));
 }
 
 async function narrate(
@@ -80,9 +80,14 @@ async function narrate(
     import('../ask/redactor.js'),
     import('../ask/tools/index.js'),
   ]);
-  const nothing = new Set<never>();
-  const context = sessionContext(sessions, childEntry('sql-child'), nothing, randomBytes(8).toString('hex'));
-  const redact = redactor(await surroundingsOf(sessions, process.env), nothing);
+  const nothingAllowed = new Set<never>();
+  const context = sessionContext(
+    sessions,
+    childEntry('sql-child'),
+    nothingAllowed,
+    randomBytes(8).toString('hex'),
+  );
+  const redact = redactor(await surroundingsOf(sessions, process.env), nothingAllowed);
   notify(`asking ${settings.model} at ${new URL(settings.baseUrl).host} for a narrative`);
   const question = defaultQuestion(mode);
   const answer = await abortable((signal) =>
@@ -91,7 +96,7 @@ async function narrate(
       mode,
       question,
       opening,
-      tools: askTools(nothing),
+      tools: askTools(nothingAllowed),
       context,
       redact,
       signal,
@@ -101,7 +106,7 @@ async function narrate(
   return modelAnswer(sessions[0]!, settings, null, answer);
 }
 
-async function orWarning<T>(work: () => Promise<T | null>): Promise<T | null> {
+async function nullWithWarning<T>(work: () => Promise<T | null>): Promise<T | null> {
   try {
     return await work();
   } catch (error) {

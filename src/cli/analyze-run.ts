@@ -36,23 +36,23 @@ export async function analyzeCommand(selector: string, requested: AnalyzeOptions
     return;
   }
   if (settings === null) {
-    requireNoModelOptions(options);
+    refuseModelOptions(options);
     const { storedAnswer } = await import('../ask/stored/stored-answer.js');
     const result = await storedAnswer(session, options.question ?? null);
-    await show(document('analyze', analyzeVersion, result), options);
+    await showAnswer(document('analyze', analyzeVersion, result), options);
     if (options.deeper)
       notify('--deeper needs a model, and none is configured: see inferscope analyze --help');
     return;
   }
-  if (options.dryRun) return dryRun(session, settings, options);
+  if (options.dryRun) return printRequest(session, settings, options);
   const result = await abortable((signal) => askModel(session, settings, options, signal));
-  await show(document('analyze', analyzeVersion, result), options);
+  await showAnswer(document('analyze', analyzeVersion, result), options);
 }
 
 /** @throws E_USAGE for options that need a model */
-function requireNoModelOptions({ dryRun: dry, continue: goOn }: AnalyzeOptions): void {
-  if (!dry && !goOn) return;
-  throw noModel(dry ? '--dry-run needs a model' : '--continue needs a model');
+function refuseModelOptions(options: AnalyzeOptions): void {
+  if (options.dryRun) throw noModel('--dry-run needs a model');
+  if (options.continue) throw noModel('--continue needs a model');
 }
 
 function noModel(what: string): InferscopeError {
@@ -66,7 +66,7 @@ function noModel(what: string): InferscopeError {
 export const howToSet =
   'export INFERSCOPE_AI_MODEL=<model> and its key (OPENAI_API_KEY), or INFERSCOPE_AI_URL=http://host:port/v1 for your own server, or INFERSCOPE_AI_PROVIDER=anthropic with ANTHROPIC_API_KEY; or the section ai: in inferscope.yaml (docs/guides/ask-questions.md).';
 
-async function prepareAsk(session: Session, options: AnalyzeOptions) {
+async function prepareRequest(session: Session, options: AnalyzeOptions) {
   const [{ openingData, defaultQuestion }, { sessionContext }, { redactor, surroundingsOf }, { askTools }] =
     await Promise.all([
       import('../ask/prompt.js'),
@@ -79,7 +79,7 @@ async function prepareAsk(session: Session, options: AnalyzeOptions) {
   const salt = randomBytes(8).toString('hex');
   const context = sessionContext([session], childEntry('sql-child'), allowed, salt);
   const redact = redactor(await surroundingsOf([session], process.env), allowed);
-  const { earlierMessages: continued } = await import('../ask/conversation.js');
+  const { earlierMessages } = await import('../ask/conversation.js');
   return {
     mode,
     question: options.question ?? defaultQuestion(mode),
@@ -87,7 +87,7 @@ async function prepareAsk(session: Session, options: AnalyzeOptions) {
     tools: askTools(allowed),
     context,
     redact,
-    ...(options.continue ? { before: await continued(session, redact) } : {}),
+    ...(options.continue ? { before: await earlierMessages(session, redact) } : {}),
   };
 }
 
@@ -99,30 +99,30 @@ async function askModel(
 ): Promise<AnalyzeResult> {
   const { requireKey } = await import('../ask/model-settings.js');
   requireKey(settings);
-  const what = await prepareAsk(session, options);
+  const prepared = await prepareRequest(session, options);
   notify(`asking ${settings.model} at ${new URL(settings.baseUrl).host} (--dry-run shows what is sent)`);
   const { ask, modelAnswer } = await import('../ask/agent.js');
   const answer = await ask({
-    ...what,
+    ...prepared,
     settings,
     signal,
     onNote: notify,
     onQuery: ({ id, tool, input, error }) =>
       notify(
-        `  [${id}] ${tool}${input === null ? '' : ` ${brief(input)}`}${error === null ? '' : ' (failed)'}`,
+        `  [${id}] ${tool}${input === null ? '' : ` ${oneLine(input)}`}${error === null ? '' : ' (failed)'}`,
       ),
   });
-  const { saveTurn: keepTurn } = await import('../ask/conversation.js');
+  const { saveTurn } = await import('../ask/conversation.js');
   const turn = {
     at: new Date().toISOString(),
-    question: what.question,
+    question: prepared.question,
     model: settings.model,
     answer: answer.answer,
     queries: answer.queries,
     messages: answer.messages,
   };
   try {
-    await keepTurn(session, turn, options.continue === true);
+    await saveTurn(session, turn, options.continue === true);
   } catch (error) {
     // The store may be read-only; the answer is shown anyway.
     if (!(error instanceof InferscopeError)) throw error;
@@ -131,14 +131,18 @@ async function askModel(
   return modelAnswer(session, settings, options.question ?? null, answer);
 }
 
-const brief = (text: string): string => {
+const oneLine = (text: string): string => {
   const line = text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, ' ');
   return cutEnd(line, 60);
 };
 
-async function dryRun(session: Session, settings: ModelSettings, options: AnalyzeOptions): Promise<void> {
+async function printRequest(
+  session: Session,
+  settings: ModelSettings,
+  options: AnalyzeOptions,
+): Promise<void> {
   const { firstRequest } = await import('../ask/first-request.js');
-  const request = await firstRequest({ ...(await prepareAsk(session, options)), settings });
+  const request = await firstRequest({ ...(await prepareRequest(session, options)), settings });
   const requestDocument = document('analyze-request', analyzeVersion, request);
   if (options.json) {
     printDocument(requestDocument);
@@ -154,14 +158,14 @@ async function dryRun(session: Session, settings: ModelSettings, options: Analyz
 async function printQuery(
   session: Session,
   settings: ModelSettings | null,
-  { question, sql: n }: AnalyzeOptions,
+  { question, sql: queryNumber }: AnalyzeOptions,
 ): Promise<void> {
   const { readConversation } = await import('../ask/conversation.js');
   const { storedAnswer } = await import('../ask/stored/stored-answer.js');
   const queries = settings
     ? ((await readConversation(session)).at(-1)?.queries ?? [])
     : (await storedAnswer(session, question ?? null)).queries;
-  const query = queries.find(({ id }) => id === `q${n}`);
+  const query = queries.find(({ id }) => id === `q${queryNumber}`);
   if (query?.tool === 'sql' && query.input !== null) {
     print(query.input);
     return;
@@ -170,19 +174,19 @@ async function printQuery(
     .filter(({ tool, input }) => tool === 'sql' && input !== null)
     .map(({ id }) => id.slice(1));
   throw new InferscopeError('E_USAGE', {
-    what: query ? `[q${n}] is not SQL but ${query.tool}` : `there is no [q${n}]`,
+    what: query ? `[q${queryNumber}] is not SQL but ${query.tool}` : `there is no [q${queryNumber}]`,
     why: ids.length > 0 ? `Those with SQL are ${ids.join(', ')}.` : 'The answer uses no SQL.',
     fix: 'Add --sql with one of these to the same command; --json has all of them.',
   });
 }
 
-async function show(found: Document<AnalyzeResult>, { json }: AnalyzeOptions): Promise<void> {
+async function showAnswer(answer: Document<AnalyzeResult>, { json }: AnalyzeOptions): Promise<void> {
   if (json) {
-    printDocument(found);
+    printDocument(answer);
     return;
   }
   const { viewOf } = await import('../views/registry.js');
   const { terminalView } = await import('../render/terminal/view.js');
-  const view = await viewOf({ kind: 'analyze', document: found });
+  const view = await viewOf({ kind: 'analyze', document: answer });
   print(terminalView(view, { width: terminalWidth() }));
 }

@@ -15,7 +15,7 @@ function userFile(text: string): void {
     vi.stubEnv(name, '');
 }
 
-test('the section ai of the file', async () => {
+test('reads the section ai of the config file', async () => {
   userFile(`ai:
   model: local-model
   base_url: http://127.0.0.1:8000/v1

@@ -45,7 +45,7 @@ export function define(command: Command): void {
       const [selector, argument] =
         second === undefined && first?.includes(' ') ? [undefined, first] : [first, second];
       if (argument !== undefined && options.question !== undefined)
-        throw askedTwice(argument, options.question);
+        throw twoQuestions(argument, options.question);
       const question = argument ?? options.question;
       await analyzeCommand(selector ?? options.session, {
         ...options,
@@ -54,7 +54,7 @@ export function define(command: Command): void {
     });
 }
 
-const askedTwice = (first: string, second: string): InferscopeError =>
+const twoQuestions = (first: string, second: string): InferscopeError =>
   new InferscopeError('E_USAGE', {
     what: 'two questions were given',
     why: `One is the argument "${first}", the other --question "${second}".`,
@@ -62,18 +62,18 @@ const askedTwice = (first: string, second: string): InferscopeError =>
   });
 
 function allowedKinds(text: string, before: AllowedData[]): AllowedData[] {
-  const found = text
+  const kinds = text
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '')
     .map((part) => {
-      const one = allowableData.find((kind) => kind === part);
-      if (one) return one;
+      const known = allowableData.find((kind) => kind === part);
+      if (known) return known;
       throw new InferscopeError('E_USAGE', {
         what: `--allow takes ${allowableData.join(', ')}, not "${part}"`,
         why: 'inferscope analyze --help shows every option.',
         fix: 'inferscope analyze --allow paths,hosts',
       });
     });
-  return [...new Set([...before, ...found])];
+  return [...new Set([...before, ...kinds])];
 }

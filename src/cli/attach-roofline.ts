@@ -27,20 +27,20 @@ export async function readRooflineFile(path: string): Promise<CachedGpuRoofline>
       },
       { cause },
     );
-  let read: unknown;
+  let content: unknown;
   try {
-    read = parseJson(await readFile(path, 'utf8'));
+    content = parseJson(await readFile(path, 'utf8'));
   } catch (error) {
     throw failure(messageOf(error), error);
   }
   const { data } = z
     .object({ data: z.looseObject({ gpu: z.unknown().optional() }).optional() })
     .catch({})
-    .parse(read);
-  const found = gpuRooflineSchema.safeParse(data?.gpu ?? data ?? read);
-  if (!found.success) throw failure('It has no measured GPU: it is a CPU roofline or another document.');
-  const ageS = Math.max(0, (Date.now() - Date.parse(found.data.measured_at)) / 1000);
-  return { roofline: found.data, cached: true, ageS };
+    .parse(content);
+  const parsed = gpuRooflineSchema.safeParse(data?.gpu ?? data ?? content);
+  if (!parsed.success) throw failure('It has no measured GPU: it is a CPU roofline or another document.');
+  const ageS = Math.max(0, (Date.now() - Date.parse(parsed.data.measured_at)) / 1000);
+  return { roofline: parsed.data, cached: true, ageS };
 }
 
 /**
@@ -55,13 +55,13 @@ export async function attachGpuRoofline(
   hardware: Record<string, Fact>,
   cached?: CachedGpuRoofline | null,
 ): Promise<Issue[]> {
-  const found = cached === undefined ? await cachedGpuRoofline(homeFolders().cache) : cached;
-  return (found && (await attachRoofline(session, hardware, found))) ?? [];
+  const roofline = cached === undefined ? await cachedGpuRoofline(homeFolders().cache) : cached;
+  return (roofline && (await attachRoofline(session, hardware, roofline))) ?? [];
 }
 
 /**
- * Saves the roofline of --roofline in the same way. If it belongs to another GPU than the captured one, it is not used and an issue reports
- * that.
+ * Saves the roofline of --roofline in the same way. One of another GPU than the captured one is not used, and an issue
+ * reports that.
  */
 export async function attachRooflineFile(
   session: SessionFiles,
@@ -72,11 +72,11 @@ export async function attachRooflineFile(
   if (issues) return issues;
   const name = hardware['gpu_name'];
   const measured = [...new Set(file.roofline.roofline.gpus.map((gpu) => gpu.name))].join(', ');
-  const words =
+  const reason =
     typeof name === 'string'
       ? `the capture was made on ${name}. Measure that GPU: inferscope roofline --json > roofline.json on its machine.`
       : 'the capture names no GPU, so no roofs can be used. Import it together with a capture that names its GPU (nsys, PyTorch profiler, nvidia-smi).';
-  const text = `--roofline ${basename(file.path)} was not used: it was measured on ${measured}, and ${words}`;
+  const text = `--roofline ${basename(file.path)} was not used: it was measured on ${measured}, and ${reason}`;
   return [{ code: 'roofline_not_used', severity: 'warning', text }];
 }
 

@@ -21,7 +21,7 @@ interface CheckCommandOptions {
   json?: boolean;
 }
 
-const asText = ({ json = false }: { json?: boolean }) => ({
+const formatOf = ({ json = false }: { json?: boolean }) => ({
   format: json ? ('json' as const) : ('text' as const),
 });
 
@@ -67,7 +67,7 @@ function defineSet(command: Command): void {
         import('../views/baseline.js'),
         import('./show-view.js'),
       ]);
-      await showView(baselineView(document('baseline', '1.0', baseline), path), asText(options));
+      await showView(baselineView(document('baseline', '1.0', baseline), path), formatOf(options));
     });
 }
 
@@ -77,7 +77,7 @@ function defineCheck(command: Command): void {
     .description('compare sessions with a baseline and exit with code 1 on a significant regression')
     .argument('[sessions...]', `${selectorHelp} (default: @last)`)
     .option('--baseline <name>', 'baseline name or file, or a session such as @last~1', 'default')
-    .option('--tolerance <share>', 'largest regression of a metric that passes', shareOf, 0.05)
+    .option('--tolerance <share>', 'largest regression of a metric that passes', parseTolerance, 0.05)
     .option(
       '--within-process',
       'treat repeats of one process as independent (ignores variation between launches)',
@@ -110,7 +110,7 @@ function defineCheck(command: Command): void {
         import('../views/baseline.js'),
         import('./show-view.js'),
       ]);
-      await showView(baselineCheckView(comparison), asText(options));
+      await showView(baselineCheckView(comparison), formatOf(options));
       if (comparison.data.result === 'regression') process.exitCode = exitCodeOf.E_CHECK_FAILED;
     });
 }
@@ -137,17 +137,22 @@ function defineList(command: Command): void {
 }
 
 /** Finds a baseline by its name or file, else a session with that name. */
-async function baselineOf(which: string): Promise<Baseline> {
+async function baselineOf(nameOrFile: string): Promise<Baseline> {
   const { baselineNames, isBaselineFile, readBaseline } =
     await import('../compare/metrics/baseline-store.js');
-  if (isBaselineFile(which) || (await baselineNames()).includes(which)) return readBaseline(which);
+  if (isBaselineFile(nameOrFile) || (await baselineNames()).includes(nameOrFile))
+    return readBaseline(nameOrFile);
   try {
-    const sampled = await sampleOf([which]);
-    return { name: which, set_at: new Date().toISOString(), ...sampled };
+    const sampled = await sampleOf([nameOrFile]);
+    return { name: nameOrFile, set_at: new Date().toISOString(), ...sampled };
   } catch (error) {
-    if (which.startsWith('@') || !(error instanceof InferscopeError) || error.code !== 'E_SESSION_NOT_FOUND')
+    if (
+      nameOrFile.startsWith('@') ||
+      !(error instanceof InferscopeError) ||
+      error.code !== 'E_SESSION_NOT_FOUND'
+    )
       throw error;
-    return readBaseline(which);
+    return readBaseline(nameOrFile);
   }
 }
 
@@ -165,7 +170,7 @@ async function sampleOf(selectors: readonly string[]) {
 }
 
 /** "5%", "5 %" or "0.05". */
-function shareOf(text: string): number {
+function parseTolerance(text: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(text.trim());
   const value = match ? Number(match[1]) / (match[2] ? 100 : 1) : Number.NaN;
   if (value >= 0 && value < 1) return value;

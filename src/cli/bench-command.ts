@@ -1,7 +1,7 @@
 import type { BenchPart } from '../model/bench.js';
 import { openSession } from '../session/open.js';
-import type { BenchOptions } from './bench-typed.js';
-import { measuring } from './progress.js';
+import type { BenchOptions } from './bench-option-values.js';
+import { measureWithProgress } from './progress.js';
 import { resultsFolder, writeResults } from './results-folder.js';
 import { showMeasured } from './show-measured.js';
 
@@ -9,7 +9,7 @@ import { showMeasured } from './show-measured.js';
 export async function benchCommand(verb: BenchPart | 'suite', options: BenchOptions): Promise<void> {
   const { runBenchSession } = await import('./bench-run.js');
   const folder = resultsFolder(options.output);
-  const saved = await measuring(options, (signal, progress) =>
+  const saved = await measureWithProgress(options, (signal, progress) =>
     runBenchSession(verb, options, signal, progress),
   );
   const { analyzeBench } = await import('../facts/bench/bench.js');

@@ -8,7 +8,7 @@ import { benchPoint } from '../model/bench.js';
 import { homeFolders } from '../session/home.js';
 import { renameSession } from '../session/edit.js';
 import { comparedSide, refuseSame } from '../compare/metrics/bench-side.js';
-import { gatesOf } from './bench-compare.js';
+import { parseGates } from './bench-compare.js';
 import { writeBaseline } from '../compare/metrics/baseline-store.js';
 
 const root = mkdtempSync(join(tmpdir(), 'inferscope-bench-compare-'));
@@ -60,9 +60,9 @@ beforeAll(async () => {
 });
 
 test('a side is a session, a variant of one (colons in name and label), a baseline by name, or its file', async () => {
-  const whole = await comparedSide('run:one', home);
-  expect(whole.side).toMatchObject({ baseline: null, variant: null, sessions: [{ id }] });
-  expect(whole.metrics[0]!.id).toBe('mode=a:1 · b1-p4-o3 · ttft_ms');
+  const session = await comparedSide('run:one', home);
+  expect(session.side).toMatchObject({ baseline: null, variant: null, sessions: [{ id }] });
+  expect(session.metrics[0]!.id).toBe('mode=a:1 · b1-p4-o3 · ttft_ms');
   const variant = await comparedSide('run:one:mode=a:1', home);
   expect(variant.side).toMatchObject({ selector: 'run:one:mode=a:1', variant: 'mode=a:1' });
   expect(variant.metrics[0]!.id).toBe('b1-p4-o3 · ttft_ms');
@@ -86,7 +86,7 @@ test('an unknown side is an error that lists what exists', async () => {
 
 test('compares two variants of one session, but not a variant with itself', async () => {
   const side = async (selector: string) => (await comparedSide(selector, home)).side;
-  const [whole, a, b, main] = [
+  const [session, a, b, main] = [
     await side('@last'),
     await side('@last:mode=a:1'),
     await side('@last:mode=b'),
@@ -94,9 +94,9 @@ test('compares two variants of one session, but not a variant with itself', asyn
   ];
   expect(() => refuseSame(a, b)).not.toThrow();
   for (const [from, to] of [
-    [whole, whole],
+    [session, session],
     [a, a],
-    [whole, a],
+    [session, a],
     [main, b],
   ] as const) {
     expect(() => refuseSame(from, to)).toThrow('share session');
@@ -104,12 +104,12 @@ test('compares two variants of one session, but not a variant with itself', asyn
 });
 
 test('--fail-on accepts shares and percentages, lists and repeats', () => {
-  expect(gatesOf('ttft=10%, tpot=0.05', [{ metric: 'e2e', share: 0 }])).toEqual([
+  expect(parseGates('ttft=10%, tpot=0.05', [{ metric: 'e2e', share: 0 }])).toEqual([
     { metric: 'e2e', share: 0 },
     { metric: 'ttft', share: 0.1 },
     { metric: 'tpot', share: 0.05 },
   ]);
   for (const bad of ['tpot', 'tpot=', 'tpot=5', 'tpot=-1%', '=5%', 'tpot=5%,']) {
-    expect(() => gatesOf(bad)).toThrow('--fail-on');
+    expect(() => parseGates(bad)).toThrow('--fail-on');
   }
 });

@@ -21,7 +21,7 @@ export function defineCompare(command: Command): void {
         '--fail-on <metric=share>',
         'exit with code 1 when this metric is significantly worse by more than this share; repeat or separate by commas',
       )
-        .argParser(gatesOf)
+        .argParser(parseGates)
         .default([], 'none'),
     )
     .option(
@@ -42,13 +42,13 @@ export function defineCompare(command: Command): void {
         ],
       ),
     )
-    .action(async (base: string, now: string, options: CompareOptions) => {
+    .action(async (base: string, newer: string, options: CompareOptions) => {
       const [{ comparedSide, refuseSame }, { compareSides }, { document }] = await Promise.all([
         import('../compare/metrics/bench-side.js'),
         import('../compare/metrics/compare.js'),
         import('../model/document.js'),
       ]);
-      const [from, to] = [await comparedSide(base), await comparedSide(now)];
+      const [from, to] = [await comparedSide(base), await comparedSide(newer)];
       refuseSame(from.side, to.side);
       const comparison = document(
         'bench-compare',
@@ -65,7 +65,7 @@ export function defineCompare(command: Command): void {
 }
 
 /** `tpot=5%`, `tpot=0.05`, `ttft=10%,tpot=5%`; commander passes the values typed before. @throws E_USAGE */
-export function gatesOf(text: string, before: Gate[] = []): Gate[] {
+export function parseGates(text: string, before: Gate[] = []): Gate[] {
   return [
     ...before,
     ...text.split(',').map((part): Gate => {

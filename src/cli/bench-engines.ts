@@ -13,7 +13,7 @@ export interface EngineContext {
 }
 
 interface Entry {
-  /** Model without --model; null: the engine chooses. */
+  /** Model used without --model; null: the engine chooses. */
   model: string | null;
   load: (context: EngineContext) => Promise<Engine>;
 }
@@ -47,7 +47,7 @@ const entries: Record<EngineName, Entry> = {
 };
 
 /** @throws E_USAGE for an unknown name */
-export function engineName(text: string): EngineName {
+export function parseEngineName(text: string): EngineName {
   const found = engineNames.find((name) => name === text.trim().toLowerCase());
   if (found) return found;
   throw new InferscopeError('E_USAGE', {
@@ -57,7 +57,7 @@ export function engineName(text: string): EngineName {
   });
 }
 
-export const engineModel = (name: EngineName): string | null => entries[name].model;
+export const defaultModel = (name: EngineName): string | null => entries[name].model;
 
 export async function loadEngine(name: EngineName, context: EngineContext): Promise<Engine> {
   return entries[name].load(context);

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { benchOptions } from './bench-options.js';
+import { defineBenchOptions } from './bench-options.js';
 
 export function defineLatency(command: Command): void {
   const description =
     'measure TTFT, TPOT and end-to-end latency of one shape, with intervals over process launches';
-  benchOptions(command.summary(description).description(description), 'latency', {
-    batchSize: { list: false, usual: '1' },
-    inputLen: { list: false, usual: '128' },
-    outputLen: { list: false, usual: '64' },
+  defineBenchOptions(command.summary(description).description(description), 'latency', {
+    batchSize: { list: false, default: '1' },
+    inputLen: { list: false, default: '128' },
+    outputLen: { list: false, default: '64' },
     examples: [
       ['inferscope bench latency', 'measure a 24 M parameter Llama on this CPU, 128 in + 64 out tokens'],
       [

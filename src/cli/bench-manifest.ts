@@ -3,20 +3,20 @@ import type { BenchPlan } from '../model/documents/bench.js';
 import type { Workload } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
 import type { PreparedBench } from './bench-prepare.js';
-import type { BenchOptions } from './bench-typed.js';
+import type { BenchOptions } from './bench-option-values.js';
 import { formatPercent } from '../vocabulary/format.js';
 import { lengthWords } from '../vocabulary/workload.js';
 
 const greedy = 'greedy, end token ignored: every sequence has its full length';
 
-/** Facts known only during the run. */
+/** Protocol, variants and figures that are not measured: what analyses need to know of the run. */
 export function planOf(
   { parts, variants }: Pick<PreparedBench, 'parts' | 'variants'>,
   { launches, runs, seed }: Pick<BenchOptions, 'launches' | 'runs' | 'seed'>,
 ): BenchPlan {
   const { min, max, within } = benchWarmup;
-  const watched = `each point, until two repeats in a row are within ${formatPercent(within)} of each other; ${min} to ${max} repeats`;
-  const each = <T>(valueOf: (prepared: VariantPlan['prepared']) => T): T[] => [
+  const warmupWords = `each point, until two repeats in a row are within ${formatPercent(within)} of each other; ${min} to ${max} repeats`;
+  const distinct = <T>(valueOf: (prepared: VariantPlan['prepared']) => T): T[] => [
     ...new Set(variants.map(({ prepared }) => valueOf(prepared))),
   ];
   const notMeasured = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.notMeasured)));
@@ -24,10 +24,10 @@ export function planOf(
     parts,
     protocol: {
       launches,
-      repeats: Math.max(...each(({ repeats }) => repeats ?? runs)),
+      repeats: Math.max(...distinct(({ repeats }) => repeats ?? runs)),
       seed,
-      sampling: each(({ sampling }) => sampling ?? greedy).join('; or '),
-      warmup: each(({ warmup }) => warmup?.(max) ?? watched).join('; or '),
+      sampling: distinct(({ sampling }) => sampling ?? greedy).join('; or '),
+      warmup: distinct(({ warmup }) => warmup?.(max) ?? warmupWords).join('; or '),
     },
     variants: variants.map(({ execution_id, label, engine_args, points }) => ({
       execution_id,
@@ -43,11 +43,11 @@ export function planOf(
 export function workloadOf({ variants, points }: PreparedBench, model: ModelLine | null): Workload {
   const [{ prepared }] = variants as [VariantPlan, ...VariantPlan[]];
   const { workload } = prepared;
-  const only = points.length === 1 ? points[0]! : null;
+  const singlePoint = points.length === 1 ? points[0]! : null;
   const sizes = {
-    batch_size: only?.batch_size ?? null,
-    input_len: only?.input_len ?? null,
-    output_len: only?.output_len ?? null,
+    batch_size: singlePoint?.batch_size ?? null,
+    input_len: singlePoint?.input_len ?? null,
+    output_len: singlePoint?.output_len ?? null,
   };
   if (!model) return { ...workload, ...sizes, threads: threadsOf(variants, workload.threads) };
   const { name, config, dtype, quantization, weights, weight_bytes } = model;
@@ -90,8 +90,8 @@ export function titleOf(prepared: PreparedBench, reported: ModelLine | null): st
     ? `${model.name} (${model.weights} weights, ${model.dtype})`
     : String(engine.options['model'] ?? prepared.request.model);
   const count = points.length === 1 ? shapeOf(points[0]!) : `${points.length} points`;
-  const swept = variants.length > 1 ? ` · ${variants.length} variants` : '';
-  return `${verb} · ${what} · ${engine.name} ${device} · ${count}${swept}`;
+  const variantCount = variants.length > 1 ? ` · ${variants.length} variants` : '';
+  return `${verb} · ${what} · ${engine.name} ${device} · ${count}${variantCount}`;
 }
 
 function shapeOf({ batch_size, input_len, output_len }: PreparedBench['points'][number]): string {

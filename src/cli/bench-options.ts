@@ -1,16 +1,17 @@
 import { Option, type Command } from 'commander';
 import type { BenchPart } from '../model/bench.js';
 import { InferscopeError } from '../model/errors.js';
-import { engineName } from './bench-engines.js';
+import { parseEngineName } from './bench-engines.js';
+import { collect } from './command-line.js';
 import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
-import type { BenchOptions } from './bench-typed.js';
+import type { BenchOptions } from './bench-option-values.js';
 
 interface VerbHelp {
   /** Whether the command sweeps the size, and its default. */
-  batchSize: { list: boolean; usual: string };
-  inputLen: { list: boolean; usual: string };
-  outputLen: { list: boolean; usual: string };
+  batchSize: { list: boolean; default: string };
+  inputLen: { list: boolean; default: string };
+  outputLen: { list: boolean; default: string };
   examples: [command: string, meaning: string][];
 }
 
@@ -36,18 +37,16 @@ export function sizeList(flag: string, list: boolean): (text: string, before?: n
   };
 }
 
-const collect = (text: string, before: string[] = []): string[] => [...before, text];
-
 /** Options shared by all bench commands that use an engine. */
-export function benchOptions(command: Command, verb: BenchPart | 'suite', help: VerbHelp): Command {
-  const size = (flag: string, sizes: { list: boolean; usual: string }, what: string) =>
-    new Option(`${flag} <${sizes.list ? 'n...' : 'n'}>`, `${what} (default: ${sizes.usual})`).argParser(
+export function defineBenchOptions(command: Command, verb: BenchPart | 'suite', help: VerbHelp): Command {
+  const sizeOption = (flag: string, sizes: { list: boolean; default: string }, what: string) =>
+    new Option(`${flag} <${sizes.list ? 'n...' : 'n'}>`, `${what} (default: ${sizes.default})`).argParser(
       sizeList(flag, sizes.list),
     );
   command
     .addOption(
       new Option('--engine <name>', 'onnx (embedded, CPU), transformers (PyTorch), vllm, openai (a server)')
-        .argParser(engineName)
+        .argParser(parseEngineName)
         .default('onnx'),
     )
     .option('--model <spec>', 'preset, config.json, folder or hub id, in the form the engine takes')
@@ -60,9 +59,9 @@ export function benchOptions(command: Command, verb: BenchPart | 'suite', help: 
     .option('--dtype <dtype>', "float32, bfloat16, float16, int4, … (default: the engine's choice)")
     .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's choice)")
     .option('--threads <n>', 'CPU threads for compute', threadCount)
-    .addOption(size('--batch-size', help.batchSize, 'sequences per batch'))
-    .addOption(size('--input-len', help.inputLen, 'prompt tokens per sequence'))
-    .addOption(size('--output-len', help.outputLen, 'generated tokens per sequence'));
+    .addOption(sizeOption('--batch-size', help.batchSize, 'sequences per batch'))
+    .addOption(sizeOption('--input-len', help.inputLen, 'prompt tokens per sequence'))
+    .addOption(sizeOption('--output-len', help.outputLen, 'generated tokens per sequence'));
   if (verb === 'sequence' || verb === 'suite')
     command.option('--grid', 'measure all prompts × all outputs instead of one axis at a time');
   return command

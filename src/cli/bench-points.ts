@@ -10,10 +10,10 @@ interface TypedSizes {
   grid?: boolean;
 }
 
-const usual = { input: 128, output: 64 };
-const batches = [1, 4, 8, 16, 32];
-const prompts = { list: [10, 50, 200, 1000], output: 50 };
-const outputs = { list: [50, 100, 200], prompt: 200 };
+const defaults = { input: 128, output: 64 };
+const defaultBatchSizes = [1, 4, 8, 16, 32];
+const promptAxis = { list: [10, 50, 200, 1000], output: 50 };
+const outputAxis = { list: [50, 100, 200], prompt: 200 };
 
 /**
  * Returns the shapes to measure, each once, with the benchmarks that use it.
@@ -31,15 +31,20 @@ export function pointsOf(verb: BenchPart | 'suite', sizes: TypedSizes): BenchPoi
 function latency({ batchSize, inputLen, outputLen }: TypedSizes, suite: boolean): BenchPoint[] {
   // In a suite the list of batch sizes applies to throughput.
   const batchSizes = suite ? [1] : (batchSize ?? [1]);
-  return product(['latency'], batchSizes, [inputLen?.[0] ?? usual.input], [outputLen?.[0] ?? usual.output]);
+  return allPoints(
+    ['latency'],
+    batchSizes,
+    [inputLen?.[0] ?? defaults.input],
+    [outputLen?.[0] ?? defaults.output],
+  );
 }
 
 function throughput({ batchSize, inputLen, outputLen }: TypedSizes): BenchPoint[] {
-  return product(
+  return allPoints(
     ['throughput'],
-    batchSize ?? batches,
-    [inputLen?.[0] ?? usual.input],
-    [outputLen?.[0] ?? usual.output],
+    batchSize ?? defaultBatchSizes,
+    [inputLen?.[0] ?? defaults.input],
+    [outputLen?.[0] ?? defaults.output],
   );
 }
 
@@ -49,18 +54,18 @@ function throughput({ batchSize, inputLen, outputLen }: TypedSizes): BenchPoint[
  */
 function sequence({ batchSize, inputLen, outputLen, grid }: TypedSizes, alone: boolean): BenchPoint[] {
   const batchSizes = alone ? (batchSize ?? [1]) : [1];
-  const allPrompts = inputLen ?? prompts.list;
-  const allOutputs = outputLen ?? outputs.list;
-  if (grid) return product(['sequence'], batchSizes, allPrompts, allOutputs);
-  const output = allOutputs.includes(prompts.output) ? prompts.output : allOutputs[0]!;
-  const prompt = allPrompts.includes(outputs.prompt) ? outputs.prompt : allPrompts[0]!;
+  const allPrompts = inputLen ?? promptAxis.list;
+  const allOutputs = outputLen ?? outputAxis.list;
+  if (grid) return allPoints(['sequence'], batchSizes, allPrompts, allOutputs);
+  const output = allOutputs.includes(promptAxis.output) ? promptAxis.output : allOutputs[0]!;
+  const prompt = allPrompts.includes(outputAxis.prompt) ? outputAxis.prompt : allPrompts[0]!;
   return [
-    ...product(['sequence'], batchSizes, allPrompts, [output]),
-    ...product(['sequence'], batchSizes, [prompt], allOutputs),
+    ...allPoints(['sequence'], batchSizes, allPrompts, [output]),
+    ...allPoints(['sequence'], batchSizes, [prompt], allOutputs),
   ];
 }
 
-function product(
+function allPoints(
   parts: BenchPart[],
   batchSizes: readonly number[],
   inputLens: readonly number[],

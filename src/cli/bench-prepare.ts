@@ -4,10 +4,10 @@ import { type BenchPart, type BenchPoint, benchParts } from '../model/bench.js';
 import type { EngineRequest } from '../model/engine.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
-import { engineModel, loadEngine, type EngineContext } from './bench-engines.js';
+import { defaultModel, loadEngine, type EngineContext } from './bench-engines.js';
 import { pointsOf } from './bench-points.js';
 import { expandVariants } from './bench-variants.js';
-import type { BenchOptions } from './bench-typed.js';
+import type { BenchOptions } from './bench-option-values.js';
 
 export interface PreparedBench {
   request: Omit<EngineRequest, 'engineArgs'>;
@@ -35,7 +35,7 @@ export async function prepareBench(
     });
   }
   const request = {
-    model: options.model ?? engineModel(options.engine) ?? '',
+    model: options.model ?? defaultModel(options.engine) ?? '',
     weights: options.weights ?? null,
     dtype: options.dtype === undefined ? null : parseDType(options.dtype),
     device: options.device ?? null,

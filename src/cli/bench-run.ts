@@ -11,15 +11,15 @@ import { ensureWritable } from '../session/home.js';
 import { attachGpuRoofline } from './attach-roofline.js';
 import { importBench, isInterruption } from './bench-import.js';
 import { saveRoofline } from './save-roofline.js';
-import { machineRoofs } from './machine-roofs.js';
+import { rooflineWithProgress } from './machine-roofs.js';
 import { labelOf, planOf, threadsOf, titleOf, workloadOf } from './bench-manifest.js';
 import { prepareBench, type PreparedBench } from './bench-prepare.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
-import type { BenchOptions } from './bench-typed.js';
+import type { BenchOptions } from './bench-option-values.js';
 import { formatMs, plural } from '../vocabulary/format.js';
 
-interface KeptBench {
+interface SavedBench {
   id: string;
   folder: string;
   interrupted: boolean;
@@ -36,7 +36,7 @@ export async function runBenchSession(
   options: BenchOptions,
   signal: AbortSignal,
   progress: Progress,
-): Promise<KeptBench> {
+): Promise<SavedBench> {
   const home = ensureWritable();
   const prepared = await prepareBench(verb, options, {
     cacheDir: home.cache,
@@ -144,7 +144,7 @@ async function rooflineFor(
   const threads = threadsOf(variants, prepared.workload.threads);
   // Rooflines depend on the number of threads, so they fit only variants with the same number.
   if (prepared.name !== 'onnx' || threads === null) return null;
-  return machineRoofs(progress, {
+  return rooflineWithProgress(progress, {
     threads,
     cacheDir,
     fresh: freshRoofline === true,

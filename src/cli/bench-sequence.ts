@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { benchOptions } from './bench-options.js';
+import { defineBenchOptions } from './bench-options.js';
 
 export function defineSequence(command: Command): void {
   const description = 'measure how latency grows with prompt and output length';
-  benchOptions(command.summary(description).description(description), 'sequence', {
-    batchSize: { list: false, usual: '1' },
-    inputLen: { list: true, usual: '10,50,200,1000, at 50 output tokens' },
-    outputLen: { list: true, usual: '50,100,200, at 200 prompt tokens' },
+  defineBenchOptions(command.summary(description).description(description), 'sequence', {
+    batchSize: { list: false, default: '1' },
+    inputLen: { list: true, default: '10,50,200,1000, at 50 output tokens' },
+    outputLen: { list: true, default: '50,100,200, at 200 prompt tokens' },
     examples: [
       ['inferscope bench sequence', 'measure prompts of 10 to 1000 and outputs of 50 to 200 tokens'],
       [

@@ -30,8 +30,8 @@ export interface PlannedLoad {
   traced?: TracedRequest[];
 }
 
-const openSeconds = 30;
-/** Prompts are generated before the load; maximum number for a closed loop bounded only by time. */
+const defaultOpenSeconds = 30;
+/** Limit for a closed loop bounded only by time: prompts are generated before the load. */
 const maxRequests = 20_000;
 
 function closedLoad(users: number, options: LoadOptions): PlannedLoad {
@@ -45,10 +45,12 @@ function closedLoad(users: number, options: LoadOptions): PlannedLoad {
   };
 }
 
-function open(shape: LoadShape, options: LoadOptions, traced?: TracedRequest[]): PlannedLoad {
+function openLoad(shape: LoadShape, options: LoadOptions, traced?: TracedRequest[]): PlannedLoad {
   const seconds =
     options.duration ??
-    (options.requests === undefined && shape.kind !== 'trace' ? openSeconds : Number.POSITIVE_INFINITY);
+    (options.requests === undefined && shape.kind !== 'trace'
+      ? defaultOpenSeconds
+      : Number.POSITIVE_INFINITY);
   const expected = Math.min(
     options.requests ?? Number.POSITIVE_INFINITY,
     shape.kind === 'trace' ? shape.arrivals_s.length : loadLevel(shape) * seconds,
@@ -82,20 +84,20 @@ export function loadSize({ shape, requests, seconds, warmup }: PlannedLoad): Loa
  * @throws E_USAGE for mutually exclusive flags, E_FORMAT_UNKNOWN for a trace
  */
 export async function loadSequence(options: LoadOptions, slo: boolean): Promise<LoadSequence> {
-  const chosen = [
+  const loadFlags = [
     ['--concurrency', options.concurrency],
     ['--rate', options.rate],
     ['--ramp-rate', options.rampRate],
     ['--trace', options.trace],
   ].filter(([, value]) => value !== undefined);
-  if (chosen.length > 1) {
+  if (loadFlags.length > 1) {
     throw new InferscopeError('E_USAGE', {
-      what: `${chosen.map(([flag]) => String(flag)).join(' and ')} are mutually exclusive`,
+      what: `${loadFlags.map(([flag]) => String(flag)).join(' and ')} are mutually exclusive`,
       why: 'A load test has one kind of load.',
       fix: 'Use only one of them.',
     });
   }
-  const rateLoad = (rate: number) => open({ kind: options.arrivals, rate_per_s: rate }, options);
+  const rateLoad = (rate: number) => openLoad({ kind: options.arrivals, rate_per_s: rate }, options);
   if (options.sweep) {
     if (options.trace !== undefined || options.rampRate !== undefined) {
       throw new InferscopeError('E_USAGE', {
@@ -127,7 +129,7 @@ async function listedLoads(
   if (options.rate) return options.rate.map(rateLoad);
   if (options.rampRate) {
     const { from, to } = options.rampRate;
-    return [open({ kind: 'ramp', from_per_s: from, to_per_s: to }, options)];
+    return [openLoad({ kind: 'ramp', from_per_s: from, to_per_s: to }, options)];
   }
   if (options.trace !== undefined) {
     const path = options.trace;
@@ -139,7 +141,7 @@ async function listedLoads(
       });
     });
     const traced = parseTraceFile(text, path);
-    return [open({ kind: 'trace', arrivals_s: traced.map(({ at_s: timeS }) => timeS) }, options, traced)];
+    return [openLoad({ kind: 'trace', arrivals_s: traced.map(({ at_s: timeS }) => timeS) }, options, traced)];
   }
   return (options.concurrency ?? [1]).map((users) => closedLoad(users, options));
 }

@@ -13,8 +13,7 @@ import type { PointControl } from '../load/run-point.js';
 import { startServerSampler } from '../load/server-sampler.js';
 import type { SweepPoint } from '../load/sweep.js';
 import type { LoadTarget } from '../load/target.js';
-import { runLoad, type LoadOutcome } from '../load/threads.js';
-import type { Issue } from '../model/document.js';
+import { runLoad } from '../load/threads.js';
 import type { LoadPlan, Slo } from '../model/documents/serving.js';
 import type { SessionFiles } from '../session/session-files.js';
 import type { PlannedLoad } from './bench-serve-loads.js';
@@ -35,7 +34,6 @@ export interface PointContext {
 interface PointResult {
   facts: LoadPlan['points'][number];
   result: SweepPoint;
-  issues: Issue[];
 }
 
 const host = 'localhost';
@@ -57,17 +55,9 @@ export async function runServingPoint(
     part: id,
     ...(tokenizer ? { tokenizer } : {}),
   });
-  const keys = { execution_id: id, capture_id: id, host };
-  const { gpus } = await openGpus();
-  const samplers = {
-    host: startHostSampler({ pid: process.pid, keys: { ...keys, rank: 0 } }),
-    device: gpus === null ? null : startDeviceSampler(gpus, keys),
-    server: context.metricsUrl === null ? null : startServerSampler(context.metricsUrl),
-  };
-  let outcome: LoadOutcome;
-  const threads = context.threads ?? 1;
-  try {
-    outcome = await runLoad(
+  const keys: RowKeys = { execution_id: id, capture_id: id, host };
+  const outcome = await whileSampling(session, keys, context, () =>
+    runLoad(
       {
         target,
         requests: planned,
@@ -77,29 +67,10 @@ export async function runServingPoint(
         seconds: load.seconds,
         discard_text: tokenizer === undefined,
       },
-      threads,
+      context.threads ?? 1,
       control,
-    );
-  } finally {
-    const recorded = samplers.host.stop();
-    const devices = samplers.device?.stop() ?? { telemetry: [], memory: [] };
-    const readings = (await samplers.server?.stop()) ?? [];
-    for (const row of [...recorded.telemetry, ...devices.telemetry])
-      session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originNs });
-    for (const row of [...recorded.memory, ...devices.memory])
-      session.sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
-    for (const { t_ns, reading } of readings)
-      for (const [metric, value] of Object.entries(reading))
-        session.sink.append('telemetry', {
-          ...keys,
-          rank: 0,
-          t_ns: t_ns - originNs,
-          scope: 'server',
-          metric,
-          value,
-        });
-    gpus?.close();
-  }
+    ),
+  );
   const prompts = new Map(planned.map((request) => [request.index, request.input_tokens]));
   const rows = outcome.exchanges.map((exchange) =>
     requestRow(exchange, keys, originNs, {
@@ -125,11 +96,47 @@ export async function runServingPoint(
       client: clientVerdict(outcome.threads, sendLags(outcome, load), medianTtftMs(rows)),
     },
     result: sweepPoint(rows, load, outcome, context.slo, control.signal.aborted),
-    issues: [],
   };
 }
 
+type RowKeys = { execution_id: string; capture_id: string; host: string };
+
+/** Samples host, GPUs and server while `work` runs, and writes the samples into the session. */
+async function whileSampling<T>(
+  session: SessionFiles,
+  keys: RowKeys,
+  { metricsUrl, originNs }: PointContext,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { gpus } = await openGpus();
+  const hostSampler = startHostSampler({ pid: process.pid, keys: { ...keys, rank: 0 } });
+  const deviceSampler = gpus === null ? null : startDeviceSampler(gpus, keys);
+  const serverSampler = metricsUrl === null ? null : startServerSampler(metricsUrl);
+  try {
+    return await work();
+  } finally {
+    const hostRows = hostSampler.stop();
+    const deviceRows = deviceSampler?.stop() ?? { telemetry: [], memory: [] };
+    const readings = (await serverSampler?.stop()) ?? [];
+    for (const row of [...hostRows.telemetry, ...deviceRows.telemetry])
+      session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originNs });
+    for (const row of [...hostRows.memory, ...deviceRows.memory])
+      session.sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
+    for (const { t_ns, reading } of readings)
+      for (const [metric, value] of Object.entries(reading))
+        session.sink.append('telemetry', {
+          ...keys,
+          rank: 0,
+          t_ns: t_ns - originNs,
+          scope: 'server',
+          metric,
+          value,
+        });
+    gpus?.close();
+  }
+}
+
 /** More threads would compete for cores with each other and with a server on this machine. */
-export function maxThreads(): number {
+export function maxClientThreads(): number {
   return Math.max(1, availableParallelism() - 1);
 }

@@ -9,7 +9,7 @@ import { probeServer } from '../load/probe.js';
 import { partSeed, seededRandom } from '../load/random.js';
 import { scrapeServer } from '../load/server-sampler.js';
 import type { SweepPoint } from '../load/sweep.js';
-import type { Document, Issue } from '../model/document.js';
+import type { Document } from '../model/document.js';
 import type { LoadPlan, ServingResult, Slo } from '../model/documents/serving.js';
 import { toolVersion } from '../model/version.js';
 import { ensureWritable } from '../session/home.js';
@@ -21,8 +21,8 @@ import {
   type LoadSequence,
   type PlannedLoad,
 } from './bench-serve-loads.js';
-import { maxThreads, runServingPoint, type PointContext } from './bench-serve-point.js';
-import { freshSeed, usedBefore } from './bench-serve-seed.js';
+import { maxClientThreads, runServingPoint, type PointContext } from './bench-serve-point.js';
+import { freshSeed, recordPromptSeed } from './bench-serve-seed.js';
 import { targetOf, type TargetOptions } from './bench-serve-target.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
@@ -61,7 +61,7 @@ export async function runServing(
   const metricsUrl = options.metricsUrl ?? `${new URL(target.baseUrl).origin}/metrics`;
   const scraped = await scrapeServer(metricsUrl);
   const seed = options.seed ?? freshSeed();
-  const used = { url: target.baseUrl, model: target.model, seed, input_len: options.inputLen };
+  const promptSeed = { url: target.baseUrl, model: target.model, seed, input_len: options.inputLen };
   progress.done(`${target.model} at ${target.baseUrl}`, scraped?.server ?? 'no /metrics');
   const probe = options.probe
     ? await probeServer(target, options, seededRandom(partSeed(freshSeed(), 'probe')), tokenizer, signal)
@@ -76,7 +76,7 @@ export async function runServing(
     },
     prompts: {
       seed,
-      seed_used_before: await usedBefore(home.cache, used),
+      seed_used_before: await recordPromptSeed(home.cache, promptSeed),
       input_len: options.inputLen,
       output_len: options.outputLen,
       tokenizer: options.tokenizer === undefined ? null : 'tokenizer.json',
@@ -120,14 +120,13 @@ async function measure(
   { next, listed }: LoadSequence,
   { signal, progress }: { signal: AbortSignal; progress: Progress },
 ): Promise<Recorded & { result: object }> {
-  const issues: Issue[] = [];
   const measured: SweepPoint[] = [];
   const eta = startLoadEta();
   const timeLeft = () => leftWords(eta.leftS(listed.slice(measured.length + 1).map(loadSize)));
   let threads = context.threads;
   for (let load = next(measured); load !== null && !signal.aborted; load = next(measured)) {
     const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;
-    const words = () => loadLabel(asLoad(load!));
+    const words = () => loadLabel(loadFacts(load!));
     eta.begun(loadSize(load));
     const run = await runServingPoint(
       recording.files,
@@ -136,45 +135,40 @@ async function measure(
       { ...context, originNs: recording.originNs, threads },
       {
         signal,
-        onProgress: ({ done, failed, in_flight: flying, tokens }) => {
+        onProgress: ({ done, failed, in_flight: inFlight, tokens }) => {
           eta.progressed(done);
-          const counts = `${done} done, ${failed} failed, ${flying} in flight, ${tokens} chunks`;
+          const counts = `${done} done, ${failed} failed, ${inFlight} in flight, ${tokens} chunks`;
           progress.update(words(), `${timeLeft()}${counts}`);
         },
       },
     );
     plan.points.push(run.facts);
-    issues.push(...run.issues);
+
     const { client } = run.facts;
     const rate = `${formatQuantity(run.result.output_rate, 'tok/s')}${client.bound ? ', CLIENT-BOUND' : ''}`;
     progress.done(words(), rate);
     // One thread was not enough: repeat the load with more, unless --threads was given.
-    const more = Math.min(maxThreads(), 2 * client.threads);
+    const moreThreads = Math.min(maxClientThreads(), 2 * client.threads);
     if (
       client.bound &&
       client.event_loop_utilization > 0.9 &&
       context.threads === null &&
-      more > client.threads
+      moreThreads > client.threads
     )
-      threads = more;
+      threads = moreThreads;
     else measured.push(run.result);
   }
-  return { ...(await recordLoads(recording, plan, issues, signal.aborted)), result: {} };
+  return { ...(await recordLoads(recording, plan, signal.aborted)), result: {} };
 }
 
-function asLoad({ shape, concurrency, requests }: PlannedLoad) {
+function loadFacts({ shape, concurrency, requests }: PlannedLoad) {
   const rate =
     shape.kind === 'closed' || shape.kind === 'trace' || shape.kind === 'ramp' ? null : shape.rate_per_s;
   const base = { warmup_requests: 0, ramp_s: 0, seconds: null, requests };
   return { ...base, kind: shape.kind, concurrency: concurrency ?? 0, rate_per_s: rate };
 }
 
-async function recordLoads(
-  recording: Recording,
-  plan: LoadPlan,
-  issues: Issue[],
-  interrupted: boolean,
-): Promise<Recorded> {
+async function recordLoads(recording: Recording, plan: LoadPlan, interrupted: boolean): Promise<Recorded> {
   await recording.saveJson('load-plan', plan);
   const { target, prompts } = plan;
   return {
@@ -209,6 +203,6 @@ async function recordLoads(
       importer: 'load',
       clock: monotonicClock,
     })),
-    issues,
+    issues: [],
   };
 }

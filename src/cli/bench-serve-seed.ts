@@ -16,10 +16,10 @@ export function freshSeed(): number {
 
 const fileName = 'load-seeds.jsonl';
 
-/** Records that these prompts are sent. @returns whether they were sent before, so that a prefix cache may contain them */
-export async function usedBefore(cacheDir: string, used: PromptSeed): Promise<boolean> {
+/** Records that these prompts are sent. @returns whether they were sent before: a prefix cache may contain them */
+export async function recordPromptSeed(cacheDir: string, promptSeed: PromptSeed): Promise<boolean> {
   const path = join(cacheDir, fileName);
-  const line = JSON.stringify([used.url, used.model, used.seed, used.input_len]);
+  const line = JSON.stringify([promptSeed.url, promptSeed.model, promptSeed.seed, promptSeed.input_len]);
   const known = await readFile(path, 'utf8').catch(() => '');
   if (known.split('\n').includes(line)) return true;
   await appendFile(path, `${line}\n`);

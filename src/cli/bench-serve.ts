@@ -15,7 +15,7 @@ interface ServeBenchOptions extends Omit<ServingCommandOptions, 'slo'> {
 }
 
 /** `1,8,32`, `1 8 32` or repeated: positive numbers. */
-function levels(flag: string, integers: boolean) {
+function parseLevels(flag: string, integers: boolean) {
   return (text: string, before: number[] = []): number[] => [
     ...before,
     ...text.split(/[\s,]+/).map((part) => {
@@ -30,7 +30,7 @@ function levels(flag: string, integers: boolean) {
   ];
 }
 
-function share(text: string): number {
+function parseSloShare(text: string): number {
   const value = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text);
   if (value > 0 && value <= 1) return value;
   throw new InferscopeError('E_USAGE', {
@@ -40,7 +40,7 @@ function share(text: string): number {
   });
 }
 
-function temperature(text: string): number {
+function parseTemperature(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && value >= 0 && Number.isFinite(value)) return value;
   throw new InferscopeError('E_USAGE', {
@@ -50,7 +50,7 @@ function temperature(text: string): number {
   });
 }
 
-function rampRates(text: string): { from: number; to: number } {
+function parseRampRates(text: string): { from: number; to: number } {
   const [from, to] = text.split(/\.\.|:|-/).map(Number);
   if (from !== undefined && to !== undefined && from >= 0 && to >= 0 && from + to > 0) return { from, to };
   throw new InferscopeError('E_USAGE', {
@@ -60,7 +60,7 @@ function rampRates(text: string): { from: number; to: number } {
   });
 }
 
-const seconds = (flag: string, example: string) => {
+const parseSeconds = (flag: string, example: string) => {
   const parse = duration(flag, example);
   return (text: string) => parse(text) / 1000;
 };
@@ -77,15 +77,15 @@ export function defineServe(command: Command): void {
     .option(
       '--concurrency <list>',
       'closed-loop users; each waits for its response (default: 1)',
-      levels('--concurrency', true),
+      parseLevels('--concurrency', true),
     )
-    .option('--rate <list>', 'open-loop request rate in requests per second', levels('--rate', false))
+    .option('--rate <list>', 'open-loop request rate in requests per second', parseLevels('--rate', false))
     .addOption(
       new Option('--arrivals <kind>', 'arrival process of --rate')
         .choices(['poisson', 'constant'])
         .default('poisson'),
     )
-    .option('--ramp-rate <from..to>', 'open-loop rate that rises over --duration', rampRates)
+    .option('--ramp-rate <from..to>', 'open-loop rate that rises over --duration', parseRampRates)
     .option('--trace <file>', 'replay arrivals and lengths of a trace (Mooncake JSON lines, Azure CSV)')
     .option(
       '--max-concurrency <n>',
@@ -105,7 +105,7 @@ export function defineServe(command: Command): void {
     .option(
       '--duration <time>',
       'start no requests after this time (default for open-loop load: 30s)',
-      seconds('--duration', '30s'),
+      parseSeconds('--duration', '30s'),
     )
     .option(
       '--warmup-requests <n>',
@@ -114,7 +114,7 @@ export function defineServe(command: Command): void {
     )
     .addOption(
       new Option('--ramp <time>', 'stagger user start over this period')
-        .argParser(seconds('--ramp', '2s'))
+        .argParser(parseSeconds('--ramp', '2s'))
         .default(0, '0s'),
     )
     .option(
@@ -127,8 +127,8 @@ export function defineServe(command: Command): void {
     .option('--tokenizer <path>', "the model's tokenizer.json, for exact lengths and token counts")
     .option('--seed <n>', 'seed for prompts and arrivals (default: random)', wholeNumber('--seed', 0, 1))
     .option('--slo <bounds>', 'latency limits per request (ttft, tpot, e2e), e.g. ttft=200ms,tpot=30ms')
-    .option('--slo-share <share>', 'share of requests that must meet --slo', share, 0.99)
-    .option('--temperature <t>', 'sampling temperature', temperature, 0)
+    .option('--slo-share <share>', 'share of requests that must meet --slo', parseSloShare, 0.99)
+    .option('--temperature <t>', 'sampling temperature', parseTemperature, 0)
     .option('--no-ignore-eos', 'let outputs stop at the end token')
     .option('--extra-body <json>', 'fields to add to every request body')
     .option('--header <name:value...>', 'header to add to every request')
@@ -170,7 +170,7 @@ export function defineServe(command: Command): void {
           fix: 'Type for example: inferscope bench serve http://127.0.0.1:8000/v1\nTo start a server to try: inferscope serve',
         });
       const slo = options.slo === undefined ? null : parseSlo(options.slo, options.sloShare);
-      const { measuring } = await import('./progress.js');
+      const { measureWithProgress: measuring } = await import('./progress.js');
       const { runServing } = await import('./bench-serve-run.js');
       const { document, interrupted } = await measuring(options, (signal, progress) =>
         runServing(url, { ...options, slo }, signal, progress),

@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
-import { benchOptions } from './bench-options.js';
+import { defineBenchOptions } from './bench-options.js';
 
 export function defineSuite(command: Command): void {
   const description = 'measure latency, throughput and sequence scaling in one session';
-  benchOptions(command.summary(description).description(description), 'suite', {
-    batchSize: { list: true, usual: '1,4,8,16,32 for throughput' },
+  defineBenchOptions(command.summary(description).description(description), 'suite', {
+    batchSize: { list: true, default: '1,4,8,16,32 for throughput' },
     inputLen: {
       list: true,
-      usual: '128 for latency and throughput, else the first; 10,50,200,1000 for sequence',
+      default: '128 for latency and throughput, else the first; 10,50,200,1000 for sequence',
     },
     outputLen: {
       list: true,
-      usual: '64 for latency and throughput, else the first; 50,100,200 for sequence',
+      default: '64 for latency and throughput, else the first; 50,100,200 for sequence',
     },
     examples: [
       ['inferscope bench suite', 'measure everything on the embedded engine; files in ./results'],

@@ -43,10 +43,10 @@ export function expandVariants(texts: readonly string[]): Variant[] {
   for (const [key, values] of keys)
     grid = grid.flatMap((args) => values.map((value) => ({ ...args, [key]: value })));
   const swept = [...keys].filter(([, values]) => values.length > 1).map(([key]) => key);
-  const named = swept.length > 0 ? swept : [...keys.keys()];
+  const labelKeys = swept.length > 0 ? swept : [...keys.keys()];
   return grid.map((engine_args, index) => ({
     execution_id: `bench-${index + 1}`,
-    label: named.map((key) => `${key}=${engine_args[key]}`).join(' ') || 'defaults',
+    label: labelKeys.map((key) => `${key}=${engine_args[key]}`).join(' ') || 'defaults',
     engine_args,
   }));
 }

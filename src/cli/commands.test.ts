@@ -28,12 +28,12 @@ function commandsIn(text: string): string[] {
 }
 
 test('every command named in messages, docs and README exists, with its flags', () => {
-  const below = ['src', 'python', 'docs', 'bench', 'examples'].flatMap((folder) =>
+  const filesBelow = ['src', 'python', 'docs', 'bench', 'examples'].flatMap((folder) =>
     readdirSync(join(packageRoot(), folder), { recursive: true, encoding: 'utf8' }).map((name) =>
       join(folder, name),
     ),
   );
-  const files = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...below].filter(
+  const files = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...filesBelow].filter(
     (file) =>
       /\.(tsx?|py|md|ya?ml)$/.test(file) && !file.includes('.test.') && !file.includes('node_modules'),
   );

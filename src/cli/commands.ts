@@ -5,7 +5,7 @@ interface CommandEntry {
   group: 'Try' | 'Your program' | 'Captures' | 'Measure' | 'Plan' | 'Look' | 'Setup';
   alias?: string;
   summary: string;
-  /** The module that defines arguments, options and action; loaded only when the command is the one typed. */
+  /** The module that defines arguments, options and action; loaded only when the user typed this command. */
   load: () => Promise<{ define: (command: Command) => void }>;
 }
 

@@ -5,7 +5,7 @@ import { memoryEngines } from '../llm/memory-request.js';
 import { kernelNames } from '../model/kernels.js';
 import { publishedNames } from '../model/published.js';
 import { stageKinds } from '../model/record.js';
-import * as explain from './explain-typed.js';
+import * as explain from './explain-option-values.js';
 
 /** Words for one position of the command line; `list`: a comma-separated list of them. */
 export interface ValueWords {

@@ -64,8 +64,9 @@ ${commands.join('\n')}
 }
 
 /**
- * Reads the words before the cursor, given as arguments. Sets `at` to the path of the command and `kind` to what may come next: `command`
- * if a command or an option is allowed, else as in `kindOf`. `program` is the command line after `run`.
+ * Reads the words before the cursor, given as arguments. Sets `at` to the path of the command and `kind` to what may
+ * come next: `command` if a subcommand, an option or an argument is allowed, else as in `kindOf` (`program`: the command
+ * line after `run`). With `command`, `place` is the kind of the argument, and `verbs` is 0 after `--`: no options.
  */
 export const walk = `_inferscope_walk() {
   local word index=0

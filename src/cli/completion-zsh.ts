@@ -2,17 +2,17 @@ import type { CompletionCommand } from './completion-tree.js';
 import { below, lookups, quoted, walk } from './completion-walker.js';
 
 /** `name:what it does` as _describe reads it. */
-function described(name: string, description: string): string {
+function describeEntry(name: string, description: string): string {
   return quoted(`${name.replaceAll(':', String.raw`\:`)}:${description}`);
 }
 
 export function zshScript(tree: readonly CompletionCommand[]): string {
   const words = tree.map(({ path, options }) => {
     const verbs = below(tree, path).flatMap(({ names, description }) =>
-      names.map((name) => described(name, description)),
+      names.map((name) => describeEntry(name, description)),
     );
     const flags = options.flatMap((option) =>
-      option.flags.map((flag) => described(flag, option.description)),
+      option.flags.map((flag) => describeEntry(flag, option.description)),
     );
     return `    ${quoted(path)})
       subverbs=(${verbs.join(' ')})

@@ -10,7 +10,7 @@ export interface LoadableCommand {
   load: () => Promise<{ define: (command: Command) => void }>;
 }
 
-const writers = {
+const scriptWriters = {
   bash: async () => (await import('./completion-bash.js')).bashScript,
   zsh: async () => (await import('./completion-zsh.js')).zshScript,
   fish: async () => (await import('./completion-fish.js')).fishScript,
@@ -21,7 +21,9 @@ export function defineCompletion(commands: readonly LoadableCommand[]): (command
   return (command) => {
     command
       .addArgument(
-        new Argument('<shell>', 'shell to print the script for').choices(Object.keys(writers)).argOptional(),
+        new Argument('<shell>', 'shell to print the script for')
+          .choices(Object.keys(scriptWriters))
+          .argOptional(),
       )
       .addOption(
         new Option('--sessions', 'print the sessions, newest first (called by the script)').hideHelp(),
@@ -34,18 +36,18 @@ export function defineCompletion(commands: readonly LoadableCommand[]): (command
             ['source <(inferscope completion zsh)', 'add to ~/.zshrc, after compinit'],
           ),
       )
-      .action(async (shell: keyof typeof writers | undefined, options: { sessions?: boolean }) => {
+      .action(async (shell: keyof typeof scriptWriters | undefined, options: { sessions?: boolean }) => {
         if (options.sessions) return print(await sessionLines());
         if (shell === undefined) {
           const { InferscopeError } = await import('../model/errors.js');
           throw new InferscopeError('E_USAGE', {
             what: 'completion needs the name of a shell',
-            why: `It is one of: ${Object.keys(writers).join(', ')}.`,
+            why: `It is one of: ${Object.keys(scriptWriters).join(', ')}.`,
             fix: 'source <(inferscope completion bash)',
           });
         }
         const { completionTree } = await import('./completion-tree.js');
-        const script = await writers[shell]();
+        const script = await scriptWriters[shell]();
         print(script(completionTree(await wholeProgram(commands))).trimEnd());
       });
   };

@@ -8,7 +8,7 @@ const sizes = z.union([count, z.array(count)]);
 /** "30s", "500ms". */
 const time = z.string();
 
-const benchShape = {
+const benchKeys = {
   engine: z.string().optional(),
   model: z.string().optional(),
   weights: z.enum(['random', 'trained']).optional(),
@@ -27,7 +27,7 @@ const benchShape = {
 const benchSection = (list: { batch: boolean; lengths: boolean }) =>
   z
     .strictObject({
-      ...benchShape,
+      ...benchKeys,
       batch_size: (list.batch ? sizes : count).optional(),
       input_len: (list.lengths ? sizes : count).optional(),
       output_len: (list.lengths ? sizes : count).optional(),

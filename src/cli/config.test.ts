@@ -10,18 +10,22 @@ import { applyConfig } from './config.js';
 import { define as defineMonitor } from './monitor.js';
 import { define as defineProfile } from './profile.js';
 
-const before = process.env['XDG_CONFIG_HOME'];
+const originalConfigHome = process.env['XDG_CONFIG_HOME'];
 const folder = testFolder();
 beforeEach(() => {
   process.env['XDG_CONFIG_HOME'] = folder;
 });
 afterEach(() => {
-  if (before === undefined) delete process.env['XDG_CONFIG_HOME'];
-  else process.env['XDG_CONFIG_HOME'] = before;
+  if (originalConfigHome === undefined) delete process.env['XDG_CONFIG_HOME'];
+  else process.env['XDG_CONFIG_HOME'] = originalConfigHome;
 });
 
 /** Options of a command once the user's file was applied; `typed` is parsed first. */
-async function applied(text: string, path: string[], typed: string[] = []): Promise<Record<string, unknown>> {
+async function optionsAfterConfig(
+  text: string,
+  path: string[],
+  typed: string[] = [],
+): Promise<Record<string, unknown>> {
   mkdirSync(join(folder, 'inferscope'), { recursive: true });
   writeFileSync(join(folder, 'inferscope', 'config.yaml'), text);
   const program = new Command('inferscope').enablePositionalOptions();
@@ -43,29 +47,29 @@ test('each command has its own section; sizes are numbers or lists', async () =>
   latency: {batch_size: 2}
 monitor: {hz: 5, idle_for: 2s, record: true}
 `;
-  expect(await applied(text, ['bench', 'throughput'])).toMatchObject({
+  expect(await optionsAfterConfig(text, ['bench', 'throughput'])).toMatchObject({
     batchSize: [1, 8],
     engine: 'transformers',
     engineArg: ['mode=eager', 'attn=sdpa'],
     runs: 3,
   });
-  expect(await applied(text, ['bench', 'latency'])).toMatchObject({
+  expect(await optionsAfterConfig(text, ['bench', 'latency'])).toMatchObject({
     batchSize: [2],
     engine: 'onnx',
     runs: 5,
   });
-  expect(await applied(text, ['bench', 'throughput'], ['--runs', '7'])).toMatchObject({ runs: 7 });
-  expect(await applied(text, ['monitor'])).toMatchObject({ hz: 5, idleFor: 2000, record: true });
+  expect(await optionsAfterConfig(text, ['bench', 'throughput'], ['--runs', '7'])).toMatchObject({ runs: 7 });
+  expect(await optionsAfterConfig(text, ['monitor'])).toMatchObject({ hz: 5, idleFor: 2000, record: true });
 });
 
 test('a section does not apply to a subcommand of the same name', async () => {
   const text = 'profile: {model: tiny}\n';
-  expect(await applied(text, ['profile'])).toMatchObject({ model: 'tiny' });
-  expect(await applied(text, ['session', 'profile'])).toEqual({});
+  expect(await optionsAfterConfig(text, ['profile'])).toMatchObject({ model: 'tiny' });
+  expect(await optionsAfterConfig(text, ['session', 'profile'])).toEqual({});
 });
 
 test('unknown keys are rejected at every depth, with the nearest known key', () => {
-  const refused = (text: string) => {
+  const errorOf = (text: string) => {
     try {
       readConfigFile('inferscope.yaml', text);
       return null;
@@ -73,11 +77,11 @@ test('unknown keys are rejected at every depth, with the nearest known key', () 
       return (error as { parts: { what: string; fix: string } }).parts;
     }
   };
-  expect(refused('bench:\n  latency:\n    run: 3\n')).toMatchObject({
+  expect(errorOf('bench:\n  latency:\n    run: 3\n')).toMatchObject({
     what: 'inferscope.yaml:3:5: unknown key "bench.latency.run"',
     fix: expect.stringContaining('Did you mean "runs"?'),
   });
-  expect(refused('bench: {latencies: {}}\n')!.fix).toContain('Did you mean "latency"?');
+  expect(errorOf('bench: {latencies: {}}\n')!.fix).toContain('Did you mean "latency"?');
   // latency measures one shape.
-  expect(refused('bench: {latency: {batch_size: [1, 2]}}\n')!.what).toContain('bench.latency.batch_size');
+  expect(errorOf('bench: {latency: {batch_size: [1, 2]}}\n')!.what).toContain('bench.latency.batch_size');
 });

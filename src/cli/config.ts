@@ -41,14 +41,14 @@ export async function applyConfig(command: Command): Promise<void> {
     const section = sectionOf(config, pathOf(command));
     if (section === null) continue;
     for (const [key, value] of Object.entries(section)) {
-      // `repeats` is the older name of `runs`.
-      const named = key === 'repeats' ? 'runs' : key;
-      const option = command.options.find((o) => o.long === `--${named.replaceAll('_', '-')}`);
+      // `repeats` is an alias of `runs`, as on the command line.
+      const optionKey = key === 'repeats' ? 'runs' : key;
+      const option = command.options.find(({ long }) => long === `--${optionKey.replaceAll('_', '-')}`);
       if (!option || value === undefined) continue;
       const name = option.attributeName();
       const source = command.getOptionValueSource(name);
       if (source !== undefined && source !== 'default') continue;
-      command.setOptionValueWithSource(name, parsedBy(option, value), 'config');
+      command.setOptionValueWithSource(name, parseValue(option, value), 'config');
     }
   }
 }
@@ -68,7 +68,7 @@ function sectionOf(config: object, path: readonly string[]): Record<string, unkn
 }
 
 /** Parses a value as if it were typed on the command line; a list repeats the option. */
-function parsedBy(option: Option, value: unknown): unknown {
+function parseValue(option: Option, value: unknown): unknown {
   const { parseArg } = option;
   if (!parseArg) return value;
   return [value].flat().reduce((before: unknown, item) => parseArg(String(item), before as never), undefined);

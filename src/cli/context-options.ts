@@ -15,14 +15,14 @@ export interface ContextOptions {
 }
 
 /** Adds `--model --dtype --batch-size --input-len --roofline` unless the command has them already. */
-export function defineContext(command: Command): Command {
-  const has = new Set(command.options.map(({ long }) => long));
-  if (!has.has('--model'))
+export function defineContextOptions(command: Command): Command {
+  const definedFlags = new Set(command.options.map(({ long }) => long));
+  if (!definedFlags.has('--model'))
     command.option(
       '--model <name>',
       'model that ran: a preset, config.json, or its folder; saved with the session',
     );
-  if (!has.has('--roofline'))
+  if (!definedFlags.has('--roofline'))
     command.option(
       '--roofline <file>',
       'measured peaks of the recorded GPU: output of inferscope roofline --json, or a session that has them',
@@ -82,19 +82,19 @@ async function findModelNamed(spec: string) {
   return { name, config };
 }
 
-async function roofsOf(place: string) {
-  if (existsSync(place)) {
+async function roofsOf(fileOrSession: string) {
+  if (existsSync(fileOrSession)) {
     const { readRooflineFile } = await import('./attach-roofline.js');
-    return (await readRooflineFile(place)).roofline;
+    return (await readRooflineFile(fileOrSession)).roofline;
   }
   const [{ openSession }, { storedGpuRoofline }] = await Promise.all([
     import('../session/open.js'),
     import('../facts/roofs.js'),
   ]);
-  const found = await storedGpuRoofline(await openSession(place));
+  const found = await storedGpuRoofline(await openSession(fileOrSession));
   if (found) return found;
   throw new InferscopeError('E_USAGE', {
-    what: `session ${place} has no measured roofline of a GPU`,
+    what: `session ${fileOrSession} has no measured roofline of a GPU`,
     why: '--roofline takes the output of inferscope roofline --json, or a session that has such peaks.',
     fix: 'Measure the GPU that was recorded, on its machine: inferscope roofline --json > roofline.json',
   });

@@ -46,7 +46,7 @@ const columns: FileColumn[] = [
   },
 ];
 
-async function summed(path: string): Promise<unknown[]> {
+async function sumsOf(path: string): Promise<unknown[]> {
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   const result =
     await connection.run(`SELECT count(*), sum(start_ns), sum(dur_ns), sum(correlation), count(correlation),
@@ -79,7 +79,7 @@ test('parts encoded by threads form the table in order', async () => {
   };
   const stage = sum((i) => (i % 7 ? 1 + Math.floor(i / 100) : Number.NaN));
   const tid = sum((i) => [1, 2, Number.NaN][i % 3]!);
-  expect(await summed(path)).toEqual([
+  expect(await sumsOf(path)).toEqual([
     rows,
     Number(BigInt(rows) * 10n ** 15n + (1000n * BigInt(rows) * BigInt(rows - 1)) / 2n),
     sum((i) => i % 997)[0],

@@ -22,26 +22,28 @@ export function findGpu(name: string): KnownGpu {
     return { name: null, totalBytes: Math.round(Number(size[1]) * unit), source: 'as given' };
   }
   const found = findGpuSheet(name);
-  if (Array.isArray(found)) throw found.length > 0 ? ambiguous(name, found) : unknown(name);
+  if (Array.isArray(found)) throw found.length > 0 ? ambiguousGpu(name, found) : unknownGpu(name);
   const chosen = chosenGpuWords(name, found);
   if (chosen !== null) notify(`--gpu ${chosen}`);
-  return roomOf(found.sheet, found.name);
+  return capacityOf(found.sheet, found.name);
 }
 
-function roomOf(sheet: GpuSheet, name: string): KnownGpu {
-  const known = sheet.names.map((alias) => allocatableGib[alias]).find((one) => one !== undefined);
+function capacityOf(sheet: GpuSheet, name: string): KnownGpu {
+  const knownGib = sheet.names
+    .map((alias) => allocatableGib[alias])
+    .find((capacity) => capacity !== undefined);
   return {
     name,
     architecture: sheet.architecture,
-    totalBytes: Math.round(known === undefined ? sheet.memoryGb * gib * allocatableShare : known * gib),
+    totalBytes: Math.round(knownGib === undefined ? sheet.memoryGb * gib * allocatableShare : knownGib * gib),
     source:
-      known === undefined
+      knownGib === undefined
         ? `${formatPercent(allocatableShare)} of the ${formatSetting(sheet.memoryGb, 'GB')} in its data sheet`
         : 'capacity reported by torch',
   };
 }
 
-function ambiguous(name: string, candidates: readonly GpuSheet[]): InferscopeError {
+function ambiguousGpu(name: string, candidates: readonly GpuSheet[]): InferscopeError {
   const names = candidates.map(({ names: [name], memoryGb }) => `${name} (${formatSetting(memoryGb, 'GB')})`);
   return new InferscopeError('E_USAGE', {
     what: `--gpu ${name} matches several GPUs`,
@@ -50,7 +52,7 @@ function ambiguous(name: string, candidates: readonly GpuSheet[]): InferscopeErr
   });
 }
 
-function unknown(name: string): InferscopeError {
+function unknownGpu(name: string): InferscopeError {
   const names = gpuSheets.flatMap(({ names: [name] }) =>
     name === undefined ? [] : [name.replace(/^(NVIDIA|AMD|Tesla) /, '')],
   );

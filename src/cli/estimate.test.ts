@@ -34,10 +34,10 @@ const codeOf = async (run: Promise<unknown>): Promise<string> => {
 
 describe('estimate', () => {
   it('Llama 3.1 8B: the published parameter count, bfloat16 from its config, 128 KiB of KV cache per token', async () => {
-    const made = await estimateDocument(options({ model: 'llama-3.1-8b' }));
-    expect(estimateDocumentSchema.parse(made)).toEqual(made);
+    const document = await estimateDocument(options({ model: 'llama-3.1-8b' }));
+    expect(estimateDocumentSchema.parse(document)).toEqual(document);
     // model.safetensors.index.json of meta-llama/Llama-3.1-8B: total_size 16 060 522 496 in bfloat16.
-    expect(made.data).toMatchObject({
+    expect(document.data).toMatchObject({
       weight_format: 'bfloat16',
       parameters: { total: 8_030_261_248, active: 8_030_261_248 },
       weight_bytes: 16_060_522_496,
@@ -45,13 +45,13 @@ describe('estimate', () => {
       kv_cache_bytes_per_token: 131_072,
       layers: null,
     });
-    expect(made.issues).toEqual([]);
+    expect(document.issues).toEqual([]);
   });
 
   it('TinyLlama prefill by hand: gate and up projection of 22 layers, totals of all parts', async () => {
-    const made = await estimateDocument(options({ layers: true, batchSize: [2], inputLen: [100] }));
-    expect(estimateDocumentSchema.parse(made)).toEqual(made);
-    const { groups, outside, total } = made.data.layers!;
+    const document = await estimateDocument(options({ layers: true, batchSize: [2], inputLen: [100] }));
+    expect(estimateDocumentSchema.parse(document)).toEqual(document);
+    const { groups, outside, total } = document.data.layers!;
     const gateUp = groups[0]!.modules.find(({ module }) => module === 'gate_up_proj');
     expect(gateUp).toMatchObject({
       parameters: 22 * 2 * 2048 * 5632,
@@ -62,7 +62,7 @@ describe('estimate', () => {
       const parts = [...groups.flatMap(({ modules }) => modules), ...outside];
       expect(parts.reduce((sum, part) => sum + part[key], 0)).toBe(total[key]);
     }
-    expect(total.parameters).toBe(made.data.parameters.total);
+    expect(total.parameters).toBe(document.data.parameters.total);
   });
 
   it('decode: one token per sequence after the prompt, or after --context-len', async () => {
@@ -116,8 +116,10 @@ describe('estimate', () => {
   });
 
   it.each(['llama-3.1-70b', 'deepseek-v3', 'gemma-3-27b'])('%s fits 80 columns', async (model) => {
-    const made = await estimateDocument(options({ model, layers: true, batchSize: [64], inputLen: [8192] }));
-    const text = stripVTControlCharacters(terminalView(estimateView(made), { width: 80 }));
+    const document = await estimateDocument(
+      options({ model, layers: true, batchSize: [64], inputLen: [8192] }),
+    );
+    const text = stripVTControlCharacters(terminalView(estimateView(document), { width: 80 }));
     for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   });
 });
@@ -174,13 +176,13 @@ describe('memory', () => {
   });
 
   it('accepts a quantization and a cache dtype', async () => {
-    const made = await estimateDocument(
+    const document = await estimateDocument(
       options({ model: 'llama-2-7b', quantization: 'awq-int4-g128', kvCacheDtype: 'float8' }),
     );
-    expect(made.data.weight_format).toBe('awq-int4-g128');
-    expect(made.data.kv_cache_bytes_per_token).toBe(262_144);
+    expect(document.data.weight_format).toBe('awq-int4-g128');
+    expect(document.data.kv_cache_bytes_per_token).toBe(262_144);
     // AWQ of Llama-2 7B on the hub (TheBloke/Llama-2-7B-AWQ): 3.89 GB.
-    expect(made.data.weight_bytes / 1e9).toBeCloseTo(3.89, 1);
+    expect(document.data.weight_bytes / 1e9).toBeCloseTo(3.89, 1);
   });
 });
 
@@ -308,10 +310,10 @@ it.each([
 });
 
 it('the table of models lists every model with its memory in each format, within 80 columns', () => {
-  const made = estimateFits(findGpu('A10G'), options({}));
-  const view = estimateFitsView(made);
+  const document = estimateFits(findGpu('A10G'), options({}));
+  const view = estimateFitsView(document);
   const table = view.lead.find((block) => block.type === 'table')!;
-  const { models } = made.data;
+  const { models } = document.data;
   expect(table.rows).toHaveLength(models.length);
   const index = models.findIndex(({ formats }) => formats[0]!.fits);
   const cells = table.rows[index]!.cells.map(rawValue);
@@ -327,13 +329,13 @@ it('the table of models lists every model with its memory in each format, within
 
 describe('80 columns, and dropped columns are named', () => {
   const textOf = async (change: Partial<EstimateRequest>, fits: boolean[] = []): Promise<string> => {
-    const made = await estimateDocument(options({ model: 'llama-3.1-8b', ...change }));
+    const document = await estimateDocument(options({ model: 'llama-3.1-8b', ...change }));
     // Searching what fits takes seconds, and the layout needs only some figure.
-    for (const [index, point] of fits.length === 0 ? [] : made.data.memory!.points.entries()) {
+    for (const [index, point] of fits.length === 0 ? [] : document.data.memory!.points.entries()) {
       point.fits = fits[index % fits.length]!;
       point.largest.context_tokens = 100_000 + index;
     }
-    const text = stripVTControlCharacters(terminalView(estimateView(made), { width: 80 }));
+    const text = stripVTControlCharacters(terminalView(estimateView(document), { width: 80 }));
     for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
     return text.replaceAll(/\s+/g, ' ');
   };

@@ -7,6 +7,7 @@ import type { EstimateResult } from '../model/documents/estimate.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { sizeList } from './bench-options.js';
+import { parseGpuMemoryUtilization } from './memory-options.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
@@ -70,7 +71,11 @@ export function define(command: Command): void {
     .addOption(group('--pipeline-parallel-size', 'GPUs that the layers are distributed over'))
     .addOption(group('--expert-parallel-size', 'GPUs that the experts are distributed over'))
     .option('--gpu <name>', 'GPU (A10G, H200, …) or memory size (24GiB) to check the fit')
-    .option('--gpu-memory-utilization <share>', 'vLLM: share of GPU memory to use (default: 0.9)', parseShare)
+    .option(
+      '--gpu-memory-utilization <share>',
+      'vLLM: share of GPU memory to use (default: 0.9)',
+      parseGpuMemoryUtilization,
+    )
     .option('--engine <name>', `${memoryEngines.join(', ')}`, parseEngine, 'transformers')
     .option('--max-model-len <n>', 'vLLM: maximum sequence length', wholeNumber('--max-model-len', 1, 8192))
     .option('--json', 'print one inferscope/estimate document (with --fits inferscope/estimate-fits)')
@@ -88,7 +93,7 @@ export function define(command: Command): void {
 }
 
 /** Name of this machine's first GPU; null if no driver reports one. */
-async function ownGpu(): Promise<string | null> {
+async function firstGpuName(): Promise<string | null> {
   const { openGpus } = await import('../capture/telemetry-gpus.js');
   const { gpus } = await openGpus();
   const name = gpus?.devices[0]?.name ?? null;
@@ -97,7 +102,7 @@ async function ownGpu(): Promise<string | null> {
 }
 
 /** Rejects options that the engine or the output mode ignores. */
-function refuseLeftOut(command: Command, { engine, fits, layers }: EstimateCommandOptions): void {
+function refuseIgnoredOptions(command: Command, { engine, fits, layers }: EstimateCommandOptions): void {
   if (engine !== 'vllm')
     refuseUnused(command, ['gpuMemoryUtilization', 'maxModelLen'], {
       why: `Only vLLM has this option; the estimate is for ${engine}.`,
@@ -118,7 +123,7 @@ function refuseLeftOut(command: Command, { engine, fits, layers }: EstimateComma
 }
 
 async function run(commandOptions: EstimateCommandOptions, command: Command): Promise<void> {
-  refuseLeftOut(command, commandOptions);
+  refuseIgnoredOptions(command, commandOptions);
   const { json, fits, layers, gpu, model } = commandOptions;
   const options = {
     ...commandOptions,
@@ -127,9 +132,9 @@ async function run(commandOptions: EstimateCommandOptions, command: Command): Pr
     outputLen: commandOptions.outputLen ?? [128],
   };
   if (fits) {
-    const name = gpu ?? (await ownGpu());
+    const name = gpu ?? (await firstGpuName());
     if (name === null) {
-      throw missing('--gpu', '--fits needs a GPU, and this machine has none.', '--gpu A10G --fits');
+      throw missingFlag('--gpu', '--fits needs a GPU, and this machine has none.', '--gpu A10G --fits');
     }
     const { estimateFits } = await import('../facts/estimate/fits.js');
     const document = estimateFits(findGpu(name), options);
@@ -140,7 +145,7 @@ async function run(commandOptions: EstimateCommandOptions, command: Command): Pr
     return print(terminalView(view, { width: terminalWidth() }));
   }
   if (model === undefined) {
-    throw missing(
+    throw missingFlag(
       '--model',
       'An estimate needs a model.',
       '--model llama-3.1-8b, or --gpu A10G --fits for all bundled models',
@@ -165,7 +170,7 @@ export async function estimateDocument(options: EstimateRequest): Promise<Docume
   return estimate(model, options.gpu === undefined ? null : findGpu(options.gpu), options);
 }
 
-function missing(flag: string, why: string, example: string): InferscopeError {
+function missingFlag(flag: string, why: string, example: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `${flag} is missing`,
     why,
@@ -189,15 +194,5 @@ function parseEngine(text: string): MemoryEngine {
     what: `unknown engine "${text}"`,
     why: `Memory in addition to weights is known for ${memoryEngines.join(', ')}.`,
     fix: 'Type for example: --engine vllm',
-  });
-}
-
-function parseShare(text: string): number {
-  const value = Number(text);
-  if (text.trim() !== '' && value > 0 && value <= 1) return value;
-  throw new InferscopeError('E_USAGE', {
-    what: `invalid --gpu-memory-utilization ${text}`,
-    why: 'It is a share of GPU memory, above 0 and at most 1.',
-    fix: 'Type for example: --gpu-memory-utilization 0.9',
   });
 }

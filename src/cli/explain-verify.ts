@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Session } from '../session/open.js';
 import { showView } from './show-view.js';
-import type { ExplainOptions } from './explain-typed.js';
+import type { ExplainOptions } from './explain-option-values.js';
 
 type Options = ExplainOptions & { verify?: string };
 

@@ -1,7 +1,8 @@
+import { collect } from './command-line.js';
 import type { Command } from 'commander';
 import type { Session } from '../session/open.js';
 import { showView } from './show-view.js';
-import type { ExplainOptions } from './explain-typed.js';
+import type { ExplainOptions } from './explain-option-values.js';
 
 type Options = ExplainOptions & { whatIf?: string[] };
 
@@ -11,7 +12,7 @@ export const whatIfExtension = {
     command.option(
       '--what-if <changes>',
       'predict stage times with changes: cudagraph, batch-size=32, dtype=float8, int4, fused-attention, fused-elementwise, no-sync, pinned-copies, no-slow-rank, equal-links, context-len=4096, gpu=H100; separate several by commas, or repeat',
-      (text: string, before: string[] = []) => [...before, text],
+      collect,
     );
   },
   async answer(session: Session, options: Options): Promise<boolean> {

@@ -4,13 +4,13 @@ import type { Document } from '../model/document.js';
 import type { ExplainResult, Finding } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Session } from '../session/open.js';
-import { defineContext, saveContext, readContext } from './context-options.js';
+import { defineContextOptions, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { verifyExtension } from './explain-verify.js';
 import { whatIfExtension } from './explain-what-if.js';
 import { wholeNumber } from './numbers.js';
 import { print } from './output.js';
-import { type ExplainOptions, stageKinds, formats, severities } from './explain-typed.js';
+import { type ExplainOptions, stageKinds, formats, severities } from './explain-option-values.js';
 
 /** Alternatives to the explanation: --what-if, --verify. Each adds its option and reports whether it was typed. */
 interface ExplainExtension {
@@ -52,7 +52,7 @@ export function define(command: Command): void {
     )
     .option('--verbose', 'show every finding with evidence, cause and verification')
     .option('--sql <n>', 'print the query of [sql <n>], for inferscope sql', wholeNumber('--sql', 1, 1));
-  defineContext(command);
+  defineContextOptions(command);
   for (const extension of extensions) extension.define(command);
   command
     .addHelpText(
@@ -69,7 +69,7 @@ export function define(command: Command): void {
       ),
     )
     .action(async (selector: string | undefined, options: ExplainOptions) => {
-      requireOne(options);
+      refuseBoth(options);
       const [{ openSession }, { openSessionOrFile }] = await Promise.all([
         import('../session/open.js'),
         import('./session-or-file.js'),
@@ -97,13 +97,13 @@ export function define(command: Command): void {
           verbose ? 2 : 1,
         );
       } else await printQuery(explanation.data, options.sql);
-      if (options.failOn !== undefined && worst(explanation.data) >= rank[options.failOn])
+      if (options.failOn !== undefined && worstRank(explanation.data) >= severityRank[options.failOn])
         process.exitCode = 1;
     });
 }
 
 /** @throws E_USAGE for --what-if together with --verify */
-function requireOne(options: ExplainOptions & { whatIf?: string[]; verify?: string }): void {
+function refuseBoth(options: ExplainOptions & { whatIf?: string[]; verify?: string }): void {
   if (options.whatIf === undefined || options.verify === undefined) return;
   throw new InferscopeError('E_USAGE', {
     what: '--what-if and --verify are mutually exclusive',
@@ -166,10 +166,10 @@ async function printQuery(data: ExplainResult, n: number): Promise<void> {
   print(query);
 }
 
-const rank: Record<Finding['severity'], number> = { info: 0, low: 1, medium: 2, high: 3 };
+const severityRank: Record<Finding['severity'], number> = { info: 0, low: 1, medium: 2, high: 3 };
 
-const worst = ({ findings }: ExplainResult): number =>
-  Math.max(0, ...findings.map(({ severity }) => rank[severity]));
+const worstRank = ({ findings }: ExplainResult): number =>
+  Math.max(0, ...findings.map(({ severity }) => severityRank[severity]));
 
 function oneOf<T extends string>(flag: string, allowed: readonly T[]): (text: string) => T {
   return (text) => {

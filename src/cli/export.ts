@@ -22,8 +22,8 @@ const jsonFormats: ReadonlySet<string> = new Set(['chrome-trace', 'speedscope'])
 const folderFormats = ['csv', 'parquet'];
 const formats = [...Object.keys(textFormats), ...folderFormats];
 /** Other names of formats. */
-const otherNames: Record<string, string> = { perfetto: 'chrome-trace', chrome: 'chrome-trace' };
-const endings: Record<string, string> = {
+const formatAliases: Record<string, string> = { perfetto: 'chrome-trace', chrome: 'chrome-trace' };
+const suffixes: Record<string, string> = {
   'chrome-trace': '.trace.json',
   speedscope: '.speedscope.json',
   openmetrics: '.metrics.txt',
@@ -48,51 +48,61 @@ export function define(command: Command): void {
         ['inferscope export --session llama-b1 --format csv --output tables/', 'write one file per table'],
       ),
     )
-    .action(
-      async (
-        selector: string | undefined,
-        options: { session: string; format: string; output?: string; execution?: string },
-      ) => {
-        const format = otherNames[options.format] ?? options.format;
-        if (!formats.includes(format)) throw badFormat(format);
-        const isFolder = folderFormats.includes(format);
-        const { openSession } = await import('../session/open.js');
-        const opened = await openSession(selector ?? options.session);
-        const usualName = `${opened.user.name ?? opened.id}${endings[format]}`;
-        const path = options.output ?? (isFolder || process.stdout.isTTY ? usualName : null);
-        const target = path === null ? null : resolve(path);
-        if (isFolder) checkNewFolder(target!, format);
-        else if (target !== null) checkFile(target, format);
-        if (options.execution !== undefined) requireExecution(opened, options.execution, format);
-        const { withExecution, onlyExecution } = await import('../export/one-execution.js');
-        const session = options.execution === undefined ? opened : withExecution(opened, options.execution);
-        const database = await session.connect();
-        try {
-          if (options.execution !== undefined) await onlyExecution(database, options.execution);
-          if (isFolder) await writeFolder(session, database, format, target!);
-          else {
-            await requireRows(database, format, session.id);
-            const { inChunks } = await import('../export/exporter.js');
-            const { safeJson } = await import('../render/safe-text.js');
-            const chunks = inChunks((await textFormats[format]!())(session, database, warn));
-            const text = jsonFormats.has(format) ? mapped(chunks, safeJson) : chunks;
-            if (target === null) await toStdout(text);
-            else await toFile(text, target);
-          }
-        } finally {
-          await database.close();
-        }
-        if (target !== null) {
-          notify(
-            `${format} of ${session.id} written${format === 'chrome-trace' ? ': open it at ui.perfetto.dev' : ''}`,
-          );
-          print(target);
-        }
-      },
-    );
+    .action(exportCommand);
 }
 
-function badFormat(format: string): InferscopeError {
+interface ExportOptions {
+  session: string;
+  format: string;
+  output?: string;
+  execution?: string;
+}
+
+async function exportCommand(selector: string | undefined, options: ExportOptions): Promise<void> {
+  const format = formatAliases[options.format] ?? options.format;
+  if (!formats.includes(format)) throw unknownFormat(format);
+  const isFolder = folderFormats.includes(format);
+  const { openSession } = await import('../session/open.js');
+  const opened = await openSession(selector ?? options.session);
+  const defaultName = `${opened.user.name ?? opened.id}${suffixes[format]}`;
+  const path = options.output ?? (isFolder || process.stdout.isTTY ? defaultName : null);
+  const target = path === null ? null : resolve(path);
+  if (isFolder) checkNewFolder(target!, format);
+  else if (target !== null) checkFile(target, format);
+  if (options.execution !== undefined) requireExecution(opened, options.execution, format);
+  const { withExecution, onlyExecution } = await import('../export/one-execution.js');
+  const session = options.execution === undefined ? opened : withExecution(opened, options.execution);
+  const database = await session.connect();
+  try {
+    if (options.execution !== undefined) await onlyExecution(database, options.execution);
+    if (isFolder) await writeFolder(session, database, format, target!);
+    else await writeText(session, database, format, target);
+  } finally {
+    await database.close();
+  }
+  if (target === null) return;
+  notify(
+    `${format} of ${session.id} written${format === 'chrome-trace' ? ': open it at ui.perfetto.dev' : ''}`,
+  );
+  print(target);
+}
+
+async function writeText(
+  session: Session,
+  database: SessionDatabase,
+  format: string,
+  target: string | null,
+): Promise<void> {
+  await requireRows(database, format, session.id);
+  const { inChunks } = await import('../export/exporter.js');
+  const { safeJson } = await import('../render/safe-text.js');
+  const chunks = inChunks((await textFormats[format]!())(session, database, warn));
+  const text = jsonFormats.has(format) ? mapChunks(chunks, safeJson) : chunks;
+  if (target === null) await writeToStdout(text);
+  else await writeToFile(text, target);
+}
+
+function unknownFormat(format: string): InferscopeError {
   return usage(
     `--format ${format} is not one of the formats`,
     `It is one of: ${formats.join(', ')}, perfetto.`,
@@ -160,18 +170,21 @@ async function requireRows(database: SessionDatabase, format: string, id: string
   );
 }
 
-async function* mapped(text: AsyncIterable<string>, map: (chunk: string) => string): AsyncGenerator<string> {
+async function* mapChunks(
+  text: AsyncIterable<string>,
+  map: (chunk: string) => string,
+): AsyncGenerator<string> {
   for await (const chunk of text) yield map(chunk);
 }
 
-async function toStdout(text: AsyncIterable<string>): Promise<void> {
+async function writeToStdout(text: AsyncIterable<string>): Promise<void> {
   for await (const chunk of text) {
     if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
   }
 }
 
 /** Writes a file atomically; writes to a named pipe, a device or a link directly. */
-async function toFile(text: AsyncIterable<string>, path: string): Promise<void> {
+async function writeToFile(text: AsyncIterable<string>, path: string): Promise<void> {
   const special = lstatSync(path, { throwIfNoEntry: false })?.isFile() === false;
   const temporary = special ? path : `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {

@@ -47,10 +47,10 @@ export function define(command: Command): void {
         import('../session/open.js'),
         import('../session/select.js'),
       ]);
-      const usable = withRows('operators or BLAS calls', 'ops', 'gemms');
-      const session = await openSession(selector ?? options.session, undefined, usable);
+      const withGemms = withRows('operators or BLAS calls', 'ops', 'gemms');
+      const session = await openSession(selector ?? options.session, undefined, withGemms);
       const gemms = await analyzeGemms(session, { stage: options.stage ?? null });
-      if (gemms.data.gemms.length === 0) throw nothing(session.id, options.stage);
+      if (gemms.data.gemms.length === 0) throw noGemms(session.id, options.stage);
       const { top } = options;
       if (top !== undefined)
         gemms.data.gemms = gemms.data.gemms.slice(0, options.json || options.csv ? top : undefined);
@@ -77,7 +77,7 @@ function parseStage(text: string): string {
   });
 }
 
-function nothing(id: string, stage: string | undefined): InferscopeError {
+function noGemms(id: string, stage: string | undefined): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `session ${id} has no GEMM with a known shape${stage === undefined ? '' : ` in ${stage}`}`,
     why: 'Shapes come from the PyTorch profiler (record_shapes) and from cuBLAS logs; nsys records none, and logs do not record stages.',

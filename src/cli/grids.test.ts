@@ -24,33 +24,42 @@ function refusal(expand: () => unknown): string {
 }
 
 test('a grid that is too large is rejected with its count before it is expanded', () => {
-  const [long, half] = [list(9000), list(100)];
+  const [thousands, hundred] = [list(9000), list(100)];
   const refusals = [
     () =>
       planGrid(
         ['estimate'],
         [
-          { name: 'a', values: long },
+          { name: 'a', values: thousands },
           { name: 'b', values: list(10_000) },
         ],
       ),
-    () => checkRuns([{ model_id: 'm', input_lengths: long, output_lengths: list(100), batch_sizes: half }]),
+    () =>
+      checkRuns([
+        { model_id: 'm', input_lengths: thousands, output_lengths: list(100), batch_sizes: hundred },
+      ]),
     () =>
       sweepCases(
         ['gemm'],
-        { batchSizes: long, seqLens: half, hiddenSizes: half, dtypes: ['float32'], backends: [null] },
+        {
+          batchSizes: thousands,
+          seqLens: hundred,
+          hiddenSizes: hundred,
+          dtypes: ['float32'],
+          backends: [null],
+        },
         100,
       ),
     () =>
       modelCases(presetArchitecture('gpt2'), floatStorage('float32'), {
-        batchSizes: long,
-        contextLens: half,
+        batchSizes: thousands,
+        contextLens: hundred,
       }),
-    () => pointsOf('sequence', { batchSize: half, inputLen: long, outputLen: half, grid: true }),
-    () => expandVariants(['a', 'b', 'c', 'd'].map((key) => `${key}=${half.join(',')}`)),
+    () => pointsOf('sequence', { batchSize: hundred, inputLen: thousands, outputLen: hundred, grid: true }),
+    () => expandVariants(['a', 'b', 'c', 'd'].map((key) => `${key}=${hundred.join(',')}`)),
     () =>
       predictPoints(
-        { batchSizes: long, contextLens: half, outputLen: null, launch: null, fusion: null },
+        { batchSizes: thousands, contextLens: hundred, outputLen: null, launch: null, fusion: null },
         [],
         { launch: 'eager', fusion: 'none' },
       ),

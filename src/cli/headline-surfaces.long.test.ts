@@ -49,7 +49,7 @@ async function surfaces(session: Awaited<ReturnType<typeof traceSessionOf>>) {
     .replaceAll(/\s+/g, ' ');
   return {
     waterfall: waterfall!,
-    shown: {
+    timesUs: {
       document: 1000 * (headlineTime(waterfall!).value ?? 0),
       sentence: first(explain.data.sentences[0]!, new RegExp(`takes ${time}`)),
       list: first(headlineOf(explain.data)!.text, new RegExp(`decode ${time}`)),
@@ -64,9 +64,9 @@ async function surfaces(session: Awaited<ReturnType<typeof traceSessionOf>>) {
   };
 }
 
-test('every surface leads with the time without the profiler, which shares refer to', async () => {
+test('every surface leads with the time without the profiler, and shares are of that time', async () => {
   const session = await traceSessionOf({ stages: [step, clean], ...rows }, { clean: 'clean' });
-  const { waterfall, shown, texts } = await surfaces(session);
+  const { waterfall, timesUs: shown, texts } = await surfaces(session);
   for (const [surface, us] of Object.entries(shown)) expect(us, surface).toBeCloseTo(60, 0);
   const { bars, profiler, ms } = explainedBars(waterfall.bars);
   // 100 µs under the profiler, 60 without: 40 added, taken out of the host's 55.
@@ -82,7 +82,7 @@ test('every surface leads with the time without the profiler, which shares refer
 
 test('without a clean execution the first sentence says that the time is under the profiler', async () => {
   const session = await traceSessionOf({ stages: [step], ...rows });
-  const { shown, waterfall, texts } = await surfaces(session);
+  const { timesUs: shown, waterfall, texts } = await surfaces(session);
   for (const [surface, us] of Object.entries(shown)) expect(us, surface).toBeCloseTo(100, 0);
   expect(explainedBars(waterfall.bars).profiler).toBeNull();
   expect(texts.sentence).toMatch(/takes 0\.100 ms under the profiler/);
@@ -104,13 +104,16 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
   let clean_ms: number;
   let busy_ms: number;
 
-  const pair = (name: string) => `test/fixtures/diagnosis/${name}.tgz`;
+  const fixtureArchive = (name: string) => `test/fixtures/diagnosis/${name}.tgz`;
   const plain = (text: string) => stripVTControlCharacters(text).replaceAll(/\u00a0|&nbsp;/g, ' ');
 
   beforeAll(async () => {
-    const { id } = await importSession(pair('launch_bound_decode-fault'), home);
+    const { id } = await importSession(fixtureArchive('launch_bound_decode-fault'), home);
     session = await openSession(id, home);
-    otherSession = await openSession((await importSession(pair('sync_every_layer-fault'), home)).id, home);
+    otherSession = await openSession(
+      (await importSession(fixtureArchive('sync_every_layer-fault'), home)).id,
+      home,
+    );
     explain = await explainSession(session);
     const database = await session.connect();
     const [row] = await database.query<{ clean_ms: number; busy_ms: number }>(
@@ -177,7 +180,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
       expect(share.exec(plain(text))?.[1], `${surface}: ${plain(text)}`).toBe(percent);
   });
 
-  test('findings have their shares, texts and what is left of the time without the profiler', () => {
+  test('shares, gains and texts of findings refer to the time without the profiler', () => {
     const [first] = explain.data.findings;
     expect(first!.id).toBe('launch_bound:decode');
     expect(first!.at_stake_ms! / first!.at_stake_share!).toBeCloseTo(clean_ms, 6);

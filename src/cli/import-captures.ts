@@ -1,31 +1,21 @@
-import { mkdir, readdir, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { identify } from '../import/identify.js';
-import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../import/importer.js';
+import { basename } from 'node:path';
+import type { Fact, ImportContext, ImportOutcome } from '../import/importer.js';
 import type { RecordOutcome, RequestSizes } from '../import/record.js';
 import { ensureSameTime } from '../import/same-time.js';
+import type { StageNameRule } from '../import/stage-name-rules.js';
 import { unreadableFile } from '../import/trace-file-error.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
-import type { ModelLine } from '../model/record.js';
 import { missingRanks, type RankFiles } from '../model/ranks.js';
+import type { ModelLine } from '../model/record.js';
 import { redactCommand, redactJson, redactText, secretsOfCommand } from '../model/redaction.js';
 import { withText } from '../model/sentence-template.js';
 import { saveCalls, type PartCalls } from '../record/ranks/calls.js';
-import { findParquetDamage } from '../session/parquet-damage.js';
 import type { SessionFiles } from '../session/session-files.js';
-import { redactedRecord, redactingSink, type Redact } from './redacting.js';
-import type { StageNameRule } from '../import/stage-name-rules.js';
-
-/** A file (or nsys parquet folder) written by a profiler. */
-export interface CaptureFile {
-  path: string;
-  /** Execution that wrote it; without it, each tool is one execution. */
-  execution?: Pick<Execution, 'execution_id' | 'purpose' | 'command' | 'exit_code'>;
-  /** Kind given by its writer; unreadable files are saved under this kind. */
-  kind?: string;
-}
+import { recognizeFile, type CaptureFile, type RecognizedFile } from './recognize-file.js';
+import { redactingSink, type Redact } from './redacting.js';
+import { saveRawFile, saveUnreadFile } from './save-raw-file.js';
 
 export interface ImportOptions {
   /** Session time 0 if known to the caller; else the start of the earliest capture. */
@@ -64,20 +54,6 @@ export interface ImportedCaptures {
   failures: { path: string; error: InferscopeError }[];
 }
 
-interface IdentifiedFile {
-  file: CaptureFile;
-  /** The path that the importer reads: the file itself, or its export by its own tool. */
-  readable: string;
-  importer: Importer;
-  /** Kind of the file itself. */
-  format: string;
-  facts: CaptureFacts;
-  /** Secrets from the program's environment in the file; never saved. */
-  secrets: string[];
-  /** Further pages printed by the file's own tool and saved with it, such as ncu's details with NVIDIA's rules. */
-  pages: string[];
-}
-
 const host = 'localhost';
 
 /**
@@ -104,89 +80,28 @@ export async function importCaptures(
     calls: null,
     failures: [],
   };
-  const guarded = async <T>(path: string, work: () => Promise<T>): Promise<T | null> => {
-    try {
-      return await work();
-    } catch (error) {
-      addFailure(imported, path, error, options.tolerant === true);
-      return null;
-    }
-  };
-
-  const known: IdentifiedFile[] = [];
-  for (const file of files) {
-    const found = await guarded(file.path, () => {
-      ensureNotInterrupted(file, options.signal);
-      return recognize(file, session);
-    });
-    if (found) known.push(found);
-    else if (options.keepRaw && file.kind !== 'record') await saveUnread(session, file);
-  }
-  ensureAlone(known, files.length + (options.usedCaptureIds?.length ?? 0));
-  for (const capture of known) imported.issues.push(...clockIssues(capture));
-  const zeros = known.flatMap(({ facts }) =>
-    facts.realtime_zero_ns === null ? [] : [facts.realtime_zero_ns],
-  );
-  imported.zeroRealtimeNs ??= zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
+  const recognized = await recognizeFiles(session, files, options, imported);
+  ensureAlone(recognized, files.length + (options.usedCaptureIds?.length ?? 0));
+  for (const file of recognized) imported.issues.push(...clockIssues(file));
+  imported.zeroRealtimeNs ??= earliestZero(recognized);
   const zero = options.zero ?? { realtime_ns: imported.zeroRealtimeNs, monotonic_ns: null };
-  for (const { file, facts } of known)
+  for (const { file, facts } of recognized)
     // Benchmark figures are compared over long periods.
     if (facts.purpose !== 'results') ensureSameTime(file.path, facts.realtime_zero_ns, zero.realtime_ns);
 
-  const secrets = known.flatMap(({ secrets, facts }) => [
+  const secrets = recognized.flatMap(({ secrets, facts }) => [
     ...secrets,
     ...secretsOfCommand(facts.command ?? []),
   ]);
   const redact = (text: string) => redactText(options.redact?.(text) ?? text, secrets);
-  const target = { ...session, sink: redactingSink(session.sink, redact) };
-  const timeline = known.find(({ facts }) => facts.purpose === 'profiled');
+  const timeline = recognized.find(({ facts }) => facts.purpose === 'profiled');
   // A partially read capture keeps its id.
   const usedIds = [...(options.usedCaptureIds ?? [])];
-  for (const capture of known) {
-    const execution = executionOf(capture, timeline ?? capture, secrets);
-    const captureId = freeId(capture, usedIds);
+  for (const file of recognized) {
+    const execution = executionOf(file, timeline ?? file, secrets);
+    const captureId = freeId(file, usedIds);
     usedIds.push(captureId);
-    const context: ImportContext = {
-      execution_id: execution.execution_id,
-      capture_id: captureId,
-      host,
-      zero,
-      ...(options.stageNames ? { stageNames: options.stageNames } : {}),
-      ...(options.part ? { collectives: true } : {}),
-      redact,
-      ...(options.signal ? { signal: options.signal } : {}),
-      progress: (share) => options.onProgress?.(basename(capture.file.path), share),
-    };
-    const outcome = await guarded(capture.file.path, async (): Promise<ImportOutcome> => {
-      ensureNotInterrupted(capture.file, options.signal);
-      const loaded = await capture.importer.load(capture.readable, target, context);
-      if (!isRecord(loaded)) return loaded;
-      const record: RecordOutcome = { ...loaded, model: redactJson(loaded.model, redact) };
-      return record;
-    });
-    if (options.keepRaw || capture.importer.keepsFile) await keepRaw(session, capture, captureId, redact);
-    if (!outcome) {
-      session.forget(captureId);
-      continue;
-    }
-    if (!imported.executions.some((e) => e.execution_id === execution.execution_id))
-      imported.executions.push(execution);
-    imported.captures.push({
-      capture_id: captureId,
-      execution_id: execution.execution_id,
-      tool: capture.facts.tool,
-      importer: capture.importer.name,
-      clock: outcome.clock,
-    });
-    imported.issues.push(...outcome.issues.map((issue) => withText(issue, redact(issue.text))));
-    Object.assign(imported.hardware, capture.facts.hardware);
-    Object.assign(imported.software, capture.facts.software);
-    imported.rank ??= capture.facts.rank ?? null;
-    imported.worldSize ??= capture.facts.world_size ?? null;
-    if (isRecord(outcome)) {
-      imported.model ??= outcome.model;
-      imported.sizes ??= outcome.sizes;
-    }
+    await importCapture(session, file, { execution, captureId, zero, redact }, options, imported);
   }
   // Captures added to an existing session are not compared with its earlier ones. A library that recorded its own calls has better data.
   if (options.usedCaptureIds === undefined && session.rows('collectives') === 0)
@@ -194,9 +109,103 @@ export async function importCaptures(
   return imported;
 }
 
+/** Files with their importers. With `keepRaw`, unreadable files are saved. */
+async function recognizeFiles(
+  session: SessionFiles,
+  files: readonly CaptureFile[],
+  options: ImportOptions,
+  imported: ImportedCaptures,
+): Promise<RecognizedFile[]> {
+  const recognized: RecognizedFile[] = [];
+  for (const file of files) {
+    const result = await orFailure(imported, file.path, options, () => {
+      ensureNotInterrupted(file, options.signal);
+      return recognizeFile(file, session);
+    });
+    if (result) recognized.push(result);
+    else if (options.keepRaw && file.kind !== 'record') await saveUnreadFile(session, file);
+  }
+  return recognized;
+}
+
+interface CaptureTarget {
+  execution: Execution;
+  captureId: string;
+  zero: ImportContext['zero'];
+  redact: Redact;
+}
+
+/** Loads one file into the session's tables and adds its facts to `imported`; a file that cannot be read leaves no rows. */
+async function importCapture(
+  session: SessionFiles,
+  { file, readable, importer, facts, ...saved }: RecognizedFile,
+  { execution, captureId, zero, redact }: CaptureTarget,
+  options: ImportOptions,
+  imported: ImportedCaptures,
+): Promise<void> {
+  const context: ImportContext = {
+    execution_id: execution.execution_id,
+    capture_id: captureId,
+    host,
+    zero,
+    ...(options.stageNames ? { stageNames: options.stageNames } : {}),
+    ...(options.part ? { collectives: true } : {}),
+    redact,
+    ...(options.signal ? { signal: options.signal } : {}),
+    progress: (share) => options.onProgress?.(basename(file.path), share),
+  };
+  const target = { ...session, sink: redactingSink(session.sink, redact) };
+  const outcome = await orFailure(imported, file.path, options, async (): Promise<ImportOutcome> => {
+    ensureNotInterrupted(file, options.signal);
+    const loaded = await importer.load(readable, target, context);
+    if (!isRecord(loaded)) return loaded;
+    const record: RecordOutcome = { ...loaded, model: redactJson(loaded.model, redact) };
+    return record;
+  });
+  if (options.keepRaw || importer.keepsFile)
+    await saveRawFile(session, { file, ...saved }, captureId, redact);
+  if (!outcome) {
+    session.forget(captureId);
+    return;
+  }
+  if (!imported.executions.some(({ execution_id }) => execution_id === execution.execution_id))
+    imported.executions.push(execution);
+  imported.captures.push({
+    capture_id: captureId,
+    execution_id: execution.execution_id,
+    tool: facts.tool,
+    importer: importer.name,
+    clock: outcome.clock,
+  });
+  imported.issues.push(...outcome.issues.map((issue) => withText(issue, redact(issue.text))));
+  Object.assign(imported.hardware, facts.hardware);
+  Object.assign(imported.software, facts.software);
+  imported.rank ??= facts.rank ?? null;
+  imported.worldSize ??= facts.world_size ?? null;
+  if (isRecord(outcome)) {
+    imported.model ??= outcome.model;
+    imported.sizes ??= outcome.sizes;
+  }
+}
+
+/** Runs `work` on a file; with `tolerant` an error becomes a failure of the import, and the result is null. */
+async function orFailure<T>(
+  imported: ImportedCaptures,
+  path: string,
+  { tolerant = false }: ImportOptions,
+  work: () => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    addFailure(imported, path, error, tolerant);
+    return null;
+  }
+}
+
 /** Adds a file that could not be read to failures and issues. @throws the error unless `tolerant` */
 function addFailure(imported: ImportedCaptures, path: string, thrown: unknown, tolerant: boolean): void {
-  const error = thrown instanceof RangeError ? tooMuch(path, thrown) : thrown;
+  const error = thrown instanceof RangeError ? tooLargeValue(path, thrown) : thrown;
   if (!tolerant || !(error instanceof InferscopeError) || error.code === 'E_DISK_FULL') throw error;
   imported.failures.push({ path, error });
   if (error.code === 'E_INTERRUPTED') {
@@ -214,10 +223,10 @@ async function saveRanks(
   imported: ImportedCaptures,
   { part = false }: ImportOptions,
 ): Promise<void> {
-  const found = await saveCalls(session.workbench, imported.captures, { isPart: part });
-  if (part) imported.calls = found?.calls ?? { known_by: 'name', calls: 0, processes: 1 };
-  if (part || found === null) return;
-  const { ranks } = found;
+  const saved = await saveCalls(session.workbench, imported.captures, { isPart: part });
+  if (part) imported.calls = saved?.calls ?? { known_by: 'name', calls: 0, processes: 1 };
+  if (part || saved === null) return;
+  const { ranks } = saved;
   const worldSize = Math.max(imported.worldSize ?? 0, ranks.at(-1)! + 1);
   const rankFiles: RankFiles = {
     world_size: worldSize,
@@ -232,37 +241,6 @@ async function saveRanks(
   });
 }
 
-/** For arrays nested thousands deep, or a length or number that JavaScript rejects. */
-const tooMuch = (path: string, error: RangeError): InferscopeError =>
-  unreadableFile(null, 'Export it again from the profiler.')(
-    path,
-    `It has values nested too deeply or too large to read (${error.message}).`,
-    error,
-  );
-
-/** @throws E_USAGE for a memory profile together with other captures */
-function ensureAlone(known: readonly IdentifiedFile[], captures: number): void {
-  const capture = known.find(({ importer }) => importer.keepsFile);
-  if (!capture || captures === 1) return;
-  throw new InferscopeError('E_USAGE', {
-    what: `${capture.file.path} cannot be imported together with other captures`,
-    why: 'A memory profile needs its own session.',
-    fix: `inferscope import ${capture.file.path}`,
-  });
-}
-
-/** Valid wall clock, ns since the epoch: 1970 to 2100. */
-const latestClockNs = 4_102_444_800_000_000_000n;
-
-/** Removes a clock outside this range. @returns an issue if it was removed */
-function clockIssues({ file, facts }: IdentifiedFile): Issue[] {
-  const zero = facts.realtime_zero_ns;
-  if (zero === null || (zero >= 0n && zero < latestClockNs)) return [];
-  facts.realtime_zero_ns = null;
-  const text = `The wall clock of ${basename(file.path)} is not a valid date (realtime_zero_ns is ${zero}) and is ignored.`;
-  return [{ code: 'clock_impossible', severity: 'warning', text }];
-}
-
 /** The workload's record is read even after Ctrl-C: it is small and describes the other captures. @throws E_INTERRUPTED */
 function ensureNotInterrupted({ path, kind }: CaptureFile, signal: AbortSignal | undefined): void {
   if (signal?.aborted !== true || kind === 'record') return;
@@ -273,85 +251,64 @@ function ensureNotInterrupted({ path, kind }: CaptureFile, signal: AbortSignal |
   });
 }
 
-/** Saves an unreadable file: its own tool may be able to read it later or report its error. */
-async function saveUnread(session: SessionFiles, { path, kind, execution }: CaptureFile): Promise<void> {
-  const captureId = execution?.execution_id ?? null;
-  await session.addArtifact(path, { kind: kind ?? 'unread', captureId, name: basename(path) });
-}
-
 function isRecord(outcome: ImportOutcome): outcome is RecordOutcome {
   return 'callsByPid' in outcome;
 }
 
-async function recognize(file: CaptureFile, session: SessionFiles): Promise<IdentifiedFile> {
-  const importer = await identify(file.path);
-  const { readable, pages } = await convertCapture(file.path, importer, session.scratch);
-  const reader = readable === file.path ? importer : await identify(readable);
-  return {
-    file,
-    readable,
-    importer: reader,
-    format: importer.name,
-    facts: await reader.facts(readable, session.workbench),
-    secrets: (await reader.secrets?.(readable, session.workbench)) ?? [],
-    pages,
-  };
+/** For arrays nested thousands deep, or a length or number that JavaScript rejects. */
+const tooLargeValue = (path: string, error: RangeError): InferscopeError =>
+  unreadableFile(null, 'Export it again from the profiler.')(
+    path,
+    `It has values nested too deeply or too large to read (${error.message}).`,
+    error,
+  );
+
+/** @throws E_USAGE for a memory profile together with other captures */
+function ensureAlone(known: readonly RecognizedFile[], captures: number): void {
+  const capture = known.find(({ importer }) => importer.keepsFile);
+  if (!capture || captures === 1) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `${capture.file.path} cannot be imported together with other captures`,
+    why: 'A memory profile needs its own session.',
+    fix: `inferscope import ${capture.file.path}`,
+  });
 }
 
-/** Binary reports are exported with the tool that wrote them. */
-async function convertCapture(
-  path: string,
-  importer: Importer,
-  scratch: string,
-): Promise<Pick<IdentifiedFile, 'readable' | 'pages'>> {
-  if (importer.name === 'nsys-rep') {
-    const { exportNsysReport } = await import('../capture/tools/nsys.js');
-    const readable = await exportNsysReport(path, await folderFor(path, scratch));
-    await ensurePages(readable);
-    return { readable, pages: [] };
-  }
-  if (importer.name === 'ncu-rep') {
-    const { exportNcuReport } = await import('../capture/tools/ncu.js');
-    const { raw, details } = await exportNcuReport(path, await folderFor(path, scratch));
-    return { readable: raw, pages: details === null ? [] : [details] };
-  }
-  return { readable: path, pages: [] };
+/** Wall clock of the capture that starts first; null if none records it. */
+function earliestZero(files: readonly RecognizedFile[]): bigint | null {
+  const zeros = files.flatMap(({ facts }) =>
+    facts.realtime_zero_ns === null ? [] : [facts.realtime_zero_ns],
+  );
+  return zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
 }
 
-const damagedExport = unreadableFile(
-  'nsys export',
-  'Check the free disk space and the memory of this machine, then import the report again.',
-);
+/** A valid wall clock is between 1970 and 2100. */
+const year2100Ns = 4_102_444_800_000_000_000n;
 
-/** @throws E_TRACE_FILE when a folder of Parquet files has an unreadable page */
-async function ensurePages(readable: string): Promise<void> {
-  if (!(await stat(readable)).isDirectory()) return;
-  const names = (await readdir(readable)).filter((name) => name.endsWith('.parquet'));
-  const wrong = await findParquetDamage(names.map((name) => join(readable, name)));
-  if (wrong === null) return;
-  throw damagedExport(basename(readable), wrong);
-}
-
-async function folderFor(path: string, scratch: string): Promise<string> {
-  const folder = join(scratch, `export-${basename(path)}`);
-  await mkdir(folder, { recursive: true });
-  return folder;
+/** Removes an invalid wall clock. @returns an issue if it was removed */
+function clockIssues({ file, facts }: RecognizedFile): Issue[] {
+  const zero = facts.realtime_zero_ns;
+  if (zero === null || (zero >= 0n && zero < year2100Ns)) return [];
+  facts.realtime_zero_ns = null;
+  const text = `The wall clock of ${basename(file.path)} is not a valid date (realtime_zero_ns is ${zero}) and is ignored.`;
+  return [{ code: 'clock_impossible', severity: 'warning', text }];
 }
 
 /** Telemetry logs belong to the execution of the timeline; the file of any other tool is an execution of its own. */
 function executionOf(
-  { file, facts }: IdentifiedFile,
-  timeline: IdentifiedFile,
+  { file, facts }: RecognizedFile,
+  timeline: RecognizedFile,
   secrets: string[],
 ): Execution {
   const ownExecution =
     file.execution ?? (facts.purpose === 'telemetry' ? timeline.file.execution : undefined);
-  const from = facts.purpose === 'telemetry' ? timeline.facts : facts;
-  const purpose = from.purpose === 'telemetry' || from.purpose === 'results' ? 'imported' : from.purpose;
+  const source = facts.purpose === 'telemetry' ? timeline.facts : facts;
+  const purpose =
+    source.purpose === 'telemetry' || source.purpose === 'results' ? 'imported' : source.purpose;
   return {
-    execution_id: ownExecution?.execution_id ?? idOf(from.tool.name),
+    execution_id: ownExecution?.execution_id ?? idOf(source.tool.name),
     purpose: ownExecution?.purpose ?? purpose,
-    command: ownExecution?.command ?? redactCommand(from.command ?? [], secrets),
+    command: ownExecution?.command ?? redactCommand(source.command ?? [], secrets),
     exit_code: ownExecution?.exit_code ?? null,
     start_ns: null,
     end_ns: null,
@@ -359,7 +316,7 @@ function executionOf(
 }
 
 /** An unused capture id: the tool's name, numbered if it has several files (nsys, nsys-2, …). */
-function freeId({ facts, file }: IdentifiedFile, usedIds: string[]): string {
+function freeId({ facts, file }: RecognizedFile, usedIds: string[]): string {
   const stem = idOf(file.execution ? `${file.execution.execution_id}-${facts.tool.name}` : facts.tool.name);
   let id = stem;
   for (let n = 2; usedIds.includes(id); n++) id = `${stem}-${n}`;
@@ -373,30 +330,4 @@ function idOf(name: string): string {
       .replaceAll(/[^a-z0-9]+/g, '-')
       .replaceAll(/^-+|-+$/g, '') || 'capture'
   );
-}
-
-/**
- * Profilers' raw files are saved unchanged and may contain the program's secrets; `session export` leaves them out.
- * The workload's record is exported, so it is saved without secrets.
- */
-async function keepRaw(
-  session: SessionFiles,
-  { file, format, pages }: IdentifiedFile,
-  captureId: string,
-  redact: Redact,
-): Promise<void> {
-  const place = { kind: format, captureId, name: basename(file.path) };
-  if (format === 'inferscope-record') {
-    await session.addArtifact(await redactedRecord(file.path, session.scratch, redact), place);
-    return;
-  }
-  for (const page of pages) await session.addArtifact(page, { kind: 'ncu-csv', captureId });
-  if (!(await stat(file.path)).isDirectory()) {
-    await session.addArtifact(file.path, place);
-    return;
-  }
-  const { create } = await import('tar');
-  const archive = join(session.scratch, `${captureId}.tar`);
-  await create({ file: archive, cwd: join(file.path, '..'), portable: true }, [basename(file.path)]);
-  await session.addArtifact(archive, { ...place, name: `${basename(file.path)}.tar` });
 }

@@ -3,12 +3,8 @@ import type { Workload } from '../model/manifest.js';
 import { attachGpuRoofline, attachRooflineFile, readRooflineFile } from './attach-roofline.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import type { NamedModel } from '../llm/model-files.js';
-import {
-  type CaptureFile,
-  importCaptures,
-  type ImportedCaptures,
-  type ImportOptions,
-} from './import-captures.js';
+import { importCaptures, type ImportedCaptures, type ImportOptions } from './import-captures.js';
+import type { CaptureFile } from './recognize-file.js';
 import { startProgress } from './progress.js';
 import { configuredStageNames } from './stage-names.js';
 import {
@@ -52,7 +48,7 @@ export async function runImport(
   signal: AbortSignal,
 ): Promise<string> {
   const progress = startProgress(options.quiet === true);
-  const { model, roofline } = await statedOf(options);
+  const { model, roofline } = await readWorkloadOptions(options);
   const stageNames = await configuredStageNames();
   const settings: ImportOptions = {
     stageNames,
@@ -64,7 +60,7 @@ export async function runImport(
   try {
     const { id } =
       options.session === undefined
-        ? await newSession(namesOf(files), options, { model, roofline }, ({ files: session, redact }) =>
+        ? await saveNewSession(namesOf(files), options, { model, roofline }, ({ files: session, redact }) =>
             importCaptures(session, files, { ...settings, redact }),
           )
         : await addToSession(options.session, ({ files: session, ...addition }) =>
@@ -78,15 +74,15 @@ export async function runImport(
 }
 
 /** Options that describe the workload of a new session. */
-interface Stated {
+interface WorkloadOptions {
   model: NamedModel | null;
   roofline: { path: string; roofline: Awaited<ReturnType<typeof readRooflineFile>> } | null;
 }
 
-export async function statedOf({
+export async function readWorkloadOptions({
   model,
   roofline: path,
-}: Pick<ImportRunOptions, 'model' | 'roofline'>): Promise<Stated> {
+}: Pick<ImportRunOptions, 'model' | 'roofline'>): Promise<WorkloadOptions> {
   return {
     model: model === undefined ? null : await findModel(model),
     roofline: path === undefined ? null : { path, roofline: await readRooflineFile(path) },
@@ -94,10 +90,10 @@ export async function statedOf({
 }
 
 /** A new session of the captures that `read` imports, with the model and rooflines that the user stated. */
-export async function newSession(
+export async function saveNewSession(
   names: { label: string; title: string },
   options: Pick<ImportRunOptions, 'name' | 'tag'>,
-  { model, roofline }: Stated,
+  { model, roofline }: WorkloadOptions,
   read: (recording: Recording) => Promise<ImportedCaptures>,
 ): Promise<SavedSession> {
   const plan = {
@@ -114,7 +110,7 @@ export async function newSession(
       ? await attachRooflineFile(session, imported.hardware, roofline)
       : await attachGpuRoofline(session, imported.hardware);
     const issues = [...imported.issues, ...roofIssues];
-    return { ...recordedBy(imported, names.title, model), issues, result: {} };
+    return { ...recordedImport(imported, names.title, model), issues, result: {} };
   });
 }
 
@@ -130,7 +126,7 @@ function stemOf(path: string): string {
   );
 }
 
-function recordedBy(imported: ImportedCaptures, names: string, model: NamedModel | null): Recorded {
+function recordedImport(imported: ImportedCaptures, names: string, model: NamedModel | null): Recorded {
   const startedAt =
     imported.zeroRealtimeNs === null ? new Date() : new Date(Number(imported.zeroRealtimeNs / 1_000_000n));
   const tools = [...new Set(imported.captures.map(({ tool }) => tool.name))].join(', ');
@@ -150,28 +146,34 @@ function recordedBy(imported: ImportedCaptures, names: string, model: NamedModel
 
 /** From the workload's record if there is one; --model takes precedence. */
 export function workloadOf(
-  { model: line, sizes }: Pick<ImportedCaptures, 'model' | 'sizes'>,
-  named: NamedModel | null,
+  { model: modelLine, sizes }: Pick<ImportedCaptures, 'model' | 'sizes'>,
+  namedModel: NamedModel | null,
 ): Workload | null {
-  if (!line && !named) return null;
+  if (!modelLine && !namedModel) return null;
   return {
     model: {
-      name: named?.name ?? line!.name,
-      config: named?.config ?? line!.config,
-      dtype: line?.dtype ?? String(named?.config['torch_dtype'] ?? named?.config['dtype'] ?? 'unknown'),
-      quantization: line?.quantization ?? null,
-      weights: line?.weights ?? 'unknown',
+      name: namedModel?.name ?? modelLine!.name,
+      config: namedModel?.config ?? modelLine!.config,
+      dtype:
+        modelLine?.dtype ??
+        String(namedModel?.config['torch_dtype'] ?? namedModel?.config['dtype'] ?? 'unknown'),
+      quantization: modelLine?.quantization ?? null,
+      weights: modelLine?.weights ?? 'unknown',
       num_parameters: null,
-      weight_bytes: line?.weight_bytes ?? null,
-      ...(line?.facts && { facts: line.facts }),
-      ...(line?.tensors && { tensors: line.tensors }),
+      weight_bytes: modelLine?.weight_bytes ?? null,
+      ...(modelLine?.facts && { facts: modelLine.facts }),
+      ...(modelLine?.tensors && { tensors: modelLine.tensors }),
     },
-    engine: { name: line?.engine.name ?? 'unknown', version: line?.engine.version ?? null, options: {} },
-    device: line?.device ?? 'cuda',
-    threads: line?.threads ?? null,
+    engine: {
+      name: modelLine?.engine.name ?? 'unknown',
+      version: modelLine?.engine.version ?? null,
+      options: {},
+    },
+    device: modelLine?.device ?? 'cuda',
+    threads: modelLine?.threads ?? null,
     batch_size: sizes?.batch_size ?? null,
     input_len: sizes?.input_len ?? null,
     output_len: sizes?.output_len ?? null,
-    tensor_parallel_size: line?.tensor_parallel_size ?? 1,
+    tensor_parallel_size: modelLine?.tensor_parallel_size ?? 1,
   };
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
-import { type ContextOptions, defineContext, saveContext, readContext } from './context-options.js';
+import { type ContextOptions, defineContextOptions, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { abortable, interruptible } from './interrupt.js';
 import { wholeNumber } from './numbers.js';
@@ -54,7 +54,7 @@ export function define(command: Command): void {
     .option('--no-analyze', 'import only; no summary, no report')
     .option('--json', 'print one document: inferscope/trace, counters, gemms, results or session-show')
     .option('--quiet', 'no progress on stderr');
-  defineContext(command)
+  defineContextOptions(command)
     .addHelpText(
       'after',
       examples(
@@ -78,22 +78,23 @@ export function define(command: Command): void {
           fix: `To rename it, type: inferscope session rename ${session} ${options.name ?? 'NAME'}`,
         });
       }
-      if (options.ranks) return importOfRanks(files, options);
+      if (options.ranks) return importAllRanks(files, options);
       const { resume, jobs, on, sbatch, sbatchMerge } = options;
-      const [only] = [
+      const [ranksOption] = [
         ...(resume ? ['--resume'] : []),
         ...(jobs === undefined ? [] : [`--jobs ${jobs}`]),
         ...(on === 'local' ? [] : [`--on ${on}`]),
         ...(sbatch === undefined ? [] : ['--sbatch']),
         ...(sbatchMerge === undefined ? [] : ['--sbatch-merge']),
       ];
-      if (only !== undefined)
+      if (ranksOption !== undefined)
         throw new InferscopeError('E_USAGE', {
-          what: `${only.split(' ')[0]} needs --ranks`,
-          why: 'It is about the import of one file per rank.',
-          fix: `inferscope import ${files.join(' ')} --ranks ${only.startsWith('--sbatch') ? `--on slurm ${only} OPTIONS` : only}`,
+          what: `${ranksOption.split(' ')[0]} needs --ranks`,
+          why: 'It applies to the import of one file per rank.',
+          fix: `inferscope import ${files.join(' ')} --ranks ${ranksOption.startsWith('--sbatch') ? `--on slurm ${ranksOption} OPTIONS` : ranksOption}`,
         });
-      const { importApart, wholeCaptures } = await import('./import-apart.js');
+      const { importInChild: importApart, expandCapturePaths: wholeCaptures } =
+        await import('./import-in-child.js');
       const paths = wholeCaptures(files.map((file) => resolve(file)));
       if (await importApart(paths)) return;
       // Model and roofline are part of a new session; other options are saved as its context.
@@ -108,10 +109,10 @@ export function define(command: Command): void {
 }
 
 /** @throws E_USAGE with --session */
-async function importOfRanks(files: readonly string[], options: ImportCommandOptions): Promise<void> {
+async function importAllRanks(files: readonly string[], options: ImportCommandOptions): Promise<void> {
   if (options.session !== undefined)
     throw new InferscopeError('E_USAGE', {
-      what: '--ranks makes a session of its own',
+      what: '--ranks creates a new session',
       why: `--session ${options.session} adds files to a saved session.`,
       fix: 'Leave out --session.',
     });

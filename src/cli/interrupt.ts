@@ -23,24 +23,22 @@ function stopSignals(): readonly NodeJS.Signals[] {
  * Exits as the signal would have, at once (`process.exit` waits for a running query), after the exit handlers removed
  * temporary files.
  */
-export function leaveAtOnce(name: NodeJS.Signals): void {
+export function exitAtOnce(name: NodeJS.Signals): void {
   process.emit('exit', 128 + system.signals[name]);
   process.removeAllListeners(name);
   process.kill(process.pid, name);
 }
 
 /** Default handling while a command has no signal handler of its own. */
-export function leaveUnlessHandled(): void {
+export function exitOnUnhandledSignals(): void {
   for (const name of stopSignals())
     process.on(name, () => {
-      if (process.listenerCount(name) === 1) leaveAtOnce(name);
+      if (process.listenerCount(name) === 1) exitAtOnce(name);
     });
 }
 
-/**
- * Calls `stop` for each of those signals while `work` runs. @returns the result of `work`
- */
-export async function whileStopping<T>(
+/** Calls `stop` for each of these signals while `work` runs. @returns the result of `work` */
+export async function withStopHandler<T>(
   stop: (name: NodeJS.Signals) => void,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -53,18 +51,18 @@ export async function whileStopping<T>(
   }
 }
 
-/** Runs `work` with an AbortSignal that the first of those signals aborts, after `onFirst`; a second exits at once. */
+/** Runs `work` with an AbortSignal that the first of these signals aborts, after `onFirst`; a second exits at once. */
 export async function abortable<T>(
   work: (signal: AbortSignal) => Promise<T>,
   onFirst: () => void = () => {},
 ): Promise<T> {
   const controller = new AbortController();
   const stop = (name: NodeJS.Signals) => {
-    if (controller.signal.aborted) return leaveAtOnce(name);
+    if (controller.signal.aborted) return exitAtOnce(name);
     onFirst();
     controller.abort();
   };
-  return whileStopping(stop, () => work(controller.signal));
+  return withStopHandler(stop, () => work(controller.signal));
 }
 
 /** The same for work that saves partial results. */
@@ -72,9 +70,9 @@ export const interruptible = <T>(work: (signal: AbortSignal) => Promise<T>): Pro
   abortable(work, () => notify('\nstopping; saving what was measured (Ctrl-C again to exit at once)'));
 
 /** Ctrl-C is the normal way to stop a server, not a failure. */
-export async function stopped(): Promise<void> {
+export async function waitForStop(): Promise<void> {
   const stop = new AbortController();
-  await whileStopping(
+  await withStopHandler(
     () => stop.abort(),
     () => once(stop.signal, 'abort'),
   );
@@ -120,11 +118,11 @@ export async function interruptibleRun<T>(work: (interrupts: RunInterrupts) => P
       polite.abort(name);
     }
   };
-  return whileStopping(
+  return withStopHandler(
     (name) => {
-      if (phase === 'starting' || unread.signal.aborted) leaveAtOnce(name);
+      if (phase === 'starting' || unread.signal.aborted) exitAtOnce(name);
       else if (phase === 'reading') inReading(name);
-      else if (hard.signal.aborted) leaveAtOnce(name);
+      else if (hard.signal.aborted) exitAtOnce(name);
       else inProgram(name);
     },
     () =>

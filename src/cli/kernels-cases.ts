@@ -9,7 +9,7 @@ import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { kernelNames, type KernelCase, type KernelName } from '../model/kernels.js';
 import { findModel } from '../engines/model-files/find-model.js';
-import type { KernelsOptions } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-option-values.js';
 
 export interface ChosenCases {
   cases: KernelCase[];
@@ -25,35 +25,35 @@ export interface ChosenCases {
 export async function chooseCases(
   names: readonly KernelName[],
   options: KernelsOptions,
-  on: { gpu: boolean; dtypes: readonly string[] },
+  target: { gpu: boolean; dtypes: readonly string[] },
 ): Promise<ChosenCases> {
-  if (options.fromModel !== undefined) return modelOperations(options.fromModel, names, options, on);
+  if (options.fromModel !== undefined) return chooseModelCases(options.fromModel, names, options, target);
   if (options.contextLen) {
     throw usage('--context-len needs --from-model', 'Named kernels take --seq-len.', '--seq-len 512,4096');
   }
-  const usual = usualSizes[on.gpu ? 'gpu' : 'cpu'];
+  const defaults = usualSizes[target.gpu ? 'gpu' : 'cpu'];
   const { cases, points } = sweepCases(
     names.length > 0 ? [...new Set(names)] : kernelNames,
     {
-      batchSizes: options.batchSize ?? [usual.batchSize],
-      seqLens: options.seqLen ?? [usual.seqLen],
-      hiddenSizes: options.hiddenSize ?? [usual.hiddenSize],
-      dtypes: on.dtypes,
+      batchSizes: options.batchSize ?? [defaults.batchSize],
+      seqLens: options.seqLen ?? [defaults.seqLen],
+      hiddenSizes: options.hiddenSize ?? [defaults.hiddenSize],
+      dtypes: target.dtypes,
       backends: options.backend ?? [null],
     },
-    usual.vocab,
+    defaults.vocab,
   );
   if (cases.length === 0) {
     throw new InferscopeError('E_DTYPE', {
-      what: `${names.join(', ')} does not support ${on.dtypes.join(', ')}`,
-      why: 'Only gemm and linear support float8 and int8; tfloat32 applies to matrix products.',
+      what: `${names.join(', ')} does not support ${target.dtypes.join(', ')}`,
+      why: 'Only gemm and linear support float8 and int8; tfloat32 applies to matrix multiplications.',
       fix: 'Remove --dtype, or use --dtype bfloat16.',
     });
   }
   return { cases, points, model: null, issues: [] };
 }
 
-async function modelOperations(
+async function chooseModelCases(
   spec: string,
   names: readonly KernelName[],
   options: KernelsOptions,

@@ -2,8 +2,8 @@ import process from 'node:process';
 import { exitCodeOf } from '../model/errors.js';
 import type { KernelName } from '../model/kernels.js';
 import { openSession } from '../session/open.js';
-import type { KernelsOptions } from './kernels-typed.js';
-import { measuring } from './progress.js';
+import type { KernelsOptions } from './kernels-option-values.js';
+import { measureWithProgress } from './progress.js';
 import { resultsFolder, writeResults } from './results-folder.js';
 import { showMeasured } from './show-measured.js';
 
@@ -11,7 +11,9 @@ import { showMeasured } from './show-measured.js';
 export async function kernelsCommand(names: readonly KernelName[], options: KernelsOptions): Promise<void> {
   const { runKernels } = await import('./kernels-run.js');
   const folder = resultsFolder(options.output);
-  const saved = await measuring(options, (signal, progress) => runKernels(names, options, signal, progress));
+  const saved = await measureWithProgress(options, (signal, progress) =>
+    runKernels(names, options, signal, progress),
+  );
   const { analyzeKernels } = await import('../facts/kernels/kernels.js');
   const { kernelFiles } = await import('../export/kernel-files.js');
   const document = await analyzeKernels(await openSession(saved.id));

@@ -7,7 +7,7 @@ import { gpuSheet } from '../hardware/gpu-peaks.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { KernelRunner } from '../model/kernels.js';
-import type { KernelsOptions } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-option-values.js';
 import type { PeakDType } from '../hardware/gpu-sheet.js';
 
 export interface ChosenDevice {
@@ -32,7 +32,7 @@ export async function chooseDevice(options: KernelsOptions): Promise<ChosenDevic
   const index = Number(/:(\d+)$/.exec(runner.device)?.[1] ?? 0);
   const gpuName = onGpu ? ((runner as TorchRunner).gpus[index] ?? null) : null;
   const gpu = onGpu ? await gpuFacts(index) : null;
-  const dtypes = options.dtype ?? [usualDType(gpuName, onGpu)];
+  const dtypes = options.dtype ?? [defaultDType(gpuName, onGpu)];
   checkDTypes(dtypes, runner, gpuName);
   if (options.backend && runner.name === 'onnxruntime') throw noBackends();
   return {
@@ -89,7 +89,7 @@ async function gpuFacts(index: number): Promise<{ scope: string; freeBytes: numb
   }
 }
 
-function usualDType(gpuName: string | null, onGpu: boolean): string {
+function defaultDType(gpuName: string | null, onGpu: boolean): string {
   if (!onGpu) return 'float32';
   const sheet = gpuName === null ? null : gpuSheet(gpuName);
   return sheet && sheet.denseTflops.bfloat16 === undefined ? 'float16' : 'bfloat16';
@@ -106,12 +106,12 @@ function checkDTypes(dtypes: readonly string[], runner: KernelRunner, gpuName: s
     });
   }
   const sheet = gpuName === null ? null : gpuSheet(gpuName);
-  const lacking = sheet && dtypes.find((dtype) => sheet.denseTflops[dtype as PeakDType] === undefined);
-  if (!sheet || lacking === undefined || lacking === null) return;
+  const unsupported = sheet && dtypes.find((dtype) => sheet.denseTflops[dtype as PeakDType] === undefined);
+  if (!sheet || !unsupported) return;
   throw new InferscopeError('E_DTYPE', {
-    what: `${gpuName} does not support ${lacking}`,
+    what: `${gpuName} does not support ${unsupported}`,
     why: `Its data sheet (${sheet.source.document}) has ${Object.keys(sheet.denseTflops).join(', ')}.`,
-    fix: `Type for example: --dtype ${usualDType(gpuName, true)}`,
+    fix: `Type for example: --dtype ${defaultDType(gpuName, true)}`,
   });
 }
 

@@ -2,7 +2,7 @@ import type { KernelCapture } from '../capture/kernels/capture.js';
 import type { KernelCase, KernelOrder } from '../model/kernels.js';
 import type { ChosenCases } from './kernels-cases.js';
 import type { ChosenDevice } from './kernels-device.js';
-import type { KernelsOptions } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-option-values.js';
 
 /** The request and its resolved cases. */
 export interface MeasuredKernels {

@@ -3,7 +3,7 @@ import { bytesPerElement, dtypes, parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { kernelNames, type KernelName } from '../model/kernels.js';
 
-const words = (text: string): string[] =>
+const splitWords = (text: string): string[] =>
   text
     .trim()
     .toLowerCase()
@@ -11,7 +11,7 @@ const words = (text: string): string[] =>
     .filter((word) => word !== '');
 
 /** Other names of kernels. */
-const alsoCalled: Record<string, KernelName> = {
+const kernelAliases: Record<string, KernelName> = {
   matmul: 'gemm',
   mm: 'gemm',
   conv: 'conv2d',
@@ -26,13 +26,14 @@ const alsoCalled: Record<string, KernelName> = {
 };
 
 /** `gemm,rope` or `gemm rope`; all. @throws E_USAGE with the nearest name */
-export function kernelName(text: string): KernelName[] {
-  return words(text).flatMap((word): readonly KernelName[] => {
+export function parseKernelNames(text: string): KernelName[] {
+  return splitWords(text).flatMap((word): readonly KernelName[] => {
     if (word === 'all') return kernelNames;
     const found = kernelNames.find((name) => name === word);
     if (found) return [found];
     const nearest =
-      (Object.hasOwn(alsoCalled, word) ? alsoCalled[word] : undefined) ?? closest(word, [...kernelNames]);
+      (Object.hasOwn(kernelAliases, word) ? kernelAliases[word] : undefined) ??
+      closest(word, [...kernelNames]);
     throw new InferscopeError('E_USAGE', {
       what: `unknown kernel "${word}"`,
       why: `Kernels are ${kernelNames.join(', ')}.`,
@@ -42,8 +43,8 @@ export function kernelName(text: string): KernelName[] {
 }
 
 /** tfloat32: float32 matrices on tensor cores. @throws E_DTYPE */
-export function dtypeList(text: string, before: string[] = []): string[] {
-  const points = words(text).map((word) => {
+export function parseDTypes(text: string, before: string[] = []): string[] {
+  const parsed = splitWords(text).map((word) => {
     if (word === 'tfloat32' || word === 'tf32') return 'tfloat32';
     const dtype = parseDType(word);
     if (bytesPerElement[dtype] >= 1) return dtype;
@@ -53,14 +54,14 @@ export function dtypeList(text: string, before: string[] = []): string[] {
       fix: 'Use --dtype int8 or --dtype float8; to measure a model with int4 weights use inferscope profile --dtype int4.',
     });
   });
-  return [...new Set([...before, ...points])];
+  return [...new Set([...before, ...parsed])];
 }
 
 const backends = ['flash', 'efficient', 'cudnn', 'math'];
 
 /** @throws E_USAGE */
-export function backendList(text: string, before: string[] = []): string[] {
-  const names = words(text).flatMap((word) => {
+export function parseBackends(text: string, before: string[] = []): string[] {
+  const names = splitWords(text).flatMap((word) => {
     if (word === 'all') return backends;
     if (backends.includes(word)) return [word];
     throw new InferscopeError('E_USAGE', {
@@ -72,7 +73,7 @@ export function backendList(text: string, before: string[] = []): string[] {
   return [...new Set([...before, ...names])];
 }
 
-export function positiveSeconds(text: string): number {
+export function parseMaxSeconds(text: string): number {
   const value = Number(/^\s*([\d.]+)\s*s?\s*$/.exec(text)?.[1]);
   if (value > 0) return value;
   throw new InferscopeError('E_LENGTHS', {

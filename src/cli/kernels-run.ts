@@ -16,10 +16,10 @@ import { traceFolder } from './kernels-traces.js';
 import type { Progress } from './progress.js';
 import { type Recording, recordSession } from '../record/record-session.js';
 import { recordKernels } from './kernels-save.js';
-import type { KernelsOptions } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-option-values.js';
 import { formatBytes, plural } from '../vocabulary/format.js';
 
-interface KeptKernels {
+interface SavedKernels {
   id: string;
   folder: string;
   interrupted: boolean;
@@ -34,7 +34,7 @@ export async function runKernels(
   options: KernelsOptions,
   signal: AbortSignal,
   progress: Progress,
-): Promise<KeptKernels> {
+): Promise<SavedKernels> {
   ensureWritable();
   progress.update('finding a device');
   const device = await chooseDevice(options);
@@ -44,9 +44,9 @@ export async function runKernels(
   });
   const { fits, refused } = splitByMemory(chosen.cases, device);
   progress.done(titleOf(chosen, device), plural(chosen.cases.length, 'case'));
-  const about = chosen.model?.name ?? (names.length === 1 ? names[0]! : null);
+  const subject = chosen.model?.name ?? (names.length === 1 ? names[0]! : null);
   const plan = {
-    label: about === null ? 'kernels' : `kernels-${about}`,
+    label: subject === null ? 'kernels' : `kernels-${subject}`,
     kind: 'kernels',
     name: options.name ?? null,
     tags: options.tag,
@@ -75,7 +75,7 @@ async function measure(
   for (const { kernelCase, text } of refused)
     recordUnmeasured({ path: recordPath, execution_id: executionId }, [kernelCase], 'out_of_memory', text);
   const done = new Set<string>();
-  const leftS = startCountEta();
+  const secondsLeft = startCountEta();
   const traces = typed.trace === true ? join(recording.scratch, traceFolder) : null;
   if (traces !== null) mkdirSync(traces, { recursive: true });
   const capture = await measureCases(orderOf(fits, device, typed, traces), {
@@ -86,7 +86,7 @@ async function measure(
     signal,
     onProgress: ({ case: caseId, done: count, total }) => {
       done.add(caseId);
-      const timeLeft = leftWords(leftS(count, total));
+      const timeLeft = leftWords(secondsLeft(count, total));
       progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${timeLeft}${caseId}`);
     },
     onRows: recording.append,
@@ -107,14 +107,14 @@ function splitByMemory(
 ): { fits: KernelCase[]; refused: TooLargeCase[] } {
   // ONNX Runtime packs a second copy of the weights.
   const copies = runner.name === 'onnxruntime' ? 2 : 1;
-  const need = (kernelCase: KernelCase) =>
+  const neededBytes = (kernelCase: KernelCase) =>
     copies * kernelWork(kernelCase.kernel as KernelName, kernelCase.dtype, kernelCase.params).footprintBytes;
   const refused = cases.flatMap((kernelCase): TooLargeCase[] =>
-    freeBytes !== null && need(kernelCase) > freeBytes
+    freeBytes !== null && neededBytes(kernelCase) > freeBytes
       ? [
           {
             kernelCase,
-            text: `It needs at least ${formatBytes(need(kernelCase))}; ${formatBytes(freeBytes)} is free on ${runner.device}.`,
+            text: `It needs at least ${formatBytes(neededBytes(kernelCase))}; ${formatBytes(freeBytes)} is free on ${runner.device}.`,
           },
         ]
       : [],
@@ -135,8 +135,8 @@ function titleOf({ model, cases }: ChosenCases, { runner, gpuName }: ChosenDevic
   const what = model
     ? `${model.name} (${model.dtype})`
     : `${kernels.length > 3 ? `${kernels.length} kernels` : kernels.join(', ')} ${dtypes}`;
-  const by = runner.name === 'pytorch' ? 'PyTorch' : 'onnxruntime';
-  return `kernels · ${what} · ${by} ${gpuName ?? runner.device}`;
+  const framework = runner.name === 'pytorch' ? 'PyTorch' : 'onnxruntime';
+  return `kernels · ${what} · ${framework} ${gpuName ?? runner.device}`;
 }
 
 function nothingMeasured({ launches, stopped }: KernelCapture): InferscopeError {

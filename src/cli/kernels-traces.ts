@@ -14,24 +14,24 @@ import { host } from './kernels-order.js';
 export const traceFolder = 'traces';
 const tracedExecution = 'traced';
 
-interface KeptTraces {
+interface SavedTraces {
   traces: KernelPlan['traces'];
   executions: Execution[];
   captures: Capture[];
   issues: Issue[];
 }
 
-/** Time between cases is ignored, and a CPU has no device activity. */
-const lost = ({ code, severity }: Issue) => severity !== 'info' && code !== 'no_device_activity';
+/** Issues about time between cases and missing device activity do not matter here. */
+const isReported = ({ code, severity }: Issue) => severity !== 'info' && code !== 'no_device_activity';
 
 /** Imports the traces of --trace; an unreadable one is skipped with an issue. */
 export async function saveTraces(
   session: SessionFiles,
   { command, redact }: { command: string[]; redact: (text: string) => string },
-): Promise<KeptTraces> {
+): Promise<SavedTraces> {
   const folder = join(session.scratch, traceFolder);
   const names = (await readdir(folder).catch(() => [])).toSorted();
-  const result: KeptTraces = { traces: [], executions: [], captures: [], issues: [] };
+  const result: SavedTraces = { traces: [], executions: [], captures: [], issues: [] };
   if (names.length === 0) return result;
   const execution: Execution = {
     execution_id: tracedExecution,
@@ -50,33 +50,40 @@ export async function saveTraces(
       { redact, keepRaw: true, tolerant: true },
     );
     result.captures.push(...imported.captures);
-    result.issues.push(...imported.issues.filter(lost));
+    result.issues.push(...imported.issues.filter(isReported));
     result.traces.push(...imported.captures.map(({ capture_id }) => ({ capture_id, case: null })));
   }
   for (const name of names) {
     const caseName = caseOfTraceFile(name);
-    if (caseName === null) continue;
-    const capture_id = `trace-${result.captures.length}`;
-    const context = { execution_id: tracedExecution, capture_id, host };
-    const zero = { realtime_ns: null, monotonic_ns: null };
-    try {
-      const path = join(folder, name);
-      const { clock, issues } = await ortTraceImporter.load(path, session, { ...context, zero });
-      const { tool } = await ortTraceImporter.facts(path);
-      result.captures.push({
-        capture_id,
-        execution_id: tracedExecution,
-        tool,
-        importer: ortTraceImporter.name,
-        clock,
-      });
-      result.traces.push({ capture_id, case: caseName });
-      result.issues.push(...issues.filter(lost));
-    } catch (error) {
-      if (!(error instanceof InferscopeError)) throw error;
-      const text = `The trace of ${caseName} could not be read: ${error.parts.what}.`;
-      result.issues.push({ code: 'capture_unreadable', severity: 'warning', text });
-    }
+    if (caseName !== null) await saveOrtTrace(session, join(folder, name), caseName, result);
   }
   return result;
+}
+
+async function saveOrtTrace(
+  session: SessionFiles,
+  path: string,
+  caseName: string,
+  result: SavedTraces,
+): Promise<void> {
+  const capture_id = `trace-${result.captures.length}`;
+  const context = { execution_id: tracedExecution, capture_id, host };
+  const zero = { realtime_ns: null, monotonic_ns: null };
+  try {
+    const { clock, issues } = await ortTraceImporter.load(path, session, { ...context, zero });
+    const { tool } = await ortTraceImporter.facts(path);
+    result.captures.push({
+      capture_id,
+      execution_id: tracedExecution,
+      tool,
+      importer: ortTraceImporter.name,
+      clock,
+    });
+    result.traces.push({ capture_id, case: caseName });
+    result.issues.push(...issues.filter(isReported));
+  } catch (error) {
+    if (!(error instanceof InferscopeError)) throw error;
+    const text = `The trace of ${caseName} could not be read: ${error.parts.what}.`;
+    result.issues.push({ code: 'capture_unreadable', severity: 'warning', text });
+  }
 }

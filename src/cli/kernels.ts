@@ -1,10 +1,10 @@
 import { Option, type Command } from 'commander';
 import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
-import { backendList, dtypeList, kernelName, positiveSeconds } from './kernels-parse.js';
+import { parseBackends, parseDTypes, parseKernelNames, parseMaxSeconds } from './kernels-parse.js';
 import { threadCount, wholeNumber } from './numbers.js';
 import type { KernelName } from '../model/kernels.js';
-import type { KernelsOptions } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-option-values.js';
 
 export function define(command: Command): void {
   const sizes = (flag: string, what: string) =>
@@ -13,7 +13,7 @@ export function define(command: Command): void {
     .argument(
       '[names...]',
       'kernels (default: all): gemm linear conv2d lstm layernorm-gelu attention softmax rmsnorm swiglu rope embedding sampling',
-      (text: string, before: KernelName[] = []) => [...before, ...kernelName(text)],
+      (text: string, before: KernelName[] = []) => [...before, ...parseKernelNames(text)],
     )
     .option(
       '--from-model <spec>',
@@ -29,13 +29,13 @@ export function define(command: Command): void {
       new Option(
         '--dtype <dtype...>',
         'float32, tfloat32, float16, bfloat16, float8, int8; a list sweeps (default: bfloat16 on a GPU, float32 on a CPU)',
-      ).argParser(dtypeList),
+      ).argParser(parseDTypes),
     )
     .addOption(
       new Option(
         '--backend <name...>',
         "PyTorch attention backend: flash, efficient, cudnn, math, all (default: PyTorch's choice)",
-      ).argParser(backendList),
+      ).argParser(parseBackends),
     )
     .option(
       '--runs <n>',
@@ -43,7 +43,7 @@ export function define(command: Command): void {
       wholeNumber('--runs', 1, 100),
       100,
     )
-    .option('--max-seconds <s>', 'time limit per case', positiveSeconds, 2)
+    .option('--max-seconds <s>', 'time limit per case', parseMaxSeconds, 2)
     .option('--device <device>', 'cuda, cuda:1, cpu (default: the first GPU, else the CPU)')
     .addOption(
       new Option(

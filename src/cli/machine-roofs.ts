@@ -7,7 +7,7 @@ import { countProgress, type Progress } from './progress.js';
 import { formatQuantity } from '../vocabulary/format.js';
 
 /** This machine's rooflines, cached or measured; shows the estimated time left. @throws as machineRoofline */
-export async function machineRoofs(
+export async function rooflineWithProgress(
   progress: Progress,
   options: Omit<RooflineOptions, 'onProgress'>,
 ): Promise<CachedRoofline> {

@@ -4,7 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { toolVersion } from '../model/version.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { commands } from './commands.js';
-import { leaveUnlessHandled } from './interrupt.js';
+import { exitOnUnhandledSignals } from './interrupt.js';
 import { reportError } from './output.js';
 import { aliasRepeats } from './runs-option.js';
 import { usageError } from './usage-error.js';
@@ -44,7 +44,7 @@ async function main(argv: string[]): Promise<number> {
     if (commandName === entry.name || (entry.alias && commandName === entry.alias)) {
       const { define } = await entry.load();
       define(command);
-      applyToAll(command);
+      configureSubcommands(command);
     }
   }
   try {
@@ -71,10 +71,10 @@ function invokedCommand(program: Command, ownArguments: readonly string[]): Comm
 }
 
 /** Subcommands defined after their parent was configured do not inherit these settings. */
-function applyToAll(command: Command): void {
+function configureSubcommands(command: Command): void {
   command.exitOverride().configureOutput({ writeErr: () => {} });
   if (command.options.some(({ long }) => long === '--runs')) aliasRepeats(command);
-  for (const child of command.commands) applyToAll(child);
+  for (const child of command.commands) configureSubcommands(child);
 }
 
 let readerGone = false;
@@ -89,7 +89,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 // stderr is closed (2>&1 | head, a closed terminal): continue to measure.
 process.stderr.on('error', () => {});
-leaveUnlessHandled();
+exitOnUnhandledSignals();
 // Thrown in a timer or an event: Node would exit with code 1, which is reserved for failed checks.
 process.on('uncaughtException', (error) => process.exit(reportError(error, false)));
 

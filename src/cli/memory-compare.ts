@@ -1,6 +1,10 @@
 import { Option, type Command } from 'commander';
 import { examples } from './examples.js';
-import { configurationOf, configurationOptions, type ConfigurationOptions } from './profile-configuration.js';
+import {
+  readConfiguration,
+  defineConfigurationOptions,
+  type ConfigurationOptions,
+} from './profile-configuration.js';
 import { showView, type ViewOptions } from './show-view.js';
 
 type CompareOptions = ConfigurationOptions & ViewOptions;
@@ -18,7 +22,7 @@ export function defineCompare(command: Command): void {
     )
     .option('--html <file>', 'also write a self-contained HTML page')
     .option('--json', 'print one inferscope/memory-compare document');
-  configurationOptions(compare)
+  defineConfigurationOptions(compare)
     .addHelpText(
       'after',
       examples(
@@ -26,19 +30,19 @@ export function defineCompare(command: Command): void {
         ['inferscope memory compare before.json after.json --format md', 'write Markdown for a pull request'],
       ),
     )
-    .action(async (base: string, now: string, options: CompareOptions) => {
+    .action(async (base: string, newer: string, options: CompareOptions) => {
       const { ensureReportPath } = await import('./report-file.js');
       if (options.html !== undefined) await ensureReportPath(options.html, '--html');
-      const configuration = await configurationOf(options);
+      const configuration = await readConfiguration(options);
       const { comparedSide } = await import('../compare/memory/side.js');
       const sides = [
         await comparedSide(base, configuration.fill),
-        await comparedSide(now, configuration.fill),
+        await comparedSide(newer, configuration.fill),
       ] as const;
       configuration.ensureUsed();
       const { viewOf } = await import('../views/registry.js');
       const { compareMemory } = await import('../compare/memory/compare.js');
-      const found = compareMemory(...sides);
-      await showView(await viewOf({ kind: 'memory-compare', document: found }), options, 1);
+      const comparison = compareMemory(...sides);
+      await showView(await viewOf({ kind: 'memory-compare', document: comparison }), options, 1);
     });
 }

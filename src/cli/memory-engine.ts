@@ -18,23 +18,23 @@ export async function chooseMemoryEngine({
   device,
   tensorParallelSize,
 }: Pick<MemoryOptions, 'python' | 'device' | 'tensorParallelSize'>): Promise<ChosenEngine> {
-  const needsEngine = device !== undefined || tensorParallelSize > 1 || python !== undefined;
+  const needsTorch = device !== undefined || tensorParallelSize > 1 || python !== undefined;
   const { gpus } = await openGpus();
   gpus?.close();
-  if (!gpus && !needsEngine) return { engine: 'onnx', issues: [] };
+  if (!gpus && !needsTorch) return { engine: 'onnx', issues: [] };
   const onCpu = device === 'cpu';
-  if (!onCpu && (await has(python, ['vllm']))) return { engine: 'vllm', issues: [] };
-  if (await has(python, ['torch', 'transformers'], onCpu || needsEngine))
+  if (!onCpu && (await pythonHas(python, ['vllm']))) return { engine: 'vllm', issues: [] };
+  if (await pythonHas(python, ['torch', 'transformers'], onCpu || needsTorch))
     return { engine: 'transformers', issues: [] };
   const text =
     'No Python here has vLLM, or torch and transformers, with a GPU, so the embedded engine ran on the CPU (inferscope doctor shows what is missing).';
   return { engine: 'onnx', issues: [{ code: 'engine_fallback', severity: 'warning', text }] };
 }
 
-async function has(python: string | undefined, packages: string[], cpuToo = false): Promise<boolean> {
+async function pythonHas(python: string | undefined, packages: string[], allowCpu = false): Promise<boolean> {
   try {
     const found = await findPython(pythonCandidates(python ?? null), packages, { probe: '', hubId: null });
-    return cpuToo || (found.torch?.devices.length ?? 0) > 0;
+    return allowCpu || (found.torch?.devices.length ?? 0) > 0;
   } catch {
     return false;
   }

@@ -1,8 +1,9 @@
 import { Option, type Command } from 'commander';
 import type { EngineName } from '../model/engine.js';
 import { InferscopeError } from '../model/errors.js';
-import { engineName } from './bench-engines.js';
+import { parseEngineName } from './bench-engines.js';
 import { duration } from './durations.js';
+import { collect } from './command-line.js';
 import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
 
@@ -37,10 +38,8 @@ export interface MemoryOptions extends ModelOptions {
 /** Defaults of `inferscope memory`. */
 export const memoryDefaults = { dtype: 'float16', tensorParallelSize: 1, gpuMemoryUtilization: 0.9 } as const;
 
-const collect = (text: string, before: string[] = []): string[] => [...before, text];
-
 /** The options of `inferscope memory`. */
-export function memoryOptions(command: Command): Command {
+export function defineMemoryOptions(command: Command): Command {
   command
     .option('--model <spec>', 'preset, config.json, folder or hub id, in the form the engine takes')
     .option('--input-len <n>', 'prompt tokens per sequence', wholeNumber('--input-len', 1, 512))
@@ -53,22 +52,22 @@ export function memoryOptions(command: Command): Command {
       wholeNumber('--tensor-parallel-size', 1, 2),
       memoryDefaults.tensorParallelSize,
     );
-  return modelOptions(command)
+  return defineModelOptions(command)
     .option(
       '--timeout <duration>',
       'stop the engine after this time (600, 10m) and save what was measured',
-      seconds,
+      parseTimeoutSeconds,
     )
     .addOption(
       new Option(
         '--engine <name>',
         'transformers, vllm or onnx (default: the first that runs on a GPU here, else embedded onnx on the CPU)',
-      ).argParser(engineName),
+      ).argParser(parseEngineName),
     )
     .option('--engine-arg <key=value>', 'argument for the engine', collect)
     .addOption(
       new Option('--weights <kind>', "random, trained or load (default: the engine's choice)").argParser(
-        weightsKind,
+        parseWeights,
       ),
     )
     .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's choice)")
@@ -117,21 +116,21 @@ export interface ModelOptions {
   hiddenSize?: number;
 }
 
-export function modelOptions(command: Command): Command {
+export function defineModelOptions(command: Command): Command {
   return command
     .option('--quantization <method>', 'method in the name that the engine uses, e.g. awq, gptq, fp8 (vLLM)')
     .option('--kv-cache-dtype <dtype>', 'dtype of the KV cache, e.g. fp8 (vLLM)')
     .option(
       '--gpu-memory-utilization <share>',
       `share of GPU memory that vLLM uses (default: ${memoryDefaults.gpuMemoryUtilization})`,
-      shareOf('--gpu-memory-utilization'),
+      parseGpuMemoryUtilization,
     )
     .option(
       '--max-model-len <n>',
       'maximum sequence length of the engine',
       wholeNumber('--max-model-len', 1, 4096),
     )
-    .option('--model-params <n>', 'parameter count, e.g. 7B (overrides config.json)', parameterCount)
+    .option('--model-params <n>', 'parameter count, e.g. 7B (overrides config.json)', parseParameterCount)
     .option(
       '--num-layers <n>',
       'number of layers (overrides config.json)',
@@ -156,7 +155,7 @@ export function modelOptions(command: Command): Command {
 }
 
 /** 7000000000, 7B, 1.1b, 350M. @throws E_USAGE */
-export function parameterCount(text: string): number {
+export function parseParameterCount(text: string): number {
   const match = /^\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([kmbt]?)\s*$/i.exec(text);
   const factor = { '': 1, k: 1e3, m: 1e6, b: 1e9, t: 1e12 }[match?.[2]?.toLowerCase() ?? ''];
   const count = match && factor ? Math.round(Number(match[1]) * factor) : Number.NaN;
@@ -168,25 +167,24 @@ export function parameterCount(text: string): number {
   });
 }
 
-export function shareOf(flag: string): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (text.trim() !== '' && value > 0 && value <= 1) return value;
-    throw new InferscopeError('E_USAGE', {
-      what: `invalid ${flag} ${text}`,
-      why: 'It is a share of GPU memory, above 0 and at most 1.',
-      fix: `Type for example: ${flag} 0.9`,
-    });
-  };
+/** @throws E_USAGE */
+export function parseGpuMemoryUtilization(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && value > 0 && value <= 1) return value;
+  throw new InferscopeError('E_USAGE', {
+    what: `invalid --gpu-memory-utilization ${text}`,
+    why: 'It is a share of GPU memory, above 0 and at most 1.',
+    fix: 'Type for example: --gpu-memory-utilization 0.9',
+  });
 }
 
 /** `600`, `10m`. @returns seconds */
-function seconds(text: string): number {
+function parseTimeoutSeconds(text: string): number {
   return duration('--timeout', '10m')(text) / 1000;
 }
 
 /** `load` is the name for published weights in sweep YAML files. */
-function weightsKind(text: string): 'random' | 'trained' {
+function parseWeights(text: string): 'random' | 'trained' {
   if (text === 'random') return 'random';
   if (text === 'trained' || text === 'load') return 'trained';
   throw new InferscopeError('E_USAGE', {

@@ -13,14 +13,14 @@ export function defaultProfilePath(model: string, time: Date): string {
   return join('results', 'memory-profiles', name);
 }
 
-/** Reserves the path, or the next free one if it exists by now, with an empty file. */
-export function freePath(path: string): string {
+/** Reserves the path with an empty file; if it exists by now, the next free path. */
+export function reservePath(path: string): string {
   const folder = dirname(path);
   return join(folder, claimNames(folder, [basename(path)])[0]!);
 }
 
 /** Checks that the path is writable before anything is measured. @throws E_USAGE, E_HOME_UNWRITABLE */
-export function ensureFile(path: string): void {
+export function ensureWritableFile(path: string): void {
   if (existsSync(path) && statSync(path).isDirectory()) {
     throw new InferscopeError('E_USAGE', {
       what: `--output ${path} is a folder`,

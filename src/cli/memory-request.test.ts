@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
 import type { EngineName } from '../model/engine.js';
-import { memoryOptions, parameterCount, type MemoryOptions } from './memory-options.js';
+import { defineMemoryOptions, parseParameterCount, type MemoryOptions } from './memory-options.js';
 import { stampOf } from '../model/result-names.js';
 import { defaultProfilePath } from './memory-output.js';
 import { engineRequest, memoryRequest } from './memory-request.js';
@@ -10,16 +10,16 @@ import { engineRequest, memoryRequest } from './memory-request.js';
 const shape = ['--model', 'x', '--input-len', '8', '--output-len', '4'];
 
 function options(...args: string[]): MemoryOptions {
-  const command = memoryOptions(new Command().exitOverride().configureOutput({ writeErr: () => {} }));
+  const command = defineMemoryOptions(new Command().exitOverride().configureOutput({ writeErr: () => {} }));
   return command.parse(args, { from: 'user' }).opts<MemoryOptions>();
 }
 
-function requested(engine: EngineName | null, ...args: string[]) {
+function requestOf(engine: EngineName | null, ...args: string[]) {
   const all = options(...shape, ...args);
   return engineRequest(all, memoryRequest(all), engine);
 }
 
-function refused(act: () => unknown): { code: string; what: string } {
+function errorOf(act: () => unknown): { code: string; what: string } {
   try {
     act();
   } catch (error) {
@@ -32,7 +32,7 @@ function refused(act: () => unknown): { code: string; what: string } {
 test("vLLM gets every flag under vLLM's name, and the defaults of the command", () => {
   const quantized = ['--quantization', 'awq', '--kv-cache-dtype', 'fp8'];
   const sized = ['--tensor-parallel-size', '2', '--max-model-len', '4096'];
-  const { request } = requested('vllm', ...quantized, ...sized, '--engine-arg', 'enforce_eager=true');
+  const { request } = requestOf('vllm', ...quantized, ...sized, '--engine-arg', 'enforce_eager=true');
   expect(request).toMatchObject({
     dtype: 'float16',
     weights: null,
@@ -48,31 +48,31 @@ test("vLLM gets every flag under vLLM's name, and the defaults of the command", 
 });
 
 test('an engine argument overrides the flag of the same name', () => {
-  const { request, config } = requested('vllm', '--engine-arg', 'gpu_memory_utilization=0.5');
+  const { request, config } = requestOf('vllm', '--engine-arg', 'gpu_memory_utilization=0.5');
   expect(request.engineArgs['gpu_memory_utilization']).toBe('0.5');
   // The profile states what ran: validate compares the KV pool with it.
   expect(config).toMatchObject({ gpu_memory_utilization: 0.5, dtype: 'float16', tensor_parallel_size: 1 });
 });
 
 test('transformers splits a model over GPUs; --gpu-memory-utilization has no effect', () => {
-  const { request, issues } = requested('transformers', '--tensor-parallel-size', '2');
+  const { request, issues } = requestOf('transformers', '--tensor-parallel-size', '2');
   expect([request.engineArgs, issues]).toEqual([{ tensor_parallel_size: '2' }, []]);
-  const reported = requested('transformers', '--gpu-memory-utilization', '0.8').issues;
+  const reported = requestOf('transformers', '--gpu-memory-utilization', '0.8').issues;
   expect(reported.map(({ code }) => code)).toEqual(['flag_without_effect']);
 });
 
 test('the embedded engine uses its default dtype without --dtype', () => {
-  expect(requested('onnx').request.dtype).toBeNull();
-  expect(requested('onnx', '--dtype', 'fp32').request.dtype).toBe('float32');
-  expect(requested('onnx').config.dtype).toBe('float32');
-  expect(requested('onnx', '--dtype', 'int4').config.dtype).toBe('int4');
+  expect(requestOf('onnx').request.dtype).toBeNull();
+  expect(requestOf('onnx', '--dtype', 'fp32').request.dtype).toBe('float32');
+  expect(requestOf('onnx').config.dtype).toBe('float32');
+  expect(requestOf('onnx', '--dtype', 'int4').config.dtype).toBe('int4');
   // A server computes in the dtype it was started with.
-  expect(requested(null, '--url', 'http://h/v1').config.dtype).toBeNull();
+  expect(requestOf(null, '--url', 'http://h/v1').config.dtype).toBeNull();
 });
 
 test('weights: load is an alias of trained', () => {
   expect(options('--weights', 'load').weights).toBe('trained');
-  expect(refused(() => options('--weights', 'some')).what).toContain('--weights some');
+  expect(errorOf(() => options('--weights', 'some')).what).toContain('--weights some');
 });
 
 test.each<[EngineName | null, string[], string, string]>([
@@ -90,7 +90,7 @@ test.each<[EngineName | null, string[], string, string]>([
   ['vllm', ['--dtype', 'float12'], 'E_DTYPE', 'unknown dtype "float12"'],
   ['vllm', ['--timeout', '0'], 'E_USAGE', '--timeout 0'],
 ])('%s %j is rejected', (engine, args, code, what) => {
-  const error = refused(() => requested(engine, ...args));
+  const error = errorOf(() => requestOf(engine, ...args));
   expect(error.code).toBe(code);
   expect(error.what).toContain(what);
 });
@@ -102,11 +102,11 @@ test.each([
   ['350M', 350e6],
   ['6.7e9', 6.7e9],
 ])('--model-params %s', (text, count) => {
-  expect(parameterCount(text)).toBe(count);
+  expect(parseParameterCount(text)).toBe(count);
 });
 
 test('rejects invalid --model-params', () => {
-  expect(refused(() => parameterCount('seven')).what).toContain('seven');
+  expect(errorOf(() => parseParameterCount('seven')).what).toContain('seven');
 });
 
 test("the profile's file name has the model and a UTC timestamp", () => {

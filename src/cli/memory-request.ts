@@ -77,7 +77,6 @@ export function engineRequest(
   { model, config }: MemoryRequest,
   engine: EngineName | null,
 ): { request: EngineRequest; config: MemoryPlan['config']; issues: Issue[] } {
-  const issues: Issue[] = [];
   const [variant, ...more] = expandVariants(options.engineArg ?? []);
   if (more.length > 0) {
     throw new InferscopeError('E_USAGE', {
@@ -86,86 +85,110 @@ export function engineRequest(
       fix: 'Give each argument one value; inferscope sweep runs several.',
     });
   }
-  const engineArgs = { ...variant!.engine_args };
-  const set = (key: string, value: string | number | null | undefined) => {
-    if (value !== null && value !== undefined) engineArgs[key] ??= String(value);
-  };
-  const ranks = config.tensor_parallel_size;
-  let dtype: string | null = config.dtype;
-  if (engine === 'vllm' || engine === null) {
-    set('tensor_parallel_size', ranks > 1 ? ranks : null);
-    set('gpu_memory_utilization', config.gpu_memory_utilization);
-    set('max_model_len', config.max_model_len);
-    set('quantization', config.quantization);
-    set('kv_cache_dtype', config.kv_cache_dtype);
-  } else if (engine === 'transformers') {
-    set('tensor_parallel_size', ranks > 1 ? ranks : null);
-    set('quantization', config.quantization);
-    refuse(
-      '--kv-cache-dtype',
-      config.kv_cache_dtype,
-      'transformers stores the KV cache in the dtype of the model',
-    );
-    ignored('--gpu-memory-utilization', options.gpuMemoryUtilization);
-  } else if (engine === 'onnx') {
-    refuse(
-      '--tensor-parallel-size',
-      ranks > 1 ? ranks : null,
-      'the embedded engine runs in one process on the CPU',
-    );
-    refuse('--quantization', config.quantization, 'the embedded engine quantizes with --dtype int4');
-    refuse('--kv-cache-dtype', config.kv_cache_dtype, 'the embedded engine stores the KV cache in float32');
-    ignored('--gpu-memory-utilization', options.gpuMemoryUtilization);
-    if (options.dtype === undefined) {
-      dtype = null;
-      issues.push({
-        code: 'dtype_of_engine',
-        severity: 'info',
-        text: 'The embedded engine computes in float32; the default float16 is for GPUs.',
-      });
-    }
-  }
-  const untyped = options.url !== undefined ? null : engine === 'onnx' ? 'float32' : config.dtype;
+  const engineArgs = { ...engineArguments(config, engine), ...variant!.engine_args };
+  refuseUnsupported(config, engine);
+  // The embedded engine has a default dtype of its own.
+  const isEngineDtype = engine === 'onnx' && options.dtype === undefined;
   return {
-    config: {
-      ...config,
-      dtype: engineArgs['dtype'] ?? (options.dtype === undefined ? untyped : config.dtype),
-      quantization: engineArgs['quantization'] ?? config.quantization,
-      kv_cache_dtype: engineArgs['kv_cache_dtype'] ?? config.kv_cache_dtype,
-      tensor_parallel_size: numberIn('tensor_parallel_size') ?? ranks,
-      gpu_memory_utilization: numberIn('gpu_memory_utilization') ?? config.gpu_memory_utilization,
-      max_model_len: numberIn('max_model_len') ?? config.max_model_len,
-    },
+    config: { ...config, ...overriddenConfig(config, engineArgs), dtype: engineArgs['dtype'] ?? usedDtype() },
     request: {
       model,
       weights: options.weights ?? null,
-      dtype,
+      dtype: isEngineDtype ? null : config.dtype,
       device: options.device ?? null,
       threads: options.threads ?? null,
       engineArgs,
       url: options.url ?? null,
       python: options.python ?? null,
     },
-    issues,
+    issues: flagIssues(options, engine),
   };
 
-  function numberIn(key: string): number | null {
-    const value = Number(engineArgs[key] ?? Number.NaN);
-    return Number.isFinite(value) ? value : null;
+  function usedDtype(): string | null {
+    if (options.dtype !== undefined) return config.dtype;
+    if (options.url !== undefined) return null;
+    return engine === 'onnx' ? 'float32' : config.dtype;
   }
+}
 
-  function refuse(flag: string, value: string | number | null, why: string): void {
+/** Flags under the names of the engine's arguments; null: vLLM in a container or a server. */
+function engineArguments(config: MemoryPlan['config'], engine: EngineName | null): Record<string, string> {
+  const ranks = config.tensor_parallel_size;
+  const shared = {
+    tensor_parallel_size: ranks > 1 ? ranks : null,
+    quantization: config.quantization,
+  };
+  const vllmOnly = {
+    gpu_memory_utilization: config.gpu_memory_utilization,
+    max_model_len: config.max_model_len,
+    kv_cache_dtype: config.kv_cache_dtype,
+  };
+  const values =
+    engine === 'vllm' || engine === null
+      ? { ...shared, ...vllmOnly }
+      : engine === 'transformers'
+        ? shared
+        : {};
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([key, value]) => (value === null ? [] : [[key, String(value)]])),
+  );
+}
+
+/** @throws E_USAGE for flags that the engine does not support */
+function refuseUnsupported(config: MemoryPlan['config'], engine: EngineName | null): void {
+  const refuse = (flag: string, value: string | number | null, why: string): void => {
     if (value === null) return;
     throw new InferscopeError('E_USAGE', {
       what: `${flag} ${value} does not work with --engine ${engine}`,
-      why: `${why[0]!.toUpperCase()}${why.slice(1)}.`,
+      why,
       fix: `Remove ${flag}, or use --engine vllm.`,
     });
-  }
+  };
+  if (engine === 'transformers')
+    refuse(
+      '--kv-cache-dtype',
+      config.kv_cache_dtype,
+      'Transformers stores the KV cache in the dtype of the model.',
+    );
+  if (engine !== 'onnx') return;
+  const ranks = config.tensor_parallel_size;
+  refuse(
+    '--tensor-parallel-size',
+    ranks > 1 ? ranks : null,
+    'The embedded engine runs in one process on the CPU.',
+  );
+  refuse('--quantization', config.quantization, 'The embedded engine quantizes with --dtype int4.');
+  refuse('--kv-cache-dtype', config.kv_cache_dtype, 'The embedded engine stores the KV cache in float32.');
+}
 
-  function ignored(flag: string, value: unknown): void {
-    if (value === undefined) return;
-    const text = `${flag} has no effect: ${engine} allocates on demand.`;
-    issues.push({ code: 'flag_without_effect', severity: 'warning', text });
-  }
+function flagIssues(options: MemoryOptions, engine: EngineName | null): Issue[] {
+  const issues: Issue[] = [];
+  if ((engine === 'transformers' || engine === 'onnx') && options.gpuMemoryUtilization !== undefined)
+    issues.push({
+      code: 'flag_without_effect',
+      severity: 'warning',
+      text: `--gpu-memory-utilization has no effect: ${engine} allocates on demand.`,
+    });
+  if (engine === 'onnx' && options.dtype === undefined)
+    issues.push({
+      code: 'dtype_of_engine',
+      severity: 'info',
+      text: 'The embedded engine computes in float32; the default float16 is for GPUs.',
+    });
+  return issues;
+}
+
+/** Fields that engine arguments of the same name override. */
+function overriddenConfig(config: MemoryPlan['config'], engineArgs: Readonly<Record<string, string>>) {
+  const numberIn = (key: string): number | null => {
+    const value = Number(engineArgs[key] ?? Number.NaN);
+    return Number.isFinite(value) ? value : null;
+  };
+  return {
+    quantization: engineArgs['quantization'] ?? config.quantization,
+    kv_cache_dtype: engineArgs['kv_cache_dtype'] ?? config.kv_cache_dtype,
+    tensor_parallel_size: numberIn('tensor_parallel_size') ?? config.tensor_parallel_size,
+    gpu_memory_utilization: numberIn('gpu_memory_utilization') ?? config.gpu_memory_utilization,
+    max_model_len: numberIn('max_model_len') ?? config.max_model_len,
+  };
 }

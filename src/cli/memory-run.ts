@@ -23,7 +23,7 @@ import { type Recorded, type Recording, recordSession } from '../record/record-s
 import { formatMs } from '../vocabulary/format.js';
 import { lengthWords } from '../vocabulary/workload.js';
 
-interface KeptMemory {
+interface SavedMemory {
   id: string;
   folder: string;
   interrupted: boolean;
@@ -41,7 +41,7 @@ export async function runMemorySession(
   options: MemoryOptions,
   signal: AbortSignal,
   progress: Progress,
-): Promise<KeptMemory> {
+): Promise<SavedMemory> {
   const requested = memoryRequest(options);
   const home = ensureWritable();
   const point = benchPoint(
@@ -50,15 +50,15 @@ export async function runMemorySession(
     requested.config.input_len,
     requested.config.output_len,
   );
-  const elsewhere = options.container !== undefined || options.url !== undefined;
+  const isElsewhere = options.container !== undefined || options.url !== undefined;
   progress.update('finding the engine');
-  const { engine, issues: chosen } =
-    options.engine || elsewhere
+  const { engine, issues: choiceIssues } =
+    options.engine || isElsewhere
       ? { engine: options.engine ?? null, issues: [] }
       : await chooseMemoryEngine(options);
   const { request, config, issues: engineIssues } = engineRequest(options, requested, engine);
   const profileRequest = { ...requested, config };
-  const issues = [...chosen, ...engineIssues];
+  const issues = [...choiceIssues, ...engineIssues];
   const plan = {
     label: `memory-${config.model}`,
     kind: 'memory',
@@ -84,7 +84,7 @@ export async function runMemorySession(
         }),
     });
     refuseAll([target.prepared.refuses(point)]);
-    progress.done(wordsOf(target, config));
+    progress.done(describeRun(target, config));
     const run = await runMemory({
       target,
       point,
@@ -103,10 +103,10 @@ export async function runMemorySession(
       onProgress: (event, leftS) => showEvent(progress, event, leftWords(leftS)),
     });
     progress.done(run.failure ? `stopped early: ${run.failure.parts.what}` : 'measured');
-    const modelConfig = target.prepared.workload.model ? null : await configOf(profileRequest.model);
+    const modelConfig = target.prepared.workload.model ? null : await readConfig(profileRequest.model);
     progress.update('saving the session');
     const recorded = await recordMemory(recording, {
-      options: options,
+      options,
       profileRequest,
       request,
       point,
@@ -123,7 +123,7 @@ export async function runMemorySession(
 }
 
 /** Dimensions known locally; null without them. */
-async function configOf(model: string): Promise<Record<string, unknown> | null> {
+async function readConfig(model: string): Promise<Record<string, unknown> | null> {
   try {
     return (await findModel(model)).config;
   } catch (error) {
@@ -155,11 +155,11 @@ async function recordMemory(recording: Recording, measured: Measured): Promise<R
   };
   const plan = planOf(prepared, { launches: 1, runs: typed.runs, seed: typed.seed });
   await recording.saveJson('bench-plan', redactJson(plan, redact));
-  await recording.saveJson('memory-plan', redactJson(planFor(measured), redact));
+  await recording.saveJson('memory-plan', redactJson(memoryPlan(measured), redact));
   const workload = workloadOf(prepared, imported.model);
   const { hardware, software } = run.bench.facts;
   return {
-    title: `memory · ${wordsOf(target, measured.profileRequest.config)}`,
+    title: `memory · ${describeRun(target, measured.profileRequest.config)}`,
     status: run.bench.stopped ? 'interrupted' : run.failure ? 'failed' : 'complete',
     workload: { ...workload, engine: redactJson(workload.engine, redact) },
     hardware,
@@ -170,7 +170,7 @@ async function recordMemory(recording: Recording, measured: Measured): Promise<R
   };
 }
 
-function planFor(measured: Measured): MemoryPlan {
+function memoryPlan(measured: Measured): MemoryPlan {
   const { options: typed, profileRequest, target, run } = measured;
   return {
     v: 1,
@@ -196,7 +196,7 @@ function planFor(measured: Measured): MemoryPlan {
   };
 }
 
-function wordsOf({ prepared, containerName }: MemoryTarget, config: MemoryPlan['config']): string {
+function describeRun({ prepared, containerName }: MemoryTarget, config: MemoryPlan['config']): string {
   const { model, engine, device } = prepared.workload;
   const where = containerName === null ? '' : ` in ${containerName}`;
   const what = model ? `${model.name} (${model.weights} weights, ${model.dtype})` : config.model;

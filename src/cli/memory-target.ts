@@ -1,7 +1,7 @@
 import { hostTarget } from '../capture/memory/host-target.js';
 import type { OpenTarget } from '../capture/memory/memory-target.js';
 
-/** Loads the requested place on demand. */
+/** Opens the container, server or host that the engine runs in, loading only its module. */
 export const openTarget: OpenTarget = async (request) => {
   if (request.container !== null) {
     const { openContainer } = await import('../capture/memory/container.js');

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { defineCompare } from './memory-compare.js';
-import { memoryOptions, type MemoryOptions } from './memory-options.js';
+import { defineMemoryOptions, type MemoryOptions } from './memory-options.js';
 
 export function define(command: Command): void {
   defineCompare(command);
-  memoryOptions(command).action(async (options: MemoryOptions) => {
+  defineMemoryOptions(command).action(async (options: MemoryOptions) => {
     const { memoryCommand } = await import('./memory-command.js');
     await memoryCommand(options);
   });

@@ -22,17 +22,17 @@ export function openDisplay(title: string, quiet: boolean): Display {
   if (quiet) return silent;
   const live = process.stdout.isTTY === true && process.env['TERM'] !== 'dumb';
   const history = new Map<string, (number | null)[]>();
-  let drawn = 0;
+  let drawnLines = 0;
 
   function remember(key: string, value: number | null): void {
     const values = history.get(key) ?? [];
     values.push(value);
     history.set(key, values.slice(-liveSeconds));
   }
-  /** Move to the start of the last drawing and clear from there. */
+  /** Moves to the start of the last drawing and clears from there. */
   function clear(): void {
-    if (drawn > 0) process.stdout.write(`\u001b[${drawn}A\u001b[J`);
-    drawn = 0;
+    if (drawnLines > 0) process.stdout.write(`\u001b[${drawnLines}A\u001b[J`);
+    drawnLines = 0;
   }
 
   // Restore the cursor however the process exits.
@@ -58,9 +58,9 @@ export function openDisplay(title: string, quiet: boolean): Display {
         .split('\n')
         .slice(0, rows - 2);
       clear();
-      if (drawn === 0) process.stdout.write('\u001b[?25l');
+      if (drawnLines === 0) process.stdout.write('\u001b[?25l');
       print(lines.join('\n'));
-      drawn = lines.length;
+      drawnLines = lines.length;
     },
     end() {
       if (!live) return;

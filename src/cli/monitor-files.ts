@@ -15,7 +15,7 @@ export async function monitorFiles(paths: string[], options: MonitorCommandOptio
       ),
     );
     const foreign = imported.captures.findIndex(({ importer }) => !importer.startsWith('nvidia-smi'));
-    if (foreign >= 0) throw noRecording(paths[foreign]!, imported.captures[foreign]!.importer);
+    if (foreign >= 0) throw notARecording(paths[foreign]!, imported.captures[foreign]!.importer);
     const zeroNs = imported.zeroRealtimeNs;
     const name = imported.hardware['gpu_name'];
     return {
@@ -32,7 +32,7 @@ export async function monitorFiles(paths: string[], options: MonitorCommandOptio
   });
 }
 
-function noRecording(path: string, importer: string): InferscopeError {
+function notARecording(path: string, importer: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `${path} is not an nvidia-smi recording`,
     why: `It was read as ${importer}.`,

@@ -12,34 +12,34 @@ import { interruptibleTwice } from './interrupt.js';
 import type { MonitorCommandOptions } from './monitor-session.js';
 
 /** Time to sample the machine before the program starts, as a baseline. */
-const beforeMs = 250;
+const idleBeforeMs = 250;
 
 /** `inferscope monitor --while -- command…`. Output, signals and exit code as in `inferscope run`. */
 export async function monitorProgram(command: string[], options: MonitorCommandOptions): Promise<void> {
   const { end, stopped, failure } = await interruptibleTwice((signal, kill) =>
     recordMachine(options.name ?? 'monitor', options, false, async (machine) => {
-      await sleep(beforeMs);
-      const ended = run(machine, command, options, signal, kill);
+      await sleep(idleBeforeMs);
+      const ended = runSampledProgram(machine, command, options, signal, kill);
       await machine.untilEnd(ended);
       const { aborted } = signal;
       const end = await ended;
       await saveLogs(machine.recording);
       const secrets = [...machine.recording.secrets];
-      const shown = redactCommand(command, secrets);
+      const shownCommand = redactCommand(command, secrets);
       const failed = end.exit_code !== 0 || end.startError !== null;
-      const { exit_code, signal: killed, start_ns, end_ns } = end;
+      const { exit_code, signal: endSignal, start_ns, end_ns } = end;
       return {
-        title: shown.join(' '),
+        title: shownCommand.join(' '),
         status: aborted ? 'interrupted' : failed ? 'failed' : 'complete',
-        program: { command: shown, exit_code, signal: killed, start_ns, end_ns },
-        result: { end, stopped: aborted, failure: failureOf(shown, end, secrets) },
+        program: { command: shownCommand, exit_code, signal: endSignal, start_ns, end_ns },
+        result: { end, stopped: aborted, failure: failureOf(shownCommand, end, secrets) },
       };
     }),
   );
-  conclude(end, stopped, failure, options);
+  reportEnd(end, stopped, failure, options);
 }
 
-function run(
+function runSampledProgram(
   { recording, watch }: Machine,
   [file, ...args]: string[],
   options: MonitorCommandOptions,
@@ -85,7 +85,7 @@ function failureOf(command: string[], end: ProgramEnd, secrets: readonly string[
   });
 }
 
-function conclude(
+function reportEnd(
   end: ProgramEnd,
   stopped: boolean,
   failure: InferscopeError | null,
@@ -101,10 +101,10 @@ function conclude(
     warn('interrupted: the summary covers what was recorded so far');
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   }
-  if (options.exitCode === 'child') process.exitCode = shellExitCode(end) ?? reportedStart(end);
+  if (options.exitCode === 'child') process.exitCode = shellExitCode(end) ?? startFailureCode(end);
 }
 
 /** Exit code of a shell for a program that cannot be started. */
-function reportedStart({ startError }: ProgramEnd): number {
+function startFailureCode({ startError }: ProgramEnd): number {
   return startError === 'ENOENT' ? 127 : 126;
 }

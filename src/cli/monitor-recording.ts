@@ -31,13 +31,13 @@ const executionId = 'monitor';
 
 /**
  * Samples GPUs and host while `work` runs.
- * @param shown false: no live view, because the program uses the terminal
+ * @param live false: no live view, because the program uses the terminal
  * @throws E_TOOL_MISSING, E_PERMISSION with --require-gpu where no GPU can be read
  */
 export async function recordMachine<T extends object>(
   label: string,
   options: MonitorCommandOptions,
-  shown: boolean,
+  live: boolean,
   work: (machine: Machine) => Promise<RecordingEnd & { result: T }>,
 ): Promise<T> {
   const { gpus, reason } = await openGpus();
@@ -48,23 +48,24 @@ export async function recordMachine<T extends object>(
     }
     warn(`${why.what}: only the host is sampled. ${why.why} ${why.fix}`);
   }
-  const quiet = options.quiet === true || options.json === true || !shown;
+  const quiet = options.quiet === true || options.json === true || !live;
   try {
     return await recordMonitor(label, options, async (recording) => {
       const keys = { execution_id: executionId, host: 'localhost' };
       const watch = startWatch({ gpus, hz: options.hz, keys, pid: options.pid ?? null });
       const { append, originNs } = recording;
-      let last: WatchEnd | null = null;
+      let watchEnd: WatchEnd | null = null;
       try {
         const display = openDisplay(titleOf(gpus, options.hz), quiet);
-        const untilEnd = (ended: Promise<unknown>) => eachSecond(watch, append, display, originNs, ended);
+        const untilEnd = (ended: Promise<unknown>) =>
+          sampleEachSecond(watch, append, display, originNs, ended);
         const end = await work({ watch, recording, untilEnd });
-        last = watch.stop();
-        append(last);
-        await recording.saveJson('monitor', planOf(gpus, reason, last, options, end.program, originNs));
-        return { ...recordedOf(recording, gpus, reason, last, end), result: end.result };
+        watchEnd = watch.stop();
+        append(watchEnd);
+        await recording.saveJson('monitor', planOf(gpus, reason, watchEnd, options, end.program, originNs));
+        return { ...recordedOf(recording, gpus, reason, watchEnd, end), result: end.result };
       } finally {
-        if (last === null) watch.stop();
+        if (watchEnd === null) watch.stop();
       }
     });
   } finally {
@@ -79,7 +80,7 @@ function recordedOf(
   { issues }: WatchEnd,
   { title, status, program }: RecordingEnd,
 ): Recorded {
-  const none: Issue[] = reason
+  const noGpuIssues: Issue[] = reason
     ? [{ code: 'no_gpu', severity: 'info', text: `No GPU was sampled. ${reason.text}` }]
     : [];
   return {
@@ -102,31 +103,31 @@ function recordedOf(
         : []),
       inferscopeCapture('host', executionId, 'inferscope host sampler', 'sampler'),
     ],
-    issues: [...none, ...issues],
+    issues: [...noGpuIssues, ...issues],
   };
 }
 
-async function eachSecond(
+async function sampleEachSecond(
   watch: Watch,
   append: (rows: DeviceRows) => void,
   display: Display,
   originNs: number,
   ended: Promise<unknown>,
 ): Promise<void> {
-  let over = false;
-  const end = ended.finally(() => (over = true));
+  let hasEnded = false;
+  const end = ended.finally(() => (hasEnded = true));
   try {
     for (let second = 1; ; second++) {
       let timer: NodeJS.Timeout | undefined;
-      const due = new Promise<void>((resolve) => {
+      const nextSecond = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, Math.max(0, (originNs + second * 1e9 - monotonicNs()) / 1e6));
       });
       try {
-        await Promise.race([due, end]);
+        await Promise.race([nextSecond, end]);
       } finally {
         clearTimeout(timer);
       }
-      if (over) return;
+      if (hasEnded) return;
       const { rows, devices, host } = watch.tick();
       append(rows);
       display.show({ seconds: (monotonicNs() - originNs) / 1e9, devices, host });

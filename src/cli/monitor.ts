@@ -4,28 +4,30 @@ import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { duration } from './durations.js';
+import { collect, areAfterDashes } from './command-line.js';
 import { examples } from './examples.js';
 import type { MonitorCommandOptions } from './monitor-session.js';
 import { isAlive } from '../model/alive.js';
 
 export function define(command: Command): void {
-  const several = (word: string, before: string[]) => [...before, word];
   command
     .usage('[options] [file...]\n       inferscope monitor [options] --while -- command…')
     .argument('[file...]', 'nvidia-smi recordings to summarize instead (dmon -o TD, --query-gpu CSV)')
     .option('--duration <time>', 'stop after this time (default: on Ctrl-C)', duration('--duration', '30s'))
     .addOption(
       new Option('--hz <n>', 'samples per second, 1 to 50; AMD GPUs are sampled once per second')
-        .argParser(rate)
+        .argParser(parseHz)
         .default(20),
     )
-    .option('--pid <n>', 'also sample this process and its descendants', processId)
+    .option('--pid <n>', 'also sample this process and its descendants', parseProcessId)
     .option('--while', 'record while the command after -- runs')
     .option('--record', 'save a session (implied by --name and --tag)')
     .option('--name <name>', 'name the session')
-    .addOption(new Option('--tag <tag>', 'tag the session').argParser(several).default([], 'none'))
+    .addOption(new Option('--tag <tag>', 'tag the session').argParser(collect).default([], 'none'))
     .addOption(
-      new Option('--idle-below <percent>', 'utilization below this is idle').argParser(percent).default(5),
+      new Option('--idle-below <percent>', 'utilization below this is idle')
+        .argParser(parsePercent)
+        .default(5),
     )
     .addOption(
       new Option('--idle-for <time>', 'shortest idle period to report')
@@ -59,7 +61,7 @@ export function define(command: Command): void {
       }
       if (words.length > 0) {
         const { monitorFiles } = await import('./monitor-files.js');
-        await monitorFiles(recordings(words, options), options);
+        await monitorFiles(recordingPaths(words, options), options);
         return;
       }
       const { monitorLive } = await import('./monitor-run.js');
@@ -67,7 +69,7 @@ export function define(command: Command): void {
     });
 }
 
-function rate(text: string): number {
+function parseHz(text: string): number {
   const hz = Number(text);
   if (text.trim() !== '' && hz >= 1 && hz <= 50) return hz;
   throw new InferscopeError('E_USAGE', {
@@ -77,7 +79,7 @@ function rate(text: string): number {
   });
 }
 
-function percent(text: string): number {
+function parsePercent(text: string): number {
   const value = Number(text.replace(/%$/, ''));
   if (value > 0 && value <= 100) return value;
   throw new InferscopeError('E_USAGE', {
@@ -87,7 +89,7 @@ function percent(text: string): number {
   });
 }
 
-function processId(text: string): number {
+function parseProcessId(text: string): number {
   const pid = Number(text);
   if (Number.isSafeInteger(pid) && pid > 0 && isAlive(pid)) return pid;
   throw new InferscopeError('E_USAGE', {
@@ -98,9 +100,7 @@ function processId(text: string): number {
 }
 
 function requireCommand(words: string[]): void {
-  const argv = process.argv.slice(2);
-  const dashes = argv.indexOf('--');
-  if (words.length > 0 && dashes >= 0 && argv.length - dashes - 1 === words.length) return;
+  if (words.length > 0 && areAfterDashes(words)) return;
   throw new InferscopeError('E_USAGE', {
     what: '--while needs -- and a command after it',
     why: 'Options before -- are for inferscope; the program and its arguments come after it.',
@@ -108,8 +108,8 @@ function requireCommand(words: string[]): void {
   });
 }
 
-function recordings(words: string[], options: MonitorCommandOptions): string[] {
-  const live = (['duration', 'pid', 'requireGpu'] as const).find((name) => options[name] !== undefined);
+function recordingPaths(words: string[], options: MonitorCommandOptions): string[] {
+  const liveOption = (['duration', 'pid', 'requireGpu'] as const).find((name) => options[name] !== undefined);
   const missing = words.find((word) => !existsSync(word));
   if (process.argv.includes('--') || (missing !== undefined && !/[./]/.test(missing)))
     throw new InferscopeError('E_USAGE', {
@@ -117,9 +117,9 @@ function recordings(words: string[], options: MonitorCommandOptions): string[] {
       why: 'monitor summarizes nvidia-smi recordings, or samples while a command runs (--while).',
       fix: `Type: inferscope monitor --while -- ${words.join(' ')}`,
     });
-  if (live !== undefined)
+  if (liveOption !== undefined)
     throw new InferscopeError('E_USAGE', {
-      what: `--${live.replace('G', '-g')} does not work with recordings`,
+      what: `--${liveOption.replace('G', '-g')} does not work with recordings`,
       why: `${words[0]} is already recorded.`,
       fix: 'Remove one of them.',
     });

@@ -27,7 +27,7 @@ export function threadCount(text: string): number {
 }
 
 /** Reads --port. @param example shown in the error message */
-export const listeningPort =
+export const parsePort =
   (example: number) =>
   (text: string): number => {
     const value = wholeNumber('--port', 0, example)(text);
@@ -39,14 +39,14 @@ export const listeningPort =
     });
   };
 
-const units = { '': 1, k: 10, m: 20, g: 30, t: 40 } as const;
+const exponents = { '': 0, k: 10, m: 20, g: 30, t: 40 } as const;
 
 /** `16GiB`, `500MiB`, `2G`; a number without unit is bytes. @throws E_USAGE */
 export function byteSize(flag: string): (text: string) => number {
   return (text) => {
     const match = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text.trim());
-    const unit = match?.[2]!.toLowerCase() as keyof typeof units | undefined;
-    if (match && unit !== undefined) return Number(match[1]) * (unit === '' ? 1 : 2 ** units[unit]);
+    const unit = match?.[2]!.toLowerCase() as keyof typeof exponents | undefined;
+    if (match && unit !== undefined) return Number(match[1]) * 2 ** exponents[unit];
     throw new InferscopeError('E_USAGE', {
       what: `${flag} ${text} is not a size`,
       why: 'It is a number with a unit: KiB, MiB, GiB or TiB.',

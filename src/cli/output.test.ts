@@ -29,7 +29,7 @@ test.each([
 /** A title for a terminal, a color, a cleared screen, and marks that reorder a line. */
 const hostile = 'a\u001b]0;title\u0007b\u001b[31mred\u001b[2J\u202egnp.exe\u2066\u200f\u009b2J';
 // eslint-disable-next-line no-control-regex
-const steering = /[\p{Cf}\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]|\u001b(?!\[\d+m)/u;
+const controlCharacters = /[\p{Cf}\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]|\u001b(?!\[\d+m)/u;
 
 test.each<[string, () => void]>([
   ['a result', () => print(hostile)],
@@ -41,14 +41,14 @@ test.each<[string, () => void]>([
     'an error in three parts',
     () => reportError(new InferscopeError('E_USAGE', { what: hostile, why: hostile, fix: hostile }), true),
   ],
-  ['an error of our own', () => reportError(new Error(hostile), true)],
+  ['an internal error', () => reportError(new Error(hostile), true)],
 ])('%s steers no terminal and reorders no line', (_, show) => {
-  expect(hostile).toMatch(steering);
+  expect(hostile).toMatch(controlCharacters);
   const written: string[] = [];
-  const take = (text: unknown) => written.push(String(text)) > 0;
-  vi.spyOn(process.stdout, 'write').mockImplementation(take);
-  vi.spyOn(process.stderr, 'write').mockImplementation(take);
+  const collect = (text: unknown) => written.push(String(text)) > 0;
+  vi.spyOn(process.stdout, 'write').mockImplementation(collect);
+  vi.spyOn(process.stderr, 'write').mockImplementation(collect);
   show();
   expect(written.join('')).toContain('gnp.exe');
-  expect(written.join('')).not.toMatch(steering);
+  expect(written.join('')).not.toMatch(controlCharacters);
 });

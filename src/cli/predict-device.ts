@@ -13,7 +13,7 @@ import { ensureWritable, homeFolders } from '../session/home.js';
 import { readManifest } from '../session/manifest-file.js';
 import { openSession, type Session } from '../session/open.js';
 import { notify } from './output.js';
-import { measuring } from './progress.js';
+import { measureWithProgress } from './progress.js';
 import type { Fusion, Launch } from '../model/documents/predict.js';
 import type { DType } from '../model/dtype.js';
 import { parseJson } from '../model/parse-json.js';
@@ -54,27 +54,28 @@ export async function predictDevice(
   tables: readonly Session[],
 ): Promise<{ roofs: DeviceRoofs; issues: Issue[] }> {
   const givenRooflines = options.roofline === undefined ? null : await readRoofs(options.roofline);
-  const sessions = [session, ...tables].filter((one) => one !== null);
+  const sessions = [session, ...tables].filter((given) => given !== null);
   const wantsCpu =
     options.gpu === undefined &&
     (options.threads !== undefined ||
       givenRooflines?.gpu === null ||
       sessions[0]?.manifest.workload?.device === 'cpu');
-  if (wantsCpu) return cpu(options, givenRooflines?.cpu ?? (await firstOf(sessions, storedRoofline)));
-  const known = [
+  if (wantsCpu)
+    return cpuRoofs(options, givenRooflines?.cpu ?? (await firstStored(sessions, storedRoofline)));
+  const candidates = [
     givenRooflines?.gpu ?? null,
     ...(await Promise.all(sessions.map(storedGpuRoofline))),
-    await cachedHere(),
+    await readCachedRoofline(),
   ];
-  const gpu = known.find((roofline) => roofline !== null) ?? null;
+  const gpu = candidates.find((roofline) => roofline !== null) ?? null;
   const name =
-    (options.gpu === undefined ? undefined : reportedName(options.gpu, gpu)) ??
+    (options.gpu === undefined ? undefined : driverName(options.gpu, gpu)) ??
     givenRooflines?.gpu?.gpus[0]?.name ??
     sessions.map(({ manifest }) => deviceOf(manifest).name).find((found) => found !== null) ??
     gpu?.gpus[0]?.name;
-  if (name === undefined) return cpu(options, null);
+  if (name === undefined) return cpuRoofs(options, null);
   const measured =
-    known.find((roofline) => roofline !== null && hasGpu(roofline, name)) ?? (await measuredElsewhere(name));
+    candidates.find((roofline) => roofline !== null && hasGpu(roofline, name)) ?? (await findMeasured(name));
   return { roofs: roofsOfGpu(name, measured), issues: [] };
 }
 
@@ -82,7 +83,7 @@ export async function predictDevice(
  * Expands a short name ("H200") to the driver's name. An ambiguous name means the common variant, which is printed; a
  * name without data sheet is unchanged.
  */
-export function reportedName(name: string, measured: GpuRoofline | null = null): string {
+export function driverName(name: string, measured: GpuRoofline | null = null): string {
   const givenName = name.trim();
   if (measured?.gpus.some(({ name }) => name === givenName)) return givenName;
   const found = findGpuSheet(givenName);
@@ -92,7 +93,7 @@ export function reportedName(name: string, measured: GpuRoofline | null = null):
   return found.name;
 }
 
-async function firstOf<T>(
+async function firstStored<T>(
   sessions: readonly Session[],
   read: (session: Session) => Promise<T | null>,
 ): Promise<T | null> {
@@ -107,7 +108,7 @@ const hasGpu = ({ gpus }: GpuRoofline, name: string): boolean =>
   gpus.some((gpu) => gpu.name === name && gpu.scope === 'full');
 
 /** Rooflines of a GPU of this name from the newest saved session that has them. */
-async function measuredElsewhere(name: string): Promise<GpuRoofline | null> {
+async function findMeasured(name: string): Promise<GpuRoofline | null> {
   for (const { id, folder } of sessionFolders(homeFolders()).toReversed()) {
     try {
       if (!hasSubject(readManifest(folder, id).data, 'roofline')) continue;
@@ -120,23 +121,23 @@ async function measuredElsewhere(name: string): Promise<GpuRoofline | null> {
   return null;
 }
 
-async function cachedHere(): Promise<GpuRoofline | null> {
+async function readCachedRoofline(): Promise<GpuRoofline | null> {
   const { cachedGpuRoofline } = await import('../capture/roofline/cache.js');
   return (await cachedGpuRoofline(homeFolders().cache))?.roofline ?? null;
 }
 
 /** Takes about twenty seconds if no roofline of this CPU is cached. */
-async function cpu(
+async function cpuRoofs(
   options: PredictOptions,
   roofline: MachineRoofline | null,
 ): Promise<{ roofs: DeviceRoofs; issues: Issue[] }> {
   if (roofline) return { roofs: roofsOfCpu(roofline), issues: [] };
   const { rooflineIssues } = await import('../capture/onnx/machine-roofline.js');
-  const { machineRoofs } = await import('./machine-roofs.js');
+  const { rooflineWithProgress: machineRoofs } = await import('./machine-roofs.js');
   const { defaultThreads } = await import('../engines/onnx/decoder.js');
   const { detectCpu } = await import('../hardware/cpu.js');
   const home = ensureWritable();
-  const measured = await measuring(options, (signal, progress) =>
+  const measured = await measureWithProgress(options, (signal, progress) =>
     machineRoofs(progress, {
       threads: options.threads ?? defaultThreads(detectCpu().usableCores),
       cacheDir: home.cache,
@@ -154,21 +155,21 @@ async function readRoofs(source: string): Promise<DeviceRooflines> {
     const session = await openSession(source);
     const found = { gpu: await storedGpuRoofline(session), cpu: await storedRoofline(session) };
     if (found.gpu || found.cpu) return found;
-    throw notRoofs(source, 'The session has no roofline.');
+    throw noRoofs(source, 'The session has no roofline.');
   }
   let data: Record<string, unknown>;
   try {
     data = (parseJson(await readFile(source, 'utf8')) as { data: Record<string, unknown> }).data;
   } catch {
-    throw notRoofs(source, 'The file is not JSON.');
+    throw noRoofs(source, 'The file is not JSON.');
   }
   const gpu = gpuRooflineSchema.safeParse(data?.['gpu'] ?? data);
   const machine = machineRooflineSchema.safeParse(data?.['roofline'] ?? data);
-  if (!gpu.success && !machine.success) throw notRoofs(source, 'The file has no roofline document.');
+  if (!gpu.success && !machine.success) throw noRoofs(source, 'The file has no roofline document.');
   return { gpu: gpu.success ? gpu.data : null, cpu: machine.success ? machine.data : null };
 }
 
-function notRoofs(source: string, why: string): InferscopeError {
+function noRoofs(source: string, why: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `no measured roofs in ${source}`,
     why,

@@ -52,16 +52,16 @@ export async function predictDocumentOf(options: PredictOptions): Promise<Docume
   const givenModel = options.model === undefined ? null : await findModel(options.model);
   // Comes first: an unknown model fails before a roofline is measured.
   if (!givenModel && session === null) throw noModel();
-  const ofSession = givenModel === null ? sessionModel(session!, options.dtype) : null;
+  const modelOfSession = givenModel === null ? sessionModel(session!, options.dtype) : null;
   const { roofs, issues: deviceIssues } = await predictDevice(options, session, tables);
   const model = givenModel
     ? {
         name: givenModel.name,
         ...configModel(givenModel.config, options.dtype ?? sessionDType(session), roofs),
       }
-    : ofSession!;
-  const { issues, ...made } = await predictDocument(model, roofs, options, { session, tables });
-  return { ...made, issues: [...deviceIssues, ...issues] };
+    : modelOfSession!;
+  const { issues, ...document } = await predictDocument(model, roofs, options, { session, tables });
+  return { ...document, issues: [...deviceIssues, ...issues] };
 }
 
 /** A session is compared in the dtype it was measured in. */

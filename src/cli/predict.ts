@@ -2,13 +2,13 @@ import { type Command, Option } from 'commander';
 import { fusions, launches } from '../model/documents/predict.js';
 import { parseDType } from '../model/dtype.js';
 import { sizeList } from './bench-options.js';
+import { collect } from './command-line.js';
 import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
 import type { PredictOptions } from './predict-device.js';
 import { refuseUnused } from './unused-options.js';
 
 export function define(command: Command): void {
-  const several = (word: string, before: string[]) => [...before, word];
   command
     .option('--model <name>', "preset, config.json, or a folder that has one (default: the session's model)")
     .option(
@@ -45,7 +45,7 @@ export function define(command: Command): void {
     )
     .addOption(
       new Option('--kernels <session>', 'session of inferscope kernels with measured kernels; repeatable')
-        .argParser(several)
+        .argParser(collect)
         .default([], 'none'),
     )
     .option('--session <session>', 'session of bench, profile, run or import to compare the prediction with')

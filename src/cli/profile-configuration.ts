@@ -4,7 +4,7 @@ import { profileInside } from '../model/documents/memory-profile.js';
 import { InferscopeError } from '../model/errors.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import type { NamedModel } from '../llm/model-files.js';
-import { shareOf } from './memory-options.js';
+import { parseGpuMemoryUtilization } from './memory-options.js';
 import { wholeNumber } from './numbers.js';
 
 /** Options as typed: configuration that a memory profile of another tool does not state. */
@@ -23,7 +23,7 @@ export interface ConfigurationOptions {
 }
 
 /** The flags of `memory` and `estimate` for the configuration of a run. */
-export function configurationOptions(command: Command): Command {
+export function defineConfigurationOptions(command: Command): Command {
   return command
     .optionsGroup('Configuration of profiles that do not state it:')
     .option('--model <spec>', 'preset, config.json or a folder that has one')
@@ -42,7 +42,7 @@ export function configurationOptions(command: Command): Command {
     .option(
       '--gpu-memory-utilization <share>',
       'share of GPU memory that vLLM used',
-      shareOf('--gpu-memory-utilization'),
+      parseGpuMemoryUtilization,
     )
     .option('--max-model-len <n>', 'maximum sequence length', wholeNumber('--max-model-len', 1, 4096));
 }
@@ -58,7 +58,7 @@ export interface Configuration {
 }
 
 /** @throws E_MODEL_NOT_FOUND and other errors of findModel */
-export async function configurationOf(options: ConfigurationOptions): Promise<Configuration> {
+export async function readConfiguration(options: ConfigurationOptions): Promise<Configuration> {
   const model = options.model === undefined ? null : await findModel(options.model);
   const values = new Map<string, unknown>(
     configurationKeys.flatMap((key) => (options[key] === undefined ? [] : [[key, options[key]]])),
@@ -71,9 +71,9 @@ export async function configurationOf(options: ConfigurationOptions): Promise<Co
   };
   return {
     fill(json) {
-      const inside = profileInside(json);
-      if (values.size === 0 || !isFields(inside)) return inside;
-      const profile = structuredClone(inside);
+      const profileJson = profileInside(json);
+      if (values.size === 0 || !isFields(profileJson)) return profileJson;
+      const profile = structuredClone(profileJson);
       const config = child(child(profile, 'metadata'), 'config');
       for (const key of configurationKeys)
         if (key !== 'model' && key !== 'engine') set(config, snake(key), key, values.get(key));

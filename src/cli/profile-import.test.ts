@@ -42,7 +42,7 @@ function recordFile(executionId: string): string {
   return path;
 }
 
-async function imported(trace: string) {
+async function importTrace(trace: string) {
   const tracePath = join(testFolder(), 'trace.json');
   copyFileSync(trace, tracePath);
   const execution = (
@@ -100,7 +100,7 @@ async function imported(trace: string) {
 }
 
 test('imports records, trace and roofline; truncation is reported', async () => {
-  const { found, counts, codes, opened } = await imported(join(fixture, 'decoder-float32.json'));
+  const { found, counts, codes, opened } = await importTrace(join(fixture, 'decoder-float32.json'));
   // Four calls in each execution; two peaks and four sizes of the roofline.
   expect(counts).toMatchObject({ stages: 8, peaks: 6 });
   expect(counts.ops).toBeGreaterThan(4 * 20);
@@ -118,7 +118,7 @@ test('an unreadable trace loses only the attribution; the raw file is saved', as
   const text = readFileSync(join(fixture, 'decoder-float32.json'), 'utf8');
   const cut = join(testFolder(), 'cut.json');
   writeFileSync(cut, text.slice(0, -5000));
-  const { found, counts, codes, opened } = await imported(cut);
+  const { found, counts, codes, opened } = await importTrace(cut);
   expect(counts).toMatchObject({ stages: 8, ops: 0 });
   expect(codes).toContain('trace_unreadable');
   expect(found.captures.map((capture) => capture.capture_id)).not.toContain('profiled-trace');

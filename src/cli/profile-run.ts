@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { requireMemory } from '../capture/onnx/memory-need.js';
 import { analyzeProfile } from '../facts/profile.js';
-import { rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
+import { rooflineIssues } from '../capture/onnx/machine-roofline.js';
 import { captureProfile, type ProfileCapture, type ProfileProgress } from '../capture/onnx/profile.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
 import { resolveModel } from '../engines/onnx/model-source.js';
@@ -18,12 +18,12 @@ import { engineWords, modelWords, shapeWords } from '../vocabulary/workload.js';
 import { ensureWritable, homeFolders, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
-import { machineRoofs } from './machine-roofs.js';
+import { rooflineWithProgress } from './machine-roofs.js';
 import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';
 import { ensureReportPath, reportPath } from './report-file.js';
 import { explanationOf } from '../advice/explain/session-explanation.js';
-import { writeAnalyzed } from './session-summary.js';
+import { writeAnalyzedReport } from './session-summary.js';
 import { type SavedSession, recordSession, writeToHome } from '../record/record-session.js';
 import { formatMs, formatPart, plural } from '../vocabulary/format.js';
 import { type OnnxModel, modelOfWorkload } from '../engines/onnx/onnx-model.js';
@@ -61,12 +61,12 @@ export async function runProfile(
   signal: AbortSignal,
 ): Promise<ProfileOutcome> {
   const progress = startProgress(options.quiet === true);
-  return writeToHome('save the profile', undefined, () => profile(options, signal, progress)).finally(
+  return writeToHome('save the profile', undefined, () => runWithProgress(options, signal, progress)).finally(
     progress.end,
   );
 }
 
-async function profile(
+async function runWithProgress(
   options: ProfileCommandOptions,
   signal: AbortSignal,
   progress: Progress,
@@ -93,7 +93,7 @@ async function profile(
   const workload = workloadOf(model, options, threads);
   progress.done(modelWords(workload), `${engineWords(workload)} · ${shapeWords(workload)}`);
 
-  const { capture, ...saved } = await measureAndKeep(
+  const { capture, ...saved } = await measureAndSave(
     options,
     { model, threads, workload, home },
     signal,
@@ -105,8 +105,8 @@ async function profile(
     const analyzed = { kind: 'profile', document } as const;
     const explain = await explanationOf(session, analyzed);
     const path = reportPath(saved.folder);
-    await writeAnalyzed(analyzed, path, explain);
-    if (options.output !== undefined) await writeAnalyzed(analyzed, options.output, explain);
+    await writeAnalyzedReport(analyzed, path, explain);
+    if (options.output !== undefined) await writeAnalyzedReport(analyzed, options.output, explain);
     progress.done('session saved', saved.id);
     if (capture.failure !== null) throw capture.failure;
     return { document, explain, reportPath: options.output ?? path, interrupted: capture.stopped };
@@ -123,7 +123,7 @@ function withSession(error: unknown, id: string): unknown {
   return new InferscopeError(known.code, { ...known.parts, fix }, { cause: error });
 }
 
-async function measureAndKeep(
+async function measureAndSave(
   options: ProfileCommandOptions,
   run: { model: OnnxModel; threads: number; workload: Workload; home: Home },
   signal: AbortSignal,
@@ -138,7 +138,12 @@ async function measureAndKeep(
     doing: 'save the profile',
   };
   return recordSession(plan, async (recording) => {
-    const roofline = await measureRoofline(home.cache, threads, options, signal, progress);
+    const roofline = await rooflineWithProgress(progress, {
+      threads,
+      cacheDir: home.cache,
+      fresh: options.freshRoofline === true,
+      signal,
+    });
     const capture = await captureProfile({
       model,
       threads,
@@ -196,21 +201,6 @@ function workloadOf(model: OnnxModel, options: ProfileCommandOptions, threads: n
   };
 }
 
-async function measureRoofline(
-  cacheDir: string,
-  threads: number,
-  options: ProfileCommandOptions,
-  signal: AbortSignal,
-  progress: Progress,
-): Promise<CachedRoofline> {
-  return machineRoofs(progress, {
-    threads,
-    cacheDir,
-    fresh: options.freshRoofline === true,
-    signal,
-  });
-}
-
 function showProgress(progress: Progress, event: ProfileProgress): void {
   const where =
     event.execution === 'clean' ? `clean launch ${event.launch + 1}/${event.launches}` : 'profiled pass';
@@ -222,9 +212,9 @@ function showProgress(progress: Progress, event: ProfileProgress): void {
 }
 
 function measuredWords({ clean, profiled }: ProfileCapture): string {
-  const under = profiled && profiled.runs.length > 0 ? ', then under the profiler' : '';
+  const profilerNote = profiled && profiled.runs.length > 0 ? ', then under the profiler' : '';
   const launches = clean.runs.length === 1 ? '1 launch' : `${clean.runs.length} launches`;
-  return `${plural(clean.timedRepeats, 'clean repeat')} in ${launches}${under}`;
+  return `${plural(clean.timedRepeats, 'clean repeat')} in ${launches}${profilerNote}`;
 }
 
 function nothingMeasured(): InferscopeError {

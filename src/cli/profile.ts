@@ -56,7 +56,7 @@ export function define(command: Command): void {
       );
       if (options.json) printDocument(document);
       else {
-        const { analyzedText, reported } = await import('./session-summary.js');
+        const { summaryText: analyzedText, withReportPath: reported } = await import('./session-summary.js');
         const analyzed = { kind: 'profile', document } as const;
         const text = await analyzedText(analyzed, options.name ?? document.data.session.id, explain);
         print(reported(text, reportPath));

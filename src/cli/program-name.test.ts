@@ -8,7 +8,7 @@ import { commands } from './commands.js';
 const home = mkdtempSync(join(tmpdir(), 'inferscope-program-name-'));
 afterAll(() => rmSync(home, { recursive: true }));
 
-test('npx starts the program again with the arguments that it was given', () => {
+test('under npx the program name is npx with the package that it was given', () => {
   const npx = { npm_lifecycle_event: 'npx' };
   const cache = join(home, '_npx/0123abc');
   mkdirSync(join(cache, 'node_modules/.bin'), { recursive: true });
@@ -25,12 +25,12 @@ test('npx starts the program again with the arguments that it was given', () => 
 });
 
 test('every command in a text is written as the user starts it, and other text is unchanged', () => {
-  const typed = (text: string) => asTyped(text, 'npx ./a.tgz');
+  const asUserTypes = (text: string) => asTyped(text, 'npx ./a.tgz');
   for (const { name, alias } of commands)
     for (const verb of [name, ...(alias ? [alias] : [])])
-      expect(typed(`Type: inferscope ${verb} x`)).toBe(`Type: npx ./a.tgz ${verb} x`);
-  expect(typed('See inferscope --help.')).toBe('See npx ./a.tgz --help.');
+      expect(asUserTypes(`Type: inferscope ${verb} x`)).toBe(`Type: npx ./a.tgz ${verb} x`);
+  expect(asUserTypes('See inferscope --help.')).toBe('See npx ./a.tgz --help.');
   const otherTexts =
     'inferscope 0.1.0 · inferscope reads reports · npx inferscope run · ./inferscope run · inferscope-explain';
-  expect(typed(otherTexts)).toBe(otherTexts);
+  expect(asUserTypes(otherTexts)).toBe(otherTexts);
 });

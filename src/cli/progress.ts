@@ -17,12 +17,12 @@ export interface Progress {
 /** Progress on stderr: one line per step, rewritten in place on a terminal, silent with --quiet. */
 export function startProgress(quiet: boolean): Progress {
   const live = process.stderr.isTTY === true;
-  let open = false;
+  let lineOpen = false;
   let lastStep = '';
   const clip = (text: string) => text.slice(0, terminalWidth(process.stderr) - 1);
   const clear = () => {
-    if (open) process.stderr.write('\r\u001b[K');
-    open = false;
+    if (lineOpen) process.stderr.write('\r\u001b[K');
+    lineOpen = false;
   };
   return {
     update(step, detail = '') {
@@ -30,7 +30,7 @@ export function startProgress(quiet: boolean): Progress {
       if (live) {
         clear();
         process.stderr.write(clip(inert(`  ${step} ${detail}`)));
-        open = true;
+        lineOpen = true;
       } else if (step !== lastStep) process.stderr.write(`  ${inert(step)} …\n`);
       lastStep = step;
     },
@@ -50,13 +50,13 @@ export function countProgress(
   progress: Progress,
   step: string,
 ): (update: { done: number; total: number; label: string }) => void {
-  const leftS = startCountEta();
+  const secondsLeft = startCountEta();
   return ({ done, total, label }) =>
-    progress.update(step, `${done}/${total} ${leftWords(leftS(done, total))}${label}`);
+    progress.update(step, `${done}/${total} ${leftWords(secondsLeft(done, total))}${label}`);
 }
 
 /** Measures with progress on stderr; Ctrl-C stops it and keeps what was measured so far. */
-export async function measuring<T>(
+export async function measureWithProgress<T>(
   { quiet }: { quiet?: boolean | undefined },
   measure: (signal: AbortSignal, progress: Progress) => Promise<T>,
 ): Promise<T> {

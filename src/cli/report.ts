@@ -43,12 +43,15 @@ export function define(command: Command): void {
           fix: 'Redirect stdout: inferscope report --json > report.json',
         });
       const { openSession } = await import('../session/open.js');
-      const [{ analyzeSession, documentsOf }, { analyzeAndExplain }, { reportText, writeAnalyzed }] =
-        await Promise.all([
-          import('../facts/session-document.js'),
-          import('../advice/explain/session-explanation.js'),
-          import('./session-summary.js'),
-        ]);
+      const [
+        { analyzeSession, documentsOf },
+        { analyzeAndExplain },
+        { reportText, writeAnalyzedReport: writeAnalyzed },
+      ] = await Promise.all([
+        import('../facts/session-document.js'),
+        import('../advice/explain/session-explanation.js'),
+        import('./session-summary.js'),
+      ]);
       const session = await openSession(selector ?? options.session);
       const { analyzed, explain } = options.json
         ? { analyzed: await analyzeSession(session), explain: null }

@@ -6,11 +6,11 @@ import { claimNames, resultsFolder, writeResult } from './results-folder.js';
 
 test('a checked folder is created only when files are written', () => {
   const folder = testFolder();
-  const place = resultsFolder(join(folder, 'results', 'deep'));
+  const results = resultsFolder(join(folder, 'results', 'deep'));
   expect(readdirSync(folder)).toEqual([]);
-  expect(claimNames(place, ['a.json'])).toEqual(['a.json']);
-  expect(readdirSync(place)).toEqual(['a.json']);
-  expect(() => resultsFolder(join(place, 'a.json', 'below'))).toThrow();
+  expect(claimNames(results, ['a.json'])).toEqual(['a.json']);
+  expect(readdirSync(results)).toEqual(['a.json']);
+  expect(() => resultsFolder(join(results, 'a.json', 'below'))).toThrow();
 });
 
 test('files of another session keep their names; those of one session share one number', async () => {

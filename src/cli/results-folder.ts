@@ -77,9 +77,9 @@ export function writeResult(path: string, text: string): void {
 
 /** Writes result files, under other names if the folder has those of another session. @returns a text with the names used */
 export function writeResults(folder: string, files: readonly { name: string; text: string }[]): string {
-  const wanted = files.map(({ name }) => name);
-  const names = claimNames(folder, wanted);
+  const requestedNames = files.map(({ name }) => name);
+  const names = claimNames(folder, requestedNames);
   for (const [index, { text }] of files.entries()) writeResult(join(folder, names[index]!), text);
-  const hint = names[0] === wanted[0] ? '' : ` (${wanted[0]} belongs to another session)`;
+  const hint = names[0] === requestedNames[0] ? '' : ` (${requestedNames[0]} belongs to another session)`;
   return `${names.join(', ')} in ${relative(process.cwd(), folder) || '.'}${hint}`;
 }

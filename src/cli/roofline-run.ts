@@ -14,8 +14,8 @@ import { openSession } from '../session/open.js';
 import { rooflineView } from '../views/roofline.js';
 import { print, printDocument, notify, terminalWidth } from './output.js';
 import { reportPath } from './report-file.js';
-import { machineRoofs } from './machine-roofs.js';
-import { countProgress, measuring, type Progress } from './progress.js';
+import { rooflineWithProgress } from './machine-roofs.js';
+import { countProgress, measureWithProgress, type Progress } from './progress.js';
 import { recordRoofline, type RooflineCommandOptions } from './roofline-session.js';
 import { writeToHome } from '../record/record-session.js';
 import { formatQuantity } from '../vocabulary/format.js';
@@ -24,20 +24,24 @@ import { formatQuantity } from '../vocabulary/format.js';
 export async function runRoofline(options: RooflineCommandOptions): Promise<void> {
   checkOptions(options);
   const home = ensureWritable();
-  const { made: rooflineDocument, stopped } = await measuring(options, async (signal, progress) => {
-    const done = await writeToHome('measure the roofline', home, () =>
+  const { rooflineDocument, stopped } = await measureWithProgress(options, async (signal, progress) => ({
+    rooflineDocument: await writeToHome('measure the roofline', home, () =>
       measure(options, home, progress, signal),
-    );
-    return { made: done, stopped: signal.aborted };
-  });
+    ),
+    stopped: signal.aborted,
+  }));
   if (options.json) printDocument(rooflineDocument);
   else print(terminalView(rooflineView(rooflineDocument), { width: terminalWidth() }));
   if (stopped) process.exitCode = exitCodeOf.E_INTERRUPTED;
 }
 
-function checkOptions({ device, threads, python, record, name, tag }: RooflineCommandOptions): void {
-  const cpu = device === 'cpu' || (threads !== undefined && device === undefined);
-  const forGpus = python !== undefined || record || name !== undefined || tag.length > 0;
+/** The CPU alone; without these options the GPUs come first. */
+const isCpuRequested = ({ device, threads }: RooflineCommandOptions): boolean =>
+  device === 'cpu' || (threads !== undefined && device === undefined);
+
+function checkOptions(options: RooflineCommandOptions): void {
+  const { device, threads, python, record, name, tag } = options;
+  const hasGpuOptions = python !== undefined || record || name !== undefined || tag.length > 0;
   if (device === 'cuda' && threads !== undefined) {
     throw new InferscopeError('E_USAGE', {
       what: '--threads does not work with --device cuda',
@@ -45,7 +49,7 @@ function checkOptions({ device, threads, python, record, name, tag }: RooflineCo
       fix: 'Type: inferscope roofline --device cpu --threads 4',
     });
   }
-  if (cpu && forGpus) {
+  if (isCpuRequested(options) && hasGpuOptions) {
     throw new InferscopeError('E_USAGE', {
       what: '--python, --record, --name and --tag do not work for the CPU',
       why: 'The CPU is measured with the embedded engine, without Python, and its roofs are saved in every profile session.',
@@ -60,8 +64,9 @@ async function measure(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<Document<RooflineData>> {
-  const cpu = options.device === 'cpu' || (options.threads !== undefined && options.device === undefined);
-  const gpuResult = cpu ? { gpu: null, issue: null } : await measureGpus(options, home, progress, signal);
+  const gpuResult = isCpuRequested(options)
+    ? { gpu: null, issue: null }
+    : await measureGpus(options, home, progress, signal);
   if (gpuResult.gpu) {
     const { roofline: gpu, cached, ageS } = gpuResult.gpu;
     return document(
@@ -71,7 +76,7 @@ async function measure(
       cachedIssues(gpu, cached, ageS),
     );
   }
-  const measured = await machineRoofs(progress, {
+  const measured = await rooflineWithProgress(progress, {
     threads: options.threads ?? defaultThreads(detectCpu().usableCores),
     cacheDir: home.cache,
     fresh: options.fresh === true,
@@ -93,21 +98,21 @@ async function measureGpus(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<{ gpu: MeasuredGpuRoofline | null; issue: Issue | null }> {
-  const recorded = options.record === true || options.name !== undefined || options.tag.length > 0;
-  const measuresGpus = options.device === 'cuda' || options.python !== undefined || recorded;
+  const isRecorded = options.record === true || options.name !== undefined || options.tag.length > 0;
+  const measuresGpus = options.device === 'cuda' || options.python !== undefined || isRecorded;
   if (!measuresGpus) {
     const { gpus, reason } = await openGpus();
     gpus?.close();
     if (!gpus) {
-      const plain = reason.code === 'no_driver' || reason.code === 'no_gpu';
-      return { gpu: null, issue: plain ? null : notMeasured(reason.text) };
+      const withoutGpu = reason.code === 'no_driver' || reason.code === 'no_gpu';
+      return { gpu: null, issue: withoutGpu ? null : gpuNotMeasured(reason.text) };
     }
   }
   const measureIn = async (scratch: string | null) => {
     const gpu = await gpuRoofline({
       python: options.python ?? null,
       cacheDir: home.cache,
-      fresh: options.fresh === true || recorded,
+      fresh: options.fresh === true || isRecorded,
       scratch,
       signal,
       onProgress: countProgress(progress, 'measuring the GPUs'),
@@ -116,14 +121,14 @@ async function measureGpus(
     return { gpu, stopped: signal.aborted };
   };
   try {
-    if (!recorded) return { ...(await measureIn(null)), issue: null };
+    if (!isRecorded) return { ...(await measureIn(null)), issue: null };
     const { id, gpu } = await recordRoofline(options, ({ scratch }) => measureIn(scratch));
-    await report(id);
+    await writeSessionReport(id);
     return { gpu, issue: null };
   } catch (error) {
     if (!(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') throw error;
     if (measuresGpus) throw await whyNoGpu(error);
-    return { gpu: null, issue: notMeasured(`${error.parts.what}. ${error.parts.fix}`) };
+    return { gpu: null, issue: gpuNotMeasured(`${error.parts.what}. ${error.parts.fix}`) };
   }
 }
 
@@ -139,16 +144,16 @@ async function whyNoGpu(error: InferscopeError): Promise<InferscopeError> {
   });
 }
 
-async function report(id: string): Promise<void> {
+async function writeSessionReport(id: string): Promise<void> {
   const saved = await openSession(id);
   const { analyzeSession } = await import('../facts/session-document.js');
-  const { writeAnalyzed } = await import('./session-summary.js');
+  const { writeAnalyzedReport: writeAnalyzed } = await import('./session-summary.js');
   const path = reportPath(saved.folder);
   await writeAnalyzed(await analyzeSession(saved), path);
   notify(`session ${saved.id} saved · report: ${path}`);
 }
 
-function notMeasured(why: string): Issue {
+function gpuNotMeasured(why: string): Issue {
   return {
     code: 'gpu_not_measured',
     severity: 'warning',

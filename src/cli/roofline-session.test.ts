@@ -21,17 +21,17 @@ test('every case is a row, sensor samples are stored with it, and analyses read 
     { name: 'one', tag: ['h200'] },
     async ({ originNs: startNs, scratch }) => {
       const fast = gemmCase({ dtype: 'bfloat16', m: 8192, n: 8192, k: 8192 });
-      const none = gemmCase({ dtype: 'float8', m: 8192, n: 8192, k: 8192 });
+      const unsupported = gemmCase({ dtype: 'float8', m: 8192, n: 8192, k: 8192 });
       const recordPath = join(scratch, 'record.jsonl');
       const lines = [
         measuredLine(fast, [1.4e6, 1.4e6], { t_ns: startNs + 1e9, end_ns: startNs + 2e9 }),
-        unmeasuredLine(none, 'unsupported', 'no float8 here'),
+        unmeasuredLine(unsupported, 'unsupported', 'no float8 here'),
       ];
       writeFileSync(recordPath, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
       const capture: KernelCapture = {
-        order: rooflineOrder('cuda0-first', 'cuda:0', [fast, none]),
+        order: rooflineOrder('cuda0-first', 'cuda:0', [fast, unsupported]),
         recordPath,
-        launches: [{ launch: 0, cases: [fast.case, none.case], failure: null, log: null }],
+        launches: [{ launch: 0, cases: [fast.case, unsupported.case], failure: null, log: null }],
         device: null,
         start_ns: startNs + 0.5e9,
         end_ns: startNs + 3e9,

@@ -27,11 +27,11 @@ export const recordRoofline = (
     { label: 'gpus', kind: 'roofline', name: name ?? null, tags: tag, doing: 'save the roofline' },
     async (recording) => {
       const { gpu, stopped } = await measure(recording);
-      return { ...(await recordedRoofline(recording, gpu, stopped)), result: { gpu } };
+      return { ...(await saveRooflineRecording(recording, gpu, stopped)), result: { gpu } };
     },
   );
 
-async function recordedRoofline(
+async function saveRooflineRecording(
   recording: Recording,
   { roofline, recording: measured }: MeasuredGpuRoofline,
   stopped: boolean,

@@ -1,10 +1,10 @@
 import { Option, type Command } from 'commander';
+import { collect } from './command-line.js';
 import { examples } from './examples.js';
 import { threadCount } from './numbers.js';
 import type { RooflineCommandOptions } from './roofline-session.js';
 
 export function define(command: Command): void {
-  const several = (word: string, before: string[]) => [...before, word];
   command
     .addOption(
       new Option(
@@ -24,7 +24,7 @@ export function define(command: Command): void {
       'measure the GPUs again and save every case in a session (implied by --name and --tag)',
     )
     .option('--name <name>', 'name the session')
-    .addOption(new Option('--tag <tag>', 'tag the session').argParser(several).default([], 'none'))
+    .addOption(new Option('--tag <tag>', 'tag the session').argParser(collect).default([], 'none'))
     .option('--json', 'print one inferscope/roofline document')
     .option('--quiet', 'no progress on stderr')
     .addHelpText(

@@ -39,7 +39,7 @@ export interface RunCommandOptions extends ContextOptions {
   hooks: boolean;
   job?: string;
   ranks: boolean;
-  captureRange: NonNullable<RunCommandRange> | null;
+  captureRange: RunCommandRange;
   nsysTrace: string[];
   nsysArg: string[];
   ncuSet: 'full' | 'basic' | 'detailed' | 'roofline';
@@ -58,16 +58,16 @@ export interface RunCommandOptions extends ContextOptions {
   quiet?: boolean;
 }
 
-const optionsOf: Readonly<Record<string, readonly string[]>> = {
+const evaluatorOptions: Readonly<Record<string, readonly string[]>> = {
   nsys: ['captureRange', 'nsysTrace', 'nsysArg'],
   ncu: ['ncuSet', 'ncuKernel', 'ncuNvtx', 'ncuLaunchCount', 'ncuSession', 'ncuArg'],
   torch: ['torchShapes', 'torchMemory', 'torchStack', 'torchFlops'],
 };
 
 /** Rejects options of an evaluator that is not selected. */
-function refuseOthersOptions(command: Command, evaluators: readonly string[]): void {
+function refuseUnselectedOptions(command: Command, evaluators: readonly string[]): void {
   const running = evaluators.length === 0 ? 'none' : evaluators.join(',');
-  for (const [evaluator, names] of Object.entries(optionsOf))
+  for (const [evaluator, names] of Object.entries(evaluatorOptions))
     if (!evaluators.includes(evaluator))
       refuseUnused(command, names, {
         why: `It is an option of the evaluator ${evaluator}; this command runs: ${running}.`,
@@ -88,14 +88,14 @@ export async function runCommand(
       : await defaultEvaluators(command);
   if (chosen.because && !options.quiet)
     notify(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
-  refuseOthersOptions(invoked, chosen.evaluators);
+  refuseUnselectedOptions(invoked, chosen.evaluators);
   const context = await readContext(options);
-  const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
+  const kernels = options.ncuSession === undefined ? null : await readHotKernels(options.ncuSession);
   const job = options.ranks ? jobOfLauncher(options.job) : null;
   // All ranks of a job do the same, so only rank 0 prints.
   const quiet = options.quiet === true || (job !== null && job.rank > 0);
   const saved = await interruptibleRun((interrupts) =>
-    recordAndKeep(command, { ...options, quiet }, { ...chosen, kernels, job }, interrupts),
+    recordRun(command, { ...options, quiet }, { ...chosen, kernels, job }, interrupts),
   );
   const id = job === null ? saved.id : await jobSession(job, saved, options);
   if (id !== null) {
@@ -105,11 +105,19 @@ export async function runCommand(
   // A launcher stops all ranks if one fails, so a failure of inferscope itself must not stop the others.
   const exitCode =
     job !== null && invoked.getOptionValueSource('exitCode') !== 'cli' ? 'child' : options.exitCode;
-  await conclude(saved, { id, place: id === null ? job!.folder : `Session ${id}` }, { ...options, exitCode });
+  await reportOutcome(
+    saved,
+    { id, place: id === null ? job!.folder : `Session ${id}` },
+    { ...options, exitCode },
+  );
 }
 
 /** @returns the session of all ranks if this was the last one, else null */
-async function jobSession(job: Job, { id, calls }: Kept, options: RunCommandOptions): Promise<string | null> {
+async function jobSession(
+  job: Job,
+  { id, calls }: RecordedRun,
+  options: RunCommandOptions,
+): Promise<string | null> {
   if (!(await storePart(job, id, calls!))) return null;
   const progress = startProgress(options.quiet === true);
   progress.update('joining', `${job.worldSize} ranks`);
@@ -126,7 +134,7 @@ interface Prepared {
   job: Job | null;
 }
 
-interface Kept {
+interface RecordedRun {
   id: string;
   capture: RunCapture;
   /** A signal arrived while the program ran or its captures were read. */
@@ -136,7 +144,7 @@ interface Kept {
 }
 
 /** Kernels for ncu from a session with their times. @throws E_SESSION_NOT_FOUND, E_NO_KERNELS */
-async function hotKernelsOf(selector: string): Promise<KernelChoice> {
+async function readHotKernels(selector: string): Promise<KernelChoice> {
   const session = await openSession(selector, undefined, withRows('kernels', 'kernels'));
   const { names, stages } = await readHotKernels(session);
   return {
@@ -145,12 +153,12 @@ async function hotKernelsOf(selector: string): Promise<KernelChoice> {
   };
 }
 
-async function recordAndKeep(
+async function recordRun(
   command: string[],
   options: RunCommandOptions,
   { evaluators, kernels, job }: Prepared,
   interrupts: RunInterrupts,
-): Promise<Kept> {
+): Promise<RecordedRun> {
   const plan = {
     label: options.name ?? programName(command),
     kind: 'run',
@@ -186,7 +194,7 @@ async function recordAndKeep(
       },
     });
     interrupts.enter('reading');
-    const { calls, ...recorded } = await runRecorded(recording, capture, options, {
+    const { calls, ...recorded } = await importRun(recording, capture, options, {
       unread: interrupts.unread,
       part: job !== null,
     });
@@ -222,12 +230,12 @@ function showProgress(progress: RunProgress): void {
   }
 }
 
-async function runRecorded(
+async function importRun(
   recording: Recording,
   capture: RunCapture,
   options: RunCommandOptions,
   { unread, part }: { unread: AbortSignal; part: boolean },
-): Promise<Omit<Recorded, 'title'> & Pick<Kept, 'calls'>> {
+): Promise<Omit<Recorded, 'title'> & Pick<RecordedRun, 'calls'>> {
   const progress = startProgress(options.quiet === true);
   const imported = await saveRun(recording, capture, { progress, unread, part });
   progress.end();
@@ -254,16 +262,16 @@ interface Place {
 }
 
 /** Prints the summary or document, then any failure, so that stdout is always complete. */
-async function conclude(
-  { capture, interrupted }: Kept,
+async function reportOutcome(
+  { capture, interrupted }: RecordedRun,
   { id, place }: Place,
   options: RunCommandOptions,
 ): Promise<void> {
   const failure = capture.executions.find((execution) => execution.failure !== null);
-  const child = capture.executions.map(shellExitCode).find((code) => code !== 0);
+  const childExitCode = capture.executions.map(shellExitCode).find((code) => code !== 0);
   if (failure?.failure && options.json) {
     process.exitCode = reportError(withPlace(failure.failure, place, capture), true);
-    if (options.exitCode === 'child') process.exitCode = child ?? process.exitCode;
+    if (options.exitCode === 'child') process.exitCode = childExitCode ?? process.exitCode;
     return;
   }
   // The failure comes first: a program that ran out of memory recorded little.
@@ -275,7 +283,7 @@ async function conclude(
     warn(`interrupted: ${place} has what was recorded so far`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   }
-  if (options.exitCode === 'child') process.exitCode = child ?? 0;
+  if (options.exitCode === 'child') process.exitCode = childExitCode ?? 0;
 }
 
 function withPlace(failure: InferscopeError, place: string, capture: RunCapture): InferscopeError {

@@ -1,14 +1,13 @@
-import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
-import { defineContext } from './context-options.js';
+import { defineContextOptions } from './context-options.js';
 import { duration } from './durations.js';
+import { collect, areAfterDashes } from './command-line.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 import type { RunCommandOptions, RunCommandRange } from './run-session.js';
 
 export function define(command: Command): void {
-  const several = (word: string, before: string[]) => [...before, word];
   command
     .usage('[options] -- command…')
     .argument('<command...>', 'program and its arguments, passed unchanged')
@@ -18,16 +17,16 @@ export function define(command: Command): void {
         '--evaluator <list>',
         'nsys, ncu, torch, none; a list (nsys,torch,ncu) runs the command once per evaluator',
       )
-        .argParser(several)
+        .argParser(collect)
         .default([], 'nsys if found, else torch for Python, else none'),
     )
     .option('--name <name>', 'name the session')
-    .addOption(new Option('--tag <tag>', 'tag the session').argParser(several).default([], 'none'))
+    .addOption(new Option('--tag <tag>', 'tag the session').argParser(collect).default([], 'none'))
     .option('--no-analyze', 'record only; no summary, no report')
     .option('--gemm-log', 'run once more with cuBLAS and cuBLASLt logs, for GEMM shapes')
     .addOption(
       new Option('--capture-range <range>', 'range that nsys records: cudaProfilerApi, nvtx:NAME or none')
-        .argParser(captureRange)
+        .argParser(parseCaptureRange)
         .default(null, 'none: everything, including loading and warm-up'),
     )
     .addOption(
@@ -36,7 +35,7 @@ export function define(command: Command): void {
         .default([], 'none'),
     )
     .addOption(
-      new Option('--nsys-arg <arg>', 'argument for nsys profile').argParser(several).default([], 'none'),
+      new Option('--nsys-arg <arg>', 'argument for nsys profile').argParser(collect).default([], 'none'),
     )
     .addOption(
       new Option('--ncu-set <set>', 'metric set of ncu')
@@ -49,7 +48,7 @@ export function define(command: Command): void {
     )
     .addOption(
       new Option('--ncu-nvtx <filter>', 'NVTX filter of ncu, e.g. decode/')
-        .argParser(several)
+        .argParser(collect)
         .default([], 'none'),
     )
     .option(
@@ -59,7 +58,7 @@ export function define(command: Command): void {
       1,
     )
     .option('--ncu-session <selector>', 'session to take hot kernels from')
-    .addOption(new Option('--ncu-arg <arg>', 'argument for ncu').argParser(several).default([], 'none'))
+    .addOption(new Option('--ncu-arg <arg>', 'argument for ncu').argParser(collect).default([], 'none'))
     .option(
       '--job <name>',
       'under srun, torchrun or mpirun: name that the ranks have in common (default: from the launcher)',
@@ -78,7 +77,7 @@ export function define(command: Command): void {
     )
     .option('--json', "print one document; the program's stdout goes to stderr")
     .option('--quiet', 'no progress on stderr');
-  defineContext(command)
+  defineContextOptions(command)
     .addHelpText(
       'after',
       examples(
@@ -99,11 +98,8 @@ export function define(command: Command): void {
     });
 }
 
-/** Without `--`, an option such as `--name` is ambiguous. */
 function requireDashes(words: string[]): void {
-  const argv = process.argv.slice(2);
-  const dashes = argv.indexOf('--');
-  if (dashes >= 0 && argv.length - dashes - 1 === words.length) return;
+  if (areAfterDashes(words)) return;
   const program = words.filter((word) => word !== '--').join(' ');
   throw new InferscopeError('E_USAGE', {
     what: `run needs -- before the program (${words[0]})`,
@@ -113,7 +109,7 @@ function requireDashes(words: string[]): void {
 }
 
 /** Accepts `nvtx:decode` and `nvtx decode`. */
-export function captureRange(text: string): RunCommandRange {
+export function parseCaptureRange(text: string): RunCommandRange {
   if (text === 'none') return null;
   if (text === 'cudaProfilerApi') return { kind: 'cudaProfilerApi' };
   const name = /^nvtx[:\s]\s*(.+)$/.exec(text)?.[1];

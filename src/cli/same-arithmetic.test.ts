@@ -18,7 +18,10 @@ const batch = 4;
 const cached = 130;
 
 /** A decode step of 4 sequences with 130 tokens cached each, as a session recorded it. */
-async function stepOf(engine: Workload['engine'], model: NonNullable<Workload['model']>): Promise<Session> {
+async function decodeStepSession(
+  engine: Workload['engine'],
+  model: NonNullable<Workload['model']>,
+): Promise<Session> {
   const writer = await createSession({ home, label: 'step', kind: 'run' });
   const [execution, capture] = [summary.executions[0]!, summary.captures[0]!];
   writer.sink.append('stages', {
@@ -88,7 +91,7 @@ function estimateLayers(id: string, quantization?: 'fp8-row' | 'awq-int4-g128', 
   });
 }
 
-async function estimated(...args: Parameters<typeof estimateLayers>) {
+async function estimateTotals(...args: Parameters<typeof estimateLayers>) {
   const { data } = await estimateLayers(...args);
   return {
     parameters: data.parameters.total,
@@ -97,13 +100,13 @@ async function estimated(...args: Parameters<typeof estimateLayers>) {
   };
 }
 
-async function utilized(session: Session) {
+async function utilizationTotals(session: Session) {
   const [stage] = (await analyzeUtilization(session)).data.stages;
   return { flops: stage!.flops.value, bytes: stage!.bytes.value };
 }
 
 /** The decode step of a typed configuration, as in `predict --model`. */
-async function predictedFor(name: string) {
+async function predictModelTotals(name: string) {
   vi.stubEnv('INFERSCOPE_HOME', home.root);
   try {
     const { data } = await predictDocumentOf({
@@ -122,7 +125,7 @@ async function predictedFor(name: string) {
 }
 
 /** The decode step of the model that a session ran, as in `predict --session`. */
-function predictedOf({ manifest }: Session) {
+function predictSessionTotals({ manifest }: Session) {
   const found = workloadModel(manifest.workload!);
   if ('reason' in found) throw new Error(found.reason.text);
   const { stages } = predict({
@@ -151,11 +154,14 @@ function predictedOf({ manifest }: Session) {
 test.each(['llama-3.1-8b', 'mixtral-8x7b', 'deepseek-v2-lite'])(
   '%s: estimate, predict and utilization count the same FLOPs, bytes and parameters',
   async (id) => {
-    const expected = await estimated(id);
-    const session = await stepOf({ name: 'transformers', version: '5.17', options: {} }, model(id));
-    expect(await predictedFor(id)).toEqual(expected);
-    expect(predictedOf(session)).toEqual(expected);
-    const { flops, bytes } = await utilized(session);
+    const expected = await estimateTotals(id);
+    const session = await decodeStepSession(
+      { name: 'transformers', version: '5.17', options: {} },
+      model(id),
+    );
+    expect(await predictModelTotals(id)).toEqual(expected);
+    expect(predictSessionTotals(session)).toEqual(expected);
+    const { flops, bytes } = await utilizationTotals(session);
     // Operations are summed by name here: the same numbers in another order.
     expect(flops! / expected.flops).toBeCloseTo(1, 12);
     expect(bytes! / expected.bytes).toBeCloseTo(1, 12);
@@ -163,7 +169,7 @@ test.each(['llama-3.1-8b', 'mixtral-8x7b', 'deepseek-v2-lite'])(
 );
 
 test('a decode step of Mixtral reads the experts that its batch is expected to use', async () => {
-  // Each expert 3 × 4096 × 14336 weights, in 32 layers; 8·(1 − (6/8)^4) = 5.46875 of 8 are hit.
+  // Each expert 3 × 4096 × 14336 weights, in 32 layers; 8·(1 − (6/8)^4) = 5.46875 of 8 are used.
   const expert = 3 * 4096 * 14_336 * 2;
   const idle = 32 * (8 - 5.468_75) * expert;
   // All 46 702 792 704 parameters except the embedding table, of which only four rows are read.
@@ -178,13 +184,13 @@ test.each([
 ] as const)(
   "vLLM with %s: the engine's own storage in utilization and predict, scales included",
   async (quantization, scheme, options, kv) => {
-    const expected = await estimated('llama-3.1-8b', scheme, kv);
-    const session = await stepOf(
+    const expected = await estimateTotals('llama-3.1-8b', scheme, kv);
+    const session = await decodeStepSession(
       { name: 'vllm', version: '0.26.0', options },
       model('llama-3.1-8b', { quantization }),
     );
-    expect(predictedOf(session)).toEqual(expected);
-    const { bytes } = await utilized(session);
+    expect(predictSessionTotals(session)).toEqual(expected);
+    const { bytes } = await utilizationTotals(session);
     expect(bytes! / expected.bytes).toBeCloseTo(1, 12);
   },
 );
@@ -194,12 +200,12 @@ test('the storage format follows the quantization that a checkpoint declares, wh
     ...findPreset('llama-3.1-8b')!.config,
     quantization_config: { quant_method: 'gptq', bits: 4, group_size: 32 },
   };
-  const session = await stepOf(
+  const session = await decodeStepSession(
     { name: 'vllm', version: '0.26.0', options: {} },
     model('llama-3.1-8b', { config: declared, quantization: 'gptq_marlin' }),
   );
-  const awq = await estimated('llama-3.1-8b', 'awq-int4-g128');
-  const { bytes } = await utilized(session);
+  const awq = await estimateTotals('llama-3.1-8b', 'awq-int4-g128');
+  const { bytes } = await utilizationTotals(session);
   // 6 979 321 856 weights in the layers' matrices, 2.5 bytes per group of 32 instead of 128.
   expect(bytes! - awq.bytes).toBeCloseTo(6_979_321_856 * 2.5 * (1 / 32 - 1 / 128), -3);
 });

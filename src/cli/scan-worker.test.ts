@@ -34,8 +34,8 @@ async function eventsInFile() {
 test('a worker thread reads the same arrays as this thread', async () => {
   const { session, workbench, file } = await eventsInFile();
   const sql = `SELECT * FROM read_parquet('${file}')`;
-  const [apart, here] = [target(many + 2), target(many + 2)];
-  const read = await workbench.scanFiles({ sql, rows: many, input: apart }, takeEvents);
+  const [inThread, inline] = [target(many + 2), target(many + 2)];
+  const read = await workbench.scanFiles({ sql, rows: many, input: inThread }, takeEvents);
   const sound = many - Math.floor(many / 7);
   expect(read).toMatchObject({ rows: sound, unsound: many - sound, sorted: true });
   expect([...read.first_rows]).toEqual([0, 1000, 2000, 3000]);
@@ -43,12 +43,12 @@ test('a worker thread reads the same arrays as this thread', async () => {
   expect([...read.keys]).toEqual([0, 1, 2, 3].map((key) => 2 ** 52 + key));
   // Compares the last row in the arrays with that row of the file.
   const last = many - 1 - (many % 7 === 0 ? 1 : 0);
-  expect(apart.into.start_ns[sound + 1]).toBe(1_000_000 + last * 10 - 500);
-  expect(apart.into.shape[sound + 1]).toBe(10 + (Math.floor(last / 1000) % 4));
+  expect(inThread.into.start_ns[sound + 1]).toBe(1_000_000 + last * 10 - 500);
+  expect(inThread.into.shape[sound + 1]).toBe(10 + (Math.floor(last / 1000) % 4));
 
-  expect(await workbench.scanFiles({ sql, rows: 1, input: here }, takeEvents)).toEqual(read);
+  expect(await workbench.scanFiles({ sql, rows: 1, input: inline }, takeEvents)).toEqual(read);
   for (const name of ['start_ns', 'dur_ns', 'correlation', 'shape'] as const)
-    expect(Buffer.compare(bytesOf(apart.into[name]), bytesOf(here.into[name]))).toBe(0);
+    expect(Buffer.compare(bytesOf(inThread.into[name]), bytesOf(inline.into[name]))).toBe(0);
 
   const lost = { sql: `SELECT * FROM read_parquet('${file}.lost')`, rows: many, input: target(2) };
   await expect(workbench.scanFiles(lost, takeEvents)).rejects.toThrow('events.parquet.lost');

@@ -9,8 +9,8 @@ import { parseDType } from '../model/dtype.js';
 import { ensureWritable } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { examples } from './examples.js';
-import { leaveAtOnce, stopped, whileStopping } from './interrupt.js';
-import { listeningPort, threadCount, wholeNumber } from './numbers.js';
+import { exitAtOnce, waitForStop, withStopHandler } from './interrupt.js';
+import { parsePort, threadCount, wholeNumber } from './numbers.js';
 import { print, notify, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { plural, formatPart } from '../vocabulary/format.js';
@@ -40,7 +40,7 @@ export function define(command: Command): void {
       'address to listen on; 0.0.0.0 accepts IP addresses and this host name',
       '127.0.0.1',
     )
-    .option('--port <n>', 'port; 0 chooses a free port', listeningPort(8000), 8000)
+    .option('--port <n>', 'port; 0 chooses a free port', parsePort(8000), 8000)
     .option(
       '--context-len <n>',
       'max tokens per request, prompt and output',
@@ -87,10 +87,10 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
   const contextLen = Math.min(options.contextLen, model.maxContext ?? options.contextLen);
   const threads = options.threads ?? defaultThreads(detectCpu().usableCores);
   const server = await serveModel(model, { host: options.host, port: options.port, threads, contextLen });
-  const shown = server.host.includes(':') ? `[${server.host}]` : server.host;
+  const urlHost = server.host.includes(':') ? `[${server.host}]` : server.host;
   if (!['127.0.0.1', '::1', 'localhost'].includes(server.host))
     warn(`${server.host} is reachable from other machines, without API key or TLS`);
-  print(`http://${shown}:${server.port}/v1`);
+  print(`http://${urlHost}:${server.port}/v1`);
   if (!quiet) {
     const words =
       server.tokenizer === 'words' ? 'random weights, one token per word' : "with the model's own tokenizer";
@@ -98,11 +98,11 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
       `${model.name} (${words}), ${plural(threads, 'thread')}, context ${contextLen}. Requests run one at a time; others queue. Ctrl-C drains.`,
     );
   }
-  await stopped();
+  await waitForStop();
   const pending = server.pending();
   if (!quiet) {
     const count = pending === 1 ? 'one request' : `${pending} requests`;
     notify(pending === 0 ? '\nclosing' : `\ndraining ${count} (Ctrl-C again to exit at once)`);
   }
-  await whileStopping(leaveAtOnce, () => server.drain());
+  await withStopHandler(exitAtOnce, () => server.drain());
 }

@@ -37,18 +37,20 @@ export function defineCompare(command: Command): void {
         ],
       );
       const narrative = options.ai ? await import('./analyze-narrative.js') : null;
-      const settings = await narrative?.comparisonModel();
+      const settings = await narrative?.modelForComparison();
       if (options.html !== undefined) await ensureReportPath(options.html, '--html');
       const sessions: Session[] = [];
       for (const selector of selectors) sessions.push(await openSession(selector));
-      const found = await compareSessions(sessions);
-      const text =
-        narrative && settings ? await narrative.comparisonNarrative(sessions, found.data, settings) : null;
+      const comparison = await compareSessions(sessions);
+      const narrated =
+        narrative && settings ? await narrative.narrateComparison(sessions, comparison.data, settings) : null;
       await showView(
-        compareView(text ? { ...found, data: { ...found.data, narrative: text } } : found),
+        compareView(
+          narrated ? { ...comparison, data: { ...comparison.data, narrative: narrated } } : comparison,
+        ),
         options,
       );
-      if (text && narrative && !options.json && options.format === 'text')
-        print(`\n${await narrative.narrativeLines(text)}`);
+      if (narrated && narrative && !options.json && options.format === 'text')
+        print(`\n${await narrative.narrativeLines(narrated)}`);
     });
 }

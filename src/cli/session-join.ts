@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type ContextOptions, defineContext, saveContext, readContext } from './context-options.js';
+import { type ContextOptions, defineContextOptions, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 
 interface JoinOptions extends ContextOptions {
@@ -26,7 +26,7 @@ export function defineJoin(command: Command): void {
     .option('--no-analyze', 'join only; no summary, no report')
     .option('--json', 'print one document')
     .option('--quiet', 'no progress on stderr');
-  defineContext(join)
+  defineContextOptions(join)
     .addHelpText(
       'after',
       examples(

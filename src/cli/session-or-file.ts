@@ -19,15 +19,15 @@ export async function openSessionOrFile(argument: string): Promise<Session> {
     if (stats?.isDirectory())
       throw new InferscopeError('E_SESSION_NOT_FOUND', {
         what: `${argument} is a folder, not a session or a file`,
-        why: 'A folder of captures is imported first.',
+        why: 'A folder of captures must be imported first.',
         fix: shellCommand(['inferscope', 'import', argument]),
       });
     if (!stats?.isFile()) throw error;
   }
-  return openSession(await saved(resolve(argument)));
+  return openSession(await saveAsSession(resolve(argument)));
 }
 
-async function saved(path: string): Promise<string> {
+async function saveAsSession(path: string): Promise<string> {
   const { isArchive } = await import('../import/identify.js');
   if (await isArchive(path)) {
     const { importArchive } = await import('./session-archive.js');

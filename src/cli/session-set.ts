@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { readUser } from '../session/user-file.js';
-import { type ContextOptions, defineContext, saveContext, readContext } from './context-options.js';
+import { type ContextOptions, defineContextOptions, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { print, printDocument } from './output.js';
 
@@ -11,8 +11,8 @@ export function defineSet(command: Command): void {
     .command('set')
     .description('set model, dtype or shape of a session that did not record them; later analyses use them')
     .argument('<session>', 'id prefix, name, @last or @last~1');
-  defineContext(set)
-    .option('--clear', 'forget what was stated before')
+  defineContextOptions(set)
+    .option('--clear', 'remove what was set before')
     .option('--json', 'print one inferscope/session-user document')
     .addHelpText(
       'after',
@@ -44,7 +44,7 @@ function contextWords(context: ReturnType<typeof readUser>['user']['context'] = 
     ...(input === undefined ? [] : [`${input} prompt tokens`]),
     ...(roofline ? [`peaks of ${roofline.gpus[0]?.name ?? 'a GPU'}`] : []),
   ];
-  return parts.length > 0 ? parts.join(', ') : 'nothing stated';
+  return parts.length > 0 ? parts.join(', ') : 'nothing set';
 }
 
 function nothingToSet(): InferscopeError {

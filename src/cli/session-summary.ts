@@ -12,7 +12,7 @@ import { browserLine, print, printDocument, reportError, notify, terminalWidth }
 import { reportPath, writePage } from './report-file.js';
 
 /** Writes the HTML report. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
-export async function writeAnalyzed(
+export async function writeAnalyzedReport(
   analyzed: AnalyzedSession,
   path: string,
   explain: Document<ExplainResult> | null = null,
@@ -62,19 +62,19 @@ export async function showSession(
     if (json && document) printDocument(document);
   });
   if (documentsOf(analyzed).length === 0) {
-    if (!failed) notify(nothingToSumUp(session));
+    if (!failed) notify(noSummaryText(session));
     return printSession(session, json);
   }
   const path = reportPath(session.folder);
   // A full disk prevents the page, not the summary.
-  const unwritten = await failureOf(writeAnalyzed(analyzed, path, explain));
+  const reportFailure = await failureOf(writeAnalyzedReport(analyzed, path, explain));
   if (!json) {
-    print(reported(await analyzedText(analyzed, session.user.name ?? session.id, explain), path));
-    const { narrativeText } = await import('./analyze-narrative.js');
+    print(withReportPath(await summaryText(analyzed, session.user.name ?? session.id, explain), path));
+    const { narrateExplanation: narrativeText } = await import('./analyze-narrative.js');
     const narrative = await narrativeText(session, explain);
     if (narrative !== null) print(`\n${narrative}`);
   }
-  if (unwritten) process.exitCode = reportError(unwritten, false);
+  if (reportFailure) process.exitCode = reportError(reportFailure, false);
 }
 
 /** Returns a known failure as a value. */
@@ -89,7 +89,7 @@ async function failureOf(work: Promise<void>): Promise<InferscopeError | null> {
 }
 
 /** The summary in the terminal, with the command that shows more. */
-export async function analyzedText(
+export async function summaryText(
   analyzed: AnalyzedSession,
   session: string,
   explain: Document<ExplainResult> | null,
@@ -100,21 +100,22 @@ export async function analyzedText(
 }
 
 /** A summary with the path of its report. */
-export const reported = (text: string, path: string): string => `${text}\n  report: ${path}`;
+export const withReportPath = (text: string, path: string): string => `${text}\n  report: ${path}`;
 
 /** Shown for a program that used no GPU, or ran without a profiler. */
-function nothingToSumUp({ id, manifest, issues }: Session): string {
-  const inside = issues.filter(({ code }) => code === nestedSession).map(({ text }) => text);
-  if (inside.length > 0) return ['no summary', ...inside].join('\n  ');
-  const savedFiles =
+function noSummaryText({ id, manifest, issues }: Session): string {
+  const nestedNotes = issues.filter(({ code }) => code === nestedSession).map(({ text }) => text);
+  if (nestedNotes.length > 0) return ['no summary', ...nestedNotes].join('\n  ');
+  const tableNames =
     Object.entries(manifest.tables)
       .filter(([, files]) => files.some(({ rows }) => rows > 0))
       .map(([table]) => table)
       .join(', ') || 'no table';
-  const alone = manifest.kind === 'run' && manifest.executions.every(({ purpose }) => purpose === 'clean');
-  const lost = issues.find(({ code, severity }) => code === noKernelsIssue && severity === 'warning');
-  const why = alone
+  const withoutProfiler =
+    manifest.kind === 'run' && manifest.executions.every(({ purpose }) => purpose === 'clean');
+  const noKernels = issues.find(({ code, severity }) => code === noKernelsIssue && severity === 'warning');
+  const why = withoutProfiler
     ? 'the program ran without a profiler: add --evaluator nsys (GPU) or --evaluator torch (PyTorch, also on CPU)'
-    : (lost?.text ?? 'no kernels, counters or GEMMs were recorded');
-  return `no summary: ${why}\n  session ${id} has ${savedFiles}; inferscope sql queries it`;
+    : (noKernels?.text ?? 'no kernels, counters or GEMMs were recorded');
+  return `no summary: ${why}\n  session ${id} has ${tableNames}; inferscope sql queries it`;
 }

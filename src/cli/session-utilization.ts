@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type ContextOptions, defineContext, saveContext, readContext } from './context-options.js';
+import { type ContextOptions, defineContextOptions, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { print, printDocument, terminalWidth } from './output.js';
 
@@ -14,7 +14,7 @@ export function defineUtilization(command: Command): void {
     .command('utilization')
     .description('show MFU and MBU per stage and step, with formula and inputs')
     .argument('[session]', 'id prefix, name, @last or @last~1', '@last');
-  defineContext(utilization)
+  defineContextOptions(utilization)
     .option('--explain', 'show the formulas with every input and its source')
     .option('--json', 'print one inferscope/utilization document')
     .addHelpText(

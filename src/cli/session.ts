@@ -46,7 +46,12 @@ export function define(command: Command): void {
 }
 
 /** Loads zod only for JSON output. */
-async function printJson(name: string, data: unknown, issues: Issue[] = [], version = '1.0'): Promise<void> {
+async function printSessionDocument(
+  name: string,
+  data: unknown,
+  issues: Issue[] = [],
+  version = '1.0',
+): Promise<void> {
   const { document } = await import('../model/document.js');
   printDocument(document(name, version, data, issues));
 }
@@ -61,7 +66,7 @@ function defineList(command: Command): void {
       '--kind <kind>',
       'only sessions created by this command (e.g. run) or with this content (e.g. load)',
     )
-    .option('--limit <n>', 'only the n newest', positive)
+    .option('--limit <n>', 'only the n newest', parseLimit)
     .option(...jsonOption)
     .addHelpText(
       'after',
@@ -85,7 +90,12 @@ function defineList(command: Command): void {
         );
       const sessions = limit === undefined ? listed : listed.slice(-limit);
       if (options.json) {
-        await printJson('session-list', { home: home.root, sessions, jobs: waitingJobs(home) }, [], '1.2');
+        await printSessionDocument(
+          'session-list',
+          { home: home.root, sessions, jobs: waitingJobs(home) },
+          [],
+          '1.2',
+        );
         return;
       }
       const [{ sessionListBlocks }, { terminalBlocks }] = await Promise.all([
@@ -94,10 +104,10 @@ function defineList(command: Command): void {
       ]);
       if (sessions.length > 0) print(terminalBlocks(sessionListBlocks(sessions), terminalWidth()));
       else notify(`no such session in ${home.sessions}; inferscope profile makes one`);
-      const unread = sessions.filter(({ headline_why }) => headline_why === 'not_analyzed');
-      if (unread.length > 0)
+      const unanalyzed = sessions.filter(({ headline_why }) => headline_why === 'not_analyzed');
+      if (unanalyzed.length > 0)
         notify(
-          `${unread.length} without headline (not analyzed on this machine): inferscope explain ${unread.at(-1)!.id}`,
+          `${unanalyzed.length} without headline (not analyzed on this machine): inferscope explain ${unanalyzed.at(-1)!.id}`,
         );
       for (const { folder, recorded, unfinished } of waitingJobs(home))
         notify(
@@ -158,7 +168,7 @@ function defineUserData(command: Command): void {
         );
       }
       const { renameSession } = await import('../session/edit.js');
-      await editing(selector, options, (session) => renameSession(session, name ?? null));
+      await editUserData(selector, options, (session) => renameSession(session, name ?? null));
     });
   command
     .command('tag')
@@ -177,7 +187,7 @@ function defineUserData(command: Command): void {
     .action(async (selector: string, tags: string[], options: JsonOption & { remove?: boolean }) => {
       const { tagSession } = await import('../session/edit.js');
       const change = options.remove ? { add: [], remove: tags } : { add: tags, remove: [] };
-      await editing(selector, options, (session) => tagSession(session, change));
+      await editUserData(selector, options, (session) => tagSession(session, change));
     });
   command
     .command('note')
@@ -194,18 +204,18 @@ function defineUserData(command: Command): void {
     )
     .action(async (selector: string, text: string[], options: JsonOption) => {
       const { noteSession } = await import('../session/edit.js');
-      await editing(selector, options, (session) => noteSession(session, text.join(' ')));
+      await editUserData(selector, options, (session) => noteSession(session, text.join(' ')));
     });
 }
 
 type Edit = (session: SessionFolder) => Promise<UserData>;
 
-async function editing(selector: string, options: JsonOption, edit: Edit): Promise<void> {
+async function editUserData(selector: string, options: JsonOption, edit: Edit): Promise<void> {
   const { selectSession } = await import('../session/select.js');
   const session = selectSession(selector);
   const user = await edit(session);
   if (options.json) {
-    await printJson('session-user', { id: session.id, user }, [], '1.1');
+    await printSessionDocument('session-user', { id: session.id, user }, [], '1.1');
     return;
   }
   const tags = user.tags.length > 0 ? `, tags ${user.tags.join(', ')}` : '';
@@ -236,13 +246,13 @@ function defineDelete(command: Command): void {
           .map((selector) => selectSession(selector))
           .map((sessionFolder) => [sessionFolder.id, sessionFolder]),
       );
-      const agreed = options.yes || (await confirm(`Delete ${[...chosen.keys()].join(', ')}? [y/N] `));
+      const confirmed = options.yes || (await confirm(`Delete ${[...chosen.keys()].join(', ')}? [y/N] `));
       const deleted: string[] = [];
-      for (const session of agreed ? chosen.values() : []) {
+      for (const session of confirmed ? chosen.values() : []) {
         await deleteSession(session);
         deleted.push(session.id);
       }
-      if (options.json) await printJson('session-delete', { deleted });
+      if (options.json) await printSessionDocument('session-delete', { deleted });
       else print(deleted.length > 0 ? `deleted ${deleted.join(', ')}` : 'nothing deleted');
     });
 }
@@ -291,8 +301,8 @@ function defineExport(command: Command): void {
         const { exportSession } = await import('../session/archive-export.js');
         const { formatBytes } = await import('../vocabulary/format.js');
         const session = selectSession(selector);
-        const { json, ...how } = options;
-        const archive = await exportSession(session, how);
+        const { json, ...exportOptions } = options;
+        const archive = await exportSession(session, exportOptions);
         const reports = archive.raw_reports;
         if (reports.length > 0 && options.raw) {
           warn(
@@ -304,7 +314,7 @@ function defineExport(command: Command): void {
             `left out: ${reports.join(', ')} (raw files of profilers may contain the program's environment; --raw includes them)`,
           );
         }
-        if (json) await printJson('session-export', { id: session.id, ...archive });
+        if (json) await printSessionDocument('session-export', { id: session.id, ...archive });
         else print(`${archive.path}  (${formatBytes(archive.bytes)}, ${archive.files} files)`);
       },
     );
@@ -327,7 +337,7 @@ function defineImport(command: Command): void {
       const { importArchive } = await import('./session-archive.js');
       const { id, outcome, droppedName } = await importArchive(file);
       if (options.json) {
-        await printJson('session-import', { id, outcome, dropped_name: droppedName });
+        await printSessionDocument('session-import', { id, outcome, dropped_name: droppedName });
       } else {
         print(
           outcome === 'imported'
@@ -388,7 +398,7 @@ function defineVerify(command: Command): void {
     });
 }
 
-function positive(text: string): number {
+function parseLimit(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && value > 0) return value;
   throw usage(`--limit takes a number of sessions, not "${text}"`, 'inferscope session list --limit 10');

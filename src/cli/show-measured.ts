@@ -5,12 +5,12 @@ import { exitCodeOf } from '../model/errors.js';
 import { openSession } from '../session/open.js';
 import { print, printJson, notify, warn } from './output.js';
 import { reportPath } from './report-file.js';
-import { analyzedText, writeAnalyzed } from './session-summary.js';
+import { summaryText, writeAnalyzedReport } from './session-summary.js';
 
 /**
  * Last step of a command that measures: prints the summary or a document, writes report and result files with their paths on stderr, and
  * sets the exit code of an interrupted measurement.
- * @param printed with --json
+ * @param printed value printed with --json; default: the document
  * @param results writes the command's files and returns a text with their paths
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
@@ -24,9 +24,9 @@ export async function showMeasured(
   const explain = await explanationOf(session, analyzed);
   // With --json an error is itself a document, and stdout has only one. Otherwise print the figures first, in case the
   // disk is full.
-  if (!json) print(await analyzedText(analyzed, session.user.name ?? session.id, explain));
+  if (!json) print(await summaryText(analyzed, session.user.name ?? session.id, explain));
   const report = reportPath(session.folder);
-  await writeAnalyzed(analyzed, report, explain);
+  await writeAnalyzedReport(analyzed, report, explain);
   const written = results?.();
   if (json) printJson(printed);
   if (!quiet) {

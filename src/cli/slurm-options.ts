@@ -29,8 +29,8 @@ export function checkSbatch(
       });
     if (shellWords(value) === null)
       throw new InferscopeError('E_USAGE', {
-        what: `a quote in ${name} does not end`,
-        why: `It is split into words as a shell does, and is: ${value}`,
+        what: `unclosed quote in ${name}`,
+        why: `Its value is split into words as in a shell: ${value}`,
         fix: `Quote values with spaces inside it: ${name} '--partition=cpu --comment="two words"'`,
       });
   }

@@ -18,21 +18,21 @@ const numeric = /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL)/;
  * Columns are as wide as their content. If they do not fit, the widest columns are truncated first; numbers never are.
  */
 export function tableText({ columns, rows }: SqlResult, width: number): string {
-  const right = columns.map(({ type }) => numeric.test(type));
+  const rightAligned = columns.map(({ type }) => numeric.test(type));
   const cells = rows.map((row) => row.map((value) => (value === null ? 'NULL' : fit(cellText(value), 1000))));
-  const widths = columns.map(({ name }, c) =>
-    cells.reduce((most, row) => Math.max(most, row[c]?.length ?? 0), name.length),
+  const widths = columns.map(({ name }, column) =>
+    cells.reduce((max, row) => Math.max(max, row[column]?.length ?? 0), name.length),
   );
-  if (!shrink(widths, right, width)) return expandedText(columns, cells);
+  if (!shrink(widths, rightAligned, width)) return expandedText(columns, cells);
   const line = (row: string[]): string =>
     row
-      .map((cell, c) => {
-        const wide = widths[c] ?? 0;
-        return right[c] ? cell.padStart(wide) : fit(cell, wide).padEnd(wide);
+      .map((cell, column) => {
+        const nameWidth = widths[column] ?? 0;
+        return rightAligned[column] ? cell.padStart(nameWidth) : fit(cell, nameWidth).padEnd(nameWidth);
       })
       .join('  ')
       .trimEnd();
-  const header = line(columns.map(({ name }, c) => fit(name, widths[c] ?? 0)));
+  const header = line(columns.map(({ name }, column) => fit(name, widths[column] ?? 0)));
   return `${[color.bold(header), ...cells.map(line), color.dim(rowCount(rows.length))].join('\n')}\n`;
 }
 
@@ -40,14 +40,14 @@ export function tableText({ columns, rows }: SqlResult, width: number): string {
 const minWidth = 8;
 
 /** @returns false when the columns cannot be made to fit */
-function shrink(widths: number[], right: boolean[], width: number): boolean {
+function shrink(widths: number[], rightAligned: boolean[], width: number): boolean {
   const total = (): number =>
     widths.reduce((sum, columnWidth) => sum + columnWidth, 0) + 2 * (widths.length - 1);
   while (total() > width) {
     let widest = -1;
-    for (let c = 0; c < widths.length; c++) {
-      const can = !right[c] && (widths[c] ?? 0) > minWidth;
-      if (can && (widest < 0 || (widths[c] ?? 0) > (widths[widest] ?? 0))) widest = c;
+    for (let column = 0; column < widths.length; column++) {
+      const isShrinkable = !rightAligned[column] && (widths[column] ?? 0) > minWidth;
+      if (isShrinkable && (widest < 0 || (widths[column] ?? 0) > (widths[widest] ?? 0))) widest = column;
     }
     if (widest < 0) return false;
     widths[widest] = Math.max(
@@ -60,9 +60,9 @@ function shrink(widths: number[], right: boolean[], width: number): boolean {
 
 /** Too many columns for the width: one line per value, as psql's \x does. */
 function expandedText(columns: SqlResult['columns'], cells: string[][]): string {
-  const wide = Math.max(...columns.map(({ name }) => name.length));
+  const nameWidth = Math.max(...columns.map(({ name }) => name.length));
   const blocks = cells.map((row, i) => {
-    const lines = columns.map(({ name }, c) => `  ${name.padEnd(wide)}  ${row[c] ?? ''}`);
+    const lines = columns.map(({ name }, column) => `  ${name.padEnd(nameWidth)}  ${row[column] ?? ''}`);
     return [color.bold(`row ${i + 1}`), ...lines].join('\n');
   });
   return `${[...blocks, color.dim(rowCount(cells.length))].join('\n')}\n`;
@@ -75,9 +75,9 @@ function rowCount(rows: number): string {
 /** Every table with its columns, the meanings wrapped to the width. */
 export function schemaText(tables: DescribedTable[], width: number): string {
   const blocks = tables.map(({ name, doc, derived, columns }) => {
-    const wide = Math.max(...columns.map((column) => column.name.length), 'session_id'.length);
+    const nameWidth = Math.max(...columns.map((column) => column.name.length), 'session_id'.length);
     const row = (column: string, type: string, meaning: string): string[] =>
-      hanging(`  ${column.padEnd(wide)}  ${type.padEnd(8)} `, meaning, width);
+      hanging(`  ${column.padEnd(nameWidth)}  ${type.padEnd(8)} `, meaning, width);
     return [
       color.bold(name),
       ...hanging('  ', doc, width),

@@ -32,18 +32,22 @@ export function define(command: Command): void {
   command
     .argument('[session]', 'id prefix, name, @last or @last~1 (default: the newest)')
     .argument('[query]', 'one SELECT statement; the first column of every table is session_id')
-    .option('-s, --session <session>', 'same as the argument; repeatable', collect)
+    .option('-s, --session <session>', 'same as the argument; repeatable', parseSelectors)
     .option('--from <url>', 'read one session in place: s3://bucket/prefix/SESSION, with --load-extension')
     .option('--load-extension <file>', "DuckDB's httpfs, installed by you")
-    .option('--format <format>', 'table, csv or json', format, 'table')
+    .option('--format <format>', 'table, csv or json', parseFormat, 'table')
     .option('--json', 'same as --format json')
     .option(
       '--timeout <duration>',
       'stop the query after this time (default: 30s)',
       duration('--timeout', '60s'),
     )
-    .option('--max-rows <n>', 'limit the result to this many rows', number('--max-rows', 1e9), 100_000)
-    .option('--memory-limit <size>', 'memory of DuckDB before it spills to disk (default: 1GiB)', size)
+    .option('--max-rows <n>', 'limit the result to this many rows', parseNumber('--max-rows', 1e9), 100_000)
+    .option(
+      '--memory-limit <size>',
+      'memory of DuckDB before it spills to disk (default: 1GiB)',
+      parseMemoryLimit,
+    )
     .option('--rank <n>', 'rank for derived tables (default: the slowest)', wholeNumber('--rank', 0, 0))
     .option('--device <n>', 'device for derived tables', wholeNumber('--device', 0, 0))
     .option('--schema [table]', 'print all tables with their columns, or one table')
@@ -61,9 +65,9 @@ export function define(command: Command): void {
       ),
     )
     .action(async (first: string | undefined, second: string | undefined, options: SqlOptions) => {
-      const chosen = options.json ? 'json' : options.format;
+      const outputFormat = options.json ? 'json' : options.format;
       if (options.schema !== undefined) {
-        await printSchema(options.schema === true ? first : options.schema, chosen);
+        await printSchema(options.schema === true ? first : options.schema, outputFormat);
         return;
       }
       // One argument is the query; with two the first is the session.
@@ -71,14 +75,14 @@ export function define(command: Command): void {
         second === undefined
           ? [options.session ?? [], first]
           : [[first!, ...(options.session ?? [])], second];
-      await runQuery(query, { ...options, session: selectors }, chosen);
+      await runQuery(query, { ...options, session: selectors }, outputFormat);
     });
 }
 
 async function runQuery(
   query: string | undefined,
   options: SqlOptions,
-  chosen: SqlOptions['format'],
+  outputFormat: SqlOptions['format'],
 ): Promise<void> {
   // A single word is a session, because a query has several words.
   if (query === undefined || /^[@~\w.-]*$/.test(query.trim())) {
@@ -89,7 +93,7 @@ async function runQuery(
     );
   }
   if (options.from !== undefined || options.loadExtension !== undefined) {
-    await runRemote(query, options, chosen);
+    await runRemote(query, options, outputFormat);
     return;
   }
   const { openSession, sessionTables } = await import('../session/open.js');
@@ -109,7 +113,7 @@ async function runQuery(
     limitsOf(options),
     derivedOf(opened, scopeOf(options)),
   );
-  await show([...sessions.keys()], result, options, chosen);
+  await show([...sessions.keys()], result, options, outputFormat);
 }
 
 const limitsOf = ({ timeout = 30_000, maxRows, memoryLimit }: SqlOptions) => ({
@@ -119,7 +123,11 @@ const limitsOf = ({ timeout = 30_000, maxRows, memoryLimit }: SqlOptions) => ({
 });
 
 /** Queries a session in S3: its recorded tables, without derived ones. */
-async function runRemote(query: string, options: SqlOptions, chosen: SqlOptions['format']): Promise<void> {
+async function runRemote(
+  query: string,
+  options: SqlOptions,
+  outputFormat: SqlOptions['format'],
+): Promise<void> {
   const { from, loadExtension } = options;
   const url = from?.replace(/\/+$/, '');
   if (
@@ -136,21 +144,21 @@ async function runRemote(query: string, options: SqlOptions, chosen: SqlOptions[
   const { s3Access } = await import('../session/remote.js');
   const remote = { url, extension: resolve(loadExtension), access: s3Access(process.env) };
   const result = await runSql(childEntry('sql-child'), remote, query, limitsOf(options));
-  await show([url], result, options, chosen);
+  await show([url], result, options, outputFormat);
 }
 
 async function show(
   sessions: readonly string[],
   result: SqlResult,
   options: SqlOptions,
-  chosen: SqlOptions['format'],
+  outputFormat: SqlOptions['format'],
 ): Promise<void> {
-  if (chosen === 'json') {
+  if (outputFormat === 'json') {
     printDocument(document('sql', '1.0', { sessions: [...sessions], ...result }));
   } else {
     const { csvText } = await import('../export/csv.js');
     const { tableText } = await import('./sql-text.js');
-    if (chosen === 'csv') printData(csvText(result));
+    if (outputFormat === 'csv') printData(csvText(result));
     else print(tableText(result, terminalWidth()));
   }
   if (result.rows.length === 0) notify(`no rows in ${sessions.join(', ')}`);
@@ -162,26 +170,27 @@ const scopeOf = ({ rank, device }: SqlOptions): ScopeOptions => ({
   ...(device === undefined ? {} : { device }),
 });
 
-async function printSchema(table: string | undefined, chosen: SqlOptions['format']): Promise<void> {
+async function printSchema(table: string | undefined, outputFormat: SqlOptions['format']): Promise<void> {
   const { describedTables } = await import('../session/table-schema.js');
   const all = describedTables();
   const tables = table === undefined ? all : all.filter(({ name }) => name === table);
   if (tables.length === 0) {
     const names = all.map(({ name }) => name);
-    const near = nearest(table ?? '', names);
+    const suggestion = nearest(table ?? '', names);
     throw new InferscopeError('E_USAGE', {
       what: `unknown table "${table}"`,
       why:
-        near === null
+        suggestion === null
           ? `Sessions have ${names.length} tables: ${nearestNames(names, table ?? '')}.`
-          : `Did you mean ${near}?`,
-      fix: near === null ? 'inferscope sql --schema lists all.' : `inferscope sql --schema ${near}`,
+          : `Did you mean ${suggestion}?`,
+      fix:
+        suggestion === null ? 'inferscope sql --schema lists all.' : `inferscope sql --schema ${suggestion}`,
     });
   }
   const { csvText } = await import('../export/csv.js');
   const { schemaText } = await import('./sql-text.js');
-  if (chosen === 'json') printDocument(document('sql-schema', '1.1', { tables }));
-  else if (chosen === 'table') print(schemaText(tables, terminalWidth()));
+  if (outputFormat === 'json') printDocument(document('sql-schema', '1.1', { tables }));
+  else if (outputFormat === 'table') print(schemaText(tables, terminalWidth()));
   else {
     const columns = ['table', 'column', 'type', 'meaning'].map((name) => ({ name, type: 'VARCHAR' }));
     const rows = tables.flatMap((table) =>
@@ -191,16 +200,16 @@ async function printSchema(table: string | undefined, chosen: SqlOptions['format
   }
 }
 
-function collect(value: string, previous: string[] = []): string[] {
+function parseSelectors(value: string, previous: string[] = []): string[] {
   return [...previous, ...value.split(',').filter((part) => part !== '')];
 }
 
-function format(text: string): SqlOptions['format'] {
+function parseFormat(text: string): SqlOptions['format'] {
   if (text === 'table' || text === 'csv' || text === 'json') return text;
   throw usage(`--format takes table, csv or json, not "${text}"`, 'inferscope sql --format csv "SELECT …"');
 }
 
-function number(flag: string, limit: number): (text: string) => number {
+function parseNumber(flag: string, limit: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (text.trim() !== '' && value > 0 && value <= limit && Number.isInteger(value)) return value;
@@ -211,7 +220,7 @@ function number(flag: string, limit: number): (text: string) => number {
   };
 }
 
-function size(text: string): number {
+function parseMemoryLimit(text: string): number {
   const bytes = byteSize('--memory-limit')(text);
   if (bytes >= 32 * 2 ** 20) return bytes;
   throw usage(

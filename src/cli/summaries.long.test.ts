@@ -5,7 +5,7 @@ import { textWidth } from '../render/terminal/text.js';
 import { importSession } from '../session/archive-import.js';
 import { openSession } from '../session/open.js';
 import { testHome } from '../session/test-folder.js';
-import { analyzedText, reported } from './session-summary.js';
+import { summaryText, withReportPath } from './session-summary.js';
 
 const home = testHome();
 
@@ -13,7 +13,7 @@ const home = testHome();
  * A run, a load test, memory that fits, memory that does not fit, memory of two GPUs, a recording of a machine, two ranks, requests with
  * pauses.
  */
-const recorded = [
+const archives = [
   'vllm-0.26-h200/run-in-process.tgz',
   'vllm-0.26-h200/bench-serve.tgz',
   'memory-torch2.11-h200/llama-2-7b.tgz',
@@ -24,13 +24,13 @@ const recorded = [
   'diagnosis/idle_between_requests-fault.tgz',
 ];
 
-test.each(recorded)(
+test.each(archives)(
   'the summary of %s fits 30 lines at 80 columns, without the table of loads',
   async (path) => {
     const { id } = await importSession(`test/fixtures/${path}`, home);
     const session = await openSession(id, home);
     const { analyzed, explain } = await analyzeAndExplain(session);
-    const text = reported(await analyzedText(analyzed, id, explain), 'report.html');
+    const text = withReportPath(await summaryText(analyzed, id, explain), 'report.html');
     const lines = stripVTControlCharacters(text).split('\n');
     // A load test's table is what the user asked for, so it is not shortened.
     const table = lines.indexOf('  Loads');

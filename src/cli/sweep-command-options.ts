@@ -33,25 +33,25 @@ export async function checkCommandOptions(
     [long, short].filter((flag) => flag !== undefined),
   );
   // Without their parsers.
-  const plain = new Command();
-  for (const option of command.options) plain.addOption(new Option(option.flags));
+  const parser = new Command();
+  for (const option of command.options) parser.addOption(new Option(option.flags));
   const unknown = runs.flatMap(({ arguments: all }) =>
-    plain.parseOptions([...ownWords(all)]).unknown.filter((word) => /^--?[a-z]/i.test(word)),
+    parser.parseOptions([...ownWords(all)]).unknown.filter((word) => /^--?[a-z]/i.test(word)),
   );
   const flag = unknown.find((word) => !sweep.options.some(({ long }) => long === word)) ?? unknown[0];
   if (flag === undefined) return;
-  const meant = nearest(flag, flags);
-  const isOfSweep = sweep.options.some(({ long }) => long === flag);
+  const suggestion = nearest(flag, flags);
+  const isSweepOption = sweep.options.some(({ long }) => long === flag);
   throw new InferscopeError('E_USAGE', {
     what: `inferscope ${path} has no option ${flag}`,
     why:
-      meant !== null
-        ? `Did you mean ${meant}?`
-        : isOfSweep
+      suggestion !== null
+        ? `Did you mean ${suggestion}?`
+        : isSweepOption
           ? `${flag} is an option of sweep.`
           : 'An axis of --grid is an option of the command after --, or {NAME} in it.',
     fix:
-      isOfSweep && meant === null
+      isSweepOption && suggestion === null
         ? `Put it before --: inferscope sweep ${flag} … -- ${path}`
         : `See inferscope ${path} --help.`,
   });

@@ -44,7 +44,7 @@ export async function sweepCommand(
       why: 'Runs at the same time on one machine would disturb each other.',
       fix: 'Leave out --jobs, or add --on slurm.',
     });
-  const { requestedSweep } = await import('./sweep-plan.js');
+  const { readSweepRequest: requestedSweep } = await import('./sweep-plan.js');
   const requested = requestedSweep(command, options);
   if (requested === null && options.resume === undefined) throw nothingToRun();
   if (requested?.plan.kind === 'grid') {
@@ -52,7 +52,7 @@ export async function sweepCommand(
     await checkCommandOptions(requested.plan.runs, program);
   }
   const folder = options.dryRun ? resolve(options.output) : resultsFolder(options.output);
-  const { newJournal, resumedJournal, timesBefore } = await import('./sweep-journal.js');
+  const { newJournal, resumedJournal, earlierDurations: timesBefore } = await import('./sweep-journal.js');
   const { refuseRunning } = await import('../capture/sweep/journal.js');
   const { noGpus, watchGpus } = await import('../capture/sweep/preflight.js');
   const { stillQueued } = await import('../capture/sweep/execute-on-slurm.js');
@@ -68,12 +68,12 @@ export async function sweepCommand(
     const issues = await expectRuns(
       journal.sweep.runs.filter(isLeft),
       requested?.dimensions ?? new Map(),
-      await knownOf(journal, gpus, timesBefore(journal.folder), options.dryRun === true),
+      await sweepContext(journal, gpus, timesBefore(journal.folder), options.dryRun === true),
     );
     if (options.dryRun) await showPlan(journal, issues, options);
     else {
       if (!options.quiet) for (const { text } of issues) warn(text);
-      await carryOut(journal, gpus, issues, options);
+      await runPlannedSweep(journal, gpus, issues, options);
     }
   } finally {
     gpus.close();
@@ -108,19 +108,19 @@ function nothingToRun(): InferscopeError {
 }
 
 /** What the estimates of runs need. */
-async function knownOf(
+async function sweepContext(
   { sweep }: Journal,
   gpus: GpuWatch,
-  before: ReadonlyMap<string, number>,
-  ask: boolean,
+  earlierDurations: ReadonlyMap<string, number>,
+  queryHub: boolean,
 ): Promise<SweepContext> {
   const { findModel, findSizedModel } = await import('../engines/model-files/find-model.js');
   const { placesOf } = await import('./sweep-places.js');
   return {
     placeOf: placesOf(sweep.kind, gpus.capacities),
-    // The hub is queried only in interactive use.
-    configOf: async (model) => (await (ask ? findSizedModel(model) : findModel(model))).config,
-    before,
+    // Only --dry-run queries the hub for models that are not on this machine.
+    configOf: async (model) => (await (queryHub ? findSizedModel(model) : findModel(model))).config,
+    before: earlierDurations,
   };
 }
 
@@ -151,7 +151,7 @@ async function showPlan({ sweep }: Journal, issues: Issue[], { json }: SweepOpti
   print(terminalView(sweepPlanView(documentOf(sweep, issues), program), { width: terminalWidth() }));
 }
 
-async function carryOut(
+async function runPlannedSweep(
   journal: Journal,
   gpus: GpuWatch,
   issues: Issue[],
@@ -163,7 +163,7 @@ async function carryOut(
   const { claimFolder } = await import('../capture/sweep/claim.js');
   const release = claimFolder(journal.folder);
   const progress = sweepProgress(journal.sweep, options);
-  const executor = await executorOf(journal, options, progress.onQueue);
+  const executor = await chooseExecutor(journal, options, progress.onQueue);
   const secrets = secretsOf(journal.sweep);
   let obstacle: SweepFailure | null;
   try {
@@ -193,11 +193,11 @@ async function carryOut(
     print(terminalView(await viewOf({ kind: 'sweep', document: sweepDocument }), { width: terminalWidth() }));
   }
   if (!options.quiet) for (const path of files) notify(relative(process.cwd(), path));
-  finish(journal, obstacle, options);
+  reportSweepEnd(journal, obstacle, options);
 }
 
 /** Where runs execute, and how many at a time: on Slurm the scheduler decides. */
-async function executorOf(
+async function chooseExecutor(
   { folder, sweep }: Journal,
   { on, sbatch = '', jobs }: SweepOptions,
   onQueue: (queued: QueuedJobs | null) => void,
@@ -217,11 +217,23 @@ async function executorOf(
 }
 
 /** Prints how to continue and sets the exit code: 3 runs could not start on this machine, 130 stopped, 4 a configuration failed. */
-function finish({ path, sweep }: Journal, obstacle: SweepFailure | null, options: SweepOptions): void {
+function reportSweepEnd(
+  { path, sweep }: Journal,
+  obstacle: SweepFailure | null,
+  options: SweepOptions,
+): void {
   const { on, sbatch } = options;
-  const place = on === 'slurm' ? ['--on', on, ...(sbatch === undefined ? [] : ['--sbatch', sbatch])] : [];
-  const resume = shellCommand(['inferscope', 'sweep', '--resume', relative(process.cwd(), path), ...place]);
-  const is = (...outcomes: SweepRun['outcome'][]) => sweep.runs.some((run) => outcomes.includes(run.outcome));
+  const placeOptions =
+    on === 'slurm' ? ['--on', on, ...(sbatch === undefined ? [] : ['--sbatch', sbatch])] : [];
+  const resume = shellCommand([
+    'inferscope',
+    'sweep',
+    '--resume',
+    relative(process.cwd(), path),
+    ...placeOptions,
+  ]);
+  const hasOutcome = (...outcomes: SweepRun['outcome'][]) =>
+    sweep.runs.some((run) => outcomes.includes(run.outcome));
   if (obstacle !== null) {
     const { code, what, why, fix } = obstacle;
     const remaining = `Not started or not finished: ${sweep.runs.filter(isLeft).length} of ${sweep.runs.length} runs.`;
@@ -230,7 +242,7 @@ function finish({ path, sweep }: Journal, obstacle: SweepFailure | null, options
   } else if (sweep.status === 'interrupted') {
     warn(`stopped; everything measured is saved. Resume with: ${resume}`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;
-  } else if (is('failed', 'partial', 'timed_out')) {
+  } else if (hasOutcome('failed', 'partial', 'timed_out')) {
     const retryable = sweep.runs.some(({ failure }) => failure?.infrastructure);
     notify(
       `${retryable ? 'retry runs that failed for machine faults' : 'retry failed runs'}: ${resume}${retryable ? '' : ' --retry-failed'}`,

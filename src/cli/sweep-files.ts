@@ -34,8 +34,8 @@ export async function writeSweepFiles(
   const page = join(folder, `batch-bench-report-${stamp}.html`);
   await writeResult(csv, sweepCsv(document.data));
   const view = await viewOf({ kind: 'sweep', document });
-  const shown = terminalView(view, { width: textWidth, level: 2 });
-  await writeResult(text, `${stripVTControlCharacters(shown)}\n`);
+  const rendered = terminalView(view, { width: textWidth, level: 2 });
+  await writeResult(text, `${stripVTControlCharacters(rendered)}\n`);
   await writePage(page, (parts) => pageOfView(view, parts));
   return [csv, text, page];
 }

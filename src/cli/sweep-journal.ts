@@ -18,22 +18,22 @@ import { privacyOfCommand } from '../record/privacy.js';
 import { warn } from './output.js';
 import type { RequestedSweep, SweepOptions } from './sweep-plan.js';
 
-const usualTimeoutS = 3600;
-const usualRetries = 1;
-const usualFreeBytes = 2 ** 30;
+const defaultTimeoutS = 3600;
+const defaultRetries = 1;
+const defaultFreeBytes = 2 ** 30;
 
 /** Durations of runs measured by earlier sweeps in this folder, by key. */
-export function timesBefore(folder: string): Map<string, number> {
+export function earlierDurations(folder: string): Map<string, number> {
   const times = new Map<string, number>();
   for (const path of journalsIn(folder).toReversed()) {
-    const runs = readable(path)?.sweep.runs ?? [];
+    const runs = readOrNull(path)?.sweep.runs ?? [];
     for (const { key, outcome, duration_s: seconds } of runs)
       if (outcome === 'measured' && seconds !== null) times.set(key, seconds);
   }
   return times;
 }
 
-function readable(path: string): Journal | null {
+function readOrNull(path: string): Journal | null {
   try {
     return readJournal(path);
   } catch {
@@ -41,13 +41,13 @@ function readable(path: string): Journal | null {
   }
 }
 
-const shown = (folder: string): string => relative(process.cwd(), folder) || '.';
+const relativePath = (folder: string): string => relative(process.cwd(), folder) || '.';
 
 /** A new sweep. */
 export function newJournal(requested: RequestedSweep, options: SweepOptions, folder: string): Journal {
   const stamp = freeStamp(folder);
   const runs = requested.plan.runs.map((run, index) =>
-    pendingRun(run, { number: index + 1, stamp, folder: shown(folder) }),
+    pendingRun(run, { number: index + 1, stamp, folder: relativePath(folder) }),
   );
   return {
     path: journalPath(folder, stamp),
@@ -64,9 +64,9 @@ export function newJournal(requested: RequestedSweep, options: SweepOptions, fol
       varied: requested.plan.varied,
       config: requested.config,
       protocol: {
-        timeout_s: (options.timeout ?? requested.timeoutMs ?? usualTimeoutS * 1000) / 1000,
-        retries: options.retries ?? requested.retries ?? usualRetries,
-        min_free_bytes: options.minFreeDisk ?? usualFreeBytes,
+        timeout_s: (options.timeout ?? requested.timeoutMs ?? defaultTimeoutS * 1000) / 1000,
+        retries: options.retries ?? requested.retries ?? defaultRetries,
+        min_free_bytes: options.minFreeDisk ?? defaultFreeBytes,
       },
       process: null,
       runs,
@@ -95,7 +95,7 @@ export function resumedJournal(
   const journal =
     typeof options.resume === 'string'
       ? readJournal(options.resume)
-      : newestOf(requested, folder, options.retryFailed === true);
+      : newestResumable(requested, folder, options.retryFailed === true);
   const { sweep } = journal;
   if (options.retryFailed)
     for (const run of sweep.runs) if (run.failure) Object.assign(run, { outcome: 'pending', failure: null });
@@ -105,7 +105,7 @@ export function resumedJournal(
   if (options.minFreeDisk !== undefined) sweep.protocol.min_free_bytes = options.minFreeDisk;
   if (requested === null) warnOfChange(journal);
   else {
-    const merged = mergePlan(journal, requested.plan, shown(journal.folder));
+    const merged = mergePlan(journal, requested.plan, relativePath(journal.folder));
     if (merged.added > 0 || merged.gone > 0)
       warn(
         `the configuration changed since this sweep started: ${merged.unchanged} runs unchanged, ${merged.added} added, ${merged.gone} removed (finished runs stay in the results)`,
@@ -126,15 +126,15 @@ function warnOfChange({ sweep }: Journal): void {
   warn(
     now === null
       ? `${path} no longer exists; resuming the sweep as planned`
-      : `${path} has changed since the sweep started; resuming as planned (to use the new file: --config ${shown(path)} --resume)`,
+      : `${path} has changed since the sweep started; resuming as planned (to use the new file: --config ${relativePath(path)} --resume)`,
   );
 }
 
-function newestOf(requested: RequestedSweep | null, folder: string, failedToo: boolean): Journal {
+function newestResumable(requested: RequestedSweep | null, folder: string, failedToo: boolean): Journal {
   const keys = new Set(requested?.plan.runs.map((run) => runKey(run.arguments)));
   const isRemaining = (run: SweepRun) => isLeft(run) || (failedToo && run.failure !== null);
-  const journals = journalsIn(folder)
-    .map(readable)
+  const journal = journalsIn(folder)
+    .map(readOrNull)
     .filter((journal) => journal !== null)
     .find(({ sweep }) =>
       requested === null
@@ -143,14 +143,14 @@ function newestOf(requested: RequestedSweep | null, folder: string, failedToo: b
           ((requested.config !== null && sweep.config?.path === requested.config.path) ||
             sweep.runs.some(({ key }) => keys.has(key))),
     );
-  if (journals) return journals;
-  const any = journalsIn(folder).length > 0;
+  if (journal) return journal;
+  const hasJournals = journalsIn(folder).length > 0;
   throw new InferscopeError('E_USAGE', {
-    what: `there is no sweep to resume in ${shown(folder)}`,
-    why: any
+    what: `there is no sweep to resume in ${relativePath(folder)}`,
+    why: hasJournals
       ? 'The sweeps in it are finished or have another configuration.'
       : 'It has no sweep journal (sweep-<stamp>.json).',
-    fix: any
+    fix: hasJournals
       ? 'Give its journal: inferscope sweep --resume results/sweep-<stamp>.json, or add --retry-failed.'
       : 'Start one: inferscope sweep --config models.yaml, or give the folder: --output results',
   });

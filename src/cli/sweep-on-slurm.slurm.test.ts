@@ -48,11 +48,11 @@ const starts = (n: number) => readFileSync(join(folder, `started-${n}`), 'utf8')
 test('a grid on Slurm gives the same result as locally; a failed run does not stop the rest', () => {
   const grid = ['--grid', 'batch-size=1,2,many', '--json'];
   const command = ['--', 'estimate', '--model', 'llama-3.1-8b', '--gpu', 'H100'];
-  const there = sweep(...grid, '--on', 'slurm', ...command);
-  expect(there.status, there.stderr).toBe(4);
-  const here = sweep(...grid, ...command);
-  expect(here.status, here.stderr).toBe(4);
-  const [onSlurm, onMachine] = [sweepOf(there.stdout), sweepOf(here.stdout)];
+  const onSlurmRun = sweep(...grid, '--on', 'slurm', ...command);
+  expect(onSlurmRun.status, onSlurmRun.stderr).toBe(4);
+  const localRun = sweep(...grid, ...command);
+  expect(localRun.status, localRun.stderr).toBe(4);
+  const [onSlurm, onMachine] = [sweepOf(onSlurmRun.stdout), sweepOf(localRun.stdout)];
   expect(outcomesOf(onSlurm)).toEqual(['measured', 'measured', 'failed']);
   const printed = ({ stamp }: SweepResult, number: number) =>
     JSON.parse(readFileSync(join(folder, `results/sweep-${stamp}/run-00${number}.stdout.log`), 'utf8'));
@@ -73,14 +73,14 @@ test('a grid on Slurm gives the same result as locally; a failed run does not st
 
 test('a task canceled by another user is retried; a requeued one starts again', async () => {
   const words = ['--grid', 'n=1,2,3,4', '--on', 'slurm', '--jobs', '1', '--quiet', '--json'];
-  const made = spawn(
+  const sweeping = spawn(
     process.execPath,
     [cli, 'sweep', ...words, ...script('printf x >> started-{n}; sleep 2')],
     { cwd: folder, env: env(), stdio: ['ignore', 'pipe', 'pipe'] },
   );
   let text = '';
-  made.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  const end = once(made, 'exit');
+  sweeping.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  const end = once(sweeping, 'exit');
   await until(() => queued().some((id) => id.endsWith('_3')) && existsSync(join(folder, 'started-1')));
   execFileSync('scancel', [queued().find((id) => id.endsWith('_3'))!]);
   const [running] = queued('--states', 'RUNNING');
@@ -103,14 +103,14 @@ test('a task canceled by another user is retried; a requeued one starts again', 
 
 test('Ctrl-C cancels the tasks; --resume runs the rest, locally or on Slurm', async () => {
   const words = ['--grid', 'n=1,2,3', '--on', 'slurm', '--jobs', '1', '--quiet'];
-  const made = spawn(
+  const running = spawn(
     process.execPath,
     [cli, 'sweep', ...words, ...script('printf x >> started-{n}; sleep {n}')],
     { cwd: folder, env: env(), stdio: 'inherit' },
   );
   await until(() => existsSync(join(folder, 'started-2')));
-  made.kill('SIGINT');
-  expect((await once(made, 'exit'))[0]).toBe(130);
+  running.kill('SIGINT');
+  expect((await once(running, 'exit'))[0]).toBe(130);
   expect(queued()).toEqual([]);
   expect(outcomesOf(journal())).toEqual(['measured', 'interrupted', 'interrupted']);
   const resumed = sweep('--resume', '--quiet');
@@ -121,14 +121,14 @@ test('Ctrl-C cancels the tasks; --resume runs the rest, locally or on Slurm', as
 
 test('if the sweep itself is killed its tasks continue; --resume uses their results without waiting', async () => {
   const words = ['--grid', 'n=1,2', '--on', 'slurm', '--quiet'];
-  const made = spawn(
+  const running = spawn(
     process.execPath,
     [cli, 'sweep', ...words, ...script('printf x >> started-{n}; sleep 4')],
     { cwd: folder, env: env(), stdio: 'inherit' },
   );
   await until(() => existsSync(join(folder, 'started-1')) && existsSync(join(folder, 'started-2')));
-  made.kill('SIGKILL');
-  await once(made, 'exit');
+  running.kill('SIGKILL');
+  await once(running, 'exit');
   const early = sweep('--resume', '--quiet');
   expect(early.status).toBe(2);
   expect(early.stderr).toMatch(/are still with Slurm: \d+_0, \d+_1[^]*scancel \d+\n/);
@@ -156,8 +156,8 @@ test('an error of sbatch is printed', () => {
 });
 
 test('doctor describes this Slurm', () => {
-  const ran = spawnSync(process.execPath, [cli, 'doctor', '--json'], { env: env(), encoding: 'utf8' });
-  const rows = JSON.parse(ran.stdout).data.rows as { id: string; status: string; found: string }[];
+  const result = spawnSync(process.execPath, [cli, 'doctor', '--json'], { env: env(), encoding: 'utf8' });
+  const rows = JSON.parse(result.stdout).data.rows as { id: string; status: string; found: string }[];
   const [version] = /\d[\d.]+/.exec(execFileSync('sbatch', ['--version'], { encoding: 'utf8' }))!;
   expect(rows.find(({ id }) => id === 'slurm')).toMatchObject({
     status: 'ok',

@@ -7,7 +7,7 @@ const none = { container: null, url: null, engine: null, engineArgs: [] };
 const here = { mode: 'host' as const, ...none, device: null, weights: null, python: null };
 const gpus = [24 * 2 ** 30];
 
-/** The engine of one run, on a machine with default engine `own`. */
+/** Engine and device of one run, on a machine with default engine `engine`. */
 async function engineOf(targets: object, engine: 'onnx' | 'vllm', more: object = {}) {
   const [run] = planMemory([{ ...entry, ...more }], { ...here, ...targets }).runs;
   const place = await placesOf('memory', gpus, async () => ({ engine, issues: [] }))(run!);

@@ -15,16 +15,16 @@ export function placesOf(
   capacities: readonly number[],
   choose: typeof chooseMemoryEngine = chooseMemoryEngine,
 ): (run: Pick<SweepRun, 'arguments'>) => Promise<RunPlace> {
-  const chosen = new Map<string, Promise<MemoryEngine>>();
+  const engines = new Map<string, Promise<MemoryEngine>>();
 
-  function engineHere(words: readonly string[]): Promise<MemoryEngine> {
+  function defaultEngine(words: readonly string[]): Promise<MemoryEngine> {
     const python = valueOf(words, '--python');
     const device = valueOf(words, '--device');
     const tensorParallelSize = Number(valueOf(words, '--tensor-parallel-size') ?? 1);
     const key = JSON.stringify([python, device, tensorParallelSize > 1]);
-    let engine = chosen.get(key);
+    let engine = engines.get(key);
     if (!engine)
-      chosen.set(
+      engines.set(
         key,
         (engine = choose({
           tensorParallelSize,
@@ -44,7 +44,7 @@ export function placesOf(
     const gpu = capacities.length > 0 && !cpu;
     const engine =
       givenEngine ??
-      (inContainer ? 'vllm' : kind === 'memory' ? await engineHere(words) : gpu ? 'transformers' : 'onnx');
+      (inContainer ? 'vllm' : kind === 'memory' ? await defaultEngine(words) : gpu ? 'transformers' : 'onnx');
     // vLLM and containers are for GPUs: if none is visible, their memory is not that of this host.
     const forGpus = engine === 'vllm' || inContainer;
     return engine !== 'onnx' && !cpu && (gpu || forGpus)

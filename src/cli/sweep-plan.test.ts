@@ -8,7 +8,7 @@ import { InferscopeError } from '../model/errors.js';
 import { packageRoot } from '../model/installation.js';
 import { findPreset } from '../llm/presets.js';
 import { testFolder } from '../session/test-folder.js';
-import { requestedSweep, type SweepOptions } from './sweep-plan.js';
+import { readSweepRequest, type SweepOptions } from './sweep-plan.js';
 import { defineSweep } from './sweep.js';
 
 /** These words as parsed by commander. */
@@ -27,7 +27,7 @@ test.each([
   ['production.yaml', 13],
   ['multi-gpu.yaml', 6],
 ])('examples/sweep/%s plans %i runs', (name, count) => {
-  const sweep = requestedSweep([], options('--config', join(examples, name)))!;
+  const sweep = readSweepRequest([], options('--config', join(examples, name)))!;
   expect(sweep.plan.runs).toHaveLength(count);
   expect(sweep.config!.sha256).toMatch(/^[0-9a-f]{64}$/);
   expect(readdirSync(examples)).toHaveLength(4);
@@ -35,7 +35,7 @@ test.each([
 
 test('lists are accepted as `1 8 16` and as `1,8,16`', () => {
   const batches = (...words: string[]) =>
-    requestedSweep(
+    readSweepRequest(
       [],
       options('--model', 'm', '--input-len', '8', '--output-len', '4', ...words),
     )!.plan.runs.map(({ parameters }) => parameters['batch_size']);
@@ -53,7 +53,7 @@ test('lists are accepted as `1 8 16` and as `1,8,16`', () => {
     '--output-len',
     '4',
   );
-  expect(requestedSweep([], both)!.plan.runs.map(({ label }) => label)).toEqual([
+  expect(readSweepRequest([], both)!.plan.runs.map(({ label }) => label)).toEqual([
     'a float16 batch 1 8 in + 4 out',
     'a float32 batch 1 8 in + 4 out',
     'b float16 batch 1 8 in + 4 out',
@@ -61,7 +61,7 @@ test('lists are accepted as `1 8 16` and as `1,8,16`', () => {
   ]);
 });
 
-function failing(work: () => unknown): { code: string; what: string; why: string; fix: string } {
+function errorOf(work: () => unknown): { code: string; what: string; why: string; fix: string } {
   try {
     work();
   } catch (error) {
@@ -72,7 +72,7 @@ function failing(work: () => unknown): { code: string; what: string; why: string
 }
 
 test('invalid options are errors before anything runs', () => {
-  const sweep = (...words: string[]) => failing(() => requestedSweep([], options(...words)));
+  const sweep = (...words: string[]) => errorOf(() => readSweepRequest([], options(...words)));
   expect(sweep('--model', 'x')).toMatchObject({
     code: 'E_USAGE',
     what: 'a memory sweep needs --input-len and --output-len',
@@ -80,12 +80,12 @@ test('invalid options are errors before anything runs', () => {
   expect(sweep('--config', 'x.yaml', '--batch-size', '1').what).toContain('--config conflicts');
   expect(sweep('--grid', 'batch-size=1', '--model', 'x').what).toContain('--model does not work with --grid');
   expect(sweep('--grid', 'batch-size=1').what).toBe('--grid needs a command');
-  expect(requestedSweep([], options('--resume'))).toBeNull();
+  expect(readSweepRequest([], options('--resume'))).toBeNull();
   expect(options('--min-free-disk', '2GiB').minFreeDisk).toBe(2 ** 31);
   const shape = ['--model', 'x', '--input-len', '8', '--output-len', '4'];
   expect(sweep(...shape, '--dtype', 'float12').code).toBe('E_DTYPE');
-  expect(failing(() => options('--engine', 'transfomers')).fix).toContain('--engine transformers');
-  expect(failing(() => options('--min-free-disk', 'much')).fix).toBe(
+  expect(errorOf(() => options('--engine', 'transfomers')).fix).toContain('--engine transformers');
+  expect(errorOf(() => options('--min-free-disk', 'much')).fix).toBe(
     'Type for example: --min-free-disk 2GiB',
   );
 });
@@ -96,7 +96,7 @@ test('an invalid file is an error with line and column', () => {
     mkdirSync(folder, { recursive: true });
     const path = join(folder, 'models.yaml');
     writeFileSync(path, text);
-    return failing(() => requestedSweep([], options('--config', path)));
+    return errorOf(() => readSweepRequest([], options('--config', path)));
   };
   const container = file(
     'mode: container\nmodels:\n  - {model_id: a, input_lengths: 8, output_lengths: 4, batch_sizes: 1, container_name: c}\n' +
@@ -125,7 +125,7 @@ test('an invalid file is an error with line and column', () => {
   const two = file('model: 1\nretries: many\n');
   expect(two.what).toMatch(/:1:1: unknown key "model"$/);
   expect(two.why).toMatch(/Also:\n.*:2:1: retries: expected a whole number from 0, found the text "many"/);
-  expect(failing(() => requestedSweep([], options('--config', join(folder, 'none.yaml')))).fix).toContain(
+  expect(errorOf(() => readSweepRequest([], options('--config', join(folder, 'none.yaml')))).fix).toContain(
     '--init',
   );
 });
@@ -138,16 +138,16 @@ test('a command of a file, and an unsupported one', () => {
     path,
     'command: bench latency --model X\ngrid:\n  batch_size: [1, 8]\n  grid_flag: true\ntimeout: 90\n',
   );
-  const sweep = requestedSweep([], options('--config', path))!;
+  const sweep = readSweepRequest([], options('--config', path))!;
   expect(sweep.timeoutMs).toBe(90_000);
   expect(sweep.plan.runs.map(({ arguments: words }) => words.join(' '))).toEqual([
     'bench latency --model X --batch-size 1 --grid-flag --json',
     'bench latency --model X --batch-size 8 --grid-flag --json',
   ]);
   writeFileSync(path, 'command: benhc latency\ngrid: {batch-size: [1]}\n');
-  expect(failing(() => requestedSweep([], options('--config', path))).fix).toBe('Did you mean bench?');
+  expect(errorOf(() => readSweepRequest([], options('--config', path))).fix).toBe('Did you mean bench?');
   writeFileSync(path, 'command: python x.py\ngrid: {batch-size: [1]}\n');
-  expect(failing(() => requestedSweep([], options('--config', path))).fix).toContain('run -- python x.py');
+  expect(errorOf(() => readSweepRequest([], options('--config', path))).fix).toContain('run -- python x.py');
 });
 
 test('memory of a run is estimated from its dimensions, and runs that do not fit are reported', async () => {
@@ -161,7 +161,7 @@ test('memory of a run is estimated from its dimensions, and runs that do not fit
     '--batch-size',
     '1,64',
   ];
-  const { plan, dimensions } = requestedSweep([], options(...words, '--tensor-parallel-size', '1,2'))!;
+  const { plan, dimensions } = readSweepRequest([], options(...words, '--tensor-parallel-size', '1,2'))!;
   const runs = plan.runs.map((run, i) => pendingRun(run, { number: i + 1, stamp: 's', folder: 'r' }));
   const known: SweepContext = {
     placeOf: async () => ({ engine: 'transformers', device: 'gpu', capacities: [24 * 2 ** 30] }),
@@ -216,7 +216,7 @@ test.each([
   [null, [], null],
 ] as const)('engine %s with %j: the plan has dtype %s, as the run will', async (engine, more, dtype) => {
   const words = ['--model', 'llama-2-7b', '--input-len', '512', '--output-len', '128', ...more];
-  const { plan, dimensions } = requestedSweep([], options(...words))!;
+  const { plan, dimensions } = readSweepRequest([], options(...words))!;
   const run = pendingRun(plan.runs[0]!, { number: 1, stamp: 's', folder: 'r' });
   await expectRuns([run], dimensions, {
     placeOf: async () => ({ engine, device: 'cpu', capacities: [] }),

@@ -2,7 +2,6 @@ import type { SlurmOptions } from './slurm-options.js';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import process from 'node:process';
 import { closest } from 'fastest-levenshtein';
 import {
   sweepConfigSchema,
@@ -16,9 +15,10 @@ import { runKey, withoutRepeats, type SweepPlan } from '../capture/sweep/plan.js
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { checkGrid } from '../model/grid.js';
+import { areAfterDashes } from './command-line.js';
 import { readText } from './config.js';
 import { durationMs } from './durations.js';
-import { parameterCount, type ModelOptions } from './memory-options.js';
+import { parseParameterCount, type ModelOptions } from './memory-options.js';
 import { readYaml, type YamlFile } from './yaml-file.js';
 
 /** Options as typed. */
@@ -65,15 +65,15 @@ export interface RequestedSweep {
 /** Commands allowed after `sweep --grid … --`; the others measure nothing. */
 const verbs = ['bench', 'estimate', 'gemm', 'kernels', 'memory', 'predict', 'profile', 'roofline', 'run'];
 
-const pathFlags = ['model', 'inputLen', 'outputLen', 'batchSize'] as const;
+const memoryFlags = ['model', 'inputLen', 'outputLen', 'batchSize'] as const;
 
 /**
  * Runs of a file, a grid, or flags. Null without any of them (`--resume` alone).
  * @throws E_USAGE, E_CONFIG_FILE with line and column
  */
-export function requestedSweep(command: readonly string[], options: SweepOptions): RequestedSweep | null {
+export function readSweepRequest(command: readonly string[], options: SweepOptions): RequestedSweep | null {
   requireDashes(command);
-  const flags = pathFlags.filter((name) => options[name] !== undefined);
+  const flags = memoryFlags.filter((name) => options[name] !== undefined);
   if (options.config !== undefined) {
     if (flags.length > 0 || command.length > 0 || options.grid.length > 0)
       throw usage(
@@ -81,9 +81,14 @@ export function requestedSweep(command: readonly string[], options: SweepOptions
         'The file names models, lengths and batch sizes, or a command and its grid.',
         'Remove --config, or move the other options into the file.',
       );
-    return fromFile(options.config, options);
+    return readSweepFile(options.config, options);
   }
-  const none = { config: null, dimensions: new Map<string, ModelEntry>(), timeoutMs: null, retries: null };
+  const withoutFile = {
+    config: null,
+    dimensions: new Map<string, ModelEntry>(),
+    timeoutMs: null,
+    retries: null,
+  };
   if (command.length > 0 || options.grid.length > 0) {
     if (flags.length > 0)
       throw usage(
@@ -91,10 +96,10 @@ export function requestedSweep(command: readonly string[], options: SweepOptions
         'The command after -- has its own flags.',
         'Make it an axis (--grid batch-size=1,8), or put it after --.',
       );
-    return { ...none, plan: gridPlan(command, options.grid.map(parseAxis)) };
+    return { ...withoutFile, plan: gridPlan(command, options.grid.map(parseAxis)) };
   }
   if (flags.length === 0) return null;
-  return { ...none, ...memorySweep(entriesOf(options), targetsOf(options, {})) };
+  return { ...withoutFile, ...memorySweep(entriesOf(options), targetsOf(options, {})) };
 }
 
 function gridPlan(command: readonly string[], axes: readonly GridAxis[]): SweepPlan {
@@ -136,7 +141,7 @@ function memorySweep(
 function checkEntry(entry: ModelEntry, index: number, refuse?: Parameters<typeof planMemory>[2]): void {
   try {
     if (typeof entry.dtype === 'string') parseDType(entry.dtype);
-    if (typeof entry.model_params === 'string') parameterCount(entry.model_params);
+    if (typeof entry.model_params === 'string') parseParameterCount(entry.model_params);
   } catch (error) {
     if (!refuse || !(error instanceof InferscopeError)) throw error;
     const { what, why } = error.parts;
@@ -146,14 +151,14 @@ function checkEntry(entry: ModelEntry, index: number, refuse?: Parameters<typeof
 
 /** Every combination of models, dtypes and ranks is an entry, as in a file. */
 function entriesOf(options: SweepOptions): ModelEntry[] {
-  const missing = pathFlags.filter((name) => options[name] === undefined && name !== 'batchSize');
+  const missing = memoryFlags.filter((name) => options[name] === undefined && name !== 'batchSize');
   if (missing.length > 0)
     throw usage(
       `a memory sweep needs ${missing.map((name) => ({ model: '--model', inputLen: '--input-len', outputLen: '--output-len' })[name as 'model']).join(' and ')}`,
       'Each run needs a model, a prompt length, an output length and a batch size.',
       'Type for example: inferscope sweep --model M --input-len 512 --output-len 128 --batch-size 1 8 16',
     );
-  const rest = {
+  const sharedFields = {
     input_lengths: options.inputLen!,
     output_lengths: options.outputLen!,
     batch_sizes: options.batchSize ?? [1],
@@ -174,9 +179,9 @@ function entriesOf(options: SweepOptions): ModelEntry[] {
       '--model': model!.length,
       '--dtype': dtype?.length ?? 1,
       '--tensor-parallel-size': tensorParallelSize?.length ?? 1,
-      '--input-len': rest.input_lengths.length,
-      '--output-len': rest.output_lengths.length,
-      '--batch-size': rest.batch_sizes.length,
+      '--input-len': sharedFields.input_lengths.length,
+      '--output-len': sharedFields.output_lengths.length,
+      '--batch-size': sharedFields.batch_sizes.length,
     },
     'runs',
   );
@@ -186,7 +191,7 @@ function entriesOf(options: SweepOptions): ModelEntry[] {
         model_id,
         dtype: choice,
         tensor_parallel_size,
-        ...rest,
+        ...sharedFields,
       })),
     ),
   );
@@ -215,7 +220,7 @@ function targetsOf(options: SweepOptions, config: SweepConfig): MemoryTargets {
   };
 }
 
-function fromFile(path: string, options: SweepOptions): RequestedSweep {
+function readSweepFile(path: string, options: SweepOptions): RequestedSweep {
   if (!existsSync(path))
     throw new InferscopeError('E_CONFIG_FILE', {
       what: `${path} does not exist`,
@@ -297,11 +302,8 @@ function usage(what: string, why: string, fix: string): InferscopeError {
   return new InferscopeError('E_USAGE', { what, why, fix });
 }
 
-/** Without `--`, an option such as `--model` is ambiguous. */
 function requireDashes(command: readonly string[]): void {
-  const argv = process.argv.slice(2);
-  const dashes = argv.indexOf('--');
-  if (command.length === 0 || (dashes >= 0 && argv.length - dashes - 1 === command.length)) return;
+  if (command.length === 0 || areAfterDashes(command)) return;
   throw usage(
     `sweep needs -- before the command (${command[0]})`,
     'Options before -- are for the sweep; the command to repeat comes after it.',

@@ -26,19 +26,19 @@ export function sweepProgress(
   { quiet = false, on }: Pick<SweepOptions, 'quiet' | 'on'>,
 ): SweepProgress {
   const progress = startProgress(quiet);
-  let ticking: NodeJS.Timeout | null = null;
+  let timer: NodeJS.Timeout | null = null;
   const title = (run: SweepRun) => `${run.number}/${sweep.runs.length} ${run.label}`;
   const stop = () => {
-    if (ticking) clearInterval(ticking);
-    ticking = null;
+    if (timer) clearInterval(timer);
+    timer = null;
   };
   const show = (run: SweepRun) => {
     const since = run.started_at === null ? 0 : (Date.now() - Date.parse(run.started_at)) / 1000;
     const timeLeft = secondsLeft(sweep.runs, isLeft, { run, seconds: since });
-    const about = `about ${formatDuration(timeLeft)} left`;
+    const timeText = `about ${formatDuration(timeLeft)} left`;
     // Without a terminal each step prints one line.
-    if (process.stderr.isTTY) progress.update(title(run), `${formatDuration(since)} · ${about}`);
-    else progress.update(`${title(run)} · ${about}`);
+    if (process.stderr.isTTY) progress.update(title(run), `${formatDuration(since)} · ${timeText}`);
+    else progress.update(`${title(run)} · ${timeText}`);
   };
   return {
     onRun: ({ type, run }) => {
@@ -47,7 +47,7 @@ export function sweepProgress(
         // Slurm starts runs when it can, many at a time.
         if (on === 'slurm') return;
         show(run);
-        if (process.stderr.isTTY) ticking = setInterval(() => show(run), 1000).unref();
+        if (process.stderr.isTTY) timer = setInterval(() => show(run), 1000).unref();
         return;
       }
       if (type === 'retry') {
@@ -56,7 +56,7 @@ export function sweepProgress(
         return;
       }
       if (run.outcome === 'measured') {
-        progress.done(title(run), resultWithin(sweep, run, textWidth(`✓ ${title(run)}  `)));
+        progress.done(title(run), resultText(sweep, run, textWidth(`✓ ${title(run)}  `)));
         return;
       }
       progress.end();
@@ -77,11 +77,11 @@ export function sweepProgress(
 }
 
 /** Texts of as many figures as fit on the line; the final table has all. */
-function resultWithin(sweep: SweepResult, run: SweepRun, durationS: number): string {
+function resultText(sweep: SweepResult, run: SweepRun, usedColumns: number): string {
   const words = resultWords(sweep, run);
-  const took = run.duration_s === null ? [] : [valueText(seconds(run.duration_s))];
-  const text = () => withPlainSpaces([...words, ...took].join(', '));
-  while (words.length > 1 && durationS + textWidth(text()) > (process.stderr.columns || 80)) words.pop();
+  const duration = run.duration_s === null ? [] : [valueText(seconds(run.duration_s))];
+  const text = () => withPlainSpaces([...words, ...duration].join(', '));
+  while (words.length > 1 && usedColumns + textWidth(text()) > (process.stderr.columns || 80)) words.pop();
   return text();
 }
 

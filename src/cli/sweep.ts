@@ -1,18 +1,19 @@
 import { Option, type Command } from 'commander';
-import { engineName } from './bench-engines.js';
+import { parseEngineName } from './bench-engines.js';
 import { sizeList } from './bench-options.js';
+import { collect } from './command-line.js';
 import { examples } from './examples.js';
-import { modelOptions } from './memory-options.js';
+import { defineModelOptions } from './memory-options.js';
 import { byteSize, wholeNumber } from './numbers.js';
 import { duration } from './durations.js';
 import { onOption, sbatchOption } from './slurm-options.js';
 import type { LoadableCommand } from './completion.js';
 import type { SweepOptions } from './sweep-plan.js';
 
-const collect = (text: string, before: string[] = []): string[] => [...before, text];
-const sizes = (flag: string, what: string) =>
+const sizeOption = (flag: string, what: string) =>
   new Option(`${flag} <n...>`, what).argParser(sizeList(flag, true));
-const words = (flag: string, what: string) => new Option(`${flag} <name...>`, what).argParser(wordList);
+const wordOption = (flag: string, what: string) =>
+  new Option(`${flag} <name...>`, what).argParser(parseWords);
 
 /** @param commands all commands, which a grid can run */
 export const defineSweep =
@@ -30,18 +31,18 @@ export const defineSweep =
           .argParser(collect)
           .default([], 'none'),
       )
-      .addOption(words('--model', 'models: preset, config.json, folder or hub id'))
-      .addOption(sizes('--input-len', 'prompt tokens per sequence'))
-      .addOption(sizes('--output-len', 'generated tokens per sequence'))
-      .addOption(sizes('--batch-size', 'sequences per batch'))
-      .addOption(words('--dtype', 'dtype of weights and activations (default: float16)'))
-      .addOption(sizes('--tensor-parallel-size', 'GPUs that each layer is split over (default: 1)'));
-    modelOptions(command)
+      .addOption(wordOption('--model', 'models: preset, config.json, folder or hub id'))
+      .addOption(sizeOption('--input-len', 'prompt tokens per sequence'))
+      .addOption(sizeOption('--output-len', 'generated tokens per sequence'))
+      .addOption(sizeOption('--batch-size', 'sequences per batch'))
+      .addOption(wordOption('--dtype', 'dtype of weights and activations (default: float16)'))
+      .addOption(sizeOption('--tensor-parallel-size', 'GPUs that each layer is split over (default: 1)'));
+    defineModelOptions(command)
       .addOption(
         new Option(
           '--engine <name>',
           'transformers, vllm or onnx (default: as in inferscope memory)',
-        ).argParser(engineName),
+        ).argParser(parseEngineName),
       )
       .option('--engine-arg <key=value>', 'argument for the engine', collect)
       .option('--device <device>', 'cpu, cuda, cuda:1, …')
@@ -90,6 +91,6 @@ export const defineSweep =
   };
 
 /** `a,b`, `a b` or repeated; each once. */
-function wordList(text: string, before: string[] = []): string[] {
+function parseWords(text: string, before: string[] = []): string[] {
   return [...new Set([...before, ...text.split(/\s*,\s*|\s+/).filter((word) => word !== '')])];
 }

@@ -7,8 +7,8 @@ import type { Hono } from 'hono';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Homes } from '../ui/homes.js';
 import { examples } from './examples.js';
-import { stopped } from './interrupt.js';
-import { listeningPort } from './numbers.js';
+import { waitForStop } from './interrupt.js';
+import { parsePort } from './numbers.js';
 import { openInBrowser } from './open-in-browser.js';
 import { print, notify, warn } from './output.js';
 import { refuseUnused } from './unused-options.js';
@@ -34,7 +34,7 @@ export function define(command: Command): void {
       (text: string, before: string[] = []) => [...before, text],
     )
     .option('--host <host>', 'address to listen on; all but loopback need --token', '127.0.0.1')
-    .option('--port <n>', 'port; 0 chooses a free port', listeningPort(0), 0)
+    .option('--port <n>', 'port; 0 chooses a free port', parsePort(0), 0)
     .option('--token <text>', 'token that the first URL carries (default: a random one)')
     .option('--no-open', 'print the URL without opening a browser')
     .option(
@@ -97,7 +97,7 @@ export function define(command: Command): void {
       if (!local) warn(`${options.host} is reachable from other machines, without TLS`);
       print(url);
       notify('Ctrl-C ends the server.');
-      await Promise.all([stopped(), app(), options.open ? openInBrowser(url) : null]);
+      await Promise.all([waitForStop(), app(), options.open ? openInBrowser(url) : null]);
       server.close();
       server.closeAllConnections();
     });

@@ -13,7 +13,7 @@ import { terminalView } from '../render/terminal/view.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
 import { viewOf } from '../views/registry.js';
-import { configurationOf, type ConfigurationOptions } from './profile-configuration.js';
+import { readConfiguration, type ConfigurationOptions } from './profile-configuration.js';
 import { writePage } from './report-file.js';
 import { claimNames, resultsFolder, writeResult } from './results-folder.js';
 import { readProfiles } from './validate-read.js';
@@ -33,7 +33,7 @@ export async function validate(
   paths: readonly string[],
   options: { tolerance: number; name?: string } & ConfigurationOptions,
 ): Promise<Document<Validation>> {
-  const { profiles, ignored } = await readProfiles(paths, await configurationOf(options));
+  const { profiles, ignored } = await readProfiles(paths, await readConfiguration(options));
   const data: Validation = {
     session: null,
     ...validateProfiles(profiles, toleranceOf(options.tolerance)),

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
 import { print, printDocument, notify, terminalWidth } from './output.js';
-import { configurationOptions, type ConfigurationOptions } from './profile-configuration.js';
+import { defineConfigurationOptions, type ConfigurationOptions } from './profile-configuration.js';
 
 interface ValidateOptions extends ConfigurationOptions {
   tolerance: number;
@@ -29,7 +29,7 @@ export function define(command: Command): void {
     )
     .option('--name <name>', 'name the session')
     .option('--json', 'print one inferscope/validate document (with --history inferscope/validate-history)');
-  configurationOptions(described)
+  defineConfigurationOptions(described)
     .addHelpText(
       'after',
       examples(

@@ -22,9 +22,8 @@ export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: 
     const plan = { label: 'rank', kind: 'import', doing: 'save the rank', home };
     const { id, ...imported } = await recordSession(plan, async ({ files, redact }) => {
       const options = { stageNames, keepRaw, redact, part: true, ...(signal && { signal }) };
-      const imported = await importCaptures(files, [{ path: file }], options);
       const { captures, executions, hardware, software, issues, rank, worldSize, zeroRealtimeNs, calls } =
-        imported;
+        await importCaptures(files, [{ path: file }], options);
       return {
         title: 'rank',
         status: 'complete',

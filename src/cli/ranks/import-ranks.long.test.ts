@@ -27,12 +27,12 @@ afterEach(() => vi.unstubAllEnvs());
 
 const options: RanksOptions = { tag: [], raw: true, quiet: true, jobs: 2 };
 const traces = () => join(folder, 'traces');
-const everything = (more: Partial<RanksOptions> = {}, signal = new AbortController().signal) =>
+const importAllTraces = (more: Partial<RanksOptions> = {}, signal = new AbortController().signal) =>
   importRanks([`${traces()}/**`], { ...options, ...more }, signal, importPart);
 
-async function imported(planted: PlantedRun): Promise<{ session: Session; events: RankEvents[] }> {
+async function importPlanted(planted: PlantedRun): Promise<{ session: Session; events: RankEvents[] }> {
   const events = writeKinetoRanks(traces(), planted);
-  return { session: await openSession(await everything()), events };
+  return { session: await openSession(await importAllTraces()), events };
 }
 
 const filesOf = (session: Session) =>
@@ -45,18 +45,18 @@ test('captures of different steps are reported, with the ranks that start last a
     { rank: 1, without: 'last', steps: 3 },
     { rank: 2, without: 'first', steps: 4 },
   ] as const;
-  const { session } = await imported({ seed: 9, ranks: 4, steps: 12, window: apart });
+  const { session } = await importPlanted({ seed: 9, ranks: 4, steps: 12, window: apart });
   const issue = session.issues.find(({ code }) => code === 'rank_windows_apart')!;
   expect(issue.text).toContain('rank 2 starts last, rank 1 ends first');
   // 5 of 12 steps are in all captures; the shortest capture has 8.
   const [, common, shortest] = /have ([\d.]+) ms in common, the shortest lasts ([\d.]+) ms/.exec(issue.text)!;
   expect(Number(common) / Number(shortest)).toBeCloseTo(5 / 8, 1);
-  const whole = await imported({ seed: 9, ranks: 4, steps: 12 });
-  expect(whole.session.issues.map(({ code }) => code)).not.toContain('rank_windows_apart');
+  const aligned = await importPlanted({ seed: 9, ranks: 4, steps: 12 });
+  expect(aligned.session.issues.map(({ code }) => code)).not.toContain('rank_windows_apart');
 }, 120_000);
 
 test('planted clock offsets and drifts are found within the stated bound', async () => {
-  const { session, events } = await imported({ seed: 7, ranks: 4, steps: 20, driftPpm: 40 });
+  const { session, events } = await importPlanted({ seed: 7, ranks: 4, steps: 20, driftPpm: 40 });
   const { clocks, missing, world_size } = filesOf(session);
   expect([missing, world_size]).toEqual([[], 4]);
   const end = Math.max(...events[0]!.steps.map((step) => step.end));
@@ -88,7 +88,7 @@ test('planted clock offsets and drifts are found within the stated bound', async
 });
 
 test('a rank has the same rows as when it is imported alone, only shifted', async () => {
-  const { session } = await imported({ seed: 8, ranks: 2 });
+  const { session } = await importPlanted({ seed: 8, ranks: 2 });
   const alone = await openSession(
     await runImport([join(traces(), 'trace_rank0001.json.gz')], options, new AbortController().signal),
   );
@@ -115,9 +115,9 @@ test('missing, truncated, duplicate and other files are reported; the rest is im
   writeKinetoRanks(traces(), planted);
   writeFileSync(join(traces(), 'config.json'), '{"a": 1}');
   copyFileSync(join(traces(), 'trace_rank0002.json.gz'), join(traces(), 'zz-copy.json.gz'));
-  const session = await openSession(await everything());
-  const found = filesOf(session);
-  expect(found.files.map(({ file, outcome, rank }) => [file, outcome, rank])).toEqual([
+  const session = await openSession(await importAllTraces());
+  const rankFiles = filesOf(session);
+  expect(rankFiles.files.map(({ file, outcome, rank }) => [file, outcome, rank])).toEqual([
     ['config.json', 'skipped', null],
     ['trace_rank0000.json.gz', 'imported', 0],
     ['trace_rank0002.json.gz', 'imported', 2],
@@ -125,7 +125,7 @@ test('missing, truncated, duplicate and other files are reported; the rest is im
     ['trace_rank0004.json.gz', 'imported', 4],
     ['zz-copy.json.gz', 'failed', null],
   ]);
-  expect(found.missing).toEqual([1, 3]);
+  expect(rankFiles.missing).toEqual([1, 3]);
   const texts = session.issues.map(({ code, text }) => `${code} ${text}`);
   expect(texts).toContainEqual(expect.stringMatching(/rank_unreadable Rank 3: trace_rank0003.*cut off/));
   expect(texts).toContainEqual(
@@ -152,9 +152,9 @@ test('missing, truncated, duplicate and other files are reported; the rest is im
 test('an interrupt keeps finished ranks, and --resume imports the rest', async () => {
   writeKinetoRanks(traces(), { seed: 10, ranks: 4, steps: 2 });
   const stop = new AbortController();
-  let begun = 0;
+  let startedImports = 0;
   const first = importRanks([traces()], { ...options, jobs: 1 }, stop.signal, async (order) => {
-    if (++begun === 3) stop.abort();
+    if (++startedImports === 3) stop.abort();
     else await importPart(order);
   });
   await expect(first).rejects.toMatchObject({
@@ -178,10 +178,10 @@ test('an interrupt keeps finished ranks, and --resume imports the rest', async (
 });
 
 test('without a readable file nothing is saved', async () => {
-  await expect(everything()).rejects.toMatchObject({ code: 'E_USAGE' });
+  await expect(importAllTraces()).rejects.toMatchObject({ code: 'E_USAGE' });
   mkdirSync(traces(), { recursive: true });
   writeFileSync(join(traces(), 'rank0.json'), '');
-  await expect(everything()).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  await expect(importAllTraces()).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   rmSync(traces(), { recursive: true });
   expect(readdirSync(homeFolders(process.env).sessions)).toEqual([]);
 });
@@ -191,7 +191,7 @@ test('nsys reports: ranks from the environment, clocks of two ranks aligned on k
   // The file names contradict the environment, which takes precedence.
   for (const rankEvents of events)
     await writeNsysRanks(join(traces(), `rank${1 - rankEvents.rank}.parquetdir`), [rankEvents], 2);
-  const session = await openSession(await everything());
+  const session = await openSession(await importAllTraces());
   const { clocks, files, missing } = filesOf(session);
   expect(missing).toEqual([]);
   expect(files.map(({ file, rank, rank_source: source }) => [file, rank, source])).toEqual([
@@ -213,7 +213,7 @@ test('reports of whole hosts are merged; with more than two ranks, names alone a
   const events = playRanks({ seed: 12, ranks: 4, steps: 2 });
   await writeNsysRanks(join(traces(), 'host-a.parquetdir'), events.slice(0, 2), 4);
   await writeNsysRanks(join(traces(), 'host-b.parquetdir'), events.slice(2), 4);
-  const session = await openSession(await everything());
+  const session = await openSession(await importAllTraces());
   const { clocks, files, missing } = filesOf(session);
   expect([missing, files.map(({ rank }) => rank)]).toEqual([[], [0, 2]]);
   expect(clocks.map(({ bound_ns }) => bound_ns)).toEqual([0, null]);

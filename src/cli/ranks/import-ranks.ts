@@ -23,12 +23,12 @@ import { ensureWritable } from '../../session/home.js';
 import { plural } from '../../vocabulary/format.js';
 import type { ImportedCaptures } from '../import-captures.js';
 import type { PartOrder } from './import-part.js';
-import { newSession, type RanksOptions, statedOf } from '../import-run.js';
+import { saveNewSession, type RanksOptions, readWorkloadOptions } from '../import-run.js';
 import { startProgress } from '../progress.js';
 import { importOnSlurm } from './ranks-on-slurm.js';
 
 /** Imports one file into its folder. */
-type Execute = (order: PartOrder, signal: AbortSignal) => Promise<void>;
+type ImportPart = (order: PartOrder, signal: AbortSignal) => Promise<void>;
 
 /** Formats with the timeline of one rank, or of the ranks of one host. */
 const timelines: ReadonlySet<string> = new Set(['kineto', 'nsys-sqlite', 'nsys-parquetdir', 'nsys-rep']);
@@ -45,7 +45,7 @@ export async function importRanks(
   patterns: readonly string[],
   options: RanksOptions,
   signal: AbortSignal,
-  execute: Execute = inProcess,
+  importPart: ImportPart = importInProcess,
 ): Promise<string> {
   const files = rankFiles(patterns);
   if (files.length === 0)
@@ -54,15 +54,16 @@ export async function importRanks(
       why: 'Timelines are .json, .json.gz, .nsys-rep and .sqlite files and folders of nsys export --type parquetdir.',
       fix: "Name the folder that holds one file per rank: inferscope import 'traces/**' --ranks",
     });
-  const workload = await statedOf(options);
-  const work = join(ensureWritable().cache, 'ranks', keyOf(patterns));
+  const workload = await readWorkloadOptions(options);
+  const work = join(ensureWritable().cache, 'ranks', folderKey(patterns));
   if (!options.resume) rmSync(work, { recursive: true, force: true });
   mkdirSync(work, { recursive: true });
   const journal = join(work, 'journal.json');
   const tasks = planTasks(files, options.resume ? readJournal(journal) : []);
   const progress = startProgress(options.quiet === true);
   try {
-    for (const task of tasks) if (task.outcome === 'pending') await settle(task, join(work, task.folder));
+    for (const task of tasks)
+      if (task.outcome === 'pending') await settleWithoutImport(task, join(work, task.folder));
     writeJournal(journal, tasks);
     if (options.on === 'slurm') {
       const id = await importOnSlurm(tasks, { work, patterns, options, signal, progress });
@@ -70,15 +71,15 @@ export async function importRanks(
         progress.done('session saved', id);
         return id;
       }
-      for (const task of tasks) takeResult(task, join(work, task.folder));
-      throw interrupted(tasks, patterns);
+      for (const task of tasks) takeStoredResult(task, join(work, task.folder));
+      throw interruptedError(tasks, patterns);
     }
-    await importAll(tasks, { work, journal, options, signal, execute, progress });
-    if (signal.aborted) throw interrupted(tasks, patterns);
+    await importAll(tasks, { work, journal, options, signal, importPart, progress });
+    if (signal.aborted) throw interruptedError(tasks, patterns);
     const done = tasks.filter(({ outcome }) => outcome === 'imported');
     if (done.length === 0) throw nothingRead(tasks);
     progress.update('merging', `${done.length} files`);
-    const { id } = await newSession(
+    const { id } = await saveNewSession(
       { label: `${done.length}-ranks`, title: plural(done.length, 'rank') },
       options,
       workload,
@@ -94,7 +95,7 @@ export async function importRanks(
 }
 
 /** The same arguments give the same folder, so that the import can be resumed. */
-const keyOf = (patterns: readonly string[]): string =>
+const folderKey = (patterns: readonly string[]): string =>
   createHash('sha256')
     .update(JSON.stringify(patterns.map((pattern) => resolve(pattern))))
     .digest('hex')
@@ -105,50 +106,55 @@ interface Work {
   journal: string;
   options: RanksOptions;
   signal: AbortSignal;
-  execute: Execute;
+  importPart: ImportPart;
   progress: ReturnType<typeof startProgress>;
 }
 
 /** Runs the remaining tasks, several at a time. */
 async function importAll(
   tasks: readonly RankTask[],
-  { work, journal, options, signal, execute, progress }: Work,
+  { work, journal, options, signal, importPart, progress }: Work,
 ) {
   const pending = tasks.filter(({ outcome }) => outcome === 'pending');
   const slots =
     options.jobs ?? Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / taskBytes)));
-  let ended = tasks.length - pending.length;
+  let finishedFiles = tasks.length - pending.length;
   await inLanes(pending, slots, async (task) => {
     if (signal.aborted) return;
-    await importOne(task, { folder: join(work, task.folder), keepRaw: options.raw, signal, execute });
-    if (task.outcome !== 'pending') ended++;
+    await importOne(task, {
+      folder: join(work, task.folder),
+      keepRaw: options.raw,
+      signal,
+      importPart,
+    });
+    if (task.outcome !== 'pending') finishedFiles++;
     writeJournal(journal, tasks);
-    progress.update('importing ranks', `${ended} of ${tasks.length} files`);
+    progress.update('importing ranks', `${finishedFiles} of ${tasks.length} files`);
   });
 }
 
-const ends = (task: RankTask, outcome: RankTask['outcome'], reason: string | null = null) =>
+const setOutcome = (task: RankTask, outcome: RankTask['outcome'], reason: string | null = null) =>
   Object.assign(task, { outcome, reason });
 
 /** Uses an existing result, and rejects files without a timeline, without importing them. */
-async function settle(task: RankTask, folder: string): Promise<void> {
-  if (takeResult(task, folder)) return;
+async function settleWithoutImport(task: RankTask, folder: string): Promise<void> {
+  if (takeStoredResult(task, folder)) return;
   try {
     const { name } = await identify(task.file);
-    if (!timelines.has(name)) ends(task, 'skipped', `It is not a timeline but ${name}.`);
+    if (!timelines.has(name)) setOutcome(task, 'skipped', `It is not a timeline but ${name}.`);
   } catch (error) {
     if (!(error instanceof InferscopeError)) throw error;
     const isOtherFile = error.code === 'E_FORMAT_UNKNOWN' && rankOfName(task.file) === null;
-    ends(task, isOtherFile ? 'skipped' : 'failed', error.parts.why);
+    setOutcome(task, isOtherFile ? 'skipped' : 'failed', error.parts.why);
   }
 }
 
 /** @returns whether the import of the file has a result */
-function takeResult(task: RankTask, folder: string): boolean {
+function takeStoredResult(task: RankTask, folder: string): boolean {
   const part = task.outcome === 'pending' ? readPart(folder) : null;
   if (part === null) return false;
-  if ('failed' in part) ends(task, 'failed', part.failed.why);
-  else ends(task, 'imported');
+  if ('failed' in part) setOutcome(task, 'failed', part.failed.why);
+  else setOutcome(task, 'imported');
   return true;
 }
 
@@ -158,14 +164,14 @@ async function importOne(
     folder,
     keepRaw,
     signal,
-    execute,
-  }: { folder: string; keepRaw: boolean; signal: AbortSignal; execute: Execute },
+    importPart,
+  }: { folder: string; keepRaw: boolean; signal: AbortSignal; importPart: ImportPart },
 ): Promise<void> {
   let thrown: unknown = null;
-  await execute({ file: task.file, folder, keepRaw }, signal).catch((error: unknown) => (thrown = error));
-  if (signal.aborted || takeResult(task, folder)) return;
+  await importPart({ file: task.file, folder, keepRaw }, signal).catch((error: unknown) => (thrown = error));
+  if (signal.aborted || takeStoredResult(task, folder)) return;
   if (thrown !== null && !(thrown instanceof InferscopeError)) throw thrown;
-  ends(
+  setOutcome(
     task,
     'failed',
     thrown instanceof InferscopeError ? thrown.parts.why : 'Its process ended without a result.',
@@ -173,7 +179,7 @@ async function importOne(
 }
 
 /** @throws E_TRACE_FILE when the process crashed or was killed */
-async function inProcess(order: PartOrder, signal: AbortSignal): Promise<void> {
+async function importInProcess(order: PartOrder, signal: AbortSignal): Promise<void> {
   const entry = childEntry('rank-child');
   const { [recordVariable]: _, ...env } = process.env;
   const child = await startProcess('imports a rank', entry, (mark) =>
@@ -195,7 +201,7 @@ async function inProcess(order: PartOrder, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Ranks from the traces, else from the files' names, else in the files' order. A file of a rank that is already taken fails. */
+/** Ranks from the traces, else from the files' names, else in the files' order. A second file of the same rank fails. */
 function rankedParts(tasks: readonly RankTask[], work: string): (RankedPart & { task: RankTask })[] {
   const parts = tasks.flatMap((task) => {
     const folder = join(work, task.folder);
@@ -236,12 +242,12 @@ async function mergeParts(
     world_size: worldSize,
     files: tasks.map(({ file, outcome, reason }) => {
       const part = ranked.find(({ task }) => task.file === file);
-      const named = part ?? { rank: rankOfName(file), source: 'file name' as const };
+      const rankInfo = part ?? { rank: rankOfName(file), source: 'file name' as const };
       return {
         file: basename(file),
         outcome: outcome === 'pending' ? 'failed' : outcome,
-        rank: named.rank,
-        rank_source: named.rank === null ? null : named.source,
+        rank: rankInfo.rank,
+        rank_source: rankInfo.rank === null ? null : rankInfo.source,
         reason,
       };
     }),
@@ -282,7 +288,7 @@ const recordedFacts = (facts: ImportedCaptures['hardware']): ImportedCaptures['h
     Object.entries(facts).filter(([name]) => name.startsWith('gpu') || name === 'network_adapters'),
   );
 
-function interrupted(tasks: readonly RankTask[], patterns: readonly string[]): InferscopeError {
+function interruptedError(tasks: readonly RankTask[], patterns: readonly string[]): InferscopeError {
   const done = tasks.filter(({ outcome }) => outcome === 'imported').length;
   return new InferscopeError('E_INTERRUPTED', {
     what: `stopped after ${done} of ${tasks.length} files`,

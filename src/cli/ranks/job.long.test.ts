@@ -30,7 +30,7 @@ async function cli(args: readonly string[], env: Record<string, string> = {}) {
 }
 
 /** Runs `run` as torchrun starts it in each of two processes; the program writes its start time. */
-const rank = (
+const runRank = (
   index: number,
   options: readonly string[] = [],
   program = '',
@@ -56,7 +56,7 @@ const rank = (
     env,
   );
 
-async function joined(id: string) {
+async function joinedSession(id: string) {
   const session = await openSession(id);
   const ranks = rankFilesSchema.parse(
     JSON.parse(readFileSync(join(session.folder, 'artifacts/session/ranks.json'), 'utf8')),
@@ -65,10 +65,10 @@ async function joined(id: string) {
 }
 
 test('the ranks of a job become one session, which the last one writes', async () => {
-  const [first, second] = await Promise.all([rank(0, ['--name', 'both']), rank(1, ['--name', 'both'])]);
+  const [first, second] = await Promise.all([runRank(0, ['--name', 'both']), runRank(1, ['--name', 'both'])]);
   expect([first.code, second.code]).toEqual([0, 0]);
   expect(sessions()).toHaveLength(1);
-  const session = await joined('both');
+  const session = await joinedSession('both');
   expect(session).toMatchObject({ kind: 'run', status: 'complete' });
   expect(session.executions).toMatchObject([{ execution_id: 'clean', exit_code: 0 }]);
   expect(session.ranks).toMatchObject({ world_size: 2, missing: [] });
@@ -90,28 +90,28 @@ test('ranks of MPICH on one host find each other by the process that started the
     MPI_LOCALNRANKS: here,
   });
   const name = ['--name', 'mpich'];
-  const both = await Promise.all([rank(0, name, '', mpich(0)), rank(1, name, '', mpich(1))]);
+  const both = await Promise.all([runRank(0, name, '', mpich(0)), runRank(1, name, '', mpich(1))]);
   expect(both.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).toEqual([
     [0, ''],
     [0, ''],
   ]);
-  expect((await joined('mpich')).ranks).toMatchObject({ world_size: 2, missing: [] });
-  const elsewhere = await rank(0, [], '', mpich(0, '1'));
+  expect((await joinedSession('mpich')).ranks).toMatchObject({ world_size: 2, missing: [] });
+  const elsewhere = await runRank(0, [], '', mpich(0, '1'));
   expect(elsewhere.code).toBe(2);
   expect(elsewhere.stderr).toContain('--job');
 });
 
 test('a rank exits as its program does; its exit code is saved and printed by its own run', async () => {
-  const [first, second] = await Promise.all([rank(0), rank(1, [], 'process.exit(3)')]);
+  const [first, second] = await Promise.all([runRank(0), runRank(1, [], 'process.exit(3)')]);
   expect([first.code, second.code]).toEqual([0, 3]);
   expect(second.stderr).toContain('E_WORKLOAD_FAILED');
-  const session = await joined('@last');
+  const session = await joinedSession('@last');
   expect(session.status).toBe('failed');
   expect(session.executions[0]!.exit_code).toBe(3);
 });
 
 test('a job without its last rank waits for session join, which reports the missing rank', async () => {
-  const alone = await rank(0);
+  const alone = await runRank(0);
   expect(alone.code).toBe(0);
   expect(sessions()).toEqual([]);
   const fix = /inferscope session join (\S+)\)/.exec(alone.stderr)?.[1];
@@ -124,7 +124,7 @@ test('a job without its last rank waits for session join, which reports the miss
   mkdirSync(join(fix!, 'rank-1.recording'));
   const done = await cli(['session', 'join', fix!, '--name', 'rest', '--no-analyze']);
   expect(done.code).toBe(0);
-  const session = await joined('rest');
+  const session = await joinedSession('rest');
   expect(session.status).toBe('interrupted');
   expect(session.ranks).toMatchObject({
     missing: [1],
@@ -134,17 +134,17 @@ test('a job without its last rank waits for session join, which reports the miss
 });
 
 test('ranks left by an earlier job of the same name are not joined', async () => {
-  await rank(0);
+  await runRank(0);
   const old = join(jobs(), '29511-localhost/rank-0');
   writeFileSync(join(old, 'left'), '');
-  await Promise.all([rank(0), rank(1)]);
+  await Promise.all([runRank(0), runRank(1)]);
   expect(sessions()).toHaveLength(1);
   expect(existsSync(old)).toBe(false);
 });
 
 test('several executions start together; --no-ranks saves one session per rank', async () => {
   // The program calls no cuBLAS, so the second execution ends with an error, which does not matter here.
-  await Promise.all([0, 1].map((index) => rank(index, ['--gemm-log'])));
+  await Promise.all([0, 1].map((index) => runRank(index, ['--gemm-log'])));
   const starts = [0, 1].map((index) =>
     readFileSync(join(folder, `began-${index}`), 'utf8')
       .trim()
@@ -159,7 +159,7 @@ test('several executions start together; --no-ranks saves one session per rank',
   expect(began.map((times) => times.length)).toEqual([2, 2]);
   // Either rank starts its second execution after both finished the first.
   expect(Math.min(began[0]![1]!, began[1]![1]!)).toBeGreaterThan(Math.max(began[0]![0]!, began[1]![0]!));
-  await rank(0, ['--no-ranks', '--name', 'own']);
+  await runRank(0, ['--no-ranks', '--name', 'own']);
   expect(sessions()).toHaveLength(2);
 });
 

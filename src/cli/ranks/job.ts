@@ -44,20 +44,20 @@ export function jobOfLauncher(name: string | undefined): Job | null {
   const launched = process.env[recordVariable] === undefined ? launchedRank(process.env) : null;
   if (launched === null || launched.worldSize === null || launched.worldSize < 2) return null;
   const { rank, worldSize, localRank } = launched;
-  const key = name ?? launched.job ?? (launched.allHere ? nameOfLauncher() : null);
+  const key = name ?? launched.job ?? (launched.allHere ? launcherName() : null);
   if (key === null)
     throw new InferscopeError('E_USAGE', {
       what: `rank ${rank} of ${worldSize} does not know the name of its job`,
-      why: 'The ranks of a job record into one folder, and this launcher gives them no name in common.',
-      fix: 'Give one that no other start has, e.g. --job train-1, or --no-ranks for a session per rank.',
+      why: 'The ranks of a job record into one folder, and this launcher gives them no common name.',
+      fix: 'Give a name that no other job has, e.g. --job train-1, or --no-ranks for a session per rank.',
     });
   const folder = join(jobsFolder(ensureWritable()), key.replaceAll(/[^\w.-]+/g, '-'));
   const recording = `${rankFolder(folder, rank)}.recording`;
   // Removes the remains of an earlier start with this name.
   rmSync(rankFolder(folder, rank), { recursive: true, force: true });
   rmSync(recording, { recursive: true, force: true });
-  for (const place of existsSync(folder) ? readdirSync(folder) : [])
-    if (place.startsWith('meet-')) rmSync(join(folder, place, String(rank)), { force: true });
+  for (const meetingFolder of existsSync(folder) ? readdirSync(folder) : [])
+    if (meetingFolder.startsWith('meet-')) rmSync(join(folder, meetingFolder, String(rank)), { force: true });
   mkdirSync(recording, { recursive: true });
   return {
     rank,
@@ -69,8 +69,8 @@ export function jobOfLauncher(name: string | undefined): Job | null {
   };
 }
 
-/** MPICH and Intel MPI give their ranks no name in common; on one host the process that started them has one. */
-function nameOfLauncher(): string | null {
+/** MPICH and Intel MPI give their ranks no common name; on one host the process that started them identifies the job. */
+function launcherName(): string | null {
   const pid = launcherProcess();
   return pid === null ? null : `mpiexec-${ownerTag(pid)}`;
 }
@@ -81,14 +81,14 @@ async function waitForRanks(
   execution: string,
   signal: AbortSignal,
 ): Promise<Record<string, string>> {
-  const place = join(folder, `meet-${execution}`);
-  mkdirSync(place, { recursive: true });
+  const meetingFolder = join(folder, `meet-${execution}`);
+  mkdirSync(meetingFolder, { recursive: true });
   const port = rank === 0 && process.env['MASTER_PORT'] !== undefined ? await freePort() : null;
-  writeWhole(join(place, `${rank}`), port === null ? '' : `${port}`);
+  writeWhole(join(meetingFolder, `${rank}`), port === null ? '' : `${port}`);
   for (let waited = 0; !signal.aborted; waited += pollMs) {
-    const here = new Set([...readdirSync(place).map(Number), ...ranksIn(folder).recorded]);
-    const missing = missingRanks(worldSize, (one) => here.has(one));
-    if (missing.length === 0) return storeAt(join(place, '0'));
+    const presentRanks = new Set([...readdirSync(meetingFolder).map(Number), ...ranksIn(folder).recorded]);
+    const missing = missingRanks(worldSize, (candidate) => presentRanks.has(candidate));
+    if (missing.length === 0) return torchStoreEnvironment(join(meetingFolder, '0'));
     if (waited === reportMs)
       notify(`rank ${rank} waits for ranks ${rankRanges(missing)} before the execution ${execution}`);
     await sleep(pollMs, undefined, { signal }).catch(() => {});
@@ -100,7 +100,7 @@ async function waitForRanks(
  * The environment for torch's store. The store at MASTER_PORT keeps the keys of the previous execution as long as torchrun runs, so ranks
  * would read the addresses of exited processes. Rank 0's program therefore serves a store at another port.
  */
-function storeAt(marker: string): Record<string, string> {
+function torchStoreEnvironment(marker: string): Record<string, string> {
   const port = existsSync(marker) ? readFileSync(marker, 'utf8') : '';
   return port === '' ? {} : { MASTER_PORT: port, TORCHELASTIC_USE_AGENT_STORE: 'False' };
 }

@@ -42,7 +42,7 @@ export async function joinJob(
   };
   const saved = await recordSession(plan, async (recording) => {
     const joined = await joinParts(recording, ranked, { executionId: null });
-    const lost = unfinished.filter((rank) => !recorded.includes(rank));
+    const unfinishedRanks = unfinished.filter((rank) => !recorded.includes(rank));
     const rankFiles: RankFiles = {
       world_size: joined.worldSize,
       files: [
@@ -53,7 +53,7 @@ export async function joinJob(
           rank_source: source,
           reason: null,
         })),
-        ...lost.map((rank) => ({
+        ...unfinishedRanks.map((rank) => ({
           file: `rank-${rank}`,
           outcome: 'failed' as const,
           rank,

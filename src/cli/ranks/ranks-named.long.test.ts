@@ -34,7 +34,7 @@ const causes: [rule: string, text: (rank: number) => RegExp, plant: (rank: numbe
 
 type Scaled = NonNullable<ComparedScaling['values'][number]>;
 
-async function explained(planted: PlantedRun) {
+async function explainPlanted(planted: PlantedRun) {
   const folder = testFolder();
   vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
   writeKinetoRanks(join(folder, 'traces'), planted);
@@ -49,7 +49,7 @@ test.each(
     causes.map(([rule, text, plant]) => ({ seed, rank: (3 * seed + 5) % 8, rule, text, plant })),
   ),
 )('seed $seed: $rule of rank $rank is first', async ({ seed, rank, rule, text, plant }) => {
-  const { findings, stages, collectives } = await explained({
+  const { findings, stages, collectives } = await explainPlanted({
     seed,
     ranks: 8,
     steps: 5,
@@ -69,11 +69,11 @@ test.each(
   const { steps, ranks } = job!.own!;
   expect(steps).toEqual([1, 2, 3, 4, 5].map((step) => ({ first: step, last: step })));
   const otherRanks = ranks.filter((row) => row.rank !== rank);
-  const middle = (rankRows: typeof ranks, stepIndex: number) =>
+  const median = (rankRows: typeof ranks, stepIndex: number) =>
     rankRows.map(({ ms }) => ms[stepIndex]!).toSorted((a, b) => a - b)[rankRows.length >> 1]!;
   for (const stepIndex of steps.keys()) {
     const rankMs = ranks.find((row) => row.rank === rank)!.ms[stepIndex]!;
-    const excess = rankMs - middle(otherRanks, stepIndex);
+    const excess = rankMs - median(otherRanks, stepIndex);
     if (rule === 'rank_stragglers') expect(Math.abs(excess - 0.24)).toBeLessThan(0.02);
     if (rule === 'slow_link') expect(Math.abs(excess)).toBeLessThan(0.02);
     if (rule === 'expert_imbalance') expect(excess).toBeGreaterThan(0.15);
@@ -100,7 +100,7 @@ test.each([
   async (microBatches, share) => {
     // In its first step a rank waits only for the ranks before it.
     const size = { seed: microBatches, ranks: 4, steps: 24, layers: 6 };
-    const { findings, stages, collectives } = await explained({ ...size, microBatches });
+    const { findings, stages, collectives } = await explainPlanted({ ...size, microBatches });
     const found = findings.find(({ rule }) => rule === 'pipeline_bubbles')!;
     expect(findings[0]).toBe(found);
     expect(found.at_stake_ms! / stages[0]!.measured_ms.value!).toBeCloseTo(share, 1);
@@ -123,18 +123,18 @@ test.each([
 
 test('a slow stage of a pipeline is reported as such, and the bubble is only its own waiting time', async () => {
   const size = { seed: 2, ranks: 4, steps: 6, layers: 8, microBatches: 8 };
-  const { findings } = await explained({ ...size, slowRank: { rank: 2, us: 60 } });
+  const { findings } = await explainPlanted({ ...size, slowRank: { rank: 2, us: 60 } });
   expect(findings[0]).toMatchObject({ rule: 'rank_stragglers' });
   expect(findings[0]!.title).toContain('rank 2 ');
-  const [even] = (await explained(size)).findings;
+  const [evenPipeline] = (await explainPlanted(size)).findings;
   const bubble = findings.find(({ rule }) => rule === 'pipeline_bubbles')!;
-  expect(even!.rule).toBe('pipeline_bubbles');
-  expect(bubble.at_stake_ms! / even!.at_stake_ms!).toBeCloseTo(1, 0);
+  expect(evenPipeline!.rule).toBe('pipeline_bubbles');
+  expect(bubble.at_stake_ms! / evenPipeline!.at_stake_ms!).toBeCloseTo(1, 0);
 });
 
 test('disaggregated serving: KV cache goes from prefill ranks to decode ranks, compared with the link', async () => {
   const bytes = 64 * 2 ** 20;
-  const { collectives, findings, session } = await explained({
+  const { collectives, findings, session } = await explainPlanted({
     seed: 4,
     ranks: 4,
     steps: 10,
@@ -170,7 +170,7 @@ test('disaggregated serving: KV cache goes from prefill ranks to decode ranks, c
 });
 
 test.each(seeds)('seed %s without a fault: none of the rules fires', async (seed) => {
-  const { rules } = await explained({ seed, ranks: 8, steps: 5, layers: 3 });
+  const { rules } = await explainPlanted({ seed, ranks: 8, steps: 5, layers: 3 });
   for (const [rule] of causes)
     expect(rules.find((outcome) => outcome.rule === rule)?.outcome).toBe('not_fired');
 });
@@ -179,13 +179,13 @@ test.each(seeds)(
   'seed %s: what-if gives the step time of the same run without the fault',
   async (seed) => {
     const size = { ranks: 4, tensorRanks: 2, steps: 5, layers: 3 };
-    const [whole] = (await explained({ seed, ...size })).stages;
+    const [whole] = (await explainPlanted({ seed, ...size })).stages;
     const rank = (3 * seed + 5) % 4;
     for (const [word, plant] of [
       ['no-slow-rank', { slowRank: { rank, us: 80 } }],
       ['equal-links', { slowLink: { rank, factor: 4 } }],
     ] as const) {
-      const { session, findings } = await explained({ seed, ...size, ...plant });
+      const { session, findings } = await explainPlanted({ seed, ...size, ...plant });
       const [slow] = (await whatIf(session, [word])).data.stages;
       const after = slow!.after_ms as MeasuredFigure;
       const truth = whole!.measured_ms.value!;
@@ -207,15 +207,15 @@ test.each(seeds)(
 );
 
 test("session compare: two and four ranks by step, as in the ranks' table of each session", async () => {
-  const two = await explained({ seed: 3, ranks: 2, steps: 4, layers: 2 });
-  const four = await explained({ seed: 3, ranks: 4, steps: 4, layers: 2 });
+  const two = await explainPlanted({ seed: 3, ranks: 2, steps: 4, layers: 2 });
+  const four = await explainPlanted({ seed: 3, ranks: 4, steps: 4, layers: 2 });
   const { data } = await compareSessions([two.session, four.session]);
   const [decode, ...otherPhases] = data.scaling;
   expect([decode!.phase, otherPhases]).toEqual(['decode', []]);
   const [base, now] = decode!.values as [Scaled, Scaled];
   expect([base.ranks, base.speedup, base.efficiency, now.ranks]).toEqual([2, 1, 1, 4]);
   // Ranks without a fault differ by 1 % of noise: their mean, from other tables.
-  const shown = ({ collectives, stages }: typeof two) => {
+  const figuresOf = ({ collectives, stages }: typeof two) => {
     const { ranks } = collectives.data.job!;
     const mean = (valueOf: (rank: (typeof ranks)[number]) => number | null) =>
       ranks.reduce((sum, rank) => sum + valueOf(rank)!, 0) / ranks.length;
@@ -223,7 +223,7 @@ test("session compare: two and four ranks by step, as in the ranks' table of eac
     // The waterfall's step lasts until the next one starts, the ranks' step until its last kernel ends.
     return { step_ms: mean(({ step_ms }) => step_ms), share: exposed / stages[0]!.measured_ms.value! };
   };
-  const [from, to] = [shown(two), shown(four)];
+  const [from, to] = [figuresOf(two), figuresOf(four)];
   expect(now.speedup / (from.step_ms / to.step_ms)).toBeCloseTo(1, 1);
   expect(now.efficiency).toBeCloseTo(now.speedup / 2, 9);
   expect(base.communication_share / from.share).toBeCloseTo(1, 1);

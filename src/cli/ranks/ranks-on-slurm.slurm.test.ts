@@ -57,9 +57,9 @@ const filesOf = ({ folder: sessionFolder }: Session) =>
     JSON.parse(readFileSync(join(sessionFolder, 'artifacts/session/ranks.json'), 'utf8')),
   );
 
-test('tables equal those of local processes; an unreadable file is reported and does not stop the rest', async () => {
+test('Slurm tasks write the same tables as local processes; an unreadable file is reported and does not stop the rest', async () => {
   writeKinetoRanks(traces(), { seed: 3, ranks: 6, steps: 4, truncated: [2], missing: [4] });
-  const there = await openSession(
+  const onSlurm = await openSession(
     await run({
       on: 'slurm',
       name: 'there',
@@ -67,22 +67,22 @@ test('tables equal those of local processes; an unreadable file is reported and 
       sbatchMerge: '--time=6',
     }),
   );
-  const here = await openSession(await run({ name: 'here' }));
-  expect(tablesOf(there)).toEqual(tablesOf(here));
-  expect(Object.keys(tablesOf(there)).length).toBeGreaterThan(0);
-  expect(filesOf(there)).toEqual(filesOf(here));
+  const local = await openSession(await run({ name: 'here' }));
+  expect(tablesOf(onSlurm)).toEqual(tablesOf(local));
+  expect(Object.keys(tablesOf(onSlurm)).length).toBeGreaterThan(0);
+  expect(filesOf(onSlurm)).toEqual(filesOf(local));
   expect(
-    filesOf(there)
+    filesOf(onSlurm)
       .files.filter(({ outcome }) => outcome === 'failed')
       .map(({ rank }) => rank),
   ).toEqual([2]);
-  expect(filesOf(there).missing).toContain(4);
+  expect(filesOf(onSlurm).missing).toContain(4);
 });
 
 test('a canceled task and a requeued task are run again', async () => {
   writeKinetoRanks(traces(), { seed: 4, ranks: 4, steps: 2 });
   // One task at a time, so that the last ones are still queued.
-  const made = run({ on: 'slurm', jobs: 1 });
+  const importing = run({ on: 'slurm', jobs: 1 });
   await until(() => queued('inferscope-rank').some((id) => id.endsWith('_3')));
   const last = queued('inferscope-rank').find((id) => id.endsWith('_3'))!;
   execFileSync('scancel', [last]);
@@ -98,7 +98,7 @@ test('a canceled task and a requeued task are run again', async () => {
     // A requeued task would wait two minutes.
     execFileSync('scontrol', ['update', `JobId=${running}`, 'StartTime=now']);
   }
-  const session = await openSession(await made);
+  const session = await openSession(await importing);
   expect(session.manifest.captures).toHaveLength(4);
   expect(filesOf(session).files.every(({ outcome }) => outcome === 'imported')).toBe(true);
 });
@@ -106,10 +106,10 @@ test('a canceled task and a requeued task are run again', async () => {
 test('Ctrl-C cancels the submitted tasks, and --resume imports the rest, locally or on Slurm', async () => {
   writeKinetoRanks(traces(), { seed: 5, ranks: 4, steps: 2 });
   const stop = new AbortController();
-  const made = run({ on: 'slurm', jobs: 1 }, stop.signal);
+  const importing = run({ on: 'slurm', jobs: 1 }, stop.signal);
   await until(() => queued('inferscope-merge').length > 0);
   stop.abort();
-  await expect(made).rejects.toMatchObject({
+  await expect(importing).rejects.toMatchObject({
     code: 'E_INTERRUPTED',
     parts: { fix: expect.stringContaining('--ranks --resume') },
   });

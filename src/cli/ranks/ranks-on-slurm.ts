@@ -11,7 +11,7 @@ import type { RanksOptions } from '../import-run.js';
 import type { Progress } from '../progress.js';
 
 /** Maximum delay until a file written by another host is visible. */
-const lateMs = 10_000;
+const maxFileDelayMs = 10_000;
 
 /** The import that the merge job continues, and the file for its result. */
 export interface MergeOrder {
@@ -23,15 +23,15 @@ export interface MergeOrder {
 type MergeResult = { id: string } | { failed: { code: ErrorCode; parts: ErrorParts } };
 
 /** Writes the result of the import; an internal error ends the job and is in its log. */
-export async function noteMerge(result: string, made: Promise<string>): Promise<void> {
-  const noted = await made.then(
+export async function writeMergeResult(result: string, merge: Promise<string>): Promise<void> {
+  const mergeResult = await merge.then(
     (id): MergeResult => ({ id }),
     (error: unknown): MergeResult => {
       if (!(error instanceof InferscopeError)) throw error;
       return { failed: { code: error.code, parts: error.parts } };
     },
   );
-  writeFileSync(result, JSON.stringify(noted));
+  writeFileSync(result, JSON.stringify(mergeResult));
 }
 
 /**
@@ -69,18 +69,18 @@ export async function importOnSlurm(
   const { jobs, on: _, sbatch = '', sbatchMerge = '', ...rest } = options;
   const result = join(folder, 'result.json');
   const merge: MergeOrder = { patterns, options: { ...rest, resume: true, quiet: true }, result };
-  const more = shellWords(sbatch) ?? [];
+  const sbatchOptions = shellWords(sbatch) ?? [];
   const submitted: string[] = [];
   const child = { entry: 'rank-child', folder };
   if (orders.length > 0) {
-    const array = await submitArray({ ...child, name: 'rank', orders, options: more }, jobs ?? null);
+    const array = await submitArray({ ...child, name: 'rank', orders, options: sbatchOptions }, jobs ?? null);
     submitted.push(array.id);
   }
   const stop = () => cancelJobs(submitted);
   try {
-    const forMerge = [...more, ...(shellWords(sbatchMerge) ?? [])];
+    const mergeOptions = [...sbatchOptions, ...(shellWords(sbatchMerge) ?? [])];
     submitted.push(
-      await submitAfter({ ...child, name: 'merge', orders: [merge], options: forMerge }, submitted),
+      await submitAfter({ ...child, name: 'merge', orders: [merge], options: mergeOptions }, submitted),
     );
     progress.done('submitted', `jobs ${submitted.join(', ')}`);
     await whileQueued(submitted, signal, (queued) => {
@@ -99,19 +99,19 @@ export async function importOnSlurm(
     return null;
   }
   // A shared file system may show the file later than Slurm reports that the job has ended.
-  for (let waited = 0; !existsSync(result) && waited < lateMs; waited += 500) await sleep(500);
-  if (!existsSync(result)) throw withoutResult(submitted.at(-1)!, join(folder, 'merge.log'));
-  const noted = JSON.parse(readFileSync(result, 'utf8')) as MergeResult;
-  if ('failed' in noted) throw new InferscopeError(noted.failed.code, noted.failed.parts);
+  for (let waited = 0; !existsSync(result) && waited < maxFileDelayMs; waited += 500) await sleep(500);
+  if (!existsSync(result)) throw noMergeResult(submitted.at(-1)!, join(folder, 'merge.log'));
+  const mergeResult = JSON.parse(readFileSync(result, 'utf8')) as MergeResult;
+  if ('failed' in mergeResult) throw new InferscopeError(mergeResult.failed.code, mergeResult.failed.parts);
   rmSync(folder, { recursive: true, force: true });
-  return noted.id;
+  return mergeResult.id;
 }
 
-function withoutResult(job: string, log: string): InferscopeError {
+function noMergeResult(job: string, log: string): InferscopeError {
   const lastLine = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').at(-1)! : '';
   return new InferscopeError('E_TOOL_FAILED', {
     what: `job ${job}, which merges the ranks, ended without a session`,
-    why: lastLine === '' ? 'It wrote nothing: it was cancelled or killed.' : `It wrote last: ${lastLine}`,
+    why: lastLine === '' ? 'It wrote nothing: it was canceled or killed.' : `It wrote last: ${lastLine}`,
     fix: 'Repeat the command with --resume: ranks that are imported are kept. More memory: --sbatch-merge --mem=8G',
   });
 }

@@ -17,7 +17,7 @@ const timed = JSON.parse(readFileSync(join(captures, 'times.json'), 'utf8')) as 
   elements: number;
   ms: number;
 }[];
-const busOf = (op: string, elements: number, factor: number) =>
+const busBandwidthOf = (op: string, elements: number, factor: number) =>
   (factor * 2 * elements) / (timed.find((row) => row.op === op && row.elements === elements)!.ms / 1e3);
 
 test.each(['json.gz', 'sqlite'])(
@@ -56,9 +56,9 @@ test.each(['json.gz', 'sqlite'])(
         .value!;
     const large = 2 ** 26;
     for (const [operation, bytes, expected] of [
-      ['AllGather', 2 * large, busOf('all_gather', large, 1)],
-      ['ReduceScatter', large, busOf('reduce_scatter', large, 0.5)],
-      ['Broadcast', 2 * large, busOf('broadcast', large, 1)],
+      ['AllGather', 2 * large, busBandwidthOf('all_gather', large, 1)],
+      ['ReduceScatter', large, busBandwidthOf('reduce_scatter', large, 0.5)],
+      ['Broadcast', 2 * large, busBandwidthOf('broadcast', large, 1)],
     ] as const)
       expect(bus(operation, bytes) / expected, operation).toBeCloseTo(1, 1);
   },

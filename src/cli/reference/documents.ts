@@ -20,7 +20,7 @@ interface Schema {
 }
 
 /** Fields are listed to this depth; the schema has the rest. */
-const depths = 2;
+const maxDepth = 2;
 
 export function documentsPage(): Page {
   return page(
@@ -28,21 +28,21 @@ export function documentsPage(): Page {
     'JSON documents',
     '`--json` prints one document on stdout: `{"schema": "inferscope/<name>/<major>.<minor>", "tool_version", "data", "issues"}`. An addition is a minor version; readers reject a newer major version. Below are the fields of `data`; `inferscope schema <name>` prints the whole JSON Schema.',
     'A *figure* is `{"value", "unit", "n"?, "sd"?, "ci95"?, "source"}`, or `{"value": null, "reason": {"code", "text"}}` when it is missing. A figure states its unit; a plain number has it in its name. `[]` is a list, `?` a field that may be absent.',
-    ...publishedNames.map(documentPart),
+    ...publishedNames.map(documentSection),
   );
 }
 
-function documentPart(name: (typeof publishedNames)[number]): string {
+function documentSection(name: (typeof publishedNames)[number]): string {
   const { schema: type, where } = published[name];
   const fullSchema = z.toJSONSchema(type, { io: 'input' }) as Schema;
   const variants = fullSchema.oneOf ?? fullSchema.anyOf;
   const data = fullSchema.properties?.['data'] ?? fullSchema;
-  const read = new Reader(fullSchema.$defs ?? {});
+  const reader = new Reader(fullSchema.$defs ?? {});
   const rows = variants
     ? variants.flatMap((variant) =>
-        read.fields(variant, `${String(variant.properties?.['type']?.const)}: `, depths - 1),
+        reader.fields(variant, `${String(variant.properties?.['type']?.const)}: `, maxDepth - 1),
       )
-    : read.fields(data, '', depths);
+    : reader.fields(data, '', maxDepth);
   const schema = fullSchema.properties?.['schema']?.pattern?.replaceAll(/[\^$\\]/g, '').replace('.d+', '.x');
   const id = schema === undefined ? '' : `${code(schema)}. `;
   return `## ${code(name)}\n\n${id}Where: ${where}.\n\n${table(['field', 'type', 'unit', 'meaning'], rows)}`;
@@ -73,7 +73,7 @@ class Reader {
   private resolved(schema: Schema): Schema {
     if (schema.$ref) return this.resolved(this.definitions[schema.$ref.split('/').at(-1)!] ?? {});
     const schemas = (schema.anyOf ?? []).filter(({ type }) => type !== 'null');
-    return schemas.length === 1 ? { ...this.resolved(schemas[0]!), ...described(schema) } : schema;
+    return schemas.length === 1 ? { ...this.resolved(schemas[0]!), ...descriptionOf(schema) } : schema;
   }
 
   /** The object with fields to list below a field: the field itself, or the entries of its list. */
@@ -101,7 +101,7 @@ class Reader {
 const isNullable = ({ anyOf }: Schema): boolean =>
   anyOf?.length === 2 && anyOf.some(({ type }) => type === 'null');
 
-const described = ({ description }: Schema): Schema => (description === undefined ? {} : { description });
+const descriptionOf = ({ description }: Schema): Schema => (description === undefined ? {} : { description });
 
 function isFigure({ properties, anyOf }: Schema): boolean {
   const has = (schema: Schema) => schema.properties !== undefined && 'value' in schema.properties;

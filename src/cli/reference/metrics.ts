@@ -19,10 +19,10 @@ import * as sweep from '../../vocabulary/sweep.js';
 import { verdictLabels, verdictMeanings } from '../../vocabulary/verdicts.js';
 import { code, type Page, page, table } from './markdown.js';
 
-type Words = Readonly<Record<string, string>>;
+type Texts = Readonly<Record<string, string>>;
 
 /** One row per id that has a meaning. */
-const labeled = (labels: Readonly<Partial<Record<string, string>>>, meanings: Words): string =>
+const labeledTable = (labels: Readonly<Partial<Record<string, string>>>, meanings: Texts): string =>
   table(
     ['id', 'label', 'meaning'],
     Object.entries(meanings).map(([id, meaning]) => [code(id), labels[id] ?? id, meaning]),
@@ -37,7 +37,7 @@ const exampleTail: Partial<Record<BarHead, string>> = {
   host: '.program',
 };
 
-function bars(): string {
+function barTable(): string {
   const rows = barHeads.map((head) => {
     const id = `${head}${exampleTail[head] ?? ''}`;
     const { label, confidence } = describeBar(id, { peaksMeasured: true });
@@ -53,19 +53,19 @@ export const metricsPage = (): Page =>
     'Ids are stable and the same in documents, tables and SQL; labels are shown to people. How figures are computed is in [figures](../concepts/figures.md).',
     '## Waterfall bars',
     'Bars sum to the measured time of a stage, from the roofline to profiler overhead. An id may have a second part: a class, a direction, or a host activity.',
-    bars(),
+    barTable(),
     '## Causes of idle time',
     table(
       ['id', 'label', 'meaning'],
       Object.entries(idleCauses).map(([id, { label, meaning }]) => [code(id), label, meaning]),
     ),
     '## Stages',
-    labeled(stageLabels, stageMeanings),
+    labeledTable(stageLabels, stageMeanings),
     '## Classes of kernels and operators',
-    labeled(classLabels, classMeanings),
+    labeledTable(classLabels, classMeanings),
     '## Latencies and rates',
     'Latencies are in ms.',
-    labeled(
+    labeledTable(
       { ...loads.latencyLabels, ...loads.rateLabels },
       {
         ...loads.latencyMeanings,
@@ -85,8 +85,8 @@ export const metricsPage = (): Page =>
     ),
     '## Memory',
     'Points of a memory profile, then components of its peak.',
-    labeled(pointLabels, pointMeanings),
-    labeled(componentLabels, componentMeanings),
+    labeledTable(pointLabels, pointMeanings),
+    labeledTable(componentLabels, componentMeanings),
     '## Contents of a session',
     table(
       ['subject', 'label', 'created by'],
@@ -94,15 +94,15 @@ export const metricsPage = (): Page =>
     ),
     '## Statuses',
     'Points of a benchmark:',
-    labeled(bench.pointOutcomeLabels, bench.pointOutcomeMeanings),
+    labeledTable(bench.pointOutcomeLabels, bench.pointOutcomeMeanings),
     'Runs of a sweep:',
-    labeled(sweep.outcomeLabels, sweep.outcomeMeanings),
+    labeledTable(sweep.outcomeLabels, sweep.outcomeMeanings),
     'Cases of `kernels`:',
-    labeled(kernelCases.outcomeLabels, kernelCases.outcomeMeanings),
+    labeledTable(kernelCases.outcomeLabels, kernelCases.outcomeMeanings),
     'Findings after a change (`explain --verify`):',
-    labeled(changeOutcomes, changeOutcomeMeanings),
+    labeledTable(changeOutcomes, changeOutcomeMeanings),
     'Verdicts of `bench compare` and `baseline check`:',
-    labeled(verdictLabels, verdictMeanings),
+    labeledTable(verdictLabels, verdictMeanings),
     '## Reasons',
     'A missing figure states its reason as `{"code", "text"}`; the text is specific to the session. Figures that are computed but withheld have one of these:',
     table(

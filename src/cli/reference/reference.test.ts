@@ -103,10 +103,10 @@ test('docs/verified.md has a row for every requirement, and cells of at most 200
     );
   const ids = new Set(rows.flatMap(([id = '']) => id.split(', ')));
   const last = { A: 10, B: 12, C: 5, D: 8, E: 10, F: 10 };
-  const wanted = Object.entries(last).flatMap(([part, count]) =>
+  const expected = Object.entries(last).flatMap(([part, count]) =>
     Array.from({ length: count }, (_, index) => `${part}${index + 1}`),
   );
-  expect(wanted.filter((id) => !ids.has(id))).toEqual([]);
+  expect(expected.filter((id) => !ids.has(id))).toEqual([]);
   expect(rows.filter((cells) => cells.length !== 7)).toEqual([]);
   expect(rows.flat().filter((cell) => cell.length > 200)).toEqual([]);
 });

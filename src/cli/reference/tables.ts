@@ -1,12 +1,12 @@
 import { describedTables } from '../../session/table-schema.js';
 import { code, type Page, page, table } from './markdown.js';
 
-/** Rows of a recorded table for one rank, device or phase, with the columns of that table. */
+/** Whether a derived table has the columns of a recorded one, and its rows of one rank, device or phase. */
 const isSelection = (name: string): boolean => /^(rank|phase)_(?!of$)/.test(name);
 
 export function tablesPage(): Page {
   const all = describedTables();
-  const part = ({ name, doc, columns }: (typeof all)[number]): string => {
+  const tableSection = ({ name, doc, columns }: (typeof all)[number]): string => {
     const rows = columns.map((column) => [code(column.name), column.type, column.doc]);
     return `### ${code(name)}\n\n${doc}\n\n${table(['column', 'type', 'meaning'], rows)}`;
   };
@@ -16,13 +16,13 @@ export function tablesPage(): Page {
     'Tables',
     'Every session has the same tables, as Parquet files below `tables/` and in `inferscope sql`. Times are BIGINT nanoseconds since `started_at` of the session. Values that were not measured are NULL, never 0. Do not sum over `execution_id`: one workload may have a clean and a profiled run. A `correlation` is unique only together with `capture_id` and `pid`.',
     '## Recorded tables',
-    ...all.filter((describedTable) => !describedTable.derived).map(part),
+    ...all.filter((describedTable) => !describedTable.derived).map(tableSection),
     '## Derived tables: the SQL library',
     'Bars and findings are queries over these tables. `inferscope sql` builds one from a timeline when a query uses it, for one rank and one device of one capture (`--rank`, `--device`).',
     table(
       ['table', 'rows'],
       derived.filter(({ name }) => isSelection(name)).map(({ name, doc }) => [code(name), doc]),
     ),
-    ...derived.filter(({ name }) => !isSelection(name)).map(part),
+    ...derived.filter(({ name }) => !isSelection(name)).map(tableSection),
   );
 }

@@ -9,20 +9,21 @@ import { startProcess } from '../model/process-start.js';
 import { homeFolders } from '../session/home.js';
 import { crashes } from '../session/parquet-damage.js';
 import { removeStaleFolders } from '../session/temporary-folder.js';
-import { leaveAtOnce, whileStopping } from './interrupt.js';
+import { exitAtOnce, withStopHandler } from './interrupt.js';
 
-const crashed = unreadableFile(
+const readerCrashed = unreadableFile(
   null,
   'Export it again from the report: nsys export --type parquetdir --force-overwrite true REPORT.nsys-rep',
 );
 
 /** Environment variable of the child process that reads the files. */
-const variable = 'INFERSCOPE_IMPORT_APART';
+const childVariable = 'INFERSCOPE_IMPORT_CHILD';
 
 /**
- * Replaces `export/*.parquet` as expanded by a shell by the one nsys folder of the files, and an artifact folder of AIPerf by its files.
+ * Replaces the files of `export/*.parquet`, as a shell expands it, with their nsys folder, and an artifact folder of
+ * AIPerf with its files.
  */
-export function wholeCaptures(paths: readonly string[]): string[] {
+export function expandCapturePaths(paths: readonly string[]): string[] {
   const expanded = paths.flatMap((path) => {
     const stats = statSync(path, { throwIfNoEntry: false });
     if (stats?.isDirectory()) {
@@ -42,19 +43,19 @@ export function wholeCaptures(paths: readonly string[]): string[] {
  * @returns whether a child process did the import; `process.exitCode` is then that of the child
  * @throws E_TRACE_FILE if it crashed, E_PROCESS_START
  */
-export async function importApart(paths: readonly string[]): Promise<boolean> {
+export async function importInChild(paths: readonly string[]): Promise<boolean> {
   const folders = paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory());
-  if (folders.length === 0 || process.env[variable] !== undefined) return false;
+  if (folders.length === 0 || process.env[childVariable] !== undefined) return false;
   const argv = [...process.execArgv, ...process.argv.slice(1)];
   // In its own process group: Ctrl-C reaches this process, which forwards it once.
   const child = await startProcess('reads the folder', process.argv[1]!, (mark) =>
     spawn(process.execPath, argv, {
       stdio: 'inherit',
       detached: true,
-      env: { ...process.env, [variable]: '1', ...mark },
+      env: { ...process.env, [childVariable]: '1', ...mark },
     }),
   );
-  const [code, signal] = (await whileStopping(
+  const [code, signal] = (await withStopHandler(
     (name) => child.kill(name),
     () => once(child, 'exit'),
   )) as [number | null, NodeJS.Signals | null];
@@ -63,8 +64,8 @@ export async function importApart(paths: readonly string[]): Promise<boolean> {
     return true;
   }
   removeStaleFolders(homeFolders());
-  if (!crashes.has(signal)) leaveAtOnce(signal);
-  throw crashed(
+  if (!crashes.has(signal)) exitAtOnce(signal);
+  throw readerCrashed(
     folders.map((path) => basename(path)).join(', '),
     `The reading process was killed by ${signal}: a Parquet file is damaged. Nothing was saved.`,
   );
