@@ -90,7 +90,7 @@ export async function runCommand(
     notify(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
   refuseUnselectedOptions(invoked, chosen.evaluators);
   const context = await readContext(options);
-  const kernels = options.ncuSession === undefined ? null : await readHotKernels(options.ncuSession);
+  const kernels = options.ncuSession === undefined ? null : await kernelsOfSession(options.ncuSession);
   const job = options.ranks ? jobOfLauncher(options.job) : null;
   // All ranks of a job do the same, so only rank 0 prints.
   const quiet = options.quiet === true || (job !== null && job.rank > 0);
@@ -144,7 +144,7 @@ interface RecordedRun {
 }
 
 /** Kernels for ncu from a session with their times. @throws E_SESSION_NOT_FOUND, E_NO_KERNELS */
-async function readHotKernels(selector: string): Promise<KernelChoice> {
+async function kernelsOfSession(selector: string): Promise<KernelChoice> {
   const session = await openSession(selector, undefined, withRows('kernels', 'kernels'));
   const { names, stages } = await readHotKernels(session);
   return {
