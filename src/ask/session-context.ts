@@ -35,6 +35,6 @@ export function sessionContext(
 }
 
 async function explanationOf(session: Session): Promise<ExplainResult> {
-  const { rememberedExplanation } = await import('../advice/explain/explain.js');
-  return (await rememberedExplanation(session)).data;
+  const { cachedExplanation } = await import('../advice/explain/explain.js');
+  return (await cachedExplanation(session)).data;
 }

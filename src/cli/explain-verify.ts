@@ -27,11 +27,11 @@ export const verifyExtension = {
         (change) => change.stage === null || change.stage === stage,
       );
     }
-    const [{ verifyView }, { rememberedExplanation }] = await Promise.all([
+    const [{ verifyView }, { cachedExplanation }] = await Promise.all([
       import('../views/verify.js'),
       import('../advice/explain/explain.js'),
     ]);
-    await showView(verifyView(verdict, await rememberedExplanation(session)), options);
+    await showView(verifyView(verdict, await cachedExplanation(session)), options);
     return true;
   },
 };

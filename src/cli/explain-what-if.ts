@@ -25,11 +25,11 @@ export const whatIfExtension = {
     });
     if (stage !== undefined)
       prediction.data.stages = prediction.data.stages.filter(({ kind }) => kind === stage);
-    const [{ whatIfView }, { rememberedExplanation }] = await Promise.all([
+    const [{ whatIfView }, { cachedExplanation }] = await Promise.all([
       import('../views/what-if.js'),
       import('../advice/explain/explain.js'),
     ]);
-    await showView(whatIfView(prediction, await rememberedExplanation(session)), options);
+    await showView(whatIfView(prediction, await cachedExplanation(session)), options);
     return true;
   },
 };

@@ -116,10 +116,10 @@ async function explanationOf(
   session: Session,
   { rank, device, stage }: ExplainOptions,
 ): Promise<Document<ExplainResult>> {
-  const { explainSession, rememberedExplanation } = await import('../advice/explain/explain.js');
+  const { explainSession, cachedExplanation } = await import('../advice/explain/explain.js');
   const explanation =
     rank === undefined && device === undefined
-      ? await rememberedExplanation(session)
+      ? await cachedExplanation(session)
       : await explainSession(session, {
           ...(rank === undefined ? {} : { rank }),
           ...(device === undefined ? {} : { device }),

@@ -9,7 +9,7 @@ import { gap, kernel, sessionOf as traceSessionOf, stage } from '../facts/trace/
 import { analyzeCaptures } from '../facts/captures.js';
 import { compareSessions } from '../compare/sessions/compare.js';
 import { analyzeUtilization as utilizationOf } from '../facts/utilization/utilization.js';
-import { verified } from '../advice/verify/verify.js';
+import { compareExplanations } from '../advice/verify/verify.js';
 import { whatIf } from '../advice/what-if/what-if.js';
 import { storedAnswer } from '../ask/stored/stored-answer.js';
 import { busyMs, explainedBars, headlineTime, idleIn, phaseTime } from '../model/headline-time.js';
@@ -131,7 +131,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const compared = await compareSessions([session, otherSession]);
     const page = pageOfView(view, { clientScript: '', explain });
     const { data: predicted } = await whatIf(session, ['no-sync']);
-    const verdict = verified(explain.data, explain.data, { before: 1, after: 1 });
+    const verdict = compareExplanations(explain.data, explain.data, { before: 1, after: 1 });
     const { stages } = (await utilizationOf(session)).data;
     const times = {
       document: headlineTime(explain.data.stages[0]!).value,

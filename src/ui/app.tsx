@@ -4,7 +4,7 @@ import { compress } from 'hono/compress';
 import { callsByRank, type CollectiveKind, collectiveKinds } from '../facts/collectives/calls-by-rank.js';
 import { rankStepTimes } from '../facts/collectives/job-ranks.js';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
-import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
+import { predictStages, measuredStages } from '../advice/what-if/what-if.js';
 import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { documentsOf } from '../facts/session-document.js';
@@ -341,7 +341,7 @@ async function overview(openSession: OpenSession, query: string | undefined): Pr
     explain,
     navigation,
     ...(places ? { places } : {}),
-    ...(measured ? { whatIf: changedStages(session, measured, chosen).data } : {}),
+    ...(measured ? { whatIf: predictStages(session, measured, chosen).data } : {}),
     ...(hasSwitches ? { moreScripts: [await readFile(childEntry('ui-what-if'), 'utf8')], asks: true } : {}),
   });
 }

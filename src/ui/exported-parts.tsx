@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import type { Child } from 'hono/jsx';
 import { raw } from 'hono/html';
-import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
+import { predictStages, measuredStages } from '../advice/what-if/what-if.js';
 import { readMemoryOverTime } from '../facts/memory-profile/over-time.js';
 import type { AnalyzedSession } from '../facts/session-document.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
@@ -44,7 +44,7 @@ export async function exportedWhatIf(
   );
   const parts: Record<string, string> = {};
   for (const change of ['', ...offered]) {
-    const whatIf = change === '' ? undefined : changedStages(session, measured, [change]).data;
+    const whatIf = change === '' ? undefined : predictStages(session, measured, [change]).data;
     const waterfall = sectionOfView(view, 'waterfall', {
       explain,
       ...(places ? { places } : {}),

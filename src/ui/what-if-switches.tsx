@@ -1,5 +1,5 @@
 import type { FC } from 'hono/jsx';
-import { answerable } from '../advice/what-if/answerable.js';
+import { answerableChanges } from '../advice/what-if/answerable.js';
 import type { Change } from '../advice/what-if/words.js';
 import { deviceOf } from '../facts/device.js';
 import type { ExplainResult } from '../model/documents/explain.js';
@@ -39,7 +39,7 @@ export function offeredFor(
   explain: ExplainResult | undefined,
 ): string[] {
   if (!explain) return [];
-  const isAnswered = answerable(manifest, explain);
+  const isAnswered = answerableChanges(manifest, explain);
   const { name, peak } = deviceOf(manifest, null);
   // CPUs and older GPUs have no peak in float8, so that its prediction fails.
   const withoutPeak = peak('float8').value === null ? ['dtype=float8'] : [];

@@ -5,7 +5,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explainSession } from '../../src/advice/explain/explain.js';
 import { analyzeTrace } from '../../src/facts/trace/trace.js';
-import { verified } from '../../src/advice/verify/verify.js';
+import { compareExplanations } from '../../src/advice/verify/verify.js';
 import { document } from '../../src/model/document.js';
 import { headlineTime } from '../../src/model/headline-time.js';
 import { type ExplainResult, explainVersion, verifyVersion } from '../../src/model/documents/explain.js';
@@ -88,7 +88,11 @@ describe('a report with waterfall and findings in Chromium', () => {
 
   it("a page of --verify draws expected next to achieved within a phone's width", async () => {
     const after = { ...result, findings: [], session: { ...result.session, id: 'after', name: null } };
-    const verify = document('verify', verifyVersion, verified(result, after, { before: 1, after: 1 }));
+    const verify = document(
+      'verify',
+      verifyVersion,
+      compareExplanations(result, after, { before: 1, after: 1 }),
+    );
     const clientScript = readFileSync(childEntry('report-client'), 'utf8');
     const explain = document('explain', explainVersion, result);
     const verifyPath = join(folder, 'verified.html');

@@ -18,7 +18,7 @@ import {
 } from '../../facts/trace/test-hand.js';
 import { userDatabase } from '../../facts/derived/test-queries.js';
 import { doubt } from '../findings/doubt.js';
-import { findingContext, findings } from '../findings/findings.js';
+import { findingContext, rankedFindings } from '../findings/findings.js';
 import type { Rule } from '../findings/rule.js';
 import { explainSession } from './explain.js';
 
@@ -29,7 +29,7 @@ const million = 1e6;
  * Checks that bars sum and have text for every source, and that queries run in a database with only the session's
  * tables.
  */
-async function expectWhole(session: Session, { stages }: ExplainResult): Promise<void> {
+async function expectConsistent(session: Session, { stages }: ExplainResult): Promise<void> {
   const database = await userDatabase(session);
   for (const { bars, measured_ms, sum_error_share } of stages) {
     expect(sum_error_share).toBeLessThan(0.001);
@@ -50,7 +50,7 @@ async function expectWhole(session: Session, { stages }: ExplainResult): Promise
 
 test('reports a busy machine first, and withholds causes that noise can produce', async () => {
   // Other processes used half a core on average (test-rows.ts).
-  const on = (cores: number) =>
+  const sessionWithCores = (cores: number) =>
     sessionOf(home, wholeRows(), { manifest: { hardware: { cpu_usable_cores: cores } } });
   const noisy: Rule = {
     id: 'noisy',
@@ -58,9 +58,9 @@ test('reports a busy machine first, and withholds causes that noise can produce'
     docs: { finds: '', needs: '', gain: '', change: '', withheld: '' },
     references: [],
     noise: true,
-    find: async () => ({ outcome: 'fired', findings: [about('a'), about('b', false)] }),
+    find: async () => ({ outcome: 'fired', findings: [doubtTitled('a'), doubtTitled('b', false)] }),
   };
-  const about = (title: string, noise?: boolean) =>
+  const doubtTitled = (title: string, noise?: boolean) =>
     doubt({
       title,
       cause: 'c',
@@ -73,7 +73,7 @@ test('reports a busy machine first, and withholds causes that noise can produce'
     [1, ['b']],
     [4, ['a', 'b']],
   ] as const) {
-    const session = await on(cores);
+    const session = await sessionWithCores(cores);
     const busy = cores === 1;
     const { preface, sentences } = (await explainSession(session)).data;
     expect(preface).toEqual(
@@ -98,22 +98,22 @@ test('reports a busy machine first, and withholds causes that noise can produce'
       expect(p10_ms).toBeCloseTo(percentile(sorted, 0.1), 9);
     }
     const context = await findingContext(session, database, null, []);
-    const found = await findings(context, [noisy]);
-    expect(found.findings.map(({ title }) => title)).toEqual(expected);
-    const all = await findings(context, [
-      { ...noisy, find: async () => ({ outcome: 'fired', findings: [about('a')] }) },
+    const result = await rankedFindings(context, [noisy]);
+    expect(result.findings.map(({ title }) => title)).toEqual(expected);
+    const all = await rankedFindings(context, [
+      { ...noisy, find: async () => ({ outcome: 'fired', findings: [doubtTitled('a')] }) },
     ]);
     expect(all.rules[0]!.outcome).toBe(busy ? 'withheld' : 'fired');
-    expect(found.withheld.length).toBe(busy ? 1 : 0);
+    expect(result.withheld.length).toBe(busy ? 1 : 0);
     await database.close();
   }
 });
 
 test('a profile: operators from one execution, times from the other, three sentences', async () => {
   const session = await sessionOf(home, wholeRows());
-  const found = await explainSession(session);
-  expect(explainDocumentSchema.parse(found)).toEqual(found);
-  const { stages, sentences } = found.data;
+  const result = await explainSession(session);
+  expect(explainDocumentSchema.parse(result)).toEqual(result);
+  const { stages, sentences } = result.data;
   const profileStages = (await analyzeProfile(session)).data.stages;
   for (const { kind, duration_ms } of profileStages.filter((stage) => stage.kind !== 'sampling'))
     expect(stages.find((stage) => stage.kind === kind)).toMatchObject({
@@ -131,7 +131,7 @@ test('a profile: operators from one execution, times from the other, three sente
   expect(ms['nonessential.copy']).toBe(1);
   expect(decode.bars.reduce((sum, bar) => sum + bar.ms, 0)).toBeCloseTo(7.75, 9);
   expect(stages.map(({ kind }) => kind)).toEqual(['prefill', 'decode', 'request', 'warmup', 'sampling']);
-  await expectWhole(session, found.data);
+  await expectConsistent(session, result.data);
   expect(sentences).toHaveLength(3);
   expect(sentences[0]).toMatch(
     /^A decode step takes 7\.8 ms \[0\.0, 33\.2\] \(n = 2 launches.*; the roofline limit is .*\.$/,
@@ -169,7 +169,7 @@ test('a benchmark: few bars, and unrecorded causes are not explained', async () 
     },
   );
   const { data } = await explainSession(session);
-  await expectWhole(session, data);
+  await expectConsistent(session, data);
   const [decode, prefill] = data.stages;
   expect([decode!.kind, prefill!.kind, decode!.point]).toEqual(['decode', 'prefill', point.point]);
   const bars = new Map(decode!.bars.map((bar) => [bar.id, bar]));
@@ -206,7 +206,7 @@ describe('a timeline', () => {
       gaps: [{ ...gap(50, { host: 40 + slower }), rank, device: rank, stage_id: 10 * rank + 1 }],
     });
     const [first, second] = [rankRows(0, 0), rankRows(1, 20)];
-    const session = await traceSessionOf(together(first, second));
+    const session = await traceSessionOf(mergeRows(first, second));
     const { data } = await explainSession(session);
     expect(data.stages[0]).toMatchObject({
       measured_ms: { value: 0.12 },
@@ -227,7 +227,7 @@ describe('a timeline', () => {
       gaps: [],
     }));
     const session = await traceSessionOf(
-      rows.reduce<RankRows>(together, { stages: [], kernels: [], gaps: [] }),
+      rows.reduce<RankRows>(mergeRows, { stages: [], kernels: [], gaps: [] }),
     );
     const { ranks } = (await explainSession(session)).data.stages[0]!;
     expect(ranks.map(({ rank }) => rank).toSorted((a, b) => a! - b!)).toEqual(
@@ -252,7 +252,7 @@ describe('a timeline', () => {
       gaps: [{ ...gap(50, { host }), rank, device: rank, stage_id: 10 * rank + 1 }],
     });
     const [first, second] = [rankRows(0, 0, 102), rankRows(1, 38, 100)];
-    const session = await traceSessionOf(together(first, second));
+    const session = await traceSessionOf(mergeRows(first, second));
     const { data } = await explainSession(session);
     expect(data.stages[0]).toMatchObject({
       measured_ms: { value: 0.1 },
@@ -307,7 +307,7 @@ test('the first sentence has both times if the profiler added time', async () =>
 type RankRows = Required<Pick<TraceRows, 'stages' | 'kernels' | 'gaps'>>;
 
 /** Rows of two ranks in one session. */
-function together(first: RankRows, second: RankRows): RankRows {
+function mergeRows(first: RankRows, second: RankRows): RankRows {
   return {
     stages: [...first.stages, ...second.stages],
     kernels: [...first.kernels, ...second.kernels],

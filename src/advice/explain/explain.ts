@@ -3,7 +3,7 @@ import { type ExplainResult, explainVersion } from '../../model/documents/explai
 import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { cachedAnswer } from '../../session/cached-answer.js';
-import { findingContext, findings } from '../findings/findings.js';
+import { findingContext, rankedFindings } from '../findings/findings.js';
 import { programOf } from '../findings/framework.js';
 import type { ScopeOptions, TraceScope } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
@@ -11,7 +11,7 @@ import { saveHeadline } from '../../session/headline.js';
 import { headlineOf } from './headline.js';
 import { belowLauncher } from '../below-launcher.js';
 import { nextSteps } from './next-steps.js';
-import { type InferredStepsFound, sentences } from './sentences.js';
+import { type InferredSteps, summarySentences } from './sentences.js';
 import { sessionIdentity } from '../../facts/session-identity.js';
 
 /**
@@ -34,16 +34,16 @@ export async function explainSession(
       whyRank = null,
     } = await sessionWaterfalls(session, database, options);
     const context = await findingContext(session, database, scope, judgedStages(stages));
-    const ruleResults = await findings(context);
+    const ruleResults = await rankedFindings(context);
     const { machine } = context;
     const result: ExplainResult = {
       session: sessionIdentity(session),
       workload: manifest.workload,
-      ...sentences(stages, withoutWaterfall, ruleResults.findings, {
+      ...summarySentences(stages, withoutWaterfall, ruleResults.findings, {
         whyRank,
-        inferred: scope && (await inferredSteps(scope)),
+        inferred: scope && (await readInferredSteps(scope)),
         machine,
-        looked: ruleResults.rules.some(({ outcome }) => outcome !== 'not_applicable'),
+        hasJudgedRules: ruleResults.rules.some(({ outcome }) => outcome !== 'not_applicable'),
       }),
       stages,
       without_waterfall: withoutWaterfall,
@@ -60,21 +60,23 @@ export async function explainSession(
   }
 }
 
-/** Steps that no mark shows, but the repeating sequence of kernels; null where all are marked. */
-async function inferredSteps({ database }: TraceScope): Promise<InferredStepsFound | null> {
-  const [found] = await database.query<{ n: number; confidence: number | null }>(
+/** Steps that are not marked but were inferred from the repeating sequence of kernels; null if all are marked. */
+async function readInferredSteps({ database }: TraceScope): Promise<InferredSteps | null> {
+  const [steps] = await database.query<{ n: number; confidence: number | null }>(
     'SELECT count(*) AS n, min(confidence) AS confidence FROM phase_stages WHERE confidence IS NOT NULL',
   );
-  return found && found.n > 0 && found.confidence !== null
-    ? { n: found.n, confidence: found.confidence }
+  return steps && steps.n > 0 && steps.confidence !== null
+    ? { n: steps.n, confidence: steps.confidence }
     : null;
 }
 
 /** explainSession, cached in derived/ for large sessions. The headline is cached for every session, for `session list`. */
-export async function rememberedExplanation(session: Session): Promise<Document<ExplainResult>> {
+export async function cachedExplanation(session: Session): Promise<Document<ExplainResult>> {
   const { explainDocumentSchema } = await import('../../model/documents/explain.js');
-  const found = await cachedAnswer(session, 'explain', explainDocumentSchema, () => explainSession(session));
+  const explanation = await cachedAnswer(session, 'explain', explainDocumentSchema, () =>
+    explainSession(session),
+  );
   const bench = hasSubject(session.manifest, 'bench') ? await import('../../facts/bench/bench.js') : null;
-  saveHeadline(session, headlineOf(found.data, bench && (await bench.analyzeBench(session)).data));
-  return found;
+  saveHeadline(session, headlineOf(explanation.data, bench && (await bench.analyzeBench(session)).data));
+  return explanation;
 }

@@ -20,12 +20,12 @@ export function headlineOf(
   const time = headlineTime(stage);
   const ms = time.value;
   if (ms === null) return null;
-  const times = roofline.value
+  const rooflineText = roofline.value
     ? `, ${formatFactor(ms / roofline.value, (halfInterval(time) ?? 0) / roofline.value)} roofline`
     : '';
   const name = kind === 'outside' ? 'capture' : kind;
   return {
-    text: `${name} ${formatFigure(time)}${per[kind] ?? ''}${bench ? throughputOf(bench) : ''}${times}`,
+    text: `${name} ${formatFigure(time)}${perStep[kind] ?? ''}${bench ? throughputOf(bench) : ''}${rooflineText}`,
     figure: { name: isProfiled(stage) ? `${name} under a profiler` : name, value: ms, unit: 'ms' },
   };
 }
@@ -42,4 +42,4 @@ function throughputOf({ variants }: Pick<BenchResult, 'variants'>): string {
   return rates.length === 1 ? `, ${text}` : `, up to ${text} at batch ${best.batch}`;
 }
 
-const per: Partial<Record<StageWaterfall['kind'], string>> = { decode: '/step', mixed: '/step' };
+const perStep: Partial<Record<StageWaterfall['kind'], string>> = { decode: '/step', mixed: '/step' };

@@ -26,8 +26,8 @@ test('suggests a clean run if only a profiled time is known, except for vLLM, wh
 });
 
 test('without a GPU it suggests a look at the machine first, and no capture twice', () => {
-  const found = commands(null, true, profiled);
-  expect(found).toContain('inferscope doctor');
-  expect(found.some((command) => cleanRunCommand.test(command))).toBe(false);
-  expect(new Set(found).size).toBe(found.length);
+  const suggested = commands(null, true, profiled);
+  expect(suggested).toContain('inferscope doctor');
+  expect(suggested.some((command) => cleanRunCommand.test(command))).toBe(false);
+  expect(new Set(suggested).size).toBe(suggested.length);
 });

@@ -7,8 +7,8 @@ import { leadStage } from './sentences.js';
 type Step = ExplainResult['next_steps'][number];
 
 /** A bar below this share of its stage is not worth a capture. */
-const worthwhile = 0.1;
-const maxShown = 4;
+const minBarShare = 0.1;
+const maxSteps = 4;
 
 /** Facts about the program, in addition to its stages, that decide which commands to suggest. */
 interface Program {
@@ -23,7 +23,7 @@ interface Program {
  */
 export function nextSteps(
   stages: readonly StageWaterfall[],
-  found: readonly Finding[],
+  findings: readonly Finding[],
   { framework, withoutGpu }: Program,
 ): Step[] {
   const lead = leadStage(stages);
@@ -31,7 +31,7 @@ export function nextSteps(
   const add = (command: string, why: string) => {
     if (!steps.some((step) => step.command === command)) steps.push({ command, why });
   };
-  const first = found.find(({ severity, hidden_by }) => severity !== 'info' && hidden_by === null);
+  const first = findings.find(({ severity, hidden_by }) => severity !== 'info' && hidden_by === null);
   if (first?.check.startsWith('inferscope '))
     add(first.check, 'shows whether the change of the first finding worked');
   if (withoutGpu) {
@@ -41,7 +41,7 @@ export function nextSteps(
     );
   } else if (lead && isProfiled(lead)) add(...withoutProfiler(framework));
   for (const bar of (lead?.bars ?? []).toSorted((a, b) => b.ms - a.ms)) {
-    if (bar.sharpen === null || bar.share < worthwhile) continue;
+    if (bar.sharpen === null || bar.share < minBarShare) continue;
     add(
       bar.sharpen,
       `refines "${bar.label}", ${formatPercent(bar.share)} of the stage: ${bar.confidence_why}`,
@@ -53,7 +53,7 @@ export function nextSteps(
       'adds the model, so that the roofline can be computed',
     );
   }
-  return steps.slice(0, maxShown);
+  return steps.slice(0, maxSteps);
 }
 
 /** vLLM's stages are ranges that only a profiler records: a clean run has no stages. */

@@ -37,22 +37,22 @@ export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | n
 
 /**
  * Three summary sentences: the time and its limit, the largest cause, the first change and its gain.
- * @param looked whether any rule had data to judge; if not, the sentence about changes is left out
+ * @param hasJudgedRules whether any rule had data to judge; if not, the sentence about changes is left out
  */
-export function sentences(
+export function summarySentences(
   stages: readonly StageWaterfall[],
   without: ExplainResult['without_waterfall'],
-  found: readonly Finding[],
+  findings: readonly Finding[],
   {
     whyRank = null,
     inferred = null,
     machine = null,
-    looked = true,
+    hasJudgedRules = true,
   }: {
     whyRank?: string | null;
-    inferred?: InferredStepsFound | null;
+    inferred?: InferredSteps | null;
     machine?: MachineLoad | null;
-    looked?: boolean;
+    hasJudgedRules?: boolean;
   } = {},
 ): Pick<ExplainResult, 'preface' | 'sentences'> {
   const busy = machine?.busy ? [busySentence(machine)] : [];
@@ -61,7 +61,7 @@ export function sentences(
     const why = without[0]?.reason ?? 'the session has no stages';
     return {
       preface: [...busy, `No waterfall: ${why}.`],
-      sentences: looked ? [changeSentence(found, true)] : [],
+      sentences: hasJudgedRules ? [changeSentence(findings, true)] : [],
     };
   }
   const cause = causeSentence(lead, busy.length > 0);
@@ -74,7 +74,7 @@ export function sentences(
     sentences: [
       limitSentence(lead, busy.length > 0),
       ...(cause === null ? [] : [cause]),
-      changeSentence(found),
+      changeSentence(findings),
     ],
   };
 }
@@ -93,12 +93,12 @@ function busySentence({ signs }: MachineLoad): string {
 }
 
 /** Steps inferred from the sequence of kernels, and the share of kernels that repeat. */
-export interface InferredStepsFound {
+export interface InferredSteps {
   n: number;
   confidence: number;
 }
 
-function inferredSentence({ n, confidence }: InferredStepsFound): string {
+function inferredSentence({ n, confidence }: InferredSteps): string {
   return `Steps are not marked: ${formatCount(n)} steps were inferred from the repeating kernel sequence (${formatPercent(confidence)} of the kernels between the first and the last belong to a step).`;
 }
 
@@ -119,7 +119,7 @@ function limitSentence(stage: StageWaterfall, busy: boolean): string {
   const where = point === null ? '' : ` at ${pointLabel(point)}`;
   const subject = capital(instanceWord(stage.kind));
   const profiled = isProfiled(stage) ? ' under the profiler' : '';
-  const profiledToo = addedByProfiler(stage) ? `, ${formatMs(measured.value)} under the profiler` : '';
+  const profiledToo = isLengthenedByProfiler(stage) ? `, ${formatMs(measured.value)} under the profiler` : '';
   const time = `${subject} takes ${formatFigureWithInterval(headline)}${profiled}${where} (n = ${n}${skewed}${profiledToo})`;
   if (roofline.value === null) {
     return `${time}; the roofline limit is not known: ${roofline.reason.text}.`;
@@ -137,21 +137,22 @@ function causeSentence(stage: StageWaterfall, busy: boolean): string | null {
   const { bars, ms: explained } = explainedBars(stage.bars);
   const aboveRoofline = bars
     .filter(({ id, ms }) => id !== 'roofline' && ms > 0)
-    .filter(({ id }) => !busy || (stage.source === 'trace' && onDevice(id)))
+    .filter(({ id }) => !busy || (stage.source === 'trace' && isDeviceBar(id)))
     .toSorted((a, b) => b.ms - a.ms);
   const [first, ...rest] = aboveRoofline;
   if (busy && !first) return null;
   if (!first || explained <= 0) return 'No time is above the roofline.';
   const next = rest.filter(({ ms }) => ms >= 0.1 * explained).slice(0, 2);
-  const also = next.length > 0 ? `; then ${next.map((bar) => barText(bar, stage)).join(' and ')}` : '';
-  return `The largest cause is ${barText(first, stage)}${also}.`;
+  const furtherCauses =
+    next.length > 0 ? `; then ${next.map((bar) => barText(bar, stage)).join(' and ')}` : '';
+  return `The largest cause is ${barText(first, stage)}${furtherCauses}.`;
 }
 
 /** Bars of work on the device. */
-const onDevice = (id: string): boolean => isKernelBar(id) || isExposedBar(id);
+const isDeviceBar = (id: string): boolean => isKernelBar(id) || isExposedBar(id);
 
 /** Whether the profiler changed the time so much that both times are shown. */
-function addedByProfiler({ clean_ms, measured_ms }: StageWaterfall): boolean {
+function isLengthenedByProfiler({ clean_ms, measured_ms }: StageWaterfall): boolean {
   if (clean_ms.value === null || measured_ms.value === null) return false;
   return Math.abs(measured_ms.value - clean_ms.value) >= 0.05 * measured_ms.value;
 }
@@ -163,10 +164,11 @@ function barText({ label, ms, share }: WaterfallBar, stage: StageWaterfall): str
   return `${label}: ${texts[0]} ${unit} (${formatPercent(share)})`;
 }
 
-/** @param untimed whether findings without a gain may come first: without times, no finding has one */
-function changeSentence(found: readonly Finding[], untimed = false): string {
+/** @param withoutTimes whether findings without a gain may come first: without times, no finding has one */
+function changeSentence(findings: readonly Finding[], withoutTimes = false): string {
   const first =
-    found.find(({ severity, hidden_by }) => (untimed || severity !== 'info') && hidden_by === null) ?? null;
+    findings.find(({ severity, hidden_by }) => (withoutTimes || severity !== 'info') && hidden_by === null) ??
+    null;
   if (!first) return 'Nothing significant to change was found.';
   const expected = expectedWords(first);
   return `${withoutEnd(first.title)}. Change first: ${withoutEnd(first.change.text)}${expected}.`;

@@ -4,7 +4,7 @@ import type { ExplainResult } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
 
 /** Session kinds with a waterfall and findings; `true` if the document states a reason when both are missing. */
-const explained: Partial<Record<AnalyzedSession['kind'], boolean>> = {
+const explainedKinds: Partial<Record<AnalyzedSession['kind'], boolean>> = {
   profile: false,
   bench: true,
   serving: true,
@@ -18,25 +18,25 @@ export async function explanationOf(
   session: Session,
   { kind }: Pick<AnalyzedSession, 'kind'>,
 ): Promise<Document<ExplainResult> | null> {
-  const always = explained[kind];
+  const always = explainedKinds[kind];
   if (always === undefined) return null;
-  const { rememberedExplanation } = await import('./explain.js');
-  const explain = await rememberedExplanation(session);
+  const { cachedExplanation } = await import('./explain.js');
+  const explain = await cachedExplanation(session);
   return always || explain.data.stages.length + explain.data.findings.length > 0 ? explain : null;
 }
 
 /**
  * Analysis and explanation from one database: the explanation uses tables that the analysis created.
- * @param known receives the analysis before the explanation is complete
+ * @param onAnalyzed receives the analysis before the explanation is complete
  */
 export async function analyzeAndExplain(
   session: Session,
-  known: (analyzed: AnalyzedSession) => void = () => {},
+  onAnalyzed: (analyzed: AnalyzedSession) => void = () => {},
 ): Promise<{ analyzed: AnalyzedSession; explain: Document<ExplainResult> | null }> {
   const database = await session.connect();
   try {
     const analyzed = await analyzeSession(session);
-    known(analyzed);
+    onAnalyzed(analyzed);
     const explain = documentsOf(analyzed).length > 0 ? await explanationOf(session, analyzed) : null;
     return { analyzed, explain };
   } finally {

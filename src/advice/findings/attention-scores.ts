@@ -48,7 +48,7 @@ export async function fusedAttentionChange(
   if (math.length > 0)
     return {
       kind: 'code',
-      text: 'scaled_dot_product_attention runs, but its unfused math backend: give it inputs that a fused backend takes (float16 or bfloat16, no materialized mask where is_causal does, a supported head dimension).',
+      text: 'scaled_dot_product_attention runs, but its unfused math backend: give it inputs that a fused backend accepts (float16 or bfloat16, is_causal instead of a materialized mask, a supported head dimension).',
       example:
         'with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]): …  # warns why a backend cannot run',
     };

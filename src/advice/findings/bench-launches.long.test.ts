@@ -20,7 +20,7 @@ const home = testHome();
  * TinyLlama's architecture in float16 on an H200, 128 → 64, mode=eager and mode=cudagraph of one suite (docs/tours/gpu.md,
  * Benchmarks on an H200): TPOT and the share of it in which the device was idle, 924 kernels per step.
  */
-const recorded = [
+const recordedSteps = [
   { batch: 1, eager_ms: 9.31, idle: 0.76, graph_ms: 2.95 },
   { batch: 4, eager_ms: 9.43, idle: 0.75, graph_ms: 3.37 },
   { batch: 8, eager_ms: 9.28, idle: 0.73, graph_ms: 3.6 },
@@ -29,16 +29,16 @@ const recorded = [
 ];
 const kernels = 924;
 /** Time of sampling and the loop around the calls per step, from bench latency on the same machine ("2 smaller"). */
-const around_ms = 0.12;
+const outsideCallMs = 0.12;
 
-test.each(recorded)(
+test.each(recordedSteps)(
   "batch $batch: the gain's interval contains the gain measured with CUDA graphs",
   ({ eager_ms, idle, graph_ms }) => {
     const gain = graphGain(
       {
         step_ms: eager_ms,
         busy_ms: (1 - idle) * eager_ms,
-        dispatch_ms: idle * eager_ms - around_ms,
+        dispatch_ms: idle * eager_ms - outsideCallMs,
         kernels,
       },
       450,
@@ -59,11 +59,11 @@ interface Case {
   args?: Record<string, string>;
   workload?: Partial<Workload>;
   /** Adds variants and points after the first. */
-  more?: boolean;
+  withOthers?: boolean;
 }
 
 const point = benchPoint(['latency'], 1, 128, 5);
-const bigger = benchPoint(['latency'], 8, 128, 5);
+const largerPoint = benchPoint(['latency'], 8, 128, 5);
 
 /** Two timed repeats of the recorded eager step at batch 1, 0.12 ms of it around the engine's call. */
 function bench(change: Case = {}): Promise<Session> {
@@ -83,7 +83,7 @@ function bench(change: Case = {}): Promise<Session> {
     loopMs: 0.06,
     decodeMs: [1, 2, 3, 4].map(() => step - 0.12),
   });
-  const moreRepeats = change.more ? [repeat(bigger, 2), { ...repeat(point, 3, 'graph') }] : [];
+  const moreRepeats = change.withOthers ? [repeat(largerPoint, 2), { ...repeat(point, 3, 'graph') }] : [];
   const times = [0, 1].map((i) => 1000 + 200 * i);
   const graphs = { execution_id: 'graph', label: 'mode=cudagraph', engine_args: { mode: 'cudagraph' } };
   return sessionOf(
@@ -125,9 +125,9 @@ function bench(change: Case = {}): Promise<Session> {
               execution_id: 'clean',
               label: 'mode=eager',
               engine_args: args,
-              points: change.more ? [point, bigger] : [point],
+              points: change.withOthers ? [point, largerPoint] : [point],
             },
-            ...(change.more ? [{ ...graphs, points: [point] }] : []),
+            ...(change.withOthers ? [{ ...graphs, points: [point] }] : []),
           ],
         }),
       },
@@ -201,7 +201,7 @@ test('--verify against the recorded graph reports the finding as gone, with an a
 test('other points and variants of a session do not change the finding of the first one', async () => {
   const finding = async (change: Case) =>
     (await explainSession(await bench(change))).data.findings.find(({ rule }) => rule === 'launch_bound');
-  const [withoutOthers, withOthers] = [await finding({}), await finding({ more: true })];
+  const [withoutOthers, withOthers] = [await finding({}), await finding({ withOthers: true })];
   expect(withOthers!.hidden_by).toBeNull();
   expect(withOthers!.gain).toEqual(withoutOthers!.gain);
 });
@@ -222,23 +222,23 @@ test.each<[string, Case, 'not_fired' | 'not_applicable', string]>([
     'not_applicable',
     'counted no kernels',
   ],
-  ['nothing watched', { kernels: null }, 'not_applicable', 'counted no kernels'],
-  // Idle for 8.5 %, and 3 % of the step dispatching: neither says launch-bound.
+  ['no counted kernels', { kernels: null }, 'not_applicable', 'counted no kernels'],
+  // Idle for 8.5 % of the step and dispatching for 3 %: both too little to be launch-bound.
   ['a busy device', { step_ms: 2.442, kernels: 100 }, 'not_fired', 'busy 91'],
   ['few kernels', { kernels: 12 }, 'not_fired', '12 kernels in 75'],
   ['a host that sleeps', { cores: 0 }, 'not_fired', '924 kernels in 0'],
   ['the embedded engine', { workload: cpu }, 'not_applicable', 'no GPU timeline'],
 ])('%s: no finding, with the reason', async (_name, change, expected, why) => {
-  const found = await outcome(change);
-  expect(found.outcome).toBe(expected);
-  expect(found.outcome === 'fired' ? '' : found.why).toContain(why);
+  const result = await outcome(change);
+  expect(result.outcome).toBe(expected);
+  expect(result.outcome === 'fired' ? '' : result.why).toContain(why);
 });
 
 test('the change names the option of the engine in use', async () => {
   const change = async (benchCase: Case) => {
-    const found = await outcome(benchCase);
-    if (found.outcome !== 'fired') throw new Error(found.why);
-    return found.findings[0]!.change;
+    const result = await outcome(benchCase);
+    if (result.outcome !== 'fired') throw new Error(result.why);
+    return result.findings[0]!.change;
   };
   expect((await change({ args: { attn: 'flash_attention_2' } })).example).toContain(
     '--engine-arg mode=cudagraph --engine-arg attn=sdpa',

@@ -7,7 +7,7 @@ import { usesGraphs } from '../../facts/bench/roof.js';
 import { deviceOf } from '../../facts/device.js';
 import { gpuRoofs, storedGpuRoofline } from '../../facts/roofs.js';
 import { graphNode, nodeGapNs, slowNodeGapNs, staticCacheSource, staticCacheShare } from './idle-causes.js';
-import { launchTogether } from './launch-changes.js';
+import { launchBoundChange } from './launch-changes.js';
 import { benchStepSql } from './queries/bench-queries.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 import { benchOf } from './session-analyses.js';
@@ -21,6 +21,7 @@ import { pointLabel } from '../../vocabulary/bench.js';
 const minKernels = 20;
 /** Share of a step: above it, the gain is smaller than the run-to-run difference. */
 const maxBusyShare = 0.9;
+
 interface StepLaunches {
   /** Mean step, in ms: wall time, device busy time, and idle time while the host computes. */
   step_ms: number;
@@ -90,7 +91,7 @@ function launchesOf(stage: StageWaterfall, { device_work: work }: BenchPointResu
   };
 }
 
-interface Bound {
+interface LaunchBoundStep {
   workload: Workload;
   variant: BenchVariant;
   point: BenchPointResult;
@@ -98,16 +99,16 @@ interface Bound {
   step: StepLaunches;
 }
 
-async function finding(context: FindingContext, bound: Bound): Promise<FoundDraft> {
+async function finding(context: FindingContext, bound: LaunchBoundStep): Promise<FoundDraft> {
   const { workload, variant, point, step } = bound;
   const { step_ms, busy_ms, dispatch_ms, kernels } = step;
   const node = graphNode(
     gpuRoofs(deviceOf(context.manifest, null).name, await storedGpuRoofline(context.session)),
   );
   const gain = graphGain(step, node.ns);
-  const { evidence } = await context.evidence<Watched>(
+  const { evidence } = await context.evidence<StepEvidence>(
     benchStepSql(variant.execution_id, point.point),
-    watchedText,
+    stepEvidenceText,
   );
   const change = await changeOf(context, workload, variant.engine_args);
   return {
@@ -144,7 +145,7 @@ async function changeOf(
   { engine, tensor_parallel_size: ranks }: Workload,
   args: Record<string, string>,
 ): Promise<FoundDraft['change']> {
-  const programChange = await launchTogether(context, { kind: 'decode', graph_launches: 0 }, args);
+  const programChange = await launchBoundChange(context, { kind: 'decode', graph_launches: 0 }, args);
   // This engine does not capture collectives of several ranks (src/engines/transformers/engine-args.ts).
   if (knownEngine(engine.name) !== 'transformers' || ranks > 1) return programChange;
   // A static cache is not supported with it either.
@@ -156,7 +157,7 @@ async function changeOf(
   };
 }
 
-interface Watched extends Record<string, string | number | null> {
+interface StepEvidence extends Record<string, string | number | null> {
   launch: number;
   step_ms: number | null;
   kernels: number;
@@ -164,7 +165,7 @@ interface Watched extends Record<string, string | number | null> {
   cores_busy: number | null;
 }
 
-function watchedText(rows: Watched[]): string {
+function stepEvidenceText(rows: StepEvidence[]): string {
   const mean = (column: 'step_ms' | 'kernels' | 'busy_ms' | 'cores_busy') =>
     rows.reduce((sum, row) => sum + (row[column] ?? 0), 0) / Math.max(1, rows.length);
   return `${plural(mean('kernels'), 'kernel')} and ${ms(mean('busy_ms'))} of device work per instrumented decode step; timed repeats take ${ms(mean('step_ms'))} per step, with ${formatCount(mean('cores_busy'))} cores busy in the process`;

@@ -6,15 +6,15 @@ import type { StageFacts } from './stage-facts.js';
 import { tablesOfPositions } from './position-tables.js';
 import { blocksSql, type SequenceKernel, stepSequence } from './step-sequence.js';
 
-/** Share of the mean per step: growth over the captured steps that exceeds the noise of many copies. */
-const growth = 0.02;
+/** Share of the mean per step: smaller growth over the captured steps can be noise of many copies. */
+const minGrowth = 0.02;
 /** Share of the stage: smaller copies are not tested for growth. */
 const minShare = 0.02;
 /** With fewer steps a slope is not meaningful. */
 const minSteps = 4;
 
 /** A launch size that occurs in at least this share of the steps does not depend on the step. */
-const everyStep = 0.9;
+const minStepShare = 0.9;
 
 /** Copies of one kind per step: a kernel name, or null for the copy engine. */
 export interface ContextCopies {
@@ -35,7 +35,7 @@ interface Sizes {
   others: boolean;
 }
 
-const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<ContextCopies[]>>>();
+const copiesByContext = new WeakMap<FindingContext, Map<PhaseKind, Promise<ContextCopies[]>>>();
 
 /**
  * Copies within the device that may copy the whole context, by kernels or the copy engine: concatenations, and other copies that
@@ -43,14 +43,14 @@ const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<ContextCopies[]
  * mean step; empty for a prefill.
  */
 export function contextCopies(context: FindingContext, stage: StageFacts): Promise<ContextCopies[]> {
-  const copiesByKind = known.get(context) ?? new Map<PhaseKind, Promise<ContextCopies[]>>();
-  known.set(context, copiesByKind);
-  const made = copiesByKind.get(stage.kind) ?? gather(context, stage);
-  copiesByKind.set(stage.kind, made);
-  return made;
+  const copiesByKind = copiesByContext.get(context) ?? new Map<PhaseKind, Promise<ContextCopies[]>>();
+  copiesByContext.set(context, copiesByKind);
+  const copies = copiesByKind.get(stage.kind) ?? readContextCopies(context, stage);
+  copiesByKind.set(stage.kind, copies);
+  return copies;
 }
 
-async function gather(context: FindingContext, stage: StageFacts): Promise<ContextCopies[]> {
+async function readContextCopies(context: FindingContext, stage: StageFacts): Promise<ContextCopies[]> {
   if (stage.kind === 'prefill') return [];
   const rows = await context.database.query<Omit<ContextCopies, 'grows' | 'sizes'>>(
     `SELECT name, ${copyRoles.cat} AS cat, sum(n) / ${stage.instances} AS n, sum(ns) / 1e6 / ${stage.instances} AS ms
@@ -66,9 +66,9 @@ async function gather(context: FindingContext, stage: StageFacts): Promise<Conte
   for (const row of rows) {
     if (row.name !== null && tableNames.has(row.name)) continue;
     // One query per copy: only for copies large enough.
-    const growing = row.ms >= minShare * stage.wall_ms ? await growingOf(context, stage, row.name) : [];
-    if (row.cat) copies.push({ ...row, sizes: null, grows: growing.length > 0 });
-    else copies.push(...growing.map((part) => ({ ...row, ...part, grows: true })));
+    const growingParts = row.ms >= minShare * stage.wall_ms ? await growingOf(context, stage, row.name) : [];
+    if (row.cat) copies.push({ ...row, sizes: null, grows: growingParts.length > 0 });
+    else copies.push(...growingParts.map((part) => ({ ...row, ...part, grows: true })));
   }
   return copies;
 }
@@ -84,20 +84,20 @@ export const isContextCopy = (
       (copy.sizes === null || copy.sizes.blocks.includes(blocks ?? -1) !== copy.sizes.others),
   );
 
-/** The same as a condition on kernels. */
+/** The same test as an SQL condition on kernels. */
 export const contextCopiesSql = (copies: readonly ContextCopies[]): string =>
   copies
     .flatMap(({ name, sizes }) => {
       if (name === null) return [];
-      const candidates =
+      const sizeCondition =
         sizes && `${blocksSql} ${sizes.others ? 'NOT ' : ''}IN (${sizes.blocks.join(', ') || -1})`;
-      return [`(name = ${literal(name)}${candidates ? ` AND ${candidates}` : ''})`];
+      return [`(name = ${literal(name)}${sizeCondition ? ` AND ${sizeCondition}` : ''})`];
     })
     .join(' OR ') || 'false';
 
 /**
- * Launches that take longer from step to step: the slope of their time over the steps of an iteration against its standard error. A kernel
- * that also converts weights is launched with sizes of the context and with others, so each size of every step is judged by itself.
+ * Launches that take longer from step to step: the slope of their time over the steps of an iteration against its standard error.
+ * One kernel may copy the context in some launch sizes and convert weights in others, so each size is judged separately.
  */
 async function growingOf(
   { database }: FindingContext,
@@ -121,7 +121,7 @@ async function growingOf(
     `WITH copy_rows AS (
        SELECT w.stage_id, coalesce(w.iteration, 0) AS iteration, w.start_ns, k.dur_ns, k.exclusive_ns, k.blocks
        FROM (${copies}) k JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id WHERE w.kind = '${kind}'),
-     frequent AS (SELECT blocks FROM copy_rows GROUP BY blocks HAVING count(DISTINCT stage_id) >= ${everyStep * instances}),
+     frequent AS (SELECT blocks FROM copy_rows GROUP BY blocks HAVING count(DISTINCT stage_id) >= ${minStepShare * instances}),
      step AS (
        SELECT frequent.blocks, stage_id, iteration, start_ns, sum(dur_ns) AS y, count(*) AS n, sum(exclusive_ns) AS ns
        FROM copy_rows LEFT JOIN frequent USING (blocks) GROUP BY ALL),
@@ -133,7 +133,7 @@ async function growingOf(
   return fits
     .filter(
       ({ slope, error, span, mean }) =>
-        slope !== null && slope > 4 * (error ?? 0) && slope * span > growth * mean,
+        slope !== null && slope > 4 * (error ?? 0) && slope * span > minGrowth * mean,
     )
     .map(({ blocks, n, ms }) => ({
       n,

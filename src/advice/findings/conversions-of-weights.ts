@@ -13,8 +13,8 @@ const converts = ({ class: opClass, role }: SequenceKernel): boolean =>
 
 /**
  * Kernels that convert the weights of a product right before it, a list per product: casts, dequantization, copies to another layout.
- * Reading its weights takes most of a product with few rows, so a kernel that takes as long moves as many bytes. This does not hold for
- * prefills, where activations are as large as weights: empty for all but decode and mixed steps.
+ * A product with few rows spends most of its time reading its weights, so a kernel that takes as long moves as many bytes. This does not
+ * hold for prefills, where activations are as large as weights: empty for all but decode and mixed steps.
  */
 export function conversionsOfWeights(
   sequence: readonly SequenceKernel[],

@@ -35,7 +35,7 @@ export interface StageSaving {
   expected_ms: number;
   high_ms: number;
   /** Time of the stage, or of all profiled launches. */
-  whole_ms: number;
+  total_ms: number;
   /** Time of the kernels. */
   kernel_ms: number;
   kernels: CountedKernel[];
@@ -60,51 +60,52 @@ export async function savingsByStage(
 ): Promise<StageSaving[]> {
   const savings = new Map<PhaseKind, StageSaving>();
   const namesOf = await timelineNames(context);
-  let placed = false;
+  let isInTimeline = false;
   for (const kernel of kernels) {
     for (const { phase, class: className, ns } of await phaseTimes(context, kernel, namesOf(kernel.name))) {
-      placed = true;
+      isInTimeline = true;
       const waterfall = context.waterfalls.find(({ kind }) => kind === phase);
       const stageMs = waterfall && headlineTime(waterfall).value;
       if (!waterfall || !stageMs) continue;
-      const phaseSaving = savings.get(phase) ?? nothing(phase, stageMs);
+      const phaseSaving = savings.get(phase) ?? emptySaving(phase, stageMs);
       savings.set(phase, phaseSaving);
       phaseSaving.classes.add(className);
-      add(phaseSaving, kernel, ns / 1e6 / waterfall.instances);
+      addKernel(phaseSaving, kernel, ns / 1e6 / waterfall.instances);
     }
   }
-  if (!placed) {
-    const totalSaving = nothing(null, profiledMs(counters.kernels));
-    for (const kernel of kernels) add(totalSaving, kernel, (kernel.duration_ns * kernel.launches) / 1e6);
-    return worthALine([totalSaving]);
+  if (!isInTimeline) {
+    const totalSaving = emptySaving(null, profiledMs(counters.kernels));
+    for (const kernel of kernels)
+      addKernel(totalSaving, kernel, (kernel.duration_ns * kernel.launches) / 1e6);
+    return worthReporting([totalSaving]);
   }
-  return worthALine([...savings.values()]);
+  return worthReporting([...savings.values()]);
 }
 
-const nothing = (stage: PhaseKind | null, whole_ms: number): StageSaving => ({
+const emptySaving = (stage: PhaseKind | null, total_ms: number): StageSaving => ({
   stage,
   low_ms: 0,
   expected_ms: 0,
   high_ms: 0,
-  whole_ms,
+  total_ms,
   kernel_ms: 0,
   kernels: [],
   classes: new Set(),
 });
 
 /** A change inside a kernel cannot make it shorter than an empty launch. */
-function add(to: StageSaving, kernel: CountedKernel, ms: number): void {
+function addKernel(saving: StageSaving, kernel: CountedKernel, ms: number): void {
   const maxShare = Math.max(0, 1 - minKernelNs / kernel.duration_ns);
-  to.kernels.push(kernel);
-  to.kernel_ms += ms;
-  to.low_ms += ms * Math.min(kernel.saving.low, maxShare);
-  to.expected_ms += ms * Math.min(kernel.saving.expected, maxShare);
-  to.high_ms += ms * Math.min(kernel.saving.high, maxShare);
+  saving.kernels.push(kernel);
+  saving.kernel_ms += ms;
+  saving.low_ms += ms * Math.min(kernel.saving.low, maxShare);
+  saving.expected_ms += ms * Math.min(kernel.saving.expected, maxShare);
+  saving.high_ms += ms * Math.min(kernel.saving.high, maxShare);
 }
 
-function worthALine(all: StageSaving[]): StageSaving[] {
+function worthReporting(all: StageSaving[]): StageSaving[] {
   return all
-    .filter(({ expected_ms, whole_ms }) => expected_ms >= minShare * whole_ms && expected_ms > 0)
+    .filter(({ expected_ms, total_ms }) => expected_ms >= minShare * total_ms && expected_ms > 0)
     .toSorted((a, b) => b.expected_ms - a.expected_ms);
 }
 
@@ -132,12 +133,15 @@ async function phaseTimes(
   names: readonly string[],
 ): Promise<PhaseTime[]> {
   if (!scope || names.length === 0) return [];
-  const named = `name IN (${names.map(literal).join(', ')})`;
-  const withSameGrid = await inPhases(scope.database, `${named} AND grid = ${literal(kernel.grid)}`);
-  return withSameGrid.length > 0 ? withSameGrid : inPhases(scope.database, named);
+  const nameCondition = `name IN (${names.map(literal).join(', ')})`;
+  const withSameGrid = await readPhaseTimes(
+    scope.database,
+    `${nameCondition} AND grid = ${literal(kernel.grid)}`,
+  );
+  return withSameGrid.length > 0 ? withSameGrid : readPhaseTimes(scope.database, nameCondition);
 }
 
-const inPhases = (database: SessionDatabase, condition: string) =>
+const readPhaseTimes = (database: SessionDatabase, condition: string) =>
   database.query<PhaseTime>(
     `SELECT phase, any_value(coalesce(class, 'other')) AS class, sum(exclusive_ns)::DOUBLE AS ns FROM phase_kernels WHERE ${condition} GROUP BY phase ORDER BY ns DESC`,
   );

@@ -18,7 +18,7 @@ interface CounterFault<M extends string, D extends string> {
   /** Derived column that must be known, and the reason to state if it is not. */
   known: { column: NoInfer<D>; otherwise: string };
   /** Reason stated if no kernel meets the condition. */
-  none: string;
+  notFired: string;
   /** Saved shares of the kernel's time. */
   saving(row: CountedRow<M, D>): Saving;
   /** Text for one kernel, with its numbers. */
@@ -43,8 +43,8 @@ export function counterRule<M extends string, D extends string>(
         return { outcome: 'not_applicable', why: 'The session has no hardware counters (ncu).' };
       const { rows, evidence } = await context.evidence<CountedRow<M, D>>(
         faultSql(fault.condition),
-        (found) =>
-          found
+        (evidenceRows) =>
+          evidenceRows
             .slice(0, 3)
             .map((row) => fault.evidence(row))
             .join('; '),
@@ -54,7 +54,7 @@ export function counterRule<M extends string, D extends string>(
           knownSql(fault.condition, fault.known.column),
         );
         return all && all.known > 0
-          ? { outcome: 'not_fired', why: fault.none }
+          ? { outcome: 'not_fired', why: fault.notFired }
           : { outcome: 'not_applicable', why: fault.known.otherwise };
       }
       const kernels = rows.map((row): CountedKernel => ({
@@ -83,15 +83,15 @@ function draft<M extends string, D extends string>(
   worst: CountedRow<M, D>,
   largest: StageSaving,
 ): Omit<FoundDraft, 'evidence'> {
-  const share = formatPart(largest.kernel_ms, largest.whole_ms);
+  const share = formatPart(largest.kernel_ms, largest.total_ms);
   return {
     stage: largest.stage,
     title: fault.title(worst),
     at_stake_ms: largest.expected_ms,
-    share: largest.expected_ms / largest.whole_ms,
+    share: largest.expected_ms / largest.total_ms,
     cause: fault.cause(worst, `These kernels take ${share} of ${placeWords(largest)}.`),
     change: fault.change,
-    gain: gainOf(largest.whole_ms, largest.expected_ms, fault.assumption, {
+    gain: gainOf(largest.total_ms, largest.expected_ms, fault.assumption, {
       low_ms: largest.low_ms,
       high_ms: largest.high_ms,
     }),

@@ -12,7 +12,7 @@ export interface EngineStage {
 }
 
 /** Share of a stage: if the two passes differ by more, the profiled pass does not explain the clean one. */
-const doubtfulUnattributed = 0.1;
+const maxUnattributedShare = 0.1;
 
 const unattributedShare = ({ waterfall, wall_ms: wall }: EngineStage): number =>
   Math.abs(waterfall.bars.find(({ id }) => id === 'unattributed')?.ms ?? 0) / wall;
@@ -40,7 +40,7 @@ export function engineRule(
       const reasons: string[] = [];
       for (const stage of stages) {
         const { kind } = stage;
-        const differs = profiledParts && unattributedShare(stage) > doubtfulUnattributed;
+        const differs = profiledParts && unattributedShare(stage) > maxUnattributedShare;
         for (const judgement of await judge(context, stage)) {
           if (typeof judgement === 'string') reasons.push(`${kind}: ${judgement}`);
           else if (differs || (judgement.at_stake_ms ?? 0) > stage.wall_ms) {
@@ -79,7 +79,7 @@ export const checkProfile =
   'run inferscope profile with the change, then: inferscope explain @last~1 --verify @last';
 
 /** Gain for a bar that a change removes and partly replaces: 75 % of it, range 50 to 100 %. */
-export function mostOf(ms: number, wallMs: number): FoundDraft['gain'] {
+export function gainOfMost(ms: number, wallMs: number): FoundDraft['gain'] {
   return gainOf(wallMs, 0.75 * ms, 'The replacement takes a quarter of this time.', {
     low_ms: 0.5 * ms,
     high_ms: ms,

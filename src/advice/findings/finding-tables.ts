@@ -8,17 +8,17 @@ import { literal, type TraceScope } from '../../facts/trace/scope.js';
 export const longHostNs = 100_000;
 
 /** Upper limit for the model's own Python code between two launches (0.1 to 0.4 ms per place, eager decode on an H200, nsys). */
-export const longestGlueNs = 1_000_000;
+export const maxGlueNs = 1_000_000;
 
 /** A first step longer than the median by this factor counts as unmarked warm-up. */
 const firstUseRatio = 3;
 /** With fewer steps, none is called unusual. */
-const firstUseInstances = 3;
+const minInstances = 3;
 
 /** Share of all launches from which a thread counts as launching. */
-const launchingShare = 0.01;
+const minLaunchShare = 0.01;
 
-/** Blocking calls by purpose, as prefixes of the call's name. */
+/** Blocking calls by purpose, as patterns of the call's name. */
 const waitingCalls = {
   synchronize: '^(cuda|cu|hip)(Device|Stream|Event|Ctx|Thread|Context)Synchronize',
   copy: '^((cuda|hip)Memcpy(2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray)?|(cu|hip)Memcpy(HtoD|DtoH|DtoD|2D|3D|Peer)?(_v2)?|hipMemcpyWithStream|(cuda|hip)Memset(2D|3D)?)(_v\\d+|_ptds)*$',
@@ -32,7 +32,7 @@ export const moduleLoads = '^(cuModuleLoad|cuLibraryLoad|cudaLibraryLoad|hipModu
 export const compileRanges =
   '(dynamo|inductor|triton.*compil|compile_fx|compile_inner|_compile\\.|nvfuser|XLA.*compil)';
 
-const level = "kind <> 'sampling'";
+const notSampling = "kind <> 'sampling'";
 
 /**
  * Tables shared by several rules, each created once: sums over names and calls, few rows each.
@@ -88,7 +88,7 @@ function kernelsSql(unmarked: boolean, withUnplaced: boolean): string {
   if (unmarked) return cellKernels("'outside'");
   if (!withUnplaced) return cellKernels('step_kind');
   const columns = `coalesce(class, 'other') AS class, name, dtype, tile, graph_node IS NOT NULL AS in_graph`;
-  return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}),
+  return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${notSampling}),
     candidates AS (SELECT p.stage_id FROM phase_of p JOIN w ON w.window_id = p.step_id),
     unplaced AS (SELECT start_ns, ${columns}, 1::DOUBLE AS n, coalesce(exclusive_ns, 0)::DOUBLE AS ns FROM rank_kernels ANTI JOIN candidates USING (stage_id)),
     windowed AS (SELECT w.kind, k.* EXCLUDE (start_ns) FROM unplaced k ASOF JOIN w ON k.start_ns >= w.w_start WHERE k.start_ns < w_end)
@@ -110,7 +110,7 @@ function inWindows(
   if (unmarked) {
     return `SELECT 'outside' AS kind, ${grouped === null ? '0 AS window_id, ' : ''}${columns} FROM (SELECT *, 'outside' AS kind FROM (${events}))${by}`;
   }
-  return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, host_end_ns AS w_end FROM instances WHERE ${level})
+  return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, host_end_ns AS w_end FROM instances WHERE ${notSampling})
     SELECT kind, ${grouped === null ? 'window_id, ' : ''}${columns} FROM (${events}) e ASOF JOIN w ON e.start_ns >= w.w_start WHERE e.start_ns < w_end${by}`;
 }
 
@@ -119,14 +119,14 @@ async function makeWaits(
   unmarked: boolean,
   names: readonly string[],
 ): Promise<void> {
-  const listed = names.flatMap((name) => {
+  const waitingNames = names.flatMap((name) => {
     const cause = Object.entries(waitingCalls).find(([, pattern]) => new RegExp(pattern).test(name))?.[0];
     return cause === undefined ? [] : [{ name, cause }];
   });
-  const causeOf = listed.map(({ name, cause }) => `WHEN ${literal(name)} THEN '${cause}'`);
+  const causeOf = waitingNames.map(({ name, cause }) => `WHEN ${literal(name)} THEN '${cause}'`);
   const calls = `SELECT ${causeOf.length > 0 ? `CASE name ${causeOf.join(' ')} END` : 'NULL::VARCHAR'} AS cause, name, start_ns, dur_ns, tid, op_id,
          NULL::VARCHAR AS direction, NULL::BIGINT AS bytes, correlation
-       FROM rank_api WHERE ${inList(listed.map(({ name }) => name))}`;
+       FROM rank_api WHERE ${inList(waitingNames.map(({ name }) => name))}`;
   // A copy from or to pageable memory blocks: the host waits inside cudaMemcpyAsync until the memory may be reused.
   await database.query(
     `CREATE TEMP TABLE finding_waits AS ${inWindows(
@@ -139,8 +139,8 @@ async function makeWaits(
       unmarked,
     )}`,
   );
-  await onlyLaunching(database);
-  await withoutStalls(database);
+  await removeOtherThreads(database);
+  await removeStalls(database);
   // A blocking copy is in both lists: keep the row with the byte count.
   await database.query(
     `DELETE FROM finding_waits w WHERE w.bytes IS NULL AND w.cause = 'copy'
@@ -150,7 +150,7 @@ async function makeWaits(
 }
 
 /** Time from a copy to the call that waits for it, in which no kernel is launched. */
-const rightAfterNs = 20_000;
+const maxCopyToWaitNs = 20_000;
 
 /** A blocking copy to the device is a copy and a wait for it; one to the host waits for the value. */
 async function assignWaitsToCopies(database: TraceScope['database']): Promise<void> {
@@ -158,7 +158,7 @@ async function assignWaitsToCopies(database: TraceScope['database']): Promise<vo
     `UPDATE finding_waits SET cause = 'copy', direction = 'HtoD' WHERE cause = 'synchronize' AND (start_ns, tid) IN (
        SELECT (w.start_ns, w.tid) FROM finding_waits w ASOF JOIN (SELECT tid, kind, api_start_ns, api_dur_ns FROM rank_copies WHERE api_start_ns IS NOT NULL) c
          ON c.tid = w.tid AND c.api_start_ns < w.start_ns
-       WHERE c.kind = 'HtoD' AND w.start_ns - (c.api_start_ns + c.api_dur_ns) < ${rightAfterNs})`,
+       WHERE c.kind = 'HtoD' AND w.start_ns - (c.api_start_ns + c.api_dur_ns) < ${maxCopyToWaitNs})`,
   );
   await database.query(
     `UPDATE finding_waits SET cause = 'read' WHERE cause = 'copy' AND (direction = 'DtoH'
@@ -167,11 +167,11 @@ async function assignWaitsToCopies(database: TraceScope['database']): Promise<vo
 }
 
 /** Minimum waits of a step with launches between them. The cost of each is visible in the launches around it. */
-const severalWaits = 2;
+const minWaits = 2;
 /** Launches before a wait that may compute the value it waits for: a comparison, its reduction, a conversion. */
 const valueLaunches = 3;
 /** Share of a kernel's launches at one distance before waits, above which it counts as computing their value. */
-const onlyBeforeWaits = 0.75;
+const minBeforeWaitShare = 0.75;
 
 /**
  * Host time for reading a value, without the wait itself: the pause between the launches around the wait minus the
@@ -181,7 +181,7 @@ const onlyBeforeWaits = 0.75;
 async function makeWaitCosts({ database }: TraceScope): Promise<void> {
   await database.query(
     `CREATE TEMP TABLE finding_wait_costs AS
-     WITH several AS (SELECT kind FROM finding_waits WHERE cause IN ('synchronize', 'read') GROUP BY kind HAVING count(*) >= ${severalWaits} * count(DISTINCT window_id)),
+     WITH several AS (SELECT kind FROM finding_waits WHERE cause IN ('synchronize', 'read') GROUP BY kind HAVING count(*) >= ${minWaits} * count(DISTINCT window_id)),
      waits AS (SELECT kind, window_id, tid, start_ns, dur_ns FROM finding_waits JOIN several USING (kind) WHERE cause IN ('synchronize', 'read')),
      steps AS (SELECT DISTINCT kind, window_id FROM waits),
      calls AS (SELECT s.kind, s.window_id, k.tid, k.api_start_ns AS start_ns, max(k.api_start_ns + k.api_dur_ns) AS end_ns, any_value(k.name) AS name,
@@ -198,41 +198,41 @@ async function makeWaitCosts({ database }: TraceScope): Promise<void> {
      launched AS (SELECT kind, name, count(*) AS n FROM around GROUP BY ALL),
      values AS (SELECT kind, name, wait_nth - nth AS distance FROM around JOIN launched l USING (kind, name)
        WHERE wait_nth - nth < ${valueLaunches} AND class NOT IN ('gemm', 'attention', 'communication')
-       GROUP BY kind, name, distance, l.n HAVING count(*) >= ${onlyBeforeWaits} * l.n),
-     chain AS (SELECT a.*, bool_and(v.name IS NOT NULL) OVER (PARTITION BY window_id, tid, wait_nth ORDER BY nth DESC) AS of_value
+       GROUP BY kind, name, distance, l.n HAVING count(*) >= ${minBeforeWaitShare} * l.n),
+     chain AS (SELECT a.*, bool_and(v.name IS NOT NULL) OVER (PARTITION BY window_id, tid, wait_nth ORDER BY nth DESC) AS computes_value
        FROM around a LEFT JOIN values v ON v.kind = a.kind AND v.name = a.name AND v.distance = wait_nth - nth WHERE wait_nth IS NOT NULL)
      SELECT kind, sum(CASE WHEN waited_ns IS NULL THEN 0 ELSE least(${longHostNs}, greatest(0, pause_ns - waited_ns - usual_ns)) END
-              + CASE WHEN of_value THEN end_ns - start_ns + least(${longHostNs}, coalesce(before_ns, 0)) ELSE 0 END)::DOUBLE AS held_ns
+              + CASE WHEN computes_value THEN end_ns - start_ns + least(${longHostNs}, coalesce(before_ns, 0)) ELSE 0 END)::DOUBLE AS held_ns
      FROM chain JOIN usual USING (kind) GROUP BY kind`,
   );
 }
 
 /** Waits of threads that launch nothing (a watchdog, for example) do not delay the device. */
-async function onlyLaunching(database: TraceScope['database']): Promise<void> {
+async function removeOtherThreads(database: TraceScope['database']): Promise<void> {
   const threads = await database.query<{ tid: number | null }>('SELECT DISTINCT tid FROM finding_waits');
   if (threads.length < 2) return;
   await database.query(
     `DELETE FROM finding_waits WHERE tid NOT IN (
-       SELECT tid FROM rank_kernels WHERE tid IS NOT NULL GROUP BY tid HAVING count(*) >= ${launchingShare} * (SELECT count(*) FROM rank_kernels))
+       SELECT tid FROM rank_kernels WHERE tid IS NOT NULL GROUP BY tid HAVING count(*) >= ${minLaunchShare} * (SELECT count(*) FROM rank_kernels))
      AND EXISTS (SELECT 1 FROM rank_kernels WHERE tid IS NOT NULL)`,
   );
 }
 
 /** Shorter calls may exceed the device's work by the duration of the call itself. */
-const shortestStallNs = 1_000_000;
+const minStallNs = 1_000_000;
 /** Share of a call in which the device is idle. */
-const stalled = 0.9;
+const minIdleShare = 0.9;
 
 /**
  * A call that blocks while the device is idle waits for the driver (the first of its kind, a profiler that starts), not
  * for the device.
  */
-async function withoutStalls(database: TraceScope['database']): Promise<void> {
+async function removeStalls(database: TraceScope['database']): Promise<void> {
   await database.query(
-    `DELETE FROM finding_waits WHERE cause <> 'allocator' AND dur_ns >= ${shortestStallNs} AND (start_ns, tid) IN (
+    `DELETE FROM finding_waits WHERE cause <> 'allocator' AND dur_ns >= ${minStallNs} AND (start_ns, tid) IN (
        SELECT (w.start_ns, w.tid) FROM finding_waits w JOIN rank_gaps g ON g.start_ns < w.start_ns + w.dur_ns AND g.start_ns + g.dur_ns > w.start_ns
-       WHERE w.dur_ns >= ${shortestStallNs} GROUP BY w.start_ns, w.tid, w.dur_ns
-       HAVING sum(least(g.start_ns + g.dur_ns, w.start_ns + w.dur_ns) - greatest(g.start_ns, w.start_ns)) >= ${stalled} * w.dur_ns)`,
+       WHERE w.dur_ns >= ${minStallNs} GROUP BY w.start_ns, w.tid, w.dur_ns
+       HAVING sum(least(g.start_ns + g.dur_ns, w.start_ns + w.dur_ns) - greatest(g.start_ns, w.start_ns)) >= ${minIdleShare} * w.dur_ns)`,
   );
 }
 
@@ -253,11 +253,11 @@ async function makeLongHosts(
   const clipped = unmarked
     ? `SELECT 'outside' AS kind, 0 AS stage_id, h_start AS start_ns, h_end - h_start AS ns, tid, operator FROM (${gaps})`
     : `SELECT w.kind, w.stage_id, greatest(h_start, w.start_ns) AS start_ns, least(h_end, w.end_ns) - greatest(h_start, w.start_ns) AS ns, g.tid, g.operator
-       FROM (${gaps}) g JOIN windows w ON h_start < w.end_ns AND h_end > w.start_ns WHERE w.${level}`;
+       FROM (${gaps}) g JOIN windows w ON h_start < w.end_ns AND h_end > w.start_ns WHERE w.${notSampling}`;
   await database.query(
     `CREATE TEMP TABLE finding_long_hosts AS
      WITH gap AS (SELECT * FROM (${clipped}) WHERE ns > ${longHostNs}),
-     -- Before its first activity a capture has no gap: what the host did there counts where it compiled.
+     -- A capture has no gap before its first activity: its host time there is added and counts only where the host compiled.
      edge AS (SELECT w.kind, w.stage_id, w.start_ns, i.start_up::BIGINT AS ns, NULL::BIGINT AS tid, NULL::VARCHAR AS operator FROM window_idle i JOIN windows w USING (stage_id)
               WHERE i.start_up > ${longHostNs} AND w.kind <> 'outside'),
      long AS (SELECT * FROM gap UNION ALL BY NAME SELECT * FROM edge),
@@ -273,14 +273,14 @@ async function makeLongHosts(
      ordered AS (
        SELECT kind, stage_id, row_number() OVER (PARTITION BY kind ORDER BY start_ns) AS nth,
          count(*) OVER (PARTITION BY kind) AS among, end_ns - start_ns > ${firstUseRatio} * median(end_ns - start_ns) OVER (PARTITION BY kind) AS slow
-       FROM windows WHERE ${level}),
+       FROM windows WHERE ${notSampling}),
      first_usual AS (SELECT kind, coalesce(min(nth) FILTER (NOT slow), 1) AS usual FROM ordered GROUP BY kind),
-     first AS (SELECT stage_id FROM ordered JOIN first_usual USING (kind) WHERE nth < usual AND among >= ${firstUseInstances}),
-     -- So does an operator that takes long in the first step and never as long again.
+     first AS (SELECT stage_id FROM ordered JOIN first_usual USING (kind) WHERE nth < usual AND among >= ${minInstances}),
+     -- An operator that takes long in the first step and never as long again also runs for the first time there.
      later AS (SELECT kind, operator, max(ns) FILTER (nth > 1) AS ns FROM long JOIN ordered USING (kind, stage_id) GROUP BY kind, operator),
      once AS (
        SELECT l.kind, l.stage_id, l.start_ns FROM long l JOIN ordered o USING (kind, stage_id) JOIN later t USING (kind, operator)
-       WHERE o.nth = 1 AND among >= ${firstUseInstances} AND l.ns > ${firstUseRatio} * coalesce(t.ns, ${longHostNs}))
+       WHERE o.nth = 1 AND among >= ${minInstances} AND l.ns > ${firstUseRatio} * coalesce(t.ns, ${longHostNs}))
      SELECT DISTINCT l.*, coalesce(l.start_ns > i.device_start_ns, false) AS inside, CASE WHEN f.stage_id IS NOT NULL OR e.start_ns IS NOT NULL THEN 'first_use' WHEN m.start_ns IS NULL THEN 'host' ELSE 'compile' END AS cause
      FROM long l LEFT JOIN marked m USING (kind, stage_id, start_ns) LEFT JOIN first f USING (stage_id) LEFT JOIN once e USING (kind, stage_id, start_ns)
      LEFT JOIN (SELECT stage_id, device_start_ns FROM instances) i USING (stage_id)

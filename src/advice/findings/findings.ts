@@ -16,7 +16,7 @@ import type { TraceScope } from '../../facts/trace/scope.js';
 import { windowClocks } from '../../facts/trace/windows.js';
 import { belowLauncher } from '../below-launcher.js';
 import { withExpectedGains } from '../what-if/expected-gains.js';
-import { type RuleFinding, ranked } from './ranking.js';
+import { type RuleFinding, rankFindings } from './ranking.js';
 import type { FindingContext, FoundDraft, Rule, RuleOutcome, Withheld } from './rule.js';
 import { rules as allRules } from './rules/index.js';
 import { stageTimes } from './stage-times.js';
@@ -157,11 +157,11 @@ function outcomeOf(
  * the gain comes from it; other gains are at most the bars they name. Findings hidden by another one are marked. The list
  * may be empty.
  */
-export async function findings(
+export async function rankedFindings(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
 ): Promise<Pick<ExplainResult, 'findings' | 'rules' | 'withheld'>> {
-  const { ruleFindings: found, ...outcomes } = await firedRules(context, rules);
-  const expected = await withExpectedGains(context, found);
-  return { findings: ranked(expected, await stageTimes(context)), ...outcomes };
+  const { ruleFindings: findings, ...outcomes } = await firedRules(context, rules);
+  const expected = await withExpectedGains(context, findings);
+  return { findings: rankFindings(expected, await stageTimes(context)), ...outcomes };
 }

@@ -4,7 +4,7 @@ import type { FindingContext } from './rule.js';
 /** The engine with the switches that a change names; null for a user's own program, with or without PyTorch. */
 export type Framework = 'vllm' | 'sglang' | 'tensorrt_llm';
 
-interface Marks {
+interface EngineMarks {
   framework: Framework;
   program: RegExp;
   operators: RegExp;
@@ -13,7 +13,7 @@ interface Marks {
 }
 
 /** Tested in this order: SGLang also runs vLLM kernels, and both run kernels in TensorRT-LLM's namespace (FlashInfer). */
-const marks: readonly Marks[] = [
+const marks: readonly EngineMarks[] = [
   {
     framework: 'sglang',
     program: /\bsglang\b/i,
@@ -41,7 +41,7 @@ const marks: readonly Marks[] = [
 const trainingKernels = /dgrad|wgrad|[_:](bwd|backward)(_|\b)|flash_bwd|adam|sgd_/i;
 const trainingRanges = /\b(backward|optimizer)\b/i;
 
-const known = new WeakMap<FindingContext, Promise<{ framework: Framework | null; training: boolean }>>();
+const programs = new WeakMap<FindingContext, Promise<{ framework: Framework | null; training: boolean }>>();
 
 /**
  * The program's framework, and whether it trains: from the command line and engine, else operators and ranges, else kernel
@@ -50,12 +50,12 @@ const known = new WeakMap<FindingContext, Promise<{ framework: Framework | null;
 export function programOf(
   context: FindingContext,
 ): Promise<{ framework: Framework | null; training: boolean }> {
-  const made = known.get(context) ?? look(context);
-  known.set(context, made);
-  return made;
+  const program = programs.get(context) ?? readProgram(context);
+  programs.set(context, program);
+  return program;
 }
 
-async function look({ manifest, scope }: FindingContext) {
+async function readProgram({ manifest, scope }: FindingContext) {
   const names = scope
     ? await scope.database.query<{ name: string }>('SELECT DISTINCT name FROM finding_kernels')
     : [];
@@ -69,16 +69,16 @@ async function look({ manifest, scope }: FindingContext) {
         "SELECT DISTINCT name FROM rank_ops WHERE contains(name, '::') AND NOT starts_with(name, 'aten::')",
       )
     : [];
-  const some = (rows: readonly { name: string | null }[], pattern: RegExp) =>
+  const matches = (rows: readonly { name: string | null }[], pattern: RegExp) =>
     rows.some(({ name }) => name !== null && pattern.test(name));
   const recorded = recordedProgram(manifest);
-  const found =
+  const engine =
     marks.find(({ program }) => program.test(recorded)) ??
-    marks.find((mark) => some(operators, mark.operators) || some(ranges, mark.ranges)) ??
-    marks.find(({ kernels }) => some(names, kernels));
+    marks.find((mark) => matches(operators, mark.operators) || matches(ranges, mark.ranges)) ??
+    marks.find(({ kernels }) => matches(names, kernels));
   return {
-    framework: found?.framework ?? null,
-    training: some(names, trainingKernels) || some(ranges, trainingRanges),
+    framework: engine?.framework ?? null,
+    training: matches(names, trainingKernels) || matches(ranges, trainingRanges),
   };
 }
 

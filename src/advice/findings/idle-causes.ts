@@ -7,7 +7,7 @@ import { formatNs } from '../../vocabulary/format.js';
  * in a stream has the same gap.
  */
 export const nodeGapNs = 450;
-/** Its source. */
+/** Source of `nodeGapNs`. */
 export const nodeSource = 'measured on 1,100 nodes of one graph on one H200';
 /** Largest measured gap per node. */
 export const slowNodeGapNs = 1500;
@@ -17,7 +17,7 @@ export const slowNodeGapNs = 1500;
  * and 74 % at batch 32 (2.73 → 4.74 ms).
  */
 export const staticCacheShare = 0.75;
-/** Its source. */
+/** Source of `staticCacheShare`. */
 export const staticCacheSource =
   'the larger slowdown of two batch sizes, one model on one H200; 17 % at batch 1';
 
@@ -27,7 +27,7 @@ export const staticCacheSource =
  */
 export function graphNode(roofs: Pick<GpuRoofs, 'graphNodeNs'> | null): {
   ns: number;
-  least_ns: number;
+  floor_ns: number;
   words: string;
 } {
   const measured = roofs?.graphNodeNs.value ?? null;
@@ -36,7 +36,7 @@ export function graphNode(roofs: Pick<GpuRoofs, 'graphNodeNs'> | null): {
     measured !== null
       ? `${formatNs(ns)} apart (graph nodes measured on this GPU)`
       : `${formatNs(ns)} apart (${nodeSource}; run inferscope roofline to measure this GPU)`;
-  return { ns, least_ns: nodeGapNs, words };
+  return { ns, floor_ns: nodeGapNs, words };
 }
 
 /** Idle time of the device per mean instance, split by the change that would remove it, in ms; the parts sum to the whole. */
@@ -86,32 +86,32 @@ export function idleCauses(facts: StageFacts): IdleCauses {
  * the launches cost at least a third of them, or if they are before every fifth launch: one long gap or a few in a step are the problem to
  * report, one in each layer is how the model launches (vLLM without graphs on an H100: 29 to 34 in 100 launches; stock transformers up to 10).
  */
-const stretchesClaimed = 3;
-const stretchesPerLaunch = 0.2;
+const maxStretchRatio = 3;
+const minStretchesPerLaunch = 0.2;
 
 /** Long host gaps that a graph of the step removes, in ms. */
 export const stretchesOfDispatch = (
   { inside_ms, insides, launches }: Pick<StageFacts, 'inside_ms' | 'insides' | 'launches'>,
   { launch }: Pick<IdleCauses, 'launch'>,
 ): number =>
-  inside_ms <= stretchesClaimed * launch || insides >= stretchesPerLaunch * launches ? inside_ms : 0;
+  inside_ms <= maxStretchRatio * launch || insides >= minStretchesPerLaunch * launches ? inside_ms : 0;
 
 /** Minimum waits of the host per step that keep it from preparing the next step while the device runs this one. */
-const aheadWaits = 0.5;
+const maxWaitsAhead = 0.5;
 /** Minimum steps for a loop in which the host can run ahead. */
-const aheadSteps = 4;
+const minStepsAhead = 4;
 
 /**
  * Host work before a step launched as one graph that overlaps with device work, ms: a host without waits runs ahead, so
  * the step takes as long as the slower of host and device.
  */
-export const hiddenAhead = ({ waits, instances, busy_ms, before_ms }: StageFacts): number => {
+export const overlappedAheadMs = ({ waits, instances, busy_ms, before_ms }: StageFacts): number => {
   const calls = waits.synchronize.calls + waits.read.calls + waits.copy.calls;
-  return calls < aheadWaits && instances >= aheadSteps ? Math.min(busy_ms, before_ms) : 0;
+  return calls < maxWaitsAhead && instances >= minStepsAhead ? Math.min(busy_ms, before_ms) : 0;
 };
 
 /** A longer launch does something else first, such as loading code or waiting for memory. */
-const slowestLaunchMs = 0.5;
+const maxLaunchMs = 0.5;
 /** With fewer launches, launching is not the bottleneck: a graph of them brings little. */
 export const minLaunches = 20;
 
@@ -123,4 +123,4 @@ export const isLaunchBound = (
 ): boolean =>
   launch >= minShare * stage.wall_ms &&
   stage.launches >= minLaunches &&
-  launch <= slowestLaunchMs * stage.launches;
+  launch <= maxLaunchMs * stage.launches;

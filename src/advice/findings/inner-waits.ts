@@ -2,7 +2,7 @@ import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
 /** Minimum waits between the launches of a step that prevent one CUDA graph of it: a single one may be a read that can move after the step. */
-export const minInner = 2;
+export const minInnerWaits = 2;
 /** A wait is inside a step if at least this share of the step's launches is before it, and as many are after it. */
 const marginShare = 0.05;
 

@@ -23,18 +23,18 @@ export interface JobCauses {
   kvTransfers: KvTransfer[];
 }
 
-const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<JobCauses | null>>>();
+const causesByContext = new WeakMap<FindingContext, Map<PhaseKind, Promise<JobCauses | null>>>();
 
 /** Computed once per kind. Null if calls of several ranks are not recorded. */
 export function jobCauses(context: FindingContext, stage: StageFacts): Promise<JobCauses | null> {
-  const kinds = known.get(context) ?? new Map<PhaseKind, Promise<JobCauses | null>>();
-  known.set(context, kinds);
-  const made = kinds.get(stage.kind) ?? gather(context, stage);
-  kinds.set(stage.kind, made);
-  return made;
+  const kinds = causesByContext.get(context) ?? new Map<PhaseKind, Promise<JobCauses | null>>();
+  causesByContext.set(context, kinds);
+  const causes = kinds.get(stage.kind) ?? readCauses(context, stage);
+  kinds.set(stage.kind, causes);
+  return causes;
 }
 
-async function gather(context: FindingContext, stage: StageFacts): Promise<JobCauses | null> {
+async function readCauses(context: FindingContext, stage: StageFacts): Promise<JobCauses | null> {
   const { database } = context;
   const captures = capturesOfRanks(context);
   const { recorded, ranks } = await collectiveSource(database, captures);

@@ -28,7 +28,7 @@ const dimension = (axis: string) =>
  * SQL of the tables `kernel` (means per kernel and grid over its profiled launches) and `with_metrics` (kernels long enough to be
  * worth a change, with the derived columns).
  */
-function judgedSql<M extends string, D extends string>(condition: CounterCondition<M, D>): string {
+function metricsSql<M extends string, D extends string>(condition: CounterCondition<M, D>): string {
   const metrics = Object.entries<string>(condition.metrics);
   const { with: more = {}, join = '' } = condition.tables ?? {};
   return `WITH launch AS (
@@ -50,12 +50,12 @@ function judgedSql<M extends string, D extends string>(condition: CounterConditi
 
 /** Kernels that meet the condition, longest first. */
 export const faultSql = <M extends string, D extends string>(condition: CounterCondition<M, D>): string =>
-  `${judgedSql(condition)}
+  `${metricsSql(condition)}
     SELECT * FROM with_metrics WHERE ${condition.where} ORDER BY launches * duration_ns DESC, kernel_name, grid`;
 
 /** Number of kernels that can be judged: those with a known `column`. */
 export const knownSql = <M extends string, D extends string>(
   condition: CounterCondition<M, D>,
   column: D,
-): string => `${judgedSql(condition)}
+): string => `${metricsSql(condition)}
     SELECT count(${column}) AS known FROM with_metrics`;

@@ -18,16 +18,16 @@ export const copyRoleSql = `CASE ${Object.entries(copyRoles)
   .map(([role, condition]) => `WHEN ${condition} THEN '${role}'`)
   .join(' ')} END`;
 
-interface Named {
+interface NamedKernel {
   class: string;
   name: string;
 }
 
 /** A separate softmax kernel over scores in memory. */
-export const isSoftmax = (kernel: Named): boolean =>
+export const isSoftmax = (kernel: NamedKernel): boolean =>
   kernel.class === 'attention' && /soft_?max/i.test(kernel.name) && !/flash|fmha|sdpa/i.test(kernel.name);
 /** One kernel for the whole of attention. */
-export const isFusedAttention = (kernel: Named): boolean =>
+export const isFusedAttention = (kernel: NamedKernel): boolean =>
   kernel.class === 'attention' && !isSoftmax(kernel);
 /** Softmax operators of PyTorch. */
 export const softmaxOperators = "regexp_matches(name, '(^|::)_?(safe_)?softmax$')";

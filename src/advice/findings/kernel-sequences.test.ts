@@ -5,7 +5,7 @@ import { chainsOf } from './pointwise-chains.js';
 import { tablesOfPositions } from './position-tables.js';
 import type { SequenceKernel } from './step-sequence.js';
 
-type Named = [name: string, us: number];
+type NamedKernel = [name: string, us: number];
 
 const classOf = (name: string): [string, SequenceKernel['role']] => {
   if (/gemm|splitK/.test(name)) return ['gemm', null];
@@ -17,7 +17,7 @@ const classOf = (name: string): [string, SequenceKernel['role']] => {
   return ['elementwise', null];
 };
 
-const sequence = (...kernels: Named[]): SequenceKernel[] =>
+const sequence = (...kernels: NamedKernel[]): SequenceKernel[] =>
   kernels.map(([name, us], index) => {
     const [opClass, role] = classOf(name);
     const dur_ns = us * 1000;
@@ -37,7 +37,7 @@ const sequence = (...kernels: Named[]): SequenceKernel[] =>
 const namesOf = (lists: readonly SequenceKernel[][]) => lists.map((list) => list.map(({ name }) => name));
 
 describe('tables of positions', () => {
-  const table: Named[] = [
+  const table: NamedKernel[] = [
     ['arange', 2],
     ['pow', 2],
     ['arange', 2],
@@ -48,9 +48,9 @@ describe('tables of positions', () => {
   ];
 
   test('finds the kernels from arange to sines, in every layer', () => {
-    const layer: Named[] = [['gemm', 7], ['add', 1], ...table, ['mul', 3], ['attention', 20]];
-    const found = tablesOfPositions(sequence(...layer, ...layer));
-    expect(namesOf(found)).toEqual([table.map(([name]) => name), table.map(([name]) => name)]);
+    const layer: NamedKernel[] = [['gemm', 7], ['add', 1], ...table, ['mul', 3], ['attention', 20]];
+    const lists = tablesOfPositions(sequence(...layer, ...layer));
+    expect(namesOf(lists)).toEqual([table.map(([name]) => name), table.map(([name]) => name)]);
   });
 
   test('does not report positions that depend on the batch', () => {
@@ -63,7 +63,7 @@ describe('tables of positions', () => {
 });
 
 describe('low-rank products', () => {
-  const adapted: Named[] = [
+  const adapted: NamedKernel[] = [
     ['gemm', 7],
     ['cast', 3],
     ['gemm A', 5],
@@ -75,16 +75,16 @@ describe('low-rank products', () => {
   ];
 
   test('finds two products, a scaling and an addition after every product', () => {
-    const found = lowRankProducts(
+    const lists = lowRankProducts(
       sequence(['norm', 4], ...adapted, ['attention', 50], ...adapted, ['add', 2]),
     );
-    expect(namesOf(found)).toEqual([
+    expect(namesOf(lists)).toEqual([
       adapted.slice(1).map(([name]) => name),
       adapted.slice(1).map(([name]) => name),
     ]);
   });
 
-  test.each<[string, Named[]]>([
+  test.each<[string, NamedKernel[]]>([
     [
       'projections and a rotation',
       [
@@ -129,7 +129,7 @@ describe('low-rank products', () => {
 });
 
 describe('conversions of weights', () => {
-  const dequantized: Named[] = [
+  const dequantized: NamedKernel[] = [
     ['norm', 4],
     ['cast', 19],
     ['mul', 22],
@@ -145,7 +145,7 @@ describe('conversions of weights', () => {
   });
 
   test('keys and values of unfused attention are not weights', () => {
-    const attention: Named[] = [
+    const attention: NamedKernel[] = [
       ['cast', 20],
       ['gemm', 10],
       ['mul', 2],

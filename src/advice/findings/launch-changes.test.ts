@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { modelFactsSchema } from '../../model/model-facts.js';
 import { gpuWorkload } from '../../facts/bench/test-bench.js';
-import { engineHostChange, launchTogether } from './launch-changes.js';
+import { engineHostChange, launchBoundChange } from './launch-changes.js';
 import { stageFacts } from './stage-facts.js';
 import { closeAll, contextOf, stepRows } from './test-steps.js';
 
@@ -29,7 +29,7 @@ test('does not count graph nodes as launches, and does not suggest graphs to an 
   const context = await steps(true);
   const [stage] = await stageFacts(context);
   expect(stage).toMatchObject({ kernels: 310, launches: 11, graph_launches: 1 });
-  const { text } = await launchTogether(context, stage!);
+  const { text } = await launchBoundChange(context, stage!);
   expect(text).toContain('vLLM replays the model as a CUDA graph already');
   expect(text).not.toContain('--enforce-eager');
 });
@@ -37,7 +37,7 @@ test('does not count graph nodes as launches, and does not suggest graphs to an 
 test('suggests sizes to capture if the products of a step are outside of graphs', async () => {
   const context = await steps(true, 100);
   const [stage] = await stageFacts(context);
-  expect((await launchTogether(context, stage!)).text).toContain(
+  expect((await launchBoundChange(context, stage!)).text).toContain(
     'vLLM replays CUDA graphs, but launches these kernels outside of them: make the captured sizes cover the batch',
   );
 });
@@ -46,8 +46,8 @@ test('states that graphs are off only if it is recorded', async () => {
   const context = await steps(false);
   const [stage] = await stageFacts(context);
   expect(stage).toMatchObject({ launches: 310, graph_launches: 0 });
-  expect((await launchTogether(context, stage!)).text).toContain('run it without --enforce-eager');
-  expect((await launchTogether(context, stage!, { enforce_eager: 'true' })).text).toContain(
+  expect((await launchBoundChange(context, stage!)).text).toContain('run it without --enforce-eager');
+  expect((await launchBoundChange(context, stage!, { enforce_eager: 'true' })).text).toContain(
     'remove --enforce-eager',
   );
 });
@@ -69,7 +69,7 @@ test.each([
 test('a training step needs no KV cache', async () => {
   const context = await contextOf(stepRows('training', 3, () => [{ kernel: 5 }]));
   const [stage] = await stageFacts(context);
-  const change = await launchTogether(context, stage!);
+  const change = await launchBoundChange(context, stage!);
   expect(change.text).not.toContain('KV cache');
   expect(change.example).toContain('fused=True');
 });

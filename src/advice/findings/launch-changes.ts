@@ -6,7 +6,7 @@ import type { StageFacts } from './stage-facts.js';
 type Change = FoundDraft['change'];
 
 /** Options that enable CUDA graphs in an engine, also for stages that it launches eagerly. */
-interface Switches {
+interface EngineSwitches {
   name: string;
   /** The option that turns graphs off. */
   off: string;
@@ -18,7 +18,7 @@ interface Switches {
   prefill: { covers: string; example: string };
 }
 
-const engines: Record<Framework, Switches> = {
+const engines: Record<Framework, EngineSwitches> = {
   vllm: {
     name: 'vLLM',
     off: '--enforce-eager',
@@ -109,7 +109,7 @@ export async function engineHostChange(context: FindingContext): Promise<Change 
 }
 
 /** Share of a stage's products in graphs from which the model is replayed whole: the product that computes logits is often outside. */
-const wholeModel = 0.9;
+const minGraphShare = 0.9;
 
 /** Share of a stage's matrix products that graphs launched; 0 without a GPU timeline. */
 async function productsInGraphs({ scope }: FindingContext, kind: PhaseKind): Promise<number> {
@@ -120,7 +120,7 @@ async function productsInGraphs({ scope }: FindingContext, kind: PhaseKind): Pro
   return row?.share ?? 0;
 }
 
-const besidesGraph = (engine: string): Change => ({
+const betweenReplaysChange = (engine: string): Change => ({
   kind: 'config',
   text: `${engine} replays the model as a CUDA graph already; between two replays it schedules, prepares inputs and samples. More sequences per step share that time.`,
   more: 'Fewer sampling options and no per-token output leave less of it.',
@@ -129,7 +129,7 @@ const besidesGraph = (engine: string): Change => ({
 
 const trainingChange: Change = {
   kind: 'code',
-  text: 'Launch less: compile the model, use a fused optimizer, and capture forward and backward pass into CUDA graphs where shapes are fixed.',
+  text: 'Launch fewer kernels: compile the model, use a fused optimizer, and capture forward and backward pass into CUDA graphs where shapes are fixed.',
   more: 'A larger micro-batch hides the launches as well.',
   example:
     'model = torch.compile(model, mode="reduce-overhead"); optimizer = torch.optim.AdamW(parameters, fused=True)',
@@ -139,14 +139,14 @@ const trainingChange: Change = {
  * The change for a launch-bound stage, in terms of the program's framework.
  * @param args engine arguments of a benchmark
  */
-export async function launchTogether(
+export async function launchBoundChange(
   context: FindingContext,
   { kind, graph_launches }: Pick<StageFacts, 'kind' | 'graph_launches'>,
   args: Readonly<Record<string, string>> = {},
 ): Promise<Change> {
   const { framework } = await programOf(context);
-  if (framework && (await productsInGraphs(context, kind)) >= wholeModel)
-    return besidesGraph(engines[framework].name);
+  if (framework && (await productsInGraphs(context, kind)) >= minGraphShare)
+    return betweenReplaysChange(engines[framework].name);
   if (framework) return engineChange(framework, kind, await graphState(context, args));
   if (kind === 'training') return trainingChange;
   if (kind === 'prefill')

@@ -21,11 +21,11 @@ test("waves of a kernel equal Nsight Compute's", async () => {
   const [recorded] = await opened.query<{ waves: number }>(
     "SELECT max(value) AS waves FROM counters WHERE metric = 'launch__waves_per_multiprocessor'",
   );
-  const found = wavesOf({ ...launch!, shared_mem_bytes: launch!.shared }, 132, '9.0');
+  const computed = wavesOf({ ...launch!, shared_mem_bytes: launch!.shared }, 132, '9.0');
   expect(launch!.blocks).toBe(136);
-  expect(found!.waves).toBeCloseTo(recorded!.waves, 2);
+  expect(computed!.waves).toBeCloseTo(recorded!.waves, 2);
   // 136 tiles in two waves of 132.
-  expect(found!.efficiency).toBeCloseTo(136 / 264, 6);
+  expect(computed!.efficiency).toBeCloseTo(136 / 264, 6);
 });
 
 test('the scarcest of registers, shared memory, threads and blocks limits the blocks of a multiprocessor', () => {

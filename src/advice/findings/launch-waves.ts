@@ -5,7 +5,7 @@ interface Multiprocessor {
   blocks: number;
 }
 
-const registers = 65_536;
+const registersPerSm = 65_536;
 const sheets: Record<string, Multiprocessor> = {
   '7.0': { sharedBytes: 96 * 1024, threads: 2048, blocks: 32 },
   '7.5': { sharedBytes: 64 * 1024, threads: 1024, blocks: 16 },
@@ -17,7 +17,7 @@ const sheets: Record<string, Multiprocessor> = {
   '12.0': { sharedBytes: 100 * 1024, threads: 1536, blocks: 24 },
 };
 /** Shared memory per block reserved by the driver, compute capability 8 and later. */
-const reservedShared = 1024;
+const reservedSharedBytes = 1024;
 
 interface Launch {
   blocks: number;
@@ -34,10 +34,10 @@ export function blocksPerSm(launch: Launch, capability: string | null): number |
   const warps = Math.ceil(launch.threads / 32);
   // Registers are allocated per warp, in units of 256.
   const byRegisters = launch.registers
-    ? Math.floor(registers / (warps * Math.ceil((launch.registers * 32) / 256) * 256))
+    ? Math.floor(registersPerSm / (warps * Math.ceil((launch.registers * 32) / 256) * 256))
     : Infinity;
   const byShared = launch.shared_mem_bytes
-    ? Math.floor(sm.sharedBytes / (launch.shared_mem_bytes + reservedShared))
+    ? Math.floor(sm.sharedBytes / (launch.shared_mem_bytes + reservedSharedBytes))
     : Infinity;
   return Math.max(1, Math.min(sm.blocks, Math.floor(sm.threads / (warps * 32)), byRegisters, byShared));
 }
@@ -51,8 +51,8 @@ export function wavesOf(
   smCount: number,
   capability: string | null,
 ): { waves: number; efficiency: number } | null {
-  const each = blocksPerSm(launch, capability);
-  if (each === null || launch.blocks < 1) return null;
-  const waves = launch.blocks / (smCount * each);
+  const blocksPerMultiprocessor = blocksPerSm(launch, capability);
+  if (blocksPerMultiprocessor === null || launch.blocks < 1) return null;
+  const waves = launch.blocks / (smCount * blocksPerMultiprocessor);
   return { waves, efficiency: waves / Math.ceil(waves) };
 }

@@ -7,7 +7,7 @@ import { ms, times } from './words.js';
 import { cutEnd } from '../../vocabulary/cut.js';
 
 /** A place in the program where the device waits long; values per mean instance. */
-export type Place = {
+export type HostStretch = {
   /** Null before a kernel or copy. */
   place: string | null;
   /** The kernel, or words for the copy, before which the device waits. */
@@ -24,31 +24,33 @@ export async function longStretches(
   { kind, instances }: StageFacts,
   minNs = longHostNs,
 ) {
-  const { rows, evidence } = await context.evidence<Place>(stretchesSql(kind, instances, minNs), (found) =>
-    found
-      .slice(0, 3)
-      .map(
-        (row) => `${placeWords(row)}: ${ms(row.ms)} ${perInstance(kind)}, ${times(row.per_instance, kind)}`,
-      )
-      .join('; '),
+  const { rows, evidence } = await context.evidence<HostStretch>(
+    stretchesSql(kind, instances, minNs),
+    (evidenceRows) =>
+      evidenceRows
+        .slice(0, 3)
+        .map(
+          (row) => `${placeWords(row)}: ${ms(row.ms)} ${perInstance(kind)}, ${times(row.per_instance, kind)}`,
+        )
+        .join('; '),
   );
   return { places: rows, evidence };
 }
 
-export const placeWords = ({ relation, place, kernel }: Place): string =>
-  relation === 'within' ? `within the range ${place}` : `${relation} ${kernel ?? shortened(place!)}`;
+export const placeWords = ({ relation, place, kernel }: HostStretch): string =>
+  relation === 'within' ? `within the range ${place}` : `${relation} ${kernel ?? shortenName(place!)}`;
 
 /** Without parameters, in at most 60 letters. */
-function shortened(name: string): string {
-  const bare = bareKernelName(name);
-  return cutEnd(bare, 60);
+function shortenName(name: string): string {
+  const bareName = bareKernelName(name);
+  return cutEnd(bareName, 60);
 }
 
 /** A copy in a sentence: "an H2D copy", "a memset". */
 const copyWords = `CASE WHEN kind = 'memset' THEN 'a memset' ELSE CASE WHEN kind LIKE 'H%' THEN 'an ' ELSE 'a ' END || replace(kind, 'to', '2') || ' copy' END`;
 
 /** Numbers in range names are step and layer indices: remove them, so that equal places group together. */
-const unnumbered = (name: string) => `regexp_replace(${name}, '\\d+', '#', 'g')`;
+const withoutNumbersSql = (name: string) => `regexp_replace(${name}, '\\d+', '#', 'g')`;
 
 function stretchesSql(kind: string, instances: number, minNs: number): string {
   // A gap may start before its step, or lie in the window of the previous step: the part within a window counts for that step.
@@ -69,7 +71,7 @@ function stretchesSql(kind: string, instances: number, minNs: number): string {
          ON r.start_ns <= g.middle_ns AND r.end_ns > g.middle_ns WHERE coalesce(r.tid = g.tid, true) GROUP BY g.start_ns),
      placed AS (
        SELECT g.host_ns, CASE WHEN o.begin_ns < g.middle_ns THEN 'inside' WHEN a.range_name IS NOT NULL THEN 'within' ELSE 'before' END AS relation,
-         o.name AS operator, k.kernel, ${unnumbered('a.range_name')} AS range_name
+         o.name AS operator, k.kernel, ${withoutNumbersSql('a.range_name')} AS range_name
        FROM stretch g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM rank_ops) o ON o.op_id = g.before_op_id
        LEFT JOIN around a ON a.start_ns = g.start_ns
        LEFT JOIN (SELECT start_ns, any_value(name) AS kernel FROM (SELECT start_ns, coalesce(name, short_name) AS name FROM rank_kernels UNION ALL SELECT start_ns, ${copyWords} FROM rank_copies) e

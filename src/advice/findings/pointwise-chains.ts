@@ -14,7 +14,7 @@ export interface Chain {
 /** A norm and the addition before it are two kernels in most engines: only chains of three or more can be fused further. */
 const minKernels = 3;
 /** A conversion longer than the rest of a chain by this factor belongs to another tensor, such as a weight. */
-const otherTensor = 3;
+const maxConversionRatio = 3;
 /**
  * Time of one fused kernel relative to the longest kernel of the chain: like that one it reads the inputs and writes the output
  * once; if the chain computes in float32 between 16-bit tensors, it moves about half the bytes.
@@ -22,10 +22,10 @@ const otherTensor = 3;
 const fusedShare = { plain: 1, converted: 0.75 };
 
 /** Scans and sorts need results of other threads: they cannot be fused into a chain. */
-const throughMemory = /scan|cumsum|cumprod|sort/i;
+const notFusible = /scan|cumsum|cumprod|sort/i;
 
-const pointwise = (kernel: SequenceKernel): boolean =>
-  !throughMemory.test(kernel.name) &&
+const isPointwise = (kernel: SequenceKernel): boolean =>
+  !notFusible.test(kernel.name) &&
   (['elementwise', 'norm', 'quantization'].includes(kernel.class) ||
     (kernel.class === 'copy' && kernel.role !== 'cat' && kernel.role !== 'constant'));
 
@@ -45,7 +45,7 @@ export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): 
     if (chain) chains.push(chain);
   };
   for (const kernel of sequence) {
-    if (pointwise(kernel) && !removedByOthers.has(kernel))
+    if (isPointwise(kernel) && !removedByOthers.has(kernel))
       open.set(kernel.stream, [...(open.get(kernel.stream) ?? []), kernel]);
     else close(kernel.stream);
   }
@@ -54,19 +54,21 @@ export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): 
 }
 
 function chainOf(run: readonly SequenceKernel[]): Chain | null {
-  const kernels = withoutOthers(run);
+  const kernels = withoutOtherTensors(run);
   if (kernels.length < minKernels || !kernels.some(({ class: opClass }) => opClass !== 'copy')) return null;
   const sum = kernels.reduce((total, { dur_ns }) => total + dur_ns, 0);
   const longest = Math.max(...kernels.map(({ dur_ns }) => dur_ns));
-  const converted = kernels.filter(({ role }) => role === 'cast').length > 0;
-  return { kernels, saved_ns: sum - longest * (converted ? fusedShare.converted : fusedShare.plain) };
+  const hasCast = kernels.filter(({ role }) => role === 'cast').length > 0;
+  return { kernels, saved_ns: sum - longest * (hasCast ? fusedShare.converted : fusedShare.plain) };
 }
 
 /** Conversions of other tensors can lie between the kernels of a chain. */
-function withoutOthers(run: readonly SequenceKernel[]): SequenceKernel[] {
-  const computing = Math.max(
+function withoutOtherTensors(run: readonly SequenceKernel[]): SequenceKernel[] {
+  const longestComputeNs = Math.max(
     0,
     ...run.filter(({ class: opClass }) => opClass !== 'copy').map(({ dur_ns }) => dur_ns),
   );
-  return run.filter((kernel) => kernel.class !== 'copy' || kernel.dur_ns <= otherTensor * computing);
+  return run.filter(
+    (kernel) => kernel.class !== 'copy' || kernel.dur_ns <= maxConversionRatio * longestComputeNs,
+  );
 }

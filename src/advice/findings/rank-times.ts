@@ -61,7 +61,7 @@ export async function ranksOf(context: FindingContext, stage: StageFacts): Promi
 export interface SlowRank {
   time: RankTime;
   /** Whether it launches more thread blocks than the others; if not, the same work takes longer. */
-  moreWork: boolean;
+  hasMoreWork: boolean;
   /** Possible savings: compute kernel time, and waiting for its host. */
   computeMs: number;
   hostMs: number;
@@ -84,21 +84,21 @@ export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
   const excess = (msOf: (rank: RankTime) => number) =>
     Math.max(0, msOf(slow) - lowerMedian(otherRanks.map(msOf)));
   const blocks = lowerMedian(otherRanks.map((time) => time.blocks ?? 0));
-  const moreWork = blocks > 0 && (slow.blocks ?? 0) >= minMoreWork * blocks;
+  const hasMoreWork = blocks > 0 && (slow.blocks ?? 0) >= minMoreWork * blocks;
   const compute = excess(({ compute_ms }) => compute_ms);
   // Work moved to the others takes time there, so all ranks take the mean.
   const mean = ranks.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / ranks.length;
-  const even = Math.min(compute, Math.max(0, slow.compute_ms - mean));
-  const computeMs = moreWork ? even : compute;
+  const evenMs = Math.min(compute, Math.max(0, slow.compute_ms - mean));
+  const computeMs = hasMoreWork ? evenMs : compute;
   const hostMs = excess(({ host_ms }) => host_ms);
   // If this rank becomes as fast as the others, the next slowest one sets the pace.
   const next = withoutWaitMs(slow) - withoutWaitMs(otherRanks[0]!);
   return {
     time: slow,
-    moreWork,
+    hasMoreWork,
     computeMs,
     hostMs,
-    minGainMs: moreWork ? 0.5 * (computeMs + hostMs) : Math.min(next, even + hostMs),
+    minGainMs: hasMoreWork ? 0.5 * (computeMs + hostMs) : Math.min(next, evenMs + hostMs),
     maxGainMs: compute + hostMs,
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ranked, type RuleFinding } from './ranking.js';
+import { rankFindings, type RuleFinding } from './ranking.js';
 import type { FoundDraft } from './rule.js';
 import type { StageTime } from './stage-times.js';
 
@@ -32,7 +32,7 @@ const prefill: StageTime = {
   bars: new Map([['inefficiency.gemm', 50]]),
 };
 
-function found(id: string, ms: number, bars: string[], more: Partial<FoundDraft> = {}): RuleFinding {
+function ruleFinding(id: string, ms: number, bars: string[], more: Partial<FoundDraft> = {}): RuleFinding {
   return {
     rule: { id, references: [] },
     draft: {
@@ -53,10 +53,10 @@ function found(id: string, ms: number, bars: string[], more: Partial<FoundDraft>
 const ids = (all: readonly { id: string }[]) => all.map(({ id }) => id);
 
 test('ranks by ms over the whole run, not by share of the stage', () => {
-  const all = ranked(
+  const all = rankFindings(
     [
-      found('once', 40, ['inefficiency.gemm'], { stage: 'prefill' }),
-      found('often', 1, ['nonessential.copy']),
+      ruleFinding('once', 40, ['inefficiency.gemm'], { stage: 'prefill' }),
+      ruleFinding('often', 1, ['nonessential.copy']),
     ],
     [decode, prefill],
   );
@@ -69,32 +69,37 @@ test('ranks by ms over the whole run, not by share of the stage', () => {
 });
 
 test('a gain is at most the bars it names, and after_ms excludes profiler overhead', () => {
-  const [greedy] = ranked([found('greedy', 9, ['launch_overhead', 'host.program'])], [decode]);
+  const [greedy] = rankFindings([ruleFinding('greedy', 9, ['launch_overhead', 'host.program'])], [decode]);
   expect(greedy!.at_stake_ms).toBe(6);
   expect(greedy!.gain).toMatchObject({ expected_ms: 6, low_ms: 4.5, high_ms: 6, after_ms: 4 });
   // 10 ms without the profiler: its overhead is neither in shares nor in remaining time.
   const profiled = { ...decode, bars: new Map([...decode.bars, ['profiler_overhead', 1.5]]) };
-  const [profiledGreedy] = ranked([found('greedy', 9, ['launch_overhead', 'host.program'])], [profiled]);
+  const [profiledGreedy] = rankFindings(
+    [ruleFinding('greedy', 9, ['launch_overhead', 'host.program'])],
+    [profiled],
+  );
   expect(profiledGreedy!.gain).toMatchObject({ expected_ms: 6, after_ms: 4 });
   // A negative bar does not reduce the others.
-  expect(ranked([found('r', 9, ['roofline', 'serial'])], [decode])[0]!.gain!.expected_ms).toBe(0.5);
+  expect(rankFindings([ruleFinding('r', 9, ['roofline', 'serial'])], [decode])[0]!.gain!.expected_ms).toBe(
+    0.5,
+  );
 });
 
 test('bars named by two findings count for the larger one, and the other is hidden unless half of its gain remains', () => {
   const idle = ['launch_overhead', 'host.program'];
-  const all = ranked([found('small', 3, idle), found('large', 5, idle)], [decode]);
+  const all = rankFindings([ruleFinding('small', 3, idle), ruleFinding('large', 5, idle)], [decode]);
   expect(all.map(({ rule, hidden_by }) => [rule, hidden_by])).toEqual([
     ['large', null],
     ['small', 'large:decode'],
   ]);
-  const some = ranked([found('small', 2, idle), found('large', 5, idle)], [decode]);
+  const some = rankFindings([ruleFinding('small', 2, idle), ruleFinding('large', 5, idle)], [decode]);
   expect(some[1]).toMatchObject({ hidden_by: null, gain: { expected_ms: 1 } });
 });
 
 test('visible gains never sum to more than the stage', () => {
   const bars = [...decode.bars.keys()];
-  const all = ranked(
-    [7, 6, 5, 4, 3, 2, 1].map((ms) => found(`f${ms}`, ms, bars)),
+  const all = rankFindings(
+    [7, 6, 5, 4, 3, 2, 1].map((ms) => ruleFinding(`f${ms}`, ms, bars)),
     [decode],
   );
   const sum = all
@@ -105,11 +110,14 @@ test('visible gains never sum to more than the stage', () => {
 });
 
 test('on a host-bound device shorter kernels gain nothing, and gains of a covering change count once', () => {
-  const all = ranked(
+  const all = rankFindings(
     [
-      found('launches', 5, ['launch_overhead', 'host.program'], { removes: 'idle', covers: ['compile'] }),
-      found('compile', 1, ['host.program'], { removes: 'idle' }),
-      found('copies', 1, ['nonessential.copy']),
+      ruleFinding('launches', 5, ['launch_overhead', 'host.program'], {
+        removes: 'idle',
+        covers: ['compile'],
+      }),
+      ruleFinding('compile', 1, ['host.program'], { removes: 'idle' }),
+      ruleFinding('copies', 1, ['nonessential.copy']),
     ],
     [decode],
   );
@@ -123,11 +131,11 @@ test('on a host-bound device shorter kernels gain nothing, and gains of a coveri
 });
 
 test('findings without a time are informational and last; two findings of one rule in a stage have two ids', () => {
-  const all = ranked(
+  const all = rankFindings(
     [
-      found('doubt', 0, [], { stage: null, at_stake_ms: null, gain: null }),
-      found('twice', 2, ['launch_overhead']),
-      found('twice', 1, ['host.program']),
+      ruleFinding('doubt', 0, [], { stage: null, at_stake_ms: null, gain: null }),
+      ruleFinding('twice', 2, ['launch_overhead']),
+      ruleFinding('twice', 1, ['host.program']),
     ],
     [decode],
   );
@@ -136,7 +144,7 @@ test('findings without a time are informational and last; two findings of one ru
 });
 
 test('a gain per token stays per token: no bar limits it, and it hides no change that shortens the step', () => {
-  const token = found('batch', 8, ['inefficiency.gemm', 'nonessential.copy'], {
+  const token = ruleFinding('batch', 8, ['inefficiency.gemm', 'nonessential.copy'], {
     gain: {
       per: 'token',
       expected_ms: 2,
@@ -147,31 +155,31 @@ test('a gain per token stays per token: no bar limits it, and it hides no change
       what_if: null,
     },
   });
-  const all = ranked([token, found('casts', 1, ['nonessential.copy'])], [decode]);
+  const all = rankFindings([token, ruleFinding('casts', 1, ['nonessential.copy'])], [decode]);
   const [batch, casts] = ['batch', 'casts'].map((id) => all.find(({ rule }) => rule === id)!);
   expect(batch!.gain).toMatchObject({ per: 'token', expected_ms: 2, after_ms: 0.5 });
   expect(casts).toMatchObject({ hidden_by: null, gain: { per: 'stage', expected_ms: 1 } });
 });
 
 test('a gain per token comes after every finding that shortens the step noticeably', () => {
-  const token = found('batch', 9, ['inefficiency.gemm'], {
+  const token = ruleFinding('batch', 9, ['inefficiency.gemm'], {
     gain: { per: 'token', expected_ms: 9, low_ms: 8, high_ms: 9, after_ms: 1, assumption: '', what_if: null },
   });
-  const all = ranked(
-    [token, found('launches', 4, ['launch_overhead']), found('little', 0.2, ['host.program'])],
+  const all = rankFindings(
+    [token, ruleFinding('launches', 4, ['launch_overhead']), ruleFinding('little', 0.2, ['host.program'])],
     [decode],
   );
   expect(ids(all)).toEqual(['launches:decode', 'batch:decode', 'little:decode']);
 });
 
 test('a gain per token comes before a finding of another stage that is a small part of the run', () => {
-  const token = found('batch', 2, ['inefficiency.gemm'], {
+  const token = ruleFinding('batch', 2, ['inefficiency.gemm'], {
     gain: { per: 'token', expected_ms: 2, low_ms: 1, high_ms: 2, after_ms: 1, assumption: '', what_if: null },
   });
   const prompt = (instances: number) =>
     ids(
-      ranked(
-        [token, found('prompt', 40, ['inefficiency.gemm'], { stage: 'prefill' })],
+      rankFindings(
+        [token, ruleFinding('prompt', 40, ['inefficiency.gemm'], { stage: 'prefill' })],
         [decode, { ...prefill, instances }],
       ),
     );
@@ -182,18 +190,18 @@ test('a gain per token comes before a finding of another stage that is a small p
 
 test("severity and order use the lower end of the stage's interval", () => {
   const drafts = [
-    found('prompt', 40, ['inefficiency.gemm'], { stage: 'prefill' }),
-    found('step', 4, ['launch_overhead'], { stage: 'decode' }),
+    ruleFinding('prompt', 40, ['inefficiency.gemm'], { stage: 'prefill' }),
+    ruleFinding('step', 4, ['launch_overhead'], { stage: 'decode' }),
   ];
   const steps = { ...decode, instances: 5 };
-  expect(ids(ranked(drafts, [steps, prefill]))).toEqual(['prompt:prefill', 'step:decode']);
+  expect(ids(rankFindings(drafts, [steps, prefill]))).toEqual(['prompt:prefill', 'step:decode']);
   // Two prefills of 50 ms ± 300.
-  const uncertain = ranked(drafts, [steps, { ...prefill, instances: 2, low_ms: 0 }]);
+  const uncertain = rankFindings(drafts, [steps, { ...prefill, instances: 2, low_ms: 0 }]);
   expect(uncertain.map(({ id, severity, confidence }) => [id, severity, confidence])).toEqual([
     ['step:decode', 'high', 'high'],
     ['prompt:prefill', 'low', 'low'],
   ]);
-  expect(ranked(drafts, [steps, { ...prefill, low_ms: 10 }])[1]).toMatchObject({
+  expect(rankFindings(drafts, [steps, { ...prefill, low_ms: 10 }])[1]).toMatchObject({
     severity: 'medium',
     at_stake_share: 0.8,
   });
@@ -203,7 +211,7 @@ test('kernels can be removed until the host launches as slowly as the device com
   const graphs: StageTime = { ...decode, time_ms: 10, launching_ms: 8, launches: 100, bars: new Map() };
   const gain = { expected_ms: 6, low_ms: 4, high_ms: 6, after_ms: 4, assumption: 'Gone.', what_if: null };
   const gainWith = (more: Partial<FoundDraft>) =>
-    ranked([found('casts', 6, [], { gain, ...more })], [graphs])[0]!.gain!;
+    rankFindings([ruleFinding('casts', 6, [], { gain, ...more })], [graphs])[0]!.gain!;
   expect(gainWith({}).expected_ms).toBeCloseTo(2);
   expect(gainWith({}).after_ms).toBeCloseTo(8);
   expect(gainWith({}).assumption).toMatch(/The host needs 8.00 ms for the launches that remain/);

@@ -14,9 +14,9 @@ export interface RuleFinding {
 const highShare = 0.2;
 const mediumShare = 0.05;
 /** Minimum share of a finding's gain that remains in its bars; below it, a larger finding hides it. */
-const ownShare = 0.5;
+const minRemainingShare = 0.5;
 /** Share of a stage's time: if the device waits this long for the host, shorter kernels save no time. */
-const hostBound = 0.3;
+const minHostBoundShare = 0.3;
 
 /**
  * Minimum ratio of the lower end of a stage's interval to its mean; below it, causes in the stage have low confidence.
@@ -37,18 +37,20 @@ interface Ranked {
  * of its finding; bars claimed by two findings go to the larger one, and the other gets hidden_by unless half of its gain
  * remains. So the sum of such visible gains never exceeds the stage's time.
  */
-export function ranked(found: readonly RuleFinding[], stages: readonly StageTime[]): Finding[] {
-  const all = found
-    .map((draft) => rankedOne(draft, stages))
+export function rankFindings(ruleFindings: readonly RuleFinding[], stages: readonly StageTime[]): Finding[] {
+  const all = ruleFindings
+    .map((draft) => rankOne(draft, stages))
     .toSorted(
       (a, b) =>
-        b.certain_ms - a.certain_ms || order(a) - order(b) || a.finding.id.localeCompare(b.finding.id, 'en'),
+        b.certain_ms - a.certain_ms ||
+        severityIndex(a) - severityIndex(b) ||
+        a.finding.id.localeCompare(b.finding.id, 'en'),
     );
-  unique(all.map(({ finding }) => finding));
+  makeIdsUnique(all.map(({ finding }) => finding));
   // A benchmark has a stage of each kind per point: findings and their limits use the first point.
   const first = new Map(stages.toReversed().map((stage) => [stage.kind, stage]));
   for (const stage of first.values())
-    share(
+    shareBars(
       all.filter(({ finding }) => finding.stage === stage.kind),
       stage,
     );
@@ -76,9 +78,9 @@ function stepsFirst(all: readonly Ranked[], runMs: number): Ranked[] {
 const totalMs = (stages: readonly StageTime[]): number =>
   stages.reduce((sum, { instances, time_ms }) => sum + instances * time_ms, 0);
 
-const order = ({ finding }: Ranked): number => severities.indexOf(finding.severity);
+const severityIndex = ({ finding }: Ranked): number => severities.indexOf(finding.severity);
 
-function rankedOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ranked {
+function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ranked {
   const { run_ms: statedMs, share, removes = 'busy', covers = [], launches, noise: _noise, ...rest } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
@@ -107,8 +109,8 @@ function rankedOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): 
       at_stake_share,
       gain:
         draft.gain &&
-        clamped(
-          untilHost({ per: 'stage', ...draft.gain }, removes, launches ?? 0, stage),
+        clampGain(
+          limitToHost({ per: 'stage', ...draft.gain }, removes, launches ?? 0, stage),
           at_stake_ms ?? Infinity,
           ceiling,
           stage,
@@ -139,7 +141,7 @@ function severityOf(share: number | null): Finding['severity'] {
  * Host and device work at the same time, so a step without some kernels still takes as long as the host needs for the launches that
  * remain.
  */
-function untilHost(
+function limitToHost(
   gain: NonNullable<Finding['gain']>,
   removes: Ranked['removes'],
   launches: number,
@@ -157,7 +159,7 @@ function untilHost(
   };
 }
 
-function clamped(
+function clampGain(
   gain: NonNullable<Finding['gain']>,
   stake: number,
   ceiling: number,
@@ -176,7 +178,7 @@ function clamped(
 }
 
 /** A rule with two findings in one stage has two ids. */
-function unique(all: readonly Finding[]): void {
+function makeIdsUnique(all: readonly Finding[]): void {
   const idCounts = new Map<string, number>();
   for (const finding of all) {
     const times = (idCounts.get(finding.id) ?? 0) + 1;
@@ -186,7 +188,7 @@ function unique(all: readonly Finding[]): void {
 }
 
 /** Bars go to the larger gain; then a host-bound stage hides findings that shorten device work. */
-function share(all: readonly Ranked[], stage: StageTime): void {
+function shareBars(all: readonly Ranked[], stage: StageTime): void {
   const remaining = new Map([...stage.bars].map(([id, ms]) => [id, Math.max(0, ms)]));
   const largestTakers = new Map<string, { id: string; ms: number }>();
   let rest = stage.time_ms;
@@ -196,7 +198,7 @@ function share(all: readonly Ranked[], stage: StageTime): void {
   // A gain from more sequences per step does not shorten the step: it neither hides other findings nor is hidden.
   for (const { finding } of withGain.filter((ranked) => ranked.finding.gain!.per === 'stage')) {
     const gain = finding.gain!;
-    const covering = withGain.find((candidate) => covers(candidate, finding));
+    const covering = withGain.find((candidate) => isCoveredBy(candidate, finding));
     if (covering) {
       finding.hidden_by = covering.finding.id;
       continue;
@@ -208,23 +210,23 @@ function share(all: readonly Ranked[], stage: StageTime): void {
             rest,
             finding.bars.reduce((sum, id) => sum + (remaining.get(id) ?? 0), 0),
           );
-    if (free < ownShare * gain.expected_ms) {
+    if (free < minRemainingShare * gain.expected_ms) {
       finding.hidden_by = largestTaker(finding, largestTakers) ?? withGain[0]!.finding.id;
       continue;
     }
     const remainingMs = Math.min(gain.expected_ms, free);
-    finding.gain = clamped(gain, remainingMs, free, stage);
+    finding.gain = clampGain(gain, remainingMs, free, stage);
     rest -= remainingMs;
-    take(finding, remainingMs, remaining, largestTakers);
+    takeBars(finding, remainingMs, remaining, largestTakers);
   }
-  // A cause that explains it covers a finding that promises nothing, too.
+  // A larger cause also hides findings without a gain that it covers.
   for (const { finding } of all.filter((ranked) => !withGain.includes(ranked)))
-    finding.hidden_by ??= withGain.find((candidate) => covers(candidate, finding))?.finding.id ?? null;
+    finding.hidden_by ??= withGain.find((candidate) => isCoveredBy(candidate, finding))?.finding.id ?? null;
   const host = withGain.find(
     ({ finding, removes }) =>
       removes === 'idle' &&
       finding.hidden_by === null &&
-      finding.gain!.expected_ms >= hostBound * stage.time_ms,
+      finding.gain!.expected_ms >= minHostBoundShare * stage.time_ms,
   );
   if (!host) return;
   for (const { finding, removes } of withGain) {
@@ -232,7 +234,7 @@ function share(all: readonly Ranked[], stage: StageTime): void {
   }
 }
 
-const covers = (covering: Ranked, covered: Finding): boolean =>
+const isCoveredBy = (covering: Ranked, covered: Finding): boolean =>
   covering.finding !== covered &&
   covering.covers.includes(covered.rule) &&
   covering.finding.gain!.expected_ms >= (covered.gain?.expected_ms ?? 0);
@@ -245,7 +247,7 @@ function largestTaker(
   return takers[0]?.id ?? null;
 }
 
-function take(
+function takeBars(
   finding: Finding,
   ms: number,
   remaining: Map<string, number>,
@@ -253,9 +255,9 @@ function take(
 ): void {
   let claimed = ms;
   for (const id of finding.bars) {
-    const here = Math.min(claimed, remaining.get(id) ?? 0);
-    remaining.set(id, (remaining.get(id) ?? 0) - here);
-    claimed -= here;
-    if (here > (largestTakers.get(id)?.ms ?? 0)) largestTakers.set(id, { id: finding.id, ms: here });
+    const takenMs = Math.min(claimed, remaining.get(id) ?? 0);
+    remaining.set(id, (remaining.get(id) ?? 0) - takenMs);
+    claimed -= takenMs;
+    if (takenMs > (largestTakers.get(id)?.ms ?? 0)) largestTakers.set(id, { id: finding.id, ms: takenMs });
   }
 }

@@ -65,7 +65,7 @@ export type FoundDraft = Omit<
    * only if the host keeps ahead of the device.
    */
   removes?: 'idle' | 'busy';
-  /** Launches of a mean instance that go with the kernels of a finding that is busy. */
+  /** Launches per mean instance that are removed with the kernels, for a finding that removes busy time. */
   launches?: number;
   /** Overrides the rule's value, for rules with several causes. */
   noise?: boolean;
@@ -73,7 +73,7 @@ export type FoundDraft = Omit<
   covers?: readonly string[];
 };
 
-/** Fields that a rule based on another analysis does not claim. */
+/** A finding that a rule withholds, and why. */
 export type Withheld = Omit<ExplainResult['withheld'][number], 'rule'>;
 
 export type RuleOutcome =

@@ -3,7 +3,7 @@ import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
 /** Minimum share of the stage's time that must lie between two samples. */
-const minSampled = 0.9;
+const minSampledShare = 0.9;
 
 /** Time that the launching thread was ready to run but waited for a core, per mean instance of a stage. */
 interface RunDelay {
@@ -34,7 +34,7 @@ export async function runDelay(
   if (!scope || !context.has('telemetry')) return null;
   const sql = runDelaySql(kind);
   const [row] = await context.database.query<DelayRow>(sql);
-  if (!row || row.sampled_ms < minSampled * row.window_ms) return null;
+  if (!row || row.sampled_ms < minSampledShare * row.window_ms) return null;
   // A profiler lengthens both step and waiting: the share of the time carries over.
   const delay_ms = (wall_ms * row.delay_ms) / row.window_ms;
   return { delay_ms, instances: row.instances, pid: row.pid, sql };

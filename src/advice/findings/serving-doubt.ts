@@ -5,7 +5,7 @@ import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 import { servingOf } from './session-analyses.js';
 import { uncapital, withoutEnd } from '../../vocabulary/sentence.js';
 
-type About = Pick<FoundDraft, 'cause' | 'change' | 'check'> & { name: string };
+type DoubtTexts = Pick<FoundDraft, 'cause' | 'change' | 'check'> & { name: string };
 
 /**
  * Turns an issue of the load-test analysis (`code` of src/facts/serving/answers.ts) into one finding for all its loads.
@@ -13,7 +13,7 @@ type About = Pick<FoundDraft, 'cause' | 'change' | 'check'> & { name: string };
 export async function servingDoubt(
   context: FindingContext,
   codes: readonly string[],
-  { name, ...about }: About,
+  { name, ...about }: DoubtTexts,
 ): Promise<RuleOutcome> {
   const serving = await servingOf(context);
   if (!serving) return { outcome: 'not_applicable', why: 'The session has no load test.' };

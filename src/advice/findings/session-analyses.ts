@@ -14,54 +14,54 @@ import { analyzeServing } from '../../facts/serving/serving.js';
 import { recordedUtilization } from '../../facts/utilization/utilization.js';
 import type { FindingContext } from './rule.js';
 
-type With<T> = { data: T; issues: Issue[] };
+type WithIssues<T> = { data: T; issues: Issue[] };
 
 /**
  * Analyses of other sources, each computed once and shared by the rules: a rule turns their result into a finding and does not
  * judge again. Null if the session has no data for one.
  */
 interface Analyses {
-  bench?: Promise<With<BenchResult> | null>;
+  bench?: Promise<WithIssues<BenchResult> | null>;
   counters?: Promise<CountersResult | null>;
   monitor?: Promise<MonitorResult | null>;
-  serving?: Promise<With<ServingResult> | null>;
+  serving?: Promise<WithIssues<ServingResult> | null>;
   recorded?: Promise<UtilizationStage[]>;
 }
 
 const analysesBySession = new WeakMap<Session, Analyses>();
 
 function analysesOf({ session }: FindingContext): Analyses {
-  const known = analysesBySession.get(session) ?? {};
-  analysesBySession.set(session, known);
-  return known;
+  const analyses = analysesBySession.get(session) ?? {};
+  analysesBySession.set(session, analyses);
+  return analyses;
 }
 
 /** Distributions and flags of a benchmark. */
-export function benchOf(context: FindingContext): Promise<With<BenchResult> | null> {
-  const known = analysesOf(context);
-  known.bench ??=
+export function benchOf(context: FindingContext): Promise<WithIssues<BenchResult> | null> {
+  const analyses = analysesOf(context);
+  analyses.bench ??=
     hasSubject(context.manifest, 'bench') && context.manifest.workload
       ? analyzeBench(context.session)
       : Promise.resolve(null);
-  return known.bench;
+  return analyses.bench;
 }
 
 /** Hardware counters by kernel. */
 export function countersOf(context: FindingContext): Promise<CountersResult | null> {
-  const known = analysesOf(context);
-  known.counters ??= context.has('counters')
+  const analyses = analysesOf(context);
+  analyses.counters ??= context.has('counters')
     ? analyzeCounters(context.session).then(({ data }) => data)
     : Promise.resolve(null);
-  return known.counters;
+  return analyses.counters;
 }
 
 /** Clocks, power, idle times: for every session with samples, not only `inferscope monitor`. */
 export function monitorOf(context: FindingContext): Promise<MonitorResult | null> {
-  const known = analysesOf(context);
-  known.monitor ??= context.has('telemetry')
+  const analyses = analysesOf(context);
+  analyses.monitor ??= context.has('telemetry')
     ? analyzeMonitor(context.session).then(({ data }) => data, withoutSamples)
     : Promise.resolve(null);
-  return known.monitor;
+  return analyses.monitor;
 }
 
 /** Telemetry may contain only a server's metrics page. */
@@ -75,16 +75,16 @@ export async function boundOfStage(
   context: FindingContext,
   kind: string,
 ): Promise<UtilizationStage['bound']> {
-  const known = analysesOf(context);
-  known.recorded ??= recordedUtilization(context.session, context.database);
-  return (await known.recorded).find((stage) => stage.kind === kind)?.bound ?? null;
+  const analyses = analysesOf(context);
+  analyses.recorded ??= recordedUtilization(context.session, context.database);
+  return (await analyses.recorded).find((stage) => stage.kind === kind)?.bound ?? null;
 }
 
 /** A load test: its points and issues. */
-export function servingOf(context: FindingContext): Promise<With<ServingResult> | null> {
-  const known = analysesOf(context);
-  known.serving ??= hasSubject(context.manifest, 'load')
+export function servingOf(context: FindingContext): Promise<WithIssues<ServingResult> | null> {
+  const analyses = analysesOf(context);
+  analyses.serving ??= hasSubject(context.manifest, 'load')
     ? analyzeServing(context.session)
     : Promise.resolve(null);
-  return known.serving;
+  return analyses.serving;
 }

@@ -4,7 +4,7 @@ import { stepKinds } from '../../model/record.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { withoutProfiler } from '../../facts/without-profiler.js';
-import { longestGlueNs, longHostNs, makeFindingTables } from './finding-tables.js';
+import { maxGlueNs, longHostNs, makeFindingTables } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import { withHeadlineTime } from './headline-windows.js';
 
@@ -67,21 +67,21 @@ export interface StageFacts {
 export const waitCauses = ['synchronize', 'read', 'copy', 'allocator'] as const;
 export type WaitCause = (typeof waitCauses)[number];
 
-const known = new WeakMap<FindingContext, Promise<StageFacts[]>>();
+const factsByContext = new WeakMap<FindingContext, Promise<StageFacts[]>>();
 
 /**
  * Facts of the stages that rules judge: prefill, decode, mixed and training steps, else the whole capture. Computed once per context, with
  * the tables of finding-tables.ts. Empty without a GPU timeline.
  */
 export function stageFacts(context: FindingContext): Promise<StageFacts[]> {
-  const made = known.get(context) ?? gather(context);
-  known.set(context, made);
-  return made;
+  const facts = factsByContext.get(context) ?? readFacts(context);
+  factsByContext.set(context, facts);
+  return facts;
 }
 
 const steps: ReadonlySet<PhaseKind> = new Set([...stepKinds, 'training']);
 
-async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts[]> {
+async function readFacts({ scope, waterfalls }: FindingContext): Promise<StageFacts[]> {
   if (!scope) return [];
   const { database } = scope;
   await makeFindingTables(scope);
@@ -219,10 +219,10 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
      graph AS (SELECT kind, sum(graph_launches) AS graph_launches FROM finding_graphs GROUP BY kind),
      long AS (SELECT kind, sum(ns) FILTER (cause = 'host') AS long_host,
                 sum(ns) FILTER (cause = 'compile') AS compile, count_if(cause = 'compile') AS compiles,
-                sum(ns) FILTER (cause = 'first_use') AS first_use, 
-                sum(ns) FILTER (inside AND (cause = 'compile' OR (cause = 'host' AND (operator IS NOT NULL OR ns <= ${longestGlueNs})))) AS inside,
-                count_if(inside AND (cause = 'compile' OR (cause = 'host' AND (operator IS NOT NULL OR ns <= ${longestGlueNs})))) AS insides,
-                sum(ns) FILTER (inside AND cause = 'host' AND operator IS NOT NULL AND ns > ${longestGlueNs}) AS prepared,
+                sum(ns) FILTER (cause = 'first_use') AS first_use,
+                sum(ns) FILTER (inside AND (cause = 'compile' OR (cause = 'host' AND (operator IS NOT NULL OR ns <= ${maxGlueNs})))) AS inside,
+                count_if(inside AND (cause = 'compile' OR (cause = 'host' AND (operator IS NOT NULL OR ns <= ${maxGlueNs})))) AS insides,
+                sum(ns) FILTER (inside AND cause = 'host' AND operator IS NOT NULL AND ns > ${maxGlueNs}) AS prepared,
                 sum(ns) FILTER (inside AND cause = 'compile') AS inside_compile, sum(ns) FILTER (NOT inside AND cause = 'host') AS before
               FROM finding_long_hosts GROUP BY kind),
      wait AS (SELECT kind, ${waitCauses.map((cause) => `sum(dur_ns) FILTER (cause = '${cause}') AS ${cause}_ns, count_if(cause = '${cause}') AS ${cause}_n`).join(', ')}

@@ -15,9 +15,9 @@ export const noTimeline = 'The session has no GPU timeline.';
 /** A stage with its finding, or the reason for none. */
 export type StageOutcome = readonly [kind: string, result: FoundDraft | string];
 
-/** @param nothing why the rule does not apply if no stage was judged */
-export function outcomeOf(outcomes: readonly StageOutcome[], nothing: string): RuleOutcome {
-  if (outcomes.length === 0) return { outcome: 'not_applicable', why: nothing };
+/** @param whyNotApplicable why the rule does not apply if no stage was judged */
+export function outcomeOf(outcomes: readonly StageOutcome[], whyNotApplicable: string): RuleOutcome {
+  if (outcomes.length === 0) return { outcome: 'not_applicable', why: whyNotApplicable };
   const findings = outcomes.flatMap(([, result]) => (typeof result === 'string' ? [] : [result]));
   const reasons = outcomes.flatMap(([kind, result]) =>
     typeof result === 'string' ? [`${kind}: ${result}`] : [],
@@ -40,12 +40,12 @@ export function stageRule(
   return {
     ...about,
     async find(context) {
-      const found: StageOutcome[] = [];
-      for (const stage of await stageFacts(context)) found.push([stage.kind, await judge(context, stage)]);
+      const outcomes: StageOutcome[] = [];
+      for (const stage of await stageFacts(context)) outcomes.push([stage.kind, await judge(context, stage)]);
       if (onCpu)
         for (const stage of await operatorStages(context))
-          found.push([stage.kind, await onCpu(context, stage)]);
-      return outcomeOf(found, noTimeline);
+          outcomes.push([stage.kind, await onCpu(context, stage)]);
+      return outcomeOf(outcomes, noTimeline);
     },
   };
 }

@@ -4,16 +4,16 @@ import { shapeOf } from '../../facts/utilization/groups.js';
 import { tracedSteps, withSizes } from '../../facts/utilization/sizes.js';
 import type { FindingContext } from './rule.js';
 
-const known = new WeakMap<FindingContext, Promise<Map<PhaseKind, StageShape>>>();
+const shapesByContext = new WeakMap<FindingContext, Promise<Map<PhaseKind, StageShape>>>();
 
 /** Batch, new tokens and mean context of the most common steps of a kind; null if not known. */
 export async function stageShape(context: FindingContext, kind: PhaseKind): Promise<StageShape | null> {
-  const made = known.get(context) ?? shapes(context);
-  known.set(context, made);
-  return (await made).get(kind) ?? null;
+  const stageShapes = shapesByContext.get(context) ?? readShapes(context);
+  shapesByContext.set(context, stageShapes);
+  return (await stageShapes).get(kind) ?? null;
 }
 
-async function shapes({ scope, manifest }: FindingContext): Promise<Map<PhaseKind, StageShape>> {
+async function readShapes({ scope, manifest }: FindingContext): Promise<Map<PhaseKind, StageShape>> {
   const shapeByKind = new Map<PhaseKind, StageShape>();
   if (!scope) return shapeByKind;
   const run = {

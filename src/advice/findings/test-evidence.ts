@@ -29,8 +29,9 @@ export async function expectEvidence(
         const answer = await database.query<Record<string, Cell>>(sql!);
         expect(answer.length, `${title}: ${sql}`).toBe(count);
         expect(count, `${title}: ${sql}`).toBeGreaterThan(0);
-        const known = new Set(answer.map(line));
-        for (const row of rows) expect(known.has(line(row)), `${title}: ${line(row)} of ${sql}`).toBe(true);
+        const knownRows = new Set(answer.map(line));
+        for (const row of rows)
+          expect(knownRows.has(line(row)), `${title}: ${line(row)} of ${sql}`).toBe(true);
       }
     }
   } finally {

@@ -20,10 +20,10 @@ export function checkComparable(before: Session, after: Session): Issue[] {
   const [x, y] = [a.workload, b.workload];
   const issues: Issue[] = [];
   const warn = (text: string) => issues.push({ code: 'other_workload', severity: 'warning', text });
-  const model = otherModel(x, y);
+  const model = modelDifference(x, y);
   if (model?.refuse) throw refuse(before, after, model.text, 'Verify a change on the model it was found on.');
   if (model) warn(`${capital(model.text)}.`);
-  const device = otherDevice(a, b);
+  const device = deviceDifference(a, b);
   if (device !== null)
     throw refuse(
       before,
@@ -49,9 +49,9 @@ export function checkComparable(before: Session, after: Session): Issue[] {
 }
 
 /** Parameter counts may differ up to this share: padded sizes are a change of the same model. */
-const padding = 0.03;
+const maxPaddingShare = 0.03;
 
-function otherModel(x: Workload | null, y: Workload | null): { refuse: boolean; text: string } | null {
+function modelDifference(x: Workload | null, y: Workload | null): { refuse: boolean; text: string } | null {
   const [a, b] = [x?.model ?? null, y?.model ?? null];
   if (!a || !b) return null;
   const names =
@@ -60,7 +60,7 @@ function otherModel(x: Workload | null, y: Workload | null): { refuse: boolean; 
     const [one, other] = [readArchitecture(a.config), readArchitecture(b.config)];
     if (isDeepStrictEqual(one, other)) return null;
     const [p, q] = [countParameters(one).total, countParameters(other).total];
-    if (one.layers.length === other.layers.length && Math.abs(p / q - 1) <= padding)
+    if (one.layers.length === other.layers.length && Math.abs(p / q - 1) <= maxPaddingShare)
       return {
         refuse: false,
         text: `the models' sizes differ a little (${p} and ${q} parameters): padding is assumed to be the change`,
@@ -72,7 +72,7 @@ function otherModel(x: Workload | null, y: Workload | null): { refuse: boolean; 
   }
 }
 
-function otherDevice(a: ManifestData, b: ManifestData): string | null {
+function deviceDifference(a: ManifestData, b: ManifestData): string | null {
   const kind = ({ workload }: ManifestData) =>
     workload && (workload.device.startsWith('cpu') ? 'CPU' : 'GPU');
   const [x, y] = [kind(a), kind(b)];

@@ -28,7 +28,7 @@ export function findingOutcomes(
   const goneFindings = outcomes.filter(
     ({ outcome, finding }) => (outcome === 'gone' || outcome === 'smaller') && gainOf(finding) !== null,
   );
-  const changed = goneFindings.filter(({ finding }) => {
+  const separable = goneFindings.filter(({ finding }) => {
     if (finding.hidden_by === null) return true;
     const hider = goneFindings.find((candidate) => candidate.finding.id === finding.hidden_by)?.finding;
     // Hidden by a finding in other bars: its gain becomes visible when that one is gone. In the same bars it is part of that one.
@@ -38,12 +38,14 @@ export function findingOutcomes(
     .filter(({ finding, outcome }) => finding.severity !== 'info' || outcome !== 'still_there')
     .map(({ finding, outcome, findingAfter }): ChangeVerdict => {
       const pair = pairs.find((stagePair) => stagePair.before.kind === finding.stage) ?? null;
-      const together = changed.filter((one) => one.finding.stage === finding.stage).map((one) => one.finding);
-      return graded(finding, outcome, findingAfter, pair, together);
+      const sharing = separable
+        .filter((entry) => entry.finding.stage === finding.stage)
+        .map((entry) => entry.finding);
+      return gradeFinding(finding, outcome, findingAfter, pair, sharing);
     });
-  const known = new Set(before.map(({ id }) => id));
-  const fresh = after.filter(({ id, severity }) => !known.has(id) && severity !== 'info');
-  return [...old, ...fresh.map(newFinding)];
+  const idsBefore = new Set(before.map(({ id }) => id));
+  const newFindings = after.filter(({ id, severity }) => !idsBefore.has(id) && severity !== 'info');
+  return [...old, ...newFindings.map(newFinding)];
 }
 
 /** Converts a gain per token to a gain per step with the step's token count; sessions are compared per step. */
@@ -76,12 +78,12 @@ function outcomeOf(
   };
 }
 
-function graded(
+function gradeFinding(
   finding: Finding,
   outcome: OldOutcome,
   findingAfter: Finding | null,
   pair: StagePair | null,
-  together: readonly Finding[],
+  sharing: readonly Finding[],
 ): ChangeVerdict {
   const gain = gainOf(finding);
   const base = {
@@ -116,44 +118,45 @@ function graded(
   if (!gain) return ungraded(`${verb}; no gain was predicted.`);
   if (finding.stage === null) return ungraded(`${verb}; it has no single stage, so no stage time shows it.`);
   if (!pair) return ungraded(`${verb}; the later session has no such stage to compare.`);
-  if (!together.includes(finding))
+  if (!sharing.includes(finding))
     return ungraded(`${verb}; its gain was hidden by ${finding.hidden_by} and is included there.`);
-  const achieved = achievedOf(finding, pair, together);
+  const achieved = achievedOf(finding, pair, sharing);
   if (achieved === null) return ungraded(`${verb}; the stage time varies too much to measure the gain.`);
   const error = Math.abs(achieved.ms) < 1e-6 ? null : (gain.expected_ms - achieved.ms) / achieved.ms;
-  const inside = achieved.ms >= gain.low_ms - achieved.known && achieved.ms <= gain.high_ms + achieved.known;
-  const inInterval = achieved.ms >= gain.low_ms && achieved.ms <= gain.high_ms;
-  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !inInterval ? ` within the measurement error of ± ${formatMs(achieved.known)}` : ''}`;
+  const isWithinError =
+    achieved.ms >= gain.low_ms - achieved.errorMs && achieved.ms <= gain.high_ms + achieved.errorMs;
+  const isInInterval = achieved.ms >= gain.low_ms && achieved.ms <= gain.high_ms;
+  const place = `${isWithinError ? 'inside' : 'outside'} the interval${isWithinError && !isInInterval ? ` within the measurement error of ± ${formatMs(achieved.errorMs)}` : ''}`;
   const words =
     achieved.ms <= 0
       ? `the stage got no faster (${formatMs(-achieved.ms)} slower)`
-      : `${formatMs(achieved.ms)} achieved${together.length > 1 ? ` as its share of ${together.length} changes` : ''}${error === null ? '' : `, expected gain ${formatPercent(Math.abs(error))} too ${error > 0 ? 'high' : 'low'}`}`;
+      : `${formatMs(achieved.ms)} achieved${sharing.length > 1 ? ` as its share of ${sharing.length} changes` : ''}${error === null ? '' : `, expected gain ${formatPercent(Math.abs(error))} too ${error > 0 ? 'high' : 'low'}`}`;
   return {
     ...base,
     achieved_ms: achieved.ms,
     error: achieved.ms > 0 ? error : null,
-    within_interval: inside,
+    within_interval: isWithinError,
     text: `${verb}: ${formatMs(gain.expected_ms)} expected (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)}), ${words}, ${place}.`,
   };
 }
 
 /** Minimum uncertainty of a difference of two means, as a share: machines drift between runs. */
-const drift = 0.05;
+const minErrorShare = 0.05;
 
 /** The stage's gain and its uncertainty; null if kernels and copies are graded, which do not include idle time. */
 function achievedOf(
   finding: Finding,
   { verdict, wall }: StagePair,
-  together: readonly Finding[],
-): { ms: number; known: number } | null {
-  const sum = together.reduce((total, one) => total + gainOf(one)!.expected_ms, 0);
+  sharing: readonly Finding[],
+): { ms: number; errorMs: number } | null {
+  const sum = sharing.reduce((total, entry) => total + gainOf(entry)!.expected_ms, 0);
   const part = sum > 0 ? gainOf(finding)!.expected_ms / sum : 1;
-  const names = together.flatMap(({ bars }) => bars);
+  const names = sharing.flatMap(({ bars }) => bars);
   // Kernels and copies do not include idle time.
   if (verdict.graded_on === 'gpu' && names.length > 0 && names.every(isIdleBar)) return null;
   const achieved = verdict.achieved_ms;
   const noise = verdict.graded_on === 'wall' ? (wall.noise_ms ?? 0) : 0;
-  return { ms: part * achieved, known: part * Math.max(noise, drift * Math.abs(achieved)) };
+  return { ms: part * achieved, errorMs: part * Math.max(noise, minErrorShare * Math.abs(achieved)) };
 }
 
 function newFinding({ id, stage, title, at_stake_ms: stake }: Finding): ChangeVerdict {

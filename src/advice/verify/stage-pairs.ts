@@ -20,10 +20,10 @@ export interface StagePair {
 }
 
 /** Half of the 95 % interval of the mean wall time, as a share of it, up to which wall times are compared. */
-const steadyWall = 0.1;
+const maxSteadyHalfWidth = 0.1;
 
 /** If the difference exceeds its own 95 % interval by this factor, it is graded on wall time even if both vary more. */
-const clearOfNoise = 2;
+const clearNoiseFactor = 2;
 
 /** Kinds with times per batch. */
 const perToken: ReadonlySet<string> = new Set([...stepKinds, 'sampling', 'request']);
@@ -34,22 +34,22 @@ export function stagePairs(
   after: readonly StageWaterfall[],
   batches: { before: number | null; after: number | null },
 ): StagePair[] {
-  const rest = [...after];
+  const unpaired = [...after];
   return before.flatMap((earlier) => {
     // User ranges: their content may have changed with the program.
     if (earlier.kind === 'other') return [];
-    const index = rest.findIndex(
+    const index = unpaired.findIndex(
       ({ kind, point }) =>
         kind === earlier.kind && (point === earlier.point || point === null || earlier.point === null),
     );
     if (index === -1) return [];
-    const [later] = rest.splice(index, 1);
+    const [later] = unpaired.splice(index, 1);
     const scale =
       batches.before !== null && batches.after !== null && perToken.has(earlier.kind)
         ? batches.before / batches.after
         : 1;
-    const found = verdictOf(earlier, later!, scale);
-    return found === null ? [] : [{ before: earlier, after: later!, scale, ...found }];
+    const verdict = verdictOf(earlier, later!, scale);
+    return verdict === null ? [] : [{ before: earlier, after: later!, scale, ...verdict }];
   });
 }
 
@@ -60,7 +60,7 @@ function verdictOf(
 ): Pick<StagePair, 'verdict' | 'wall'> | null {
   const times = wallTimes(before, after);
   if (times === null) return null;
-  const [wallBefore, wallAfter] = [times.before, scaled(times.after, scale)];
+  const [wallBefore, wallAfter] = [times.before, scaleTime(times.after, scale)];
   const spreads = [times.before, times.after].map(halfWidth);
   const wall = {
     gained_ms: (wallBefore.value ?? 0) - (wallAfter.value ?? 0),
@@ -69,7 +69,7 @@ function verdictOf(
   const perToken = scale === 1 ? '' : ', per token of the earlier batch';
   const onWall = (why: string) => ({
     wall,
-    verdict: result(before, after, scale, {
+    verdict: stageVerdict(before, after, scale, {
       before_ms: wallBefore,
       after_ms: wallAfter,
       graded_on: 'wall',
@@ -78,12 +78,12 @@ function verdictOf(
   });
   const unsteady = spreads
     .map((share, i) => [share, i] as const)
-    .find(([share]) => share === null || share > steadyWall);
+    .find(([share]) => share === null || share > maxSteadyHalfWidth);
   if (unsteady === undefined) {
     const [x, y] = spreads.map((share) => `± ${formatPercent(share!)}`);
     return onWall(`the 95 % interval of the stage's mean is ${x} before and ${y} after the change`);
   }
-  if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= clearOfNoise * wall.noise_ms) {
+  if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= clearNoiseFactor * wall.noise_ms) {
     return onWall(`the difference is much larger than its error of ± ${formatMs(wall.noise_ms)}`);
   }
   const [share, side] = unsteady;
@@ -96,7 +96,7 @@ function verdictOf(
   // GPU kernels are timed independently of the host; CPU operators and bars of other sources share its noise.
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)
     return onWall(`${why}: a difference may be noise`);
-  const verdict = result(before, after, scale, {
+  const verdict = stageVerdict(before, after, scale, {
     before_ms: figure(gpu[0]!, 'ms', 'kernels and copies of a mean instance'),
     after_ms: figure(gpu[1]!, 'ms', 'kernels and copies of a mean instance'),
     graded_on: 'gpu',
@@ -131,7 +131,7 @@ function median({ measured_ms: mean, median_ms: value }: StageWaterfall): Figure
   });
 }
 
-const scaled = (time: Figure, scale: number): Figure =>
+const scaleTime = (time: Figure, scale: number): Figure =>
   scale === 1
     ? time
     : mapFigure(
@@ -141,7 +141,7 @@ const scaled = (time: Figure, scale: number): Figure =>
         (ms) => ms * scale,
       );
 
-function result(
+function stageVerdict(
   before: StageWaterfall,
   after: StageWaterfall,
   scale: number,

@@ -13,7 +13,7 @@ import { importSession } from '../../session/archive-import.js';
 import { openSession, type Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { sessionOf, tinyWorkload } from '../../facts/test-session.js';
-import { verified, verifySessions } from './verify.js';
+import { compareExplanations, verifySessions } from './verify.js';
 
 const home = testHome();
 
@@ -84,7 +84,7 @@ function findingOf(id: string, stake: number, bars: string[], change: Partial<Fi
   };
 }
 
-const explained = (
+const explanationOf = (
   stages: StageWaterfall[],
   findings: Finding[],
   withheld: ExplainResult['withheld'] = [],
@@ -105,38 +105,38 @@ const noSession = { before: null, after: null };
 
 test('one change: achieved and expected gain of the stage, computed by hand', () => {
   const launches = findingOf('launch_bound', 6, ['launch_overhead']);
-  const before = explained(
+  const before = explanationOf(
     [stageOf({ 'kernels.gemm': 2, launch_overhead: 8 })],
     [launches, findingOf('casts', 0.4, ['kernels.gemm'])],
   );
-  const after = explained(
+  const after = explanationOf(
     [stageOf({ 'kernels.gemm': 2, launch_overhead: 3 })],
     [findingOf('casts', 0.4, ['kernels.gemm']), findingOf('tiles', 0.5, [])],
   );
-  const found = verified(before, after, noSession);
-  expect(found.stages[0]).toMatchObject({
+  const result = compareExplanations(before, after, noSession);
+  expect(result.stages[0]).toMatchObject({
     graded_on: 'wall',
     achieved_ms: 5,
     before_ms: { value: 10 },
     after_ms: { value: 5 },
   });
   // 6 expected, 5 achieved: a fifth too high, and within 4.8 to 6.6.
-  expect(found.changes[0]).toMatchObject({
+  expect(result.changes[0]).toMatchObject({
     finding: 'launch_bound:decode',
     outcome: 'gone',
     achieved_ms: 5,
     within_interval: true,
   });
-  expect(found.changes[0]!.error).toBeCloseTo(0.2, 12);
-  expect(found.changes.map(({ finding, outcome }) => [finding, outcome])).toEqual([
+  expect(result.changes[0]!.error).toBeCloseTo(0.2, 12);
+  expect(result.changes.map(({ finding, outcome }) => [finding, outcome])).toEqual([
     ['launch_bound:decode', 'gone'],
     ['casts:decode', 'still_there'],
     ['tiles:decode', 'new'],
   ]);
-  expect(found.score).toMatchObject({ graded: 1, within_interval: 1 });
-  expect(found.score.median_absolute_error).toBeCloseTo(0.2, 12);
-  expect(found.sentences[0]).toBe('Decode step: 10.0 ms before, 5.00 ms after (−50 %).');
-  expect(found.stages[0]!.bars).toContainEqual({ id: 'launch_overhead', before_ms: 8, after_ms: 3 });
+  expect(result.score).toMatchObject({ graded: 1, within_interval: 1 });
+  expect(result.score.median_absolute_error).toBeCloseTo(0.2, 12);
+  expect(result.sentences[0]).toBe('Decode step: 10.0 ms before, 5.00 ms after (−50 %).');
+  expect(result.stages[0]!.bars).toContainEqual({ id: 'launch_overhead', before_ms: 8, after_ms: 3 });
 });
 
 test('two changes share the gain in proportion to their expected gains, including gains hidden by the larger one', () => {
@@ -145,11 +145,14 @@ test('two changes share the gain in proportion to their expected gains, includin
     findingOf('chains', 1, ['inefficiency.elementwise']),
     findingOf('rotary', 1, ['nonessential.copy'], { hidden_by: 'casts:decode' }),
   ];
-  const before = explained([stageOf({ 'nonessential.copy': 5, 'inefficiency.elementwise': 5 })], findings);
-  const after = explained([stageOf({ 'nonessential.copy': 3, 'inefficiency.elementwise': 3 })], []);
-  const found = verified(before, after, noSession);
-  expect(found.changes.map(({ achieved_ms: ms }) => ms)).toEqual([3, 1, null]);
-  expect(found.changes[2]!.text).toContain('hidden by casts:decode');
+  const before = explanationOf(
+    [stageOf({ 'nonessential.copy': 5, 'inefficiency.elementwise': 5 })],
+    findings,
+  );
+  const after = explanationOf([stageOf({ 'nonessential.copy': 3, 'inefficiency.elementwise': 3 })], []);
+  const result = compareExplanations(before, after, noSession);
+  expect(result.changes.map(({ achieved_ms: ms }) => ms)).toEqual([3, 1, null]);
+  expect(result.changes[2]!.text).toContain('hidden by casts:decode');
 });
 
 test('a finding hidden by a larger one in other bars is graded once both are gone', () => {
@@ -157,17 +160,17 @@ test('a finding hidden by a larger one in other bars is graded once both are gon
     findingOf('host_bound', 6, ['host.program']),
     findingOf('kv_cache_concat', 2, ['nonessential.copy'], { hidden_by: 'host_bound:decode' }),
   ];
-  const before = explained([stageOf({ 'nonessential.copy': 3, 'host.program': 7 })], findings);
-  const bothGone = verified(
+  const before = explanationOf([stageOf({ 'nonessential.copy': 3, 'host.program': 7 })], findings);
+  const bothGone = compareExplanations(
     before,
-    explained([stageOf({ 'nonessential.copy': 1, 'host.program': 1 })], []),
+    explanationOf([stageOf({ 'nonessential.copy': 1, 'host.program': 1 })], []),
     noSession,
   );
   expect(bothGone.changes.map(({ achieved_ms: ms }) => ms)).toEqual([6, 2]);
   // Alone it cannot be graded: the host takes as long as before.
-  const hidden = verified(
+  const hidden = compareExplanations(
     before,
-    explained([stageOf({ 'nonessential.copy': 1, 'host.program': 8 })], findings.slice(0, 1)),
+    explanationOf([stageOf({ 'nonessential.copy': 1, 'host.program': 8 })], findings.slice(0, 1)),
     noSession,
   );
   expect(hidden.changes.map(({ outcome, achieved_ms: ms }) => [outcome, ms])).toEqual([
@@ -177,75 +180,80 @@ test('a finding hidden by a larger one in other bars is graded once both are gon
 });
 
 test('distinguishes smaller and slower from gone', () => {
-  const before = explained(
+  const before = explanationOf(
     [stageOf({ launch_overhead: 10 })],
     [findingOf('launch_bound', 6, ['launch_overhead'])],
   );
-  const smaller = explained(
+  const smaller = explanationOf(
     [stageOf({ launch_overhead: 7 })],
     [findingOf('launch_bound', 3, ['launch_overhead'])],
   );
-  expect(verified(before, smaller, noSession).changes[0]).toMatchObject({
+  expect(compareExplanations(before, smaller, noSession).changes[0]).toMatchObject({
     outcome: 'smaller',
     achieved_ms: 3,
     within_interval: false,
   });
-  const slower = verified(before, explained([stageOf({ launch_overhead: 11 })], []), noSession).changes[0]!;
+  const slower = compareExplanations(before, explanationOf([stageOf({ launch_overhead: 11 })], []), noSession)
+    .changes[0]!;
   expect(slower).toMatchObject({ outcome: 'gone', achieved_ms: -1, error: null, within_interval: false });
   expect(slower.text).toContain('the stage got no faster (1.00 ms slower)');
 });
 
 test('with an unsteady wall time kernels are compared, and idle time only if the difference exceeds the noise', () => {
-  const copies = explained(
+  const copies = explanationOf(
     [stageOf({ 'nonessential.copy': 4, launch_overhead: 6 }, 0.3)],
     [findingOf('casts', 2, ['nonessential.copy'])],
   );
-  const without = explained([stageOf({ 'nonessential.copy': 2, launch_overhead: 7 }, 0.05)], []);
-  const found = verified(copies, without, noSession);
-  expect(found.stages[0]).toMatchObject({ graded_on: 'gpu', achieved_ms: 2, before_ms: { value: 4 } });
-  expect(found.changes[0]).toMatchObject({ achieved_ms: 2, error: 0 });
+  const without = explanationOf([stageOf({ 'nonessential.copy': 2, launch_overhead: 7 }, 0.05)], []);
+  const result = compareExplanations(copies, without, noSession);
+  expect(result.stages[0]).toMatchObject({ graded_on: 'gpu', achieved_ms: 2, before_ms: { value: 4 } });
+  expect(result.changes[0]).toMatchObject({ achieved_ms: 2, error: 0 });
 
   const launches = (idle: number, findings: Finding[]) =>
-    explained([stageOf({ 'kernels.gemm': 2, launch_overhead: idle }, 0.15)], findings);
+    explanationOf([stageOf({ 'kernels.gemm': 2, launch_overhead: idle }, 0.15)], findings);
   const bound = [findingOf('launch_bound', 6, ['launch_overhead'])];
   // 10 ± 1.5 and 4 ± 0.6 ms: 6 is far above 2 × 1.6.
-  expect(verified(launches(8, bound), launches(2, []), noSession).changes[0]).toMatchObject({
+  expect(compareExplanations(launches(8, bound), launches(2, []), noSession).changes[0]).toMatchObject({
     achieved_ms: 6,
     error: 0,
   });
   // 10 ± 1.5 and 8 ± 1.2 ms: 2 is within the noise.
-  const noise = verified(launches(8, bound), launches(6, []), noSession).changes[0]!;
+  const noise = compareExplanations(launches(8, bound), launches(6, []), noSession).changes[0]!;
   expect(noise).toMatchObject({ achieved_ms: null, within_interval: null });
   expect(noise.text).toContain('varies too much');
 });
 
 test('grades a difference far above the noise on time, and a CPU never on GPU time', () => {
   // vLLM eager against graphs on an H200: 12.8 ms ± 19 %, 2.17 ms after; kernels take 2.1 ms in both.
-  const eager = explained(
+  const eager = explanationOf(
     [stageOf({ 'kernels.gemm': 2.12, launch_overhead: 10.68 }, 0.19)],
     [findingOf('launch_bound', 10.6, ['launch_overhead'])],
   );
-  const graphs = explained([stageOf({ 'kernels.gemm': 2.1, launch_latency: 0.07 }, 0.01)], []);
-  const found = verified(eager, graphs, noSession);
-  expect(found.stages[0]).toMatchObject({ graded_on: 'wall', before_ms: { value: 12.8 } });
-  expect(found.stages[0]!.achieved_ms).toBeCloseTo(12.8 - 2.17, 9);
-  expect(found.changes[0]).toMatchObject({ within_interval: true });
+  const graphs = explanationOf([stageOf({ 'kernels.gemm': 2.1, launch_latency: 0.07 }, 0.01)], []);
+  const result = compareExplanations(eager, graphs, noSession);
+  expect(result.stages[0]).toMatchObject({ graded_on: 'wall', before_ms: { value: 12.8 } });
+  expect(result.stages[0]!.achieved_ms).toBeCloseTo(12.8 - 2.17, 9);
+  expect(result.changes[0]).toMatchObject({ within_interval: true });
 
   const onCpu = (ms: number) => ({
     ...stageOf({ roofline: ms, host: 0.1 }, 0.3),
     source: 'profile' as const,
   });
-  const noisy = verified(explained([onCpu(14.8)], []), explained([onCpu(12)], []), noSession).stages[0]!;
+  const noisy = compareExplanations(
+    explanationOf([onCpu(14.8)], []),
+    explanationOf([onCpu(12)], []),
+    noSession,
+  ).stages[0]!;
   expect(noisy.graded_on).toBe('wall');
   expect(noisy.achieved_ms).toBeLessThan(14.9);
 });
 
 test('with another batch, step times are compared per token', () => {
-  const before = explained([stageOf({ roofline: 1 })], [findingOf('small_batch', 0.8, ['roofline'])]);
-  const after = explained([stageOf({ roofline: 4 })], []);
-  const found = verified(before, after, { before: 1, after: 16 });
-  expect(found.stages[0]).toMatchObject({ after_ms: { value: 0.25 }, achieved_ms: 0.75 });
-  expect(found.stages[0]!.graded_why).toContain('per token of the earlier batch');
+  const before = explanationOf([stageOf({ roofline: 1 })], [findingOf('small_batch', 0.8, ['roofline'])]);
+  const after = explanationOf([stageOf({ roofline: 4 })], []);
+  const result = compareExplanations(before, after, { before: 1, after: 16 });
+  expect(result.stages[0]).toMatchObject({ after_ms: { value: 0.25 }, achieved_ms: 0.75 });
+  expect(result.stages[0]!.graded_why).toContain('per token of the earlier batch');
 });
 
 const planted = async (name: string): Promise<Session> =>
@@ -253,17 +261,17 @@ const planted = async (name: string): Promise<Session> =>
 
 test('a planted fault and its fix on an H200: gone, with the expected gain', async () => {
   const [before, after] = [await planted('bank_conflicts-fault'), await planted('bank_conflicts-fixed')];
-  const found = await verifySessions(before, after);
-  expect(verifyDocumentSchema.parse(found)).toEqual(found);
-  expect(found.data.changes[0]).toMatchObject({
+  const result = await verifySessions(before, after);
+  expect(verifyDocumentSchema.parse(result)).toEqual(result);
+  expect(result.data.changes[0]).toMatchObject({
     finding: 'bank_conflicts:decode',
     outcome: 'gone',
     within_interval: true,
   });
   // Interleaved timings without a profiler: 4.19 ms before, 0.229 ms after (timings.json).
-  expect(Math.abs(found.data.changes[0]!.achieved_ms! - 3.96)).toBeLessThan(0.1);
-  expect(Math.abs(found.data.changes[0]!.error!)).toBeLessThan(0.15);
-  const text = terminalView(verifyView(found, await explainSession(before)), { width: 80 });
+  expect(Math.abs(result.data.changes[0]!.achieved_ms! - 3.96)).toBeLessThan(0.1);
+  expect(Math.abs(result.data.changes[0]!.error!)).toBeLessThan(0.15);
+  const text = terminalView(verifyView(result, await explainSession(before)), { width: 80 });
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   expect(text).toContain('The achieved gain is within the expected interval');
   // Complete on several lines, and no number without its unit.
@@ -298,11 +306,11 @@ test('rejects other models and devices, and reports other lengths', async () => 
     code: 'E_USAGE',
   });
   await expect(verifySessions(base, base)).rejects.toMatchObject({ code: 'E_USAGE' });
-  const found = await verifySessions(
+  const result = await verifySessions(
     base,
     await runWith({ batch_size: 8, input_len: 9, model: { ...model, dtype: 'bfloat16' } }),
   );
-  expect(found.issues.map(({ text }) => text)).toEqual([
+  expect(result.issues.map(({ text }) => text)).toEqual([
     'Batch 2 became 8: step times are compared per token.',
     'Prompt tokens differ, 4 and 9: attention and KV cache have different lengths.',
     'The sessions have no common stage with times in both: only findings are compared.',
@@ -315,17 +323,17 @@ test('rejects other models and devices, and reports other lengths', async () => 
 });
 
 test('a finding withheld in the later session is not judged as gone', () => {
-  const before = explained(
+  const before = explanationOf(
     [stageOf({ 'host.program': 5, roofline: 5 })],
     [findingOf('host_bound', 5, ['host.program'])],
   );
   const reason = { code: 'machine_busy' as const, text: '' };
-  const after = explained(
+  const after = explanationOf(
     [stageOf({ 'host.program': 4, roofline: 5 })],
     [],
     [{ rule: 'host_bound', stage: 'decode', title: '', reason }],
   );
-  const { changes, score } = verified(before, after, noSession);
+  const { changes, score } = compareExplanations(before, after, noSession);
   expect(changes).toMatchObject([{ outcome: 'not_judged', achieved_ms: null }]);
   expect(score.graded).toBe(0);
 });

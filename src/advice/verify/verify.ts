@@ -22,7 +22,7 @@ export async function verifySessions(before: Session, after: Session): Promise<D
     before: before.manifest.workload?.batch_size ?? null,
     after: after.manifest.workload?.batch_size ?? null,
   };
-  const result = verified(earlier.data, later.data, batches);
+  const result = compareExplanations(earlier.data, later.data, batches);
   if (result.stages.length === 0) {
     const text = 'The sessions have no common stage with times in both: only findings are compared.';
     issues.push({ code: 'no_common_stage', severity: 'warning', text });
@@ -31,7 +31,7 @@ export async function verifySessions(before: Session, after: Session): Promise<D
 }
 
 /** The comparison of two explanations. */
-export function verified(
+export function compareExplanations(
   before: ExplainResult,
   after: ExplainResult,
   batches: { before: number | null; after: number | null },

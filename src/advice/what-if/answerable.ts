@@ -8,38 +8,38 @@ import { hasElementwise } from './finding-changes.js';
 import type { Change } from './words.js';
 
 /** Whether a session has the data for a change, by its word: a prediction could differ from the measured time. */
-export function answerable(
+export function answerableChanges(
   manifest: ManifestData,
   { stages, findings }: Pick<ExplainResult, 'stages' | 'findings'>,
 ): (word: Change['word']) => boolean {
   const steps = stages.filter(({ kind }) => (stepKinds as readonly string[]).includes(kind));
-  const launched = hasRows(manifest, 'kernels');
+  const hasLaunches = hasRows(manifest, 'kernels');
   // Changes of the work need necessary work, and kernels by class.
-  const worked = steps.some(
+  const hasWork = steps.some(
     ({ roofline_ms: roofline, bars }) =>
       roofline.value !== null && bars.some(({ id }) => classOfBar(id) !== null),
   );
-  const gained = new Set(findings.map(({ gain }) => gain?.what_if));
+  const ruleChanges = new Set(findings.map(({ gain }) => gain?.what_if));
   return (word) => {
     switch (word) {
       case 'no-slow-rank':
       case 'equal-links':
-        return gained.has(word);
+        return ruleChanges.has(word);
       case 'cudagraph':
-        return launched || gained.has(word);
+        return hasLaunches || ruleChanges.has(word);
       case 'no-sync':
       case 'pinned-copies':
-        return launched;
+        return hasLaunches;
       case 'fused-attention':
-        return gained.has(word);
+        return ruleChanges.has(word);
       case 'fused-elementwise':
-        return gained.has(word) || stages.some(({ bars }) => hasElementwise(bars));
+        return ruleChanges.has(word) || stages.some(({ bars }) => hasElementwise(bars));
       case 'batch-size':
       case 'context-len':
       case 'dtype':
-        return worked;
+        return hasWork;
       case 'gpu':
-        return worked && deviceOf(manifest, null).name !== null;
+        return hasWork && deviceOf(manifest, null).name !== null;
     }
   };
 }

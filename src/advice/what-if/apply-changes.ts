@@ -41,22 +41,22 @@ export function applyChanges(before: StageState, changes: readonly Change[]): St
   let state = before;
   const how = new Map<string, string>();
   const assumptions: string[] = [];
-  let less = 0;
-  let more = 0;
+  let lessMs = 0;
+  let moreMs = 0;
   for (const change of changes) {
     const effect = apply(state, change);
-    if ('reason' in effect) return unknown(before, effect);
+    if ('reason' in effect) return unpredicted(before, effect);
     for (const [id, text] of effect.how) how.set(id, text);
     assumptions.push(...effect.assumptions);
-    less += effect.lessMs;
-    more += effect.moreMs;
+    lessMs += effect.lessMs;
+    moreMs += effect.moreMs;
     state = effect.state;
   }
   const beforeMs = sumOf(before.bars);
   const afterMs = sumOf(state.bars);
   const measured = measuredSpread(before.waterfall) * afterMs;
-  const low = Math.max(0, afterMs - Math.hypot(measured, less));
-  const high = afterMs + Math.hypot(measured, more);
+  const low = Math.max(0, afterMs - Math.hypot(measured, lessMs));
+  const high = afterMs + Math.hypot(measured, moreMs);
   const { batch_before, batch_after } = batches(before, state);
   const perToken = batch_before !== batch_after && before.waterfall.kind !== 'prefill';
   return {
@@ -78,7 +78,7 @@ const batches = (before: StageState, after: StageState) => ({
   batch_after: 'shape' in after.needs ? after.needs.shape.batchSize : null,
 });
 
-function unknown(before: StageState, why: MissingFigure): StageResult {
+function unpredicted(before: StageState, why: MissingFigure): StageResult {
   return {
     kind: before.waterfall.kind,
     point: before.waterfall.point,

@@ -16,18 +16,18 @@ const unknownLatencyMs = { expected: 2.5e-3, min: 1.5e-3, max: 12e-3 };
 /** A copy of a few bytes (H200: 1.2 to 2 µs). */
 const copyLatencyMs = 2e-3;
 /** Ratio of the mean size's roofline to the mean of the steps' rooflines: above it, bars cannot be split. */
-const sameNeed = 0.05;
+const maxNeedDifference = 0.05;
 /** By how much the reached share of the roof may change with shapes or dtypes: half the spread of `reached`. */
 const efficiencyError = 0.2;
 /** Share of the roof that a kernel with enough work reaches: 0.62 to 0.99 of the measured roofs in 13 stages (test/fixtures/diagnosis). */
-const reached = 0.7;
+const reachedShare = 0.7;
 
 export interface Scaling {
   after: StageNeeds;
   /** Factor for classes without necessary work: their bytes grow or shrink by it. */
-  other: (name: string) => number;
+  otherFactor: (name: string) => number;
   /** Measured factors for classes with necessary work. */
-  known?: ReadonlyMap<string, number> | undefined;
+  measuredFactors?: ReadonlyMap<string, number> | undefined;
   /** Factor for copies between host and device. */
   copies?: number;
   how: (name: string, factor: number) => string;
@@ -38,13 +38,13 @@ export interface Scaling {
  * Kernel time for different work: per class the kernels' latency stays, and the rest scales with the necessary time at the
  * reached share of the roof.
  */
-export function scaledKernels(state: StageState, scaling: Scaling): Effect | MissingFigure {
+export function scaleKernels(state: StageState, scaling: Scaling): Effect | MissingFigure {
   const { needs } = state;
   if ('reason' in needs) return needs;
   const before = necessaryOf(needs.model, needs.shape, needs.peaks);
   if ('reason' in before) return before;
-  const drawn = state.bars.get('roofline') ?? before.rooflineMs;
-  if (Math.abs(before.rooflineMs - drawn) > sameNeed * drawn) {
+  const measuredRoofline = state.bars.get('roofline') ?? before.rooflineMs;
+  if (Math.abs(before.rooflineMs - measuredRoofline) > maxNeedDifference * measuredRoofline) {
     return missing('other_needs', "the stage's steps differ: no single size explains its roofline");
   }
   const after = necessaryOf(scaling.after.model, scaling.after.shape, scaling.after.peaks);
@@ -74,12 +74,12 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   ]);
   for (const [name, ms] of times) {
     const [from, to] = [needOf(name, before, times), needOf(name, after, times)];
-    const factor = scaling.known?.get(name) ?? (from && to ? to / from : scaling.other(name));
+    const factor = scaling.measuredFactors?.get(name) ?? (from && to ? to / from : scaling.otherFactor(name));
     const count = state.onCpu ? 0 : (state.kernelCounts.get(name) ?? 0);
-    const aboveNeed = Math.max(0, ms - (from ?? 0) / reached);
+    const aboveNeed = Math.max(0, ms - (from ?? 0) / reachedShare);
     const withLatency = (latency: number): number => {
-      const fixed = Math.min(aboveNeed, count * latency);
-      return fixed + (ms - fixed) * factor;
+      const latencyPart = Math.min(aboveNeed, count * latency);
+      return latencyPart + (ms - latencyPart) * factor;
     };
     const { expected, min, max } = from === null ? unknownLatencyMs : latencyMs;
     const scaled = withLatency(expected);
@@ -126,7 +126,7 @@ const kernelMs = (bars: ReadonlyMap<string, number>): number =>
   [...bars].reduce((sum, [id, ms]) => sum + (isKernelBar(id) ? ms : 0), 0);
 
 /** The same times with other peaks: bars are time above the need, so all of them change, but not their sum. */
-export function rebased(state: StageState, needs: StageNeeds): StageState | MissingFigure {
+export function rebase(state: StageState, needs: StageNeeds): StageState | MissingFigure {
   if ('reason' in state.needs) return state.needs;
   const from = necessaryOf(state.needs.model, state.needs.shape, state.needs.peaks);
   if ('reason' in from) return from;

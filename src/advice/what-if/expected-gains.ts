@@ -40,7 +40,7 @@ export function expectedGain(state: StageState, word: string): ExpectedGain | nu
     low_ms: Math.max(0, from - high / tokens),
     high_ms: from - low / tokens,
     after_ms: after.value / tokens,
-    assumption: sentence(result),
+    assumption: assumptionText(result),
   };
 }
 
@@ -54,7 +54,7 @@ function resultOf(state: StageState, word: string): StageResult | null {
   }
 }
 
-const sentence = ({ assumptions }: StageResult): string => {
+const assumptionText = ({ assumptions }: StageResult): string => {
   const text = assumptions.join('; ');
   return `${capital(text)}.`;
 };
@@ -62,12 +62,12 @@ const sentence = ({ assumptions }: StageResult): string => {
 /** Gains of drafts with a `--what-if` change, computed by it; if it cannot, the rule's own gain stays. */
 export async function withExpectedGains(
   context: FindingContext,
-  found: readonly RuleFinding[],
+  ruleFindings: readonly RuleFinding[],
 ): Promise<RuleFinding[]> {
-  if (!found.some(({ draft }) => draft.gain?.what_if)) return [...found];
-  const drafts = found.map(({ draft }) => draft);
+  if (!ruleFindings.some(({ draft }) => draft.gain?.what_if)) return [...ruleFindings];
+  const drafts = ruleFindings.map(({ draft }) => draft);
   const states = await initialStates(context.session, context, drafts);
-  return found.map((entry) => ({ ...entry, draft: withExpectedGain(entry.draft, states) }));
+  return ruleFindings.map((entry) => ({ ...entry, draft: withExpectedGain(entry.draft, states) }));
 }
 
 function withExpectedGain(draft: FoundDraft, states: readonly StageState[]): FoundDraft {

@@ -5,7 +5,7 @@ import { type ComputedGain, type Effect, type StageState, unchanged } from './st
 /** Minimum uncertainty of a gain. */
 const minError = 0.05;
 
-const nothingFound = {
+const noFinding = {
   'fused-attention': 'no rule finds unfused attention in this stage',
   'fused-elementwise': 'no rule finds chains of elementwise kernels in this stage',
 } as const;
@@ -29,7 +29,7 @@ export function fromFindings(state: StageState, word: 'fused-attention' | 'fused
     ({ gain, stage }) => gain?.what_if === word && stage === state.waterfall.kind && gain.expected_ms > 0,
   );
   if (first) return applyFinding(state, first);
-  return word === 'fused-elementwise' ? fusedElementwise(state) : unchanged(state, nothingFound[word]);
+  return word === 'fused-elementwise' ? fusedElementwise(state) : unchanged(state, noFinding[word]);
 }
 
 function applyFinding(state: StageState, { gain, bars: ids, title, launches = 0 }: ComputedGain): Effect {
@@ -55,7 +55,7 @@ function applyFinding(state: StageState, { gain, bars: ids, title, launches = 0 
 function fusedElementwise(state: StageState): Effect {
   const elementwise = [...state.bars].filter(([id, ms]) => elementwiseBars.has(id) && ms > 0);
   const sum = elementwise.reduce((total, [, ms]) => total + ms, 0);
-  if (sum === 0) return unchanged(state, nothingFound['fused-elementwise']);
+  if (sum === 0) return unchanged(state, noFinding['fused-elementwise']);
   const remainingShare = 0.25;
   const bars = new Map(
     [...state.bars].map(([id, ms]) => [

@@ -35,14 +35,14 @@ export async function initialStates(
   findings: readonly ComputedGain[],
 ): Promise<StageState[]> {
   const stages = context.waterfalls.filter(
-    ({ kind, measured_ms: time }) => changeable.has(kind) && time.value !== null,
+    ({ kind, measured_ms: time }) => changeableKinds.has(kind) && time.value !== null,
   );
   return context.scope
     ? statesOfTrace(session, context, context.scope, stages, findings)
     : plannedStates(session, stages, findings);
 }
 
-const changeable = new Set([...stepKinds, 'training', 'outside']);
+const changeableKinds = new Set([...stepKinds, 'training', 'outside']);
 
 async function statesOfTrace(
   session: Session,
@@ -56,7 +56,7 @@ async function statesOfTrace(
   const peaks = await peaksUsed(scope, model, roofs);
   const shapes = await tracedShapes(session, scope);
   const hosts = await hostTimes(scope);
-  const copied = await copiedBytes(scope);
+  const bytesByKind = await copiedBytes(scope);
   const jobs = new Map<string, JobState | null>();
   for (const fact of facts) jobs.set(fact.kind, await jobState(context, fact));
   return stages.map((waterfall) => {
@@ -71,7 +71,7 @@ async function statesOfTrace(
       facts: stageFact,
       kernels: stageFact?.kernels ?? null,
       launches: stageFact?.launches ?? null,
-      copiedBytes: (copied.get(waterfall.kind) ?? 0) / waterfall.instances,
+      copiedBytes: (bytesByKind.get(waterfall.kind) ?? 0) / waterfall.instances,
       hostMs: stageFact && hostWall !== null ? Math.max(0, hostWall - added - waitedMs(stageFact)) : null,
       job: jobs.get(waterfall.kind) ?? null,
       nodeNs: roofs.graphNodeNs.value,

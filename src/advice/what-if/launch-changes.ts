@@ -2,7 +2,7 @@ import { gpuHostLink } from '../../hardware/gpu-peaks.js';
 import { type BarHead, isBarOf, isCopyBar, isEdgeBar } from '../../model/bars.js';
 import {
   type IdleCauses,
-  hiddenAhead,
+  overlappedAheadMs,
   idleCauses,
   nodeGapNs,
   slowNodeGapNs,
@@ -50,8 +50,8 @@ function causesOf(state: StageState): IdleCauses | null {
 /** The part of the idle time caused by launches. */
 export const launchIdleMs = (state: StageState): number => causesOf(state)?.launch ?? 0;
 
-/** Replaces the idle bars; `left` remains. */
-function replaced(state: StageState, remaining: Record<string, number>): Map<string, number> {
+/** Replaces the idle bars with `remaining`. */
+function withIdleBars(state: StageState, remaining: Record<string, number>): Map<string, number> {
   const bars = new Map([...state.bars].filter(([id]) => !state.idleBars.has(id)));
   for (const [id, ms] of Object.entries(remaining)) if (ms > 1e-9) bars.set(id, ms);
   return bars;
@@ -77,11 +77,15 @@ export function withCudaGraph(state: StageState): Effect {
   const waits = waitCauses.reduce((sum, cause) => sum + causes.wait[cause], 0);
   const stretches = causes.host + causes.compile + causes.firstUse;
   const dispatch = state.facts ? stretchesOfDispatch(state.facts, causes) : 0;
-  const ahead = state.facts ? hiddenAhead(state.facts) : 0;
-  const hostLeft = Math.max(0, stretches - dispatch - ahead);
-  const bars = replaced(state, { launch_latency: nodes, synchronization: waits, 'host.program': hostLeft });
+  const overlappedMs = state.facts ? overlappedAheadMs(state.facts) : 0;
+  const remainingHostMs = Math.max(0, stretches - dispatch - overlappedMs);
+  const bars = withIdleBars(state, {
+    launch_latency: nodes,
+    synchronization: waits,
+    'host.program': remainingHostMs,
+  });
   const slow = Math.min(between, (kernels * Math.max(slowNodeGapNs, nodeNs)) / 1e6);
-  const removed = between - nodes + stretches - hostLeft;
+  const removed = between - nodes + stretches - remainingHostMs;
   // Replayed graphs of timelines stayed within the interval without it; those of a benchmark did not from batch 16 on.
   const staticCacheMs =
     state.waterfall.source === 'bench' ? staticCacheShare * (sumOf(state.bars) - idleMsOf(state)) : 0;
@@ -92,7 +96,7 @@ export function withCudaGraph(state: StageState): Effect {
       idleBars: new Set(['launch_latency', 'synchronization', 'host.program']),
       launches: 1,
       launchIdleMs: 0,
-      hostMs: hostLeft,
+      hostMs: remainingHostMs,
     },
     how: new Map([
       ...[...state.idleBars].map((id): [string, string] => [id, 'the stage is one launch']),
@@ -178,7 +182,7 @@ export function withPinnedCopies(state: StageState): Effect {
     // Copies that the next kernel waits for stay exposed, but run at the link's rate.
     moreMs: Math.max(0, Math.min(exposed, pinned) - exposedAfter) + waits / 2,
     assumptions: [
-      'copies are issued one stage ahead from pinned memory and no kernel waits for them; high: they stay exposed, at the link rate',
+      'copies are issued one stage earlier from pinned memory and no kernel waits for them; high: they stay exposed, at the link rate',
     ],
   };
 }

@@ -7,7 +7,7 @@ import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
 import { wholeRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { explainSession } from '../explain/explain.js';
-import { answerable } from './answerable.js';
+import { answerableChanges } from './answerable.js';
 import { whatIf } from './what-if.js';
 
 const home = testHome();
@@ -26,12 +26,12 @@ test("a profile of the embedded engine: uses its CPU's roofs, and changes that n
   expect(decode.after_ms.value!).toBeGreaterThan(decode.before_ms.value!);
   expect(decode.after_ms.value!).toBeLessThan(2 * decode.before_ms.value!);
   expect(decode.per_token_after_ms!).toBeLessThan(decode.per_token_before_ms!);
-  expect(await answered(session)).toEqual(['batch-size', 'dtype']);
+  expect(await answeredWords(session)).toEqual(['batch-size', 'dtype']);
 });
 
 /** Changes that pages offer for a session. */
-async function answered(session: Session): Promise<string[]> {
-  const isAnswered = answerable(session.manifest, (await explainSession(session)).data);
+async function answeredWords(session: Session): Promise<string[]> {
+  const isAnswered = answerableChanges(session.manifest, (await explainSession(session)).data);
   const words = ['cudagraph', 'no-sync', 'fused-attention', 'batch-size', 'dtype', 'gpu'] as const;
   return words.filter((word) => isAnswered(word));
 }
@@ -66,7 +66,7 @@ test('a benchmark without timed kernels: each point has its time, but no predict
     expect(stage.before_ms.value).toBeGreaterThan(0);
     expect(stage.after_ms).toMatchObject({ value: null, reason: { code: 'no_kernel_times' } });
   }
-  expect(await answered(session)).toEqual([]);
+  expect(await answeredWords(session)).toEqual([]);
 });
 
 test('a session without stages says that it cannot predict', async () => {

@@ -26,14 +26,14 @@ const repairs: [fault: string, change: string][] = [
   ['pageable_copies', 'pinned-copies'],
   ['sync_every_layer', 'no-sync'],
 ];
-const timed = repairs.filter(([fault]) => timings.some((timing) => timing.fault === fault));
+const timedRepairs = repairs.filter(([fault]) => timings.some((timing) => timing.fault === fault));
 
-test.each(timed)('%s: %s predicts the time of the fixed program', async (fault, change) => {
+test.each(timedRepairs)('%s: %s predicts the time of the fixed program', async (fault, change) => {
   const timing = timings.find((candidate) => candidate.fault === fault)!;
   const { id } = await importSession(`test/fixtures/diagnosis/${fault}-fault.tgz`, home);
-  const found = await whatIf(await openSession(id, home), [change]);
-  expect(whatIfDocumentSchema.parse(found)).toEqual(found);
-  const stage = found.data.stages.find(({ kind }) => kind === timing.kind)!;
+  const result = await whatIf(await openSession(id, home), [change]);
+  expect(whatIfDocumentSchema.parse(result)).toEqual(result);
+  const stage = result.data.stages.find(({ kind }) => kind === timing.kind)!;
   const wall = (side: 'fault' | 'fixed') =>
     medianOf(timing.pairs.map((pair) => pair[side].wall_ms / timing.per[side])).median;
   const after = stage.after_ms;

@@ -16,10 +16,10 @@ export async function jobState(context: FindingContext, stage: StageFacts): Prom
   const causes = await jobCauses(context, stage);
   const link = causes?.link ?? null;
   return {
-    slow: { ...slow, shown: slow.time.rank === focus.rank && slow.time.device === focus.device },
+    slow: { ...slow, isShownRank: slow.time.rank === focus.rank && slow.time.device === focus.device },
     link: link && {
       ranks: link.members,
-      shown: isMember(link, focus.rank),
+      isShownRank: isMember(link, focus.rank),
       lostMs: link.lost_ms,
     },
   };
@@ -33,8 +33,8 @@ const isWire = (id: string): boolean => id === 'exposed_comm.wire';
  * Removes a time from these bars, in proportion to each.
  * @returns the time they had to give
  */
-function removeTime(bars: Map<string, number>, isTaken: (id: string) => boolean, ms: number): number {
-  const selected = [...bars].filter(([id, barMs]) => isTaken(id) && barMs > 0);
+function removeTime(bars: Map<string, number>, isSelected: (id: string) => boolean, ms: number): number {
+  const selected = [...bars].filter(([id, barMs]) => isSelected(id) && barMs > 0);
   const sum = selected.reduce((total, [, barMs]) => total + barMs, 0);
   const part = Math.min(ms, sum);
   for (const [id, barMs] of selected) bars.set(id, barMs * (1 - part / sum));
@@ -52,14 +52,14 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
   if (slow === null) return unchanged(state, 'the capture has no ranks that wait for each other');
   if (slow.computeMs + slow.hostMs <= 0) return unchanged(state, 'no rank takes longer than the others');
   const bars = new Map(state.bars);
-  const removed = slow.shown
+  const removed = slow.isShownRank
     ? removeTime(bars, isKernelBar, slow.computeMs) +
       removeTime(bars, (id) => state.idleBars.has(id), slow.hostMs)
     : removeTime(bars, isSkew, slow.computeMs + slow.hostMs);
   if (removed === 0) return notSplit;
   const name = rankName(slow.time);
-  const how = slow.shown
-    ? slow.moreWork
+  const how = slow.isShownRank
+    ? slow.hasMoreWork
       ? `${name} does as much as the others`
       : `${name} as fast as the others`
     : `no longer waits for ${name}`;
@@ -69,7 +69,7 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
     lessMs: Math.max(spread * removed, slow.maxGainMs - removed),
     moreMs: Math.max(spread * removed, removed - slow.minGainMs),
     assumptions: [
-      slow.moreWork
+      slow.hasMoreWork
         ? `the work of ${name} is spread over all ranks, and each takes their mean`
         : `${name} takes as long as the median of the other ranks`,
     ],
@@ -81,7 +81,7 @@ export function withEqualLinks(state: StageState): Effect | MissingFigure {
   const link = state.job?.link ?? null;
   if (link === null) return unchanged(state, 'no group of ranks exchanges slower than the others');
   const bars = new Map(state.bars);
-  const removed = removeTime(bars, link.shown ? isWire : isSkew, link.lostMs);
+  const removed = removeTime(bars, link.isShownRank ? isWire : isSkew, link.lostMs);
   if (removed === 0) return notSplit;
   const why = `ranks ${link.ranks} exchange as fast as the fastest other group`;
   return {

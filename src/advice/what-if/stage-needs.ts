@@ -20,10 +20,10 @@ export async function tracedShapes(
   };
   const shapes = new Map<string, StageShape[] | MissingFigure>();
   for (const step of await tracedSteps(scope)) {
-    const known = shapes.get(step.kind) ?? [];
-    if ('reason' in known) continue;
+    const shapesSoFar = shapes.get(step.kind) ?? [];
+    if ('reason' in shapesSoFar) continue;
     const shape = shapeOf(withSizes(step, run));
-    shapes.set(step.kind, 'reason' in shape ? shape : [...known, shape]);
+    shapes.set(step.kind, 'reason' in shape ? shape : [...shapesSoFar, shape]);
   }
   return new Map(
     [...shapes].map(([kind, shapes]) => [kind, 'reason' in shapes ? shapes : meanShape(shapes)]),

@@ -27,9 +27,9 @@ export type ComputedGain = Pick<Finding, 'stage' | 'title' | 'bars'> & {
 /** Effects of other ranks on a stage of the rank shown, ms per mean instance. */
 export interface JobState {
   /** `shown`: the waterfall is of this rank. */
-  slow: (SlowRank & { shown: boolean }) | null;
+  slow: (SlowRank & { isShownRank: boolean }) | null;
   /** A group of ranks with a slower exchange than the others; `shown`: it includes the rank shown. */
-  link: { ranks: string; shown: boolean; lostMs: number } | null;
+  link: { ranks: string; isShownRank: boolean; lostMs: number } | null;
 }
 
 /** A stage between two changes. Every change returns a new state; states are immutable. */

@@ -101,14 +101,14 @@ function tour(): StageState {
   return { ...state, launchIdleMs: launchIdleMs(state) };
 }
 
-const predicted = (...words: string[]) => {
+const predict = (...words: string[]) => {
   const { before_ms: before, after_ms: after } = applyChanges(tour(), parseChanges(words));
   if (before.value === null || after.value === null) throw new Error('nothing was predicted');
   return { before: before.value, after: after.value, ci95: after.ci95! };
 };
 
 test('as a CUDA graph the step took 2.97 ms', () => {
-  const { before, after, ci95 } = predicted('cudagraph');
+  const { before, after, ci95 } = predict('cudagraph');
   expect(before).toBeCloseTo(9.14, 1);
   expect(Math.abs((before - after - (9.14 - 2.97)) / (9.14 - 2.97))).toBeLessThan(0.1);
   expect(ci95[0]).toBeLessThan(2.97);
@@ -116,11 +116,11 @@ test('as a CUDA graph the step took 2.97 ms', () => {
 });
 
 test('eight sequences took 9.31 ms, because the host limits; as a graph 32 took 5.1 ms', () => {
-  const eight = predicted('batch-size=8');
+  const eight = predict('batch-size=8');
   expect(Math.abs(eight.after - 9.31) / 9.31).toBeLessThan(0.05);
   // The suite: 18.5 times the tokens of 2.95 ms per step.
-  const graphed = predicted('cudagraph', 'batch-size=32');
+  const asGraph = predict('cudagraph', 'batch-size=32');
   const measured = (32 / 18.5) * 2.95;
-  expect(graphed.ci95[0]).toBeLessThan(measured);
-  expect(graphed.ci95[1]).toBeGreaterThan(measured);
+  expect(asGraph.ci95[0]).toBeLessThan(measured);
+  expect(asGraph.ci95[1]).toBeGreaterThan(measured);
 });

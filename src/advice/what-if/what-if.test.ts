@@ -122,9 +122,9 @@ function stateOf(bars: Record<string, number>, change: Partial<StageState> = {})
 }
 
 const after = (state: StageState, ...words: string[]) => {
-  const found = applyChanges(state, parseChanges(words));
-  if (found.after_ms.value === null) throw new Error(found.after_ms.reason.text);
-  return { ...found, ms: found.after_ms.value, ci95: found.after_ms.ci95! };
+  const result = applyChanges(state, parseChanges(words));
+  if (result.after_ms.value === null) throw new Error(result.after_ms.reason.text);
+  return { ...result, ms: result.after_ms.value, ci95: result.after_ms.ci95! };
 };
 
 describe('launches', () => {
@@ -135,21 +135,21 @@ describe('launches', () => {
   );
 
   test('a CUDA graph leaves one node gap per kernel and the long gap: 5 + 100 × 0.45 µs + 0.5', () => {
-    const found = after(eager, 'cudagraph');
-    expect(found.ms).toBeCloseTo(5 + 0.045 + 0.5, 9);
-    expect(found.before_ms.value).toBeCloseTo(8.6, 9);
+    const result = after(eager, 'cudagraph');
+    expect(result.ms).toBeCloseTo(5 + 0.045 + 0.5, 9);
+    expect(result.before_ms.value).toBeCloseTo(8.6, 9);
     // Nodes of 1.5 µs each, the largest measured value: 0.105 ms more.
-    expect(found.ci95[1]).toBeGreaterThan(found.ms + 0.105);
+    expect(result.ci95[1]).toBeGreaterThan(result.ms + 0.105);
     // No gap at all: 0.045 ms less.
-    expect(found.ci95[0]).toBeLessThan(found.ms - 0.045);
-    expect(found.ci95[0]).toBeGreaterThan(5);
-    expect(found.bars.map(({ id }) => id)).toContain('launch_overhead');
+    expect(result.ci95[0]).toBeLessThan(result.ms - 0.045);
+    expect(result.ci95[0]).toBeGreaterThan(5);
+    expect(result.bars.map(({ id }) => id)).toContain('launch_overhead');
   });
 
   test('uses a measured node gap, and keeps waits of the host', () => {
     const waiting = { ...eager.facts!, waits: { ...eager.facts!.waits, synchronize: { ms: 1, calls: 1 } } };
-    const found = after({ ...eager, facts: waiting, nodeNs: 1000 }, 'cudagraph');
-    expect(found.ms).toBeCloseTo(5 + 0.1 + 0.5 + 1, 9);
+    const result = after({ ...eager, facts: waiting, nodeNs: 1000 }, 'cudagraph');
+    expect(result.ms).toBeCloseTo(5 + 0.1 + 0.5 + 1, 9);
   });
 
   test('one launch, a CPU, and a session without launches do not change, with the reason', () => {
@@ -158,17 +158,17 @@ describe('launches', () => {
       { ...eager, onCpu: true },
       { ...eager, facts: null, kernels: null },
     ]) {
-      const found = after(state, 'cudagraph');
-      expect(found.ms).toBe(8.6);
-      expect(found.bars).toEqual([]);
-      expect(found.assumptions[0]).toMatch(/already|CPU|not known/);
+      const result = after(state, 'cudagraph');
+      expect(result.ms).toBe(8.6);
+      expect(result.bars).toEqual([]);
+      expect(result.assumptions[0]).toMatch(/already|CPU|not known/);
     }
   });
 
   test('without waits the idle time after them disappears', () => {
     const waiting = { ...eager.facts!, waits: { ...eager.facts!.waits, synchronize: { ms: 1.2, calls: 3 } } };
-    const found = after({ ...eager, facts: waiting }, 'no-sync');
-    expect(found.ms).toBeCloseTo(8.6 - 1.2, 9);
+    const result = after({ ...eager, facts: waiting }, 'no-sync');
+    expect(result.ms).toBeCloseTo(8.6 - 1.2, 9);
     expect(after(eager, 'no-sync').bars).toEqual([]);
   });
 
@@ -178,9 +178,9 @@ describe('launches', () => {
       { 'kernels.gemm': 5, 'exposed_copy.htod_pageable': 4 },
       { facts: facts({}), copiedBytes: 64e6 },
     );
-    const found = after(copying, 'pinned-copies');
-    expect(found.ms).toBeCloseTo(5, 9);
-    expect(found.ci95[1]).toBeCloseTo(5 + Math.hypot(64 / (0.85 * 63), 0.05), 6);
+    const result = after(copying, 'pinned-copies');
+    expect(result.ms).toBeCloseTo(5, 9);
+    expect(result.ci95[1]).toBeCloseTo(5 + Math.hypot(64 / (0.85 * 63), 0.05), 6);
     // Without kernels to overlap with, the copies stay exposed.
     const fewKernels = stateOf(
       { 'kernels.gemm': 0.5, 'exposed_copy.htod_pageable': 4 },
@@ -200,7 +200,7 @@ const slow: Peaks = { flops: () => figure(1e15, 'FLOP/s', 'test'), bandwidth: fi
 const shape: StageShape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 99 };
 
 /** Every class takes twice its necessary time. */
-function twice(
+function twiceTheNeed(
   peaks: Peaks,
   shapeChange: Partial<StageShape> = {},
   change: Partial<StageState> = {},
@@ -229,40 +229,41 @@ function classAfter(found: ReturnType<typeof after>, before: StageState, id: str
 
 describe('work', () => {
   test('a larger batch reads the weights once and the cache of each sequence', () => {
-    const before = twice(slow);
-    const found = after(before, 'batch-size=4');
+    const before = twiceTheNeed(slow);
+    const result = after(before, 'batch-size=4');
     // Keys and values: 99 tokens read and one written, in addition to q and the output; all of it four times.
     expect(
-      classAfter(found, before, 'inefficiency.attention') / (2 * before.bars.get('inefficiency.attention')!),
+      classAfter(result, before, 'inefficiency.attention') / (2 * before.bars.get('inefficiency.attention')!),
     ).toBeCloseTo(4, 9);
     // Products: hidden 64, 2 layers, vocabulary 512, bfloat16: weights once, activations 4 times (by hand).
     const weights = 2 * (2 * (64 * (64 + 2 * 32) + 64 * 64 + 3 * 64 * 192) + 512 * 64);
     const activations = 2 * (2 * (64 + 128 + 64 + 64 + 64 + 2 * 192 + 192 + 64) + 64 + 512);
-    const gemm = classAfter(found, before, 'inefficiency.gemm') / (2 * before.bars.get('inefficiency.gemm')!);
+    const gemm =
+      classAfter(result, before, 'inefficiency.gemm') / (2 * before.bars.get('inefficiency.gemm')!);
     expect(gemm).toBeCloseTo((weights + 4 * activations) / (weights + activations), 9);
-    expect(found.per_token_before_ms).toBeCloseTo(found.before_ms.value!, 9);
-    expect(found.per_token_after_ms).toBeCloseTo(found.ms / 4, 9);
+    expect(result.per_token_before_ms).toBeCloseTo(result.before_ms.value!, 9);
+    expect(result.per_token_after_ms).toBeCloseTo(result.ms / 4, 9);
   });
 
   test('twice the context doubles the reads of the cache', () => {
-    const before = twice(slow);
-    const found = after(before, 'context-len=198');
+    const before = twiceTheNeed(slow);
+    const result = after(before, 'context-len=198');
     const grown =
-      classAfter(found, before, 'inefficiency.attention') - 2 * before.bars.get('inefficiency.attention')!;
+      classAfter(result, before, 'inefficiency.attention') - 2 * before.bars.get('inefficiency.attention')!;
     const bytes = kvCacheBytes(architecture, { kvCache: 'bfloat16', batchSize: 1, contextTokens: 99 });
     // Two bytes a value, at 1 MB/s, at half the roof.
     expect(grown).toBeCloseTo((2 * bytes) / 1e3, 6);
-    expect(found.per_token_after_ms).toBeNull();
+    expect(result.per_token_after_ms).toBeNull();
   });
 
   test('another GPU scales memory-bound work by the data sheets, and not the host', () => {
-    const before = twice(sheet, {}, {});
+    const before = twiceTheNeed(sheet, {}, {});
     const idle = new Map([...before.bars, ['host.program', 7]]);
     const state = { ...before, bars: idle, idleBars: new Set(['host.program']) };
     const kernels = [...before.bars.values()].reduce((sum, ms) => sum + ms, 0);
-    const found = after(state, 'gpu=H100');
+    const result = after(state, 'gpu=H100');
     // H200: 4800 GB/s, H100 SXM: 3350 GB/s (data sheets).
-    expect(found.ms).toBeCloseTo((kernels * 4800) / 3350 + 7, 9);
+    expect(result.ms).toBeCloseTo((kernels * 4800) / 3350 + 7, 9);
     expect(after(state, 'gpu=H200').ms).toBeCloseTo(kernels + 7, 9);
     const { assumptions } = applyChanges(state, parseChanges(['gpu=H100']));
     expect(assumptions[0]).toContain('not NVIDIA H100 PCIe');
@@ -270,14 +271,15 @@ describe('work', () => {
   });
 
   test('int4 weights: 0.5 bytes and a scale of 2.5 per 128, only in the layers', () => {
-    const before = twice(slow);
-    const found = after(before, 'int4');
+    const before = twiceTheNeed(slow);
+    const result = after(before, 'int4');
     const layers = 2 * (64 * (64 + 2 * 32) + 64 * 64 + 3 * 64 * 192);
     const head = 2 * 512 * 64;
     const activations = 2 * (2 * (64 + 128 + 64 + 64 + 64 + 2 * 192 + 192 + 64) + 64 + 512);
     // Groups of 128 in rows of 64 (one each) and of 192 (two).
     const scales = 2.5 * 2 * (64 + 2 * 32 + 64 + 2 * 192 + 2 * 64);
-    const gemm = classAfter(found, before, 'inefficiency.gemm') / (2 * before.bars.get('inefficiency.gemm')!);
+    const gemm =
+      classAfter(result, before, 'inefficiency.gemm') / (2 * before.bars.get('inefficiency.gemm')!);
     expect(gemm).toBeCloseTo(
       (0.5 * layers + scales + head + activations) / (2 * layers + head + activations),
       9,
@@ -286,14 +288,14 @@ describe('work', () => {
 
   test('rejects a dtype that the GPU does not support', () => {
     const a100 = gpuPeaks(gpuRoofs('NVIDIA A100-SXM4-80GB', null));
-    const state = twice(a100, {}, { gpuName: 'NVIDIA A100-SXM4-80GB' });
+    const state = twiceTheNeed(a100, {}, { gpuName: 'NVIDIA A100-SXM4-80GB' });
     expect(() => after(state, 'dtype=float8')).toThrow(expect.objectContaining({ code: 'E_DTYPE' }));
     expect(after(state, 'int4').ms).toBeLessThan([...state.bars.values()].reduce((sum, ms) => sum + ms, 0));
   });
 
   test('without a model there is no prediction', () => {
-    const found = applyChanges(stateOf({ 'kernels.gemm': 5 }), parseChanges(['batch-size=4']));
-    expect(found.after_ms).toMatchObject({ value: null, reason: { code: 'no_model' } });
+    const result = applyChanges(stateOf({ 'kernels.gemm': 5 }), parseChanges(['batch-size=4']));
+    expect(result.after_ms).toMatchObject({ value: null, reason: { code: 'no_model' } });
   });
 });
 
@@ -306,21 +308,21 @@ describe('host and device run concurrently', () => {
   });
 
   test('longer kernels fill the time in which the device waits for launches', () => {
-    const state = twice(slow);
+    const state = twiceTheNeed(slow);
     const kernels = [...state.bars.values()].reduce((sum, ms) => sum + ms, 0);
     const eager = gaps(state, 10 * kernels, { launchIdleMs: 10 * kernels });
     expect(after(eager, 'batch-size=2').ms).toBeCloseTo(11 * kernels, 6);
   });
 
   test("shorter kernels save time only down to the host's time", () => {
-    const state = twice(slow);
+    const state = twiceTheNeed(slow);
     const kernels = [...state.bars.values()].reduce((sum, ms) => sum + ms, 0);
     const eager = gaps(state, kernels, { hostMs: 1.9 * kernels, launchIdleMs: kernels });
-    const found = after(eager, 'int4');
-    expect(found.ms).toBeCloseTo(1.9 * kernels, 6);
+    const result = after(eager, 'int4');
+    expect(result.ms).toBeCloseTo(1.9 * kernels, 6);
     // As a graph only the device's time remains.
-    const graphed = { ...eager, facts: facts({ launch_overhead_ms: kernels }), kernels: 100, launches: 100 };
-    expect(after(graphed, 'cudagraph', 'int4').ms).toBeLessThan(kernels);
+    const asGraph = { ...eager, facts: facts({ launch_overhead_ms: kernels }), kernels: 100, launches: 100 };
+    expect(after(asGraph, 'cudagraph', 'int4').ms).toBeLessThan(kernels);
   });
 });
 
@@ -343,11 +345,11 @@ describe('fusing', () => {
       { roofline: 2, 'inefficiency.attention': 3, 'nonessential.copy': 1, 'inefficiency.gemm': 4 },
       { findings: [finding] },
     );
-    const found = after(state, 'fused-attention');
-    expect(found.ms).toBeCloseTo(7, 9);
-    expect(found.ci95[0]).toBeCloseTo(7 - Math.hypot(0.07, 0.5), 6);
-    expect(found.ci95[1]).toBeCloseTo(7 + Math.hypot(0.07, 1), 6);
-    expect(found.bars.map(({ id, after_ms }) => [id, after_ms])).toEqual([
+    const result = after(state, 'fused-attention');
+    expect(result.ms).toBeCloseTo(7, 9);
+    expect(result.ci95[0]).toBeCloseTo(7 - Math.hypot(0.07, 0.5), 6);
+    expect(result.ci95[1]).toBeCloseTo(7 + Math.hypot(0.07, 1), 6);
+    expect(result.bars.map(({ id, after_ms }) => [id, after_ms])).toEqual([
       ['inefficiency.attention', 0.75],
       ['nonessential.copy', 0.25],
     ]);

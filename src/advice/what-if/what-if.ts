@@ -24,7 +24,7 @@ export async function whatIf(
   const changes = parseChanges(texts);
   // Only gains computed by a rule need the rules.
   const withRules = changes.some(({ word }) => word.startsWith('fused-'));
-  return changedStages(session, await measuredStages(session, { ...options, withRules }), texts);
+  return predictStages(session, await measuredStages(session, { ...options, withRules }), texts);
 }
 
 interface MeasuredStages {
@@ -57,7 +57,7 @@ export async function measuredStages(
 }
 
 /** @throws as whatIf */
-export function changedStages(
+export function predictStages(
   session: Session,
   { states, issues }: MeasuredStages,
   texts: readonly string[],

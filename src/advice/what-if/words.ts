@@ -105,11 +105,11 @@ function wholeNumber(text: string, value: string | null): number {
 
 /** The reported name of a GPU with a known data sheet; if several match, the common form factor. */
 function gpuNamed(text: string): { name: string; chosen: string | null } {
-  const found = findGpuSheet(text);
-  if (!Array.isArray(found)) return { name: found.name, chosen: chosenGpuWords(text, found) };
-  const names = (found.length > 0 ? found : gpuSheets).flatMap((sheet) => sheet.names);
+  const gpus = findGpuSheet(text);
+  if (!Array.isArray(gpus)) return { name: gpus.name, chosen: chosenGpuWords(text, gpus) };
+  const names = (gpus.length > 0 ? gpus : gpuSheets).flatMap((sheet) => sheet.names);
   throw new InferscopeError('E_USAGE', {
-    what: found.length > 0 ? `"${text}" matches several GPUs` : `no data sheet is known for GPU "${text}"`,
+    what: gpus.length > 0 ? `"${text}" matches several GPUs` : `no data sheet is known for GPU "${text}"`,
     why: `Known: ${names.join(', ')}.`,
     fix: 'Use one of these, for example --what-if gpu=H100.',
   });

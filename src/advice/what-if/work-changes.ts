@@ -6,7 +6,7 @@ import { bytesPerElement, type DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { MissingFigure } from '../../model/figure.js';
 import { gpuRoofs } from '../../facts/roofs.js';
-import { rebased, type Scaling, scaledKernels } from './class-times.js';
+import { rebase, type Scaling, scaleKernels } from './class-times.js';
 import { type Effect, type StageNeeds, type StageState, unchanged } from './stage-state.js';
 import { streamFactor } from './weight-streams.js';
 import { formatGb, formatNumber, formatSetting, plural, formatCount } from '../../vocabulary/format.js';
@@ -18,15 +18,15 @@ import { formatGb, formatNumber, formatSetting, plural, formatCount } from '../.
 const halfAttention = 0.2;
 
 /** Matrix products from the measured weight streams of a CPU, if both sides have one. */
-function streamed(
+function streamFactors(
   state: StageState,
   before: StageNeeds,
   after: StageNeeds,
-): { known: Scaling['known']; how: string[] } {
+): { measuredFactors: Scaling['measuredFactors']; how: string[] } {
   const factor = streamFactor(state, before, after);
-  if (factor === null) return { known: undefined, how: [] };
+  if (factor === null) return { measuredFactors: undefined, how: [] };
   return {
-    known: new Map([['gemm', factor]]),
+    measuredFactors: new Map([['gemm', factor]]),
     how: [`matrix products ${times(factor)}, from weight-stream rates measured on this machine`],
   };
 }
@@ -39,15 +39,15 @@ export function withBatch(state: StageState, batchSize: number): Effect | Missin
   if ('reason' in needs) return needs;
   const factor = batchSize / needs.shape.batchSize;
   const after = { ...needs, shape: { ...needs.shape, batchSize } };
-  const products = streamed(state, needs, after);
-  return scaledKernels(state, {
+  const streams = streamFactors(state, needs, after);
+  return scaleKernels(state, {
     after,
-    other: () => factor,
-    ...streamed(state, needs, after),
+    otherFactor: () => factor,
+    measuredFactors: streams.measuredFactors,
     copies: factor,
     how: (_, by) => `${times(by)}: weights once per step, everything else for each of ${batchSize} sequences`,
     assumptions: [
-      ...products.how,
+      ...streams.how,
       `${batchSize} sequences of the same length instead of ${needs.shape.batchSize}; launches and host stay, sampling included`,
       'memory is sufficient (not checked: see inferscope estimate)',
     ],
@@ -62,10 +62,10 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
   const prefill = shape.phase === 'prefill';
   const after = prefill ? { ...shape, newTokens: contextLen } : { ...shape, contextTokens: contextLen };
   const factor = prefill ? contextLen / shape.newTokens : contextLen / Math.max(1, shape.contextTokens);
-  return scaledKernels(state, {
+  return scaleKernels(state, {
     after: { ...needs, shape: after },
     // In a decode step only work on the cache grows, such as copies of it; other work is for one token.
-    other: (name) => (prefill || name === 'copy' ? factor : 1),
+    otherFactor: (name) => (prefill || name === 'copy' ? factor : 1),
     ...(prefill ? { copies: factor } : {}),
     how: (_, by) => `${times(by)} at ${plural(contextLen, 'token')}`,
     assumptions: [
@@ -97,16 +97,16 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
   const before = needs.model.storage;
   const elements = bytesPerElement[storage.activations] / bytesPerElement[before.activations];
   const after = { ...needs, model: { ...needs.model, storage } };
-  const products = streamed(state, needs, after);
-  const halved = before.activations === 'float32' && elements < 1 && !onCpu;
-  return scaledKernels(state, {
+  const streams = streamFactors(state, needs, after);
+  const isHalved = before.activations === 'float32' && elements < 1 && !onCpu;
+  return scaleKernels(state, {
     after,
-    other: () => elements,
+    otherFactor: () => elements,
     copies: elements,
-    known: halved ? new Map([['attention', halfAttention]]) : products.known,
+    measuredFactors: isHalved ? new Map([['attention', halfAttention]]) : streams.measuredFactors,
     how: (_, by) => `${times(by)}: bytes and peak of ${storage.weights.name}`,
     assumptions: [
-      ...products.how,
+      ...streams.how,
       `${storage.weights.name}: ${formatSetting(weights, 'bytes')} per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
       ...(storage.weights.compute === null && storage.weights.linear.scale !== null
         ? ['weights are unpacked inside the products, at no extra time']
@@ -151,11 +151,11 @@ export function withGpu(
   const bandwidth = current.bandwidth.value! / target.bandwidth.value!;
   const link = gpuHostLink(gpuName).value;
   const otherLink = gpuHostLink(name).value;
-  const bySheet = rebased(state, { ...needs, peaks: current });
+  const bySheet = rebase(state, { ...needs, peaks: current });
   if ('reason' in bySheet) return bySheet;
-  const byNeed = scaledKernels(bySheet, {
+  const byNeed = scaleKernels(bySheet, {
     after: { ...needs, peaks: target },
-    other: () => bandwidth,
+    otherFactor: () => bandwidth,
     ...(link && otherLink ? { copies: link / otherLink } : {}),
     how: (_, by) => `${times(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
     assumptions: [
@@ -178,13 +178,13 @@ function sheetPeaks(name: string): StageNeeds['peaks'] | MissingFigure {
 
 function memoryWarning({ model, shape }: StageNeeds, name: string): string[] {
   const sheet = gpuSheet(name);
-  const changed = {
+  const changedSizes = {
     kvCache: model.storage.kvCache,
     batchSize: shape.batchSize,
     contextTokens: shape.contextTokens + shape.newTokens,
   };
   const bytes =
-    weightBytes(model.architecture, model.storage).total + kvCacheBytes(model.architecture, changed);
+    weightBytes(model.architecture, model.storage).total + kvCacheBytes(model.architecture, changedSizes);
   if (sheet === null || bytes < sheet.memoryGb * 1e9) return [];
   return [
     `weights and KV cache take ${formatGb(bytes)} and do not fit into the ${formatSetting(sheet.memoryGb, 'GB')} of ${name}`,

@@ -1,6 +1,6 @@
 import { belowLauncher, withProgram } from '../../advice/below-launcher.js';
 import { dirname } from 'node:path';
-import { rememberedExplanation } from '../../advice/explain/explain.js';
+import { cachedExplanation } from '../../advice/explain/explain.js';
 import type { Finding } from '../../model/documents/explain.js';
 import type { AnalyzeResult, AnswerQuery } from '../../model/documents/analyze.js';
 import type { Session } from '../../session/open.js';
@@ -40,7 +40,7 @@ export async function answerer(session: Session): Promise<{
   answer(question: string | null): Promise<AnalyzeResult>;
   close(): Promise<void>;
 }> {
-  const explained = (await rememberedExplanation(session)).data;
+  const explained = (await cachedExplanation(session)).data;
   const database = await session.connect();
   const captures = once<Awaited<ReturnType<StoredFacts['captures']>>>(async () => {
     const { analyzeCaptures } = await import('../../facts/captures.js');

@@ -23,15 +23,15 @@ const pairsSql = (context: FindingContext, { kind, instances }: OperatorStage): 
    WHERE between_size = rank AND rank <= ${maxRank} AND least(from_size, to_size) >= ${minRankMultiple} * rank GROUP BY rank ORDER BY ms DESC`;
 
 /** Two products in a row with a small dimension between them, next to other products: a low-rank adapter. */
-export async function adapterProducts(
+export async function findAdapters(
   context: FindingContext,
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall } = stage;
-  const { rows, evidence } = await context.evidence<Row>(pairsSql(context, stage), (found) =>
-    found.length === 0
+  const { rows, evidence } = await context.evidence<Row>(pairsSql(context, stage), (evidenceRows) =>
+    evidenceRows.length === 0
       ? 'no two products in a row with a small dimension between them'
-      : found
+      : evidenceRows
           .map(
             (row) => `rank ${row.rank}: ${plural(row.per_step, 'pair')} of products per step, ${ms(row.ms)}`,
           )

@@ -2,7 +2,8 @@ import { gainOf } from '../gain.js';
 import { compileRanges, longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { minShare } from '../stage-rule.js';
-import { instancesOf, instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { instancesOf, instanceWord, everyInstance, ms, part } from '../words.js';
+import { plural } from '../../../vocabulary/format.js';
 import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
 
@@ -19,13 +20,13 @@ const compiledSql = ({ kind }: OperatorStage): string =>
 type Row = { step: number; times: number; ms: number };
 
 /** Code is compiled in steps after the first one. */
-export async function compilation(
+export async function findRecompilation(
   context: FindingContext,
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
-  const { rows, evidence } = await context.evidence<Row>(compiledSql(stage), (found) =>
-    found
+  const { rows, evidence } = await context.evidence<Row>(compiledSql(stage), (evidenceRows) =>
+    evidenceRows
       .slice(0, 4)
       .map((row) => `step ${row.step}: ${row.times} times, ${ms(row.ms)}`)
       .join('; '),
@@ -38,7 +39,7 @@ export async function compilation(
     stage: kind,
     title: `Recompilation: ${later.length} of ${instancesOf(instances, kind)} compile again, ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; ${ms(time)} of it is compilation, in ${count(later.length)} of them after the first. Inputs with a new shape, type or value make torch.compile specialize again.`,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; ${ms(time)} of it is compilation, in ${plural(later.length, 'step')} after the first. Inputs with a new shape, type or value make torch.compile specialize again.`,
     change: {
       kind: 'code',
       text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm up every shape before serving; TORCH_LOGS=recompiles names the guard that failed.',

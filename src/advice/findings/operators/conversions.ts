@@ -23,13 +23,13 @@ type Row = {
 };
 
 /** Tensors converted to another type in every step. */
-export async function conversions(
+export async function findConversions(
   context: FindingContext,
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall } = stage;
-  const { rows, evidence } = await context.evidence<Row>(castsSql(stage), (found) =>
-    found
+  const { rows, evidence } = await context.evidence<Row>(castsSql(stage), (evidenceRows) =>
+    evidenceRows
       .slice(0, 2)
       .map((row) => `${row.from_type} to ${row.to_type} ${row.shape}: ${callsOf(row)}`)
       .join('; '),

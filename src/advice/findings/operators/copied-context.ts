@@ -44,14 +44,14 @@ const copiesSql = ({ kind, instances }: OperatorStage): string =>
    FROM call GROUP BY ALL ORDER BY ms DESC, operator, grows`;
 
 /** Keys and values of all earlier tokens are copied in every step, in operators that grow. */
-export async function copiedContext(
+export async function findCopiedContext(
   context: FindingContext,
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall } = stage;
   if (kind !== 'decode' && kind !== 'mixed') return 'judged for steps only';
-  const { rows, evidence } = await context.evidence<Row>(copiesSql(stage), (found) =>
-    found
+  const { rows, evidence } = await context.evidence<Row>(copiesSql(stage), (evidenceRows) =>
+    evidenceRows
       .filter(({ grows }) => grows)
       .slice(0, 2)
       .map(
@@ -60,12 +60,12 @@ export async function copiedContext(
       )
       .join('; '),
   );
-  const grown = rows.filter(({ grows }) => grows);
-  const time = grown.reduce((sum, row) => sum + row.ms, 0);
-  const n = grown.reduce((sum, row) => sum + row.per_step, 0);
-  const copied = `copies that grow with the steps take ${part(time, wall)}`;
-  if (time < minShare * wall) return copied;
-  const names = grown.map(({ operator }) => operator).join(' and ');
+  const growing = rows.filter(({ grows }) => grows);
+  const time = growing.reduce((sum, row) => sum + row.ms, 0);
+  const n = growing.reduce((sum, row) => sum + row.per_step, 0);
+  const reason = `copies that grow with the steps take ${part(time, wall)}`;
+  if (time < minShare * wall) return reason;
+  const names = growing.map(({ operator }) => operator).join(' and ');
   return {
     stage: kind,
     title: `KV cache copied: ${count(n)} calls of ${names} that grow with the context take ${part(time, wall)} of ${everyInstance(kind)}`,
@@ -75,7 +75,7 @@ export async function copiedContext(
       kind: 'code',
       text: 'Write new keys and values into a cache allocated once (static or paged), and attend to a view of it, without clones or repeated heads.',
       example:
-        grown[0]!.operator === 'aten::copy_'
+        growing[0]!.operator === 'aten::copy_'
           ? 'keys[:, :, position] = k; F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n], enable_gqa=True)'
           : 'keys[:, :, position] = k  # instead of torch.cat((keys, k), 2)',
     },

@@ -13,15 +13,15 @@ export interface OperatorStage {
   operators_ms: number;
 }
 
-const stagesOf = new WeakMap<FindingContext, Promise<OperatorStage[]>>();
+const stagesByContext = new WeakMap<FindingContext, Promise<OperatorStage[]>>();
 
 /**
  * Stages of an operator timeline: inference and training steps; without any, its other windows. Empty if a GPU computed or no
  * framework profiler ran.
  */
 export function operatorStages(context: FindingContext): Promise<OperatorStage[]> {
-  const stages = stagesOf.get(context) ?? gather(context);
-  stagesOf.set(context, stages);
+  const stages = stagesByContext.get(context) ?? readStages(context);
+  stagesByContext.set(context, stages);
   return stages;
 }
 
@@ -37,7 +37,7 @@ export const operatorsSql = (kind: PhaseKind): string =>
 export const mainThread =
   '(SELECT arg_max(tid, ns) FROM (SELECT tid, sum(coalesce(self_dur_ns, dur_ns)) AS ns FROM rank_ops GROUP BY tid))';
 
-async function gather({ operators, waterfalls }: FindingContext): Promise<OperatorStage[]> {
+async function readStages({ operators, waterfalls }: FindingContext): Promise<OperatorStage[]> {
   if (!operators) return [];
   const { database } = operators;
   const windows = await database.query<Omit<OperatorStage, 'operators_ms'>>(

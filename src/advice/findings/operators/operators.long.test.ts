@@ -9,7 +9,7 @@ import { noKvCache } from '../rules/no-kv-cache.js';
 import { promptLogits } from '../rules/prompt-logits.js';
 import { rebuiltTensors } from '../rules/rebuilt-tensors.js';
 import { recompilation } from '../rules/recompilation.js';
-import { findings } from '../findings.js';
+import { rankedFindings } from '../findings.js';
 import type { FindingContext, Rule } from '../rule.js';
 import { expectEvidence } from '../test-evidence.js';
 import { closeAll, contextOf, fired } from '../test-steps.js';
@@ -19,7 +19,7 @@ afterAll(closeAll);
 /** An operator of a step: the time before it and its duration in µs, its shapes and types. */
 interface Call {
   name: string;
-  takes: number;
+  durationUs: number;
   after?: number;
   class?: string;
   shapes?: unknown[];
@@ -44,20 +44,24 @@ function stepsOf(count: number, callsOf: (step: number) => Call[]): Promise<Find
         op_type: 'cpu_op',
         stage_id: step,
         start_ns: now * us,
-        dur_ns: call.takes * us,
-        self_dur_ns: call.takes * us,
+        dur_ns: call.durationUs * us,
+        self_dur_ns: call.durationUs * us,
         input_shapes: JSON.stringify(call.shapes ?? []),
         input_types: JSON.stringify(call.types ?? ['float', 'float']),
       });
       for (const name of call.inside ?? []) ops.push({ ...ops.at(-1)!, op_id: ops.length + 1, name });
-      now += call.takes;
+      now += call.durationUs;
     }
     stages.push(stage(step, 'decode', start, now, { step_index: step }));
   }
   return contextOf({ stages, ops });
 }
 
-const product = (takes: number, shapes: unknown[] = []): Call => ({ name: 'aten::bmm', takes, shapes });
+const product = (durationUs: number, shapes: unknown[] = []): Call => ({
+  name: 'aten::bmm',
+  durationUs,
+  shapes,
+});
 const rules: Rule[] = [
   kvCacheConcat,
   castsAndLayoutCopies,
@@ -69,12 +73,12 @@ const rules: Rule[] = [
   promptLogits,
 ];
 /** The finding of the rule, with a query that returns its rows on its own. */
-async function found(rule: Rule, context: FindingContext) {
+async function findingOf(rule: Rule, context: FindingContext) {
   const draft = fired(await rule.find(context));
   await expectEvidence(context.session, [draft]);
   return draft;
 }
-async function firing(context: FindingContext): Promise<string[]> {
+async function firingRules(context: FindingContext): Promise<string[]> {
   const names: string[] = [];
   for (const rule of rules) if ((await rule.find(context)).outcome === 'fired') names.push(rule.id);
   return names;
@@ -83,7 +87,7 @@ async function firing(context: FindingContext): Promise<string[]> {
 test('reports a cache that is concatenated or reallocated by calls that write more in every step', async () => {
   const cat = (step: number): Call => ({
     name: 'aten::cat',
-    takes: 300,
+    durationUs: 300,
     class: 'copy',
     shapes: [
       [
@@ -94,7 +98,7 @@ test('reports a cache that is concatenated or reallocated by calls that write mo
     ],
   });
   const context = await stepsOf(8, (step) => [product(500), cat(step), cat(step)]);
-  const draft = await found(kvCacheConcat, context);
+  const draft = await findingOf(kvCacheConcat, context);
   // 600 µs per step, of which a twentieth remains.
   expect(draft.gain!.expected_ms).toBeCloseTo(0.57, 6);
   expect(draft.evidence[0]!.rows[0]).toMatchObject({
@@ -105,40 +109,40 @@ test('reports a cache that is concatenated or reallocated by calls that write mo
     first_elements: 103_424,
     last_elements: 110_592,
   });
-  expect(await firing(context)).toEqual(['kv_cache_concat']);
+  expect(await firingRules(context)).toEqual(['kv_cache_concat']);
   const copy = (tokens: number): Call => ({
     name: 'aten::copy_',
-    takes: 300,
+    durationUs: 300,
     class: 'copy',
     shapes: [[1, 8, tokens, 64], [1, 8, tokens, 64], []],
   });
-  expect(await firing(await stepsOf(8, (step) => [product(500), copy(100 + step)]))).toEqual([
+  expect(await firingRules(await stepsOf(8, (step) => [product(500), copy(100 + step)]))).toEqual([
     'kv_cache_concat',
   ]);
   // Only the new token is written in every step.
-  expect(await firing(await stepsOf(8, () => [product(500), copy(1)]))).toEqual([]);
+  expect(await firingRules(await stepsOf(8, () => [product(500), copy(1)]))).toEqual([]);
 });
 
 test('reports weights that are converted at every use', async () => {
   const cast: Call = {
     name: 'aten::copy_',
-    takes: 200,
+    durationUs: 200,
     class: 'copy',
     shapes: [[512, 512], [512, 512], []],
     types: ['float', 'c10::Half', 'Scalar'],
   };
   const context = await stepsOf(6, () => [cast, product(300), cast, product(300)]);
-  const draft = await found(castsAndLayoutCopies, context);
+  const draft = await findingOf(castsAndLayoutCopies, context);
   expect(draft.gain!.expected_ms).toBeCloseTo(0.4, 6);
   expect(draft.title).toContain('2 casts take 40 % of every decode step, mostly from c10::Half to float');
-  expect(await firing(context)).toEqual(['casts_and_layout_copies']);
+  expect(await firingRules(context)).toEqual(['casts_and_layout_copies']);
 });
 
 test('recognizes unfused attention by two products that share a score matrix with a reduction between them', async () => {
   const between: Call[] = [
-    { name: 'aten::mul', takes: 100, class: 'elementwise' },
-    { name: 'aten::sum', takes: 50, class: 'norm' },
-    { name: 'aten::div', takes: 100, class: 'elementwise' },
+    { name: 'aten::mul', durationUs: 100, class: 'elementwise' },
+    { name: 'aten::sum', durationUs: 50, class: 'norm' },
+    { name: 'aten::div', durationUs: 100, class: 'elementwise' },
   ];
   const scores = product(200, [
     [8, 16, 64],
@@ -151,9 +155,11 @@ test('recognizes unfused attention by two products that share a score matrix wit
     ]);
   const context = await stepsOf(6, () => [scores, ...between, values(128), product(500)]);
   // A fifth of the 250 µs between them remains.
-  expect((await found(eagerAttention, context)).gain!.expected_ms).toBeCloseTo(0.2, 6);
-  expect(await firing(context)).toEqual(['eager_attention']);
-  expect(await firing(await stepsOf(6, () => [scores, ...between, values(96), product(500)]))).toEqual([]);
+  expect((await findingOf(eagerAttention, context)).gain!.expected_ms).toBeCloseTo(0.2, 6);
+  expect(await firingRules(context)).toEqual(['eager_attention']);
+  expect(await firingRules(await stepsOf(6, () => [scores, ...between, values(96), product(500)]))).toEqual(
+    [],
+  );
 });
 
 test('does not report attention in one operator: rotary embeddings of two steps share no scores', async () => {
@@ -163,11 +169,11 @@ test('does not report attention in one operator: rotary embeddings of two steps 
   ]);
   const fused: Call = {
     name: 'aten::_scaled_dot_product_flash_attention_for_cpu',
-    takes: 300,
+    durationUs: 300,
     class: 'attention',
   };
-  const norm: Call = { name: 'aten::mean', takes: 100, class: 'norm' };
-  expect(await firing(await stepsOf(6, () => [rotary, norm, fused, rotary, norm, fused]))).toEqual([]);
+  const norm: Call = { name: 'aten::mean', durationUs: 100, class: 'norm' };
+  expect(await firingRules(await stepsOf(6, () => [rotary, norm, fused, rotary, norm, fused]))).toEqual([]);
   // Similar products with fused attention or a layer's weights between them.
   const scores = product(200, [
     [8, 16, 64],
@@ -177,31 +183,36 @@ test('does not report attention in one operator: rotary embeddings of two steps 
     [8, 16, 128],
     [8, 128, 64],
   ]);
-  const weights: Call = { name: 'aten::addmm', takes: 10 };
-  expect(await firing(await stepsOf(6, () => [scores, norm, values]))).toEqual(['eager_attention']);
+  const weights: Call = { name: 'aten::addmm', durationUs: 10 };
+  expect(await firingRules(await stepsOf(6, () => [scores, norm, values]))).toEqual(['eager_attention']);
   for (const operators of [fused, weights])
-    expect(await firing(await stepsOf(6, () => [scores, norm, operators, values]))).toEqual([]);
+    expect(await firingRules(await stepsOf(6, () => [scores, norm, operators, values]))).toEqual([]);
 });
 
 test('reports host work at the same place in every step, but not a single delay', async () => {
   const steps = (waits: (step: number) => number) =>
     stepsOf(6, (step) => [
       product(500),
-      { name: 'aten::argmax', takes: 20, class: 'sampling', after: waits(step) },
+      { name: 'aten::argmax', durationUs: 20, class: 'sampling', after: waits(step) },
       product(300),
     ]);
   const context = await steps(() => 700);
-  const draft = await found(hostBound, context);
+  const draft = await findingOf(hostBound, context);
   expect(draft.gain!.expected_ms).toBeCloseTo(0.7, 6);
   expect(draft.cause).toContain('between aten::bmm and aten::argmax');
-  expect(await firing(context)).toEqual(['host_bound']);
-  expect(await firing(await steps((step) => (step === 2 ? 4000 : 5)))).toEqual([]);
+  expect(await firingRules(context)).toEqual(['host_bound']);
+  expect(await firingRules(await steps((step) => (step === 2 ? 4000 : 5)))).toEqual([]);
   // Another process can delay a program, but it does not cause casts.
-  const cast: Call = { name: 'aten::copy_', takes: 400, shapes: [[64], [64]], types: ['float', 'double'] };
+  const cast: Call = {
+    name: 'aten::copy_',
+    durationUs: 400,
+    shapes: [[64], [64]],
+    types: ['float', 'double'],
+  };
   const castAndDelay = await stepsOf(6, () => [product(500), cast, { ...product(300), after: 700 }]);
   const busy = { ...castAndDelay, machine: { ...castAndDelay.machine, busy: true } };
-  const { findings: claimed, withheld, rules: outcomes } = await findings(busy, rules);
-  expect(claimed.map(({ id }) => id)).toEqual(['casts_and_layout_copies:decode']);
+  const { findings: busyFindings, withheld, rules: outcomes } = await rankedFindings(busy, rules);
+  expect(busyFindings.map(({ id }) => id)).toEqual(['casts_and_layout_copies:decode']);
   expect(withheld).toMatchObject([{ rule: 'host_bound', stage: 'decode', reason: { code: 'machine_busy' } }]);
   expect(outcomes.find(({ rule }) => rule === 'host_bound')!.outcome).toBe('withheld');
 });
@@ -210,21 +221,21 @@ test('reports code that is compiled in most steps, but not in the first step onl
   const steps = (compiles: (step: number) => boolean) =>
     stepsOf(6, (step) => [
       ...(compiles(step)
-        ? [{ name: 'dynamo', takes: 3000, class: 'other', inside: ['frame', 'inductor_compile'] }]
+        ? [{ name: 'dynamo', durationUs: 3000, class: 'other', inside: ['frame', 'inductor_compile'] }]
         : []),
       product(1000),
     ]);
   const context = await steps((step) => step < 4);
   // Three of the six steps, without the first.
-  expect((await found(recompilation, context)).gain!.expected_ms).toBeCloseTo(1.5, 6);
-  expect(await firing(context)).toEqual(['recompilation']);
-  expect(await firing(await steps((step) => step === 0))).toEqual([]);
+  expect((await findingOf(recompilation, context)).gain!.expected_ms).toBeCloseTo(1.5, 6);
+  expect(await firingRules(context)).toEqual(['recompilation']);
+  expect(await firingRules(await steps((step) => step === 0))).toEqual([]);
 });
 
 /** A product of `rows` tokens with a weight, as PyTorch records it. */
-const weighted = (takes: number, rows: number, outer = 512): Call => ({
+const weighted = (durationUs: number, rows: number, outer = 512): Call => ({
   name: 'aten::mm',
-  takes,
+  durationUs,
   shapes: [
     [rows, 512],
     [512, outer],
@@ -234,7 +245,7 @@ const weighted = (takes: number, rows: number, outer = 512): Call => ({
 test("reports a mask that is created in every step and is larger than the step's tensors", async () => {
   const mask = (name: string, elements: number): Call => ({
     name,
-    takes: 400,
+    durationUs: 400,
     class: 'copy',
     shapes: [[elements, elements], []],
   });
@@ -243,7 +254,7 @@ test("reports a mask that is created in every step and is larger than the step's
     mask('aten::fill_', 1024),
     mask('aten::triu', 1024),
   ]);
-  const draft = await found(rebuiltTensors, context);
+  const draft = await findingOf(rebuiltTensors, context);
   expect(draft.gain!.expected_ms).toBeCloseTo(0.8, 9);
   expect(draft.title).toContain('2 writes of the same sizes');
   // Activations are written in every step, and a mask only in the first two.
@@ -260,7 +271,7 @@ test('reports steps that recompute all tokens, because their rows grow by the ne
     weighted(4000, 400 + 2 * step),
     weighted(1000, 400 + 2 * step),
   ]);
-  const draft = await found(noKvCache, context);
+  const draft = await findingOf(noKvCache, context);
   // 405 rows of two sequences on average; time is proportional to the rows, down to 16 of them.
   expect(draft.gain!.expected_ms).toBeCloseTo(5 * (1 - 16 / 405), 6);
   expect(draft.title).toContain('203 tokens of each sequence');
@@ -272,15 +283,15 @@ test('reports steps that recompute all tokens, because their rows grow by the ne
 
 test('reports logits of every prompt token when only one row is sampled', async () => {
   const stages = [stage(0, 'prefill', 0, 1200), stage(1, 'decode', 1200, 1400, { step_index: 0 })];
-  const call = (id: number, stageId: number, start: number, takes: number, shapes: number[][]) => ({
+  const call = (id: number, stageId: number, start: number, durationUs: number, shapes: number[][]) => ({
     op_id: id,
     name: 'aten::mm',
     class: 'gemm',
     op_type: 'cpu_op',
     stage_id: stageId,
     start_ns: start * us,
-    dur_ns: takes * us,
-    self_dur_ns: takes * us,
+    dur_ns: durationUs * us,
+    self_dur_ns: durationUs * us,
     input_shapes: JSON.stringify(shapes),
     input_types: '["float","float"]',
   });
@@ -292,7 +303,7 @@ test('reports logits of every prompt token when only one row is sampled', async 
     call(3, 1, 1210, 20, [[1, 512], hidden]),
     call(4, 1, 1300, 50, [[1, 512], vocabulary]),
   ];
-  const draft = await found(promptLogits, await contextOf({ stages, ops: ops(100) }));
+  const draft = await findingOf(promptLogits, await contextOf({ stages, ops: ops(100) }));
   expect(draft.gain!.expected_ms).toBeCloseTo(0.7 * 0.99, 6);
   expect(draft.evidence[0]!.text).toContain('decode: 1 row of 512 × 32000');
   expect((await promptLogits.find(await contextOf({ stages, ops: ops(1) }))).outcome).toBe('not_fired');

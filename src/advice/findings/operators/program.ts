@@ -8,7 +8,7 @@ import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.
 import { formatNs } from '../../../vocabulary/format.js';
 
 /** Share of the steps: a gap that occurs at one place in fewer steps is chance, such as preemption by another process. */
-const minSteps = 0.5;
+const minStepShare = 0.5;
 /** With few instances, the minimum number of occurrences of a place. */
 const minInstances = 4;
 const minTimes = 8;
@@ -41,10 +41,13 @@ type Row = {
 };
 
 /** No operator runs: the program runs Python, or waits for data, another thread or the interpreter lock. */
-export async function program(context: FindingContext, stage: OperatorStage): Promise<FoundDraft | string> {
+export async function findProgramTime(
+  context: FindingContext,
+  stage: OperatorStage,
+): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, operators_ms, instances } = stage;
-  const { rows, evidence } = await context.evidence<Row>(stretchesSql(stage), (found) =>
-    found
+  const { rows, evidence } = await context.evidence<Row>(stretchesSql(stage), (evidenceRows) =>
+    evidenceRows
       .slice(0, 3)
       .map(
         (row) =>
@@ -53,17 +56,18 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
       .join('; '),
   );
   // Places that occur in most steps count with their usual time; others are the interpreter lock or another process.
-  const usual = rows.filter(({ of_steps: stepShare, stretches }) =>
-    instances >= minInstances ? stepShare >= minSteps : stretches >= minTimes,
+  const recurring = rows.filter(({ of_steps: stepShare, stretches }) =>
+    instances >= minInstances ? stepShare >= minStepShare : stretches >= minTimes,
   );
-  const scattered = rows.filter((row) => !usual.includes(row));
-  const inMost =
-    instances > 1 && scattered.reduce((sum, { stretches }) => sum + stretches, 0) >= minSteps * instances;
-  const places = [...usual, ...(inMost ? scattered : [])];
-  const each = (row: Row) => (usual.includes(row) ? (row.median_ms * row.stretches) / instances : row.ms);
+  const scattered = rows.filter((row) => !recurring.includes(row));
+  const isScatteredOverSteps =
+    instances > 1 && scattered.reduce((sum, { stretches }) => sum + stretches, 0) >= minStepShare * instances;
+  const places = [...recurring, ...(isScatteredOverSteps ? scattered : [])];
+  const meanMs = (row: Row) =>
+    recurring.includes(row) ? (row.median_ms * row.stretches) / instances : row.ms;
   const time = Math.min(
     Math.max(0, wall - operators_ms),
-    places.reduce((sum, row) => sum + each(row), 0),
+    places.reduce((sum, row) => sum + meanMs(row), 0),
   );
   const n = places.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
   if (time < minShare * wall || places.length === 0)

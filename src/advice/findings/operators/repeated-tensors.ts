@@ -7,7 +7,7 @@ import { type OperatorStage, operatorsSql } from './operator-stages.js';
 import { productsSql } from './products.js';
 
 /** Operators that write a tensor without computing: copies within a type, constants, masks, positions. */
-const writing = [
+const writeOperators = [
   'aten::copy_',
   'aten::fill_',
   'aten::zero_',
@@ -18,11 +18,11 @@ const writing = [
   'aten::random_',
 ];
 /** Multiple of the step's own activations: smaller tensors may be activations. */
-const largerThanActivations = 4;
+const minActivationMultiple = 4;
 /** Elements below which call overhead dominates a write. */
 const minElements = 65_536;
 /** Share of the steps that write the same sizes. */
-const minSteps = 0.75;
+const minStepShare = 0.75;
 
 type Row = { operator: string; shape: string; elements: number; per_step: number; us: number; ms: number };
 
@@ -30,24 +30,24 @@ const writesSql = (stage: OperatorStage, context: FindingContext): string =>
   `WITH write AS (
      SELECT name AS operator, json_extract_string(input_shapes, '$[0]') AS shape, list_aggregate(json_extract(input_shapes, '$[0]')::BIGINT[], 'product') AS elements,
        window_id, coalesce(self_dur_ns, dur_ns) AS ns FROM (${operatorsSql(stage.kind)})
-     WHERE name IN (${writing.map((name) => `'${name}'`).join(', ')}) AND json_extract_string(input_shapes, '$[0]') LIKE '[%'
+     WHERE name IN (${writeOperators.map((name) => `'${name}'`).join(', ')}) AND json_extract_string(input_shapes, '$[0]') LIKE '[%'
        AND (name <> 'aten::copy_' OR json_extract_string(input_types, '$[0]') = json_extract_string(input_types, '$[1]'))),
    activations AS (SELECT coalesce(max(token_rows * inner_size), 0) AS elements FROM (${productsSql(context)}) WHERE kind = '${stage.kind}')
    SELECT operator, shape, any_value(w.elements)::DOUBLE AS elements, round(count(*) / ${stage.instances}, 2) AS per_step,
      round(avg(ns) / 1e3, 2) AS us, round(sum(ns) / 1e6 / ${stage.instances}, 4) AS ms
-   FROM write w, activations a WHERE w.elements >= greatest(${minElements}, ${largerThanActivations} * a.elements)
-   GROUP BY operator, shape HAVING count(DISTINCT window_id) >= ${minSteps} * ${stage.instances} ORDER BY ms DESC, operator, shape`;
+   FROM write w, activations a WHERE w.elements >= greatest(${minElements}, ${minActivationMultiple} * a.elements)
+   GROUP BY operator, shape HAVING count(DISTINCT window_id) >= ${minStepShare} * ${stage.instances} ORDER BY ms DESC, operator, shape`;
 
 /** Tensors of the same size, far larger than the step's activations, are copied or filled in every step. */
-export async function repeatedTensors(
+export async function findRepeatedTensors(
   context: FindingContext,
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
   if (kind !== 'decode' && kind !== 'mixed') return 'judged for steps only';
   if (instances < 4) return `${plural(instances, 'step')}: too few to see what recurs`;
-  const { rows, evidence } = await context.evidence<Row>(writesSql(stage, context), (found) =>
-    found
+  const { rows, evidence } = await context.evidence<Row>(writesSql(stage, context), (evidenceRows) =>
+    evidenceRows
       .slice(0, 3)
       .map((row) => `${row.operator} ${row.shape}: ${plural(row.per_step, 'call')} per step, ${ms(row.ms)}`)
       .join('; '),

@@ -29,13 +29,13 @@ const productsSql = ({ kind }: OperatorStage): string =>
 type Row = { shapes: string; next_shapes: string; pairs: number; between_ms: number; product_ms: number };
 
 /** One product writes the attention scores to memory, and the next one reads them. */
-export async function writtenOutAttention(
+export async function findUnfusedAttention(
   context: FindingContext,
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
-  const { rows, evidence } = await context.evidence<Row>(productsSql(stage), (found) =>
-    found
+  const { rows, evidence } = await context.evidence<Row>(productsSql(stage), (evidenceRows) =>
+    evidenceRows
       .filter(isAttention)
       .slice(0, 2)
       .map(
@@ -71,6 +71,6 @@ export async function writtenOutAttention(
   };
 }
 
-const parsed = (shapes: string): number[][] => JSON.parse(shapes) as number[][];
+const parseShapes = (shapes: string): number[][] => JSON.parse(shapes) as number[][];
 const isAttention = ({ shapes, next_shapes: next }: Row): boolean =>
-  multipliesScores(parsed(shapes), parsed(next));
+  multipliesScores(parseShapes(shapes), parseShapes(next));

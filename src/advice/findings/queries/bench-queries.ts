@@ -7,7 +7,7 @@ const repeats = `SELECT execution_id, point, launch, batch_size, output_len, sta
     FROM iterations WHERE point IS NOT NULL AND NOT coalesce(warmup, false) AND coalesce(rank, 0) = 0`;
 
 /** Samples taken during a point's timed repeats. */
-const sampled = (condition: string, columns: string) =>
+const sampledSql = (condition: string, columns: string) =>
   `WITH repeats AS (${repeats})
    SELECT r.execution_id, r.point, t.scope, t.metric, count(*) AS samples, ${columns}
    FROM telemetry t JOIN repeats r ON r.execution_id = t.execution_id AND t.t_ns BETWEEN r.start_ns AND r.end_ns
@@ -17,11 +17,11 @@ const gpu = "t.scope LIKE 'gpu%'";
 
 /** The rows behind a benchmark flag (src/facts/bench/flags.ts), for the points that have it. */
 const queries: Record<string, string> = {
-  low_utilization: sampled(
+  low_utilization: sampledSql(
     `((${gpu} AND t.metric = 'utilization_percent') OR (t.scope = 'process' AND t.metric = 'cores_busy'))`,
     'round(avg(t.value), 2) AS mean, round(min(t.value), 2) AS least, round(max(t.value), 2) AS most',
   ),
-  throttling: sampled(
+  throttling: sampledSql(
     `${gpu} AND t.metric = 'throttle_bits'`,
     `count_if((t.value::BIGINT & ${limitingBits}) <> 0) AS throttled`,
   ),
@@ -46,7 +46,7 @@ const queries: Record<string, string> = {
 /** @param points that have the flag; null for all points */
 export function benchFlagSql(code: IssueCode, points: readonly string[] | null): string {
   const sql = queries[code];
-  if (sql === undefined) throw new Error(`no query shows what the flag ${code} rests on`);
+  if (sql === undefined) throw new Error(`the flag ${code} has no evidence query`);
   return points === null
     ? sql
     : `SELECT * FROM (${sql}) WHERE point IN (${points.map((point) => literal(point)).join(', ')})`;

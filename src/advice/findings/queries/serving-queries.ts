@@ -1,11 +1,11 @@
 import type { IssueCode } from '../../../model/issue-codes.js';
 /** The rows behind an issue of a load test (src/facts/serving/answers.ts). */
-const answers = `SELECT execution_id, count(*) AS requests, count_if(status = 'ok') AS ok, count_if(status NOT IN ('ok', 'cancelled')) AS failed, count_if(status = 'cancelled') AS cancelled,
+const requestCountsSql = `SELECT execution_id, count(*) AS requests, count_if(status = 'ok') AS ok, count_if(status NOT IN ('ok', 'cancelled')) AS failed, count_if(status = 'cancelled') AS cancelled,
      count_if(status = 'ok' AND output_tokens < requested_output_tokens) AS shorter, count_if(status = 'ok' AND output_tokens > requested_output_tokens) AS longer,
      max(error) AS an_error
    FROM requests WHERE NOT coalesce(warmup, false) GROUP BY execution_id ORDER BY execution_id`;
 
-const cached = `SELECT execution_id, 'requests' AS source, count(*) AS n, sum(cached_tokens)::DOUBLE AS cached, sum(input_tokens)::DOUBLE AS prompt_tokens
+const cachedTokensSql = `SELECT execution_id, 'requests' AS source, count(*) AS n, sum(cached_tokens)::DOUBLE AS cached, sum(input_tokens)::DOUBLE AS prompt_tokens
    FROM requests WHERE status = 'ok' AND NOT coalesce(warmup, false) AND cached_tokens IS NOT NULL GROUP BY execution_id
    UNION ALL
    SELECT execution_id, scope, count(*), (max(value) FILTER (metric = 'prefix_cache_hits_total') - min(value) FILTER (metric = 'prefix_cache_hits_total'))::DOUBLE,
@@ -13,23 +13,23 @@ const cached = `SELECT execution_id, 'requests' AS source, count(*) AS n, sum(ca
    FROM telemetry WHERE metric IN ('prefix_cache_hits_total', 'prefix_cache_queries_total') GROUP BY ALL ORDER BY execution_id, source`;
 
 /** How late requests were sent and how busy the client was; other evidence exists only inside the client. */
-const client = `SELECT execution_id, count(*) AS requests, round(quantile_cont((sent_ns - scheduled_ns) / 1e6, 0.5), 3) AS send_lag_p50_ms,
+const sendLagSql = `SELECT execution_id, count(*) AS requests, round(quantile_cont((sent_ns - scheduled_ns) / 1e6, 0.5), 3) AS send_lag_p50_ms,
      round(quantile_cont((sent_ns - scheduled_ns) / 1e6, 0.99), 3) AS send_lag_p99_ms, round(max(sent_ns - scheduled_ns) / 1e6, 3) AS send_lag_max_ms
    FROM requests WHERE sent_ns IS NOT NULL AND NOT coalesce(warmup, false) GROUP BY execution_id ORDER BY execution_id`;
 
 const queries: Record<string, string> = {
-  client_bound: client,
-  all_failed: answers,
-  requests_failed: answers,
-  requests_cancelled: answers,
-  output_shorter: answers,
-  output_longer: answers,
-  prefix_cache_carry_over: cached,
-  seed_repeated: cached,
+  client_bound: sendLagSql,
+  all_failed: requestCountsSql,
+  requests_failed: requestCountsSql,
+  requests_cancelled: requestCountsSql,
+  output_shorter: requestCountsSql,
+  output_longer: requestCountsSql,
+  prefix_cache_carry_over: cachedTokensSql,
+  seed_repeated: cachedTokensSql,
 };
 
 export function servingIssueSql(code: IssueCode): string {
   const sql = queries[code];
-  if (sql === undefined) throw new Error(`no query shows what the issue ${code} rests on`);
+  if (sql === undefined) throw new Error(`the issue ${code} has no evidence query`);
   return sql;
 }

@@ -39,14 +39,14 @@ export const allocatorChurn = stageRule(
     if (stake < minShare * stage.wall_ms) {
       return `${plural(calls, 'call')} of the driver's allocator take ${part(total, stage.wall_ms)} on the host and idle the device for ${part(stake, stage.wall_ms)}`;
     }
-    if (stage.instances === 1 && !(await frees(context, stage)))
+    if (stage.instances === 1 && !(await freesMemory(context, stage)))
       return 'the only recorded instance allocates memory and frees none, as a pool does that grows once';
     return finding(context, stage, stake);
   },
 );
 
 /** Whether the stage gives memory back to the driver. */
-async function frees({ database }: FindingContext, { kind }: StageFacts): Promise<boolean> {
+async function freesMemory({ database }: FindingContext, { kind }: StageFacts): Promise<boolean> {
   const calls = await database.query(
     `SELECT 1 FROM finding_waits WHERE kind = '${kind}' AND cause = 'allocator' AND regexp_matches(name, '^(cuda|hip)Free|^cuMem(Free|Unmap|Release)') LIMIT 1`,
   );

@@ -30,16 +30,16 @@ export const allocatorFragmentation: Rule = {
       reserved: number;
       allocated: number;
     }>(
-      `WITH held AS (
+      `WITH memory_moment AS (
          SELECT execution_id, rank, device, coalesce(point, t_ns::VARCHAR) AS moment,
            max(bytes) FILTER (WHERE kind = 'reserved') AS reserved, max(bytes) FILTER (WHERE kind = 'allocated') AS allocated
          FROM memory WHERE kind IN ('reserved', 'allocated') AND device IS NOT NULL GROUP BY ALL)
-       SELECT execution_id, device, max(reserved) AS reserved, arg_max(allocated, reserved) AS allocated FROM held
+       SELECT execution_id, device, max(reserved) AS reserved, arg_max(allocated, reserved) AS allocated FROM memory_moment
        WHERE reserved IS NOT NULL AND allocated IS NOT NULL GROUP BY execution_id, device
        ORDER BY max(reserved) - arg_max(allocated, reserved) DESC`,
-      ([most]) =>
-        most
-          ? `GPU ${most.device}: ${formatBytes(most.reserved)} reserved, ${formatBytes(most.allocated)} of it allocated`
+      ([largest]) =>
+        largest
+          ? `GPU ${largest.device}: ${formatBytes(largest.reserved)} reserved, ${formatBytes(largest.allocated)} of it allocated`
           : 'never recorded at the same time',
     );
     const [worst] = rows;

@@ -7,7 +7,7 @@ import { formatBytes } from '../../../vocabulary/format.js';
 import { scopeLabel } from '../../../vocabulary/sampled-metrics.js';
 
 /** More than driver, display and the program's own context use on an idle GPU (src/facts/bench/flags.ts). */
-const foreignBytes = 2 * 2 ** 30;
+const minForeignBytes = 2 * 2 ** 30;
 
 /** Another process used the GPU or its memory during the measurement. */
 export const anotherProcess: Rule = {
@@ -34,19 +34,19 @@ export const anotherProcess: Rule = {
         ...variantFlags,
         ...points.flatMap((point) => point.flags),
       ]);
-      const found = [
+      const texts = [
         ...new Set(flags.filter(({ code }) => code === 'other_process').map(({ text }) => text)),
       ];
-      if (found.length === 0)
+      if (texts.length === 0)
         return { outcome: 'not_fired', why: 'No other process ran on the GPUs of the benchmark.' };
       const { evidence } = await context.evidence(benchFlagSql('other_process', null), () =>
-        found.join('; '),
+        texts.join('; '),
       );
-      return { outcome: 'fired', findings: [finding(found[0]!, [evidence])] };
+      return { outcome: 'fired', findings: [finding(texts[0]!, [evidence])] };
     }
     if (!context.has('telemetry') && !context.has('memory'))
       return { outcome: 'not_applicable', why: 'No GPU processes were sampled during the session.' };
-    return (await processes(context)) ?? (await memoryBefore(context)) ?? notSampled;
+    return (await findProcesses(context)) ?? (await findMemoryBefore(context)) ?? notSampled;
   },
 };
 
@@ -56,7 +56,7 @@ const notSampled = {
 };
 
 /** NVML counts processes with a compute context on the device; one per rank belongs to the program. */
-async function processes(context: FindingContext) {
+async function findProcesses(context: FindingContext) {
   const ranks = context.manifest.workload?.tensor_parallel_size ?? 1;
   const device = context.scope?.source.focus.device;
   const { rows, evidence } = await context.evidence<{
@@ -85,13 +85,13 @@ async function processes(context: FindingContext) {
 }
 
 /** Device memory at the first sample, if it was taken before the program's first work on the device. */
-async function memoryBefore(context: FindingContext) {
+async function findMemoryBefore(context: FindingContext) {
   const { rows, evidence } = await context.evidence<{ device: number; bytes: number }>(
-    `WITH begins AS (
+    `WITH program_start AS (
        SELECT execution_id, min(start_ns) AS start_ns FROM (
          SELECT execution_id, start_ns FROM kernels UNION ALL SELECT execution_id, start_ns FROM copies
          UNION ALL SELECT execution_id, start_ns FROM stages) GROUP BY execution_id)
-     SELECT device, arg_min(bytes, t_ns) AS bytes, min(t_ns) AS t_ns, execution_id FROM memory JOIN begins USING (execution_id)
+     SELECT device, arg_min(bytes, t_ns) AS bytes, min(t_ns) AS t_ns, execution_id FROM memory JOIN program_start USING (execution_id)
      WHERE kind = 'used' AND device IS NOT NULL AND t_ns < start_ns GROUP BY execution_id, device ORDER BY bytes DESC`,
     (all) =>
       all
@@ -101,7 +101,7 @@ async function memoryBefore(context: FindingContext) {
         )
         .join('; '),
   );
-  const worst = rows.find(({ bytes }) => bytes > foreignBytes);
+  const worst = rows.find(({ bytes }) => bytes > minForeignBytes);
   if (!worst) return null;
   const text = `GPU ${worst.device} had ${formatBytes(worst.bytes)} in use by another process before the program started`;
   return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };

@@ -13,8 +13,8 @@ describe('copies of the KV cache', () => {
     const context = await contextOf(
       stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
     );
-    const found = fired(await kvCacheConcat.find(context));
-    expect(found.gain!.expected_ms).toBeCloseTo((8 * 48) / 1000, 6);
+    const finding = fired(await kvCacheConcat.find(context));
+    expect(finding.gain!.expected_ms).toBeCloseTo((8 * 48) / 1000, 6);
     expect(await firing(context)).toEqual(['kv_cache_concat']);
   });
 
@@ -32,10 +32,10 @@ describe('copies of the KV cache', () => {
         repeated(8, [gemm(30), { copy: 20 + step, more: { ...onDevice } }, run(3, 'attention', 'flash_fwd')]),
       ),
     );
-    const found = fired(await kvCacheConcat.find(cloned));
+    const finding = fired(await kvCacheConcat.find(cloned));
     // 8 copies of 20 to 35 µs, 27.5 on average, each reduced to a write of 2 µs.
-    expect(found.gain!.expected_ms).toBeCloseTo((8 * 25.5) / 1000, 6);
-    expect(found.title).toContain('8 copies that grow with the context');
+    expect(finding.gain!.expected_ms).toBeCloseTo((8 * 25.5) / 1000, 6);
+    expect(finding.title).toContain('8 copies that grow with the context');
     expect(await firing(cloned)).toEqual(['kv_cache_concat']);
     const steady = (us: (step: number) => number) =>
       contextOf(
@@ -58,9 +58,9 @@ describe('copies of the KV cache', () => {
         ]),
       ),
     );
-    const found = fired(await kvCacheConcat.find(context));
+    const finding = fired(await kvCacheConcat.find(context));
     // 8 copies of 20 to 35 µs, each reduced to a write of 2 µs, without those of 100 µs.
-    expect(found.gain!.expected_ms).toBeCloseTo((8 * 25.5) / 1000, 6);
+    expect(finding.gain!.expected_ms).toBeCloseTo((8 * 25.5) / 1000, 6);
     expect(fired(await castsAndLayoutCopies.find(context)).gain!.expected_ms).toBeCloseTo(0.8, 2);
   });
 
@@ -101,7 +101,7 @@ describe('attention', () => {
   });
 
   /** Two products around an unfused softmax, as einsum launches them: heads × rows × columns by their operators. */
-  const writtenOut = (products: [number[][], number[][]], reduces: boolean, around?: string) => {
+  const unfusedSteps = (products: [number[][], number[][]], reduces: boolean, around?: string) => {
     const rows = stepRows('prefill', 3, () =>
       repeated(2, [
         gemm(200),
@@ -135,14 +135,14 @@ describe('attention', () => {
   ];
 
   test('recognizes an unfused softmax by the products around it, for any kernel names', async () => {
-    const context = await writtenOut(scores, true);
+    const context = await unfusedSteps(scores, true);
     // 400 µs from product to product, of which 15 % remain.
     expect(fired(await eagerAttention.find(context)).gain!.expected_ms).toBeCloseTo(2 * 0.4 * 0.85, 6);
     // Experts also multiply the result of a product, but without a reduction between; a norm reduces, but between other
     // products.
-    expect((await eagerAttention.find(await writtenOut(scores, false))).outcome).toBe('not_fired');
+    expect((await eagerAttention.find(await unfusedSteps(scores, false))).outcome).toBe('not_fired');
     const otherShapes: [number[][], number[][]] = [scores[0], [[32, 512, 64], scores[0][1]!]];
-    expect((await eagerAttention.find(await writtenOut(otherShapes, true))).outcome).toBe('not_fired');
+    expect((await eagerAttention.find(await unfusedSteps(otherShapes, true))).outcome).toBe('not_fired');
   });
 
   test("a router's softmax between two products is not attention: experts are chosen before or after it", async () => {
@@ -185,11 +185,11 @@ describe('attention', () => {
         [2, 1, 1],
       ],
     ];
-    expect((await eagerAttention.find(await writtenOut(rotary, true))).outcome).toBe('not_fired');
+    expect((await eagerAttention.find(await unfusedSteps(rotary, true))).outcome).toBe('not_fired');
   });
 
   test('suggests another backend if the math backend writes the scores', async () => {
-    const context = await writtenOut(scores, true, 'aten::_scaled_dot_product_attention_math');
+    const context = await unfusedSteps(scores, true, 'aten::_scaled_dot_product_attention_math');
     expect(fired(await eagerAttention.find(context)).change.text).toContain('its unfused math backend');
   });
 

@@ -6,7 +6,7 @@ import { formatQuantity } from '../../../vocabulary/format.js';
 /** Minimum share of shared-memory wavefronts added by conflicts: good kernels have a few conflicts, too. */
 const minExcess = 0.3;
 /** Minimum % of cycles in which the data stage of L1 and shared memory is busy: below it, conflicts cost no time. */
-const minBusy = 30;
+const minBusyPercent = 30;
 
 /** Threads of a warp that access different words of one shared-memory bank are serialized. */
 export const bankConflicts = counterRule(
@@ -41,14 +41,14 @@ export const bankConflicts = counterRule(
         excess:
           'CASE WHEN wavefronts > 0 THEN least(1, greatest(0, coalesce(conflicts / wavefronts, 1 - ideal / wavefronts))) END',
       },
-      where: `excess >= ${minExcess} AND coalesce(data_stage_percent, 100) >= ${minBusy}`,
+      where: `excess >= ${minExcess} AND coalesce(data_stage_percent, 100) >= ${minBusyPercent}`,
     },
     known: {
       column: 'excess',
       otherwise:
         'No profiled kernel of 5 µs and more uses shared memory, or ncu did not collect its wavefronts.',
     },
-    none: `No profiled kernel has both ${percent(minExcess)} of its shared-memory passes in conflicts and a busy data stage.`,
+    notFired: `No profiled kernel has both ${percent(minExcess)} of its shared-memory passes in conflicts and a busy data stage.`,
     saving({ excess, data_stage_percent: busy }) {
       const expected = excess! * Math.min(1, (busy ?? 100) / 100);
       return { low: expected / 2, expected, high: excess! };

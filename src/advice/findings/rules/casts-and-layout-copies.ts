@@ -1,5 +1,5 @@
 import { gainOf } from '../gain.js';
-import { conversions } from '../operators/conversions.js';
+import { findConversions } from '../operators/conversions.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { chainsOf } from '../pointwise-chains.js';
@@ -41,7 +41,7 @@ export const castsAndLayoutCopies = stageRule(
     const sequence = await stepSequence(context, stage.kind);
     const factor = instanceFactor(sequence, stage.compute_ms);
     // Conversions inside a chain of elementwise kernels belong to the chain.
-    const chained = new Set(chainsOf(sequence, stage.kind).flatMap(({ kernels }) => kernels));
+    const chainKernels = new Set(chainsOf(sequence, stage.kind).flatMap(({ kernels }) => kernels));
     // Copies that grow with the context belong to kv_cache_concat.
     const growingCopies = await contextCopies(context, stage);
     const weightConversions = conversionsOfWeights(sequence, stage.kind)
@@ -53,7 +53,7 @@ export const castsAndLayoutCopies = stageRule(
         (kernel.role === 'cast' || kernel.role === 'layout') &&
         kernel.dur_ns >= minNs &&
         !weights.has(kernel) &&
-        !chained.has(kernel) &&
+        !chainKernels.has(kernel) &&
         !isContextCopy(growingCopies, kernel),
     );
     const sum = (kernels: Iterable<SequenceKernel>) =>
@@ -72,7 +72,7 @@ export const castsAndLayoutCopies = stageRule(
     }
     return finding(context, stage, conversionTimes);
   },
-  conversions,
+  findConversions,
 );
 
 /** Ms of a mean instance. */
@@ -88,22 +88,22 @@ interface Conversions {
   dequantized: boolean;
 }
 
-async function finding(context: FindingContext, stage: StageFacts, found: Conversions): Promise<FoundDraft> {
+async function finding(context: FindingContext, stage: StageFacts, times: Conversions): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
-  const { weights, casts, layouts, n } = found;
+  const { weights, casts, layouts, n } = times;
   const time = weights + casts + layouts;
   const { evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
     `SELECT coalesce(name, short_name) AS kernel, CASE WHEN class <> 'copy' THEN class WHEN ${copyRoles.cast} THEN 'cast' ELSE 'layout copy' END AS what,
             round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}'
-       AND (class = 'copy' AND (${copyRoles.cast} OR ${copyRoles.layout})${found.dequantized ? " OR class IN ('elementwise', 'quantization')" : ''}) GROUP BY ALL ORDER BY ms DESC`,
+       AND (class = 'copy' AND (${copyRoles.cast} OR ${copyRoles.layout})${times.dequantized ? " OR class IN ('elementwise', 'quantization')" : ''}) GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       rows
-        .slice(0, found.dequantized ? 3 : 2)
+        .slice(0, times.dequantized ? 3 : 2)
         .map((row) => `${row.kernel}: ${callsOf(row)}`)
         .join('; '),
   );
-  const text = weights >= time / 2 ? wordsForWeights(found, stage) : wordsForTensors(found, stage);
+  const text = weights >= time / 2 ? wordsForWeights(times, stage) : wordsForTensors(times, stage);
   return {
     stage: kind,
     title: `${text.what}: ${part(time, wall)} of ${everyInstance(kind)} (${plural(n, 'kernel')})`,
@@ -113,7 +113,7 @@ async function finding(context: FindingContext, stage: StageFacts, found: Conver
     gain: gainOf(wall, time, 'The conversions are removed, and no other kernel gets slower.'),
     launches: n,
     confidence: 'medium',
-    bars: classBars(context, kind, ['copy', 'quantization', ...(found.dequantized ? ['elementwise'] : [])]),
+    bars: classBars(context, kind, ['copy', 'quantization', ...(times.dequantized ? ['elementwise'] : [])]),
     evidence: [evidence],
     check: checkAgain,
   };

@@ -56,7 +56,7 @@ export const collectiveLateRank: Rule = {
     if (!source!.logged)
       return {
         outcome: 'not_applicable',
-        why: 'The collectives are of timelines: rank_stragglers and exposed_communication judge them per step.',
+        why: 'The collectives were recorded in timelines, which rank_stragglers and exposed_communication judge per step.',
       };
     await makeCollectives(context.database);
     const { rows, evidence } = await context.evidence<LateRank>(lateRanksSql, (all) =>
@@ -104,17 +104,17 @@ const lateRanksSql = `WITH sums AS (
 
 function finding(late: LateRank): Omit<FoundDraft, 'evidence'> {
   const { operation, rank, host, last, operations, saved_ms, time_ms, ranks } = late;
-  const each = saved_ms / last;
+  const perOperationMs = saved_ms / last;
   return {
     stage: null,
-    title: `Rank ${rank} arrives last in ${percent(last / operations)} of ${operation}s; ${ranks - 1} ranks wait ${ms(each)} or longer for it`,
+    title: `Rank ${rank} arrives last in ${percent(last / operations)} of ${operation}s; ${ranks - 1} ranks wait ${ms(perOperationMs)} or longer for it`,
     cause: `In ${last} of ${operations} ${operation}s that all ${ranks} ranks recorded, rank ${rank}${host === null ? '' : ` (${host})`} has the shortest time: it entered last, and the others waited inside the collective.`,
     change: {
       kind: 'config',
       text: 'Find out what that rank does before the collective: more work (experts, sequences, pipeline stage), a GPU with lower clocks, or a CPU that is shared with another process.',
       example: 'inferscope run --evaluator nsys -- <command>, one report per rank',
     },
-    at_stake_ms: each,
+    at_stake_ms: perOperationMs,
     run_ms: saved_ms,
     share: saved_ms / time_ms,
     gain: null,

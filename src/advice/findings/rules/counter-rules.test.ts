@@ -55,9 +55,9 @@ async function context(counters: Row<'counters'>[], inUse: number | null) {
 const kind = ({ outcome }: RuleOutcome) => outcome;
 
 test("reports L2 misses when a kernel reads four times the program's memory", async () => {
-  const found = await l2HitRate.find(await context(launch('rereads', 4 * gib, 80), gib));
-  if (found.outcome !== 'fired') throw new Error(found.why);
-  const [finding] = found.findings;
+  const result = await l2HitRate.find(await context(launch('rereads', 4 * gib, 80), gib));
+  if (result.outcome !== 'fired') throw new Error(result.why);
+  const [finding] = result.findings;
   expect(finding!.title).toContain(
     'reads 4.00 GiB from DRAM, 4.00× the memory that the program uses (1.00 GiB)',
   );

@@ -57,7 +57,7 @@ const isCpuRequested = ({ manifest }: FindingContext): boolean =>
 const onGpusSql = `SELECT 'kernels on a GPU' AS what, count(*)::DOUBLE AS value FROM kernels
    UNION ALL SELECT 'stages of the program', count(*) FROM stages
    UNION ALL SELECT 'repeats of the program', count(*) FROM iterations
-   UNION ALL SELECT 'most utilization of ' || scope || ', %', max(value) FROM telemetry
+   UNION ALL SELECT 'maximum utilization of ' || scope || ', %', max(value) FROM telemetry
      WHERE scope LIKE 'gpu%' AND metric = 'utilization_percent' GROUP BY scope ORDER BY what`;
 
 async function finding(context: FindingContext, text: string): Promise<FoundDraft> {

@@ -17,9 +17,9 @@ describe('conversions', () => {
         repeated(8, [run(8, 'norm', names.norm), run(160, 'copy', names.cast), gemm(100)]),
       ),
     );
-    const found = fired(await castsAndLayoutCopies.find(context));
-    expect(found.gain!.expected_ms).toBeCloseTo(1.28, 6);
-    expect(found.title).toMatch(/^Weights converted at every use: .* \(8 kernels\)$/);
+    const finding = fired(await castsAndLayoutCopies.find(context));
+    expect(finding.gain!.expected_ms).toBeCloseTo(1.28, 6);
+    expect(finding.title).toMatch(/^Weights converted at every use: .* \(8 kernels\)$/);
     expect(await firing(context)).toEqual(['casts_and_layout_copies']);
   });
 
@@ -82,9 +82,9 @@ describe('several devices', () => {
   const reduce = (takes: number) => run(takes, 'communication', 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL');
   test('expects half of the exposed time of an all-reduce after every product', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(100), reduce(40)])));
-    const found = fired(await exposedCommunication.find(context));
-    expect(found.at_stake_ms).toBeCloseTo(0.16, 6);
-    expect(found.gain!.expected_ms).toBeCloseTo(0.08, 6);
+    const finding = fired(await exposedCommunication.find(context));
+    expect(finding.at_stake_ms).toBeCloseTo(0.16, 6);
+    expect(finding.gain!.expected_ms).toBeCloseTo(0.08, 6);
     expect(await firing(context)).toEqual(['exposed_communication']);
   });
 
@@ -120,13 +120,13 @@ describe('several devices', () => {
     const reduces = (rank: number) => [0, 1, 2, 3].map(() => (rank === 0 ? 60 : 10));
     const context = await contextOf(twoRanks([0, 50], reduces));
     expect(context.scope!.source.focus.rank).toBe(0);
-    const found = fired(await exposedCommunication.find(context));
-    expect(found.title).toContain('until rank 1 (GPU 1) arrives');
-    expect(found.at_stake_ms).toBeCloseTo(0.2, 6);
-    expect(found.gain!.expected_ms).toBeCloseTo(0.2, 6);
-    expect(found.cause).toContain('its device waits 0.200 ms for its host');
-    expect(found.change.example).toContain('--rank 1');
-    expect(found.evidence[0]!.rows).toMatchObject([
+    const finding = fired(await exposedCommunication.find(context));
+    expect(finding.title).toContain('until rank 1 (GPU 1) arrives');
+    expect(finding.at_stake_ms).toBeCloseTo(0.2, 6);
+    expect(finding.gain!.expected_ms).toBeCloseTo(0.2, 6);
+    expect(finding.cause).toContain('its device waits 0.200 ms for its host');
+    expect(finding.change.example).toContain('--rank 1');
+    expect(finding.evidence[0]!.rows).toMatchObject([
       {
         rank: 0,
         waiting_ms: expect.closeTo(0.2, 6) as number,
@@ -142,13 +142,13 @@ describe('several devices', () => {
     const once = rows.kernels.map((row) =>
       row === first ? { ...row, dur_ns: 2_040_000, exclusive_ns: 2_040_000 } : row,
     );
-    const found = fired(await exposedCommunication.find(await contextOf({ ...rows, kernels: once })));
-    expect(found.title).toContain('Exposed communication');
-    expect(found.cause).toContain(
+    const finding = fired(await exposedCommunication.find(await contextOf({ ...rows, kernels: once })));
+    expect(finding.title).toContain('Exposed communication');
+    expect(finding.cause).toContain(
       '0.667 ms of it is waiting for rank 1 (GPU 1); in 1 of 3 instances it is at least half.',
     );
     // 4 of 40 µs are exchange; 2 ms in one of three steps are not.
-    expect(found.gain!.expected_ms).toBeCloseTo(0.08, 6);
+    expect(finding.gain!.expected_ms).toBeCloseTo(0.08, 6);
   });
 
   test('reports unknown waiting time if the ranks have different numbers of collectives, or pairs do not match', async () => {
@@ -161,14 +161,14 @@ describe('several devices', () => {
       ),
     };
     for (const [rows, why] of [
-      [fewer, 'the ranks launch it differently often'],
-      [disjoint, 'the n-th of one rank does not overlap with the n-th of another'],
+      [fewer, 'the ranks launch it a different number of times'],
+      [disjoint, 'the n-th kernels of the ranks do not overlap in time'],
     ] as const) {
-      const found = fired(await exposedCommunication.find(await contextOf(rows)));
-      expect(found.cause).toContain(`how much is not known: ${why}.`);
-      expect(found.evidence[1]!.text).toContain(`cannot be paired (${why})`);
-      expect(found.at_stake_ms).toBeCloseTo(0.24, 6);
-      expect(found.evidence[1]!.rows[0]).toMatchObject({ waiting_ms: null, transfer_ms: null });
+      const finding = fired(await exposedCommunication.find(await contextOf(rows)));
+      expect(finding.cause).toContain(`how much is not known: ${why}.`);
+      expect(finding.evidence[1]!.text).toContain(`cannot be paired (${why})`);
+      expect(finding.at_stake_ms).toBeCloseTo(0.24, 6);
+      expect(finding.evidence[1]!.rows[0]).toMatchObject({ waiting_ms: null, transfer_ms: null });
     }
   });
 

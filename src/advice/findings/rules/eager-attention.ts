@@ -3,7 +3,7 @@ import type { PhaseKind } from '../../../model/documents/trace.js';
 import { necessaryOps } from '../../../facts/model-work.js';
 import { fusedAttentionChange, multipliesScores } from '../attention-scores.js';
 import { isFusedAttention, isSoftmax } from '../kernel-roles.js';
-import { writtenOutAttention } from '../operators/written-out-attention.js';
+import { findUnfusedAttention } from '../operators/written-out-attention.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
@@ -13,11 +13,11 @@ import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
 
 /** Scale, mask, cast, dropout: kernels between scores and softmax, and between softmax and values. */
-const kernelsBetween = 10;
+const maxKernelsBetween = 10;
 /** Share of its roof that a fused kernel reaches on recent GPUs (FlashAttention-2 and 3 papers: 50 to 75 % of compute; bytes: 70 %). */
 const fusedEfficiency = { expected: 0.5, high: 0.7 };
 /** Without a model: remaining time of the two products, which no longer write and read scores. */
-const withoutModel = 0.15;
+const remainingWithoutModel = 0.15;
 
 /** One unfused attention: two products around a softmax over scores in memory. */
 interface Region {
@@ -54,7 +54,7 @@ export const eagerAttention = stageRule(
     const regions = regionsOf(sequence, scores);
     if (regions.length === 0) return 'no softmax of attention scores between two products';
     const fusedKernels = sequence.filter(isFusedAttention).length;
-    if (!scores.proves && fusedKernels >= regions.length)
+    if (!scores.hasShapes && fusedKernels >= regions.length)
       return `${fusedKernels} fused attention kernels run, and nothing shows that the ${regions.length} softmaxes between two products are of attention scores`;
     const time = (regions.reduce((sum, { ns }) => sum + ns, 0) * factor) / 1e6;
     const fused = await fusedMs(context, stage.kind, time);
@@ -64,7 +64,7 @@ export const eagerAttention = stageRule(
     }
     return finding(context, stage, { regions, time, stake, best: time - Math.min(time, fused.high) });
   },
-  writtenOutAttention,
+  findUnfusedAttention,
 );
 
 /** Evidence of a softmax over a score matrix between two products. */
@@ -72,7 +72,7 @@ interface Scores {
   /** Product operators, with their input shapes where these were recorded. */
   products: ReadonlyMap<number, { name: string; shapes: number[][] | null }>;
   /** Whether the shapes show which products multiply scores. */
-  proves: boolean;
+  hasShapes: boolean;
   /** Elements of one layer's score matrix and hidden state; null if the model's sizes are not known. */
   elements: number | null;
   hidden: number | null;
@@ -81,7 +81,7 @@ interface Scores {
 }
 
 /** Maximum elements per thread of PyTorch's elementwise kernels. */
-const elementsAThread = 16;
+const elementsPerThread = 16;
 
 async function scoresOf(
   context: FindingContext,
@@ -109,7 +109,7 @@ async function scoresOf(
         { name, shapes: shapes === null ? null : (JSON.parse(shapes) as number[][]) },
       ]),
     ),
-    proves: rows.some(({ shapes }) => shapes !== null),
+    hasShapes: rows.some(({ shapes }) => shapes !== null),
     elements: sized && heads ? heads * queries * (shape.contextTokens + shape.newTokens) : null,
     hidden: sized ? queries * model.architecture.hiddenSize : null,
     fused: sequence.some(isFusedAttention),
@@ -125,13 +125,13 @@ const weightProduct = /^aten::(?:addmm|mm|addmv|mv)(?:_|$)/;
  * larger than its hidden state, unless attention is fused: sizes are means, and steps of a stage may differ. A norm between two products
  * has none of these.
  */
-function overScores(
+function isSoftmaxOfScores(
   kernels: readonly SequenceKernel[],
   softmax: number,
-  { products, proves, elements, hidden, fused }: Scores,
+  { products, hasShapes, elements, hidden, fused }: Scores,
 ): boolean {
   const [before, after] = [kernels[0]!, kernels.at(-1)!].map(({ op_id: id }) => products.get(id ?? -1));
-  if (proves) return multipliesScores(before?.shapes ?? undefined, after?.shapes ?? undefined);
+  if (hasShapes) return multipliesScores(before?.shapes ?? undefined, after?.shapes ?? undefined);
   if ([before, after].some((product) => product && weightProduct.test(product.name))) return false;
   if (isSoftmax(kernels[softmax]!))
     return kernels.every(
@@ -141,7 +141,7 @@ function overScores(
   if (fused || elements === null || hidden === null || elements < 4 * hidden) return false;
   return kernels.some(({ class: opClass, blocks, threads }) => {
     const all = (blocks ?? 0) * (threads ?? 0);
-    return opClass === 'elementwise' && elementsAThread * all >= elements && all > hidden;
+    return opClass === 'elementwise' && elementsPerThread * all >= elements && all > hidden;
   });
 }
 
@@ -156,26 +156,26 @@ const classesAfterRouter: ReadonlySet<string> = new Set(['norm', 'embedding']);
  */
 function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[] {
   const regions: Region[] = [];
-  let free = 0;
+  let firstFree = 0;
   for (const [index, kernel] of sequence.entries()) {
-    if (index < free) continue;
+    if (index < firstFree) continue;
     if (!isSoftmax(kernel) && kernel.class !== 'norm') continue;
-    const before = nearest(sequence, index, -1, free);
-    const after = nearest(sequence, index, 1, sequence.length - 1);
+    const before = nearestGemm(sequence, index, -1, firstFree);
+    const after = nearestGemm(sequence, index, 1, sequence.length - 1);
     if (before === null || after === null) continue;
     const products = sequence.slice(before, after + 1);
-    if (products.some(isFusedAttention) || !overScores(products, index - before, scores)) continue;
-    const first = pastCopies(sequence, before, -1, free);
-    const last = pastCopies(sequence, after, 1, sequence.length - 1);
+    if (products.some(isFusedAttention) || !isSoftmaxOfScores(products, index - before, scores)) continue;
+    const first = lastAdjacentCopy(sequence, before, -1, firstFree);
+    const last = lastAdjacentCopy(sequence, after, 1, sequence.length - 1);
     const kernels = sequence.slice(first, last + 1);
     regions.push({ kernels, ns: kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) });
-    free = last + 1;
+    firstFree = last + 1;
   }
   return regions;
 }
 
 /** Index of the last copy in a row of copies next to a product; the product's index if there is none. */
-function pastCopies(
+function lastAdjacentCopy(
   sequence: readonly SequenceKernel[],
   product: number,
   step: 1 | -1,
@@ -186,7 +186,7 @@ function pastCopies(
   return index;
 }
 
-function nearest(
+function nearestGemm(
   sequence: readonly SequenceKernel[],
   from: number,
   step: 1 | -1,
@@ -194,7 +194,7 @@ function nearest(
 ): number | null {
   for (
     let i = from + step, passed = 0;
-    passed < kernelsBetween && (step === 1 ? i <= limit : i >= limit);
+    passed < maxKernelsBetween && (step === 1 ? i <= limit : i >= limit);
     i += step, passed++
   ) {
     if (sequence[i]?.class === 'gemm') return i;
@@ -212,12 +212,13 @@ async function fusedMs(
   const shape = await stageShape(context, kind);
   const bandwidth = roofs?.roofBandwidth.value ?? null;
   if (!('architecture' in model) || !shape || !roofs || bandwidth === null) {
-    return { expected: withoutModel * time, high: 0.5 * withoutModel * time };
+    return { expected: remainingWithoutModel * time, high: 0.5 * remainingWithoutModel * time };
   }
   let seconds = 0;
   for (const op of necessaryOps(model, shape).filter(({ class: opClass }) => opClass === 'attention')) {
     const peak = roofs.roofFlops(op.dtype).value;
-    if (peak === null) return { expected: withoutModel * time, high: 0.5 * withoutModel * time };
+    if (peak === null)
+      return { expected: remainingWithoutModel * time, high: 0.5 * remainingWithoutModel * time };
     const bytes = Object.values(op.bytes).reduce((sum, value) => sum + value, 0);
     seconds += Math.max(op.flops / peak, bytes / bandwidth);
   }
@@ -259,7 +260,7 @@ async function finding(
     gain: gainOf(
       wall,
       stake,
-      `A fused kernel reaches ${formatPercent(fusedEfficiency.expected)} of its roof for the model's causal attention (without a model: ${formatPercent(withoutModel)} of the time remains)`,
+      `A fused kernel reaches ${formatPercent(fusedEfficiency.expected)} of its roof for the model's causal attention (without a model: ${formatPercent(remainingWithoutModel)} of the time remains)`,
       { low_ms: 0.8 * stake, high_ms: Math.max(stake, best), what_if: 'fused-attention' },
     ),
     confidence: 'high',

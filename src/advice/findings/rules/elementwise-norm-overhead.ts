@@ -70,7 +70,7 @@ async function finding(
     title: `Unfused operations: ${count(n)} ${listed(classesOf(chains))} kernels in ${plural(chains.length, 'chain')} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: saved,
     cause: `Between its products, ${instanceWord(kind)} runs chains of elementwise kernels and norms for ${ms(time)}. Each kernel reads and writes the whole tensor; one fused kernel per chain would do so once.`,
-    change: framework ? engines[framework] : program,
+    change: framework ? engineChanges[framework] : programChange,
     launches: n - chains.length,
     gain: gainOf(
       wall,
@@ -93,14 +93,14 @@ function classesOf(chains: readonly Chain[]): string[] {
   return [...times].toSorted(([, a], [, b]) => b - a).map(([opClass]) => classLabel(opClass));
 }
 
-const program: FoundDraft['change'] = {
+const programChange: FoundDraft['change'] = {
   kind: 'code',
   text: 'Compile the model, so that each chain becomes one kernel, or call fused operators for norm, rotary and activation.',
   example: 'model = torch.compile(model)  # or F.rms_norm, flash-attn and Liger kernels',
 };
 
 /** Engines already fuse single operations; their own switches fuse the rest. */
-const engines: Record<Framework, FoundDraft['change']> = {
+const engineChanges: Record<Framework, FoundDraft['change']> = {
   vllm: {
     kind: 'flag',
     text: 'Let vLLM compile the model: run it without --enforce-eager.',

@@ -41,18 +41,18 @@ async function judge(
   const database = await session.connect();
   open.push(database);
   const { stages } = await sessionWaterfalls(session, database);
-  const changed = judgedStages(stages).map((stage): StageWaterfall => {
+  const changedStages = judgedStages(stages).map((stage): StageWaterfall => {
     if (stage.kind !== 'decode' || Object.keys(bars).length === 0) return stage;
     const [sample] = stage.bars;
     const sql =
       "SELECT cause AS what, count(*) AS count, 1.0 AS ms FROM gaps WHERE execution_id = 'profiled' GROUP BY 1 ORDER BY 1";
     return { ...stage, bars: Object.entries(bars).map(([id, ms]) => ({ ...sample!, id, ms, sql })) };
   });
-  const made = await findingContext(session, database, null, changed);
+  const baseContext = await findingContext(session, database, null, changedStages);
   const context = {
-    ...made,
-    manifest: { ...made.manifest, hardware: { ...made.manifest.hardware, ...hardware } },
-    machine: { ...made.machine, busy },
+    ...baseContext,
+    manifest: { ...baseContext.manifest, hardware: { ...baseContext.manifest.hardware, ...hardware } },
+    machine: { ...baseContext.machine, busy },
   };
   const result = await firedRules(context, [rule]);
   const drafts = result.ruleFindings.map(({ draft }) => draft);

@@ -36,7 +36,7 @@ export const expertImbalance = stageRule(
     if (!expert) return 'no rank receives more than the others in most all-to-all calls';
     const stake = expertStake(expert);
     if (stake < minShare * stage.wall_ms)
-      return `rank ${expert.rank} receives most, ${part(stake, stage.wall_ms)}`;
+      return `rank ${expert.rank} receives most, which costs ${part(stake, stage.wall_ms)}`;
     return finding(context, stage, expert, captures);
   },
 );

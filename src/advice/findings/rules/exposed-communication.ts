@@ -14,7 +14,7 @@ import { callsOf, instanceWord, everyInstance, ms, part, plural } from '../words
  * Minimum share removed by overlap or a faster all-reduce. Overlap removed 0.91 in the one planted pair
  * (test/fixtures/diagnosis).
  */
-const hideable = 0.5;
+const overlapShare = 0.5;
 
 /** Devices exchange data while no kernel computes. */
 export const exposedCommunication = stageRule(
@@ -51,21 +51,21 @@ export const exposedCommunication = stageRule(
     const waits = await collectiveWaits(context, stage);
     const causes = await jobCauses(context, stage);
     if (waits && causes && (causes.link || causes.expert || causes.pipeline || kvExposedMs(causes) > 0))
-      return remaining(context, stage, waits, causes);
-    if (!waits || !prevails(stage, waits)) return exchange(context, stage, waits);
-    if (!computesLonger(waits)) return waiting(context, stage, waits);
+      return findRemainingExchange(context, stage, waits, causes);
+    if (!waits || !isWaitingForOneRank(stage, waits)) return findExchange(context, stage, waits);
+    if (!computesLonger(waits)) return findWaiting(context, stage, waits);
     const { transfer_ms: transfer } = waits.focusWaits;
     return transfer < minShare * stage.wall_ms
       ? `the exchange takes ${part(transfer, stage.wall_ms)}; the other ${ms(stage.comm_ms - transfer)} is waiting for ${rankName(waits.awaited)}, which computes longer (rank_stragglers)`
-      : exchange(context, stage, waits);
+      : findExchange(context, stage, waits);
   },
 );
 
 /**
- * Most of the time is repeated waiting for one rank. If ranks take turns in arriving last, or one is late once (a staggered start),
+ * Whether most of the time is repeated waiting for one rank. If ranks take turns in arriving last, or one is late once (a staggered start),
  * no single rank has a problem to fix.
  */
-const prevails = (
+const isWaitingForOneRank = (
   { comm_ms: time, instances }: StageFacts,
   { focusWaits, awaited }: CollectiveWaits,
 ): boolean =>
@@ -81,7 +81,7 @@ function computesLonger({ focusWaits, awaited, focusTime, awaitedTime }: Collect
 }
 
 /** Ranks arrive at different times: at least half of the communication is waiting. */
-async function waiting(
+async function findWaiting(
   context: FindingContext,
   { kind, wall_ms: wall, comm_ms: time }: StageFacts,
   { focusWaits, awaited, focusTime, awaitedTime, sql }: CollectiveWaits,
@@ -144,7 +144,7 @@ const waitingText = (rows: RankCollectives[]): string =>
     .join('; ');
 
 /** Exchange time minus what slow_link, expert_imbalance, pipeline_bubbles and kv_transfer claim with a cause. */
-function remaining(
+function findRemainingExchange(
   context: FindingContext,
   stage: StageFacts,
   waits: CollectiveWaits,
@@ -161,10 +161,10 @@ function remaining(
   );
   return exchangeMs < minShare * stage.wall_ms
     ? `beyond ${[link && 'slow_link', expert && 'expert_imbalance', pipeline && 'pipeline_bubbles', kvTransfers.length > 0 && 'kv_transfer'].filter(Boolean).join(' and ')}, ${part(exchangeMs, stage.wall_ms)} is exposed`
-    : exchange(context, { ...stage, comm_ms: exchangeMs }, waits);
+    : findExchange(context, { ...stage, comm_ms: exchangeMs }, waits);
 }
 
-async function exchange(
+async function findExchange(
   context: FindingContext,
   stage: StageFacts,
   waits: CollectiveWaits | null,
@@ -179,8 +179,8 @@ async function exchange(
     `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS exposed_ms
      FROM step_kernels WHERE phase = '${kind}' AND class = 'communication' GROUP BY 1 ORDER BY exposed_ms DESC`,
-    (found) =>
-      found
+    (evidenceRows) =>
+      evidenceRows
         .slice(0, 2)
         .map((row) => `${row.kernel}: ${callsOf(row)}`)
         .join('; '),
@@ -200,7 +200,7 @@ async function exchange(
     change: await changeFor(context, rows[0]?.kernel ?? ''),
     gain: gainOf(
       wall,
-      hideable * movable,
+      overlapShare * movable,
       `Half of the exposed time${movable < 0.99 * all ? ' beyond waiting' : ''} can be hidden or saved; all of it where one GPU holds the model.`,
       { low_ms: 0.2 * movable, high_ms: time },
     ),

@@ -13,7 +13,7 @@ import { withoutEnd } from '../../../vocabulary/sentence.js';
 import { pointLabel } from '../../../vocabulary/bench.js';
 
 /** Half width of the 95 % interval as a share of the mean: smaller changes cannot be distinguished from noise. */
-const wide = 0.1;
+const maxHalfWidth = 0.1;
 /** With fewer steps a spread is not meaningful. */
 const minInstances = 3;
 
@@ -62,7 +62,9 @@ export const fewRepeats: Rule = {
     }
     if (context.waterfalls.length === 0)
       return { outcome: 'not_applicable', why: 'The session has no stages with repeated times.' };
-    const doubtful = context.waterfalls.filter(counts).flatMap((waterfall) => doubtOf(waterfall, context));
+    const doubtful = context.waterfalls
+      .filter(repeatsInRun)
+      .flatMap((waterfall) => doubtOf(waterfall, context));
     if (doubtful.length > 0) {
       const { evidence } = await context.evidence<Times>(timesSql(context, doubtful), (rows) =>
         rows.map((row) => spreadWords(row)).join('; '),
@@ -77,7 +79,8 @@ export const fewRepeats: Rule = {
 };
 
 /** Kinds that repeat within a run; loading and warm-up happen once. */
-const counts = ({ kind }: StageWaterfall) => kind === 'prefill' || kind === 'decode' || kind === 'mixed';
+const repeatsInRun = ({ kind }: StageWaterfall) =>
+  kind === 'prefill' || kind === 'decode' || kind === 'mixed';
 
 function doubtOf(
   waterfall: StageWaterfall,
@@ -97,7 +100,7 @@ function doubtOf(
       },
     ];
   const share = halfWidth(measured);
-  if (share === null || share <= wide) return [];
+  if (share === null || share <= maxHalfWidth) return [];
   const text = `High variance: the 95 % interval of the mean of ${instancesOf(n, kind)} is ± ${formatPercent(share)}`;
   return [{ waterfall, title: text }];
 }

@@ -22,7 +22,7 @@ const minNs = 10_000;
 /** Share of its roof that a product with aligned sizes reaches (70 to 75 % in 16 bits on an H200). */
 const alignedEfficiency = 0.7;
 /** Without shapes: remaining time if a kernel that loads this many bytes at once loaded 16. */
-const leftByBytes: Record<number, number> = { 2: 0.4, 4: 0.55, 8: 0.8 };
+const remainingByBytes: Record<number, number> = { 2: 0.4, 4: 0.55, 8: 0.8 };
 const bytesOf: Record<string, number> = { fp16: 2, bf16: 2, fp8: 1, int8: 1, fp32: 4, tf32: 4, fp64: 8 };
 
 interface GemmKernel {
@@ -93,7 +93,10 @@ async function findMisaligned(
   const misaligned = gemms.filter((gemm) => (loadBytes(gemm) ?? 16) < 16);
   const time = misaligned.reduce((sum, gemm) => sum + gemm.ms, 0);
   if (time < minShare * wall) return `products that load less than 16 bytes at once take ${part(time, wall)}`;
-  const byName = misaligned.reduce((sum, gemm) => sum + gemm.ms * (leftByBytes[loadBytes(gemm)!] ?? 0.5), 0);
+  const byName = misaligned.reduce(
+    (sum, gemm) => sum + gemm.ms * (remainingByBytes[loadBytes(gemm)!] ?? 0.5),
+    0,
+  );
   const byModel = await alignedMs(context, stage, time, gemms);
   const after = Math.min(time, byModel ?? byName);
   const stake = time - after;
@@ -172,8 +175,8 @@ async function findQuantized(
       registers: gemm.registers,
       shared_mem_bytes: gemm.shared_mem_bytes,
     };
-    const found = wavesOf(launch, sms, capability);
-    return found && found.waves > 1 ? [{ gemm, ...found, blocks: launch.blocks }] : [];
+    const waves = wavesOf(launch, sms, capability);
+    return waves && waves.waves > 1 ? [{ gemm, ...waves, blocks: launch.blocks }] : [];
   });
   const stake = partlyFilled.reduce((sum, { gemm, efficiency }) => sum + gemm.ms * (1 - efficiency), 0);
   if (stake < minShare * wall) return `partly filled last waves of products take ${part(stake, wall)}`;

@@ -2,6 +2,7 @@ import { stepKindsSql } from '../../../model/record.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts } from '../stage-facts.js';
 import { ms, part } from '../words.js';
+import { plural } from '../../../vocabulary/format.js';
 
 /** Share of the run: less is within the run-to-run difference. */
 const minShare = 0.05;
@@ -74,12 +75,13 @@ async function finding(
 ): Promise<FoundDraft> {
   const { evidence } = await context.evidence<{ ms: number }>(
     `SELECT round(p_start / 1e6, 3) AS after_ms, round(ns / 1e6, 3) AS ms FROM (${idleSql}) WHERE ns > ${longNs} ORDER BY ns DESC`,
-    (rows) => `${rows.length} pauses of the device between stages, the longest ${ms(rows[0]?.ms ?? 0)}`,
+    (rows) =>
+      `${plural(rows.length, 'pause')} of the device between stages, the longest ${ms(rows[0]?.ms ?? 0)}`,
   );
   const each = idle.ms / idle.n;
   return {
     stage: null,
-    title: `GPU idle between requests: ${part(idle.ms, idle.run_ms)} of the run, ${idle.n} times for ${ms(each)}`,
+    title: `GPU idle between requests: ${part(idle.ms, idle.run_ms)} of the run, ${plural(idle.n, 'pause')} of ${ms(each)}${idle.n > 1 ? ' on average' : ''}`,
     at_stake_ms: each,
     run_ms: idle.ms,
     cause: `Between two stages the device is idle for ${ms(each)} on average, ${ms(idle.ms)} of ${ms(idle.run_ms)} in total: no request is queued, or the host polls too rarely or prepares the next request only then.`,

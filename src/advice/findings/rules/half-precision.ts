@@ -65,7 +65,7 @@ export const halfPrecision = stageRule(
     if (time < minShare * stage.wall_ms || time < 0.2 * all) {
       return `${part(time, all)} of the products' time is in float32 or TF32`;
     }
-    return finding(context, stage, { rows, wide, time, mostly: time > 0.8 * all });
+    return finding(context, stage, { rows, wide, time, isMostlyWide: time > 0.8 * all });
   },
 );
 
@@ -74,7 +74,12 @@ const isWide = (dtype: string | null): dtype is Wide => dtype !== null && dtype 
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  { rows, wide, time, mostly }: { rows: ClassTime[]; wide: ClassTime[]; time: number; mostly: boolean },
+  {
+    rows,
+    wide,
+    time,
+    isMostlyWide,
+  }: { rows: ClassTime[]; wide: ClassTime[]; time: number; isMostlyWide: boolean },
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
   const { training } = await programOf(context);
@@ -83,7 +88,7 @@ async function finding(
   // If nearly all products have this type, the rest of the model has it too.
   let otherMs = 0;
   let othersAfter = 0;
-  if (mostly) {
+  if (isMostlyWide) {
     for (const row of rows) {
       if (row.class === 'gemm' || (row.ms * 1e6) / Math.max(1, row.n) < shortNs) continue;
       otherMs += row.ms;
@@ -105,8 +110,8 @@ async function finding(
     `SELECT coalesce(name, short_name) AS kernel, dtype, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND class = 'gemm' GROUP BY ALL ORDER BY ms DESC`,
-    (found) =>
-      found
+    (evidenceRows) =>
+      evidenceRows
         .slice(0, 2)
         .map(
           (row) =>
@@ -118,7 +123,7 @@ async function finding(
     stage: kind,
     title: `${names.join(' and ')} products take ${part(time, wall)} of ${everyInstance(kind)}; 16 bits are enough`,
     at_stake_ms: gain,
-    cause: `In ${instanceWord(kind)} products run for ${ms(time)} in ${names.join(' and ')}${mostly ? `, and ${ms(otherMs)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 products do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with products in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
+    cause: `In ${instanceWord(kind)} products run for ${ms(time)} in ${names.join(' and ')}${isMostlyWide ? `, and ${ms(otherMs)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 products do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with products in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
     change: {
       kind: 'code',
       text: training

@@ -8,8 +8,8 @@ import {
 } from '../idle-causes.js';
 import { engineHostChange } from '../launch-changes.js';
 import { longHostNs } from '../finding-tables.js';
-import { longStretches, type Place, placeWords } from '../long-stretches.js';
-import { program } from '../operators/program.js';
+import { longStretches, type HostStretch, placeWords } from '../long-stretches.js';
+import { findProgramTime } from '../operators/program.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { runDelay } from '../run-delay.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -56,7 +56,7 @@ export const hostBound: Rule = stageRule(
     }
     return (await rareHostGaps(context, stage, minNs)) ?? finding(context, stage, host, minNs);
   },
-  program,
+  findProgramTime,
 );
 
 /**
@@ -84,13 +84,13 @@ async function rareHostGaps(
 }
 
 /**
- * The model's own Python between two launches, as far as another rule explains it: launch_bound, or synchronization_every_step if the
- * host needs less time than the device, so that without its waits it would be ahead and this time hidden.
+ * Time of the model's own Python between two launches that another rule explains: launch_bound, or synchronization_every_step if the
+ * host needs less time than the device (without its waits it would run ahead, which would hide this time).
  */
 function glueOf(stage: StageFacts, causes: IdleCauses): number {
   const launchBound = isLaunchBound(stage, causes, minShare) && stretchesOfDispatch(stage, causes) > 0;
-  const ahead = stage.wall_ms - stage.waits.synchronize.ms - stage.waits.read.ms < stage.busy_ms;
-  return launchBound || ahead
+  const wouldRunAhead = stage.wall_ms - stage.waits.synchronize.ms - stage.waits.read.ms < stage.busy_ms;
+  return launchBound || wouldRunAhead
     ? Math.min(causes.host, stage.inside_ms - stage.prepared_ms - stage.inside_compile_ms)
     : 0;
 }
@@ -105,7 +105,7 @@ async function finding(
   const { kind, wall_ms: wall, busy_ms: busy } = stage;
   const { places, evidence } = await longStretches(context, stage, minNs);
   const stretches = places.reduce((total, { per_instance }) => total + per_instance, 0);
-  const sum = (rows: readonly Place[]) => rows.reduce((total, row) => total + row.ms, 0);
+  const sum = (rows: readonly HostStretch[]) => rows.reduce((total, row) => total + row.ms, 0);
   const inside = places.filter(({ relation }) => relation === 'inside');
   const mostlyOperators = sum(inside) > sum(places) / 2;
   const [first] = mostlyOperators ? inside : places;
@@ -162,12 +162,12 @@ function changeInside(operator: string): FoundDraft['change'] {
   return {
     kind: 'code',
     text: 'Use recurring sizes (a static KV cache, padding to a few lengths), warm up every size before serving, or choose another backend for this operator.',
-    example: preparing.find(([names]) => names.test(operator))?.[1] ?? null,
+    example: preparationExamples.find(([names]) => names.test(operator))?.[1] ?? null,
   };
 }
 
 /** Examples that avoid repeated preparation, by kind of operator. */
-const preparing: readonly [RegExp, string][] = [
+const preparationExamples: readonly [RegExp, string][] = [
   [
     /attention|sdpa/i,
     'with torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION): …  # if cuDNN plans attention again for every length',

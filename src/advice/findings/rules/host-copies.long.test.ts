@@ -31,11 +31,11 @@ describe('memory and copies', () => {
         { kernel: 5000 },
       ]),
     );
-    const found = fired(await hostCopies.find(context));
-    expect(found.gain!.expected_ms).toBeCloseTo(8, 2);
+    const finding = fired(await hostCopies.find(context));
+    expect(finding.gain!.expected_ms).toBeCloseTo(8, 2);
     // Not overlapped, at 25 GB/s: 67 108 864 B take 2.684 ms.
-    expect(found.gain!.low_ms).toBeCloseTo(8.0046 - 2.6844, 2);
-    expect(found.evidence[0]!.rows[0]).toMatchObject({ memory: 'pageable', mib: 64, gb_per_s: 8.39 });
+    expect(finding.gain!.low_ms).toBeCloseTo(8.0046 - 2.6844, 2);
+    expect(finding.evidence[0]!.rows[0]).toMatchObject({ memory: 'pageable', mib: 64, gb_per_s: 8.39 });
     expect(await firing(context)).toEqual(['host_copies']);
   });
 
@@ -48,11 +48,11 @@ describe('memory and copies', () => {
         { copy: 1500, more: { ...logits, bytes: 16 * 2 ** 20 } },
       ]),
     );
-    const found = fired(await logitsToHost.find(context));
+    const finding = fired(await logitsToHost.find(context));
     // The copy, the host work after it in three of four steps (the first has no copy before it), and 5 µs of waiting.
     // Sampling on the device takes 30 µs.
-    expect(found.at_stake_ms).toBeCloseTo(1.5 + (3 * 0.9) / 4, 1);
-    expect(found.gain!.expected_ms).toBeCloseTo(found.at_stake_ms! - 0.03, 6);
+    expect(finding.at_stake_ms).toBeCloseTo(1.5 + (3 * 0.9) / 4, 1);
+    expect(finding.gain!.expected_ms).toBeCloseTo(finding.at_stake_ms! - 0.03, 6);
   });
 
   test('a copy of token ids is not reported', async () => {
@@ -103,12 +103,12 @@ describe('waits between the launches of a step', () => {
 
   test('say that no graph can contain them, and leave the gain of launches to the launch-bound finding', async () => {
     const context = await contextOf(experts(20));
-    const found = fired(await synchronizationEveryStep.find(context));
+    const finding = fired(await synchronizationEveryStep.find(context));
     const launches = fired(await launchBound.find(context));
-    expect(found.title).toContain('no CUDA graph can launch it');
-    expect(found.at_stake_ms).toBeGreaterThan(launches.at_stake_ms!);
-    expect(found.gain!.expected_ms + launches.at_stake_ms!).toBeCloseTo(found.at_stake_ms!, 6);
-    expect(found.gain!.what_if).toBe('no-sync');
+    expect(finding.title).toContain('no CUDA graph can launch it');
+    expect(finding.at_stake_ms).toBeGreaterThan(launches.at_stake_ms!);
+    expect(finding.gain!.expected_ms + launches.at_stake_ms!).toBeCloseTo(finding.at_stake_ms!, 6);
+    expect(finding.gain!.what_if).toBe('no-sync');
   });
 
   test('include the cost of launches that only compute the value', async () => {

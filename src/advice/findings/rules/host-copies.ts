@@ -66,7 +66,7 @@ async function judge(context: FindingContext, stage: StageFacts): Promise<FoundD
   return finding(context, stage, { rows, exposed, stake });
 }
 
-/** Copies after one stage and before the next, which nobody marked as part of either. */
+/** Copies after one stage and before the next, that no mark assigns to either. */
 const betweenSql = `SELECT c.bytes, c.dur_ns, c.exclusive_ns, coalesce(c.src_kind, 'unknown') AS memory
   FROM step_copies c, (SELECT min(start_ns) AS from_ns, max(end_ns) AS until_ns, count(*) AS n FROM windows WHERE kind IN ${stepKindsSql}) run
   WHERE c.phase = 'outside' AND c.kind = 'HtoD' AND c.start_ns >= run.from_ns AND c.start_ns < run.until_ns`;
@@ -166,8 +166,8 @@ async function finding(
     `SELECT coalesce(src_kind, 'unknown') AS memory, round(count(*) / ${instances}, 2) AS copies, round(sum(bytes) / 1048576 / ${instances}, 3) AS mib,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(bytes) / nullif(sum(dur_ns), 0), 2) AS gb_per_s, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS exposed_ms
      FROM step_copies WHERE phase = '${kind}' AND kind = 'HtoD' GROUP BY ALL ORDER BY exposed_ms DESC`,
-    (found) =>
-      found
+    (evidenceRows) =>
+      evidenceRows
         .map(
           (row) =>
             `${row.memory} memory: ${plural(row.copies, 'copy', 'copies')} of ${formatQuantity(row.mib * 2 ** 20, 'B')} together, ${formatQuantity(row.gb_per_s * 1e9, 'B/s')}`,

@@ -12,12 +12,12 @@ afterAll(closeAll);
 describe('launch-bound', () => {
   test('expects 0.45 µs of 14 µs of idle time per launch to remain in a graph', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(100, [launch, { kernel: 3 }])));
-    const found = fired(await launchBound.find(context));
+    const finding = fired(await launchBound.find(context));
     // The step takes 100 × 17 µs. The gain is 100 × (14 − 0.45) µs; at worst 1.5 µs remain.
-    expect(found.gain!.expected_ms).toBeCloseTo(1.355, 6);
-    expect(found.gain!.after_ms).toBeCloseTo(0.345, 6);
-    expect(found.gain!.low_ms).toBeCloseTo(1.25, 6);
-    expect(found.title).toContain('82 % of every decode step');
+    expect(finding.gain!.expected_ms).toBeCloseTo(1.355, 6);
+    expect(finding.gain!.after_ms).toBeCloseTo(0.345, 6);
+    expect(finding.gain!.low_ms).toBeCloseTo(1.25, 6);
+    expect(finding.title).toContain('82 % of every decode step');
     expect(await firing(context)).toEqual(['launch_bound']);
   });
 
@@ -49,8 +49,8 @@ describe('long host gaps between two launches of a launch-bound step', () => {
   const launches = (400 * 14 + 6 - 401 * 0.45) / 1e3;
 
   test('does not count 5 ms of Python inside the step as launches, because a graph cannot do that work', async () => {
-    const found = fired(await launchBound.find(await contextOf(steps())));
-    expect(found.gain!.expected_ms).toBeCloseTo(launches, 6);
+    const finding = fired(await launchBound.find(await contextOf(steps())));
+    expect(finding.gain!.expected_ms).toBeCloseTo(launches, 6);
     expect(await firing(await contextOf(steps()))).toEqual(['launch_bound', 'host_bound']);
   });
 
@@ -66,11 +66,11 @@ describe('long host gaps between two launches of a launch-bound step', () => {
     const gaps = rows.gaps.map((row) =>
       row.host_ns === stretch * 1000 ? { ...row, before_op_id: row.stage_id! + 1 } : row,
     );
-    const found = fired(await launchBound.find(await contextOf({ ...rows, gaps, ops: operators })));
-    expect(found.gain!.expected_ms).toBeCloseTo(launches + stretch / 1e3, 6);
-    expect(found.title).toContain('and spends time inside aten::attention');
-    expect(found.cause).toContain('For another 5.00 ms operators do preparation');
-    expect(found.gain!.low_ms).toBeCloseTo((400 * 14 + 6 - 401 * 1.5) / 1e3, 6);
+    const finding = fired(await launchBound.find(await contextOf({ ...rows, gaps, ops: operators })));
+    expect(finding.gain!.expected_ms).toBeCloseTo(launches + stretch / 1e3, 6);
+    expect(finding.title).toContain('and spends time inside aten::attention');
+    expect(finding.cause).toContain('For another 5.00 ms operators do preparation');
+    expect(finding.gain!.low_ms).toBeCloseTo((400 * 14 + 6 - 401 * 1.5) / 1e3, 6);
   });
 
   test('0.6 ms before the step overlap with the next one, unless the host waits for this one', async () => {
@@ -124,10 +124,10 @@ describe('synchronization', () => {
         })),
       ]),
     );
-    const found = fired(await synchronizationEveryStep.find(context));
+    const finding = fired(await synchronizationEveryStep.find(context));
     // The step takes 24 × 100 µs, idle 24 × 30, of which 24 × 0.45 stay between kernels. The waits last 24 × 60, longer than that.
-    expect(found.gain!.expected_ms).toBeCloseTo(0.7092, 6);
-    expect(found.evidence[0]!.rows[0]).toMatchObject({
+    expect(finding.gain!.expected_ms).toBeCloseTo(0.7092, 6);
+    expect(finding.evidence[0]!.rows[0]).toMatchObject({
       name: 'cudaStreamSynchronize',
       per_instance: 24,
       wait_ms: 1.44,
@@ -151,17 +151,17 @@ describe("the program's own host time", () => {
   const steps = (idle: Record<string, number>) => stepRows('decode', 4, () => [{ idle }, { kernel: 1000 }]);
   test('reports a gap of 3 ms before a step of 1 ms', async () => {
     const context = await contextOf(steps({ host: 3000, launch_overhead: 5, launch_latency: 5 }));
-    const found = fired(await hostBound.find(context));
-    expect(found.gain!.expected_ms).toBeCloseTo(3, 6);
-    expect(found.gain!.after_ms).toBeCloseTo(1.01, 6);
+    const finding = fired(await hostBound.find(context));
+    expect(finding.gain!.expected_ms).toBeCloseTo(3, 6);
+    expect(finding.gain!.after_ms).toBeCloseTo(1.01, 6);
     expect(await firing(context)).toEqual(['host_bound']);
   });
 
   test('reports short gaps of a step with too few launches to be launch-bound', async () => {
     const gap: Part = { idle: { host: 60, launch_overhead: 20 } };
     const context = await contextOf(stepRows('decode', 4, () => repeated(10, [gap, { kernel: 40 }])));
-    const found = fired(await hostBound.find(context));
-    expect(found.gain!.expected_ms).toBeCloseTo((10 * (80 - 0.45)) / 1e3, 6);
+    const finding = fired(await hostBound.find(context));
+    expect(finding.gain!.expected_ms).toBeCloseTo((10 * (80 - 0.45)) / 1e3, 6);
     expect(await firing(context)).toEqual(['host_bound']);
   });
 
@@ -186,9 +186,9 @@ describe("the program's own host time", () => {
   });
 
   test.each([
-    ['in every step it is recompilation', [0, 1, 2, 3], 3],
-    ['in one later step it is that one only', [0, 3], 0.75],
-    ['in the first step only it is not', [0], null],
+    ['in every step: recompilation in each step', [0, 1, 2, 3], 3],
+    ['in one later step: recompilation in that step', [0, 3], 0.75],
+    ['in the first step only: no recompilation', [0], null],
   ])('a gap that ends with a code load, %s', async (_, loading, gain) => {
     const rows = steps({ host: 3000, launch_overhead: 5, launch_latency: 5 });
     rows.api_calls.push(
@@ -200,9 +200,9 @@ describe("the program's own host time", () => {
       })),
     );
     const context = await contextOf(rows);
-    const found = await recompilation.find(context);
-    if (gain === null) expect(found.outcome).not.toBe('fired');
-    else expect(fired(found).gain!.expected_ms).toBeCloseTo(gain, 6);
+    const result = await recompilation.find(context);
+    if (gain === null) expect(result.outcome).not.toBe('fired');
+    else expect(fired(result).gain!.expected_ms).toBeCloseTo(gain, 6);
   });
 
   test('counts host time of a first step far above the others as first-use cost', async () => {
@@ -247,10 +247,10 @@ describe("the program's own host time", () => {
       })),
     );
     const context = await contextOf(rows);
-    const found = fired(await gpuIdleBetweenRequests.find(context));
-    expect(found.at_stake_ms).toBeCloseTo(10, 6);
-    expect(found.stage).toBeNull();
+    const finding = fired(await gpuIdleBetweenRequests.find(context));
+    expect(finding.at_stake_ms).toBeCloseTo(10, 6);
+    expect(finding.stage).toBeNull();
     // 10 ms of 8 × 1.02 + 10.
-    expect(found.title).toContain('55 % of the run, 1 times for 10.0 ms');
+    expect(finding.title).toContain('55 % of the run, 1 pause of 10.0 ms');
   });
 });

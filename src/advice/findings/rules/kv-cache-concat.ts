@@ -1,5 +1,5 @@
 import { gainOf } from '../gain.js';
-import { copiedContext } from '../operators/copied-context.js';
+import { findCopiedContext } from '../operators/copied-context.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { type ContextCopies, contextCopies, contextCopiesSql } from '../context-copies.js';
@@ -11,11 +11,11 @@ import { formatQuantity, formatNs } from '../../../vocabulary/format.js';
  * A longer copy moves more than a step's own tokens: 10 µs are 20 MB read and written at 4 TB/s, while a step's activations are
  * hundreds of KB.
  */
-const longCopyNs = 10_000;
+const minLongCopyNs = 10_000;
 /** Time to write only the new tokens: one short kernel. */
 const writeNs = 2_000;
 /** A concatenation of one row to fewer rows may be something else. */
-const manyTokens = 16;
+const minTokens = 16;
 
 /** Keys and values of all earlier tokens are copied in every step, to append one. */
 export const kvCacheConcat = stageRule(
@@ -46,23 +46,23 @@ export const kvCacheConcat = stageRule(
     const copies = await contextCopies(context, stage);
     const time = copies.reduce((sum, copy) => sum + copy.ms, 0);
     const n = copies.reduce((sum, copy) => sum + copy.n, 0);
-    const shown = `${count(n)} copies that may be of the context take ${part(time, stage.wall_ms)}`;
-    if (time < minShare * stage.wall_ms) return shown;
-    const appending = await appends(context);
+    const summary = `${count(n)} copies that may be of the context take ${part(time, stage.wall_ms)}`;
+    if (time < minShare * stage.wall_ms) return summary;
+    const appending = await readAppends(context);
     const onlyCats = copies.every(({ cat, grows }) => cat && !grows);
     if (appending !== true && (stage.kind === 'outside' || (appending === false && onlyCats)))
-      return `${shown}; there is no sign that they append a token to a cache`;
-    const isLong = (time / Math.max(1, n)) * 1e6 >= longCopyNs;
+      return `${summary}; there is no sign that they append a token to a cache`;
+    const isLong = (time / Math.max(1, n)) * 1e6 >= minLongCopyNs;
     if (!isLong && !copies.some(({ grows }) => grows)) {
-      return `${shown}, but each is short (${ms(time / Math.max(1, n))}) and none grows with the steps`;
+      return `${summary}, but each is short (${ms(time / Math.max(1, n))}) and none grows with the steps`;
     }
     return finding(context, stage, copies);
   },
-  copiedContext,
+  findCopiedContext,
 );
 
 /** Whether operators concatenate one token to many: [batch, heads, n, size] and [batch, heads, 1, size]; null: no shapes are recorded. */
-async function appends({ database }: FindingContext): Promise<boolean | null> {
+async function readAppends({ database }: FindingContext): Promise<boolean | null> {
   const rows = await database.query<{ shapes: string }>(
     "SELECT DISTINCT input_shapes AS shapes FROM rank_ops WHERE name = 'aten::cat' AND input_shapes IS NOT NULL LIMIT 500",
   );
@@ -71,7 +71,7 @@ async function appends({ database }: FindingContext): Promise<boolean | null> {
     const [lists] = JSON.parse(shapes) as unknown[];
     const [long, short] = Array.isArray(lists) ? (lists as number[][]) : [];
     if (!Array.isArray(long) || !Array.isArray(short) || long.length < 3) return false;
-    return long.some((size, axis) => short[axis] === 1 && size >= manyTokens);
+    return long.some((size, axis) => short[axis] === 1 && size >= minTokens);
   });
 }
 

@@ -3,7 +3,7 @@ import type { Rule } from '../rule.js';
 import { percent } from '../words.js';
 
 /** Used share of the KV cache pool from which the next token may find no free block. */
-const full = 0.97;
+const minFullShare = 0.97;
 
 /** A server or engine that preempts running requests because its KV cache is full. */
 export const kvPoolSmall: Rule = {
@@ -46,7 +46,7 @@ export const kvPoolSmall: Rule = {
       return { outcome: 'not_applicable', why: 'No engine or server reported how full its KV cache was.' };
     const worst = rows.find(
       ({ preempted, fullest, waiting }) =>
-        (preempted ?? 0) > 0 || ((fullest ?? 0) >= full && (waiting ?? 0) > 0),
+        (preempted ?? 0) > 0 || ((fullest ?? 0) >= minFullShare && (waiting ?? 0) > 0),
     );
     if (!worst) {
       const peak = Math.max(...rows.map(({ fullest }) => fullest ?? 0));

@@ -19,9 +19,9 @@ export const kvTransfer = stageRule(
         'In disaggregated serving a rank computes nothing while it sends or receives a KV cache, or waits for the other end.',
       needs:
         'the timelines of all ranks of a job (import --ranks) that name the other rank of sends and receives: PyTorch traces',
-      gain: "The exposed time, as far as the stage's own compute can hide it (low: half).",
+      gain: "The exposed time, at most the stage's own compute time, which can hide it (low: half).",
       change:
-        'Send each layer while later layers compute; receive ahead of the decode step that needs the cache.',
+        'Send each layer while later layers compute; receive before the decode step that needs the cache.',
       withheld:
         'no rank that only computes prefills sends to one that decodes, or less than 5 % of the stage',
     },

@@ -7,7 +7,7 @@ import { formatBytes, formatFactor, formatQuantity } from '../../../vocabulary/f
 /** Up to a quarter of extra reads can be prefetch or a necessary second pass. */
 const minRereads = 1.25;
 /** % of peak: below it, DRAM does not limit the kernel. */
-const minBusy = 40;
+const minBusyPercent = 40;
 
 const metrics = {
   dram_read_bytes: 'dram__bytes_read.sum',
@@ -16,7 +16,7 @@ const metrics = {
 };
 const derived = {
   // Upper limit of the distinct bytes to read.
-  distinct_bytes: 'coalesce(operand_bytes, held_bytes)',
+  distinct_bytes: 'coalesce(operand_bytes, peak_bytes)',
   of_product: '(operand_bytes IS NOT NULL)::INTEGER',
 };
 const elementBytes = dtypes.map((dtype) => `WHEN '${dtype}' THEN ${bytesPerElement[dtype]}`).join(' ');
@@ -48,11 +48,11 @@ export const l2HitRate = counterRule(
     condition: {
       metrics,
       derived,
-      where: `dram_read_bytes >= ${minRereads} * distinct_bytes AND coalesce(dram_percent, 0) >= ${minBusy}`,
+      where: `dram_read_bytes >= ${minRereads} * distinct_bytes AND coalesce(dram_percent, 0) >= ${minBusyPercent}`,
       tables: {
         with: {
           // Peak device memory: no kernel can read more distinct bytes.
-          held: `SELECT coalesce(max(bytes) FILTER (WHERE kind IN ('allocated', 'max_memory_allocated')), max(bytes) FILTER (WHERE kind = 'used')) AS held_bytes
+          peak_memory: `SELECT coalesce(max(bytes) FILTER (WHERE kind IN ('allocated', 'max_memory_allocated')), max(bytes) FILTER (WHERE kind = 'used')) AS peak_bytes
             FROM memory WHERE device IS NOT NULL`,
           // Bytes of A, B and C of the products of a kernel, if all its products have one shape.
           operands: `SELECT k.name, max(bytes) AS operand_bytes FROM (
@@ -60,7 +60,7 @@ export const l2HitRate = counterRule(
             JOIN kernels k ON k.op_id = g.op_id AND k.capture_id = g.capture_id
             WHERE k.class = 'gemm' AND bytes IS NOT NULL GROUP BY k.name HAVING min(bytes) = max(bytes)`,
         },
-        join: 'CROSS JOIN held LEFT JOIN operands ON operands.name = kernel_name',
+        join: 'CROSS JOIN peak_memory LEFT JOIN operands ON operands.name = kernel_name',
       },
     },
     known: {
@@ -68,7 +68,7 @@ export const l2HitRate = counterRule(
       otherwise:
         'The number of distinct bytes is not known: neither product shapes nor memory in use were recorded.',
     },
-    none: 'No profiled kernel that keeps DRAM busy reads more than the distinct bytes.',
+    notFired: 'No profiled kernel that keeps DRAM busy reads more than the distinct bytes.',
     saving({ dram_read_bytes: read, distinct_bytes: distinct, dram_percent: busy }) {
       const again = 1 - distinct! / read!;
       const expected = (again * (busy ?? 0)) / 100;

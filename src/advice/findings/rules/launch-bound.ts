@@ -3,14 +3,14 @@ import { gapParts } from '../../../model/bars.js';
 import { launchesOfBench } from '../bench-launches.js';
 import {
   graphNode,
-  hiddenAhead,
+  overlappedAheadMs,
   idleCauses,
   isLaunchBound,
   slowNodeGapNs,
   stretchesOfDispatch,
 } from '../idle-causes.js';
-import { innerWaits, minInner } from '../inner-waits.js';
-import { launchTogether } from '../launch-changes.js';
+import { innerWaits, minInnerWaits } from '../inner-waits.js';
+import { launchBoundChange } from '../launch-changes.js';
 import { longStretches } from '../long-stretches.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -56,7 +56,7 @@ const timelineRule: Rule = stageRule(
     return finding(context, stage, {
       launches_ms: launch,
       stretches,
-      ahead: hiddenAhead(stage),
+      aheadMs: overlappedAheadMs(stage),
     });
   },
 );
@@ -65,20 +65,20 @@ const timelineRule: Rule = stageRule(
 export const launchBound: Rule = {
   ...timelineRule,
   async find(context) {
-    const found = await timelineRule.find(context);
-    return found.outcome === 'not_applicable' ? ((await launchesOfBench(context)) ?? found) : found;
+    const outcome = await timelineRule.find(context);
+    return outcome.outcome === 'not_applicable' ? ((await launchesOfBench(context)) ?? outcome) : outcome;
   },
 };
 
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  { launches_ms, stretches, ahead }: { launches_ms: number; stretches: number; ahead: number },
+  { launches_ms, stretches, aheadMs }: { launches_ms: number; stretches: number; aheadMs: number },
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, busy_ms: busy, kernels, launches } = stage;
   const node = graphNode(context.roofs);
-  const nodes = ((node.ns - node.least_ns) * kernels) / 1e6;
-  const stake = launches_ms + stretches + ahead;
+  const nodes = ((node.ns - node.floor_ns) * kernels) / 1e6;
+  const stake = launches_ms + stretches + aheadMs;
   const gain = Math.max(0, stake - nodes);
   const meanMs = (parts: string) => `round(avg(${parts}) / 1e6, 3)`;
   const { evidence } = await context.evidence<Idle>(
@@ -95,7 +95,7 @@ async function finding(
       ? places?.places.find(({ relation }) => relation === 'inside')?.place
       : undefined;
   const loading = compiled >= minShare * wall;
-  const also = preparing
+  const furtherWork = preparing
     ? ` and spends time inside ${preparing}`
     : loading
       ? ' and compiles or loads code'
@@ -110,26 +110,26 @@ async function finding(
     stretches - prepared - compiled >= minShare * wall
       ? `Another ${ms(stretches - prepared - compiled)} is longer host gaps between two launches, which a graph also removes.`
       : '',
-    ahead >= minShare * wall
-      ? `For another ${ms(ahead)} the host prepares the step: it waits for nothing, so with one launch per step it prepares the next one while the device computes.`
+    aheadMs >= minShare * wall
+      ? `For another ${ms(aheadMs)} the host prepares the step: it waits for nothing, so with one launch per step it prepares the next one while the device computes.`
       : '',
   ];
   return {
     stage: kind,
-    title: `Launch-bound: the device is idle for ${part(wall - busy, wall)} of ${everyInstance(kind)} while the host launches ${times(launches, kind)}${also}`,
+    title: `Launch-bound: the device is idle for ${part(wall - busy, wall)} of ${everyInstance(kind)} while the host launches ${times(launches, kind)}${furtherWork}`,
     at_stake_ms: stake,
     cause: [
       `${instanceWord(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches >= 10 ? Math.round(launches) : launches)} launches have ${ms(launches_ms / Math.max(1, launches))} of idle time each, ${ms(launches_ms)} in total: the host launches kernels more slowly than the device runs them, so the device waits after every kernel.`,
       ...more.filter((text) => text !== ''),
     ].join(' '),
-    change: withoutWaits(await launchTogether(context, stage), await innerWaits(context, stage)),
+    change: waitsFirst(await launchBoundChange(context, stage), await innerWaits(context, stage)),
     gain: gainOf(
       wall,
       gain,
       `Kernels take as long as now and follow each other ${node.words} (low: ${formatNs(slowNodeGapNs)}${stretches > 0.01 * wall ? ', and only the launches are removed' : ''}); host work between steps and waits stay.${kind === 'prefill' ? ' One graph per padded length.' : ''}`,
       {
-        low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.least_ns) * kernels) / 1e6),
-        high_ms: stake + Math.min((kernels * node.least_ns) / 1e6, 0.05 * stake),
+        low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.floor_ns) * kernels) / 1e6),
+        high_ms: stake + Math.min((kernels * node.floor_ns) / 1e6, 0.05 * stake),
         what_if: 'cudagraph',
       },
     ),
@@ -143,15 +143,15 @@ async function finding(
 }
 
 /** No graph can contain a wait of the host. */
-function withoutWaits(change: FoundDraft['change'], inner: number): FoundDraft['change'] {
-  if (inner < minInner) return change;
+function waitsFirst(change: FoundDraft['change'], inner: number): FoundDraft['change'] {
+  if (inner < minInnerWaits) return change;
   const first = `First take the waits for the device out of the step (${count(inner)} between its launches): a graph ends at each.`;
   return { ...change, more: [first, change.more ?? ''].join(' ').trim() };
 }
 
 /** Findings with time that is mostly counted here. */
-function coveredFindings(facts: StageFacts, claimed: number): string[] {
-  if (claimed <= 0) return [];
+function coveredFindings(facts: StageFacts, claimedMs: number): string[] {
+  if (claimedMs <= 0) return [];
   return [
     ...(facts.inside_compile_ms > facts.compile_ms / 2 ? ['recompilation'] : []),
     ...(facts.prepared_ms > facts.long_host_ms / 2 ? ['host_bound'] : []),

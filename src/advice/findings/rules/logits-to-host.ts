@@ -8,11 +8,11 @@ import { instanceWord, count, everyInstance, mib, ms, part } from '../words.js';
 import { plural, formatQuantity } from '../../../vocabulary/format.js';
 
 /** Token ids take 8 bytes per sequence; larger copies are logits, probabilities or hidden states. */
-const largeBytes = 32 * 1024;
+const minLogitCopyBytes = 32 * 1024;
 /** Host work on the copied data starts within this time. */
-const afterNs = 200_000;
+const maxDelayNs = 200_000;
 /** Minimum share of copies with distinct sizes: there are as many sizes of logits as batches. */
-const differing = 0.5;
+const minDistinctShare = 0.5;
 /** Time of argmax on the device (H200, 64 × 128 256: two short kernels). */
 const onDeviceMs = 0.03;
 
@@ -20,7 +20,7 @@ interface Back {
   bytes: number;
   ms: number;
   /** Whether they are most of what is copied to the device. */
-  most: boolean;
+  isMost: boolean;
 }
 
 /** Per mean instance. */
@@ -67,7 +67,7 @@ export const logitsToHost = stageRule(
        FROM (${largeCopiesSql(stage)})`,
     );
     if (!copies || copies.n < 0.5) return 'no step copies more than token ids to the host';
-    if (copies.sizes > differing * copies.all)
+    if (copies.sizes > minDistinctShare * copies.all)
       return 'what is copied to the host grows from step to step: token ids or text, not logits';
     const minBytes = await minLogitBytes(context, stage.kind);
     if (minBytes !== null && copies.bytes < minBytes)
@@ -75,7 +75,7 @@ export const logitsToHost = stageRule(
     const [host] = await context.database.query<{ ms: number }>(
       `SELECT coalesce(sum(l.ns), 0) / 1e6 / ${stage.instances} AS ms FROM finding_long_hosts l
        WHERE l.kind = '${stage.kind}' AND EXISTS (SELECT 1 FROM (${largeCopiesSql(stage)}) c
-         WHERE l.start_ns >= c.start_ns AND l.start_ns <= c.start_ns + c.dur_ns + ${afterNs})`,
+         WHERE l.start_ns >= c.start_ns AND l.start_ns <= c.start_ns + c.dur_ns + ${maxDelayNs})`,
     );
     const idle = idleCauses(stage);
     // Gaps as recorded, limited to the long host gaps without the profiler.
@@ -94,17 +94,17 @@ export const logitsToHost = stageRule(
  * @returns per mean instance: bytes, and ms that they and the waits for them delay it
  */
 async function copiedBack(context: FindingContext, stage: StageFacts): Promise<Back | null> {
-  const [found] = await context.database.query<{ bytes: number; others: number; ms: number }>(
+  const [copied] = await context.database.query<{ bytes: number; others: number; ms: number }>(
     `SELECT coalesce(sum(bytes) FILTER (same), 0)::DOUBLE / ${stage.instances} AS bytes, coalesce(sum(bytes) FILTER (NOT same), 0)::DOUBLE / ${stage.instances} AS others,
             coalesce(sum(exclusive_ns) FILTER (same), 0) / 1e6 / ${stage.instances} AS ms
      FROM (SELECT bytes, exclusive_ns, bytes IN (SELECT bytes FROM (${largeCopiesSql(stage)})) AS same FROM step_copies WHERE phase = '${stage.kind}' AND kind = 'HtoD')`,
   );
-  if (!found || found.bytes === 0) return null;
-  const { bytes, ms: exposed, others } = found;
+  if (!copied || copied.bytes === 0) return null;
+  const { bytes, ms: exposed, others } = copied;
   return {
     bytes,
     ms: exposed + (idleCauses(stage).wait.copy * bytes) / (bytes + others),
-    most: bytes > others,
+    isMost: bytes > others,
   };
 }
 
@@ -117,7 +117,7 @@ async function minLogitBytes(context: FindingContext, kind: 'decode' | 'mixed'):
 }
 
 const largeCopiesSql = ({ kind }: StageFacts): string =>
-  `SELECT c.start_ns, c.dur_ns, c.bytes, c.dst_kind, c.exclusive_ns FROM (SELECT *, coalesce(api_start_ns, start_ns) AS at_ns FROM rank_copies WHERE kind = 'DtoH' AND bytes >= ${largeBytes}) c
+  `SELECT c.start_ns, c.dur_ns, c.bytes, c.dst_kind, c.exclusive_ns FROM (SELECT *, coalesce(api_start_ns, start_ns) AS at_ns FROM rank_copies WHERE kind = 'DtoH' AND bytes >= ${minLogitCopyBytes}) c
    ASOF JOIN (SELECT start_ns AS w_start, host_end_ns AS w_end, kind AS w_kind FROM instances WHERE kind <> 'sampling') w ON c.at_ns >= w.w_start
    WHERE c.at_ns < w.w_end AND w.w_kind = '${kind}'`;
 
@@ -163,7 +163,7 @@ async function finding(
     ),
     confidence: 'high',
     removes: 'idle',
-    covers: back?.most ? ['host_copies'] : [],
+    covers: back?.isMost ? ['host_copies'] : [],
     bars: barsOf(context, kind, [
       'exposed_copy.dtoh',
       'exposed_copy.dtoh_pageable',

@@ -14,19 +14,19 @@ import { countersOf } from '../session-analyses.js';
 import { formatPercent, formatQuantity, plural, formatNs } from '../../../vocabulary/format.js';
 
 /** Theoretical occupancy below which latency is not hidden (NVIDIA's Occupancy rule uses a higher threshold). */
-const fewWarps = 50;
+const maxLowOccupancyPercent = 50;
 /** Above this share of a peak more warps do not help (NVIDIA's SpeedOfLight). */
-const nearPeak = 80;
+const nearPeakPercent = 80;
 /** Random single-sector reads reach at most half of the DRAM rate, because each opens a row (H200, 64 warps per SM: 51 % by ncu). */
-const scatteredPeak = 50;
+const scatteredPeakPercent = 50;
 /** The counter of an idle tensor pipe is slightly above 0. */
-const tensorPercent = 0.5;
+const minTensorPercent = 0.5;
 /** Compute and memory below it: latency-bound (NVIDIA's SpeedOfLight). */
-const latencyPercent = 60;
+const maxLatencyPercent = 60;
 
 type Limiter = 'grid' | 'registers' | 'shared memory' | 'block size (warps)' | 'blocks per SM' | 'barriers';
 
-interface Limited extends CountedKernel {
+interface LimitedKernel extends CountedKernel {
   limiter: Limiter;
   text: string;
 }
@@ -104,7 +104,7 @@ export const lowOccupancy: Rule = {
     if (!counters || counters.kernels.length === 0)
       return { outcome: 'not_applicable', why: 'The session has no hardware counters (ncu).' };
     const sms = counters.devices[0]?.sm_count ?? null;
-    const limited = counters.kernels.flatMap((kernel) => limitedBy(kernel, sms) ?? []);
+    const limited = counters.kernels.flatMap((kernel) => findLimiter(kernel, sms) ?? []);
     const findings: FoundDraft[] = [];
     for (const limiter of new Set(limited.map((kernel) => kernel.limiter))) {
       const limitedBySame = limited.filter((kernel) => kernel.limiter === limiter);
@@ -116,14 +116,14 @@ export const lowOccupancy: Rule = {
   },
 };
 
-function whyNot({ kernels }: CountersResult, limited: readonly Limited[]): string {
+function whyNot({ kernels }: CountersResult, limited: readonly LimitedKernel[]): string {
   return limited.length === 0
     ? `None of ${kernels.length} profiled kernels of 5 µs and more is both latency-bound and limited in warps.`
     : `${limited.length} of ${kernels.length} profiled kernels have low occupancy, affecting less than 2 % of the time.`;
 }
 
 /** Null if it is not latency-bound, or if nothing limits its warps. */
-function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
+function findLimiter(kernel: KernelCounters, sms: number | null): LimitedKernel | null {
   const { duration_ns, bound, occupancy, waves } = kernel;
   if (duration_ns.value === null || duration_ns.value < minKernelNs || bound.by !== 'latency') return null;
   const busiest = Math.max(kernel.sm_throughput.value ?? 0, kernel.memory_throughput.value ?? 0);
@@ -136,21 +136,22 @@ function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
   const blocks = blocksOf(kernel.grid);
   if (sms !== null && blocks !== null && blocks < sms) {
     const text = `${plural(blocks, 'block')} for ${sms} SMs`;
-    return { ...base, limiter: 'grid', text, saving: moreWarps(blocks / sms, 1, busiest, nearPeak) };
+    return { ...base, limiter: 'grid', text, saving: moreWarps(blocks / sms, 1, busiest, nearPeakPercent) };
   }
   // A last wave that fills few SMs lowers every mean: while its blocks run, the kernel is busier than the mean.
   const waveFactor = waves.value === null || waves.value <= 0 ? 1 : Math.ceil(waves.value) / waves.value;
-  if (busiest * waveFactor >= latencyPercent) return null;
+  if (busiest * waveFactor >= maxLatencyPercent) return null;
   // Tensor-core kernels hide latency with prefetching copies, not warps: one block per SM is their design. If the counter was not
   // collected, the kernel may be one of them.
-  if ((kernel.tensor_pipe.value ?? tensorPercent) >= tensorPercent) return null;
+  if ((kernel.tensor_pipe.value ?? minTensorPercent) >= minTensorPercent) return null;
   const { theoretical, achieved, limited_by: by } = occupancy;
-  if (theoretical.value === null || theoretical.value >= fewWarps || by.length === 0) return null;
+  if (theoretical.value === null || theoretical.value >= maxLowOccupancyPercent || by.length === 0)
+    return null;
   // Without this limiter the next resource limits the warps.
   const [tightest = 1, next = 2 * tightest] = [...new Set(occupancy.limits.map(({ blocks }) => blocks))];
   const target = Math.min(100, (theoretical.value * next) / tightest);
   const text = `${formatQuantity(theoretical.value, '%')} of an SM's warps fit${achieved.value === null ? '' : ` (${formatQuantity(achieved.value, '%')} reached)`}, by ${by.join(' and ')}`;
-  const peak = isScattered(kernel) ? scatteredPeak : nearPeak;
+  const peak = isScattered(kernel) ? scatteredPeakPercent : nearPeakPercent;
   return {
     ...base,
     limiter: by[0] as Limiter,
@@ -182,7 +183,7 @@ function moreWarps(
   return {
     low: expected / 2,
     expected,
-    high: Math.max(expected, 1 - Math.max(now / then, busiestPercent / nearPeak)),
+    high: Math.max(expected, 1 - Math.max(now / then, busiestPercent / nearPeakPercent)),
   };
 }
 
@@ -190,7 +191,7 @@ async function finding(
   context: FindingContext,
   saving: StageSaving,
   limiter: Limiter,
-  kernels: readonly Limited[],
+  kernels: readonly LimitedKernel[],
 ): Promise<FoundDraft> {
   const worst = kernels
     .filter((kernel) => saving.kernels.includes(kernel))
@@ -206,7 +207,7 @@ async function finding(
      GROUP BY ALL ORDER BY kernel_name, metric`,
     () => `${kernelLabel(worst.name)}: ${worst.text}, ${formatNs(worst.duration_ns)} per launch under ncu.`,
   );
-  const share = saving.kernel_ms / saving.whole_ms;
+  const share = saving.kernel_ms / saving.total_ms;
   return {
     stage: saving.stage,
     title:
@@ -214,11 +215,11 @@ async function finding(
         ? `Low occupancy: ${kernelLabel(worst.name)} has ${worst.text} and is latency-bound`
         : `Low occupancy: in ${kernelLabel(worst.name)} ${worst.text}; it is latency-bound`,
     at_stake_ms: saving.expected_ms,
-    share: saving.expected_ms / saving.whole_ms,
+    share: saving.expected_ms / saving.total_ms,
     cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${formatPercent(share)} of ${placeWords(saving)}) ${saving.kernels.length === 1 ? 'keeps' : 'keep'} neither compute nor memory busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,
     change: { kind: 'code', ...(changeInLibrary(worst.name, limiter) ?? changes[limiter]) },
     gain: gainOf(
-      saving.whole_ms,
+      saving.total_ms,
       saving.expected_ms,
       limiter === 'grid'
         ? "Little's law: speed grows with the blocks in flight until every SM has one, or a unit reaches 80 % of its peak."

@@ -32,14 +32,14 @@ async function outcome(
 ): Promise<RuleOutcome> {
   const database = await session.connect();
   open.push(database);
-  const found = await rule.find(await findingContext(session, database, null, waterfalls));
-  if (found.outcome === 'fired') await expectEvidence(session, found.findings);
-  return found;
+  const result = await rule.find(await findingContext(session, database, null, waterfalls));
+  if (result.outcome === 'fired') await expectEvidence(session, result.findings);
+  return result;
 }
 
-function fired(found: RuleOutcome) {
-  if (found.outcome !== 'fired') throw new Error(`${found.outcome}: ${found.why}`);
-  return found.findings;
+function fired(result: RuleOutcome) {
+  if (result.outcome !== 'fired') throw new Error(`${result.outcome}: ${result.why}`);
+  return result.findings;
 }
 
 /** A benchmark of one point, with decode step times per launch, ms. */
@@ -70,8 +70,8 @@ function bench(decode: number[]): Promise<Session> {
 }
 
 test('reports few repeats if launches of a benchmark differ, but not if they agree', async () => {
-  const [found] = fired(await outcome(fewRepeats, await bench([4, 8])));
-  expect(found!.title).toMatch(/^High variance: at batch 2, 4 in \+ 3 out: launches differ by \d+ %/);
+  const [finding] = fired(await outcome(fewRepeats, await bench([4, 8])));
+  expect(finding!.title).toMatch(/^High variance: at batch 2, 4 in \+ 3 out: launches differ by \d+ %/);
   expect(await outcome(fewRepeats, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
 });
 
@@ -131,10 +131,10 @@ test('reports profiler overhead from a quarter of the clean time on', async () =
   const session = await sessionOf(home, { stages: steps }, { kind: 'run', workload: null, roofline: null });
   const overheadOf = (clean: number) =>
     outcome(profilerOverhead, session, [stage({ clean_ms: figure(clean, 'ms', 'clean') })]);
-  const [found] = fired(await overheadOf(7));
-  expect(found).toMatchObject({ stage: 'decode', gain: null, at_stake_ms: null });
-  expect(found!.title).toContain('(+43 %)');
-  expect(found!.evidence[0]!.rows.map(({ mean_ms: ms }) => ms)).toEqual([7, 10]);
+  const [finding] = fired(await overheadOf(7));
+  expect(finding).toMatchObject({ stage: 'decode', gain: null, at_stake_ms: null });
+  expect(finding!.title).toContain('(+43 %)');
+  expect(finding!.evidence[0]!.rows.map(({ mean_ms: ms }) => ms)).toEqual([7, 10]);
   expect(await overheadOf(9)).toMatchObject({ outcome: 'not_fired' });
   expect(await outcome(profilerOverhead, session, [stage({})])).toMatchObject({ outcome: 'not_applicable' });
 });
@@ -162,8 +162,8 @@ test('reports a benchmark with throughput that does not scale', async () => {
     roofline: null,
     artifacts: { 'bench-plan': planOf(points, { parts: ['throughput'] }) },
   });
-  const [found] = fired(await outcome(benchmarkFlags, session));
-  expect(found!.title).toMatch(/^Throughput does not scale: throughput does not scale from batch 2 to 4/);
+  const [finding] = fired(await outcome(benchmarkFlags, session));
+  expect(finding!.title).toMatch(/^Throughput does not scale: throughput does not scale from batch 2 to 4/);
   expect(await outcome(benchmarkFlags, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
 });
 
@@ -179,7 +179,7 @@ const client: LoadPlan['points'][number]['client'] = {
   reasons: [],
 };
 
-function served(
+function loadTest(
   bound: boolean,
   cached: number,
   status = 'ok',
@@ -237,13 +237,13 @@ function served(
 }
 
 test('issues of a load test become findings with the same text', async () => {
-  const doubtful = await served(true, 60, 'http_500');
+  const doubtful = await loadTest(true, 60, 'http_500');
   expect(fired(await outcome(clientBound, doubtful))[0]!.title).toContain('its event loop was 95 % busy');
   expect(fired(await outcome(prefixCacheArtifact, doubtful))[0]!.title).toContain(
     '60 % of the prompt tokens',
   );
   expect(fired(await outcome(answersNotAsRequested, doubtful))[0]!.title).toContain('1 of 2 requests failed');
-  const clean = await served(false, 0);
+  const clean = await loadTest(false, 0);
   for (const rule of [clientBound, prefixCacheArtifact, answersNotAsRequested])
     expect(await outcome(rule, clean)).toMatchObject({ outcome: 'not_fired' });
   const none = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
@@ -253,12 +253,12 @@ test('issues of a load test become findings with the same text', async () => {
 
 test('reports an overloaded server by queue time of requests, or if no load met the SLO', async () => {
   // 30 s to the first token, where a single request takes 40 ms; sent at 0 and 1 ms.
-  const overloaded = await served(false, 0, 'ok', { ttftMs: 30_000 });
+  const overloaded = await loadTest(false, 0, 'ok', { ttftMs: 30_000 });
   const [queue] = fired(await outcome(requestsQueue, overloaded));
   expect(queue!.at_stake_ms).toBe(29_960);
   expect(queue!.share).toBeCloseTo(29_960 / 30_039.5, 9);
   const slo = { ttft_ms: null, tpot_ms: 10, e2e_ms: null, share: 0.9 };
-  const [missed] = fired(await outcome(requestsQueue, await served(false, 0, 'ok', { slo })));
+  const [missed] = fired(await outcome(requestsQueue, await loadTest(false, 0, 'ok', { slo })));
   expect(missed).toMatchObject({ share: 1, at_stake_ms: 3 });
-  expect(await outcome(requestsQueue, await served(false, 0))).toMatchObject({ outcome: 'not_fired' });
+  expect(await outcome(requestsQueue, await loadTest(false, 0))).toMatchObject({ outcome: 'not_fired' });
 });

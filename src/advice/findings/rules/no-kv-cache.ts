@@ -11,7 +11,7 @@ import { checkOnCpu } from '../operators/copied-context.js';
 const minTokens = 8;
 const minSteps = 4;
 /** Share of step pairs with the same growth in rows. */
-const minPairs = 0.75;
+const minPairShare = 0.75;
 /** Rows that one core computes in the time to read the weights (float32, DRAM against FMA). */
 const freeRowsOnCpu = 16;
 
@@ -92,14 +92,14 @@ const normRows = (kind: string): string =>
  * SQL of the rows of a step: as recorded by the program or a hook (steps), as in the shapes of its products, or by its norms, which have a
  * block per row.
  */
-const rowsSql = (source: RowsOf, context: FindingContext, kind: string): string =>
+const rowsSql = (source: RowSource, context: FindingContext, kind: string): string =>
   `WITH step AS (${source === 'steps' ? stageRows(kind) : source === 'products' ? productRows(context, kind) : normRows(kind)}),
    pair AS (SELECT token_rows, token_rows - lag(token_rows) OVER (ORDER BY at_ns) AS more, at_ns FROM step),
    usual AS (SELECT more, count(*) AS n FROM pair WHERE more > 0 GROUP BY more ORDER BY n DESC, more LIMIT 1)
    SELECT count(*) AS steps, arg_min(token_rows, at_ns)::DOUBLE AS first_rows, arg_max(token_rows, at_ns)::DOUBLE AS last_rows, avg(token_rows) AS mean_rows,
      (SELECT more FROM usual)::DOUBLE AS grows_by, (SELECT n FROM usual) / nullif(count(more), 0) AS of_pairs FROM pair`;
 
-type RowsOf = 'steps' | 'products' | 'norms';
+type RowSource = 'steps' | 'products' | 'norms';
 
 /** Recorded sizes come first, but a program may count only the new tokens, while kernels show all computed rows. */
 async function judge(context: FindingContext, stage: Stage): Promise<FoundDraft | string> {
@@ -109,7 +109,7 @@ async function judge(context: FindingContext, stage: Stage): Promise<FoundDraft 
 }
 
 async function judgeBy(
-  source: RowsOf,
+  source: RowSource,
   context: FindingContext,
   { kind, wall_ms: wall, work_ms: work }: Stage,
 ): Promise<FoundDraft | string> {
@@ -121,7 +121,7 @@ async function judgeBy(
   const [row] = rows;
   if (!row || row.steps < minSteps) return `${row?.steps ?? 0} steps with known rows`;
   const batch = row.grows_by ?? 0;
-  if (batch <= 0 || (row.of_pairs ?? 0) < minPairs || row.mean_rows < minTokens * batch)
+  if (batch <= 0 || (row.of_pairs ?? 0) < minPairShare || row.mean_rows < minTokens * batch)
     return `its ${source} have ${plural(row.mean_rows, 'row')}, without growth from step to step`;
   const { roofs } = context;
   const balance =

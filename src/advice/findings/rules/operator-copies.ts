@@ -1,10 +1,10 @@
-import { checkProfile, engineRule, mostOf } from '../engine-rule.js';
+import { checkProfile, engineRule, gainOfMost } from '../engine-rule.js';
 import { minShare } from '../stage-rule.js';
 import { everyInstance, ms, part } from '../words.js';
 
 const bar = 'nonessential.copy';
 /** Share of the copies that must be Concat to name a growing cache as the cause. */
-const mostlyConcat = 0.5;
+const minConcatShare = 0.5;
 
 const copiesSql = (kind: string): string =>
   `WITH profiled AS (SELECT execution_id, stage_id FROM stages WHERE execution_id = 'profiled' AND kind = '${kind}' AND NOT warmup)
@@ -33,15 +33,15 @@ export const operatorCopies = engineRule(
     if (time < minShare * wall) return [`operators that copy take ${part(time, wall)}`];
     const { rows, evidence } = await context.evidence<{ op_type: string | null; ms: number }>(
       copiesSql(kind),
-      (found) =>
-        found
+      (evidenceRows) =>
+        evidenceRows
           .slice(0, 3)
           .map((row) => `${row.op_type ?? 'copy'}: ${ms(row.ms)}`)
           .join('; '),
     );
     const concat = rows.find(({ op_type }) => op_type === 'Concat')?.ms ?? 0;
     const grows =
-      context.manifest.workload?.engine.options['kv_cache'] === 'grows' && concat >= mostlyConcat * time;
+      context.manifest.workload?.engine.options['kv_cache'] === 'grows' && concat >= minConcatShare * time;
     const [first] = rows;
     return [
       {
@@ -60,7 +60,7 @@ export const operatorCopies = engineRule(
             : 'Export fused operators, which need no copies between them.',
           example: null,
         },
-        gain: mostOf(time, wall),
+        gain: gainOfMost(time, wall),
         confidence: 'medium',
         bars: [bar],
         evidence: [evidence],

@@ -19,7 +19,7 @@ export const padding: Rule = stageRule(
       finds: 'Prompts of a batch are padded to the longest one, and the model computes the padding too.',
       needs:
         "inferscope's hooks under the evaluator none: they count the zeros of a program's attention mask (`run --evaluator none,nsys`)",
-      gain: 'The time of the stage in proportion to the padded positions; low end 60 % of it, for smaller batches are less efficient.',
+      gain: 'The time of the stage in proportion to the padded positions; low end 60 % of it, because smaller batches are less efficient.',
       change: 'Batch prompts of similar length, or pack them without padding.',
       withheld: 'less than 5 % of the stage is affected, or no attention mask of its prompts was counted',
     },
@@ -44,8 +44,8 @@ async function judge(
        sum(new_tokens)::DOUBLE AS positions, sum(padding_tokens)::DOUBLE AS padding
      FROM stages WHERE kind = '${kind}' AND NOT warmup AND padding_tokens IS NOT NULL AND new_tokens > 0 AND batch_size > 0
      GROUP BY ALL ORDER BY padding DESC`,
-    (found) =>
-      found
+    (evidenceRows) =>
+      evidenceRows
         .slice(0, 2)
         .map(
           (row) =>
@@ -59,8 +59,8 @@ async function judge(
   // Host time per launch does not depend on the number of tokens.
   const work = 'compute_ms' in stage ? stage.compute_ms : stage.operators_ms;
   const gain = share * Math.min(work, wall);
-  const found = `${part(share, 1)} of its positions are padding`;
-  if (gain < minShare * wall) return found;
+  const reason = `${part(share, 1)} of its positions are padding`;
+  if (gain < minShare * wall) return reason;
   const { framework } = await programOf(context);
   return {
     stage: kind,

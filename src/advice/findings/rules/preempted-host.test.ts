@@ -28,13 +28,13 @@ const context = (kernel: number, telemetry: Row<'telemetry'>[], more?: Row<'kern
 
 test('claims half of a host-bound step, 5 of 10 ms, and leaves the remainder as host time', async () => {
   // The device works 2 ms and waits 8; the thread waits for a core for 5 of 10 ms.
-  const found = await context(2000, waits(50));
-  const { gain, at_stake_ms } = fired(await preemptedHost.find(found));
+  const halfWaiting = await context(2000, waits(50));
+  const { gain, at_stake_ms } = fired(await preemptedHost.find(halfWaiting));
   expect(at_stake_ms).toBeCloseTo(5, 2);
   expect(gain!.expected_ms).toBeCloseTo(5, 2);
   // If the waits are evenly distributed: 5 × 8 / 10.
   expect(gain!.low_ms).toBeCloseTo(4, 2);
-  expect(fired(await hostBound.find(found)).gain!.expected_ms).toBeCloseTo(3, 2);
+  expect(fired(await hostBound.find(halfWaiting)).gain!.expected_ms).toBeCloseTo(3, 2);
   expect(fired(await hostBound.find(await context(2000, []))).gain!.expected_ms).toBeCloseTo(8, 2);
 });
 

@@ -59,19 +59,19 @@ async function findPreempted(
   if (delay === null) return null;
   const { kind, wall_ms: wall } = stage;
   const host = stage.host_ms + stage.launch_overhead_ms + stage.launch_latency_ms;
-  const lost = Math.min(delay.delay_ms, host);
-  const waited = `the launching thread waits ${ms(delay.delay_ms)} for a core, ${part(delay.delay_ms, wall)} of the time`;
-  if (delay.delay_ms < minShare * wall) return waited;
+  const claimedMs = Math.min(delay.delay_ms, host);
+  const waitText = `the launching thread waits ${ms(delay.delay_ms)} for a core, ${part(delay.delay_ms, wall)} of the time`;
+  if (delay.delay_ms < minShare * wall) return waitText;
   if (host < minHostShare * wall)
-    return `${waited}, and the device waits ${part(host, wall)} for the host: queued work covers most of it`;
+    return `${waitText}, and the device waits ${part(host, wall)} for the host: queued work covers most of it`;
   const { evidence } = await context.evidence(
     delay.sql,
-    () => `${waited} (main thread of process ${delay.pid})`,
+    () => `${waitText} (main thread of process ${delay.pid})`,
   );
   return {
     stage: kind,
     title: `Launching thread waits for a core: ${part(delay.delay_ms, wall)} of ${everyInstance(kind)}`,
-    at_stake_ms: lost,
+    at_stake_ms: claimedMs,
     cause: `In ${instanceWord(kind)} of ${ms(wall)} the main thread is ready to run for ${ms(delay.delay_ms)} while its core runs something else (counted by the kernel, ${delay.instances} instances). The device waits ${ms(host)} for the host, so launches come later by that time.`,
     change: {
       kind: 'environment',
@@ -80,7 +80,7 @@ async function findPreempted(
     },
     gain: gainOf(
       wall,
-      lost,
+      claimedMs,
       'The thread always gets a core (low: its waiting is spread evenly over the step, and only the part while the device waits for the host is saved).',
       { low_ms: (delay.delay_ms * host) / wall },
     ),

@@ -4,7 +4,6 @@ import type { FoundDraft, Rule } from '../rule.js';
 import { instancesOf, instanceWord, ms, percent } from '../words.js';
 import { formatMs } from '../../../vocabulary/format.js';
 
-/** Deduplicates a stage that is marked on several threads of a capture. */
 const timeWords = ({ execution_id: id, instances, mean_ms: mean }: Times, kind: string): string =>
   `${id}: ${instancesOf(instances, kind)} of ${ms(mean)} on average`;
 
@@ -69,6 +68,7 @@ export const profilerOverhead: Rule = {
       const executions = [waterfall.execution_id, scope?.source.timing?.execution_id ?? 'clean'];
       const { evidence } = await context.evidence<Times>(
         stepTimesSql([kind], executions, scope?.source.focus.rank ?? null),
+        // A stage that is marked on several threads of a capture has equal rows.
         (rows) => [...new Set(rows.map((row) => timeWords(row, kind)))].join('; '),
       );
       findings.push(

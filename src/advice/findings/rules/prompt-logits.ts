@@ -10,7 +10,7 @@ import { count, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from '../operators/copied-context.js';
 
 /** Minimum ratio of output to input features for a product to compute logits: other layers widen 4x to 8x. */
-const wide = 8;
+const minWidening = 8;
 
 /** A prefill computes logits of every prompt token; only the last one's are sampled. */
 export const promptLogits: Rule = {
@@ -148,7 +148,7 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
   });
 }
 
-interface Logits {
+interface LogitsFinding {
   stage: 'prefill' | 'sampling';
   wall: number;
   /** Ms per prefill. */
@@ -163,15 +163,15 @@ interface Logits {
   evidence: FoundDraft['evidence'][number];
 }
 
-function draftOf(context: FindingContext, found: Logits): FoundDraft {
-  const { stage, wall, logits, gain, rows, needed } = found;
+function draftOf(context: FindingContext, logitsFinding: LogitsFinding): FoundDraft {
+  const { stage, wall, logits, gain, rows, needed } = logitsFinding;
   const engine = stage === 'sampling';
   return {
     stage,
     title: `Logits of the whole prompt: ${count(rows)} rows take ${part(logits, wall)} of ${everyInstance(stage)}; ${count(needed)} ${needed === 1 ? 'is' : 'are'} needed`,
     at_stake_ms: gain,
-    ...(found.run_ms === undefined ? {} : { run_ms: found.run_ms }),
-    cause: found.cause,
+    ...(logitsFinding.run_ms === undefined ? {} : { run_ms: logitsFinding.run_ms }),
+    cause: logitsFinding.cause,
     change: engine
       ? {
           kind: 'code',
@@ -189,13 +189,13 @@ function draftOf(context: FindingContext, found: Logits): FoundDraft {
       'The time of the product is proportional to its rows; no prompt token probabilities are needed.',
       { high_ms: Math.max(gain, logits) },
     ),
-    confidence: found.confidence,
+    confidence: logitsFinding.confidence,
     covers: ['casts_and_layout_copies', 'elementwise_norm_overhead'],
     bars: [
       ...barsOf(context, stage, ['roofline', 'serial']),
       ...classBars(context, stage, ['gemm', 'copy', 'elementwise', 'sampling']),
     ],
-    evidence: [found.evidence],
+    evidence: [logitsFinding.evidence],
     check: context.scope ? checkAgain : checkOnCpu,
   };
 }
@@ -205,7 +205,7 @@ type Row = { kind: string; inner_size: number; outer_size: number; rows: number;
 /** The widest product that occurs in both prefill and decode. */
 const logitsSql = (context: FindingContext, instances: number): string =>
   `WITH product AS (${productsSql(context)}),
-   widest AS (SELECT inner_size, outer_size FROM product WHERE kind = 'decode' AND outer_size >= ${wide} * inner_size ORDER BY outer_size DESC LIMIT 1)
+   widest AS (SELECT inner_size, outer_size FROM product WHERE kind = 'decode' AND outer_size >= ${minWidening} * inner_size ORDER BY outer_size DESC LIMIT 1)
    SELECT kind, inner_size, outer_size, median(token_rows)::DOUBLE AS rows,
      round(sum(ns) / 1e6 / CASE kind WHEN 'prefill' THEN ${instances} ELSE count(DISTINCT step_id) END, 4) AS ms
    FROM product JOIN widest USING (inner_size, outer_size) WHERE kind IN ('prefill', 'decode') GROUP BY kind, inner_size, outer_size ORDER BY kind DESC`;
@@ -214,8 +214,8 @@ async function judge(
   context: FindingContext,
   { wall_ms: wall, instances }: { wall_ms: number; instances: number },
 ): Promise<FoundDraft | string> {
-  const { rows, evidence } = await context.evidence<Row>(logitsSql(context, instances), (found) =>
-    found
+  const { rows, evidence } = await context.evidence<Row>(logitsSql(context, instances), (evidenceRows) =>
+    evidenceRows
       .map(
         (row) =>
           `${row.kind}: ${plural(row.rows, 'row')} of ${row.inner_size} × ${row.outer_size}, ${ms(row.ms)}`,

@@ -15,7 +15,7 @@ export const rankStragglers: Rule = {
   docs: {
     finds: 'One rank computes longer than the others, which wait for it in collectives.',
     needs: 'GPU timelines of two or more ranks that communicate',
-    gain: 'What the slowest rank takes beyond the median of the others; where it launches more thread blocks, beyond the mean of all, for its work moves to them.',
+    gain: 'What the slowest rank takes beyond the median of the others; where it launches more thread blocks, beyond the mean of all, because its work moves to them.',
     change: 'Split work evenly, and look for a GPU with lower clocks or another process on that rank.',
     withheld: 'less than 5 % of the stage is affected, or no communication between the devices',
   },
@@ -65,8 +65,8 @@ export const rankStragglers: Rule = {
   },
 };
 
-/** "20 % longer than", from twice as long on "3.02× as long as". */
-const longer = (rankMs: number, usual: number): string =>
+/** "20 % longer than", or "3.02× as long as" from twice the time on. */
+const longerWords = (rankMs: number, usual: number): string =>
   rankMs >= 2 * usual ? `${factor(rankMs / usual)} as long as` : `${part(rankMs - usual, usual)} longer than`;
 
 async function finding(
@@ -88,17 +88,17 @@ async function finding(
   const work =
     slow.time.blocks === null
       ? ''
-      : slow.moreWork
+      : slow.hasMoreWork
         ? ` It has more to do: ${factor(slow.time.blocks / mean(({ blocks }) => blocks ?? 0))} the thread blocks.`
         : ' It has no more to do: the ranks launch as many thread blocks.';
   return {
     stage: kind,
-    title: `Straggler: ${name} computes ${longer(slow.time.compute_ms, usual)} the others in ${instanceWord(kind)}`,
+    title: `Straggler: ${name} computes ${longerWords(slow.time.compute_ms, usual)} the others in ${instanceWord(kind)}`,
     at_stake_ms: slow.computeMs + slow.hostMs,
     cause: `${name} computes ${ms(slow.time.compute_ms)} in ${instanceWord(kind)}, the others ${ms(usual)}; they wait for it in their collectives.${work}`,
     change: {
       kind: 'config',
-      text: slow.moreWork
+      text: slow.hasMoreWork
         ? 'Split work evenly over the ranks: heads, experts, vocabulary, sequences.'
         : 'Look for a GPU with lower clocks, another process, or a slower link on that rank; else split work evenly (heads, experts, vocabulary, sequences).',
       example: 'inferscope monitor: clocks and power of every GPU side by side',
@@ -106,7 +106,7 @@ async function finding(
     gain: gainOf(
       wall,
       slow.computeMs + slow.hostMs,
-      slow.moreWork
+      slow.hasMoreWork
         ? 'The work is distributed evenly over the ranks (high: the slowest one computes as long as the others do now).'
         : 'That rank computes as long as the others (low: until the next slowest, or with its work spread over all).',
       { low_ms: slow.minGainMs, high_ms: slow.maxGainMs, what_if: 'no-slow-rank' },

@@ -1,5 +1,5 @@
 import { gainOf } from '../gain.js';
-import { repeatedTensors } from '../operators/repeated-tensors.js';
+import { findRepeatedTensors } from '../operators/repeated-tensors.js';
 import { copyRoles } from '../kernel-roles.js';
 import { tablesOfPositions } from '../position-tables.js';
 import { instanceFactor, stepSequence } from '../step-sequence.js';
@@ -28,7 +28,7 @@ export const rebuiltTensors = stageRule(
     ],
   },
   findFilledTensors,
-  repeatedTensors,
+  findRepeatedTensors,
 );
 
 type Row = { kernel: string; per_instance: number; us: number; ms: number };
@@ -41,8 +41,8 @@ async function findFilledTensors(context: FindingContext, stage: StageFacts): Pr
     `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND class = 'copy' AND ${copyRoles.constant} GROUP BY ALL ORDER BY ms DESC, kernel`,
-    (found) =>
-      found
+    (evidenceRows) =>
+      evidenceRows
         .slice(0, 3)
         .map((row) => `${row.kernel}: ${callsOf(row)}`)
         .join('; '),

@@ -1,6 +1,6 @@
 import { gainOf } from '../gain.js';
 import { compileRanges, longHostNs, moduleLoads } from '../finding-tables.js';
-import { compilation } from '../operators/compilation.js';
+import { findRecompilation } from '../operators/compilation.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
@@ -32,7 +32,7 @@ export const recompilation = stageRule(
   },
   async (context, stage) => {
     const { compile_ms: all, compiles, kind } = stage;
-    const again = await compiledAgain(context, stage);
+    const again = await readCompiledAgain(context, stage);
     const stake = again.recurs ? all : all * again.later;
     if (stake === 0 && compiles > 0)
       return kind === 'outside'
@@ -43,14 +43,14 @@ export const recompilation = stageRule(
     }
     return finding(context, stage, stake);
   },
-  compilation,
+  findRecompilation,
 );
 
 /**
  * What is compiled in the first step may be compiled once.
  * @returns the share of the time that is in later steps, and whether at least half of these have any
  */
-async function compiledAgain(
+async function readCompiledAgain(
   { database }: FindingContext,
   { kind, instances }: StageFacts,
 ): Promise<{ later: number; recurs: boolean }> {
@@ -80,7 +80,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
         .map((row) => `${row.name}: ${plural(row.calls, 'call')}`)
         .join('; '),
   );
-  const loaded = await context.evidence<{ kernel: string; loads: number }>(
+  const loadEvidence = await context.evidence<{ kernel: string; loads: number }>(
     `SELECT coalesce(k.name, k.short_name) AS kernel, count(*) AS loads FROM (
        SELECT start_ns FROM rank_api a WHERE regexp_matches(name, '${moduleLoads}') AND ${inside}) l
      ASOF JOIN (SELECT api_start_ns, short_name, name FROM rank_kernels WHERE api_start_ns IS NOT NULL) k ON l.start_ns <= k.api_start_ns
@@ -99,7 +99,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     change: {
       kind: 'code',
       text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm up every shape before serving; TORCH_LOGS=recompiles names the guard that failed; if a library plans again for each size (cuDNN attention), choose another backend.',
-      example: /cudnn.*(sdpa|fprop|attention)/i.test(loaded.rows[0]?.kernel ?? '')
+      example: /cudnn.*(sdpa|fprop|attention)/i.test(loadEvidence.rows[0]?.kernel ?? '')
         ? 'with torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION): …  # cuDNN plans attention again for every length'
         : 'torch.compile(model, dynamic=True); torch._dynamo.mark_dynamic(x, 0)',
     },
@@ -112,7 +112,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     confidence: 'high',
     removes: 'idle',
     bars: barsOf(context, kind, ['host', 'launch_overhead']),
-    evidence: loaded.rows.length > 0 ? [evidence, loaded.evidence] : [evidence],
+    evidence: loadEvidence.rows.length > 0 ? [evidence, loadEvidence.evidence] : [evidence],
     check: checkAgain,
   };
 }

@@ -38,7 +38,7 @@ export const requestsQueue: Rule = {
     const worst = waits.toSorted((x, y) => y.queue.share - x.queue.share)[0];
     if (worst?.queue.queues)
       return { outcome: 'fired', findings: [await findQueue(context, worst, serving.data)] };
-    const missed = noneKeptSlo(serving.data);
+    const missed = lowestLoadWithoutSlo(serving.data);
     if (missed) return { outcome: 'fired', findings: [await findMissedSlo(context, missed, serving.data)] };
     return {
       outcome: 'not_fired',
@@ -114,7 +114,7 @@ function flatRate(point: ServingPoint, { points }: ServingResult): string {
 }
 
 /** The lowest load, if no load met the SLO. */
-function noneKeptSlo({ points, slo }: ServingResult): ServingPoint | null {
+function lowestLoadWithoutSlo({ points, slo }: ServingResult): ServingPoint | null {
   if (slo === null || points.length === 0 || points.some(({ goodput }) => goodput.meets_slo !== false))
     return null;
   return points.toSorted((x, y) => level(x) - level(y))[0]!;

@@ -5,7 +5,7 @@ import { logitsToHost } from './logits-to-host.js';
 
 afterAll(closeAll);
 
-const copied = (kind: 'DtoH' | 'HtoD', bytes: number, us: number): Part => ({
+const copyPart = (kind: 'DtoH' | 'HtoD', bytes: number, us: number): Part => ({
   copy: us,
   more: {
     kind,
@@ -18,13 +18,13 @@ const copied = (kind: 'DtoH' | 'HtoD', bytes: number, us: number): Part => ({
 
 test('logits that go back to the device count with the copy from it, other copies do not', async () => {
   const gainMs = async (...back: Part[]) => {
-    const parts = [{ kernel: 1000 }, copied('DtoH', 2 ** 20, 400), ...back];
+    const parts = [{ kernel: 1000 }, copyPart('DtoH', 2 ** 20, 400), ...back];
     return fired(await logitsToHost.find(await contextOf(stepRows('decode', 4, () => parts)))).gain!
       .expected_ms;
   };
   const alone = await gainMs();
-  expect((await gainMs(copied('HtoD', 2 ** 20, 300))) - alone).toBeCloseTo(0.3, 6);
-  expect((await gainMs(copied('HtoD', 2 ** 19, 300))) - alone).toBeCloseTo(0, 6);
+  expect((await gainMs(copyPart('HtoD', 2 ** 20, 300))) - alone).toBeCloseTo(0.3, 6);
+  expect((await gainMs(copyPart('HtoD', 2 ** 19, 300))) - alone).toBeCloseTo(0, 6);
 });
 
 test('one prefill that allocates and frees nothing is a pool that grows; with a second one, or a release, it is churn', async () => {

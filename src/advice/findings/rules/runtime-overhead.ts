@@ -1,4 +1,4 @@
-import { type EngineStage, checkProfile, engineRule, mostOf } from '../engine-rule.js';
+import { type EngineStage, checkProfile, engineRule, gainOfMost } from '../engine-rule.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { minShare } from '../stage-rule.js';
 import { count, everyInstance, ms, part } from '../words.js';
@@ -56,7 +56,7 @@ async function finding(
     at_stake_ms: time,
     cause,
     change: { kind: 'config', text: change, example: null },
-    gain: mostOf(time, wall),
+    gain: gainOfMost(time, wall),
     confidence: 'medium',
     bars: [bar],
     evidence: [evidence],

@@ -29,9 +29,9 @@ afterAll(async () => {
 async function outcome(rule: Rule, session: Session): Promise<RuleOutcome> {
   const database = await session.connect();
   open.push(database);
-  const found = await rule.find(await findingContext(session, database, null, []));
-  if (found.outcome === 'fired') await expectEvidence(session, found.findings);
-  return found;
+  const result = await rule.find(await findingContext(session, database, null, []));
+  if (result.outcome === 'fired') await expectEvidence(session, result.findings);
+  return result;
 }
 
 async function outcomeOf(
@@ -45,9 +45,9 @@ async function outcomeOf(
   );
 }
 
-function fired(found: RuleOutcome) {
-  if (found.outcome !== 'fired') throw new Error(`${found.outcome}: ${found.why}`);
-  return found.findings[0]!;
+function fired(result: RuleOutcome) {
+  if (result.outcome !== 'fired') throw new Error(`${result.outcome}: ${result.why}`);
+  return result.findings[0]!;
 }
 
 const sample = (t: number, metric: string, value: number, scope = 'gpu0'): Row<'telemetry'> => ({
@@ -78,13 +78,13 @@ const steps: Row<'stages'>[] = [
 
 describe('throttling', () => {
   test('is reported with its reason, clock drop and affected stages', async () => {
-    const found = fired(await outcomeOf(throttling, { telemetry: clocks(0x4), stages: steps }));
+    const finding = fired(await outcomeOf(throttling, { telemetry: clocks(0x4), stages: steps }));
     // 1485 of 1980 MHz is a quarter less. Decode lasts from 1 to 3 s, of which 2 to 3 s are throttled.
-    expect(found.title).toMatch(
+    expect(finding.title).toMatch(
       /^Throttled: power cap limited GPU 0 for 50 % of the time, with a 25 % lower clock, in 50 % of decode$/,
     );
-    expect(found).toMatchObject({ at_stake_ms: null, gain: null, stage: null });
-    expect(found.change.example).toContain('POWER');
+    expect(finding).toMatchObject({ at_stake_ms: null, gain: null, stage: null });
+    expect(finding.change.example).toContain('POWER');
     expect(fired(await outcomeOf(throttling, { telemetry: clocks(0x40) })).change.text).toContain('too hot');
   });
 
@@ -94,8 +94,10 @@ describe('throttling', () => {
     expect(await outcomeOf(throttling, { telemetry: idle })).toMatchObject({ outcome: 'not_fired' });
     expect(await outcomeOf(throttling, {})).toMatchObject({ outcome: 'not_applicable' });
     // A log without throttle reasons, the default of nvidia-smi: throttling is unknown, not "no".
-    const silent = clocks(0).filter(({ metric }) => metric !== 'throttle_bits');
-    expect(await outcomeOf(throttling, { telemetry: silent })).toMatchObject({ outcome: 'not_applicable' });
+    const withoutReasons = clocks(0).filter(({ metric }) => metric !== 'throttle_bits');
+    expect(await outcomeOf(throttling, { telemetry: withoutReasons })).toMatchObject({
+      outcome: 'not_applicable',
+    });
   });
 
   test('reports the power cap and the pause of a recorded H200', async () => {
@@ -118,8 +120,8 @@ describe('another process', () => {
       'up to 3 compute processes',
     );
     const memory = [bytes(0, 'used', 30), bytes(2, 'used', 50)];
-    const begun = { ...steps[0]!, start_ns: second };
-    expect(fired(await outcomeOf(anotherProcess, { memory, stages: [begun] })).title).toContain(
+    const laterStage = { ...steps[0]!, start_ns: second };
+    expect(fired(await outcomeOf(anotherProcess, { memory, stages: [laterStage] })).title).toContain(
       '30.0 GiB in use by another process before',
     );
   });

@@ -8,13 +8,13 @@ import { callsOf, instanceWord, count, everyInstance, ms, part } from '../words.
 import { plural } from '../../../vocabulary/format.js';
 
 /** Share of the multiprocessors: with fewer blocks most of the GPU is idle. */
-const fewBlocks = 0.25;
+const maxBlockShare = 0.25;
 /** Launch cost dominates shorter kernels. */
 const minNs = 5_000;
 /** Share of the stage: below it, other kernels fill the GPU. */
-const smallShare = 0.3;
+const minStageShare = 0.3;
 /** Assumed number of independent chains (branches, experts, sequences, requests); a timeline does not show it. */
-const chainsAssumed = 4;
+const assumedChains = 4;
 
 /** Kernels too small to fill the GPU run one after another. */
 export const serializedStreams = stageRule(
@@ -46,14 +46,14 @@ export const serializedStreams = stageRule(
     const sms = deviceOf(context.manifest, context.scope?.source.focus.device ?? null).smCount.value;
     if (sms === null) return 'the number of multiprocessors is not known';
     const sequence = await stepSequence(context, stage.kind);
-    const soloKernels = aloneOf(sequence);
+    const soloKernels = soloKernelsOf(sequence);
     const small = soloKernels.filter(
-      ({ blocks, dur_ns }) => blocks !== null && blocks <= fewBlocks * sms && dur_ns >= minNs,
+      ({ blocks, dur_ns }) => blocks !== null && blocks <= maxBlockShare * sms && dur_ns >= minNs,
     );
     const factor = instanceFactor(sequence, stage.compute_ms);
     const time = (small.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
-    if (time < smallShare * stage.wall_ms) {
-      return `kernels of at most ${plural(Math.floor(fewBlocks * sms), 'block')} that run alone take ${part(time, stage.wall_ms)}`;
+    if (time < minStageShare * stage.wall_ms) {
+      return `kernels of at most ${plural(Math.floor(maxBlockShare * sms), 'block')} that run alone take ${part(time, stage.wall_ms)}`;
     }
     return finding(context, stage, { small, time, sms });
   },
@@ -64,7 +64,7 @@ const isDense = ({ model }: FindingContext): boolean =>
   'architecture' in model && model.architecture.layers.every(({ mlp }) => mlp.kind === 'dense');
 
 /** Kernels that run without any concurrent kernel. */
-function aloneOf(sequence: readonly SequenceKernel[]): SequenceKernel[] {
+function soloKernelsOf(sequence: readonly SequenceKernel[]): SequenceKernel[] {
   let end = -Infinity;
   return sequence.filter((kernel, index) => {
     const until = kernel.start_ns + kernel.dur_ns;
@@ -85,7 +85,7 @@ async function finding(
   const blocks = Math.max(...small.map((kernel) => kernel.blocks ?? 1));
   const streams = new Set(small.map(({ stream }) => stream)).size;
   const fits = Math.max(1, Math.floor(sms / blocks));
-  const stake = time * (1 - 1 / Math.min(chainsAssumed, fits));
+  const stake = time * (1 - 1 / Math.min(assumedChains, fits));
   const { evidence } = await context.evidence<{
     kernel: string;
     grid: string;
@@ -115,7 +115,7 @@ async function finding(
     gain: gainOf(
       wall,
       stake,
-      `The work consists of ${Math.min(chainsAssumed, fits)} independent chains of equal length that do not slow each other down (low: everything is dependent).`,
+      `The work consists of ${Math.min(assumedChains, fits)} independent chains of equal length that do not slow each other down (low: everything is dependent).`,
       { low_ms: 0, high_ms: time * (1 - 1 / fits) },
     ),
     confidence: 'low',

@@ -18,7 +18,7 @@ export const slowLinkRule = stageRule(
       finds:
         'The exchange of one group of ranks takes longer than that of the other groups, which exchange as many bytes.',
       needs: 'the timelines of all ranks of a job (import --ranks) with several groups of ranks',
-      gain: "The group's shortest time over ranks beyond the fastest group's, as far as no compute hides it.",
+      gain: "The group's shortest time over ranks beyond the fastest group's, without the part that compute hides.",
       change: 'Look for a link that is down or narrower, or ranks that were placed on other hosts.',
       withheld:
         'fewer than 8 calls, less than 1.5 times the time of the fastest group, or less than 5 % of the stage',
@@ -40,7 +40,7 @@ export const slowLinkRule = stageRule(
     const { link, captures } = causes;
     if (!link) return 'no group of ranks exchanges slower than the others';
     if (link.lost_ms < minShare * stage.wall_ms)
-      return `ranks ${shortOf(link)} exchange slower than the others, ${part(link.lost_ms, stage.wall_ms)}`;
+      return `ranks ${memberRanges(link)} exchange slower than the others, ${part(link.lost_ms, stage.wall_ms)}`;
     return finding(context, stage, link, captures);
   },
 );
@@ -54,11 +54,11 @@ async function finding(
   const { evidence } = await context.evidence<LinkUse>(linksSql(captures, kind, instances), (rows) =>
     rows
       .slice(0, 3)
-      .map((row) => `${row.operation} of ranks ${shortOf(row)}: ${micros(row.wire_us)}`)
+      .map((row) => `${row.operation} of ranks ${memberRanges(row)}: ${micros(row.wire_us)}`)
       .join('; '),
   );
   const { operation, wire_us: wireUs, other_us: otherUs, bytes, ranks, lost_ms: lost } = link;
-  const members = shortOf(link);
+  const members = memberRanges(link);
   const bus = bytes === null ? null : (collectiveTraffic(operation, bytes, ranks)?.bus ?? null);
   const rate = (us: number) =>
     bus === null ? '' : ` (${formatQuantity(bus / (us / 1e6), 'B/s')} bus bandwidth)`;
@@ -86,6 +86,6 @@ async function finding(
   };
 }
 
-const shortOf = ({ members }: LinkUse): string => rankRanges(members.split(', ').map(Number));
+const memberRanges = ({ members }: LinkUse): string => rankRanges(members.split(', ').map(Number));
 
 const micros = (us: number): string => ms(us / 1e3);

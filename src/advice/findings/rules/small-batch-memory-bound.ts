@@ -12,9 +12,9 @@ import type { PeakDType } from '../../../hardware/gpu-sheet.js';
 import { plural } from '../../../vocabulary/format.js';
 
 /** Share of the measured time: if the roofline is a smaller part, other changes come first. */
-const nearRoof = 0.4;
+const minRoofShare = 0.4;
 /** Share of the time per token that a larger batch must save for this one to count as small. */
-const worthwhile = 0.5;
+const minSavingShare = 0.5;
 const maxBatch = 1024;
 /** A batch smaller than the balance point by this factor is small. */
 const smallBatchFactor = 8;
@@ -60,20 +60,20 @@ export const smallBatchMemoryBound = stageRule(
     const now = decodeAt(model, roofs, shape);
     if (!now) return 'the peaks of this GPU are not known';
     if (now.bound !== 'memory') return `compute-bound at batch ${shape.batchSize}`;
-    if (now.roof < nearRoof * stage.wall_ms) {
+    if (now.roof < minRoofShare * stage.wall_ms) {
       return `memory-bound at batch ${shape.batchSize}, but its roofline is only ${part(now.roof, stage.wall_ms)} of the time`;
     }
-    const turn = turningBatch(model, roofs, shape);
-    const large = decodeAt(model, roofs, { ...shape, batchSize: turn })!;
+    const balanceBatch = findBalanceBatch(model, roofs, shape);
+    const large = decodeAt(model, roofs, { ...shape, batchSize: balanceBatch })!;
     const perToken = now.roof / shape.batchSize;
-    const perTokenThen = large.roof / turn;
-    const share = 1 - perTokenThen / perToken;
-    if (shape.batchSize * smallBatchFactor > turn)
-      return `batch ${shape.batchSize} is not small: decode becomes compute-bound at ${turn}`;
-    if (share < worthwhile) {
-      return `batch ${shape.batchSize}: batch ${turn} would save only ${part(share, 1)} of the roofline per token`;
+    const perTokenAtBalance = large.roof / balanceBatch;
+    const share = 1 - perTokenAtBalance / perToken;
+    if (shape.batchSize * smallBatchFactor > balanceBatch)
+      return `batch ${shape.batchSize} is not small: decode becomes compute-bound at ${balanceBatch}`;
+    if (share < minSavingShare) {
+      return `batch ${shape.batchSize}: batch ${balanceBatch} would save only ${part(share, 1)} of the roofline per token`;
     }
-    return finding(context, stage, { now, large, turn });
+    return finding(context, stage, { now, large, balanceBatch });
   },
 );
 
@@ -87,7 +87,7 @@ function decodeAt(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape): Dec
 }
 
 /** The batch at which decode becomes compute-bound; the largest tried if the cache's bytes prevent that. */
-function turningBatch(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape): number {
+function findBalanceBatch(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape): number {
   let batch = shape.batchSize;
   while (batch < maxBatch) {
     batch = Math.min(maxBatch, batch * 2);
@@ -106,7 +106,7 @@ function turningBatch(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape):
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  { now, large, turn }: { now: Decode; large: Decode; turn: number },
+  { now, large, balanceBatch }: { now: Decode; large: Decode; balanceBatch: number },
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
   const { batchSize: batch, contextTokens } = now.shape;
@@ -118,28 +118,28 @@ async function finding(
   );
   // Assumes the larger batch has the same absolute distance from its roofline.
   const perToken = wall / batch;
-  const grown = wall - now.roof + large.roof;
-  const perTokenThen = grown / turn;
-  const gain = perToken - perTokenThen;
+  const stepAtBalance = wall - now.roof + large.roof;
+  const perTokenAtBalance = stepAtBalance / balanceBatch;
+  const gain = perToken - perTokenAtBalance;
   const bounded = large.bound === 'compute';
   return {
     stage: kind,
     title: `Memory-bound decode: batch ${batch} reads all weights for ${plural(batch, 'token')}, ${part(now.roof, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: gain * batch,
-    cause: `At batch ${batch} and ${plural(contextTokens, 'token')} of context a step moves the weights once for every ${plural(batch, 'token')}: ${ms(now.roof)} of ${ms(wall)} at this GPU's bandwidth. Decode is memory-bound up to batch ${turn}${bounded ? ', where compute takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
+    cause: `At batch ${batch} and ${plural(contextTokens, 'token')} of context a step moves the weights once for every ${plural(batch, 'token')}: ${ms(now.roof)} of ${ms(wall)} at this GPU's bandwidth. Decode is memory-bound up to batch ${balanceBatch}${bounded ? ', where compute takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
     change: {
       kind: 'config',
-      text: `Decode more sequences in one step (up to ${turn}), keep weights in 8 or 4 bits, or verify several tokens per step with speculative decoding.`,
-      example: `--max-num-seqs ${turn}; --quantization fp8; --speculative-config '{"method": "ngram", "num_speculative_tokens": 4}'`,
+      text: `Decode more sequences in one step (up to ${balanceBatch}), keep weights in 8 or 4 bits, or verify several tokens per step with speculative decoding.`,
+      example: `--max-num-seqs ${balanceBatch}; --quantization fp8; --speculative-config '{"method": "ngram", "num_speculative_tokens": 4}'`,
     },
     gain: {
       per: 'token',
       expected_ms: gain,
       low_ms: 0.7 * gain,
       high_ms: Math.min(perToken, gain * 1.02),
-      after_ms: perTokenThen,
-      assumption: `A token of one sequence takes ${ms(perToken)} now (${ms(wall)} per step for ${batch}) and ${ms(perTokenThen)} at batch ${turn}, where a step takes ${ms(grown)}: its roofline plus the time that this step takes above its own roofline. Steps do not become shorter, and a single sequence does not become faster.`,
-      what_if: `batch-size=${turn}`,
+      after_ms: perTokenAtBalance,
+      assumption: `A token of one sequence takes ${ms(perToken)} now (${ms(wall)} per step for ${batch}) and ${ms(perTokenAtBalance)} at batch ${balanceBatch}, where a step takes ${ms(stepAtBalance)}: its roofline plus the time that this step takes above its own roofline. Steps do not become shorter, and a single sequence does not become faster.`,
+      what_if: `batch-size=${balanceBatch}`,
     },
     confidence: 'medium',
     bars: barsOf(context, kind, ['roofline', 'serial', 'inefficiency', 'nonessential', 'launch_latency']),

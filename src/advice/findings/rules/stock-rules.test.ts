@@ -14,7 +14,7 @@ afterAll(closeAll);
 
 const gemm = (us: number): Part => ({ kernel: us, more: { class: 'gemm', name: 'gemm', dtype: 'bf16' } });
 /** Stages with the sizes that hooks record. */
-const sized = (rows: ReturnType<typeof stepRows>, sizes: (step: number) => Row<'stages'>) => ({
+const withSizes = (rows: ReturnType<typeof stepRows>, sizes: (step: number) => Row<'stages'>) => ({
   ...rows,
   stages: rows.stages.map((row, step) => ({ ...row, ...sizes(step) })),
 });
@@ -22,14 +22,14 @@ const sized = (rows: ReturnType<typeof stepRows>, sizes: (step: number) => Row<'
 test('reports padding as kernel time in proportion to the padded positions', async () => {
   const prefills = (padded: number) =>
     contextOf(
-      sized(
+      withSizes(
         stepRows('prefill', 4, () => [gemm(1000)]),
         () => ({ batch_size: 8, new_tokens: 800, padding_tokens: padded }),
       ),
     );
-  const found = fired(await padding.find(await prefills(600)));
-  expect(found.gain!.expected_ms).toBeCloseTo(0.75, 6);
-  expect(found.evidence[0]!.text).toBe('8 prompts of 25 tokens on average, padded to 100');
+  const finding = fired(await padding.find(await prefills(600)));
+  expect(finding.gain!.expected_ms).toBeCloseTo(0.75, 6);
+  expect(finding.evidence[0]!.text).toBe('8 prompts of 25 tokens on average, padded to 100');
   expect(await padding.find(await prefills(0))).toMatchObject({ outcome: 'not_fired' });
 });
 
@@ -48,17 +48,17 @@ test('reports copies between stages as a finding of the whole run', async () => 
       device_end_ns: Number(row.device_end_ns) - 300_000,
     })),
   };
-  const found = fired(await hostCopies.find(await contextOf(copiesBetween)));
-  expect(found.stage).toBeNull();
+  const finding = fired(await hostCopies.find(await contextOf(copiesBetween)));
+  expect(finding.stage).toBeNull();
   // Two of three copies are between two stages.
-  expect(found.run_ms).toBeCloseTo(0.6, 6);
-  expect(found.gain!.expected_ms).toBeCloseTo(0.3, 6);
+  expect(finding.run_ms).toBeCloseTo(0.6, 6);
+  expect(finding.gain!.expected_ms).toBeCloseTo(0.3, 6);
 });
 
 test('reports a missing KV cache if the recorded sizes of a step grow by the batch', async () => {
   const steps = (tokens: (step: number) => number) =>
     contextOf(
-      sized(
+      withSizes(
         stepRows('decode', 8, () => [gemm(1000)]),
         (step) => ({ batch_size: 4, new_tokens: tokens(step) }),
       ),
@@ -83,7 +83,7 @@ test('reports logits computed sequence by sequence if the last product takes as 
   const readUs = (32_000 * 4096 * 2 * 1e6) / roofs.roofBandwidth.value!;
   const prefills = async (us: number): Promise<FindingContext> => ({
     ...(await contextOf(
-      sized(
+      withSizes(
         stepRows('prefill', 4, () => [gemm(500), gemm(us)]),
         () => ({ batch_size: 16, new_tokens: 1024, context_tokens_sum: 1024 }),
       ),
@@ -91,9 +91,9 @@ test('reports logits computed sequence by sequence if the last product takes as 
     model: { architecture: llama, storage: floatStorage('bfloat16') },
     roofs,
   });
-  const found = fired(await productPerSequence.find(await prefills(16 * readUs)));
+  const finding = fired(await productPerSequence.find(await prefills(16 * readUs)));
   // The other traffic of one product with 16 rows is less than a hundredth.
-  expect(found.gain!.expected_ms).toBeGreaterThan((14.9 * readUs) / 1e3);
-  expect(found.gain!.expected_ms).toBeLessThan((15 * readUs) / 1e3);
+  expect(finding.gain!.expected_ms).toBeGreaterThan((14.9 * readUs) / 1e3);
+  expect(finding.gain!.expected_ms).toBeLessThan((15 * readUs) / 1e3);
   expect(await productPerSequence.find(await prefills(1.2 * readUs))).toMatchObject({ outcome: 'not_fired' });
 });

@@ -2,7 +2,7 @@ import { gainOf } from '../gain.js';
 import { isBarOf, isIdleBar } from '../../../model/bars.js';
 import { idleCauses, isLaunchBound, minLaunches, stretchesOfDispatch } from '../idle-causes.js';
 import { engineHostChange } from '../launch-changes.js';
-import { innerWaits, minInner } from '../inner-waits.js';
+import { innerWaits, minInnerWaits } from '../inner-waits.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { minShare, stageRule } from '../stage-rule.js';
@@ -35,11 +35,11 @@ export const synchronizationEveryStep: Rule = stageRule(
   async (context, stage) => {
     const causes = idleCauses(stage);
     const { wait } = causes;
-    const waits = wait.synchronize + wait.read + (await valuesRead(context, stage));
+    const waits = wait.synchronize + wait.read + (await readValueCopiesMs(context, stage));
     const calls = stage.waits.synchronize.calls + stage.waits.read.calls;
     const inner = isLaunchBound(stage, causes, minShare) ? await innerWaits(context, stage) : 0;
     const launches =
-      inner >= minInner && stage.launches < minLaunches * (inner + 1)
+      inner >= minInnerWaits && stage.launches < minLaunches * (inner + 1)
         ? causes.launch + stretchesOfDispatch(stage, causes)
         : 0;
     const stake = waits + launches;
@@ -52,7 +52,10 @@ export const synchronizationEveryStep: Rule = stageRule(
 /** Waiting for a value copies it: a few bytes, while nothing else runs. */
 const valueBytes = 4096;
 
-async function valuesRead({ database }: FindingContext, { kind, instances }: StageFacts): Promise<number> {
+async function readValueCopiesMs(
+  { database }: FindingContext,
+  { kind, instances }: StageFacts,
+): Promise<number> {
   const [row] = await database.query<{ ms: number }>(
     `SELECT coalesce(sum(ns), 0) / 1e6 / ${instances} AS ms FROM finding_copies
      WHERE kind = '${kind}' AND direction = 'DtoH' AND largest_bytes <= ${valueBytes}`,
@@ -78,8 +81,8 @@ async function finding(
   const stake = waits + launches;
   const { rows, evidence } = await context.evidence<Place & Record<string, string | number | null>>(
     waitsSql(kind, instances),
-    (found) =>
-      found
+    (evidenceRows) =>
+      evidenceRows
         .slice(0, 3)
         .map((row) => `${callOf(row)}: ${timesPer(row.per_instance, kind)}, ${ms(row.wait_ms)}`)
         .join('; '),

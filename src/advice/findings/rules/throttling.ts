@@ -75,13 +75,14 @@ function whyNot({ scope, throttling: { share }, clock }: MonitorDevice): string 
 
 async function deviceFindings(context: FindingContext, device: MonitorDevice): Promise<FoundDraft[]> {
   const { scope, throttling: throttled, clock } = device;
-  const lowered = throttled.periods.filter(({ clock_drop: drop }) => drop !== null && drop >= minDrop);
-  const loweredNs = lowered.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
+  const loweredPeriods = throttled.periods.filter(({ clock_drop: drop }) => drop !== null && drop >= minDrop);
+  const loweredNs = loweredPeriods.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
   if ((throttled.share.value ?? 0) < minShare || loweredNs === 0) {
     const dropped = clock.dropped_share.value ?? 0;
     return dropped < minShare ? [] : [await findUnexplained(context, device, dropped)];
   }
-  const drop = lowered.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop!, 0) / loweredNs;
+  const drop =
+    loweredPeriods.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop!, 0) / loweredNs;
   const [worst] = throttled.reasons;
   const why = throttled.reasons
     .map(({ words, share }) => `${words} (${formatPercent(share)} of the time)`)
@@ -94,7 +95,7 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
     evidence: [evidence],
     check: 'inferscope monitor --while -- <command>, then repeat the run',
   };
-  const hits = await stagesHit(context, lowered);
+  const hits = await readThrottledStages(context, loweredPeriods);
   const drafts = hits.flatMap(({ kind, share, loss }): FoundDraft[] => {
     const waterfall = context.waterfalls.find((candidate) => candidate.kind === kind);
     const measured = waterfall && headlineTime(waterfall).value;
@@ -184,7 +185,7 @@ interface ThrottledStage {
 }
 
 /** Overlap of the throttled periods with the timed stages of every execution. */
-async function stagesHit(
+async function readThrottledStages(
   { database, has }: FindingContext,
   periods: MonitorDevice['throttling']['periods'],
 ): Promise<ThrottledStage[]> {
@@ -193,12 +194,12 @@ async function stagesHit(
     .map(({ start_ns: start, dur_ns: dur, clock_drop: drop }) => `(${start}, ${start + dur}, ${drop})`)
     .join(', ');
   return database.query<ThrottledStage>(
-    `WITH held(start_ns, end_ns, clock_drop) AS (VALUES ${values}),
+    `WITH throttled(start_ns, end_ns, clock_drop) AS (VALUES ${values}),
      steps AS (SELECT kind, start_ns, end_ns FROM stages
        WHERE kind IN ${stepKindsSql} AND NOT coalesce(warmup, false) AND end_ns > start_ns),
      hit AS (
        SELECT kind, least(s.end_ns, h.end_ns) - greatest(s.start_ns, h.start_ns) AS ns, clock_drop
-       FROM steps s JOIN held h ON s.start_ns < h.end_ns AND h.start_ns < s.end_ns)
+       FROM steps s JOIN throttled h ON s.start_ns < h.end_ns AND h.start_ns < s.end_ns)
      SELECT kind, sum(ns) / (SELECT sum(end_ns - start_ns) FROM steps w WHERE w.kind = hit.kind) AS share,
             sum(ns * clock_drop) / (SELECT sum(end_ns - start_ns) FROM steps w WHERE w.kind = hit.kind) AS loss
      FROM hit GROUP BY kind ORDER BY loss DESC`,

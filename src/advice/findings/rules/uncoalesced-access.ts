@@ -9,9 +9,9 @@ const sectorBytes = 32;
 /** % of DRAM's peak that sequential reads reach (H200: 90.6 % by ncu). */
 const streamPercent = 92;
 /** % hits in L1 and L2 up to which data counts as not reused. */
-const gatherHits = 25;
+const maxGatherHitPercent = 25;
 /** Below this % busy, the memory system does not limit the kernel. */
-const minBusy = 25;
+const minBusyPercent = 25;
 
 /** Threads of a warp access global-memory addresses far apart. */
 export const uncoalescedAccess = counterRule(
@@ -51,15 +51,15 @@ export const uncoalescedAccess = counterRule(
         excess:
           'CASE WHEN sectors > 0 AND ideal IS NOT NULL THEN greatest(0, 1 - ideal / sectors) ELSE excessive / nullif(excessive + ideal, 0) END',
         // Without reuse of sectors it is a gather by index, which cannot be coalesced.
-        is_gather: `(coalesce(l1_hit_percent <= ${gatherHits} AND l2_hit_percent <= ${gatherHits}, false))::INTEGER`,
+        is_gather: `(coalesce(l1_hit_percent <= ${maxGatherHitPercent} AND l2_hit_percent <= ${maxGatherHitPercent}, false))::INTEGER`,
       },
-      where: `excess >= ${minExcess} AND coalesce(memory_percent, 100) >= ${minBusy} AND is_gather = 0`,
+      where: `excess >= ${minExcess} AND coalesce(memory_percent, 100) >= ${minBusyPercent} AND is_gather = 0`,
     },
     known: {
       column: 'excess',
       otherwise: 'ncu did not collect the sectors of global accesses (section SourceCounters, --set full).',
     },
-    none: `No profiled kernel of 5 µs and more moves over ${percent(minExcess)} of its sectors without use (except gathers by index, which do not reuse sectors).`,
+    notFired: `No profiled kernel of 5 µs and more moves over ${percent(minExcess)} of its sectors without use (except gathers by index, which do not reuse sectors).`,
     // Memory busy time shrinks with the sectors moved; latencies and compute stay, and DRAM moves each requested byte once, at
     // most at the share of its peak that sequential reads reach.
     saving(row) {

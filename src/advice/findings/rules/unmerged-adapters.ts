@@ -1,7 +1,7 @@
 import { gainOf } from '../gain.js';
 import { stepKinds } from '../../../model/record.js';
 import { lowRankProducts } from '../low-rank-products.js';
-import { adapterProducts } from '../operators/adapter-products.js';
+import { findAdapters } from '../operators/adapter-products.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
@@ -44,7 +44,7 @@ export const unmergedAdapters = stageRule(
       return `${plural(products.length, 'product')} with low-rank products after them; these take ${part(time, stage.wall_ms)}`;
     return finding(context, stage, { products: products.length, kernels: kernels.length, kernelsMs, time });
   },
-  adapterProducts,
+  findAdapters,
 );
 
 async function finding(

@@ -7,7 +7,7 @@ import { instanceFactor, stepSequence } from '../step-sequence.js';
 import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
 
 /** Sorts of CUB and PyTorch, with their counting and filling kernels. */
-const sorts =
+const sortKernels =
   /RadixSort|SegmentedSort|MergeSort|bitonicSort|sortKeyValue|fill_reverse_indices|fill_index_and_segment/i;
 
 /** Sampling sorts all logits, although it needs only the largest few. */
@@ -36,13 +36,14 @@ export const vocabularySort = stageRule(
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
     const product = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
-    const first = sequence.findIndex(({ name }, index) => index > product && sorts.test(name));
+    const first = sequence.findIndex(({ name }, index) => index > product && sortKernels.test(name));
     if (product < 0 || first < 0) return 'nothing is sorted after the last product';
     const factor = instanceFactor(sequence, stage.compute_ms) / 1e6;
     const kernels = sequence.slice(first);
     const time = factor * kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
     const sorting =
-      factor * kernels.filter(({ name }) => sorts.test(name)).reduce((sum, { dur_ns }) => sum + dur_ns, 0);
+      factor *
+      kernels.filter(({ name }) => sortKernels.test(name)).reduce((sum, { dur_ns }) => sum + dur_ns, 0);
     if (sorting < minShare * stage.wall_ms) return `sorting takes ${part(sorting, stage.wall_ms)}`;
     const classes = [...new Set(kernels.map(({ class: opClass }) => opClass))];
     return finding(context, stage, { kernels: kernels.length, time, sorting, classes });
@@ -58,7 +59,7 @@ async function finding(
   const { framework } = await programOf(context);
   const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
     `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}' AND regexp_matches(name, '${sorts.source}', 'i') GROUP BY ALL ORDER BY ms DESC`,
+     FROM step_kernels WHERE phase = '${kind}' AND regexp_matches(name, '${sortKernels.source}', 'i') GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       rows
         .slice(0, 2)

@@ -11,9 +11,9 @@ import { everyInstance, ms, part } from '../words.js';
 import { plural } from '../../../vocabulary/format.js';
 
 /** Share of a memory-bound step's bytes that matrix products must read for weights to be the cause. */
-const weightsDominate = 0.5;
+const minWeightShare = 0.5;
 /** Share of the step that a change must save. */
-const worthwhile = 0.1;
+const minSavingShare = 0.1;
 
 /** A memory-bound decode step of the embedded engine: smaller weights, or more sequences per read of the weights. */
 export const weightsEachStep = engineRule(
@@ -39,10 +39,10 @@ export const weightsEachStep = engineRule(
     const ops = necessaryOps(model, shape);
     const products = totalWork(ops.filter((op) => op.class === 'gemm')).bytes_total;
     const all = totalWork(ops).bytes_total;
-    if (products < weightsDominate * all)
+    if (products < minWeightShare * all)
       return [`matrix products move ${part(products, all)} of its necessary bytes`];
-    const changes = candidates(state);
-    if (changes.length === 0) return [`no change measured on this CPU saves ${part(worthwhile, 1)}`];
+    const changes = measuredChanges(state);
+    if (changes.length === 0) return [`no change measured on this CPU saves ${part(minSavingShare, 1)}`];
     const batch = shape.batchSize;
     const sequences = plural(batch, 'sequence');
     const { evidence } = await context.evidence(
@@ -68,7 +68,7 @@ export const weightsEachStep = engineRule(
 );
 
 /** Changes with a gain computed from the weight-stream rates measured on this machine. */
-function candidates(state: StageState) {
+function measuredChanges(state: StageState) {
   if ('reason' in state.needs) return [];
   const { weightStreams, needs } = state;
   const { model, shape } = needs;
@@ -92,7 +92,7 @@ function candidates(state: StageState) {
   ];
   return changes.flatMap((change) => {
     const expected = expectedGain(state, change.what_if);
-    if (expected === null || expected.expected_ms < worthwhile * expected.before_ms) return [];
+    if (expected === null || expected.expected_ms < minSavingShare * expected.before_ms) return [];
     const { before_ms: _before, ...gain } = expected;
     return [{ ...change, gain }];
   });
