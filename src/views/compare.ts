@@ -184,7 +184,7 @@ function stageTable(data: CompareResult): Block {
       { id: 'stage', head: 'stage' },
       ...sideColumns(count, 'value'),
       ...changeColumns(count),
-      ...(isPair ? [{ id: 'real', head: 'significant' }] : []),
+      ...(isPair ? [{ id: 'significant', head: 'significant' }] : []),
     ],
     reasons: true,
     rows: data.stages.flatMap((stage) => stageRows(stage, isPair)),

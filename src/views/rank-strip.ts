@@ -110,12 +110,12 @@ const rankColumns: readonly ColumnOf<RankRow>[] = [
     cell: ({ mean_ms: mean }) => (mean === null ? noStep : { n: mean, unit: 'ms' }),
   },
   {
-    id: 'longest_beyond_median',
+    id: 'max_above_median',
     head: 'max above the median',
     numeric: true,
     cell: ({ aboveMedian }) =>
       aboveMedian === null ? noStep : { n: aboveMedian, unit: 'ratio', signed: true },
   },
-  { id: 'longest_step', head: 'in step', cell: ({ step }) => step ?? noStep },
+  { id: 'max_step', head: 'in step', cell: ({ step }) => step ?? noStep },
   { id: 'slowest', head: 'slowest rank in', cell: ({ slowest, steps }) => `${slowest} of ${steps}` },
 ];

@@ -58,7 +58,7 @@ const misfitText = (misfits: readonly SweepRun[]): string =>
   `Does not fit: run ${rangesText(misfits.map((run) => run.number))}. ${misfits[0]!.expected.why}`;
 
 export const tookColumn: ColumnOf<SweepRun> = {
-  id: 'took',
+  id: 'duration',
   head: 'took',
   ...number,
   cell: ({ duration_s: value }) => (value === null ? { missing: 'it did not finish' } : seconds(value)),
@@ -83,21 +83,21 @@ export const planTable = (
       },
       ...(runs.every(({ duration_s: seconds }) => seconds === null) ? [] : [tookColumn]),
       {
-        id: 'needs',
+        id: 'needed',
         head: 'needs',
         ...number,
         cell: ({ expected: { memory_bytes: n, why } }) =>
           n === null ? { missing: why } : { n: n / 1e9, unit: 'GB' },
       },
       {
-        id: 'of',
+        id: 'capacity',
         head: 'capacity',
         ...number,
         cell: ({ expected: { capacity_bytes: n, why } }) =>
           n === null ? { missing: why } : { n: n / 1e9, unit: 'GB' },
       },
       {
-        id: 'fit',
+        id: 'fits',
         head: 'fit',
         cell: ({ expected: { fits, why } }) =>
           fits === false ? { text: 'does not fit', tone: 'fault' } : fits ? 'fits' : { missing: why },

@@ -60,7 +60,7 @@ function runBlocks(data: SweepResult): Block[] {
   ) as [string[], string[]];
   const order = [
     'session',
-    'took',
+    'duration',
     ...byModel,
     ...figures.slice(1).toReversed(),
     ...others.slice(1).toReversed(),
@@ -93,7 +93,7 @@ function runBlocks(data: SweepResult): Block[] {
         id === null ? { missing: 'the command saves none' } : { code: id },
     },
   ];
-  const keptIds = ['run', 'took', 'session', ...figures, ...data.varied];
+  const keptIds = ['run', 'duration', 'session', ...figures, ...data.varied];
   const { columns: varying, constants } = withoutConstantColumns(columns, lines, keptIds);
   const columnsInDropOrder = varying.map((column) => {
     const drop = order.indexOf(column.id);

@@ -246,7 +246,7 @@ export const overlapSection = ({ overlap, source }: TraceResult): Section => ({
         },
       ],
       [
-        ['compute kernels', overlap.compute_ns, overlap.compute_beside_compute_ns],
+        ['compute kernels', overlap.compute_ns, overlap.compute_overlap_ns],
         ['communication', overlap.comm_ns, overlap.comm_hidden_ns],
         ['copies', overlap.copy_ns, overlap.copy_hidden_ns],
       ] satisfies [string, number, number][],

@@ -211,7 +211,7 @@ test('overlap is the time left out of exclusive time; two streams that take turn
   const turns = await sessionOf({ kernels: [kernel(null, 0, 10), kernel(null, 10, 10, { stream: 2 })] });
   expect((await analyzeTrace(turns)).data.overlap).toMatchObject({
     serialized: true,
-    compute_beside_compute_ns: 0,
+    compute_overlap_ns: 0,
   });
   const concurrent = await sessionOf({
     kernels: [
@@ -235,7 +235,7 @@ test('overlap is the time left out of exclusive time; two streams that take turn
   const { overlap, copies } = (await analyzeTrace(concurrent)).data;
   expect(overlap).toMatchObject({
     serialized: false,
-    compute_beside_compute_ns: 10 * us,
+    compute_overlap_ns: 10 * us,
     comm_hidden_ns: 5 * us,
     copy_hidden_ns: 2 * us,
   });

@@ -42,7 +42,7 @@ export async function readOverlap(scope: TraceScope): Promise<Overlap> {
   return {
     streams,
     compute_ns: compute.dur,
-    compute_beside_compute_ns: computeOverlap,
+    compute_overlap_ns: computeOverlap,
     comm_ns: commNs,
     comm_hidden_ns: hiddenComm,
     copy_ns: copyNs,

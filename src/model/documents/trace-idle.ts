@@ -58,7 +58,7 @@ export const overlapSchema = z.object({
     }),
   ),
   compute_ns: z.number(),
-  compute_beside_compute_ns: z
+  compute_overlap_ns: z
     .number()
     .describe(
       'Compute kernels that ran at the same time as other compute kernels: Σ durations − time at least one ran.',

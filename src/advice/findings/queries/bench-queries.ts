@@ -19,13 +19,13 @@ const gpu = "t.scope LIKE 'gpu%'";
 const queries: Record<string, string> = {
   low_utilization: sampledSql(
     `((${gpu} AND t.metric = 'utilization_percent') OR (t.scope = 'process' AND t.metric = 'cores_busy'))`,
-    'round(avg(t.value), 2) AS mean, round(min(t.value), 2) AS least, round(max(t.value), 2) AS most',
+    'round(avg(t.value), 2) AS mean, round(min(t.value), 2) AS min, round(max(t.value), 2) AS max',
   ),
   throttling: sampledSql(
     `${gpu} AND t.metric = 'throttle_bits'`,
     `count_if((t.value::BIGINT & ${limitingBits}) <> 0) AS throttled`,
   ),
-  other_process: `SELECT execution_id, scope, metric, count(*) AS samples, max(value) AS most, count_if(value > 1) AS crowded FROM telemetry
+  other_process: `SELECT execution_id, scope, metric, count(*) AS samples, max(value) AS max, count_if(value > 1) AS shared_samples FROM telemetry
    WHERE metric = 'compute_processes' AND value IS NOT NULL GROUP BY ALL
    UNION ALL
    SELECT m.execution_id, 'gpu' || m.device, 'memory used before the first repeat, GiB', count(*), round(max(m.bytes) / 1073741824, 2), NULL

@@ -12,7 +12,7 @@ export const throttledSql = (scope: string): string =>
      SELECT t_ns, metric, CASE WHEN metric = 'throttle_bits' THEN value::BIGINT & ${limitingBits} ELSE value END AS value FROM telemetry
      WHERE scope = ${literal(scope)} AND value IS NOT NULL
        AND (metric IN ('throttle_bits', 'power_violation_percent', 'thermal_violation') OR metric SIMILAR TO '${reasonMetrics.join('|')}'))
-   SELECT metric, value, count(*) AS samples, min(reason.t_ns) AS first_ns, max(reason.t_ns) AS last_ns, round(avg(sm_clock_mhz), 1) AS sm_clock_mhz, min(sm_clock_mhz) AS least_mhz
+   SELECT metric, value, count(*) AS samples, min(reason.t_ns) AS first_ns, max(reason.t_ns) AS last_ns, round(avg(sm_clock_mhz), 1) AS sm_clock_mhz, min(sm_clock_mhz) AS min_mhz
    FROM reason ASOF LEFT JOIN clock ON reason.t_ns >= clock.t_ns GROUP BY metric, value ORDER BY value <> 0 DESC, samples DESC, metric, value`;
 
 /** Clocks of one GPU while busy. */

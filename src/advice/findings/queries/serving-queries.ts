@@ -2,7 +2,7 @@ import type { IssueCode } from '../../../model/issue-codes.js';
 /** The rows behind an issue of a load test (src/facts/serving/answers.ts). */
 const requestCountsSql = `SELECT execution_id, count(*) AS requests, count_if(status = 'ok') AS ok, count_if(status NOT IN ('ok', 'cancelled')) AS failed, count_if(status = 'cancelled') AS cancelled,
      count_if(status = 'ok' AND output_tokens < requested_output_tokens) AS shorter, count_if(status = 'ok' AND output_tokens > requested_output_tokens) AS longer,
-     max(error) AS an_error
+     max(error) AS error_example
    FROM requests WHERE NOT coalesce(warmup, false) GROUP BY execution_id ORDER BY execution_id`;
 
 const cachedTokensSql = `SELECT execution_id, 'requests' AS source, count(*) AS n, sum(cached_tokens)::DOUBLE AS cached, sum(input_tokens)::DOUBLE AS prompt_tokens

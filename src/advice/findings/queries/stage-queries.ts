@@ -31,5 +31,5 @@ export const windowTimesSql = (kinds: readonly string[]): string =>
 
 const spread = (by: string, from: string): string =>
   `SELECT ${by}, count(*) AS instances, round(avg(ms), 4) AS mean_ms, round(stddev_samp(ms), 4) AS sd_ms, round(median(ms), 4) AS median_ms,
-     round(min(ms), 4) AS least_ms, round(max(ms), 4) AS most_ms
+     round(min(ms), 4) AS min_ms, round(max(ms), 4) AS max_ms
    FROM ${from} GROUP BY ALL ORDER BY ${by}`;

@@ -62,25 +62,28 @@ async function findProcesses(context: FindingContext) {
   const { rows, evidence } = await context.evidence<{
     scope: string;
     samples: number;
-    most: number;
-    crowded: number;
+    max_processes: number;
+    shared_samples: number;
   }>(
-    `SELECT scope, count(*) AS samples, max(value)::INTEGER AS most, count_if(value > 1) AS crowded FROM telemetry
+    `SELECT scope, count(*) AS samples, max(value)::INTEGER AS max_processes, count_if(value > 1) AS shared_samples FROM telemetry
      WHERE metric = 'compute_processes' AND value IS NOT NULL ${typeof device === 'number' ? `AND scope = 'gpu${device}'` : ''}
-     GROUP BY scope ORDER BY most DESC`,
+     GROUP BY scope ORDER BY max_processes DESC`,
     (all) =>
       all
         .map(
           (row) =>
-            `${scopeLabel(row.scope)} had up to ${row.most} compute processes, more than one in ${row.crowded} of ${row.samples} samples`,
+            `${scopeLabel(row.scope)} had up to ${row.max_processes} compute processes, more than one in ${row.shared_samples} of ${row.samples} samples`,
         )
         .join('; '),
   );
   // A program may start short helper processes: require several samples.
-  const worst = rows.find(({ most, crowded, samples }) => most > 1 && crowded >= Math.max(2, 0.05 * samples));
+  const worst = rows.find(
+    ({ max_processes: max, shared_samples: shared, samples }) =>
+      max > 1 && shared >= Math.max(2, 0.05 * samples),
+  );
   if (!worst) return null;
   const note = ranks > 1 ? ' (this includes ranks of the same program on one GPU)' : '';
-  const text = `${scopeLabel(worst.scope)} had up to ${worst.most} compute processes during the measurement${note}`;
+  const text = `${scopeLabel(worst.scope)} had up to ${worst.max_processes} compute processes during the measurement${note}`;
   return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };
 }
 

@@ -3,7 +3,7 @@ import { servingDoubt } from '../serving-doubt.js';
 
 /** Answers that failed or differ from the request: latencies of the remaining ones look too good. */
 export const answersNotAsRequested: Rule = {
-  id: 'answers_not_as_asked',
+  id: 'answers_not_as_requested',
   title: 'Answers that failed or differ from the request',
   docs: {
     finds: 'Requests failed, or answers do not have the requested length.',

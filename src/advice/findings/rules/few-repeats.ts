@@ -109,11 +109,11 @@ interface Times extends Record<string, string | number> {
   kind: string;
   instances: number;
   median_ms: number;
-  least_ms: number;
-  most_ms: number;
+  min_ms: number;
+  max_ms: number;
 }
 
-const spreadWords = ({ kind, instances, median_ms: median, least_ms: min, most_ms: max }: Times): string =>
+const spreadWords = ({ kind, instances, median_ms: median, min_ms: min, max_ms: max }: Times): string =>
   instances === 1
     ? `${instancesOf(1, kind)} of ${ms(median)}`
     : `${instancesOf(instances, kind)} of ${ms(min)} to ${ms(max)}, median ${ms(median)}`;

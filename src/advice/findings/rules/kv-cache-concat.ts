@@ -87,7 +87,7 @@ async function finding(
   const mostlyCats = cats >= time / 2;
   const { evidence } = await context.evidence<{ kernel: string; per_step: number; us: number; ms: number }>(
     `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_step, round(avg(dur_ns) / 1e3, 2) AS us,
-            round(min(dur_ns) / 1e3, 2) AS least_us, round(max(dur_ns) / 1e3, 2) AS most_us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+            round(min(dur_ns) / 1e3, 2) AS min_us, round(max(dur_ns) / 1e3, 2) AS max_us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND (${contextCopiesSql(copies)}) GROUP BY 1
      UNION ALL SELECT 'copy engine, device to device', round(count(*) / ${instances}, 2), round(avg(dur_ns) / 1e3, 2), round(min(dur_ns) / 1e3, 2),
             round(max(dur_ns) / 1e3, 2), round(sum(exclusive_ns) / 1e6 / ${instances}, 4)
