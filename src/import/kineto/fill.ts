@@ -62,7 +62,7 @@ export async function createTraceFill(
   const optionalCode = (text: string | null) => (text === null ? Number.NaN : codeOf(text));
   const cpuOp = codeOf('cpu_op');
   const python = codeOf('python_function');
-  const apis = { runtime: codeOf('runtime'), driver: codeOf('driver'), isHipCode: codeOf('hip') };
+  const apis = { runtime: codeOf('runtime'), driver: codeOf('driver'), hip: codeOf('hip') };
 
   /** Converts a parser's codes to codes of trace_names, in place. */
   function recode(column: Float64Array, codeMap: number[]): void {
@@ -123,41 +123,10 @@ export async function createTraceFill(
       const kernels = rowsOf(batch, 'kernels');
       const copies = rowsOf(batch, 'copies');
       if (hostPid !== hostPid && kernels.rows + copies.rows > 0) withoutPid = true;
-      for (const { columns, rows: n } of [kernels, copies]) {
-        recodeNames(columns['name']!, codeMap);
-        collectReferencedIds(columns['external']!);
-        columns['op_id'] = columns['external']!;
-        columns['pid'] = constant(hostPid, n);
-        columns['rank'] = constant(rank, n);
-      }
-      recode(kernels.columns['grid']!, codeMap);
-      recode(kernels.columns['block']!, codeMap);
-      kernels.columns['short_name'] = kernels.columns['name']!.map((code) =>
-        code === code ? shortName(code) : code,
-      );
-      kernels.columns['opaque_graph'] = constant(0, kernels.rows);
-      const kinds = [...copies.columns['name']!].map((code) => kindOf(code));
-      for (const field of ['kind', 'src_kind', 'dst_kind'] as const) {
-        copies.columns[field] = Float64Array.from(kinds, (kind) => kind[field]);
-      }
-
-      recodeNames(api.columns['name']!, codeMap);
-      api.columns['rank'] = constant(rank, api.rows);
-      api.columns['api'] = api.columns['driver']!.map((driver, i) =>
-        isHip(api.columns['name']![i]!) ? apis.isHipCode : driver === 1 ? apis.driver : apis.runtime,
-      );
-
-      recodeNames(ranges.columns['name']!, codeMap);
-      ranges.columns['rank'] = constant(rank, ranges.rows);
-      ranges.columns['range_id'] = constant(0, ranges.rows).map(() => rangeIds++);
-      ranges.columns['process_wide'] = constant(0, ranges.rows);
-
-      recodeNames(ops.columns['name']!, codeMap);
-      for (const column of ['input_shapes', 'input_types']) recode(ops.columns[column]!, codeMap);
-      ops.columns['rank'] = constant(rank, ops.rows);
-      ops.columns['op_type'] = ops.columns['python']!.map((flag) => (flag === 1 ? python : cpuOp));
-      ops.columns['op_id'] = ops.columns['external']!.map(opId);
-
+      fillActivities(kernels, copies, codeMap);
+      fillCalls(api, codeMap);
+      fillRanges(ranges, codeMap);
+      fillOps(ops, codeMap);
       for (const [table, { columns, rows: n }] of Object.entries({ kernels, copies, api, ranges, ops })) {
         rows[table as BatchTable] += n;
         if (n > 0) writers[`trace_${table}` as TraceTable].append(columns, n);
@@ -185,6 +154,49 @@ export async function createTraceFill(
       for (const writer of [...Object.values(writers), memory, collectives]) writer.close();
     },
   };
+
+  function fillActivities(kernels: TableRows, copies: TableRows, codeMap: number[]): void {
+    for (const { columns, rows: n } of [kernels, copies]) {
+      recodeNames(columns['name']!, codeMap);
+      collectReferencedIds(columns['external']!);
+      columns['op_id'] = columns['external']!;
+      columns['pid'] = constant(hostPid, n);
+      columns['rank'] = constant(rank, n);
+    }
+    recode(kernels.columns['grid']!, codeMap);
+    recode(kernels.columns['block']!, codeMap);
+    kernels.columns['short_name'] = kernels.columns['name']!.map((code) =>
+      code === code ? shortName(code) : code,
+    );
+    kernels.columns['opaque_graph'] = constant(0, kernels.rows);
+    const kinds = [...copies.columns['name']!].map((code) => kindOf(code));
+    for (const field of ['kind', 'src_kind', 'dst_kind'] as const) {
+      copies.columns[field] = Float64Array.from(kinds, (kind) => kind[field]);
+    }
+  }
+
+  function fillCalls(api: TableRows, codeMap: number[]): void {
+    recodeNames(api.columns['name']!, codeMap);
+    api.columns['rank'] = constant(rank, api.rows);
+    api.columns['api'] = api.columns['driver']!.map((driver, i) =>
+      isHip(api.columns['name']![i]!) ? apis.hip : driver === 1 ? apis.driver : apis.runtime,
+    );
+  }
+
+  function fillRanges(ranges: TableRows, codeMap: number[]): void {
+    recodeNames(ranges.columns['name']!, codeMap);
+    ranges.columns['rank'] = constant(rank, ranges.rows);
+    ranges.columns['range_id'] = constant(0, ranges.rows).map(() => rangeIds++);
+    ranges.columns['process_wide'] = constant(0, ranges.rows);
+  }
+
+  function fillOps(ops: TableRows, codeMap: number[]): void {
+    recodeNames(ops.columns['name']!, codeMap);
+    for (const column of ['input_shapes', 'input_types']) recode(ops.columns[column]!, codeMap);
+    ops.columns['rank'] = constant(rank, ops.rows);
+    ops.columns['op_type'] = ops.columns['python']!.map((flag) => (flag === 1 ? python : cpuOp));
+    ops.columns['op_id'] = ops.columns['external']!.map(opId);
+  }
 
   function opId(external: number): number {
     if (external > 0 && external < ownIdsFrom) {
@@ -214,7 +226,12 @@ export async function createTraceFill(
   }
 }
 
-function rowsOf(batch: Batch, table: BatchTable): { columns: Columns; rows: number } {
+interface TableRows {
+  columns: Columns;
+  rows: number;
+}
+
+function rowsOf(batch: Batch, table: BatchTable): TableRows {
   const { rows, values } = batch.tables[table];
   const columns: Columns = {};
   batchColumns[table].forEach((name, c) => {
