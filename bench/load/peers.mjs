@@ -203,7 +203,7 @@ try {
   await server.defaults({ first_ms: firstMs, gap_ms: 1000 / rate });
   console.log(machineWords());
   console.log(
-    '| client | tok/s | requests | TTFT p50, client / server (ms) | TTFT off by, p50 and p99 (ms) | TPOT off by (ms) | CPU (s) | load before |\n|---|---|---|---|---|---|---|---|',
+    '| client | tok/s | requests | TTFT p50, client / server (ms) | TTFT error, p50 and p99 (ms) | TPOT error, p50 and p99 (ms) | CPU (s) | load before |\n|---|---|---|---|---|---|---|---|',
   );
   for (const streams of values.streams.split(',').map(Number)) {
     await server.log();

@@ -110,7 +110,7 @@ describe('an answer', () => {
 
   test('a server without tool support is asked again without tools, and a note says so', async () => {
     const { url, requests } = await scripted(
-      { status: 400, message: 'This engine cannot do: tools.' },
+      { status: 400, message: 'Unsupported parameters: tools.' },
       { text: 'A decode step takes 99.1 ms. Tools cannot be called.' },
     );
     const notes: string[] = [];

@@ -8,7 +8,7 @@ import type { Session } from '../session/open.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import type { RecordedQuery } from './recorder.js';
 import type { Redactor } from './redactor.js';
-import { writeWhole } from '../model/atomic-write.js';
+import { writeAtomically } from '../model/atomic-write.js';
 
 /** File below derived/, which belongs to the user and has no checksum. */
 const conversationFile = 'conversation.json';
@@ -77,7 +77,7 @@ export async function saveTurn(session: Session, turn: Turn, continues: boolean)
   const turns = [...(continues ? await readConversation(session) : []), turn];
   try {
     const text = JSON.stringify({ version: 1, session_sha256: session.sha256, turns }, null, 1);
-    writeWhole(path, `${text}\n`, { mode: 0o600 });
+    writeAtomically(path, `${text}\n`, { mode: 0o600 });
   } catch (error) {
     throw asStorageFailure(error, { path: folder, doing: 'save the conversation', home: true });
   }

@@ -49,7 +49,7 @@ export async function prepareBench(
     const prepared = await engine.prepare({ ...request, points, engineArgs: variant.engine_args });
     plans.push({ ...variant, prepared, points });
   }
-  refuseAll(plans.flatMap(({ prepared }) => points.map((point) => prepared.refuses(point))));
+  refuseAll(plans.flatMap(({ prepared }) => points.map((point) => prepared.refusal(point))));
   const parts: BenchPart[] = verb === 'suite' ? [...benchParts] : [verb];
   return { request, parts, points, variants: plans };
 }

@@ -5,7 +5,7 @@ import { profileName, stampOf } from '../model/result-names.js';
 import { tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { claimNames } from './results-folder.js';
-import { writeWhole } from '../model/atomic-write.js';
+import { writeAtomically } from '../model/atomic-write.js';
 
 /** In results/memory-profiles below the working directory. */
 export function defaultProfilePath(model: string, time: Date): string {
@@ -37,7 +37,7 @@ export function ensureWritableFile(path: string): void {
 
 export async function writeProfile(path: string, profile: unknown): Promise<void> {
   try {
-    writeWhole(path, `${JSON.stringify(profile, null, 2)}\n`);
+    writeAtomically(path, `${JSON.stringify(profile, null, 2)}\n`);
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'write the profile' });
   }

@@ -83,7 +83,7 @@ export async function runMemorySession(
           onProgress: (step, detail) => progress.update(step, detail),
         }),
     });
-    refuseAll([target.prepared.refuses(point)]);
+    refuseAll([target.prepared.refusal(point)]);
     progress.done(describeRun(target, config));
     const run = await runMemory({
       target,

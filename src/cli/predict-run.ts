@@ -11,7 +11,7 @@ import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { openSession, type Session } from '../session/open.js';
 import { withRows } from '../session/select.js';
-import { writeWhole } from '../model/atomic-write.js';
+import { writeAtomically } from '../model/atomic-write.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import { print, printDocument, terminalWidth } from './output.js';
@@ -24,7 +24,7 @@ export async function runPredict(options: PredictOptions): Promise<void> {
   if (options.csv !== undefined) {
     const path = options.csv;
     try {
-      writeWhole(path, predictCsv(prediction.data));
+      writeAtomically(path, predictCsv(prediction.data));
     } catch (error) {
       throw asStorageFailure(error, { path, doing: 'write the CSV' });
     }

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { memoryEngines } from '../llm/memory-request.js';
-import { profileInside } from '../model/documents/memory-profile.js';
+import { unwrapProfile } from '../model/documents/memory-profile.js';
 import { InferscopeError } from '../model/errors.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import type { NamedModel } from '../llm/model-files.js';
@@ -71,7 +71,7 @@ export async function readConfiguration(options: ConfigurationOptions): Promise<
   };
   return {
     fill(json) {
-      const profileJson = profileInside(json);
+      const profileJson = unwrapProfile(json);
       if (values.size === 0 || !isFields(profileJson)) return profileJson;
       const profile = structuredClone(profileJson);
       const config = child(child(profile, 'metadata'), 'config');

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { childEntry } from '../model/installation.js';
 import { InferscopeError } from '../model/errors.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
-import { makeFolder, writeWhole } from '../model/atomic-write.js';
+import { makeFolder, writeAtomically } from '../model/atomic-write.js';
 
 /** Path of a session's report. */
 export function reportPath(sessionFolder: string): string {
@@ -59,7 +59,7 @@ export async function writePage(path: string, render: (parts: PageParts) => stri
 export async function writeReport(path: string, render: () => string): Promise<void> {
   const text = render();
   try {
-    writeWhole(path, text);
+    writeAtomically(path, text);
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'write the report', neededBytes: Buffer.byteLength(text) });
   }

@@ -4,7 +4,7 @@ import process from 'node:process';
 import { InferscopeError, systemErrorCode } from '../model/errors.js';
 import { tryFolder } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
-import { makeFolder, writeWhole } from '../model/atomic-write.js';
+import { makeFolder, writeAtomically } from '../model/atomic-write.js';
 
 /**
  * Checks that the folder of result files is writable before anything is measured.
@@ -69,7 +69,7 @@ function reserveAll(folder: string, names: readonly string[]): boolean {
 /** Writes a result file atomically. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export function writeResult(path: string, text: string): void {
   try {
-    writeWhole(path, text);
+    writeAtomically(path, text);
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'write the results' });
   }

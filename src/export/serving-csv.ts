@@ -1,6 +1,6 @@
 import type { ServingPoint, ServingResult } from '../model/documents/serving.js';
 import { csvRows } from './csv.js';
-import { writeWhole } from '../model/atomic-write.js';
+import { writeAtomically } from '../model/atomic-write.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 type Cell = string | number | boolean | null;
@@ -38,7 +38,7 @@ function cells(point: ServingPoint): Record<string, Cell> {
 /** One row per load; missing values are empty. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export function servingCsv({ points }: ServingResult, path: string): void {
   try {
-    writeWhole(path, csvRows(points.map(cells)));
+    writeAtomically(path, csvRows(points.map(cells)));
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'write the CSV' });
   }

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { type MemoryProfile, memoryProfileSchema, profileInside } from '../model/documents/memory-profile.js';
+import { type MemoryProfile, memoryProfileSchema, unwrapProfile } from '../model/documents/memory-profile.js';
 import { messageOf } from '../model/errors.js';
 import { impossibleSize } from '../model/memory-sizes.js';
 import { parseJson } from '../model/parse-json.js';
@@ -55,7 +55,7 @@ async function readProfile(path: string): Promise<MemoryProfile> {
   } catch (error) {
     throw unreadable(path, `It cannot be read as JSON: ${messageOf(error)}`, error);
   }
-  const parsed = memoryProfileSchema.safeParse(profileInside(json));
+  const parsed = memoryProfileSchema.safeParse(unwrapProfile(json));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const where = issue!.path.length > 0 ? `Its field ${issue!.path.join('.')}` : 'The file';

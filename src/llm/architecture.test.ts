@@ -70,8 +70,8 @@ describe('readArchitecture', () => {
     expect(kinds('deepseek-v3')).toBe('ddd' + 'm'.repeat(58));
     expect(kinds('mixtral-8x7b')).toBe('m'.repeat(32));
     const qwen = { ...findPreset('qwen3-30b-a3b')?.config, num_hidden_layers: 6 };
-    const stepped = readArchitecture({ ...qwen, decoder_sparse_step: 2, mlp_only_layers: [3] });
-    expect(stepped.layers.map(({ mlp }) => mlp.kind[0]).join('')).toBe('dmdddm');
+    const sparse = readArchitecture({ ...qwen, decoder_sparse_step: 2, mlp_only_layers: [3] });
+    expect(sparse.layers.map(({ mlp }) => mlp.kind[0]).join('')).toBe('dmdddm');
   });
 });
 
@@ -135,13 +135,18 @@ describe('invalid configs', () => {
     ['a negative layer count', { num_hidden_layers: -2 }, '"num_hidden_layers"', '-2'],
     ['a billion layers', { num_hidden_layers: 1e9 }, '"num_hidden_layers"', '1000000000'],
     ['a fractional width', { intermediate_size: 12.5 }, '"intermediate_size"', '12.5'],
-    ['a width in words', { intermediate_size: '128' }, '"intermediate_size"', '"128"'],
-    ['heads that do not share', { num_key_value_heads: 3 }, '"num_key_value_heads"', '3'],
+    ['a width as text', { intermediate_size: '128' }, '"intermediate_size"', '"128"'],
+    ['KV heads that do not divide the heads', { num_key_value_heads: 3 }, '"num_key_value_heads"', '3'],
     ['heads that do not divide D', { num_attention_heads: 5 }, '"num_attention_heads"', '5'],
-    ['tying that is no boolean', { tie_word_embeddings: 'yes' }, '"tie_word_embeddings"', '"yes"'],
-    ['more rotation than head', { partial_rotary_factor: 1.5 }, '"partial_rotary_factor"', '1.5'],
+    ['tying that is not a boolean', { tie_word_embeddings: 'yes' }, '"tie_word_embeddings"', '"yes"'],
     [
-      'more experts a token than experts',
+      'more rotated dimensions than the head has',
+      { partial_rotary_factor: 1.5 },
+      '"partial_rotary_factor"',
+      '1.5',
+    ],
+    [
+      'more experts per token than experts',
       { model_type: 'mixtral', num_key_value_heads: 2, num_local_experts: 4, num_experts_per_tok: 5 },
       '"num_experts_per_tok"',
       '5',

@@ -37,7 +37,7 @@ describe('configOfWeights', () => {
       tie_word_embeddings: false,
     });
     const elements = weights.reduce((sum, { shape, count }) => sum + shape[0]! * shape[1]! * count, 0);
-    // Norms are no matrices.
+    // Norms are not matrices.
     expect(countParameters(readArchitecture(config)).total - elements).toBe(64 * 9);
   });
 
@@ -80,16 +80,16 @@ describe('configOfWeights', () => {
   });
 
   it('returns null for experts, two stacks, and widths that do not match', () => {
-    const gated = [tensor('layers.*.qkv', [192, 64], 2), tensor('layers.*.out', [64, 64], 2)];
+    const attention = [tensor('layers.*.qkv', [192, 64], 2), tensor('layers.*.out', [64, 64], 2)];
     const expert = [
       tensor('layers.*.experts.*.up', [128, 64], 8),
       tensor('layers.*.experts.*.down', [64, 128], 8),
     ];
-    expect(configOfWeights([embedding, ...gated, ...expert])).toBeNull();
+    expect(configOfWeights([embedding, ...attention, ...expert])).toBeNull();
     const stack = (name: string) =>
-      gated.map((tensor) => ({ ...tensor, path: tensor.path.replace('layers', `${name}.layers`) }));
+      attention.map((tensor) => ({ ...tensor, path: tensor.path.replace('layers', `${name}.layers`) }));
     expect(configOfWeights([embedding, ...stack('encoder'), ...stack('decoder')])).toBeNull();
-    expect(configOfWeights([{ ...embedding, shape: [1000, 48] }, ...gated])).toBeNull();
+    expect(configOfWeights([{ ...embedding, shape: [1000, 48] }, ...attention])).toBeNull();
     expect(configOfWeights([])).toBeNull();
   });
 });

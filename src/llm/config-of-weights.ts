@@ -8,7 +8,7 @@ import type { ModelTensor } from '../model/model-facts.js';
 export function configOfWeights(tensors: readonly ModelTensor[]): Record<string, unknown> | null {
   const matrices = tensors
     .filter(({ path, shape }) => shape.length === 2 && !path.includes('lora_'))
-    .map(upright);
+    .map(outputsFirst);
   const embeddings = matrices.filter(({ module }) => /embed/i.test(module));
   const linears = matrices.filter(({ module }) => !/embed/i.test(module));
   const inLayers = linears.filter(({ path }) => /(^|\.)\*(\.|$)/.test(path));
@@ -48,7 +48,7 @@ export function configOfWeights(tensors: readonly ModelTensor[]): Record<string,
 type Matrix = ModelTensor & { shape: [rows: number, columns: number] };
 
 /** Outputs first: GPT-2's Conv1D has inputs first. */
-function upright(tensor: ModelTensor): Matrix {
+function outputsFirst(tensor: ModelTensor): Matrix {
   const [first, second] = tensor.shape as [number, number];
   return { ...tensor, shape: tensor.module === 'Conv1D' ? [second, first] : [first, second] };
 }
@@ -64,7 +64,7 @@ interface Attention {
   used: Matrix[];
 }
 
-const last = (path: string): string =>
+const lastName = (path: string): string =>
   path
     .replace(/\.(weight|\*)$/, '')
     .split('.')
@@ -78,12 +78,12 @@ const fields = {
 
 /** Finds projections by name, and the output projection by shape. */
 function attentionOf(linears: readonly Matrix[], width: number | null): Attention | null {
-  const all = (pattern: RegExp) => linears.filter(({ path }) => pattern.test(last(path)));
+  const matching = (pattern: RegExp) => linears.filter(({ path }) => pattern.test(lastName(path)));
   const [fused, queries, keys, values] = [
-    all(fields.fused),
-    all(fields.query),
-    all(fields.key),
-    all(fields.value),
+    matching(fields.fused),
+    matching(fields.query),
+    matching(fields.key),
+    matching(fields.value),
   ];
   const [first] = [...fused, ...queries];
   if (!first || fused.length + queries.length !== 1 || keys.length !== values.length) return null;
@@ -91,13 +91,13 @@ function attentionOf(linears: readonly Matrix[], width: number | null): Attentio
   if (width !== null && width !== hidden) return null;
   if (fused.length === 0 && keys.length !== 1) return null;
   const used = [...fused, ...queries, ...keys, ...values];
-  const rest = linears.filter((linear) => !used.includes(linear) && linear.shape[0] === hidden);
+  const others = linears.filter((linear) => !used.includes(linear) && linear.shape[0] === hidden);
   const queryRows = queries[0]?.shape[0] ?? null;
-  const near = (path: string) => path.split('.').slice(0, -1).join('.');
-  const outputs = rest.filter(({ shape }) => queryRows === null || shape[1] === queryRows);
+  const moduleOf = (path: string) => path.split('.').slice(0, -1).join('.');
+  const outputs = others.filter(({ shape }) => queryRows === null || shape[1] === queryRows);
   // The one in the same module, or the only one of this shape.
   const sameModule = outputs.filter(({ path }) =>
-    near(path).startsWith(near(first.path).replace(/\.weight$/, '')),
+    moduleOf(path).startsWith(moduleOf(first.path).replace(/\.weight$/, '')),
   );
   const square = outputs.filter(({ shape }) => shape[1] <= hidden);
   const output = sameModule.length === 1 ? sameModule[0]! : square.length === 1 ? square[0]! : null;

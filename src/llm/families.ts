@@ -363,8 +363,8 @@ const classNames: Readonly<Record<string, string>> = {
 /** The model_type of a modeling class (DeepseekV3ForCausalLM: deepseek_v3); null if unknown. */
 export function familyOfClass(className: string): string | null {
   const stem = /^(.*?)(LMHeadModel|For(CausalLM|ConditionalGeneration))$/.exec(className)?.[1]?.toLowerCase();
-  const found = Object.keys(families).find(
-    (modelType) => (classNames[modelType] ?? modelType.replaceAll('_', '')).toLowerCase() === stem,
+  const modelType = Object.keys(families).find(
+    (type) => (classNames[type] ?? type.replaceAll('_', '')).toLowerCase() === stem,
   );
-  return found ?? null;
+  return modelType ?? null;
 }

@@ -155,8 +155,8 @@ describe('active parameters', () => {
     const { active, embedding, lm_head } = countParameters(presetArchitecture(id));
     const activeCount = active - { nothing: 0, embedding, both: embedding + lm_head }[leftOut];
     // gpt-oss publishes two decimals; the names of the others are rounded.
-    const within = Number.isInteger(billions) ? 0.08 * billions + 0.45 : 0.005;
-    expect(Math.abs(activeCount / 1e9 - billions)).toBeLessThanOrEqual(within);
+    const tolerance = Number.isInteger(billions) ? 0.08 * billions + 0.45 : 0.005;
+    expect(Math.abs(activeCount / 1e9 - billions)).toBeLessThanOrEqual(tolerance);
   });
 });
 

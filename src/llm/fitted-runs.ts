@@ -23,5 +23,5 @@ const fittedRuns: ReadonlySet<string> = new Set([
   '20261121-222253-memory-qwen2.5-7b',
 ]);
 
-export const wasFitted = (sessionId: string | null | undefined): boolean =>
+export const isFittedRun = (sessionId: string | null | undefined): boolean =>
   sessionId !== null && sessionId !== undefined && fittedRuns.has(sessionId);

@@ -57,12 +57,11 @@ interface GgufWeights {
 export function ggufWeights(tensors: readonly GgufTensor[], file: string): GgufWeights {
   const sum: GgufWeights = { bytes: 0, parameters: 0, byDtype: {} };
   for (const { name, shape, dtype } of tensors) {
-    // Rotary factors of Llama 3 and Phi-3 are stored as a tensor, but are not weights.
     const elements = Number(shape.reduce((n, size) => n * size, 1n));
     const type = blockTypes[dtype];
     if (!type) {
       throw new InferscopeError('E_MODEL_FILE', {
-        what: `${file} holds a tensor of a ggml type that is not known: ${dtype}`,
+        what: `${file} contains a tensor of an unknown ggml type: ${dtype}`,
         why: `${name} could not be sized, and a guess would look like a measurement.`,
         fix: "Give the model's config.json and --quantization instead.",
       });
@@ -71,6 +70,7 @@ export function ggufWeights(tensors: readonly GgufTensor[], file: string): GgufW
     const bytes = (elements / weights) * blockBytes;
     sum.bytes += bytes;
     sum.byDtype[label] = (sum.byDtype[label] ?? 0) + bytes;
+    // Rotary factors of Llama 3 and Phi-3 are stored as a tensor, but are not weights.
     if (!/rope_(freqs|factors_long|factors_short)\.weight$/.test(name)) sum.parameters += elements;
   }
   return sum;
@@ -103,8 +103,8 @@ export function ggufConfig(
   file: string,
 ): Record<string, unknown> {
   const architecture = String(metadata['general.architecture']);
-  const known = Object.hasOwn(modelTypes, architecture) ? modelTypes[architecture]! : null;
-  if (known === null) {
+  const modelType = Object.hasOwn(modelTypes, architecture) ? modelTypes[architecture]! : null;
+  if (modelType === null) {
     throw new InferscopeError('E_MODEL_ARCHITECTURE', {
       what: `${file} has the architecture "${architecture}"`,
       why: `Its arithmetic is not known. Known in GGUF files: ${Object.keys(modelTypes).join(', ')}.`,
@@ -135,9 +135,9 @@ export function ggufConfig(
   const rope = number('rope.dimension_count');
   const valueLength = number('attention.value_length');
   const keyLength = number('attention.key_length');
-  const isV3 = known === 'deepseek_v2' && tensors.some(({ name }) => name.includes('exp_probs_b'));
+  const isV3 = modelType === 'deepseek_v2' && tensors.some(({ name }) => name.includes('exp_probs_b'));
   return withoutUndefined({
-    model_type: isV3 ? 'deepseek_v3' : experts > 0 && known === 'llama' ? 'mixtral' : known,
+    model_type: isV3 ? 'deepseek_v3' : experts > 0 && modelType === 'llama' ? 'mixtral' : modelType,
     hidden_size: hidden,
     num_hidden_layers: layers,
     num_attention_heads: number('attention.head_count'),
@@ -145,7 +145,7 @@ export function ggufConfig(
     intermediate_size: number('feed_forward_length') ?? number('expert_feed_forward_length'),
     vocab_size: shapeOf('token_embd.weight')?.[1] ?? number('vocab_size'),
     max_position_embeddings: number('context_length'),
-    n_positions: known === 'gpt2' ? number('context_length') : undefined,
+    n_positions: modelType === 'gpt2' ? number('context_length') : undefined,
     tie_word_embeddings: !has('output.weight'),
     sliding_window: number('attention.sliding_window') ?? null,
     ...(latent === undefined

@@ -82,13 +82,13 @@ test('the operations of Llama 3.1 8B equal the list made by hand', () => {
   expect(decode.ops.every(({ reason }) => reason === null)).toBe(true);
   expect(new Set(cases.map((testCase) => testCase.case)).size).toBe(cases.length);
 
-  // Weighted by count, the cases' matrix products sum to the whole step.
+  // Weighted by count, the GEMM and attention cases sum to the whole step.
   for (const { phase, batch_size, new_tokens, context_tokens, ops } of steps) {
     const shape = { phase, batchSize: batch_size, newTokens: new_tokens, contextTokens: context_tokens };
     const total = totalWork(stageWork(architecture, shape, storage));
     const byCase = new Map(cases.map((testCase) => [testCase.case, testCase]));
-    const products = ops.filter(({ case: id }) => /^(gemm|attention) /.test(id ?? ''));
-    expect(products.reduce((sum, op) => sum + op.count * byCase.get(op.case!)!.flops, 0)).toBe(total.flops);
+    const matrixOps = ops.filter(({ case: id }) => /^(gemm|attention) /.test(id ?? ''));
+    expect(matrixOps.reduce((sum, op) => sum + op.count * byCase.get(op.case!)!.flops, 0)).toBe(total.flops);
     // The extra operation is sampling, which is outside the model.
     expect(ops.reduce((sum, op) => sum + op.count, 0)).toBe(total.ops + 1);
   }
@@ -103,13 +103,11 @@ test('experts, latent attention and windows inside a prompt say why they are not
       ops.filter((op) => op.case === null).map((op) => `${phase} ${op.name}: ${op.reason}`),
     );
   const mixtral = reasons('mixtral-8x7b', 64);
-  expect(mixtral.some((text) => text.startsWith('decode experts_gate_up_proj: 2 products as one'))).toBe(
-    true,
-  );
+  expect(mixtral.some((text) => text.startsWith('decode experts_gate_up_proj: 2 GEMMs in one'))).toBe(true);
   expect(mixtral.some((text) => text.includes('swiglu'))).toBe(false);
   const mistral = reasons('mistral-7b', 8192);
   expect(mistral).toEqual([
-    'prefill attention: a window of 4096 inside 8192 new tokens: the suite measures whole causal attention',
+    'prefill attention: a window of 4096 inside 8192 new tokens: the suite measures full causal attention',
   ]);
 });
 

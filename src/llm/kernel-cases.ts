@@ -53,7 +53,7 @@ const paramsOf: Record<KernelName, (sizes: Sizes) => Record<string, number>[]> =
     const channels = Math.max(64, Math.round(hidden / 64));
     return [{ batch, channels, out_channels: channels, height: 56, width: 56, kernel: 3 }];
   },
-  // A quarter of the hidden size, because an LSTM's products run step after step.
+  // A quarter of the hidden size, because an LSTM's GEMMs run step after step.
   lstm: ({ batch, seq, hidden }) => {
     const width = Math.max(16, Math.round(hidden / 4));
     return [{ batch, seq, input: width, hidden: width, layers: 1 }];
@@ -71,13 +71,15 @@ const paramsOf: Record<KernelName, (sizes: Sizes) => Record<string, number>[]> =
   sampling: ({ batch, vocab }) => [{ batch, vocab }],
 };
 
-/** Kernels with 8-bit forms: only products. */
-const inNarrow = new Set<KernelName>(['gemm', 'linear']);
+const is8Bit = (dtype: string): boolean => dtype === 'float8' || dtype === 'int8';
+
+/** Kernels with 8-bit forms. */
+const kernelsIn8Bit = new Set<KernelName>(['gemm', 'linear']);
 
 /** Whether a kernel has a form in the dtype. */
-function takesDType(kernel: KernelName, dtype: string): boolean {
+function supportsDType(kernel: KernelName, dtype: string): boolean {
   if (dtype === 'int4' || dtype === 'nvfp4' || dtype === 'mxfp4') return false;
-  if (inNarrow8(dtype)) return inNarrow.has(kernel);
+  if (is8Bit(dtype)) return kernelsIn8Bit.has(kernel);
   if (dtype === 'tfloat32') return ['gemm', 'linear', 'conv2d', 'lstm'].includes(kernel);
   return true;
 }
@@ -100,7 +102,7 @@ interface SweptCases {
 }
 
 /** Sizes that a kernel does not depend on. */
-const indifferent: Partial<Record<KernelName, readonly ('seq_len' | 'hidden_size')[]>> = {
+const ignoredSizes: Partial<Record<KernelName, readonly ('seq_len' | 'hidden_size')[]>> = {
   conv2d: ['seq_len'],
   sampling: ['seq_len', 'hidden_size'],
 };
@@ -125,26 +127,26 @@ export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, voc
   const cases = new Map<string, KernelCase>();
   const points = new Map<string, SweepPoint>();
   for (const combination of combinations(names, sweep)) {
-    const without = indifferent[combination.name] ?? [];
+    const ignored = ignoredSizes[combination.name] ?? [];
     for (const params of paramsOf[combination.name]({
       batch: combination.batch,
       seq: combination.seq,
       hidden: combination.hidden,
       vocab,
     })) {
-      // torch._scaled_mm and torch._int_mm are products without a bias.
+      // torch._scaled_mm and torch._int_mm have no bias.
       const caseParams =
-        combination.name === 'linear' && inNarrow8(combination.dtype) ? { ...params, bias: 0 } : params;
-      const found = kernelCase(combination.name, combination.dtype, caseParams, combination.backend);
-      cases.set(found.case, found);
+        combination.name === 'linear' && is8Bit(combination.dtype) ? { ...params, bias: 0 } : params;
+      const sweptCase = kernelCase(combination.name, combination.dtype, caseParams, combination.backend);
+      cases.set(sweptCase.case, sweptCase);
       const phase =
         combination.name === 'attention' ? (params['new_tokens'] === 1 ? ' decode' : ' prefill') : '';
       const point: SweepPoint = {
-        case: found.case,
+        case: sweptCase.case,
         series: `${combination.name}${phase}`,
         batch_size: combination.batch,
-        seq_len: without.includes('seq_len') ? null : combination.seq,
-        hidden_size: without.includes('hidden_size') ? null : combination.hidden,
+        seq_len: ignored.includes('seq_len') ? null : combination.seq,
+        hidden_size: ignored.includes('hidden_size') ? null : combination.hidden,
         dtype: combination.dtype,
         backend: combination.backend,
       };
@@ -155,13 +157,11 @@ export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, voc
   return { cases: [...cases.values()], points: [...points.values()] };
 }
 
-const inNarrow8 = (dtype: string): boolean => dtype === 'float8' || dtype === 'int8';
-
 function combinations(names: readonly KernelName[], sweep: KernelSweep) {
   const { dtypes, hiddenSizes, seqLens, batchSizes } = sweep;
   return names.flatMap((name) =>
     dtypes
-      .filter((dtype) => takesDType(name, dtype))
+      .filter((dtype) => supportsDType(name, dtype))
       .flatMap((dtype) => hiddenSizes.map((hidden) => ({ name, dtype, hidden })))
       .flatMap((params) => seqLens.map((seq) => ({ ...params, seq })))
       .flatMap((params) => batchSizes.map((batch) => ({ ...params, batch })))

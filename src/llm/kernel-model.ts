@@ -18,7 +18,7 @@ interface StepOp {
   count: number;
   case: string | null;
   reason: string | null;
-  /** FLOP and bytes of one run, from stageWork: FLOP of matrix products only, bytes of the fused form. */
+  /** FLOP and bytes of one run, from stageWork: FLOP of matrix multiplications only, bytes of the fused form. */
   flops: number;
   bytes: number;
 }
@@ -57,7 +57,7 @@ export function modelCases(
   const cases = new Map<string, KernelCase>();
   const steps = contextLens.flatMap((context) =>
     batchSizes.flatMap((batchSize) =>
-      shapes(batchSize, context).map((shape) => stepOf(a, storage, { ...shape, backend }, cases)),
+      shapesOf(batchSize, context).map((shape) => stepOf(a, storage, { ...shape, backend }, cases)),
     ),
   );
   return { steps, cases: [...cases.values()] };
@@ -66,7 +66,7 @@ export function modelCases(
 /** A stage with PyTorch's attention backend to measure it with; null is PyTorch's own choice. */
 type MeasuredShape = StageShape & { backend: string | null };
 
-function shapes(batchSize: number, context: number): StageShape[] {
+function shapesOf(batchSize: number, context: number): StageShape[] {
   return [
     { phase: 'prefill', batchSize, newTokens: context, contextTokens: 0 },
     { phase: 'decode', batchSize, newTokens: 1, contextTokens: context },
@@ -81,13 +81,17 @@ function stepOf(
 ): ModelStep {
   const ops = new Map<string, StepOp>();
   for (const op of [...stageWork(a, shape, storage), samplingOp(a, shape, storage)]) {
-    const found = measuredBy(a, op, shape);
-    if (found.case !== null) cases.set(found.case.case, found.case);
-    const measurement = { case: found.case?.case ?? null, reason: found.reason };
+    const measured = caseOf(a, op, shape);
+    if (measured.case !== null) cases.set(measured.case.case, measured.case);
+    const measurement = { case: measured.case?.case ?? null, reason: measured.reason };
     // Layers differ in windows and experts, so one name may be several operations.
-    const key = JSON.stringify([op.name, measurement, found.case === null ? [op.flops, bytesOf(op)] : null]);
-    const known = ops.get(key);
-    if (known) known.count++;
+    const key = JSON.stringify([
+      op.name,
+      measurement,
+      measured.case === null ? [op.flops, bytesOf(op)] : null,
+    ]);
+    const existing = ops.get(key);
+    if (existing) existing.count++;
     else ops.set(key, { name: op.name, count: 1, ...measurement, flops: op.flops, bytes: bytesOf(op) });
   }
   return {
@@ -99,65 +103,65 @@ function stepOf(
   };
 }
 
-type Measured = { case: KernelCase; reason: null } | { case: null; reason: string };
+type CaseOrReason = { case: KernelCase; reason: null } | { case: null; reason: string };
 
-const without = (reason: string): Measured => ({ case: null, reason });
+const notMeasured = (reason: string): CaseOrReason => ({ case: null, reason });
 
-function measuredBy(a: Architecture, op: NecessaryOp, shape: MeasuredShape): Measured {
-  const as = (kernel: KernelName, params: Record<string, number>): Measured => ({
+function caseOf(a: Architecture, op: NecessaryOp, shape: MeasuredShape): CaseOrReason {
+  const measureAs = (kernel: KernelName, params: Record<string, number>): CaseOrReason => ({
     case: kernelCase(kernel, op.dtype, params, kernel === 'attention' ? shape.backend : null),
     reason: null,
   });
   const tokens = shape.batchSize * shape.newTokens;
   const layer = op.layer === null ? null : (a.layers[op.layer] ?? null);
-  if (op.gemm) return product(op, as);
+  if (op.gemm) return gemmCase(op, measureAs);
   switch (op.class) {
     case 'attention':
-      return attention(layer, shape, as);
+      return attentionCase(layer, shape, measureAs);
     case 'norm':
-      return norm(a, op, layer, shape, as);
+      return normCase(a, op, layer, shape, measureAs);
     case 'embedding':
-      return as('embedding', { tokens, vocab: a.vocabSize, hidden: a.embeddingDim });
+      return measureAs('embedding', { tokens, vocab: a.vocabSize, hidden: a.embeddingDim });
     case 'sampling':
-      return as('sampling', { batch: shape.batchSize, vocab: a.vocabSize });
+      return measureAs('sampling', { batch: shape.batchSize, vocab: a.vocabSize });
     default:
-      return elementwise(op, layer, tokens, as);
+      return elementwiseCase(op, layer, tokens, measureAs);
   }
 }
 
-type As = (kernel: KernelName, params: Record<string, number>) => Measured;
+type MeasureAs = (kernel: KernelName, params: Record<string, number>) => CaseOrReason;
 
-function product({ gemm, bytes, dtype }: NecessaryOp, as: As): Measured {
+function gemmCase({ gemm, bytes, dtype }: NecessaryOp, measureAs: MeasureAs): CaseOrReason {
   const { m, n, k, batch } = gemm!;
-  if (batch !== 1) return without(`${formatCount(batch)} products as one: no kernel of the suite is grouped`);
+  if (batch !== 1) return notMeasured(`${formatCount(batch)} GEMMs in one: the suite has no grouped kernel`);
   // Half a percent of tolerance, for scales of 8-bit formats and for biases.
   if (bytes.weights < 0.99 * n * k * bytesPerElement[dtype])
-    return without(
-      `weights of fewer bits than the ${dtype} they are multiplied in: no kernel of the suite unpacks them`,
+    return notMeasured(
+      `weights have fewer bits than ${dtype}, in which they are multiplied: the suite has no kernel that unpacks them`,
     );
-  return as('gemm', { m, n, k });
+  return measureAs('gemm', { m, n, k });
 }
 
-function attention(
+function attentionCase(
   layer: Layer | null,
   { batchSize, newTokens, contextTokens }: StageShape,
-  as: As,
-): Measured {
+  measureAs: MeasureAs,
+): CaseOrReason {
   const attention = layer?.attention;
   if (!attention || attention.kind !== 'grouped')
-    return without(
+    return notMeasured(
       attention?.kind === 'recurrent'
-        ? `${attention.form}: no kernel of the suite has its form`
-        : 'latent attention (MLA): no kernel of the suite has its form',
+        ? `${attention.form}: the suite has no such kernel`
+        : 'latent attention (MLA): the suite has no such kernel',
     );
-  if (attention.chunked) return without('attention in chunks: no kernel of the suite has its form');
+  if (attention.chunked) return notMeasured('attention in chunks: the suite has no such kernel');
   const all = newTokens + contextTokens;
   const context = attention.window === null ? all : Math.min(all, attention.window);
   if (context < newTokens)
-    return without(
-      `a window of ${attention.window} inside ${newTokens} new tokens: the suite measures whole causal attention`,
+    return notMeasured(
+      `a window of ${attention.window} inside ${newTokens} new tokens: the suite measures full causal attention`,
     );
-  return as('attention', {
+  return measureAs('attention', {
     batch: batchSize,
     heads: attention.headCount,
     kv_heads: attention.kvHeadCount,
@@ -167,47 +171,59 @@ function attention(
   });
 }
 
-function norm(a: Architecture, op: NecessaryOp, layer: Layer | null, shape: StageShape, as: As): Measured {
+function normCase(
+  a: Architecture,
+  op: NecessaryOp,
+  layer: Layer | null,
+  shape: StageShape,
+  measureAs: MeasureAs,
+): CaseOrReason {
   const element = bytesPerElement[op.dtype];
-  const { activations_in: read, activations_out: written } = op.bytes;
+  const { activations_in: readBytes, activations_out: writtenBytes } = op.bytes;
   const tokens = shape.batchSize * (op.layer === null ? 1 : shape.newTokens);
   if (op.name === 'qk_norm') {
     const attention = layer?.attention;
     if (!attention || attention.kind !== 'grouped' || attention.qkNorm !== 'rmsnorm' || attention.qkNormWide)
-      return without(
+      return notMeasured(
         attention?.kind === 'grouped' && attention.qkNormWide
           ? 'a norm over all heads of two widths at once'
           : 'LayerNorm alone: the suite has it together with GELU',
       );
-    return as('rmsnorm', {
+    return measureAs('rmsnorm', {
       tokens: tokens * (attention.headCount + attention.kvHeadCount),
       hidden: attention.headDim,
       residual: 0,
     });
   }
   if (op.name === 'q_a_norm' || op.name === 'kv_a_norm')
-    return as('rmsnorm', { tokens, hidden: read / element / tokens, residual: 0 });
-  if (a.norm !== 'rmsnorm') return without('LayerNorm alone: the suite has it together with GELU');
-  const added = read > tokens * a.hiddenSize * element || written > tokens * a.hiddenSize * element;
-  return as('rmsnorm', { tokens, hidden: a.hiddenSize, residual: added ? 1 : 0 });
+    return measureAs('rmsnorm', { tokens, hidden: readBytes / element / tokens, residual: 0 });
+  if (a.norm !== 'rmsnorm') return notMeasured('LayerNorm alone: the suite has it together with GELU');
+  const hiddenBytes = tokens * a.hiddenSize * element;
+  const hasResidual = readBytes > hiddenBytes || writtenBytes > hiddenBytes;
+  return measureAs('rmsnorm', { tokens, hidden: a.hiddenSize, residual: hasResidual ? 1 : 0 });
 }
 
-function elementwise(op: NecessaryOp, layer: Layer | null, tokens: number, as: As): Measured {
+function elementwiseCase(
+  op: NecessaryOp,
+  layer: Layer | null,
+  tokens: number,
+  measureAs: MeasureAs,
+): CaseOrReason {
   const { attention, mlp } = layer ?? {};
   if (op.name === 'rotary' && attention && attention.kind !== 'recurrent')
     return attention.kind === 'grouped'
-      ? as('rope', {
+      ? measureAs('rope', {
           tokens,
           heads: attention.headCount,
           kv_heads: attention.kvHeadCount,
           head_dim: attention.rotaryDim,
         })
-      : as('rope', { tokens, heads: attention.headCount, kv_heads: 1, head_dim: attention.ropeDim });
+      : measureAs('rope', { tokens, heads: attention.headCount, kv_heads: 1, head_dim: attention.ropeDim });
   if (op.name === 'swiglu' && mlp?.kind === 'dense')
-    return as('swiglu', { tokens, intermediate: mlp.intermediateSize });
+    return measureAs('swiglu', { tokens, intermediate: mlp.intermediateSize });
   if (op.name === 'experts_swiglu' && mlp?.kind === 'moe')
-    return as('swiglu', { tokens: tokens * mlp.expertsPerToken, intermediate: mlp.intermediateSize });
+    return measureAs('swiglu', { tokens: tokens * mlp.expertsPerToken, intermediate: mlp.intermediateSize });
   if (op.name === 'shared_swiglu' && mlp?.kind === 'moe')
-    return as('swiglu', { tokens, intermediate: mlp.sharedIntermediateSize });
-  return without('no kernel of the suite does this');
+    return measureAs('swiglu', { tokens, intermediate: mlp.sharedIntermediateSize });
+  return notMeasured('the suite has no such kernel');
 }

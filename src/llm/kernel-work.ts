@@ -23,55 +23,55 @@ interface Elements {
   unread?: number;
 }
 
-const p = (params: Params, name: string): number => {
+const param = (params: Params, name: string): number => {
   const value = params[name];
   if (value === undefined) throw new Error(`a kernel needs ${name}: ${JSON.stringify(params)}`);
   return value;
 };
 
 /**
- * FLOPs and elements by kernel. Kernels with matrix products count only these, 2 per multiply-add, like MFU
+ * FLOPs and elements by kernel. Kernels with matrix multiplications count only these, 2 per multiply-add, like MFU
  * (docs/concepts/llm-arithmetic.md), without biases and gate activations. The other kernels count every addition,
  * multiplication, division, comparison, exponential, root and error function as one, which gives them a position on the
  * roofline far below the ridge.
  */
 const elementsOf: Record<KernelName, (params: Params) => Elements> = {
   /** out[m, n] = a[m, k] · b[k, n]: 2·m·n·k. */
-  gemm: (params) => product(p(params, 'm'), p(params, 'n'), p(params, 'k'), 0),
+  gemm: (params) => gemmElements(param(params, 'm'), param(params, 'n'), param(params, 'k'), 0),
   /** Like gemm, with a bias of `out_features`. */
   linear: (params) =>
-    product(
-      p(params, 'tokens'),
-      p(params, 'out_features'),
-      p(params, 'in_features'),
-      p(params, 'bias') * p(params, 'out_features'),
+    gemmElements(
+      param(params, 'tokens'),
+      param(params, 'out_features'),
+      param(params, 'in_features'),
+      param(params, 'bias') * param(params, 'out_features'),
     ),
   /** Stride 1, padding ⌊kernel/2⌋, no bias: 2·B·Cout·H′·W′·Cin·k² (Goodfellow et al., Deep Learning, 9.1). */
   conv2d: (params) => {
     const [b, cin, cout, k] = [
-      p(params, 'batch'),
-      p(params, 'channels'),
-      p(params, 'out_channels'),
-      p(params, 'kernel'),
+      param(params, 'batch'),
+      param(params, 'channels'),
+      param(params, 'out_channels'),
+      param(params, 'kernel'),
     ];
-    const pixels = convSide(p(params, 'height'), k) * convSide(p(params, 'width'), k);
+    const pixels = convSide(param(params, 'height'), k) * convSide(param(params, 'width'), k);
     return {
       flops: 2 * b * cout * pixels * cin * k * k,
-      inputs: b * cin * p(params, 'height') * p(params, 'width') + cout * cin * k * k,
+      inputs: b * cin * param(params, 'height') * param(params, 'width') + cout * cin * k * k,
       outputs: b * cout * pixels,
     };
   },
   /**
-   * Four gates, each an input and a recurrent product per step: Σ layers 2·B·S·4H·(in + H) (Hochreiter & Schmidhuber
+   * Four gates, each with an input and a recurrent GEMM per step: Σ layers 2·B·S·4H·(in + H) (Hochreiter & Schmidhuber
    * 1997; torch.nn.LSTM). Two biases per gate; reads the sequence, writes the last layer's outputs and all last states.
    */
   lstm: (params) => {
     const [b, s, i, h, l] = [
-      p(params, 'batch'),
-      p(params, 'seq'),
-      p(params, 'input'),
-      p(params, 'hidden'),
-      p(params, 'layers'),
+      param(params, 'batch'),
+      param(params, 'seq'),
+      param(params, 'input'),
+      param(params, 'hidden'),
+      param(params, 'layers'),
     ];
     const matrices = 4 * h * (i + h) + (l - 1) * 4 * h * 2 * h;
     return {
@@ -85,7 +85,7 @@ const elementsOf: Record<KernelName, (params: Params) => Elements> = {
    * ½).
    */
   'layernorm-gelu': (params) => {
-    const [t, h] = [p(params, 'tokens'), p(params, 'hidden')];
+    const [t, h] = [param(params, 'tokens'), param(params, 'hidden')];
     return { flops: 12 * t * h, inputs: t * h + 2 * h, outputs: t * h };
   },
   /**
@@ -94,12 +94,12 @@ const elementsOf: Record<KernelName, (params: Params) => Elements> = {
    */
   attention: (params) => {
     const [b, h, kv, d] = [
-      p(params, 'batch'),
-      p(params, 'heads'),
-      p(params, 'kv_heads'),
-      p(params, 'head_dim'),
+      param(params, 'batch'),
+      param(params, 'heads'),
+      param(params, 'kv_heads'),
+      param(params, 'head_dim'),
     ];
-    const [t, c] = [p(params, 'new_tokens'), p(params, 'context')];
+    const [t, c] = [param(params, 'new_tokens'), param(params, 'context')];
     const pairs = attendedKeys(
       { phase: 'prefill', batchSize: b, newTokens: t, contextTokens: Math.max(0, c - t) },
       c,
@@ -112,51 +112,55 @@ const elementsOf: Record<KernelName, (params: Params) => Elements> = {
   },
   /** Per element 5: maximum, subtract, exp, sum, divide. */
   softmax: (params) => {
-    const n = p(params, 'rows') * p(params, 'columns');
+    const n = param(params, 'rows') * param(params, 'columns');
     return { flops: 5 * n, inputs: n, outputs: n };
   },
   /**
    * Per element 4: square, sum, × 1/rms, × weight. With a residual one addition more, and its result is written too.
    */
   rmsnorm: (params) => {
-    const [t, h, residual] = [p(params, 'tokens'), p(params, 'hidden'), p(params, 'residual')];
+    const [t, h, residual] = [param(params, 'tokens'), param(params, 'hidden'), param(params, 'residual')];
     const n = t * h;
     return { flops: (4 + residual) * n, inputs: n * (1 + residual) + h, outputs: n * (1 + residual) };
   },
   /** Per element 4: exp, + 1, divide, × up, for gate · sigmoid(gate) · up (Shazeer 2020, arXiv 2002.05202). */
   swiglu: (params) => {
-    const n = p(params, 'tokens') * p(params, 'intermediate');
+    const n = param(params, 'tokens') * param(params, 'intermediate');
     return { flops: 4 * n, inputs: 2 * n, outputs: n };
   },
   /** Per element two products and a sum (RoFormer, arXiv 2104.09864); the tables of cos and sin stay in the caches. */
   rope: (params) => {
-    const n = p(params, 'tokens') * (p(params, 'heads') + p(params, 'kv_heads')) * p(params, 'head_dim');
+    const n =
+      param(params, 'tokens') *
+      (param(params, 'heads') + param(params, 'kv_heads')) *
+      param(params, 'head_dim');
     return { flops: 3 * n, inputs: n, outputs: n };
   },
   /** No FLOPs: one row of the table per token. */
   embedding: (params) => {
-    const n = p(params, 'tokens') * p(params, 'hidden');
+    const n = param(params, 'tokens') * param(params, 'hidden');
     return {
       flops: 0,
       inputs: n,
       outputs: n,
-      otherBytes: 8 * p(params, 'tokens'),
-      unread: p(params, 'vocab') * p(params, 'hidden'),
+      otherBytes: 8 * param(params, 'tokens'),
+      unread: param(params, 'vocab') * param(params, 'hidden'),
     };
   },
   /** argmax: one comparison per logit; writes a token id (8 bytes). */
   sampling: (params) => {
-    const n = p(params, 'batch') * p(params, 'vocab');
-    return { flops: n, inputs: n, outputs: 0, otherBytes: 8 * p(params, 'batch') };
+    const n = param(params, 'batch') * param(params, 'vocab');
+    return { flops: n, inputs: n, outputs: 0, otherBytes: 8 * param(params, 'batch') };
   },
 };
 
-const products: readonly KernelName[] = ['gemm', 'linear', 'conv2d', 'lstm', 'attention'];
+const matrixKernels: readonly KernelName[] = ['gemm', 'linear', 'conv2d', 'lstm', 'attention'];
 
-/** Whether its FLOPs are matrix products, so that the dtype's matrix peak is the roof. */
-export const isProduct = (kernel: string): boolean => (products as readonly string[]).includes(kernel);
+/** Whether its FLOPs are matrix multiplications, so that the dtype's matrix peak is the roof. */
+export const isMatrixKernel = (kernel: string): boolean =>
+  (matrixKernels as readonly string[]).includes(kernel);
 
-function product(m: number, n: number, k: number, bias: number): Elements {
+function gemmElements(m: number, n: number, k: number, bias: number): Elements {
   return { flops: 2 * m * n * k, inputs: m * k + k * n + bias, outputs: m * n };
 }
 
@@ -170,7 +174,7 @@ function elementBytes(dtype: string): number {
   return dtype === 'tfloat32' ? 4 : bytesPerElement[dtype as DType];
 }
 
-/** Products of 8 bits give wider results: float8 bfloat16 (torch._scaled_mm), int8 int32 (torch._int_mm). */
+/** GEMMs of 8 bits have wider results: float8 bfloat16 (torch._scaled_mm), int8 int32 (torch._int_mm). */
 function outputBytes(dtype: string): number {
   if (dtype === 'float8') return 2;
   return dtype === 'int8' ? 4 : elementBytes(dtype);

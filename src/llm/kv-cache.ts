@@ -72,14 +72,14 @@ export function kvCacheBytes(a: Architecture, shape: KvCacheShape): number {
   const { kvCache, batchSize, contextTokens, tensorParallelSize = 1, windows = 'whole' } = shape;
   let elements = 0;
   for (const { attention } of a.layers) {
-    const cachedTokens = Math.min(contextTokens, keptTokens(attention.window, windows));
+    const cachedTokens = Math.min(contextTokens, storedTokens(attention.window, windows));
     elements += cachedTokens * kvElementsPerToken(attention, tensorParallelSize);
   }
   const states = stateBytesPerSequence(a, kvCache, tensorParallelSize);
   return batchSize * (elements * bytesPerElement[kvCache] + states);
 }
 
-function keptTokens(window: number | null, windows: NonNullable<KvCacheShape['windows']>): number {
+function storedTokens(window: number | null, windows: NonNullable<KvCacheShape['windows']>): number {
   if (window === null || windows === 'whole') return Infinity;
   if (windows === 'window') return window;
   return Math.min(window - 1 + windows.maxNumBatchedTokens, windows.maxModelLen);

@@ -17,7 +17,7 @@ interface ModuleSizes {
   kv_write_bytes: number;
   activation_in_bytes: number;
   activation_out_bytes: number;
-  /** All of the bytes above. */
+  /** Sum of the bytes above. */
   bytes: number;
 }
 
@@ -63,7 +63,8 @@ export function layerTable(a: Architecture, shape: StageShape, storage: Storage)
     const key = JSON.stringify(structure);
     const group = groups.get(key);
     if (group) group.layers.push(index);
-    else groups.set(key, { layers: [index], structure: describe(layer), modules: [], total: zero() });
+    else
+      groups.set(key, { layers: [index], structure: describeLayer(layer), modules: [], total: zeroSizes() });
   }
   for (const group of groups.values()) {
     const members = new Set(group.layers);
@@ -111,7 +112,7 @@ function toRow(op: NecessaryOp): ModuleRow {
   };
 }
 
-function zero(): ModuleSizes {
+function zeroSizes(): ModuleSizes {
   return {
     parameters: 0,
     flops: 0,
@@ -125,13 +126,13 @@ function zero(): ModuleSizes {
 }
 
 function addUp(rows: readonly ModuleSizes[]): ModuleSizes {
-  const total = zero();
+  const total = zeroSizes();
   const keys = Object.keys(total) as (keyof ModuleSizes)[];
   for (const row of rows) for (const key of keys) total[key] += row[key];
   return total;
 }
 
-function describe({ attention, mlp }: Architecture['layers'][number]): string {
+function describeLayer({ attention, mlp }: Architecture['layers'][number]): string {
   const heads =
     attention.kind === 'latent'
       ? `latent attention ${attention.headCount} heads, rank ${attention.kvRank}`

@@ -15,7 +15,7 @@ interface Origin {
 }
 
 /** The source as an estimate shows it, with the number of fitted runs. */
-export function statedSource({ source, runs }: Origin): string {
+export function sourceWithRuns({ source, runs }: Origin): string {
   return runs === null ? source : `${source} (fitted to ${plural(runs, 'run')})`;
 }
 

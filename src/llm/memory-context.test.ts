@@ -30,7 +30,8 @@ test.each([
   { tokens: 64, recorded: [698.8] },
   { tokens: 512, recorded: [736.8] },
 ])('$tokens tokens: fused attention in 16 bits', ({ tokens, recorded }) => {
-  for (const found of recorded) expect(Math.abs(mib(contextOf(tokens)) - found)).toBeLessThan(0.5);
+  for (const recordedMib of recorded)
+    expect(Math.abs(mib(contextOf(tokens)) - recordedMib)).toBeLessThan(0.5);
 });
 
 // Consecutive samples (decode steps begun, from 0) between which the driver's count rose by 2 MiB in the first repeat.
@@ -77,10 +78,10 @@ test.each([
 ])(
   'predicts each chunk that the driver allocated within 3 steps of its samples: $model',
   ({ allocatingSteps }) => {
-    const pieces = (steps: number) => (mib(contextOf(Math.max(0, steps) + 1)) - mib(contextOf(0))) / 2;
+    const chunks = (steps: number) => (mib(contextOf(Math.max(0, steps) + 1)) - mib(contextOf(0))) / 2;
     for (const [before, [from, to]] of allocatingSteps.entries()) {
-      expect(pieces(from! - 2), `before step ${from}`).toBeLessThanOrEqual(before);
-      expect(pieces(to! + 4), `after step ${to}`).toBeGreaterThanOrEqual(before + 1);
+      expect(chunks(from! - 2), `before step ${from}`).toBeLessThanOrEqual(before);
+      expect(chunks(to! + 4), `after step ${to}`).toBeGreaterThanOrEqual(before + 1);
     }
   },
 );

@@ -1,4 +1,4 @@
-import { attentionPlans, byArchitecture, cudaContext, statedSource } from './memory-constants.js';
+import { attentionPlans, byArchitecture, cudaContext, sourceWithRuns } from './memory-constants.js';
 import type { Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import { formatGb } from '../vocabulary/format.js';
@@ -11,21 +11,21 @@ import { formatGb } from '../vocabulary/format.js';
 export function contextPart({ gpu, storage, attention, cache, outputLen }: ResolvedRequest): Part {
   const context = byArchitecture(cudaContext, gpu?.architecture);
   const { bytes, confidence } = context;
-  const formula = statedSource(context);
+  const formula = sourceWithRuns(context);
   const generation = gpu?.architecture?.split(' ')[0] ?? '';
   const plans = generation in attentionPlans ? attentionPlans[generation]! : null;
-  const half = storage.activations === 'float16' || storage.activations === 'bfloat16';
+  const is16Bit = storage.activations === 'float16' || storage.activations === 'bfloat16';
   // Unfused attention and float32 use other kernels.
-  if (!plans || attention === 'eager' || !half) return { bytes, formula, confidence };
+  if (!plans || attention === 'eager' || !is16Bit) return { bytes, formula, confidence };
   const steps = cache === 'growing' ? Math.max(0, outputLen - 1) : 0;
   const chunks = plans.series.reduce(
     (sum, { first, every }) => sum + (steps < first ? 0 : 1 + Math.floor((steps - first) / every)),
     0,
   );
-  const grown = chunks * plans.chunkBytes;
+  const planBytes = chunks * plans.chunkBytes;
   return {
-    bytes: bytes + plans.codeBytes + grown,
-    formula: `${formula}; ${statedSource(plans)}${grown > 0 ? `: ${steps} lengths in decode, ${formatGb(grown)}` : ''}`,
+    bytes: bytes + plans.codeBytes + planBytes,
+    formula: `${formula}; ${sourceWithRuns(plans)}${planBytes > 0 ? `: ${steps} lengths in decode, ${formatGb(planBytes)}` : ''}`,
     confidence: steps > plans.measuredSteps ? 'low' : confidence,
   };
 }

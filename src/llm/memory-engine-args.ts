@@ -1,6 +1,6 @@
 import type { MemoryEngine, MemoryRequest } from './memory-request.js';
 
-type OfArguments = Pick<
+type ArgumentOptions = Pick<
   MemoryRequest,
   | 'attention'
   | 'cache'
@@ -21,7 +21,7 @@ type OfArguments = Pick<
 export function requestOfArguments(
   engine: MemoryEngine,
   args: Readonly<Record<string, unknown>>,
-): OfArguments {
+): ArgumentOptions {
   const mode = String(args['mode'] ?? 'eager');
   const vllm = engine === 'vllm';
   return {
@@ -45,7 +45,7 @@ export function requestOfArguments(
 
 const isTrue = (value: unknown): boolean => value === true || String(value).toLowerCase() === 'true';
 
-function countIn<Name extends keyof OfArguments>(
+function countIn<Name extends keyof ArgumentOptions>(
   args: Readonly<Record<string, unknown>>,
   argument: string,
   name: Name,

@@ -40,21 +40,21 @@ describe('one GPU', () => {
   });
 
   it('Llama-3.1 8B by hand: weights of its index, cache of 639 tokens, MLP of the prompt', () => {
-    const made = estimateMemory(
+    const estimate = estimateMemory(
       presetArchitecture('llama-3.1-8b'),
       request({ batchSize: 4, inputLen: 2048 }),
     );
     // total_size of its safetensors index.
-    expect(bytesOf(made, 'model_weights')).toEqual([16_060_522_496]);
+    expect(bytesOf(estimate, 'model_weights')).toEqual([16_060_522_496]);
     // At prefill: 128 KiB per token; 4·D + 3·I of 2 bytes per token, cosines and sines of 128 per position.
-    expect(made.peak).toBe('prefill');
-    expect(bytesOf(made, 'kv_cache')).toEqual([4 * 2048 * 131_072]);
-    expect(bytesOf(made, 'activations')).toEqual([
+    expect(estimate.peak).toBe('prefill');
+    expect(bytesOf(estimate, 'kv_cache')).toEqual([4 * 2048 * 131_072]);
+    expect(bytesOf(estimate, 'activations')).toEqual([
       4 * 2048 * 2 * (4 * 4096 + 3 * 14_336) + 2 * 2048 * 128 * 2,
     ]);
-    expect(made.kvBytesPerToken).toBe(131_072);
-    expect(made.totalBytes).toBe(made.lines.reduce((sum, { bytes }) => sum + bytes, 0));
-    expect(made.fits).toBeNull();
+    expect(estimate.kvBytesPerToken).toBe(131_072);
+    expect(estimate.totalBytes).toBe(estimate.lines.reduce((sum, { bytes }) => sum + bytes, 0));
+    expect(estimate.fits).toBeNull();
   });
 
   it('in main memory: the same tensors, Python with torch, and no GPU memory', () => {
@@ -74,14 +74,17 @@ describe('one GPU', () => {
   });
 
   it('peaks at the last decode step if the output is long', () => {
-    const made = estimateMemory(presetArchitecture('llama-2-7b'), request({ inputLen: 16, outputLen: 4000 }));
-    expect(made.peak).toBe('decode');
+    const estimate = estimateMemory(
+      presetArchitecture('llama-2-7b'),
+      request({ inputLen: 16, outputLen: 4000 }),
+    );
+    expect(estimate.peak).toBe('decode');
     // The last generated token is never cached.
-    expect(bytesOf(made, 'kv_cache')).toEqual([(16 + 3999) * 524_288]);
+    expect(bytesOf(estimate, 'kv_cache')).toEqual([(16 + 3999) * 524_288]);
   });
 
   it.each(presets.map(({ id }) => id))(
-    '%s: components sum to the total, and more context takes more',
+    '%s: components sum to the total, and more context takes more memory',
     (id) => {
       const a = presetArchitecture(id);
       const [short, long] = [256, 2048].map((inputLen) => estimateMemory(a, request({ inputLen })));
@@ -93,8 +96,8 @@ describe('one GPU', () => {
 
   it("a header's bytes override the computed ones", () => {
     const headerWeights = { bytes: 123_456, source: 'header of x.safetensors' };
-    const made = estimateMemory(presetArchitecture('gpt2'), request({ headerWeights }));
-    expect(made.lines[0]).toMatchObject({ bytes: 123_456, formula: 'header of x.safetensors' });
+    const estimate = estimateMemory(presetArchitecture('gpt2'), request({ headerWeights }));
+    expect(estimate.lines[0]).toMatchObject({ bytes: 123_456, formula: 'header of x.safetensors' });
   });
 });
 
@@ -116,12 +119,14 @@ describe('several GPUs', () => {
 
   it('repeats KV heads when there are fewer than GPUs', () => {
     const a = presetArchitecture('llama-3.1-70b');
-    const made = estimateMemory(a, request({ ...matrices, parallel: { tensor: 16 } }));
+    const estimate = estimateMemory(a, request({ ...matrices, parallel: { tensor: 16 } }));
     // 8 KV heads on 16 GPUs: each one head, 2 · 80 · 128 · 2 B.
-    expect(made.kvBytesPerToken).toBe(2 * 80 * 128 * 2);
+    expect(estimate.kvBytesPerToken).toBe(2 * 80 * 128 * 2);
     const kv = 80 * 2 * 128 * 8192;
     const split = 80 * (2 * 8192 * 8192 + 3 * 8192 * 28_672) + 2 * 128_256 * 8192;
-    expect(bytesOf(made, 'model_weights')[0]).toBe(2 * (split / 16 + kv + 161 * 8192) + 131_072 * 128 * 2);
+    expect(bytesOf(estimate, 'model_weights')[0]).toBe(
+      2 * (split / 16 + kv + 161 * 8192) + 131_072 * 128 * 2,
+    );
   });
 
   it('pipelines: every layer once, embedding first, lm_head last; a tied embedding twice', () => {
@@ -139,17 +144,17 @@ describe('several GPUs', () => {
     const experts = 32 * 8 * 3 * 4096 * 14_336;
     const norms = 65 * 4096;
     const routers = 32 * 8 * 4096;
-    const rest = 46_702_792_704 - experts - norms - routers;
+    const others = 46_702_792_704 - experts - norms - routers;
     const rotary = 32_768 * 128 * 2;
-    const each = 2 * (experts / 4 + rest / 4 + norms + routers) + rotary;
+    const each = 2 * (experts / 4 + others / 4 + norms + routers) + rotary;
     expect(weightsOf('mixtral-8x7b', { tensor: 4 })).toEqual([each, each, each, each]);
     expect(weightsOf('mixtral-8x7b', { tensor: 4, expert: 4 })).toEqual([each, each, each, each]);
-    const replicas = 2 * (experts / 8 + rest + norms + routers) + rotary;
+    const replicas = 2 * (experts / 8 + others + norms + routers) + rotary;
     expect(weightsOf('mixtral-8x7b', { tensor: 1, expert: 8 })).toEqual(Array(8).fill(replicas));
   });
 
-  it("MLA's cache is whole on each GPU", () => {
-    const made = estimateMemory(
+  it("MLA's cache is complete on each GPU", () => {
+    const estimate = estimateMemory(
       presetArchitecture('deepseek-v3'),
       request({
         engine: 'vllm',
@@ -157,10 +162,10 @@ describe('several GPUs', () => {
         storage: { ...floatStorage('bfloat16'), weights: quantizedWeights('fp8-block128', 'bfloat16') },
       }),
     );
-    expect(made.kvBytesPerToken).toBe(70_272);
+    expect(estimate.kvBytesPerToken).toBe(70_272);
     // 671 GB divided by eight; attention's small projections, routers and norms are not divided.
-    expect(bytesOf(made, 'model_weights')[0]! / 1e9).toBeGreaterThan(673 / 8);
-    expect(bytesOf(made, 'model_weights')[0]! / 1e9).toBeLessThan(673 / 8 + 3);
+    expect(bytesOf(estimate, 'model_weights')[0]! / 1e9).toBeGreaterThan(673 / 8);
+    expect(bytesOf(estimate, 'model_weights')[0]! / 1e9).toBeLessThan(673 / 8 + 3);
   });
 
   it.each([
@@ -188,8 +193,8 @@ describe('windows', () => {
     expect(vllm(false)).toBe(62 * 8192 * 40_000);
     expect(vllm(true)).toBe((10 * 40_000 + 52 * 9215) * 8192);
     // transformers keeps a view of the whole prompt until the first decode step, and only the window afterwards.
-    const made = estimateMemory(a, request({ ...shape, outputLen: 2 }));
-    expect([made.peak, made.kvNeededBytes]).toEqual(['prefill', 62 * 8192 * 40_000]);
+    const estimate = estimateMemory(a, request({ ...shape, outputLen: 2 }));
+    expect([estimate.peak, estimate.kvNeededBytes]).toEqual(['prefill', 62 * 8192 * 40_000]);
     const generated = estimateMemory(a, request({ inputLen: 8, outputLen: 40_000 }));
     expect([generated.peak, generated.kvNeededBytes]).toEqual(['decode', (10 * 40_007 + 52 * 1024) * 8192]);
   });
@@ -197,22 +202,25 @@ describe('windows', () => {
 
 describe('vLLM', () => {
   it('the pool is the remainder of utilization × total', () => {
-    const made = estimateMemory(presetArchitecture('llama-3.1-8b'), request({ engine: 'vllm', gpu: h200 }));
+    const estimate = estimateMemory(
+      presetArchitecture('llama-3.1-8b'),
+      request({ engine: 'vllm', gpu: h200 }),
+    );
     const inside = (['model_weights', 'activations', 'framework_overhead', 'kv_cache'] as const).reduce(
-      (sum, component) => sum + bytesOf(made, component)[0]!,
+      (sum, component) => sum + bytesOf(estimate, component)[0]!,
       0,
     );
     // A share of cudaMemGetInfo's total, not of NVML's.
     expect(inside).toBeCloseTo(139.8 * gib * 0.9, -1);
-    expect(made.kvPool!.tokens).toBe(Math.floor(bytesOf(made, 'kv_cache')[0]! / 131_072 / 16) * 16);
-    expect(made.fits).toBe(true);
+    expect(estimate.kvPool!.tokens).toBe(Math.floor(bytesOf(estimate, 'kv_cache')[0]! / 131_072 / 16) * 16);
+    expect(estimate.fits).toBe(true);
   });
 
   it('does not fit if weights exceed its share', () => {
     const gpu = { name: null, totalBytes: 16 * gib };
-    const made = estimateMemory(presetArchitecture('llama-3.1-8b'), request({ engine: 'vllm', gpu }));
-    expect(made.fits).toBe(false);
-    expect(made.kvPool!.tokens).toBe(0);
+    const estimate = estimateMemory(presetArchitecture('llama-3.1-8b'), request({ engine: 'vllm', gpu }));
+    expect(estimate.fits).toBe(false);
+    expect(estimate.kvPool!.tokens).toBe(0);
   });
 });
 

@@ -69,10 +69,10 @@ export function memoryEstimator(a: Architecture, request: MemoryRequest): (shape
   const first = withDefaults(a, request);
   const group = devices(a, first.parallel, first.engine);
   const weights = weightParts(a, group, first);
-  return (shape) => estimated(a, group, weights, withDefaults(a, { ...request, ...shape }));
+  return (shape) => estimateShape(a, group, weights, withDefaults(a, { ...request, ...shape }));
 }
 
-function estimated(
+function estimateShape(
   a: Architecture,
   group: readonly Device[],
   weights: readonly Part[],
@@ -80,8 +80,8 @@ function estimated(
 ): MemoryEstimate {
   const byRank = new Map<number, Place>();
   const placesByGpu = group.map((device, gpu) => {
-    const known = byRank.get(device.pipelineRank);
-    const place = known ?? places[request.engine](a, device, request, weights[gpu]!);
+    const place =
+      byRank.get(device.pipelineRank) ?? places[request.engine](a, device, request, weights[gpu]!);
     byRank.set(device.pipelineRank, place);
     return place;
   });
@@ -90,7 +90,7 @@ function estimated(
     const kv = place.parts.kv_cache?.bytes ?? 0;
     return { gpu, pipelineRank: group[gpu]!.pipelineRank, bytes, neededBytes: bytes - kv + place.kvNeeded };
   });
-  const fullest = gpus.reduce((most, gpu) => (gpu.neededBytes > most.neededBytes ? gpu : most));
+  const fullest = gpus.reduce((best, gpu) => (gpu.neededBytes > best.neededBytes ? gpu : best));
   const capacityBytes = request.gpu?.totalBytes ?? null;
   return {
     engine: request.engine,
@@ -117,9 +117,9 @@ function bytesOf(place: Place): number {
   return estimatedComponents.reduce((sum, component) => sum + (place.parts[component]?.bytes ?? 0), 0);
 }
 
-function linesOf(found: readonly Place[]): MemoryLine[] {
+function linesOf(placesByGpu: readonly Place[]): MemoryLine[] {
   return estimatedComponents.flatMap((component): MemoryLine[] => {
-    const parts = found.map((place) => place.parts[component]);
+    const parts = placesByGpu.map((place) => place.parts[component]);
     const gpuBytes = parts.map((part) => part?.bytes ?? 0);
     const bytes = gpuBytes.reduce((sum, onGpu) => sum + onGpu, 0);
     const first = parts.find((part): part is Part => part !== undefined);
@@ -145,12 +145,12 @@ function fitsOn(place: Place, request: ResolvedRequest, total: number): boolean 
 function poolOf(
   a: Architecture,
   group: readonly Device[],
-  found: readonly Place[],
+  placesByGpu: readonly Place[],
   request: ResolvedRequest,
 ): PoolCapacity | null {
-  const known = request.kvPoolBytes !== null || request.gpu?.totalBytes;
-  if (request.engine !== 'vllm' || !known) return null;
+  const isSizeKnown = request.kvPoolBytes !== null || request.gpu?.totalBytes;
+  if (request.engine !== 'vllm' || !isSizeKnown) return null;
   return group
-    .map((device, gpu) => poolCapacity(a, device, request, found[gpu]!.parts.kv_cache?.bytes ?? 0))
-    .reduce((least, pool) => (pool.tokens < least.tokens ? pool : least));
+    .map((device, gpu) => poolCapacity(a, device, request, placesByGpu[gpu]!.parts.kv_cache?.bytes ?? 0))
+    .reduce((smallest, pool) => (pool.tokens < smallest.tokens ? pool : smallest));
 }

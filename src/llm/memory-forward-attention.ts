@@ -2,7 +2,7 @@ import type { GroupedAttention, LatentAttention, Layer, RecurrentMixer } from '.
 import { isMasked, keysOf, normTensors, type CachedLayer, type Forward } from './memory-forward-parts.js';
 import { freeAll, replaceBlock, type TensorMemory } from './memory-tensors.js';
 
-interface Attended<B> {
+interface AttentionResult<B> {
   output: B;
   cached: CachedLayer<B>;
   /** Unfused attention's scores, which the layer returns with its output and keeps until its end. */
@@ -14,21 +14,21 @@ export function attentionTensors<B>(
   forward: Forward<B>,
   layer: Layer,
   before: CachedLayer<B> | null,
-): Attended<B> {
+): AttentionResult<B> {
   const { attention } = layer;
-  if (attention.kind === 'recurrent') return recurrent(forward, layer, attention, before);
+  if (attention.kind === 'recurrent') return recurrentTensors(forward, layer, attention, before);
   return attention.kind === 'latent'
-    ? latent(forward, layer, attention, before)
-    : grouped(forward, layer, attention, before);
+    ? latentTensors(forward, layer, attention, before)
+    : groupedTensors(forward, layer, attention, before);
 }
 
 /** Projections, convolution and scan of a recurrence. States are updated in place. */
-function recurrent<B>(
+function recurrentTensors<B>(
   forward: Forward<B>,
   layer: Layer,
   mixer: RecurrentMixer,
   before: CachedLayer<B> | null,
-): Attended<B> {
+): AttentionResult<B> {
   const { memory, b, sequences, newTokens, tensor, cache } = forward;
   const tokens = sequences * newTokens;
   const projected = memory.malloc((tokens * mixer.inRows * b) / tensor);
@@ -46,34 +46,34 @@ function recurrent<B>(
   return { output, cached, weights: [] };
 }
 
-function grouped<B>(
+function groupedTensors<B>(
   forward: Forward<B>,
   layer: Layer,
   attention: GroupedAttention,
   before: CachedLayer<B> | null,
-): Attended<B> {
+): AttentionResult<B> {
   const { memory, b, sequences, newTokens, tensor } = forward;
   const tokens = sequences * newTokens;
   const heads = attention.headCount / tensor;
   const kvHeads = Math.max(1, attention.kvHeadCount / tensor);
   const queryBytes = tokens * heads * attention.headDim * b;
-  const { untilReturn, untilCached } = projected(
+  const { untilReturn, untilCached } = projectQkv(
     forward,
     attention,
     queryBytes,
     tokens * kvHeads * attention.headDim * b,
   );
-  const cached = grown(forward, layer, before);
+  const cached = extendCache(forward, layer, before);
   freeAll(memory, untilCached);
   const allHeads = sequences * keysOf(forward, layer) * heads * attention.headDim * b;
-  // A single head is repeated as a view, which only a product copies.
+  // A single head is repeated as a view, which only a GEMM copies.
   const isShared = kvHeads === 1 && heads > 1;
-  const core = scored(forward, layer, {
+  const core = attentionCore(forward, layer, {
     heads,
     outputBytes: queryBytes,
     repeats: kvHeads < heads && !isShared ? allHeads : 0,
-    forScores: queryBytes + (isShared ? allHeads : 0),
-    forOutput: isShared ? allHeads : 0,
+    scoreCopies: queryBytes + (isShared ? allHeads : 0),
+    outputCopies: isShared ? allHeads : 0,
   });
   const output = memory.malloc(tokens * forward.a.hiddenSize * b);
   freeAll(memory, [core.attended, ...untilReturn]);
@@ -81,7 +81,7 @@ function grouped<B>(
 }
 
 /** Query, key and value. Each is freed when the attention of the layer returns, or when it is in the cache. */
-function projected<B>(
+function projectQkv<B>(
   { memory, a, b }: Forward<B>,
   attention: GroupedAttention,
   queryBytes: number,
@@ -92,7 +92,7 @@ function projected<B>(
     return { untilReturn: [memory.malloc(queryBytes + 2 * kvBytes)], untilCached: [] };
   if (a.family === 'Phi-3') {
     const all = memory.malloc(queryBytes + 2 * kvBytes);
-    return { untilReturn: [rotated(memory, queryBytes), all], untilCached: [rotated(memory, kvBytes)] };
+    return { untilReturn: [rotate(memory, queryBytes), all], untilCached: [rotate(memory, kvBytes)] };
   }
   let query = memory.malloc(queryBytes);
   if (attention.rotaryDim === 0) {
@@ -107,18 +107,18 @@ function projected<B>(
     return next;
   };
   // Qwen3 norms each after its projection, Gemma 3 after all three exist.
-  const late = a.family === 'Gemma 3';
-  if (qkNormed && !late) query = normed(query, queryBytes);
+  const normsLast = a.family === 'Gemma 3';
+  if (qkNormed && !normsLast) query = normed(query, queryBytes);
   let key = memory.malloc(kvBytes);
-  if (qkNormed && !late) key = normed(key, kvBytes);
+  if (qkNormed && !normsLast) key = normed(key, kvBytes);
   const value = memory.malloc(kvBytes);
-  if (qkNormed && late) {
+  if (qkNormed && normsLast) {
     query = normed(query, queryBytes);
     key = normed(key, kvBytes);
   }
   const share = attention.rotaryDim / attention.headDim;
-  const turnedQuery = rotated(memory, queryBytes * share);
-  const turnedKey = rotated(memory, kvBytes * share);
+  const turnedQuery = rotate(memory, queryBytes * share);
+  const turnedKey = rotate(memory, kvBytes * share);
   if (share === 1) {
     memory.free(query);
     memory.free(key);
@@ -132,8 +132,8 @@ function projected<B>(
   };
 }
 
-/** x·cos + rotate_half(x)·sin, product by product. */
-function rotated<B>(memory: TensorMemory<B>, bytes: number): B {
+/** x·cos + rotate_half(x)·sin, operation by operation. */
+function rotate<B>(memory: TensorMemory<B>, bytes: number): B {
   const cosine = memory.malloc(bytes);
   const half = memory.malloc(bytes / 2);
   const swapped = memory.malloc(bytes);
@@ -146,7 +146,7 @@ function rotated<B>(memory: TensorMemory<B>, bytes: number): B {
 }
 
 /** The cache with the new tokens: reallocated by torch.cat, or the same. */
-function grown<B>(
+function extendCache<B>(
   { memory, cache, cachedTokens, newTokens }: Forward<B>,
   layer: Layer,
   before: CachedLayer<B> | null,
@@ -165,17 +165,17 @@ function grown<B>(
   return { keys, values: replaceBlock(memory, before.values, valueBytes) };
 }
 
-interface Core {
+interface CoreSizes {
   heads: number;
   outputBytes: number;
   /** Bytes of K, and of V, repeated for all heads; 0 if each head has its own. */
   repeats: number;
-  /** Copies that unfused products make of inputs with gaps: of query and keys, and of values. */
-  forScores: number;
-  forOutput: number;
+  /** Bytes that unfused GEMMs copy of inputs with gaps: of query and keys, and of values. */
+  scoreCopies: number;
+  outputCopies: number;
 }
 
-function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B; weights: B[] } {
+function attentionCore<B>(forward: Forward<B>, layer: Layer, core: CoreSizes): { attended: B; weights: B[] } {
   const { memory, b, sequences, newTokens, attention } = forward;
   const masked = isMasked(forward, layer);
   const places = sequences * newTokens * keysOf(forward, layer);
@@ -188,9 +188,9 @@ function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B
     freeAll(memory, [...mask, ...repeated]);
     return { attended, weights: [] };
   }
-  const copied = core.forScores > 0 ? [memory.malloc(core.forScores)] : [];
-  const weights = scores(forward, places * core.heads, copied);
-  const values = core.forOutput > 0 ? [memory.malloc(core.forOutput)] : [];
+  const copied = core.scoreCopies > 0 ? [memory.malloc(core.scoreCopies)] : [];
+  const weights = scoreTensors(forward, places * core.heads, copied);
+  const values = core.outputCopies > 0 ? [memory.malloc(core.outputCopies)] : [];
   const product = memory.malloc(core.outputBytes);
   freeAll(memory, values);
   const attended = replaceBlock(memory, product, core.outputBytes);
@@ -202,7 +202,7 @@ function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B
  * softmax(q·kᵀ·scale + mask) in float32, converted back to the dtype. The previous scores are still referenced: 2·b
  * + 4 bytes per score. softmax converts float16 to float32 itself; bfloat16 is copied first (aten/native/SoftMax.cpp).
  */
-function scores<B>({ memory, a, b, isBfloat16 }: Forward<B>, count: number, copied: readonly B[]): B {
+function scoreTensors<B>({ memory, a, b, isBfloat16 }: Forward<B>, count: number, copied: readonly B[]): B {
   const product = memory.malloc(count * b);
   freeAll(memory, copied);
   const scaled = replaceBlock(memory, product, count * b);
@@ -218,12 +218,12 @@ function scores<B>({ memory, a, b, isBfloat16 }: Forward<B>, count: number, copi
 }
 
 /** The cache stores the latent; keys and values of all heads are computed from it in each step. */
-function latent<B>(
+function latentTensors<B>(
   forward: Forward<B>,
   layer: Layer,
   attention: LatentAttention,
   before: CachedLayer<B> | null,
-): Attended<B> {
+): AttentionResult<B> {
   const { memory, a, b, sequences, newTokens, tensor } = forward;
   const tokens = sequences * newTokens;
   const heads = attention.headCount / tensor;
@@ -242,20 +242,20 @@ function latent<B>(
   const product = memory.malloc(wide * 4);
   const turned = replaceBlock(memory, product, wide * b);
   memory.free(float);
-  const cached = grown(forward, layer, before);
+  const cached = extendCache(forward, layer, before);
   memory.free(nope);
   const joinedQuery = memory.malloc(queryBytes);
   const length = sequences * keysOf(forward, layer);
   const expanded = memory.malloc(length * heads * (attention.nopeDim + attention.valueDim) * b);
   const keys = memory.malloc(length * heads * (attention.nopeDim + attention.ropeDim) * b);
   const outputBytes = tokens * heads * attention.valueDim * b;
-  const core = scored(forward, layer, {
+  const core = attentionCore(forward, layer, {
     heads,
     outputBytes,
     repeats: 0,
-    forScores: 0,
+    scoreCopies: 0,
     // Values are a view of the combined key-value projection.
-    forOutput: length * heads * attention.valueDim * b,
+    outputCopies: length * heads * attention.valueDim * b,
   });
   const output = memory.malloc(tokens * a.hiddenSize * b);
   freeAll(memory, [core.attended, query, turned, joint, joinedQuery, keys, expanded]);

@@ -12,34 +12,34 @@ export function mlpTensors<B>(forward: Forward<B>, { mlp }: Layer, normed?: B): 
   const D = tokens * a.hiddenSize * b;
   if (mlp.kind === 'moe') {
     enter('experts');
-    const output = experts(forward, mlp, tokens);
+    const output = expertTensors(forward, mlp, tokens);
     if (normed !== undefined) memory.free(normed);
     return output;
   }
   enter('mlp');
-  if (mlp.kind === 'none') throw new Error('a layer without an MLP has no tensors of one');
+  if (mlp.kind === 'none') throw new Error('a layer without an MLP has no MLP tensors');
   const inner = (tokens * mlp.intermediateSize * b) / tensor;
   if (mlp.gated) {
-    const output = a.family === 'Phi-3' ? gatedAtOnce(memory, inner, D) : gated(memory, inner, D);
+    const output = a.family === 'Phi-3' ? fusedGatedMlp(memory, inner, D) : gatedMlp(memory, inner, D);
     if (normed !== undefined) memory.free(normed);
     return output;
   }
   const first = memory.malloc(inner);
   // OPT's layer has no MLP module that would reference its input.
-  const early = a.family === 'OPT' && normed !== undefined;
-  if (early) memory.free(normed);
+  const freesInput = a.family === 'OPT' && normed !== undefined;
+  if (freesInput) memory.free(normed);
   const active =
     a.family === 'GPT-2' || a.family === 'Phi'
       ? gelu(memory, first, inner)
       : replaceBlock(memory, first, inner);
   const output = memory.malloc(D);
   memory.free(active);
-  if (!early && normed !== undefined) memory.free(normed);
+  if (!freesInput && normed !== undefined) memory.free(normed);
   return output;
 }
 
 /** down(act(gate(x))·up(x)) */
-function gated<B>(memory: TensorMemory<B>, inner: number, D: number): B {
+function gatedMlp<B>(memory: TensorMemory<B>, inner: number, D: number): B {
   const active = replaceBlock(memory, memory.malloc(inner), inner);
   const up = memory.malloc(inner);
   const product = memory.malloc(inner);
@@ -50,7 +50,7 @@ function gated<B>(memory: TensorMemory<B>, inner: number, D: number): B {
 }
 
 /** Phi-3 has one matrix for gate and up, with views for the two. */
-function gatedAtOnce<B>(memory: TensorMemory<B>, inner: number, D: number): B {
+function fusedGatedMlp<B>(memory: TensorMemory<B>, inner: number, D: number): B {
   const gateAndUp = memory.malloc(2 * inner);
   const product = replaceBlock(memory, memory.malloc(inner), inner);
   const output = memory.malloc(D);
@@ -61,10 +61,10 @@ function gatedAtOnce<B>(memory: TensorMemory<B>, inner: number, D: number): B {
 /** 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), operation by operation. */
 function gelu<B>(memory: TensorMemory<B>, x: B, inner: number): B {
   const half = memory.malloc(inner);
-  let rest = memory.malloc(inner);
-  for (let step = 0; step < 5; step += 1) rest = replaceBlock(memory, rest, inner);
+  let polynomial = memory.malloc(inner);
+  for (let step = 0; step < 5; step += 1) polynomial = replaceBlock(memory, polynomial, inner);
   const output = memory.malloc(inner);
-  freeAll(memory, [half, rest, x]);
+  freeAll(memory, [half, polynomial, x]);
   return output;
 }
 
@@ -75,13 +75,13 @@ const routesInFloat32 = new Set(['Mixtral', 'DeepSeek V2', 'DeepSeek V3']);
  * grouped_mm over the tokens sorted by expert, once per routed expert; shared experts run before (Qwen2-MoE) or after
  * it (DeepSeek).
  */
-function experts<B>(forward: Forward<B>, mlp: MoeMlp, tokens: number): B {
+function expertTensors<B>(forward: Forward<B>, mlp: MoeMlp, tokens: number): B {
   const { memory, a, b, tensor } = forward;
   const D = tokens * a.hiddenSize * b;
   const shared = (tokens * mlp.sharedIntermediateSize * b) / tensor;
-  const before = mlp.sharedGate && shared > 0 ? [gated(memory, shared, D)] : [];
-  const router = routed(forward, mlp, tokens);
-  let output = chosen(forward, mlp, tokens);
+  const before = mlp.sharedGate && shared > 0 ? [gatedMlp(memory, shared, D)] : [];
+  const router = routerTensors(forward, mlp, tokens);
+  let output = routedExperts(forward, mlp, tokens);
   if (before.length > 0) {
     // sigmoid(gate)·shared
     const scaled = memory.malloc(D);
@@ -90,7 +90,7 @@ function experts<B>(forward: Forward<B>, mlp: MoeMlp, tokens: number): B {
     freeAll(memory, [output, scaled]);
     output = sum;
   } else if (shared > 0) {
-    const after = gated(memory, shared, D);
+    const after = gatedMlp(memory, shared, D);
     const sum = memory.malloc(D);
     freeAll(memory, [after, output]);
     output = sum;
@@ -100,7 +100,7 @@ function experts<B>(forward: Forward<B>, mlp: MoeMlp, tokens: number): B {
 }
 
 /** The router's logits stay referenced; DeepSeek's converts its input and matrix to float32. */
-function routed<B>({ memory, a, b }: Forward<B>, { expertCount }: MoeMlp, tokens: number): B {
+function routerTensors<B>({ memory, a, b }: Forward<B>, { expertCount }: MoeMlp, tokens: number): B {
   const isWide = a.family.startsWith('DeepSeek');
   const wide = isWide
     ? [memory.malloc(tokens * a.hiddenSize * 4), memory.malloc(expertCount * a.hiddenSize * 4)]
@@ -113,13 +113,13 @@ function routed<B>({ memory, a, b }: Forward<B>, { expertCount }: MoeMlp, tokens
   return logits;
 }
 
-function chosen<B>({ memory, a, b, tensor }: Forward<B>, mlp: MoeMlp, tokens: number): B {
+function routedExperts<B>({ memory, a, b, tensor }: Forward<B>, mlp: MoeMlp, tokens: number): B {
   const rows = mlp.expertsPerToken * tokens;
   const inner = (rows * mlp.intermediateSize * b) / tensor;
   const outer = rows * a.hiddenSize;
   const weightedBytes = routesInFloat32.has(a.family) ? 4 : b;
   const selected = memory.malloc(outer * b);
-  // Masked out of place after each product.
+  // Masked out of place after each GEMM.
   const gateAndUp = replaceBlock(memory, memory.malloc(2 * inner), 2 * inner);
   const active = memory.malloc(inner);
   const product = memory.malloc(inner);

@@ -11,7 +11,7 @@ import { floatStorage } from './storage.js';
  * Relative error allowed for small tensors that are left out: positions, the router's indices and sorting, tables in
  * float32 before they are converted.
  */
-const leftOut = 0.01;
+const tolerance = 0.01;
 
 describe('peak memory of a step equals that of transformers on the meta device', () => {
   it.each(oracle.rows)('$preset, $attention, $dtype', (row) => {
@@ -34,9 +34,9 @@ describe('peak memory of a step equals that of transformers on the meta device',
     // With nothing counted elsewhere, so the cache is included.
     const step = (cachedTokens: number, newTokens: number) =>
       transformersStep(a, a.layers, request, { cachedTokens, newTokens, kv: 0 }).bytes;
-    const near = (found: number, expected: number) =>
-      expect(Math.abs(found / expected - 1), `${found} against ${expected}`).toBeLessThan(leftOut);
-    near(step(0, prompt), row.prefill_bytes);
-    near(step(prompt + 1, 1), row.decode_bytes);
+    const expectNear = (bytes: number, expected: number) =>
+      expect(Math.abs(bytes / expected - 1), `${bytes} against ${expected}`).toBeLessThan(tolerance);
+    expectNear(step(0, prompt), row.prefill_bytes);
+    expectNear(step(prompt + 1, 1), row.decode_bytes);
   });
 });

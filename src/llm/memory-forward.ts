@@ -16,20 +16,20 @@ export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[])
   const { memory, enter, a, b, sequences, newTokens } = forward;
   const tokens = sequences * newTokens;
   const D = tokens * a.hiddenSize * b;
-  const learned = a.positionRows > 0;
+  const hasPositionTable = a.positionRows > 0;
   enter('norm');
-  const looked = memory.malloc(D);
+  const embedding = memory.malloc(D);
   // Gemma scales the embedding.
-  const embeds = a.family.startsWith('Gemma') ? replaceBlock(memory, looked, D) : looked;
+  const embeds = a.family.startsWith('Gemma') ? replaceBlock(memory, embedding, D) : embedding;
   // OPT looks positions up per sequence, GPT-2 once; both keep the embedding in addition to the sum.
-  const keptTensors = learned ? [memory.malloc(a.family === 'OPT' ? D : D / sequences)] : [];
-  const first = learned ? memory.malloc(D) : embeds;
+  const keptTensors = hasPositionTable ? [memory.malloc(a.family === 'OPT' ? D : D / sequences)] : [];
+  const first = hasPositionTable ? memory.malloc(D) : embeds;
   keptTensors.push(...maskTensors(forward, layers), ...rotaryTables(forward, layers));
   let hidden = first;
   for (const [index, layer] of layers.entries()) {
     const next = layerTensors(forward, layer, index);
     // The embedding is the first layer's input and stays referenced.
-    if (index > 0 || learned) memory.free(hidden);
+    if (index > 0 || hasPositionTable) memory.free(hidden);
     hidden = next;
   }
   enter('norm');
@@ -40,7 +40,7 @@ export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[])
   enter('logits');
   const bytes = sequences * a.vocabSize * b;
   let logits = memory.malloc(bytes);
-  // A bias or a soft cap adds products, one after the other.
+  // A bias or a soft cap adds operations, one after the other.
   if (a.lmHeadBias || a.family === 'Gemma 2') logits = replaceBlock(memory, logits, bytes);
   memory.free(last);
   return logits;
@@ -91,35 +91,35 @@ function layerTensors<B>(forward: Forward<B>, layer: Layer, index: number): B {
   }
   if (a.norms === 'parallel' || a.norms === 'parallel-two') {
     // Attention and MLP side by side, from the same norm.
-    const moved = mlpTensors(forward, layer);
+    const mlpOutput = mlpTensors(forward, layer);
     const sum = memory.malloc(D);
     const output = memory.malloc(D);
-    freeAll(memory, [sum, normed, attended, moved, ...attention.weights]);
+    freeAll(memory, [sum, normed, attended, mlpOutput, ...attention.weights]);
     return output;
   }
   memory.free(normed);
   if (hasPostNorms) {
     enter('norm');
-    attended = exchanged(memory, attended, normTensors(forward, elements));
+    attended = replaceWith(memory, attended, normTensors(forward, elements));
   }
   const middle = memory.malloc(D);
   // GPT-2's block references its attention's output, and the input of its MLP, until the end.
-  const isNamed = a.family === 'GPT-2';
-  if (!isNamed) memory.free(attended);
+  const keepsReferences = a.family === 'GPT-2';
+  if (!keepsReferences) memory.free(attended);
   enter('norm');
-  const again = normTensors(forward, elements);
-  let moved = isNamed ? mlpTensors(forward, layer) : mlpTensors(forward, layer, again);
+  const mlpInput = normTensors(forward, elements);
+  let mlpOutput = keepsReferences ? mlpTensors(forward, layer) : mlpTensors(forward, layer, mlpInput);
   if (hasPostNorms) {
     enter('norm');
-    moved = exchanged(memory, moved, normTensors(forward, elements));
+    mlpOutput = replaceWith(memory, mlpOutput, normTensors(forward, elements));
   }
   const output = memory.malloc(D);
-  freeAll(memory, isNamed ? [again, middle, attended, moved] : [moved, middle]);
+  freeAll(memory, keepsReferences ? [mlpInput, middle, attended, mlpOutput] : [mlpOutput, middle]);
   freeAll(memory, attention.weights);
   return output;
 }
 
-function exchanged<B>(memory: TensorMemory<B>, old: B, next: B): B {
+function replaceWith<B>(memory: TensorMemory<B>, old: B, next: B): B {
   memory.free(old);
   return next;
 }

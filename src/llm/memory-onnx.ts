@@ -1,6 +1,6 @@
 import { peakLiveActivations } from './activations.js';
 import type { Architecture } from './architecture.js';
-import { onnxArena, onnxRuntime, statedSource } from './memory-constants.js';
+import { onnxArena, onnxRuntime, sourceWithRuns } from './memory-constants.js';
 import { kvFormula, kvOf, type Part, type Place } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import type { Device } from './memory-shards.js';
@@ -24,12 +24,12 @@ export function onnxPlace(a: Architecture, device: Device, request: ResolvedRequ
       activations: { bytes: live.bytes, formula: live.source, confidence: 'low' },
       framework_overhead: {
         bytes: onnxRuntime.bytes,
-        formula: statedSource(onnxRuntime),
+        formula: sourceWithRuns(onnxRuntime),
         confidence: onnxRuntime.confidence,
       },
       allocator_reserve: {
         bytes: onnxArena.fixedBytes + onnxArena.perKvByte * kv + onnxArena.perActivationByte * live.bytes,
-        formula: statedSource(onnxArena),
+        formula: sourceWithRuns(onnxArena),
         confidence: onnxArena.confidence,
       },
     },

@@ -94,7 +94,7 @@ export function withDefaults(a: Architecture, request: MemoryRequest): ResolvedR
   const engine = request.engine ?? 'transformers';
   const context = contextOf(request);
   const { totalBytes, name } = request.gpu ?? { totalBytes: null, name: null };
-  const large = (totalBytes ?? 0) >= 70 * 2 ** 30 && !name?.toLowerCase().includes('a100');
+  const isLarge = (totalBytes ?? 0) >= 70 * 2 ** 30 && !name?.toLowerCase().includes('a100');
   const usage = request.usage ?? 'server';
   const batched = usage === 'library' ? 8192 : 2048;
   const longest = request.maxModelLen ?? a.maxPositions ?? context;
@@ -107,8 +107,8 @@ export function withDefaults(a: Architecture, request: MemoryRequest): ResolvedR
     gpuMemoryUtilization: request.gpuMemoryUtilization ?? 0.9,
     maxModelLen: longest,
     maxNumBatchedTokens:
-      request.maxNumBatchedTokens ?? (large ? (usage === 'library' ? 16_384 : 8192) : batched),
-    maxNumSeqs: request.maxNumSeqs ?? (large ? 1024 : 256),
+      request.maxNumBatchedTokens ?? (isLarge ? (usage === 'library' ? 16_384 : 8192) : batched),
+    maxNumSeqs: request.maxNumSeqs ?? (isLarge ? 1024 : 256),
     usage,
     engineVersion: request.engineVersion ?? null,
     blockSize: request.blockSize ?? 16,

@@ -52,17 +52,17 @@ describe('reservedBytes', () => {
     return Object.values(reservedBytes(a, device!, request, 32 * mib)).map((bytes) => bytes / mib);
   };
   // Within one of torch's segments for medium blocks.
-  const near = (found: number[], expected: number[]): void => {
-    for (const [index, value] of found.entries())
+  const expectNear = (reserved: number[], expected: number[]): void => {
+    for (const [index, value] of reserved.entries())
       expect(Math.abs(value - expected[index]!)).toBeLessThanOrEqual(20);
   };
 
   it.each(measured)(
     "%s %s, batch %i, %i + %i, equals torch's reserve",
     (id, dtype, batch, input, output, expected, attention) => {
-      const found = reserve(id, dtype, [batch, input, output], { attention });
-      expect(found[0]).toBe(expected[0]);
-      near(found, expected);
+      const reserved = reserve(id, dtype, [batch, input, output], { attention });
+      expect(reserved[0]).toBe(expected[0]);
+      expectNear(reserved, expected);
     },
   );
 
@@ -70,7 +70,7 @@ describe('reservedBytes', () => {
     ['llama-3.1-8b', 8, 1024, 24, [8162, 9572, 9572, 9572]],
     ['qwen2.5-14b', 4, 1024, 12, [14_832, 15_822, 15_822, 15_822]],
   ] as const)('%s on two H200s, batch %i, %i + %i', (id, batch, input, output, expected) => {
-    near(reserve(id, 'bfloat16', [batch, input, output], { tensor: 2 }), [...expected]);
+    expectNear(reserve(id, 'bfloat16', [batch, input, output], { tensor: 2 }), [...expected]);
   });
 });
 

@@ -34,7 +34,7 @@ export function reservedBytes(
   const torch = torchAllocator();
   loadWeights(torch, a, device, request);
   const load = torch.reserved();
-  // cuBLAS allocates its workspace at the first product and keeps it.
+  // cuBLAS allocates its workspace at the first GEMM and keeps it.
   torch.malloc(workspaceBytes);
   let prefill = 0;
   let decode = 0;

@@ -52,19 +52,22 @@ export function deviceCount({ tensor, pipeline, expert }: Parallelism): number {
 export function devices(a: Architecture, parallel: Parallelism, engine: MemoryEngine): Device[] {
   checkParallel(a, parallel);
   const { tensor, pipeline, expert } = parallel;
-  const each = Math.max(tensor, expert);
+  const devicesPerRank = Math.max(tensor, expert);
   let first = 0;
   return layerCounts(a.layers.length, pipeline).flatMap((count, pipelineRank) => {
     const layers = a.layers.slice(first, first + count);
     first += count;
     const tensors = [
-      ...outside(a, pipelineRank, pipeline, tensor, engine),
+      ...tensorsOutsideLayers(a, pipelineRank, pipeline, tensor, engine),
       ...layers.flatMap((layer) =>
         layerTensors(a, layer).map((weight) => layerShard(weight, layer, parallel)),
       ),
     ];
     const place = { pipelineRank, layers, kinds: distinct(layers), tensors };
-    return Array.from({ length: each }, (_, rank) => ({ gpu: pipelineRank * each + rank, ...place }));
+    return Array.from({ length: devicesPerRank }, (_, rank) => ({
+      gpu: pipelineRank * devicesPerRank + rank,
+      ...place,
+    }));
   });
 }
 
@@ -86,21 +89,21 @@ function layerCounts(layers: number, pipeline: number): number[] {
   return counts;
 }
 
-function outside(
+function tensorsOutsideLayers(
   a: Architecture,
   rank: number,
   pipeline: number,
   tensor: number,
   engine: MemoryEngine,
 ): Tensor[] {
-  const first = rank === 0;
-  const last = rank === pipeline - 1;
+  const isFirst = rank === 0;
+  const isLast = rank === pipeline - 1;
   const list = modelTensors(a)
-    .filter(({ name }) => (name.startsWith('embed_') || name === 'project_in' ? first : last))
+    .filter(({ name }) => (name.startsWith('embed_') || name === 'project_in' ? isFirst : isLast))
     .map((weight) => vocabularyShard(weight, tensor, engine));
-  if (a.tiedEmbeddings && last && !first) {
+  if (a.tiedEmbeddings && isLast && !isFirst) {
     list.push(vocabularyShard({ ...lmHead(a), name: 'embed_tokens' }, tensor, engine));
-  } else if (a.tiedEmbeddings && last && lmHead(a).bias > 0) {
+  } else if (a.tiedEmbeddings && isLast && lmHead(a).bias > 0) {
     // The matrix is the embedding's; a bias belongs to the lm_head.
     list.push({ ...lmHead(a), rows: 0, columns: 0, kind: 'vector' });
   }
@@ -117,23 +120,23 @@ function vocabularyShard(weight: Tensor, tensor: number, engine: MemoryEngine): 
 
 function layerShard(weight: Tensor, layer: Layer, { tensor, expert }: Parallelism): Tensor {
   // States and their convolution are split with their channels and heads.
-  if (weight.name === 'conv' || weight.name === 'scan_parameters') return split(weight, tensor);
+  if (weight.name === 'conv' || weight.name === 'scan_parameters') return splitTensor(weight, tensor);
   if (weight.kind === 'vector' || weight.component === 'projection' || unsplit.has(weight.name))
     return weight;
   if (weight.component === 'experts') {
     // An expert group smaller than the tensor group splits each expert over the remaining factor.
-    const within = expert === 1 ? tensor : Math.max(1, tensor / expert);
+    const remainingFactor = expert === 1 ? tensor : Math.max(1, tensor / expert);
     const perDevice = { ...weight, count: weight.count / expert, active: weight.active / expert };
-    return split(perDevice, within);
+    return splitTensor(perDevice, remainingFactor);
   }
   if ((weight.name === 'k_proj' || weight.name === 'v_proj') && layer.attention.kind === 'grouped') {
     const { kvHeadCount } = layer.attention;
-    return split(weight, Math.min(tensor, kvHeadCount));
+    return splitTensor(weight, Math.min(tensor, kvHeadCount));
   }
-  return split(weight, tensor);
+  return splitTensor(weight, tensor);
 }
 
-function split(tensor: Tensor, by: number): Tensor {
+function splitTensor(tensor: Tensor, by: number): Tensor {
   return rowSplit.has(tensor.name)
     ? { ...tensor, columns: Math.ceil(tensor.columns / by) }
     : { ...tensor, rows: Math.ceil(tensor.rows / by), bias: Math.ceil(tensor.bias / by) };
@@ -159,7 +162,7 @@ function checkParallel(a: Architecture, { tensor, pipeline, expert }: Parallelis
   if (pipeline > a.layers.length) {
     fail(
       `a pipeline of ${pipeline} devices for ${a.layers.length} layers`,
-      'Each device needs a layer at least.',
+      'Each device needs at least one layer.',
       `Give a --pipeline-parallel-size up to ${a.layers.length}.`,
     );
   }

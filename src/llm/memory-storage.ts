@@ -52,7 +52,7 @@ const schemeOf: Partial<Record<DType, SchemeName>> = {
   mxfp4: 'mxfp4',
 };
 
-interface StorageWish {
+interface RequestedStorage {
   dtype?: DType | undefined;
   quantization?: SchemeName | null | undefined;
   kvCacheDtype?: DType | null | undefined;
@@ -62,17 +62,18 @@ interface StorageWish {
  * Weights as requested, else as the config declares them, else float16. Activations and KV cache use a float dtype
  * unless a cache dtype is requested.
  */
-export function storageOf(config: Record<string, unknown>, wish: StorageWish): Storage {
-  const requestedDType = wish.dtype;
-  const scheme = wish.quantization ?? (requestedDType === undefined ? undefined : schemeOf[requestedDType]);
+export function storageOf(config: Record<string, unknown>, requested: RequestedStorage): Storage {
+  const requestedDType = requested.dtype;
+  const scheme =
+    requested.quantization ?? (requestedDType === undefined ? undefined : schemeOf[requestedDType]);
   const isFloat =
     requestedDType === 'float32' || requestedDType === 'float16' || requestedDType === 'bfloat16';
   const float = isFloat ? requestedDType : (declaredDType(config) ?? 'float16');
-  const kvCache = wish.kvCacheDtype ?? float;
+  const kvCache = requested.kvCacheDtype ?? float;
   if (scheme !== undefined) {
     const weights = quantizedWeights(scheme, float);
     // A quantized checkpoint declares that itself.
-    const loads = wish.quantization && !('quantization_config' in config) ? { loadedIn: float } : {};
+    const loads = requested.quantization && !('quantization_config' in config) ? { loadedIn: float } : {};
     return { weights, activations: float, kvCache, ...loads };
   }
   const declared = requestedDType === undefined ? declaredWeights(config) : null;

@@ -14,17 +14,17 @@ interface TensorSum extends TensorMemory<number> {
 
 /** Counts only bytes; a tensor is its size. */
 export function tensorSum(): TensorSum {
-  let now = 0;
+  let live = 0;
   let place: Place = 'norm';
   let peak: { bytes: number; place: Place } = { bytes: 0, place };
   return {
     malloc(bytes) {
-      now += bytes;
-      if (now > peak.bytes) peak = { bytes: now, place };
+      live += bytes;
+      if (live > peak.bytes) peak = { bytes: live, place };
       return bytes;
     },
     free(bytes) {
-      now -= bytes;
+      live -= bytes;
     },
     enter(next) {
       place = next;

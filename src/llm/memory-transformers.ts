@@ -6,7 +6,7 @@ import {
   cublasWorkspace,
   ncclBuffers,
   pythonWithTorch,
-  statedSource,
+  sourceWithRuns,
 } from './memory-constants.js';
 import { contextPart } from './memory-context.js';
 import { graphPoolBytes, reservedBytes } from './memory-reserve.js';
@@ -70,7 +70,7 @@ export function transformersPlace(
   };
   const overhead =
     request.device === 'cpu'
-      ? { framework_overhead: { ...pythonWithTorch, formula: statedSource(pythonWithTorch) } }
+      ? { framework_overhead: { ...pythonWithTorch, formula: sourceWithRuns(pythonWithTorch) } }
       : overheadOnGpu(a, device, request, {
           used: weights.bytes + bytesAt(largest),
           moving: largest.kv + Math.max(prefill.transient.bytes, largest.transient.bytes),
@@ -96,7 +96,7 @@ function overheadOnGpu(
   return {
     framework_overhead: {
       bytes: streams * workspace.bytes + (grouped ? ncclBuffers.bytes : 0),
-      formula: `cuBLAS workspace${streams > 1 ? ' of two streams' : ''}${grouped ? ` + NCCL buffers: ${statedSource(ncclBuffers)}` : ''}`,
+      formula: `cuBLAS workspace${streams > 1 ? ' of two streams' : ''}${grouped ? ` + NCCL buffers: ${sourceWithRuns(ncclBuffers)}` : ''}`,
       confidence: grouped ? ncclBuffers.confidence : workspace.confidence,
     },
     ...(request.cudaGraphs
@@ -133,7 +133,7 @@ function reservePart(
   if (request.reserve === 'share') {
     return {
       bytes: share * moving,
-      formula: `${formatPercent(share)} of cache and activations: ${statedSource(allocatorReserveShare)}`,
+      formula: `${formatPercent(share)} of cache and activations: ${sourceWithRuns(allocatorReserveShare)}`,
       confidence,
     };
   }

@@ -3,7 +3,7 @@ import type { Architecture } from './architecture.js';
 import {
   byArchitecture,
   cublasWorkspace,
-  statedSource,
+  sourceWithRuns,
   vllmGraphBytes,
   vllmGraphCollective,
   vllmGraphs,
@@ -23,9 +23,9 @@ export function captureSizes({
   maxNumBatchedTokens,
 }: Pick<ResolvedRequest, 'maxNumSeqs' | 'maxNumBatchedTokens'>): number[] {
   const largest = Math.min(maxNumSeqs * 2, 512, maxNumBatchedTokens);
-  const every = (step: number, from: number, to: number) =>
+  const range = (step: number, from: number, to: number) =>
     Array.from({ length: Math.ceil((to - from) / step) }, (_, index) => from + index * step);
-  return [1, 2, 4, ...every(8, 8, 256), ...every(16, 256, 513)].filter((size) => size <= largest);
+  return [1, 2, 4, ...range(8, 8, 256), ...range(16, 256, 513)].filter((size) => size <= largest);
 }
 
 /**
@@ -38,16 +38,16 @@ export function captureSizes({
  *   step (v1/attention/backends/flash_attn.py: "intermediate buffers of size [num_splits, num_heads, num_tokens, head_size]");
  * - cuBLAS's workspace for the two streams, but not where layers compute in FP8: those kernels are CUTLASS's, and lm_head is
  *   outside the graphs;
- * - what the driver keeps of a graph: layers + 1 pieces and the whole step for each size, of a size fitted to one run;
- * - where NCCL reduces in a group, the calls: two per layer and one of the embedding, in the pieces and in the whole step, of a
- *   size fitted to one run.
+ * - driver memory per graph, fitted to one run: layers + 1 pieces and the whole step for each size;
+ * - memory per NCCL call, fitted to one run: two calls per layer and one for the embedding, in the pieces and in the whole
+ *   step.
  *
- * Elsewhere a constant of public logs.
+ * On other GPUs and with the first model runner: a constant from public logs.
  */
 export function vllmGraphPart(a: Architecture, device: Device, request: ResolvedRequest): Part {
   const { gpu, storage, parallel } = request;
   if (gpu?.architecture?.split(' ')[0] !== 'Hopper' || !onSecondRunner(a, request)) {
-    return { ...vllmGraphs, formula: statedSource(vllmGraphs) };
+    return { ...vllmGraphs, formula: sourceWithRuns(vllmGraphs) };
   }
   const sizes = captureSizes(request);
   const largest = Math.max(...sizes);
@@ -74,7 +74,7 @@ export function vllmGraphPart(a: Architecture, device: Device, request: Resolved
       workspaces * workspaceBytes +
       graphs * vllmGraphBytes.bytes +
       calls * vllmGraphCollective.bytes,
-    formula: `3 steps of ${plural(largest, 'token')} + 2 × ${attentionSplits} splits of attention in float32 + ${workspaces} workspaces + ${graphs} graphs × ${formatGb(vllmGraphBytes.bytes)} (${statedSource(vllmGraphBytes)})${calls === 0 ? '' : ` + ${calls} NCCL calls × ${formatGb(vllmGraphCollective.bytes)} (${statedSource(vllmGraphCollective)})`}`,
+    formula: `3 steps of ${plural(largest, 'token')} + 2 × ${attentionSplits} splits of attention in float32 + ${workspaces} workspaces + ${graphs} graphs × ${formatGb(vllmGraphBytes.bytes)} (${sourceWithRuns(vllmGraphBytes)})${calls === 0 ? '' : ` + ${calls} NCCL calls × ${formatGb(vllmGraphCollective.bytes)} (${sourceWithRuns(vllmGraphCollective)})`}`,
     confidence: vllmGraphBytes.confidence,
   };
 }

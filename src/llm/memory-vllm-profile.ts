@@ -11,7 +11,7 @@ interface VllmProfileShape {
   maxNumSeqs: number;
   /** False with enforce_eager. */
   compiled: boolean;
-  /** cuBLAS's workspace, which torch allocates at the first product. */
+  /** cuBLAS's workspace, which torch allocates at the first GEMM. */
   workspaceBytes: number;
   /** From `onCublas`: if false, lm_head is the first GEMM on cuBLAS, after the MLP. */
   cublasLayers: boolean;
@@ -69,21 +69,21 @@ export function onCublas({ storage }: Pick<ResolvedRequest, 'storage'>): boolean
 
 /** From 0.22 on, or unknown: logs of 0.4 to 0.9 show the earlier rules, one of 0.22 and 0.26's sources these. */
 export function isRecentVllm(version: string | null): boolean {
-  const found = /^v?(\d+)\.(\d+)/.exec(version ?? '');
-  return found === null || Number(found[1]) > 0 || Number(found[2]) >= 22;
+  const match = /^v?(\d+)\.(\d+)/.exec(version ?? '');
+  return match === null || Number(match[1]) > 0 || Number(match[2]) >= 22;
 }
 
 /**
  * Bytes that vLLM's profiling run adds at its peak ("peak activation"), in vLLM 0.26 (v1/worker/gpu_worker.py,
  * determine_available_memory; gpu/model_runner.py, profile_run): a step of T = max_num_batched_tokens without attention, then
- * the sampler. With b bytes a number, D the model's width and I the MLP's width that a token goes through on this device:
+ * the sampler. With b bytes per number, D the model's width and I the MLP's width that a token goes through on this device:
  *
  * - MLP: T·b·(3·D + 3·I), the layer's input and output and the residual, gate and up, and their product. Uncompiled, one D
  *   more where the class keeps gate and up while it projects down.
  * - Compiled, a tensor of the L2's size: Inductor times its kernels at their first call, which is this run.
  * - Sampler: T·b·D + S·b·(D + V) and 12 bytes for each 1024 logits, S = min(max_num_seqs, T): logits are changed in place.
  *   The first model runner copies them instead, in float32 and sorted: 9.7·4·S·V, a fit to public logs.
- * - and cuBLAS's workspace, in the MLP only where its products are cuBLAS's.
+ * - cuBLAS's workspace, in the MLP only if its GEMMs use cuBLAS.
  */
 export function vllmActivationPeak(a: Architecture, shape: VllmProfileShape): ActivationEstimate {
   const { maxNumBatchedTokens: T, maxNumSeqs, compiled, workspaceBytes, cublasLayers, l2Bytes } = shape;

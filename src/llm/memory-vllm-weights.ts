@@ -7,10 +7,10 @@ const mib = 2 ** 20;
 /** Schemes of vLLM's linear methods that quantize checkpoints while loading (`--quantization fp8`). */
 const onlineSchemes: ReadonlySet<string> = new Set(['fp8-row']);
 /**
- * Products that vLLM computes as one, so that their matrices are merged (QKVParallelLinear, MergedColumnParallelLinear,
+ * Linear layers that vLLM merges into one, with their matrices (QKVParallelLinear, MergedColumnParallelLinear,
  * FusedMoE).
  */
-const fused: Readonly<Record<string, string>> = {
+const mergedNames: Readonly<Record<string, string>> = {
   q_proj: 'qkv',
   k_proj: 'qkv',
   v_proj: 'qkv',
@@ -32,7 +32,7 @@ const fused: Readonly<Record<string, string>> = {
  * If vLLM quantizes while loading (fp8, layers/quantization/online/fp8.py), each layer first exists in its float dtype,
  * is copied to FP8 and freed. Later layers reuse the freed blocks, so the remainders are those of these blocks.
  */
-export function loadedRest(
+export function loadingRemainders(
   tensors: readonly Tensor[],
   storage: Pick<Storage, 'weights' | 'loadedIn'>,
 ): number {
@@ -40,14 +40,14 @@ export function loadedRest(
   const allocator = torchAllocator(20 * mib);
   // Made with the model: embedding and lm_head. Quantized layers follow one by one.
   const unquantized = [
-    ...matrices.filter(({ before }) => before === null),
-    ...matrices.filter(({ before }) => before),
+    ...matrices.filter(({ floatBytes }) => floatBytes === null),
+    ...matrices.filter(({ floatBytes }) => floatBytes),
   ];
-  return unquantized.reduce((sum, { bytes, before }) => {
-    const float = before === null ? null : allocator.malloc(before);
+  return unquantized.reduce((sum, { bytes, floatBytes }) => {
+    const float = floatBytes === null ? null : allocator.malloc(floatBytes);
     const { size } = allocator.malloc(bytes);
     if (float) allocator.free(float);
-    return sum + (bytes < 10 * mib && before === null ? 0 : size - bytes);
+    return sum + (bytes < 10 * mib && floatBytes === null ? 0 : size - bytes);
   }, 0);
 }
 
@@ -55,7 +55,7 @@ interface Matrix {
   /** Without scales and bias, which are separate tensors. */
   bytes: number;
   /** Bytes in the dtype that it is quantized from; null: loaded as stored. */
-  before: number | null;
+  floatBytes: number | null;
 }
 
 function matricesOf(
@@ -65,16 +65,21 @@ function matricesOf(
   const matrices = new Map<string, Matrix>();
   tensors.forEach((tensor, index) => {
     if (tensor.kind === 'vector') return;
-    const name = fused[tensor.name];
+    const name = mergedNames[tensor.name];
     const key = name === undefined || tensor.layer === null ? String(index) : `${tensor.layer} ${name}`;
     const online =
       loadedIn !== undefined && isQuantizable(tensor, weights) && onlineSchemes.has(weights.name);
     const elements = tensor.rows * tensor.columns * tensor.count;
-    const { bytes, before } = matrices.get(key) ?? { bytes: 0, before: online ? 0 : null };
+    const { bytes, floatBytes } = matrices.get(key) ?? {
+      bytes: 0,
+      floatBytes: online ? 0 : null,
+    };
     matrices.set(key, {
       bytes: bytes + elements * formatOf(tensor, weights).bytesPerWeight,
-      before:
-        before === null || loadedIn === undefined ? null : before + elements * bytesPerElement[loadedIn],
+      floatBytes:
+        floatBytes === null || loadedIn === undefined
+          ? null
+          : floatBytes + elements * bytesPerElement[loadedIn],
     });
   });
   return [...matrices.values()];

@@ -7,7 +7,7 @@ import { estimateMemory, type MemoryEstimate } from './memory-estimate.js';
 import type { MemoryRequest } from './memory-request.js';
 import { captureSizes } from './memory-vllm-graphs.js';
 import { onSecondRunner, runnerBuffers, vllmActivationPeak } from './memory-vllm-profile.js';
-import { loadedRest } from './memory-vllm-weights.js';
+import { loadingRemainders } from './memory-vllm-weights.js';
 import { findPreset, presetArchitecture } from './presets.js';
 import { floatStorage } from './storage.js';
 import { allTensors } from './tensors.js';
@@ -96,40 +96,40 @@ const bytesOf = ({ lines }: MemoryEstimate, component: EstimatedComponent): numb
 
 describe.each(runs)('$log on an H200, against its log', (run) => {
   const log = logFigures(run.log);
-  const made = estimateOf(run);
+  const estimate = estimateOf(run);
 
-  it("uses vLLM's batch limits", () => expect(made.request.maxNumBatchedTokens).toBe(log.batched));
+  it("uses vLLM's batch limits", () => expect(estimate.request.maxNumBatchedTokens).toBe(log.batched));
 
   it.each([
     ['model_weights', 'weights', 8 * mib],
     ['activations', 'activations', 4 * mib],
     ['framework_overhead', 'nonTorch', 4 * mib],
   ] as const)('%s within the printed precision', (component, name, slack) => {
-    const ours = bytesOf(made, component);
+    const ours = bytesOf(estimate, component);
     expect(Math.abs(ours - log[name]), `${ours} against ${log[name]}`).toBeLessThan(rounding + slack);
   });
 
   it('the pool, logged to the byte, within 10 MiB', () => {
-    const share = made.request.gpuMemoryUtilization;
+    const share = estimate.request.gpuMemoryUtilization;
     // Whole blocks; with graphs, which are not logged to the byte, computed from the tokens.
-    const blockBytes = 16 * made.kvBytesPerToken;
+    const blockBytes = 16 * estimate.kvBytesPerToken;
     const blocks = log.tokens / 16;
     const exact = log.graphs === 0 ? log.toRequested + 150 * mib : blocks * blockBytes;
     expect(Math.floor(exact / blockBytes)).toBe(blocks);
-    const ours = bytesOf(made, 'kv_cache');
+    const ours = bytesOf(estimate, 'kv_cache');
     expect(Math.abs(ours - exact), `${ours} against ${exact}`).toBeLessThan(10 * mib);
     // Therefore also the sum of the other components, because the pool is the remainder.
-    const besides = ['model_weights', 'activations', 'framework_overhead'] as const;
-    const sum = besides.map((component) => bytesOf(made, component)).reduce((a, b) => a + b, 0);
+    const otherComponents = ['model_weights', 'activations', 'framework_overhead'] as const;
+    const sum = otherComponents.map((component) => bytesOf(estimate, component)).reduce((a, b) => a + b, 0);
     expect(Math.abs(sum - (share * h200Total - exact))).toBeLessThan(10 * mib);
-    expect(Math.abs(made.kvPool!.tokens / log.tokens - 1)).toBeLessThan(5e-4);
+    expect(Math.abs(estimate.kvPool!.tokens / log.tokens - 1)).toBeLessThan(5e-4);
   });
 
-  // The cut one got its sizes by option (compilation_config), which the calculator does not read.
+  // Capture sizes of cut-graph were set by an option (compilation_config), which the calculator does not read.
   it.runIf(log.graphs > 0 && run.log !== 'cut-graph')('graphs within 64 MiB', () => {
-    const exact = (log.tokens / 16) * 16 * made.kvBytesPerToken - log.toRequested - 150 * mib;
+    const exact = (log.tokens / 16) * 16 * estimate.kvBytesPerToken - log.toRequested - 150 * mib;
     expect(Math.abs(exact - log.graphs)).toBeLessThan(rounding + mib);
-    const ours = bytesOf(made, 'cuda_graphs');
+    const ours = bytesOf(estimate, 'cuda_graphs');
     expect(Math.abs(ours - exact), `${ours} against ${exact}`).toBeLessThan(64 * mib);
   });
 });
@@ -139,19 +139,19 @@ it('weights of Qwen2.5 7B equal those that vLLM 0.22 printed: 14.29 GiB', () => 
   const printed = Number(/Model loading took ([\d.]+) GiB/.exec(log)![1]);
   const a = readArchitecture({ ...findPreset('qwen2.5-7b')!.config, max_position_embeddings: 32_768 });
   const storage = floatStorage('bfloat16');
-  const made = estimateMemory(a, { engine: 'vllm', batchSize: 1, inputLen: 1, outputLen: 1, storage });
-  expect(Math.round((bytesOf(made, 'model_weights') / gib) * 100) / 100).toBe(printed);
+  const estimate = estimateMemory(a, { engine: 'vllm', batchSize: 1, inputLen: 1, outputLen: 1, storage });
+  expect(Math.round((bytesOf(estimate, 'model_weights') / gib) * 100) / 100).toBe(printed);
 });
 
 it('remainders of Qwen2.5 7B by hand: QKV 31.5, output 24.5, gate and up 259, down 129.5, embedding and lm_head 1039.5 MiB', () => {
   const a = presetArchitecture('qwen2.5-7b');
-  expect(loadedRest(allTensors(a), floatStorage('bfloat16'))).toBe(
+  expect(loadingRemainders(allTensors(a), floatStorage('bfloat16'))).toBe(
     (28 * (0.5 + 1.5 + 1 + 0.5) + 2 * 0.5) * mib,
   );
   // No remainder below 10 MiB: 768 × 768.
-  expect(loadedRest(allTensors(presetArchitecture('opt-125m')).slice(1, -1), floatStorage('float16'))).toBe(
-    0,
-  );
+  expect(
+    loadingRemainders(allTensors(presetArchitecture('opt-125m')).slice(1, -1), floatStorage('float16')),
+  ).toBe(0);
 });
 
 describe('the profiling run', () => {
@@ -200,8 +200,8 @@ it.each([
   [256, 64, 11, 64],
 ])(
   'captures the expected sizes with %i sequences and %i tokens',
-  (maxNumSeqs, maxNumBatchedTokens, count, most) => {
+  (maxNumSeqs, maxNumBatchedTokens, count, largest) => {
     const sizes = captureSizes({ maxNumSeqs, maxNumBatchedTokens });
-    expect([sizes.length, sizes.at(-1)]).toEqual([count, most]);
+    expect([sizes.length, sizes.at(-1)]).toEqual([count, largest]);
   },
 );

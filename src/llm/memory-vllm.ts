@@ -4,7 +4,7 @@ import {
   byArchitecture,
   cublasWorkspace,
   l2Cache,
-  statedSource,
+  sourceWithRuns,
   vllmContext,
   vllmGroupBuffers,
   vllmNonTorch,
@@ -22,7 +22,7 @@ import {
   runnerBuffers,
   vllmActivationPeak,
 } from './memory-vllm-profile.js';
-import { loadedRest } from './memory-vllm-weights.js';
+import { loadingRemainders } from './memory-vllm-weights.js';
 import { plural } from '../vocabulary/format.js';
 
 /**
@@ -53,10 +53,10 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
   const sequences = sequencesOf(request);
   const tokens = request.inputLen + request.outputLen;
   const kvNeeded = kvOf(a, device, request, sequences, tokens);
-  const besides = weights.bytes + activations.bytes + nonTorch.bytes;
+  const otherBytes = weights.bytes + activations.bytes + nonTorch.bytes;
   const total = countedTotal(request);
   const pool =
-    request.kvPoolBytes ?? (total === null ? null : Math.max(0, Math.ceil(total * share) - besides));
+    request.kvPoolBytes ?? (total === null ? null : Math.max(0, Math.ceil(total * share) - otherBytes));
   return {
     peak: 'startup',
     kvNeeded,
@@ -92,7 +92,7 @@ export function nonTorchKind({
 
 /** Weights as loaded, including the allocator's rounding. */
 function loadedWeights(device: Device, { storage, engineVersion }: ResolvedRequest, matrices: Part): Part {
-  const roundingBytes = isRecentVllm(engineVersion) ? loadedRest(device.tensors, storage) : 0;
+  const roundingBytes = isRecentVllm(engineVersion) ? loadingRemainders(device.tensors, storage) : 0;
   return roundingBytes === 0
     ? matrices
     : {
@@ -108,8 +108,10 @@ function loadedWeights(device: Device, { storage, engineVersion }: ResolvedReque
  */
 function countedTotal({ gpu }: ResolvedRequest): number | null {
   if (!gpu || gpu.totalBytes === null) return null;
-  const known = gpu.name === null ? undefined : allocatableGib[gpu.name];
-  return known === undefined ? gpu.totalBytes : Math.min(gpu.totalBytes, Math.round(known * 2 ** 30));
+  const allocatable = gpu.name === null ? undefined : allocatableGib[gpu.name];
+  return allocatable === undefined
+    ? gpu.totalBytes
+    : Math.min(gpu.totalBytes, Math.round(allocatable * 2 ** 30));
 }
 
 function overheadOnGpu(
@@ -121,7 +123,7 @@ function overheadOnGpu(
   const { cudaGraphs, maxNumSeqs } = request;
   const part = (constant: MemoryConstant): Part => ({
     bytes: constant.bytes,
-    formula: statedSource(constant),
+    formula: sourceWithRuns(constant),
     confidence: constant.confidence,
   });
   const buffers = onSecondRunner(a, request) ? runnerBuffers(a, maxNumSeqs) : 0;
@@ -145,11 +147,11 @@ function overheadOnGpu(
 function contextPart({ gpu, parallel, engineVersion }: ResolvedRequest): Part {
   const context = byArchitecture(vllmContext, gpu?.architecture);
   const { bytes, confidence } = context;
-  const formula = statedSource(context);
+  const formula = sourceWithRuns(context);
   if (nonTorchKind({ parallel, engineVersion }) !== 'group') return { bytes, formula, confidence };
   return {
     bytes: bytes + vllmGroupBuffers.bytes,
-    formula: `${formula} + ${statedSource(vllmGroupBuffers)}`,
+    formula: `${formula} + ${sourceWithRuns(vllmGroupBuffers)}`,
     confidence,
   };
 }
@@ -157,7 +159,7 @@ function contextPart({ gpu, parallel, engineVersion }: ResolvedRequest): Part {
 /** In main memory there is no context and no graph, and the sum includes all processes. */
 function overheadOnCpu(ranks: number): Place['parts'] {
   const { processesBytes, workerBytes, confidence } = vllmOnCpu;
-  const formula = statedSource(vllmOnCpu);
+  const formula = sourceWithRuns(vllmOnCpu);
   return { framework_overhead: { bytes: processesBytes / ranks + workerBytes, formula, confidence } };
 }
 

@@ -13,26 +13,26 @@ export function weightParts(
   { storage, headerWeights, engine }: Pick<ResolvedRequest, 'storage' | 'headerWeights' | 'engine'>,
 ): Part[] {
   const rotary = engine === 'vllm' ? (rotaryTableBytes(a) ?? 0) : 0;
-  const also = rotary > 0 ? ' + rotary table' : '';
+  const rotaryTerm = rotary > 0 ? ' + rotary table' : '';
   const single = group.length === 1;
   const fileBytes = headerWeights && !single ? weightBytes(a, storage).total : 0;
   // Devices of one pipeline rank share their list of tensors, and its sum.
   const parts = new Map<Device['tensors'], Part>();
   return group.map(({ tensors }) => {
-    const known = parts.get(tensors);
-    if (known) return known;
+    const computedPart = parts.get(tensors);
+    if (computedPart) return computedPart;
     const computedBytes = tensors
       .map((tensor) => tensorBytes(tensor, storage.weights) * tensor.count)
       .reduce((sum, bytes) => sum + bytes, 0);
     const part: Part = headerWeights
       ? {
           bytes: (single ? headerWeights.bytes : headerWeights.bytes * (computedBytes / fileBytes)) + rotary,
-          formula: `${headerWeights.source}${single ? '' : ', in proportion to the shards'}${also}`,
+          formula: `${headerWeights.source}${single ? '' : ', in proportion to the shards'}${rotaryTerm}`,
           confidence: single ? 'high' : 'medium',
         }
       : {
           bytes: computedBytes + rotary,
-          formula: `Σ of the ${single ? '' : "GPU's "}tensors of config.json in ${storage.weights.name}${also}`,
+          formula: `Σ of the ${single ? '' : "GPU's "}tensors of config.json in ${storage.weights.name}${rotaryTerm}`,
           confidence: 'high',
         };
     parts.set(tensors, part);

@@ -58,11 +58,11 @@ describe('countParameters', () => {
   });
 
   it.each(presets.map(({ id }) => id))('%s equals transformers on the meta device', (id) => {
-    const counted = oracle.presets as Record<string, { parameters: number; router_bias: number }>;
+    const oracleCounts = oracle.presets as Record<string, { parameters: number; router_bias: number }>;
     // A model with the same dimensions in another storage has the same count.
     const dimensions = dimensionsOf(id);
     const expected =
-      counted[id] ?? counted[presets.find((preset) => dimensionsOf(preset.id) === dimensions)!.id];
+      oracleCounts[id] ?? oracleCounts[presets.find((preset) => dimensionsOf(preset.id) === dimensions)!.id];
     if (!expected) throw new Error(`${id} is not in the oracle: run oracle/transformers_oracle.py again`);
     expect(countParameters(presetArchitecture(id)).total).toBe(expected.parameters + expected.router_bias);
   });

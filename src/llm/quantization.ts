@@ -78,8 +78,8 @@ export function quantizedWeights(name: SchemeName, rest: DType): WeightFormat {
 /** @throws E_DTYPE with the known schemes */
 export function parseScheme(text: string): SchemeName {
   const key = text.trim().toLowerCase();
-  const found = schemeNames.find((name) => name === key);
-  if (found) return found;
+  const scheme = schemeNames.find((name) => name === key);
+  if (scheme) return scheme;
   throw new InferscopeError('E_DTYPE', {
     what: `unknown quantization scheme "${text}"`,
     why: `Known schemes: ${schemeNames.join(', ')}.`,
@@ -101,27 +101,27 @@ export function declaredWeights(config: Record<string, unknown>): WeightFormat |
   }
   const scheme = declaredScheme(quantization as Record<string, unknown>);
   if (!scheme) return null;
-  const unquantizedComponents = keptModules(config, quantization as Record<string, unknown>);
+  const unquantizedComponents = unquantizedModules(config, quantization as Record<string, unknown>);
   return {
     ...quantizedWeights(scheme, dtype ?? 'float16'),
     ...(unquantizedComponents.length > 0 ? { unquantizedComponents } : {}),
   };
 }
 
-/** Modules that a checkpoint leaves unquantized in all layers: gpt-oss and most NVFP4 checkpoints their attention. */
-function keptModules(config: Record<string, unknown>, q: Record<string, unknown>): Component[] {
+/** Modules that a checkpoint leaves unquantized in all layers, such as attention in gpt-oss and most NVFP4 checkpoints. */
+function unquantizedModules(config: Record<string, unknown>, q: Record<string, unknown>): Component[] {
   const listed = [q['modules_to_not_convert'], q['ignore'], q['exclude_modules']].find(Array.isArray) ?? [];
   const names = (listed as unknown[]).filter((name) => typeof name === 'string');
   const layers = config['num_hidden_layers'];
-  const isKept = (module: RegExp): boolean => {
-    const found = names.filter((name) => module.test(name));
-    const numbered = found.map((name) => /layers\.(\d+)\./.exec(name)?.[1]);
+  const isUnquantized = (module: RegExp): boolean => {
+    const matches = names.filter((name) => module.test(name));
+    const numbered = matches.map((name) => /layers\.(\d+)\./.exec(name)?.[1]);
     // A name without a number, or with a wildcard, applies to every layer.
-    return numbered.includes(undefined) || (found.length > 0 && new Set(numbered).size === layers);
+    return numbered.includes(undefined) || (matches.length > 0 && new Set(numbered).size === layers);
   };
   return [
-    ...(isKept(/attn|attention/) ? (['attention'] as const) : []),
-    ...(isKept(/shared_expert/) ? (['shared_experts'] as const) : []),
+    ...(isUnquantized(/attn|attention/) ? (['attention'] as const) : []),
+    ...(isUnquantized(/shared_expert/) ? (['shared_experts'] as const) : []),
   ];
 }
 

@@ -111,6 +111,6 @@ function unknownArchitecture(modelType: string, config: Record<string, unknown>)
     why: `Its parameters and FLOPs cannot be derived. Known model types: ${Object.keys(families).join(', ')}.`,
     fix: familyWithClass
       ? `Its class ${classes.join(', ')} is that of "${familyWithClass}": set "model_type": "${familyWithClass}" in a copy of its config.json.`
-      : 'Nothing that its config.json says makes it one of these. If its documentation does, set "model_type" to that one in a copy of its config.json.',
+      : 'Its config.json does not identify it as one of these. If its documentation does, set "model_type" to that one in a copy of its config.json.',
   });
 }

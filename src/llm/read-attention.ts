@@ -4,7 +4,7 @@ import type { Family, Rule } from './family.js';
 import { names } from './read-names.js';
 import { layerWindows } from './windows.js';
 
-export function holds(fields: ConfigFields, rule: Rule): boolean {
+export function readFlag(fields: ConfigFields, rule: Rule): boolean {
   return typeof rule === 'boolean' ? rule : fields.boolean(rule.field, rule.fallback);
 }
 
@@ -25,7 +25,7 @@ export function readAttention(
       nopeDim: fields.integer(['qk_nope_head_dim']),
       ropeDim: fields.integer(['qk_rope_head_dim']),
       valueDim: fields.integer(['v_head_dim']),
-      bias: holds(fields, family.qkvBias),
+      bias: readFlag(fields, family.qkvBias),
       window: null,
     };
     return () => latent;
@@ -52,15 +52,15 @@ export function readAttention(
   const windows = layerWindows(fields, family.window, layerCount);
   const rotaryDim = readRotaryDim(fields, family, headDim);
   const chunked = family.window === 'chunks';
-  const shared =
+  const sharedKvLayers =
     family.name === 'Gemma 3n' ? fields.integer(['num_kv_shared_layers'], { min: 0, fallback: 0 }) : 0;
   const base: Omit<GroupedAttention, 'window' | 'rotaryDim' | 'sharedKv'> = {
     kind: 'grouped',
     headCount,
     kvHeadCount,
     headDim,
-    qkvBias: holds(fields, family.qkvBias),
-    outputBias: holds(fields, family.outputBias),
+    qkvBias: readFlag(fields, family.qkvBias),
+    outputBias: readFlag(fields, family.outputBias),
     qkNorm:
       typeof family.qkNorm === 'string'
         ? family.qkNorm
@@ -75,8 +75,8 @@ export function readAttention(
   return (index) => {
     const window = windows[index] ?? null;
     // Llama 4's layers without chunks have no positions either.
-    const turned = chunked && window === null ? 0 : rotaryDim;
-    return { ...base, rotaryDim: turned, window, sharedKv: index >= layerCount - shared };
+    const layerRotaryDim = chunked && window === null ? 0 : rotaryDim;
+    return { ...base, rotaryDim: layerRotaryDim, window, sharedKv: index >= layerCount - sharedKvLayers };
   };
 }
 

@@ -26,9 +26,9 @@ function recurrentLayers(
   rule: RecurrentFields['layers'],
   layerCount: number,
 ): boolean[] {
-  const where = (is: (index: number) => boolean) =>
-    Array.from({ length: layerCount }, (_, index) => is(index));
-  if (rule === 'every') return where(() => true);
+  const flagLayers = (isRecurrent: (index: number) => boolean) =>
+    Array.from({ length: layerCount }, (_, index) => isRecurrent(index));
+  if (rule === 'every') return flagLayers(() => true);
   const listed = fields.raw('layer_types') ?? fields.raw('layers_block_type');
   if (Array.isArray(listed)) {
     if (listed.length !== layerCount) {
@@ -50,12 +50,12 @@ function recurrentLayers(
   }
   if (rule === 'interval') {
     const every = fields.integer(['full_attention_interval']);
-    return where((index) => (index + 1) % every !== 0);
+    return flagLayers((index) => (index + 1) % every !== 0);
   }
   if (rule === 'period') {
     const period = fields.integer(['attn_layer_period']);
     const offset = fields.integer(['attn_layer_offset'], { min: 0 });
-    return where((index) => index % period !== offset % period);
+    return flagLayers((index) => index % period !== offset % period);
   }
   throw configError('layer_types', listed, 'It says which layers are attention and which are Mamba.');
 }

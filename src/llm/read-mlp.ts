@@ -1,7 +1,7 @@
 import type { DenseMlp, MoeMlp, NoMlp } from './architecture.js';
 import { configError, type ConfigFields } from './config-fields.js';
 import type { Family, MoeFields } from './family.js';
-import { holds } from './read-attention.js';
+import { readFlag } from './read-attention.js';
 import { names } from './read-names.js';
 
 /** The MLP of a layer: dense, with experts, or none. */
@@ -25,7 +25,7 @@ export function readMlp(
       intermediateSize: fields.integerAt(sizeField === undefined ? names.intermediate : [sizeField], index, {
         fallback,
       }),
-      bias: holds(fields, family.mlpBias),
+      bias: readFlag(fields, family.mlpBias),
     };
   }
   const expertCount = fields.integer(moe.experts);
@@ -44,7 +44,7 @@ export function readMlp(
     intermediateSize,
     sharedIntermediateSize,
     sharedGate: shared !== null && 'gate' in shared && shared.gate,
-    routerBias: holds(fields, moe.routerBias),
+    routerBias: readFlag(fields, moe.routerBias),
     bias: moe.bias ?? false,
   };
 }

@@ -44,8 +44,8 @@ export function attendedKeys(
 
 /** Σ over the first n tokens of their position in their chunk, from 1. */
 function keysInChunks(n: number, chunk: number): number {
-  const rest = n % chunk;
-  return (Math.floor(n / chunk) * chunk * (chunk + 1)) / 2 + (rest * (rest + 1)) / 2;
+  const remainder = n % chunk;
+  return (Math.floor(n / chunk) * chunk * (chunk + 1)) / 2 + (remainder * (remainder + 1)) / 2;
 }
 
 /** Cached tokens per sequence that the stage reads: those that the first new token can still see. */

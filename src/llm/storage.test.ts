@@ -23,7 +23,7 @@ import { stageWork } from './work.js';
 import { totalWork } from './work-totals.js';
 
 /** Bytes or bits per weight as the formats' documents state them. */
-const stated: [SchemeName, number][] = [
+const published: [SchemeName, number][] = [
   ['int4-g32', 0.5625],
   ['int4-g128', 0.515_625],
   ['gptq-int4-g128', 0.519_531_25],
@@ -47,7 +47,7 @@ const stated: [SchemeName, number][] = [
 ];
 
 describe('bytes per weight', () => {
-  it.each(stated)('%s takes %f', (name, bytes) => {
+  it.each(published)('%s takes %f', (name, bytes) => {
     expect(averageBytesPerWeight(quantizedWeights(name, 'bfloat16').linear)).toBe(bytes);
   });
 

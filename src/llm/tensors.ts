@@ -64,17 +64,17 @@ export function parametersOf(tensor: Tensor): number {
 /** Weights outside the decoder layers, in order of use. A tied lm_head is the embedding and is not listed. */
 export function modelTensors(a: Architecture): Tensor[] {
   const D = a.hiddenSize;
-  const projected = a.embeddingDim !== D;
+  const isProjected = a.embeddingDim !== D;
   const projection: Part = { layer: null, component: 'projection' };
   const list = [embedding('embedding', 'embed_tokens', a.vocabSize, a.embeddingDim)];
   if (a.positionRows > 0) {
     list.push(embedding('position_embedding', 'embed_positions', a.positionRows, D));
   }
-  if (projected) list.push(linear(projection, 'project_in', D, a.embeddingDim));
+  if (isProjected) list.push(linear(projection, 'project_in', D, a.embeddingDim));
   if (a.finalNorm) {
     list.push(vector({ layer: null, component: 'norm' }, 'final_norm', D, a.norm === 'layernorm'));
   }
-  if (projected) list.push(linear(projection, 'project_out', a.embeddingDim, D));
+  if (isProjected) list.push(linear(projection, 'project_out', a.embeddingDim, D));
   list.push(...a.extra.map((tensor) => extraTensor(tensor, null)));
   if (!a.tiedEmbeddings) list.push(lmHead(a));
   return list;
@@ -107,11 +107,13 @@ export function allTensors(a: Architecture): Tensor[] {
 
 function attentionTensors(a: Architecture, { index, attention }: Layer): Tensor[] {
   const part: Part = { layer: index, component: 'attention' };
-  if (attention.kind === 'recurrent') return recurrent(a, part, attention);
-  return attention.kind === 'grouped' ? grouped(a, part, attention) : latent(a, part, attention);
+  if (attention.kind === 'recurrent') return recurrentTensors(a, part, attention);
+  return attention.kind === 'grouped'
+    ? groupedTensors(a, part, attention)
+    : latentTensors(a, part, attention);
 }
 
-function grouped(a: Architecture, part: Part, attention: GroupedAttention): Tensor[] {
+function groupedTensors(a: Architecture, part: Part, attention: GroupedAttention): Tensor[] {
   const D = a.hiddenSize;
   const { headCount, kvHeadCount, headDim, qkvBias, outputBias, qkNorm, qkNormWide } = attention;
   const queries = headCount * headDim * (attention.outputGate ? 2 : 1);
@@ -131,12 +133,12 @@ function grouped(a: Architecture, part: Part, attention: GroupedAttention): Tens
   return list;
 }
 
-function recurrent(a: Architecture, part: Part, mixer: RecurrentMixer): Tensor[] {
+function recurrentTensors(a: Architecture, part: Part, mixer: RecurrentMixer): Tensor[] {
   const D = a.hiddenSize;
   const { inRows, innerSize, projectionBias, convChannels, convKernel, convBias, inner } = mixer;
   return [
     linear(part, 'in_proj', inRows, D, projectionBias),
-    // One filter per channel: not a matrix product over the channels.
+    // One filter per channel: not a GEMM over the channels.
     { ...vector(part, 'conv', convChannels * convKernel), bias: convBias ? convChannels : 0 },
     ...(inner
       ? [
@@ -149,7 +151,7 @@ function recurrent(a: Architecture, part: Part, mixer: RecurrentMixer): Tensor[]
   ];
 }
 
-function latent(a: Architecture, part: Part, attention: LatentAttention): Tensor[] {
+function latentTensors(a: Architecture, part: Part, attention: LatentAttention): Tensor[] {
   const D = a.hiddenSize;
   const { headCount, queryRank, kvRank, nopeDim, ropeDim, valueDim, bias } = attention;
   const norm: Part = { ...part, component: 'norm' };

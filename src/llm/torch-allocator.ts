@@ -75,10 +75,10 @@ export function torchAllocator(maxSplitBytes = Infinity): TorchAllocator {
         // A new segment is below the earlier ones: observed on an H200 by which of two equal blocks is used first.
         reserved += segment;
       }
-      const rest = block.size - size;
-      if (small ? rest >= 512 : rest > mib && !oversize) {
+      const excess = block.size - size;
+      if (small ? excess >= 512 : excess > mib && !oversize) {
         const remainder: Block = {
-          size: rest,
+          size: excess,
           address: block.address + size,
           used: false,
           small,

@@ -6,12 +6,7 @@ import type { Work } from './work-totals.js';
 export type PeakFlops = Partial<Record<DType, number | null>>;
 
 const noTime = missing('no_time', 'the stage has no measured duration');
-
-function rate(amount: number, seconds: number, peak: number | null, what: string, source: string): Figure {
-  if (peak === null || !(peak > 0)) return missing('unknown_peak', `${what} of this device is unknown`);
-  if (!(seconds > 0)) return noTime;
-  return figure(amount / seconds / peak, 'ratio', source);
-}
+const noBandwidth = missing('unknown_peak', 'the memory bandwidth of this device is unknown');
 
 /**
  * Model FLOPs utilization (PaLM, arXiv 2204.02311, appendix B) for several dtypes: the time at each dtype's peak, Σ
@@ -22,19 +17,15 @@ export function mfuOfWork(work: Work, seconds: number, peaks: PeakFlops): Figure
   const needed = computeSeconds(work, peaks);
   if (typeof needed !== 'number') return needed;
   if (!(seconds > 0)) return noTime;
-  const in_ = Object.keys(work.flops_by_dtype).join(' + ');
-  return figure(needed / seconds, 'ratio', `model FLOPs (${in_}) / time / peak FLOP/s of each dtype`);
+  const dtypes = Object.keys(work.flops_by_dtype).join(' + ');
+  return figure(needed / seconds, 'ratio', `model FLOPs (${dtypes}) / time / peak FLOP/s of each dtype`);
 }
 
 /** Model bandwidth utilization, necessary bytes / t / peak bandwidth (as gpt-fast reports it). Over 1: see `mfuOfWork`. */
 export function mbu(bytes: number, seconds: number, bandwidthBytesPerS: number | null): Figure {
-  return rate(
-    bytes,
-    seconds,
-    bandwidthBytesPerS,
-    'the memory bandwidth',
-    'necessary bytes / time / bandwidth',
-  );
+  if (bandwidthBytesPerS === null || !(bandwidthBytesPerS > 0)) return noBandwidth;
+  if (!(seconds > 0)) return noTime;
+  return figure(bytes / seconds / bandwidthBytesPerS, 'ratio', 'necessary bytes / time / bandwidth');
 }
 
 /** FLOP per byte moved; Infinity if nothing is moved. */
@@ -71,9 +62,7 @@ export function boundOf(
 ): Bound | MissingFigure {
   const compute_s = computeSeconds(work, peaks);
   if (typeof compute_s !== 'number') return compute_s;
-  if (bandwidthBytesPerS === null || !(bandwidthBytesPerS > 0)) {
-    return missing('unknown_peak', 'the memory bandwidth of this device is unknown');
-  }
+  if (bandwidthBytesPerS === null || !(bandwidthBytesPerS > 0)) return noBandwidth;
   const memory_s = work.bytes_total / bandwidthBytesPerS;
   const bound = compute_s >= memory_s ? 'compute' : 'memory';
   return { bound, compute_s, memory_s, roofline_s: Math.max(compute_s, memory_s) };

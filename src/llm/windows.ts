@@ -8,12 +8,12 @@ import type { WindowRule } from './family.js';
  */
 export function layerWindows(fields: ConfigFields, rule: WindowRule, layerCount: number): (number | null)[] {
   if (rule === 'none') return Array.from({ length: layerCount }, () => null);
-  // transformers 5 writes 0 for a Qwen with its window disabled.
   const isChunked = rule === 'chunks';
+  // transformers 5 writes 0 for a Qwen with its window disabled.
   const window = fields.integerOrNull(isChunked ? 'attention_chunk_size' : 'sliding_window', { min: 0 });
-  const switchedOff =
+  const isSwitchedOff =
     (rule === 'upper' || rule === 'switched') && !fields.boolean('use_sliding_window', false);
-  if (window === null || window === 0 || switchedOff) return Array.from({ length: layerCount }, () => null);
+  if (window === null || window === 0 || isSwitchedOff) return Array.from({ length: layerCount }, () => null);
 
   const types = fields.raw('layer_types');
   if (types !== undefined && types !== null) {
@@ -32,7 +32,7 @@ export function layerWindows(fields: ConfigFields, rule: WindowRule, layerCount:
     });
   }
 
-  const slides: Record<Exclude<WindowRule, 'none'>, (index: number) => boolean> = {
+  const hasWindow: Record<Exclude<WindowRule, 'none'>, (index: number) => boolean> = {
     all: () => true,
     switched: () => true,
     alternate: (index) => index % 2 === 0,
@@ -40,7 +40,7 @@ export function layerWindows(fields: ConfigFields, rule: WindowRule, layerCount:
     chunks: chunkedLayers(fields),
     upper: (index) => index >= fields.integer(['max_window_layers'], { min: 0, fallback: layerCount }),
   };
-  return Array.from({ length: layerCount }, (_, index) => (slides[rule](index) ? window : null));
+  return Array.from({ length: layerCount }, (_, index) => (hasWindow[rule](index) ? window : null));
 }
 
 /** Llama 4: layers with rotary positions are chunked; no_rope_layers marks those with 1, else every fourth has none. */

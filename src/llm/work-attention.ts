@@ -6,10 +6,10 @@ import { attendedKeys, cachedKeysRead } from './shape.js';
 import { tensorBytes } from './storage.js';
 import { parametersOf, type Tensor } from './tensors.js';
 
-type Named = (name: string) => Tensor;
+type TensorByName = (name: string) => Tensor;
 
 /** Operations from a layer's normed input to the output of its output projection. */
-export function attentionOps(stage: Stage, layer: Layer, tensor: Named): NecessaryOp[] {
+export function attentionOps(stage: Stage, layer: Layer, tensor: TensorByName): NecessaryOp[] {
   const { attention } = layer;
   if (attention.kind === 'recurrent') return recurrentOps(stage, layer.index, attention, tensor);
   const inner =
@@ -19,7 +19,12 @@ export function attentionOps(stage: Stage, layer: Layer, tensor: Named): Necessa
   return [...inner, linearOp(stage, 'o_proj', [tensor('o_proj')], stage.tokens)];
 }
 
-function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, tensor: Named): NecessaryOp[] {
+function groupedOps(
+  stage: Stage,
+  layer: number,
+  attention: GroupedAttention,
+  tensor: TensorByName,
+): NecessaryOp[] {
   const { tokens, shape, storage } = stage;
   const { headCount: H, headDim, rotaryDim, window, chunked, qkNorm, sharedKv, outputGate } = attention;
   // Heads with keys and values computed here; the cache may be an earlier layer's.
@@ -40,8 +45,8 @@ function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, te
     );
   }
   if (rotaryDim > 0) {
-    const turned = tokens * (H + KV) * rotaryDim;
-    ops.push(operation(stage, 'rotary', 'elementwise', layer, turned, turned));
+    const rotatedElements = tokens * (H + KV) * rotaryDim;
+    ops.push(operation(stage, 'rotary', 'elementwise', layer, rotatedElements, rotatedElements));
   }
   // Scores and values: 2·head_dim multiply-adds per query head and key. New keys and values come from the activations
   // and are written to the cache; only earlier ones are read from it.
@@ -70,7 +75,12 @@ function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, te
  * A recurrence: its state is read and written once per stage, for any number of tokens. FLOPs are those of the
  * recurrent form; the chunked form of a prefill computes more, on tensor cores.
  */
-function recurrentOps(stage: Stage, layer: number, mixer: RecurrentMixer, tensor: Named): NecessaryOp[] {
+function recurrentOps(
+  stage: Stage,
+  layer: number,
+  mixer: RecurrentMixer,
+  tensor: TensorByName,
+): NecessaryOp[] {
   const { tokens, shape, storage } = stage;
   const { convChannels, convStateElements, innerSize, inner, inRows } = mixer;
   const stateBytes = Math.max(2, bytesPerElement[storage.kvCache]) * shape.batchSize;
@@ -87,7 +97,7 @@ function recurrentOps(stage: Stage, layer: number, mixer: RecurrentMixer, tensor
   const inputs = tokens * (inRows + (inner ? inner.rank + 2 * inner.stateSize : 0));
   return [
     linearOp(stage, 'in_proj', [tensor('in_proj')], tokens),
-    // One filter per channel is not a matrix product.
+    // One filter per channel is not a GEMM.
     operation(stage, 'conv', 'other', layer, conv, conv, weightWork('conv', convStateElements, 0)),
     ...(inner
       ? [
@@ -105,7 +115,12 @@ function recurrentOps(stage: Stage, layer: number, mixer: RecurrentMixer, tensor
  * nope + rope and value dimensions. At decode the expansion is absorbed into query and output, and attention runs over
  * the cached latent. Each form is the cheaper one for its phase.
  */
-function latentOps(stage: Stage, layer: number, attention: LatentAttention, tensor: Named): NecessaryOp[] {
+function latentOps(
+  stage: Stage,
+  layer: number,
+  attention: LatentAttention,
+  tensor: TensorByName,
+): NecessaryOp[] {
   const { tokens, shape } = stage;
   const { headCount: H, queryRank, kvRank, ropeDim } = attention;
   const ops: NecessaryOp[] = [];
@@ -117,9 +132,9 @@ function latentOps(stage: Stage, layer: number, attention: LatentAttention, tens
     ops.push(linearOp(stage, 'q_b_proj', [tensor('q_b_proj')], tokens));
   }
   ops.push(latentNorm(stage, tensor('kv_a_norm'), kvRank));
-  const turned = tokens * (H + 1) * ropeDim;
-  ops.push(operation(stage, 'rotary', 'elementwise', layer, turned, turned));
-  const form = shape.phase === 'prefill' ? expanded : absorbed;
+  const rotatedElements = tokens * (H + 1) * ropeDim;
+  ops.push(operation(stage, 'rotary', 'elementwise', layer, rotatedElements, rotatedElements));
+  const form = shape.phase === 'prefill' ? expandedOps : absorbedOps;
   return [...ops, ...form(stage, layer, attention, tensor('kv_b_proj'))];
 }
 
@@ -131,7 +146,7 @@ function latentNorm(stage: Stage, tensor: Tensor, width: number): NecessaryOp {
   });
 }
 
-function expanded(
+function expandedOps(
   stage: Stage,
   layer: number,
   { headCount: H, kvRank, nopeDim, ropeDim, valueDim }: LatentAttention,
@@ -156,7 +171,7 @@ function expanded(
   ];
 }
 
-function absorbed(
+function absorbedOps(
   stage: Stage,
   layer: number,
   { headCount: H, kvRank, nopeDim, ropeDim, valueDim }: LatentAttention,

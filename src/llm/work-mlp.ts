@@ -3,17 +3,17 @@ import { linearDType, linearOp, operation, sum, type NecessaryOp, type Stage } f
 import { tensorBytes } from './storage.js';
 import { parametersOf, type Tensor } from './tensors.js';
 
-type Named = (name: string) => Tensor;
+type TensorByName = (name: string) => Tensor;
 
 /** Operations from the MLP's normed input to its output. */
-export function mlpOps(stage: Stage, layer: Layer, tensor: Named): NecessaryOp[] {
+export function mlpOps(stage: Stage, layer: Layer, tensor: TensorByName): NecessaryOp[] {
   if (layer.mlp.kind === 'none') return [];
   return layer.mlp.kind === 'dense'
     ? denseOps(stage, layer.index, layer.mlp, tensor)
     : moeOps(stage, layer.index, layer.mlp, tensor);
 }
 
-function denseOps(stage: Stage, layer: number, mlp: DenseMlp, tensor: Named): NecessaryOp[] {
+function denseOps(stage: Stage, layer: number, mlp: DenseMlp, tensor: TensorByName): NecessaryOp[] {
   const { tokens } = stage;
   const up = mlp.gated ? [tensor('gate_proj'), tensor('up_proj')] : [tensor('up_proj')];
   const inner = tokens * mlp.intermediateSize;
@@ -32,7 +32,7 @@ export function expectedDistinctExperts(experts: number, perToken: number, token
   return experts * (1 - (1 - perToken / experts) ** tokens);
 }
 
-function moeOps(stage: Stage, layer: number, mlp: MoeMlp, tensor: Named): NecessaryOp[] {
+function moeOps(stage: Stage, layer: number, mlp: MoeMlp, tensor: TensorByName): NecessaryOp[] {
   const { tokens, a, storage } = stage;
   const { expertCount: E, expertsPerToken: k, intermediateSize: I } = mlp;
   const D = a.hiddenSize;

@@ -17,15 +17,15 @@ const f32 = floatStorage('float32');
 const prefill: StageShape = { phase: 'prefill', batchSize: batch, newTokens: prompt, contextTokens: 0 };
 const decode: StageShape = { phase: 'decode', batchSize: batch, newTokens: 1, contextTokens: prompt };
 
-interface Counted {
+interface OracleFlops {
   prefill: { linear: number; attention: number; ops: Record<string, number> };
   decode: { linear: number; attention: number; ops: Record<string, number> } | null;
 }
 
-function counted(name: string): Counted {
-  const found = (oracle.tiny as Record<string, Counted>)[name];
-  if (!found) throw new Error(`${name} is not in the oracle: run oracle/transformers_oracle.py again`);
-  return found;
+function oracleFlops(name: string): OracleFlops {
+  const flopCounts = (oracle.tiny as Record<string, OracleFlops>)[name];
+  if (!flopCounts) throw new Error(`${name} is not in the oracle: run oracle/transformers_oracle.py again`);
+  return flopCounts;
 }
 
 function flops(a: Architecture, shape: StageShape): { linear: number; attention: number } {
@@ -68,18 +68,21 @@ function attentionByLoops(a: Architecture, { batchSize, newTokens, contextTokens
 
 describe('FLOPs equal those that PyTorch executes', () => {
   const all = Object.entries(tinyConfigs).map(([name, config]) => [name, readArchitecture(config)] as const);
-  const recurs = (a: Architecture) => a.layers.some(({ attention }) => attention.kind === 'recurrent');
-  const [recurrent, attending] = [all.filter(([, a]) => recurs(a)), all.filter(([, a]) => !recurs(a))];
+  const isRecurrent = (a: Architecture) => a.layers.some(({ attention }) => attention.kind === 'recurrent');
+  const [recurrent, attending] = [
+    all.filter(([, a]) => isRecurrent(a)),
+    all.filter(([, a]) => !isRecurrent(a)),
+  ];
   // transformers sends each token to every expert of Llama 4, and multiplies AltUp's copies of Gemma 3n with bmm.
   const cases = attending.filter(([name]) => name !== 'llama4' && name !== 'gemma3n');
 
-  it.each(recurrent)('%s: matrix products of a model with states', (name, a) => {
-    const { prefill: whole, decode: step } = counted(name);
-    const products = (shape: StageShape): number =>
+  it.each(recurrent)('%s: GEMMs of a model with states', (name, a) => {
+    const { prefill: oraclePrefill, decode: oracleDecode } = oracleFlops(name);
+    const gemmFlops = (shape: StageShape): number =>
       totalWork(stageWork(a, shape, f32).filter((op) => op.gemm !== null)).flops;
     const executed = (ops: Record<string, number>): number => (ops['mm'] ?? 0) + (ops['addmm'] ?? 0);
-    expect(products(prefill)).toBe(executed(whole.ops));
-    if (step) expect(products(decode)).toBe(executed(step.ops));
+    expect(gemmFlops(prefill)).toBe(executed(oraclePrefill.ops));
+    if (oracleDecode) expect(gemmFlops(decode)).toBe(executed(oracleDecode.ops));
   });
 
   it.each(attending)('%s: attention by definition', (_, a) => {
@@ -94,7 +97,7 @@ describe('FLOPs equal those that PyTorch executes', () => {
     // transformers projects every token (OPT-350m's shape), but only the sampled ones are necessary.
     const surplus =
       a.embeddingDim === a.hiddenSize ? 0 : 2 * batch * (prompt - 1) * a.embeddingDim * a.hiddenSize;
-    expect(flops(a, prefill).linear).toBe(counted(name).prefill.linear - surplus);
+    expect(flops(a, prefill).linear).toBe(oracleFlops(name).prefill.linear - surplus);
   });
 
   it.each(cases)('%s: causal attention of prefill', (name, a) => {
@@ -103,14 +106,14 @@ describe('FLOPs equal those that PyTorch executes', () => {
       const [score, value] = dimsOf(attention);
       return n + 2 * attention.headCount * (score + value) * batch * prompt * prompt;
     }, 0);
-    expect(counted(name).prefill.attention).toBe(unmasked);
+    expect(oracleFlops(name).prefill.attention).toBe(unmasked);
   });
 
   it.each(cases.filter(([name]) => !name.startsWith('deepseek')))('%s: one decode step', (name, a) => {
     // One query: nothing is masked, and a windowed cache contains exactly the window, so both are equal.
     expect(flops(a, decode)).toEqual({
-      linear: counted(name).decode!.linear,
-      attention: counted(name).decode!.attention,
+      linear: oracleFlops(name).decode!.linear,
+      attention: oracleFlops(name).decode!.attention,
     });
   });
 
@@ -121,7 +124,7 @@ describe('FLOPs equal those that PyTorch executes', () => {
     if (first?.kind !== 'latent') throw new Error('not MLA');
     const { headCount: H, kvRank, nopeDim, ropeDim, valueDim } = first;
     const expandedCache = 2 * batch * prompt * kvRank * H * (nopeDim + valueDim) * a.layers.length;
-    expect(flops(a, decode).linear).toBe(counted(name).decode!.linear - expandedCache);
+    expect(flops(a, decode).linear).toBe(oracleFlops(name).decode!.linear - expandedCache);
     // Scores over kvRank + ropeDim, values over kvRank, for prompt + 1 keys.
     const perKey = 2 * H * (kvRank + ropeDim + kvRank);
     expect(flops(a, decode).attention).toBe(a.layers.length * batch * (prompt + 1) * perKey);
@@ -238,10 +241,10 @@ describe('experts', () => {
   it('expected distinct experts equal the mean over every possible routing', () => {
     // 4 experts, 2 per token, 3 tokens: all 6³ equally likely choices.
     const pairs = [0, 1, 2, 3].flatMap((i) => [0, 1, 2, 3].filter((j) => j > i).map((j) => [i, j]));
-    let met = 0;
+    let distinctSum = 0;
     for (const x of pairs)
-      for (const y of pairs) for (const z of pairs) met += new Set([...x, ...y, ...z]).size;
-    expect(expectedDistinctExperts(4, 2, 3)).toBeCloseTo(met / pairs.length ** 3, 12);
+      for (const y of pairs) for (const z of pairs) distinctSum += new Set([...x, ...y, ...z]).size;
+    expect(expectedDistinctExperts(4, 2, 3)).toBeCloseTo(distinctSum / pairs.length ** 3, 12);
   });
 
   it('are k for one token and all experts for many', () => {

@@ -40,9 +40,9 @@ type Lookup = (name: string) => Tensor;
 function lookup(tensors: Tensor[]): Lookup {
   const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));
   return (name) => {
-    const found = byName.get(name);
-    if (!found) throw new Error(`no tensor ${name} in ${[...byName.keys()].join(', ')}`);
-    return found;
+    const tensor = byName.get(name);
+    if (!tensor) throw new Error(`no tensor ${name} in ${[...byName.keys()].join(', ')}`);
+    return tensor;
   };
 }
 
@@ -51,11 +51,11 @@ const tensorsByModel = new WeakMap<Architecture, Map<Layer | null, Lookup>>();
 
 /** Weights of one layer, or those outside the layers. */
 function tensorsOf(a: Architecture, layer: Layer | null): Lookup {
-  const known = tensorsByModel.get(a) ?? new Map<Layer | null, Lookup>();
-  tensorsByModel.set(a, known);
-  const found = known.get(layer) ?? lookup(layer ? layerTensors(a, layer) : modelTensors(a));
-  known.set(layer, found);
-  return found;
+  const lookups = tensorsByModel.get(a) ?? new Map<Layer | null, Lookup>();
+  tensorsByModel.set(a, lookups);
+  const layerLookup = lookups.get(layer) ?? lookup(layer ? layerTensors(a, layer) : modelTensors(a));
+  lookups.set(layer, layerLookup);
+  return layerLookup;
 }
 
 function inputOps(stage: Stage): NecessaryOp[] {
@@ -64,7 +64,7 @@ function inputOps(stage: Stage): NecessaryOp[] {
   const table = tensor('embed_tokens');
   // Only looked-up rows are read: one per token, and one per position (shared by all sequences).
   const rowBytes = (weight: Tensor): number => tensorBytes({ ...weight, rows: 1 }, storage.weights);
-  const projected = a.embeddingDim !== a.hiddenSize;
+  const isProjected = a.embeddingDim !== a.hiddenSize;
   const positions = a.positionRows > 0 ? tensor('embed_positions') : null;
   const ops = [
     operation(stage, 'embedding', 'embedding', null, 0, tokens * a.embeddingDim, {
@@ -72,7 +72,7 @@ function inputOps(stage: Stage): NecessaryOp[] {
       parameters: parametersOf(table) + (positions ? parametersOf(positions) : 0),
     }),
   ];
-  if (projected) ops.push(linearOp(stage, 'project_in', [tensor('project_in')], tokens));
+  if (isProjected) ops.push(linearOp(stage, 'project_in', [tensor('project_in')], tokens));
   return [...ops, ...extraOps(stage, a.extra, tensor, null)];
 }
 

@@ -1,5 +1,5 @@
 import type { Slo } from '../model/documents/serving.js';
-import { keepsSlo } from '../model/keeps-slo.js';
+import { meetsSlo } from '../model/meets-slo.js';
 import { median } from '../model/statistics.js';
 import type { Row } from '../model/tables.js';
 import { loadLevel, type LoadShape } from './load-shape.js';
@@ -40,7 +40,7 @@ export function sweepPoint(
   const begin = Math.min(...measuredRequests.map((row) => row.sent_ns ?? row.scheduled_ns ?? 0));
   const end = Math.max(...measuredRequests.map((row) => row.end_ns ?? 0));
   const tokens = ok.reduce((sum, row) => sum + (row.output_tokens ?? row.chunks ?? 0), 0);
-  const good = ok.filter((row) => slo !== null && keepsSlo(row, slo, load.shape.kind !== 'closed'));
+  const good = ok.filter((row) => slo !== null && meetsSlo(row, slo, load.shape.kind !== 'closed'));
   return {
     level: loadLevel(load.shape),
     output_rate: end > begin ? tokens / ((end - begin) / 1e9) : 0,

@@ -1,4 +1,4 @@
-import { metricsPage, sampleMetrics } from '../model/metrics-page.js';
+import { fetchMetricsPage, sampleMetrics } from '../model/metrics-page.js';
 import { readServerMetrics, type ServerReading } from '../model/server-metrics.js';
 
 interface ServerSampler {
@@ -9,14 +9,15 @@ interface ServerSampler {
 type Scraped = { t_ns: number; server: string | null; reading: ServerReading };
 
 /** Metrics of a page; null if there is none, or it has no known metric. */
-function scraped(page: Awaited<ReturnType<typeof metricsPage>>): Scraped | null {
+function scraped(page: Awaited<ReturnType<typeof fetchMetricsPage>>): Scraped | null {
   const read = page === null ? null : readServerMetrics(page.text);
   return page === null || read === null || Object.keys(read.reading).length === 0
     ? null
     : { t_ns: page.t_ns, ...read };
 }
 
-export const scrapeServer = async (url: string): Promise<Scraped | null> => scraped(await metricsPage(url));
+export const scrapeServer = async (url: string): Promise<Scraped | null> =>
+  scraped(await fetchMetricsPage(url));
 
 export function startServerSampler(url: string, periodMs?: number): ServerSampler {
   const readings: { t_ns: number; reading: ServerReading }[] = [];

@@ -9,22 +9,22 @@ import { systemErrorCode } from './errors.js';
  */
 export function makeFolder(path: string): string[] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [];
-  const made = dirname(path) === path ? [] : makeFolder(dirname(path));
+  const created = dirname(path) === path ? [] : makeFolder(dirname(path));
   try {
     mkdirSync(path);
-    made.push(path);
+    created.push(path);
   } catch (error) {
     // Another process was faster, or it is a file, which the next write reports.
     if (systemErrorCode(error) !== 'EEXIST') throw error;
   }
-  return made;
+  return created;
 }
 
 /**
  * Writes a file and its folder atomically: to another name in the folder, which then replaces the file. A device, a pipe and a link are
  * written directly.
  */
-export function writeWhole(
+export function writeAtomically(
   path: string,
   text: string,
   options: { mode?: number; flush?: boolean } = {},

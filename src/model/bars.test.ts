@@ -14,8 +14,8 @@ import { barIdSchema } from './documents/bar-id.js';
 test('a bar belongs to one family, and a bar of kernels to a class', () => {
   const families = barHeads.map((head) => [isKernelBar(head), isExposedBar(head), isIdleBar(head)]);
   expect(families.every((drawn) => drawn.filter(Boolean).length <= 1)).toBe(true);
-  const alone = barHeads.filter((head) => !isKernelBar(head) && !isExposedBar(head) && !isIdleBar(head));
-  expect(alone).toEqual(['unattributed', 'profiler_overhead']);
+  const otherHeads = barHeads.filter((head) => !isKernelBar(head) && !isExposedBar(head) && !isIdleBar(head));
+  expect(otherHeads).toEqual(['unattributed', 'profiler_overhead']);
   expect(classOfBar('inefficiency.gemm')).toBe('gemm');
   expect(classOfBar('host.program')).toBeNull();
   expect(barParts('exposed_copy.htod_pageable')).toEqual({ head: 'exposed_copy', tail: 'htod_pageable' });

@@ -57,7 +57,7 @@ export const isEdgeBar = (id: string): boolean => id === 'host.start_up' || id =
 /** The cause of a host bar; its id for the bar as a whole. */
 export const hostPart = (id: string): string => barParts(id).tail || id;
 
-/** Whether a bar is between a runtime's operators, or around its calls. */
+/** Whether a bar is host time between a runtime's operators or around its calls. */
 export const isRuntimeBar = (id: string): boolean =>
   id === 'host.runtime_dispatch' || id === 'host.runtime_call';
 

@@ -38,8 +38,8 @@ export function collectiveTraffic(
 }
 
 /**
- * SQL of a workbench table that importers fill with recorded calls, before each has its rank and its kernel's time. `on_host`: times are of
- * the call, and the kernels must be found.
+ * SQL of a workbench table that importers fill with recorded calls, before each has its rank and its kernel's time. `on_host`: the times
+ * are those of the host call; its kernels are not known yet.
  */
 export const recordedCallsSql = `CREATE TABLE IF NOT EXISTS recorded_calls (
   capture_id VARCHAR, pid BIGINT, on_host BOOLEAN, start_ns BIGINT, dur_ns BIGINT, device INTEGER, communicator VARCHAR, communicator_name VARCHAR,

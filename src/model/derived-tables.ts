@@ -13,7 +13,7 @@ const phase = {
   step_id: big('the phase, or the prefill or decode step around it: sampling in a step belongs to the step'),
 };
 
-const between = {
+const startAndEnd = {
   start_ns: big("start, ns since the session's start"),
   end_ns: big('end, ns'),
 };
@@ -38,12 +38,12 @@ const windowColumns = {
   raw_name: text('name of the range as recorded'),
   iteration: int('which run of the workload'),
   step_index: int('which step of its kind'),
-  ...between,
+  ...startAndEnd,
 };
 const window = big('stage_id of the window; negative between two steps of a request');
 const rangeId = big('stage_id of the range');
 const ns = num('exclusive time, ns: each instant of the device counts once');
-const n = num('how many started in the window');
+const count = num('how many started in the window');
 const className = text('class, as in kernels');
 const earlier = flag("launched before the range started: another stage's work");
 const copyKind = text('htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory');
@@ -71,7 +71,7 @@ const tableOf = {
     columns: { stage_id: big('stage'), ...phase },
   },
   phase_of: {
-    doc: 'place_of without what lies in no phase.',
+    doc: 'place_of without the stages outside of all phases.',
     columns: { stage_id: big('stage'), kind: phase.phase, phase_id: phase.phase_id, step_id: phase.step_id },
   },
   rank_kernels: ofRank('kernels', device),
@@ -100,7 +100,7 @@ const tableOf = {
       tid: big('thread id'),
       iteration: int('which run of the workload'),
       step_index: int('which step of its kind'),
-      ...between,
+      ...startAndEnd,
       device_start_ns: big('start of the first activity that it launched; null where it launched none'),
       device_end_ns: big('end of the last activity that it launched'),
       host_end_ns: big('end by the host: of a decode step, the start of the next one'),
@@ -113,11 +113,11 @@ const tableOf = {
   },
   request_parts: {
     doc: 'Steps of each request, and what lies between two of them; empty under continuous batching.',
-    columns: { request_id: big('stage_id of its first prefill'), stage_id: window, ...between },
+    columns: { request_id: big('stage_id of its first prefill'), stage_id: window, ...startAndEnd },
   },
   step_windows: {
     doc: 'Windows of steps, which do not overlap, and what lies between the steps of a request.',
-    columns: { kind: text('as in windows, or between'), stage_id: window, ...between },
+    columns: { kind: text('as in windows, or between'), stage_id: window, ...startAndEnd },
   },
   inner_windows: {
     doc: 'Ranges inside and around steps that have a waterfall: sampling, and those that the program names.',
@@ -125,8 +125,8 @@ const tableOf = {
       grp: group,
       stage_id: rangeId,
       label: text('name of this instance'),
-      ...between,
-      host_ns: big("start by the host, where the host's clock is the window's"),
+      ...startAndEnd,
+      host_ns: big("start by the host's clock, if the window uses that clock"),
     },
   },
   spans: {
@@ -135,7 +135,7 @@ const tableOf = {
       grp: group,
       instance: big('stage_id, or the request'),
       label: text('name of this instance'),
-      ...between,
+      ...startAndEnd,
     },
   },
   members: {
@@ -144,7 +144,7 @@ const tableOf = {
   },
   call_names: { doc: 'Names of the API calls of the rank.', columns: { name: text('API name') } },
   kernel_cells: {
-    doc: 'Kernels summed over what they have in common: some hundred rows of millions.',
+    doc: 'Kernels grouped by these columns: some hundred rows for millions of kernels.',
     columns: {
       phase: phase.phase,
       step_kind: text("kind of the step's window; null outside of steps"),
@@ -163,26 +163,26 @@ const tableOf = {
       kernels: big('launches'),
       dur_ns: big('sum of durations, ns'),
       exclusive_ns: big('sum of exclusive times, ns; null where no kernel has one'),
-      ...between,
+      ...startAndEnd,
       short: big('kernels shorter than 10 µs'),
       short_ns: big('their time, ns'),
     },
   },
   window_kernels: {
     doc: 'Exclusive time of kernels in each window of `step_windows`, by class.',
-    columns: { stage_id: window, class: className, ns, n },
+    columns: { stage_id: window, class: className, ns, n: count },
   },
   window_kernel_names: {
     doc: 'The same by class and kernel.',
-    columns: { stage_id: window, class: className, kernel: text('short name'), ns, n },
+    columns: { stage_id: window, class: className, kernel: text('short name'), ns, n: count },
   },
   window_copies: {
     doc: 'Exclusive time of copies in each window of `step_windows`.',
-    columns: { stage_id: window, kind: copyKind, ns, n },
+    columns: { stage_id: window, kind: copyKind, ns, n: count },
   },
   gap_span: {
     doc: 'One row: from the first gap to the last one.',
-    columns: { start_ns: between.start_ns, dur_ns: big('duration, ns') },
+    columns: { start_ns: startAndEnd.start_ns, dur_ns: big('duration, ns') },
   },
   step_gaps: {
     doc: 'Gaps summed by the window that holds them; one row for each gap that lies in none.',
@@ -221,15 +221,15 @@ const tableOf = {
   },
   inner_kernels: {
     doc: 'Exclusive time of kernels in each range of `inner_windows`, by class.',
-    columns: { stage_id: rangeId, class: className, earlier, ns, n },
+    columns: { stage_id: rangeId, class: className, earlier, ns, n: count },
   },
   inner_kernel_names: {
     doc: 'The same by class and kernel.',
-    columns: { stage_id: rangeId, class: className, kernel: text('short name'), earlier, ns, n },
+    columns: { stage_id: rangeId, class: className, kernel: text('short name'), earlier, ns, n: count },
   },
   inner_copies: {
     doc: 'Exclusive time of copies in each range of `inner_windows`.',
-    columns: { stage_id: rangeId, kind: copyKind, earlier, ns, n },
+    columns: { stage_id: rangeId, kind: copyKind, earlier, ns, n: count },
   },
   inner_gaps: {
     doc: 'Gaps by cause in each range of `inner_windows`.',
@@ -254,12 +254,12 @@ const tableOf = {
     columns: { stage_id: window, call: text('API name'), ns: num('ns') },
   },
   collective_rows: {
-    doc: '`collectives`, each operation of a rank once, whatever was imported twice. An all-to-all, of which ranks may send other amounts each time, has one size: the median.',
+    doc: '`collectives` without duplicates of repeated imports. Ranks may send different amounts in each all-to-all, so its size is the median.',
     columns: {
       ...tables.collectives.columns,
       counted: text("what the sequence numbers count: the operation, or 'Send and Recv'"),
       present: big(
-        'ranks that are judged as all: those with a timeline; of the communicator in NCCL Inspector logs',
+        'number of ranks that count as all: those with a timeline; in NCCL Inspector logs, those of the communicator',
       ),
     },
   },

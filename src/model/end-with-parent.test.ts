@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, expect, test } from 'vitest';
-import { watch } from './end-with-parent.js';
+import { watcherScript } from './end-with-parent.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'end-with-parent-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The watching shell, with its pipe held as by a process that is about to be killed. */
+/** The watcher's shell; to end its stdin is what happens when the process that it watches is killed. */
 function watcher() {
-  const shell = spawn('/bin/sh', ['-c', watch], { stdio: ['pipe', 'ignore', 'ignore'] });
+  const shell = spawn('/bin/sh', ['-c', watcherScript], { stdio: ['pipe', 'ignore', 'ignore'] });
   return { shell, ended: new Promise((resolve) => shell.once('exit', resolve)) };
 }
 
@@ -25,29 +25,29 @@ const firstLine = (child: ChildProcess) =>
   new Promise<string>((resolve) => child.stdout!.once('data', (data) => resolve(String(data).trim())));
 
 test.runIf(process.platform !== 'win32')(
-  'when the pipe closes, what is on the list ends with all below it, also what ignores SIGTERM; nothing else does',
+  'when the pipe closes, listed processes and their descendants end, even if they ignore SIGTERM, and no others',
   async () => {
     const stubborn = sleeper('trap "" TERM; sleep 300 & echo $!; wait; sleep 300');
-    const done = sleeper('echo up; sleep 300');
-    const [below] = await Promise.all([firstLine(stubborn), firstLine(done)]);
+    const unlisted = sleeper('echo up; sleep 300');
+    const [descendant] = await Promise.all([firstLine(stubborn), firstLine(unlisted)]);
     const { shell, ended } = watcher();
     const file = join(folder, "it's done");
     shell.stdin.end(
-      `+ ${stubborn.pid}\n+ ${done.pid}\n- ${done.pid}\n! 'touch' '${file.replaceAll("'", `'\\''`)}'\n`,
+      `+ ${stubborn.pid}\n+ ${unlisted.pid}\n- ${unlisted.pid}\n! 'touch' '${file.replaceAll("'", `'\\''`)}'\n`,
     );
     expect(await exitOf(stubborn)).toBe('SIGKILL');
     await ended;
-    await expect.poll(() => isRunning(Number(below)), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => isRunning(Number(descendant)), { timeout: 20_000 }).toBe(false);
     await expect.poll(() => existsSync(file), { timeout: 20_000 }).toBe(true);
-    expect(isRunning(done.pid!)).toBe(true);
-    const gone = exitOf(done);
-    done.kill('SIGKILL');
+    expect(isRunning(unlisted.pid!)).toBe(true);
+    const gone = exitOf(unlisted);
+    unlisted.kill('SIGKILL');
     await gone;
   },
 );
 
 test.runIf(process.platform === 'linux')(
-  'when the pipe closes before the pid of a started child is known, the child ends, and what it starts at SIGTERM',
+  'when the pipe closes before the pid of a started child is known, the child and what it starts at SIGTERM end',
   async () => {
     const mark = randomUUID();
     const child = sleeper('trap "sleep 300 & exit" TERM; echo up; sleep 300 & wait', {

@@ -9,33 +9,33 @@ import process from 'node:process';
  * "! command" is run too, for processes that no signal reaches from here (in a container).
  *
  * A process exists for some milliseconds before its pid can be written. "= mark" is therefore written before it starts, with
- * the mark in its environment; if no pid follows, the shell searches the mark in /proc (Linux).
+ * the mark in its environment; if no pid follows, the shell searches for the mark in /proc (Linux).
  * Each process is stopped before its children are listed, so that it cannot start another one in between.
  * On Windows libuv's job object does all this.
  */
-export const watch = `
+export const watcherScript = `
 trap '' HUP INT TERM QUIT
 list=
 command=
 mark=
-while read -r verb what; do
+while read -r verb argument; do
   case $verb in
-  =) mark=$what ;;
-  +) list="$list $what" mark= ;;
-  !) command=$what ;;
+  =) mark=$argument ;;
+  +) list="$list $argument" mark= ;;
+  !) command=$argument ;;
   -)
-    rest=
-    for one in $list; do [ "$one" = "$what" ] || rest="$rest $one"; done
-    list=$rest ;;
+    remaining=
+    for pid in $list; do [ "$pid" = "$argument" ] || remaining="$remaining $pid"; done
+    list=$remaining ;;
   esac
 done
 [ -z "$command" ] || eval "$command" &
 [ -n "$list$mark" ] || exit 0
-marked() {
+marked_processes() {
   [ -n "$mark" ] || return
-  for found in $(grep -ls "$mark" /proc/[0-9]*/environ); do
-    found=\${found#/proc/}
-    echo "\${found%/environ}"
+  for file in $(grep -ls "$mark" /proc/[0-9]*/environ); do
+    file=\${file#/proc/}
+    echo "\${file%/environ}"
   done
 }
 tree() {
@@ -44,14 +44,14 @@ tree() {
   for child in $(cat /proc/"$1"/task/*/children || pgrep -P "$1"); do tree "$child"; done
 }
 finish() {
-  all=$(for one in $all $(marked); do tree "$one"; done)
+  all=$(for pid in $all $(marked_processes); do tree "$pid"; done)
   kill -s "$1" $all
   kill -s CONT $all
 }
 all=$list
 finish TERM
 sleep 2
-for one in $all; do kill -s KILL -- "-$one"; done
+for pid in $all; do kill -s KILL -- "-$pid"; done
 finish KILL
 `;
 
@@ -62,7 +62,7 @@ let pipe: NodeJS.WritableStream | null = null;
 
 function watcher(): NodeJS.WritableStream {
   if (pipe) return pipe;
-  const shell = spawn('/bin/sh', ['-c', watch], {
+  const shell = spawn('/bin/sh', ['-c', watcherScript], {
     // A new session, so that a signal to this process's group does not end the watcher.
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

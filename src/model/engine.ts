@@ -57,10 +57,10 @@ export interface PreparedEngine {
   sampling?: string;
   /** Timed repeats of a point per launch, if the engine fixes them whatever is requested. */
   repeats?: number;
-  /** How a point is warmed up, unless until it is stable; `most` is the requested maximum. */
-  warmup?(most: number): string;
+  /** How a point is warmed up, unless until it is stable; `max` is the requested maximum. */
+  warmup?(max: number): string;
   /** Why a point cannot run; null if it can. */
-  refuses(point: BenchPoint): string | null;
+  refusal(point: BenchPoint): string | null;
   launch(order: BenchOrder, control: LaunchControl): EngineLaunch;
 }
 

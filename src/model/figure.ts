@@ -5,7 +5,7 @@ import { codeSchema } from './code-schema.js';
 export const intervalOverSchema = z
   .object({ unit: z.enum(['launches', 'rounds', 'repeats']), n: z.number().int() })
   .describe(
-    'Means that ci95 is over, where they are not the n values: of process launches, of rounds against one process, of repeats.',
+    'What ci95 is over, if not the n values: means of process launches, of rounds against one process, or of repeats.',
   );
 
 /**

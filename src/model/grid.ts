@@ -12,15 +12,15 @@ const maxCombinations = 10_000;
 export function checkGrid(
   sizes: Readonly<Record<string, number>>,
   noun: string,
-  most: number = maxCombinations,
+  max: number = maxCombinations,
 ): void {
   const count = Object.values(sizes).reduce((product, size) => product * size, 1);
-  if (count <= most) return;
+  if (count <= max) return;
   const axes = Object.entries(sizes).filter(([, size]) => size > 1);
   const [longest] = axes.toSorted(([, a], [, b]) => b - a)[0]!;
   throw new InferscopeError('E_USAGE', {
     what: `the grid has ${count} ${noun}`,
-    why: `${axes.map(([name, size]) => `${name}: ${size} values`).join(', ')}. The limit is ${most} ${noun} per command.`,
+    why: `${axes.map(([name, size]) => `${name}: ${size} values`).join(', ')}. The limit is ${max} ${noun} per command.`,
     fix: `Give ${longest} fewer values, or run parts of the grid one after another.`,
   });
 }

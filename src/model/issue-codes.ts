@@ -15,7 +15,7 @@ export const issueCodes = {
   },
   cpu_steal: {
     means: 'the hypervisor gave CPU time of this virtual machine to others',
-    fix: 'measure on a machine of its own',
+    fix: 'measure on a dedicated machine',
   },
   late_samples: {
     means: 'host samples were missed: the sampling process was busy',
@@ -71,7 +71,7 @@ export const issueCodes = {
   profiling_bounded: { means: 'a profiler recorded only part of the run' },
   torch_trace: { means: 'the PyTorch profiler reported a problem' },
   name_taken: {
-    means: 'another session has this name: it was saved without',
+    means: 'the session was saved without its name, since another one has it',
     fix: 'inferscope session rename',
   },
   user_file_damaged: { means: 'name, notes and tags of a session could not be read' },

@@ -1,11 +1,11 @@
 /** Things by the `kernelKey` of their kernel's name. */
 export function byKernelKey<T>(things: readonly T[], nameOf: (thing: T) => string): Map<string, T[]> {
-  const found = new Map<string, T[]>();
+  const groups = new Map<string, T[]>();
   for (const thing of things) {
     const key = kernelKey(nameOf(thing));
-    found.set(key, [...(found.get(key) ?? []), thing]);
+    groups.set(key, [...(groups.get(key) ?? []), thing]);
   }
-  return found;
+  return groups;
 }
 
 /** A demangled name without "void", anonymous namespaces, template arguments and parameters. */
@@ -32,7 +32,7 @@ const casts = new RegExp(`\\(${builtin}\\)(?=-?\\d)`, 'g');
  * Parameters after template arguments are left out: the arguments determine them.
  */
 export function kernelKey(name: string): string {
-  const written = name
+  const normalized = name
     .replaceAll(/\(anonymous namespace\)|<unnamed>/g, '_')
     .replaceAll(/\[lambda\(([^()[\]]*)\) \(instance (\d+)\)\]/g, '{lambda($1)#$2}')
     .replaceAll(casts, '')
@@ -46,7 +46,7 @@ export function kernelKey(name: string): string {
   let key = '';
   // Depth of parentheses within parameters that are left out.
   let depth = 0;
-  for (const letter of written) {
+  for (const letter of normalized) {
     if (letter === '(' && (depth > 0 || key.endsWith('>'))) depth++;
     else if (letter === ')' && depth > 0) depth--;
     else if (depth === 0) key += letter;

@@ -16,14 +16,14 @@ test('runs at most as many items at a time as there are lanes, and every item on
 });
 
 test('after a failure starts no item and waits for running ones', async () => {
-  const begun: number[] = [];
+  const started: number[] = [];
   let ended = false;
   const failing = inLanes([0, 1, 2, 3], 2, async (item) => {
-    begun.push(item);
+    started.push(item);
     if (item === 0) throw new Error('full');
     await sleep(5);
     ended = true;
   });
   await expect(failing).rejects.toThrow('full');
-  expect([begun, ended]).toEqual([[0, 1], true]);
+  expect([started, ended]).toEqual([[0, 1], true]);
 });

@@ -66,7 +66,7 @@ export function launchedRank(env: Readonly<Record<string, string | undefined>>):
     const value = env[name];
     return value !== undefined && /^\d{1,7}$/.test(value) ? Number(value) : null;
   };
-  for (const { rank: name, size, local, localSize, job, needs, command: typed } of launchers) {
+  for (const { rank: name, size, local, localSize, job, needs, command: commandFor } of launchers) {
     const rank = numberOf(name);
     if (rank === null || (needs !== undefined && env[needs] === undefined)) continue;
     const worldSize = numberOf(size);
@@ -76,7 +76,7 @@ export function launchedRank(env: Readonly<Record<string, string | undefined>>):
       localRank: numberOf(local),
       allHere: localSize !== undefined && worldSize !== null && numberOf(localSize) === worldSize,
       job: env[job[0]!] === undefined ? null : job.flatMap((variable) => env[variable] ?? []).join('-'),
-      command: typed === undefined || worldSize === null ? null : typed(worldSize),
+      command: commandFor === undefined || worldSize === null ? null : commandFor(worldSize),
     };
   }
   return null;

@@ -4,12 +4,12 @@ import process from 'node:process';
 import { launchedRank } from './launched-rank.js';
 
 /** A process with its command line and parent; null if the system does not list it. */
-interface Listed {
+interface ProcessEntry {
   words: string[];
   parent: number;
 }
 
-function listed(pid: number): Listed | null {
+function readProcess(pid: number): ProcessEntry | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // Field 4; the command in field 2 may contain spaces and brackets.
@@ -27,7 +27,7 @@ function listed(pid: number): Listed | null {
  */
 export function launcherProcess(): number | null {
   try {
-    for (let pid = process.ppid; pid > 0; pid = listed(pid)?.parent ?? 0) {
+    for (let pid = process.ppid; pid > 0; pid = readProcess(pid)?.parent ?? 0) {
       const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
       const entries = environment.map((entry) => [
         entry.slice(0, entry.indexOf('=')),
@@ -50,13 +50,13 @@ export function launcherProcess(): number | null {
 export function launcherWords(
   commandWords: readonly string[],
   env: Readonly<Record<string, string | undefined>> = process.env,
-  read: (pid: number) => Listed | null = listed,
+  read: (pid: number) => ProcessEntry | null = readProcess,
 ): string[] {
   const launched = launchedRank(env);
   if (launched === null) return [];
   let launcher = launched.command ?? [];
-  for (let above = read(process.ppid); above !== null; above = read(above.parent)) {
-    const before = wordsBefore(above.words, commandWords);
+  for (let ancestor = read(process.ppid); ancestor !== null; ancestor = read(ancestor.parent)) {
+    const before = wordsBefore(ancestor.words, commandWords);
     if (before.length > 0) launcher = before;
   }
   return launcher;

@@ -62,7 +62,7 @@ export const memoryPlanSchema = z.object({
         used_bytes: z.number().nullable(),
       }),
     )
-    .describe('Who was on the GPUs before the engine started.'),
+    .describe('Processes on the GPUs before the engine started.'),
   pid_namespace: z
     .enum(['initial', 'nested', 'unknown'])
     .describe("Whether process ids here are the machine's own, or a container's."),

@@ -11,7 +11,7 @@ interface MetricsPage {
 const timeoutMs = 2000;
 
 /** Fetches the page; null if there is none, as for most hosted APIs. */
-export async function metricsPage(url: string): Promise<MetricsPage | null> {
+export async function fetchMetricsPage(url: string): Promise<MetricsPage | null> {
   const began = monotonicNs();
   try {
     const { status, text } = await smallPage(url, { signal: AbortSignal.timeout(timeoutMs) });
@@ -24,23 +24,23 @@ export async function metricsPage(url: string): Promise<MetricsPage | null> {
 /** Fetches pages periodically until stop(), which fetches a last one; never two at once. */
 export function sampleMetrics(
   url: string,
-  take: (page: MetricsPage | null) => void,
+  onPage: (page: MetricsPage | null) => void,
   periodMs = 250,
 ): { stop(): Promise<void> } {
-  let under: Promise<void> | null = null;
-  const once = async () => {
-    take(await metricsPage(url));
-    under = null;
+  let pending: Promise<void> | null = null;
+  const fetchOnce = async () => {
+    onPage(await fetchMetricsPage(url));
+    pending = null;
   };
-  const tick = () => (under ??= once());
+  const tick = () => (pending ??= fetchOnce());
   void tick();
   const timer = setInterval(() => void tick(), periodMs);
   timer.unref();
   return {
     async stop() {
       clearInterval(timer);
-      if (under) await under;
-      await once();
+      if (pending) await pending;
+      await fetchOnce();
     },
   };
 }

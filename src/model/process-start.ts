@@ -8,7 +8,7 @@ import { packageRoot } from './installation.js';
 export type FailedStart = { thrown: unknown } | { exitCode: number | null | undefined; stderr: string };
 
 /** System errors for too many processes or files, or too little memory. */
-const exhausted = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM']);
+const exhaustionCodes = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM']);
 
 /**
  * Starts a process of ours, which ends when this one does.
@@ -28,7 +28,7 @@ export async function startProcess<T extends ChildProcess>(
     if (child.pid === undefined) throw (await once(child, 'error'))[0];
     return child;
   } catch (thrown) {
-    throw notStarted(work, entry, { thrown });
+    throw startError(work, entry, { thrown });
   }
 }
 
@@ -37,14 +37,14 @@ export async function startProcess<T extends ChildProcess>(
  * It says nothing about the work, so it must not be reported as a failure of the work.
  * @returns E_PROCESS_START
  */
-export function notStarted(work: string, entry: string, failed: FailedStart): InferscopeError {
-  const thrown = 'thrown' in failed;
-  const system = thrown ? systemErrorCode(failed.thrown) : null;
+export function startError(work: string, entry: string, failed: FailedStart): InferscopeError {
+  const hasThrown = 'thrown' in failed;
+  const system = hasThrown ? systemErrorCode(failed.thrown) : null;
   return new InferscopeError('E_PROCESS_START', {
-    what: `the process that ${work} could not start: ${entry}${thrown ? '' : ` (exit code ${failed.exitCode})`}`,
-    why: thrown ? `${messageOf(failed.thrown)}.` : failed.stderr.trim() || 'It wrote nothing to stderr.',
+    what: `the process that ${work} could not start: ${entry}${hasThrown ? '' : ` (exit code ${failed.exitCode})`}`,
+    why: hasThrown ? `${messageOf(failed.thrown)}.` : failed.stderr.trim() || 'It wrote nothing to stderr.',
     fix:
-      system !== null && exhausted.has(system)
+      system !== null && exhaustionCodes.has(system)
         ? 'End other processes, or raise the limits of this shell: ulimit -u (processes), ulimit -n (open files).'
         : `Install inferscope again; in a checkout, type npm run build in ${packageRoot()}`,
   });

@@ -24,6 +24,6 @@ export function quantizedTensors(
   const bytesPerWeight = sum(({ bytes }) => bytes) / weights;
   if (bytesPerWeight > bytesPerElement[runDType] * (1 - tolerance)) return null;
   const [largest] = layerTensors.toSorted((a, b) => b.bytes * b.count - a.bytes * a.count);
-  const { type, module, dtype: stored } = largest!;
-  return { name: type ?? (module === 'Linear' ? stored : module), bytesPerWeight };
+  const { type, module, dtype: storedDType } = largest!;
+  return { name: type ?? (module === 'Linear' ? storedDType : module), bytesPerWeight };
 }

@@ -10,10 +10,10 @@ export const rankClockSchema = z.object({
   offset_ns: z
     .number()
     .nullable()
-    .describe('Its clock less that of the lowest rank, in the middle of the capture.'),
+    .describe('Its clock minus that of the lowest rank, in the middle of the capture.'),
   drift_ppm: z.number().nullable(),
-  bound_ns: z.number().nullable().describe('Error of a time after the correction.'),
-  collectives: z.number().int().describe('Their ends were compared.'),
+  bound_ns: z.number().nullable().describe('Largest error of a time after the correction.'),
+  collectives: z.number().int().describe('Number of collectives with compared ends.'),
   window_ns: z
     .tuple([z.number(), z.number()])
     .optional()
@@ -48,8 +48,8 @@ export function rankRanges(ranks: readonly number[]): string {
   const sorted = [...new Set(ranks)].toSorted((a, b) => a - b);
   const ranges: [first: number, last: number][] = [];
   for (const rank of sorted) {
-    const open = ranges.at(-1);
-    if (open && rank === open[1] + 1) open[1] = rank;
+    const last = ranges.at(-1);
+    if (last && rank === last[1] + 1) last[1] = rank;
     else ranges.push([rank, rank]);
   }
   return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(', ');

@@ -70,7 +70,7 @@ export const reasonCodes = {
     fix: 'use longer outputs or more repeats',
   },
   no_base: { means: 'there is no smaller batch to compare with' },
-  no_peers: { means: 'there are too few comparable products with times' },
+  no_peers: { means: 'there are too few comparable GEMMs with times' },
   not_paired: { means: 'how long ranks wait for each other is not known' },
   not_all_ranks: { means: 'no operation was recorded on all its ranks' },
   other_ranks: { means: 'the roofline was measured with another number of ranks' },

@@ -52,7 +52,7 @@ const modelLineSchema = z.object({
   tensors: z
     .array(modelTensorSchema)
     .optional()
-    .describe('Weights of two dimensions and more; alike ones of numbered layers once.'),
+    .describe('Weights of two dimensions and more; equal ones of numbered layers are listed once.'),
 });
 
 /** (monotonic, realtime) pair; one at the start and one at the end of each recorder. */
@@ -140,7 +140,7 @@ const pointLineSchema = z.object({
     .number()
     .nullable()
     .default(null)
-    .describe("Most memory the point needed on the device, model included, by the engine's own allocator."),
+    .describe("Peak memory of the point on the device, model included, by the engine's own allocator."),
   memory_source: z.string().nullable().default(null),
 });
 

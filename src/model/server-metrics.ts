@@ -10,7 +10,7 @@ function histogram(name: string, from: readonly string[]): Record<string, { from
 }
 
 /** Our name of a metric, and its name on each server. Several series of a name are summed (`sum`) or the largest is taken (`max`). */
-const known: Record<string, { from: string[]; over: 'sum' | 'max' }> = {
+const metricSources: Record<string, { from: string[]; over: 'sum' | 'max' }> = {
   requests_running: {
     from: [
       'vllm:num_requests_running',
@@ -97,27 +97,27 @@ const servers: [prefix: string, name: string][] = [
   ['inferscope:', 'inferscope serve'],
 ];
 
-/** Sums by name of the Prometheus text format: `name{labels} value [timestamp]`. */
-function series(text: string): Map<string, number[]> {
-  const sumsByName = new Map<string, number[]>();
+/** Values by metric name of the Prometheus text format: `name{labels} value [timestamp]`. */
+function readSeries(text: string): Map<string, number[]> {
+  const valuesByName = new Map<string, number[]>();
   for (const line of text.split('\n')) {
     if (line === '' || line.startsWith('#')) continue;
     const match = /^([A-Za-z_:][\w:]*)(?:\{.*\})?\s+(\S+)/.exec(line);
     const value = Number(match?.[2]);
     // Counts, seconds and shares: negative or huge values are invalid and skipped.
     if (!match || !(value >= 0 && value <= Number.MAX_SAFE_INTEGER)) continue;
-    const values = sumsByName.get(match[1]!) ?? [];
+    const values = valuesByName.get(match[1]!) ?? [];
     values.push(value);
-    sumsByName.set(match[1]!, values);
+    valuesByName.set(match[1]!, values);
   }
-  return sumsByName;
+  return valuesByName;
 }
 
 /** The metrics of a /metrics page under our names, and the server that wrote it. */
 export function readServerMetrics(text: string): { server: string | null; reading: ServerReading } {
-  const seriesValues = series(text);
+  const seriesValues = readSeries(text);
   const reading: ServerReading = {};
-  for (const [name, { from, over }] of Object.entries(known)) {
+  for (const [name, { from, over }] of Object.entries(metricSources)) {
     const values = from.map((alias) => seriesValues.get(alias)).find((list) => list !== undefined);
     if (values === undefined) continue;
     reading[name] = over === 'sum' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);

@@ -20,13 +20,13 @@ export function studentTwoSidedT(p: number, degreesOfFreedom: number): number {
   return (low + high) / 2;
 }
 
-const known = new Map<number, number>();
+const t95ByDegrees = new Map<number, number>();
 
 /** Half width of a 95 % interval in standard errors. */
 export function studentT95(degreesOfFreedom: number): number {
-  const found = known.get(degreesOfFreedom) ?? studentTwoSidedT(0.05, degreesOfFreedom);
-  known.set(degreesOfFreedom, found);
-  return found;
+  const t95 = t95ByDegrees.get(degreesOfFreedom) ?? studentTwoSidedT(0.05, degreesOfFreedom);
+  t95ByDegrees.set(degreesOfFreedom, t95);
+  return t95;
 }
 
 /** Continued fraction of DLMF 8.17.22 by Lentz's method; symmetric in (x, a, b) ↔ (1 − x, b, a), used where it converges. */
@@ -41,18 +41,18 @@ function incompleteBeta(x: number, a: number, b: number): number {
 
 function betaFraction(x: number, a: number, b: number): number {
   const tiny = 1e-300;
-  const away = (value: number) => (Math.abs(value) < tiny ? tiny : value);
+  const awayFromZero = (value: number) => (Math.abs(value) < tiny ? tiny : value);
   let c = 1;
-  let d = 1 / away(1 - ((a + b) * x) / (a + 1));
+  let d = 1 / awayFromZero(1 - ((a + b) * x) / (a + 1));
   let fraction = d;
   for (let m = 1; m <= 10_000; m++) {
     const even = (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m));
-    d = 1 / away(1 + even * d);
-    c = away(1 + even / c);
+    d = 1 / awayFromZero(1 + even * d);
+    c = awayFromZero(1 + even / c);
     fraction *= d * c;
     const odd = (-(a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1));
-    d = 1 / away(1 + odd * d);
-    c = away(1 + odd / c);
+    d = 1 / awayFromZero(1 + odd * d);
+    c = awayFromZero(1 + odd / c);
     const step = d * c;
     fraction *= step;
     if (Math.abs(step - 1) < 1e-15) break;

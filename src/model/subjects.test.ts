@@ -5,13 +5,13 @@ const content = (kind: string, artifacts: string[], ...tables: string[]) =>
   contentOf(kind, ['profiled'], artifacts, ...tables);
 
 const contentOf = (kind: string, purposes: string[], artifacts: string[], ...tables: string[]) => {
-  const found = {
+  const manifest = {
     kind,
     executions: purposes.map((purpose) => ({ purpose })),
     tables: Object.fromEntries(tables.map((name) => [name, [{ rows: 1 }]])),
     artifacts: artifacts.map((artifact) => ({ kind: artifact })),
   };
-  return { kind, subjects: subjectsOf(found) };
+  return { kind, subjects: subjectsOf(manifest) };
 };
 
 // Files that each command writes, with samples.
@@ -87,7 +87,7 @@ test.each([
   expect(leadOf(session)).toBe(lead);
 });
 
-test('a table without rows is not a subject; the main one of several subjects decides', () => {
+test('a table without rows is not a subject, and the first of several subjects is the main one', () => {
   const empty = { kind: 'run', executions: [], tables: { kernels: [{ rows: 0 }] }, artifacts: [] };
   expect(subjectsOf(empty)).toEqual([]);
   const session = content('bench', ['bench-plan'], 'kernels', 'counters', 'telemetry');

@@ -80,11 +80,11 @@ export const firstSubject = <S extends Subject>(
   manifest.subjects.find((subject): subject is S => (wanted as readonly Subject[]).includes(subject)) ?? null;
 
 /** Kinds of sessions for subjects that otherwise accompany another measurement. */
-const madeFor: Partial<Record<Subject, readonly string[]>> = {
+const kindsBySubject: Partial<Record<Subject, readonly string[]>> = {
   roofline: ['roofline'],
   telemetry: ['monitor', 'import'],
 };
 
 /** The subject that summary and report of a session show; null for a session with only samples and rooflines. */
-export const leadOf = ({ kind, subjects: recorded }: { kind: string; subjects: readonly Subject[] }) =>
-  recorded.find((subject) => madeFor[subject]?.includes(kind) ?? true) ?? null;
+export const leadOf = ({ kind, subjects: sessionSubjects }: { kind: string; subjects: readonly Subject[] }) =>
+  sessionSubjects.find((subject) => kindsBySubject[subject]?.includes(kind) ?? true) ?? null;

@@ -141,7 +141,7 @@ export const tables = {
       padding_tokens: big('positions of a prompt batch that are padding, where the host has the mask'),
       warmup: flag('true when left out of the statistics'),
       confidence: num(
-        'of a step that was inferred from the repeating sequence of kernels, 0 to 1: share of the kernels between the first and the last step that repeat; null: marked by the program, an engine or hooks',
+        'for a step that was inferred from the repeating sequence of kernels, 0 to 1: share of the kernels between the first and the last step that repeat; null: marked by the program, an engine or hooks',
       ),
     },
   },
@@ -199,19 +199,19 @@ export const tables = {
     doc: 'Collectives and point-to-point operations that a communication library recorded, or that the timelines of several ranks show (import --ranks, or several processes of one execution), one row per operation and rank.',
     columns: {
       ...runKeys,
-      rank: int('rank in the communicator; of timelines the rank in the process group, as in every table'),
+      rank: int('rank in the communicator; in timelines the rank in the process group, as in every table'),
       communicator: text('id of the communicator, the same on all its ranks'),
       communicator_name: text('name that the program gave it'),
       ranks: int('ranks of the communicator'),
       nodes: int('hosts of the communicator'),
       operation: text(
-        'AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, Send, Recv, …; of timelines "Send and Recv": both ends of one transfer',
+        'AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, Send, Recv, …; in timelines "Send and Recv": both ends of one transfer',
       ),
       sequence: big(
-        'number of the call: counted per communicator and operation, of Send and Recv together per rank, of timelines from one rank to another; a number that is missing was not recorded',
+        'number of the call per communicator and operation; for Send and Recv together per rank, in timelines per sender and receiver; calls with missing numbers were not recorded',
       ),
       peer: int('the other rank of Send and Recv; null for collectives'),
-      bytes: big('count × size of the type as the call has it: of AllGather and ReduceScatter one rank'),
+      bytes: big('count × size of the type as in the call: for AllGather and ReduceScatter that of one rank'),
       written_ns: big(
         "when the row was written, at the end of the operation or later, ns since the session's start",
       ),
@@ -250,7 +250,7 @@ export const tables = {
       bytes: big('bytes'),
       point: text('baseline, post_warmup or peak on the rows that are those points'),
       source: text('where the number comes from, e.g. /proc/<pid>/status VmHWM'),
-      blocks: int('blocks of the allocator that the bytes were in, of kind allocation'),
+      blocks: int('allocator blocks that hold the bytes, for kind allocation'),
     },
   },
   iterations: {
@@ -306,7 +306,7 @@ export const tables = {
     columns: {
       ...runKeys,
       request_id: text('id'),
-      scheduled_ns: big('when the load plan wanted it sent'),
+      scheduled_ns: big('when it was due by the load plan'),
       sent_ns: big('when it was sent'),
       first_token_ns: big('first generated text'),
       end_ns: big('last content'),
@@ -330,7 +330,7 @@ export const tables = {
     },
   },
   metrics: {
-    doc: "Numbers of result files that other benchmark tools wrote, long form. A name of ours means our definition (docs/reference/metrics.md); the rest keep the tool's name before a dot.",
+    doc: "Numbers of result files that other benchmark tools wrote, long form. Names without a dot have our definition (docs/reference/metrics.md); in others the tool's name is before the dot.",
     columns: {
       ...runKeys,
       point: int('load point, test or repeat of the file, from 0'),
@@ -356,7 +356,7 @@ export const tables = {
       dtype: text('computed in'),
       shape: text('e.g. 1024x1024x1024'),
       threads: int('CPU threads'),
-      bytes: big('bytes moved a run'),
+      bytes: big('bytes moved per run'),
       flops: big('floating-point or integer operations per run'),
       runs: int('timed runs'),
       median_ns: num('median of the runs'),
@@ -379,7 +379,7 @@ export const tables = {
       method: text('events, graph or host'),
       per_sample: int('operations between two readings of the clock'),
       rotated_bytes: big('bytes of all copies of the inputs taken in turn'),
-      peak_memory_bytes: big('most device memory during the case'),
+      peak_memory_bytes: big('peak device memory during the case'),
       max_error: num('against float64: largest difference over the largest magnitude'),
     },
   },

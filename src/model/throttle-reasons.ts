@@ -7,10 +7,10 @@ export const throttleReasons: readonly { bit: number; name: string; limits: bool
   { bit: 0x002, name: 'applications_clocks_setting', limits: true, words: 'clocks set by hand' },
   { bit: 0x004, name: 'sw_power_cap', limits: true, words: 'power cap' },
   { bit: 0x008, name: 'hw_slowdown', limits: true, words: 'hardware slowdown' },
-  { bit: 0x010, name: 'sync_boost', limits: true, words: 'held to a group of GPUs' },
+  { bit: 0x010, name: 'sync_boost', limits: true, words: 'clocks synchronized with other GPUs' },
   { bit: 0x020, name: 'sw_thermal_slowdown', limits: true, words: 'heat (driver)' },
   { bit: 0x040, name: 'hw_thermal_slowdown', limits: true, words: 'heat (hardware)' },
-  { bit: 0x080, name: 'hw_power_brake_slowdown', limits: true, words: 'power brake from outside' },
+  { bit: 0x080, name: 'hw_power_brake_slowdown', limits: true, words: 'external power brake' },
   { bit: 0x100, name: 'display_clock_setting', limits: true, words: 'display clocks' },
 ];
 

@@ -19,7 +19,7 @@ export const withheldReasons = {
   },
   passes_differ: {
     code: 'passes_differ',
-    text: 'the profiled pass and the clean one took too different a time: parts of one are not shares of the other',
+    text: 'the times of the profiled and the clean pass differ too much: parts of one are not shares of the other',
   },
 } as const satisfies Record<string, Reason>;
 

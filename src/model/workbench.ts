@@ -153,7 +153,7 @@ export interface Workbench {
    * Helps to encode in-memory tables, and resolves when every closed table is on disk.
    * @throws the error of a table
    */
-  written(): Promise<void>;
+  flush(): Promise<void>;
   /** Fewer threads also reduce memory: sorts and joins need some for each. */
   limit(limits: {
     threads?: number;

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { childEntry } from '../model/installation.js';
 import { toolVersion } from '../model/version.js';
 import type { Session } from './open.js';
-import { writeWhole } from '../model/atomic-write.js';
+import { writeAtomically } from '../model/atomic-write.js';
 
 /** For smaller sessions computing is faster than reading the file. */
 const minCachedRows = 500_000;
@@ -36,7 +36,7 @@ export async function cachedAnswer<T>(
   if (cached !== null) return cached;
   const answer = await compute();
   try {
-    writeWhole(path, JSON.stringify({ key, answer }));
+    writeAtomically(path, JSON.stringify({ key, answer }));
   } catch {
     // The home is read-only, or the disk is full: the answer is returned anyway.
   }

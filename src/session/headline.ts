@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Session } from './open.js';
-import { writeWhole } from '../model/atomic-write.js';
+import { writeAtomically } from '../model/atomic-write.js';
 
 /** A session's headline in a list. */
 export interface Headline {
@@ -23,7 +23,10 @@ export function saveHeadline(
 ): void {
   if (JSON.stringify(readHeadline(folder, sha256)) === JSON.stringify(headline)) return;
   try {
-    writeWhole(join(folder, 'derived', headlineFile), JSON.stringify({ session_sha256: sha256, headline }));
+    writeAtomically(
+      join(folder, 'derived', headlineFile),
+      JSON.stringify({ session_sha256: sha256, headline }),
+    );
   } catch {
     // The home is read-only, or the disk is full.
   }

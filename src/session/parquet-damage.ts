@@ -4,7 +4,7 @@ import process from 'node:process';
 import { text } from 'node:stream/consumers';
 import { exitCodeOf } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
-import { notStarted, startProcess } from '../model/process-start.js';
+import { startError, startProcess } from '../model/process-start.js';
 
 /** Signals that end a process after an invalid memory access or an abort. */
 export const crashes: ReadonlySet<NodeJS.Signals> = new Set([
@@ -41,6 +41,6 @@ export async function findParquetDamage(
     return crashes.has(signal) ? `The process that read its tables ended by ${signal}.` : null;
   if (code === 0) return null;
   if (code !== exitCodeOf.E_SESSION_ARCHIVE)
-    throw notStarted(work, entry, { exitCode: code, stderr: stderrText });
+    throw startError(work, entry, { exitCode: code, stderr: stderrText });
   return stderrText.trim().split('\n')[0] ?? '';
 }

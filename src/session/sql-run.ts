@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { InferscopeError } from '../model/errors.js';
-import { notStarted, startProcess } from '../model/process-start.js';
+import { startError, startProcess } from '../model/process-start.js';
 import { createScratchFolder } from './scratch-folder.js';
 import type { DerivedTables } from './made-tables.js';
 import type { RemoteSession } from './remote.js';
@@ -117,7 +117,7 @@ async function runInChild(entry: string, request: SqlRequest, derived: DerivedTa
     if (timedOut) throw tooSlow(request.timeoutS);
     const stderr = Buffer.concat(stderrChunks).toString('utf8');
     // A process killed for its memory exits by a signal.
-    if (!started && signal === null) throw notStarted(work, entry, { exitCode, stderr });
+    if (!started && signal === null) throw startError(work, entry, { exitCode, stderr });
     if (!finished) throw endedEarly(stderr, signal);
     return result;
   } finally {

@@ -235,7 +235,7 @@ export function createWorkbench(
         .map(({ path }) => quote(join(folder, path)));
       return paths.length === 0 ? null : `read_parquet([${paths.join(', ')}])`;
     },
-    async written() {
+    async flush() {
       await inMemory.help();
       await Promise.all(pendingWrites.splice(0));
     },

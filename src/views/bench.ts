@@ -2,7 +2,7 @@ import type { Document, Issue } from '../model/document.js';
 import type { BenchAnswer, BenchPointResult, BenchResult, BenchVariant } from '../model/documents/bench.js';
 import type { Figure } from '../model/figure.js';
 import { issuesAt } from '../vocabulary/sentence-template.js';
-import { thinned } from '../model/thinned.js';
+import { evenlySpaced } from '../model/evenly-spaced.js';
 import { answerLabels, pointLabel } from '../vocabulary/bench.js';
 import { formatSpread, plural } from '../vocabulary/format.js';
 import { factOf } from '../vocabulary/facts.js';
@@ -22,7 +22,7 @@ function withThinnedTelemetry(document: Document<BenchResult>): Document<BenchRe
   const pointsPerSeries = Math.max(50, Math.floor(maxTelemetryPoints / Math.max(1, telemetry.length)));
   const series = telemetry.map((sampled) => ({
     ...sampled,
-    points: thinned(sampled.points, pointsPerSeries),
+    points: evenlySpaced(sampled.points, pointsPerSeries),
   }));
   return { ...document, data: { ...document.data, telemetry: series } };
 }

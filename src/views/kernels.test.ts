@@ -96,7 +96,7 @@ const stepped: Partial<KernelsResult> = {
       ops: [
         { ...op, name: 'rotary', total_ns: 1e5, roof_ns: 1e4 },
         { ...op, name: 'gate_up_proj', case: 'linear', total_ns: 9e5, roof_ns: 8.1e5 },
-        { ...op, name: 'router_topk', reason: 'no kernel of the suite does this' },
+        { ...op, name: 'router_topk', reason: 'the suite has no such kernel' },
       ],
       measured_ns: figure(1e6, 'ns', 'Σ'),
       roof_ns: figure(8.2e5, 'ns', 'Σ'),
@@ -116,7 +116,7 @@ test('a step shows its sum, its operations by time, and missing operations', () 
   ]);
   const text = linesOf(stepped, 80).join('\n');
   expect(text).toMatch(/decode, batch 8, context 2048 +1\.00 ms/);
-  expect(text).toContain('router_topk: no kernel of the suite does this');
+  expect(text).toContain('router_topk: the suite has no such kernel');
 });
 
 test.each([

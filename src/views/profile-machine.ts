@@ -1,6 +1,6 @@
 import type { LatencyResult, MemoryResult, ProfileResult } from '../model/documents/profile.js';
 import type { Figure } from '../model/figure.js';
-import { thinned } from '../model/thinned.js';
+import { evenlySpaced } from '../model/evenly-spaced.js';
 import { pointLabels } from '../vocabulary/memory-points.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { componentNames } from '../vocabulary/profile-memory.js';
@@ -122,7 +122,7 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
           { id: 'time_ms', head: 'time', numeric: true, cell: ({ t_ms }) => ms(t_ms) },
           { id: 'bytes', head: 'resident', numeric: true, cell: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
         ],
-        thinned(memory.series, 100),
+        evenlySpaced(memory.series, 100),
       ),
     },
     {

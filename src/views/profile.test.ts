@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { figure } from '../model/figure.js';
-import { thinned } from '../model/thinned.js';
+import { evenlySpaced } from '../model/evenly-spaced.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
@@ -150,7 +150,7 @@ describe('the page', () => {
 
   test('an hour at 20 Hz on 128 cores stays a page under 3 MB', () => {
     const long = testProfile();
-    const points = thinned(
+    const points = evenlySpaced(
       Array.from({ length: 72_000 }, (_, index): [number, number] => [index * 50 + 0.123456, index / 7]),
       72_000,
     );

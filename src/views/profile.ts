@@ -2,7 +2,7 @@ import type { Document } from '../model/document.js';
 import type { ProfileResult, StageResult } from '../model/documents/profile.js';
 import { missing, type Figure } from '../model/figure.js';
 import { formatSpread } from '../vocabulary/format.js';
-import { thinned } from '../model/thinned.js';
+import { evenlySpaced } from '../model/evenly-spaced.js';
 import { factOf } from '../vocabulary/facts.js';
 import { componentNames } from '../vocabulary/profile-memory.js';
 import { stageLabels } from '../vocabulary/stages.js';
@@ -34,12 +34,12 @@ function withThinnedSamples(document: Document<ProfileResult>): Document<Profile
     ...document,
     data: {
       ...document.data,
-      memory: memory && { ...memory, series: thinned(memory.series, maxMemorySamples) },
+      memory: memory && { ...memory, series: evenlySpaced(memory.series, maxMemorySamples) },
       telemetry: telemetry && {
         ...telemetry,
         series: telemetry.series.map((series) => ({
           ...series,
-          points: thinned(series.points, pointsPerSeries),
+          points: evenlySpaced(series.points, pointsPerSeries),
         })),
       },
     },

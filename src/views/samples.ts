@@ -1,4 +1,4 @@
-import { thinned } from '../model/thinned.js';
+import { evenlySpaced } from '../model/evenly-spaced.js';
 import { isCore, scopeColor } from '../vocabulary/colors.js';
 import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import type { Block } from './block.js';
@@ -32,7 +32,7 @@ export function samplesTable(
       { id: 'value', head: 'value', numeric: true },
     ],
     rows: series.flatMap(({ scope, metric, unit, points }) =>
-      thinned(points, samplesPerSeries).map(([time, value]) => ({
+      evenlySpaced(points, samplesPerSeries).map(([time, value]) => ({
         cells: [names.scope(scope), names.metric(metric), { n: time, unit: 'ms' }, { n: value, unit }],
       })),
     ),

@@ -1,4 +1,4 @@
-import { thinned } from '../model/thinned.js';
+import { evenlySpaced } from '../model/evenly-spaced.js';
 import type { TraceResult } from '../model/documents/trace.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { kernelLabels } from '../vocabulary/kernel-label.js';
@@ -162,7 +162,7 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
             { id: 'time_ns', head: 'time', ...number, cell: ([time]) => ns(time) },
             { id: 'allocated_bytes', head: 'allocated', ...number, cell: ([, bytes]) => size(bytes) },
           ],
-          thinned(memory.allocated, maxPoints),
+          evenlySpaced(memory.allocated, maxPoints),
         ),
       },
       ...(allocating.length > 0

@@ -5,6 +5,7 @@
  */
 import type { Figure, MeasuredFigure } from '../model/figure.js';
 import { halfInterval } from '../model/half-interval.js';
+import { ladders, unitNames, type Rung } from './units.js';
 
 /** Keeps words on one line when text is wrapped; the terminal replaces it by a plain space at the end. */
 export const nbsp = '\u00a0';
@@ -12,69 +13,6 @@ export const nbsp = '\u00a0';
 export const noValue = '–';
 
 const minus = '−';
-
-interface Rung {
-  /** Smallest magnitude, in the source unit, that uses this unit. */
-  from: number;
-  factor: number;
-  unit: string;
-}
-
-const decimal = (unit: string): Rung[] =>
-  ['', 'k', 'M', 'G', 'T', 'P'].map((prefix, index) => ({
-    from: index === 0 ? 0 : 1000 ** index,
-    factor: 1000 ** index,
-    unit: `${prefix}${unit}`,
-  }));
-
-/** Units for times given in units of `ns` nanoseconds, so that a time has the same text in any unit. */
-const time = (ns: number): Rung[] => [
-  { from: 0, factor: 1 / ns, unit: 'ns' },
-  { from: 1e3 / ns, factor: 1e3 / ns, unit: 'µs' },
-  { from: 1e5 / ns, factor: 1e6 / ns, unit: 'ms' },
-  { from: 1e9 / ns, factor: 1e9 / ns, unit: 's' },
-];
-
-const ladders: Record<string, Rung[]> = {
-  ns: time(1),
-  us: time(1e3),
-  ms: time(1e6),
-  s: time(1e9),
-  B: ['B', 'KiB', 'MiB', 'GiB', 'TiB'].map((unit, index) => ({
-    from: index === 0 ? 0 : 1024 ** index,
-    factor: 1024 ** index,
-    unit,
-  })),
-  GB: ['B', 'kB', 'MB', 'GB', 'TB'].map((unit, index) => ({
-    from: index === 0 ? 0 : 1000 ** (index - 3),
-    factor: 1000 ** (index - 3),
-    unit,
-  })),
-  'B/s': decimal('B/s'),
-  parameters: [
-    { from: 0, factor: 1, unit: 'parameters' },
-    { from: 1e6, factor: 1e6, unit: 'M parameters' },
-    { from: 1e9, factor: 1e9, unit: 'B parameters' },
-  ],
-  FLOP: decimal('FLOP'),
-  'FLOP/s': decimal('FLOP/s'),
-};
-
-const unitNames: Record<string, string> = {
-  bytes: 'B',
-  byte: 'B',
-  'bytes/s': 'B/s',
-  FLOPs: 'FLOP',
-  FLOPS: 'FLOP/s',
-  'FLOP/B': 'FLOP/byte',
-  'tokens/s': 'tok/s',
-  // Load tests count requests per second.
-  '1/s': 'req/s',
-  percent: '%',
-  '1': 'ratio',
-  share: 'ratio',
-  fraction: 'ratio',
-};
 
 function unitOf(figure: MeasuredFigure): string {
   return unitNames[figure.unit] ?? figure.unit;
@@ -126,19 +64,19 @@ export function formatDuration(seconds: number): string {
   if (seconds < 90) return `${fixed(Math.max(1, seconds), 0)} s`;
   const minutes = Math.round(seconds / 60);
   if (minutes < 90) return `${minutes} min`;
-  const rest = minutes % 60;
-  const hours = (minutes - rest) / 60;
-  if (hours < 48) return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;
-  return plural(Math.floor(hours / 24), 'day');
+  const fullHours = Math.floor(minutes / 60);
+  const remainder = minutes % 60;
+  if (fullHours < 48) return remainder === 0 ? `${fullHours} h` : `${fullHours} h ${remainder} min`;
+  return plural(Math.floor(fullHours / 24), 'day');
 }
 
 /** An axis tick for values up to `max`: all ticks in the unit of `max`, without unneeded digits: 0.5 GiB, 20 ms. */
 export function formatTick(value: number, unit: string, max: number): string {
   const name = unitNames[unit] ?? unit;
-  const { factor, unit: shown } = name === 'ratio' ? { factor: 0.01, unit: '%' } : rungOf(max, name);
+  const { factor, unit: tickUnit } = name === 'ratio' ? { factor: 0.01, unit: '%' } : rungOf(max, name);
   const tick = Number((value / factor).toPrecision(6));
   const text = fixed(tick, String(tick).split('.')[1]?.length ?? 0);
-  return shown === '×' ? `${text}×` : shown === '' ? text : `${text}${nbsp}${shown}`;
+  return tickUnit === '×' ? `${text}×` : tickUnit === '' ? text : `${text}${nbsp}${tickUnit}`;
 }
 
 /** A time on an axis with steps of `stepNs`, with enough digits to distinguish neighbors: 31.8640 s. */
@@ -160,8 +98,8 @@ function rungOf(value: number, unit: string, digits = 3): Rung {
   const index = ladder.findLastIndex(({ from }) => size >= from);
   const [rung, next] = [ladder[index], ladder[index + 1]];
   if (rung && next && size < next.from) {
-    const shown = fixed(size / rung.factor, decimalsFor(size / rung.factor, digitsOf(rung, digits)));
-    if (Number(shown.replaceAll(nbsp, '')) >= next.from / rung.factor) return next;
+    const text = fixed(size / rung.factor, decimalsFor(size / rung.factor, digitsOf(rung, digits)));
+    if (Number(text.replaceAll(nbsp, '')) >= next.from / rung.factor) return next;
   }
   return rung ?? { from: 0, factor: 1, unit };
 }
@@ -170,7 +108,7 @@ function rungOf(value: number, unit: string, digits = 3): Rung {
 const digitsOf = (rung: Rung, digits: number): number => (rung.unit === 'ns' ? Math.min(digits, 2) : digits);
 
 /** Whether a value is an integer count: bytes, operations and parameters below the first prefix. */
-const isCounted = ({ factor, unit }: Rung, value: number): boolean =>
+const isInteger = ({ factor, unit }: Rung, value: number): boolean =>
   ['B', 'FLOP', 'parameters'].includes(unit) && Math.abs(value / factor - Math.round(value / factor)) < 1e-6;
 
 /** Rates are not accurate to five digits: 34 013 becomes 34 000. */
@@ -186,7 +124,7 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
   const rung = rungOf(value, name, digits);
   // A rounding error of a sum.
   if (rung.unit === 'ns' && Math.abs(value / rung.factor) < 1) return `0 ${name}`;
-  if (isCounted(rung, value)) return `${fixed(value / rung.factor, 0)} ${rung.unit}`;
+  if (isInteger(rung, value)) return `${fixed(value / rung.factor, 0)} ${rung.unit}`;
   const number = isRate(rung) ? Number(value.toPrecision(digits)) : value / rung.factor;
   return `${formatNumber(number, digitsOf(rung, digits))} ${rung.unit}`;
 }
@@ -301,12 +239,12 @@ export function figureParts(figure: Figure): Parts {
     return { text: noValue, unit: '', spread: '', interval: '', reason: figure.reason.text };
   const unit = unitOf(figure);
   const rung = unit === 'ratio' ? { from: 0, factor: 0.01, unit: '%' } : rungOf(figure.value, unit);
-  const unrounded = (halfInterval(figure) ?? 0) / rung.factor;
-  const step = roundingStep(figure.value / rung.factor, unrounded);
-  const rounded = (number: number) => (step === null ? number : Math.round(number / step) * step);
-  const unstepped = rounded(figure.value / rung.factor);
-  const value = isRate(rung) && Math.abs(unstepped) >= 1e4 ? Number(unstepped.toPrecision(3)) : unstepped;
-  const half = rounded(unrounded);
+  const unroundedHalf = (halfInterval(figure) ?? 0) / rung.factor;
+  const step = roundingStep(figure.value / rung.factor, unroundedHalf);
+  const roundToStep = (number: number) => (step === null ? number : Math.round(number / step) * step);
+  const number = roundToStep(figure.value / rung.factor);
+  const value = isRate(rung) && Math.abs(number) >= 1e4 ? Number(number.toPrecision(3)) : number;
+  const half = roundToStep(unroundedHalf);
   const text = rung.unit === '%' ? percentNumber(value) : numberWithin(value, half, rung);
   const { ci95_over: over } = figure;
   const n = over
@@ -316,11 +254,14 @@ export function figureParts(figure: Figure): Parts {
       : `n = ${formatCount(figure.n)}`;
   const parts = { text, unit: rung.unit, reason: null };
   if (!figure.ci95) return { ...parts, spread: n && `(${n})`, interval: '' };
-  const [low, high] = figure.ci95.map((end) => rounded(end / rung.factor)) as [number, number];
-  const shown = text.split('.')[1]?.length ?? 0;
-  const decimals = Math.min(Math.max(shown, half > 0 ? decimalsFor(half, 1) : 0), decimalsFor(value, 5));
-  const skewed = half > 0 && (low === 0 || Math.abs(high + low - 2 * value) > 0.2 * (high - low));
-  const interval = skewed
+  const [low, high] = figure.ci95.map((end) => roundToStep(end / rung.factor)) as [number, number];
+  const textDecimals = text.split('.')[1]?.length ?? 0;
+  const decimals = Math.min(
+    Math.max(textDecimals, half > 0 ? decimalsFor(half, 1) : 0),
+    decimalsFor(value, 5),
+  );
+  const isSkewed = half > 0 && (low === 0 || Math.abs(high + low - 2 * value) > 0.2 * (high - low));
+  const interval = isSkewed
     ? `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`
     : `± ${fixed(half, decimals)}`;
   return { ...parts, spread: `${interval} (95 %${n && `, ${n}`})`, interval };
@@ -334,16 +275,16 @@ function roundingStep(value: number, half: number): number | null {
 
 /** As many digits as the half width supports, at least two and at most three; a half width of 1 to 3 units needs its second digit. */
 function numberWithin(value: number, half: number, rung: Rung): string {
-  const most = digitsOf(rung, 3);
+  const maxDigits = digitsOf(rung, 3);
   if (!(half > 0) || Math.abs(value) < 1e-6)
-    return formatNumber(isRate(rung) ? Number(value.toPrecision(most)) : value, most);
-  return fixed(value, decimalsWithin(value, half, most));
+    return formatNumber(isRate(rung) ? Number(value.toPrecision(maxDigits)) : value, maxDigits);
+  return fixed(value, decimalsWithin(value, half, maxDigits));
 }
 
-function decimalsWithin(value: number, half: number, most: number): number {
-  if (!(half > 0)) return decimalsFor(value, most);
+function decimalsWithin(value: number, half: number, maxDigits: number): number {
+  if (!(half > 0)) return decimalsFor(value, maxDigits);
   const needed = decimalsFor(half, Number(half.toExponential(1).slice(0, 3)) < 3.55 ? 2 : 1);
-  return Math.min(decimalsFor(value, most), Math.max(decimalsFor(value, 2), needed));
+  return Math.min(decimalsFor(value, maxDigits), Math.max(decimalsFor(value, 2), needed));
 }
 
 /** "4.40 ms", or "–" without a value. */
@@ -382,7 +323,7 @@ export function formatUtilization(figure: Figure): string {
   return isAccountingFault(figure) ? `${text} (accounting fault)` : text;
 }
 
-const boundUnits = [
+const unitPattern = [
   ...new Set([
     ...Object.values(ladders).flatMap((ladder) => ladder.map(({ unit }) => unit)),
     '%',
@@ -399,10 +340,10 @@ const boundUnits = [
 ]
   .map((unit) => unit.replace('/', String.raw`\/`))
   .join('|');
-const bound = new RegExp(
-  String.raw`(?<=\d) (?=(?:${boundUnits})(?:[\s.,;:)\]]|$))|(?<=±) (?=\d)|(?<=\bn) (?== \d)|(?<=\bn =) (?=\d)`,
+const breakableSpace = new RegExp(
+  String.raw`(?<=\d) (?=(?:${unitPattern})(?:[\s.,;:)\]]|$))|(?<=±) (?=\d)|(?<=\bn) (?== \d)|(?<=\bn =) (?=\d)`,
   'g',
 );
 
 /** Keeps numbers and their units on one line when text is wrapped. */
-export const keepUnits = (text: string): string => text.replaceAll(bound, nbsp);
+export const keepUnits = (text: string): string => text.replaceAll(breakableSpace, nbsp);

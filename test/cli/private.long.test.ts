@@ -5,7 +5,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { processTree } from '../../src/capture/process-tree.js';
-import { watch } from '../../src/model/end-with-parent.js';
+import { watcherScript } from '../../src/model/end-with-parent.js';
 import { saveSession } from '../../src/session/test-session.js';
 import { homeFolders } from '../../src/session/home.js';
 import { testFolder } from '../../src/session/test-folder.js';
@@ -114,7 +114,7 @@ test.runIf(process.platform === 'linux')(
 /** The shell that kills the other processes, and exits two seconds later. */
 function isWatcher(pid: number): boolean {
   const path = `/proc/${pid}/cmdline`;
-  return existsSync(path) && readFileSync(path, 'utf8').includes(watch);
+  return existsSync(path) && readFileSync(path, 'utf8').includes(watcherScript);
 }
 
 test('a TMPDIR that does not exist is an error', async () => {

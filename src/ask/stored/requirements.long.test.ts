@@ -245,7 +245,7 @@ describe('the embedded engine', async () => {
     // verdict is withheld.
     expect(text).not.toMatch(/\d{3} %/);
     expect(text).toMatch(
-      /^The largest cost in a decode step .* is not known: the profiled pass and the clean one/,
+      /^The largest cost in a decode step .* is not known: the times of the profiled and the clean pass/,
     );
   });
 

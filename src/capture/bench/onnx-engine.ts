@@ -74,7 +74,7 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
       },
     },
     issues: (points) => copiedCache(model, points),
-    refuses: (point) => refuses(model, point),
+    refusal: (point) => refuses(model, point),
     launch: (order, control) => launchOnnx({ model, threads, args }, order, control),
   };
 }

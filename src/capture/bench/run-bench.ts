@@ -138,7 +138,7 @@ function begun(variant: VariantPlan, { scratch }: BenchOptions): BenchExecution 
   const now = monotonicNs();
   const record = recordWriter(recordPath, variant.execution_id);
   for (const point of variant.points) {
-    const text = variant.prepared.refuses(point);
+    const text = variant.prepared.refusal(point);
     if (text !== null) record.add({ type: 'point', point: point.point, launch: 0, outcome: 'skipped', text });
   }
   record.flush();
@@ -159,7 +159,7 @@ function openPoints({ variant, recorded, launches }: BenchExecution): BenchPoint
     (point) =>
       !remaining.has(point.point) &&
       !recorded.outOfMemory.has(point.point) &&
-      variant.prepared.refuses(point) === null,
+      variant.prepared.refusal(point) === null,
   );
 }
 

@@ -6,7 +6,7 @@ import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
 import { processTree } from '../process-tree.js';
 import { isThisMachine, listenerPid } from './url-listener.js';
 import { metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
-import { metricsPage } from '../../model/metrics-page.js';
+import { fetchMetricsPage } from '../../model/metrics-page.js';
 import { serverIdentity } from './url-server.js';
 import type { MemoryTarget, OpenTarget } from './memory-target.js';
 import type { IssueCode } from '../../model/issue-codes.js';
@@ -24,7 +24,7 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
   const prepared = await engine.prepare(requestOf(request, url!));
   const base = new URL(baseOf(url!, '--url'));
   const metricsUrl = request.engineArgs['metrics_url'] ?? `${base.origin}/metrics`;
-  let page = (await metricsPage(metricsUrl))?.text ?? null;
+  let page = (await fetchMetricsPage(metricsUrl))?.text ?? null;
   const config = page === null ? null : readCacheConfig(page);
   const here = await isThisMachine(base.hostname);
   const port = Number(base.port || (base.protocol === 'https:' ? 443 : 80));

@@ -7,7 +7,7 @@ import { exitCodeOf, InferscopeError, type ErrorCode } from '../../model/errors.
 import { childEntry } from '../../model/installation.js';
 import { recordVariable } from '../../model/outer-run.js';
 import { asStorageFailure } from '../../vocabulary/storage-failure.js';
-import { type FailedStart, notStarted } from '../../model/process-start.js';
+import { type FailedStart, startError } from '../../model/process-start.js';
 
 /**
  * The embedded engine always runs in its own process: the profiler's memory and timers are not measured with it, a crash of
@@ -80,7 +80,7 @@ export function startEngineProcess<Plan, Progress, Result>(
       const unstarted = !ready && exit.signal === undefined;
       reject(
         unstarted
-          ? notStarted('runs the embedded engine', childEntry(entry), failedStart(exit))
+          ? startError('runs the embedded engine', childEntry(entry), failedStart(exit))
           : processDied(options.what, exit, options.signal.aborted),
       );
     })();

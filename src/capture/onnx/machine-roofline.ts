@@ -18,7 +18,7 @@ import { startHostSampler } from '../telemetry.js';
 import { startEngineProcess } from './engine-process.js';
 import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
 import { formatNumber, formatDuration } from '../../vocabulary/format.js';
-import { writeWhole } from '../../model/atomic-write.js';
+import { writeAtomically } from '../../model/atomic-write.js';
 
 export interface RooflineOptions {
   threads: number;
@@ -48,7 +48,7 @@ export async function machineRoofline(options: RooflineOptions): Promise<CachedR
   if (cached) return cached;
   await mkdir(folder, { recursive: true });
   const roofline = await measure(folder, options);
-  writeWhole(path, JSON.stringify(document('machine-roofline', '1.0', roofline)));
+  writeAtomically(path, JSON.stringify(document('machine-roofline', '1.0', roofline)));
   return { roofline, cached: false, ageS: 0 };
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { document } from '../../model/document.js';
 import { type GpuRoofline, gpuRooflineSchema } from '../../model/documents/gpu-roofline.js';
 import type { Gpus } from '../telemetry-gpus.js';
-import { writeWhole } from '../../model/atomic-write.js';
+import { writeAtomically } from '../../model/atomic-write.js';
 
 export interface CachedGpuRoofline {
   roofline: GpuRoofline;
@@ -60,7 +60,7 @@ export async function saveGpuRoofline(
   roofline: GpuRoofline,
 ): Promise<void> {
   const path = join(rooflineFolder(cacheDir), fileName(keys.machine, keys.framework));
-  writeWhole(path, JSON.stringify(document('gpu-roofline', '1.0', roofline)));
+  writeAtomically(path, JSON.stringify(document('gpu-roofline', '1.0', roofline)));
 }
 
 /** The cached roofline of exactly this machine and framework; null if there is no valid one. */

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SweepRun } from '../../model/documents/sweep.js';
-import { writeWhole } from '../../model/atomic-write.js';
+import { writeAtomically } from '../../model/atomic-write.js';
 import {
   cancelJobs,
   type JobArray,
@@ -32,7 +32,7 @@ export async function executeOrder(order: RunOrder, secrets: string[]): Promise<
   rmSync(endPath(order.logs), { force: true });
   const { signal } = new AbortController();
   const end = await executeHere({ ...order, secrets, signal, kill: signal, onStart: () => {} });
-  writeWhole(endPath(order.logs), JSON.stringify(end), { mode: 0o600 });
+  writeAtomically(endPath(order.logs), JSON.stringify(end), { mode: 0o600 });
 }
 
 /** How a run ended on another machine; null if it did not. */

@@ -12,7 +12,7 @@ import {
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { pendingRun, type SweepPlan } from './plan.js';
 import { hasWord, processOf } from './running.js';
-import { writeWhole } from '../../model/atomic-write.js';
+import { writeAtomically } from '../../model/atomic-write.js';
 
 const journalPattern = /^sweep-\d{8}-\d{6}(?:-\d+)?\.json$/;
 
@@ -32,7 +32,7 @@ export const journalPath = (folder: string, stamp: string): string => join(folde
  */
 export function writeJournal({ path, sweep }: Journal): void {
   const text = `${JSON.stringify(document('sweep', sweepVersion, sweep), null, 2)}\n`;
-  writeWhole(path, text, { mode: 0o600, flush: true });
+  writeAtomically(path, text, { mode: 0o600, flush: true });
 }
 
 /** @throws E_RECORD_FILE for a file that is not a journal, E_CONFIG_FILE if it cannot be read */

@@ -18,7 +18,7 @@ import { writePart, partHome } from '../../record/ranks/part.js';
 import { ensureWritable } from '../../session/home.js';
 import { openSession } from '../../session/open.js';
 import { notify } from '../output.js';
-import { writeWhole } from '../../model/atomic-write.js';
+import { writeAtomically } from '../../model/atomic-write.js';
 
 /** A process of a launcher with its own `inferscope run`; the sessions of all processes become one session. */
 export interface Job extends RunJob {
@@ -84,7 +84,7 @@ async function waitForRanks(
   const meetingFolder = join(folder, `meet-${execution}`);
   mkdirSync(meetingFolder, { recursive: true });
   const port = rank === 0 && process.env['MASTER_PORT'] !== undefined ? await freePort() : null;
-  writeWhole(join(meetingFolder, `${rank}`), port === null ? '' : `${port}`);
+  writeAtomically(join(meetingFolder, `${rank}`), port === null ? '' : `${port}`);
   for (let waited = 0; !signal.aborted; waited += pollMs) {
     const presentRanks = new Set([...readdirSync(meetingFolder).map(Number), ...ranksIn(folder).recorded]);
     const missing = missingRanks(worldSize, (candidate) => presentRanks.has(candidate));

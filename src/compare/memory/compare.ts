@@ -72,8 +72,8 @@ function sideOf({ selector, kind, label, profile, absent }: ComparedSide): Memor
 
 /** GB from bytes if present, because the _gb fields of other tools may be rounded. */
 const gbOf = (bytes: number | null | undefined, gb: number | null | undefined): number | null => {
-  const found = bytesOf(bytes, gb);
-  return found === null ? null : found / 1e9;
+  const exactBytes = bytesOf(bytes, gb);
+  return exactBytes === null ? null : exactBytes / 1e9;
 };
 
 function change(name: string, [base, now]: Pair<number | null>): MemoryChange {
@@ -173,12 +173,12 @@ function componentsOf(pair: Pair<ComparedProfile>): MemoryCompareResult['compone
     .toSorted((a, b) => rank(a) - rank(b))
     .map((name) => {
       const row = change(name, [base.get(name)?.gb ?? null, now.get(name)?.gb ?? null]);
-      const known = row.change_gb !== null && Number.isFinite(total) && total !== 0;
+      const hasShare = row.change_gb !== null && Number.isFinite(total) && total !== 0;
       return {
         ...row,
         base_confidence: base.get(name)?.confidence ?? null,
         now_confidence: now.get(name)?.confidence ?? null,
-        share_of_change: known ? row.change_gb! / total : null,
+        share_of_change: hasShare ? row.change_gb! / total : null,
       };
     });
 }
@@ -262,11 +262,11 @@ function issuesOf({ label, profile, absent }: ComparedSide): Issue[] {
       text: `${label} does not say what its GB are; 10^9 bytes were assumed. If they are 2^30, its figures are 6.9 % too low here.`,
     });
   if (absent.length > 0) {
-    const shown = absent.slice(0, 6).join(', ');
+    const names = absent.slice(0, 6).join(', ');
     issues.push({
       code: 'fields_missing',
       severity: 'info',
-      text: `${label} lacks ${plural(absent.length, 'field')} of schema 2.0: ${shown}${absent.length > 6 ? ', …' : ''}.`,
+      text: `${label} lacks ${plural(absent.length, 'field')} of schema 2.0: ${names}${absent.length > 6 ? ', …' : ''}.`,
     });
   }
   for (const { code, text } of profile.metadata?.issues ?? [])

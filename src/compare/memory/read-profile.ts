@@ -2,7 +2,7 @@ import { z } from 'zod';
 import {
   memoryProfileSchema,
   profileConfidences,
-  profileInside,
+  unwrapProfile,
 } from '../../model/documents/memory-profile.js';
 import { InferscopeError } from '../../model/errors.js';
 import { impossibleSize } from '../../model/memory-sizes.js';
@@ -65,7 +65,7 @@ export interface ReadProfile {
 export function readComparedProfile(
   content: string,
   path: string,
-  fill: (json: unknown) => unknown = profileInside,
+  fill: (json: unknown) => unknown = unwrapProfile,
 ): ReadProfile {
   let raw: unknown;
   try {

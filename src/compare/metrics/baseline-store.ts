@@ -6,7 +6,7 @@ import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.
 import { parseJson } from '../../model/parse-json.js';
 import { ensureWritable, type Home, homeFolders } from '../../session/home.js';
 import { asStorageFailure } from '../../vocabulary/storage-failure.js';
-import { writeWhole } from '../../model/atomic-write.js';
+import { writeAtomically } from '../../model/atomic-write.js';
 
 const namePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
@@ -36,7 +36,7 @@ export async function writeBaseline(
   const text = `${JSON.stringify(document('baseline', baselineVersion, baseline), null, 2)}\n`;
   try {
     if (file === undefined) ensureWritable(home);
-    writeWhole(path, text);
+    writeAtomically(path, text);
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'save the baseline', home: file === undefined });
   }
@@ -47,7 +47,7 @@ export async function writeBaseline(
 export const isBaselineFile = (selector: string): boolean => /\.json$|[/\\]/.test(selector);
 
 /**
- * @param which a name, or the path of a file (ends in .json or contains a slash)
+ * @param selector a name, or the path of a file (ends in .json or contains a slash)
  * @throws E_USAGE if the name does not exist, E_RECORD_FILE if the file is not a baseline
  */
 export async function readBaseline(selector: string, home: Home = homeFolders()): Promise<Baseline> {
@@ -74,10 +74,10 @@ export async function readBaseline(selector: string, home: Home = homeFolders())
   }
   const checked = baselineDocumentSchema.safeParse(parsed);
   if (checked.success) return checked.data.data;
-  const [first] = checked.error.issues;
+  const [issue] = checked.error.issues;
   throw unreadable(
     path,
-    `${first?.path.join('.') ?? ''}: ${first?.message ?? checked.error.message}`,
+    `${issue?.path.join('.') ?? ''}: ${issue?.message ?? checked.error.message}`,
     checked.error,
   );
 }

@@ -18,8 +18,8 @@ export async function variantsOf(session: Session, label: string | null): Promis
   if (!hasSubject(session.manifest, 'bench') && label === null) return null;
   const { variants } = await readBenchPlan(session);
   if (label === null) return variants;
-  const found = variants.filter((variant) => variant.label === label);
-  if (found.length > 0) return found;
+  const labeled = variants.filter((variant) => variant.label === label);
+  if (labeled.length > 0) return labeled;
   throw new InferscopeError('E_USAGE', {
     what: `session ${session.id} has no variant "${label}"`,
     why: `It measured ${variants.map((variant) => variant.label).join(', ')}.`,
@@ -62,8 +62,8 @@ export async function engineArgsOf(
     const names = new Set(variants.flatMap(({ engine_args }) => Object.keys(engine_args)));
     for (const name of names) {
       const values = variants.map(({ engine_args }) => engine_args[name] ?? 'default');
-      const known = facts.get(name) ?? new Set();
-      facts.set(name, known.add([...new Set(values)].join(' | ')));
+      const factValues = facts.get(name) ?? new Set();
+      facts.set(name, factValues.add([...new Set(values)].join(' | ')));
     }
   }
   return [...facts].map(([name, values]) => ({

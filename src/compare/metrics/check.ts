@@ -33,9 +33,9 @@ export function checkBaseline(
     what: `session ${id} is part of the baseline ${baseline.name}`,
     fix: 'Run the program again and check that session: inferscope baseline check @last',
   }));
-  const pairs = pairsOf(baseline.metrics, current.metrics, ([its, otherBasis]) => ({
+  const pairs = pairsOf(baseline.metrics, current.metrics, ([baselineMetrics, currentMetrics]) => ({
     what: `the baseline ${baseline.name} and these sessions have no metric in common`,
-    why: `It has ${its}; they have ${otherBasis}.`,
+    why: `The baseline has ${baselineMetrics}; the sessions have ${currentMetrics}.`,
     fix: 'Check sessions of the same kind and sizes as the baseline, or set another one: inferscope baseline set SESSION --name NAME',
   }));
   const claims = pairs.filter((pair) => isClaim(pair, withinProcess));
@@ -104,13 +104,13 @@ function wordsOf(comparison: Omit<BaselineComparison, 'text'>, tolerance: number
   if (verdict === 'missing') {
     return comparison.baseline === null ? 'the baseline does not have it' : 'the new sessions do not have it';
   }
-  const moved = change === null ? 'no ratio to a baseline of 0' : `${formatSigned(change, 'ratio')}`;
+  const signedChange = change === null ? 'no ratio to a baseline of 0' : `${formatSigned(change, 'ratio')}`;
   if (verdict === 'no_spread') {
-    return `${moved}, with one value on a side: how far launches differ is not known, so nothing is claimed`;
+    return `${signedChange}, with one value on a side: how far launches differ is not known, so nothing is claimed`;
   }
   const range = `${formatSigned(interval![0], 'ratio')} to ${formatSigned(interval![1], 'ratio')}`;
   if (verdict === 'within_process') {
-    return `${moved} (${range} by the scatter inside one process); other launches of the same program may differ by more, so nothing is claimed`;
+    return `${signedChange} (${range} by the scatter inside one process); other launches of the same program may differ by more, so nothing is claimed`;
   }
   const worst = better === 'lower' ? interval![1] : -interval![0];
   switch (verdict) {
@@ -133,9 +133,9 @@ const decisive = new Set<BaselineVerdict>(['improvement', 'within_tolerance', 'u
 
 function resultOf(comparisons: readonly BaselineComparison[]): BaselineCheck['result'] {
   if (comparisons.some(({ verdict }) => verdict === 'regression')) return 'regression';
-  const decided = comparisons.some(({ verdict }) => decisive.has(verdict));
-  const open = comparisons.some(({ verdict }) => !decisive.has(verdict) && verdict !== 'missing');
-  return decided && !open ? 'passed' : 'undecided';
+  const hasDecision = comparisons.some(({ verdict }) => decisive.has(verdict));
+  const hasOpen = comparisons.some(({ verdict }) => !decisive.has(verdict) && verdict !== 'missing');
+  return hasDecision && !hasOpen ? 'passed' : 'undecided';
 }
 
 function headlineOf(
@@ -149,14 +149,15 @@ function headlineOf(
   const some = (list: readonly BaselineComparison[]) =>
     list.length > 3 ? plural(list.length, 'metric') : names(list);
   const better = withVerdict('improvement');
-  const gained = better.length > 0 ? ` Better: ${names(better)}.` : '';
-  if (result === 'regression') return `Regression: ${names(withVerdict('regression'))}.${gained}`;
-  if (result === 'passed') return `No metric became worse by more than ${formatPercent(tolerance)}.${gained}`;
-  const silent = withVerdict('no_spread', 'within_process');
-  const open = withVerdict('inconclusive');
+  const improvements = better.length > 0 ? ` Better: ${names(better)}.` : '';
+  if (result === 'regression') return `Regression: ${names(withVerdict('regression'))}.${improvements}`;
+  if (result === 'passed')
+    return `No metric became worse by more than ${formatPercent(tolerance)}.${improvements}`;
+  const withoutSpread = withVerdict('no_spread', 'within_process');
+  const inconclusive = withVerdict('inconclusive');
   const why = [
-    silent.length > 0 ? `no spread between launches is known for ${some(silent)}` : '',
-    open.length > 0 ? `the launches scatter too much for ${some(open)}` : '',
+    withoutSpread.length > 0 ? `no spread between launches is known for ${some(withoutSpread)}` : '',
+    inconclusive.length > 0 ? `the launches scatter too much for ${some(inconclusive)}` : '',
   ].filter(Boolean);
-  return `Inconclusive: ${why.join('; ')}.${gained}`;
+  return `Inconclusive: ${why.join('; ')}.${improvements}`;
 }

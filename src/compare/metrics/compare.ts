@@ -42,7 +42,7 @@ interface Decision {
 }
 
 /** `tpot_ms` is typed as `tpot`. */
-const givenName = (name: string): string => name.replace(/_(?:ms|per_s|bytes)$/, '');
+const shortName = (name: string): string => name.replace(/_(?:ms|per_s|bytes)$/, '');
 
 /**
  * Compares two sides metric by metric. Values are process launches (or, with `withinProcess`, repeats of one). The rank
@@ -55,17 +55,17 @@ export function compareSides(
   now: SideData,
   { gates, withinProcess }: { gates: readonly Gate[]; withinProcess: boolean },
 ): BenchCompare {
-  const gated = (name: string) => gates.some(({ metric }) => metric === name || metric === givenName(name));
-  const found = pairsOf(base.metrics, now.metrics, ([its, theirs]) => ({
+  const isGated = (name: string) => gates.some(({ metric }) => metric === name || metric === shortName(name));
+  const metricPairs = pairsOf(base.metrics, now.metrics, ([baseMetrics, nowMetrics]) => ({
     what: `${base.side.selector} and ${now.side.selector} have no metric in common`,
-    why: `The first has ${its}; the second ${theirs}.`,
+    why: `The first has ${baseMetrics}; the second ${nowMetrics}.`,
     fix: 'Compare benchmarks of the same points. One variant of several is chosen as in @last:mode=eager.',
   }));
-  const common = found.flatMap((pair) => (pair.base && pair.now ? [pair.base] : []));
+  const common = metricPairs.flatMap((pair) => (pair.base && pair.now ? [pair.base] : []));
   for (const { metric } of gates) checkGate(metric, common);
-  const pairs = found.map((pair): Pair => ({
+  const pairs = metricPairs.map((pair): Pair => ({
     ...pair,
-    family: gated((pair.base ?? pair.now)!.name) ? 'gate' : 'other',
+    family: isGated((pair.base ?? pair.now)!.name) ? 'gate' : 'other',
     ranks: pair.values ? rankTest(pair.base!.values, pair.now!.values) : null,
   }));
   const claims = pairs.filter((pair) => isClaim(pair, withinProcess));
@@ -114,13 +114,13 @@ function* decide(family: readonly Pair[]): Generator<[Pair, Decision]> {
 function comparisonOf(pair: Pair, decision: Decision | null): ComparedMetric {
   const { base, now, welch, ranks } = pair;
   const { known, plain, basis } = knownOf(pair);
-  const shown = decision ?? welch;
+  const test = decision ?? welch;
   const values = {
     ...known,
     base: base?.value ?? null,
     now: now?.value ?? null,
-    change: shown ? shown.ratio - 1 : plain,
-    change_ci95: shown?.ci95 ? ([shown.ci95[0] - 1, shown.ci95[1] - 1] as [number, number]) : null,
+    change: test ? test.ratio - 1 : plain,
+    change_ci95: test?.ci95 ? ([test.ci95[0] - 1, test.ci95[1] - 1] as [number, number]) : null,
     superiority: ranks?.superiority ?? null,
     method: decision?.method ?? null,
     p: decision?.p ?? null,
@@ -149,7 +149,7 @@ const worseBy = ({ better }: ComparedMetric, share: number): number => (better =
 
 function judge({ metric, share }: Gate, comparisons: readonly ComparedMetric[]): CompareGate {
   const gated = comparisons.filter(
-    ({ name, verdict }) => verdict !== 'missing' && (metric === name || metric === givenName(name)),
+    ({ name, verdict }) => verdict !== 'missing' && (metric === name || metric === shortName(name)),
   );
   const failed = gated.filter(
     (comparison) => comparison.verdict === 'worse' && worseBy(comparison, comparison.change!) > share,
@@ -183,22 +183,22 @@ function headlineOf(
     comparisons.filter((comparison) => comparison.verdict === verdict);
   const namesOf = (list: readonly ComparedMetric[]) =>
     list.map((comparison) => `${comparison.id} (${formatSigned(comparison.change!, 'ratio')})`).join(', ');
-  const found = [
+  const sentences = [
     ...(withVerdict('worse').length > 0 ? [`Worse: ${namesOf(withVerdict('worse'))}.`] : []),
     ...(withVerdict('better').length > 0 ? [`Better: ${namesOf(withVerdict('better'))}.`] : []),
   ];
-  const words = found.length > 0 ? found.join(' ') : silence(comparisons);
+  const words = sentences.length > 0 ? sentences.join(' ') : noChangeText(comparisons);
   if (result === 'no_gate') return words;
   const gate = gates.map(
-    ({ metric, share, result: ended }) =>
-      `${metric} worse by more than ${formatPercent(share)}: ${gateWords[ended]}`,
+    ({ metric, share, result: gateResult }) =>
+      `${metric} worse by more than ${formatPercent(share)}: ${gateWords[gateResult]}`,
   );
   return `${result === 'failed' ? 'FAILED' : result === 'passed' ? 'Passed' : 'Inconclusive'} (${gate.join('; ')}). ${words}`;
 }
 
 const gateWords = { failed: 'yes', passed: 'no', undecided: 'not shown, not ruled out' } as const;
 
-function silence(comparisons: readonly ComparedMetric[]): string {
+function noChangeText(comparisons: readonly ComparedMetric[]): string {
   const decided = comparisons.some(({ verdict }) => verdict === 'no_real_difference');
   return decided
     ? 'No change is significant.'
@@ -243,8 +243,8 @@ function caveatsOf(...sides: SideData[]): string[] {
 }
 
 function checkGate(metric: string, common: readonly SampledMetric[]): void {
-  if (common.some(({ name }) => metric === name || metric === givenName(name))) return;
-  const known = [...new Set(common.map(({ name }) => givenName(name)))];
+  if (common.some(({ name }) => metric === name || metric === shortName(name))) return;
+  const known = [...new Set(common.map(({ name }) => shortName(name)))];
   throw new InferscopeError('E_USAGE', {
     what: `--fail-on ${metric}: the two sides have no such metric in common`,
     why: `They have ${known.join(', ')}.`,

@@ -5,18 +5,18 @@ import { formatPercent, formatSigned } from '../../vocabulary/format.js';
 export function comparisonText(compared: Omit<ComparedMetric, 'text'>): string {
   const { verdict, change_ci95: interval } = compared;
   if (verdict === 'missing') return `only the ${compared.base === null ? 'second' : 'first'} side has it`;
-  const moved = compared.change === null ? 'no ratio to 0' : formatSigned(compared.change, 'ratio');
+  const signedChange = compared.change === null ? 'no ratio to 0' : formatSigned(compared.change, 'ratio');
   const range = interval
     ? ` (${formatSigned(interval[0], 'ratio')} to ${formatSigned(interval[1], 'ratio')})`
     : '';
   switch (verdict) {
     case 'no_spread':
-      return `${moved}, with one value on a side: how far launches differ is not known, so nothing is claimed`;
+      return `${signedChange}, with one value on a side: how far launches differ is not known, so nothing is claimed`;
     case 'within_process':
-      return `${moved}${range} by the scatter inside one process; other launches may differ by more, so nothing is claimed`;
+      return `${signedChange}${range} by the scatter inside one process; other launches may differ by more, so nothing is claimed`;
     case 'worse':
     case 'better':
-      return `${verdict}: ${moved}${range}`;
+      return `${verdict}: ${signedChange}${range}`;
     default:
       return `not significant${interval ? `; more than ${formatPercent(Math.max(...interval.map(Math.abs)))} is ruled out` : ': nothing is ruled out either'}`;
   }

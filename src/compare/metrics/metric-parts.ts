@@ -26,20 +26,20 @@ export const idOf = ({ point, name }: Pick<MetricPart, 'point' | 'name'>): strin
 export function pooled(parts: readonly MetricPart[]): SampledMetric {
   const [first] = parts;
   const { point, name, unit, better, source, interval } = first!;
-  const known = { id: idOf(first!), point, name, unit, better, source };
+  const identity = { id: idOf(first!), point, name, unit, better, source };
   const launches = parts.flatMap((part) => (part.launches.length > 0 ? part.launches : [part.value]));
   if (launches.length > 1) {
-    return { ...known, value: mean(launches), basis: 'launches', values: launches, interval: null };
+    return { ...identity, value: mean(launches), basis: 'launches', values: launches, interval: null };
   }
   const { value, repeats } = first!;
-  if (repeats.length > 1) return { ...known, value, basis: 'repeats', values: repeats, interval: null };
-  if (interval) return { ...known, value, basis: 'interval', values: [], interval };
-  return { ...known, value, basis: 'none', values: [], interval: null };
+  if (repeats.length > 1) return { ...identity, value, basis: 'repeats', values: repeats, interval: null };
+  if (interval) return { ...identity, value, basis: 'interval', values: [], interval };
+  return { ...identity, value, basis: 'none', values: [], interval: null };
 }
 
 /** Repeats with their launches. */
 export function partOfRepeats(
-  what: Pick<MetricPart, 'point' | 'name' | 'unit' | 'better' | 'source'>,
+  metric: Pick<MetricPart, 'point' | 'name' | 'unit' | 'better' | 'source'>,
   repeats: readonly { launch: string; value: number }[],
 ): MetricPart[] {
   if (repeats.length === 0) return [];
@@ -48,13 +48,13 @@ export function partOfRepeats(
   const means = launches.map((name) =>
     mean(repeats.filter(({ launch }) => launch === name).map(({ value }) => value)),
   );
-  const several = means.length > 1;
+  const hasLaunches = means.length > 1;
   return [
     {
-      ...what,
-      value: mean(several ? means : values),
-      launches: several ? means : [],
-      repeats: several ? [] : values,
+      ...metric,
+      value: mean(hasLaunches ? means : values),
+      launches: hasLaunches ? means : [],
+      repeats: hasLaunches ? [] : values,
       interval: null,
     },
   ];

@@ -20,7 +20,7 @@ const directions: Record<string, MetricPart['better']> = {
 };
 /** The duration of a benchmark is chosen by the user. */
 const conditions = new Set(['duration']);
-const compared = ['value', 'mean', 'median', 'p99', 'max'];
+const comparedStatistics = ['value', 'mean', 'median', 'p99', 'max'];
 
 /**
  * Figures of result files. A name has one definition, so that only equal definitions are compared. Figures recomputed
@@ -31,7 +31,7 @@ export async function resultParts(
   captures: Session['manifest']['captures'],
   database: SessionDatabase,
 ): Promise<MetricPart[]> {
-  const found = await database.query<ComparedRow>(
+  const metricRows = await database.query<ComparedRow>(
     `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, ${isRecomputedSql} AS recomputed FROM metrics
      ORDER BY recomputed DESC, capture_id, point, name, statistic`,
   );
@@ -40,10 +40,10 @@ export async function resultParts(
   const labelsOf = new Map(
     [...summaries].map(([summary, detailed]) => [
       detailed,
-      found.find(({ capture_id }) => capture_id === summary)?.label,
+      metricRows.find(({ capture_id }) => capture_id === summary)?.label,
     ]),
   );
-  const rows = found.map((row) => ({
+  const rows = metricRows.map((row) => ({
     ...row,
     label: labelsOf.get(row.capture_id) ?? row.label,
     capture_id: summaries.get(row.capture_id) ?? row.capture_id,
@@ -51,7 +51,8 @@ export async function resultParts(
   const labels = new Set(rows.map(({ label }) => label));
   const keys = new Map<string, ComparedRow[]>();
   for (const row of rows) {
-    if (!directions[row.unit] || conditions.has(row.name) || !compared.includes(row.statistic)) continue;
+    if (!directions[row.unit] || conditions.has(row.name) || !comparedStatistics.includes(row.statistic))
+      continue;
     // "max" is a condition for latencies, but the main figure for memory.
     if (row.statistic === 'max' && row.unit !== 'B') continue;
     const key = [row.label, row.name, row.statistic, row.unit].join('\n');
@@ -62,7 +63,7 @@ export async function resultParts(
       a!.point - b!.point ||
       metricRank(a!) - metricRank(b!) ||
       a!.name.localeCompare(b!.name, 'en') ||
-      compared.indexOf(a!.statistic) - compared.indexOf(b!.statistic),
+      comparedStatistics.indexOf(a!.statistic) - comparedStatistics.indexOf(b!.statistic),
   );
   return ordered.map((all): MetricPart => {
     const runs = all.filter(

@@ -1,7 +1,7 @@
 import type { SessionDatabase } from '../../session/query.js';
 import { type MetricPart, partOfRepeats } from './metric-parts.js';
 
-const listed = `list_contains(string_split($1, ','), execution_id)`;
+const inExecutions = `list_contains(string_split($1, ','), execution_id)`;
 /** Excludes result files, which have their own figures and definitions (result-parts.ts). */
 const notOfResultFiles = `capture_id NOT IN (SELECT DISTINCT capture_id FROM metrics)`;
 
@@ -23,7 +23,7 @@ export async function iterationParts(
   const rows = await database.query<IterationRow>(
     `SELECT concat_ws(' ', execution_id, capture_id, pid, launch) AS launch, batch_size, input_len, output_len, ttft_ns, tpot_ns,
             end_ns - start_ns AS e2e_ns
-     FROM iterations WHERE ${listed} AND ${notOfResultFiles} AND NOT coalesce(warmup, false) AND end_ns > start_ns
+     FROM iterations WHERE ${inExecutions} AND ${notOfResultFiles} AND NOT coalesce(warmup, false) AND end_ns > start_ns
      ORDER BY execution_id, capture_id, launch, iteration`,
     [executions.join(',')],
   );
@@ -50,8 +50,8 @@ export function timeParts(
     partOfRepeats(
       { point, name, unit, better, source: 'iterations' },
       rows.flatMap((row) => {
-        const found = value(row);
-        return found === null ? [] : [{ launch: row.launch, value: found }];
+        const rowValue = value(row);
+        return rowValue === null ? [] : [{ launch: row.launch, value: rowValue }];
       }),
     );
   const ms = (ns: number | null) => (ns === null ? null : ns / 1e6);
@@ -88,7 +88,7 @@ export async function requestParts(
 ): Promise<MetricPart[]> {
   const rows = await database.query<RequestRow>(
     `SELECT execution_id, ttft_ns, tpot_ns, end_ns - sent_ns AS e2e_ns, sent_ns, output_tokens FROM requests
-     WHERE ${listed} AND ${notOfResultFiles} AND NOT coalesce(warmup, false) AND status = 'ok' ORDER BY execution_id, sent_ns`,
+     WHERE ${inExecutions} AND ${notOfResultFiles} AND NOT coalesce(warmup, false) AND status = 'ok' ORDER BY execution_id, sent_ns`,
     [executions.join(',')],
   );
   const points = [...new Set(rows.map(({ execution_id }) => execution_id))];
@@ -127,7 +127,7 @@ export async function memoryParts(
 ): Promise<MetricPart[]> {
   const rows = await database.query<{ launch: string; device: number | null; bytes: number }>(
     `SELECT concat_ws(' ', execution_id, pid) AS launch, device, max(bytes) AS bytes FROM memory
-     WHERE ${listed} AND point = 'peak' GROUP BY execution_id, pid, device ORDER BY 1, 2`,
+     WHERE ${inExecutions} AND point = 'peak' GROUP BY execution_id, pid, device ORDER BY 1, 2`,
     [executions.join(',')],
   );
   const devices = [...new Set(rows.map(({ device }) => device))];

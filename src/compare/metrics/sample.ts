@@ -41,7 +41,7 @@ export async function sampleSessions(
   }
   if (parts.size === 0) {
     throw new InferscopeError('E_USAGE', {
-      what: `nothing to hold against a baseline in ${sessions.map(({ id }) => id).join(', ')}`,
+      what: `nothing to compare with a baseline in ${sessions.map(({ id }) => id).join(', ')}`,
       why: 'There are no timed repeats, no phases, no requests and no results of a benchmark.',
       fix: 'Choose another: inferscope session list shows them.',
     });
@@ -87,8 +87,8 @@ function identityOf(manifests: readonly ManifestData[]): Baseline['identity'] {
   const facts = manifests.map(factsOf);
   const ids = [...new Set(facts.flatMap((fact) => [...fact.keys()]))];
   return ids.map((id) => {
-    const found = facts.flatMap((fact) => fact.get(id) ?? []);
-    const { label, part } = found[0]!;
-    return { label, part, value: [...new Set(found.map(({ value }) => value))].join(' | ') };
+    const sameFact = facts.flatMap((fact) => fact.get(id) ?? []);
+    const { label, part } = sameFact[0]!;
+    return { label, part, value: [...new Set(sameFact.map(({ value }) => value))].join(' | ') };
   });
 }

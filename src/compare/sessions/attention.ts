@@ -58,16 +58,16 @@ const operatorNames: readonly { name: string; pattern: RegExp }[] = [
 const softmax = /softmax/i;
 
 /**
- * Attention implementations of a phase by kernel names. Softmax kernels without fused attention are scores, softmax and
- * a second product in sequence: PyTorch's math fallback or a model's eager code, which only operators distinguish.
+ * Attention implementations of a phase by kernel names. Softmax kernels without fused attention mean two GEMMs with a
+ * softmax between them: PyTorch's math fallback or a model's eager code, which only operators distinguish.
  */
 export function attentionOf(side: Pick<Side, 'kernels' | 'operators'>, phase: string): string[] {
   const phaseKernels = side.kernels.filter((kernel) => kernel.phase === phase);
   const fused = phaseKernels.flatMap(({ name }) => implementationOf(name) ?? []);
   if (fused.length > 0) return [...new Set(fused)].sort();
   if (!phaseKernels.some(({ name }) => softmax.test(name))) return [];
-  const found = operatorNames.find(({ pattern }) => side.operators.some((name) => pattern.test(name)));
-  return [found?.name ?? (side.operators.length > 0 ? 'unfused (eager)' : 'unfused (math or eager)')];
+  const operator = operatorNames.find(({ pattern }) => side.operators.some((name) => pattern.test(name)));
+  return [operator?.name ?? (side.operators.length > 0 ? 'unfused (eager)' : 'unfused (math or eager)')];
 }
 
 /** The attention library of a kernel; null if no pattern matches. */

@@ -53,12 +53,12 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
   const kinds = sessions.map(({ manifest }) => (hasRows(manifest, 'kernels') ? 'trace' : 'profile'));
   const [what] = kinds;
   if (kinds.some((kind) => kind !== what)) {
-    const found = sessions.map(
+    const sessionKinds = sessions.map(
       ({ id }, i) => `${id} (${kinds[i] === 'trace' ? 'GPU timeline' : 'no GPU timeline'})`,
     );
     throw new InferscopeError('E_USAGE', {
       what: 'these sessions have nothing to compare with each other',
-      why: `They are ${found.join(', ')}.`,
+      why: `They are ${sessionKinds.join(', ')}.`,
       fix: 'Compare GPU timelines with each other, or programs on the CPU with each other.',
     });
   }
@@ -159,7 +159,7 @@ function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure)
 }
 
 /** Whether the session recorded a phase's kernels or operators: a profile without an operator pass did not. */
-const recorded = ({ kernels }: Side, phase: string): boolean =>
+const hasKernels = ({ kernels }: Side, phase: string): boolean =>
   kernels.some((kernel) => kernel.phase === phase);
 
 /** Differences in what the times measure, and phases with a mean over several batch sizes. */
@@ -195,7 +195,7 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
     const mixed = stages.filter(({ batch_sizes: sizes }) => (sizes?.length ?? 0) > 1);
     if (mixed.length === 0) continue;
     const sizes = [...new Set(mixed.flatMap(({ batch_sizes }) => batch_sizes ?? []))].join(', ');
-    const text = `${session.user.name ?? session.id} ran several batch sizes (${sizes}): its means are over all of them. To compare sizes, record one session a size.`;
+    const text = `${session.user.name ?? session.id} ran several batch sizes (${sizes}): its means are over all of them. To compare sizes, record one session per size.`;
     list.push({ code: 'several_batch_sizes', severity: 'warning', text });
   }
   return list;
@@ -223,15 +223,15 @@ function change(from: number, to: number): Change {
 }
 
 function classRows(sides: readonly Side[]): CompareResult['classes'] {
-  const keyed = (kernel: SideKernel) => `${kernel.phase}\n${kernel.class}`;
+  const classKey = (kernel: SideKernel) => `${kernel.phase}\n${kernel.class}`;
   const keys = new Map(
-    sides.flatMap(({ kernels }) => kernels.map((kernel) => [keyed(kernel), kernel] as const)),
+    sides.flatMap(({ kernels }) => kernels.map((kernel) => [classKey(kernel), kernel] as const)),
   );
   const rows = [...keys].map(([key, { phase, class: opClass }]) => {
     const values = sides.map((side) => {
-      if (!recorded(side, phase)) return null;
+      if (!hasKernels(side, phase)) return null;
       const { kernels } = side;
-      const sameKernels = kernels.filter((kernel) => keyed(kernel) === key);
+      const sameKernels = kernels.filter((kernel) => classKey(kernel) === key);
       const phaseMs = kernels.filter((kernel) => kernel.phase === phase).reduce((sum, { ms }) => sum + ms, 0);
       const ms = sameKernels.reduce((sum, kernel) => sum + kernel.ms, 0);
       return {
@@ -265,7 +265,7 @@ function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
     const sideKernels = maps.map((map) => map.get(key));
     const { phase, name, short_name, class: opClass } = sideKernels.find((kernel) => kernel !== undefined)!;
     // Unrecorded kernels are neither new nor removed.
-    if (!recorded(first, phase) || !recorded(last, phase)) return [];
+    if (!hasKernels(first, phase) || !hasKernels(last, phase)) return [];
     const values = sideKernels.map((kernel) =>
       kernel ? { count: kernel.count, ms: kernel.ms, mean_ns: kernel.mean_ns } : null,
     );
@@ -282,9 +282,9 @@ function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
       },
     ];
   });
-  const moved = (row: (typeof rows)[number]) =>
+  const largestChange = (row: (typeof rows)[number]) =>
     Math.max(...row.changes.map((change) => Math.abs(change?.delta_ms ?? 0)));
-  return rows.toSorted((a, b) => moved(b) - moved(a) || a.name.localeCompare(b.name, 'en'));
+  return rows.toSorted((a, b) => largestChange(b) - largestChange(a) || a.name.localeCompare(b.name, 'en'));
 }
 
 /** Kernels by phase and name, whatever tool wrote the name; overloads that only their parameters distinguish are one. */
@@ -292,10 +292,10 @@ function byKernel(kernels: readonly SideKernel[]): Map<string, SideKernel> {
   const kernelsByName = new Map<string, SideKernel>();
   for (const kernel of kernels) {
     const key = `${kernel.phase}\n${kernelKey(kernel.name)}`;
-    const known = kernelsByName.get(key);
-    const count = kernel.count + (known?.count ?? 0);
-    const ms = kernel.ms + (known?.ms ?? 0);
-    kernelsByName.set(key, known ? { ...known, count, ms, mean_ns: (1e6 * ms) / count } : kernel);
+    const previous = kernelsByName.get(key);
+    const count = kernel.count + (previous?.count ?? 0);
+    const ms = kernel.ms + (previous?.ms ?? 0);
+    kernelsByName.set(key, previous ? { ...previous, count, ms, mean_ns: (1e6 * ms) / count } : kernel);
   }
   return kernelsByName;
 }
@@ -306,10 +306,10 @@ function statusOf(from: Value, to: Value): KernelChange {
   if (!from) return to ? 'new' : 'same';
   if (!to) return 'gone';
   const [time, count] = [to.mean_ns / from.mean_ns, to.count / from.count];
-  const changed = (ratio: number) => ratio > 1 + sameWithin || ratio < 1 - sameWithin;
+  const isChange = (ratio: number) => ratio > 1 + sameWithin || ratio < 1 - sameWithin;
   // The larger of the two changes names the status: 23 calls instead of one are "more", even if each took 8 % less.
-  const byCount = changed(count) && Math.abs(Math.log(count)) > Math.abs(Math.log(time));
-  if (byCount || !changed(time)) return changed(count) ? (count > 1 ? 'more' : 'fewer') : 'same';
+  const byCount = isChange(count) && Math.abs(Math.log(count)) > Math.abs(Math.log(time));
+  if (byCount || !isChange(time)) return isChange(count) ? (count > 1 ? 'more' : 'fewer') : 'same';
   return time < 1 ? 'faster' : 'slower';
 }
 
@@ -320,14 +320,14 @@ function attentionRows(sides: readonly Side[]): CompareResult['attention'] {
       const implementations = sides.map((side) => attentionOf(side, phase));
       if (implementations.every((names) => names.length === 0)) return [];
       const hasPhase = sides.map(({ kernels }) => kernels.some((kernel) => kernel.phase === phase));
-      const found = implementations.map((names, index) =>
-        hasPhase[index] ? names.join(' + ') || 'none recognized' : `no ${phase}`,
+      const names = implementations.map((sideNames, index) =>
+        hasPhase[index] ? sideNames.join(' + ') || 'none recognized' : `no ${phase}`,
       );
-      const inPhase = found.filter((_, index) => hasPhase[index]);
+      const inPhase = names.filter((_, index) => hasPhase[index]);
       if (inPhase.length < 2) return [];
       const switched = new Set(inPhase).size > 1;
       const text = switched
-        ? `Attention in ${phase} switched: ${found.join(' → ')}.`
+        ? `Attention in ${phase} switched: ${names.join(' → ')}.`
         : `Attention in ${phase} is ${inPhase[0]} in all that have it.`;
       return [{ phase, implementations, switched, text }];
     });

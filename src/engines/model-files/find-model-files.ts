@@ -17,28 +17,28 @@ import { plural, formatCount } from '../../vocabulary/format.js';
  * Reads only the header of a safetensors file.
  * @throws E_MODEL_FILE
  */
-async function safetensorsTensors(path: string): Promise<FileTensor[]> {
+async function readSafetensorsHeader(path: string): Promise<FileTensor[]> {
   const file = await open(path).catch((error: unknown) => {
-    throw unreadable(path, error);
+    throw unreadableFile(path, error);
   });
   try {
     const start = Buffer.alloc(8);
     const { bytesRead } = await file.read(start, 0, 8, 0);
     const length = safetensorsHeaderLength(start.subarray(0, bytesRead), path);
     const { size } = await file.stat();
-    if (length + 8 > size) throw cutShort(path, size, length + 8);
+    if (length + 8 > size) throw truncatedFile(path, size, length + 8);
     const header = Buffer.alloc(length);
     await file.read(header, 0, length, 8);
     const tensors = parseSafetensorsHeader(header, path);
     const fileBytes = 8 + length + tensors.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (fileBytes > size) throw cutShort(path, size, fileBytes);
+    if (fileBytes > size) throw truncatedFile(path, size, fileBytes);
     return tensors;
   } finally {
     await file.close();
   }
 }
 
-function cutShort(path: string, size: number, expected: number): InferscopeError {
+function truncatedFile(path: string, size: number, expected: number): InferscopeError {
   return new InferscopeError('E_MODEL_FILE', {
     what: `${path} is cut short`,
     why: `It has ${plural(size, 'byte')}, its header announces ${formatCount(expected)}: the download is incomplete.`,
@@ -46,7 +46,7 @@ function cutShort(path: string, size: number, expected: number): InferscopeError
   });
 }
 
-function unreadable(path: string, error: unknown): InferscopeError {
+function unreadableFile(path: string, error: unknown): InferscopeError {
   return new InferscopeError(
     'E_MODEL_FILE',
     { what: `cannot read ${path}`, why: messageOf(error), fix: 'Check its name and its permissions.' },
@@ -68,7 +68,7 @@ export async function folderWeights(
   const shards = files.filter((name) => !name.startsWith('consolidated'));
   const names = index === null ? (shards.length > 0 ? shards : files) : indexedFiles(index, folder);
   if (names.length === 0) return null;
-  const headers = await Promise.all(names.map((name) => safetensorsTensors(join(folder, name))));
+  const headers = await Promise.all(names.map((name) => readSafetensorsHeader(join(folder, name))));
   return safetensorsWeights(
     headers.flat(),
     config,
@@ -82,7 +82,7 @@ function indexedFiles(index: string, folder: string): string[] {
     // A name with a folder in it would lead out of the model's folder.
     return [...new Set(Object.values(weight_map))].map((name) => basename(name)).sort();
   } catch (error) {
-    throw unreadable(join(folder, 'model.safetensors.index.json'), error);
+    throw unreadableFile(join(folder, 'model.safetensors.index.json'), error);
   }
 }
 
@@ -92,8 +92,8 @@ export function safetensorsWeights(
   source: string,
 ): HeaderWeights {
   const { layers, tiedEmbeddings } = readArchitecture(config);
-  const found = weightsOfFiles(tensors, { layers: layers.length, tied: tiedEmbeddings });
-  return { ...found, format: 'safetensors', source: `header of ${source}` };
+  const weights = weightsOfFiles(tensors, { layers: layers.length, tied: tiedEmbeddings });
+  return { ...weights, format: 'safetensors', source: `header of ${source}` };
 }
 
 /**

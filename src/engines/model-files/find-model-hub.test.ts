@@ -64,15 +64,15 @@ const failure = async (run: Promise<unknown>): Promise<InferscopeError> => {
 
 describe('a model of the hub', () => {
   it('is read as its config and the headers of its shards, in ranges', async () => {
-    const found = await findSizedModel('acme/tiny');
-    expect(found.config['model_type']).toBe('qwen2');
-    expect(found.withoutWeights).toBeNull();
+    const model = await findSizedModel('acme/tiny');
+    expect(model.config['model_type']).toBe('qwen2');
+    expect(model.withoutWeights).toBeNull();
     // Equal to the files on disk: ORIGIN.md of the fixture.
-    expect(found.weights).toMatchObject({ bytes: 43_584, parameters: 21_792, tensors: 26 });
-    const whole = requests.filter(
+    expect(model.weights).toMatchObject({ bytes: 43_584, parameters: 21_792, tensors: 26 });
+    const fullDownloads = requests.filter(
       ({ method, url, range }) => method === 'GET' && url.endsWith('.safetensors') && range === undefined,
     );
-    expect(whole).toEqual([]);
+    expect(fullDownloads).toEqual([]);
   });
 
   it('can be a GGUF by owner/name/file or by its address', async () => {
@@ -106,11 +106,11 @@ describe('a model of the hub', () => {
   it('is read from the cache of huggingface_hub if downloaded', async () => {
     const cache = testFolder();
     vi.stubEnv('HF_HUB_CACHE', cache);
-    const model = join(cache, 'models--acme--tiny');
-    mkdirSync(join(model, 'refs'), { recursive: true });
-    writeFileSync(join(model, 'refs', 'main'), 'abc');
-    cpSync(join(files, 'qwen2-safetensors'), join(model, 'snapshots', 'abc'), { recursive: true });
-    const found = await findSizedModel('acme/tiny');
-    expect([found.name, found.weights!.bytes, requests.length]).toEqual(['acme/tiny', 43_584, 0]);
+    const modelCache = join(cache, 'models--acme--tiny');
+    mkdirSync(join(modelCache, 'refs'), { recursive: true });
+    writeFileSync(join(modelCache, 'refs', 'main'), 'abc');
+    cpSync(join(files, 'qwen2-safetensors'), join(modelCache, 'snapshots', 'abc'), { recursive: true });
+    const model = await findSizedModel('acme/tiny');
+    expect([model.name, model.weights!.bytes, requests.length]).toEqual(['acme/tiny', 43_584, 0]);
   });
 });

@@ -39,7 +39,7 @@ export async function hubModel(id: string, env: NodeJS.ProcessEnv = process.env)
   try {
     const { parseSafetensorsMetadata } = await import('@huggingface/hub');
     const headers = hubHeaders(env);
-    const found = await parseSafetensorsMetadata({
+    const metadata = await parseSafetensorsMetadata({
       repo: id,
       hubUrl: hubUrl(env),
       fetch: (url, init) =>
@@ -53,7 +53,7 @@ export async function hubModel(id: string, env: NodeJS.ProcessEnv = process.env)
           signal: AbortSignal.timeout(timeoutMs),
         }),
     });
-    const files = found.sharded ? Object.values(found.headers) : [found.header];
+    const files = metadata.sharded ? Object.values(metadata.headers) : [metadata.header];
     const tensors = files.flatMap((file) =>
       Object.entries(file).flatMap(([name, tensor]) =>
         name === '__metadata__' || !('data_offsets' in tensor)
@@ -110,7 +110,7 @@ async function hubConfig(id: string, env: NodeJS.ProcessEnv): Promise<Record<str
         response.status === 404
           ? 'There is no such model, or it holds no config.json.'
           : 'The hub has a problem.',
-      fix: `Check the name at ${hubUrl(env)}/${id}. ${presetWords()}`,
+      fix: `Check the name at ${hubUrl(env)}/${id}. ${presetList()}`,
     });
   }
   const config: unknown = await response.json().catch(() => null);
@@ -122,7 +122,7 @@ async function hubConfig(id: string, env: NodeJS.ProcessEnv): Promise<Record<str
   });
 }
 
-function presetWords(): string {
+function presetList(): string {
   return `Bundled, without any network: ${presets.map(({ id }) => id).join(', ')}.`;
 }
 
@@ -132,7 +132,7 @@ function offline(id: string, why: string, cause?: unknown): InferscopeError {
     {
       what: `the hub cannot be asked about ${id}`,
       why: `${why} ${id} is neither bundled nor in the local cache.`,
-      fix: `Give its config.json, folder or GGUF file, or a bundled model. ${presetWords()}`,
+      fix: `Give its config.json, folder or GGUF file, or a bundled model. ${presetList()}`,
     },
     { cause },
   );

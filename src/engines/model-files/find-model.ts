@@ -15,9 +15,9 @@ import { hubHeaders, hubModel, hubUrl, isHubId } from './find-model-hub.js';
  * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_FILE, E_MODEL_ARCHITECTURE
  */
 export async function findModel(spec: string): Promise<NamedModel> {
-  const found = bundled(spec) ?? (await modelOfPath(resolve(spec), false)) ?? bundledBase(spec);
-  if (found === null) throw notFound(spec);
-  return found;
+  const model = bundledModel(spec) ?? (await modelOfPath(resolve(spec), false)) ?? bundledBase(spec);
+  if (model === null) throw notFound(spec);
+  return model;
 }
 
 /**
@@ -26,7 +26,7 @@ export async function findModel(spec: string): Promise<NamedModel> {
  * @throws as findModel, and E_SERVER_UNREACHABLE, E_MODEL_ACCESS
  */
 export async function findSizedModel(spec: string): Promise<SizedModel> {
-  const preset = bundled(spec);
+  const preset = bundledModel(spec);
   if (preset) return { ...preset, weights: null, withoutWeights: null };
   if (/^https?:\/\/.*\.gguf(\?.*)?$/i.test(spec)) {
     // The token is for the hub only and is not sent to other hosts.
@@ -52,7 +52,7 @@ export async function findSizedModel(spec: string): Promise<SizedModel> {
   return { name: spec, ...(await hubModel(spec)) };
 }
 
-function bundled(spec: string): NamedModel | null {
+function bundledModel(spec: string): NamedModel | null {
   const key = spec.trim().toLowerCase();
   const engine = Object.hasOwn(enginePresets, key) ? enginePresets[key] : undefined;
   if (engine) return { name: key, config: engine };
@@ -67,9 +67,9 @@ function bundledBase(spec: string): NamedModel | null {
 }
 
 async function modelOfPath(path: string, sized: boolean): Promise<SizedModel | null> {
-  const found = await stat(path).catch(() => null);
-  if (found === null) return null;
-  if (!found.isDirectory()) {
+  const entry = await stat(path).catch(() => null);
+  if (entry === null) return null;
+  if (!entry.isDirectory()) {
     if (/\.gguf$/i.test(path)) return { ...(await ggufModel(path)), withoutWeights: null };
     const folder = dirname(path);
     const inFolder = path.endsWith('.safetensors') || basename(path) === 'config.json';

@@ -14,7 +14,7 @@ interface DecoderSignature {
 }
 
 const pastName = /^past_key_values\.(\d+)\.(key|value)$/;
-const known = new Set(['input_ids', 'attention_mask', 'position_ids', 'use_cache_branch']);
+const knownInputs = new Set(['input_ids', 'attention_mask', 'position_ids', 'use_cache_branch']);
 
 /**
  * Reads the signature from the model's inputs and outputs; open sizes come from config.json.
@@ -48,13 +48,13 @@ export function decoderSignature(session: InferenceSession, model: OnnxModel): D
 
 /** @throws E_MODEL_ARCHITECTURE if these are not the inputs and outputs of a decoder with a KV cache */
 export function checkDecoderNames(inputs: readonly string[], outputs: readonly string[], path: string): void {
-  const strangers = inputs.filter((name) => !known.has(name) && !pastName.test(name));
+  const unknownInputs = inputs.filter((name) => !knownInputs.has(name) && !pastName.test(name));
   const pasts = inputs.filter((name) => pastName.test(name));
   const why =
     !inputs.includes('input_ids') || !outputs.includes('logits')
       ? `It takes ${list(inputs)} and gives ${list(outputs)}; a decoder takes input_ids and gives logits (this may be an encoder).`
-      : strangers.length > 0
-        ? `It takes inputs that a decoder-only model does not have: ${list(strangers)}.`
+      : unknownInputs.length > 0
+        ? `It takes inputs that a decoder-only model does not have: ${list(unknownInputs)}.`
         : pasts.length === 0
           ? 'It has no past_key_values inputs, so it cannot carry a KV cache from prefill to decode.'
           : pasts.some((name) => !outputs.includes(name.replace('past_key_values', 'present')))

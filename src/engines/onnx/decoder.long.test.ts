@@ -24,10 +24,10 @@ const question =
   '<|im_start|>user\n世界上最高的山峰是什么？<|im_end|>\n<|im_start|>assistant\n';
 const endOfText = 2;
 
-async function generate(decoder: Decoder, prompt: number[], most: number): Promise<number[]> {
+async function generate(decoder: Decoder, prompt: number[], maxTokens: number): Promise<number[]> {
   const tokens: number[] = [];
   let { logits } = await decoder.prefill([prompt]);
-  while (tokens.length < most) {
+  while (tokens.length < maxTokens) {
     const next = argmax(logits, 1);
     if (next[0] === endOfText) break;
     tokens.push(next[0]!);
@@ -162,7 +162,7 @@ describe('exports that differ in their inputs', () => {
 
   it('derives positions from the mask if position_ids is not an input', async () => {
     const reference = await steps('with-positions', graph);
-    const without = await steps('without-positions', {
+    const withoutPositions = await steps('without-positions', {
       ...graph,
       inputs: graph.inputs.filter((input) => input.name !== 'position_ids'),
       nodes: graph.nodes.map((node) => ({
@@ -170,7 +170,7 @@ describe('exports that differ in their inputs', () => {
         inputs: node.inputs.map((input) => (input === 'position_ids' ? '' : input)),
       })),
     });
-    expect(without).toEqual(reference);
+    expect(withoutPositions).toEqual(reference);
   });
 
   it('sets use_cache_branch from the first decode step on', async () => {
@@ -251,10 +251,10 @@ describe('a written model', () => {
       args: { op_name?: string };
     }[];
     expect(events.filter((event) => event.name === 'model_run')).toHaveLength(2);
-    const products = events.filter((event) => event.args.op_name === 'MatMulNBits');
+    const matMuls = events.filter((event) => event.args.op_name === 'MatMulNBits');
     // q, k, v, o, gate, up, down in 8 layers and the lm_head, in two calls.
-    expect(products).toHaveLength(2 * (8 * 7 + 1));
-    expect(products.map((event) => event.name)).toContain(
+    expect(matMuls).toHaveLength(2 * (8 * 7 + 1));
+    expect(matMuls.map((event) => event.name)).toContain(
       '/model/layers.3/self_attn/q_proj/MatMul_kernel_time',
     );
   });

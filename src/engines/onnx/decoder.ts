@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { monotonicNs } from '../../model/clock.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { decoderSignature } from './decoder-signature.js';
 import { cacheGrowing, cacheInPlace, type CacheMemory, type KvCache } from './kv-cache.js';
@@ -162,7 +163,7 @@ function decoderOf(
     cache!.carryOver(outputs);
     pastLen = totalLen;
     const { last, all } = lastPosition(outputs['logits']!, batchSize, newTokens);
-    return { logits: last, allLogits: all, start_ns, end_ns: now() };
+    return { logits: last, allLogits: all, start_ns, end_ns: monotonicNs() };
   }
 
   function allocate(): KvCache {
@@ -189,7 +190,7 @@ function decoderOf(
       }
     },
     async prefill(sequences) {
-      const start_ns = now();
+      const start_ns = monotonicNs();
       const length = sequences[0]?.length ?? 0;
       if (length === 0 || sequences.some((sequence) => sequence.length !== length)) {
         throw new InferscopeError('E_LENGTHS', {
@@ -211,7 +212,7 @@ function decoderOf(
       return step(ids, length, start_ns);
     },
     async decode(tokens) {
-      const start_ns = now();
+      const start_ns = monotonicNs();
       if (cache === null || tokens.length !== batchSize) {
         throw new Error(`decode needs one token for each of the ${batchSize} sequences of the last prefill`);
       }
@@ -242,11 +243,6 @@ function decoderOf(
     },
   };
   return decoder;
-}
-
-/** Exact as a double: CLOCK_MONOTONIC in ns reaches 2^53 after 104 days of uptime. */
-function now(): number {
-  return Number(process.hrtime.bigint());
 }
 
 function positions(batchSize: number, pastLen: number, newTokens: number): BigInt64Array {
@@ -293,19 +289,19 @@ async function profilePath(prefix: string | undefined): Promise<string> {
 
 function runtimeError(
   error: unknown,
-  known: { code: 'E_MODEL_FILE' | 'E_WORKLOAD_FAILED'; what: string; fix: string },
+  failure: { code: 'E_MODEL_FILE' | 'E_WORKLOAD_FAILED'; what: string; fix: string },
 ): InferscopeError {
   const why = messageOf(error);
   if (/bad_alloc|failed to allocate|array buffer allocation|invalid typed array length/i.test(why)) {
     return new InferscopeError(
       'E_OUT_OF_MEMORY',
       {
-        what: known.what,
+        what: failure.what,
         why: `Memory ran out: ${why}`,
         fix: 'Use a smaller --batch-size, --input-len or model, or --dtype int4.',
       },
       { cause: error },
     );
   }
-  return new InferscopeError(known.code, { what: known.what, why, fix: known.fix }, { cause: error });
+  return new InferscopeError(failure.code, { what: failure.what, why, fix: failure.fix }, { cause: error });
 }

@@ -75,7 +75,7 @@ export async function exportedModel(path: string, dtype: DType | undefined): Pro
     ...kind,
     weights: 'trained',
     weight_bytes: [...summary.bytesByType.values()].reduce((sum, bytes) => sum + bytes, 0),
-    num_parameters: parameters(config),
+    num_parameters: parameterCount(config),
     tokenizerPath: (await exists(tokenizerPath)) ? tokenizerPath : null,
     logits: 'all',
     kvCache: 'grows',
@@ -122,7 +122,7 @@ function dtypeOf({ ops, bytesByType, matMulBits }: OnnxSummary): {
 }
 
 /** Null for architectures unknown to llm/; such an export still runs. */
-function parameters(config: Record<string, unknown>): number | null {
+function parameterCount(config: Record<string, unknown>): number | null {
   try {
     return countParameters(readArchitecture(config)).total;
   } catch (error) {

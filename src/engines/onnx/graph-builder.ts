@@ -34,7 +34,7 @@ export interface Builder {
 /**
  * Operators of ONNX Runtime's own set; the others are ONNX's (SimplifiedLayerNormalization is registered there too).
  */
-const contributed = new Set([
+const contribOps = new Set([
   'FusedMatMul',
   'GroupQueryAttention',
   'MatMulNBits',
@@ -50,7 +50,7 @@ export function graphBuilder(
   const nodes: OnnxNode[] = [];
   const tensors: OnnxTensor[] = [];
   const nodeTo: Builder['nodeTo'] = (outputs, op, name, inputs, attributes = {}) => {
-    nodes.push({ op, domain: contributed.has(op) ? 'com.microsoft' : '', name, inputs, outputs, attributes });
+    nodes.push({ op, domain: contribOps.has(op) ? 'com.microsoft' : '', name, inputs, outputs, attributes });
   };
   const b: Builder = {
     config,

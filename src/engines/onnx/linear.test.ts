@@ -10,14 +10,14 @@ import { loadOnnxRuntime } from './runtime.js';
 
 const [rows, inputs, outputs] = [16, 176, 96];
 
-/** One int4 product through the runtime, and the same in float64 with its dequantized weights. */
-async function product(computeInt4: 'int8' | 'float32') {
+/** One int4 GEMM through the runtime, and the same in float64 with its dequantized weights. */
+async function multiplyInt4(computeInt4: 'int8' | 'float32') {
   const options = { dtype: 'int4', seed: 3, logits: 'all', computeInt4 } as const;
   const { b, nodes, tensors } = graphBuilder({} as LlamaConfig, options);
   const y = linear(b, 'x', '/layer', 'layer', inputs, outputs, false);
   const folder = testFolder();
   await writeOnnx(folder, 'model.onnx', {
-    name: 'product',
+    name: 'gemm',
     nodes,
     tensors,
     inputs: [{ name: 'x', type: 'float32', shape: [rows, inputs] }],
@@ -32,13 +32,13 @@ async function product(computeInt4: 'int8' | 'float32') {
   );
   const ort = await loadOnnxRuntime();
   const session = await ort.InferenceSession.create(path, { executionProviders: ['cpu'] });
-  const found = await session.run({ x: new ort.Tensor('float32', x, [rows, inputs]) });
+  const results = await session.run({ x: new ort.Tensor('float32', x, [rows, inputs]) });
   await session.release();
-  const actual = found[y]!.data as Float32Array;
+  const actual = results[y]!.data as Float32Array;
   const weights = weightsOf(readOnnx(path).tensors).matrix('layer.weight');
   return Array.from({ length: rows }, (_, row) => {
     const a = x.subarray(row * inputs, (row + 1) * inputs);
-    const largest = a.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    const largest = a.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
     return weights.map((w, column) => {
       const terms = Array.from(a, (value, k) => value * w[k]!);
       const exact = terms.reduce((sum, term) => sum + term, 0);
@@ -54,10 +54,10 @@ async function product(computeInt4: 'int8' | 'float32') {
   }).flat();
 }
 
-describe('int4 products', () => {
+describe('int4 GEMMs', () => {
   it('in float32 equal those of the dequantized weights, up to the rounding of float32 sums', async () => {
     // n·u·Σ|w·a|: n = 176 terms, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 3.1); two more for w.
-    for (const { error, magnitude } of await product('float32'))
+    for (const { error, magnitude } of await multiplyInt4('float32'))
       expect(error).toBeLessThan((inputs + 2) * 2 ** -24 * magnitude);
   });
 
@@ -68,11 +68,11 @@ describe('int4 products', () => {
    * value moves by half a step, or by one if the zero point was rounded.
    */
   it('in int8 differ by at most the coarsest int8 rounding of activations', async () => {
-    const found = await product('int8');
-    for (const { error, magnitude, weight, largest } of found)
+    const elements = await multiplyInt4('int8');
+    for (const { error, magnitude, weight, largest } of elements)
       expect(error).toBeLessThan((largest / 127) * weight + 2 ** -8 * magnitude);
     // Independent roundings add as squares: step²/12 per term. Twice that covers a zero point and bfloat16 scales too.
-    const squares = found.map(
+    const squares = elements.map(
       ({ error, weightSquares, largest }) => error ** 2 / (((largest / 127) ** 2 * weightSquares) / 12),
     );
     expect(squares.reduce((sum, square) => sum + square, 0) / squares.length).toBeLessThan(2);

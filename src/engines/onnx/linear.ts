@@ -22,7 +22,7 @@ export function linear(
 ): string {
   const { dtype, seed } = b.options;
   const name = `${weights}.weight`;
-  const product =
+  const gemm =
     dtype === 'int4'
       ? b.node(
           'MatMulNBits',
@@ -31,14 +31,14 @@ export function linear(
           nBits(b, inputs, outputs),
         )
       : b.node('MatMul', `${prefix}/MatMul`, [input, b.constant(randomLinear(name, seed, inputs, outputs))]);
-  if (!bias) return product;
+  if (!bias) return gemm;
   return b.node('Add', `${prefix}/Add`, [
-    product,
+    gemm,
     b.constant(randomVector(`${weights}.bias`, seed, outputs, 0, 0.1)),
   ]);
 }
 
-/** logits = x · Wᵀ; W is the embedding if tied. In int4 a tied embedding is quantized for this product only. */
+/** logits = x · Wᵀ; W is the embedding if tied. In int4 a tied embedding is quantized for this GEMM only. */
 export function lmHead(b: Builder, input: string, embedding: string): void {
   const { hiddenSize, vocabSize, tieEmbeddings } = b.config;
   const name = 'lm_head.weight';

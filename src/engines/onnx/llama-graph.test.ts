@@ -36,7 +36,7 @@ const continuation = [
 
 /** Differences of each family, as config.json fields and as oracle options. */
 const cases: Record<string, { config: Record<string, unknown>; oracle?: Partial<ForwardConfig> }> = {
-  'llama, 2 queries a KV head': { config: tiny },
+  'llama, 2 queries per KV head': { config: tiny },
   'llama, multi-query, untied': {
     config: { ...tiny, num_key_value_heads: 1, tie_word_embeddings: false },
   },
@@ -82,7 +82,7 @@ const cases: Record<string, { config: Record<string, unknown>; oracle?: Partial<
  * Runs prefill and decode steps through the runtime and the oracle; errors are max|Δ|/max|ref| over all logits. float32
  * sums of 64 to 176 terms have errors of about 1e-6.
  */
-async function errors(
+async function measureErrors(
   name: string,
   options: { dtype: 'float32' | 'int4'; computeInt4?: 'int8' | 'float32' },
 ) {
@@ -127,20 +127,20 @@ async function errors(
 
 describe.each(Object.keys(cases))('%s', (name) => {
   it('equals in float32 the logits of a float64 forward pass, with and without cache', async () => {
-    const found = await errors(name, { dtype: 'float32' });
-    for (const error of Object.values(found)) expect(error).toBeLessThan(1e-4);
+    const errors = await measureErrors(name, { dtype: 'float32' });
+    for (const error of Object.values(errors)) expect(error).toBeLessThan(1e-4);
   });
 
   it('equals in int4 the logits of its dequantized weights', async () => {
-    const found = await errors(name, { dtype: 'int4', computeInt4: 'float32' });
-    for (const error of Object.values(found)) expect(error).toBeLessThan(1e-3);
+    const errors = await measureErrors(name, { dtype: 'int4', computeInt4: 'float32' });
+    for (const error of Object.values(errors)) expect(error).toBeLessThan(1e-3);
   });
 
-  // Rounding activations to int8 changes a product by 0.6 to 2 % of its deviation (linear.test.ts: step/√12, with a
-  // row's largest value 3 to 8 times its deviation). 13 sequential products make 2 to 7 %.
+  // Rounding activations to int8 changes a GEMM's result by 0.6 to 2 % of its deviation (linear.test.ts: step/√12, with a
+  // row's largest value 3 to 8 times its deviation). 13 sequential GEMMs make 2 to 7 %.
   it('stays within 10 % of the dequantized weights if int8 is permitted', async () => {
-    const found = await errors(name, { dtype: 'int4' });
-    for (const error of Object.values(found)) expect(error).toBeLessThan(0.1);
+    const errors = await measureErrors(name, { dtype: 'int4' });
+    for (const error of Object.values(errors)) expect(error).toBeLessThan(0.1);
   });
 });
 

@@ -31,7 +31,7 @@ export interface CaseSettings extends Pick<
 }
 
 /** Fields of a record line for a measured case. */
-type CaseMeasured = Pick<
+type CaseResult = Pick<
   MicrobenchmarkLine,
   | 'outcome'
   | 'text'
@@ -62,7 +62,7 @@ export async function measureCase(
   ort: OnnxRuntime,
   kernelCase: KernelCase,
   settings: CaseSettings,
-): Promise<CaseMeasured> {
+): Promise<CaseResult> {
   const now = Number(process.hrtime.bigint());
   const empty = {
     t_ns: now,
@@ -74,7 +74,7 @@ export async function measureCase(
   };
   const none = { ...empty, rotated_bytes: null, threads: settings.threads };
   const kernel = kernelNames.find((name) => name === kernelCase.kernel);
-  const why = kernel ? unsupported(kernel, kernelCase) : `it has no ${kernelCase.kernel}`;
+  const why = kernel ? unsupportedReason(kernel, kernelCase) : `it has no ${kernelCase.kernel}`;
   if (why !== null) return { ...none, outcome: 'unsupported', text: `ONNX Runtime on the CPU: ${why}` };
   const folder = await mkdtemp(join(settings.scratch, 'kernel-'));
   try {
@@ -94,9 +94,9 @@ export async function measureCase(
   }
 }
 
-function unsupported(kernel: KernelName, { dtype, backend, params }: KernelCase): string | null {
-  if (dtype !== 'float32') return `it is measured in float32; it has no kernels of its own in ${dtype}`;
-  if (backend !== null) return `it has one attention, and no ${backend}`;
+function unsupportedReason(kernel: KernelName, { dtype, backend, params }: KernelCase): string | null {
+  if (dtype !== 'float32') return `only float32 is measured, because it has no ${dtype} kernels`;
+  if (backend !== null) return `it has a single attention kernel, no ${backend}`;
   if (kernel === 'attention' && params['context']! < params['new_tokens']!)
     return 'no window inside the new tokens';
   return null;
@@ -109,8 +109,8 @@ const traceFileOf = (kernelCaseId: Pick<KernelCase, 'case'>): string =>
 
 /** The case of a profile file; null for other files. */
 export function caseOfTraceFile(name: string): string | null {
-  const found = /^case-(.+)_\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}\S*\.json$/.exec(name);
-  return found ? decodeURIComponent(found[1]!) : null;
+  const match = /^case-(.+)_\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}\S*\.json$/.exec(name);
+  return match ? decodeURIComponent(match[1]!) : null;
 }
 
 /**
@@ -123,16 +123,16 @@ async function profileCase(
   settings: CaseSettings,
   { folder, runs }: KernelTrace,
 ): Promise<void> {
-  const built = [kernelNodes(kernel, kernelCase.params, 'c0_')];
+  const copies = [kernelNodes(kernel, kernelCase.params, 'c0_')];
   const model = await mkdtemp(join(settings.scratch, 'traced-'));
   try {
-    await writeOnnx(model, 'model.onnx', graphOf(built));
+    await writeOnnx(model, 'model.onnx', graphOf(copies));
     const session = await ort.InferenceSession.create(join(model, 'model.onnx'), {
       ...cpuSession(settings.threads),
       enableProfiling: true,
       profileFilePrefix: join(folder, traceFileOf(kernelCase)),
     });
-    const { feeds, fetches } = tensorsOf(ort, built);
+    const { feeds, fetches } = tensorsOf(ort, copies);
     for (let run = 0; run < runs; run++)
       await session.run(feeds, fetches as unknown as InferenceSession.FetchesType);
     session.endProfiling();
@@ -148,28 +148,28 @@ async function timeCase(
   kernelCase: KernelCase,
   settings: CaseSettings,
   folder: string,
-): Promise<CaseMeasured> {
+): Promise<CaseResult> {
   const count = copiesOf(kernel, kernelCase, settings);
-  const built = Array.from({ length: count }, (_, copy) =>
+  const copies = Array.from({ length: count }, (_, copy) =>
     kernelNodes(kernel, kernelCase.params, `c${copy}_`),
   );
-  await writeOnnx(folder, 'model.onnx', graphOf(built));
+  await writeOnnx(folder, 'model.onnx', graphOf(copies));
   const path = join(folder, 'model.onnx');
   const session = await ort.InferenceSession.create(path, cpuSession(settings.threads));
   try {
-    const { feeds, fetches } = tensorsOf(ort, built);
+    const { feeds, fetches } = tensorsOf(ort, copies);
     const run = () => session.run(feeds, fetches as unknown as InferenceSession.FetchesType);
     await run();
     const error = settings.check
-      ? largestError(kernelCase, built[0]!, fetches[built[0]!.output.name]!)
+      ? largestError(kernelCase, copies[0]!, fetches[copies[0]!.output.name]!)
       : null;
     const t_ns = Number(process.hrtime.bigint());
     const samples = await repeat(run, count, settings);
     const end_ns = Number(process.hrtime.bigint());
-    const wrong = error !== null && !(error <= tolerance);
+    const isWrong = error !== null && !(error <= tolerance);
     return {
-      outcome: samples.length === 0 ? 'stopped' : wrong ? 'wrong' : 'measured',
-      text: wrong
+      outcome: samples.length === 0 ? 'stopped' : isWrong ? 'wrong' : 'measured',
+      text: isWrong
         ? `off by ${formatNumber(error)} of the largest value; at most ${tolerance} is rounding`
         : null,
       t_ns,
@@ -197,20 +197,20 @@ function copiesOf(
   return Math.min(maxCopies, Math.max(1, Math.ceil(rotateBytes / each)));
 }
 
-function graphOf(built: readonly KernelNodes[]): OnnxGraph {
-  const inputs = new Map(built.flatMap((nodes) => nodes.inputs.map((input) => [input.name, input])));
+function graphOf(copies: readonly KernelNodes[]): OnnxGraph {
+  const inputs = new Map(copies.flatMap((nodes) => nodes.inputs.map((input) => [input.name, input])));
   return {
     name: 'kernel',
-    nodes: built.flatMap(({ nodes }) => nodes),
-    tensors: built.flatMap(({ constants }) => constants.map(constant)),
+    nodes: copies.flatMap(({ nodes }) => nodes),
+    tensors: copies.flatMap(({ constants }) => constants.map(constant)),
     inputs: [...inputs.values()].map(({ name, type, shape }) => ({ name, type, shape })),
-    outputs: built.flatMap(({ output, inPlace }) => [output, ...inPlace.map((written) => written.output)]),
+    outputs: copies.flatMap(({ output, inPlace }) => [output, ...inPlace.map((written) => written.output)]),
     metadata: {},
   };
 }
 
-/** Given outputs are not reallocated in each run; a KV cache is input and output in one. */
-function tensorsOf(ort: OnnxRuntime, built: readonly KernelNodes[]) {
+/** Preallocated outputs are not reallocated in each run; a KV cache is input and output in one. */
+function tensorsOf(ort: OnnxRuntime, copies: readonly KernelNodes[]) {
   const feeds: Record<string, Tensor> = {};
   const fetches: Record<string, Tensor> = {};
   const tensor = ({ type, data, shape }: Pick<HostArray, 'type' | 'data' | 'shape'>): Tensor =>
@@ -219,11 +219,11 @@ function tensorsOf(ort: OnnxRuntime, built: readonly KernelNodes[]) {
     type === 'int64'
       ? tensor({ type: 'int64', data: new BigInt64Array(sizeOf(shape)), shape })
       : tensor({ type: 'float32', data: new Float32Array(sizeOf(shape)), shape });
-  for (const { inputs, output, inPlace } of built) {
+  for (const { inputs, output, inPlace } of copies) {
     for (const input of inputs) feeds[input.name] ??= tensor(input);
     fetches[output.name] = empty(output.type, output.shape);
-    for (const { output: also, input } of inPlace)
-      fetches[also.name] = feeds[input] ?? empty(also.type, also.shape);
+    for (const { output: cache, input } of inPlace)
+      fetches[cache.name] = feeds[input] ?? empty(cache.type, cache.shape);
   }
   return { feeds, fetches };
 }
@@ -232,16 +232,20 @@ function tensorsOf(ort: OnnxRuntime, built: readonly KernelNodes[]) {
  * Largest |x − reference| of elements spread over the output, relative to the largest |reference|; an index must be
  * equal.
  */
-function largestError(kernelCase: KernelCase, { expected, output }: KernelNodes, got: Tensor): number | null {
+function largestError(
+  kernelCase: KernelCase,
+  { expected, output }: KernelNodes,
+  actual: Tensor,
+): number | null {
   if (kernelCase.flops > maxReferenceFlops && kernelCase.kernel === 'lstm') return null;
   const total = sizeOf(output.shape);
   const step = Math.max(1, Math.floor(total / checkedElements));
   let [error, largest] = [0, 0];
-  const data = got.data as unknown as ArrayLike<number | bigint>;
+  const data = actual.data as unknown as ArrayLike<number | bigint>;
   for (let index = 0; index < total; index += step) {
-    const want = expected(index);
-    error = Math.max(error, Math.abs(Number(data[index]) - want));
-    largest = Math.max(largest, Math.abs(want));
+    const reference = expected(index);
+    error = Math.max(error, Math.abs(Number(data[index]) - reference));
+    largest = Math.max(largest, Math.abs(reference));
     if (Number.isNaN(Number(data[index]))) return Infinity;
   }
   return largest === 0 ? error : error / largest;
@@ -263,8 +267,8 @@ async function repeat(
   while (samples.length < max_runs && !stopped()) {
     // The interval is checked every tenth run, because computing it takes time between runs.
     const n = samples.length;
-    const known = n >= runs && n % 10 === 0 && halfInterval(samples) <= narrow;
-    if (n >= 3 && (known || spentNs >= max_seconds * 1e9)) break;
+    const isNarrow = n >= runs && n % 10 === 0 && halfInterval(samples) <= narrow;
+    if (n >= 3 && (isNarrow || spentNs >= max_seconds * 1e9)) break;
     const ns = await timeOf(run);
     spentNs += ns;
     samples.push(ns / count);

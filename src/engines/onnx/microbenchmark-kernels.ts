@@ -23,9 +23,9 @@ type Build = (prefix: string, size: (name: string) => number) => KernelNodes;
 
 /** Operations by the runtime's own kernels, fused as in the embedded engine's models (llama-graph.ts). */
 const builders: Record<KernelName, Build> = {
-  gemm: (prefix, size) => product(prefix, size('m'), size('n'), size('k'), false),
+  gemm: (prefix, size) => gemm(prefix, size('m'), size('n'), size('k'), false),
   linear: (prefix, size) =>
-    product(prefix, size('tokens'), size('out_features'), size('in_features'), size('bias') === 1),
+    gemm(prefix, size('tokens'), size('out_features'), size('in_features'), size('bias') === 1),
   conv2d: (prefix, size) => {
     const [cin, cout, k] = [size('channels'), size('out_channels'), size('kernel')];
     const pad = Math.floor(k / 2);
@@ -169,9 +169,9 @@ const builders: Record<KernelName, Build> = {
 /** @throws Error if a parameter is missing */
 export function kernelNodes(kernel: KernelName, params: Params, prefix: string): KernelNodes {
   return builders[kernel](prefix, (name) => {
-    const found = params[name];
-    if (found === undefined) throw new Error(`${kernel} needs ${name}`);
-    return found;
+    const size = params[name];
+    if (size === undefined) throw new Error(`${kernel} needs ${name}`);
+    return size;
   });
 }
 
@@ -209,29 +209,32 @@ function singleNode(
   };
 }
 
-function product(prefix: string, m: number, n: number, k: number, bias: boolean): KernelNodes {
+function gemm(prefix: string, m: number, n: number, k: number, bias: boolean): KernelNodes {
   const x = floats(`${prefix}x`, [m, k]);
   const w = floats(`${prefix}w`, [k, n], k ** -0.5);
   const b = bias ? floats(`${prefix}b`, [n]) : null;
   const size = { inputs: [x], constants: b ? [w, b] : [w], shape: [m, n] };
-  return singleNode(prefix, b ? 'Gemm' : 'MatMul', size, reference.product(x, w, b), {});
+  return singleNode(prefix, b ? 'Gemm' : 'MatMul', size, reference.gemm(x, w, b), {});
 }
 
 /** Query heads over the runtime's own key/value cache, written in place (decoder-signature.ts). */
 function attention(prefix: string, size: (name: string) => number): KernelNodes {
   const [batch, heads, kv, dim] = [size('batch'), size('heads'), size('kv_heads'), size('head_dim')];
-  const [fresh, context] = [size('new_tokens'), size('context')];
-  const query = floats(`${prefix}q`, [batch, fresh, heads * dim]);
+  const [newTokens, context] = [size('new_tokens'), size('context')];
+  const query = floats(`${prefix}q`, [batch, newTokens, heads * dim]);
   const [key, val] = [
-    floats(`${prefix}k`, [batch, fresh, kv * dim]),
-    floats(`${prefix}v`, [batch, fresh, kv * dim]),
+    floats(`${prefix}k`, [batch, newTokens, kv * dim]),
+    floats(`${prefix}v`, [batch, newTokens, kv * dim]),
   ];
   const [keys, values] = [
     floats(`${prefix}pk`, [batch, kv, context, dim]),
     floats(`${prefix}pv`, [batch, kv, context, dim]),
   ];
   const [last, total] = [int32(`${prefix}l`, [batch], context - 1), int32(`${prefix}t`, [1], context)];
-  const expected = reference.attention({ query, key, val, keys, values }, { heads, kv, dim, fresh, context });
+  const expected = reference.attention(
+    { query, key, val, keys, values },
+    { heads, kv, dim, newTokens, context },
+  );
   const kernel = singleNode(
     prefix,
     'GroupQueryAttention',

@@ -11,7 +11,7 @@ export const epsilon = 1e-5;
 const elementAt = ({ data }: HostArray, index: number): number => Number(data[index]);
 const columnsOf = ({ shape }: HostArray): number => shape.at(-1)!;
 
-export function product(x: HostArray, w: HostArray, bias: HostArray | null): Element {
+export function gemm(x: HostArray, w: HostArray, bias: HostArray | null): Element {
   const [k, n] = w.shape as [number, number];
   return (index) => {
     const [row, column] = [Math.floor(index / n), index % n];
@@ -147,10 +147,10 @@ export function argmax(x: HostArray): Element {
  */
 export function attention(
   arrays: Record<'query' | 'key' | 'val' | 'keys' | 'values', HostArray>,
-  sizes: { heads: number; kv: number; dim: number; fresh: number; context: number },
+  sizes: { heads: number; kv: number; dim: number; newTokens: number; context: number },
 ): Element {
-  const { heads, kv, dim, fresh, context } = sizes;
-  const past = context - fresh;
+  const { heads, kv, dim, newTokens, context } = sizes;
+  const past = context - newTokens;
   const find = (
     cache: HostArray,
     added: HostArray,
@@ -161,18 +161,18 @@ export function attention(
   ): number =>
     token < past
       ? elementAt(cache, ((b * kv + group) * context + token) * dim + d)
-      : elementAt(added, ((b * fresh + token - past) * kv + group) * dim + d);
+      : elementAt(added, ((b * newTokens + token - past) * kv + group) * dim + d);
   return (index) => {
     const d = index % dim;
     const head = Math.floor(index / dim) % heads;
-    const token = Math.floor(index / (dim * heads)) % fresh;
-    const b = Math.floor(index / (dim * heads * fresh));
+    const token = Math.floor(index / (dim * heads)) % newTokens;
+    const b = Math.floor(index / (dim * heads * newTokens));
     const group = Math.floor(head / (heads / kv));
     const scores = Array.from({ length: past + token + 1 }, (_, key) => {
       let score = 0;
       for (let i = 0; i < dim; i++)
         score +=
-          elementAt(arrays.query, ((b * fresh + token) * heads + head) * dim + i) *
+          elementAt(arrays.query, ((b * newTokens + token) * heads + head) * dim + i) *
           find(arrays.keys, arrays.key, b, group, key, i);
       return score / Math.sqrt(dim);
     });

@@ -27,8 +27,8 @@ interface Bench {
   folder: string;
 }
 
-export async function openBench(threads: number, under: string): Promise<Bench> {
-  return { ort: await loadOnnxRuntime(), threads, folder: await mkdtemp(join(under, 'bench-')) };
+export async function openBench(threads: number, parent: string): Promise<Bench> {
+  return { ort: await loadOnnxRuntime(), threads, folder: await mkdtemp(join(parent, 'bench-')) };
 }
 
 export async function closeBench(bench: Bench): Promise<void> {
@@ -55,7 +55,7 @@ export async function gemmFloat32(bench: Bench, m: number, k: number, n: number)
 
 /** The same for int4 weights multiplied in int8 (MatMulNBits, accuracy_level 4), as int4 models run. */
 export async function gemmInt8(bench: Bench, m: number, k: number, n: number): Promise<Measurement> {
-  const { node, tensors } = int4Product('a', 'c', 0, k, n);
+  const { node, tensors } = int4Gemm('a', 'c', 0, k, n);
   return timeCases(bench, graphOf([node], tensors, [m, k], [m, n]), [m, k], {
     name: 'gemm',
     dtype: 'int8',
@@ -124,12 +124,12 @@ function chain(nodes: OnnxNode[], tensors: OnnxTensor[], batchSize: number): Onn
 /** The same with int4 weights: the rate at which the runtime reads quantized weights. */
 export async function readByInt4Gemv(bench: Bench, bytes: number, batchSize = 1): Promise<WeightStream> {
   const count = Math.max(1, Math.round(bytes / int4Bytes(side, side)));
-  const products = Array.from({ length: count }, (_, i) =>
-    int4Product(i === 0 ? 'a' : `y${i - 1}`, i === count - 1 ? 'c' : `y${i}`, i, side, side),
+  const gemms = Array.from({ length: count }, (_, i) =>
+    int4Gemm(i === 0 ? 'a' : `y${i - 1}`, i === count - 1 ? 'c' : `y${i}`, i, side, side),
   );
   const graph = chain(
-    products.map(({ node }) => node),
-    products.flatMap(({ tensors }) => tensors),
+    gemms.map(({ node }) => node),
+    gemms.flatMap(({ tensors }) => tensors),
     batchSize,
   );
   const measured = await timeCases(bench, graph, [batchSize, side], {
@@ -164,7 +164,7 @@ function int4Bytes(k: number, n: number): number {
   return n * (k / 2 + (k / int4Block) * 4);
 }
 
-function int4Product(input: string, output: string, index: number, k: number, n: number) {
+function int4Gemm(input: string, output: string, index: number, k: number, n: number) {
   const { quantized, scales } = randomInt4(`w${index}`, `w${index}`, 1, n, k, k ** -0.5);
   const node: OnnxNode = {
     op: 'MatMulNBits',
@@ -204,7 +204,7 @@ async function timeCases(
   bench: Bench,
   graph: OnnxGraph,
   inputShape: number[],
-  what: Omit<Measurement, 'runs' | 'median_ns' | 'min_ns' | 'sd_ns'>,
+  benchCase: Omit<Measurement, 'runs' | 'median_ns' | 'min_ns' | 'sd_ns'>,
 ): Promise<Measurement> {
   const { ort, threads, folder } = bench;
   await writeOnnx(folder, 'model.onnx', graph);
@@ -217,7 +217,7 @@ async function timeCases(
       ? new ort.Tensor('float32', randomValues(size(inputShape)), inputShape)
       : new ort.Tensor('uint8', new Uint8Array(randomBytes(size(inputShape))), inputShape),
   };
-  // Given outputs are not reallocated in each run.
+  // Preallocated outputs are not reallocated in each run.
   const fetches = {
     c: isFloat
       ? new ort.Tensor('float32', new Float32Array(size(outputShape)), outputShape)
@@ -227,7 +227,7 @@ async function timeCases(
   await session.release();
   durations.sort((x, y) => x - y);
   return {
-    ...what,
+    ...benchCase,
     runs: durations.length,
     median_ns: durations[durations.length >> 1]!,
     min_ns: durations[0]!,

@@ -142,12 +142,12 @@ async function removeAbandoned(cacheDir: string): Promise<void> {
     if (!name.startsWith(buildingPrefix)) continue;
     const path = join(cacheDir, name);
     const [, host, pid] = /^\.building-(.+)-(\d+)-[0-9a-f]{8}(?:-damaged)?$/.exec(name) ?? [];
-    const here = host === hostname() && pid !== undefined;
+    const isLocal = host === hostname() && pid !== undefined;
     const age_ms = await stat(path).then(
-      (found) => Date.now() - found.mtimeMs,
+      (entry) => Date.now() - entry.mtimeMs,
       () => 0,
     );
-    if (here ? !isAlive(Number(pid)) : age_ms > 24 * 3600 * 1000)
+    if (isLocal ? !isAlive(Number(pid)) : age_ms > 24 * 3600 * 1000)
       await rm(path, { recursive: true, force: true });
   }
 }

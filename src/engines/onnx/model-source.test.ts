@@ -100,14 +100,14 @@ it('repairs a cached model with one byte changed, truncated, or without its mark
   const folder = newFolder({ 'config.json': JSON.stringify(tiny) });
   const { modelPath } = await resolveTiny(folder);
   const data = `${modelPath}.data`;
-  const whole = readFileSync(data);
+  const original = readFileSync(data);
   const damages = [
     () => {
-      const damaged = Buffer.from(whole);
+      const damaged = Buffer.from(original);
       damaged[5000]! ^= 1;
       writeFileSync(data, damaged);
     },
-    () => truncateSync(data, whole.length - 1),
+    () => truncateSync(data, original.length - 1),
     () => rmSync(data),
     () => rmSync(join(dirname(modelPath), 'complete.json')),
     () => writeFileSync(join(dirname(modelPath), 'complete.json'), '{"files": [{"name"'),
@@ -115,7 +115,7 @@ it('repairs a cached model with one byte changed, truncated, or without its mark
   for (const damage of damages) {
     damage();
     await resolveTiny(folder);
-    expect(readFileSync(data).equals(whole)).toBe(true);
+    expect(readFileSync(data).equals(original)).toBe(true);
   }
   expect(readdirSync(join(folder, 'cache'))).toHaveLength(1);
 });

@@ -20,17 +20,17 @@ export async function resolveModel(spec: string, options: ResolveOptions): Promi
   const preset = enginePresets[spec.toLowerCase()] ?? findPreset(spec)?.config;
   if (preset) return writtenModel(spec.toLowerCase(), preset, options);
   const path = resolve(spec);
-  const found = await stat(path).catch(() => null);
-  if (found === null) throw notFound(spec);
-  if (found.isFile() && path.endsWith('.onnx'))
-    return accepted(await exportedModel(path, options.dtype), options);
-  if (found.isFile()) return writtenModel(nameOf(dirname(path)), await readConfig(path), options);
+  const entry = await stat(path).catch(() => null);
+  if (entry === null) throw notFound(spec);
+  if (entry.isFile() && path.endsWith('.onnx'))
+    return acceptModel(await exportedModel(path, options.dtype), options);
+  if (entry.isFile()) return writtenModel(nameOf(dirname(path)), await readConfig(path), options);
   const exported = await findExport(path, options.dtype);
-  if (exported) return accepted(await exportedModel(exported, options.dtype), options);
+  if (exported) return acceptModel(await exportedModel(exported, options.dtype), options);
   return writtenModel(nameOf(path), await readConfig(resolve(path, 'config.json')), options);
 }
 
-function accepted(model: OnnxModel, { accept }: ResolveOptions): OnnxModel {
+function acceptModel(model: OnnxModel, { accept }: ResolveOptions): OnnxModel {
   accept?.(model);
   return model;
 }

@@ -240,7 +240,7 @@ async function checkExternal(path: string, external: Map<string, number>): Promi
   for (const [location, needed] of external) {
     const file = join(dirname(path), location);
     const size = await stat(file).then(
-      (found) => found.size,
+      (entry) => entry.size,
       (error: unknown) => {
         if (systemErrorCode(error) === 'ENOENT') return null;
         throw error;

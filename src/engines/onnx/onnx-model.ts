@@ -11,7 +11,7 @@ export interface OnnxModel {
   config: Record<string, unknown>;
   /** Type of the linear layers' weights; activations, norms and KV cache are float32. */
   dtype: DType;
-  /** Quantization of the weights and compute dtype of the products; null for float weights. */
+  /** Quantization of the weights and compute dtype of the GEMMs; null for float weights. */
   quantization: string | null;
   weights: 'random' | 'trained';
   /** Bytes of parameters with quantization scales, in written models without rotary tables and shape constants. */
@@ -46,7 +46,7 @@ export interface ResolveOptions {
   /** Seed of the random weights. */
   seed?: number;
   logits?: 'last' | 'all';
-  /** Compute dtype of int4 products; see linear.ts. Default int8. */
+  /** Compute dtype of int4 GEMMs; see linear.ts. Default int8. */
   computeInt4?: 'int8' | 'float32';
   onProgress?: (progress: WriteProgress) => void;
   /** Called with the model's facts before anything is written; throws to reject it. */

@@ -10,12 +10,12 @@ const fixed32Wire = 5;
 /** Negative integers take ten bytes (64-bit two's complement). Exact within ±2^53. */
 function varint(value: number): Uint8Array {
   const bytes: number[] = [];
-  let rest = BigInt.asUintN(64, BigInt(value));
-  while (rest > 0x7fn) {
-    bytes.push(Number(rest & 0x7fn) | 0x80);
-    rest >>= 7n;
+  let remaining = BigInt.asUintN(64, BigInt(value));
+  while (remaining > 0x7fn) {
+    bytes.push(Number(remaining & 0x7fn) | 0x80);
+    remaining >>= 7n;
   }
-  bytes.push(Number(rest));
+  bytes.push(Number(remaining));
   return Uint8Array.from(bytes);
 }
 

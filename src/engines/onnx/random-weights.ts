@@ -95,7 +95,7 @@ export function randomVector(
   name: string,
   seed: number,
   length: number,
-  centre: number,
+  center: number,
   std: number,
 ): OnnxTensor {
   const key = streamKey(seed, name);
@@ -105,7 +105,7 @@ export function randomVector(
     type: 'float32',
     shape: [length],
     *chunks() {
-      const values = Float32Array.from({ length }, (_, index) => centre + draw(key, index) * scale);
+      const values = Float32Array.from({ length }, (_, index) => center + draw(key, index) * scale);
       yield new Uint8Array(values.buffer);
     },
   };

@@ -24,7 +24,7 @@ export async function writtenModel(
   };
   const llama = readLlamaConfig(config);
   const hash = createHash('sha256')
-    .update(JSON.stringify([writerVersion, graphOptions, sorted(config)]))
+    .update(JSON.stringify([writerVersion, graphOptions, withSortedKeys(config)]))
     .digest('hex');
   const slug = name.toLowerCase().replaceAll(/[^a-z0-9.]+/g, '-');
   const key = `${slug}-${dtype}-${hash.slice(0, 16)}`;
@@ -63,12 +63,12 @@ function graphDType({ dtype = 'float32' }: ResolveOptions): GraphDType {
 }
 
 /** Sorts keys, so that equal configs have equal hashes. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function withSortedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withSortedKeys);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, inner]) => [key, sorted(inner)]),
+      .map(([key, inner]) => [key, withSortedKeys(inner)]),
   );
 }

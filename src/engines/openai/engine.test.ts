@@ -122,7 +122,7 @@ describe('a round against a server with known delays', () => {
     [
       'ignores_max',
       'failed',
-      'a stream had 24 tokens, not the 8 asked for (finish_reason length): it ignores max_tokens',
+      'a stream had 24 tokens, not the requested 8 (finish_reason length): it ignores max_tokens',
     ],
     ['no_usage', 'failed', '--engine-arg tokenizer=PATH'],
     ['busy', 'failed', '2 of 2 streams failed: HTTP 429: slow down'],

@@ -21,7 +21,7 @@ export const openaiEngine: Engine = {
     const args = readArgs(request);
     const baseUrl = baseOf(request.url ?? '', '--engine openai --url');
     const apiKey = keyOfEnvironment();
-    const tokenizer = args.tokenizer === null ? undefined : await tokenizerAt(args.tokenizer);
+    const tokenizer = args.tokenizer === null ? undefined : await loadTokenizerAt(args.tokenizer);
     const model = chooseModel(request.model, await servedModels(baseUrl, apiKey), baseUrl);
     const metricsUrl = args.metricsUrl ?? `${new URL(baseUrl).origin}/metrics`;
     const scraped = await scrapeServer(metricsUrl);
@@ -59,7 +59,7 @@ export const openaiEngine: Engine = {
       },
       maxContext: model.maxContext,
       notMeasured: notMeasured(facts),
-      refuses: ({ input_len, output_len }) =>
+      refusal: ({ input_len, output_len }) =>
         model.maxContext !== null && input_len + output_len > model.maxContext
           ? `${lengthWords(input_len, output_len)} exceed the context of the server (${plural(model.maxContext, 'token')})`
           : null,
@@ -137,9 +137,9 @@ function badArg(key: string, value: string, takes: string): InferscopeError {
   });
 }
 
-async function tokenizerAt(path: string): Promise<PromptTokenizer> {
+async function loadTokenizerAt(path: string): Promise<PromptTokenizer> {
   const { loadTokenizer } = await import('../onnx/tokenizer.js');
-  const found = await stat(path).catch((error: unknown) => {
+  const entry = await stat(path).catch((error: unknown) => {
     throw new InferscopeError(
       'E_MODEL_FILE',
       {
@@ -150,7 +150,7 @@ async function tokenizerAt(path: string): Promise<PromptTokenizer> {
       { cause: error },
     );
   });
-  return loadTokenizer(found.isDirectory() ? join(path, 'tokenizer.json') : path);
+  return loadTokenizer(entry.isDirectory() ? join(path, 'tokenizer.json') : path);
 }
 
 function notMeasured({ tokenizer, metricsUrl }: ServerFacts): PreparedEngine['notMeasured'] {

@@ -112,12 +112,12 @@ export function chooseModel(requested: string, served: ServedModel[] | null, bas
     if (requested !== '') return { id: requested, maxContext: null };
     throw new InferscopeError('E_SERVER_RESPONSE', {
       what: `${baseUrl}/models lists no model`,
-      why: 'So there is no model name to request.',
+      why: 'There is no model name to request.',
       fix: 'Check the URL (it ends in /v1 for most servers), or name the model with --model.',
     });
   }
-  const found = requested === '' ? served[0] : served.find(({ id }) => id === requested);
-  if (found) return found;
+  const model = requested === '' ? served[0] : served.find(({ id }) => id === requested);
+  if (model) return model;
   throw new InferscopeError('E_MODEL_NOT_FOUND', {
     what: `${baseUrl} does not serve "${requested}"`,
     why: `It serves ${served

@@ -1,5 +1,5 @@
 import type { BenchPoint } from '../../model/bench.js';
-import { median } from '../../model/statistics.js';
+import { mean, median } from '../../model/statistics.js';
 import { type ClientVerdict, clientVerdict } from '../../load/client-verdict.js';
 import { monotonicNs } from '../../model/clock.js';
 import type { Exchange } from '../../load/exchange.js';
@@ -64,8 +64,8 @@ export async function measureBatch(
     { signal },
   );
   if (signal.aborted) return { outcome: 'stopped', text: 'stopped by the user' };
-  const wrong = whatWentWrong(exchanges, output_len, tokenizer);
-  if (wrong) return wrong;
+  const failure = batchFailure(exchanges, output_len, tokenizer);
+  if (failure) return failure;
   const ttfts = exchanges.map(({ chunk_ns, sent_ns }) => chunk_ns[0]! - sent_ns!);
   const lags = exchanges
     .map(({ dispatched_ns, scheduled_ns }) => (dispatched_ns - scheduled_ns) / 1e6)
@@ -73,7 +73,7 @@ export async function measureBatch(
   return {
     batch: {
       ...batchTimes(exchanges, output_len),
-      input_tokens: alike(exchanges.map(({ usage }) => usage?.input_tokens ?? null)),
+      input_tokens: commonValue(exchanges.map(({ usage }) => usage?.input_tokens ?? null)),
       cached_tokens: sumOfKnown(exchanges.map(({ usage }) => usage?.cached_tokens ?? null)),
       client: clientVerdict([health], lags, median(ttfts) / 1e6),
     },
@@ -99,7 +99,7 @@ export function batchTimes(
 }
 
 /** A batch counts only if every stream is complete and of the requested length; otherwise it is another workload. */
-function whatWentWrong(
+function batchFailure(
   exchanges: readonly Exchange[],
   outputLen: number,
   tokenizer: PromptTokenizer | undefined,
@@ -126,17 +126,15 @@ function whatWentWrong(
   const ended = reason === null ? '' : ` (finish_reason ${reason})`;
   const why =
     lengths[mismatch]! < outputLen
-      ? 'it does not know ignore_eos, or its context is too short'
+      ? 'it does not support ignore_eos, or its context is too short'
       : 'it ignores max_tokens';
   return {
     outcome: 'failed',
-    text: `a stream had ${plural(lengths[mismatch]!, 'token')}, not the ${outputLen} asked for${ended}: ${why}`,
+    text: `a stream had ${plural(lengths[mismatch]!, 'token')}, not the requested ${outputLen}${ended}: ${why}`,
   };
 }
 
-const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-
-function alike(values: readonly (number | null)[]): number | null {
+function commonValue(values: readonly (number | null)[]): number | null {
   return values.every((value) => value === values[0]) ? (values[0] ?? null) : null;
 }
 

@@ -1,6 +1,6 @@
 import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js';
 import type { LaunchControl } from '../../model/engine.js';
-import { monotonicNs } from '../../model/clock.js';
+import { monotonicNs, realtimeNs } from '../../model/clock.js';
 import type { PromptTokenizer } from '../../load/prompts.js';
 import { partSeed, seededRandom } from '../../load/random.js';
 import { startServerSampler } from '../../load/server-sampler.js';
@@ -26,7 +26,7 @@ interface PointState {
   warmups: number;
   stable: boolean | null;
   notes: Set<string>;
-  timed: number;
+  timedRepeats: number;
   /** Reasons why the client was late in timed repeats, one per repeat. */
   clientBound: string[];
 }
@@ -57,22 +57,22 @@ export async function runRound(
     warmups: 0,
     stable: null,
     notes: new Set(),
-    timed: 0,
+    timedRepeats: 0,
     clientBound: [],
   }));
 
   async function repeat(state: PointState, warmup: boolean): Promise<number | null> {
     const { point } = state;
-    const measured = await measureBatch(facts.target, point, random, facts.tokenizer, signal);
-    if (!('batch' in measured)) {
-      [state.outcome, state.text] = [measured.outcome, measured.text];
-      log.push(`${point.point}: ${measured.outcome}: ${measured.text}`);
+    const result = await measureBatch(facts.target, point, random, facts.tokenizer, signal);
+    if (!('batch' in result)) {
+      [state.outcome, state.text] = [result.outcome, result.text];
+      log.push(`${point.point}: ${result.outcome}: ${result.text}`);
       return null;
     }
-    const { batch } = measured;
+    const { batch } = result;
     for (const note of notesOf(batch, point)) state.notes.add(note);
     if (!warmup) {
-      state.timed++;
+      state.timedRepeats++;
       if (batch.client.bound) state.clientBound.push(batch.client.reasons.join(', '));
     }
     record(requestLine(batch, point, { iteration, launch: order.launch, warmup }));
@@ -89,9 +89,9 @@ export async function runRound(
     for (const state of states) if (state.outcome === 'measured') await repeat(state, false);
   }
   for (const state of states) {
-    const { point, outcome, text, warmups, stable, notes, timed, clientBound } = state;
+    const { point, outcome, text, warmups, stable, notes, timedRepeats, clientBound } = state;
     if (clientBound.length > 0)
-      notes.add(`client-bound in ${clientBound.length} of ${timed} repeats: ${clientBound[0]}`);
+      notes.add(`client-bound in ${clientBound.length} of ${timedRepeats} repeats: ${clientBound[0]}`);
     const texts = [...(text === null ? [] : [text]), ...notes];
     const joinedText = texts.length === 0 ? null : texts.join('; ');
     record({
@@ -119,14 +119,14 @@ async function warmUp(
   { warmup: { min, max, within } }: BenchOrder,
   repeat: (state: PointState) => Promise<number | null>,
 ): Promise<void> {
-  let before: number | null = null;
+  let previous: number | null = null;
   state.stable = false;
   while (state.warmups < max && !(state.stable && state.warmups >= min)) {
-    const now = await repeat(state);
-    if (now === null) return;
+    const current = await repeat(state);
+    if (current === null) return;
     state.warmups++;
-    state.stable = before !== null && Math.abs(now - before) <= within * Math.min(now, before);
-    before = now;
+    state.stable = previous !== null && Math.abs(current - previous) <= within * Math.min(current, previous);
+    previous = current;
   }
 }
 
@@ -146,8 +146,7 @@ export function notesOf(
 }
 
 function clockLine(): RecordBody {
-  const realtimeUs = Math.round((performance.timeOrigin + performance.now()) * 1000);
-  return { type: 'clock', t_ns: monotonicNs(), realtime_ns: `${BigInt(realtimeUs) * 1000n}` };
+  return { type: 'clock', t_ns: monotonicNs(), realtime_ns: realtimeNs() };
 }
 
 function requestLine(

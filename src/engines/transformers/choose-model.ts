@@ -39,15 +39,15 @@ export async function chooseModel(
   const preset = findPreset(spec);
   if (preset) {
     const model = { name: spec, source: preset.hub_id, config: preset.config };
-    return accepted({ ...model, weights: weights ?? 'random' });
+    return checkQuantization({ ...model, weights: weights ?? 'random' });
   }
   const path = resolve(spec);
-  const found = await stat(path).catch(() => null);
-  if (found) return accepted(await modelAt(path, found.isFile(), weights));
+  const entry = await stat(path).catch(() => null);
+  if (entry) return checkQuantization(await modelAt(path, entry.isFile(), weights));
   if (/^[\w.-]+\/[\w.-]+$/.test(spec) && !spec.startsWith('.') && !spec.endsWith('.json')) {
     const config = await cachedConfig(spec, env);
     if (weights === 'random' && !config) throw onlyOnTheHub(spec);
-    return accepted({ name: spec, source: spec, config, weights: weights ?? 'trained' });
+    return checkQuantization({ name: spec, source: spec, config, weights: weights ?? 'trained' });
   }
   throw notFound(spec);
 }
@@ -55,8 +55,8 @@ export async function chooseModel(
 async function modelAt(path: string, isFile: boolean, weights: Weights | null): Promise<ChosenModel> {
   const config = await readConfig(isFile ? path : join(path, 'config.json'));
   const folder = isFile ? dirname(path) : path;
-  const has = !isFile && (await readdir(folder)).some((name) => /\.(safetensors|bin)$/.test(name));
-  if (weights === 'trained' && !has) {
+  const hasWeights = !isFile && (await readdir(folder)).some((name) => /\.(safetensors|bin)$/.test(name));
+  if (weights === 'trained' && !hasWeights) {
     throw noWeights(
       path,
       isFile ? 'It is a config.json: dimensions only.' : 'The folder holds no .safetensors file.',
@@ -66,11 +66,11 @@ async function modelAt(path: string, isFile: boolean, weights: Weights | null): 
     name: basename(folder) || 'model',
     source: path,
     config,
-    weights: weights ?? (has ? 'trained' : 'random'),
+    weights: weights ?? (hasWeights ? 'trained' : 'random'),
   };
 }
 
-function accepted(model: ChosenModel): ChosenModel {
+function checkQuantization(model: ChosenModel): ChosenModel {
   const method = quantizationOf(model.config);
   if (model.weights === 'trained' || method === null) return model;
   throw new InferscopeError('E_USAGE', {

@@ -60,14 +60,14 @@ export function parseTransformersArgs(
   };
   if (parsed.tensorParallelSize > 1 && parsed.mode === 'cudagraph') {
     throw new InferscopeError('E_USAGE', {
-      what: '--engine-arg mode=cudagraph does not go with tensor_parallel_size',
+      what: '--engine-arg mode=cudagraph cannot be combined with tensor_parallel_size',
       why: 'The collectives of the plan are not captured.',
       fix: 'Use --engine-arg mode=eager.',
     });
   }
   if (parsed.mode !== 'eager' && parsed.attn === 'flash_attention_2') {
     throw new InferscopeError('E_USAGE', {
-      what: `--engine-arg mode=${parsed.mode} does not go with attn=flash_attention_2`,
+      what: `--engine-arg mode=${parsed.mode} cannot be combined with attn=flash_attention_2`,
       why: 'These modes keep the KV cache at its full length with a mask, which flash_attention_2 does not take.',
       fix: 'Use --engine-arg attn=sdpa.',
     });
@@ -113,7 +113,7 @@ function oneOf<K extends keyof typeof values>(
 function noQuantization(value: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `the transformers engine cannot quantize (--engine-arg quantization=${value})`,
-    why: 'Every quantization of transformers needs a package of its own (bitsandbytes, torchao, …), with kernels of its own.',
+    why: 'Every quantization of transformers needs its own package (bitsandbytes, torchao, …) with its own kernels.',
     fix: 'Give --model one that was published quantized, with --weights trained, or use --engine vllm.',
   });
 }

@@ -75,11 +75,11 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
   });
 
   async function launch(
-    what: BenchOrder,
+    launchOrder: BenchOrder,
     abort = new AbortController(),
     onProgress?: (p: BenchProgress) => void,
   ) {
-    const recordPath = join(folder, `${what.launch}.jsonl`);
+    const recordPath = join(folder, `${launchOrder.launch}.jsonl`);
     const progress: BenchProgress[] = [];
     const control = {
       recordPath,
@@ -90,7 +90,7 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
         onProgress?.(event);
       },
     };
-    const { failure, log } = await prepared.launch(what, control).ended;
+    const { failure, log } = await prepared.launch(launchOrder, control).ended;
     const text = readFileSync(recordPath, 'utf8').trim().split('\n');
     return { failure, log, progress, lines: text.map((line) => recordLineSchema.parse(JSON.parse(line))) };
   }
@@ -111,8 +111,8 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
     });
     expect(threads).toBe(1);
     expect(Object.keys(prepared.notMeasured)).toContain('device_time');
-    expect(prepared.refuses(benchPoint([], 1, 60, 4))).toBeNull();
-    expect(prepared.refuses(benchPoint([], 1, 60, 5))).toContain('64 tokens');
+    expect(prepared.refusal(benchPoint([], 1, 60, 4))).toBeNull();
+    expect(prepared.refusal(benchPoint([], 1, 60, 5))).toContain('64 tokens');
   });
 
   test('does not run a compiled step in windows that it cannot follow', async () => {
@@ -128,9 +128,9 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
         engineArgs: { mode },
       });
     const compiled = await prepare('compile');
-    expect(compiled.refuses(benchPoint([], 1, 8, 4))).toBeNull();
-    expect(compiled.refuses(benchPoint([], 1, 8, 5))).toContain('window of 12');
-    expect((await prepare('eager')).refuses(benchPoint([], 1, 8, 5))).toBeNull();
+    expect(compiled.refusal(benchPoint([], 1, 8, 4))).toBeNull();
+    expect(compiled.refusal(benchPoint([], 1, 8, 5))).toContain('window of 12');
+    expect((await prepare('eager')).refusal(benchPoint([], 1, 8, 5))).toBeNull();
     await expect(prepare('cudagraph')).rejects.toThrow(refused('E_USAGE'));
     rmSync(windowed, { recursive: true });
   });
@@ -158,8 +158,8 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
   test('abort ends it after the current iteration', async () => {
     const abort = new AbortController();
     const points = [benchPoint(['latency'], 1, 8, 4)];
-    const what = order(points, { launch: 1, repeats: 100_000 });
-    const { failure, lines } = await launch(what, abort, (event) => {
+    const launchOrder = order(points, { launch: 1, repeats: 100_000 });
+    const { failure, lines } = await launch(launchOrder, abort, (event) => {
       if (event.type === 'iteration' && !event.warmup) abort.abort();
     });
     expect(failure).toBeNull();

@@ -40,7 +40,7 @@ async function prepare(request: EngineRequest): Promise<PreparedEngine> {
   if (device === 'cpu') checkForCpu(args);
   else checkGpuCount(args.tensorParallelSize, device, python);
   const model = withConfig(chosen, python);
-  // GPUs are used in half precision; CPUs compute it in software, or no faster.
+  // GPUs use half precision; CPUs emulate it, or are no faster with it.
   const used = { model, device, dtype: dtype ?? (device === 'cpu' ? 'float32' : 'float16') };
   const maxContext = longestContext(model.config);
   const window = args.mode === 'eager' ? null : smallestWindow(model.config);
@@ -49,7 +49,8 @@ async function prepare(request: EngineRequest): Promise<PreparedEngine> {
     workload: workloadOf(used, args, python),
     maxContext,
     notMeasured: notMeasured(device),
-    refuses: (point) => refuses(point, model.name, maxContext) ?? outsideWindow(point, args.mode, window),
+    refusal: (point) =>
+      contextRefusal(point, model.name, maxContext) ?? windowRefusal(point, args.mode, window),
     launch: (order, control) =>
       launchPython(
         {
@@ -79,7 +80,7 @@ function probeFile(name: string): string {
   throw new InferscopeError('E_ENGINE_MISSING', {
     what: 'the Python side of inferscope is not in this installation',
     why: `${path} is missing.`,
-    fix: 'Install inferscope again, whole.',
+    fix: 'Install inferscope again.',
   });
 }
 
@@ -92,14 +93,14 @@ function argsOf({ threads, tf32, tensorParallelSize, ...args }: TransformersArgs
   };
 }
 
-/** A rank uses the GPU of its number. */
+/** Rank N uses GPU N. */
 function checkGpuCount(ranks: number, device: string, { torch }: PythonEnvironment): void {
   const count = torch?.devices.length ?? 0;
   if (ranks === 1 || (ranks <= count && device === 'cuda')) return;
   throw new InferscopeError(ranks <= count ? 'E_USAGE' : 'E_ENGINE_MISSING', {
     what:
       ranks <= count
-        ? `tensor_parallel_size=${ranks} does not go with --device ${device}`
+        ? `tensor_parallel_size=${ranks} cannot be combined with --device ${device}`
         : `tensor_parallel_size=${ranks}, and torch finds ${plural(count, 'GPU')}`,
     why: 'Each rank needs a GPU of its own, the first takes cuda:0.',
     fix:
@@ -128,7 +129,7 @@ function readDtype(text: string | null): string | null {
   if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') return dtype;
   throw new InferscopeError('E_DTYPE', {
     what: `the transformers engine cannot compute in ${dtype}`,
-    why: 'Every quantization of transformers needs a package of its own.',
+    why: 'Every quantization of transformers needs its own package.',
     fix: 'Take --dtype float16, bfloat16 or float32, or give --model one that was published quantized.',
   });
 }
@@ -136,8 +137,8 @@ function readDtype(text: string | null): string | null {
 function checkVersion({ command, packages }: PythonEnvironment): void {
   const version = packages['transformers'] ?? '';
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [wantedMajor, wantedMinor] = oldestTransformers;
-  if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) return;
+  const [oldestMajor, oldestMinor] = oldestTransformers;
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
   throw new InferscopeError('E_ENGINE_MISSING', {
     what: `transformers ${version} of ${command} is too old`,
     why: `The engine needs ${oldestTransformers.join('.')} or newer.`,
@@ -157,7 +158,7 @@ function chooseDevice(requested: string | null, { command, packages, torch }: Py
         ? `--device ${requested}, and torch ${packages['torch']} finds no GPU`
         : `--device ${requested}, and torch finds ${plural(devices.length, 'GPU')}`,
     why: `torch of ${command} is built for ${build}; CUDA_VISIBLE_DEVICES or the driver may hide a GPU.`,
-    fix: 'Type: inferscope doctor – it distinguishes driver, CUDA and torch – or take --device cpu.',
+    fix: 'Type: inferscope doctor – it checks driver, CUDA and torch separately – or take --device cpu.',
   });
 }
 
@@ -173,26 +174,28 @@ function longestContext(config: Record<string, unknown> | null): number | null {
   return typeof length === 'number' && length > 0 ? length : null;
 }
 
-function refuses({ input_len, output_len }: BenchPoint, name: string, maxContext: number | null) {
+function contextRefusal({ input_len, output_len }: BenchPoint, name: string, maxContext: number | null) {
   return maxContext !== null && input_len + output_len > maxContext
     ? `${name} cannot process ${lengthWords(input_len, output_len)}: its maximum context is ${plural(maxContext, 'token')}, prompt and output together.`
     : null;
 }
 
 /** Captured and compiled steps cannot follow a full window (Decoder._keep_whole of inferscope_decoder.py). */
-function outsideWindow({ input_len, output_len }: BenchPoint, mode: string, window: number | null) {
+function windowRefusal({ input_len, output_len }: BenchPoint, mode: string, window: number | null) {
   return window !== null && input_len + output_len > window
     ? `mode=${mode} cannot run ${lengthWords(input_len, output_len)} through an attention window of ${window}; mode=eager can.`
     : null;
 }
 
 function smallestWindow(config: Record<string, unknown> | null): number | null {
-  const windows = (known(config)?.layers ?? []).flatMap(({ attention }) => attention.window ?? []);
+  const windows = (architectureOrNull(config)?.layers ?? []).flatMap(
+    ({ attention }) => attention.window ?? [],
+  );
   return windows.length > 0 ? Math.min(...windows) : null;
 }
 
 /** Null for an unknown family, which still runs. */
-function known(config: Record<string, unknown> | null): Architecture | null {
+function architectureOrNull(config: Record<string, unknown> | null): Architecture | null {
   if (config === null) return null;
   try {
     return readArchitecture(config);
@@ -207,7 +210,7 @@ function workloadOf(
   { version, packages, torch }: PythonEnvironment,
 ): PreparedEngine['workload'] {
   const { threads, tensorParallelSize, ...options } = args;
-  const architecture = known(model.config);
+  const architecture = architectureOrNull(model.config);
   const index = Number(device.split(':')[1] ?? 0);
   return {
     model: model.config && {

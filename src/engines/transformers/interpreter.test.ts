@@ -44,9 +44,14 @@ describe.skipIf(spawnSync('python3', ['-c', 'import venv']).status !== 0)('a Pyt
     'is enough if no package is needed, also after a candidate that does not exist',
     { timeout: 60_000 },
     async () => {
-      const found = await findPython(['/no/such/python', python], [], query);
-      expect(found).toMatchObject({ command: python, torch: null, packages: { torch: null }, model: null });
-      expect(found.version).toMatch(/^3\.\d+\.\d+$/);
+      const environment = await findPython(['/no/such/python', python], [], query);
+      expect(environment).toMatchObject({
+        command: python,
+        torch: null,
+        packages: { torch: null },
+        model: null,
+      });
+      expect(environment.version).toMatch(/^3\.\d+\.\d+$/);
     },
   );
 });

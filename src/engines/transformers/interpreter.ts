@@ -124,11 +124,11 @@ export async function findPython(
   const checked: PythonEnvironment[] = [];
   const failures: string[] = [];
   for (const command of candidates) {
-    const found = await askPython(command, probe, hubId);
-    if (typeof found === 'string') failures.push(`${command}: ${found}`);
-    else if (needed.every((name) => found.packages[name]) && (found.torch?.failed ?? null) === null)
-      return found;
-    else checked.push(found);
+    const answer = await askPython(command, probe, hubId);
+    if (typeof answer === 'string') failures.push(`${command}: ${answer}`);
+    else if (needed.every((name) => answer.packages[name]) && (answer.torch?.failed ?? null) === null)
+      return answer;
+    else checked.push(answer);
   }
   const [best] = checked;
   throw best ? incomplete(best, needed) : noPython(candidates, failures);
@@ -170,8 +170,8 @@ async function probePython(
   if (answer.success) return { command, ...answer.data };
   if (run.code === 'ENOENT') return 'there is no such program';
   if (run.timedOut) return `it did not answer within ${formatSetting(timeoutMs / 1000, 's')}`;
-  const words = run.stderr.trim().split('\n').at(-1);
-  return words || `it ended with ${run.signal ?? `exit code ${run.exitCode ?? run.code}`}`;
+  const lastLine = run.stderr.trim().split('\n').at(-1);
+  return lastLine || `it ended with ${run.signal ?? `exit code ${run.exitCode ?? run.code}`}`;
 }
 
 /** Packages may print on import; the probe's line is the last. */

@@ -26,7 +26,7 @@ export function processFailure(
   if (startError !== null) {
     return new InferscopeError('E_ENGINE_MISSING', {
       what: `${command} could not be started (${startError})`,
-      why: 'It answered before the benchmark, and does not any more.',
+      why: 'It responded before the benchmark, but not when the engine was started.',
       fix: 'Type: inferscope doctor – or name another Python with --python PATH.',
     });
   }

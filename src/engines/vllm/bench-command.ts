@@ -10,6 +10,7 @@ import { noTelemetry } from '../../model/no-telemetry.js';
 import { appendRecord, type RecordBody } from '../record-lines.js';
 import { rootCause, isOutOfMemory } from './root-cause.js';
 import type { RecordLineInput } from '../../model/record.js';
+import { monotonicNs, realtimeNs } from '../../model/clock.js';
 import { plural } from '../../vocabulary/format.js';
 
 type RequestLineInput = Extract<RecordLineInput, { type: 'request' }>;
@@ -86,8 +87,7 @@ export function benchProtocol(verb: BenchVerb): Pick<PreparedEngine, 'repeats' |
   return verb === 'throughput'
     ? { repeats: 1, warmup: () => 'none: vllm bench throughput runs its prompts once' }
     : {
-        warmup: (most) =>
-          `each point, ${most} batches of vllm bench latency's own, whether they settle or not`,
+        warmup: (max) => `each point, ${max} batches of vllm bench latency's own, whether they settle or not`,
       };
 }
 
@@ -105,18 +105,18 @@ function flag(key: string, value: string): string[] {
  */
 export function batchSeconds(text: string): number[] {
   const { latencies, elapsed_time } = JSON.parse(text) as { latencies?: unknown; elapsed_time?: unknown };
-  const found = Array.isArray(latencies) ? latencies : [elapsed_time];
-  const seconds = found.filter((value): value is number => typeof value === 'number' && value > 0);
-  if (seconds.length > 0 && seconds.length === found.length) return seconds;
+  const values = Array.isArray(latencies) ? latencies : [elapsed_time];
+  const seconds = values.filter((value): value is number => typeof value === 'number' && value > 0);
+  if (seconds.length > 0 && seconds.length === values.length) return seconds;
   throw new Error('its JSON holds neither "latencies" nor "elapsed_time"');
 }
 
 /** Its random prompts are text that is tokenized again, so they may be longer or shorter. Null: as ordered. */
 export function otherShape(text: string, { batch_size, input_len, output_len }: BenchPoint): string | null {
-  const { total_num_tokens: found } = JSON.parse(text) as { total_num_tokens?: unknown };
+  const { total_num_tokens: tokens } = JSON.parse(text) as { total_num_tokens?: unknown };
   const ordered = batch_size * (input_len + output_len);
-  if (typeof found !== 'number' || Math.abs(found - ordered) <= 0.01 * ordered) return null;
-  return `vllm bench throughput ran ${plural(found, 'token')}, not the ${ordered} requested: its prompts do not keep their length through this tokenizer`;
+  if (typeof tokens !== 'number' || Math.abs(tokens - ordered) <= 0.01 * ordered) return null;
+  return `vllm bench throughput ran ${plural(tokens, 'token')}, not the ${ordered} requested: its prompts do not keep their length through this tokenizer`;
 }
 
 /** Asks the command to stop when the benchmark is stopped, and kills all its processes if it does not. */
@@ -189,9 +189,9 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
       }),
     );
     pid = child.pid ?? null;
-    const stopped = stopWith(child.pid, control.signal);
+    const removeStop = stopWith(child.pid, control.signal);
     const exit = await child;
-    stopped();
+    removeStop();
     log.push(`$ vllm ${args.join(' ')}`, String(exit.all ?? ''));
     if (exit.failed) {
       const commandOutput = String(exit.all ?? '');
@@ -199,7 +199,7 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
       const words = cause
         ? `${cause.name}: ${cause.text}`
         : commandOutput.trim().split('\n').at(-1) ||
-          `it ended by ${exit.signal ?? `exit code ${exit.exitCode}`} without a word`;
+          `it ended by ${exit.signal ?? `exit code ${exit.exitCode}`} without output`;
       const memory = /out of memory|OutOfMemory/i.test(commandOutput) || isOutOfMemory(words);
       if (control.signal.aborted) end(point, 'stopped', 'stopped by the user');
       else
@@ -240,7 +240,7 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
   }
 
   function end({ point }: BenchPoint, outcome: PointOutcome, text: string | null): void {
-    const warmed = outcome === 'measured' && target.verb === 'latency' ? order.warmup.max : 0;
+    const warmupIterations = outcome === 'measured' && target.verb === 'latency' ? order.warmup.max : 0;
     write({
       type: 'point',
       t_ns: monotonicNs(),
@@ -248,7 +248,7 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
       launch: order.launch,
       outcome,
       text,
-      warmup_iterations: warmed,
+      warmup_iterations: warmupIterations,
       stable: null,
       interleaved: false,
     });
@@ -258,13 +258,8 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
-function monotonicNs(): number {
-  return Number(process.hrtime.bigint());
-}
-
 function clockLine(): RecordBody {
-  const realtimeUs = Math.round((performance.timeOrigin + performance.now()) * 1000);
-  return { type: 'clock', t_ns: monotonicNs(), realtime_ns: `${BigInt(realtimeUs) * 1000n}` };
+  return { type: 'clock', t_ns: monotonicNs(), realtime_ns: realtimeNs() };
 }
 
 function modelLine(

@@ -15,7 +15,7 @@ import { needVersion, withServerHint } from './vllm-version.js';
 import { plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
 
-const ways = ['offline', ...Object.keys(benchVerbs)] as const;
+const modes = ['offline', ...Object.keys(benchVerbs)] as const;
 
 /**
  * vLLM in separate processes. `--engine-arg via=offline` (default) steps its engine through the probe; `via=bench` runs
@@ -44,7 +44,7 @@ export const vllmEngine: Engine = {
       name: 'vllm' as const,
       workload: workloadOf(model, request, version, device),
       maxContext,
-      refuses: ({ input_len, output_len }: { input_len: number; output_len: number }) =>
+      refusal: ({ input_len, output_len }: { input_len: number; output_len: number }) =>
         maxContext !== null && input_len + output_len > maxContext
           ? `${lengthWords(input_len, output_len)} exceed its context (${plural(maxContext, 'token')})`
           : null,
@@ -54,7 +54,7 @@ export const vllmEngine: Engine = {
       return {
         ...common,
         notMeasured: missingOffline(device),
-        issues: (points) => waiting(points, args),
+        issues: (points) => batchIssues(points, args),
         launch(order, control) {
           const launchOrder = {
             ...order,
@@ -64,12 +64,12 @@ export const vllmEngine: Engine = {
             engine_args: args,
           };
           const script = join(probeFolder(), 'inferscope_vllm.py');
-          const launched = launchPython({ command: python.command, script, order: launchOrder }, control);
-          const ended = launched.ended.then(({ failure, log }) => ({
+          const engineLaunch = launchPython({ command: python.command, script, order: launchOrder }, control);
+          const ended = engineLaunch.ended.then(({ failure, log }) => ({
             failure: withRootCause(failure, log),
             log,
           }));
-          return { pid: launched.pid, ended };
+          return { pid: engineLaunch.pid, ended };
         },
       };
     }
@@ -101,26 +101,26 @@ export const vllmEngine: Engine = {
 const probeFolder = () => join(packageRoot(), 'python', 'inferscope_probe');
 
 /** A batch beyond max_num_seqs is not one batch: its last sequences start only after the first have ended. */
-function waiting(points: readonly BenchPoint[], args: Record<string, string>): Issue[] {
+function batchIssues(points: readonly BenchPoint[], args: Record<string, string>): Issue[] {
   const maxSequences = Number(args['max_num_seqs'] ?? args['max-num-seqs'] ?? Number.NaN);
   const sizes = [
     ...new Set(points.map(({ batch_size }) => batch_size).filter((size) => size > maxSequences)),
   ];
   if (sizes.length === 0) return [];
-  const text = `max_num_seqs=${maxSequences} runs ${maxSequences} sequences at once: of batch ${sizes.join(', ')} the others wait, and TTFT has their wait in it.`;
+  const text = `max_num_seqs=${maxSequences} runs ${maxSequences} sequences at once: of batch ${sizes.join(', ')} the others wait, which TTFT includes.`;
   return [{ code: 'batch_waits', severity: 'info', text }];
 }
 
 /** Range of the prompt token ids in vllm/benchmarks/latency.py, for every model. */
-const drawnIds = 10_000;
+const promptTokenIds = 10_000;
 
 /** @throws E_USAGE for a smaller vocabulary, because the embedding lacks such rows */
 function checkVocabulary({ name, config }: ChosenModel): void {
   const size = config?.['vocab_size'];
-  if (typeof size !== 'number' || size >= drawnIds) return;
+  if (typeof size !== 'number' || size >= promptTokenIds) return;
   throw new InferscopeError('E_USAGE', {
     what: `vllm bench latency does not run ${name}`,
-    why: `Its prompts are token ids below ${drawnIds}, and the vocabulary has ${size}.`,
+    why: `Its prompts are token ids below ${promptTokenIds}, and the vocabulary has ${size}.`,
     fix: 'Leave --engine-arg via=bench out: stepping the engine draws ids that the model has.',
   });
 }
@@ -128,28 +128,28 @@ function checkVocabulary({ name, config }: ChosenModel): void {
 /** @throws E_USAGE without a tokenizer, which `vllm bench throughput` needs for its prompts */
 function promptTokenizer(model: ChosenModel, args: Record<string, string>): string | null {
   if (args['tokenizer'] !== undefined) return null;
-  const found = tokenizerOf(model);
-  if (found !== null) return found;
+  const tokenizer = tokenizerOf(model);
+  if (tokenizer !== null) return tokenizer;
   throw new InferscopeError('E_USAGE', {
     what: `${model.name} has no tokenizer, and vllm bench throughput makes its prompts with one`,
-    why: 'It is dimensions alone; stepping the engine needs none, since its prompts are token ids.',
+    why: 'It has only dimensions. Stepping the engine needs no tokenizer, since its prompts are token ids.',
     fix: 'Leave --engine-arg via=bench-throughput out, or add --engine-arg tokenizer=FOLDER.',
   });
 }
 
 function checkRequest({ url, threads }: EngineRequest, via: string): void {
-  if (!ways.includes(via as (typeof ways)[number])) {
+  if (!modes.includes(via as (typeof modes)[number])) {
     throw new InferscopeError('E_USAGE', {
       what: `unknown vLLM mode: via=${via}`,
-      why: `It is one of ${ways.join(', ')}.`,
-      fix: 'Leave via out: the engine is stepped in a process of its own.',
+      why: `It is one of ${modes.join(', ')}.`,
+      fix: 'Leave via out: the engine is stepped in a separate process.',
     });
   }
   if (url !== null) {
     throw new InferscopeError('E_USAGE', {
       what: '--url cannot be given with --engine vllm',
       why: 'This engine starts vLLM itself.',
-      fix: 'For a server that runs already: --engine openai --url URL',
+      fix: 'For a running server: --engine openai --url URL',
     });
   }
   if (threads !== null) {

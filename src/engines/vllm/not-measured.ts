@@ -22,7 +22,7 @@ export function missingOffline(device: string): NotMeasured {
   return {
     device_time: notReported(`vLLM sets no device events; ${steps}`),
     device_work: notReported(
-      'vLLM runs in processes of its own; `inferscope run --evaluator nsys` shows its kernels',
+      'vLLM runs in separate processes; `inferscope run --evaluator nsys` shows its kernels',
     ),
     idle_share: notReported('no kernels are known; `inferscope run --evaluator nsys` shows them'),
     memory: notReported(
@@ -48,7 +48,7 @@ export function missingFromBench(verb: BenchVerb, device: string): NotMeasured {
     ...(verb === 'throughput'
       ? {
           warmup: notReported(
-            'vllm bench throughput runs its prompts once, without warm-up: one repeat a launch',
+            'vllm bench throughput runs its prompts once, without warm-up: one repeat per launch',
           ),
         }
       : {}),

@@ -26,11 +26,11 @@ const architectures: Record<string, string> = {
  */
 export function vllmConfig(name: string, config: Record<string, unknown>): Record<string, unknown> {
   if (Array.isArray(config['architectures']) && config['architectures'].length > 0) return config;
-  const known = architectures[String(config['model_type'])];
-  if (known !== undefined) return { ...config, architectures: [known] };
+  const architecture = architectures[String(config['model_type'])];
+  if (architecture !== undefined) return { ...config, architectures: [architecture] };
   throw new InferscopeError('E_MODEL_ARCHITECTURE', {
     what: `vLLM's class for ${name} is not known`,
-    why: `Its config.json has no "architectures", and model_type ${String(config['model_type'])} does not tell.`,
+    why: `Its config.json has no "architectures", and model_type ${String(config['model_type'])} does not identify it.`,
     fix: 'Add "architectures" to the config.json, as the published one has it.',
   });
 }

@@ -5,19 +5,19 @@ import { type ErrorCode, InferscopeError } from '../../model/errors.js';
  * the engine core "WorkerProc initialization failed due to an exception in a background process", so the cause is the
  * exception raised first.
  */
-const raised =
+const exceptionLine =
   /^(?:\([^)]*\)\s*)?(?:ERROR \d\d-\d\d [\d:]+ \[[^\]]*\]\s*)?(?:[\w.]+\.)?([A-Z]\w*(?:Error|Exception))\b: (.+)$/;
 const consequence =
   /Engine core initialization failed|WorkerProc initialization failed|Worker failed with error|EngineDeadError|EngineCore encountered|cancelled|Executor failed|died unexpectedly/;
 
 /** C++ errors that end the process may follow other text on the line: "CUDA error (<file>:<line>): <words>". */
-const ended = /\b(CUDA error) \([^()]*:\d+\): (.+)$/;
+const errorAtEnd = /\b(CUDA error) \([^()]*:\d+\): (.+)$/;
 
 /** The first exception in a vLLM log, in one line; null if it has none. */
 export function rootCause(log: string): { name: string; text: string } | null {
   const lines = log.split(/\r\n|\n|\r/);
   for (const [index, line] of lines.entries()) {
-    const match = raised.exec(line.trim()) ?? ended.exec(line.trim());
+    const match = exceptionLine.exec(line.trim()) ?? errorAtEnd.exec(line.trim());
     if (!match || consequence.test(line)) continue;
     const [, name, text] = match as unknown as [string, string, string];
     // pydantic prints a count first, and the error in the next lines.
@@ -30,10 +30,10 @@ export function rootCause(log: string): { name: string; text: string } | null {
 }
 
 function validationOf(lines: readonly string[]): string | null {
-  const found = lines.map(
+  const messages = lines.map(
     (line) => /^\s*(?:\([^)]*\)\s*)?(?:Value error|Assertion failed), (.+?)(?: \[type=.*)?$/.exec(line)?.[1],
   );
-  return found.find((message) => message !== undefined) ?? null;
+  return messages.find((message) => message !== undefined) ?? null;
 }
 
 /** Whether an error message means that the engine ran out of memory. */
@@ -48,11 +48,11 @@ export function withRootCause(failure: unknown, log: string | null): unknown {
   // Errors raised in the front end are not in its log.
   const why =
     cause === null || !consequence.test(reported) ? reported : `${cause.name}: ${cause.text}`.slice(0, 500);
-  const known = remedies.find(({ pattern }) => pattern.test(why));
-  if (why === reported && !known) return failure;
+  const remedy = remedies.find(({ pattern }) => pattern.test(why));
+  if (why === reported && !remedy) return failure;
   return new InferscopeError(
-    known?.code ?? failure.code,
-    { what, why, fix: known?.fix ?? fix },
+    remedy?.code ?? failure.code,
+    { what, why, fix: remedy?.fix ?? fix },
     { cause: failure },
   );
 }

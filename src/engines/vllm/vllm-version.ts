@@ -2,17 +2,17 @@ import { InferscopeError } from '../../model/errors.js';
 
 /** [major, minor] of "0.8.5.post1"; null for a development build. */
 export function versionParts(version: string): [number, number] | null {
-  const found = /^(\d+)\.(\d+)/.exec(version);
-  if (!found || version.includes('dev')) return null;
-  return [Number(found[1]), Number(found[2])];
+  const match = /^(\d+)\.(\d+)/.exec(version);
+  if (!match || version.includes('dev')) return null;
+  return [Number(match[1]), Number(match[2])];
 }
 
 /** @throws E_TOOL_VERSION for a vLLM older than the interface in use */
-export function needVersion(python: string, version: string, minor: number, what: string): void {
+export function needVersion(python: string, version: string, minor: number, feature: string): void {
   const parts = versionParts(version);
   if (parts === null || parts[0] > 0 || parts[1] >= minor) return;
   throw new InferscopeError('E_TOOL_VERSION', {
-    what: `vLLM ${version} is too old for ${what}`,
+    what: `vLLM ${version} is too old for ${feature}`,
     why: `It is in vLLM 0.${minor} and later.`,
     fix: `Type: ${python} -m pip install --upgrade vllm`,
   });

@@ -1,4 +1,4 @@
-import { isProduct } from '../../llm/kernel-work.js';
+import { isMatrixKernel } from '../../llm/kernel-work.js';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
 import type { KernelResult } from '../../model/documents/kernels.js';
 import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
@@ -89,7 +89,7 @@ export function roofOf(
   if (rate.value === null) return { ...workingSetRoof, roof_ns: rate, bound: null };
   const memoryNs = (work.bytes / rate.value) * 1e9;
   const moved = figure(memoryNs, 'ns', `bytes / bandwidth, ${rate.source}`);
-  if (!isProduct(work.kernel)) return { ...workingSetRoof, roof_ns: moved, bound: 'memory' };
+  if (!isMatrixKernel(work.kernel)) return { ...workingSetRoof, roof_ns: moved, bound: 'memory' };
   const peak = roofs.flopsPerS(work.dtype);
   if (peak.value === null) return { ...workingSetRoof, roof_ns: peak, bound: null };
   const computeNs = (work.flops / peak.value) * 1e9;

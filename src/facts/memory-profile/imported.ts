@@ -1,5 +1,5 @@
 import { document, type Document, type Issue } from '../../model/document.js';
-import { memoryProfileSchema, profileInside } from '../../model/documents/memory-profile.js';
+import { memoryProfileSchema, unwrapProfile } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
@@ -20,7 +20,7 @@ export const memoryProfiles: SessionFilter = {
 export async function readImportedMemory(session: Session): Promise<Document<MemoryResult> | null> {
   const file = await artifactJson(session, 'memory-profile', 'the memory profile that was imported');
   if (file === null) return null;
-  const profile = memoryProfileSchema.parse(profileInside(file));
+  const profile = memoryProfileSchema.parse(unwrapProfile(file));
   Object.assign(profile, withAliases(profile));
   const { baseline, post_warmup, peak } = profile.memory_measurements;
   const points = { baseline, post_warmup, peak };

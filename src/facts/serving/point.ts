@@ -1,6 +1,6 @@
 import type { LoadPlan, ServingPoint, Slo } from '../../model/documents/serving.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
-import { keepsSlo } from '../../model/keeps-slo.js';
+import { meetsSlo } from '../../model/meets-slo.js';
 import { mean } from '../../model/statistics.js';
 import { distribution } from './distribution.js';
 import type { RequestRow } from './requests.js';
@@ -183,7 +183,7 @@ function goodput(
     const none = slo === null ? missing('no_slo', 'no --slo was given') : missing('no_values', noAnswer);
     return { requests_per_s: none, share: none, meets_slo: null };
   }
-  const good = counted.filter((row) => keepsSlo(row, slo, open)).length;
+  const good = counted.filter((row) => meetsSlo(row, slo, open)).length;
   const share = good / counted.length;
   return {
     requests_per_s: figure(good / seconds, '1/s', 'requests within the SLO / seconds', { n: counted.length }),

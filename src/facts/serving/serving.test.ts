@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { LoadPlan } from '../../model/documents/serving.js';
 import { bestUnderSlo, saturation, servingIssues } from './answers.js';
 import { distribution } from './distribution.js';
-import { keepsSlo } from '../../model/keeps-slo.js';
+import { meetsSlo } from '../../model/meets-slo.js';
 import { servingPoint } from './point.js';
 import { queueing, unloadedTtft } from './queueing.js';
 import type { RequestRow } from './requests.js';
@@ -84,7 +84,7 @@ test('figures of a load by hand; warm-up and failures are not averaged in', () =
   expect(point.throughput.output_tokens_per_s.value).toBeCloseTo(12 / 0.3, 9);
   expect(point.throughput.total_tokens_per_s.value).toBeCloseTo(42 / 0.3, 9);
   // Only the first is good. The second misses TTFT, the third TPOT, and the fourth failed.
-  expect(rows.map((requestRow) => keepsSlo(requestRow, slo, false))).toEqual([
+  expect(rows.map((requestRow) => meetsSlo(requestRow, slo, false))).toEqual([
     false,
     true,
     false,
@@ -92,7 +92,7 @@ test('figures of a load by hand; warm-up and failures are not averaged in', () =
     false,
   ]);
   // In an open loop the 5 ms before sending count: 46 + 5 ms miss 50 ms.
-  expect([false, true].map((open) => keepsSlo(row(0, 46, 10), slo, open))).toEqual([true, false]);
+  expect([false, true].map((open) => meetsSlo(row(0, 46, 10), slo, open))).toEqual([true, false]);
   expect(point.goodput).toMatchObject({ share: { value: 0.25, n: 4 }, meets_slo: false });
 });
 

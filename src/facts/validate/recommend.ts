@@ -6,7 +6,7 @@ import {
   ncclBuffers,
   onnxRuntime,
   pythonWithTorch,
-  statedSource,
+  sourceWithRuns,
   vllmGraphs,
   vllmNonTorch,
   type MemoryConstant,
@@ -102,7 +102,7 @@ function observations({ row, measured, estimate }: ProfileComparison): ModelObse
           {
             constant,
             current: value.bytes,
-            source: statedSource(value),
+            source: sourceWithRuns(value),
             unit: 'bytes',
             right,
             bytesPerUnit: 1,

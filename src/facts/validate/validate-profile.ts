@@ -1,4 +1,4 @@
-import { wasFitted } from '../../llm/fitted-runs.js';
+import { isFittedRun } from '../../llm/fitted-runs.js';
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import { knownEngine } from '../../llm/memory-request.js';
 import type { ValidatedProfile } from '../../model/documents/validate.js';
@@ -98,7 +98,7 @@ function factsOf(profile: ProfileFields, source: string, engine: string) {
     input_len: config?.input_len ?? null,
     output_len: config?.output_len ?? null,
     gpu: measuredOf(profile).gpuName,
-    fitted: wasFitted(metadata?.session_id),
+    fitted: isFittedRun(metadata?.session_id),
   };
 }
 

@@ -116,7 +116,7 @@ async function attributeTables(
   await saveStages(workbench, context, folded);
   await rollUpOps(workbench);
   await saveOps(workbench, context, classes.classes);
-  await workbench.written();
+  await workbench.flush();
 
   const device = await countDeviceWork(workbench);
   return attributionIssues({

@@ -27,14 +27,14 @@ def build(config, device, **options):
         return AutoModelForCausalLM.from_config(settings, attn_implementation="eager", **options).eval()
 
 
-def parameters(model):
+def count_parameters(model):
     buffers = sum(b.numel() for n, b in model.named_buffers() if n.endswith("e_score_correction_bias"))
     trained = {n: p.numel() for n, p in model.named_parameters() if not n.endswith("e_score_correction_bias")}
-    in_list = sum(p.numel() for n, p in model.named_parameters() if n.endswith("e_score_correction_bias"))
-    return sum(trained.values()), buffers + in_list
+    bias_parameters = sum(p.numel() for n, p in model.named_parameters() if n.endswith("e_score_correction_bias"))
+    return sum(trained.values()), buffers + bias_parameters
 
 
-def flops(model, **inputs):
+def count_flops(model, **inputs):
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), counter:
         out = model(**inputs, logits_to_keep=1, use_cache=True)
@@ -62,7 +62,7 @@ def main():
     }
     for name, preset in presets.items():
         try:
-            trained, router_bias = parameters(build(preset["config"], "meta"))
+            trained, router_bias = count_parameters(build(preset["config"], "meta"))
             result["presets"][name] = {"parameters": trained, "router_bias": router_bias}
         except Exception as error:  # kept in the result, so that a missing case is noticed
             result["presets"][name] = {"error": repr(error)[:300]}
@@ -72,12 +72,12 @@ def main():
                 model = build(config, "cpu", experts_implementation="eager")
             except (TypeError, ValueError):
                 model = build(config, "cpu")
-            trained, router_bias = parameters(model)
+            trained, router_bias = count_parameters(model)
             ids = torch.randint(1, 100, (BATCH, PROMPT))
-            prefill, out = flops(model, input_ids=ids)
+            prefill, out = count_flops(model, input_ids=ids)
             # Mamba returns its states under another name.
             past = getattr(out, "past_key_values", None)
-            decode = past and flops(model, input_ids=ids[:, :1], past_key_values=past)[0]
+            decode = past and count_flops(model, input_ids=ids[:, :1], past_key_values=past)[0]
             result["tiny"][name] = {
                 "parameters": trained,
                 "router_bias": router_bias,

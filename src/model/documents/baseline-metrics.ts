@@ -25,7 +25,7 @@ const spreads = Object.fromEntries(
  */
 export const baselineColumns = {
   n: 'timed repeats',
-  launches: 'process launches they ran in',
+  launches: 'process launches of these repeats',
   ...spreads,
   prefill_device_ms_mean: 'prefill between device events, ms',
   decode_device_ms_mean: 'decode step between device events, ms',
@@ -41,11 +41,11 @@ export const baselineColumns = {
   prefill_kernel_ms: 'device work of one prefill, ms',
   decode_kernel_ms: 'device work of a mean decode step, ms',
   decode_kernels: 'kernels of a mean decode step',
-  prefill_idle_share: 'share of prefill in which the device did nothing',
-  decode_idle_share: 'share of a decode step in which the device did nothing',
+  prefill_idle_share: 'share of prefill in which the device was idle',
+  decode_idle_share: 'share of a decode step in which the device was idle',
   gpu_utilization_percent: 'share of time in which a kernel ran, as the driver samples it, %',
   gpu_memory_used_bytes: 'memory in use on the GPU, all processes',
-  memory_bytes: "most memory by the engine's own allocator, or peak resident memory of its process",
+  memory_bytes: "peak memory by the engine's own allocator, or peak resident memory of its process",
   power_w: 'mean power',
   sm_clock_mhz: 'mean SM clock',
   cpu_cores_busy: 'mean number of cores the process kept busy',
@@ -83,7 +83,7 @@ const baselineRowSchema = z.object({
   decode_bound: z.enum(['memory', 'compute']).nullable(),
   warmup_stable: z.boolean().nullable(),
   interleaved: z.boolean(),
-  flags: z.array(z.string()).describe('codes of what to know about the point'),
+  flags: z.array(z.string()).describe('issue codes of the point'),
   missing: z.record(z.string(), z.string()).describe('why a column is null, by column'),
 });
 

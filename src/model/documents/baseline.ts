@@ -16,7 +16,7 @@ const sampledMetricSchema = z.object({
   basis: z
     .enum(baselineBases)
     .describe(
-      'launches: `values` are means of process launches, or of separate runs. repeats: of repeats in one process, which share its memory layout and its moment. interval: only a confidence interval is known. none: one number.',
+      'launches: `values` are means of process launches, or of separate runs. repeats: of repeats in one process, which share its memory layout and the time of measurement. interval: only a confidence interval is known. none: one number.',
     ),
   values: z.array(z.number()),
   interval: z
@@ -88,14 +88,14 @@ const baselineComparisonSchema = z.object({
   p_adjusted: z
     .number()
     .nullable()
-    .describe("After Holm's correction over the metrics that were tested; the verdict goes by it."),
+    .describe("After Holm's correction over the metrics that were tested; the verdict uses it."),
   p_permutation: z
     .number()
     .nullable()
     .describe('Exact or sampled permutation test; null where so few values cannot reach 0.05.'),
   degrees_of_freedom: z.number().nullable(),
   basis: z.enum(baselineBases).describe('The weaker of the two sides.'),
-  n: z.tuple([z.number().int(), z.number().int()]).describe('Values behind each side.'),
+  n: z.tuple([z.number().int(), z.number().int()]).describe('Number of values of each side.'),
   verdict: z.enum(baselineVerdicts),
   text: z.string(),
 });

@@ -35,7 +35,7 @@ const comparedMetricSchema = z.object({
   now: z.number().nullable(),
   change: share
     .nullable()
-    .describe("Effect: now / base − 1, Hodges–Lehmann's estimate or of geometric means, by `method`."),
+    .describe("Effect: now / base − 1, by `method` as Hodges–Lehmann's estimate or of geometric means."),
   change_ci95: z.tuple([share, share]).nullable().describe('95 %, not corrected for the number of metrics.'),
   superiority: share
     .nullable()
@@ -43,7 +43,9 @@ const comparedMetricSchema = z.object({
   method: z
     .enum(['mann_whitney', 'welch'])
     .nullable()
-    .describe("What decided: ranks where their number can reach 5 %, else Welch's t-test on the logarithms."),
+    .describe(
+      "Test that decided: Mann–Whitney if this many values can reach p = 0.05, else Welch's t-test on the logarithms.",
+    ),
   p: z.number().nullable(),
   p_adjusted: z.number().nullable().describe("After Holm's correction within its family."),
   p_mann_whitney: z.number().nullable().describe('The other test and the permutation test, for comparison.'),
@@ -74,7 +76,7 @@ export const benchCompareSchema = z.object({
   within_process: z.boolean(),
   result: z.enum(['failed', 'passed', 'undecided', 'no_gate']).describe('failed only by a gate.'),
   headline: z.string(),
-  power: z.array(z.string()).describe('What the numbers of values can and cannot show.'),
+  power: z.array(z.string()).describe('Which differences this many values can and cannot show.'),
   gates: z.array(compareGateSchema),
   comparisons: z.array(comparedMetricSchema),
   differences: baselineCheckSchema.shape.differences,

@@ -14,10 +14,7 @@ const rankShareSchema = z.object({
 
 const groupSchema = z.object({
   operation: z.string(),
-  bytes: z
-    .number()
-    .int()
-    .describe('As the call has it: of AllGather and ReduceScatter the part of one rank.'),
+  bytes: z.number().int().describe('As in the call: for AllGather and ReduceScatter the part of one rank.'),
   ranks: z.number().int().describe('Ranks of the communicator.'),
   nodes: z.number().int().nullable(),
   communicators: z.number().int(),
@@ -34,13 +31,13 @@ const groupSchema = z.object({
     .number()
     .int()
     .describe(
-      "Operations that all ranks recorded by the GPU's clock; only of those that every rank waits for.",
+      "Operations that all ranks recorded by the GPU's clock, if every rank waits in them for the last one.",
     ),
   transfer_p50_ns: figureSchema.describe(
-    'The shortest of the ranks, which arrived last: median over complete operations.',
+    'Time of the rank that arrived last, the shortest of all: median over complete operations.',
   ),
   waiting_p50_ns: figureSchema.describe(
-    'The longest less the shortest of the ranks: median over complete operations.',
+    'Longest minus shortest time of the ranks: median over complete operations.',
   ),
   transfer_bus_bandwidth: figureSchema.describe('Bus bandwidth of the shortest rank.'),
   of_roof: figureSchema.describe(
@@ -48,7 +45,7 @@ const groupSchema = z.object({
   ),
   sums: z
     .object({
-      time_ns: z.number().int().describe('Times of all ranks: wire_ns and skew_ns exactly.'),
+      time_ns: z.number().int().describe('Sum of the times of all ranks: exactly wire_ns + skew_ns.'),
       wire_ns: z.number().int().describe('Shortest time over ranks, times the ranks.'),
       skew_ns: z.number().int().describe('Waiting for the last rank.'),
     })
@@ -80,7 +77,7 @@ const ms = () => z.number().nullable();
 /** One rank of a job (import --ranks): mean times per step in ms, over the whole capture without steps. */
 const jobRankSchema = z.object({
   rank: count(),
-  steps: count().describe('Steps of `step_kind` that count.'),
+  steps: count().describe('Steps of `step_kind` in the means.'),
   step_ms: ms().describe('First to last device activity of a mean step.'),
   compute_ms: ms().describe('Kernels that do not communicate.'),
   host_ms: ms().describe('Idle time of the device before and inside launch calls.'),
@@ -99,13 +96,13 @@ const jobRankSchema = z.object({
     .enum(['compute', 'host'])
     .nullable()
     .describe(
-      'What it did while the others waited, where it was last in a tenth or more: it computed longer than the median rank, or its device waited for its host.',
+      'Why the others waited for it, if it was last in a tenth of the operations or more: it computed longer than the median rank, or its device waited for its host.',
     ),
   clock: rankClockSchema.nullable(),
 });
 
 /** Own times of all ranks; for long captures and large jobs neighboring steps are averaged. */
-const ownSchema = z.object({
+const ownTimesSchema = z.object({
   steps: z
     .array(z.object({ first: count(), last: count() }))
     .describe("Numbered from 1 in each rank's order."),
@@ -118,7 +115,9 @@ const jobTransferSchema = z.object({
   receiver: count(),
   transfers: count(),
   bytes: count().describe('All transfers together.'),
-  wire_ms: z.number().describe('Both ends inside: sum of the shorter time of each transfer.'),
+  wire_ms: z
+    .number()
+    .describe('Time in which both ends transfer: sum of the shorter of the two times of each transfer.'),
   sender_waits_ms: z.number(),
   receiver_waits_ms: z.number(),
   bandwidth: figureSchema,
@@ -143,7 +142,7 @@ const jobSchema = z.object({
   transfers: z
     .array(jobTransferSchema)
     .describe('Sends from rank to rank over the whole capture, the longest sum of times first.'),
-  own: ownSchema
+  own: ownTimesSchema
     .nullable()
     .describe('Steps of `step_kind` without exposed communication, by rank; null without steps.'),
 });

@@ -29,7 +29,7 @@ const comparedSessionSchema = z.object({
   title: z.string(),
   kind: z.string(),
   started_at: z.string(),
-  source: z.string().describe('What times and kernels were taken from.'),
+  source: z.string().describe('Where times and kernels come from.'),
 });
 
 const stageValueSchema = z
@@ -91,7 +91,7 @@ const comparedScalingSchema = z.object({
           .describe('Steps per time, or tokens where they are counted, over those of the first session.'),
         efficiency: z
           .number()
-          .describe('Speedup over the ratio of the ranks, which share the work of a step.'),
+          .describe('Speedup / ratio of the numbers of ranks, which share the work of a step.'),
         communication_share: z.number().describe('Exposed communication over the time of the stage.'),
       })
       .nullable(),
@@ -113,7 +113,7 @@ const compareResultSchema = z.object({
         could_explain: z.string().nullable(),
       }),
     )
-    .describe('Only what differs; `could_explain` says how it bears on time.'),
+    .describe('Only what differs; `could_explain` says how it may affect times.'),
   stages: z.array(z.object({ phase, values: z.array(stageValueSchema), changes: z.array(changeSchema) })),
   waterfalls: z.array(comparedWaterfallSchema).describe('Stages with a waterfall in two or more sessions.'),
   scaling: z
@@ -145,7 +145,7 @@ const compareResultSchema = z.object({
     .array(
       z.object({
         phase,
-        count: z.number().int().describe('What is the same, and in how many GEMMs of an instance.'),
+        count: z.number().int().describe('GEMMs of an instance with these tiles.'),
         tiles: z
           .array(z.string())
           .describe("Tile, or the kernel's name where it shows none; one per session."),
@@ -161,7 +161,9 @@ const compareResultSchema = z.object({
       text: z.string(),
     }),
   ),
-  narrative: analyzeResultSchema.optional().describe('`--ai`: what a model made of it, its numbers checked.'),
+  narrative: analyzeResultSchema
+    .optional()
+    .describe('`--ai`: summary by a language model, its numbers checked.'),
 });
 
 export const compareVersion = '1.4';

@@ -6,13 +6,13 @@ import { estimateMemorySchema } from './estimate-memory.js';
 
 const sizes = z.object({
   parameters: z.number(),
-  flops: z.number().describe('Matrix multiplications, 2 a multiply-add.'),
+  flops: z.number().describe('Matrix multiplications, 2 per multiply-add.'),
   weight_bytes: z.number(),
   kv_read_bytes: z.number(),
   kv_write_bytes: z.number(),
   activation_in_bytes: z.number(),
   activation_out_bytes: z.number(),
-  bytes: z.number().describe('All of the bytes above: what must be moved at the least.'),
+  bytes: z.number().describe('Sum of the bytes above: the minimum that must be moved.'),
 });
 
 export const estimateModuleSchema = sizes.extend({ module: z.string(), class: z.enum(opClasses) });
@@ -20,8 +20,8 @@ export const estimateModuleSchema = sizes.extend({ module: z.string(), class: z.
 const estimateLayersSchema = z.object({
   phase: z.enum(['prefill', 'decode']),
   batch_size: z.number().int(),
-  new_tokens: z.number().int().describe('Tokens computed of each sequence.'),
-  context_tokens: z.number().describe('Tokens of each sequence that are in the KV cache already.'),
+  new_tokens: z.number().int().describe('Tokens computed per sequence.'),
+  context_tokens: z.number().describe('Tokens per sequence that are already in the KV cache.'),
   groups: z
     .array(
       z.object({
@@ -54,7 +54,7 @@ const estimateSchema = z.object({
     total: z.number(),
     active: z
       .number()
-      .describe('What one token goes through: routed experts counted as often as a token uses them.'),
+      .describe('Parameters that one token uses: of the routed experts, only those that it is routed to.'),
     embedding: z.number(),
     lm_head: z.number().describe('0 when tied to the embedding.'),
   }),
@@ -75,7 +75,7 @@ const estimateSchema = z.object({
     ),
   kv_cache_bytes_per_token: z.number().describe('All layers together, per token of each sequence.'),
   layers: estimateLayersSchema.nullable().describe('null without --layers.'),
-  memory: estimateMemorySchema.nullable().describe('What a run takes; null with --layers.'),
+  memory: estimateMemorySchema.nullable().describe('Memory of a run; null with --layers.'),
 });
 
 export const estimateDocumentSchema = documentSchema('estimate', '1.1', estimateSchema);

@@ -59,17 +59,14 @@ const stageWaterfallSchema = z.object({
   source: z
     .enum(['trace', 'operators', 'profile', 'bench', 'serving', 'record'])
     .describe(
-      "trace: kernels and gaps of nsys or Kineto. operators: those of a framework on the CPU. profile: those of the embedded engine. bench: figures of a benchmark's point. serving: requests of a load test, as the client and the server tell them. record: steps of a program without a profiler.",
+      "trace: kernels and gaps of nsys or Kineto. operators: those of a framework on the CPU. profile: those of the embedded engine. bench: figures of a benchmark's point. serving: requests of a load test, as client and server report them. record: steps of a program without a profiler.",
     ),
   execution_id: z.string(),
   point: z.string().nullable().describe('Point of a benchmark or load of a load test; null otherwise.'),
   instances: z.number().int(),
   measured_ms: figureSchema.describe('Mean, ms, with its spread over instances (sd) and interval.'),
   median_ms: z.number().nullable(),
-  p10_ms: z
-    .number()
-    .nullable()
-    .describe('A tenth of the instances took no longer: what other programs disturb least.'),
+  p10_ms: z.number().nullable().describe('10th percentile, which other programs disturb least.'),
   clock: z.enum(['host', 'device']),
   clock_why: z.string(),
   clean_ms: figureSchema.describe('The same stage without a profiler.'),
@@ -77,7 +74,7 @@ const stageWaterfallSchema = z.object({
   bound: z
     .enum(['compute', 'memory'])
     .nullable()
-    .describe('Which of the two the roofline is; null where it is not known (1.5).'),
+    .describe('Which of the two sets the roofline; null where it is not known (1.5).'),
   new_tokens: z
     .number()
     .nullable()
@@ -106,14 +103,14 @@ const stageWaterfallSchema = z.object({
       }),
     )
     .describe(
-      'Mean measured time by rank and device: the one that the bars are of first, then the slowest; one entry where there is one.',
+      'Mean measured time by rank and device: first that of the bars, then the others from the slowest on.',
     ),
   ranks_recorded: z
     .number()
     .int()
     .optional()
     .describe(
-      'How many ranks and devices there are, where more than were compared: of many, those with the most kernel time are, and of a job those with the least time in collectives.',
+      'Number of ranks and devices, if not all were compared: of many only those with the most kernel time are, and of a job those with the least time in collectives.',
     ),
 });
 
@@ -182,7 +179,7 @@ const findingSchema = z.object({
       what_if: z.string().nullable(),
     })
     .nullable()
-    .describe('Expected of the change; null where nothing can be said, with the reason in `cause`.'),
+    .describe('Expected effect of the change; null where none can be predicted, with the reason in `cause`.'),
   confidence,
   bars: z.array(barIdSchema).describe('Bars of the waterfall it explains.'),
   evidence: z.array(evidenceSchema),
@@ -219,7 +216,7 @@ const machineLoadSchema = z.object({
         unit: z.enum(['cores', '%', 'ratio']),
         threshold: z.number(),
         reached: z.boolean(),
-        why: z.string().describe('Why the threshold is what it is.'),
+        why: z.string().describe('Reason for the threshold.'),
       }),
     )
     .describe('Those that the session recorded.'),
@@ -250,11 +247,11 @@ const explainResultSchema = z.object({
         title: z.string(),
         outcome: z
           .enum(['fired', 'not_fired', 'not_applicable', 'withheld'])
-          .describe('withheld: all that it found, noise can produce on this busy machine.'),
+          .describe('withheld: noise on this busy machine can produce all that it found.'),
         why: z.string(),
       }),
     )
-    .describe('Every rule and what became of it.'),
+    .describe('Every rule and its outcome.'),
   machine: machineLoadSchema,
   withheld: z
     .array(
@@ -348,7 +345,7 @@ const verifyResultSchema = z.object({
       within_interval: z
         .boolean()
         .nullable()
-        .describe('Whether the achieved gain lies in the stated interval; null where it cannot be said.'),
+        .describe('Whether the achieved gain lies in the stated interval; null where it cannot be graded.'),
       text: z.string(),
     }),
   ),

@@ -40,9 +40,9 @@ const gemmWhatIfSchema = z.object({
   m: z.number(),
   n: z.number(),
   k: z.number(),
-  time_ratio: figureSchema.describe('Predicted time / time now of a call.'),
+  time_ratio: figureSchema.describe('Predicted time / current time of a call.'),
   rate_ratio: figureSchema.describe(
-    'Predicted useful work a second / now: rows (rows), calls (align), output features (fill_n).',
+    'Predicted useful work per second / current: rows (rows), calls (align), output features (fill_n).',
   ),
   text: z.string(),
 });
@@ -96,7 +96,7 @@ const gemmSchema = z.object({
 const gemmsResultSchema = z.object({
   gpu: z.string().nullable(),
   sm_count: figureSchema,
-  stage: z.string().optional().describe('Only products of this stage (1.1); absent: of all.'),
+  stage: z.string().optional().describe('Only GEMMs of this stage (1.1); absent: all.'),
   gemms: z
     .array(gemmSchema)
     .describe(

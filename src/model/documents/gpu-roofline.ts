@@ -36,7 +36,7 @@ const gpuComputePeakSchema = z.object({
   ridge_flop_per_byte: z
     .number()
     .nullable()
-    .describe('flops_per_s over the measured bandwidth of memory: FLOP a byte at which both limit.'),
+    .describe('flops_per_s over the measured bandwidth of memory: FLOP per byte at which both limit.'),
 });
 
 export const bandwidthPatterns = ['copy', 'read', 'write', 'triad'] as const;
@@ -44,7 +44,7 @@ export const bandwidthPatterns = ['copy', 'read', 'write', 'triad'] as const;
 const gpuBandwidthSchema = z.object({
   ...measurement,
   pattern: z.enum(bandwidthPatterns).describe('copy: read + write. triad: two reads + write.'),
-  bytes_per_s: z.number().describe('Bytes read and written a second, together.'),
+  bytes_per_s: z.number().describe('Bytes read and written per second, together.'),
   array_bytes: z.number(),
   sheet: figureSchema,
   of_sheet: figureSchema,
@@ -80,7 +80,7 @@ const gpuRoofsSchema = z.object({
     .nullable()
     .default(null)
     .describe(
-      'vendor:device, e.g. 10de:2335: distinguishes products of one name. Null where the bus is hidden.',
+      'vendor:device, e.g. 10de:2335: distinguishes products of one name. Null where the PCI bus is not visible.',
     ),
   compute_capability: z.string().nullable(),
   sm_count: z.number().nullable(),
@@ -96,11 +96,11 @@ const gpuRoofsSchema = z.object({
   sheet: z
     .string()
     .nullable()
-    .describe('Document and year, and what was scaled; null for a GPU that no sheet is known of.'),
+    .describe('Document and year, and what was scaled; null for a GPU without a known data sheet.'),
   scope: z
     .enum(['full', 'compared'])
     .describe(
-      'compared: another GPU of its name was measured as a whole, of this one only what shows that it is as fast.',
+      'compared: another GPU of the same name was measured in full, and this one only enough to show that it is as fast.',
     ),
   compute: z.array(gpuComputePeakSchema),
   bandwidth: z.array(gpuBandwidthSchema),
@@ -108,9 +108,7 @@ const gpuRoofsSchema = z.object({
   l2: gpuBandwidthSchema.omit({ pattern: true, sheet: true, of_sheet: true }).nullable(),
   launch: gpuLatencySchema
     .nullable()
-    .describe(
-      'What the host needs to hand an empty kernel to the driver, through PyTorch: what eager programs pay a kernel.',
-    ),
+    .describe('Host time to launch an empty kernel through PyTorch: the cost per kernel of eager programs.'),
   launch_device: gpuLatencySchema
     .nullable()
     .describe('From one empty kernel to the next on the device when many are waiting.'),

@@ -54,12 +54,12 @@ export const kernelPlanSchema = z.object({
   device: z.string().describe('cpu, cuda:0'),
   device_facts: kernelDeviceSchema
     .nullable()
-    .describe('What the framework says of it; null when no process came so far.'),
+    .describe('As the framework reports it; null if no process got that far.'),
   threads: count.nullable(),
   scope: z
     .string()
     .nullable()
-    .describe('In the samples: gpu1 may be cuda:0 (CUDA_VISIBLE_DEVICES); null on a CPU.'),
+    .describe('Its scope in the samples: gpu1 may be cuda:0 (CUDA_VISIBLE_DEVICES); null on a CPU.'),
   protocol: z.object({
     runs: count,
     max_runs: count,
@@ -74,7 +74,7 @@ export const kernelPlanSchema = z.object({
     .array(z.object({ capture_id: z.string(), case: z.string().nullable() }))
     .default([])
     .describe(
-      'With --trace: captures with the operators and kernels behind the cases; `case` where one is of one case alone (1.1).',
+      'With --trace: captures with the operators and kernels of the cases; `case` if the capture is of a single one (1.1).',
     ),
   model: z
     .object({ name: z.string(), dtype: z.string(), steps: z.array(stepSchema) })
@@ -108,9 +108,9 @@ const kernelCaseSchema = z.object({
   p95_ns: z.number().nullable(),
   bytes_per_s: z.number().nullable().describe('At the median time.'),
   flops_per_s: z.number().nullable(),
-  intensity: z.number().nullable().describe('FLOP a byte; null where nothing is computed.'),
+  intensity: z.number().nullable().describe('FLOP per byte; null where nothing is computed.'),
   roof_ns: figureSchema.describe(
-    'Least time the roofs allow: max(FLOPs / peak, bytes / bandwidth); of kernels without matrix products bytes alone.',
+    'Least time the roofs allow: max(FLOPs / peak, bytes / bandwidth); for kernels without matrix multiplications only the bytes.',
   ),
   working_set_bytes: z
     .number()
@@ -125,9 +125,7 @@ const kernelCaseSchema = z.object({
   bound: z
     .enum(['memory', 'compute', 'latency'])
     .nullable()
-    .describe(
-      'What limits it: memory, compute, or latency: the roofs allow less time than one launch takes.',
-    ),
+    .describe('What limits it; latency: one launch takes longer than the roofs allow.'),
   method: z.enum(['events', 'graph', 'host']).nullable(),
   per_sample: count.nullable(),
   rotated_bytes: z.number().nullable(),
@@ -148,15 +146,13 @@ const kernelCaseSchema = z.object({
         name: z.string(),
         class: z.enum(opClasses).nullable(),
         count: z.number().describe('In one run.'),
-        ns: z
-          .number()
-          .describe('In one run: of a kernel on its device, of an operator without those it calls.'),
+        ns: z.number().describe('In one run: device time of a kernel, self time of an operator.'),
       }),
     )
     .nullable()
     .optional()
     .describe(
-      'What runs behind it, of a run in a trace (--trace), by time; null where it was not traced (1.1).',
+      'Kernels or operators of one run in a trace (--trace), longest first; null where it was not traced (1.1).',
     ),
 });
 
@@ -168,19 +164,19 @@ const kernelMapSchema = z.object({
   y: z.object({ name: z.string(), values: z.array(z.string()) }),
   cells: z
     .array(z.object({ x: count, y: count, case: z.string() }))
-    .describe('One a cell that has a case; x and y count the values from 0.'),
+    .describe('One per cell that has a case; x and y are indices into the values.'),
 });
 
 const kernelStepSchema = stepSchema.omit({ ops: true }).extend({
   ops: z.array(
     stepOpSchema.extend({
       total_ns: z.number().nullable().describe('count × median of the case; null when it was not measured.'),
-      roof_ns: z.number().nullable().describe('count × what the roofs allow.'),
+      roof_ns: z.number().nullable().describe('count × time at the roofs.'),
     }),
   ),
   measured_ns: figureSchema.describe('Σ count × median: operation after operation, without the host.'),
   roof_ns: figureSchema,
-  measured_ops: count.describe('Operations, counted, that the sum holds and that it lacks.'),
+  measured_ops: count.describe('Number of operations in the sum; missing_ops: number of those not in it.'),
   missing_ops: count,
 });
 
@@ -201,7 +197,7 @@ const kernelsSchema = z.object({
         ),
       launch_ns: figureSchema,
     })
-    .describe('Roofs the shares are of; `source` names the measurement or the data sheet.'),
+    .describe('Roofs that the shares refer to; `source` names the measurement or the data sheet.'),
   cases: z.array(kernelCaseSchema),
   maps: z.array(kernelMapSchema),
   steps: z.array(kernelStepSchema),

@@ -20,7 +20,7 @@ const memoryChangeSchema = z.object({
   now_gb: z.number().nullable(),
   change_gb: z.number().nullable().describe('now − base; null where a side is missing.'),
   change_share: z.number().nullable().describe('Share of base; null where that is 0 or missing.'),
-  missing: z.string().nullable().describe('Why there is no change.'),
+  missing: z.string().nullable().describe('Why the change is not known.'),
 });
 
 const confidence = z.enum(profileConfidences);

@@ -29,7 +29,7 @@ const memoryPointSchema = z.looseObject({
   max_bytes: bytes.optional(),
   mean_gb: gb,
   mean_bytes: bytes.optional(),
-  stddev_gb: gb.describe('Over GPUs, of the population; 0 for one.'),
+  stddev_gb: gb.describe('Population standard deviation over the GPUs; 0 for one.'),
   stddev_bytes: bytes.optional(),
   per_gpu_details: z.array(gpuMemorySchema),
   t_s: z
@@ -50,7 +50,7 @@ const memoryComponentSchema = z.looseObject({
   evidence: z
     .array(z.string())
     .describe(
-      'What it rests on: a log line, an allocator statistic, a file header, a formula with its inputs.',
+      'What it is based on: a log line, an allocator statistic, a file header, a formula with its inputs.',
     ),
   basis: z
     .enum(['measured', 'formula'])
@@ -123,7 +123,7 @@ export const memoryProfileSchema = z.looseObject({
   memory: z
     .looseObject({ total_gb: gb })
     .optional()
-    .describe('Aliases that lines of users read: `.memory.total_gb` is memory_breakdown.total_measured_gb.'),
+    .describe('Aliases for jq commands of users: `.memory.total_gb` is memory_breakdown.total_measured_gb.'),
   memory_measurements: z.looseObject({
     baseline: memoryPointSchema,
     post_warmup: memoryPointSchema,
@@ -193,7 +193,7 @@ export const memoryProfileSchema = z.looseObject({
 });
 
 /** The profile in its own file, or inside a document (`report --json`). */
-export function profileInside(json: unknown): unknown {
+export function unwrapProfile(json: unknown): unknown {
   const data = (json as { data?: unknown } | null)?.data;
   const profile = (data as { profile?: unknown } | null | undefined)?.profile;
   return profile ?? json;

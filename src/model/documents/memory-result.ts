@@ -26,7 +26,7 @@ const allocatorMomentSchema = z.object({
   t_s: z.number(),
   allocated_bytes: bytes,
   reserved_bytes: bytes,
-  max_allocated_bytes: bytes.describe('Most given out within the stage.'),
+  max_allocated_bytes: bytes.describe('Peak allocation within the stage.'),
   weights_bytes: bytes,
   kv_cache_bytes: bytes,
   rest_bytes: bytes.describe('max_allocated (else allocated) − weights − KV cache.'),
@@ -52,8 +52,8 @@ const memoryResultSchema = z.object({
       z.object({
         gpu: z.number().int(),
         reserved_bytes: z.number(),
-        max_allocated_bytes: z.number().describe('Most that was given out of it.'),
-        unused_share: z.number().describe('(reserved − given out at most) / reserved.'),
+        max_allocated_bytes: z.number().describe('Peak allocation.'),
+        unused_share: z.number().describe('(reserved − peak allocation) / reserved.'),
         inactive_split_bytes: bytes.describe('Free pieces of split blocks at the end.'),
       }),
     )

@@ -35,7 +35,7 @@ export const monitorPlanSchema = z.object({
   processes: z
     .array(z.object({ pid: count, name: z.string().nullable(), here: z.boolean().nullable() }))
     .describe(
-      "Processes seen on GPUs. `here`: it is this machine's process of that number; null where that is not known.",
+      'Processes seen on GPUs. `here`: the pid is that of a process on this machine; null where that is not known.',
     ),
   pid_namespace: z
     .enum(['initial', 'nested', 'unknown'])

@@ -36,9 +36,15 @@ const predictOpSchema = z.object({
 
 /** A part of the difference between measurement and prediction; parts sum to it. */
 const residualSchema = z.object({
-  cause: z
-    .enum(['launch-bound', 'unfused-elementwise', 'attention', 'gemm', 'sampling', 'host', 'unattributed'])
-    .describe('launch-bound, unfused-elementwise, attention, gemm, sampling, host, unattributed'),
+  cause: z.enum([
+    'launch-bound',
+    'unfused-elementwise',
+    'attention',
+    'gemm',
+    'sampling',
+    'host',
+    'unattributed',
+  ]),
   ms: z.number(),
   text: z.string(),
 });
@@ -72,7 +78,7 @@ const predictStageSchema = z.object({
   roofline_ms: figureSchema.describe('(a) max(Σ F/P, Σ B/BW): nothing is faster.'),
   roofline_serial_ms: figureSchema.describe('Σ over operations of max(F/P, B/BW): one after another.'),
   launched_ms: figureSchema.describe(
-    "(a) launched as assumed: every kernel at its roof, a node at least in a graph, the host's time where it is longer.",
+    "(a) with launches as assumed: every kernel takes its roofline time, in a graph at least the time of a node; the host's time where that is longer.",
   ),
   launched_range_ms: z
     .tuple([z.number(), z.number()])
@@ -129,9 +135,9 @@ const predictResultSchema = z.object({
   device: z.object({
     kind: z.enum(['gpu', 'cpu']),
     name: z.string(),
-    roofs: z.enum(['measured', 'data-sheet']).describe('measured or data sheet'),
+    roofs: z.enum(['measured', 'data-sheet']),
     peak_flops_per_s: figureSchema,
-    peak_dtype: z.string().optional().describe('The dtype of that peak: what the products compute in (1.2).'),
+    peak_dtype: z.string().optional().describe('The dtype of that peak: what the GEMMs compute in (1.2).'),
     bandwidth_bytes_per_s: figureSchema,
     launch_ns: figureSchema,
     graph_node_ns: figureSchema,
@@ -147,7 +153,7 @@ const predictResultSchema = z.object({
   not_modeled: z.array(z.string()),
   stages: z.array(predictStageSchema),
   calibration: predictCalibrationSchema.describe(
-    'How far launched_ms has been from measurements; of every stage without a kernel table (1.1).',
+    'How far launched_ms has been from measurements, for stages without a kernel table (1.1).',
   ),
   error: z
     .object({
@@ -160,7 +166,7 @@ const predictResultSchema = z.object({
     })
     .nullable()
     .describe(
-      'Over the stages with both: |prediction / measurement − 1|, by the table, without one of launched_ms.',
+      'Over the stages with both: |prediction / measurement − 1| by the table, or by launched_ms without one.',
     ),
 });
 

@@ -21,10 +21,10 @@ const resultMetricSchema = z.object({
     .nullable()
     .describe("Null for a tool's own metric that neither the file nor inferscope defines."),
   defined_as_ours: z.boolean().describe('True when it can be compared with ours of the same name.'),
-  file: z.array(resultStatisticSchema).describe('As the file has them.'),
+  file: z.array(resultStatisticSchema).describe('As in the file.'),
   recomputed: z
     .array(resultStatisticSchema)
-    .describe("Ours, from the file's requests; empty where it has none."),
+    .describe("Computed by inferscope from the file's requests; empty where it has none."),
 });
 
 const resultPointSchema = z.object({

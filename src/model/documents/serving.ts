@@ -31,7 +31,7 @@ const loadSchema = z.object({
     .number()
     .int()
     .nullable()
-    .describe('Users of a closed loop; requests at once that an open one may have, null for no bound.'),
+    .describe('Users of a closed loop; maximum in-flight requests of an open loop, null for no limit.'),
   rate_per_s: z.number().nullable().describe('Mean offered rate of an open loop; null for a closed one.'),
   requests: z.number().int(),
   warmup_requests: z.number().int(),
@@ -57,7 +57,7 @@ const sloSchema = z.object({
   ttft_ms: z.number().nullable(),
   tpot_ms: z.number().nullable(),
   e2e_ms: z.number().nullable(),
-  share: z.number().describe('Share of the requests that must keep them for a load to meet the SLO.'),
+  share: z.number().describe('Share of the requests that must meet them for a load to meet the SLO.'),
 });
 
 const probeSchema = z.object({
@@ -77,10 +77,7 @@ export const loadPlanSchema = z.object({
     url: z.string(),
     api: z.enum(['completions', 'chat']),
     model: z.string(),
-    server: z
-      .string()
-      .nullable()
-      .describe('Known from its /metrics page; null where it has none that we know.'),
+    server: z.string().nullable().describe('Recognized by its /metrics page; null where it is not.'),
     metrics_url: z.string().nullable(),
   }),
   prompts: z.object({
@@ -91,7 +88,7 @@ export const loadPlanSchema = z.object({
     tokenizer: z
       .string()
       .nullable()
-      .describe('Where lengths are exact; null when prompts are made of words.'),
+      .describe('Tokenizer by which lengths are exact; null when prompts are made of words.'),
   }),
   slo: sloSchema.nullable(),
   probe: probeSchema.nullable(),
@@ -168,7 +165,7 @@ const servingResultSchema = z.object({
   points: z.array(servingPointSchema),
   saturation: z
     .object({ execution_id: z.string().nullable(), text: z.string() })
-    .describe('Load from which more does not give more.'),
+    .describe('Load above which throughput does not grow.'),
   best_under_slo: z.object({ execution_id: z.string().nullable(), text: z.string() }).nullable(),
 });
 

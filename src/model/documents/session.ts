@@ -24,7 +24,7 @@ const listedSessionSchema = z.object({
   headline_why: z
     .enum(['not_analyzed', 'no_time'])
     .nullable()
-    .describe('not_analyzed: `explain` writes it. no_time: the session has no time to lead with.'),
+    .describe('not_analyzed: `explain` writes it. no_time: the session has no time to show.'),
   broken: z
     .object({ code: codeSchema<ErrorCode>(), text: z.string() })
     .nullable()
@@ -41,7 +41,7 @@ export const sessionListDocumentSchema = documentSchema(
     jobs: z
       .array(
         z.object({
-          folder: z.string().describe('For `session join`.'),
+          folder: z.string().describe('Argument of `session join`.'),
           recorded: z.array(z.number().int()),
           unfinished: z.array(z.number().int()).describe('Ranks that still record or were killed.'),
         }),
@@ -92,7 +92,7 @@ export const sessionExportDocumentSchema = documentSchema(
     raw_reports: z
       .array(z.string())
       .default([])
-      .describe("Profilers' binary reports: left out, or taken along with --raw."),
+      .describe("Profilers' binary reports: left out, or included with --raw."),
   }),
 );
 
@@ -137,7 +137,7 @@ export const sqlDocumentSchema = documentSchema(
   z.object({
     sessions: z.array(z.string()),
     columns: z.array(z.object({ name: z.string(), type: z.string() })),
-    rows: z.array(z.array(z.unknown())).describe('One array a row, in the order of `columns`.'),
+    rows: z.array(z.array(z.unknown())).describe('One array per row, in the order of `columns`.'),
     truncated: z.boolean().describe('True when the query has more rows than --max-rows.'),
   }),
 );
@@ -151,7 +151,7 @@ export const sqlSchemaDocumentSchema = documentSchema(
       z.object({
         name: z.string(),
         doc: z.string(),
-        derived: z.boolean().describe("Made of a timeline's recorded tables when a query names it."),
+        derived: z.boolean().describe("Computed from a timeline's recorded tables when a query names it."),
         columns: z.array(z.object({ name: z.string(), type: z.string(), doc: z.string() })),
       }),
     ),

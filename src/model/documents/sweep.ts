@@ -59,17 +59,17 @@ const sweepRunSchema = z.object({
     .string()
     .nullable()
     .default(null)
-    .describe('Task of Slurm that does it, as squeue prints it; null on this machine.'),
+    .describe('Slurm task that executes it, as squeue prints it; null on this machine.'),
   failure: sweepFailureSchema.nullable(),
   session_id: z.string().nullable(),
   log: z.string().nullable().describe("Its stderr, relative to the sweep's folder."),
   figures: z
     .array(z.object({ label: z.string().nullable(), values: z.record(z.string(), z.number().nullable()) }))
-    .describe('Main figures, units in their names; a benchmark of several points has an entry each.'),
+    .describe('Main figures, units in their names; a benchmark has one entry per point.'),
   issues: z.array(issueSchema),
   expected: z.object({
     seconds: z.number().describe('Expected duration, s.'),
-    basis: z.string().describe('What the time rests on.'),
+    basis: z.string().describe('What the expected duration is based on.'),
     memory_bytes: z
       .number()
       .nullable()

@@ -7,7 +7,7 @@ const count = z.number().int();
 /** Whether the steps of a kind became slower or faster over the run, compared with steps of the same work (1.6). */
 export const driftSchema = z.object({
   kind: phaseKindSchema,
-  steps: count.describe('Steps that another one of the same work exists for.'),
+  steps: count.describe('Steps for which there is another step of the same work.'),
   alike: z
     .enum(['place', 'batch', 'kind'])
     .describe(

@@ -8,11 +8,7 @@ export const idleSchema = z.object({
     .array(
       z.object({
         phase: phaseKindSchema,
-        cause: z
-          .string()
-          .describe(
-            "A part of gaps: each gap counts under every cause that it has a part of, with that part's time.",
-          ),
+        cause: z.string().describe('A gap counts under each of its causes, with that part of its time.'),
         operator: z
           .string()
           .nullable()
@@ -21,7 +17,7 @@ export const idleSchema = z.object({
           .string()
           .nullable()
           .describe(
-            'API call that launched what ended them: the commonest of the 32 longest; null where it says nothing (latency).',
+            'API call that launched what ended them: the most frequent of the 32 longest; null where it explains nothing (latency).',
           ),
         count,
         total_ns: z.number(),
@@ -69,7 +65,7 @@ export const overlapSchema = z.object({
   copy_hidden_ns: z.number(),
   serialized: z
     .boolean()
-    .describe('Several streams carry kernels and yet hardly two run at once (under 1 % of kernel time).'),
+    .describe('Several streams have kernels, which hardly overlap (under 1 % of kernel time).'),
 });
 
 export type Idle = z.infer<typeof idleSchema>;

@@ -22,7 +22,7 @@ export const traceMemorySchema = z.object({
   unused_share: z
     .number()
     .nullable()
-    .describe('(most reserved − most allocated) / most reserved: what fragments and the cache hold back.'),
+    .describe('(peak reserved − peak allocated) / peak reserved: held by fragments and the cache.'),
 });
 
 export type TraceMemory = z.infer<typeof traceMemorySchema>;

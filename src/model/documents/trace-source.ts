@@ -26,11 +26,11 @@ export const traceSourceSchema = z.object({
   gpu_used: z
     .boolean()
     .describe(
-      'False where the capture has operators and nothing ran on a device: all that is left are phases and operators.',
+      'False where the capture has operators and nothing ran on a device: the document then has only phases and operators.',
     ),
   focus: z
     .object({ rank: count.nullable(), device: count.nullable() })
-    .describe('One rank and one device: everything below but `devices` is of them.'),
+    .describe('One rank and one device: all figures below except `devices` are of them.'),
   why: z.array(z.string()).describe('Why these, in sentences.'),
   executions: z.array(
     z.object({

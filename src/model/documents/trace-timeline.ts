@@ -9,7 +9,7 @@ const count = z.number().int();
 export const traceTimelineSchema = z.object({
   origin_ns: z.number().describe("ns since the session's start; all times below are relative to it."),
   dur_ns: z.number(),
-  dropped: count.describe('Events left out by the bound.'),
+  dropped: count.describe('Events left out to limit the size.'),
   stages: z.array(
     z.object({
       label: z.string(),
@@ -21,7 +21,7 @@ export const traceTimelineSchema = z.object({
   ),
   lanes: z
     .array(z.object({ label: z.string(), what: z.enum(['api', 'kernels', 'copies', 'idle', 'operators']) }))
-    .describe('operators (1.7): of a program that uses no GPU, one lane a thread and depth of nesting.'),
+    .describe('operators (1.7): of a program that uses no GPU, one lane per thread and depth of nesting.'),
   names: z.array(z.string()).describe('Texts that events name by index; kernels by full name.'),
   events: z.array(
     z.object({

@@ -6,7 +6,7 @@ import { phaseKindSchema } from './trace-phase.js';
 
 const count = z.number().int();
 
-/** Operations of one name per mean step, which FLOPs and bytes are summed from. */
+/** Operations of one name in a mean step; FLOPs and bytes are summed over them. */
 const necessaryWorkSchema = z.object({
   name: z.string().describe('q_proj …, attention, lm_head; src/llm.'),
   class: z.enum(opClasses),
@@ -26,7 +26,7 @@ const executedWorkSchema = z.object({
     ),
   gemm_flops: figureSchema.describe('Σ 2·M·N·K·batch of a mean step.'),
   attention_flops: figureSchema.describe(
-    "The model's attention (causal), where it ran fused and is no matrix product with a shape; else 0.",
+    "The model's attention (causal), where it ran fused, so that no GEMM has its shape; else 0.",
   ),
   flops: figureSchema,
   mfu: figureSchema.describe('Refined MFU: these FLOPs / t / peak.'),
@@ -72,15 +72,13 @@ const utilizationStageSchema = z.object({
   tokens_per_s: figureSchema,
   flops: figureSchema,
   bytes: figureSchema,
-  peak_flops_per_s: figureSchema.describe(
-    "Dense peak of what it computes in: of the FLOPs' dtypes together, FLOPs / Σ F/P.",
-  ),
+  peak_flops_per_s: figureSchema.describe('Dense peak of its dtype; for several dtypes FLOPs / Σ F/P.'),
   peak_bandwidth_bytes_per_s: figureSchema,
   mfu: figureSchema.describe("FLOPs / t / peak: early MFU, from throughput and the model's arithmetic."),
   mbu: figureSchema,
   bound: z.enum(['compute', 'memory']).nullable(),
   roof_ms: figureSchema.describe('max(FLOPs / measured peak, bytes / measured bandwidth).'),
-  roof_share: figureSchema.describe('roof_ms / t: what of the measured roof the stage reaches.'),
+  roof_share: figureSchema.describe('roof_ms / t: share of the measured roof that the stage reaches.'),
   work: z.array(necessaryWorkSchema),
   executed: executedWorkSchema,
 });

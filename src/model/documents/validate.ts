@@ -50,9 +50,7 @@ const validatedProfileSchema = z.object({
   ),
   not_measured: z
     .array(z.enum(estimatedComponents))
-    .describe(
-      'Components that nothing measured, so that there is nothing to compare: a formula gave them (1.1).',
-    ),
+    .describe('Components without a measurement to compare with: the profile has them by a formula (1.1).'),
   rest: comparedSchema
     .nullable()
     .default(null)
@@ -60,13 +58,13 @@ const validatedProfileSchema = z.object({
       'The totals without the compared components: what nothing measured by itself; null where that is all (1.2).',
     ),
   residual_bytes: z.number().nullable().describe('Measured and in no component.'),
-  explanation: z.string().nullable().describe('What makes most of the error, in words.'),
+  explanation: z.string().nullable().describe('Main cause of the error, in words.'),
 });
 
 /** Errors of a component or the total over profiles. Shares are relative to the measured bytes. */
 const errorSummarySchema = z.object({
   profiles: z.number().int(),
-  mean_share: z.number().nullable().describe('Signed: above 0 the calculator says too much.'),
+  mean_share: z.number().nullable().describe('Signed: above 0 the estimates are too high.'),
   mean_absolute_share: z.number().nullable(),
   worst_share: z.number().nullable(),
   mean_absolute_bytes: z.number(),
@@ -88,7 +86,9 @@ const recommendationSchema = z.object({
     .describe('Smallest and largest value that would have been right (1.1).'),
   error_before_bytes: z
     .number()
-    .describe('Mean absolute error of what it decides, before and with the fitted value.'),
+    .describe(
+      'Mean absolute error of the sizes that depend on it, with the current and with the fitted value.',
+    ),
   error_after_bytes: z.number(),
   text: z.string(),
 });
@@ -112,7 +112,7 @@ export const validationSchema = z.object({
     .nullable()
     .default(null)
     .describe(
-      '`total` apart: runs that constants were fitted to, and the others; null where none was (1.5).',
+      '`total` split into runs that constants were fitted to and the others; null where none was (1.5).',
     ),
   components: z.array(errorSummarySchema.extend({ component: z.enum(estimatedComponents) })),
   rest: errorSummarySchema
@@ -158,5 +158,3 @@ export type ValidatedProfile = z.infer<typeof validatedProfileSchema>;
 export type ErrorSummary = z.infer<typeof errorSummarySchema>;
 export type Recommendation = z.infer<typeof recommendationSchema>;
 export type ValidationHistory = z.infer<typeof validationHistorySchema>;
-
-/** Version 1.1 added `not_measured`. */

@@ -35,7 +35,7 @@ async function callsOf(kernelsWhere = 'true') {
      FROM ${files('collectives')} c JOIN ${files('kernels')} k ON k.start_ns = c.start_ns AND k.rank = c.rank AND k.class = 'communication'`,
   );
   const result = await saveCalls(workbench, [capture], { isPart: false });
-  await workbench.written();
+  await workbench.flush();
   const rows = await workbench.query<{ communicator: string; operation: string; ranks: number; n: number }>(
     `SELECT communicator, operation, any_value(ranks) AS ranks, count(*) AS n FROM ${workbench.savedRows('collectives', [capture.capture_id])} GROUP BY ALL ORDER BY n`,
   );

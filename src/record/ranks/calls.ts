@@ -127,7 +127,7 @@ export async function saveCalls(
   captures: readonly Capture[],
   { isPart }: { isPart: boolean },
 ): Promise<{ calls: PartCalls; ranks: number[] } | null> {
-  await workbench.written();
+  await workbench.flush();
   const kernels = workbench.savedRows(
     'kernels',
     captures.map(({ capture_id }) => capture_id),

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
-import { writeWhole } from '../../model/atomic-write.js';
+import { writeAtomically } from '../../model/atomic-write.js';
 
 const taskSchema = z.object({
   file: z.string(),
@@ -43,4 +43,4 @@ export function readJournal(path: string): RankTask[] {
 }
 
 export const writeJournal = (path: string, tasks: readonly RankTask[]): void =>
-  writeWhole(path, JSON.stringify(tasks, null, 1));
+  writeAtomically(path, JSON.stringify(tasks, null, 1));

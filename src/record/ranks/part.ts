@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { type Home, homeFolders } from '../../session/home.js';
 import { knownBySources } from './calls.js';
-import { writeWhole } from '../../model/atomic-write.js';
+import { writeAtomically } from '../../model/atomic-write.js';
 
 const recordedSchema = z.object({
   id: z.string(),
@@ -32,7 +32,7 @@ export const partHome = (folder: string): Home => homeFolders({ INFERSCOPE_HOME:
 const partPath = (folder: string): string => join(folder, 'part.json');
 
 export const writePart = (folder: string, part: Part): void =>
-  writeWhole(partPath(folder), JSON.stringify(part));
+  writeAtomically(partPath(folder), JSON.stringify(part));
 
 /** The note in a part's folder; null if its recording or import did not get that far. */
 export function readPart(folder: string): Part | null {

@@ -96,8 +96,9 @@ async function answer(
     );
   }
   const body = parsed.data;
-  const lacking = unsupported(body);
-  if (lacking.length > 0) return refuse(400, `This engine cannot do: ${lacking.join(', ')}.`);
+  const unsupportedNames = unsupported(body);
+  if (unsupportedNames.length > 0)
+    return refuse(400, `Unsupported parameters: ${unsupportedNames.join(', ')}.`);
   if (body.model !== undefined && body.model !== model.name)
     return refuse(404, `There is no model ${body.model} here; this server has ${model.name}.`);
   const prompt = promptTokens(body, model.tokenizer);
@@ -127,8 +128,8 @@ async function answer(
     model: model.name,
   };
   if (body.stream) {
-    const usageWanted = body.stream_options?.include_usage === true;
-    return streamed(model.queue, request, head, kind, usageWanted, clientGone);
+    const includeUsage = body.stream_options?.include_usage === true;
+    return streamResponse(model.queue, request, head, kind, includeUsage, clientGone);
   }
   const generated = await model.queue.generate(request, () => {});
   const choice =
@@ -155,12 +156,12 @@ function usage(promptLen: number, { tokens }: Generated) {
 }
 
 /** One event per token, then the finish reason, usage if requested, and [DONE]. A failure is an event `error`. */
-function streamed(
+function streamResponse(
   queue: GenerationQueue,
   request: GenerationRequest,
   head: object,
   kind: 'text' | 'chat',
-  usageWanted: boolean,
+  includeUsage: boolean,
   clientGone: AbortController,
 ): Response {
   const object = kind === 'chat' ? 'chat.completion.chunk' : 'text_completion';
@@ -183,9 +184,9 @@ function streamed(
           : { index: 0, text, logprobs: null, finish_reason: reason };
       if (kind === 'chat') chunk([piece('', null, 'assistant')]);
       try {
-        const made = await queue.generate(request, (text) => chunk([piece(text, null)]));
-        chunk([piece('', made.finishReason)]);
-        if (usageWanted) chunk([], { usage: usage(request.prompt.length, made) });
+        const generated = await queue.generate(request, (text) => chunk([piece(text, null)]));
+        chunk([piece('', generated.finishReason)]);
+        if (includeUsage) chunk([], { usage: usage(request.prompt.length, generated) });
       } catch (error) {
         send(JSON.stringify({ error: { message: messageOf(error), type: 'server_error', code: 500 } }));
       }

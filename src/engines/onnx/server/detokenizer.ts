@@ -4,7 +4,7 @@ interface Detokenizer {
   /** Text that this token completes; empty while a character is incomplete or may be part of a stop string. */
   push(token: number): string;
   /** Remaining text after the last token. */
-  rest(): string;
+  flush(): string;
   /** True after a stop string; the text ends before it. */
   stopped(): boolean;
 }
@@ -19,33 +19,33 @@ export function detokenizer(tokenizer: TextTokenizer, stop: readonly string[]): 
   let read = 0;
   let heldBack = '';
   let stopped = false;
-  const hold = Math.max(0, ...stop.map((text) => text.length - 1));
+  const maxHeld = Math.max(0, ...stop.map((text) => text.length - 1));
 
-  function decoded(): string {
+  function decodeNext(): string {
     const before = tokenizer.decode(tokens.slice(prefix, read));
-    const now = tokenizer.decode(tokens.slice(prefix));
+    const text = tokenizer.decode(tokens.slice(prefix));
     // U+FFFD at the end: the next token completes this character.
-    if (now.length <= before.length || now.endsWith('\uFFFD')) return '';
+    if (text.length <= before.length || text.endsWith('\uFFFD')) return '';
     prefix = read;
     read = tokens.length;
-    return now.slice(before.length);
+    return text.slice(before.length);
   }
 
   return {
     push(token) {
       tokens.push(token);
-      heldBack += decoded();
-      const found = stop.map((text) => heldBack.indexOf(text)).filter((index) => index >= 0);
-      if (found.length > 0) {
+      heldBack += decodeNext();
+      const stopIndexes = stop.map((text) => heldBack.indexOf(text)).filter((index) => index >= 0);
+      if (stopIndexes.length > 0) {
         stopped = true;
-        heldBack = heldBack.slice(0, Math.min(...found));
+        heldBack = heldBack.slice(0, Math.min(...stopIndexes));
         return '';
       }
-      const ready = heldBack.slice(0, Math.max(0, heldBack.length - hold));
+      const ready = heldBack.slice(0, Math.max(0, heldBack.length - maxHeld));
       heldBack = heldBack.slice(ready.length);
       return ready;
     },
-    rest() {
+    flush() {
       if (!stopped) {
         const before = tokenizer.decode(tokens.slice(prefix, read));
         heldBack += tokenizer.decode(tokens.slice(prefix)).slice(before.length);

@@ -111,7 +111,7 @@ export function generationQueue(
         token = pick((await decoder.decode([token])).logits);
       }
     }
-    if (finishReason !== 'abort') emit(pieces.rest());
+    if (finishReason !== 'abort') emit(pieces.flush());
     metrics.finished[finishReason]++;
     observe(metrics.e2e, arrived);
     return { text, tokens, finishReason };

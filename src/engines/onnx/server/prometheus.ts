@@ -24,7 +24,7 @@ export function prometheusText(metrics: GenerationMetrics, model: string, contex
     ]);
   add('gauge', 'num_requests_running', 'Requests being computed.', [['', label, metrics.running]]);
   add('gauge', 'num_requests_waiting', 'Requests in the queue.', [['', label, metrics.waiting]]);
-  add('gauge', 'kv_cache_usage_perc', 'Share of the KV cache in use, 1 is all of it.', [
+  add('gauge', 'kv_cache_usage_perc', 'Share of the KV cache in use; 1 means full.', [
     ['', label, metrics.contextTokens / contextLen],
   ]);
   add('counter', 'prompt_tokens_total', 'Prompt tokens computed.', [['', label, metrics.promptTokens]]);
@@ -44,7 +44,7 @@ export function prometheusText(metrics: GenerationMetrics, model: string, contex
     'From arrival to the first token, the queue included.',
     metrics.ttft,
   );
-  summary('request_queue_time_seconds', 'From arrival to the begin of the prefill.', metrics.queueTime);
+  summary('request_queue_time_seconds', 'From arrival to the start of the prefill.', metrics.queueTime);
   summary('e2e_request_latency_seconds', 'From arrival to the last token.', metrics.e2e);
   return `${lines.join('\n')}\n`;
 }

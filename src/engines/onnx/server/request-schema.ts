@@ -36,7 +36,7 @@ export type CompletionBody = z.infer<typeof completionSchema>;
 export type ChatBody = z.infer<typeof chatSchema>;
 
 /** Unsupported parameters that would change the answer, with the values that change nothing. */
-const neutral: Record<string, readonly unknown[]> = {
+const neutralValues: Record<string, readonly unknown[]> = {
   n: [1],
   best_of: [1],
   top_p: [1],
@@ -57,7 +57,7 @@ const neutral: Record<string, readonly unknown[]> = {
 
 /** Names of parameters set to unsupported values. */
 export function unsupported(body: Record<string, unknown>): string[] {
-  return Object.entries(neutral)
+  return Object.entries(neutralValues)
     .filter(([name, values]) => {
       const value = body[name];
       return value !== undefined && value !== null && !values.includes(value);

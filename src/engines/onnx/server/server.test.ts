@@ -130,8 +130,8 @@ test('answers of any length and order equal those with a fresh cache', async () 
     const body = { prompt: 'a b c', max_tokens, temperature: 0, ignore_eos: true };
     return ((await post('/v1/completions', body)).json as Completion).choices[0]!.text;
   };
-  const [short, long, again] = [await answer(3), await answer(60), await answer(3)];
-  expect(again).toBe(short);
+  const [short, long, repeated] = [await answer(3), await answer(60), await answer(3)];
+  expect(repeated).toBe(short);
   expect(long.startsWith(short)).toBe(true);
 });
 
@@ -140,7 +140,7 @@ test('rejects unsupported requests instead of ignoring them', async () => {
     const { status, json } = await post('/v1/completions', { prompt: 'a', max_tokens: 2, ...body });
     return [status, (json as { error: { message: string } }).error.message];
   };
-  expect(await refused({ n: 2, top_p: 0.9 })).toEqual([400, 'This engine cannot do: n, top_p.']);
+  expect(await refused({ n: 2, top_p: 0.9 })).toEqual([400, 'Unsupported parameters: n, top_p.']);
   expect(await refused({ prompt: '' })).toEqual([400, 'The prompt has no token.']);
   expect(await refused({ prompt: [600] })).toEqual([400, 'Tokens must be below 512.']);
   expect((await refused({ max_tokens: 128 }))[1]).toContain('do not fit the context of 128');
@@ -271,5 +271,5 @@ test('waits for both tokens of a character, and holds back a stop string across 
     stopping.stopped() ? 'after' : stopping.push(token),
   );
   expect(tokens).toEqual(['', '', 'a', 'E', 'b', '', 'after']);
-  expect(stopping.rest()).toBe('');
+  expect(stopping.flush()).toBe('');
 });

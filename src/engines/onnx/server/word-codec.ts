@@ -13,9 +13,9 @@ export function wordCodec(vocabSize: number): TextTokenizer {
   const digits = Math.ceil(Math.log(vocabSize) / Math.log(syllables.length));
   function word(token: number): string {
     let text = '';
-    for (let rest = token, digit = 0; digit < digits; digit++) {
-      text = syllables[rest % syllables.length]! + text;
-      rest = Math.floor(rest / syllables.length);
+    for (let remaining = token, digit = 0; digit < digits; digit++) {
+      text = syllables[remaining % syllables.length]! + text;
+      remaining = Math.floor(remaining / syllables.length);
     }
     return text;
   }

@@ -94,7 +94,7 @@ export async function attributeInMemory(
   const opsTable = await openTable(workbench, context, 'ops', 0);
   for (const table of [tables.kernels, tables.copies, gapTable, stageTable, opsTable]) table.close();
   proceed(0.7);
-  await workbench.written();
+  await workbench.flush();
   return attributionIssues({
     counts,
     orphans,

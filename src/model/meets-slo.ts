@@ -10,7 +10,7 @@ type TimedRequest = Pick<
  * A request is good when it was answered and meets every limit. A request of one token has no TPOT. In an open loop TTFT
  * and e2e count from when the request was due, so that queueing in the client is included (no coordinated omission).
  */
-export function keepsSlo(row: TimedRequest, slo: Slo, open: boolean): boolean {
+export function meetsSlo(row: TimedRequest, slo: Slo, open: boolean): boolean {
   const within = (ns: number | null, ms: number | null) => ms === null || (ns !== null && ns / 1e6 <= ms);
   const from = open ? row.scheduled_ns : row.sent_ns;
   const since = (ns: number | null | undefined) =>
