@@ -122,7 +122,7 @@ const limitsOf = ({ timeout = 30_000, maxRows, memoryLimit }: SqlOptions) => ({
   memoryLimitBytes: memoryLimit ?? 2 ** 30,
 });
 
-/** Queries a session in S3: its recorded tables, without derived ones. */
+/** Queries a session in S3: its recorded tables and those derived of collectives. */
 async function runRemote(
   query: string,
   options: SqlOptions,
@@ -134,16 +134,25 @@ async function runRemote(
     url === undefined ||
     loadExtension === undefined ||
     !/^s3:\/\/[^/]+\/.+/.test(url) ||
-    options.session!.length > 0
+    options.session!.length > 0 ||
+    options.rank !== undefined ||
+    options.device !== undefined
   )
     throw usage(
-      'sql --from needs one session in S3 and --load-extension',
+      'sql --from needs one session in S3 and --load-extension, without --session, --rank and --device',
       'inferscope sql --from s3://bucket/sessions/ID --load-extension httpfs.duckdb_extension "SELECT count(*) FROM kernels"',
     );
   const { runSql } = await import('../session/sql-run.js');
   const { s3Access } = await import('../session/remote.js');
+  const { derivedOfRemote } = await import('../facts/derived/queries.js');
   const remote = { url, extension: resolve(loadExtension), access: s3Access(process.env) };
-  const result = await runSql(childEntry('sql-child'), remote, query, limitsOf(options));
+  const result = await runSql(
+    childEntry('sql-child'),
+    remote,
+    query,
+    limitsOf(options),
+    derivedOfRemote(url),
+  );
   await show([url], result, options, outputFormat);
 }
 

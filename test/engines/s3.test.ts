@@ -62,6 +62,7 @@ test('sql reads a session in S3 in place, with the same result as locally, and n
   for (const query of [
     'SELECT rank, class, count(*) AS n, sum(dur_ns) AS d FROM kernels GROUP BY ALL ORDER BY ALL',
     'SELECT operation, count(*) AS n, sum(dur_ns) AS d FROM collectives GROUP BY ALL ORDER BY ALL',
+    'SELECT operation, count(*) AS n, sum(shortest_ns) AS wire FROM collective_calls GROUP BY ALL ORDER BY ALL',
     'SELECT DISTINCT session_id FROM stages',
   ]) {
     const there = remote(query);
@@ -85,5 +86,8 @@ test('sql reads a session in S3 in place, with the same result as locally, and n
   expect(remote('SELECT 1 AS one', undefined, 's3://profiles/team/absent').stdout).toContain(
     'E_SESSION_NOT_FOUND',
   );
+  const local = remote('SELECT count(*) AS n FROM phase_stages');
+  expect(local.status).toBe(2);
+  expect(local.stdout).toContain('phase_stages: not available with --from');
   expect(remote('SELECT 1 AS one', []).stdout).toContain('E_USAGE');
 });

@@ -30,6 +30,22 @@ export function derivedOf(sessions: readonly Session[], options: ScopeOptions = 
   };
 }
 
+/** Derived tables for a query over a session in S3: those of collectives, which need nothing but its recorded tables. */
+export const derivedOfRemote = (url: string): DerivedTables => ({
+  names: Object.keys(derivedTables),
+  async make(names) {
+    const local = (names as DerivedTable[]).filter(isTimelineTable);
+    if (local.length > 0) {
+      throw new InferscopeError('E_USAGE', {
+        what: `${local.join(', ')}: not available with --from`,
+        why: 'It is made for one rank and device, and needs more of a session than its recorded tables.',
+        fix: `Copy ${url} into the folder sessions of INFERSCOPE_HOME (aws s3 cp --recursive), or query recorded tables: inferscope sql --schema`,
+      });
+    }
+    return definedCollectives();
+  },
+});
+
 /**
  * SQL of the tables and of the tables they need, in dependency order.
  * @throws E_USAGE if the session has no timeline, or none for the requested rank and device
