@@ -45,16 +45,16 @@ export function hostTelemetryRows(
     put('host', 'steal_percent', load.stealPercent);
     put('process', 'cores_busy', treeCores(before, { tNs, reading }));
     for (const [pid, ns] of reading.runDelayNs) {
-      const then = before.reading.runDelayNs.get(pid);
-      if (then === undefined || tNs <= before.tNs) continue;
+      const earlier = before.reading.runDelayNs.get(pid);
+      if (earlier === undefined || tNs <= before.tNs) continue;
       // The kernel adds a wait when it ends, so a wait longer than the interval started before it: it is not truncated.
-      const value = (100 * Math.max(0, ns - then)) / (tNs - before.tNs);
+      const value = (100 * Math.max(0, ns - earlier)) / (tNs - before.tNs);
       rows.push({ ...keys, pid, t_ns: tNs, scope: `thread${pid}`, metric: 'run_delay_percent', value });
     }
     for (const [metric, ns] of Object.entries(reading.pressureNs)) {
-      const then = before.reading.pressureNs[metric];
-      if (then !== undefined && tNs > before.tNs)
-        put('host', metric, Math.min(100, (100 * (ns - then)) / (tNs - before.tNs)));
+      const earlier = before.reading.pressureNs[metric];
+      if (earlier !== undefined && tNs > before.tNs)
+        put('host', metric, Math.min(100, (100 * (ns - earlier)) / (tNs - before.tNs)));
     }
   }
   for (const { tNs, others: busy, inferscope: ownShare } of otherProcesses.windows) {
@@ -70,13 +70,13 @@ function hostLoad(from: HostSample, to: HostSample) {
   let steal = 0;
   let total = 0;
   const perCore = to.reading.cores.map((now, index) => {
-    const then = from.reading.cores[index];
+    const before = from.reading.cores[index];
     // iowait may run backwards (proc(5)), hence the floors
-    const coreTotal = then ? now.total - then.total : 0;
-    if (!then || coreTotal <= 0) return null;
-    const coreBusy = Math.min(coreTotal, Math.max(0, now.busy - then.busy));
+    const coreTotal = before ? now.total - before.total : 0;
+    if (!before || coreTotal <= 0) return null;
+    const coreBusy = Math.min(coreTotal, Math.max(0, now.busy - before.busy));
     busy += coreBusy;
-    steal += Math.max(0, now.steal - then.steal);
+    steal += Math.max(0, now.steal - before.steal);
     total += coreTotal;
     return (100 * coreBusy) / coreTotal;
   });
@@ -172,10 +172,10 @@ interface Circumstances {
 const tenths = (cores: number): number => Number(cores.toFixed(1));
 
 /** Reasons to doubt the figures of this recording. */
-export function hostIssues(samples: HostSample[], about: Circumstances): Issue[] {
+export function hostIssues(samples: HostSample[], circumstances: Circumstances): Issue[] {
   const issues: Issue[] = [];
   const cores = samples[0]?.reading.cores.length ?? 0;
-  const { mean, max } = about.others;
+  const { mean, max } = circumstances.others;
   // Background daemons always run; a tenth of a core, or 2 % of a large machine, is more than those.
   if (mean !== null && mean > Math.max(0.1, 0.02 * cores)) {
     issues.push({
@@ -194,27 +194,28 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
       ...sentence`The hypervisor gave ${quantity(steal, '%')} of this machine's CPU time to other machines.`,
     });
   }
-  if (about.missedSamples > 0) {
-    const share = about.missedSamples / (about.missedSamples + (about.samples ?? samples.length));
+  if (circumstances.missedSamples > 0) {
+    const share =
+      circumstances.missedSamples / (circumstances.missedSamples + (circumstances.samples ?? samples.length));
     issues.push({
       code: 'late_samples',
       severity: share > 0.1 ? 'warning' : 'info',
-      ...sentence`Missed host samples: ${about.missedSamples} (${quantity(share, 'ratio')}), because the sampling process was busy.`,
-      count: about.missedSamples,
+      ...sentence`Missed host samples: ${circumstances.missedSamples} (${quantity(share, 'ratio')}), because the sampling process was busy.`,
+      count: circumstances.missedSamples,
     });
   }
-  if (about.costUs.mean * 1000 > 0.05 * about.periodNs) {
+  if (circumstances.costUs.mean * 1000 > 0.05 * circumstances.periodNs) {
     issues.push({
       code: 'sampling_cost',
       severity: 'warning',
-      ...sentence`Sampling the host takes more than 5 % of a core: ${quantity(about.costUs.mean, 'us')} per sample.`,
+      ...sentence`Sampling the host takes more than 5 % of a core: ${quantity(circumstances.costUs.mean, 'us')} per sample.`,
     });
   }
   if (process.platform === 'linux' && !samples.some((sample) => sample.reading.tree)) {
     issues.push({
       code: 'process_unreadable',
       severity: 'warning',
-      ...sentence`Process ${String(about.pid)} could not be read.`,
+      ...sentence`Process ${String(circumstances.pid)} could not be read.`,
     });
   }
   return issues;

@@ -39,24 +39,24 @@ export function openDetails(handle: bigint, calls: DeviceCalls): Details {
     [fieldId.memoryTemperature, 0],
   ]);
   const rates = [counterRate(1), counterRate(1), counterRate(1024), counterRate(1024)] as const;
-  const dead = new Set<string>();
+  const permanentlyRefused = new Set<string>();
   let processes = new Words(64 * processBytes);
 
   function refuse(field: string, code: number): null {
     refusals[field] = nvmlReturnName(code);
-    if (isPermanent(code)) dead.add(field);
+    if (isPermanent(code)) permanentlyRefused.add(field);
     return null;
   }
 
   function read(field: string, call: NvmlCall | null, scale: number): number | null {
-    if (dead.has(field)) return null;
+    if (permanentlyRefused.has(field)) return null;
     const code = call ? call(handle, word.bytes) : nvmlFunctionNotFound;
     return code === nvmlSuccess ? word.u32(0) / scale : refuse(field, code);
   }
 
   /** KB/s are 10^3 bytes in nvml.h. */
   async function throughput(field: string, counter: number): Promise<number | null> {
-    if (dead.has(field)) return null;
+    if (permanentlyRefused.has(field)) return null;
     const { pcieThroughput } = calls;
     if (!pcieThroughput) return refuse(field, nvmlFunctionNotFound);
     const out = new Words(8);
@@ -69,7 +69,7 @@ export function openDetails(handle: bigint, calls: DeviceCalls): Details {
   }
 
   function listProcesses(): GpuProcess[] | null {
-    if (dead.has('processes')) return null;
+    if (permanentlyRefused.has('processes')) return null;
     const { processes: call } = calls;
     if (!call) return refuse('processes', nvmlFunctionNotFound);
     for (let tries = 0; tries < 3; tries += 1) {
@@ -90,24 +90,30 @@ export function openDetails(handle: bigint, calls: DeviceCalls): Details {
     refusals,
     async read() {
       const result = emptyGpuDetails();
-      const called = calls.fields
+      const returnCode = calls.fields
         ? calls.fields(handle, fields.count, fields.request())
         : nvmlFunctionNotFound;
       const now = monotonicNs();
-      const rate = (index: 0 | 1 | 2 | 3, field: string): number | null => {
-        const answer = called === nvmlSuccess ? fields.at(index) : { value: null, code: called };
+      const readRate = (index: 0 | 1 | 2 | 3, field: string): number | null => {
+        const answer = returnCode === nvmlSuccess ? fields.at(index) : { value: null, code: returnCode };
         if (answer.value === null) return refuse(field, answer.code);
         return answer.bits === 32 ? null : rates[index](answer.value, now);
       };
-      const isSupported = called === nvmlSuccess && wide(fields.at(0)) && wide(fields.at(1));
-      result.pcieTxMbPerS = isSupported ? rate(0, 'pcieTxMbPerS') : await throughput('pcieTxMbPerS', pcieTx);
-      result.pcieRxMbPerS = isSupported ? rate(1, 'pcieRxMbPerS') : await throughput('pcieRxMbPerS', pcieRx);
+      const isSupported = returnCode === nvmlSuccess && has64Bits(fields.at(0)) && has64Bits(fields.at(1));
+      result.pcieTxMbPerS = isSupported
+        ? readRate(0, 'pcieTxMbPerS')
+        : await throughput('pcieTxMbPerS', pcieTx);
+      result.pcieRxMbPerS = isSupported
+        ? readRate(1, 'pcieRxMbPerS')
+        : await throughput('pcieRxMbPerS', pcieRx);
       if (result.pcieTxMbPerS !== null || result.pcieRxMbPerS !== null)
         result.pcieWindow = isSupported ? 'between_readings' : 'ms_20';
-      result.nvlinkTxMbPerS = rate(2, 'nvlinkTxMbPerS');
-      result.nvlinkRxMbPerS = rate(3, 'nvlinkRxMbPerS');
-      const hot = called === nvmlSuccess ? fields.at(4) : { value: null, code: called };
-      result.memoryTemperatureC = hot.value ?? refuse('memoryTemperatureC', 'code' in hot ? hot.code : 0);
+      result.nvlinkTxMbPerS = readRate(2, 'nvlinkTxMbPerS');
+      result.nvlinkRxMbPerS = readRate(3, 'nvlinkRxMbPerS');
+      const memoryTemperature = returnCode === nvmlSuccess ? fields.at(4) : { value: null, code: returnCode };
+      result.memoryTemperatureC =
+        memoryTemperature.value ??
+        refuse('memoryTemperatureC', 'code' in memoryTemperature ? memoryTemperature.code : 0);
       result.pcieLinkGen = read('pcieLinkGen', calls.pcieGen, 1);
       result.pcieLinkWidth = read('pcieLinkWidth', calls.pcieWidth, 1);
       result.fanPercent = read('fanPercent', calls.fan, 1);
@@ -118,7 +124,7 @@ export function openDetails(handle: bigint, calls: DeviceCalls): Details {
   };
 }
 
-function wide(answer: ReturnType<FieldValues['at']>): boolean {
+function has64Bits(answer: ReturnType<FieldValues['at']>): boolean {
   return answer.value !== null && answer.bits === 64;
 }
 

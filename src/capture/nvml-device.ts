@@ -26,7 +26,7 @@ const pciBusIdOffset = 36;
 /** A GPU, or an instance of one: NVML answers "not supported" for values that only the whole GPU has. */
 export function openDevice(index: number, handle: bigint, calls: DeviceCalls): GpuDevice {
   const words = new Words();
-  const second = new Words();
+  const secondWords = new Words();
   /** NVML's errors by field; a field that an older call answered is not in `missing`. */
   const refusals: Record<string, string> = {};
 
@@ -94,10 +94,10 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
   /** The field has its own return code in addition to that of the call. */
   function readInstantPower(): number | null {
     if (instantRefused) return null;
-    const called = calls.fields
+    const returnCode = calls.fields
       ? calls.fields(handle, instant.count, instant.request())
       : nvmlFunctionNotFound;
-    const answer = called === nvmlSuccess ? instant.at(0) : { value: null, code: called };
+    const answer = returnCode === nvmlSuccess ? instant.at(0) : { value: null, code: returnCode };
     if (answer.value !== null) return answer.value / 1000;
     instantRefused = isPermanent(answer.code);
     refusals['powerInstantW'] = nvmlReturnName(answer.code);
@@ -135,14 +135,14 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
     computeCapability: read(
       'computeCapability',
       calls.capability,
-      [out, second.bytes],
-      () => `${words.i32(0)}.${second.i32(0)}`,
+      [out, secondWords.bytes],
+      () => `${words.i32(0)}.${secondWords.i32(0)}`,
     ),
     powerLimitW: read('powerLimitW', calls.powerLimit, [out], milliwatts),
     powerDefaultLimitW: read('powerDefaultLimitW', calls.powerDefaultLimit, [out], milliwatts),
     maxSmClockMhz: read('maxSmClockMhz', calls.maxClock, [clockSm, out], () => words.u32(0)),
     maxMemoryClockMhz: read('maxMemoryClockMhz', calls.maxClock, [clockMemory, out], () => words.u32(0)),
-    migEnabled: read('migEnabled', calls.mig, [out, second.bytes], () => words.u32(0) === 1),
+    migEnabled: read('migEnabled', calls.mig, [out, secondWords.bytes], () => words.u32(0) === 1),
     migDevices: [],
     get missing() {
       const answered = (field: string) => field in values && values[field as keyof GpuSample] !== null;

@@ -41,7 +41,10 @@ export async function openNvml(libraries: readonly string[] = libraryNames): Pro
       default: { load },
     } = await import('koffi'));
   } catch (error) {
-    return refused('koffi_failed', `koffi, which calls native libraries, did not load: ${messageOf(error)}`);
+    return notOpened(
+      'koffi_failed',
+      `koffi, which calls native libraries, did not load: ${messageOf(error)}`,
+    );
   }
   const failures: string[] = [];
   for (const name of libraries) {
@@ -54,20 +57,20 @@ export async function openNvml(libraries: readonly string[] = libraryNames): Pro
     }
     return initialize(library, name);
   }
-  return refused('library_missing', failures.join('; '));
+  return notOpened('library_missing', failures.join('; '));
 }
 
-function refused(code: NvmlReason['code'], text: string): NvmlOpened {
+function notOpened(code: NvmlReason['code'], text: string): NvmlOpened {
   return { nvml: null, reason: { code, text } };
 }
 
 function initialize(library: LibraryHandle, name: string): NvmlOpened {
   const init = bind(library, ['nvmlInit_v2'], []); // 319
-  if (!init) return refused('symbol_missing', `${name} has no nvmlInit_v2: it is not NVML`);
+  if (!init) return notOpened('symbol_missing', `${name} has no nvmlInit_v2: it is not NVML`);
   const code = init();
   if (code !== nvmlSuccess) {
     const reason = code === nvmlNoPermission ? 'no_permission' : 'init_failed';
-    return refused(reason, `nvmlInit_v2 answered ${nvmlReturnName(code)}`);
+    return notOpened(reason, `nvmlInit_v2 answered ${nvmlReturnName(code)}`);
   }
 
   const word = new Words();

@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { messageOf } from '../model/errors.js';
 import { type AmdTool, openAmd } from './amd.js';
-import { onPath } from './doctor/find-tool.js';
+import { findOnPath } from './doctor/find-tool.js';
 import { openNvml } from './nvml.js';
 import type { GpuDevice } from './telemetry-gpu.js';
 
@@ -51,7 +51,7 @@ export async function openGpus(path = process.env['PATH'] ?? ''): Promise<GpusOp
   nvml?.close();
   const failures: string[] = [];
   for (const name of ['amd-smi', 'rocm-smi'] as const) {
-    const found = onPath(name, path);
+    const found = findOnPath(name, path);
     if (found === null) continue;
     try {
       const { devices, close } = await openAmd({ name, path: found });

@@ -1,4 +1,4 @@
-import { cachedRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
+import { readCachedRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
 import { microbenchmarkLines } from '../capture/roofline/microbenchmark-lines.js';
 import { type Fact } from '../hardware/environment.js';
 import type { Issue } from '../model/document.js';
@@ -154,7 +154,7 @@ function launchIssues({ capture }: MeasuredKernels): Issue[] {
 
 /** Saves cached rooflines; nothing is measured here. */
 async function attachCpuRoofline(session: SessionFiles, threads: number | null): Promise<Issue[]> {
-  const cached = threads === null ? null : await cachedRoofline(homeFolders().cache, threads);
+  const cached = threads === null ? null : await readCachedRoofline(homeFolders().cache, threads);
   if (!cached) return [];
   await session.addArtifact(Buffer.from(JSON.stringify(cached.roofline, null, 2)), {
     kind: 'roofline',

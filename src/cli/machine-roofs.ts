@@ -1,6 +1,6 @@
 import {
   type CachedRoofline,
-  machineRoofline,
+  measureMachineRoofline,
   type RooflineOptions,
 } from '../capture/onnx/machine-roofline.js';
 import { countProgress, type Progress } from './progress.js';
@@ -11,7 +11,7 @@ export async function rooflineWithProgress(
   progress: Progress,
   options: Omit<RooflineOptions, 'onProgress'>,
 ): Promise<CachedRoofline> {
-  const cachedRoofline = await machineRoofline({
+  const cachedRoofline = await measureMachineRoofline({
     ...options,
     onProgress: countProgress(progress, "measuring this machine's roofline"),
   });

@@ -55,7 +55,7 @@ async function main(argv: string[]): Promise<number> {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
       return reportError(
-        usageError(error, { commandName, usageOf: invokedCommand(program, ownArguments), commands }),
+        usageError(error, { commandName, invoked: invokedCommand(program, ownArguments), commands }),
         json,
       );
     }

@@ -22,7 +22,7 @@ export async function importMemory(
     const capture = imported.captures.find(({ capture_id }) => capture_id.endsWith(`-${name}`));
     if (capture) Object.assign(capture, { tool, importer: name });
   }
-  const leftovers = await target.leftBehind();
+  const leftovers = await target.readLeftovers();
   for (const { kind, name, text } of leftovers) {
     await files.addArtifact(Buffer.from(redact(text)), { kind, captureId: null, name });
   }

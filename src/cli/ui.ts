@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import type { Hono } from 'hono';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Homes } from '../ui/homes.js';
+import { collect } from './command-line.js';
 import { examples } from './examples.js';
 import { waitForStop } from './interrupt.js';
 import { parsePort } from './numbers.js';
@@ -31,7 +32,7 @@ export function define(command: Command): void {
     .option(
       '--home <folder>',
       'home with the sessions to show; repeatable (default: $INFERSCOPE_HOME)',
-      (text: string, before: string[] = []) => [...before, text],
+      collect,
     )
     .option('--host <host>', 'address to listen on; all but loopback need --token', '127.0.0.1')
     .option('--port <n>', 'port; 0 chooses a free port', parsePort(0), 0)
@@ -92,11 +93,11 @@ export function define(command: Command): void {
         ));
       const server = await listen(async (request) => (await app()).fetch(request), options);
       const { port } = server.address() as AddressInfo;
-      const shown = options.host.includes(':') ? `[${options.host}]` : options.host;
-      const url = `http://${shown}:${port}${path}?token=${encodeURIComponent(token)}`;
+      const urlHost = options.host.includes(':') ? `[${options.host}]` : options.host;
+      const url = `http://${urlHost}:${port}${path}?token=${encodeURIComponent(token)}`;
       if (!local) warn(`${options.host} is reachable from other machines, without TLS`);
       print(url);
-      notify('Ctrl-C ends the server.');
+      notify('Ctrl-C stops the server.');
       await Promise.all([waitForStop(), app(), options.open ? openInBrowser(url) : null]);
       server.close();
       server.closeAllConnections();

@@ -11,7 +11,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-async function ran(name: string, ...args: string[]): Promise<unknown> {
+async function runCommandLine(name: string, ...args: string[]): Promise<unknown> {
   const command = new Command(name);
   (await commands.find((commandEntry) => commandEntry.name === name)!.load()).define(command);
   return command.exitOverride().parseAsync(args, { from: 'user' });
@@ -28,7 +28,7 @@ test.each([
   ['predict', [...model, '--gpu', 'H100', '--threads', '4'], '--threads'],
   ['report', ['--json', '--output', 'x.html'], '--output'],
 ])('%s rejects an option without effect: %j', async (name, args, option) => {
-  await expect(ran(name, ...args)).rejects.toMatchObject({
+  await expect(runCommandLine(name, ...args)).rejects.toMatchObject({
     code: 'E_USAGE',
     parts: { what: `${option} has no effect here` },
   });
@@ -42,7 +42,7 @@ test('a report in text format also goes to --output', async () => {
   const printed: string[] = [];
   vi.spyOn(process.stdout, 'write').mockImplementation((text) => printed.push(String(text)) > 0);
   const file = join(home, 'report.md');
-  await ran('report', '--format', 'md', '--output', file);
+  await runCommandLine('report', '--format', 'md', '--output', file);
   expect(printed.join('').trim()).toBe(file);
   expect(readFileSync(file, 'utf8')).toContain('# ');
 });

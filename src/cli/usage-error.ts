@@ -21,14 +21,14 @@ interface TypedCommand {
   /** The typed command word, if any. */
   commandName: string | undefined;
   /** The matching command or subcommand. */
-  usageOf: Command | undefined;
+  invoked: Command | undefined;
   commands: readonly { name: string; alias?: string }[];
 }
 
 /** Converts commander's failures to our three parts; help and version are not failures. */
 export function usageError(
   error: CommanderError,
-  { commandName: typed, usageOf, commands }: TypedCommand,
+  { commandName: typed, invoked: usageOf, commands }: TypedCommand,
 ): InferscopeError {
   const known = commands.find(({ name, alias }) => typed !== undefined && [name, alias].includes(typed));
   if (!known) return notKnown(error, typed, commands);
@@ -42,7 +42,7 @@ export function usageError(
     );
   }
   const [what, suggestion] = messageParts(error);
-  const words = `inferscope ${pathOf(usageOf) || known.name}`;
+  const commandText = `inferscope ${pathOf(usageOf) || known.name}`;
   if (error.code === 'commander.excessArguments') {
     const givenFiles = usageOf?.args ?? [];
     if (givenFiles.length > 1 && givenFiles.every((file) => existsSync(file)))
@@ -56,17 +56,17 @@ export function usageError(
       const [name, value] = flag === '--question' ? ['question', '"…"'] : ['model', 'NAME'];
       return usage(
         what,
-        `Usage: ${words} ${usageOf!.usage()}`,
-        `Use a flag for the ${name}: ${words} ${flag} ${value}`,
+        `Usage: ${commandText} ${usageOf!.usage()}`,
+        `Use a flag for the ${name}: ${commandText} ${flag} ${value}`,
       );
     }
   }
   return usage(
     what,
-    suggestion ?? whyOf(error, `${words} ${usageOf?.usage() ?? ''}`.trimEnd(), usageOf),
+    suggestion ?? whyOf(error, `${commandText} ${usageOf?.usage() ?? ''}`.trimEnd(), usageOf),
     known.name === 'run' && error.code === 'commander.unknownOption'
       ? "See inferscope run --help; the program's own options come after --."
-      : `See ${words} --help.`,
+      : `See ${commandText} --help.`,
   );
 }
 

@@ -15,7 +15,7 @@ interface ReadProfiles {
 }
 
 /** Default folder of profiles of `memory` and `sweep`. */
-const usualFolder = join('results', 'memory-profiles');
+const defaultFolder = join('results', 'memory-profiles');
 
 /**
  * Profiles from files, folders (recursive) and memory sessions. Default: results/memory-profiles, else every session
@@ -27,9 +27,13 @@ export async function readProfiles(
   configuration: Configuration,
 ): Promise<ReadProfiles> {
   const result: ReadProfiles = { profiles: [], ignored: 0 };
-  const here = await stat(usualFolder).catch(() => null);
+  const defaultStats = await stat(defaultFolder).catch(() => null);
   const sources =
-    paths.length > 0 ? paths : here ? [usualFolder] : usableSessions(memoryProfiles).map(({ id }) => id);
+    paths.length > 0
+      ? paths
+      : defaultStats
+        ? [defaultFolder]
+        : usableSessions(memoryProfiles).map(({ id }) => id);
   for (const source of sources) await readOne(source, configuration, result);
   if (result.profiles.length > 0) {
     configuration.ensureUsed();
@@ -40,30 +44,30 @@ export async function readProfiles(
     why:
       paths.length > 0
         ? `${paths.join(', ')} ${paths.length === 1 ? 'holds' : 'hold'} none of schema 2.0.`
-        : `There is no ${usualFolder} here and no memory session.`,
+        : `There is no ${defaultFolder} here and no memory session.`,
     fix: 'Measure one: inferscope memory --model llama-3.1-8b --input-len 512 --output-len 128',
   });
 }
 
-async function readOne(source: string, configuration: Configuration, found: ReadProfiles): Promise<void> {
+async function readOne(source: string, configuration: Configuration, result: ReadProfiles): Promise<void> {
   const file = await stat(source).catch(() => null);
   if (file === null) {
     if (/\/|\.json$/.test(source)) throw noFile(source);
-    found.profiles.push({ source, profile: await profileOfSession(source) });
+    result.profiles.push({ source, profile: await profileOfSession(source) });
     return;
   }
   if (!file.isDirectory()) {
-    found.profiles.push({ source, profile: await readProfile(source, configuration) });
+    result.profiles.push({ source, profile: await readProfile(source, configuration) });
     return;
   }
   const names = (await readdir(source, { recursive: true })).filter((name) => name.endsWith('.json')).sort();
   for (const name of names) {
     const path = join(source, name);
     try {
-      found.profiles.push({ source: path, profile: await readProfile(path, configuration) });
+      result.profiles.push({ source: path, profile: await readProfile(path, configuration) });
     } catch (error) {
       if (!(error instanceof InferscopeError) || error.code !== 'E_FORMAT_UNKNOWN') throw error;
-      found.ignored += 1;
+      result.ignored += 1;
     }
   }
 }

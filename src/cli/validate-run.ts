@@ -49,11 +49,11 @@ export async function validate(
           },
         ]
       : [];
-  const session = await keep(data, options, issues);
+  const session = await saveValidation(data, options, issues);
   return document('validate', validateVersion, { ...data, session }, issues);
 }
 
-async function keep(
+async function saveValidation(
   data: Validation,
   { name, tolerance }: { tolerance: number; name?: string },
   issues: Issue[],
@@ -78,13 +78,13 @@ async function keep(
  * Writes summary with details, CSV and page, named after the current time.
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
-export async function writeTexts(
-  made: Document<Validation>,
+export async function writeValidationFiles(
+  validation: Document<Validation>,
   time: Date,
   folder: string,
 ): Promise<ReportFiles> {
   const stamp = stampOf(time);
-  const view = await viewOf({ kind: 'validate', document: made });
+  const view = await viewOf({ kind: 'validate', document: validation });
   const text = stripVTControlCharacters(terminalView(view, { width: 100, level: 2 }));
   const [summary, csv, html] = claimNames(resultsFolder(folder), [
     `batch-summary-${stamp}.txt`,
@@ -93,7 +93,7 @@ export async function writeTexts(
   ]).map((name) => join(folder, name)) as [string, string, string];
   const files = { summary, csv, html };
   await writeResult(files.summary, `${text}\n`);
-  await writeResult(files.csv, validateCsv(made.data));
+  await writeResult(files.csv, validateCsv(validation.data));
   await writePage(files.html, (parts) => pageOfView(view, parts));
   return files;
 }

@@ -51,7 +51,7 @@ const logs: {
   },
 ];
 
-const read = (file: string): VllmLogFacts =>
+const readLog = (file: string): VllmLogFacts =>
   parseVllmLog(readFileSync(join('test', 'fixtures', 'vllm-logs', file), 'utf8'));
 
 function estimateOf(
@@ -75,21 +75,21 @@ function estimateOf(
 }
 
 describe.each(logs)('$file', (log) => {
-  const facts = read(log.file);
-  const made = estimateOf(log, facts);
+  const facts = readLog(log.file);
+  const estimate = estimateOf(log, facts);
   const [rank] = facts.ranks;
 
   it('estimates weights within 1 %', () => {
-    const ours = made.lines.find(({ component }) => component === 'model_weights')!.gpuBytes[0]!;
+    const estimated = estimate.lines.find(({ component }) => component === 'model_weights')!.gpuBytes[0]!;
     const { value, rounding_bytes: rounding } = rank!.weights!;
     const slack = 0.01 * value + rounding + (log.extra?.bytes ?? 0);
-    expect(Math.abs(ours - value), `${ours} against ${value}`).toBeLessThanOrEqual(slack);
+    expect(Math.abs(estimated - value), `${estimated} against ${value}`).toBeLessThanOrEqual(slack);
   });
 
   it.runIf(rank?.kv_cache)('estimates KV tokens within a block and the printed rounding', () => {
-    const { tokens, blocks, concurrency } = made.kvPool!;
-    const blockSize = made.request.blockSize;
-    const rounding = rank!.kv_cache!.rounding_bytes / made.kvBytesPerToken;
+    const { tokens, blocks, concurrency } = estimate.kvPool!;
+    const blockSize = estimate.request.blockSize;
+    const rounding = rank!.kv_cache!.rounding_bytes / estimate.kvBytesPerToken;
     const logged = facts.kv_cache_tokens?.value ?? facts.kv_cache_blocks!.value * blockSize;
     expect(blocks! * blockSize).toBe(tokens);
     expect(Math.abs(tokens - logged), `${tokens} against ${logged}`).toBeLessThanOrEqual(
@@ -105,9 +105,9 @@ describe.each(logs)('$file', (log) => {
 it('estimates the activation peak of the only log with a known batch within 10 %', () => {
   // V0 on a T4 profiles with max_num_batched_tokens = max_model_len = 32 768.
   const log = logs.find(({ file }) => file.startsWith('v0.7.2'))!;
-  const facts = read(log.file);
-  const made = estimateOf({ ...log, change: { ...log.change, maxNumBatchedTokens: 32_768 } }, facts);
-  const ours = made.lines.find(({ component }) => component === 'activations')!.bytes;
+  const facts = readLog(log.file);
+  const estimate = estimateOf({ ...log, change: { ...log.change, maxNumBatchedTokens: 32_768 } }, facts);
+  const estimated = estimate.lines.find(({ component }) => component === 'activations')!.bytes;
   const { value } = facts.ranks[0]!.activation_peak!;
-  expect(Math.abs(ours / value - 1)).toBeLessThan(0.1);
+  expect(Math.abs(estimated / value - 1)).toBeLessThan(0.1);
 });

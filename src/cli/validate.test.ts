@@ -17,7 +17,7 @@ import { terminalView } from '../render/terminal/view.js';
 import { testFolder } from '../session/test-folder.js';
 import { validateHistoryView } from '../views/validate-history.js';
 import { validateView } from '../views/validate.js';
-import { validate, validationHistory, writeTexts } from './validate-run.js';
+import { validate, validationHistory, writeValidationFiles } from './validate-run.js';
 
 /** With details, without line breaks. */
 const textOf = (data: Omit<Validation, 'session'>): string =>
@@ -65,7 +65,7 @@ describe('inferscope validate', () => {
     const made = await validate([folder], { tolerance: 0.05 });
     expect(validationDocumentSchema.parse(made)).toEqual(made);
     expect(made.data.counts).toMatchObject({ compared: 17, rejected: 1 });
-    const files = await writeTexts(made, new Date('2026-11-21T12:00:00Z'), join(home, 'reports'));
+    const files = await writeValidationFiles(made, new Date('2026-11-21T12:00:00Z'), join(home, 'reports'));
     expect(files.summary).toBe(join(home, 'reports', 'batch-summary-20261121-120000.txt'));
     const summary = readFileSync(files.summary, 'utf8');
     expect(summary).toContain('17 of 17 totals within 5.0 %');

@@ -47,12 +47,12 @@ export function define(command: Command): void {
 }
 
 async function run(profiles: string[], options: ValidateOptions): Promise<void> {
-  const { validate, validationHistory, writeTexts } = await import('./validate-run.js');
+  const { validate, validationHistory, writeValidationFiles: writeTexts } = await import('./validate-run.js');
   const { viewOf } = await import('../views/registry.js');
   const { terminalView } = await import('../render/terminal/view.js');
   const how = { width: terminalWidth() };
   if (options.history) {
-    if (profiles.length > 0) throw both(profiles);
+    if (profiles.length > 0) throw historyWithProfiles(profiles);
     const made = await validationHistory();
     if (options.json) printDocument(made);
     else print(terminalView(await viewOf({ kind: 'validate-history', document: made }), how));
@@ -67,7 +67,7 @@ async function run(profiles: string[], options: ValidateOptions): Promise<void> 
   if (document.data.result !== 'passed') process.exitCode = exitCodeOf.E_CHECK_FAILED;
 }
 
-function both(profiles: readonly string[]): InferscopeError {
+function historyWithProfiles(profiles: readonly string[]): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: '--history does not take profiles',
     why: 'The trend covers saved validations.',

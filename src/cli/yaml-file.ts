@@ -51,7 +51,7 @@ export function readYaml<S extends z.ZodType>(
   const faults = checked.error.issues
     .flatMap((issue) => withinUnion(issue, raw))
     .flatMap((issue) => faultsOf(issue, { schema, raw, parsed, placeOf }));
-  const inOrder = withoutEchoes(faults).toSorted((a, b) => place(a) - place(b));
+  const inOrder = withoutEchoes(faults).toSorted((a, b) => position(a) - position(b));
   throw fail(inOrder as [YamlFault, ...YamlFault[]]);
 }
 
@@ -75,7 +75,7 @@ function withoutEchoes(faults: readonly YamlFault[]): YamlFault[] {
   return remaining.length > 0 ? remaining : [...faults];
 }
 
-const place = ({ where }: YamlFault): number => {
+const position = ({ where }: YamlFault): number => {
   const [, line = '0', column = '0'] = where.split(':');
   return Number(line) * 1e4 + Number(column);
 };

@@ -3,13 +3,13 @@ import { formatDuration } from '../../vocabulary/format.js';
 
 interface Eta {
   /** A launch starts; the time until its first iteration is startup. */
-  launched(execution: string, launch: number): void;
-  iterated(execution: string, launch: number, point: string, e2eMs: number): void;
+  startLaunch(execution: string, launch: number): void;
+  addIteration(execution: string, launch: number, point: string, e2eMs: number): void;
   /** A finished point takes no more time in this launch. */
-  closed(execution: string, launch: number, point: string): void;
-  ended(execution: string, launch: number): void;
+  closePoint(execution: string, launch: number, point: string): void;
+  endLaunch(execution: string, launch: number): void;
   /** Seconds left; null before anything is known. */
-  leftS(): number | null;
+  secondsLeft(): number | null;
 }
 
 /** Usual number of warm-ups per point; the actual number is not known in advance. */
@@ -24,8 +24,8 @@ export function startEta(
   { launches, repeats }: { launches: number; repeats: number },
   nowMs: () => number = () => performance.now(),
 ): Eta {
-  const took = new Map<string, number>();
-  const done = new Map<string, number>();
+  const lastMs = new Map<string, number>();
+  const iterations = new Map<string, number>();
   const closed = new Set<string>();
   const startups: number[] = [];
   let current: { execution: string; launch: number; beganMs: number; waiting: boolean } | null = null;
@@ -34,26 +34,26 @@ export function startEta(
   const sizes = new Map(variants.flatMap(({ points }) => points.map((point) => [point.point, size(point)])));
 
   function perSize(): number | null {
-    const rates = [...took].map(([key, ms]) => ms / sizes.get(key.slice(key.indexOf('/') + 1))!);
+    const rates = [...lastMs].map(([key, ms]) => ms / sizes.get(key.slice(key.indexOf('/') + 1))!);
     return rates.length === 0 ? null : rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
   }
 
   return {
-    launched(execution, launch) {
+    startLaunch(execution, launch) {
       current = { execution, launch, beganMs: nowMs(), waiting: true };
     },
-    iterated(execution, launch, point, e2eMs) {
+    addIteration(execution, launch, point, e2eMs) {
       if (current?.waiting) {
         startups.push(Math.max(0, nowMs() - current.beganMs - e2eMs));
         current.waiting = false;
       }
-      took.set(`${execution}/${point}`, e2eMs);
+      lastMs.set(`${execution}/${point}`, e2eMs);
       const key = `${execution}/${launch}/${point}`;
-      done.set(key, (done.get(key) ?? 0) + 1);
+      iterations.set(key, (iterations.get(key) ?? 0) + 1);
     },
-    closed: (execution, launch, point) => void closed.add(`${execution}/${launch}/${point}`),
-    ended: (execution, launch) => void closed.add(`${execution}/${launch}`),
-    leftS() {
+    closePoint: (execution, launch, point) => void closed.add(`${execution}/${launch}/${point}`),
+    endLaunch: (execution, launch) => void closed.add(`${execution}/${launch}`),
+    secondsLeft() {
       const rate = perSize();
       if (rate === null) return null;
       const startup = startups.reduce((sum, ms) => sum + ms, 0) / Math.max(1, startups.length);
@@ -65,8 +65,8 @@ export function startEta(
           for (const point of points) {
             const key = `${execution}/${launch}/${point.point}`;
             if (closed.has(key)) continue;
-            const remaining = Math.max(1, repeats + usualWarmups - (done.get(key) ?? 0));
-            ms += remaining * (took.get(`${execution}/${point.point}`) ?? rate * size(point));
+            const remaining = Math.max(1, repeats + usualWarmups - (iterations.get(key) ?? 0));
+            ms += remaining * (lastMs.get(`${execution}/${point.point}`) ?? rate * size(point));
           }
         }
       return ms / 1000;

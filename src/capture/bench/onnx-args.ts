@@ -13,7 +13,7 @@ export interface OnnxArgs {
 const graphLevels = ['disabled', 'basic', 'extended', 'all'] as const;
 const computeTypes = ['int8', 'float32'] as const;
 
-const known = ['threads', 'graph_optimization', 'compute_int4'];
+const knownArgs = ['threads', 'graph_optimization', 'compute_int4'];
 
 /** @throws E_USAGE for an unknown key or value */
 export function parseOnnxArgs(args: Record<string, string>): OnnxArgs {
@@ -31,8 +31,8 @@ export function parseOnnxArgs(args: Record<string, string>): OnnxArgs {
     } else {
       throw new InferscopeError('E_USAGE', {
         what: `the embedded engine has no argument ${key}`,
-        why: `Known arguments: ${known.join(', ')}.`,
-        fix: `Example: --engine-arg ${closest(key, known)}=${{ threads: '1,2', graph_optimization: 'basic,all' }[closest(key, known)] ?? 'int8'}`,
+        why: `Known arguments: ${knownArgs.join(', ')}.`,
+        fix: `Example: --engine-arg ${closest(key, knownArgs)}=${{ threads: '1,2', graph_optimization: 'basic,all' }[closest(key, knownArgs)] ?? 'int8'}`,
       });
     }
   }

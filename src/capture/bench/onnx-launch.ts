@@ -17,8 +17,8 @@ interface LaunchedModel {
 
 /** State of a launch: the current point of its process, and the remaining points. */
 interface LaunchState {
-  at: string | null;
-  timed: Map<string, number>;
+  currentPoint: string | null;
+  timedRepeats: Map<string, number>;
   ended: Map<string, PointOutcome>;
   lastIteration: number;
 }
@@ -29,8 +29,8 @@ interface LaunchState {
  */
 export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: LaunchControl): EngineLaunch {
   const state: LaunchState = {
-    at: null,
-    timed: new Map(),
+    currentPoint: null,
+    timedRepeats: new Map(),
     ended: new Map(),
     lastIteration: order.first_iteration - 1,
   };
@@ -48,7 +48,7 @@ export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: 
         await current.result;
         return { failure: null, log: null };
       } catch (failure) {
-        const failedPoint = state.at;
+        const failedPoint = state.currentPoint;
         const stopped = failure instanceof InferscopeError && failure.code === 'E_INTERRUPTED';
         if (stopped || failedPoint === null || control.signal.aborted) return { failure, log: null };
         dropCutOffLine(control.recordPath);
@@ -57,7 +57,7 @@ export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: 
           .filter(({ point }) => !state.ended.has(point))
           .map(remainingPoint(order, state));
         if (remaining.length === 0) return { failure: null, log: null };
-        state.at = null;
+        state.currentPoint = null;
         // Its last iteration may have been recorded without a progress message.
         state.lastIteration++;
         current = start(launched, order, control, remaining, state);
@@ -72,7 +72,7 @@ function remainingPoint(order: BenchOrder, state: LaunchState) {
     batchSize: batch_size,
     inputLen: input_len,
     outputLen: output_len,
-    repeats: Math.max(1, order.repeats - (state.timed.get(point) ?? 0)),
+    repeats: Math.max(1, order.repeats - (state.timedRepeats.get(point) ?? 0)),
   });
 }
 
@@ -100,7 +100,7 @@ function start(
     env: { [recordVariable]: control.recordPath },
     signal: control.signal,
     onProgress: (progress) => {
-      if (progress.type === 'begin') state.at = progress.point;
+      if (progress.type === 'begin') state.currentPoint = progress.point;
       else if (progress.type === 'phase') control.onProgress(progress);
       else if (progress.type === 'point') {
         state.ended.set(progress.point, progress.outcome);
@@ -108,7 +108,7 @@ function start(
       } else if (progress.point !== null) {
         const { point, iteration, warmup, e2eMs } = progress;
         state.lastIteration = iteration;
-        if (!warmup) state.timed.set(point, (state.timed.get(point) ?? 0) + 1);
+        if (!warmup) state.timedRepeats.set(point, (state.timedRepeats.get(point) ?? 0) + 1);
         control.onProgress({ type: 'iteration', point, iteration, warmup, e2e_ms: e2eMs });
       }
     },
@@ -133,9 +133,9 @@ function endPoint(
     control.onProgress({ type: 'point', point: ended, outcome, text: why });
   };
   recordOutcome(point, outOfMemory ? 'out_of_memory' : 'failed', text);
-  const died = order.points.find((candidate) => candidate.point === point);
-  for (const other of outOfMemory && died ? order.points : [])
-    if (!state.ended.has(other.point) && needsMore(other, died!))
+  const killedPoint = order.points.find((candidate) => candidate.point === point);
+  for (const other of outOfMemory && killedPoint ? order.points : [])
+    if (!state.ended.has(other.point) && needsMore(other, killedPoint!))
       recordOutcome(
         other.point,
         'skipped',

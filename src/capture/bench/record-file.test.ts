@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../session/test-folder.js';
-import { dropCutOffLine, recordedFacts } from './record-file.js';
+import { dropCutOffLine, readRecordedFacts } from './record-file.js';
 
 const path = join(testFolder(), 'record.jsonl');
 const after = (text: string) => {
@@ -22,7 +22,7 @@ test('an incomplete last line is removed, complete lines are kept', () => {
 
 test('a missing file is not an error', async () => {
   dropCutOffLine(`${path}.missing`);
-  expect((await recordedFacts(`${path}.missing`)).timed).toBe(0);
+  expect((await readRecordedFacts(`${path}.missing`)).timed).toBe(0);
 });
 
 test('timed requests are counted, warm-ups are not, failures are reported', async () => {
@@ -35,7 +35,7 @@ test('timed requests are counted, warm-ups are not, failures are reported', asyn
     { type: 'point', point: 'b128', outcome: 'skipped', text: 'larger' },
   ];
   writeFileSync(path, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n{"type":"request"`);
-  const facts = await recordedFacts(path);
+  const facts = await readRecordedFacts(path);
   expect([facts.timed, facts.lastIteration, [...facts.outOfMemory]]).toEqual([1, 5, ['b64']]);
   expect(facts.unmeasured.map(({ point, text }) => [point, text])).toEqual([
     ['b64', 'bad_alloc'],

@@ -46,7 +46,7 @@ export interface RecordedFacts {
 }
 
 /** State of a benchmark from its record; unreadable lines are left to the importer. */
-export async function recordedFacts(path: string): Promise<RecordedFacts> {
+export async function readRecordedFacts(path: string): Promise<RecordedFacts> {
   const facts: RecordedFacts = { timed: 0, lastIteration: -1, outOfMemory: new Set(), unmeasured: [] };
   if (!existsSync(path)) return facts;
   for await (const text of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {

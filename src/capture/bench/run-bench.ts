@@ -12,7 +12,7 @@ import { monotonicNs } from '../../model/clock.js';
 import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startEta } from './eta.js';
 import { sampleLaunch } from './launch-samplers.js';
-import { dropCutOffLine, recordedFacts, type RecordedFacts } from './record-file.js';
+import { dropCutOffLine, readRecordedFacts, type RecordedFacts } from './record-file.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
 /** One engine configuration: an execution of the session. */
@@ -105,24 +105,24 @@ export async function runBench(options: BenchOptions): Promise<BenchCapture> {
     for (let launch = 0; launch < launches && !signal.aborted; launch++) {
       for (const [index, variant] of variants.entries()) {
         if (signal.aborted) break;
-        const execution = (capture.executions[index] ??= begun(variant, options));
+        const execution = (capture.executions[index] ??= startExecution(variant, options));
         const points = openPoints(execution);
         if (points.length === 0) continue;
         if (launch + index > 0) {
           const issue = await deviceMemoryCleared(gpus, before, signal);
           if (issue) capture.issues.push(issue);
         }
-        eta.launched(variant.execution_id, launch);
+        eta.startLaunch(variant.execution_id, launch);
         const report = (progress: BenchEvent['progress']) =>
-          options.onProgress({ variant, launch, progress, leftS: eta.leftS() });
+          options.onProgress({ variant, launch, progress, leftS: eta.secondsLeft() });
         report({ type: 'launch' });
         await runLaunch(execution, launch, points, { gpus, options }, (progress) => {
           const { execution_id: id } = variant;
-          if (progress.type === 'iteration') eta.iterated(id, launch, progress.point, progress.e2e_ms);
-          else if (progress.type === 'point') eta.closed(id, launch, progress.point);
+          if (progress.type === 'iteration') eta.addIteration(id, launch, progress.point, progress.e2e_ms);
+          else if (progress.type === 'point') eta.closePoint(id, launch, progress.point);
           report(progress);
         });
-        eta.ended(variant.execution_id, launch);
+        eta.endLaunch(variant.execution_id, launch);
       }
     }
   } finally {
@@ -133,7 +133,7 @@ export async function runBench(options: BenchOptions): Promise<BenchCapture> {
   return capture;
 }
 
-function begun(variant: VariantPlan, { scratch }: BenchOptions): BenchExecution {
+function startExecution(variant: VariantPlan, { scratch }: BenchOptions): BenchExecution {
   const recordPath = join(scratch, `${variant.execution_id}.jsonl`);
   const now = monotonicNs();
   const record = recordWriter(recordPath, variant.execution_id);
@@ -152,12 +152,12 @@ function begun(variant: VariantPlan, { scratch }: BenchOptions): BenchExecution 
  */
 function openPoints({ variant, recorded, launches }: BenchExecution): BenchPoint[] {
   if (recorded.timed === 0 && launches.some(({ failure }) => failure !== null)) return [];
-  const remaining = new Set(
+  const skipped = new Set(
     recorded.unmeasured.filter(({ outcome }) => outcome === 'skipped').map(({ point }) => point),
   );
   return variant.points.filter(
     (point) =>
-      !remaining.has(point.point) &&
+      !skipped.has(point.point) &&
       !recorded.outOfMemory.has(point.point) &&
       variant.prepared.refusal(point) === null,
   );
@@ -201,7 +201,7 @@ async function runLaunch(
   execution.end_ns = monotonicNs();
   dropCutOffLine(recordPath);
   execution.passedOn = passOnRecord(recordPath, execution.passedOn);
-  execution.recorded = await recordedFacts(recordPath);
+  execution.recorded = await readRecordedFacts(recordPath);
 }
 
 /** A process that cannot be started is a failed launch. */
@@ -238,14 +238,14 @@ function nothingMeasured({ executions, stopped }: BenchCapture): InferscopeError
     what: unmeasured
       ? `no point could be measured (${pointLabel(unmeasured.point)}: ${unmeasured.outcome})`
       : 'nothing was measured',
-    why: unmeasured?.text ?? (failure === undefined ? lastWords(execution) : messageOf(failure)),
+    why: unmeasured?.text ?? (failure === undefined ? lastLogLines(execution) : messageOf(failure)),
     fix: outOfMemory
       ? 'Use a smaller --batch-size, --input-len or model.'
       : 'Try one small point first: inferscope bench latency --input-len 8 --output-len 4 --launches 1',
   });
 }
 
-function lastWords(execution: BenchExecution | undefined): string {
+function lastLogLines(execution: BenchExecution | undefined): string {
   const log = execution?.launches.at(-1)?.log?.trim();
   return log ? log.split('\n').slice(-5).join('\n') : 'The engine exited without output.';
 }

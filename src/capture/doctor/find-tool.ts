@@ -4,7 +4,7 @@ import type { ToolFacts } from './facts.js';
 import { runTool } from './run-tool.js';
 
 /** Path of an executable file on PATH, or null. */
-export function onPath(name: string, path = process.env['PATH'] ?? ''): string | null {
+export function findOnPath(name: string, path = process.env['PATH'] ?? ''): string | null {
   for (const folder of path.split(delimiter)) {
     // An empty entry means the current folder to a shell; doctor runs nothing from there.
     if (!folder) continue;
@@ -24,7 +24,7 @@ function isExecutable(path: string): boolean {
 }
 
 /** Executables that match a pattern with `*` in folder names, newest version first. */
-export function matching(pattern: string): string[] {
+export function findExecutables(pattern: string): string[] {
   let paths = [''];
   for (const part of pattern.split('/').filter(Boolean)) {
     if (!part.includes('*')) {
@@ -64,8 +64,8 @@ export async function findTool(
   search: ToolSearch,
   path = process.env['PATH'] ?? '',
 ): Promise<ToolFacts | null> {
-  const listed = onPath(search.name, path);
-  const found = listed ?? search.patterns.flatMap(matching)[0];
+  const listed = findOnPath(search.name, path);
+  const found = listed ?? search.patterns.flatMap(findExecutables)[0];
   if (!found) return null;
   const run = await runTool(found, search.versionArgs, { timeoutMs: search.timeoutMs });
   const version = search.version.exec(`${run.stdout}\n${run.stderr}`)?.[1] ?? null;

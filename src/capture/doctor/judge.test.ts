@@ -150,27 +150,29 @@ describe('exit status', () => {
 });
 
 describe('NVIDIA', () => {
-  const with_ = (nvidia: Partial<NvidiaFacts>): DoctorFacts => ({
+  const h200With = (nvidia: Partial<NvidiaFacts>): DoctorFacts => ({
     ...h200,
     nvidia: { ...h200.nvidia, ...nvidia },
   });
 
   test('predicts ERR_NVGPUCTRPERM if only administrators may read counters, with the driver option', () => {
-    const row = rowOf(with_({ sysAdmin: false }), 'ncu_counters');
+    const row = rowOf(h200With({ sysAdmin: false }), 'ncu_counters');
     expect(row.status).toBe('missing');
     expect(row.found).toContain('ERR_NVGPUCTRPERM');
     expect(row.fix).toContain('NVreg_RestrictProfilingToAdminUsers=0');
     expect(row.fix).toContain('--cap-add=SYS_ADMIN');
-    expect(judge(with_({ sysAdmin: false })).summary).toContain('nsys + ncu without counters + telemetry');
+    expect(judge(h200With({ sysAdmin: false })).summary).toContain('nsys + ncu without counters + telemetry');
   });
 
   test('counters allowed for all users, or unknown', () => {
-    expect(rowOf(with_({ sysAdmin: false, countersAdminOnly: false }), 'ncu_counters').status).toBe('ok');
-    expect(rowOf(with_({ sysAdmin: false, countersAdminOnly: null }), 'ncu_counters').status).toBe('warning');
+    expect(rowOf(h200With({ sysAdmin: false, countersAdminOnly: false }), 'ncu_counters').status).toBe('ok');
+    expect(rowOf(h200With({ sysAdmin: false, countersAdminOnly: null }), 'ncu_counters').status).toBe(
+      'warning',
+    );
   });
 
   test('perf_event_paranoid 4 warns an ordinary user, and says that CUDA tracing works', () => {
-    const row = rowOf(with_({ sysAdmin: false }), 'nsys_sampling');
+    const row = rowOf(h200With({ sysAdmin: false }), 'nsys_sampling');
     expect(row.status).toBe('warning');
     expect(row.fix).toContain('sysctl kernel.perf_event_paranoid=2');
   });
@@ -179,7 +181,7 @@ describe('NVIDIA', () => {
     const bare = { ...laptop, pciGpus: { nvidia: 2, amd: 0 } };
     expect(rowOf(bare, 'gpu')).toMatchObject({ status: 'missing', found: '2 on the PCI bus, none usable' });
     expect(judge(bare).summary).toContain('NVIDIA capture: no, the driver is missing');
-    const mismatch = with_({
+    const mismatch = h200With({
       nvml: null,
       nvmlReason: { code: 'init_failed', text: 'nvmlInit_v2 answered NVML_ERROR_LIB_RM_VERSION_MISMATCH' },
     });
@@ -188,7 +190,9 @@ describe('NVIDIA', () => {
 
   test('eight equal GPUs are counted, other processes on them are reported', () => {
     const device = { ...h200.nvidia.nvml!.devices[0]!, computeProcesses: 1 };
-    const many = with_({ nvml: { ...h200.nvidia.nvml!, devices: Array.from({ length: 8 }, () => device) } });
+    const many = h200With({
+      nvml: { ...h200.nvidia.nvml!, devices: Array.from({ length: 8 }, () => device) },
+    });
     expect(rowOf(many, 'gpu').found).toMatch(/^8 × NVIDIA H200, .*8 compute processes running$/);
   });
 });

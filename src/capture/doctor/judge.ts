@@ -27,8 +27,8 @@ export function judge(facts: DoctorFacts, required: readonly string[] = []): Doc
   const verdicts = [judgeMachine, judgeNvidia, judgePython, judgeContainers, judgeAmd, judgeSlurm].flatMap(
     (judgeFacts) => judgeFacts(facts),
   );
-  const wanted = new Set([...alwaysRequired, ...required]);
-  const rows = verdicts.map((verdict): DoctorRow => ({ ...verdict, required: wanted.has(verdict.id) }));
+  const requiredIds = new Set([...alwaysRequired, ...required]);
+  const rows = verdicts.map((verdict): DoctorRow => ({ ...verdict, required: requiredIds.has(verdict.id) }));
   const capabilities = capabilitiesOf(facts, verdicts);
   return {
     ok: rows.every((row) => !row.required || row.status === 'ok'),

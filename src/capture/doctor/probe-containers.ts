@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { kernelFiles } from '../../hardware/kernel-files.js';
 import type { AmdFacts, DockerFacts } from './facts.js';
-import { findTool, onPath } from './find-tool.js';
+import { findTool, findOnPath } from './find-tool.js';
 import { runTool } from './run-tool.js';
 
 /** Fields used from `docker info --format '{{json .}}'`; the client answers even when the daemon does not. */
@@ -13,7 +13,7 @@ const dockerInfoSchema = z.object({
 });
 
 export async function probeDocker(timeoutMs: number): Promise<DockerFacts | null> {
-  const docker = onPath('docker');
+  const docker = findOnPath('docker');
   if (!docker) return null;
   const run = await runTool(docker, ['info', '--format', '{{json .}}'], { timeoutMs });
   return parseDockerInfo(run.stdout, run.timedOut ? 'docker timed out' : run.stderr);

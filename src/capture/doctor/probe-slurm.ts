@@ -2,7 +2,7 @@ import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import process from 'node:process';
 import type { SlurmFacts } from './facts.js';
-import { onPath } from './find-tool.js';
+import { findOnPath } from './find-tool.js';
 import { failureLine, runTool } from './run-tool.js';
 
 /** f_type of local file systems (linux/magic.h): ext, XFS, Btrfs, tmpfs, overlay, ZFS. */
@@ -20,7 +20,7 @@ const configFiles = [
 
 /** Facts reported by Slurm; null if it is not installed. @param homePath need not exist yet */
 export async function probeSlurm(homePath: string, timeoutMs: number): Promise<SlurmFacts | null> {
-  if (!onPath('sbatch')) return null;
+  if (!findOnPath('sbatch')) return null;
   if (!configFiles.some((file) => file !== undefined && existsSync(file)))
     return {
       ...parseSlurm('', ''),

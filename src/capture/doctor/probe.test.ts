@@ -4,7 +4,7 @@ import os from 'node:os';
 import { dirname, join } from 'node:path';
 import { onnx } from 'onnx-proto';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { findTool, matching, onPath } from './find-tool.js';
+import { findTool, findExecutables, findOnPath } from './find-tool.js';
 import { parseSlurm } from './probe-slurm.js';
 import { parseDockerInfo, parseRocminfo } from './probe-containers.js';
 import { probeFolder, probeHome, probePciGpus } from './probe-host.js';
@@ -126,15 +126,15 @@ describe('finding tools', () => {
     const newest = file('opt/nsight-systems/2024.11.2/bin/nsys', script('2024.11.2.90'), 0o755);
     file('opt/nsight-systems/2025.1.1/bin/nsys', script('2025.1.1.1'), 0o644);
     const pattern = `${root}/opt/nsight-systems/*/bin/nsys`;
-    expect(matching(pattern)[0]).toBe(newest);
+    expect(findExecutables(pattern)[0]).toBe(newest);
     const search = { name: 'nsys', patterns: [pattern], versionArgs: ['--version'], timeoutMs: 10_000 };
     expect(await findTool({ ...search, version: /version\s+(\d+(?:\.\d+)+)/i }, '')).toEqual({
       path: newest,
       onPath: false,
       version: '2024.11.2.90',
     });
-    expect(onPath('nsys', dirname(newest))).toBe(newest);
-    expect(onPath('nsys', '')).toBeNull();
+    expect(findOnPath('nsys', dirname(newest))).toBe(newest);
+    expect(findOnPath('nsys', '')).toBeNull();
   });
 
   test('a tool that does not exist or hangs', async () => {

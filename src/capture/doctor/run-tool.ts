@@ -52,6 +52,6 @@ export function failureLine(run: ToolRun): string {
     .split('\n')
     .map((line) => line.trim())
     .filter(Boolean);
-  const telling = lines.find((line) => /^(\w*Error|error)\b.*:/.test(line)) ?? lines.at(-1);
-  return telling ?? `exit code ${run.exitCode ?? 'unknown'}`;
+  const errorLine = lines.find((line) => /^(\w*Error|error)\b.*:/.test(line)) ?? lines.at(-1);
+  return errorLine ?? `exit code ${run.exitCode ?? 'unknown'}`;
 }

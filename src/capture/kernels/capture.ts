@@ -4,8 +4,8 @@ import type { Row } from '../../model/tables.js';
 import type { KernelRunner } from './runner.js';
 
 /**
- * measureCases(order, options): Promise<KernelCapture> of measure-cases.ts. An order may contain cases of one GPU and
- * collectives; they run in separate processes, in sequence.
+ * Options of measureCases. An order may contain cases of one GPU and collectives; they run in separate processes, in
+ * sequence.
  */
 export interface KernelOptions {
   runner: KernelRunner;

@@ -35,7 +35,7 @@ function orderOf(cases: KernelCase[]): KernelOrder {
   };
 }
 
-async function measured(
+async function measure(
   runner: KernelRunner,
   cases: KernelCase[],
   more: { patienceMs?: number; onProgress?: (p: KernelProgress) => void; signal?: AbortSignal } = {},
@@ -99,7 +99,7 @@ const fragile: KernelRunner = {
 describe('a process that runs cases', () => {
   it('dies: its case fails, earlier ones are kept, later ones are measured in a new process', async () => {
     const names = ['a', 'dies', 'b', 'dies too', 'c'];
-    const { lines, capture } = await measured(fragile, names.map(softmax));
+    const { lines, capture } = await measure(fragile, names.map(softmax));
     expect(outcomes(lines)).toEqual([
       ['a', 'measured'],
       ['dies', 'failed'],
@@ -113,16 +113,13 @@ describe('a process that runs cases', () => {
   });
 
   it('dies repeatedly: the rest is given up, and every case has its line', async () => {
-    const { lines } = await measured(
-      fragile,
-      ['dies 1', 'dies 2', 'dies 3', 'dies 4', 'a', 'b'].map(softmax),
-    );
+    const { lines } = await measure(fragile, ['dies 1', 'dies 2', 'dies 3', 'dies 4', 'a', 'b'].map(softmax));
     expect(lines.map((line) => line.outcome)).toEqual(Array(6).fill('failed'));
     expect(lines[5]!.text).toBe('Not tried: 4 processes died before it.');
   });
 
   it('hangs: it is ended, its case fails, the rest is measured', async () => {
-    const { lines } = await measured(fragile, ['a', 'hangs', 'b'].map(softmax), { patienceMs: 1500 });
+    const { lines } = await measure(fragile, ['a', 'hangs', 'b'].map(softmax), { patienceMs: 1500 });
     expect(outcomes(lines)).toEqual([
       ['a', 'measured'],
       ['hangs', 'failed'],
@@ -133,7 +130,7 @@ describe('a process that runs cases', () => {
 
   it('is stopped: cases that it could not record are recorded as stopped', async () => {
     const stop = new AbortController();
-    const { lines, capture } = await measured(fragile, ['a', 'hangs', 'b'].map(softmax), {
+    const { lines, capture } = await measure(fragile, ['a', 'hangs', 'b'].map(softmax), {
       signal: stop.signal,
       onProgress: ({ case: name }) => name === 'hangs' && stop.abort(),
     });
@@ -146,7 +143,7 @@ describe('a process that runs cases', () => {
   });
 
   it('is one of several rounds that share a record', async () => {
-    const { capture } = await measured(fragile, ['a', 'b'].map(softmax));
+    const { capture } = await measure(fragile, ['a', 'b'].map(softmax));
     const progress: KernelProgress[] = [];
     await measureCases(orderOf(['b', 'c'].map(softmax)), {
       runner: fragile,
@@ -172,7 +169,7 @@ describe('a process that runs cases', () => {
         throw new Error('no such program');
       },
     };
-    const { lines } = await measured(absent, ['a', 'b'].map(softmax));
+    const { lines } = await measure(absent, ['a', 'b'].map(softmax));
     expect(lines.map((line) => [line.outcome, line.text])).toEqual([
       ['failed', 'no such program'],
       ['failed', 'no such program'],
@@ -192,7 +189,7 @@ describe.skipIf(!python)('the PyTorch runner', () => {
         params: { bytes: 4096, ranks: 2 },
       };
       const runner = await torchRunner({ python: python!, device: 'cpu' });
-      const { lines, capture, progress } = await measured(runner, [softmax('a'), reduce, softmax('b')]);
+      const { lines, capture, progress } = await measure(runner, [softmax('a'), reduce, softmax('b')]);
       expect(outcomes(lines)).toEqual([
         ['a', 'measured'],
         ['b', 'measured'],
@@ -224,7 +221,7 @@ describe.skipIf(!python)('the PyTorch runner', () => {
         return launched;
       },
     };
-    const { lines } = await measured(killed, ['a', 'victim', 'b'].map(softmax), {
+    const { lines } = await measure(killed, ['a', 'victim', 'b'].map(softmax), {
       onProgress: ({ case: name }) => name === 'victim' && process.kill(pid!, 'SIGKILL'),
     });
     expect(outcomes(lines)).toEqual([

@@ -10,7 +10,7 @@ import { passOnRecord } from '../outer-run.js';
 import { monotonicNs } from '../../model/clock.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import type { KernelCapture, KernelOptions } from './capture.js';
-import { otherProcesses, usedDuring } from './other-processes.js';
+import { findOtherProcesses, sharedDuring } from './other-processes.js';
 import { recordedCases, recordSize, recordUnmeasured } from './recorded-cases.js';
 import { startWatchdog } from './watchdog.js';
 
@@ -43,7 +43,7 @@ export async function measureCases(order: KernelOrder, options: KernelOptions): 
   const from = await recordSize(recordPath);
   const { gpus } = await openGpus();
   try {
-    if (gpus && options.runner.device !== 'cpu') capture.issues.push(...(await otherProcesses(gpus)));
+    if (gpus && options.runner.device !== 'cpu') capture.issues.push(...(await findOtherProcesses(gpus)));
     // Ranks are processes of their own, each with its own GPU.
     const collective = ({ kernel }: KernelCase) => kernel === 'all-reduce';
     for (const part of [
@@ -71,41 +71,42 @@ interface Context {
 async function measurePart(part: KernelCase[], context: Context): Promise<void> {
   const { capture, options, from } = context;
   const record = { path: options.recordPath, execution_id: capture.order.execution_id };
-  let open = part;
-  for (let deaths = 0; open.length > 0 && !options.signal.aborted; deaths++) {
+  let remaining = part;
+  for (let deaths = 0; remaining.length > 0 && !options.signal.aborted; deaths++) {
     if (deaths > maxDeaths) {
-      recordUnmeasured(record, open, 'failed', `Not tried: ${deaths} processes died before it.`);
+      recordUnmeasured(record, remaining, 'failed', `Not tried: ${deaths} processes died before it.`);
       return;
     }
-    const { failure, culprit, hung, before } = await launchOnce(open, context);
+    const { failure, runningCase, hung, before } = await launchOnce(remaining, context);
     const done = await recordedCases(options.recordPath, from);
-    open = open.filter((kernelCase) => !done.has(kernelCase.case));
-    if (open.length === 0 || options.signal.aborted) break;
+    remaining = remaining.filter((kernelCase) => !done.has(kernelCase.case));
+    if (remaining.length === 0 || options.signal.aborted) break;
     const words = failure === null ? 'Its process exited without output.' : messageOf(failure);
-    const [current] = culprit === null ? [] : open.filter((kernelCase) => kernelCase.case === culprit);
+    const [current] =
+      runningCase === null ? [] : remaining.filter((kernelCase) => kernelCase.case === runningCase);
     // It did not reach its first case: the next process would not either.
     if (!current && done.size === before) {
-      recordUnmeasured(record, open, 'failed', words);
+      recordUnmeasured(record, remaining, 'failed', words);
       return;
     }
     if (current) {
       const text = hung ? 'It hung, and its process was killed.' : `Its process died: ${words}`;
       recordUnmeasured(record, [current], 'failed', text);
-      open = open.filter((kernelCase) => kernelCase !== current);
+      remaining = remaining.filter((kernelCase) => kernelCase !== current);
     }
-    if (open.length === 0) break;
+    if (remaining.length === 0) break;
     const where = current ? ` in ${current.case}` : '';
-    const text = `A process ${hung ? 'hung' : 'exited'}${where}; the ${open.length} remaining cases ran in a new process.`;
+    const text = `A process ${hung ? 'hung' : 'exited'}${where}; the ${remaining.length} remaining cases ran in a new process.`;
     capture.issues.push({ code: 'kernel_process_died', severity: 'warning', text });
   }
-  if (open.length > 0) recordUnmeasured(record, open, 'stopped', 'Stopped before this case.');
+  if (remaining.length > 0) recordUnmeasured(record, remaining, 'stopped', 'Stopped before this case.');
 }
 
 /** @returns the running case when the process exited, and how many were recorded before */
 async function launchOnce(
   cases: KernelCase[],
   { capture, gpus, options, from }: Context,
-): Promise<{ failure: unknown; culprit: string | null; hung: boolean; before: number }> {
+): Promise<{ failure: unknown; runningCase: string | null; hung: boolean; before: number }> {
   const { order, launches } = capture;
   const { runner, recordPath } = options;
   const before = (await recordedCases(recordPath, from)).size;
@@ -125,9 +126,9 @@ async function launchOnce(
         onProgress({ case: name, done }) {
           watchdog.feed(patienceMs);
           const total = order.cases.length;
-          const over = done === cases.length;
-          current = over ? null : name;
-          if (!over || before + done === total)
+          const allDone = done === cases.length;
+          current = allDone ? null : name;
+          if (!allDone || before + done === total)
             options.onProgress({ type: 'case', case: name, done: before + done, total });
         },
         onDevice(device) {
@@ -147,12 +148,12 @@ async function launchOnce(
   watchdog.stop();
   const { issues, ...rows } = samplers.stop();
   options.onRows(rows);
-  capture.issues.push(...issues, ...usedDuring(rows.telemetry));
+  capture.issues.push(...issues, ...sharedDuring(rows.telemetry));
   const names = [...rows.telemetry, ...rows.memory].map((row) => row.capture_id!);
   capture.sampled = [...new Set([...capture.sampled, ...names])];
   launches.push({ launch: launches.length, cases: cases.map((kernelCase) => kernelCase.case), failure, log });
   dropCutOffLine(recordPath);
-  return { failure, culprit: current, hung: watchdog.hung, before };
+  return { failure, runningCase: current, hung: watchdog.hung, before };
 }
 
 async function unkillable(signal: AbortSignal): Promise<{ failure: unknown; log: null }> {

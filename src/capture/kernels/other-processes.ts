@@ -23,29 +23,29 @@ const goneMs = 3000;
 const pollMs = 300;
 
 /** Records who uses the GPUs before the first case: other processes affect every figure. */
-export async function otherProcesses(gpus: Pick<Gpus, 'devices'>, waitMs = goneMs): Promise<Issue[]> {
+export async function findOtherProcesses(gpus: Pick<Gpus, 'devices'>, waitMs = goneMs): Promise<Issue[]> {
   const deadline = Date.now() + waitMs;
   for (;;) {
-    const issues = await usesOf(gpus);
+    const issues = await findSharedGpus(gpus);
     if (issues.length === 0 || Date.now() >= deadline) return issues;
     await sleep(pollMs);
   }
 }
 
-async function usesOf({ devices }: Pick<Gpus, 'devices'>): Promise<Issue[]> {
+async function findSharedGpus({ devices }: Pick<Gpus, 'devices'>): Promise<Issue[]> {
   const issues: Issue[] = [];
   for (const device of devices) {
     const { processes } = await device.details();
     const { memoryUsedBytes, computeProcesses } = device.sample();
     const { index, migEnabled } = device;
-    const issue = usedBefore({ index, migEnabled, processes, memoryUsedBytes, computeProcesses });
+    const issue = sharedBefore({ index, migEnabled, processes, memoryUsedBytes, computeProcesses });
     if (issue) issues.push(issue);
   }
   return issues;
 }
 
 /** A container cannot see other processes, but sees their memory. */
-export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuProcess(pid).name) {
+export function sharedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuProcess(pid).name) {
   const { index, processes, memoryUsedBytes: used } = use;
   const count = Math.max(processes?.length ?? 0, use.computeProcesses ?? 0);
   if (count > 0) {
@@ -66,7 +66,7 @@ export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuPro
 }
 
 /** Processes that appeared during a measurement; a collective has several ranks, one per GPU. */
-export function usedDuring(telemetry: readonly Row<'telemetry'>[]): Issue[] {
+export function sharedDuring(telemetry: readonly Row<'telemetry'>[]): Issue[] {
   const maxByPid = new Map<string, number>();
   for (const { scope, metric, value } of telemetry)
     if (metric === 'compute_processes' && scope && typeof value === 'number')

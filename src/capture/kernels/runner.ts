@@ -41,8 +41,8 @@ export async function torchRunner(options: {
     python,
     gpus,
     launch(order, control) {
-      const together = order.cases.every(({ kernel }) => kernel === 'all-reduce');
-      const script = join(probe, together ? 'inferscope_allreduce.py' : 'inferscope_kernels.py');
+      const isCollective = order.cases.every(({ kernel }) => kernel === 'all-reduce');
+      const script = join(probe, isCollective ? 'inferscope_allreduce.py' : 'inferscope_kernels.py');
       return launchProbe({ command: python.command, script, order: { ...order, device } }, control);
     },
   };

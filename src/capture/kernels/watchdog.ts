@@ -10,8 +10,8 @@ interface Watchdog {
 /** @param parent signal that ends the work for another reason than a hang */
 export function startWatchdog(parent: AbortSignal, ms: number): Watchdog {
   const controller = new AbortController();
-  let timer = setTimeout(bark, ms);
-  function bark() {
+  let timer = setTimeout(onTimeout, ms);
+  function onTimeout() {
     // Stopping takes time, too.
     if (!parent.aborted) controller.abort();
   }
@@ -22,7 +22,7 @@ export function startWatchdog(parent: AbortSignal, ms: number): Watchdog {
     },
     feed(next) {
       clearTimeout(timer);
-      timer = setTimeout(bark, next);
+      timer = setTimeout(onTimeout, next);
     },
     stop: () => clearTimeout(timer),
   };

@@ -21,12 +21,12 @@ export async function placeContainerModel(
   python: string,
   scratch: string,
 ): Promise<PlacedModel> {
-  const here = statSync(resolve(model), { throwIfNoEntry: false });
+  const localStats = statSync(resolve(model), { throwIfNoEntry: false });
   const path = model.startsWith('/') ? model : null;
-  if (here?.isFile() || (path === null && !here)) return { model, places: {} };
-  const config = path === null ? null : await configInside(path, container, python);
+  if (localStats?.isFile() || (path === null && !localStats)) return { model, places: {} };
+  const config = path === null ? null : await readContainerConfig(path, container, python);
   if (config === null) {
-    if (!here) {
+    if (!localStats) {
       throw new InferscopeError('E_MODEL_NOT_FOUND', {
         what: `there is no model at ${model} in the container ${container}`,
         why: 'Neither the container nor this machine has a config.json there.',
@@ -46,7 +46,7 @@ export async function placeContainerModel(
   return { model: placeholder, places: { [placeholder]: path! } };
 }
 
-async function configInside(path: string, container: string, python: string): Promise<string | null> {
+async function readContainerConfig(path: string, container: string, python: string): Promise<string | null> {
   const script = 'import sys; sys.stdout.write(open(sys.argv[1] + "/config.json", encoding="utf-8").read())';
   const answer = await docker(['exec', container, python, '-B', '-c', script, path]);
   return answer.exitCode === 0 ? answer.stdout : null;

@@ -27,15 +27,15 @@ const torch = process.env['INFERSCOPE_TEST_CONTAINER_TORCH'] ?? '';
 const root = mkdtempSync(join(tmpdir(), 'inferscope-container-'));
 afterAll(() => rmSync(root, { recursive: true }));
 const docker = (...args: string[]) => spawnSync('docker', args, { encoding: 'utf8' });
-const inside = (...args: string[]) =>
+const runInside = (...args: string[]) =>
   execFileSync('docker', ['exec', container, ...args], { encoding: 'utf8' });
-const leftOver = () =>
-  inside('ls', '/tmp')
+const leftoverFolders = () =>
+  runInside('ls', '/tmp')
     .split('\n')
     .filter((name) => name.startsWith('inferscope-memory-'));
 const commands = () => docker('top', container, '-eo', 'pid,args').stdout;
 
-const asked = (change: Partial<EngineRequest> = {}): EngineRequest => ({
+const engineRequest = (change: Partial<EngineRequest> = {}): EngineRequest => ({
   model: 'llama-24m',
   weights: null,
   dtype: 'float32',
@@ -52,7 +52,7 @@ const target = (change: Partial<TargetRequest> = {}): TargetRequest => {
   mkdirSync(join(scratch, 'launch'), { recursive: true });
   return {
     engine: null,
-    request: asked(),
+    request: engineRequest(),
     container,
     url: null,
     scratch,
@@ -90,7 +90,11 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
   test.each([
     [{ container: 'inferscope-no-such-container' }, 'E_USAGE', 'there is no container'],
     [{ container: `${container}-stopped` }, 'E_WORKLOAD_FAILED', 'is not running'],
-    [{ request: asked({ python: '/no/such/python' }) }, 'E_ENGINE_MISSING', 'has no vllm and no torch'],
+    [
+      { request: engineRequest({ python: '/no/such/python' }) },
+      'E_ENGINE_MISSING',
+      'has no vllm and no torch',
+    ],
     [{ engine: 'vllm' as EngineName }, 'E_ENGINE_MISSING', 'has no vllm'],
     [{ engine: 'onnx' as EngineName }, 'E_USAGE', 'does not run in a container'],
   ])('%j is refused before anything is copied', async (change, code, what) => {
@@ -98,7 +102,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
       code,
       parts: { what: expect.stringContaining(what), fix: expect.any(String) },
     });
-    expect(leftOver()).toEqual([]);
+    expect(leftoverFolders()).toEqual([]);
   });
 
   test('paused container', async () => {
@@ -195,7 +199,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     expect(reported.find(({ metric }) => metric === 'place')).toMatchObject({ value: 1 });
     expect(readFileSync(join(scratch, 'launch', 'order.json'), 'utf8')).toContain(scratch);
     expect(docker(...agentCall(container, 'python3', folder, 'clean')).status).toBe(0);
-    expect(leftOver()).toEqual([]);
+    expect(leftoverFolders()).toEqual([]);
   });
 
   describe.skipIf(torch === '')('PyTorch in it', () => {
@@ -203,7 +207,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     afterEach(async () => {
       await open?.close();
       open = null;
-      expect(leftOver()).toEqual([]);
+      expect(leftoverFolders()).toEqual([]);
       expect(commands()).not.toContain('inferscope_');
     });
     const start = async (
@@ -211,7 +215,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
       signal: AbortSignal,
       onProgress: (progress: BenchProgress) => void,
     ) => {
-      const request = target({ request: asked({ python: torch }) });
+      const request = target({ request: engineRequest({ python: torch }) });
       open = await openContainer(request);
       const recordPath = join(request.scratch, 'record.jsonl');
       const launched = open.prepared.launch(order(change), {
@@ -253,14 +257,14 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
         .map(({ bytes }) => Number(bytes));
       expect(maxBytes / Math.max(...rss)).toBeGreaterThan(0.9);
       expect(maxBytes / Math.max(...rss)).toBeLessThan(1.3);
-      const leftovers = await place.leftBehind();
+      const leftovers = await place.readLeftovers();
       expect(leftovers[0]).toMatchObject({ kind: 'container-inspect' });
       expect(JSON.parse(leftovers[0]!.text)).toMatchObject({ name: container });
     });
 
     test('leftovers of an earlier killed inferscope are stopped first', async () => {
       const folder = '/tmp/inferscope-memory-4194303-left';
-      inside('sh', '-c', `mkdir -p ${folder}/files`);
+      runInside('sh', '-c', `mkdir -p ${folder}/files`);
       docker(
         'exec',
         '-d',
@@ -272,9 +276,9 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
         'echo $$ > ../child.pid; sleep 1000 & wait',
       );
       while (!commands().includes('sleep 1000')) await sleep(50);
-      open = await openContainer(target({ request: asked({ python: torch }) }));
+      open = await openContainer(target({ request: engineRequest({ python: torch }) }));
       expect(commands()).not.toContain('sleep 1000');
-      expect(leftOver()).toHaveLength(1);
+      expect(leftoverFolders()).toHaveLength(1);
     });
 
     test('Ctrl-C ends the engine in the container, and its records stay', async () => {

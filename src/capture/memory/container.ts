@@ -53,12 +53,12 @@ export const openContainer: OpenTarget = async (target): Promise<MemoryTarget> =
   const cancel = runAfterExit([dockerCommand(), ...agentCall(container, python, folder, 'clean')]);
   const place = { container, facts, python, folder, cancel };
   try {
-    if (facts.here) await endLeftovers(place, others);
+    if (facts.isLocal) await endLeftovers(place, others);
     const prepared = await prepareIn(place, engine, target);
     const { gpus } = await openGpus();
     gpus?.close();
     // A Docker around this process (its socket mounted in) uses other process ids, but has the same GPUs.
-    const samplesHere = facts.here || (gpus !== null && (await isLocalDocker()));
+    const samplesHere = facts.isLocal || (gpus !== null && (await isLocalDocker()));
     const tool = gpus !== null && samplesHere ? null : await findInsideTool(container);
     return targetOf(place, prepared, tool, samplesHere);
   } catch (error) {
@@ -147,7 +147,7 @@ function targetOf(
   const { container, facts, python, folder } = place;
   const run = { pid: null as number | null };
   const issues: Issue[] = [];
-  if (!facts.here) {
+  if (!facts.isLocal) {
     issues.push({
       code: 'container_elsewhere',
       severity: 'warning',
@@ -160,10 +160,10 @@ function targetOf(
     prepared: { ...prepared, launch: (order, control) => launchIn(place, prepared, run, order, control) },
     gpus: facts.gpus,
     samplesHere,
-    pids: () => (run.pid === null || !facts.here ? [] : processTree(run.pid)),
+    pids: () => (run.pid === null || !facts.isLocal ? [] : processTree(run.pid)),
     sources: tool === null ? [] : [insideGpuSource(container, tool)],
     issues,
-    async leftBehind(): Promise<RunFile[]> {
+    async readLeftovers(): Promise<RunFile[]> {
       const script = 'import sys; sys.stdout.write(open(sys.argv[1], errors="replace").read())';
       const log = await docker(['exec', container, python, '-B', '-c', script, `${folder}/engine.log`]);
       const secrets = secretsOfEnvironment(process.env);
@@ -196,15 +196,15 @@ function launchIn(
   run.pid = null;
   return {
     get pid() {
-      return facts.here ? run.pid : null;
+      return facts.isLocal ? run.pid : null;
     },
-    ended: end(),
+    ended: waitForEnd(),
   };
 
-  async function end(): Promise<{ failure: unknown; log: string | null }> {
+  async function waitForEnd(): Promise<{ failure: unknown; log: string | null }> {
     const ready = await docker(call('ready'));
     if (ready.exitCode !== 0) return { failure: dockerFailure(ready, container, ['exec']), log: null };
-    const pidHere = (inside: number) => (facts.here ? hostPid(inside, facts.pid) : null);
+    const pidHere = (inside: number) => (facts.isLocal ? hostPid(inside, facts.pid) : null);
     const translate = recordTranslator({ pid: pidHere, gpus: facts.gpus });
     const following = followRecord(call('follow'), {
       onPid: (inside) => (run.pid = pidHere(inside)),

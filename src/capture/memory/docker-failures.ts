@@ -19,7 +19,7 @@ interface KnownFailure {
 }
 
 /** In order; docker's own message follows as the reason. */
-const known: KnownFailure[] = [
+const knownFailures: KnownFailure[] = [
   {
     words: /permission denied while trying to connect to the (?:Docker daemon socket|docker API)/i,
     code: 'E_DOCKER',
@@ -89,9 +89,9 @@ export function dockerFailure(
       fix: 'Type: docker ps. If the daemon hangs: sudo systemctl restart docker.',
     });
   }
-  const reported = wordsOf(answer);
+  const reported = errorText(answer);
   const words = reported.split('\n').at(-1) ?? '';
-  const found = known.find((failure) => failure.words.test(reported));
+  const found = knownFailures.find((failure) => failure.words.test(reported));
   if (found) {
     return new InferscopeError(found.code, {
       what: found.what(container),
@@ -107,7 +107,7 @@ export function dockerFailure(
 }
 
 /** The runtime prints its error about a program that it cannot start to stdout, mixed with the program's output. */
-function wordsOf({ stdout, stderr }: DockerAnswer): string {
+function errorText({ stdout, stderr }: DockerAnswer): string {
   return stderr.trim() || stdout.trim();
 }
 
@@ -115,5 +115,5 @@ function wordsOf({ stdout, stderr }: DockerAnswer): string {
 export function lacksProgram(answer: DockerAnswer): boolean {
   const { exitCode } = answer;
   if (exitCode !== 126 && exitCode !== 127) return false;
-  return exitCode === 127 || /executable file not found|no such file or directory/.test(wordsOf(answer));
+  return exitCode === 127 || /executable file not found|no such file or directory/.test(errorText(answer));
 }

@@ -102,7 +102,7 @@ export function insideGpuSource(container: string, tool: InsideTool): MemorySour
       const failures: string[] = [];
       const stopped = new AbortController();
       let count = 0;
-      const take = async () => {
+      const sample = async () => {
         const startNs = monotonicNs();
         const answer = await docker(['exec', container, tool.name, ...tool.args]);
         if (answer.exitCode !== 0) {
@@ -149,9 +149,9 @@ export function insideGpuSource(container: string, tool: InsideTool): MemorySour
       const loop = async () => {
         while (!stopped.signal.aborted) {
           const began = Date.now();
-          await take().catch((error: unknown) => failures.push(messageOf(error)));
-          const rest = Math.max(0, periodMs - (Date.now() - began));
-          if (!stopped.signal.aborted) await sleep(rest);
+          await sample().catch((error: unknown) => failures.push(messageOf(error)));
+          const waitMs = Math.max(0, periodMs - (Date.now() - began));
+          if (!stopped.signal.aborted) await sleep(waitMs);
         }
       };
       const looping = loop();

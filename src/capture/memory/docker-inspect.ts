@@ -57,7 +57,7 @@ export interface ContainerFacts {
   /** The GPUs that it may use, by the driver's numbers; null: all, or not named by numbers. */
   gpus: number[] | null;
   /** Whether its processes are visible in this machine's /proc. */
-  here: boolean;
+  isLocal: boolean;
   /** The part to store: no environment, no command line, no volume paths. */
   stored: Record<string, unknown>;
 }
@@ -87,7 +87,7 @@ export async function inspectContainer(container: string): Promise<ContainerFact
     pid: State.Pid,
     vendor,
     gpus,
-    here: isHere(found!.Id, State.Pid),
+    isLocal: isHere(found!.Id, State.Pid),
     stored: {
       name: found!.Name.replace(/^\//, ''),
       image: Config.Image,

@@ -15,7 +15,7 @@ const engines = { vllm: ['vllm'], transformers: ['torch', 'transformers'] } as c
 type ContainerEngine = keyof typeof engines;
 
 /** PATH first; then the usual places in images of vLLM, ROCm, PyTorch and conda. */
-const usual = [
+const usualPaths = [
   'python3',
   'python',
   '/opt/venv/bin/python',
@@ -32,7 +32,7 @@ interface ContainerPython {
   packages: Record<string, string | null>;
 }
 
-const question = `${packageVersionScript}
+const script = `${packageVersionScript}
 import json, sys
 print(json.dumps({'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {n: version(n) for n in ('torch', 'transformers', 'vllm')}}))
 `;
@@ -55,8 +55,8 @@ export async function containerPython(
   const requestedEngines = wantedEngines(engine);
   const tried: string[] = [];
   const pythons: Omit<ContainerPython, 'engine'>[] = [];
-  for (const command of requested === null ? usual : [requested]) {
-    const answer = await docker(['exec', container, command, '-B', '-c', question]);
+  for (const command of requested === null ? usualPaths : [requested]) {
+    const answer = await docker(['exec', container, command, '-B', '-c', script]);
     if (answer.exitCode !== 0) {
       if (answer.startError === null && !answer.timedOut && lacksProgram(answer)) {
         if (requested !== null) tried.push(`${command} does not exist`);

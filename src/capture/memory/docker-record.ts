@@ -11,10 +11,10 @@ interface Numbers {
  * exited are remembered for their last lines. Everything else in a line is unchanged.
  */
 export function recordTranslator({ pid, gpus }: Numbers): (line: string) => string {
-  const known = new Map<number, number>();
+  const hostPids = new Map<number, number>();
   const hostOf = (inside: number): number => {
-    const found = known.get(inside) ?? pid(inside);
-    if (found !== null) known.set(inside, found);
+    const found = hostPids.get(inside) ?? pid(inside);
+    if (found !== null) hostPids.set(inside, found);
     return found ?? inside;
   };
   return (line) => {

@@ -19,7 +19,7 @@ interface ContainerPlaces {
  * Variables to pass, by name: docker takes their values from its own environment, so that no secret is on a command line. Where the
  * container stores its models (HF_HOME, HF_HUB_CACHE) is not changed.
  */
-const passedOn = `HF_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_ENDPOINT|HF_HUB_OFFLINE|HF_HUB_DOWNLOAD_TIMEOUT|TRANSFORMERS_OFFLINE|VLLM_[A-Z0-9_]*|NCCL_[A-Z0-9_]*|PYTORCH_[A-Z0-9_]*|OMP_NUM_THREADS|INFERSCOPE_EXECUTION_ID|INFERSCOPE_[A-Z_]*MEMORY[A-Z_]*|PYTHONDONTWRITEBYTECODE|${Object.keys(noTelemetry).join('|')}`;
+const passedVariables = `HF_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_ENDPOINT|HF_HUB_OFFLINE|HF_HUB_DOWNLOAD_TIMEOUT|TRANSFORMERS_OFFLINE|VLLM_[A-Z0-9_]*|NCCL_[A-Z0-9_]*|PYTORCH_[A-Z0-9_]*|OMP_NUM_THREADS|INFERSCOPE_EXECUTION_ID|INFERSCOPE_[A-Z_]*MEMORY[A-Z_]*|PYTHONDONTWRITEBYTECODE|${Object.keys(noTelemetry).join('|')}`;
 
 /**
  * A program that Python engines use like a local Python: it starts the one in the container. A launch's
@@ -32,7 +32,7 @@ function pythonShim({ container, python, folder, places, scratch, docker }: Cont
   return `#!/bin/sh
 # Written by inferscope memory for one run: the Python of the container ${container}.
 trap '' INT TERM
-names=$(env | sed -nE 's/^(${passedOn})=.*/-e \\1/p')
+names=$(env | sed -nE 's/^(${passedVariables})=.*/-e \\1/p')
 wait=''
 if command -v setsid >/dev/null 2>&1; then wait='setsid -w'; fi
 for last; do :; done

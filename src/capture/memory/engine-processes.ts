@@ -11,14 +11,14 @@ export function watchProcesses(
   target: Pick<MemoryTarget, 'pids'>,
 ): { stop(): number[] } {
   const pids = new Set<number>();
-  const look = () => {
+  const addPids = () => {
     const { pid } = launched;
     if (pid !== null)
       for (const processId of process.platform === 'linux' ? processTree(pid) : [pid]) pids.add(processId);
     for (const processId of target.pids?.() ?? []) pids.add(processId);
   };
-  look();
-  const timer = setInterval(look, periodMs);
+  addPids();
+  const timer = setInterval(addPids, periodMs);
   timer.unref();
   return {
     stop() {

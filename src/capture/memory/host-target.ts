@@ -15,7 +15,7 @@ export async function hostTarget(
     samplesHere: true,
     sources: [],
     issues: [],
-    leftBehind: async () => [],
+    readLeftovers: async () => [],
     close: async () => {},
   };
 }

@@ -98,8 +98,8 @@ const faultCodes: Partial<Record<ErrorCode, string>> = {
 export function infrastructureFault(code: string | null, text: string): InfrastructureFault | null {
   if (code !== null && ownCodes.has(code as ErrorCode)) return null;
   if (ownWords.some((words) => words.test(text))) return null;
-  const found = faults.find(({ words }) => words.test(text));
-  if (found) return { id: found.id, text: found.text };
-  const alone = code === null ? undefined : faultCodes[code as ErrorCode];
-  return alone === undefined ? null : { id: code!.slice(2).toLowerCase(), text: alone };
+  const fault = faults.find(({ words }) => words.test(text));
+  if (fault) return { id: fault.id, text: fault.text };
+  const codeText = code === null ? undefined : faultCodes[code as ErrorCode];
+  return codeText === undefined ? null : { id: code!.slice(2).toLowerCase(), text: codeText };
 }

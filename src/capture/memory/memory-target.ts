@@ -66,7 +66,7 @@ export interface MemoryTarget {
   sources: readonly MemorySource[];
   issues: Issue[];
   /** Text to store in the session; called after the launch has ended. */
-  leftBehind(): Promise<RunFile[]>;
+  readLeftovers(): Promise<RunFile[]>;
   /** Removes the copied files. Never rejects. */
   close(): Promise<void>;
 }

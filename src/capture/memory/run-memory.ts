@@ -7,7 +7,7 @@ import { InferscopeError, messageOf } from '../../model/errors.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 import { startEta } from '../bench/eta.js';
 import { sampleLaunch } from '../bench/launch-samplers.js';
-import { dropCutOffLine, recordedFacts, type RecordedFacts } from '../bench/record-file.js';
+import { dropCutOffLine, readRecordedFacts, type RecordedFacts } from '../bench/record-file.js';
 import { benchWarmup, type BenchCapture, type BenchExecution, type VariantPlan } from '../bench/run-bench.js';
 import { identifyGpuProcess, pidNamespace } from '../monitor/gpu-processes.js';
 import { passOnRecord } from '../outer-run.js';
@@ -84,7 +84,7 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   const opened = await openGpus();
   const gpus = target.samplesHere ? opened.gpus : null;
   const keys = { execution_id: memoryExecution, host };
-  const othersBefore = gpus ? await othersOn(gpus, target.pids?.() ?? [], signal) : [];
+  const othersBefore = gpus ? await waitForOthers(gpus, target.pids?.() ?? [], signal) : [];
   const samplers: { stop(): SourceRows | Promise<SourceRows> }[] = [
     ...(gpus ? [startDeviceSampler(gpus, { ...keys, capture_id: `${memoryExecution}-gpus` }, hz, true)] : []),
     ...target.sources.map((source) =>
@@ -100,13 +100,13 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
     options.timeoutS === null ? undefined : setTimeout(() => timeout.abort(), options.timeoutS * 1000);
   const expectedPoints = [{ execution_id: memoryExecution, points: [options.point] }];
   const eta = startEta(expectedPoints, { launches: 1, repeats: options.runs });
-  eta.launched(memoryExecution, 0);
+  eta.startLaunch(memoryExecution, 0);
   const launchNs = monotonicNs();
   const launched = await start(options, recordPath, AbortSignal.any([signal, timeout.signal]), (progress) => {
     if (progress.type === 'phase') phases.push({ phase: progress.phase, t_ns: monotonicNs() - originNs });
-    if (progress.type === 'iteration') eta.iterated(memoryExecution, 0, progress.point, progress.e2e_ms);
-    else if (progress.type === 'point') eta.closed(memoryExecution, 0, progress.point);
-    options.onProgress(progress, eta.leftS());
+    if (progress.type === 'iteration') eta.addIteration(memoryExecution, 0, progress.point, progress.e2e_ms);
+    else if (progress.type === 'point') eta.closePoint(memoryExecution, 0, progress.point);
+    options.onProgress(progress, eta.secondsLeft());
   });
   const hostSampler = target.samplesHere ? sampleLaunch(launched, null, keys) : null;
   const processes = watchProcesses(launched, target);
@@ -122,7 +122,7 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   passOnRecord(recordPath);
 
   const timedOut = timeout.signal.aborted;
-  const recorded = await recordedFacts(recordPath);
+  const recorded = await readRecordedFacts(recordPath);
   const runFailure =
     failureOf(failure, timedOut, options.timeoutS) ?? failureOfPoint(recorded, signal.aborted);
   const rows = {
@@ -223,14 +223,14 @@ function variantOf({ target, point, engineArgs }: MemoryRunOptions): VariantPlan
  * free yet.
  * @param ownPids processes of a running server, which do not count
  */
-async function othersOn(
+async function waitForOthers(
   gpus: Gpus,
   ownPids: readonly number[],
   signal: AbortSignal,
 ): Promise<MemoryPlan['others_before']> {
   const deadline = Date.now() + disappearMs;
   for (;;) {
-    const found = withoutEngine(await processesOn(gpus), ownPids);
+    const found = withoutEngine(await listProcesses(gpus), ownPids);
     const memoryInUse =
       ownPids.length === 0 && deviceMemoryUsed(gpus).some((used) => (used ?? 0) > unusedBytes);
     if ((found.length === 0 && !memoryInUse) || Date.now() >= deadline || signal.aborted) return found;
@@ -238,7 +238,7 @@ async function othersOn(
   }
 }
 
-async function processesOn({ devices }: Gpus): Promise<MemoryPlan['others_before']> {
+async function listProcesses({ devices }: Gpus): Promise<MemoryPlan['others_before']> {
   const rows: MemoryPlan['others_before'] = [];
   for (const device of devices) {
     for (const { pid, usedBytes } of (await device.details()).processes ?? [])

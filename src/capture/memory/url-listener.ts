@@ -19,13 +19,13 @@ function isLoopback(address: string): boolean {
  * The process that listens on a TCP port of this machine. Null if none is visible: sockets of other users are visible only to root, and a
  * container has its own network.
  */
-export function listenerPid(port: number): number | null {
+export function findListenerPid(port: number): number | null {
   const inodes = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) => listeningInodes(read(path), port));
   if (inodes.length === 0) return null;
-  const wanted = new Set(inodes.map((inode) => `socket:[${inode}]`));
+  const sockets = new Set(inodes.map((inode) => `socket:[${inode}]`));
   for (const pid of entries('/proc').filter((name) => /^\d+$/.test(name))) {
     for (const fd of entries(`/proc/${pid}/fd`)) {
-      if (wanted.has(linkOf(`/proc/${pid}/fd/${fd}`))) return Number(pid);
+      if (sockets.has(linkOf(`/proc/${pid}/fd/${fd}`))) return Number(pid);
     }
   }
   return null;

@@ -28,15 +28,15 @@ export function readCacheConfig(page: string): CacheConfig | null {
   const label = (line: string, name: string) => new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1];
   const number = (text: string | undefined) =>
     text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : null;
-  const summed = (name: string) => {
+  const sumOf = (name: string) => {
     const values = lines.map((line) => number(label(line, name)));
     return values.every((value) => value !== null) ? values.reduce((sum, value) => sum + value, 0) : null;
   };
   const [first] = lines;
   return {
-    blocks: summed('num_gpu_blocks'),
-    tokens: summed('kv_cache_size_tokens'),
-    bytes: summed('kv_cache_memory_bytes'),
+    blocks: sumOf('num_gpu_blocks'),
+    tokens: sumOf('kv_cache_size_tokens'),
+    bytes: sumOf('kv_cache_memory_bytes'),
     block_size: number(label(first!, 'block_size')),
     gpu_memory_utilization: number(label(first!, 'gpu_memory_utilization')),
     cache_dtype: label(first!, 'cache_dtype') ?? null,
@@ -64,7 +64,7 @@ export function metricsSource(
   url: string,
   server: string,
   config: CacheConfig | null,
-  keep: (page: string) => void,
+  savePage: (page: string) => void,
 ): MemorySource {
   const byBlocks =
     config === null || config.blocks === null || config.block_size === null
@@ -91,7 +91,7 @@ export function metricsSource(
         if (used !== undefined && capacity !== null) put(page.t_ns, 'kv_cache_used_tokens', used * capacity);
         if (reading['preemptions_total'] !== undefined)
           put(page.t_ns, 'preemptions_total', reading['preemptions_total']);
-        keep(page.text);
+        savePage(page.text);
       });
       return {
         async stop() {

@@ -10,21 +10,21 @@ interface ServerIdentity {
 }
 
 /** Queries `/version` and `/v1/models`. Never rejects, since other servers have neither. */
-export async function serverIdentity(base: URL, model: string, here: boolean): Promise<ServerIdentity> {
+export async function readServerIdentity(base: URL, model: string, here: boolean): Promise<ServerIdentity> {
   const [reported, listed] = await Promise.all([
-    page(`${base.origin}/version`),
-    page(`${base.origin}${base.pathname.replace(/\/+$/, '')}/models`),
+    fetchPage(`${base.origin}/version`),
+    fetchPage(`${base.origin}${base.pathname.replace(/\/+$/, '')}/models`),
   ]);
   const version = reported?.['version'];
   const models = Array.isArray(listed?.['data']) ? (listed['data'] as Record<string, unknown>[]) : [];
   const root = models.find(({ id }) => id === model)?.['root'];
   return {
     version: typeof version === 'string' ? version : null,
-    config: here && typeof root === 'string' && isAbsolute(root) ? await configAt(root) : null,
+    config: here && typeof root === 'string' && isAbsolute(root) ? await readConfig(root) : null,
   };
 }
 
-async function page(url: string): Promise<Record<string, unknown> | null> {
+async function fetchPage(url: string): Promise<Record<string, unknown> | null> {
   try {
     const { status, text } = await smallPage(url, { signal: AbortSignal.timeout(2000) });
     return status === 200 ? objectOf(JSON.parse(text)) : null;
@@ -33,7 +33,7 @@ async function page(url: string): Promise<Record<string, unknown> | null> {
   }
 }
 
-async function configAt(folder: string): Promise<Record<string, unknown> | null> {
+async function readConfig(folder: string): Promise<Record<string, unknown> | null> {
   try {
     return objectOf(JSON.parse(await readFile(join(folder, 'config.json'), 'utf8')));
   } catch {

@@ -11,9 +11,9 @@ import { type BenchOrder, benchPoint } from '../../model/bench.js';
 import { readServerMetrics } from '../../model/server-metrics.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { openUrl } from './url.js';
-import { isThisMachine, listenerPid, listeningInodes } from './url-listener.js';
+import { isThisMachine, findListenerPid, listeningInodes } from './url-listener.js';
 import { metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
-import { serverIdentity } from './url-server.js';
+import { readServerIdentity } from './url-server.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-url-'));
 const request: EngineRequest = {
@@ -108,7 +108,7 @@ test('a server on this machine: its process, its requests as latencies, its metr
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter((line) => line['type'] === 'request' && line['warmup'] === false);
   expect(requests).toHaveLength(2);
-  const [leftover] = await target.leftBehind();
+  const [leftover] = await target.readLeftovers();
   expect(leftover).toMatchObject({ kind: 'metrics', name: 'metrics.prom' });
   // The page after the run, not before it.
   expect(leftover!.text).toMatch(/inferscope:generation_tokens_total\S* 2\d/);
@@ -175,11 +175,11 @@ test('reads the version of a vLLM server, and its model if it is on this machine
   const { port } = answering.address() as AddressInfo;
   const base = new URL(`http://127.0.0.1:${port}/v1`);
   const config = { model_type: 'llama' };
-  expect(await serverIdentity(base, 'tiny', true)).toEqual({ version: '0.32.0', config });
-  expect(await serverIdentity(base, 'tiny', false)).toEqual({ version: '0.32.0', config: null });
-  expect(await serverIdentity(base, 'other', true)).toEqual({ version: '0.32.0', config: null });
+  expect(await readServerIdentity(base, 'tiny', true)).toEqual({ version: '0.32.0', config });
+  expect(await readServerIdentity(base, 'tiny', false)).toEqual({ version: '0.32.0', config: null });
+  expect(await readServerIdentity(base, 'other', true)).toEqual({ version: '0.32.0', config: null });
   answering.close();
-  expect(await serverIdentity(base, 'tiny', true)).toEqual({ version: null, config: null });
+  expect(await readServerIdentity(base, 'tiny', true)).toEqual({ version: null, config: null });
 });
 
 describe("vLLM's page", () => {
@@ -232,7 +232,7 @@ describe('owner of a port', () => {
     const listening = createServer();
     await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
     const { port } = listening.address() as AddressInfo;
-    expect(listenerPid(port)).toBe(process.pid);
+    expect(findListenerPid(port)).toBe(process.pid);
     listening.close();
   });
 

@@ -4,10 +4,10 @@ import type { Issue } from '../../model/document.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
 import { processTree } from '../process-tree.js';
-import { isThisMachine, listenerPid } from './url-listener.js';
+import { isThisMachine, findListenerPid } from './url-listener.js';
 import { metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
 import { fetchMetricsPage } from '../../model/metrics-page.js';
-import { serverIdentity } from './url-server.js';
+import { readServerIdentity } from './url-server.js';
 import type { MemoryTarget, OpenTarget } from './memory-target.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
@@ -26,9 +26,9 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
   const metricsUrl = request.engineArgs['metrics_url'] ?? `${base.origin}/metrics`;
   let page = (await fetchMetricsPage(metricsUrl))?.text ?? null;
   const config = page === null ? null : readCacheConfig(page);
-  const here = await isThisMachine(base.hostname);
+  const isLocal = await isThisMachine(base.hostname);
   const port = Number(base.port || (base.protocol === 'https:' ? 443 : 80));
-  const root = here ? listenerPid(port) : null;
+  const serverPid = isLocal ? findListenerPid(port) : null;
   const issues: Issue[] = [
     {
       code: 'server_decides',
@@ -37,12 +37,12 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
     },
   ];
   const warn = (code: IssueCode, text: string) => issues.push({ code, severity: 'warning', text });
-  if (!here)
+  if (!isLocal)
     warn(
       'server_elsewhere',
       `${base.hostname} is not this machine: memory of its GPUs is unknown, only /metrics is available.`,
     );
-  if (here && root === null)
+  if (isLocal && serverPid === null)
     warn(
       'server_process_unknown',
       `The process listening on port ${port} is not visible (another user or a container): GPU memory is that of the whole device, all processes included.`,
@@ -53,19 +53,19 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
       'kv_capacity_unknown',
       `${metricsUrl} does not report the blocks of the KV cache (vllm:cache_config_info): its use is known only as a share.`,
     );
-  const { engine: served } = prepared.workload;
-  const identity = await serverIdentity(base, String(served.options['model']), here);
+  const { engine: servedEngine } = prepared.workload;
+  const identity = await readServerIdentity(base, String(servedEngine.options['model']), isLocal);
   const workload = {
     ...prepared.workload,
     engine: {
-      ...served,
-      version: identity.version ?? served.version,
-      options: { ...served.options, ...startedWith(config) },
+      ...servedEngine,
+      version: identity.version ?? servedEngine.version,
+      options: { ...servedEngine.options, ...startedWith(config) },
     },
     model:
       identity.config === null
         ? null
-        : modelOf(String(served.options['model']), identity.config, request.dtype),
+        : modelOf(String(servedEngine.options['model']), identity.config, request.dtype),
   };
   return {
     where: 'url',
@@ -73,14 +73,15 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
     prepared: {
       ...prepared,
       workload,
-      launch: (order, control) => ({ pid: root, ended: prepared.launch(order, control).ended }),
+      launch: (order, control) => ({ pid: serverPid, ended: prepared.launch(order, control).ended }),
     },
     gpus: null,
-    samplesHere: here,
-    pids: () => (root === null ? [] : processTree(root)),
-    sources: page === null ? [] : [metricsSource(metricsUrl, served.name, config, (text) => (page = text))],
+    samplesHere: isLocal,
+    pids: () => (serverPid === null ? [] : processTree(serverPid)),
+    sources:
+      page === null ? [] : [metricsSource(metricsUrl, servedEngine.name, config, (text) => (page = text))],
     issues,
-    async leftBehind() {
+    async readLeftovers() {
       if (page === null) return [];
       const text = redactText(page, secretsOfEnvironment(process.env));
       return [{ kind: 'metrics', name: 'metrics.prom', text }];

@@ -34,8 +34,8 @@ export function identifyGpuProcess(pid: number, namespace = pidNamespace()): Gpu
   const name = nameOf(pid);
   if (namespace === 'initial') return { pid, name, here: name !== null };
   if (name === null) return { pid, name: null, here: false };
-  const holds = holdsGpu(pid);
-  return { pid, name: holds ? name : null, here: holds };
+  const usesGpu = holdsGpu(pid);
+  return { pid, name: usesGpu ? name : null, here: usesGpu };
 }
 
 function nameOf(pid: number): string | null {

@@ -53,8 +53,9 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
   const device = gpus && startDeviceSampler(gpus, { ...keys, capture_id: 'gpus' }, hz, true);
   const hostKeys = { ...keys, capture_id: 'host' };
   let watched = pid;
-  const begin = (): HostSampler => startHostSampler({ pid: watched ?? process.pid, hz, keys: hostKeys });
-  let host = begin();
+  const startSampler = (): HostSampler =>
+    startHostSampler({ pid: watched ?? process.pid, hz, keys: hostKeys });
+  let host = startSampler();
   const processes = new Map<number, GpuProcessFacts>();
   const namespace = pidNamespace();
   const issues: Issue[] = [];
@@ -88,7 +89,7 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
   /** MemAvailable, or the system's free memory: reclaimable caches do not count as used. */
   const memoryUsed = () => os.totalmem() - os.freemem();
 
-  function lookAtProcesses(): void {
+  function identifyProcesses(): void {
     for (const { details } of device?.latest() ?? [])
       for (const gpuProcess of details?.processes ?? [])
         if (!processes.has(gpuProcess.pid))
@@ -99,7 +100,7 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
     tick() {
       const fromHost = hostRows(host.drain());
       const fromGpus = device?.drain() ?? { telemetry: [], memory: [] };
-      lookAtProcesses();
+      identifyProcesses();
       const bytes = memoryUsed();
       const mean = (scope: string, metric: string) => meanOf(fromHost.telemetry, scope, metric);
       return {
@@ -121,14 +122,14 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
     follow(next) {
       const before = hostRows(host.stop());
       watched = next;
-      host = begin();
+      host = startSampler();
       return before;
     },
     stop() {
       const ended = host.stop();
       const fromHost = hostRows(ended);
       const fromGpus = device?.stop() ?? { telemetry: [], memory: [], issues: [] };
-      lookAtProcesses();
+      identifyProcesses();
       issues.push(...fromGpus.issues);
       // A monitor expects other programs to run.
       issues.push(...ended.issues.filter(({ code }) => code !== 'machine_not_idle'));

@@ -38,7 +38,7 @@ async function run(
   for (const [done, kernelCase] of order.cases.entries()) {
     report({ type: 'case', case: kernelCase.case, done, total });
     const { t_ns, ...measured } = stopped()
-      ? { ...nothing(threads), outcome: 'stopped' as const, text: null }
+      ? { ...unmeasured(threads), outcome: 'stopped' as const, text: null }
       : await measureCase(ort, kernelCase, settings);
     record.add({ type: 'microbenchmark', ...kernelCase, ...measured, t_ns });
     record.flush();
@@ -50,7 +50,7 @@ async function run(
   return null;
 }
 
-function nothing(threads: number) {
+function unmeasured(threads: number) {
   const now = Number(process.hrtime.bigint());
   return { t_ns: now, end_ns: now, samples_ns: [], method: 'host' as const, per_sample: 1, threads };
 }

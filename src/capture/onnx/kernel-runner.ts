@@ -43,17 +43,17 @@ export async function onnxRunner(options: { threads: number | null }): Promise<O
 function launch(
   order: KernelOrder,
   { recordPath, scratch, signal, onProgress, onDevice }: KernelControl,
-  how: Pick<KernelPlan, 'threads' | 'rotateBytes'>,
+  settings: Pick<KernelPlan, 'threads' | 'rotateBytes'>,
 ): EngineLaunch {
-  const plan: KernelPlan = { order: { ...order, device: 'cpu' }, scratch, ...how };
+  const plan: KernelPlan = { order: { ...order, device: 'cpu' }, scratch, ...settings };
   const child = startEngineProcess<KernelPlan, KernelChildProgress, null>('kernel-child', plan, {
     what: `${order.cases.length} kernel cases`,
     env: { [recordVariable]: recordPath },
     signal,
     onProgress: (progress) => (progress.type === 'device' ? onDevice(progress.device) : onProgress(progress)),
   });
-  const over = new AbortController();
-  const end = () => void killAfterGrace(child.pid, over.signal);
+  const exited = new AbortController();
+  const end = () => void killAfterGrace(child.pid, exited.signal);
   if (signal.aborted) end();
   else signal.addEventListener('abort', end, { once: true });
   const ended = child.result
@@ -63,14 +63,14 @@ function launch(
     )
     .finally(() => {
       signal.removeEventListener('abort', end);
-      over.abort();
+      exited.abort();
     });
   return { pid: child.pid, ended };
 }
 
-async function killAfterGrace(pid: number, over: AbortSignal): Promise<void> {
+async function killAfterGrace(pid: number, exited: AbortSignal): Promise<void> {
   try {
-    await sleep(graceMs, undefined, { signal: over, ref: false });
+    await sleep(graceMs, undefined, { signal: exited, ref: false });
     process.kill(pid, 'SIGKILL');
   } catch {
     // It stopped in time.

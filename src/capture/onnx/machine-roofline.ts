@@ -41,7 +41,7 @@ export interface CachedRoofline {
  * threads.
  * @throws E_ENGINE_MISSING, E_INTERRUPTED, E_WORKLOAD_FAILED
  */
-export async function machineRoofline(options: RooflineOptions): Promise<CachedRoofline> {
+export async function measureMachineRoofline(options: RooflineOptions): Promise<CachedRoofline> {
   const folder = join(options.cacheDir, 'roofline');
   const path = join(folder, `${machineKey(options.threads)}.json`);
   const cached = options.fresh ? null : await readCached(path);
@@ -53,7 +53,7 @@ export async function machineRoofline(options: RooflineOptions): Promise<CachedR
 }
 
 /** Cached rooflines for this machine and thread count; null if there is no valid entry. Measures nothing. */
-export async function cachedRoofline(cacheDir: string, threads: number): Promise<CachedRoofline | null> {
+export async function readCachedRoofline(cacheDir: string, threads: number): Promise<CachedRoofline | null> {
   return readCached(join(cacheDir, 'roofline', `${machineKey(threads)}.json`));
 }
 
@@ -152,12 +152,12 @@ async function measure(folder: string, options: RooflineOptions): Promise<Machin
 }
 
 /** Several threads split a working set over the caches of their cores. */
-function reach(cache: CpuCache | null, threads: number): number | null {
+function combinedBytes(cache: CpuCache | null, threads: number): number | null {
   return cache && cache.bytes * Math.min(cache.instances, threads);
 }
 
 function lastLevelCache({ caches }: Cpu, threads: number): number | null {
-  return reach(caches.l3, threads) ?? reach(caches.l2, threads);
+  return combinedBytes(caches.l3, threads) ?? combinedBytes(caches.l2, threads);
 }
 
 function rooflineOf(
@@ -168,8 +168,8 @@ function rooflineOf(
 ): MachineRoofline {
   const cpu = detectCpu();
   const { caches, model } = cpu;
-  const l2 = reach(caches.l2, threads);
-  const l3 = reach(caches.l3, threads);
+  const l2 = combinedBytes(caches.l2, threads);
+  const l3 = combinedBytes(caches.l3, threads);
   const llc = lastLevelCache(cpu, threads);
   const level = (bytes: number) => {
     if (l2 && bytes <= l2) return 'L2';

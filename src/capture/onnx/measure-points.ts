@@ -102,10 +102,10 @@ export async function measurePoints(
       const generation = await iterate(point, true);
       if (!generation) break;
       point.warmupIterations++;
-      const took = generation.end_ns - generation.start_ns;
-      point.stable = before !== null && Math.abs(took - before) <= plan.warmup.within * before;
+      const durationNs = generation.end_ns - generation.start_ns;
+      point.stable = before !== null && Math.abs(durationNs - before) <= plan.warmup.within * before;
       if (point.stable && point.warmupIterations >= plan.warmup.min) break;
-      before = took;
+      before = durationNs;
     }
     if (!watch) return;
     const { peak, pointMemory } = watch();
@@ -158,8 +158,11 @@ function watchMemory(): () => { peak: number | null; pointMemory: PointState['me
   return () => {
     const { peakRssBytes: peak, source } = processMemory();
     const base = reset ? before.rssBytes : before.peakRssBytes;
-    const rose = peak !== null && base !== null && peak > base;
-    return { peak, pointMemory: rose ? { bytes: peak, source: `${source} VmHWM, in its warm-up` } : null };
+    const hasRisen = peak !== null && base !== null && peak > base;
+    return {
+      peak,
+      pointMemory: hasRisen ? { bytes: peak, source: `${source} VmHWM, in its warm-up` } : null,
+    };
   };
 }
 

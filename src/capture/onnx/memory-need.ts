@@ -39,13 +39,13 @@ export function exceedsMemory(
     if (error instanceof InferscopeError) return null;
     throw error;
   }
-  const has = memoryBytes();
+  const availableBytes = memoryBytes();
   const total = model.weight_bytes + needed.kv + needed.activations;
-  if (total <= has) return null;
+  if (total <= availableBytes) return null;
   return (
     `It needs at least ${formatBytes(total)} (weights ${formatBytes(model.weight_bytes)}, ` +
     `KV cache ${formatBytes(needed.kv)}, activations ${formatBytes(needed.activations)}); ` +
-    `this machine has ${formatBytes(has)}.`
+    `this machine has ${formatBytes(availableBytes)}.`
   );
 }
 
@@ -59,12 +59,12 @@ export function requireMemory(
   sizes: ShapeSizes,
   shorter = '--batch-size, --input-len or --output-len',
 ): void {
-  const has = memoryBytes();
-  if (model.weight_bytes > has) {
+  const availableBytes = memoryBytes();
+  if (model.weight_bytes > availableBytes) {
     throw new InferscopeError('E_OUT_OF_MEMORY', {
       what: `the weights of ${model.name} do not fit`,
-      why: `In ${model.dtype} they need ${formatBytes(model.weight_bytes)}; this machine has ${formatBytes(has)}.`,
-      fix: fewerWeights(model, has),
+      why: `In ${model.dtype} they need ${formatBytes(model.weight_bytes)}; this machine has ${formatBytes(availableBytes)}.`,
+      fix: fewerWeights(model, availableBytes),
     });
   }
   const why = exceedsMemory(model, sizes);
@@ -78,7 +78,10 @@ export function requireMemory(
 }
 
 /** An ONNX export has fixed weights; a generated model can use other ones. */
-const fewerWeights = ({ weights, dtype, num_parameters: parameters }: OnnxModel, has: number): string =>
-  weights === 'random' && dtype === 'float32' && parameters !== null && parameters / 2 <= has
+const fewerWeights = (
+  { weights, dtype, num_parameters: parameters }: OnnxModel,
+  availableBytes: number,
+): string =>
+  weights === 'random' && dtype === 'float32' && parameters !== null && parameters / 2 <= availableBytes
     ? 'Use --dtype int4 or a smaller --model.'
     : 'Use a smaller --model.';

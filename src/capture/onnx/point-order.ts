@@ -23,7 +23,7 @@ export function* interleaved<P extends Pick<WorkloadPoint, 'repeats'>>(
 ): Generator<P> {
   const rounds = Math.max(0, ...points.map(({ repeats }) => repeats));
   for (let round = 0; round < rounds; round++) {
-    const open = points.filter(({ repeats }) => repeats > round);
-    for (let i = 0; i < open.length; i++) yield open[(i + round + from) % open.length]!;
+    const remaining = points.filter(({ repeats }) => repeats > round);
+    for (let i = 0; i < remaining.length; i++) yield remaining[(i + round + from) % remaining.length]!;
   }
 }

@@ -125,32 +125,32 @@ type Launch = Pick<WorkloadPlan, 'launch' | 'firstIteration' | 'warmup' | 'profi
   outputLen: number;
 };
 
-async function addLaunch(into: ProfiledExecution, options: ProfileOptions, launch: Launch): Promise<void> {
+async function addLaunch(target: ProfiledExecution, options: ProfileOptions, launch: Launch): Promise<void> {
   const { model, threads, batchSize, inputLen, seed, host, signal } = options;
-  const { repeats, outputLen, ...rest } = launch;
+  const { repeats, outputLen, ...settings } = launch;
   const points = [{ point: null, batchSize, inputLen, outputLen, repeats }];
   const run = await runWorkload(
-    { model, threads, points, seed, executionId: into.executionId, ...rest },
+    { model, threads, points, seed, executionId: target.executionId, ...settings },
     {
-      recordPath: into.recordPath,
-      captureId: `${into.executionId}-host`,
+      recordPath: target.recordPath,
+      captureId: `${target.executionId}-host`,
       host,
       signal,
       onProgress: (progress) => {
         if (progress.type !== 'iteration' && progress.type !== 'phase') return;
-        if (progress.type === 'iteration' && !progress.warmup) into.timedRepeats++;
+        if (progress.type === 'iteration' && !progress.warmup) target.timedRepeats++;
         options.onProgress({
-          execution: into.executionId,
+          execution: target.executionId,
           launch: launch.launch,
-          launches: into.executionId === 'clean' ? options.launches : 1,
+          launches: target.executionId === 'clean' ? options.launches : 1,
           ...progress,
         });
       },
     },
   );
-  into.runs.push(run);
-  if (into.executionId === 'clean') into.passedOn = passOnRecord(into.recordPath, into.passedOn);
-  into.end_ns = monotonicNs();
+  target.runs.push(run);
+  if (target.executionId === 'clean') target.passedOn = passOnRecord(target.recordPath, target.passedOn);
+  target.end_ns = monotonicNs();
   if (run.failure !== null) throw run.failure;
 }
 

@@ -21,7 +21,7 @@ const mebibyte = 2 ** 20;
 /** Working sets from inside the caches to far beyond most caches. */
 const sizes = [4, 8, 16, 32, 64, 128, 256, 512, 1024].map((size) => size * mebibyte);
 /** End of the curve on machines with small caches. */
-const usualLargest = 256 * mebibyte;
+const minLargest = 256 * mebibyte;
 
 /** Weights of a small model, and a batch that shows the gain of sharing them. */
 const streamBytes = 96 * mebibyte;
@@ -41,8 +41,8 @@ async function measure(
 ): Promise<RooflineMeasurements> {
   const result: RooflineMeasurements = { compute: [], reads: [], streams: [] };
   const bench = await openBench(plan.threads, plan.scratch);
-  const wanted = Math.max(usualLargest, 2 * (plan.lastLevelCacheBytes ?? 0));
-  const measured = sizes.filter((size) => size <= plan.maxBytes && size < 2 * wanted);
+  const largest = Math.max(minLargest, 2 * (plan.lastLevelCacheBytes ?? 0));
+  const measured = sizes.filter((size) => size <= plan.maxBytes && size < 2 * largest);
   const steps: [string, () => Promise<unknown>][] = [
     ...gemms.flatMap(([m, k, n]): [string, () => Promise<unknown>][] => [
       [`float32 ${m}×${n}×${k}`, async () => result.compute.push(await gemmFloat32(bench, m, k, n))],

@@ -92,9 +92,9 @@ export async function cachedGpuRoofline(
   if (!machine) return null;
   const key = gpuMachineKey(machine);
   opened?.close();
-  const mine = names.filter((name) => name.startsWith(`${key}-`) && name.endsWith('.json'));
-  const found = await Promise.all(mine.map((name) => readEntry(join(folder, name))));
-  return found.filter((roofline) => roofline !== null).sort((a, b) => a.ageS - b.ageS)[0] ?? null;
+  const ownNames = names.filter((name) => name.startsWith(`${key}-`) && name.endsWith('.json'));
+  const entries = await Promise.all(ownNames.map((name) => readEntry(join(folder, name))));
+  return entries.filter((roofline) => roofline !== null).sort((a, b) => a.ageS - b.ageS)[0] ?? null;
 }
 
 /** Measured while another process ran or clocks were throttled: used now, but not cached for long. */

@@ -21,7 +21,7 @@ const MiB = 2 ** 20;
  * Compute capability from which tensor cores support a dtype (CUDA C++ programming guide, "Arithmetic instructions"), in
  * the order in which they are measured. A case reports a dtype that the framework lacks.
  */
-const since: [dtype: PeakDType, capability: number][] = [
+const minCapability: [dtype: PeakDType, capability: number][] = [
   ['float32', 0],
   ['tfloat32', 8.0],
   ['float16', 5.3],
@@ -34,7 +34,7 @@ export function gemmDtypes({ device, computeCapability }: PlannedDevice): PeakDT
   // On the CPU this only tests the code path: its rooflines come from the embedded engine.
   if (device === 'cpu') return ['float32'];
   const capability = computeCapability === null ? Infinity : Number(computeCapability);
-  return since.filter(([, first]) => capability >= first).map(([dtype]) => dtype);
+  return minCapability.filter(([, first]) => capability >= first).map(([dtype]) => dtype);
 }
 
 /** For a GPU without a known data sheet; used only to choose sizes. */

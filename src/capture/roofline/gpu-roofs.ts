@@ -33,7 +33,7 @@ interface GpuFacts extends PlannedDevice {
   pciId: string | null;
 }
 
-type Named = Pick<GpuFacts, 'name' | 'pciId'>;
+type GpuName = Pick<GpuFacts, 'name' | 'pciId'>;
 
 export type ConditionsOf = (line: MicrobenchmarkLine) => Conditions;
 
@@ -130,7 +130,7 @@ function l2Reads(
 }
 
 function computePeaks(
-  { name, pciId }: Named,
+  { name, pciId }: GpuName,
   gemms: readonly MicrobenchmarkLine[],
   memory: number | null,
   conditions: ConditionsOf,
@@ -157,9 +157,9 @@ function computePeaks(
   });
 }
 
-type Of = (kernel: string) => MicrobenchmarkLine[];
+type LinesOf = (kernel: string) => MicrobenchmarkLine[];
 
-function bandwidths({ name, pciId }: Named, linesOf: Of, conditions: ConditionsOf): GpuBandwidth[] {
+function bandwidths({ name, pciId }: GpuName, linesOf: LinesOf, conditions: ConditionsOf): GpuBandwidth[] {
   const sheet = gpuPeakBandwidth(name, pciId);
   return bandwidthPatterns.flatMap((pattern) => {
     const best = fastest(linesOf(pattern));
@@ -178,7 +178,7 @@ function bandwidths({ name, pciId }: Named, linesOf: Of, conditions: ConditionsO
   });
 }
 
-function hostLinks({ name, pciId }: Named, linesOf: Of, conditions: ConditionsOf): HostLink[] {
+function hostLinks({ name, pciId }: GpuName, linesOf: LinesOf, conditions: ConditionsOf): HostLink[] {
   const sheet = gpuHostLink(name, pciId);
   return (['host-to-device', 'device-to-host'] as const).flatMap((direction) =>
     [true, false].flatMap((pinned) => {
