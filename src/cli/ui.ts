@@ -88,7 +88,7 @@ export function define(command: Command): void {
             host: options.host,
             token,
             first: key,
-            report: (error) => warn(messageOf(error)),
+            log: (error) => warn(messageOf(error)),
           }),
         ));
       const server = await listen(async (request) => (await app()).fetch(request), options);

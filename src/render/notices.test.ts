@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Issue } from '../model/document.js';
 import { sentence } from '../vocabulary/sentence-template.js';
 import { profileDocumentSchema } from '../model/documents/profile.js';
-import { collapsed } from './notices.js';
+import { mergeIssues } from './notices.js';
 import { bareProfile, hostileProfile, testProfile } from '../views/test-profile.js';
 
 describe('test profile', () => {
@@ -24,7 +24,7 @@ describe('notices', () => {
       ...sentence`other processes used ${mean} of ${2} cores (peak ${peak}).`,
     });
     const otherIssue: Issue = { code: 'cpu_steal', severity: 'warning', text: 'steal 3.5 %' };
-    expect(collapsed([busy(1.05, 1.12), otherIssue, busy(0.98, 10.2), busy(1.01, 1.12)])).toEqual([
+    expect(mergeIssues([busy(1.05, 1.12), otherIssue, busy(0.98, 10.2), busy(1.01, 1.12)])).toEqual([
       {
         code: 'machine_not_idle',
         severity: 'warning',
@@ -48,11 +48,13 @@ describe('notices', () => {
       text: `${count} ranges`,
       count,
     });
-    expect(collapsed([issueOf('gpu0', 3), issueOf('gpu1', 4), issueOf('gpu0', 7), old(2), old(3)])).toEqual([
-      { code: 'orphans', severity: 'info', text: 'gpu0: 3 to 7 kernels have no API call.' },
-      { code: 'orphans', severity: 'info', text: 'gpu1: 4 kernels have no API call.' },
-      old(2),
-      old(3),
-    ]);
+    expect(mergeIssues([issueOf('gpu0', 3), issueOf('gpu1', 4), issueOf('gpu0', 7), old(2), old(3)])).toEqual(
+      [
+        { code: 'orphans', severity: 'info', text: 'gpu0: 3 to 7 kernels have no API call.' },
+        { code: 'orphans', severity: 'info', text: 'gpu1: 4 kernels have no API call.' },
+        old(2),
+        old(3),
+      ],
+    );
   });
 });

@@ -3,7 +3,7 @@ import { rangedText, sentenceKey } from '../vocabulary/sentence-template.js';
 import { formatCount, nbsp } from '../vocabulary/format.js';
 
 /** Merges equal issues of several launches, with their number, so that they do not hide other issues. */
-export function collapsed(issues: readonly Issue[]): Issue[] {
+export function mergeIssues(issues: readonly Issue[]): Issue[] {
   const groups = new Map<string, Issue[]>();
   for (const issue of issues) {
     const key = [issue.severity, issue.code, sentenceKey(issue)].join('\n');

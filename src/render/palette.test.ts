@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { classColors } from '../vocabulary/colors.js';
 import { idleCauses } from '../vocabulary/idle-causes.js';
-import { painted, themes } from './palette.js';
+import { themeColor, themes } from './palette.js';
 
 type Rgb = [number, number, number];
 
@@ -77,7 +77,7 @@ describe('class colors', () => {
 
 it.each(['light', 'dark'] as const)('idle causes are visible on the %s page', (name) => {
   for (const { label, color } of Object.values(idleCauses))
-    expect(contrast(painted(color, themes[name]), themes[name].surface), label).toBeGreaterThan(1.3);
+    expect(contrast(themeColor(color, themes[name]), themes[name].surface), label).toBeGreaterThan(1.3);
 });
 
 it("light cells are close to the page's color and dark ones far from it, in both themes", () => {
@@ -85,7 +85,7 @@ it("light cells are close to the page's color and dark ones far from it, in both
     const lightness = (hex: string): number => oklab(linear(hex))[0];
     const page = lightness(theme.surface);
     const away = [0, 0.25, 0.5, 0.75, 1].map((shade) =>
-      Math.abs(lightness(painted(`shade ${shade}`, theme)) - page),
+      Math.abs(lightness(themeColor(`shade ${shade}`, theme)) - page),
     );
     expect(away[0]).toBeLessThan(0.12);
     expect(away[4]).toBeGreaterThan(0.5);

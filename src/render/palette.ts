@@ -26,7 +26,8 @@ export const themes: { light: Theme; dark: Theme } = {
 };
 
 /** A chart's color in a theme. */
-export const painted = (color: Color, theme: Theme): string => inTheme(color, theme.dark ? 'dark' : 'light');
+export const themeColor = (color: Color, theme: Theme): string =>
+  inTheme(color, theme.dark ? 'dark' : 'light');
 
 /** A chart's color as CSS that follows the reader's theme. */
 export const cssColor = (color: Color): string =>

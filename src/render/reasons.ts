@@ -2,7 +2,7 @@ import { nbsp, noValue } from '../vocabulary/format.js';
 import type { Column, Row, Table, Text } from '../views/block.js';
 import { parts } from './value.js';
 
-interface Explained {
+interface TableToDraw {
   columns: readonly Column[];
   rows: readonly Row[];
   /**
@@ -13,7 +13,7 @@ interface Explained {
 }
 
 /** A table as drawn: if requested, without columns that have no value; and the notes below it. */
-export function explained({ columns, rows, reasons, marks = [] }: Table): Explained {
+export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): TableToDraw {
   const meanings = (dropped: readonly string[] = []): string[] =>
     marks
       .filter(({ mark }) =>
@@ -25,10 +25,10 @@ export function explained({ columns, rows, reasons, marks = [] }: Table): Explai
   if (!reasons || rows.length === 0) return { columns, rows, notes: meanings };
   const heads = new Map<string, Set<string>>();
   const isKeptColumn = columns.map(({ head }, index) => {
-    const why = rows.map(({ cells }) => missingReason(cells[index]));
-    for (const reason of why)
+    const reasonsOfRows = rows.map(({ cells }) => missingReason(cells[index]));
+    for (const reason of reasonsOfRows)
       if (reason !== null) heads.set(reason, (heads.get(reason) ?? new Set()).add(head));
-    return why.some((reason) => reason === null);
+    return reasonsOfRows.some((reason) => reason === null);
   });
   const isKept = (_: unknown, index: number): boolean => isKeptColumn[index]!;
   const keptColumns = columns.filter(isKept);
@@ -40,7 +40,7 @@ export function explained({ columns, rows, reasons, marks = [] }: Table): Explai
     notes: (dropped = []) => [
       ...[...heads].flatMap(([reason, names]) => {
         const shown = [...names].filter((name) => !dropped.includes(name));
-        return shown.length === 0 ? [] : [`${noValue}${nbsp}${few(shown)}: ${reason}`];
+        return shown.length === 0 ? [] : [`${noValue}${nbsp}${joinNames(shown)}: ${reason}`];
       }),
       ...meanings(dropped),
     ],
@@ -50,7 +50,7 @@ export function explained({ columns, rows, reasons, marks = [] }: Table): Explai
 const hasMark = (cell: Text, mark: string): boolean =>
   parts(cell).some((part) => typeof part === 'string' && part.endsWith(mark));
 
-function few(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   const between = names.some((name) => name.includes(',')) ? '; ' : ', ';
   return names.length > 4
     ? `${names.slice(0, 3).join(between)} and ${names.length - 3} more`

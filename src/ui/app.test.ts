@@ -18,7 +18,7 @@ beforeAll(() => {
     homes,
     host: '127.0.0.1',
     token,
-    report: (error) => {
+    log: (error) => {
       throw error;
     },
   });

@@ -1,17 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { Hono, type Context } from 'hono';
 import { compress } from 'hono/compress';
-import { callsByRank, type CollectiveKind, collectiveKinds } from '../facts/collectives/calls-by-rank.js';
-import { rankStepTimes } from '../facts/collectives/job-ranks.js';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { predictStages, measuredStages } from '../advice/what-if/what-if.js';
-import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { documentsOf } from '../facts/session-document.js';
 import { readMemoryOverTime } from '../facts/memory-profile/over-time.js';
-import { readChosenSteps, type StepChoice } from '../facts/trace/chosen-steps.js';
 import { InferscopeError } from '../model/errors.js';
-import { hasRows, isJob } from '../model/subjects.js';
 import { childEntry } from '../model/installation.js';
 import { requestGuard } from '../model/request-guard.js';
 import { pageOfView } from '../render/html/view.js';
@@ -19,24 +14,20 @@ import { sessionTables } from '../session/open.js';
 import { defaultSqlLimits, runSql } from '../session/sql-run.js';
 import { describedTables } from '../session/table-schema.js';
 import type { Places } from '../views/findings.js';
-import type { Section } from '../views/block.js';
-import { compareView } from '../views/compare.js';
-import { letter } from '../views/compare-sides.js';
-import { rankStrip } from '../views/rank-strip.js';
 import { viewOf } from '../views/registry.js';
 import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { memorySections, noMemory } from './memory-page.js';
 import { loadsOf, requestsOfSession } from './session-requests.js';
-import { alignedSteps, type Side } from './aligned-steps.js';
+import { comparePage } from './compare-page.js';
 import type { Homes } from './homes.js';
 import { gemmsPage } from './gemms-of-session.js';
-import { inScope, kernels, operators } from './named-events.js';
+import { kernels, operators } from './named-events.js';
 import { pagesOfSession, pageOfBlocks, withDatabase } from './open-session-pages.js';
 import { placesOf } from './places.js';
 import type { TableState } from './named-page.js';
 import { failurePage, Navigation, sqlPage, timelinePage, waitingPage } from './pages.js';
 import { showWaiting } from './show-waiting.js';
-import { collectiveSection, noRanks } from './ranks-page.js';
+import { ranksOfSession } from './session-ranks.js';
 import { sessionPath } from './session-path.js';
 import { sessionsPage, sessionsTable } from './sessions-page.js';
 import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
@@ -55,11 +46,11 @@ export interface UiOptions {
   /** Key of the session that is opened first: its overview is computed while the browser starts. */
   first: string | null;
   /** Logs errors for which there is no error page. */
-  report: (error: unknown) => void;
+  log: (error: unknown) => void;
 }
 
-/** The pages of `inferscope ui`: withDatabase-only; a session is addressed by its id, never by a path. */
-export function uiApp({ homes, host, token, first, report: log }: UiOptions): Hono {
+/** The pages of `inferscope ui`: read-only; a session is addressed by its id, never by a path. */
+export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
   const app = new Hono();
   const opened = new OpenSessions(homes);
   // Pages through a tunnel to the machine with the GPU: a fifth of the bytes. A saved trace and tiles stay as they are.
@@ -91,41 +82,16 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
   app.get('/', (context) => page(context, sessionsPage(homes.list())));
   app.get('/sessions', (context) => context.html(sessionsTable(homes.list())));
   app.get('/compare', async (context) => {
-    const ids = context.req.queries('s') ?? [];
-    if (ids.length < 2)
-      throw new InferscopeError('E_USAGE', {
-        what: 'A comparison needs two sessions',
-        why: `${ids.length} chosen.`,
-        fix: 'Choose two in the list of sessions.',
-      });
     const openSessions: OpenSession[] = [];
-    for (const id of ids) openSessions.push(await opened.get(id));
-    const compared = await compareSessions(openSessions.map(({ session }) => session));
-    const view = compareView(compared, (index, name) => {
-      const { key, session } = openSessions[index]!;
-      if (name === undefined) return sessionPath(key);
-      return hasRows(session.manifest, 'kernels')
-        ? `${sessionPath(key, '/kernels')}?${new URLSearchParams({ name })}#chosen`
-        : undefined;
-    });
-    const choice = choiceOf(context.req.query('step') ?? '');
-    const sides = await Promise.all(
-      openSessions.map((openSession, index) => sideOf(openSession, index, choice)),
+    for (const id of context.req.queries('s') ?? []) openSessions.push(await opened.get(id));
+    return reportPage(
+      context,
+      await comparePage(openSessions, context.req.query('step') ?? '', await scripts()),
     );
-    const steps = alignedSteps(sides, {
-      choice,
-      choose: (step) =>
-        `/compare?${[...ids.map((id) => `s=${encodeURIComponent(id)}`), `step=${step}`].join('&')}#steps`,
-      clean: compared.data.waterfalls.some(({ profiled }) => !profiled),
-    });
-    const [first, ...otherSections] = view.sections;
-    const sections = first && steps ? [first, steps, ...otherSections] : view.sections;
-    const navigation = <Navigation current="" />;
-    return report(context, pageOfView({ ...view, sections }, { ...(await scripts()), navigation }));
   });
   app.get('/s/:id', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
-    return report(context, await overview(openSession, context.req.query('what-if')));
+    return reportPage(context, await overview(openSession, context.req.query('what-if')));
   });
   app.get('/s/:id/timeline', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
@@ -155,7 +121,12 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
     const openSession = await opened.get(context.req.param('id'));
     return page(
       context,
-      pageOfBlocks(openSession, 'Ranks', '/ranks', await ranks(openSession, context.req.query('of') ?? '')),
+      pageOfBlocks(
+        openSession,
+        'Ranks',
+        '/ranks',
+        await ranksOfSession(openSession, context.req.query('of') ?? ''),
+      ),
     );
   });
   app.get('/s/:id/requests', async (context) => {
@@ -197,78 +168,6 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
   return app;
 }
 
-/** @param query operation and bytes of the selected collective; '' selects the one with the most total time */
-async function ranks(openSession: OpenSession, query: string): Promise<Section[]> {
-  const { session } = openSession;
-  // NCCL logs number ranks within each communicator, so rows of several communicators must not be mixed.
-  if (!hasRows(session.manifest, 'collectives') || !isJob(session.manifest)) return [noRanks];
-  const [times, kinds] = await Promise.all([
-    once(openSession, 'own times', () => withDatabase(session, rankStepTimes)),
-    once(openSession, 'collectives', () => withDatabase(session, collectiveKinds)),
-  ]);
-  const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
-  const chosen = kinds.find((kind) => keyOf(kind) === query) ?? kinds[0];
-  if (!chosen) return [noRanks];
-  const waits = await once(openSession, `collective ${keyOf(chosen)}`, () =>
-    withDatabase(session, (database) => callsByRank(database, chosen)),
-  );
-  const placeOf = (execution: string, start: number, end: number, room = end - start): string => {
-    const query = {
-      execution,
-      start: String(start - room),
-      end: String(end + room),
-      mark: `${start},${end}`,
-    };
-    return `${sessionPath(openSession.key, '/timeline')}?${new URLSearchParams(query)}`;
-  };
-  const rankBlocks =
-    times === null
-      ? []
-      : [
-          rankStrip(times.steps, (rank, { first, last }) => {
-            const [from, to] = [times.spanOf(rank, first), times.spanOf(rank, last)];
-            return from && to && placeOf(from.execution, from.start_ns, to.end_ns, 0);
-          }),
-        ];
-  const collective = collectiveSection(waits, {
-    kinds,
-    chosen,
-    linkTo: (kind) =>
-      `${sessionPath(openSession.key, '/ranks')}?${new URLSearchParams({ of: keyOf(kind) })}#collective`,
-    placeOf,
-  });
-  return [
-    ...(rankBlocks.length > 0 ? [{ id: 'ranks', title: 'Ranks', blocks: rankBlocks }] : []),
-    collective,
-  ];
-}
-
-/** Any other text than "slowest" or a step number selects the median step. */
-const choiceOf = (query: string): StepChoice =>
-  query === 'slowest' ? query : /^[1-9]\d{0,6}$/.test(query) ? Number(query) : 'median';
-
-/** A compared session with the selected step of each kind; no steps without kernels. */
-async function sideOf(openSession: OpenSession, index: number, choice: StepChoice): Promise<Side> {
-  const { session } = openSession;
-  const stepsOf = (chosen: StepChoice) =>
-    once(openSession, `step ${chosen}`, () =>
-      inScope(session, async (scope) => ({ steps: await readChosenSteps(scope, chosen) })),
-    );
-  const hasKernels = hasRows(session.manifest, 'kernels');
-  // A kind of step has a median exactly if it has any step, so the median lists all kinds.
-  const counts = hasKernels ? (await stepsOf('median')).steps : [];
-  const steps = hasKernels ? await stepsOf(choice) : null;
-  return {
-    letter: letter(index),
-    counts,
-    steps: steps?.steps ?? [],
-    linkTo: (start, end) => {
-      const query = { execution: steps?.part.execution ?? '', start: String(start), end: String(end) };
-      return `${sessionPath(openSession.key, '/timeline')}?${new URLSearchParams(query)}`;
-    },
-  };
-}
-
 /** Reads sort, filter, selection and page from the URL of a table of events. */
 function tableState(context: Context): TableState {
   const query = (name: string): string => context.req.query(name) ?? '';
@@ -280,7 +179,7 @@ function page(context: Context, html: string, status: 200 | 400 | 404 = 200): Re
 }
 
 /** Sends a page that has its own content security policy for its inline scripts. */
-const report = (context: Context, html: string): Response | Promise<Response> =>
+const reportPage = (context: Context, html: string): Response | Promise<Response> =>
   context.html(html, 200, { 'content-security-policy': "frame-ancestors 'none'" });
 
 async function scripts() {
@@ -362,7 +261,7 @@ async function linksOf(
   }
 }
 
-function failedPage(context: Context, error: unknown, log: UiOptions['report']): Response {
+function failedPage(context: Context, error: unknown, log: UiOptions['log']): Response {
   const known = error instanceof InferscopeError;
   const { what, why, fix } = known
     ? error.parts

@@ -4,7 +4,7 @@ import { classLabel, layerText } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import { Icicle } from './icicle.js';
 import type { Block } from '../views/block.js';
-import { BlocksOfPage } from '../render/html/view.js';
+import { Blocks } from '../render/html/blocks.js';
 import type { ExecutionPart } from './chosen-events.js';
 import { type TableState, countColumn, namedPage, shareColumn, timeColumn } from './named-page.js';
 import type { SessionNamed } from './pages.js';
@@ -48,7 +48,7 @@ export const kernelsPage = (
       max: timeColumn('Max', ({ max_ns }) => max_ns),
     },
     sortedBy: 'total',
-    ...(roofline.length > 0 ? { more: <BlocksOfPage blocks={roofline} /> } : {}),
+    ...(roofline.length > 0 ? { more: <Blocks blocks={roofline} /> } : {}),
     timed: { value: ({ total_ns }) => total_ns, what: 'kernel time' },
     charts: (linkTo) => counterCharts(linkTo),
     lead: (linkTo) => (

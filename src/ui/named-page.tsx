@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx';
 import type { NamedDurations } from '../facts/trace/named-durations.js';
 import type { OpClass } from '../model/classes.js';
-import { BlocksOfPage } from '../render/html/view.js';
+import { Blocks } from '../render/html/blocks.js';
 import { safeText } from '../render/safe-text.js';
 import type { Block } from '../views/block.js';
 import { formatCount, formatNs, formatPart, formatPercent, plural } from '../vocabulary/format.js';
@@ -149,7 +149,7 @@ export function namedPage<T extends NamedRow>({
       </section>
       {chartBlocks.length > 0 && (
         <section>
-          <BlocksOfPage blocks={chartBlocks} />
+          <Blocks blocks={chartBlocks} />
         </section>
       )}
       {all

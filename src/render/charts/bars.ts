@@ -1,14 +1,14 @@
 import type { EChartsOption } from 'echarts';
 import { formatFactor, formatPercent, formatQuantity } from '../../vocabulary/format.js';
 import type { BarsChart } from '../../views/chart.js';
-import { painted } from '../palette.js';
+import { themeColor } from '../palette.js';
 import {
   axisName,
   axisStyle,
   base,
   grid,
   isNarrow,
-  type Place,
+  type Frame,
   rowAxis,
   textOn,
   tip,
@@ -24,11 +24,11 @@ export function barsHeight({ kind, rows, series }: BarsChart): number {
 const rowTotals = ({ rows, series }: BarsChart): number[] =>
   rows.map((_, row) => series.reduce((sum, { values }) => sum + (values[row] ?? 0), 0));
 
-export function barsOption(chart: BarsChart, frame: Place): EChartsOption {
+export function barsOption(chart: BarsChart, frame: Frame): EChartsOption {
   const { kind, unit, axis, rows, series } = chart;
   const totals = rowTotals(chart);
   const top = Math.max(0, ...totals);
-  const shown = (value: number | null | undefined, row: number): number | null => {
+  const shownValue = (value: number | null | undefined, row: number): number | null => {
     if (kind === 'stacked') return value ?? 0;
     const total = kind === 'shares' ? totals[row] : series[0]?.values[row];
     return typeof value === 'number' && total ? value / total : kind === 'shares' ? 0 : null;
@@ -36,7 +36,7 @@ export function barsOption(chart: BarsChart, frame: Place): EChartsOption {
   const text = (value: number | null) =>
     value === null ? '' : kind === 'multiples' ? formatFactor(value) : formatPercent(value);
   const values = {
-    shares: { ...valueAxis(frame, 'ratio', 1), min: 0, max: 1 },
+    shares: { ...valueAxis(frame, 'ratio', 1), min: 0, max: 1, ...(isNarrow(frame) && { interval: 0.5 }) },
     stacked: valueAxis(frame, unit, top),
     multiples: {
       ...valueAxis(frame, '×', 1, {
@@ -55,14 +55,14 @@ export function barsOption(chart: BarsChart, frame: Place): EChartsOption {
     grid: grid(kind === 'multiples' ? { right: 52 } : {}),
     ...(kind === 'stacked' ? { xAxis: names, yAxis: values } : { xAxis: values, yAxis: names }),
     series: series.map(({ name, color: hue, values: numbers }) => {
-      const color = painted(hue, frame.theme);
+      const color = themeColor(hue, frame.theme);
       return {
         type: 'bar' as const,
         name,
         ...(kind === 'multiples' ? { barMaxWidth: 14 } : { stack: 'whole' }),
         ...(kind === 'shares' ? { barWidth: 26 } : { barCategoryGap: '25%' }),
         data: rows.map((_, row) => {
-          const value = shown(numbers[row], row);
+          const value = shownValue(numbers[row], row);
           const room = isNarrow(frame) ? 0.14 : 0.06;
           return {
             value,
@@ -89,7 +89,7 @@ export function barsOption(chart: BarsChart, frame: Place): EChartsOption {
               `${rows[row] ?? ''}, ${name}`,
               formatQuantity(value, unit),
               kind === 'multiples'
-                ? text(shown(value, row))
+                ? text(shownValue(value, row))
                 : `${formatPercent(value / totals[row]!)} of ${formatQuantity(totals[row]!, unit)}`,
             );
           },

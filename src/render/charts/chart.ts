@@ -4,7 +4,7 @@ import { formatTick } from '../../vocabulary/format.js';
 import type { Theme } from '../palette.js';
 
 /** Theme and size of a drawing. */
-export interface Place {
+export interface Frame {
   theme: Theme;
   /** Width of the box, CSS pixels; below 500 some labels are left out. */
   width: number;
@@ -13,9 +13,9 @@ export interface Place {
 export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 
 /** Whether there is no room for labels next to the marks. */
-export const isNarrow = ({ width }: Place): boolean => width < 500;
+export const isNarrow = ({ width }: Frame): boolean => width < 500;
 
-export function base({ theme }: Place): EChartsOption {
+export function base({ theme }: Frame): EChartsOption {
   return {
     animation: false,
     backgroundColor: 'transparent',
@@ -44,7 +44,7 @@ export function grid(margins: { left?: number; right?: number; top?: number; bot
   };
 }
 
-export function axisStyle({ theme }: Place) {
+export function axisStyle({ theme }: Frame) {
   return {
     axisLine: { lineStyle: { color: theme.line } },
     axisTick: { lineStyle: { color: theme.line } },
@@ -54,22 +54,24 @@ export function axisStyle({ theme }: Place) {
   };
 }
 
-/** A value axis in `unit` up to `most` with its name in the middle; all ticks are in one unit. */
-export function valueAxis(frame: Place, unit: string, most: number, name?: { text: string; gap: number }) {
+/** A value axis in `unit` up to `max` with its name in the middle; all ticks are in one unit. */
+export function valueAxis(frame: Frame, unit: string, max: number, name?: { text: string; gap: number }) {
   return {
     type: 'value' as const,
     ...axisStyle(frame),
+    // Without room, overlapping labels would be hidden at uneven distances.
+    ...(isNarrow(frame) ? { splitNumber: 3 } : {}),
     axisLabel: {
       color: frame.theme.muted,
       hideOverlap: true,
-      formatter: (value: number) => formatTick(value, unit, most),
+      formatter: (value: number) => formatTick(value, unit, max),
     },
     ...(name && axisName(name.text, name.gap)),
   };
 }
 
 /** Names of rows, first at the top; in a narrow box words take up to two lines, other names are cut. */
-export function rowAxis(frame: Place, rows: readonly string[], { words = false } = {}) {
+export function rowAxis(frame: Frame, rows: readonly string[], { words = false } = {}) {
   return {
     type: 'category' as const,
     inverse: true,

@@ -1,8 +1,8 @@
 import type { EChartsOption } from 'echarts';
 import type { HeatChart } from '../../views/chart.js';
-import { painted } from '../palette.js';
+import { themeColor } from '../palette.js';
 import { plainText } from '../value.js';
-import { axisName, axisStyle, base, grid, isNarrow, type Place, textOn, tipOf } from './chart.js';
+import { axisName, axisStyle, base, grid, isNarrow, type Frame, textOn, tipOf } from './chart.js';
 
 /** Height of a cell with two lines of text. */
 const cellHeight = 44;
@@ -26,7 +26,7 @@ const everyNth = <T extends { axisLabel: object }>(axis: T, rows: number) => ({
 });
 
 /** Values over two sizes, with text in each cell. */
-export function heatOption({ x, y, cells, slim }: HeatChart, frame: Place): EChartsOption {
+export function heatOption({ x, y, cells, slim }: HeatChart, frame: Frame): EChartsOption {
   const { theme } = frame;
   const axis = ({ name, values }: HeatChart['x'], gap: number) => ({
     type: 'category' as const,
@@ -50,7 +50,7 @@ export function heatOption({ x, y, cells, slim }: HeatChart, frame: Place): ECha
           if (!cell) return null;
           const [left = 0, top = 0] = api.coord([cell.x, cell.y]);
           const [w = 0, h = 0] = api.size!([1, 1]) as number[];
-          const fill = cell.shade === null ? theme.surface : painted(`shade ${cell.shade}`, theme);
+          const fill = cell.shade === null ? theme.surface : themeColor(`shade ${cell.shade}`, theme);
           if (slim) {
             // On whole pixels, so that the background does not show between cells.
             const [x0, y0] = [Math.round(left - w / 2), Math.round(top - h / 2)];

@@ -2,10 +2,10 @@ import type { EChartsOption, LineSeriesOption } from 'echarts';
 import { cutEnd } from '../../vocabulary/cut.js';
 import { formatNumber, formatQuantity } from '../../vocabulary/format.js';
 import type { LinesChart, Panel, Point, Series } from '../../views/chart.js';
-import { painted } from '../palette.js';
+import { themeColor } from '../palette.js';
 import { plainText } from '../value.js';
 import { backgroundMarks, extentOf, intervals, largest, markRoom, pointMarks } from './marks.js';
-import { axisName, axisStyle, base, grid, isNarrow, type Place, tip, valueAxis } from './chart.js';
+import { axisName, axisStyle, base, grid, isNarrow, type Frame, tip, valueAxis } from './chart.js';
 
 const panelHeight = 150;
 const panelTop = 26;
@@ -20,7 +20,7 @@ export function linesHeight(chart: LinesChart): number {
 }
 
 /** Lines over categories, a number or time, with intervals, limits, background areas and marks; from 0, so that heights can be compared. */
-export function linesOption(chart: LinesChart, frame: Place): EChartsOption {
+export function linesOption(chart: LinesChart, frame: Frame): EChartsOption {
   const { panels, x } = chart;
   const several = isPaneled(chart);
   const overTime = 'unit' in x && x.unit === 's';
@@ -70,7 +70,7 @@ export function linesOption(chart: LinesChart, frame: Place): EChartsOption {
 }
 
 /** The title of a panel; on a phone with the names of its lines, which have no room at their ends. */
-function titleOf(title: string, { series }: Panel, frame: Place) {
+function titleOf(title: string, { series }: Panel, frame: Frame) {
   const style = { fontSize: 12, fontWeight: 'normal' as const, color: frame.theme.muted };
   const lines = series.filter((line) => line.style !== 'pale' && line.style !== 'dots');
   if (!isNarrow(frame) || lines.length < 2) return { text: title, textStyle: style };
@@ -84,7 +84,7 @@ function titleOf(title: string, { series }: Panel, frame: Place) {
       rich: Object.fromEntries(
         lines.map(({ color }, index) => [
           `line${index}`,
-          { color: painted(color, frame.theme), fontWeight: 'bold' as const },
+          { color: themeColor(color, frame.theme), fontWeight: 'bold' as const },
         ]),
       ),
     },
@@ -113,7 +113,7 @@ export function withIntervals(panel: Panel): number {
   return Math.max(top, Math.min(2 * top, largest(ends)));
 }
 
-function xAxis(chart: LinesChart, panel: Panel, frame: Place, isLast: boolean) {
+function xAxis(chart: LinesChart, panel: Panel, frame: Frame, isLast: boolean) {
   const { x } = chart;
   const name = isLast ? { text: x.name, gap: isPaneled(chart) ? 24 : 28 } : undefined;
   if ('categories' in x)
@@ -140,7 +140,7 @@ function xAxis(chart: LinesChart, panel: Panel, frame: Place, isLast: boolean) {
   };
 }
 
-function yAxis(chart: LinesChart, panel: Panel, frame: Place) {
+function yAxis(chart: LinesChart, panel: Panel, frame: Frame) {
   const { x } = chart;
   const { unit, max: panelMax, scaled } = panel;
   const top = panelMax ?? withIntervals(panel);
@@ -178,10 +178,10 @@ function binarySteps(top: number, steps: number) {
   return { interval, max: Math.ceil(top / interval) * interval };
 }
 
-function lineSeries(chart: LinesChart, panel: Panel, series: Series, frame: Place): LineSeriesOption {
+function lineSeries(chart: LinesChart, panel: Panel, series: Series, frame: Frame): LineSeriesOption {
   const { x } = chart;
   const { name, points, style, symbol, dash = 'solid' } = series;
-  const color = painted(series.color, frame.theme);
+  const color = themeColor(series.color, frame.theme);
   const overTime = 'unit' in x && x.unit === 's';
   const alone = overTime && !isPaneled(chart) && panel.series.length === 1;
   const isStack = style === 'stack';
@@ -247,7 +247,7 @@ function pointTip(
 }
 
 /** Tooltip with the values of every line of a panel at one time. */
-function timeTip(all: readonly { panel: Panel; series: Series }[], frame: Place) {
+function timeTip(all: readonly { panel: Panel; series: Series }[], frame: Frame) {
   return {
     ...base(frame).tooltip,
     trigger: 'axis' as const,

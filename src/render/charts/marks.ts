@@ -1,8 +1,8 @@
 import type { LineSeriesOption, SeriesOption } from 'echarts';
 import { formatQuantity } from '../../vocabulary/format.js';
 import type { LinesChart, Panel, Series } from '../../views/chart.js';
-import { painted } from '../palette.js';
-import { isNarrow, type Place } from './chart.js';
+import { themeColor } from '../palette.js';
+import { isNarrow, type Frame } from './chart.js';
 
 export const largest = (values: readonly number[]): number =>
   values.reduce((most, value) => Math.max(most, value), 0);
@@ -16,7 +16,7 @@ export function extentOf(panels: readonly Panel[]): [number, number] {
 }
 
 /** Bars of 95 % intervals, from low to high. */
-export function intervals({ points, color }: Series, { theme }: Place): SeriesOption[] {
+export function intervals({ points, color }: Series, { theme }: Frame): SeriesOption[] {
   const known = points.flatMap(([x, , more]) => (more?.ci95 ? [[x, ...more.ci95] as const] : []));
   if (known.length === 0) return [];
   return [
@@ -34,7 +34,7 @@ export function intervals({ points, color }: Series, { theme }: Place): SeriesOp
         const line = (x1: number, y1: number, x2: number, y2: number) => ({
           type: 'line' as const,
           shape: { x1, y1, x2, y2 },
-          style: { stroke: painted(color, theme), lineWidth: 1.5 },
+          style: { stroke: themeColor(color, theme), lineWidth: 1.5 },
         });
         return {
           type: 'group',
@@ -55,7 +55,7 @@ export function markRoom({ marks = [], shades = [] }: LinesChart): number {
 export function backgroundMarks(
   { x, marks = [], shades = [], panels }: LinesChart,
   { bounds = [] }: Panel,
-  frame: Place,
+  frame: Frame,
 ): Partial<LineSeriesOption> {
   const { theme } = frame;
   const label = { color: theme.ink, fontSize: 11 };
@@ -72,7 +72,7 @@ export function backgroundMarks(
       return {
         xAxis: place,
         name,
-        lineStyle: { color: painted(color, theme), type: 'dotted' as const, width: 1.5 },
+        lineStyle: { color: themeColor(color, theme), type: 'dotted' as const, width: 1.5 },
         label: { ...label, position: 'end' as const, distance, align: align as 'left', formatter: name },
       };
     });
@@ -83,14 +83,15 @@ export function backgroundMarks(
     label: { ...label, position: 'insideStartTop' as const, formatter: name },
   }));
   const [from, to] = extentOf(panels);
-  const fits = (name: string, width: number) => name.length * 6 < (width / (to - from)) * (frame.width - 90);
+  const fits = (name: string, width: number) =>
+    letterWidth * name.length < (width / (to - from)) * (frame.width - axisRoom);
   const areas = [
     ...shades.map((shade, nth): [object, object] => [
       {
         name: shade.color === undefined && fits(shade.name, shade.to - shade.from) ? shade.name : '',
         xAxis: shade.from,
         itemStyle: {
-          color: painted(shade.color ?? 'idle', theme),
+          color: themeColor(shade.color ?? 'idle', theme),
           opacity: shade.color ? 0.3 : nth % 2 === 0 ? 0.22 : 0.1,
         },
       },
@@ -116,11 +117,15 @@ export function backgroundMarks(
   };
 }
 
+/** Approximate width of a letter, and of the axis labels next to the lines, px. */
+const letterWidth = 6;
+const axisRoom = 90;
+
 /** Below this share of the highest point a name would overlap the axis labels. */
 const nearAxis = 0.15;
 
 /** Named points on a line: names are above the highest point and points near the axis, below others, and inside at the edges. */
-export function pointMarks({ marks = [], panels }: LinesChart, frame: Place): SeriesOption[] {
+export function pointMarks({ marks = [], panels }: LinesChart, frame: Frame): SeriesOption[] {
   const markers = marks.flatMap(({ y, ...mark }) => (y === undefined ? [] : [{ ...mark, y }]));
   if (markers.length === 0) return [];
   const [from, to] = extentOf(panels);
@@ -135,11 +140,13 @@ export function pointMarks({ marks = [], panels }: LinesChart, frame: Place): Se
       tooltip: { show: false },
       data: markers.map(({ x, y, name, color }, index) => {
         const place = (x - from) / (to - from);
-        const align = place > 0.9 ? ('right' as const) : place < 0.1 ? ('left' as const) : undefined;
+        const text = isNarrow(frame) ? name : `${name} ${formatQuantity(y, panels[0]!.unit)}`;
+        const half = (letterWidth * text.length) / 2 / (frame.width - axisRoom);
+        const align = place > 1 - half ? ('right' as const) : place < half ? ('left' as const) : undefined;
         return {
           value: [x, y],
           itemStyle: {
-            color: painted(color, frame.theme),
+            color: themeColor(color, frame.theme),
             borderColor: frame.theme.surface,
             borderWidth: 2,
             opacity: 1,
@@ -152,7 +159,7 @@ export function pointMarks({ marks = [], panels }: LinesChart, frame: Place): Se
             backgroundColor: frame.theme.surface,
             padding: [1, 3],
             borderRadius: 2,
-            formatter: isNarrow(frame) ? name : `${name} ${formatQuantity(y, panels[0]!.unit)}`,
+            formatter: text,
           },
         };
       }),

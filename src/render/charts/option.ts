@@ -1,7 +1,7 @@
 import type { EChartsOption } from 'echarts';
 import type { Chart, KeyEntry } from '../../views/chart.js';
 import { barsHeight, barsOption } from './bars.js';
-import type { Place } from './chart.js';
+import type { Frame } from './chart.js';
 import { heatHeight, heatOption } from './heat.js';
 import { linesHeight, linesOption } from './lines.js';
 import { rooflineOption } from './roofline.js';
@@ -10,7 +10,7 @@ import { maxShapes, timelineHeight, timelineOption } from './timeline.js';
 import { waterfallHeight, waterfallOption } from './waterfall.js';
 
 /** Converts a chart of a view to ECharts options; the only place that does. */
-export function optionOf(chart: Chart, frame: Place): EChartsOption {
+export function optionOf(chart: Chart, frame: Frame): EChartsOption {
   switch (chart.form) {
     case 'lines':
       return linesOption(chart, frame);

@@ -1,9 +1,9 @@
 import type { EChartsOption, SeriesOption } from 'echarts';
 import { formatNumber, formatQuantity } from '../../vocabulary/format.js';
 import type { RooflineChart } from '../../views/chart.js';
-import { painted } from '../palette.js';
+import { themeColor } from '../palette.js';
 import { plainText } from '../value.js';
-import { axisName, axisStyle, base, grid, isNarrow, type Place, tipOf } from './chart.js';
+import { axisName, axisStyle, base, grid, isNarrow, type Frame, tipOf } from './chart.js';
 
 interface Extent {
   x: [number, number];
@@ -14,7 +14,7 @@ const decadeBelow = (value: number): number => 10 ** Math.floor(Math.log10(value
 const decadeAbove = (value: number): number => 10 ** Math.ceil(Math.log10(value));
 
 /** Achieved FLOP/s against arithmetic intensity, both logarithmic; the axis includes all ridge points. */
-export function rooflineOption(chart: RooflineChart, frame: Place): EChartsOption {
+export function rooflineOption(chart: RooflineChart, frame: Frame): EChartsOption {
   const { points, slopes, peaks } = chart;
   const ridges = slopes.flatMap((slope) => peaks.map((peak) => peak.flops_per_s / slope.bytes_per_s));
   const x = [
@@ -46,7 +46,7 @@ export function rooflineOption(chart: RooflineChart, frame: Place): EChartsOptio
 }
 
 function roofSeries(
-  frame: Place,
+  frame: Frame,
   { slopes, peaks: unsorted, ridge }: RooflineChart,
   { x, y }: Extent,
 ): SeriesOption[] {
@@ -136,7 +136,7 @@ function roofSeries(
   ];
 }
 
-const pointSeries = ({ theme }: Place, points: RooflineChart['points']): SeriesOption => ({
+const pointSeries = ({ theme }: Frame, points: RooflineChart['points']): SeriesOption => ({
   type: 'scatter',
   name: 'measured',
   z: 3,
@@ -145,7 +145,7 @@ const pointSeries = ({ theme }: Place, points: RooflineChart['points']): SeriesO
     cursor: link === undefined ? 'default' : 'pointer',
     symbol,
     symbolSize: group === null ? 17 : 11,
-    itemStyle: { color: painted(color, theme), borderColor: theme.surface, borderWidth: 1.5, opacity: 1 },
+    itemStyle: { color: themeColor(color, theme), borderColor: theme.surface, borderWidth: 1.5, opacity: 1 },
     label: {
       show: group === null,
       // Other measurements are to the left and right, at nearly the same height.

@@ -1,14 +1,14 @@
 import type { EChartsOption } from 'echarts';
 import { formatPercent, formatQuantity, formatSigned } from '../../vocabulary/format.js';
 import type { SpreadChart } from '../../views/chart.js';
-import { painted } from '../palette.js';
+import { themeColor } from '../palette.js';
 import { plainText } from '../value.js';
-import { base, grid, isNarrow, type Place, rowAxis, tipOf, valueAxis } from './chart.js';
+import { base, grid, isNarrow, type Frame, rowAxis, tipOf, valueAxis } from './chart.js';
 
 export const spreadHeight = ({ rows }: SpreadChart): number => 56 + 24 * rows.length;
 
 /** Each row relative to its median: the range as a line, the middle half as a box, every value as a dot. */
-export function spreadOption({ rows, unit }: SpreadChart, frame: Place): EChartsOption {
+export function spreadOption({ rows, unit }: SpreadChart, frame: Frame): EChartsOption {
   const { theme } = frame;
   const share = ({ median }: SpreadChart['rows'][number], value: number): number => value / median - 1;
   const dots = rows.flatMap((row, y) => row.dots.map((dot) => ({ ...dot, row, y })));
@@ -47,7 +47,7 @@ export function spreadOption({ rows, unit }: SpreadChart, frame: Place): ECharts
         renderItem: (params, api) => {
           const row = rows[params.dataIndex];
           if (!row) return null;
-          const color = painted(row.color, theme);
+          const color = themeColor(row.color, theme);
           const x = (value: number): number => api.coord([share(row, value), params.dataIndex])[0] ?? 0;
           const y = api.coord([0, params.dataIndex])[1] ?? 0;
           const line = (x1: number, y1: number, x2: number, y2: number, width: number, stroke: string) => ({

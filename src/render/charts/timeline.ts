@@ -2,8 +2,8 @@ import type { CustomSeriesOption, EChartsOption } from 'echarts';
 import { cutEnd } from '../../vocabulary/cut.js';
 import { formatQuantity, formatTick } from '../../vocabulary/format.js';
 import type { TimelineChart } from '../../views/chart.js';
-import { painted } from '../palette.js';
-import { axisStyle, base, isNarrow, type Place, rowAxis, textOn, tipOf } from './chart.js';
+import { themeColor } from '../palette.js';
+import { axisStyle, base, isNarrow, type Frame, rowAxis, textOn, tipOf } from './chart.js';
 
 /** More lanes than this share their height: a load test has a row per request in flight. */
 const fullLanes = 24;
@@ -19,13 +19,13 @@ export const timelineHeight = ({ lanes }: TimelineChart): number =>
 /** Approximate width of a character at 11 px; a label that does not fit is cut, and left out below four characters. */
 const characterWidth = 6.2;
 
-function fitted(label: string, width: number): string {
+function fitLabel(label: string, width: number): string {
   const room = Math.floor((width - 6) / characterWidth);
   if (room < 4) return '';
   return cutEnd(label, room);
 }
 
-function series({ spans, kinds, lanes }: TimelineChart, { theme }: Place): CustomSeriesOption {
+function series({ spans, kinds, lanes }: TimelineChart, { theme }: Frame): CustomSeriesOption {
   const row = laneHeight(lanes.length);
   return {
     type: 'custom',
@@ -43,7 +43,7 @@ function series({ spans, kinds, lanes }: TimelineChart, { theme }: Place): Custo
       const [lane, start, dur, nth] = spans[params.dataIndex] ?? [0, 0, 0, -1];
       const kind = kinds[nth];
       if (!kind) return null;
-      const color = painted(kind.color, theme);
+      const color = themeColor(kind.color, theme);
       const [left = 0, middle = 0] = api.coord([start / 1e6, lane]);
       const [right = 0] = api.coord([(start + dur) / 1e6, lane]);
       const box = params.coordSys as unknown as { x: number; width: number };
@@ -61,7 +61,7 @@ function series({ spans, kinds, lanes }: TimelineChart, { theme }: Place): Custo
         textContent: {
           type: 'text' as const,
           style: {
-            text: row < namedHeight ? '' : fitted(kind.label, width),
+            text: row < namedHeight ? '' : fitLabel(kind.label, width),
             fill: textOn(color),
             fontSize: 11,
           },
@@ -73,7 +73,7 @@ function series({ spans, kinds, lanes }: TimelineChart, { theme }: Place): Custo
 }
 
 /** Spans on lanes over time, with zoom. */
-export function timelineOption(chart: TimelineChart, frame: Place): EChartsOption {
+export function timelineOption(chart: TimelineChart, frame: Frame): EChartsOption {
   const narrow = isNarrow(frame);
   const zoom = { filterMode: 'weakFilter' as const, minSpan: 0.01 };
   const longest = chart.lanes.reduce((most, { length }) => Math.max(most, length), 0);

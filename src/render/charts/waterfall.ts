@@ -1,8 +1,8 @@
 import type { EChartsOption } from 'echarts';
 import { formatColumn, formatPercent } from '../../vocabulary/format.js';
 import type { WaterfallBar, WaterfallChart } from '../../views/chart.js';
-import { painted } from '../palette.js';
-import { base, grid, isNarrow, type Place, rowAxis, tipOf } from './chart.js';
+import { themeColor } from '../palette.js';
+import { base, grid, isNarrow, type Frame, rowAxis, tipOf } from './chart.js';
 
 type Placed = WaterfallBar & {
   text: string;
@@ -57,7 +57,7 @@ export const waterfallLink = (chart: WaterfallChart, index: number): string | un
 /** Row height for two lines of a label, so that two sides of twelve bars and the difference fit on the first screen of a comparison. */
 export const waterfallHeight = (chart: WaterfallChart): number => 16 + 26 * placedBars(chart).length;
 
-export function waterfallOption(chart: WaterfallChart, frame: Place): EChartsOption {
+export function waterfallOption(chart: WaterfallChart, frame: Frame): EChartsOption {
   const rows = placedBars(chart);
   const { total } = chart;
   const longest = chart.longest ?? Math.max(...rows.map(({ from, value }) => from + Math.abs(value)), 0);
@@ -94,7 +94,7 @@ export function waterfallOption(chart: WaterfallChart, frame: Place): EChartsOpt
           ].filter(Boolean),
         ]),
         data: rows.map(({ value, text, color: hue, light, link }) => {
-          const color = painted(hue, frame.theme);
+          const color = themeColor(hue, frame.theme);
           return {
             value: Math.abs(value),
             cursor: link === undefined ? 'default' : 'pointer',

@@ -1,4 +1,5 @@
 import type { HeatChart } from '../../views/chart.js';
+import { csvField } from '../csv-field.js';
 
 /** A CSV row per cell of a heat map: its position and number (RFC 4180); empty if not measured. */
 export function heatCsv({ x, y, cells }: HeatChart): string {
@@ -8,12 +9,9 @@ export function heatCsv({ x, y, cells }: HeatChart): string {
     x.values[cell.x] ?? '',
     String(numberOf(cell.lines[0])?.n ?? ''),
   ]);
-  const line = (fields: readonly string[]): string => fields.map(quoted).join(',');
+  const line = (fields: readonly string[]): string => fields.map(csvField).join(',');
   return [[y.name, x.name, unit ?? 'value'], ...rows].map((row) => `${line(row)}\r\n`).join('');
 }
-
-/** A CSV field as in RFC 4180. */
-const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 function numberOf(text: unknown): { n: number; unit: string } | undefined {
   return typeof text === 'object' && text !== null && 'n' in text

@@ -14,9 +14,9 @@ function sortBy(table: HTMLTableElement, column: number, head: HTMLTableCellElem
   const body = table.tBodies[0];
   if (!body) return;
   const numeric = head.classList.contains('number');
-  const was = head.getAttribute('aria-sort');
+  const previous = head.getAttribute('aria-sort');
   // The first click sorts numbers from the largest, names from A.
-  const order: Order = (was === null ? numeric : was === 'ascending') ? 'descending' : 'ascending';
+  const order: Order = (previous === null ? numeric : previous === 'ascending') ? 'descending' : 'ascending';
   for (const header of table.tHead?.rows[0]?.cells ?? []) header.removeAttribute('aria-sort');
   head.setAttribute('aria-sort', order);
   const sign = order === 'ascending' ? 1 : -1;
@@ -29,11 +29,11 @@ function addFilter(table: HTMLTableElement): void {
   const label = document.createElement('label');
   label.className = 'filter';
   const input = document.createElement('input');
-  const shown = document.createElement('span');
+  const status = document.createElement('span');
   input.type = 'search';
-  label.append('Filter ', input, shown);
+  label.append('Filter ', input, status);
   const rows = [...(table.tBodies[0]?.rows ?? [])];
-  shown.setAttribute('role', 'status');
+  status.setAttribute('role', 'status');
   input.addEventListener('input', () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
@@ -43,7 +43,7 @@ function addFilter(table: HTMLTableElement): void {
       row.hidden = !words.every((word) => text.includes(word));
       if (!row.hidden) count++;
     }
-    shown.textContent = words.length === 0 ? '' : `${count} of ${rows.length}`;
+    status.textContent = words.length === 0 ? '' : `${count} of ${rows.length}`;
   });
   const box = table.parentElement;
   const all = box?.previousElementSibling;
@@ -67,13 +67,13 @@ export function sortTables(document: Document): void {
 }
 
 /** A table with at least this many columns does not fit a phone. */
-const wide = 4;
+const stackedColumns = 4;
 
 /** Adds the column name to cells of wide tables, which a narrow page shows next to the value. */
 export function labelCells(document: Document): void {
   for (const table of document.querySelectorAll<HTMLTableElement>('.scroll > table')) {
     const heads = [...(table.tHead?.rows[0]?.cells ?? [])].map(({ textContent }) => textContent ?? '');
-    if (heads.length < wide) continue;
+    if (heads.length < stackedColumns) continue;
     table.classList.add('stacks');
     for (const row of table.tBodies[0]?.rows ?? [])
       for (const [column, cell] of [...row.cells].entries()) cell.dataset['head'] = heads[column] ?? '';

@@ -6,10 +6,10 @@ import { parts, valueText } from '../value.js';
 import { GainDrawing } from './gain.js';
 
 export const Words: FC<{ text: Text }> = ({ text }) => (
-  <>{parts(text).map((part) => (typeof part === 'string' ? keepUnits(part) : <Shown value={part} />))}</>
+  <>{parts(text).map((part) => (typeof part === 'string' ? keepUnits(part) : <ValueText value={part} />))}</>
 );
 
-const Shown: FC<{ value: Value }> = ({ value }) => {
+const ValueText: FC<{ value: Value }> = ({ value }) => {
   if ('figure' in value) {
     const { reason } = figureParts(value.figure);
     if (reason !== null || value.spread === true)

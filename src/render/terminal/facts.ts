@@ -1,12 +1,12 @@
 import type { Text } from '../../views/text.js';
 import type { Detail } from './less.js';
-import { painted } from './painted.js';
+import { coloredText } from './colored-text.js';
 import { hanging, inert, textWidth } from './text.js';
 
 export function factLines(items: readonly { name: string; text: Text }[], width: number): string[] {
   const nameWidth = Math.max(0, ...items.map(({ name }) => textWidth(name)));
   return items.flatMap(({ name, text }) =>
-    hanging(`  ${inert(name).padEnd(nameWidth)}  `, painted(text), width),
+    hanging(`  ${inert(name).padEnd(nameWidth)}  `, coloredText(text), width),
   );
 }
 

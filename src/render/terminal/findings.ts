@@ -2,7 +2,7 @@ import type { Block, Fact, FindingItem } from '../../views/block.js';
 import { plainText } from '../value.js';
 import { color } from './color.js';
 import { type Detail, shownAt } from './less.js';
-import { painted } from './painted.js';
+import { coloredText } from './colored-text.js';
 import { hanging, inert, textWidth } from './text.js';
 
 export function findingLines(
@@ -56,5 +56,5 @@ const factsOf = (facts: readonly Fact[], level: Detail): readonly Fact[] => fact
 
 function findingFact(fact: Fact, width: number): string[] {
   if ('lines' in fact) return fact.lines.split('\n').map((line) => `                 ${inert(line)}`);
-  return hanging(`     ${`${fact.name}:`.padEnd(12)}`, painted(fact.text), width);
+  return hanging(`     ${`${fact.name}:`.padEnd(12)}`, coloredText(fact.text), width);
 }

@@ -1,8 +1,8 @@
 import type { Row, Table } from '../../views/block.js';
-import { explained } from '../reasons.js';
+import { tableToDraw } from '../reasons.js';
 import { type Detail, shownAt } from './less.js';
 import { moreLine } from './notes.js';
-import { painted } from './painted.js';
+import { coloredText } from './colored-text.js';
 import { fittedTable } from './table.js';
 import { hanging, inert } from './text.js';
 
@@ -20,7 +20,7 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
     columns,
     rows: shown,
     notes,
-  } = explained({
+  } = tableToDraw({
     ...table,
     rows: firstRows(
       levelRows,
@@ -38,7 +38,7 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
       ...(lines ? { lines } : {}),
       ...(drop === undefined ? {} : { leaveOut: drop }),
     })),
-    shown.map(({ cells }) => cells.map(painted)),
+    shown.map(({ cells }) => cells.map(coloredText)),
     { width, named: level > 0 },
   );
   return [...text.split('\n'), ...moreLine(levelRows.length - shown.length), ...notesWithout(dropped)];

@@ -1,4 +1,5 @@
 import Table from 'cli-table3';
+import { cutEnd, cutMiddle } from '../../vocabulary/cut.js';
 import { hanging, textWidth, withPlainSpaces, wrap } from './text.js';
 
 interface TextColumn {
@@ -45,12 +46,9 @@ type Cut = (cell: string, room: number) => string;
 
 const isWhole = (cell: string, room: number): boolean => cell.length <= room || cell.includes('\u001b');
 
-const cutEnd: Cut = (cell, room) => (isWhole(cell, room) ? cell : `${cell.slice(0, room - 1)}…`);
+const cutTail: Cut = (cell, room) => (isWhole(cell, room) ? cell : cutEnd(cell, room));
 
-const cutInside: Cut = (cell, room) =>
-  isWhole(cell, room)
-    ? cell
-    : `${cell.slice(0, Math.ceil((room - 1) / 2))}…${cell.slice(cell.length - Math.floor((room - 1) / 2))}`;
+const cutInside: Cut = (cell, room) => (isWhole(cell, room) ? cell : cutMiddle(cell, room));
 
 /** A name on several lines, broken after a separator if there is one. */
 const folded: Cut = (cell, room) => {
@@ -65,7 +63,7 @@ const folded: Cut = (cell, room) => {
  * middle. Colored cells are left alone.
  */
 const cutOf = (cells: readonly string[], room: number): Cut =>
-  [cutEnd, cutInside].find(
+  [cutTail, cutInside].find(
     (cut) => new Set(cells.map((cell) => cut(cell, room))).size === new Set(cells).size,
   ) ?? folded;
 

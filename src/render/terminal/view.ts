@@ -12,7 +12,7 @@ import { findingLines } from './findings.js';
 import { headlineLines } from './headline.js';
 import { type Detail, shorter, type DetailedView, shownAt } from './less.js';
 import { issueLines, noteLines } from './notes.js';
-import { painted } from './painted.js';
+import { coloredText } from './colored-text.js';
 import { tableLines } from './table-block.js';
 import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
@@ -115,7 +115,7 @@ function blockLines(block: Block, width: number, level: Detail): string[] {
     case 'lines':
       return block.text.split('\n').map((line) => `    ${inert(line)}`);
     case 'text':
-      return hanging('  ', painted(block.text), width);
+      return hanging('  ', coloredText(block.text), width);
     case 'heading':
       return hanging('  ', inert(plainText(block.text)), width).map((line) => color.bold(line));
     case 'facts':

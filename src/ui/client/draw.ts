@@ -1,6 +1,11 @@
 import { cutEnd } from '../../vocabulary/cut.js';
 import { formatQuantity, formatTimeTick, plural } from '../../vocabulary/format.js';
-import { binsPerTile, type LaneRecord } from '../timeline/tile-format.js';
+import {
+  binsPerTile,
+  type EventsRecord,
+  type LaneRecord,
+  type SharesRecord,
+} from '../timeline/tile-format.js';
 import { axisHeight, counterHeight, headHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
 import type { Range } from './range.js';
 import { drawShares } from './shares.js';
@@ -64,7 +69,7 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
   for (const { tile, from, to } of scene.tiles.covering(range.start, range.end, level))
     for (const row of layout.lanes)
       for (const record of tile.lanes.get(row.lane) ?? [])
-        drawRecord(canvas, scene, row, tile, record, from, to, names);
+        drawRecord(canvas, scene, { row, tile, from, to }, record, names);
   // After all tiles: the next tile would paint over a name that reaches into it.
   for (const name of names) drawName(canvas, name);
   for (const row of layout.counters) drawCounter(canvas, scene, row);
@@ -97,63 +102,90 @@ function drawCounter(
 
 type TileOf = ReturnType<Tiles['covering']>[number]['tile'];
 
+interface RecordPlace {
+  row: LaneRow;
+  tile: TileOf;
+  /** The part of the tile to draw, ns after the start of the timeline. */
+  from: number;
+  to: number;
+}
+
 function drawRecord(
   canvas: CanvasRenderingContext2D,
   scene: Scene,
-  { top, track }: LaneRow,
-  tile: TileOf,
+  place: RecordPlace,
   record: LaneRecord,
-  from: number,
-  to: number,
   names: NameInside[],
 ): void {
-  const colors = scene.colors[track.table]!;
-  // Whole pixels: two half-covered pixels where tiles meet would show as a line.
-  const [left, right] = [Math.round(xOf(scene, from)), Math.round(xOf(scene, to))];
-  if (record.kind === 'events') {
-    // Several events narrower than a pixel are drawn as shares of it, as in wider tiles.
-    let column = -1;
-    const shares = colors.map(() => 0);
-    const flush = (): void => {
-      drawShares(canvas, { left: column, width: 1, top }, shares, colors);
-      shares.fill(0);
-    };
-    for (let i = 0; i < record.start.length; i++) {
-      const eventStart = tile.start + record.start[i]!;
-      const last = xOf(scene, tile.start + record.end[i]!);
-      const start = Math.max(left, xOf(scene, eventStart));
-      const end = Math.min(right, last);
-      // Part of a neighboring tile.
-      if (end < left || start > right) continue;
-      const width = end - start;
-      const kind = record.class[i]!;
-      if (width >= 1) {
-        canvas.fillStyle = colors[kind] ?? scene.theme.muted;
-        canvas.fillRect(
-          start,
-          top,
-          Math.max(1, width - (width > 4 && last <= right ? 1 : 0)),
-          laneHeight - 2,
-        );
-      } else {
-        const firstPixel = Math.floor(start);
-        if (firstPixel !== column) flush();
-        column = firstPixel;
-        shares[kind]! += width;
-      }
-      // Once per event: in the tile where the event starts, or in the leftmost visible one.
-      if (last - start > 24 && (eventStart >= from || from <= scene.range.start))
-        names.push({
-          name: scene.labels[record.name[i]!] ?? '',
-          left: start,
-          top,
-          width: Math.min(last, scene.width) - start,
-          color: colors[record.class[i]!]!,
-        });
+  if (record.kind === 'events') drawEvents(canvas, scene, place, record, names);
+  else drawBins(canvas, scene, place, record);
+}
+
+/** Whole pixels: two half-covered pixels where tiles meet would show as a line. */
+const edgesOf = (scene: Scene, { from, to }: RecordPlace): [left: number, right: number] => [
+  Math.round(xOf(scene, from)),
+  Math.round(xOf(scene, to)),
+];
+
+/** Events at least a pixel wide as boxes; several narrower ones as shares of their pixel, as in wider tiles. */
+function drawEvents(
+  canvas: CanvasRenderingContext2D,
+  scene: Scene,
+  place: RecordPlace,
+  record: EventsRecord,
+  names: NameInside[],
+): void {
+  const { row, tile, from } = place;
+  const { top } = row;
+  const colors = scene.colors[row.track.table]!;
+  const [left, right] = edgesOf(scene, place);
+  let column = -1;
+  const shares = colors.map(() => 0);
+  const flush = (): void => {
+    drawShares(canvas, { left: column, width: 1, top }, shares, colors);
+    shares.fill(0);
+  };
+  for (let i = 0; i < record.start.length; i++) {
+    const eventStart = tile.start + record.start[i]!;
+    const last = xOf(scene, tile.start + record.end[i]!);
+    const start = Math.max(left, xOf(scene, eventStart));
+    const end = Math.min(right, last);
+    // Part of a neighboring tile.
+    if (end < left || start > right) continue;
+    const width = end - start;
+    const kind = record.class[i]!;
+    if (width >= 1) {
+      canvas.fillStyle = colors[kind] ?? scene.theme.muted;
+      canvas.fillRect(start, top, Math.max(1, width - (width > 4 && last <= right ? 1 : 0)), laneHeight - 2);
+    } else {
+      const firstPixel = Math.floor(start);
+      if (firstPixel !== column) flush();
+      column = firstPixel;
+      shares[kind]! += width;
     }
-    flush();
-    return;
+    // Once per event: in the tile where the event starts, or in the leftmost visible one.
+    if (last - start > 24 && (eventStart >= from || from <= scene.range.start))
+      names.push({
+        name: scene.labels[record.name[i]!] ?? '',
+        left: start,
+        top,
+        width: Math.min(last, scene.width) - start,
+        color: colors[kind]!,
+      });
   }
+  flush();
+}
+
+/** The shares of each bin as a column of one to two pixels. */
+function drawBins(
+  canvas: CanvasRenderingContext2D,
+  scene: Scene,
+  place: RecordPlace,
+  record: SharesRecord,
+): void {
+  const { row, tile, from, to } = place;
+  const colors = scene.colors[row.track.table]!;
+  const [left, right] = edgesOf(scene, place);
   const shares = colors.map(() => 0);
   const binNs = tile.width / binsPerTile;
   const first = Math.max(0, Math.floor((from - tile.start) / binNs));
@@ -164,7 +196,7 @@ function drawRecord(
     const end = Math.round(Math.min(right, xOf(scene, tile.start + (bin + 1) * binNs)));
     shares.fill(0);
     for (const { class: kind, shares: binShares } of record.classes) shares[kind] = binShares[bin]!;
-    drawShares(canvas, { left: start, width: end - start, top }, shares, colors);
+    drawShares(canvas, { left: start, width: end - start, top: row.top }, shares, colors);
   }
 }
 

@@ -1,3 +1,4 @@
+import { csvField } from '../../render/csv-field.js';
 import { safeText } from '../../render/safe-text.js';
 import { fetchJson } from './fetch.js';
 import { element } from './panel.js';
@@ -80,16 +81,10 @@ async function ask(): Promise<void> {
 const cellText = (value: string | number | boolean | null): string =>
   value === null ? 'null' : String(value);
 
-/** A CSV field as in RFC 4180. */
-const quoted = (value: string | number | boolean | null): string => {
-  const text = value === null ? '' : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-};
-
 save.addEventListener('click', () => {
   if (!result) return;
   const lines = [result.columns.map(({ name }) => name), ...result.rows].map((cells) =>
-    cells.map(quoted).join(','),
+    cells.map((value) => csvField(value === null ? '' : String(value))).join(','),
   );
   const url = URL.createObjectURL(new Blob([`${lines.join('\r\n')}\r\n`], { type: 'text/csv' }));
   element('a', { href: url, download: 'inferscope.csv' }).click();

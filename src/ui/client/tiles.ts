@@ -28,7 +28,7 @@ export class Tiles {
     return Math.max(0, Math.ceil(Math.log2(nsPerPixel)));
   }
 
-  /** Drops all tiles after new lanes onTile. */
+  /** Drops all tiles after new lanes arrived. */
   clear(): void {
     this.tiles.clear();
   }

@@ -181,7 +181,7 @@ export interface Shares {
   shares: Float32Array;
 }
 
-/** Minimum bins of a lane at its coarse level: wider tiles are sumBins from them instead of from millions of events. */
+/** Minimum bins of a lane at its coarse level: wider tiles are summed from them instead of from millions of events. */
 const coarseBins = 2 ** 15;
 
 function coarsen(lane: Lane, zero: number): CoarseShares {

@@ -4,7 +4,7 @@ import { color } from './color.js';
 import { inert } from './text.js';
 
 /** Text with its tones in color, on one line. */
-export const painted = (text: Text): string =>
+export const coloredText = (text: Text): string =>
   parts(text)
     .map((part) => (typeof part === 'string' ? inert(part) : tone(part, inert(valueText(part)))))
     .join('');

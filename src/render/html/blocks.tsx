@@ -1,0 +1,291 @@
+import type { FC } from 'hono/jsx';
+import type { Bars, Block, FindingItem, Table } from '../../views/block.js';
+import { keepUnits } from '../../vocabulary/format.js';
+import { mergeIssues } from '../notices.js';
+import { tableToDraw } from '../reasons.js';
+import { plainText, rawValue } from '../value.js';
+import { Absent, Behind, ChartFrame, DataTable } from './parts.js';
+import { Notices } from './summary-notices.js';
+import { Words } from './words.js';
+
+/** Blocks of a page, charts of half the width in pairs. */
+export const Blocks: FC<{ blocks: readonly Block[] }> = ({ blocks }) => (
+  <>
+    {inPairs(blocks.filter(({ summary }) => !summary)).map((run) =>
+      run.length > 1 ? (
+        <div class="two">
+          {run.map((block) => (
+            <div>
+              <OneBlock block={block} />
+            </div>
+          ))}
+        </div>
+      ) : (
+        run.map((block) => <OneBlock block={block} />)
+      ),
+    )}
+  </>
+);
+
+/** Groups adjacent half-width charts in pairs; every other block is alone. */
+function inPairs(blocks: readonly Block[]): Block[][] {
+  const half = (block: Block | undefined): boolean => block?.type === 'chart' && block.half === true;
+  const runs: Block[][] = [];
+  for (const [index, block] of blocks.entries()) {
+    if (half(block) && half(blocks[index - 1])) runs.at(-1)!.push(block);
+    else runs.push([block]);
+  }
+  return runs;
+}
+
+const OneBlock: FC<{ block: Block }> = ({ block }) => {
+  switch (block.type) {
+    case 'headline':
+      return (
+        <>
+          {block.sentences.length > 0 && (
+            <ul class="help" aria-label="In short">
+              {block.sentences.map((sentence) => (
+                <li>{keepUnits(sentence)}</li>
+              ))}
+            </ul>
+          )}
+          {block.rows !== undefined && block.rows.length > 0 && (
+            <table class="headline">
+              <tbody>
+                {block.rows.map(([name = '', ...cells]) => (
+                  <tr>
+                    <th scope="row">
+                      <Words text={name} />
+                    </th>
+                    {cells.map((cell) => (
+                      <td>
+                        <Words text={cell} />
+                      </td>
+                    ))}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </>
+      );
+    case 'bars':
+      return <BarsBlock block={block} />;
+    case 'findings':
+      return (
+        <ol class="findings">
+          {block.items.map((item, index) => (
+            <li id={item.id}>
+              {index === 0 && !item.minor ? <FirstFinding item={item} /> : <Finding item={item} />}
+              {item.place !== undefined && (
+                <p class="place">
+                  <Words text={item.place} />
+                </p>
+              )}
+            </li>
+          ))}
+        </ol>
+      );
+    case 'lines':
+      return <pre>{block.text}</pre>;
+    case 'text':
+      return (
+        <p>
+          <Words text={block.text} />
+        </p>
+      );
+    case 'heading':
+      return (
+        <h3>
+          <Words text={block.text} />
+        </h3>
+      );
+    case 'facts':
+      return block.items.length === 0 ? null : (
+        <dl class="lead">
+          {block.items.map(({ name, text }) => (
+            <div>
+              <dt>{name}</dt>
+              <dd>
+                <Words text={text} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      );
+    case 'cards':
+      return (
+        <ul class="cards">
+          {block.cards.map(({ label, value, note }) => (
+            <li>
+              <p class="label">{label}</p>
+              <p class="value">
+                <Words text={value} />
+              </p>
+              {note !== undefined && (
+                <p class="note">
+                  <Words text={note} />
+                </p>
+              )}
+            </li>
+          ))}
+        </ul>
+      );
+    case 'table':
+      return <TableBlock table={block} />;
+    case 'chart': {
+      const { chart, label, behind, title } = block;
+      return (
+        <>
+          {title !== undefined && <OneBlock block={{ type: 'heading', text: title }} />}
+          <ChartFrame chart={chart} label={label}>
+            <OneBlock block={behind} />
+          </ChartFrame>
+        </>
+      );
+    }
+    case 'notes':
+      return block.items.length === 0 ? null : (
+        <ul class="notes">
+          {block.items.map((item) => (
+            <li>
+              <Words text={item} />
+            </li>
+          ))}
+        </ul>
+      );
+    case 'issues':
+      return <Notices issues={mergeIssues(block.issues)} />;
+    case 'missing':
+      return <Absent what={block.what} why={block.why} />;
+    case 'commands':
+      return (
+        <ul class="next">
+          {block.items.map(({ command, why }) => (
+            <li>
+              <code>{command}</code>
+              {why}
+            </li>
+          ))}
+        </ul>
+      );
+    case 'fold':
+      return (
+        <Behind title={block.title}>
+          <Blocks blocks={block.blocks} />
+        </Behind>
+      );
+  }
+};
+
+const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, behind } }) => {
+  const [first, second] = sides;
+  const titled = (label: string): string => `${label}. ${plainText(title)}`;
+  return (
+    <div>
+      <h3>
+        <Words text={title} />
+      </h3>
+      {second ? (
+        <>
+          <div class="sides">
+            {[...sides.map(({ pageChart }) => pageChart), ...(difference ? [difference] : [])].map(
+              ({ label, chart }) => (
+                <div>
+                  <p>{label}</p>
+                  <ChartFrame chart={chart} label={titled(label)} />
+                </div>
+              ),
+            )}
+          </div>
+          <OneBlock block={behind} />
+        </>
+      ) : (
+        first && (
+          <ChartFrame chart={first.pageChart.chart} label={titled(first.pageChart.label)}>
+            <OneBlock block={behind} />
+          </ChartFrame>
+        )
+      )}
+    </div>
+  );
+};
+
+/** While closed, it shows its change and expected gain. */
+const FirstFinding: FC<{ item: FindingItem }> = ({ item }) => (
+  <>
+    <Finding item={plainText(item.expected) === '' ? item : { ...item, gain: '' }} />
+    <div class="brief">
+      <p>{item.change}</p>
+      <p class="expected">
+        <Words text={item.expected} />
+      </p>
+    </div>
+  </>
+);
+
+const Finding: FC<{ item: FindingItem }> = ({ item: { severity, title, gain, facts, blocks } }) => (
+  <details>
+    <summary>
+      <strong class={`severity ${severity}`}>{severity}</strong> {keepUnits(title)}
+      {plainText(gain) !== '' && <span class="stake"> ({plainText(gain)})</span>}
+    </summary>
+    <dl class="definitions">
+      {facts.map((fact) => (
+        <>
+          <dt>{fact.name}</dt>
+          <dd>{'lines' in fact ? <pre>{fact.lines}</pre> : <Words text={fact.text} />}</dd>
+        </>
+      ))}
+    </dl>
+    <Blocks blocks={blocks} />
+  </details>
+);
+
+/** Above this number of columns, those that a narrow terminal drops first are hidden until requested. */
+const maxColumns = 7;
+
+function hiddenColumns(columns: Table['columns']): Set<Table['columns'][number]> {
+  const hidden = new Set(columns.filter(({ detail }) => detail));
+  const droppable = columns
+    .filter((column) => column.drop !== undefined && !hidden.has(column))
+    .toSorted((a, b) => a.drop! - b.drop!);
+  for (const column of droppable.slice(0, Math.max(0, columns.length - hidden.size - maxColumns)))
+    hidden.add(column);
+  return hidden;
+}
+
+/** A table, sortable if it has several rows. */
+const TableBlock: FC<{ table: Table }> = ({ table }) => {
+  const { columns, rows, notes } = tableToDraw(table);
+  const below = notes();
+  const hidden = hiddenColumns(columns);
+  return (
+    <>
+      {(rows.length > 0 || below.length === 0) && (
+        <DataTable
+          caption={plainText(table.title)}
+          columns={columns.map((column) => ({
+            head: column.head,
+            ...(column.numeric ? { numeric: true as const } : {}),
+            ...(column.wraps ? { wraps: true as const } : {}),
+            ...(hidden.has(column) ? { detail: true } : {}),
+          }))}
+          rows={rows.map(({ cells }) => cells.map((cell) => <Words text={cell} />))}
+          {...(rows.length > 2 && columns.some(({ numeric }) => numeric)
+            ? { sortKeys: rows.map(({ cells }) => cells.map(rawValue)) }
+            : {})}
+          {...(table.filter ? { filter: true } : {})}
+        />
+      )}
+      {below.length > 0 && (
+        <ul class="notes">
+          {below.map((note) => (
+            <li>{note}</li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+};

@@ -1,0 +1,55 @@
+import { callsByRank, type CollectiveKind, collectiveKinds } from '../facts/collectives/calls-by-rank.js';
+import { rankStepTimes } from '../facts/collectives/job-ranks.js';
+import { hasRows, isJob } from '../model/subjects.js';
+import type { Section } from '../views/block.js';
+import { rankStrip } from '../views/rank-strip.js';
+import { withDatabase } from './open-session-pages.js';
+import { collectiveSection, noRanks } from './ranks-page.js';
+import { sessionPath } from './session-path.js';
+import { once, type OpenSession } from './timeline/open-timelines.js';
+
+/** @param query operation and bytes of the selected collective; '' selects the one with the most total time */
+export async function ranksOfSession(openSession: OpenSession, query: string): Promise<Section[]> {
+  const { session } = openSession;
+  // NCCL logs number ranks within each communicator, so rows of several communicators must not be mixed.
+  if (!hasRows(session.manifest, 'collectives') || !isJob(session.manifest)) return [noRanks];
+  const [times, kinds] = await Promise.all([
+    once(openSession, 'own times', () => withDatabase(session, rankStepTimes)),
+    once(openSession, 'collectives', () => withDatabase(session, collectiveKinds)),
+  ]);
+  const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
+  const chosen = kinds.find((kind) => keyOf(kind) === query) ?? kinds[0];
+  if (!chosen) return [noRanks];
+  const waits = await once(openSession, `collective ${keyOf(chosen)}`, () =>
+    withDatabase(session, (database) => callsByRank(database, chosen)),
+  );
+  const placeOf = (execution: string, start: number, end: number, room = end - start): string => {
+    const query = {
+      execution,
+      start: String(start - room),
+      end: String(end + room),
+      mark: `${start},${end}`,
+    };
+    return `${sessionPath(openSession.key, '/timeline')}?${new URLSearchParams(query)}`;
+  };
+  const rankBlocks =
+    times === null
+      ? []
+      : [
+          rankStrip(times.steps, (rank, { first, last }) => {
+            const [from, to] = [times.spanOf(rank, first), times.spanOf(rank, last)];
+            return from && to && placeOf(from.execution, from.start_ns, to.end_ns, 0);
+          }),
+        ];
+  const collective = collectiveSection(waits, {
+    kinds,
+    chosen,
+    linkTo: (kind) =>
+      `${sessionPath(openSession.key, '/ranks')}?${new URLSearchParams({ of: keyOf(kind) })}#collective`,
+    placeOf,
+  });
+  return [
+    ...(rankBlocks.length > 0 ? [{ id: 'ranks', title: 'Ranks', blocks: rankBlocks }] : []),
+    collective,
+  ];
+}
