@@ -3,12 +3,12 @@ import { redactText } from '../model/redaction.js';
 import { defaultTimeoutMs, type ModelSettings } from './model-settings.js';
 import { formatSetting } from '../vocabulary/format.js';
 
-const without = '--model none answers from the session alone.';
+const withoutModel = '--model none answers from the session alone.';
 
 /**
- * Converts an error of a model request to ours.
- * @returns E_INTERRUPTED, E_TIMEOUT, E_MODEL_ACCESS (401, 403), E_SERVER_RESPONSE (429, 5xx, any other reply), E_SERVER_UNREACHABLE; our
- * own errors unchanged
+ * Converts an error of a model request to an InferscopeError.
+ * @returns E_INTERRUPTED, E_TIMEOUT, E_MODEL_ACCESS (401, 403), E_SERVER_RESPONSE (429, 5xx, any other reply), E_SERVER_UNREACHABLE; an
+ * InferscopeError unchanged
  */
 export async function modelFailure(
   error: unknown,
@@ -18,68 +18,68 @@ export async function modelFailure(
   const { APICallError, RetryError } = await import('ai');
   const { baseUrl, model, timeoutMs, apiKeyEnv, apiKey } = settings;
   const { host } = new URL(baseUrl);
-  const last = RetryError.isInstance(error) ? error.lastError : error;
+  const lastError = RetryError.isInstance(error) ? error.lastError : error;
   // The SDK wraps errors thrown while reading a reply.
-  const ours = causes(last).find((cause) => cause instanceof InferscopeError);
-  if (ours) return ours;
+  const inferscopeError = causes(lastError).find((cause) => cause instanceof InferscopeError);
+  if (inferscopeError) return inferscopeError;
   if (interrupted) {
     return new InferscopeError('E_INTERRUPTED', {
       what: 'interrupted before the answer was complete',
-      why: 'Nothing of it was saved in the session.',
-      fix: `Ask again, or use no model: ${without}`,
+      why: 'No part of it was saved in the session.',
+      fix: `Ask again, or use no model: ${withoutModel}`,
     });
   }
-  if (isTimeout(last)) {
+  if (isTimeout(lastError)) {
     return new InferscopeError('E_TIMEOUT', {
       what: `${model} at ${host} did not answer within ${formatSetting(timeoutMs / 1000, 's')}`,
       why: 'That is the time limit of one reply.',
-      fix: `Raise it in inferscope.yaml, ai: {timeout: ${Math.max(2 * timeoutMs, defaultTimeoutMs) / 1000}s}; ${without}`,
+      fix: `Raise it in inferscope.yaml, ai: {timeout: ${Math.max(2 * timeoutMs, defaultTimeoutMs) / 1000}s}; ${withoutModel}`,
     });
   }
-  if (APICallError.isInstance(last)) {
+  if (APICallError.isInstance(lastError)) {
     const message = redactText(
-      serverMessage(last.responseBody) ?? last.message,
+      serverMessage(lastError.responseBody) ?? lastError.message,
       apiKey === null ? [] : [apiKey],
     );
-    const status = last.statusCode;
-    if (status === undefined) return unreachable(host, baseUrl, last);
+    const status = lastError.statusCode;
+    if (status === undefined) return unreachable(host, baseUrl, lastError);
     if (status === 401 || status === 403) {
       return new InferscopeError('E_MODEL_ACCESS', {
         what: `${host} refused the key (HTTP ${status})`,
         why: `It answered: ${message}`,
-        fix: `${apiKey === null ? `Set ${apiKeyEnv}` : `Check the key in ${apiKeyEnv}`} and the model's name, ${model}; ${without}`,
+        fix: `${apiKey === null ? `Set ${apiKeyEnv}` : `Check the key in ${apiKeyEnv}`} and the model's name, ${model}; ${withoutModel}`,
       });
     }
     return new InferscopeError('E_SERVER_RESPONSE', {
       what: `${host} answered HTTP ${status}${status === 429 ? ': too many requests or no quota left' : ''}`,
       why: `It answered: ${message}`,
       fix: tooLong.test(message)
-        ? `The question comes with the findings of the session: use a model with a longer context than ${model}; ${without}`
+        ? `The question comes with the findings of the session: use a model with a longer context than ${model}; ${withoutModel}`
         : status === 404
-          ? `Check the URL ${baseUrl} and the model's name, ${model}; ${without}`
+          ? `Check the URL ${baseUrl} and the model's name, ${model}; ${withoutModel}`
           : status === 429 || status >= 500
-            ? `Try again later; ${without}`
-            : `Check the model's name, ${model}, and that it supports tools; ${without}`,
+            ? `Try again later; ${withoutModel}`
+            : `Check the model's name, ${model}, and that it supports tools; ${withoutModel}`,
     });
   }
-  if (isNetwork(last)) return unreachable(host, baseUrl, last);
+  if (isNetwork(lastError)) return unreachable(host, baseUrl, lastError);
   return new InferscopeError(
     'E_SERVER_RESPONSE',
     {
       what: `the answer of ${model} at ${host} cannot be read`,
-      why: redactText(messageOf(last), apiKey === null ? [] : [apiKey]).slice(0, 400),
-      fix: `Check that ${baseUrl} is an API of the configured provider; ${without}`,
+      why: redactText(messageOf(lastError), apiKey === null ? [] : [apiKey]).slice(0, 400),
+      fix: `Check that ${baseUrl} is an API of the configured provider; ${withoutModel}`,
     },
-    { cause: last },
+    { cause: lastError },
   );
 }
 
 /** Whether the server rejects tools: it then answers with a 4xx that mentions tools. */
 export async function refusesTools(error: unknown): Promise<boolean> {
   const { APICallError, RetryError } = await import('ai');
-  const last = RetryError.isInstance(error) ? error.lastError : error;
-  if (!APICallError.isInstance(last)) return false;
-  const { statusCode, responseBody, message } = last;
+  const lastError = RetryError.isInstance(error) ? error.lastError : error;
+  if (!APICallError.isInstance(lastError)) return false;
+  const { statusCode, responseBody, message } = lastError;
   return (
     [400, 404, 422, 501].includes(statusCode ?? 0) &&
     /\btools?\b|tool[-_ ]?(?:call|choice|use)/i.test(serverMessage(responseBody) ?? message)
@@ -94,7 +94,7 @@ function unreachable(host: string, baseUrl: string, error: unknown): InferscopeE
   return new InferscopeError('E_SERVER_UNREACHABLE', {
     what: `${host} cannot be reached`,
     why: causes(error).map(messageOf).at(-1) ?? 'The connection failed.',
-    fix: `Check that a server listens at ${baseUrl} (INFERSCOPE_AI_URL, ai: base_url); ${without}`,
+    fix: `Check that a server listens at ${baseUrl} (INFERSCOPE_AI_URL, ai: base_url); ${withoutModel}`,
   });
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mayAskUnasked, modelSettings, requireKey } from './model-settings.js';
+import { mayQueryAutomatically, modelSettings, requireKey } from './model-settings.js';
 
 const project = {
   section: { model: 'of-project', base_url: 'https://llm.example/v1/' },
@@ -35,16 +35,16 @@ test('takes each setting from flag > environment > project > user', () => {
 
 test("a project's file cannot send the user's key to its own server, and that server is not queried automatically", () => {
   const env = { OPENAI_API_KEY: 'secret' };
-  const found = modelSettings(undefined, env, [project])!;
-  expect([found.apiKey, mayAskUnasked(found)]).toEqual([null, false]);
+  const settings = modelSettings(undefined, env, [project])!;
+  expect([settings.apiKey, mayQueryAutomatically(settings)]).toEqual([null, false]);
   const named = { ...project, section: { ...project.section, api_key_env: 'TEAM_KEY' } };
   expect(modelSettings(undefined, { ...env, TEAM_KEY: 'team' }, [named])!.apiKey).toBe('team');
   const custom = modelSettings(undefined, { ...env, INFERSCOPE_AI_URL: 'https://llm.example/v1' }, [
     project,
   ])!;
-  expect([custom.apiKey, mayAskUnasked(custom)]).toEqual(['secret', true]);
+  expect([custom.apiKey, mayQueryAutomatically(custom)]).toEqual(['secret', true]);
   const local = { ...project, section: { model: 'm', base_url: 'http://127.0.0.1:8000/v1' } };
-  expect(mayAskUnasked(modelSettings(undefined, {}, [local])!)).toBe(true);
+  expect(mayQueryAutomatically(modelSettings(undefined, {}, [local])!)).toBe(true);
 });
 
 test('invalid settings are errors that state valid ones', () => {

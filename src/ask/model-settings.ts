@@ -61,20 +61,20 @@ export function modelSettings(
   const provider = providerOf(
     env['INFERSCOPE_AI_PROVIDER'] || first('provider')?.section.provider || 'openai-compatible',
   );
-  const ownUrl = env['INFERSCOPE_AI_URL'];
+  const environmentUrl = env['INFERSCOPE_AI_URL'];
   const fileUrl = first('base_url');
-  const baseUrl = checkedUrl(ownUrl || fileUrl?.section.base_url || defaults[provider].baseUrl);
-  const baseUrlFrom = ownUrl ? 'environment' : (fileUrl?.from ?? 'default');
-  const named = first('api_key_env')?.section.api_key_env;
-  const apiKeyEnv = named ?? defaults[provider].apiKeyEnv;
+  const baseUrl = checkedUrl(environmentUrl || fileUrl?.section.base_url || defaults[provider].baseUrl);
+  const baseUrlFrom = environmentUrl ? 'environment' : (fileUrl?.from ?? 'default');
+  const configuredKeyEnv = first('api_key_env')?.section.api_key_env;
+  const apiKeyEnv = configuredKeyEnv ?? defaults[provider].apiKeyEnv;
   // A checked-out project must not redirect the user's key for a provider to another server.
-  const foreign = baseUrlFrom === 'project' && named === undefined && !isLoopback(baseUrl);
+  const isRedirected = baseUrlFrom === 'project' && configuredKeyEnv === undefined && !isLoopback(baseUrl);
   return {
     provider,
     baseUrl,
     baseUrlFrom,
     model,
-    apiKey: foreign ? null : env[apiKeyEnv] || null,
+    apiKey: isRedirected ? null : env[apiKeyEnv] || null,
     apiKeyEnv,
     timeoutMs: first('timeout_ms')?.section.timeout_ms ?? defaultTimeoutMs,
     maxSteps: first('max_steps')?.section.max_steps ?? null,
@@ -84,7 +84,7 @@ export function modelSettings(
 }
 
 /** Whether commands may query the model automatically: not if only the project's file names the server. */
-export function mayAskUnasked({ baseUrl, baseUrlFrom }: ModelSettings): boolean {
+export function mayQueryAutomatically({ baseUrl, baseUrlFrom }: ModelSettings): boolean {
   return baseUrlFrom !== 'project' || isLoopback(baseUrl);
 }
 
@@ -104,8 +104,8 @@ function isLoopback(url: string): boolean {
 }
 
 function providerOf(text: string): AiProvider {
-  const found = aiProviders.find((aiProvider) => aiProvider === text);
-  if (found) return found;
+  const provider = aiProviders.find((aiProvider) => aiProvider === text);
+  if (provider) return provider;
   throw new InferscopeError('E_USAGE', {
     what: `INFERSCOPE_AI_PROVIDER is "${text}"`,
     why: `It must be one of: ${aiProviders.join(', ')}.`,

@@ -19,7 +19,7 @@ Rules:
 - Be brief: the answer first, then why, then what to change. Plain text or simple Markdown, at most 200 words unless asked for more.
 - [path], [host], [user], [address], [value] stand for texts that were taken out; do not guess them.`;
 
-const perMode: Record<AskMode, string> = {
+const instructionsByMode: Record<AskMode, string> = {
   question: '',
   deeper: `
 
@@ -34,7 +34,7 @@ Nobody asked a question: tell in at most 120 words where the time goes, why, and
 The data holds a comparison of sessions; the first is the base. Tell in at most 150 words what changed, what most likely caused it (environment, kernels, counts, shapes), and what was not affected. A change that is not significant is noise.`,
 };
 
-export const systemPrompt = (mode: AskMode): string => rules + perMode[mode];
+export const systemPrompt = (mode: AskMode): string => rules + instructionsByMode[mode];
 
 const questions: Record<AskMode, string> = {
   question: 'Where does the time go, why, and what should be changed first?',
@@ -71,8 +71,8 @@ function sessionFacts({ id, user, manifest }: Pick<Session, 'id' | 'user' | 'man
 function withoutConfig(workload: NonNullable<ManifestData['workload']>) {
   const { model, ...rest } = workload;
   if (!model) return rest;
-  const { config, ...known } = model;
-  return { ...rest, model: { ...known, model_type: config['model_type'] ?? null } };
+  const { config, ...modelFacts } = model;
+  return { ...rest, model: { ...modelFacts, model_type: config['model_type'] ?? null } };
 }
 
 /** Maximum entries in the prompt for a large benchmark or comparison; the model's tools can read the rest. */
@@ -93,13 +93,13 @@ export function openingData(session: Session, explained: ExplainResult) {
 }
 
 /** Data of a comparison, sent with the question. */
-export function comparisonData(found: CompareResult) {
+export function comparisonData(comparison: CompareResult) {
   return {
-    ...found,
-    environment: found.environment.slice(0, limits.environment),
-    classes: found.classes.slice(0, limits.classes),
-    kernels: found.kernels.slice(0, limits.kernels),
-    gemm_tiles: found.gemm_tiles.slice(0, limits.gemm_tiles),
+    ...comparison,
+    environment: comparison.environment.slice(0, limits.environment),
+    classes: comparison.classes.slice(0, limits.classes),
+    kernels: comparison.kernels.slice(0, limits.kernels),
+    gemm_tiles: comparison.gemm_tiles.slice(0, limits.gemm_tiles),
   };
 }
 
@@ -107,10 +107,10 @@ export function comparisonData(found: CompareResult) {
  * Wraps data in an envelope that the data cannot close: < is written as a JSON escape.
  * @param query id to cite it by
  */
-export function wrapped(query: string, data: unknown): string {
+export function wrapData(query: string, data: unknown): string {
   const json = JSON.stringify(data) ?? 'null';
   return `<data query="${query}">\n${json.replaceAll('<', String.raw`\u003c`)}\n</data>`;
 }
 
 export const firstMessage = (question: string, opening: unknown): string =>
-  `${wrapped('q0', opening)}\n\n${question}`;
+  `${wrapData('q0', opening)}\n\n${question}`;

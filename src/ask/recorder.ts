@@ -2,7 +2,7 @@ import type { ToolSet } from 'ai';
 import type { AnswerQuery } from '../model/documents/analyze.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { atMost } from './budget.js';
-import { wrapped } from './prompt.js';
+import { wrapData } from './prompt.js';
 import type { Redactor } from './redactor.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
 
@@ -32,12 +32,12 @@ export function recorder(
   callsAtOnce: number,
   before: number,
 ): Recorder {
-  const inTurn = atMost(callsAtOnce);
+  const limitCalls = atMost(callsAtOnce);
   const queries: RecordedQuery[] = [];
   const add = (query: Omit<RecordedQuery, 'id'>): RecordedQuery => {
-    const made = { id: `q${before + queries.length + 1}`, ...query };
-    queries.push(made);
-    return made;
+    const recorded = { id: `q${before + queries.length + 1}`, ...query };
+    queries.push(recorded);
+    return recorded;
   };
   return {
     queries,
@@ -45,14 +45,14 @@ export function recorder(
       const inputLine = redact.text(tool.inputLine(input as never) ?? '') || null;
       const query = add({ tool: tool.name, input: inputLine, rows: null, error: null, data: null });
       try {
-        const { data, rows } = await inTurn(() => tool.run(input as never, context));
+        const { data, rows } = await limitCalls(() => tool.run(input as never, context));
         query.data = cut(redact.json(data));
         query.rows = rows;
       } catch (error) {
         query.error = redact.text(whyOf(error)).slice(0, 1000);
         query.data = { error: query.error };
       }
-      return wrapped(query.id, query.data);
+      return wrapData(query.id, query.data);
     },
     refused(tool, input, error) {
       const text = typeof input === 'string' ? input : (JSON.stringify(input) ?? '');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import process from 'node:process';
 import type { AskMode } from '../ask/prompt.js';
-import { mayAskUnasked, type ModelSettings } from '../ask/model-settings.js';
+import { mayQueryAutomatically, type ModelSettings } from '../ask/model-settings.js';
 import type { Document } from '../model/document.js';
 import type { AnalyzeResult } from '../model/documents/analyze.js';
 import type { CompareResult } from '../model/documents/compare.js';
@@ -26,7 +26,7 @@ export async function narrateExplanation(
   const narrative = await nullWithWarning(async () => {
     const settings = await configuredModel();
     if (settings === null) return null;
-    if (!mayAskUnasked(settings)) {
+    if (!mayQueryAutomatically(settings)) {
       notify(
         `no narrative: only inferscope analyze uses ${settings.baseUrl}, because this project's inferscope.yaml names it; set INFERSCOPE_AI_URL to use it here too`,
       );
