@@ -174,7 +174,7 @@ async function printQuery(
     .filter(({ tool, input }) => tool === 'sql' && input !== null)
     .map(({ id }) => id.slice(1));
   throw new InferscopeError('E_USAGE', {
-    what: query ? `[q${queryNumber}] is not SQL but ${query.tool}` : `there is no [q${queryNumber}]`,
+    what: query ? `[q${queryNumber}] has no SQL: it is from ${query.tool}` : `there is no [q${queryNumber}]`,
     why: ids.length > 0 ? `Those with SQL are ${ids.join(', ')}.` : 'The answer uses no SQL.',
     fix: 'Add --sql with one of these to the same command; --json has all of them.',
   });

@@ -153,13 +153,14 @@ function usage(what: string, why: string, fix: string): InferscopeError {
   return new InferscopeError('E_USAGE', { what, why, fix });
 }
 
-/** An empty timeline would look like a viewer bug. */
+/** An empty file would look like a bug of the viewer. */
 async function requireRows(database: SessionDatabase, format: string, id: string): Promise<void> {
   const { tablesWithRows } = await import('../export/csv.js');
   const tableNames = await tablesWithRows(database);
   const needed: Record<string, string[]> = {
     'chrome-trace': ['stages', 'ops', 'gaps', 'api_calls', 'kernels', 'copies', 'telemetry', 'memory'],
     speedscope: ['stages', 'ops', 'kernels', 'copies'],
+    openmetrics: ['iterations', 'stages', 'ops', 'gaps', 'kernels', 'copies', 'memory'],
   };
   const tables = needed[format];
   if (!tables || tableNames.some((table) => tables.includes(table))) return;

@@ -1,4 +1,9 @@
-import { measuredKernels, predictDocument, type PredictedModel } from '../facts/predict/document.js';
+import {
+  measuredKernels,
+  noMeasuredKernels,
+  predictDocument,
+  type PredictedModel,
+} from '../facts/predict/document.js';
 import type { DeviceRoofs } from '../facts/predict/device-roofs.js';
 import { workloadModel } from '../facts/model-work.js';
 import type { Architecture } from '../llm/architecture.js';
@@ -49,8 +54,10 @@ export async function predictDocumentOf(options: PredictOptions): Promise<Docume
   const tables: Session[] = [];
   for (const selector of options.kernels)
     tables.push(await openSession(selector, undefined, measuredKernels));
+  if (tables.length > 0 && !tables.some(({ manifest }) => measuredKernels.matches(manifest)))
+    throw noMeasuredKernels(tables);
   const givenModel = options.model === undefined ? null : await findModel(options.model);
-  // Comes first: an unknown model fails before a roofline is measured.
+  // A roofline is measured only for a prediction that can be made.
   if (!givenModel && session === null) throw noModel();
   const modelOfSession = givenModel === null ? sessionModel(session!, options.dtype) : null;
   const { roofs, issues: deviceIssues } = await predictDevice(options, session, tables);

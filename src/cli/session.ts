@@ -103,7 +103,9 @@ function defineList(command: Command): void {
         import('../render/terminal/view.js'),
       ]);
       if (sessions.length > 0) print(terminalBlocks(sessionListBlocks(sessions), terminalWidth()));
-      else notify(`no such session in ${home.sessions}; inferscope profile makes one`);
+      else if (tag === undefined && kind === undefined)
+        notify(`no session in ${home.sessions}; inferscope profile makes one`);
+      else notify(`no session in ${home.sessions} with this tag or kind`);
       const unanalyzed = sessions.filter(({ headline_why }) => headline_why === 'not_analyzed');
       if (unanalyzed.length > 0)
         notify(

@@ -59,7 +59,7 @@ async function saveValidation(
   issues: Issue[],
 ): Promise<NonNullable<Validation['session']>> {
   const plan = {
-    label: 'calculator',
+    label: 'memory-estimates',
     kind: 'validate',
     name: name ?? null,
     tags: [],

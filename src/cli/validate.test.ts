@@ -147,7 +147,9 @@ describe('inferscope validate', () => {
     const found = validated(profile);
     expect(found.result).toBe('failed');
     const text = textOf(found);
-    expect(text).toContain('Largest difference in activations: 1.947 GB against 5.947 GB measured (−67 %)');
+    expect(text).toContain(
+      'Largest difference in activations: 1.947 GB estimated, 5.947 GB measured (−67 %)',
+    );
     // One profile is not enough to change a constant.
     expect(text).toContain('Recommendations None: no constant');
   });

@@ -125,7 +125,7 @@ export function gpuRoofs(
   const measured = measuredGpu(name, roofline, index);
   const id = pciId ?? measured?.pci_id ?? null;
   const unmeasured = notMeasured(name);
-  const unnamed = missing('unknown_gpu', 'the session does not name its GPU');
+  const unnamed = missing('unknown_gpu', 'no capture of the session names the GPU');
   const how =
     roofline && measured
       ? `measured on ${measured.name}, ${roofline.measured_at.slice(0, 10)} (${roofline.framework})`

@@ -102,7 +102,7 @@ function unknownGpu(name: string): Figure {
   return missing(
     'unknown_gpu',
     migInstance(name) && gpuSheet(migInstance(name)!.parent)
-      ? `how many SMs the MIG instance "${name}" has is not known; inferscope roofline measures what it does`
-      : `no data sheet is known for a GPU named "${name}"; inferscope roofline measures what it does`,
+      ? `how many SMs the MIG instance "${name}" has is not known; inferscope roofline measures its peaks`
+      : `no data sheet is known for a GPU named "${name}"; inferscope roofline measures its peaks`,
   );
 }

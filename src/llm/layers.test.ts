@@ -44,7 +44,9 @@ describe('layerTable', () => {
       activation_out_bytes: tokens * 2 * 5632 * 2,
       bytes: 2 * 2 * 2048 * 5632 + tokens * 2048 * 2 + tokens * 2 * 5632 * 2,
     });
-    expect(groups.map(({ structure }) => structure)).toEqual(['attention 32/4 heads × 64; MLP 5632']);
+    expect(groups.map(({ structure }) => structure)).toEqual([
+      'attention 32 heads × 64, 4 KV heads; MLP 5632',
+    ]);
   });
 
   it('groups layers of one structure', () => {

@@ -33,7 +33,7 @@ interface ModuleRow extends ModuleSizes {
 /** Layers with the same structure (attention, window, MLP), and the sums over their modules. */
 interface LayerGroup {
   layers: number[];
-  /** e.g. "attention 32/8 heads × 128; MLP 14336" */
+  /** e.g. "attention 32 heads × 128, 8 KV heads; MLP 14336" */
   structure: string;
   modules: (ModuleSizes & { module: string; class: OpClass })[];
   total: ModuleSizes;
@@ -138,7 +138,8 @@ function describeLayer({ attention, mlp }: Architecture['layers'][number]): stri
       ? `latent attention ${attention.headCount} heads, rank ${attention.kvRank}`
       : attention.kind === 'recurrent'
         ? `${attention.form}, state ${attention.stateElements} elements`
-        : `attention ${attention.headCount}/${attention.kvHeadCount} heads × ${attention.headDim}` +
+        : `attention ${attention.headCount} heads × ${attention.headDim}` +
+          (attention.kvHeadCount === attention.headCount ? '' : `, ${attention.kvHeadCount} KV heads`) +
           (attention.window === null
             ? ''
             : `, ${attention.chunked ? 'chunks of' : 'window'} ${attention.window}`) +

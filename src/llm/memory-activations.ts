@@ -89,7 +89,33 @@ export function transformersStep(
   };
 }
 
-/** The main terms of the peak; N = sequences × new tokens, b bytes per element. */
+const symbols: Readonly<Record<string, string>> = {
+  N: 'new tokens of all sequences',
+  B: 'sequences',
+  T: 'new tokens per sequence',
+  C: 'tokens in the KV cache',
+  b: 'bytes per element',
+  D: 'hidden size',
+  I: 'MLP size',
+  MI: 'MLP size of an expert',
+  k: 'experts per token',
+  H: 'heads',
+  KV: 'KV heads',
+  hd: 'head dimension',
+  nope: 'head dimensions without position',
+  rope: 'head dimensions with position',
+  v: 'head dimensions of values',
+  V: 'vocabulary size',
+};
+
+/** What the symbols of a formula mean: "N: new tokens of all sequences, b: bytes per element". */
+export const symbolsOf = (formula: string): string =>
+  Object.entries(symbols)
+    .filter(([symbol]) => new RegExp(String.raw`\b${symbol}\b`).test(formula))
+    .map(([symbol, meaning]) => `${symbol}: ${meaning}`)
+    .join(', ');
+
+/** The main terms of the peak. */
 function formulaOf(a: Architecture, { attention }: ResolvedRequest, peakPlace: Place): string {
   const [first] = a.layers;
   const isLatent = first!.attention.kind === 'latent';

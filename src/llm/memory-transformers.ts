@@ -1,5 +1,5 @@
 import type { Architecture } from './architecture.js';
-import { transformersStep, type TransientBytes } from './memory-activations.js';
+import { symbolsOf, transformersStep, type TransientBytes } from './memory-activations.js';
 import {
   allocatorReserveShare,
   byArchitecture,
@@ -64,7 +64,7 @@ export function transformersPlace(
     },
     activations: {
       bytes: largest.transient.bytes,
-      formula: `${largest.transient.formula}, in ${largest.stage} (${largest.transient.place})`,
+      formula: `${largest.transient.formula}, in ${largest.stage} (${largest.transient.place}); ${symbolsOf(largest.transient.formula)}`,
       confidence: checkedFamilies.has(a.family) ? 'medium' : 'low',
     },
   };

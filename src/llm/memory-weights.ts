@@ -32,7 +32,7 @@ export function weightParts(
         }
       : {
           bytes: computedBytes + rotary,
-          formula: `Σ of the ${single ? '' : "GPU's "}tensors of config.json in ${storage.weights.name}${rotaryTerm}`,
+          formula: `sum of ${single ? 'all' : "the GPU's"} tensors, by config.json, in ${storage.weights.name}${rotaryTerm}`,
           confidence: 'high',
         };
     parts.set(tensors, part);

@@ -10,8 +10,8 @@ const noBandwidth = missing('unknown_peak', 'the memory bandwidth of this device
 
 /**
  * Model FLOPs utilization (PaLM, arXiv 2204.02311, appendix B) for several dtypes: the time at each dtype's peak, Σ
- * F_d/P_d, over the measured time. A value over 1 is an accounting error (wrong model, dtype or peak); it is returned
- * unchanged and shown as an error.
+ * F_d/P_d, over the measured time. A value over 1 is impossible (wrong model, dtype or peak); it is returned
+ * unchanged and shown as invalid.
  */
 export function mfuOfWork(work: Work, seconds: number, peaks: PeakFlops): Figure {
   const needed = computeSeconds(work, peaks);

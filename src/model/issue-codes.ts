@@ -342,7 +342,7 @@ export const issueCodes = {
 
   // Analyses and comparisons.
   over_the_roof: {
-    means: 'MFU or MBU is over 100 %: an accounting fault',
+    means: 'MFU or MBU is over 100 %, which is impossible',
     fix: 'check model, dtype and roofs',
   },
   no_waterfall: { means: 'there is no waterfall to predict from' },

@@ -6,7 +6,7 @@ import {
   formatQuantity,
   formatSigned,
   formatUtilization,
-  isAccountingFault,
+  isOverRoof,
   nbsp,
   noValue,
   keepUnits,
@@ -19,7 +19,7 @@ export function valueText(value: Value): string {
     const { figure, spread, utilization } = value;
     if (!spread) return keepUnits(utilization ? formatUtilization(figure) : formatFigure(figure));
     const text = spread === 'interval' ? formatFigureWithInterval(figure) : formatFigureWithSpread(figure);
-    return keepUnits(utilization && isAccountingFault(figure) ? `${text} (accounting fault)` : text);
+    return keepUnits(utilization && isOverRoof(figure) ? `${text} (invalid)` : text);
   }
   if ('n' in value) {
     const quantity = value.signed ? formatSigned : formatQuantity;

@@ -5,7 +5,7 @@ import { exampleGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { testHome } from '../session/test-folder.js';
 import { gemmSections } from './gemms-page.js';
 
-test('measured roofs are drawn for types of which bandwidth limits every product', async () => {
+test('measured roofs are drawn for types of which bandwidth limits every GEMM', async () => {
   const session = await imported(testHome(), 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
   const measured = {
     ...session,

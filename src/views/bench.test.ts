@@ -153,10 +153,10 @@ test('without a GPU its columns are left out and the reason is shown', () => {
   expect(machine).toMatch(/– GPU memory, all; GPU utilization.*: the engine runs on the CPU/);
 });
 
-test('a utilization over 100 % is marked as an accounting fault', () => {
+test('a utilization over 100 % is marked as invalid', () => {
   const benchDocument = testBench();
   benchDocument.data.variants[0]!.points[0]!.model_utilization.decode_mbu = figure(1.2, 'share', 'test');
-  expect(pageWords(benchDocument)).toContain('120 % (accounting fault)');
+  expect(pageWords(benchDocument)).toContain('120 % (invalid)');
 });
 
 test.each([80, 120])(

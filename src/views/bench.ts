@@ -322,7 +322,7 @@ const meanings: readonly [name: string, text: string][] = [
   ],
   [
     'MFU, MBU',
-    "FLOP/s and bytes/s that the model's own arithmetic needs, over the hardware's peak and bandwidth. A value above 100 % is an accounting fault.",
+    "FLOP/s and bytes/s that the model's own arithmetic needs, over the hardware's peak and bandwidth. A value above 100 % is invalid: model, dtype or peak do not match the run.",
   ],
   [
     'GPU utilization',

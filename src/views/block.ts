@@ -25,6 +25,8 @@ export interface Column {
   wraps?: boolean | number;
   /** In a terminal, wrapped over several lines instead of cut. */
   lines?: boolean;
+  /** Cut at its end in a terminal, even if two cells then look alike: another column names the row. */
+  endCut?: boolean;
   /** Left out on a narrow terminal, the lowest number first. */
   drop?: number;
   /** Hidden on a page until a box above the table shows all columns; so are the first `drop` columns of a wide table. */

@@ -25,7 +25,7 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
       {
         type: 'text',
         text: [
-          { n: gpu.total_bytes / 1e9, unit: 'GB', digits: 4 },
+          { n: gpu.total_bytes / 1e9, unit: 'GB' },
           ` (${gpu.source}); ${engine}, batch ${batch_size}, `,
           { count: input_len },
           ' + ',

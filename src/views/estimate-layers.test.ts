@@ -54,9 +54,9 @@ it('shows shape, groups with their layers, and each figure in its column', () =>
   const view = estimateView(document('estimate', '1.0', result));
   const text = stripVTControlCharacters(terminalView(view, { width: 80 }));
   expect(text).toContain('decode, batch 2, 1 new token per sequence, 128 in the KV cache before');
-  expect(text).toContain('3 equal layers, summed: 0–1, 3: x');
+  expect(text).toContain('Sum of 3 equal layers, 0–1, 3: x');
   expect(text).toContain('6 000 000');
-  // KV cache read and written: 2 KiB.
-  expect(text).toMatch(/^ {2}attn +2\.00 +512 MFLOP +3\.83 MiB +2\.00 KiB +4\.00 KiB +8\.00 KiB$/m);
+  // KV cache read and written: 2048 bytes.
+  expect(text).toMatch(/^ {2}attn +2\.00 +512 MFLOP +4\.01 MB +2\.05 kB +4\.10 kB +8\.19 kB$/m);
   expect(text).toMatch(/^ {2}layer 0–1, 3 +2\.00 /m);
 });

@@ -4,7 +4,8 @@ import { rangesText } from './ranges.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 import { plural } from '../vocabulary/format.js';
 
-const bytes = (n: number): Value => ({ n, unit: 'B' });
+/** In powers of 1000, as the model's memory. */
+const bytes = (n: number): Value => (n === 0 ? { n, unit: 'B' } : { n: n / 1e9, unit: 'GB' });
 const number = { numeric: true } as const;
 
 interface Line extends EstimateSizes {
@@ -60,7 +61,7 @@ export function layersSection(layers: EstimateLayers): Section {
       ...layers.groups.flatMap(({ layers: numbers, structure, modules }): Block[] => [
         {
           type: 'heading',
-          text: `${numbers.length === 1 ? 'Layer' : `${numbers.length} equal layers, summed:`} ${rangesText(numbers)}: ${structure}`,
+          text: `${numbers.length === 1 ? 'Layer' : `Sum of ${numbers.length} equal layers,`} ${rangesText(numbers)}: ${structure}`,
         },
         tableOf('Modules', columns, modules),
       ]),

@@ -1,4 +1,4 @@
-import { formatGb } from '../vocabulary/format.js';
+import { formatQuantity } from '../vocabulary/format.js';
 import type { Document } from '../model/document.js';
 import type { EstimateResult } from '../model/documents/estimate.js';
 import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-memory.js';
@@ -8,8 +8,9 @@ import { layersSection } from './estimate-layers.js';
 import { type ColumnOf, tableOf, withoutConstantColumns } from './table-of.js';
 
 const number = { numeric: true } as const;
-/** Bytes in units of 10^9, as in memory profiles. */
-const bytes = (n: number): Value => ({ n: n / 1e9, unit: 'GB', digits: 4 });
+/** Bytes in powers of 1000, as in memory profiles; an estimate supports three digits. */
+const bytes = (n: number): Value => ({ n: n / 1e9, unit: 'GB' });
+const gigabytes = (n: number): string => formatQuantity(n / 1e9, 'GB');
 const countValue = (count: number): Value => ({ count });
 const withoutUnit = (n: number): Value => ({ n, unit: '' });
 
@@ -71,7 +72,7 @@ function modelFacts({
         ]
       : []),
     ...(memory ? [] : [{ name: 'weights', text: bytes(weights) }]),
-    { name: 'KV cache', text: [{ n: kv, unit: 'B' }, ` per token and sequence (${kvDtype})`] },
+    { name: 'KV cache', text: [bytes(kv), ` per token and sequence (${kvDtype})`] },
   ];
 }
 
@@ -136,7 +137,7 @@ function componentTable(
   all: readonly GpuKind[],
   columnGpus: readonly GpuKind[],
 ): Block {
-  const singleHead = point.gpus.length > 1 ? 'each GPU' : 'bytes';
+  const singleHead = point.gpus.length > 1 ? 'each GPU' : 'memory';
   return {
     type: 'table',
     title: 'Memory by component',
@@ -211,15 +212,16 @@ const poolText = (
   withoutUnit(concurrency),
   ' sequences of ',
   countValue(longest),
-  ' concurrently; this batch needs ',
+  ' concurrently',
+  concurrency < 1 ? `, so vLLM does not start without --max-model-len ${tokens}` : '',
+  '; this batch needs ',
   bytes(needed),
-  concurrency < 1 ? `. That is less than one: vLLM does not start without --max-model-len ${tokens}` : '',
 ];
 
 function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): Text {
   const { needed_gpu_bytes: needed, fits } = point;
   // The KV cache grows further after the peak in prefill.
-  const grows = formatGb(needed) !== formatGb(point.largest_gpu_bytes);
+  const grows = gigabytes(needed) !== gigabytes(point.largest_gpu_bytes);
   const cacheWords =
     memory.engine === 'vllm'
       ? ' with the KV cache of this batch'

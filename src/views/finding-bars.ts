@@ -1,17 +1,18 @@
 import { explainedBars } from '../model/headline-time.js';
 import type { Finding, StageWaterfall } from '../model/documents/explain.js';
 import { countedIn } from '../vocabulary/bars.js';
+import { formatCount, meanCounted } from '../vocabulary/format.js';
 import type { Part, Text } from './block.js';
 
-/** Number of kernels (on a CPU: operators), copies or gaps of a bar; null if it counts none. */
+/** Mean number of kernels (on a CPU: operators), copies or gaps of a bar, as in sentences; null below one. */
 export function countOfBar(
   { id, count }: { id: string; count: number | null },
   isCpu: boolean,
 ): Exclude<Part, string> | null {
-  if (count === null || count === 0) return null;
-  const rounded = Math.max(1, Math.round(count));
+  if (count === null || count < 0.95) return null;
+  const mean = meanCounted(count);
   const [singular, several] = countedIn(id, isCpu);
-  return { count: rounded, unit: rounded === 1 ? singular : several };
+  return { count: mean, unit: formatCount(mean) === '1' ? singular : several };
 }
 
 /** Whether the stage's classes are operators on the CPU instead of kernels. */

@@ -8,6 +8,7 @@ import {
 } from '../model/documents/explain.js';
 import { changeText, nothingFound, nothingRecorded } from '../vocabulary/explain-words.js';
 import { gapParts, isBarOf } from '../model/bars.js';
+import { barWords } from '../vocabulary/bars.js';
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { barsOfFinding } from './finding-bars.js';
@@ -176,8 +177,10 @@ function nothingSignificant(data: ExplainResult): Text {
   const unexplainedTime = unexplainedStage(data);
   const [largest] = leadingStages(data).full.flatMap((stage) => largestBars(stage, 1));
   // An idle device is not "nothing significant".
-  if (unexplainedTime === null && largest && largest.share > 0.5 && isBarOf(largest.id, ...gapParts))
-    return `No rule explains the largest bar: ${largest.label}.`;
+  if (unexplainedTime === null && largest && largest.share > 0.5 && isBarOf(largest.id, ...gapParts)) {
+    const { meaning } = barWords(largest.id);
+    return `No rule explains the largest bar: ${largest.label}${meaning === null ? '' : ` (${meaning})`}.`;
+  }
   return unexplainedTime === null
     ? 'Nothing significant to change.'
     : [
@@ -212,9 +215,9 @@ function itemOf(finding: Finding, { titles, queries, session, place, bars }: Ite
     gain:
       gain && gain.expected_ms > 0
         ? gainHead(gain)
-        : atStake === null
+        : atStake === null || atStake === 0
           ? ''
-          : [{ n: atStake, unit: 'ms' }, ' affected'],
+          : ['affects ', { n: atStake, unit: 'ms' }],
     expected: gain && gain.expected_ms > 0 ? `expected gain: ${gainText(gain, finding.stage)}` : '',
     change: change.text,
     example: change.example,

@@ -186,7 +186,7 @@ function columnNote(rows: readonly Gemm[]): string {
     from === undefined || rows.every(({ achieved_flops: rate }) => rate.value === null)
       ? ''
       : `of roof: max(FLOP / peak, bytes / bandwidth) / time per call (${roofNotes[from]}). `;
-  return `${roof}SMs used: tiles filled (M×N / area of its tiles) × waves / whole waves; the rest is tile edges and idle SMs.`;
+  return `${roof}SMs used: tiles filled (M×N / area of its tiles) × waves / (waves rounded up); the rest is tile edges and idle SMs.`;
 }
 
 function leftOutNotes(leftOut: readonly [Gemm['source'], number][]): string[] {
@@ -233,7 +233,7 @@ function predictedChanges(gemms: readonly Gemm[]): Block[] {
       level: 2,
       items: [
         ...byText(gemms, ({ what_if: gemmChanges = [] }) => gemmChanges.map(({ text }) => text)),
-        ...[...new Set(models)].map((model) => `Model: ${model}.`),
+        ...[...new Set(models)].map((model) => `Assumed: ${model}.`),
       ],
     },
     {

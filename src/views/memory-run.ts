@@ -106,7 +106,7 @@ const meanings: readonly [name: string, text: string][] = [
     'allocated, reserved',
     "Memory that the framework's allocator gave to tensors, and memory it reserved from the driver. The difference is cache and fragmentation.",
   ],
-  ['calculator', 'Result of inferscope estimate for the same model and shapes, without running.'],
+  ['estimate', 'Result of inferscope estimate for the same model and shapes, without running.'],
   ['max, mean, sd', 'Over the GPUs of the run; the standard deviation of the population, 0 for one GPU.'],
 ];
 

@@ -51,28 +51,28 @@ test('shows the peak with the used share of the GPUs, latency, and the largest c
   ]);
 });
 
-test('has components with calculator and residual, points, GPUs, fragmentation, allocations', () => {
+test('has components with estimate and residual, points, GPUs, fragmentation, allocations', () => {
   const [, components] = tables(view, 'breakdown');
-  // The calculator has 13.48 GB: 3.7 % less.
+  // The estimate is 13.48 GB: 3.7 % less.
   expect(cells(components!, 'weights')).toEqual([
     {
       component: 'weights',
       memory_gb: 14,
       share: 0.7,
       confidence: 'high',
-      calculator_gb: 13.48,
+      estimate_gb: 13.48,
       off_share: expect.closeTo(-0.52 / 14, 9) as number,
     },
   ]);
   expect(cells(components!, 'residual')).toMatchObject([
-    { memory_gb: -0.5, share: -0.025, calculator_gb: null },
+    { memory_gb: -0.5, share: -0.025, estimate_gb: null },
   ]);
-  // A component from a formula is not compared with the calculator.
+  // A component from a formula is not compared with the estimate.
   const formula = viewWith(({ profile }) => {
     for (const component of profile.memory_breakdown!.components!) component.basis = 'formula';
   });
   expect(cells(tables(formula, 'breakdown')[1]!, 'weights')).toMatchObject([
-    { memory_gb: 14, calculator_gb: 13.48, off_share: null },
+    { memory_gb: 14, estimate_gb: 13.48, off_share: null },
   ]);
   const [points, increases] = tables(view, 'points');
   expect(cells(points!, 'peak')).toEqual([

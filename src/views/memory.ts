@@ -219,7 +219,7 @@ function componentSection(profile: MemoryProfile): Section {
         { id: 'memory_gb', head: 'memory', numeric: true },
         { id: 'share', head: 'share', numeric: true },
         { id: 'confidence', head: 'confidence' },
-        { id: 'calculator_gb', head: 'calculator', numeric: true, drop: 2 },
+        { id: 'estimate_gb', head: 'estimate', numeric: true, drop: 2 },
         { id: 'off_share', head: 'error', numeric: true, drop: 1 },
       ],
       rows: [

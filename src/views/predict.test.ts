@@ -132,7 +132,7 @@ test('without a kernel table: predicted, measured, ratio and the interval of rec
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   // 1036 of 1200 ms.
   expect(text).toMatch(/prefill +32 +2 048 +1\.20 s +1\.04 s +0\.863×/);
-  expect(text).toContain('990 ms–2.90 s');
+  expect(text).toContain('1.0 to 2.9 s');
   const unknown = { ...stage, launched_range_ms: null };
   const calibration = {
     status: 'not_calibrated',

@@ -2,7 +2,7 @@ import type { Document } from '../model/document.js';
 import type { MeasuredStage, PredictResult, PredictStage } from '../model/documents/predict.js';
 import { caseText } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';
-import { formatCount, plural } from '../vocabulary/format.js';
+import { formatCount, formatRange, plural } from '../vocabulary/format.js';
 import type { Block, Part, Text, Value, View } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
@@ -118,7 +118,7 @@ function stageTable({ stages, table }: PredictResult): Block {
       cell: ({ launched_range_ms: range }) =>
         range === null
           ? { missing: 'not calibrated for this engine and device' }
-          : [{ n: range[0], unit: 'ms' }, '–', { n: range[1], unit: 'ms' }],
+          : formatRange(range[0], range[1], 'ms'),
     },
   ];
   return tableOf<PredictStage>(
@@ -190,7 +190,7 @@ const measuredTable = (rows: readonly ComparedStage[], { table }: PredictResult)
       },
       {
         id: table ? 'table_ratio' : 'launched_ratio',
-        head: 'ratio',
+        head: 'of measured',
         ...number,
         cell: ({ measured }) => ratioText(table ? measured.table_ratio : measured.launched_ratio),
       },
@@ -202,7 +202,7 @@ const measuredTable = (rows: readonly ComparedStage[], { table }: PredictResult)
       },
       {
         id: 'roofline_ratio',
-        head: 'roofline ratio',
+        head: 'roofline of measured',
         drop: 0,
         ...number,
         cell: ({ measured }) => ratioText(measured.roofline_ratio),

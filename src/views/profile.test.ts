@@ -82,7 +82,7 @@ describe('the terminal', () => {
     ['whole', profile],
     ['bare', bareProfile()],
     ['hostile', hostileProfile()],
-    ['accounting fault', profileWithFault()],
+    ['over 100 %', profileWithFault()],
   ])('%s: lines fit 80 and 120 columns, and names cannot control the terminal', (_, document) => {
     for (const width of [80, 120])
       for (const level of [1, 2] as const) {
@@ -133,12 +133,12 @@ describe('the page', () => {
       expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
   });
 
-  test('draws no empty chart; an MBU over 100 % is marked as an accounting fault', () => {
+  test('draws no empty chart; an MBU over 100 % is marked as invalid', () => {
     expect(chartForms(page(profileView(bareProfile())))).toEqual(['waterfall', 'lines', 'lines']);
     expect(page(profileView(profileWithFault()))).toContain('112');
-    expect(page(profileView(profileWithFault())).match(/accounting fault/gi)!.length).toBeGreaterThanOrEqual(
-      2,
-    );
+    expect(
+      page(profileView(profileWithFault())).match(/> invalid<|\(invalid\)/g)!.length,
+    ).toBeGreaterThanOrEqual(2);
   });
 
   test('hostile names stay text; the embedded data is the document', () => {

@@ -20,7 +20,7 @@ export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
         { id: 'name', head: 'SESSION' },
         { id: 'id', head: 'ID', drop: 0 },
         { id: 'bytes', head: 'SIZE', numeric: true },
-        { id: 'headline', head: 'HEADLINE · TITLE', wraps: true },
+        { id: 'headline', head: 'HEADLINE · TITLE', wraps: true, endCut: true },
       ],
       rows: sessions.map((session) => ({
         cells: [

@@ -93,14 +93,14 @@ test('shows stages, the first steps and the operations with every number', () =>
   expect(work).toEqual([{ operation: 'lm_head', ops: 1, dtype: 'float16', flops: 4.19e6, bytes: 4.2e6 }]);
 });
 
-test('formulas contain the numbers; a share over 1 is an accounting fault; a missing roofline has its reason', () => {
+test('formulas contain the numbers; a share over 1 is invalid; a missing roofline has its reason', () => {
   const facts = Object.fromEntries(
     viewOf(decode, true)
       .lead.flatMap((block) => (block.type === 'facts' ? block.items : []))
       .map(({ name, text }) => [name, plainText(text).replaceAll('\u00a0', ' ')]),
   );
   expect(facts['MFU']).toBe('FLOPs / t / peak = 27.3 MFLOP / 16.7 ms / 989 TFLOP/s = <0.01 %');
-  expect(facts['MBU']).toContain('120 % (accounting fault)');
+  expect(facts['MBU']).toContain('120 % (invalid)');
   expect(facts['of roof']).toContain('no roofline was measured');
   expect(terminalView(viewOf(decode, false), { width: 80 })).not.toContain('FLOPs / t');
 });

@@ -34,8 +34,8 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
         columns: [
           { id: 'session', head: 'session' },
           { id: 'compared', head: 'n', numeric: true },
-          { id: 'mean_share', head: 'mean', numeric: true },
-          { id: 'mean_absolute_share', head: 'mean |e|', numeric: true },
+          { id: 'mean_share', head: 'bias', numeric: true },
+          { id: 'mean_absolute_share', head: 'mean error', numeric: true },
           { id: 'worst_share', head: 'worst', numeric: true },
           ...components.map((id, drop): Column => ({ id, head: componentLabels[id], numeric: true, drop })),
           { id: 'result', head: 'result' },

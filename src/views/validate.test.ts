@@ -50,7 +50,7 @@ test('lists profiles, those beyond the tolerance first, with the reason', () => 
   const [bytes] = [rows[0]!.cells[1]!].map(rawValue);
   expect(1e9 * (bytes as number)).toBeCloseTo(wrongProfile.memory_breakdown.total_measured_bytes!, 0);
   const text = terminalView(view, { width: 80 }).replaceAll(/\s+/g, ' ');
-  expect(text).toContain('activations: 1.947 GB against 5.947 GB measured (−67 %)');
+  expect(text).toContain('activations: 1.947 GB estimated, 5.947 GB measured (−67 %)');
 });
 
 test.each([

@@ -94,11 +94,6 @@ function errorSection(data: Validation): Section {
           ' or ',
           { n: bytes, unit: 'B' },
           ' of a component.',
-          ...(data.total_by_fit
-            ? [
-                " Constants of the calculator were fitted to the fitted runs: only the others' errors are those of a new run.",
-              ]
-            : []),
         ],
       },
       {
@@ -117,6 +112,14 @@ function errorSection(data: Validation): Section {
             : []),
         ],
       },
+      ...(data.total_by_fit
+        ? [
+            {
+              type: 'text',
+              text: "Fitted: constants of the estimate were fitted to this run; only the others' errors are those of a new run.",
+            } satisfies Block,
+          ]
+        : []),
       {
         type: 'table',
         level: 2,
@@ -271,7 +274,7 @@ const otherSection = ({ profiles, counts }: Validation): Section => ({
 function recommendationSection({ recommendations }: Validation): Section {
   const section = { id: 'recommendations', title: 'Recommendations' };
   if (recommendations.length === 0) {
-    const text = 'None: no constant of the calculator deviates by more than these profiles scatter.';
+    const text = 'None: no constant of the estimate deviates by more than these profiles scatter.';
     return { ...section, level: 2, blocks: [{ type: 'text', text }] };
   }
   return {

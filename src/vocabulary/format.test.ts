@@ -17,7 +17,7 @@ import {
   formatSigned,
   formatUtilization,
   formatWithRange,
-  isAccountingFault,
+  isOverRoof,
   keepUnits,
   formatSetting,
   plural,
@@ -235,12 +235,12 @@ describe('figures', () => {
     expect(formatFigureWithSpread(missing('no_roofline', 'none measured'))).toBe('–');
   });
 
-  it('mark a utilization over 100 % as an accounting error', () => {
+  it('mark a utilization over 100 % as invalid', () => {
     expect(plain(formatUtilization(figure(0.83, 'ratio', 'test')))).toBe('83 %');
-    expect(plain(formatUtilization(figure(1.12, 'ratio', 'test')))).toBe('112 % (accounting fault)');
-    expect(isAccountingFault(figure(83, '%', 'test'))).toBe(false);
-    expect(isAccountingFault(figure(101, '%', 'test'))).toBe(true);
-    expect(isAccountingFault(missing('no_values', 'y'))).toBe(false);
+    expect(plain(formatUtilization(figure(1.12, 'ratio', 'test')))).toBe('112 % (invalid)');
+    expect(isOverRoof(figure(83, '%', 'test'))).toBe(false);
+    expect(isOverRoof(figure(101, '%', 'test'))).toBe(true);
+    expect(isOverRoof(missing('no_values', 'y'))).toBe(false);
   });
 });
 

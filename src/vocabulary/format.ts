@@ -47,6 +47,9 @@ export function formatCount(count: number): string {
   return fixed(count, isRound ? 0 : 1);
 }
 
+/** A mean count: an integer from 10 on. */
+export const meanCounted = (count: number): number => (count >= 10 ? Math.round(count) : count);
+
 /** "1 kernel", "2 kernels", "0.9 stretches" for a mean. */
 export function plural(count: number, singular: string, many = `${singular}s`): string {
   const number = formatCount(count);
@@ -312,15 +315,15 @@ export function formatFigureWithInterval(figure: Figure): string {
  * A utilization (MFU, MBU) cannot exceed 100 % of a roofline. If it does, the work was counted too high, the roofline is too low, or the
  * time too short: the value is marked, not hidden or clamped.
  */
-export function isAccountingFault(figure: Figure): boolean {
+export function isOverRoof(figure: Figure): boolean {
   if (figure.value === null) return false;
   return figure.value > (unitOf(figure) === '%' ? 100 : 1);
 }
 
-/** "71 %", "0.031 %" of launch-bound programs, or "112 % (accounting fault)". */
+/** "71 %", "0.031 %" of launch-bound programs, or "112 % (invalid)". */
 export function formatUtilization(figure: Figure): string {
   const text = formatFigure(figure);
-  return isAccountingFault(figure) ? `${text} (accounting fault)` : text;
+  return isOverRoof(figure) ? `${text} (invalid)` : text;
 }
 
 const unitPattern = [

@@ -17,7 +17,7 @@ export const classLabels: Record<OpClass, string> = {
 };
 
 export const classMeanings: Record<OpClass, string> = {
-  gemm: 'matrix products, including grouped and quantized ones',
+  gemm: 'matrix multiplications (GEMMs), including grouped and quantized ones',
   attention: 'scores, softmax and values, fused or in parts, and kernels used only by them',
   norm: 'RMSNorm, LayerNorm and their fused forms',
   elementwise: 'activations, additions, casts within arithmetic, rotary embedding',

@@ -1,3 +1,4 @@
+import { withoutEnd } from './sentence.js';
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { InferscopeError, isDiskFull, messageOf, systemErrorCode } from '../model/errors.js';
@@ -60,7 +61,7 @@ export function asStorageFailure(error: unknown, context: StorageContext): unkno
     'E_HOME_UNWRITABLE',
     {
       what: `cannot ${context.doing}: ${context.path} is ${code === 'EISDIR' ? 'a folder' : context.doing.startsWith('read') ? 'not readable' : 'not writable'}`,
-      why: `The system answers ${code}: ${message}.`,
+      why: `The system answers ${code}: ${withoutEnd(message)}.`,
       fix:
         context.fix ??
         (context.home

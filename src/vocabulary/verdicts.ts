@@ -36,6 +36,6 @@ export const verdictMeanings: typeof verdictLabels = {
 export const basisLabels = {
   launches: 'launches',
   repeats: 'repeats, one process',
-  interval: 'interval only',
+  interval: 'mean and interval only',
   none: 'one value',
 } as const;

@@ -22,7 +22,7 @@ export function modelWords({ model }: Workload): string {
 export function engineWords({ engine, device, threads }: Workload): string {
   if (engine.name === 'unknown') return '';
   const version = engine.version ? ` ${engine.version}` : '';
-  const where = device === 'cpu' ? 'CPU' : device;
+  const where = device === 'cpu' ? 'CPU' : device === 'server' ? '(server)' : device;
   return `${engine.name}${version} ${where}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
 }
 

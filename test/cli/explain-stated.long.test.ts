@@ -46,7 +46,7 @@ test('context stated for a session is saved and used from then on; --clear remov
   expect(used.status, used.stderr).toBe(0);
   expect(utilizationDocumentSchema.parse(JSON.parse(used.stdout)).data.model).toMatchObject({
     dtype: 'float16',
-    from: 'given by you; dtype by you',
+    from: 'given by you',
   });
   // Eight sequences read the weights once, so a step takes more than the same time but less than eight times as long.
   expect(inferscope(setup, ['session', 'set', 'b1', '--batch-size', '8']).status).toBe(0);

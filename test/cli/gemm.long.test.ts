@@ -103,7 +103,7 @@ describe('session utilization', () => {
     expect(text).toContain('MFU FLOPs / t / peak = 1.46 GFLOP / 4.07 ms / 989 TFLOP/s = 0.036 %');
     expect(text).toContain('NVIDIA H200 Tensor Core GPU data sheet');
     expect(text).toMatch(/0\.3 \S+ ms 1 68 27\.3 MFLOP/);
-    expect(text).toContain('model llama-tiny in float16 (given by you; dtype by most of the GEMM time)');
+    expect(text).toContain('model llama-tiny in float16 (given by you; dtype: most of the GEMM time)');
     expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
   });
 

@@ -62,7 +62,7 @@ describe('tables of positions', () => {
   });
 });
 
-describe('low-rank products', () => {
+describe('low-rank GEMMs', () => {
   const adapted: NamedKernel[] = [
     ['gemm', 7],
     ['cast', 3],
@@ -74,7 +74,7 @@ describe('low-rank products', () => {
     ['add', 1],
   ];
 
-  test('finds two products, a scaling and an addition after every product', () => {
+  test('finds two GEMMs, a scaling and an addition after every GEMM', () => {
     const lists = lowRankProducts(
       sequence(['norm', 4], ...adapted, ['attention', 50], ...adapted, ['add', 2]),
     );
@@ -123,7 +123,7 @@ describe('low-rank products', () => {
     expect(lowRankProducts(sequence(...layer, ...layer, ...layer))).toEqual([]);
   });
 
-  test('does not report a single low-rank product, which may belong to the model', () => {
+  test('does not report a single low-rank GEMM, which may belong to the model', () => {
     expect(lowRankProducts(sequence(...adapted))).toEqual([]);
   });
 });
@@ -137,7 +137,7 @@ describe('conversions of weights', () => {
     ['gemm', 7],
   ];
 
-  test('finds kernels before a product that take as long as the product, but not the norm before them', () => {
+  test('finds kernels before a GEMM that take as long as the GEMM, but not the norm before them', () => {
     expect(namesOf(conversionsOfWeights(sequence(...dequantized), 'decode'))).toEqual([
       ['cast', 'mul', 'cast'],
     ]);

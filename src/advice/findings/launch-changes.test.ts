@@ -34,7 +34,7 @@ test('does not count graph nodes as launches, and does not suggest graphs to an 
   expect(text).not.toContain('--enforce-eager');
 });
 
-test('suggests sizes to capture if the products of a step are outside of graphs', async () => {
+test('suggests sizes to capture if the GEMMs of a step are outside of graphs', async () => {
   const context = await steps(true, 100);
   const [stage] = await stageFacts(context);
   expect((await launchBoundChange(context, stage!)).text).toContain(

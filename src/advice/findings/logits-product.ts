@@ -31,7 +31,7 @@ export async function logitsLimit(context: FindingContext, stage: StageFacts): P
   if (!('architecture' in model) || !roofs || !shape)
     return 'the model and the size of its steps are not known';
   const head = necessaryOps(model, shape).find(({ name }) => name === 'lm_head');
-  if (!head) return 'the model has no product with a vocabulary';
+  if (!head) return 'the model has no LM head';
   const limit = boundOf(
     totalWork([head]),
     peaksOf((dtype) => roofs.roofFlops(dtype)),
@@ -54,7 +54,7 @@ export async function logitsProduct(
   if (typeof limit === 'string') return limit;
   const sequence = await stepSequence(context, stage.kind);
   const index = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
-  if (index < 0) return 'it has no product with the vocabulary';
+  if (index < 0) return 'it has no LM head';
   const factor = instanceFactor(sequence, stage.compute_ms) / 1e6;
   return {
     ...limit,

@@ -1,4 +1,4 @@
-import { formatCount, formatQuantity, plural } from '../../vocabulary/format.js';
+import { formatCount, formatQuantity, meanCounted, plural } from '../../vocabulary/format.js';
 import { instancesOf, perInstance } from '../../vocabulary/stages.js';
 
 export {
@@ -12,10 +12,10 @@ export {
 } from '../../vocabulary/format.js';
 export { everyInstance, instancesOf, instanceWord } from '../../vocabulary/stages.js';
 
-/** A count that may be a mean: "2 gaps", "1.1 gaps on average". */
-export function meanCount(count: number, singular: string): string {
-  const text = plural(count >= 10 ? Math.round(count) : count, singular);
-  return text.includes('.') ? `${text} on average` : text;
+/** A count that may be a mean, and a word about it: "2 gaps", "1.1 gaps over 0.1 ms on average". */
+export function meanCount(count: number, singular: string, about = ''): string {
+  const text = plural(meanCounted(count), singular);
+  return `${text}${about}${text.includes('.') ? ' on average' : ''}`;
 }
 
 /** How often per instance of a stage: "once", "1.3 times on average", "63 times", below one half "once in 3 decode steps". */

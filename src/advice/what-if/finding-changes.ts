@@ -65,7 +65,7 @@ function fusedElementwise(state: StageState): Effect {
   );
   return {
     state: withHostLimit(state, bars),
-    how: new Map(elementwise.map(([id]) => [id, 'one kernel between two products'])),
+    how: new Map(elementwise.map(([id]) => [id, 'one kernel between two GEMMs'])),
     lessMs: remainingShare * sum,
     moreMs: remainingShare * sum,
     assumptions: [

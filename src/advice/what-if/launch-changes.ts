@@ -104,7 +104,7 @@ export function withCudaGraph(state: StageState): Effect {
         'launch_latency',
         `${plural(kernels, 'node')} × ${formatNs(nodeNs)}${state.nodeNs === null ? ` (${nodeSource})` : ', measured'}`,
       ],
-      ['synchronization', 'unchanged, the host still waits'],
+      ['synchronization', 'the host still waits for the device'],
       ['host.program', 'only long gaps outside the step remain'],
     ]),
     // Overlapping graph kernels have no gap.

@@ -26,7 +26,7 @@ export type Change = { text: string } & (
 export const changeWords: readonly { word: string; means: string }[] = [
   { word: 'cudagraph', means: 'the stage is launched as one CUDA graph' },
   { word: 'batch-size=N', means: 'N sequences share a step' },
-  { word: 'dtype=NAME', means: `weights and products in ${dtypes.join(', ')}` },
+  { word: 'dtype=NAME', means: `weights and GEMMs in ${dtypes.join(', ')}` },
   { word: 'int4', means: 'dtype=int4: 4-bit weights, multiplied in the dtype of the activations' },
   { word: 'fused-attention', means: 'attention in one kernel, without its score matrix' },
   { word: 'fused-elementwise', means: 'norms, rotations, activations and casts in one kernel each' },

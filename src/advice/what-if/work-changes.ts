@@ -27,7 +27,7 @@ function streamFactors(
   if (factor === null) return { measuredFactors: undefined, how: [] };
   return {
     measuredFactors: new Map([['gemm', factor]]),
-    how: [`matrix products ${times(factor)}, from weight-stream rates measured on this machine`],
+    how: [`GEMMs ${times(factor)}, from weight-stream rates measured on this machine`],
   };
 }
 
@@ -109,10 +109,10 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
       ...streams.how,
       `${storage.weights.name}: ${formatSetting(weights, 'bytes')} per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
       ...(storage.weights.compute === null && storage.weights.linear.scale !== null
-        ? ['weights are unpacked inside the products, at no extra time']
+        ? ['weights are unpacked inside the GEMMs, at no extra time']
         : []),
       ...(storage.weights.compute !== null && storage.weights.compute !== storage.activations
-        ? ['activations are quantized inside the kernels before the products, at no extra time']
+        ? ['activations are quantized inside the kernels before the GEMMs, at no extra time']
         : []),
       'output quality is not considered',
     ],

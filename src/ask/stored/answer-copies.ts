@@ -10,7 +10,7 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
-import { formatBytes, formatMs } from '../../vocabulary/format.js';
+import { formatBytes, formatMs, plural } from '../../vocabulary/format.js';
 
 interface CopyRow extends Record<string, unknown> {
   kind: string;
@@ -40,7 +40,8 @@ GROUP BY ALL ORDER BY total_ms DESC`;
   const sum = (copyRows: readonly CopyRow[], key: 'copies' | 'total_bytes' | 'total_ms') =>
     copyRows.reduce((total, row) => total + Number(row[key] ?? 0), 0);
   const list = rows.map(
-    (row) => `- ${row.kind}${row.memory === null ? '' : ` (${row.memory})`}: ${amount([row])}`,
+    (row) =>
+      `- ${row.kind.replace('to', '2')}${row.memory === null ? '' : ` (${row.memory})`}: ${amount([row])}`,
   );
   const evidence = [
     part(`Copies of the whole capture by kind:\n${list.join('\n')}`),
@@ -51,13 +52,17 @@ GROUP BY ALL ORDER BY total_ms DESC`;
   if (matching.length === 0) return known(part(`${word}no copies ${what} were recorded.`), evidence);
   return known(
     part(
-      `${word}${sum(matching, 'copies')} copies ${what} move ${amountOf(sum(matching, 'total_bytes'), sum(matching, 'total_ms'))}.`,
+      `${word}${copiesOf(sum(matching, 'copies'))} ${what}: ${amountOf(sum(matching, 'total_bytes'), sum(matching, 'total_ms'))}.`,
     ),
     evidence,
   );
 }
 
 const amount = (rows: readonly CopyRow[]): string =>
-  rows.map((row) => `${row.copies} copies, ${amountOf(Number(row.total_bytes), row.total_ms)}`).join('; ');
+  rows
+    .map((row) => `${copiesOf(Number(row.copies))}, ${amountOf(Number(row.total_bytes), row.total_ms)}`)
+    .join('; ');
+
+const copiesOf = (count: number): string => plural(count, 'copy', 'copies');
 
 const amountOf = (bytes: number, ms: number): string => `${formatBytes(bytes)} in ${formatMs(ms)}`;

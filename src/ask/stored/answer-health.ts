@@ -11,6 +11,7 @@ import {
   type TopicAnswer,
 } from './stored-facts.js';
 import { asSentence } from './words.js';
+import { issuesAt } from '../../vocabulary/sentence-template.js';
 import { plural } from '../../vocabulary/format.js';
 
 /** Rules about the run itself, not about the program. */
@@ -30,7 +31,11 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
   const healthFindings = findings.filter(({ rule }) => checks.has(rule) && rule !== 'benchmark_flags');
   const looked = checkRules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired');
   const warnings = flags.filter(({ severity }) => severity === 'warning');
-  const issues = facts.session.issues.filter(({ severity }) => severity !== 'info');
+  const issues = issuesAt(
+    facts.session.issues
+      .filter(({ severity }) => severity !== 'info')
+      .map((issue) => ({ issue, scope: null })),
+  );
   const count = warnings.length + healthFindings.length + issues.length;
   if (looked.length === 0 && flags.length === 0 && count === 0)
     return notKnown('The state of the run was not recorded.', capture.monitor);

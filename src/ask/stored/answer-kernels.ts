@@ -79,7 +79,7 @@ const generic = tokensOf(
 /** Classes by their common names. */
 const classWords: readonly [RegExp, OpClass][] = [
   [/\battention\b|\battn\b|\bsdpa\b|\bflash\b/i, 'attention'],
-  [/\bgemms?\b|\bmat[- ]?muls?\b|\bmatrix (?:products?|multipl\w*)\b|\blinear layers?\b|\bgemv\b/i, 'gemm'],
+  [/\bgemms?\b|\bmat[- ]?muls?\b|\bmatrix (?:GEMMs?|multipl\w*)\b|\blinear layers?\b|\bgemv\b/i, 'gemm'],
   [
     /\belement[- ]?wise\b|\bpointwise\b|\bactivation functions?\b|\bsilu\b|\bgelu\b|\brotary\b|\brope\b/i,
     'elementwise',

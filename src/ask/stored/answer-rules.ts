@@ -68,7 +68,7 @@ export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic)
   if (elsewhere)
     return known(partFrom('findings', `${elsewhere.title}: not in the stage that is asked about.`, 0));
   const why = outcomes[0]
-    ? `${outcomes[0].title}: not known; ${withoutEnd(outcomes[0].why)}.`
+    ? `${outcomes[0].title}: not known. ${withoutEnd(outcomes[0].why)}.`
     : 'No rule covers that.';
   return notKnown(why, needs);
 }

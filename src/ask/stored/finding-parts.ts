@@ -5,7 +5,7 @@ import { expectedWords } from '../../advice/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
 import { asSentence, overlap } from './words.js';
-import { formatMs, formatPercent, plural } from '../../vocabulary/format.js';
+import { formatMs, formatPercent, meanCounted, plural } from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** Whether a stage is one that the question is about; a question about requests is about all stages. */
@@ -124,7 +124,7 @@ export function barTexts(stage: StageWaterfall, names: readonly string[], most =
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most)
     .map(({ id, label, ms, share, count, sql, parts }) => ({
-      text: `- ${label}: ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(barsMs)}${count === null ? '' : `, ${plural(count, ...countedIn(id, onCpu))}`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
+      text: `- ${label}: ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(barsMs)}${count === null ? '' : `, ${plural(meanCounted(count), ...countedIn(id, onCpu))}`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
       sql,
       from: 'waterfall',
       rows: 1,

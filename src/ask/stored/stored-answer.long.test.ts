@@ -38,7 +38,7 @@ test.each([
   ['Which kernels take longest?', /gemm_128x64 \(gemm\): 1\.20 ms, 100 %, 4 calls/],
   [
     'How much is copied to the host?',
-    /^4 copies between host and device move 32 B in 0\.400 ms[^]*DtoH \(pageable\): 4 copies/,
+    /^4 copies between host and device: 32 B in 0\.400 ms[^]*D2H \(pageable\): 4 copies/,
   ],
   [
     'Why is the GPU idle?',

@@ -78,7 +78,7 @@ export function rooflineIssues({ roofline, cached, ageS }: CachedRoofline): Issu
     issues.push({
       code: 'roofline_disturbed',
       severity: 'warning',
-      text: `Other processes used ${formatNumber(roofline.other_processes_cores ?? 0, 2)} cores while the roofline was measured: the roofs may be too low, MFU and MBU too high. Try --fresh-roofline on an idle machine.`,
+      text: `Other processes used ${formatNumber(roofline.other_processes_cores ?? 0, 2)} cores while the roofline was measured: the roofs may be too low, MFU and MBU too high. On an idle machine: inferscope roofline --fresh.`,
     });
   }
   if (cached && ageS > staleAfterS) {
@@ -230,7 +230,7 @@ function rooflineOf(
 
 const operators: Record<string, string> = {
   'gemm float32': 'MatMul',
-  'gemm int8': 'MatMulNBits (int4 weights, int8 products)',
+  'gemm int8': 'MatMulNBits (int4 weights, int8 GEMMs)',
   'gemm_integer int8': 'MatMulInteger',
   'read_gemv float32': 'MatMul, chain of',
   'read_max float32': 'ReduceMax',

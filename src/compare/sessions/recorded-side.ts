@@ -8,9 +8,9 @@ import type { Side } from './side.js';
 /** The command that compares this kind of session. */
 function compareWith({ manifest }: Session): string {
   const has = (...subjects: Subject[]) => subjects.some((subject) => hasSubject(manifest, subject));
+  if (has('memory')) return 'Memory profiles compare with: inferscope memory compare BASE NEW';
   if (has('bench', 'load', 'results'))
     return 'Benchmarks and results compare with: inferscope bench compare BASE NEW';
-  if (has('memory')) return 'Memory profiles compare with: inferscope memory compare BASE NOW';
   return 'Look at each: inferscope report SESSION. Timelines, profiles and programs compare here.';
 }
 

@@ -22,6 +22,7 @@ export function needVersion(python: string, version: string, minor: number, feat
 export function withServerHint(error: unknown): unknown {
   if (!(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') return error;
   const { what, why, fix } = error.parts;
-  const server = 'or measure a running vLLM server: --engine openai --url http://HOST:8000/v1';
+  const server =
+    'or measure a running vLLM server: inferscope bench latency --engine openai --url http://HOST:8000/v1';
   return new InferscopeError(error.code, { what, why, fix: `${fix}\n${server}` }, { cause: error });
 }

@@ -72,7 +72,7 @@ function rangeWords(
   const { mean } = spread;
   const range = `${formatMs(expected.low)} to ${formatMs(expected.high)}`;
   if (mean < expected.low)
-    return `${name} is below the ${range} predicted from the roofline: an accounting fault.`;
+    return `${name} is below the ${range} predicted from the roofline: model, dtype or roofs do not match the run.`;
   if (mean > expected.high) {
     const above = `${name} is above the ${range} predicted from the roofline`;
     const reaches = spread.ci95 !== null && spread.ci95[0] <= expected.high;

@@ -4,7 +4,7 @@ import { fixture, imported } from '../trace/test-import.js';
 import { gemmCalls, productKey } from './gemm-calls.js';
 import { analyzeGemms } from './gemms.js';
 
-test('calls of each product sum to its time, and kernels name their products', async () => {
+test('calls of each GEMM sum to its time, and kernels name their GEMMs', async () => {
   const session = await imported(testHome(), 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
   const { data } = await analyzeGemms(session);
   const database = await session.connect();

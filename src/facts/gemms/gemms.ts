@@ -197,16 +197,16 @@ function byTimeThenFlop(x: Gemm, y: Gemm): number {
 function issues(gemms: readonly Gemm[], withoutShapes: number, stage: string | null): Issue[] {
   const list: Issue[] = [];
   if (gemms.length === 0 && stage !== null) {
-    const text = `No matrix product with a known shape ran in a stage of kind ${stage}; logs have no stages.`;
+    const text = `No GEMM with a known shape ran in a stage of kind ${stage}; logs have no stages.`;
     list.push({ code: 'no_gemm_shapes', severity: 'info', text });
   } else if (gemms.length === 0) {
     const text =
-      'No matrix product has a known shape: record shapes with inferscope run --evaluator torch or --gemm-log.';
+      'No GEMM has a known shape: record shapes with inferscope run --evaluator torch or --gemm-log.';
     list.push({ code: 'no_gemm_shapes', severity: 'info', text });
   }
   if (withoutShapes > 0) {
     const text =
-      'Matrix products whose operators have no recorded shapes are left out (record_shapes=True records them).';
+      'GEMMs whose operators have no recorded shapes are left out (record_shapes=True records them).';
     list.push({ code: 'ops_without_shapes', severity: 'warning', text, count: withoutShapes });
   }
   if (new Set(gemms.map(({ capture_id }) => capture_id)).size > 1) {

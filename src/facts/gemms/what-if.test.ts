@@ -38,7 +38,7 @@ function gemm(m: number, n: number, k: number, ns: number | null, tile = '128x12
   };
 }
 
-test('the roof of a product is the longer of arithmetic and traffic', () => {
+test('the roof of a GEMM is the longer of arithmetic and traffic', () => {
   // A decode step's 4096 × 4096: weights of 33.6 MB at 4.8 TB/s.
   const decode = gemm(1, 4096, 4096, 10_000);
   const bytes = 2 * (4096 + 4096 * 4096 + 4096);
@@ -73,7 +73,7 @@ test('rows that a decode GEMM can add for 5 % more traffic, at most up to the ri
   expect(rows!.rate_ratio.value).toBeCloseTo((103 * bytes(1)) / bytes(103), 9);
 });
 
-test('a compute-bound product: rows until its last wave is full', () => {
+test('a compute-bound GEMM: rows until its last wave is full', () => {
   // 32 × 5 tiles of 128 × 128 on 132 SMs are 160 tiles, 1.21 waves. Two full waves have 8 rows of tiles.
   const computeBound = gemm(640, 4096, 8192, 60_000);
   expect(computeBound.roof!.bound).toBe('compute');
@@ -88,7 +88,7 @@ test('a compute-bound product: rows until its last wave is full', () => {
   expect(whatIfs(full, [full], sms, roofs)).toEqual([]);
 });
 
-test('a misaligned product is expected to reach the roof share of aligned ones with similar rows', () => {
+test('a misaligned GEMM is expected to reach the roof share of aligned ones with similar rows', () => {
   // The roof of 512 × 4097 × 4096 is 17.4 µs of arithmetic. It takes 100 µs; aligned products reach 60 %.
   const odd = gemm(512, 4097, 4096, 100_000);
   expect(odd.alignment_faults).toHaveLength(1);

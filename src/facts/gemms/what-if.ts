@@ -65,7 +65,7 @@ export function flatRows({ m, n, k }: Pick<Gemm, 'm' | 'n' | 'k'>): number {
   return Math.floor(m + (flat * (m * k + k * n + m * n)) / (k + n));
 }
 
-const alignModel = 'padded products reach the same share of the roof as aligned ones of this session';
+const alignModel = 'padded GEMMs reach the same share of the roof as aligned ones of this session';
 
 /**
  * Rows at which arithmetic takes as long as the traffic: M* = r·b·K·N / (2·N·K − r·b·(K + N)), with the ridge r in
@@ -125,7 +125,7 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
     const why =
       now.value === null
         ? now
-        : missing('no_peers', 'too few aligned products of its type and rows have times to compare with');
+        : missing('no_peers', 'too few aligned GEMMs of its type and rows have times to compare with');
     return {
       ...base,
       time_ratio: why,
@@ -140,7 +140,7 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
     ...base,
     time_ratio: figure(ratio, 'ratio', alignModel),
     rate_ratio: figure(1 / ratio, 'ratio', alignModel),
-    text: `${sizes}: ${formatFactor(1 / ratio)} as fast, at ${formatPercent(reach)} of the roof as aligned products (median of ${peers.length})`,
+    text: `${sizes}: ${formatFactor(1 / ratio)} as fast, at ${formatPercent(reach)} of the roof as aligned GEMMs (median of ${peers.length})`,
   };
 }
 

@@ -82,5 +82,7 @@ async function energyOf(database: SessionDatabase, scope: string): Promise<Figur
     [scope, metric],
   );
   if (!integral || integral.j === null) return noPower;
-  return figure(integral.j, 'J', `integral of ${metric}, trapezoids between samples`, { n: integral.n });
+  return figure(integral.j, 'J', `integral of ${metric} over time, linear between samples`, {
+    n: integral.n,
+  });
 }

@@ -58,7 +58,7 @@ export function launchCosts(
         id: 'launch',
         text:
           launch === 'eager'
-            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${sourceOf(roofs.launchNs, launchSource)}), the rest Python's (${launchSource}); a stage takes the longer of host and device`
+            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's${measuredLaunch === null ? '' : ` (${sourceOf(roofs.launchNs, launchSource)})`}, the rest Python's (${launchSource}); a stage takes the longer of host and device`
             : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${sourceOf(roofs.graphNodeNs, launchSource)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as in serving engines`,
       },
       {

@@ -72,7 +72,7 @@ export async function predictDocument(
   const tables = sessionTable.length > 0 ? [session!] : tableSessions;
   const table =
     sessionTable.length > 0 ? sessionTable : tables.length > 0 ? await readKernelTable(tables) : null;
-  if (table) checkTable(table, tables);
+  if (table?.length === 0) throw noMeasuredKernels(tables);
   const { stages, validation, error } = predict({ model, roofs, points, table });
   const result: PredictResult = {
     model: {
@@ -126,9 +126,8 @@ function checkLengths(points: readonly PredictPoint[], { name, architecture }: P
   });
 }
 
-function checkTable(table: readonly unknown[], tables: readonly Session[]): void {
-  if (table.length > 0) return;
-  throw new InferscopeError('E_USAGE', {
+export function noMeasuredKernels(tables: readonly Session[]): InferscopeError {
+  return new InferscopeError('E_USAGE', {
     what: `no measured kernels in ${tables.map(({ id }) => id).join(', ')}`,
     why: 'The sessions have no measured kernel cases.',
     fix: 'inferscope kernels --from-model config.json measures those of a model; inferscope session list shows sessions.',
@@ -141,7 +140,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
     issues.push({
       code: 'not_calibrated',
       severity: 'warning',
-      text: 'Not calibrated: no measured kernels were given, and there is no recorded measurement of such an engine on this device. The launched time is a low estimate with unknown error. inferscope kernels --from-model measures the kernels.',
+      text: 'Not calibrated: no measured kernels were given, and there is no recorded measurement of such an engine on this device. The launched time is a lower estimate. inferscope kernels --from-model measures the kernels.',
     });
   }
   const above = stages.filter(({ measured }) => measured.some((comparison) => comparison.above_measurement));
@@ -149,7 +148,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
     issues.push({
       code: 'roofline_above_measurement',
       severity: 'warning',
-      text: `The roofline is above the measurement in ${above.length} stages: model, dtype or roofs do not match the session (accounting fault).`,
+      text: `The roofline is above the measurement in ${above.length} stages: model, dtype or roofs do not match the session.`,
       count: above.length,
     });
   }

@@ -50,7 +50,7 @@ export async function executedWork(
     attention_flops: figure(
       attention,
       'FLOP',
-      executed.fusedAttention ? 'model arithmetic, causal' : 'its products are included in the GEMMs',
+      executed.fusedAttention ? 'model arithmetic, causal' : 'its FLOPs are included in those of the GEMMs',
     ),
     flops: figure(flops, 'FLOP', 'GEMMs + attention'),
     mfu: refinedMfu(executed, attention, necessary, time, context),
@@ -80,7 +80,7 @@ async function shapesOf(
   }
   return missing(
     'no_gemm_shapes',
-    'product shapes of this stage are not known (inferscope run --evaluator torch or --gemm-log records them)',
+    'GEMM shapes of this stage are not known (inferscope run --evaluator torch or --gemm-log records them)',
   );
 }
 
@@ -122,7 +122,7 @@ function textOf(
 ): string {
   const times = formatFactor(ratio);
   if (ratio < alike[0]) {
-    return `the shapes add up to ${times} the necessary FLOPs: some products have no known shape, or another model ran`;
+    return `the shapes add up to ${times} the necessary FLOPs: some GEMMs have no known shape, or another model ran`;
   }
   if (ratio <= alike[1]) return 'the program computes exactly the necessary FLOPs';
   const head = necessary.find(({ name }) => name === 'lm_head')?.flops ?? 0;

@@ -28,7 +28,7 @@ export async function sessionModel(
   }
   const userParts = new Set(workload.given);
   const [dtype, source] = userParts.has('dtype')
-    ? [dtypeNamed(workloadModelInfo.dtype), 'you']
+    ? [dtypeNamed(workloadModelInfo.dtype), 'given by you']
     : await dtypeOf(database, workloadModelInfo.config, workloadModelInfo.dtype);
   if (dtype === null) {
     return missing(
@@ -43,7 +43,12 @@ export async function sessionModel(
   const from = userParts.has('model') ? 'given by you' : `the workload's record${shapes}`;
   return 'reason' in model
     ? model
-    : { name: workloadModelInfo.name, dtype, from: `${from}; dtype by ${source}`, model };
+    : {
+        name: workloadModelInfo.name,
+        dtype,
+        from: from === source ? from : `${from}; dtype: ${source}`,
+        model,
+      };
 }
 
 async function dtypeOf(
@@ -64,7 +69,7 @@ async function dtypeOf(
     [gemmOperators.join(',')],
   );
   const typed = called ? dtypeNamed(operatorType(called.name, called.input_types) ?? '') : null;
-  if (typed) return [typed, "its matrix products' inputs"];
+  if (typed) return [typed, "its GEMMs' inputs"];
   const declared = declaredDType(config);
   return declared ? [declared, 'the config'] : [null, ''];
 }

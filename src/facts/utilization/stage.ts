@@ -27,8 +27,8 @@ export function workingSetBytes(
 }
 
 /**
- * MFU, MBU, bound and share of the measured roof of work that took `time` (ms, with its interval). A value over 1 is an
- * accounting error; it is kept, and presenters show it as one.
+ * MFU, MBU, bound and share of the measured roof of work that took `time` (ms, with its interval). A value over 1 is
+ * impossible; it is kept and shown as invalid.
  */
 export function stageShares(
   work: StageWork,

@@ -52,7 +52,7 @@ describe('a torch trace of the tiny Llama on an H200, with sizes and dtype from 
     expect(model).toEqual({
       name: 'tiny',
       dtype: 'float16',
-      from: 'given by you; dtype by most of the GEMM time',
+      from: 'given by you; dtype: most of the GEMM time',
     });
     expect(device).toEqual({ name: 'NVIDIA H200', kind: 'gpu', devices: 1 });
   });
@@ -71,7 +71,7 @@ describe('a torch trace of the tiny Llama on an H200, with sizes and dtype from 
     expect(reasonOf(prefill!.roof_share)).toBe('no_roofline');
   });
 
-  test('executed work: the program computes logits of all 64 tokens, and rotary as a product', async () => {
+  test('executed work: the program computes logits of all 64 tokens, and rotary as a GEMM', async () => {
     const { executed, time_ms } = (await found).data.stages[0]!;
     // linear layers and lm_head for 64 tokens; bmm (32 × 1) · (1 × 64)
     const gemms = 2 * 64 * (tinyLinear + tinyHead) + 2 * 32 * 64;
@@ -199,7 +199,7 @@ describe('steps recorded without a profiler', () => {
     expect(document.issues).toEqual([
       expect.objectContaining({ code: 'over_the_roof', severity: 'warning' }),
     ]);
-    expect(document.issues[0]!.text).toContain('MFU and MBU over 100 % is an accounting fault');
+    expect(document.issues[0]!.text).toContain('MFU and MBU over 100 % is impossible');
   });
 
   test('no model, no stages', async () => {
@@ -238,7 +238,7 @@ describe('executed work from a cuBLAS log of another execution', () => {
     step(execution, 'decode', 7, 9, { step_index: 1, ...sizes(2, 2, 132) }),
   ];
 
-  test('assigns products to steps by rows, per step of the log, from the log with more calls', async () => {
+  test('assigns GEMMs to steps by rows, per step of the log, from the log with more calls', async () => {
     const gemms = [
       logged(128, 16),
       // Two decode steps and two of a warm-up.
@@ -255,10 +255,10 @@ describe('executed work from a cuBLAS log of another execution', () => {
     // No batched product with one row, so attention was one kernel.
     expect(valueOf(decode!.executed.attention_flops)).toBe(tinyAttention * 131);
     expect(valueOf(prefill!.executed.gemm_flops)).toBe((16 * 2 * 128 * 512 * 512) / 2);
-    expect(prefill!.executed.text).toContain('some products have no known shape');
+    expect(prefill!.executed.text).toContain('some GEMMs have no known shape');
   });
 
-  test('counts unfused attention among the batched products', async () => {
+  test('counts unfused attention among the batched GEMMs', async () => {
     // 2 sequences × 8 heads, one row each, 131 keys.
     const gemms = [logged(2, 2), logged(1, 8, { batch: 16, n: 131, k: 64 })];
     const stages = [...run('clean'), ...run('gemm-log')];
@@ -340,7 +340,7 @@ describe('a timeline with a clean execution', () => {
     const statedFigures = (await analyzeUtilization(await stated(session, { dtype: 'float32' }))).data;
     expect(statedFigures.model).toMatchObject({
       dtype: 'float32',
-      from: "the workload's record; dtype by you",
+      from: "the workload's record; dtype: given by you",
     });
     expect(valueOf(statedFigures.stages[0]!.peak_flops_per_s)).toBe(67e12);
   });

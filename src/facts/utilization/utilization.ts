@@ -271,7 +271,7 @@ export function utilizationIssues(
       {
         code: 'over_the_roof',
         severity: 'warning',
-        text: `${stage.kind}: ${names} over 100 % is an accounting fault: the model, its dtype or sizes, the peak (a roof measured under other load is too low) or the time does not match the run.`,
+        text: `${stage.kind}: ${names} over 100 % is impossible: model, dtype, sizes, peak (too low if measured on a busy machine) or time are not those of the run.`,
       },
     ];
   });

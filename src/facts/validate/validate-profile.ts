@@ -129,7 +129,7 @@ function componentsOf(
         component,
         ...row,
         within: isWithin(row, tolerance),
-        formula: line?.formula ?? 'the calculator has none',
+        formula: line?.formula ?? 'the estimate has none',
         estimate_confidence: line?.confidence ?? ('low' as const),
       },
     ];
@@ -173,9 +173,9 @@ function explained(
   const [largest] = components.toSorted((a, b) => Math.abs(b.error_bytes) - Math.abs(a.error_bytes));
   if (!largest) return null;
   if (rest && Math.abs(rest.error_bytes) > Math.abs(largest.error_bytes))
-    return `Largest difference in memory without a measured component: ${formatGb(rest.estimated_bytes)} against ${formatGb(rest.measured_bytes)} measured.`;
+    return `Largest difference in memory without a measured component: ${formatGb(rest.estimated_bytes)} estimated, ${formatGb(rest.measured_bytes)} measured.`;
   const share = largest.error_share === null ? '' : ` (${formatSigned(largest.error_share, 'ratio')})`;
-  const text = `Largest difference in ${words[largest.component]}: ${formatGb(largest.estimated_bytes)} against ${formatGb(largest.measured_bytes)} measured${share}, from ${largest.formula}.`;
+  const text = `Largest difference in ${words[largest.component]}: ${formatGb(largest.estimated_bytes)} estimated, ${formatGb(largest.measured_bytes)} measured${share}, from ${largest.formula}.`;
   const unassigned = residualBytes ?? 0;
   return Math.abs(unassigned) > Math.abs(largest.error_bytes) &&
     Math.abs(unassigned) > 0.5 * Math.abs(totalError)

@@ -219,7 +219,7 @@ const confidenceOf = (id: string): WaterfallBar['confidence'] =>
 function sharperOf(workload: Workload): string {
   if (!onCpu(workload)) return 'inferscope run --evaluator nsys -- <command>';
   return knownEngine(workload.engine.name) === 'onnx'
-    ? 'inferscope profile <model>'
+    ? 'inferscope profile --model <model>'
     : 'inferscope run --evaluator torch -- <command>';
 }
 

@@ -74,7 +74,7 @@ export async function sessionWaterfalls(
     return stages.length > 0
       ? { stages, withoutWaterfall: [{ stage: 'decode', reason: noServerSteps }], scope: null }
       : noWaterfall(
-          'the imported figures do not have both mean end-to-end latency and mean TTFT by our definitions',
+          'the imported figures do not have both mean end-to-end latency and mean TTFT by the definitions of inferscope',
         );
   }
   if (source === 'steps') {

@@ -27,7 +27,7 @@ export function needOf(sums: GroupSums, facts: NeedFacts): NecessaryTime | CopyN
   const { model, peaks, steps } = facts;
   if (group.kind === 'load') return needOfLoading(facts);
   if (group.kind === 'other') {
-    return missing('own_range', 'the necessary work of a user range is not known');
+    return missing('own_range', 'the FLOPs and bytes of a range named by the program are not known');
   }
   if (group.kind === 'training') {
     return missing('training', 'only the necessary work of inference is known, not of training');

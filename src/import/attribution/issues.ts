@@ -164,7 +164,7 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       'warning',
       stages === 0 && activities > 0 ? activities : 0,
       (n) =>
-        sentence`The capture has no NVTX or record_function ranges: ${n} kernels and copies have no stage.${inferenceFailure}`,
+        sentence`The capture has no NVTX or record_function ranges: its kernels and copies (${n}) have no stage.${inferenceFailure}`,
     ),
   ];
   return [...issues.filter(({ count }) => count > 0), ...(activities > 0 ? latencyIssues(times) : [])];

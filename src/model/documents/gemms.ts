@@ -15,7 +15,7 @@ const tilingSchema = z.object({
   ),
   waves: figureSchema.describe('tiles / SMs, one tile on an SM at a time.'),
   wave_efficiency: figureSchema.describe(
-    'waves / whole waves, 0 to 1: SMs idle in the last wave are the rest.',
+    'waves / (waves rounded up), 0 to 1: SMs idle in the last wave are the rest.',
   ),
 });
 

@@ -56,9 +56,9 @@ const memoryComponentSchema = z.looseObject({
     .enum(['measured', 'formula'])
     .nullish()
     .describe(
-      "Whether anything measured it, or the calculator's formula replaces it; null in older files: not known.",
+      "Whether anything measured it, or the estimate's formula replaces it; null in older files: not known.",
     ),
-  estimate_bytes: bytes.describe("The calculator's figure for the same; null where it has none."),
+  estimate_bytes: bytes.describe('The estimate of the same; null without one.'),
 });
 
 export const memoryProfileSchema = z.looseObject({

@@ -31,14 +31,10 @@ const validatedProfileSchema = z.object({
   fitted: z
     .boolean()
     .default(false)
-    .describe(
-      'Constants of the calculator were fitted to this run: its error is not that of a new one (1.5).',
-    ),
+    .describe('Constants of the estimate were fitted to this run: its error is not that of a new one (1.5).'),
   status: z
     .enum(['compared', 'rejected', 'skipped'])
-    .describe(
-      'rejected: the measurement is implausible. skipped: the calculator cannot be compared with it.',
-    ),
+    .describe('rejected: the measurement is implausible. skipped: the estimate cannot be compared with it.'),
   reasons: z.array(z.string()).describe('Why it was rejected or skipped, or what is doubtful about it.'),
   total: comparedSchema.nullable().describe('Null unless compared.'),
   components: z.array(

@@ -2,7 +2,7 @@ import { raw } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { Issue } from '../../model/document.js';
 import type { Figure } from '../../model/figure.js';
-import { figureParts, isAccountingFault, noValue, keepUnits } from '../../vocabulary/format.js';
+import { figureParts, isOverRoof, noValue, keepUnits } from '../../vocabulary/format.js';
 import type { Chart } from '../../views/chart.js';
 import { heightOf, keyOf, zooms } from '../charts/option.js';
 import { timesOf } from '../notices.js';
@@ -21,7 +21,7 @@ export const FigureText: FC<{ figure: Figure; utilization?: boolean }> = ({
       {text}
       {unit && <span class="unit">&nbsp;{unit}</span>}
       {spread && <span class="spread"> {keepUnits(spread)}</span>}
-      {utilization && isAccountingFault(figure) && <span class="fault"> accounting fault</span>}
+      {utilization && isOverRoof(figure) && <span class="fault"> invalid</span>}
     </span>
   );
 };

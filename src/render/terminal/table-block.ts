@@ -31,11 +31,12 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
     level < 1 ? [] : notes(dropped).flatMap((note) => hanging('  ', inert(note), width));
   if (shown.length === 0) return notesWithout([]);
   const { text, dropped } = fittedTable(
-    columns.map(({ head, numeric, wraps, lines, drop }) => ({
+    columns.map(({ head, numeric, wraps, lines, endCut, drop }) => ({
       head: inert(head),
       align: numeric ? ('right' as const) : ('left' as const),
       ...(wraps ? { flexible: wraps } : {}),
       ...(lines ? { lines } : {}),
+      ...(endCut ? { endCut } : {}),
       ...(drop === undefined ? {} : { leaveOut: drop }),
     })),
     shown.map(({ cells }) => cells.map(coloredText)),

@@ -10,6 +10,8 @@ interface TextColumn {
   flexible?: boolean | number;
   /** A flexible column that wraps instead of being cut. */
   lines?: boolean;
+  /** Cut at the end, even if two cells then look alike. */
+  endCut?: boolean;
   /** Dropped while the table is too wide, lowest number first. */
   leaveOut?: number;
 }
@@ -125,12 +127,15 @@ export function fittedTable(
   if (flexibleWidth !== undefined && total > width) {
     const room = Math.max(8, flexibleWidth - (total - width));
     widths[flexible] = room;
-    const cut: Cut = columns[flexible]!.lines
+    const { lines: wrapped, endCut } = columns[flexible]!;
+    const cut: Cut = wrapped
       ? (cell) => wrap(cell, room).join('\n')
-      : cutOf(
-          rows.map((row) => row[flexible] ?? ''),
-          room,
-        );
+      : endCut
+        ? cutEnd
+        : cutOf(
+            rows.map((row) => row[flexible] ?? ''),
+            room,
+          );
     for (const line of lines) line[flexible] = cut(line[flexible] ?? '', room);
   }
   const table = new Table({

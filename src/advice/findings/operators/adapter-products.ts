@@ -30,21 +30,19 @@ export async function findAdapters(
   const { kind, wall_ms: wall } = stage;
   const { rows, evidence } = await context.evidence<Row>(pairsSql(context, stage), (evidenceRows) =>
     evidenceRows.length === 0
-      ? 'no two products in a row with a small dimension between them'
+      ? 'no two GEMMs in a row with a small dimension between them'
       : evidenceRows
-          .map(
-            (row) => `rank ${row.rank}: ${plural(row.per_step, 'pair')} of products per step, ${ms(row.ms)}`,
-          )
+          .map((row) => `rank ${row.rank}: ${plural(row.per_step, 'pair')} of GEMMs per step, ${ms(row.ms)}`)
           .join('; '),
   );
   const time = rows.reduce((sum, row) => sum + row.ms, 0);
   const pairs = rows.reduce((sum, row) => sum + row.per_step, 0);
-  if (pairs < minPairs || time < minShare * wall) return `low-rank products take ${part(time, wall)}`;
+  if (pairs < minPairs || time < minShare * wall) return `low-rank GEMMs take ${part(time, wall)}`;
   return {
     stage: kind,
-    title: `Unmerged adapters: ${plural(pairs, 'low-rank product')} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: `Unmerged adapters: ${plural(pairs, 'low-rank GEMM')} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${instanceWord(kind)} computes ${plural(pairs, 'pair')} of products with a dimension of ${rows.map(({ rank }) => rank).join(', ')} between them: low-rank adapters next to the weights.`,
+    cause: `${instanceWord(kind)} computes ${plural(pairs, 'pair')} of GEMMs with a dimension of ${rows.map(({ rank }) => rank).join(', ')} between them: low-rank adapters next to the weights.`,
     change: {
       kind: 'code',
       text: 'Merge the adapters into the weights once, before inference.',
@@ -53,7 +51,7 @@ export async function findAdapters(
     gain: gainOf(
       wall,
       time,
-      'The two products of every adapter are removed; their scaling and addition come on top.',
+      'The two GEMMs of every adapter are removed; their scaling and addition come on top.',
       { high_ms: Math.min(wall, 1.5 * time) },
     ),
     confidence: 'medium',

@@ -138,7 +138,7 @@ test('reports weights that are converted at every use', async () => {
   expect(await firingRules(context)).toEqual(['casts_and_layout_copies']);
 });
 
-test('recognizes unfused attention by two products that share a score matrix with a reduction between them', async () => {
+test('recognizes unfused attention by two GEMMs that share a score matrix with a reduction between them', async () => {
   const between: Call[] = [
     { name: 'aten::mul', durationUs: 100, class: 'elementwise' },
     { name: 'aten::sum', durationUs: 50, class: 'norm' },

@@ -5,7 +5,7 @@ import { barsOf, minShare } from '../stage-rule.js';
 import { instanceWord, meanCount, everyInstance, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
-import { formatNs } from '../../../vocabulary/format.js';
+import { formatSetting } from '../../../vocabulary/format.js';
 
 /** Share of the steps: a gap that occurs at one place in fewer steps is chance, such as preemption by another process. */
 const minStepShare = 0.5;
@@ -71,7 +71,7 @@ export async function findProgramTime(
   );
   const n = places.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
   if (time < minShare * wall || places.length === 0)
-    return `recurring gaps over ${formatNs(longHostNs)} without an operator take ${part(time, wall)}`;
+    return `recurring gaps over ${formatSetting(longHostNs / 1e6, 'ms')} without an operator take ${part(time, wall)}`;
   const [first] = places;
   return {
     stage: kind,

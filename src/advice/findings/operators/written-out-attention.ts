@@ -48,12 +48,12 @@ export async function findUnfusedAttention(
   const between = attentionRows.reduce((sum, row) => sum + row.between_ms, 0) / instances;
   const pairs = attentionRows.reduce((sum, row) => sum + row.pairs, 0) / instances;
   if (between < minShare * wall)
-    return `operators between the two products of attention take ${part(between, wall)}`;
+    return `operators between the two GEMMs of attention take ${part(between, wall)}`;
   return {
     stage: kind,
-    title: `Eager attention: ${plural(pairs, 'unfused attention')} spend ${part(between, wall)} of ${everyInstance(kind)} between their two products`,
+    title: `Eager attention: ${plural(pairs, 'unfused attention')} spend ${part(between, wall)} of ${everyInstance(kind)} between their two GEMMs`,
     at_stake_ms: between,
-    cause: `In ${instanceWord(kind)} one product writes the attention scores to memory, then scale, mask, softmax and copies read and write them (${ms(between)}), and the second product reads them. A fused operator keeps them in the cache.`,
+    cause: `In ${instanceWord(kind)} one GEMM writes the attention scores to memory, then scale, mask, softmax and copies read and write them (${ms(between)}), and the second GEMM reads them. A fused operator keeps them in the cache.`,
     change: await fusedAttentionChange(
       context.database,
       'F.scaled_dot_product_attention(q, k, v, is_causal=True)  # attn_implementation="sdpa"',
@@ -61,7 +61,7 @@ export async function findUnfusedAttention(
     gain: gainOf(
       wall,
       0.8 * between,
-      'The products take as long as now; the softmax inside the fused operator takes a fifth of the time between them.',
+      'The GEMMs take as long as now; the softmax inside the fused operator takes a fifth of the time between them.',
       { low_ms: 0.5 * between, high_ms: between },
     ),
     confidence: 'medium',

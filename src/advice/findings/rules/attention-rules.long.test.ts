@@ -85,7 +85,7 @@ describe('copies of the KV cache', () => {
 });
 
 describe('attention', () => {
-  test('counts unfused attention from the product before the softmax to the product after it', async () => {
+  test('counts unfused attention from the GEMM before the softmax to the GEMM after it', async () => {
     const attention = [
       gemm(60),
       run(100, 'elementwise', names.mul),
@@ -134,7 +134,7 @@ describe('attention', () => {
     ],
   ];
 
-  test('recognizes an unfused softmax by the products around it, for any kernel names', async () => {
+  test('recognizes an unfused softmax by the GEMMs around it, for any kernel names', async () => {
     const context = await unfusedSteps(scores, true);
     // 400 µs from product to product, of which 15 % remain.
     expect(fired(await eagerAttention.find(context)).gain!.expected_ms).toBeCloseTo(2 * 0.4 * 0.85, 6);
@@ -145,7 +145,7 @@ describe('attention', () => {
     expect((await eagerAttention.find(await unfusedSteps(otherShapes, true))).outcome).toBe('not_fired');
   });
 
-  test("a router's softmax between two products is not attention: experts are chosen before or after it", async () => {
+  test("a router's softmax between two GEMMs is not attention: experts are chosen before or after it", async () => {
     const softmax = run(200, 'attention', names.softmax);
     const choice = run(40, 'sampling', names.topk);
     const sum = run(20, 'norm', names.scan);
@@ -174,7 +174,7 @@ describe('attention', () => {
     expect('why' in outcome && outcome.why).toContain('4 fused attention kernels run');
   });
 
-  test('does not report products of rotary embeddings, which have no scores', async () => {
+  test('does not report GEMMs of rotary embeddings, which have no scores', async () => {
     const rotary: [number[][], number[][]] = [
       [
         [2, 64, 1],
@@ -193,7 +193,7 @@ describe('attention', () => {
     expect(fired(await eagerAttention.find(context)).change.text).toContain('its unfused math backend');
   });
 
-  test("a sampler's softmax after the last product is not attention", async () => {
+  test("a sampler's softmax after the last GEMM is not attention", async () => {
     const context = await contextOf(
       stepRows('decode', 4, () => [...repeated(4, [gemm(200)]), run(200, 'attention', names.softmax)]),
     );

@@ -126,13 +126,13 @@ interface Words {
 }
 
 function wordsForWeights({ weights, products, dequantized }: Conversions, { kind }: StageFacts): Words {
-  const cause = `Before ${plural(products, 'product')} of ${instanceWord(kind)} kernels run that take as long as the product, ${ms(weights)} in total: they move as many bytes as its weights, so the weights`;
+  const cause = `Before ${plural(products, 'GEMM')} of ${instanceWord(kind)} kernels run that take as long as the GEMM, ${ms(weights)} in total: they move as many bytes as its weights, so the weights`;
   return dequantized
     ? {
         what: 'Weights dequantized at every use',
-        cause: `${cause} are converted to the type of the product in memory in every step. This reads and writes more than weights of 16 bits would.`,
+        cause: `${cause} are converted to the type of the GEMM in memory in every step. This reads and writes more than weights of 16 bits would.`,
         change: {
-          text: 'Use products that read the quantized weights (Marlin and Machete in vLLM, the weight-only kernels of torchao), or keep 16-bit weights if they fit.',
+          text: 'Use GEMMs that read the quantized weights (Marlin and Machete in vLLM, the weight-only kernels of torchao), or keep 16-bit weights if they fit.',
           example: 'quantize_(model, Int8WeightOnlyConfig()); model = torch.compile(model)  # torchao',
         },
       }
@@ -140,7 +140,7 @@ function wordsForWeights({ weights, products, dequantized }: Conversions, { kind
         what: 'Weights converted at every use',
         cause: `${cause} are converted to another type or layout in every step.`,
         change: {
-          text: 'Convert the weights to the type and layout in which the products read them once, before the loop.',
+          text: 'Convert the weights to the type and layout in which the GEMMs read them once, before the loop.',
           example: 'model = model.to(torch.bfloat16)',
         },
       };

@@ -11,7 +11,7 @@ import { firing, gemm, names, run } from './test-device-rules.js';
 afterAll(closeAll);
 
 describe('conversions', () => {
-  test('reports all of the time of casts of weights before every product', async () => {
+  test('reports all of the time of casts of weights before every GEMM', async () => {
     const context = await contextOf(
       stepRows('decode', 4, () =>
         repeated(8, [run(8, 'norm', names.norm), run(160, 'copy', names.cast), gemm(100)]),
@@ -44,7 +44,7 @@ describe('chains of elementwise kernels', () => {
     expect(await firing(context)).toEqual(['elementwise_norm_overhead']);
   });
 
-  test('an addition and a norm between two products, and running sums, are not reported', async () => {
+  test('an addition and a norm between two GEMMs, and running sums, are not reported', async () => {
     const pair = [run(20, 'elementwise', names.mul), run(20, 'norm', names.norm)];
     expect(
       await firing(await contextOf(stepRows('prefill', 3, () => repeated(4, [gemm(200), ...pair])))),
@@ -62,12 +62,12 @@ describe('products', () => {
     expect(await firing(context)).toEqual(['half_precision']);
   });
 
-  test('does not report one small float32 product among others', async () => {
+  test('does not report one small float32 GEMM among others', async () => {
     const context = await contextOf(stepRows('decode', 4, () => [gemm(1000), gemm(20, wide)]));
     expect(await firing(context)).toEqual([]);
   });
 
-  test('products that load 2 bytes at once take 2.5 times as long as those that load 16', async () => {
+  test('GEMMs that load 2 bytes at once take 2.5 times as long as those that load 16', async () => {
     const named = (align: number) => ({
       name: `cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align${align}`,
     });
@@ -80,7 +80,7 @@ describe('products', () => {
 
 describe('several devices', () => {
   const reduce = (takes: number) => run(takes, 'communication', 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL');
-  test('expects half of the exposed time of an all-reduce after every product', async () => {
+  test('expects half of the exposed time of an all-reduce after every GEMM', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(100), reduce(40)])));
     const finding = fired(await exposedCommunication.find(context));
     expect(finding.at_stake_ms).toBeCloseTo(0.16, 6);

@@ -32,12 +32,12 @@ export const eagerAttention = stageRule(
     title: 'Eager attention',
     docs: {
       finds:
-        'Attention runs as two products and a softmax over a score matrix in memory, instead of as one kernel.',
+        'Attention runs as two GEMMs and a softmax over a score matrix in memory, instead of as one kernel.',
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
       gain: "The time of those kernels minus a fused kernel's time: the necessary work of attention at the efficiency of such kernels.",
       change: 'Use scaled_dot_product_attention or FlashAttention.',
       withheld:
-        'less than 5 % of the stage is affected, or no sign that a softmax between two products is of attention scores (a router and a sampler compute one, too)',
+        'less than 5 % of the stage is affected, or no sign that a softmax between two GEMMs is of attention scores (a router and a sampler compute one, too)',
     },
     references: [
       { title: 'FlashAttention', url: 'https://arxiv.org/abs/2205.14135' },
@@ -52,10 +52,10 @@ export const eagerAttention = stageRule(
     const factor = instanceFactor(sequence, stage.compute_ms);
     const scores = await scoresOf(context, stage.kind, sequence);
     const regions = regionsOf(sequence, scores);
-    if (regions.length === 0) return 'no softmax of attention scores between two products';
+    if (regions.length === 0) return 'no softmax of attention scores between two GEMMs';
     const fusedKernels = sequence.filter(isFusedAttention).length;
     if (!scores.hasShapes && fusedKernels >= regions.length)
-      return `${fusedKernels} fused attention kernels run, and nothing shows that the ${regions.length} softmaxes between two products are of attention scores`;
+      return `${fusedKernels} fused attention kernels run, and nothing shows that the ${regions.length} softmaxes between two GEMMs are of attention scores`;
     const time = (regions.reduce((sum, { ns }) => sum + ns, 0) * factor) / 1e6;
     const fused = await fusedMs(context, stage.kind, time);
     const stake = time - Math.min(time, fused.expected);
@@ -245,13 +245,13 @@ async function finding(
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
-      `${regions.length} softmaxes between two products, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${formatQuantity(rows[0]?.us ?? Number.NaN, 'us')}`,
+      `${regions.length} softmaxes between two GEMMs, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${formatQuantity(rows[0]?.us ?? Number.NaN, 'us')}`,
   );
   return {
     stage: kind,
     title: `Eager attention: ${regions.length} attentions of ${count(regions[0]!.kernels.length)} kernels take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `In ${instanceWord(kind)} one product writes the attention scores to memory, then scale, mask, softmax and casts read and write them, and the second product reads them: ${ms(time)}. The score matrix grows with the square of the context; a fused kernel keeps it on the chip.`,
+    cause: `In ${instanceWord(kind)} one GEMM writes the attention scores to memory, then scale, mask, softmax and casts read and write them, and the second GEMM reads them: ${ms(time)}. The score matrix grows with the square of the context; a fused kernel keeps it on the chip.`,
     change: await fusedAttentionChange(
       context.database,
       'AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa")',

@@ -69,7 +69,7 @@ async function finding(
     stage: kind,
     title: `Unfused operations: ${count(n)} ${listed(classesOf(chains))} kernels in ${plural(chains.length, 'chain')} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: saved,
-    cause: `Between its products, ${instanceWord(kind)} runs chains of elementwise kernels and norms for ${ms(time)}. Each kernel reads and writes the whole tensor; one fused kernel per chain would do so once.`,
+    cause: `Between its GEMMs, ${instanceWord(kind)} runs chains of elementwise kernels and norms for ${ms(time)}. Each kernel reads and writes the whole tensor; one fused kernel per chain would do so once.`,
     change: framework ? engineChanges[framework] : programChange,
     launches: n - chains.length,
     gain: gainOf(

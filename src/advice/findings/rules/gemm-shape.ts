@@ -40,14 +40,14 @@ interface GemmKernel {
 /** Product sizes that tensor cores cannot load in 16 bytes, or tiles that leave most of the last wave empty. */
 export const gemmShape: Rule = {
   id: 'gemm_shape',
-  title: 'Shapes of matrix products',
+  title: 'Shapes of GEMMs',
   docs: {
     finds:
       'Matrix sizes that tensor cores cannot load in 16 bytes, or tiles that leave most of the last wave of multiprocessors empty.',
     needs: "a GPU timeline: nsys, or PyTorch's profiler; shapes of operators or BLAS logs make it exact",
-    gain: 'Misaligned: the same products at 70 % of their roof. Waves: the empty part of the last wave.',
+    gain: 'Misaligned: the same GEMMs at 70 % of their roof. Waves: the empty part of the last wave.',
     change: 'Pad the dimension to a multiple of 64, or choose rows and tiles that fill whole waves.',
-    withheld: 'less than 5 % of the stage is affected, or products shorter than 10 µs',
+    withheld: 'less than 5 % of the stage is affected, or GEMMs shorter than 10 µs',
   },
   references: [
     {
@@ -92,7 +92,7 @@ async function findMisaligned(
   const { kind, wall_ms: wall } = stage;
   const misaligned = gemms.filter((gemm) => (loadBytes(gemm) ?? 16) < 16);
   const time = misaligned.reduce((sum, gemm) => sum + gemm.ms, 0);
-  if (time < minShare * wall) return `products that load less than 16 bytes at once take ${part(time, wall)}`;
+  if (time < minShare * wall) return `GEMMs that load less than 16 bytes at once take ${part(time, wall)}`;
   const byName = misaligned.reduce(
     (sum, gemm) => sum + gemm.ms * (remainingByBytes[loadBytes(gemm)!] ?? 0.5),
     0,
@@ -101,7 +101,7 @@ async function findMisaligned(
   const after = Math.min(time, byModel ?? byName);
   const stake = time - after;
   if (stake < minShare * wall)
-    return `misaligned products would be ${part(stake, wall)} faster with aligned sizes`;
+    return `misaligned GEMMs would be ${part(stake, wall)} faster with aligned sizes`;
   const smallest = Math.min(...misaligned.map((gemm) => loadBytes(gemm)!));
   const { evidence } = await gemmEvidence(
     context,
@@ -111,9 +111,9 @@ async function findMisaligned(
   );
   return {
     stage: kind,
-    title: `Misaligned products: ${part(time, wall)} of ${everyInstance(kind)} runs in slow kernels, because sizes are not multiples of 16 bytes`,
+    title: `Misaligned GEMMs: ${part(time, wall)} of ${everyInstance(kind)} runs in slow kernels, because sizes are not multiples of 16 bytes`,
     at_stake_ms: stake,
-    cause: `In ${instanceWord(kind)} products run for ${ms(time)} in kernels that load ${plural(smallest, 'byte')} at once: a matrix dimension (hidden size, intermediate size, vocabulary, tokens) is not a multiple of 16 bytes, so the library cannot use its fast kernels.`,
+    cause: `In ${instanceWord(kind)} GEMMs run for ${ms(time)} in kernels that load ${plural(smallest, 'byte')} at once: a matrix dimension (hidden size, intermediate size, vocabulary, tokens) is not a multiple of 16 bytes, so the library cannot use its fast kernels.`,
     change: {
       kind: 'code',
       text: 'Pad the dimension to a multiple of 64 elements (zero rows and columns), once in the weights and not at every use.',
@@ -124,7 +124,7 @@ async function findMisaligned(
       stake,
       byModel === null
         ? 'Kernels that load 2, 4 and 8 bytes at once take 2.5, 1.8 and 1.25 times as long as those that load 16.'
-        : `Aligned products reach ${formatPercent(alignedEfficiency)} of their roof.`,
+        : `Aligned GEMMs reach ${formatPercent(alignedEfficiency)} of their roof.`,
       { low_ms: 0.6 * stake, high_ms: Math.min(time, 1.2 * stake) },
     ),
     confidence: 'medium',
@@ -179,7 +179,7 @@ async function findQuantized(
     return waves && waves.waves > 1 ? [{ gemm, ...waves, blocks: launch.blocks }] : [];
   });
   const stake = partlyFilled.reduce((sum, { gemm, efficiency }) => sum + gemm.ms * (1 - efficiency), 0);
-  if (stake < minShare * wall) return `partly filled last waves of products take ${part(stake, wall)}`;
+  if (stake < minShare * wall) return `partly filled last waves of GEMMs take ${part(stake, wall)}`;
   const worst = partlyFilled.toSorted(
     (a, b) => b.gemm.ms * (1 - b.efficiency) - a.gemm.ms * (1 - a.efficiency),
   )[0]!;
@@ -193,9 +193,9 @@ async function findQuantized(
   );
   return {
     stage: kind,
-    title: `Wave quantization: products of ${worst.blocks} tiles leave ${part(stake, time)} of the GPU idle in ${everyInstance(kind)}`,
+    title: `Wave quantization: GEMMs of ${worst.blocks} tiles leave ${part(stake, time)} of the GPU idle in ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `${plural(worst.blocks, 'tile')} run in ${plural(Math.ceil(worst.waves), 'wave')} on ${sms} multiprocessors (the work fills ${count(worst.waves)}): the last wave takes as long as a full one. Such products take ${ms(time)} of ${instanceWord(kind)}.`,
+    cause: `${plural(worst.blocks, 'tile')} run in ${plural(Math.ceil(worst.waves), 'wave')} on ${sms} multiprocessors (the work fills ${count(worst.waves)}): the last wave takes as long as a full one. Such GEMMs take ${ms(time)} of ${instanceWord(kind)}.`,
     change: {
       kind: 'code',
       text: 'Choose rows (batch × tokens) or output features so that the tiles fill whole waves, smaller tiles, or a kernel that splits K or keeps blocks resident (stream-K, persistent).',

@@ -35,12 +35,12 @@ export const halfPrecision = stageRule(
     id: 'half_precision',
     title: 'float32 although 16 bits are enough',
     docs: {
-      finds: 'Products run in float32 or TF32 although 16 bits are enough.',
+      finds: 'GEMMs run in float32 or TF32 although 16 bits are enough.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: "The ratio of peaks of the two types for the model's products, and half the bytes of other kernels; low end 70 % of it.",
+      gain: "The ratio of peaks of the two types for the model's GEMMs, and half the bytes of other kernels; low end 70 % of it.",
       change: 'Load the model in bfloat16 or float16, or use autocast.',
       withheld:
-        "less than 5 % of the stage is affected, or less than 20 % of the products' time is in a wide type",
+        "less than 5 % of the stage is affected, or less than 20 % of the GEMMs' time is in a wide type",
     },
     references: [
       {
@@ -63,7 +63,7 @@ export const halfPrecision = stageRule(
     const time = wide.reduce((sum, row) => sum + row.ms, 0);
     const all = products.reduce((sum, row) => sum + row.ms, 0);
     if (time < minShare * stage.wall_ms || time < 0.2 * all) {
-      return `${part(time, all)} of the products' time is in float32 or TF32`;
+      return `${part(time, all)} of the GEMMs' time is in float32 or TF32`;
     }
     return finding(context, stage, { rows, wide, time, isMostlyWide: time > 0.8 * all });
   },
@@ -121,9 +121,9 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `${names.join(' and ')} products take ${part(time, wall)} of ${everyInstance(kind)}; 16 bits are enough`,
+    title: `${names.join(' and ')} GEMMs take ${part(time, wall)} of ${everyInstance(kind)}; 16 bits are enough`,
     at_stake_ms: gain,
-    cause: `In ${instanceWord(kind)} products run for ${ms(time)} in ${names.join(' and ')}${isMostlyWide ? `, and ${ms(otherMs)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 products do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with products in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
+    cause: `In ${instanceWord(kind)} GEMMs run for ${ms(time)} in ${names.join(' and ')}${isMostlyWide ? `, and ${ms(otherMs)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 GEMMs do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with GEMMs in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
     change: {
       kind: 'code',
       text: training
@@ -138,7 +138,7 @@ async function finding(
     gain: gainOf(
       wall,
       gain,
-      'Products scale with the ratio of the peaks or of the bytes, whichever limits each; other kernels take half, attention a tenth.',
+      'GEMMs scale with the ratio of the peaks or of the bytes, whichever limits each; other kernels take half, attention a tenth.',
       { high_ms: Math.min(time + otherMs, 1.1 * gain), what_if: 'dtype=bfloat16' },
     ),
     confidence: 'medium',

@@ -16,7 +16,7 @@ import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { instanceWord, everyInstance, meanCount, ms, part } from '../words.js';
 import { interval95, mean, standardDeviation } from '../../../model/statistics.js';
-import { formatNs } from '../../../vocabulary/format.js';
+import { formatSetting } from '../../../vocabulary/format.js';
 
 /** The device waits while the program computes on the host: Python between steps, a tokenizer, sampling, the GIL. */
 export const hostBound: Rule = stageRule(
@@ -52,7 +52,7 @@ export const hostBound: Rule = stageRule(
     const short = stage.launches < minLaunches ? causes.launch : 0;
     const [host, minNs] = short >= minShare * stage.wall_ms ? [long + short, 0] : [long, longHostNs];
     if (host < minShare * stage.wall_ms) {
-      return `the device waits ${part(host, stage.wall_ms)} of the time for host gaps over ${formatNs(minNs)}`;
+      return `the device waits ${part(host, stage.wall_ms)} of the time for host gaps over ${formatSetting(minNs / 1e6, 'ms')}`;
     }
     return (await rareHostGaps(context, stage, minNs)) ?? finding(context, stage, host, minNs);
   },
@@ -80,7 +80,7 @@ async function rareHostGaps(
   const [low] = interval95(mean(each), standardDeviation(each), instances);
   return low > 0
     ? null
-    : `host gaps${minNs > 0 ? ` over ${formatNs(minNs)}` : ''} are in ${rows.length} of ${instances} instances, which may be chance`;
+    : `host gaps${minNs > 0 ? ` over ${formatSetting(minNs / 1e6, 'ms')}` : ''} are in ${rows.length} of ${instances} instances, which may be chance`;
 }
 
 /**
@@ -120,7 +120,7 @@ async function finding(
   return {
     stage: kind,
     noise: true,
-    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${meanCount(usual.per_instance, 'gap')}`}`,
+    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${meanCount(usual.per_instance, 'gap', minNs > 0 ? ` over ${formatSetting(minNs / 1e6, 'ms')}` : '')}`}`,
     at_stake_ms: host,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} ${minNs > 0 ? 'the host neither launches nor waits: it computes' : 'it waits for the host, which computes between its few launches and makes them'}, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${mostlyOperators ? whyInside : whyOutside}`,
     change: mostlyOperators

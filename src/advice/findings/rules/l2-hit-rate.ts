@@ -66,7 +66,7 @@ export const l2HitRate = counterRule(
     known: {
       column: 'distinct_bytes',
       otherwise:
-        'The number of distinct bytes is not known: neither product shapes nor memory in use were recorded.',
+        'The number of distinct bytes is not known: neither GEMM shapes nor memory in use were recorded.',
     },
     notFired: 'No profiled kernel that keeps DRAM busy reads more than the distinct bytes.',
     saving({ dram_read_bytes: read, distinct_bytes: distinct, dram_percent: busy }) {

@@ -60,7 +60,7 @@ function changeInLibrary(name: string, limiter: Limiter): { text: string; exampl
   if (/nvjet|cutlass|cublas|xmma|gemm|gemv|^Cijk/i.test(name))
     return limiter === 'grid'
       ? {
-          text: 'Give the product more work per launch: more sequences per step, or one product for query, key and value and one for gate and up projection.',
+          text: 'Give the GEMM more work per launch: more sequences per step, or one GEMM for query, key and value and one for gate and up projection.',
           example: 'qkv = F.linear(x, torch.cat([wq, wk, wv]))  # weights joined once, at load time',
         }
       : {

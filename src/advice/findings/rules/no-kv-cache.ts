@@ -20,8 +20,7 @@ export const noKvCache: Rule = {
   id: 'no_kv_cache',
   title: 'No KV cache',
   docs: {
-    finds:
-      'Every step recomputes all earlier tokens: the rows of its products or norms grow from step to step.',
+    finds: 'Every step recomputes all earlier tokens: the rows of its GEMMs or norms grow from step to step.',
     needs:
       "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators with shapes of a program without a GPU",
     gain: 'Kernel time in proportion to the rows, down to the time to read the weights; low end half of it.',
@@ -116,7 +115,7 @@ async function judgeBy(
   const { rows, evidence } = await context.evidence<Row>(rowsSql(source, context, kind), ([row]) =>
     row
       ? `rows of the ${source}: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, +${row.grows_by ?? 0} per step`
-      : 'no products',
+      : 'no GEMMs',
   );
   const [row] = rows;
   if (!row || row.steps < minSteps) return `${row?.steps ?? 0} steps with known rows`;

@@ -15,10 +15,10 @@ export const productPerSequence = stageRule(
     title: 'Logits computed sequence by sequence',
     docs: {
       finds:
-        'The product that computes the logits reads its weights once for each sequence of the batch: it takes as long as so many reads.',
+        'The GEMM that computes the logits reads its weights once for each sequence of the batch: it takes as long as so many reads.',
       needs: 'a GPU timeline with the model, the batch and the roofline',
-      gain: 'The time of the product above that of one read of its weights; low end 70 % of it.',
-      change: 'Make the hidden states of the last tokens contiguous before the product.',
+      gain: 'The time of the GEMM above that of one read of its weights; low end 70 % of it.',
+      change: 'Make the hidden states of the last tokens contiguous before the LM head.',
       withheld:
         'less than 5 % of the stage is affected, fewer than 4 sequences, or a time that differs by more than 25 % from so many reads',
     },
@@ -40,7 +40,7 @@ export const productPerSequence = stageRule(
     const { shape, ms: productMs, read_ms, limitMs } = product;
     const sequences = shape.batchSize;
     const reads = productMs / read_ms;
-    const summary = `the last product takes ${ms(productMs)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
+    const summary = `the last GEMM takes ${ms(productMs)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
     if (sequences < minSequences || Math.abs(reads / sequences - 1) > tolerance) return summary;
     // With this many rows arithmetic limits the product, and one product would be no faster.
     const gain = productMs - limitMs(sequences);
@@ -51,16 +51,16 @@ export const productPerSequence = stageRule(
     );
     return {
       stage: kind,
-      title: `Logits computed sequence by sequence: the product takes ${part(productMs, wall)} of ${everyInstance(kind)}`,
+      title: `Logits computed sequence by sequence: the GEMM takes ${part(productMs, wall)} of ${everyInstance(kind)}`,
       at_stake_ms: gain,
-      cause: `The last product of ${instanceWord(kind)} takes ${ms(productMs)}. One read of its weights takes ${ms(read_ms)}, and ${count(sequences)} sequences need no more than one: ${count(reads)} reads mean that the product is computed for each sequence by itself. PyTorch does so where the last token's hidden states are a view of the whole prompt's, hidden[:, -1:], as stock Hugging Face models make it.`,
+      cause: `The last GEMM of ${instanceWord(kind)} takes ${ms(productMs)}. One read of its weights takes ${ms(read_ms)}, and ${count(sequences)} sequences need no more than one: ${count(reads)} reads mean that the GEMM is computed for each sequence by itself. PyTorch does so where the last token's hidden states are a view of the whole prompt's, hidden[:, -1:], as stock Hugging Face models make it.`,
       change: {
         kind: 'code',
-        text: 'Make the hidden states contiguous before the product with the vocabulary.',
+        text: 'Make the hidden states contiguous before the LM head.',
         example:
           'model.lm_head.register_forward_pre_hook(lambda module, args: (args[0].contiguous(),))  # transformers',
       },
-      gain: gainOf(wall, gain, 'One product of all sequences takes as long as one read of its weights.', {
+      gain: gainOf(wall, gain, 'One GEMM of all sequences takes as long as one read of its weights.', {
         high_ms: productMs,
       }),
       confidence: 'medium',

@@ -20,8 +20,8 @@ export const promptLogits: Rule = {
     finds: 'A prefill computes logits of every prompt token; only those of the last one are needed.',
     needs:
       "PyTorch's profiler with operator shapes in prefill and decode, or a GPU timeline with the model and the batch",
-    gain: 'The time of the last product, and of the kernels after it, in proportion to the unneeded rows; low end 70 % of it.',
-    change: "Take the last token's hidden state before the product with the vocabulary.",
+    gain: 'The time of the last GEMM, and of the kernels after it, in proportion to the unneeded rows; low end 70 % of it.',
+    change: "Take the last token's hidden state before the LM head.",
     withheld: 'less than 5 % of the stage is affected',
   },
   references: [
@@ -47,7 +47,7 @@ export const promptLogits: Rule = {
     if (result === null)
       return {
         outcome: 'not_applicable',
-        why: 'The session has no prefill on a GPU, nor a prefill and decode steps with the shapes of their products.',
+        why: 'The session has no prefill on a GPU, nor a prefill and decode steps with the shapes of their GEMMs.',
       };
     return typeof result === 'string'
       ? { outcome: 'not_fired', why: result }
@@ -79,7 +79,7 @@ async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<
   if (shape.newTokens === 1) return 'the prefill has one token';
   const rows = shape.batchSize * shape.newTokens;
   const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
-  const last = `the last product of a prefill takes ${ms(productMs)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`;
+  const last = `the last GEMM of a prefill takes ${ms(productMs)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`;
   if (
     productMs < minAllRowsShare * all ||
     productMs > maxAllRowsFactor * all ||
@@ -122,7 +122,7 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
      FROM rank_kernels k JOIN phase_of p ON p.stage_id = k.stage_id JOIN instances i ON i.stage_id = p.step_id
      WHERE p.kind = 'sampling' GROUP BY p.step_id ORDER BY products_ms DESC`,
     ([longest]) =>
-      `products of the longest sampling: ${ms(longest?.products_ms ?? 0)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`,
+      `GEMMs of the longest sampling: ${ms(longest?.products_ms ?? 0)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`,
   );
   const allTokens = samplings.filter(
     ({ products_ms: productsMs }) =>
@@ -142,7 +142,7 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
     run_ms: gain * samplings.length,
     rows,
     needed: shape.batchSize,
-    cause: `Sampling after a prefill computes products for ${ms(allTokens[0]!.products_ms)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}: logits are computed for every prompt token, and its probabilities from them.`,
+    cause: `Sampling after a prefill computes GEMMs for ${ms(allTokens[0]!.products_ms)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}: logits are computed for every prompt token, and its probabilities from them.`,
     confidence: 'medium',
     evidence,
   });
@@ -180,13 +180,13 @@ function draftOf(context: FindingContext, logitsFinding: LogitsFinding): FoundDr
         }
       : {
           kind: 'code',
-          text: "Take the last token's hidden state before the product with the vocabulary.",
+          text: "Take the last token's hidden state before the LM head.",
           example: 'logits = lm_head(hidden[:, -1:])  # transformers: model(..., logits_to_keep=1)',
         },
     gain: gainOf(
       wall,
       gain,
-      'The time of the product is proportional to its rows; no prompt token probabilities are needed.',
+      'The time of the GEMM is proportional to its rows; no prompt token probabilities are needed.',
       { high_ms: Math.max(gain, logits) },
     ),
     confidence: logitsFinding.confidence,
@@ -224,7 +224,7 @@ async function judge(
   );
   const inPrefill = rows.find(({ kind }) => kind === 'prefill');
   const inDecode = rows.find(({ kind }) => kind === 'decode');
-  if (!inPrefill || !inDecode) return 'No logits product was recorded with its shape in both.';
+  if (!inPrefill || !inDecode) return 'No logits GEMM was recorded with its shape in both.';
   const gain = inPrefill.ms * Math.max(0, 1 - inDecode.rows / inPrefill.rows);
   if (gain < minShare * wall)
     return `The logits of ${plural(inPrefill.rows, 'token')} take ${part(inPrefill.ms, wall)} of a prefill.`;
@@ -235,7 +235,7 @@ async function judge(
     gain,
     rows: inPrefill.rows,
     needed: inDecode.rows,
-    cause: `The product with ${inPrefill.outer_size} output features, the vocabulary, has ${count(inPrefill.rows)} rows in a prefill and ${count(inDecode.rows)} in a decode step: logits are computed for every prompt token and discarded for all but the last. They also take ${count(inPrefill.rows)} × ${inPrefill.outer_size} values of memory.`,
+    cause: `The LM head (${inPrefill.outer_size} output features) has ${count(inPrefill.rows)} rows in a prefill and ${count(inDecode.rows)} in a decode step: logits are computed for every prompt token and discarded for all but the last. They also take ${count(inPrefill.rows)} × ${inPrefill.outer_size} values of memory.`,
     confidence: 'high',
     evidence,
   });

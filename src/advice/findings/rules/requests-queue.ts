@@ -135,10 +135,13 @@ async function findMissedSlo(
       : [];
   });
   const worst = missed.toSorted((x, y) => y.ms / y.bound - x.ms / x.bound)[0];
-  const text = worst ? ` (${worst.name.toUpperCase()} ${ms(worst.ms)}, allowed ${ms(worst.bound)})` : '';
+  const text =
+    worst && worst.over > 0
+      ? ` (mean ${worst.name.toUpperCase()} ${ms(worst.ms)}, allowed ${ms(worst.bound)})`
+      : '';
   return {
     stage: null,
-    title: `No load met the SLO: ${percent(goodputShare)} of requests at ${loadLabel(point.load)}, the lowest tried${text}`,
+    title: `No load met the SLO: ${percent(goodputShare)} of requests did at ${loadLabel(point.load)}, the lowest tried${text}`,
     cause: 'Requests are slower than the SLO allows, and not mainly because of queueing.',
     change: {
       kind: 'config',

@@ -78,7 +78,7 @@ const llama = readArchitecture({
   num_attention_heads: 32,
 });
 
-test('reports logits computed sequence by sequence if the last product takes as long as 16 reads of its weights', async () => {
+test('reports logits computed sequence by sequence if the last GEMM takes as long as 16 reads of its weights', async () => {
   const roofs = gpuRoofs('NVIDIA H200', null);
   const readUs = (32_000 * 4096 * 2 * 1e6) / roofs.roofBandwidth.value!;
   const prefills = async (us: number): Promise<FindingContext> => ({

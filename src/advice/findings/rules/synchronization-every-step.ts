@@ -151,7 +151,7 @@ const changeExplicit: FoundDraft['change'] = {
  */
 const changeInside: FoundDraft['change'] = {
   kind: 'code',
-  text: 'Make the step independent of values that the host reads: compute all experts in one grouped product, replace branches and nonzero() by torch.where and masks. Then launch the whole step as a CUDA graph.',
+  text: 'Make the step independent of values that the host reads: compute all experts in one grouped GEMM, replace branches and nonzero() by torch.where and masks. Then launch the whole step as a CUDA graph.',
   example:
     'y = torch._grouped_mm(x_by_expert, weights, offs=ends)  # no loop over experts; then torch.cuda.CUDAGraph or mode="reduce-overhead"',
 };

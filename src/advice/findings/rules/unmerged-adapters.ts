@@ -14,12 +14,12 @@ export const unmergedAdapters = stageRule(
     id: 'unmerged_adapters',
     title: 'Unmerged adapters',
     docs: {
-      finds: 'LoRA adapters are computed next to every product instead of being merged into its weights.',
+      finds: 'LoRA adapters are computed next to every GEMM instead of being merged into its weights.',
       needs:
         "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators with shapes of a program without a GPU",
       gain: "The time of the adapters' kernels and of the gaps between them; low end 70 % of it.",
       change: 'Merge the adapters into the weights before inference.',
-      withheld: 'less than 5 % of the stage is affected, or fewer than two products with an adapter',
+      withheld: 'less than 5 % of the stage is affected, or fewer than two GEMMs with an adapter',
     },
     references: [
       {
@@ -41,7 +41,7 @@ export const unmergedAdapters = stageRule(
       (kernels.length * (stage.launch_latency_ms + stage.device_dependency_ms)) / Math.max(1, stage.kernels);
     const time = kernelsMs + gapsMs;
     if (time < minShare * stage.wall_ms)
-      return `${plural(products.length, 'product')} with low-rank products after them; these take ${part(time, stage.wall_ms)}`;
+      return `${plural(products.length, 'GEMM')} with low-rank GEMMs after them; these take ${part(time, stage.wall_ms)}`;
     return finding(context, stage, { products: products.length, kernels: kernels.length, kernelsMs, time });
   },
   findAdapters,
@@ -64,13 +64,13 @@ async function finding(
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND class IN ('gemm', 'elementwise', 'copy') GROUP BY ALL ORDER BY per_instance DESC, ms DESC`,
     () =>
-      `${plural(products, 'product')} of ${instanceWord(kind)} followed by two small products and an addition: ${plural(kernels, 'kernel')}, ${ms(kernelsMs)}`,
+      `${plural(products, 'GEMM')} of ${instanceWord(kind)} followed by two small GEMMs and an addition: ${plural(kernels, 'kernel')}, ${ms(kernelsMs)}`,
   );
   return {
     stage: kind,
-    title: `Unmerged adapters: low-rank products after ${plural(products, 'product')} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: `Unmerged adapters: low-rank GEMMs after ${plural(products, 'GEMM')} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${plural(products, 'product')} of ${instanceWord(kind)} ${products === 1 ? 'is' : 'are'} followed by two small products, a scaling and an addition to the result: low-rank adapters that are computed next to the weights${adapters === null ? '' : ` (the program shows ${adapters.kind} in ${plural(adapters.layers, 'layer')}, ${adapters.merged} merged)`}. Each kernel takes about as long as its launch, however small the adapter.`,
+    cause: `${plural(products, 'GEMM')} of ${instanceWord(kind)} ${products === 1 ? 'is' : 'are'} followed by two small GEMMs, a scaling and an addition to the result: low-rank adapters that are computed next to the weights${adapters === null ? '' : ` (the program shows ${adapters.kind} in ${plural(adapters.layers, 'layer')}, ${adapters.merged} merged)`}. Each kernel takes about as long as its launch, however small the adapter.`,
     change: {
       kind: 'code',
       text: 'Merge the adapters into the weights once, before inference. Where requests use different adapters, keep them separate and serve them in one batch (vLLM --enable-lora).',

@@ -20,7 +20,7 @@ export const vocabularySort = stageRule(
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
       gain: 'The time of the sort and half of what follows to the end of the step; low end the sort alone, high end all of it.',
       change: 'Take the largest logits first, or sample without a sort.',
-      withheld: 'less than 5 % of the stage is affected, or a sort before the last product of the step',
+      withheld: 'less than 5 % of the stage is affected, or a sort before the last GEMM of the step',
     },
     references: [
       {
@@ -37,7 +37,7 @@ export const vocabularySort = stageRule(
     const sequence = await stepSequence(context, stage.kind);
     const product = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
     const first = sequence.findIndex(({ name }, index) => index > product && sortKernels.test(name));
-    if (product < 0 || first < 0) return 'nothing is sorted after the last product';
+    if (product < 0 || first < 0) return 'nothing is sorted after the last GEMM';
     const factor = instanceFactor(sequence, stage.compute_ms) / 1e6;
     const kernels = sequence.slice(first);
     const time = factor * kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
@@ -70,7 +70,7 @@ async function finding(
     stage: kind,
     title: `Sorting the whole vocabulary: ${plural(kernels, 'kernel')} after the logits take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `After its last product, ${instanceWord(kind)} sorts for ${ms(sorting)}; what follows, ${ms(time - sorting)}, sums and filters as many values. Sampling by top-k or top-p needs the order of the largest logits only.`,
+    cause: `After its last GEMM, ${instanceWord(kind)} sorts for ${ms(sorting)}; what follows, ${ms(time - sorting)}, sums and filters as many values. Sampling by top-k or top-p needs the order of the largest logits only.`,
     change:
       framework === 'vllm'
         ? {

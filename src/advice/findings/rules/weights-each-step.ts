@@ -25,7 +25,7 @@ export const weightsEachStep = engineRule(
       needs: 'a session of `inferscope profile`',
       gain: 'The same step with weight-stream rates measured on this machine: smaller weights, or more sequences per read.',
       change: 'Quantize weights, or decode more sequences per step.',
-      withheld: 'a change saves less than 10 %, or matrix products move less than half of the bytes',
+      withheld: 'a change saves less than 10 %, or GEMMs move less than half of the bytes',
     },
     references: [],
   },
@@ -39,8 +39,7 @@ export const weightsEachStep = engineRule(
     const ops = necessaryOps(model, shape);
     const products = totalWork(ops.filter((op) => op.class === 'gemm')).bytes_total;
     const all = totalWork(ops).bytes_total;
-    if (products < minWeightShare * all)
-      return [`matrix products move ${part(products, all)} of its necessary bytes`];
+    if (products < minWeightShare * all) return [`GEMMs move ${part(products, all)} of its necessary bytes`];
     const changes = measuredChanges(state);
     if (changes.length === 0) return [`no change measured on this CPU saves ${part(minSavingShare, 1)}`];
     const batch = shape.batchSize;
@@ -55,7 +54,7 @@ export const weightsEachStep = engineRule(
       stage: kind,
       title: `Memory-bound decode: ${gain.per === 'token' ? `each step reads all weights for ${sequences}` : `reading ${model.storage.weights.name} weights takes at least ${part(roof, wall)} of ${everyInstance(kind)}`}`,
       at_stake_ms: busy ? roof : gain.per === 'token' ? gain.expected_ms * batch : gain.expected_ms,
-      cause: `A decode step takes at least ${ms(roof)} for its bytes. Matrix products move ${part(products, all)} of them: they read all weights once per step.`,
+      cause: `A decode step takes at least ${ms(roof)} for its bytes. GEMMs move ${part(products, all)} of them: they read all weights once per step.`,
       change: { kind: 'flag', text: change, example: flag },
       gain: busy ? null : { ...gain, what_if },
       confidence: 'medium',
