@@ -67,7 +67,7 @@ export async function gpuRoofline(options: GpuRooflineOptions): Promise<Measured
     const keys = { machine: gpuMachineKey(machine), framework: frameworkKey(facts) };
     const cached = options.fresh ? null : await readGpuRoofline(options.cacheDir, keys);
     if (cached) return { ...cached, recording: null };
-    const measured = await inScratch(options, (scratch) => measureAll(runner, gpus, scratch, options));
+    const measured = await withScratch(options, (scratch) => measureAll(runner, gpus, scratch, options));
     if (!options.signal.aborted) await saveGpuRoofline(options.cacheDir, keys, measured.roofline);
     return { roofline: measured.roofline, cached: false, ageS: 0, recording: measured.recording };
   } finally {
@@ -75,7 +75,7 @@ export async function gpuRoofline(options: GpuRooflineOptions): Promise<Measured
   }
 }
 
-async function inScratch<T>(
+async function withScratch<T>(
   { scratch, cacheDir }: GpuRooflineOptions,
   measure: (scratch: string) => Promise<T>,
 ): Promise<T> {
@@ -100,9 +100,40 @@ async function measureAll(
   const recording: RooflineRecording = { captures: [], telemetry: [], memory: [] };
   const rounds = { scratch, recording, options };
   const conditions = conditionsOf(recording, gpus);
+  const planned = runner.gpus.map((name, index) => plannedGpu(name, index, gpus));
+  const { measured, issues } = await measureEachName(planned, gpus, rounds);
+  const collectives = await measureAllReduce(rounds, planned, conditions(0), issues);
+  failWithoutAny(measured, recording, options.signal);
+  issues.push(...recording.captures.flatMap((capture, index) => captureIssues(capture, index === 0)));
+  const device = recording.captures.find((capture) => capture.device !== null)?.device ?? null;
+  const roofline: GpuRoofline = {
+    framework: device?.framework ?? `torch ${runner.version}`,
+    driver: gpus?.driverVersion ?? device?.driver ?? null,
+    measured_at: started.toISOString(),
+    seconds: (Date.now() - started.getTime()) / 1000,
+    gpus: measured.toSorted((a, b) => a.index - b.index),
+    collectives,
+    issues: withoutRepeats(issues),
+  };
+  return { roofline, recording };
+}
+
+interface Rounds {
+  scratch: string;
+  recording: RooflineRecording;
+  options: GpuRooflineOptions;
+}
+
+/** Measures the first GPU of each name fully, and the others for comparison with it. */
+async function measureEachName(
+  planned: readonly PlannedDevice[],
+  gpus: Gpus | null,
+  rounds: Rounds,
+): Promise<{ measured: MeasuredGpu[]; issues: Issue[] }> {
+  const { recording, options } = rounds;
+  const conditions = conditionsOf(recording, gpus);
   const issues: Issue[] = [];
   const measured: MeasuredGpu[] = [];
-  const planned = runner.gpus.map((name, index) => plannedGpu(name, index, gpus));
   for (const [index, plan] of planned.entries()) {
     if (measured.some((gpu) => gpu.name === plan.name) || options.signal.aborted) continue;
     const lines = await searchRoofs(
@@ -114,46 +145,20 @@ async function measureAll(
     const gpu = gpuRoofsOf(factsOf(plan, index, reported ?? null, gpus), 'full', lines, conditions(index));
     measured.push(gpu);
     issues.push(...roofIssues(gpu, lines));
-    const alike = planned.filter(
-      (plannedDevice, position) => position > index && plannedDevice.name === plan.name,
-    );
+    const sameName = planned.filter((other, position) => position > index && other.name === plan.name);
     const cases = comparisonCases(lines, gpu.compute);
-    if (alike.length === 0 || cases.length === 0 || options.signal.aborted) continue;
+    if (sameName.length === 0 || cases.length === 0 || options.signal.aborted) continue;
     const compared = await Promise.all(
-      alike.map(async (plannedDevice) => {
-        const roundLines = await runRound(rounds, plannedDevice, 'compared', cases);
-        const position = planned.indexOf(plannedDevice);
-        return gpuRoofsOf(
-          factsOf(plannedDevice, position, null, gpus),
-          'compared',
-          roundLines,
-          conditions(position),
-        );
+      sameName.map(async (other) => {
+        const roundLines = await runRound(rounds, other, 'compared', cases);
+        const position = planned.indexOf(other);
+        return gpuRoofsOf(factsOf(other, position, null, gpus), 'compared', roundLines, conditions(position));
       }),
     );
     measured.push(...compared);
     issues.push(...outliers([gpu, ...compared]));
   }
-  const collectives = await allReduce(rounds, planned, conditions(0), issues);
-  failWithoutAny(measured, recording, options.signal);
-  issues.push(...recording.captures.flatMap((capture, index) => captureIssues(capture, index === 0)));
-  const device = recording.captures.find((capture) => capture.device !== null)?.device ?? null;
-  const roofline: GpuRoofline = {
-    framework: device?.framework ?? `torch ${runner.version}`,
-    driver: gpus?.driverVersion ?? device?.driver ?? null,
-    measured_at: started.toISOString(),
-    seconds: (Date.now() - started.getTime()) / 1000,
-    gpus: measured.toSorted((a, b) => a.index - b.index),
-    collectives,
-    issues: once(issues),
-  };
-  return { roofline, recording };
-}
-
-interface Rounds {
-  scratch: string;
-  recording: RooflineRecording;
-  options: GpuRooflineOptions;
+  return { measured, issues };
 }
 
 /** Runs one order in its own process. */
@@ -225,7 +230,7 @@ function conditionsOf(recording: RooflineRecording, gpus: Gpus | null) {
 }
 
 /** All-reduce over all GPUs; null and an issue if it fails, as it does between MIG instances, on which NCCL does not run. */
-async function allReduce(
+async function measureAllReduce(
   rounds: Rounds,
   planned: PlannedDevice[],
   conditions: ConditionsOf,
@@ -274,6 +279,6 @@ function captureIssues({ issues }: KernelCapture, first: boolean): Issue[] {
   return issues.filter(({ code }) => !hostCodes.has(code) && (first || code !== 'gpu_shared'));
 }
 
-function once(issues: Issue[]): Issue[] {
+function withoutRepeats(issues: Issue[]): Issue[] {
   return [...new Map(issues.map((issue) => [`${issue.code} ${issue.text}`, issue])).values()];
 }

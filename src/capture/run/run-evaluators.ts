@@ -100,7 +100,7 @@ async function execute(
   });
   const sampled = samplers.map((sampler) => sampler.stop());
   const files = await savedFiles(folder, plan.kinds);
-  const log = await logOf(paths);
+  const log = await failureLogName(paths);
   const ended = endedFacts(plan, end, options, log);
   // Being stopped by Ctrl-C is not a failure of the program.
   const failure = options.signal.aborted ? null : (recognizeFailure(ended) ?? emptyCapture(plan, files, log));
@@ -152,8 +152,8 @@ function endedFacts(plan: PlannedExecution, end: ProgramEnd, options: RunOptions
   };
 }
 
-/** Text of the program's logs; non-empty logs become artifacts of the session under these names. */
-async function logOf(paths: { stdout: string; stderr: string }): Promise<string> {
+/** Name of the log to read after a failure: stderr.log, or stdout.log if the program wrote nothing to stderr. */
+async function failureLogName(paths: { stdout: string; stderr: string }): Promise<string> {
   const errors = await stat(paths.stderr).catch(() => null);
   return basename(errors && errors.size > 0 ? paths.stderr : paths.stdout);
 }
