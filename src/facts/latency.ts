@@ -5,7 +5,7 @@ import type { SessionDatabase } from '../session/query.js';
 import { latencies, meanOf, throughput } from './bench/point.js';
 import { readRepeatRows } from './bench/rows.js';
 import { outlierTest } from './statistics.js';
-import { decodeSteps } from './utilization/steps.js';
+import { readDecodeSteps } from './utilization/steps.js';
 
 /**
  * Latency of one request or batch in the clean execution, as a benchmark defines it: TTFT, TPOT, end to end, tokens per
@@ -14,7 +14,7 @@ import { decodeSteps } from './utilization/steps.js';
 export async function latency(database: SessionDatabase): Promise<LatencyResult> {
   const all = await readRepeatRows(database, 'clean');
   const rows = all.filter(({ warmup }) => !warmup);
-  const steps = await decodeSteps(database, 'clean');
+  const steps = await readDecodeSteps(database, 'clean');
   const absent = missing('no_repeats', 'no timed repeat was completed');
   const spread = latencies(rows, { steps, prefills: [] }, absent);
   const [ttft, tpot, e2e] = [meanOf(spread.ttft_ms), meanOf(spread.tpot_ms), meanOf(spread.e2e_ms)];

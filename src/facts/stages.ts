@@ -9,8 +9,8 @@ import { workloadModel } from './model-work.js';
 import { bandwidthAt, computePeaks } from './roofs.js';
 import { meanOverLaunches, meansBy, type Repeat } from './statistics.js';
 import { workingSetBytes } from './utilization/stage.js';
-import { recordedSteps, type RecordedStep } from './utilization/steps.js';
-import { recordedUtilization } from './utilization/utilization.js';
+import { readRecordedSteps, type RecordedStep } from './utilization/steps.js';
+import { readRecordedUtilization } from './utilization/utilization.js';
 
 /** Timed stages of the two executions, from completed repeats. */
 interface Recorded {
@@ -29,7 +29,7 @@ export async function stages(
 ): Promise<StageResult[]> {
   const results: StageResult[] = [];
   const steps = await recordedStages(database, ['prefill', 'decode']);
-  for (const used of await recordedUtilization(session, database)) {
+  for (const used of await readRecordedUtilization(session, database)) {
     const { kind } = used;
     if (kind !== 'prefill' && kind !== 'decode') continue;
     const kindSteps = (list: RecordedStep[]) => list.filter((step) => step.kind === kind);
@@ -48,7 +48,7 @@ async function recordedStages(
   kinds: readonly StageResult['kind'][],
 ): Promise<Recorded> {
   const stepsOf = async (executionId: string) =>
-    (await recordedSteps(database, executionId, { rank: 0, toIterationEnd: true, kinds })).filter(
+    (await readRecordedSteps(database, executionId, { rank: 0, toIterationEnd: true, kinds })).filter(
       ({ launch }) => launch !== null,
     );
   return { clean: await stepsOf('clean'), profiled: await stepsOf('profiled') };

@@ -4,7 +4,7 @@ import { raw } from 'hono/html';
 import { predictStages, measuredStages } from '../advice/what-if/what-if.js';
 import { readMemoryOverTime } from '../facts/memory-profile/over-time.js';
 import type { AnalyzedSession } from '../facts/session-document.js';
-import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
+import { readExecutionsWithRequests, readRequests } from '../facts/serving/requests-over-time.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { sectionOfView } from '../render/html/view.js';
@@ -72,9 +72,9 @@ export async function exportedRecords(
   const sections: Section[] = [];
   const names = loadNames(analyzed);
   const nameOf = (execution: string): string => names.get(execution) ?? execution;
-  const executions = await executionsWithRequests(database);
+  const executions = await readExecutionsWithRequests(database);
   for (const [index, execution] of executions.entries()) {
-    const requestParts = requestSections(await requestsOf(database, execution), {
+    const requestParts = requestSections(await readRequests(database, execution), {
       execution,
       executions: [execution],
       linkTo: null,

@@ -1,5 +1,5 @@
 import { type AnalyzedSession, analyzeSession } from '../facts/session-document.js';
-import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
+import { readExecutionsWithRequests, readRequests } from '../facts/serving/requests-over-time.js';
 import { leadOf } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import type { Section } from '../views/block.js';
@@ -17,13 +17,13 @@ export async function requestsOfSession(
   selection: { execution: string | undefined; from: number },
 ): Promise<Section[]> {
   const { session } = openSession;
-  const executions = await once(openSession, 'loads', () => withDatabase(session, executionsWithRequests));
+  const executions = await once(openSession, 'loads', () => withDatabase(session, readExecutionsWithRequests));
   const execution = executions.find((load) => load === selection.execution) ?? executions[0];
   if (execution === undefined) return [noRequests];
   const [byLoad, found] = await Promise.all([
     loadsOf(openSession),
     once(openSession, `requests ${execution}`, () =>
-      withDatabase(session, (database) => requestsOf(database, execution)),
+      withDatabase(session, (database) => readRequests(database, execution)),
     ),
   ]);
   const path = sessionPath(openSession.key, '/requests');

@@ -11,7 +11,7 @@ import { analyzeBench } from '../../facts/bench/bench.js';
 import { analyzeCounters } from '../../facts/counters/counters.js';
 import { analyzeMonitor } from '../../facts/monitor/monitor.js';
 import { analyzeServing } from '../../facts/serving/serving.js';
-import { recordedUtilization } from '../../facts/utilization/utilization.js';
+import { readRecordedUtilization } from '../../facts/utilization/utilization.js';
 import type { FindingContext } from './rule.js';
 
 type WithIssues<T> = { data: T; issues: Issue[] };
@@ -76,7 +76,7 @@ export async function boundOfStage(
   kind: string,
 ): Promise<UtilizationStage['bound']> {
   const analyses = analysesOf(context);
-  analyses.recorded ??= recordedUtilization(context.session, context.database);
+  analyses.recorded ??= readRecordedUtilization(context.session, context.database);
   return (await analyses.recorded).find((stage) => stage.kind === kind)?.bound ?? null;
 }
 

@@ -1,7 +1,7 @@
 import type { StageShape } from '../../llm/shape.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { shapeOf } from '../../facts/utilization/groups.js';
-import { tracedSteps, withSizes } from '../../facts/utilization/sizes.js';
+import { readTracedSteps, withSizes } from '../../facts/utilization/sizes.js';
 import type { FindingContext } from './rule.js';
 
 const shapesByContext = new WeakMap<FindingContext, Promise<Map<PhaseKind, StageShape>>>();
@@ -22,7 +22,7 @@ async function readShapes({ scope, manifest }: FindingContext): Promise<Map<Phas
     from: 'the run',
   };
   const groups = new Map<string, { kind: PhaseKind; shape: StageShape; steps: number }>();
-  for (const step of await tracedSteps(scope)) {
+  for (const step of await readTracedSteps(scope)) {
     const shape = shapeOf(withSizes(step, run));
     if ('reason' in shape) continue;
     const key = [step.kind, shape.batchSize, shape.newTokens].join(' ');

@@ -5,7 +5,7 @@ import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
 import { shapeOf } from '../../facts/utilization/groups.js';
-import { tracedSteps, withSizes } from '../../facts/utilization/sizes.js';
+import { readTracedSteps, withSizes } from '../../facts/utilization/sizes.js';
 
 /** Sizes of a mean instance of each kind of stage of a timeline. Needs the views and windows of the scope. */
 export async function tracedShapes(
@@ -19,7 +19,7 @@ export async function tracedShapes(
     from: "the run's sizes",
   };
   const shapes = new Map<string, StageShape[] | MissingFigure>();
-  for (const step of await tracedSteps(scope)) {
+  for (const step of await readTracedSteps(scope)) {
     const shapesSoFar = shapes.get(step.kind) ?? [];
     if ('reason' in shapesSoFar) continue;
     const shape = shapeOf(withSizes(step, run));

@@ -1,7 +1,7 @@
 import { InferscopeError } from '../../model/errors.js';
 import { hasSubject, type Subject } from '../../model/subjects.js';
 import { subjectList } from '../../vocabulary/subjects.js';
-import { recordedUtilization } from '../../facts/utilization/utilization.js';
+import { readRecordedUtilization } from '../../facts/utilization/utilization.js';
 import type { Session } from '../../session/open.js';
 import type { Side } from './side.js';
 
@@ -24,7 +24,7 @@ export async function recordedSide(session: Session): Promise<Side> {
     });
   const database = await session.connect();
   try {
-    const stages = await recordedUtilization(session, database);
+    const stages = await readRecordedUtilization(session, database);
     return {
       session,
       source: 'stages of the engine, no operators',

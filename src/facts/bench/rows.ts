@@ -1,6 +1,6 @@
 import type { PointOutcome } from '../../model/bench.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { decodeSteps } from '../utilization/steps.js';
+import { readDecodeSteps } from '../utilization/steps.js';
 
 /** A repeat of one request or batch. */
 export interface RepeatRow {
@@ -60,7 +60,7 @@ export interface MemoryRow {
 export interface BenchRows {
   iterations: IterationRow[];
   points: PointRow[];
-  steps: Awaited<ReturnType<typeof decodeSteps>>;
+  steps: Awaited<ReturnType<typeof readDecodeSteps>>;
   prefills: PrefillRow[];
   work: DeviceWorkRow[];
   memory: MemoryRow[];
@@ -89,7 +89,7 @@ export async function readBenchRows(database: SessionDatabase, executionId: stri
       `SELECT point, launch, outcome, text, warmup_iterations, stable, interleaved, memory_bytes, memory_source
        FROM points WHERE ${firstRank} ORDER BY launch`,
     ),
-    steps: await decodeSteps(database, executionId),
+    steps: await readDecodeSteps(database, executionId),
     prefills: await executionRows(
       `SELECT i.point, i.launch, sum(s.device_dur_ns) / 1e6 AS device_ms
        FROM stages s JOIN iterations i ON i.execution_id = s.execution_id AND i.pid = s.pid AND i.iteration = s.iteration

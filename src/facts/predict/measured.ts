@@ -116,7 +116,7 @@ async function readBenchTimes(session: Session): Promise<MeasuredStageTime[]> {
 
 /** Stages without operators, from a profile that was stopped before they were recorded. */
 async function readRecordedTimes(session: Session): Promise<MeasuredStageTime[]> {
-  const { recordedUtilization } = await import('../utilization/utilization.js');
+  const { readRecordedUtilization: recordedUtilization } = await import('../utilization/utilization.js');
   const { workload } = session.manifest;
   if (!workload?.batch_size || !workload.input_len) return [];
   const sizes = {

@@ -7,7 +7,7 @@ import { issuesAt, quantity, sentence } from '../../vocabulary/sentence-template
 import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Users of a closed loop, requests per second of an open one. */
-export function level({ load }: Pick<ServingPoint, 'load'>): number {
+export function loadLevel({ load }: Pick<ServingPoint, 'load'>): number {
   return load.rate_per_s ?? load.concurrency ?? 0;
 }
 
@@ -17,14 +17,14 @@ const gainPerDoubling = 0.1;
 const minCompletedShare = 0.95;
 
 /**
- * The saturation point: the lowest load from which no higher one gave 10 % more output per doubling, else the first at which
- * requests mostly queue. In an open loop: the first of which the server completes less than 95 %.
+ * The saturation point: the lowest load from which no higher one gave 10 % more output per doubling, else the first at
+ * which requests mostly queue. In an open loop: the first load of which the server completes less than 95 %.
  */
 export function saturation(
   points: readonly ServingPoint[],
   probe: LoadPlan['probe'],
 ): ServingResult['saturation'] {
-  const sorted = [...points].sort((x, y) => level(x) - level(y));
+  const sorted = [...points].sort((x, y) => loadLevel(x) - loadLevel(y));
   if (sorted.length > 0 && sorted.every(({ load }) => load.kind !== 'closed')) return fallsBehind(sorted);
   const rates = sorted.map((point) => point.throughput.output_tokens_per_s.value);
   if (sorted.length < 2 || rates.some((rate) => rate === null)) {
@@ -35,7 +35,7 @@ export function saturation(
   }
   const knee = sorted.findIndex((point, index) =>
     sorted.slice(index + 1).every((higher, next) => {
-      const doublings = Math.log2(level(higher) / level(point));
+      const doublings = Math.log2(loadLevel(higher) / loadLevel(point));
       return rates[index + 1 + next]! < rates[index]! * (1 + gainPerDoubling) ** doublings;
     }),
   );
@@ -99,19 +99,21 @@ export function bestUnderSlo(
   const bounds = (['ttft_ms', 'tpot_ms', 'e2e_ms'] as const)
     .filter((name) => slo[name] !== null)
     .map((name) => `${name.slice(0, -3).toUpperCase()} ≤ ${formatSetting(slo[name]!, 'ms')}`);
-  const words = `${bounds.join(' and ')} for ${formatSetting(slo.share * 100, '%')} of requests`;
+  const sloText = `${bounds.join(' and ')} for ${formatSetting(slo.share * 100, '%')} of requests`;
   const met = points.filter((point) => point.goodput.meets_slo === true);
   const best = met.reduce<ServingPoint | null>(
-    (high, point) => (high === null || level(point) > level(high) ? point : high),
+    (high, point) => (high === null || loadLevel(point) > loadLevel(high) ? point : high),
     null,
   );
-  if (best === null) return { execution_id: null, text: `No load met ${words}.` };
-  const above = points.some((point) => level(point) > level(best) && point.goodput.meets_slo === false);
+  if (best === null) return { execution_id: null, text: `No load met ${sloText}.` };
+  const above = points.some(
+    (point) => loadLevel(point) > loadLevel(best) && point.goodput.meets_slo === false,
+  );
   return {
     execution_id: best.execution_id,
     text: above
-      ? `${loadLabel(best.load)} is the highest load with ${words}.`
-      : `${loadLabel(best.load)}, the highest tested load, has ${words}.`,
+      ? `${loadLabel(best.load)} is the highest load with ${sloText}.`
+      : `${loadLabel(best.load)}, the highest tested load, has ${sloText}.`,
   };
 }
 
@@ -121,11 +123,11 @@ export function servingIssues(points: readonly ServingPoint[], { prompts, probe 
     points.flatMap((point) => pointIssues(point).map((issue) => ({ issue, scope: loadLabel(point.load) }))),
   );
   if (prompts.seed_used_before) {
-    const danger = probe?.caches_prefixes === false ? '' : ' Its prefix cache may contain these prompts.';
+    const cacheText = probe?.caches_prefixes === false ? '' : ' Its prefix cache may contain these prompts.';
     issues.push({
       code: 'seed_repeated',
       severity: probe?.caches_prefixes === false ? 'info' : 'warning',
-      text: `Seed ${prompts.seed} was sent to this server before.${danger} Omit --seed for fresh prompts.`,
+      text: `Seed ${prompts.seed} was sent to this server before.${cacheText} Omit --seed for fresh prompts.`,
     });
   }
   return issues;
@@ -141,7 +143,7 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
     add(
       'requests_failed',
       'warning',
-      sentence`${requests.failed} of ${requests.counted} requests failed; latencies are of the others.`,
+      sentence`${requests.failed} of ${requests.counted} requests failed; latencies exclude them.`,
     );
   if (requests.cancelled > 0)
     add(

@@ -3,7 +3,7 @@ import { missing } from '../../model/figure.js';
 import { interval95, mean, standardDeviation } from '../../model/statistics.js';
 import { orderStatistics } from '../statistics.js';
 
-const batches = 10;
+const batchCount = 10;
 
 /** @param values in time order */
 export function distribution(
@@ -31,14 +31,14 @@ export function distribution(
  * @returns null below two requests per batch
  */
 export function requestInterval(values: readonly number[]): [number, number] | null {
-  if (values.length < 2 * batches) return null;
-  const means = Array.from({ length: batches }, (_, batch) =>
+  if (values.length < 2 * batchCount) return null;
+  const means = Array.from({ length: batchCount }, (_, batch) =>
     mean(
       values.slice(
-        Math.floor((batch * values.length) / batches),
-        Math.floor(((batch + 1) * values.length) / batches),
+        Math.floor((batch * values.length) / batchCount),
+        Math.floor(((batch + 1) * values.length) / batchCount),
       ),
     ),
   );
-  return interval95(mean(values), standardDeviation(means), batches);
+  return interval95(mean(values), standardDeviation(means), batchCount);
 }

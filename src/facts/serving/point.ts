@@ -16,9 +16,9 @@ export function servingPoint(
 ): ServingPoint {
   const measuredRequests = rows.filter((row) => row.warmup !== true && row.status !== 'cancelled');
   const ok = measuredRequests.filter((row) => row.status === 'ok');
-  const begin = Math.min(...measuredRequests.map((row) => row.sent_ns ?? row.scheduled_ns));
-  const end = Math.max(...measuredRequests.map((row) => row.end_ns ?? row.sent_ns ?? row.scheduled_ns));
-  const seconds = measuredRequests.length === 0 ? 0 : (end - begin) / 1e9;
+  const startNs = Math.min(...measuredRequests.map((row) => row.sent_ns ?? row.scheduled_ns));
+  const endNs = Math.max(...measuredRequests.map((row) => row.end_ns ?? row.sent_ns ?? row.scheduled_ns));
+  const seconds = measuredRequests.length === 0 ? 0 : (endNs - startNs) / 1e9;
   return {
     execution_id: id,
     load,
@@ -29,21 +29,21 @@ export function servingPoint(
       failed: measuredRequests.length - ok.length,
       cancelled: rows.filter((row) => row.status === 'cancelled').length,
       warmup: rows.filter((row) => row.warmup === true).length,
-      failures: failures(measuredRequests),
+      failures: failuresOf(measuredRequests),
     },
-    tokens: tokens(ok),
-    latency: latency(ok),
+    tokens: tokensOf(ok),
+    latency: latencyOf(ok),
     throughput: {
       offered_requests_per_s: offeredRate(measuredRequests, load.kind),
-      ...throughput(ok, seconds),
+      ...throughputOf(ok, seconds),
     },
-    goodput: goodput(measuredRequests, slo, seconds, load.kind !== 'closed'),
+    goodput: goodputOf(measuredRequests, slo, seconds, load.kind !== 'closed'),
     server: serverFigures(server),
     client,
   };
 }
 
-function failures(rows: readonly RequestRow[]): ServingPoint['requests']['failures'] {
+function failuresOf(rows: readonly RequestRow[]): ServingPoint['requests']['failures'] {
   const byKind = new Map<string, { kind: string; count: number; example: string | null }>();
   for (const { status, error } of rows) {
     if (status === 'ok') continue;
@@ -61,18 +61,18 @@ function meanOf(values: (number | null)[], unit: string, source: string, absent:
     : figure(mean(known), unit, source, { n: known.length });
 }
 
-function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
+function tokensOf(ok: readonly RequestRow[]): ServingPoint['tokens'] {
   const countedTwice = ok.filter((row) => row.tokenizer_output_tokens !== null && row.output_tokens !== null);
   const differences = countedTwice.map((row) => row.tokenizer_output_tokens! - row.output_tokens!);
   const known = ok.filter((row) => row.cached_tokens !== null && row.input_tokens !== null);
   const cached = known.reduce((sum, row) => sum + row.cached_tokens!, 0);
   const input = known.reduce((sum, row) => sum + row.input_tokens!, 0);
-  const off = (wrong: (actual: number, requested: number) => boolean) =>
+  const countOutputs = (isCounted: (actual: number, requested: number) => boolean) =>
     ok.filter(
       (row) =>
         row.output_tokens !== null &&
         row.requested_output_tokens !== null &&
-        wrong(row.output_tokens, row.requested_output_tokens),
+        isCounted(row.output_tokens, row.requested_output_tokens),
     ).length;
   const uncounted = 'neither usage nor a tokenizer counts tokens';
   return {
@@ -88,8 +88,8 @@ function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
       'requests.output_tokens, mean',
       uncounted,
     ),
-    shorter: off((actual, requested) => actual < requested),
-    longer: off((actual, requested) => actual > requested),
+    shorter: countOutputs((actual, requested) => actual < requested),
+    longer: countOutputs((actual, requested) => actual > requested),
     tokenizer_difference:
       countedTwice.length === 0
         ? missing('no_tokenizer', 'no local tokenizer was given')
@@ -104,7 +104,7 @@ function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
   };
 }
 
-function latency(ok: readonly RequestRow[]): ServingPoint['latency'] {
+function latencyOf(ok: readonly RequestRow[]): ServingPoint['latency'] {
   const spread = (value: (row: RequestRow) => number | null, source: string, absent = noAnswer) => {
     const values = ok.map(value).filter((known) => known !== null);
     return distribution(
@@ -115,12 +115,13 @@ function latency(ok: readonly RequestRow[]): ServingPoint['latency'] {
     );
   };
   const gaps = ok.flatMap((row) => (row.itl_ns === null ? [] : (JSON.parse(row.itl_ns) as number[])));
-  const since = (to: number | null, from: number | null) => (to === null || from === null ? null : to - from);
+  const difference = (to: number | null, from: number | null) =>
+    to === null || from === null ? null : to - from;
   const uncounted = 'no request with two or more tokens had its tokens counted';
   return {
     ttft: spread((row) => row.ttft_ns, 'first_token_ns − sent_ns'),
     ttft_from_schedule: spread(
-      (row) => since(row.first_token_ns, row.scheduled_ns),
+      (row) => difference(row.first_token_ns, row.scheduled_ns),
       'first_token_ns − scheduled_ns',
     ),
     tpot: spread((row) => row.tpot_ns, '(end_ns − first_token_ns) / (output_tokens − 1)', uncounted),
@@ -130,8 +131,8 @@ function latency(ok: readonly RequestRow[]): ServingPoint['latency'] {
       'gaps between tokens, all requests',
       ok.length === 0 ? noAnswer : 'the number of tokens per chunk is not known',
     ),
-    e2e: spread((row) => since(row.end_ns, row.sent_ns), 'end_ns − sent_ns'),
-    e2e_from_schedule: spread((row) => since(row.end_ns, row.scheduled_ns), 'end_ns − scheduled_ns'),
+    e2e: spread((row) => difference(row.end_ns, row.sent_ns), 'end_ns − sent_ns'),
+    e2e_from_schedule: spread((row) => difference(row.end_ns, row.scheduled_ns), 'end_ns − scheduled_ns'),
   };
 }
 
@@ -147,7 +148,7 @@ function offeredRate(counted: readonly RequestRow[], kind: string): Figure {
 
 type Rates = Omit<ServingPoint['throughput'], 'offered_requests_per_s'>;
 
-function throughput(ok: readonly RequestRow[], seconds: number): Rates {
+function throughputOf(ok: readonly RequestRow[], seconds: number): Rates {
   if (ok.length === 0 || seconds === 0) {
     const none = missing('no_values', noAnswer);
     return { requests_per_s: none, output_tokens_per_s: none, total_tokens_per_s: none };
@@ -173,17 +174,17 @@ function throughput(ok: readonly RequestRow[], seconds: number): Rates {
   };
 }
 
-function goodput(
+function goodputOf(
   counted: readonly RequestRow[],
   slo: Slo | null,
   seconds: number,
-  open: boolean,
+  openLoop: boolean,
 ): ServingPoint['goodput'] {
   if (slo === null || counted.length === 0 || seconds === 0) {
     const none = slo === null ? missing('no_slo', 'no --slo was given') : missing('no_values', noAnswer);
     return { requests_per_s: none, share: none, meets_slo: null };
   }
-  const good = counted.filter((row) => meetsSlo(row, slo, open)).length;
+  const good = counted.filter((row) => meetsSlo(row, slo, openLoop)).length;
   const share = good / counted.length;
   return {
     requests_per_s: figure(good / seconds, '1/s', 'requests within the SLO / seconds', { n: counted.length }),

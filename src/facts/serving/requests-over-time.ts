@@ -17,7 +17,7 @@ export interface TimedRequest {
 }
 
 /** Ids of the executions of a session that have requests, sorted. */
-export async function executionsWithRequests(database: SessionDatabase): Promise<string[]> {
+export async function readExecutionsWithRequests(database: SessionDatabase): Promise<string[]> {
   const rows = await database.query<{ execution_id: string }>(
     'SELECT DISTINCT execution_id FROM requests ORDER BY 1',
   );
@@ -25,7 +25,7 @@ export async function executionsWithRequests(database: SessionDatabase): Promise
 }
 
 /** All requests of an execution in the order in which they were sent. */
-export const requestsOf = (database: SessionDatabase, execution: string): Promise<TimedRequest[]> =>
+export const readRequests = (database: SessionDatabase, execution: string): Promise<TimedRequest[]> =>
   database.query<TimedRequest>(
     `SELECT request_id::VARCHAR AS id, (scheduled_ns - min(sent_ns) OVER ()) / 1e9 AS due_s, (sent_ns - min(sent_ns) OVER ()) / 1e9 AS sent_s, ttft_ns / 1e6 AS ttft_ms, tpot_ns / 1e6 AS tpot_ms,
             (end_ns - sent_ns) / 1e6 AS e2e_ms, input_tokens, output_tokens, status, coalesce(warmup, false) AS warmup

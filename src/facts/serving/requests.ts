@@ -40,7 +40,7 @@ const columns: (keyof RequestRow)[] = [
 ];
 
 /** Requests of one execution in due order. */
-export function requestRows(database: SessionDatabase, executionId: string): Promise<RequestRow[]> {
+export function readRequestRows(database: SessionDatabase, executionId: string): Promise<RequestRow[]> {
   return database.query<RequestRow>(
     `SELECT ${columns.join(', ')} FROM requests WHERE execution_id = $1 ORDER BY scheduled_ns, sent_ns`,
     [executionId],
@@ -48,7 +48,7 @@ export function requestRows(database: SessionDatabase, executionId: string): Pro
 }
 
 /** Largest value and growth of a server's metric during an execution; null if not recorded. */
-export async function serverSeries(
+export async function readServerSeries(
   database: SessionDatabase,
   executionId: string,
 ): Promise<Map<string, { max: number; grown: number }>> {

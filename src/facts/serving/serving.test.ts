@@ -26,8 +26,8 @@ function facts(concurrency: number): LoadPlan['points'][number] {
 }
 
 /**
- * A request with 4 tokens, the first at `ttft` ms, then one every `gap` ms, due `lag` ms before it was sent at `sent`
- * ms.
+ * A request with 4 tokens, due 5 ms before it was sent at `sent` ms, with the first token after `ttft` ms and the others
+ * every `gap` ms.
  */
 function row(sent: number, ttft: number, gap: number, change: Partial<RequestRow> = {}): RequestRow {
   return {
@@ -106,8 +106,13 @@ test('figures are missing, not 0, if all requests failed', () => {
 });
 
 test('uncounted tokens leave rates and TPOT missing', () => {
-  const blind = row(0, 20, 10, { output_tokens: null, tpot_ns: null, itl_ns: null, input_tokens: null });
-  const point = servingPoint(facts(1), [blind], null, new Map());
+  const withoutTokens = row(0, 20, 10, {
+    output_tokens: null,
+    tpot_ns: null,
+    itl_ns: null,
+    input_tokens: null,
+  });
+  const point = servingPoint(facts(1), [withoutTokens], null, new Map());
   expect(point.throughput.requests_per_s.value).toBeGreaterThan(0);
   expect(point.throughput.output_tokens_per_s).toMatchObject({ value: null });
   expect(point.latency.tpot).toMatchObject({ value: null });
@@ -194,16 +199,16 @@ function closedLoop(
   [prefill, gap]: [number, number],
   slower: (nth: number) => number = () => 1,
 ) {
-  const free = Array<number>(slots).fill(0);
-  const asks = Array<number>(users).fill(0);
+  const freeTimes = Array<number>(slots).fill(0);
+  const sendTimes = Array<number>(users).fill(0);
   const rows: RequestRow[] = [];
   for (let k = 0; k < 8 * users; k++) {
-    const user = asks.indexOf(Math.min(...asks));
-    const slot = free.indexOf(Math.min(...free));
-    const began = Math.max(asks[user]!, free[slot]!);
+    const user = sendTimes.indexOf(Math.min(...sendTimes));
+    const slot = freeTimes.indexOf(Math.min(...freeTimes));
+    const startMs = Math.max(sendTimes[user]!, freeTimes[slot]!);
     const [first, step] = [prefill * slower(k), gap * slower(k)];
-    rows.push(row(asks[user]!, began - asks[user]! + first, step));
-    free[slot] = asks[user] = began + first + 3 * step;
+    rows.push(row(sendTimes[user]!, startMs - sendTimes[user]! + first, step));
+    freeTimes[slot] = sendTimes[user] = startMs + first + 3 * step;
   }
   return servingPoint(facts(users), rows, null, new Map());
 }

@@ -9,20 +9,20 @@ import type { Session } from '../../session/open.js';
 import { planOf } from '../artifact.js';
 import { bestUnderSlo, saturation, servingIssues } from './answers.js';
 import { servingPoint } from './point.js';
-import { requestRows, serverSeries } from './requests.js';
+import { readRequestRows, readServerSeries } from './requests.js';
 
 /**
  * Results of a load test, from the session's requests and telemetry.
  * @throws E_USAGE if the session has no load test
  */
 export async function analyzeServing(session: Session): Promise<Document<ServingResult>> {
-  const plan = await loadPlanOf(session);
+  const plan = await readLoadPlan(session);
   const database = await session.connect();
   try {
     const points: ServingPoint[] = [];
     for (const facts of plan.points) {
-      const rows = await requestRows(database, facts.execution_id);
-      const series = await serverSeries(database, facts.execution_id);
+      const rows = await readRequestRows(database, facts.execution_id);
+      const series = await readServerSeries(database, facts.execution_id);
       points.push(servingPoint(facts, rows, plan.slo, series));
     }
     const { id, manifest } = session;
@@ -47,6 +47,6 @@ export async function analyzeServing(session: Session): Promise<Document<Serving
 }
 
 /** @throws E_USAGE if the session has no load test */
-export async function loadPlanOf(session: Session): Promise<LoadPlan> {
+export async function readLoadPlan(session: Session): Promise<LoadPlan> {
   return loadPlanSchema.parse(await planOf(session, 'load'));
 }

@@ -2,7 +2,7 @@ import { stepKinds } from '../../model/record.js';
 import type { WaterfallKind } from '../../model/documents/explain.js';
 import { type Figure, missing } from '../../model/figure.js';
 import { meanOverLaunches } from '../statistics.js';
-import { recordedSteps } from '../utilization/steps.js';
+import { readRecordedSteps } from '../utilization/steps.js';
 import { literal, recordsRepeats, type TraceScope } from './scope.js';
 import type { PhaseClock } from './windows.js';
 
@@ -53,7 +53,7 @@ async function cleanSteps(
   { kind, clock }: { kind: WaterfallKind; clock: PhaseClock['clock'] },
   batchSize: number | null,
 ): Promise<Figure> {
-  const steps = await recordedSteps(database, executionId, {
+  const steps = await readRecordedSteps(database, executionId, {
     rank: source.focus.rank,
     toIterationEnd: recordsRepeats(source),
   });

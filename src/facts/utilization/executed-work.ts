@@ -1,7 +1,7 @@
 import type { ExecutedWork, NecessaryWork } from '../../model/documents/utilization.js';
 import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { type ExecutedProducts, executedByLog, meanExecuted, noProducts } from './executed.js';
+import { type ExecutedGemms, readExecutedByLog, meanExecuted, noGemms } from './executed.js';
 import type { SizedStep } from './sizes.js';
 import type { StageContext } from './stage-context.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
@@ -9,37 +9,37 @@ import { formatFactor, formatPercent } from '../../vocabulary/format.js';
 
 /** Minimum share of GEMM time with known shapes. */
 const minCoveredShare = 0.9;
-/** Ratios in this range are not a finding: rotary tables, and products outside the layers. */
-const alike = [0.98, 1.02] as const;
+/** Ratios in this range count as equal: rotary tables and GEMMs outside the layers add a little. */
+const equalRatios = [0.98, 1.02] as const;
 
 /**
- * Executed FLOPs: Σ 2·M·N·K·batch of the products with known shapes, plus the model's attention if it ran as one
+ * Executed FLOPs: Σ 2·M·N·K·batch of the GEMMs with known shapes, plus the model's attention if it ran as one
  * operator. From operators of the same steps, else from cuBLAS logs of another execution.
  */
-export async function executedWork(
+export async function readExecutedWork(
   database: SessionDatabase,
   group: readonly SizedStep[],
   necessary: NecessaryWork[] | null,
   time: Figure,
   context: StageContext,
 ): Promise<ExecutedWork> {
-  const found = await shapesOf(database, group, context);
-  if ('reason' in found) return absent(found);
-  const { source, executed } = found;
+  const shapes = await readShapes(database, group, context);
+  if ('reason' in shapes) return missingWork(shapes);
+  const { source, executed } = shapes;
   const covered = executed.gemm_ns > 0 ? executed.known_ns / executed.gemm_ns : null;
   if (covered !== null && covered < minCoveredShare) {
     const why = missing(
       'shapes_incomplete',
       `only ${formatPercent(covered)} of the GEMM kernels' time has a known shape (CUDA graphs and fused kernels have no operators)`,
     );
-    return { ...absent(why), source, gemm_time_covered: covered };
+    return { ...missingWork(why), source, gemm_time_covered: covered };
   }
   const from =
     source === 'operators' ? "operators' input shapes" : 'cuBLAS logs, by rows, over the steps logged';
   const gemm = figure(executed.flops, 'FLOP', `Σ 2·M·N·K·batch: ${from}`);
   if (necessary === null) {
-    const none = missing('unknown_work', "the model's arithmetic is not known");
-    return { ...absent(none), source, gemm_flops: gemm, gemm_time_covered: covered };
+    const unknownWork = missing('unknown_work', "the model's arithmetic is not known");
+    return { ...missingWork(unknownWork), source, gemm_flops: gemm, gemm_time_covered: covered };
   }
   const attention = executed.fusedAttention ? sum(necessary.filter((op) => op.class === 'attention')) : 0;
   const flops = executed.flops + attention;
@@ -60,23 +60,23 @@ export async function executedWork(
   };
 }
 
-async function shapesOf(
+async function readShapes(
   database: SessionDatabase,
   group: readonly SizedStep[],
   { traced, executed }: StageContext,
-): Promise<{ source: 'operators' | 'gemm-log'; executed: ExecutedProducts } | MissingFigure> {
+): Promise<{ source: 'operators' | 'gemm-log'; executed: ExecutedGemms } | MissingFigure> {
   const { kind, batch_size, point } = group[0]!;
   const sameStage = traced.filter(
     (step) => step.kind === kind && step.point === point && step.batch_size === batch_size,
   );
-  const executedSteps = sameStage.map(({ stage_id }) => executed?.get(stage_id) ?? noProducts());
+  const executedSteps = sameStage.map(({ stage_id }) => executed?.get(stage_id) ?? noGemms());
   if (executedSteps.some(({ flops }) => flops > 0))
     return { source: 'operators', executed: meanExecuted(executedSteps) };
   const tokens = new Set(group.map(({ new_tokens }) => new_tokens));
   const [only] = tokens;
   if (batch_size !== null && tokens.size === 1 && only) {
-    const logged = await executedByLog(database, kind, { batch_size, new_tokens: only });
-    if (logged) return { source: 'gemm-log', executed: logged };
+    const fromLog = await readExecutedByLog(database, kind, { batch_size, new_tokens: only });
+    if (fromLog) return { source: 'gemm-log', executed: fromLog };
   }
   return missing(
     'no_gemm_shapes',
@@ -86,15 +86,15 @@ async function shapesOf(
 
 /** Each dtype at its own peak, as in MFU. */
 function refinedMfu(
-  { flops_by_dtype }: ExecutedProducts,
+  { flops_by_dtype }: ExecutedGemms,
   attention: number,
   necessary: NecessaryWork[],
   time: Figure,
   { roofs }: StageContext,
 ): Figure {
-  const attends = necessary.find((op) => op.class === 'attention')?.dtype as PeakDType | undefined;
+  const attentionDtype = necessary.find((op) => op.class === 'attention')?.dtype as PeakDType | undefined;
   const work = new Map(flops_by_dtype);
-  if (attention > 0 && attends) work.set(attends, (work.get(attends) ?? 0) + attention);
+  if (attention > 0 && attentionDtype) work.set(attentionDtype, (work.get(attentionDtype) ?? 0) + attention);
   let seconds = 0;
   let source = '';
   for (const [dtype, flops] of work) {
@@ -115,28 +115,28 @@ const sum = (ops: readonly NecessaryWork[]): number => ops.reduce((total, { flop
 
 function textOf(
   ratio: number,
-  executed: ExecutedProducts,
+  executed: ExecutedGemms,
   necessary: NecessaryWork[],
   { batch_size, new_tokens }: SizedStep,
   { model }: StageContext,
 ): string {
-  const times = formatFactor(ratio);
-  if (ratio < alike[0]) {
-    return `the shapes add up to ${times} the necessary FLOPs: some GEMMs have no known shape, or another model ran`;
+  const factor = formatFactor(ratio);
+  if (ratio < equalRatios[0]) {
+    return `the shapes add up to ${factor} the necessary FLOPs: some GEMMs have no known shape, or another model ran`;
   }
-  if (ratio <= alike[1]) return 'the program computes exactly the necessary FLOPs';
-  const head = necessary.find(({ name }) => name === 'lm_head')?.flops ?? 0;
+  if (ratio <= equalRatios[1]) return 'the program computes exactly the necessary FLOPs';
+  const headFlops = necessary.find(({ name }) => name === 'lm_head')?.flops ?? 0;
   const vocabulary = 'model' in model ? model.model.architecture.vocabSize : 0;
-  const extraHead = (executed.flopsByWidth.get(vocabulary) ?? 0) - head;
+  const extraHead = (executed.flopsByWidth.get(vocabulary) ?? 0) - headFlops;
   const extra = (ratio - 1) * sum(necessary);
   const why =
     extraHead > extra / 2 && (new_tokens ?? 0) > (batch_size ?? 1)
       ? 'logits of every prompt token, although only the last is needed'
       : 'padding, unfused attention over masked keys, or work done twice';
-  return `the program computes ${times} the necessary FLOPs: ${why}`;
+  return `the program computes ${factor} the necessary FLOPs: ${why}`;
 }
 
-function absent(why: MissingFigure): ExecutedWork {
+function missingWork(why: MissingFigure): ExecutedWork {
   return {
     source: null,
     gemm_flops: why,

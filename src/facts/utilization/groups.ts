@@ -7,7 +7,7 @@ import { mean } from '../../model/statistics.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { necessaryOps, type WorkloadModel } from '../model-work.js';
 import { meanOverLaunches } from '../statistics.js';
-import { executedWork } from './executed-work.js';
+import { readExecutedWork } from './executed-work.js';
 import type { SessionModel } from './model.js';
 import type { UtilizationRoofs } from './roofs.js';
 import { stageShares, workingSetBytes } from './stage.js';
@@ -16,11 +16,11 @@ import type { StageContext } from './stage-context.js';
 
 const maxSteps = 512;
 /** Maximum shapes of a stage computed individually. Above it, decode steps use their mean context. */
-const shapesCounted = 1024;
+const maxShapes = 1024;
 const workSource = 'model arithmetic, necessary operations (docs/concepts/llm-arithmetic.md)';
 
 /** Groups steps by kind, batch size and point, in order of their first step. A mean over mixed steps is meaningless. */
-export function stageGroups(steps: readonly SizedStep[]): SizedStep[][] {
+export function stepGroups(steps: readonly SizedStep[]): SizedStep[][] {
   const groups = new Map<string, SizedStep[]>();
   for (const kind of stepKinds) {
     for (const step of steps) {
@@ -80,12 +80,12 @@ export async function stageOf(
   const attended = meanOf(group, ({ context_tokens_sum }) => context_tokens_sum);
   const ops = 'model' in model ? meanOps(group, model.model) : model;
   const known = 'reason' in ops ? null : ops;
-  const absent = 'reason' in ops ? ops : null;
+  const missingOps = 'reason' in ops ? ops : null;
   const work = known && totalsOf(known);
   const shares =
     work && 'model' in model
-      ? stageShares(work, time, setOf(model.model, first, attended ?? 0), roofs)
-      : noShares(absent!);
+      ? stageShares(work, time, workingSetOf(model.model, first, attended ?? 0), roofs)
+      : noShares(missingOps!);
   return {
     execution_id: executionId,
     kind: first.kind,
@@ -101,11 +101,11 @@ export async function stageOf(
       tokens === null
         ? missing('unknown_sizes', 'the number of new tokens is not known')
         : mapFigure(time, 'tok/s', 'new tokens / time', (ms) => (1e3 * tokens) / ms),
-    flops: work ? figure(work.flops, 'FLOP', workSource) : absent!,
-    bytes: work ? figure(work.bytes_total, 'B', workSource) : absent!,
+    flops: work ? figure(work.flops, 'FLOP', workSource) : missingOps!,
+    bytes: work ? figure(work.bytes_total, 'B', workSource) : missingOps!,
     ...shares,
     work: known ?? [],
-    executed: await executedWork(database, group, known, time, context),
+    executed: await readExecutedWork(database, group, known, time, context),
   };
 }
 
@@ -122,7 +122,12 @@ export function stepRows(
     if ('reason' in shape) return [];
     const work = totalsOf(necessaryOps(model.model, shape).map((op) => ({ ...op, bytes: bytesOf(op) })));
     const time = figure(step.wall_ns / 1e6, 'ms', 'step');
-    const { mfu, mbu } = stageShares(work, time, setOf(model.model, step, step.context_tokens_sum!), roofs);
+    const { mfu, mbu } = stageShares(
+      work,
+      time,
+      workingSetOf(model.model, step, step.context_tokens_sum!),
+      roofs,
+    );
     return [
       {
         iteration: step.iteration,
@@ -139,7 +144,7 @@ export function stepRows(
   });
 }
 
-function setOf(model: WorkloadModel, { batch_size }: SizedStep, attended: number): number {
+function workingSetOf(model: WorkloadModel, { batch_size }: SizedStep, attended: number): number {
   const batch = batch_size ?? 1;
   return workingSetBytes(model, batch, attended / batch);
 }
@@ -160,7 +165,7 @@ function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWo
   }
   let shapes = [...counts.values()];
   const [firstShape] = shapes;
-  if (shapes.length > shapesCounted && firstShape!.shape.phase === 'decode') {
+  if (shapes.length > maxShapes && firstShape!.shape.phase === 'decode') {
     const sum = shapes.reduce((total, { shape, steps }) => total + shape.contextTokens * steps, 0);
     shapes = [{ shape: { ...firstShape!.shape, contextTokens: sum / group.length }, steps: group.length }];
   }
@@ -207,14 +212,14 @@ function noShares(
   UtilizationStage,
   'peak_flops_per_s' | 'peak_bandwidth_bytes_per_s' | 'mfu' | 'mbu' | 'bound' | 'roof_ms' | 'roof_share'
 > {
-  const none: Figure = why;
+  const missingFigure: Figure = why;
   return {
-    peak_flops_per_s: none,
-    peak_bandwidth_bytes_per_s: none,
-    mfu: none,
-    mbu: none,
+    peak_flops_per_s: missingFigure,
+    peak_bandwidth_bytes_per_s: missingFigure,
+    mfu: missingFigure,
+    mbu: missingFigure,
     bound: null,
-    roof_ms: none,
-    roof_share: none,
+    roof_ms: missingFigure,
+    roof_share: missingFigure,
   };
 }

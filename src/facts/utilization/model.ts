@@ -15,7 +15,7 @@ export interface SessionModel {
 }
 
 /**
- * Architecture and storage of the model that a session ran. The dtype is the given one, else the workload's, else that
+ * Architecture and storage of the model that a session ran. The dtype is the user's, else the workload's, else that
  * of most GEMM time, else the config's.
  */
 export async function sessionModel(
@@ -58,18 +58,20 @@ async function dtypeOf(
 ): Promise<[DType | null, string]> {
   const recordedDtype = dtypes.find((dtype) => dtype === recorded);
   if (recordedDtype) return [recordedDtype, "the workload's record"];
-  const [longest] = await database.query<{ dtype: string }>(
+  const [longestKernels] = await database.query<{ dtype: string }>(
     `SELECT dtype FROM kernels WHERE class = 'gemm' AND dtype IS NOT NULL GROUP BY dtype ORDER BY sum(dur_ns) DESC LIMIT 1`,
   );
-  const kernelDtype = longest ? dtypeNamed(longest.dtype) : null;
+  const kernelDtype = longestKernels ? dtypeNamed(longestKernels.dtype) : null;
   if (kernelDtype) return [kernelDtype, 'most of the GEMM time'];
-  const [called] = await database.query<{ name: string; input_types: string }>(
+  const [longestOperator] = await database.query<{ name: string; input_types: string }>(
     `SELECT name, input_types FROM ops WHERE input_types IS NOT NULL AND list_contains(string_split($1, ','), name)
      GROUP BY ALL ORDER BY sum(dur_ns) DESC LIMIT 1`,
     [gemmOperators.join(',')],
   );
-  const typed = called ? dtypeNamed(operatorType(called.name, called.input_types) ?? '') : null;
-  if (typed) return [typed, "its GEMMs' inputs"];
+  const inputDtype = longestOperator
+    ? dtypeNamed(operatorType(longestOperator.name, longestOperator.input_types) ?? '')
+    : null;
+  if (inputDtype) return [inputDtype, "its GEMMs' inputs"];
   const declared = declaredDType(config);
   return declared ? [declared, 'the config'] : [null, ''];
 }

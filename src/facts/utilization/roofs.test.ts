@@ -7,10 +7,12 @@ import { stageShares } from './stage.js';
 import { fixtureWorkload } from './test-tiny.js';
 
 const h200 = { gpu_name: 'NVIDIA H200' };
-const none = { cpu: null, gpu: null };
+const noRooflines = { cpu: null, gpu: null };
 
 test('a stage against the roofs of a GPU: 989 GFLOP and 4.8 GB in 10 ms', () => {
-  const roofs = utilizationRoofs({ hardware: h200, workload: fixtureWorkload() }, none, { onCpu: false });
+  const roofs = utilizationRoofs({ hardware: h200, workload: fixtureWorkload() }, noRooflines, {
+    onCpu: false,
+  });
   const work = { flops: 989e9, flops_by_dtype: { float16: 989e9 }, bytes_total: 4.8e9 };
   const time = figure(10, 'ms', 'test', { n: 4, ci95: [8, 12.5] });
   const { mfu, mbu, bound } = stageShares(work, time, 0, roofs);
@@ -24,7 +26,9 @@ test('a stage against the roofs of a GPU: 989 GFLOP and 4.8 GB in 10 ms', () => 
 });
 
 test('work in two dtypes: each at its own peak', () => {
-  const roofs = utilizationRoofs({ hardware: h200, workload: fixtureWorkload() }, none, { onCpu: false });
+  const roofs = utilizationRoofs({ hardware: h200, workload: fixtureWorkload() }, noRooflines, {
+    onCpu: false,
+  });
   const work = {
     flops: 989e9 + 67e9,
     flops_by_dtype: { float16: 989e9, float32: 67e9 },
@@ -37,8 +41,8 @@ test('work in two dtypes: each at its own peak', () => {
 
 test('a CPU uses the measured roofs at the working set; without them the reason is given', () => {
   const roofline = exampleRoofline();
-  const about = { hardware: { cpu_model: 'test CPU' }, workload: fixtureWorkload({ device: 'cpu' }) };
-  const roofs = utilizationRoofs(about, { cpu: roofline, gpu: null }, { onCpu: true });
+  const facts = { hardware: { cpu_model: 'test CPU' }, workload: fixtureWorkload({ device: 'cpu' }) };
+  const roofs = utilizationRoofs(facts, { cpu: roofline, gpu: null }, { onCpu: true });
   const float32 = roofline.compute.find(({ dtype }) => dtype === 'float32');
   expect(roofs.peak('float32').value).toBe(float32!.flops_per_s);
   const smallest = roofline.bandwidth[0]!;
@@ -47,7 +51,7 @@ test('a CPU uses the measured roofs at the working set; without them the reason 
   // One second of reading takes two seconds.
   const { mbu, roof_share } = stageShares(work, figure(2000, 'ms', 'test'), 1, roofs);
   expect([mbu.value, roof_share.value]).toEqual([0.5, 0.5]);
-  const unmeasured = utilizationRoofs(about, none, { onCpu: true }).peak('float32');
+  const unmeasured = utilizationRoofs(facts, noRooflines, { onCpu: true }).peak('float32');
   expect(unmeasured.value === null ? unmeasured.reason.code : null).toBe('no_roofline');
 });
 

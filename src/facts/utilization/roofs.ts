@@ -34,7 +34,7 @@ export function utilizationRoofs(
   const devices = workload?.tensor_parallel_size ?? 1;
   const { name } = deviceOf({ hardware, workload }, where.ordinal);
   const roofs = gpuRoofs(name, gpu, { index: where.ordinal ?? null, devices });
-  const none = missing(
+  const notMeasured = missing(
     'no_roofline',
     `no measured roofline of ${name ?? 'this GPU'} is in the session (inferscope roofline measures it)`,
   );
@@ -44,25 +44,25 @@ export function utilizationRoofs(
     devices,
     peak: roofs.mfuFlops,
     bandwidth: () => roofs.mbuBandwidth,
-    measuredPeak: (dtype) => (roofs.measured === null ? none : roofs.roofFlops(dtype)),
-    measuredBandwidth: () => (roofs.measured === null ? none : roofs.roofBandwidth),
+    measuredPeak: (dtype) => (roofs.measured === null ? notMeasured : roofs.roofFlops(dtype)),
+    measuredBandwidth: () => (roofs.measured === null ? notMeasured : roofs.roofBandwidth),
   };
 }
 
 function cpuRoofs(model: unknown, roofline: MachineRoofline | null): UtilizationRoofs {
-  const none = missing(
+  const notMeasured = missing(
     'no_roofline',
     'a CPU has no data-sheet peak, and the session has no measured one (inferscope profile measures it)',
   );
   const peaks = roofline ? computePeaks(roofline) : {};
   const source = roofline ? `measured roofline (${roofline.engine})` : '';
   const peak = (dtype: PeakDType): Figure => {
-    if (!roofline) return none;
+    if (!roofline) return notMeasured;
     const value = dtype === 'tfloat32' ? undefined : peaks[dtype];
     return value ? figure(value, 'FLOP/s', source) : missing('unknown_peak', `no ${dtype} roof was measured`);
   };
   const bandwidth = (bytes: number): Figure => {
-    if (!roofline) return none;
+    if (!roofline) return notMeasured;
     const reached = bandwidthAt(roofline, bytes);
     return figure(reached.bytesPerS, 'B/s', `${source}, ${reached.level}`);
   };

@@ -14,7 +14,7 @@ export interface RunSizes {
 type Sizes = Pick<Step, 'batch_size' | 'new_tokens' | 'context_tokens_sum'>;
 
 /** Steps of a timeline by its windows, with their known sizes. */
-export async function tracedSteps(scope: TraceScope): Promise<Step[]> {
+export async function readTracedSteps(scope: TraceScope): Promise<Step[]> {
   await scope.need('windows');
   await makeKnownSizes(scope);
   return scope.database.query<Step>(
@@ -34,26 +34,26 @@ export type SizedStep = Step & {
 };
 
 export function withSizes(step: Step, run: RunSizes): SizedStep {
-  const used = new Set<string>();
-  const first = (key: keyof Sizes, otherwise: () => number | null): number | null => {
-    if (step[key] !== null) return withSource(used, step[key], step.sizes_from);
+  const sources = new Set<string>();
+  const sizeOf = (key: keyof Sizes, otherwise: () => number | null): number | null => {
+    if (step[key] !== null) return withSource(sources, step[key], step.sizes_from);
     const value = otherwise();
-    return value === null ? null : withSource(used, value, run.from);
+    return value === null ? null : withSource(sources, value, run.from);
   };
-  const prefill = step.kind === 'prefill';
-  const batch = first('batch_size', () => run.batch_size);
-  const tokens = first('new_tokens', () =>
+  const isPrefill = step.kind === 'prefill';
+  const batch = sizeOf('batch_size', () => run.batch_size);
+  const tokens = sizeOf('new_tokens', () =>
     batch === null || step.kind === 'mixed'
       ? null
-      : !prefill
+      : !isPrefill
         ? batch
         : run.input_len === null
           ? null
           : batch * run.input_len,
   );
-  const context = first('context_tokens_sum', () => {
+  const context = sizeOf('context_tokens_sum', () => {
     // The first pass over a prompt has an empty cache.
-    if (prefill) return tokens;
+    if (isPrefill) return tokens;
     if (batch === null || run.input_len === null || step.step_index === null) return null;
     return batch * (run.input_len + step.step_index + 1);
   });
@@ -62,12 +62,12 @@ export function withSizes(step: Step, run: RunSizes): SizedStep {
     batch_size: batch,
     new_tokens: tokens,
     context_tokens_sum: context,
-    from: [...used].join(', '),
-    assumed: used.has(run.from),
+    from: [...sources].join(', '),
+    assumed: sources.has(run.from),
   };
 }
 
-function withSource<T>(used: Set<string>, value: T, from: string | null): T {
-  if (from) used.add(from);
+function withSource<T>(sources: Set<string>, value: T, from: string | null): T {
+  if (from) sources.add(from);
   return value;
 }

@@ -1,5 +1,5 @@
 import type { MissingFigure } from '../../model/figure.js';
-import type { ExecutedProducts } from './executed.js';
+import type { ExecutedGemms } from './executed.js';
 import type { SessionModel } from './model.js';
 import type { UtilizationRoofs } from './roofs.js';
 import type { SizedStep } from './sizes.js';
@@ -9,7 +9,7 @@ export interface StageContext {
   timeFrom: string;
   profiled: boolean;
   traced: readonly SizedStep[];
-  executed: Map<number, ExecutedProducts> | null;
+  executed: Map<number, ExecutedGemms> | null;
   model: SessionModel | MissingFigure;
   roofs: UtilizationRoofs;
 }

@@ -36,7 +36,7 @@ export interface RecordedStep extends Step {
   by_device: boolean;
 }
 
-const followed = `s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') AND next_iteration IS NOT DISTINCT FROM s.iteration`;
+const followedSql = `s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') AND next_iteration IS NOT DISTINCT FROM s.iteration`;
 
 /**
  * Timed steps of an execution in order, by device events if the program's hooks recorded them, else by host ranges. A
@@ -44,7 +44,7 @@ const followed = `s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mix
  * to its own end, or with `toIterationEnd` to the end of the iteration if `iterations` has it
  * (docs/concepts/stages-and-clocks.md). Other `kinds` end with their range.
  */
-export async function recordedSteps(
+export async function readRecordedSteps(
   database: SessionDatabase,
   executionId: string,
   {
@@ -63,8 +63,8 @@ export async function recordedSteps(
          AND ${rank === null ? 'rank IS NULL' : `coalesce(rank, 0) = ${rank}`}
        WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns))
      SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, ${sizeColumns}, i.launch, s.device_dur_ns / 1e6 AS device_ms, by_device,
-            CASE WHEN by_device THEN CASE WHEN ${followed} THEN coalesce(next_device_ns - s.device_start_ns, s.device_dur_ns) ELSE s.device_dur_ns END
-                 WHEN ${followed} THEN next_ns - s.start_ns
+            CASE WHEN by_device THEN CASE WHEN ${followedSql} THEN coalesce(next_device_ns - s.device_start_ns, s.device_dur_ns) ELSE s.device_dur_ns END
+                 WHEN ${followedSql} THEN next_ns - s.start_ns
                  WHEN ${toIterationEnd} AND s.kind = 'decode' THEN coalesce(i.end_ns, s.end_ns) - s.start_ns
                  ELSE s.end_ns - s.start_ns END AS wall_ns
      FROM step_rows s LEFT JOIN stage_sizes k USING (execution_id, capture_id, stage_id)
@@ -76,11 +76,11 @@ export async function recordedSteps(
 }
 
 /** Decode steps of completed repeats, on the first rank. */
-export async function decodeSteps(
+export async function readDecodeSteps(
   database: SessionDatabase,
   executionId: string,
 ): Promise<(RecordedStep & { launch: number; step_index: number })[]> {
-  const steps = await recordedSteps(database, executionId, { rank: 0, toIterationEnd: true });
+  const steps = await readRecordedSteps(database, executionId, { rank: 0, toIterationEnd: true });
   return steps.flatMap((step) => {
     const { kind, launch, step_index } = step;
     return kind === 'decode' && launch !== null && step_index !== null

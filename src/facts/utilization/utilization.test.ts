@@ -20,33 +20,33 @@ const peak = 989e12;
 const bandwidth = 4.8e12;
 
 /** The session, opened again after its user stated what ran. */
-async function stated(session: Session, context: Context): Promise<Session> {
+async function withContext(session: Session, context: Context): Promise<Session> {
   await giveContext(session, context);
   return openFolder(session);
 }
 
-const valueOf = (found: Figure): number => {
-  if (found.value === null) throw new Error(found.reason.text);
-  return found.value;
+const valueOf = (figure: Figure): number => {
+  if (figure.value === null) throw new Error(figure.reason.text);
+  return figure.value;
 };
-const reasonOf = (found: Figure) => (found.value === null ? found.reason.code : null);
+const reasonOf = (figure: Figure) => (figure.value === null ? figure.reason.code : null);
 
 describe('a torch trace of the tiny Llama on an H200, with sizes and dtype from its operators', () => {
-  const found = imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz')).then(
-    async (session) => analyzeUtilization(await stated(session, { model: tiny })),
+  const analyzed = imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz')).then(
+    async (session) => analyzeUtilization(await withContext(session, { model: tiny })),
   );
   const necessary = 2 * 64 * tinyLinear + 2 * tinyHead + tinyAttention * ((64 * 65) / 2);
 
   test("warns of config keys that the model's family does not read", async () => {
     const session = await imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
     const model = { ...tiny, config: { ...tiny.config, num_local_experts: 8 } };
-    const { issues } = await analyzeUtilization(await stated(session, { model }));
+    const { issues } = await analyzeUtilization(await withContext(session, { model }));
     expect(issues[0]).toMatchObject({ code: 'config_keys_unread' });
-    expect((await found).issues.map(({ code }) => code)).not.toContain('config_keys_unread');
+    expect((await analyzed).issues.map(({ code }) => code)).not.toContain('config_keys_unread');
   });
 
   test('matches its schema and names the source of each figure', async () => {
-    const document = await found;
+    const document = await analyzed;
     expect(utilizationDocumentSchema.parse(document)).toEqual(document);
     const { model, device } = document.data;
     expect(model).toEqual({
@@ -58,7 +58,7 @@ describe('a torch trace of the tiny Llama on an H200, with sizes and dtype from 
   });
 
   test('prefill: 64 tokens, causal attention, logits of one token', async () => {
-    const [prefill] = (await found).data.stages;
+    const [prefill] = (await analyzed).data.stages;
     expect(prefill).toMatchObject({ kind: 'prefill', batch_size: 1, new_tokens: 64, steps: 1 });
     expect(valueOf(prefill!.flops)).toBe(necessary);
     expect(necessary).toBe(1_464_074_240);
@@ -72,7 +72,7 @@ describe('a torch trace of the tiny Llama on an H200, with sizes and dtype from 
   });
 
   test('executed work: the program computes logits of all 64 tokens, and rotary as a GEMM', async () => {
-    const { executed, time_ms } = (await found).data.stages[0]!;
+    const { executed, time_ms } = (await analyzed).data.stages[0]!;
     // linear layers and lm_head for 64 tokens; bmm (32 × 1) · (1 × 64)
     const gemms = 2 * 64 * (tinyLinear + tinyHead) + 2 * 32 * 64;
     expect(executed.source).toBe('operators');
@@ -83,13 +83,13 @@ describe('a torch trace of the tiny Llama on an H200, with sizes and dtype from 
     expect(valueOf(executed.over_necessary)).toBeCloseTo((gemms + attention) / necessary, 12);
     expect(executed.text).toContain('1.18× the necessary FLOPs: logits of every prompt token');
     const seconds = valueOf(time_ms) / 1e3;
-    // The rotary product is in float32, with a peak of 67 TFLOP/s.
+    // The rotary GEMM is in float32, with a peak of 67 TFLOP/s.
     const atPeak = (gemms - 4096 + attention) / peak + 4096 / 67e12;
     expect(valueOf(executed.mfu) / (atPeak / seconds)).toBeCloseTo(1, 12);
   });
 
   test('decode steps read a cache that grows by one token', async () => {
-    const { stages, steps } = (await found).data;
+    const { stages, steps } = (await analyzed).data;
     const decode = stages[1]!;
     expect(steps[1]!.map(({ step_index, context_tokens_sum }) => [step_index, context_tokens_sum])).toEqual([
       [0, 65],
@@ -113,7 +113,7 @@ describe('an nsys capture without sizes', () => {
     workload: fixtureWorkload(),
   });
 
-  test('without sizes: times, and the reason for missing figures', async () => {
+  test('without sizes the times are known, and the reason for each missing figure', async () => {
     const { stages } = (await analyzeUtilization(await session)).data;
     expect(stages.map(({ kind, steps }) => [kind, steps])).toEqual([
       ['prefill', 1],
@@ -125,9 +125,9 @@ describe('an nsys capture without sizes', () => {
     }
   });
 
-  test("with the run's sizes: equal to the torch trace of the same program", async () => {
+  test("with the run's sizes the figures equal those of the torch trace of the same program", async () => {
     const { stages, steps } = (
-      await analyzeUtilization(await stated(await session, { batch_size: 1, input_len: 64 }))
+      await analyzeUtilization(await withContext(await session, { batch_size: 1, input_len: 64 }))
     ).data;
     expect(valueOf(stages[0]!.flops)).toBe(1_464_074_240);
     expect(steps[1]!.map(({ context_tokens_sum }) => context_tokens_sum)).toEqual([65, 66, 67, 68]);
@@ -136,7 +136,7 @@ describe('an nsys capture without sizes', () => {
     expect(valueOf(stages[0]!.mfu) / (1_464_074_240 / 4_067_596e-9 / peak)).toBeCloseTo(1, 9);
   });
 
-  test('document trace has the same figures', async () => {
+  test('the trace document has the same figures', async () => {
     const traced = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {
       workload: fixtureWorkload({ batch_size: 1, input_len: 64 }),
     });
@@ -202,7 +202,7 @@ describe('steps recorded without a profiler', () => {
     expect(document.issues[0]!.text).toContain('MFU and MBU over 100 % is impossible');
   });
 
-  test('no model, no stages', async () => {
+  test('figures are missing without a model, and the analysis fails without steps', async () => {
     const stages = [step('clean', 'prefill', 0, 5, sizes(1, 64, 64))];
     const { data } = await analyzeUtilization(await sessionOf({ stages }, { clean: 'clean' }, null));
     expect(data.model).toBeNull();
@@ -224,7 +224,7 @@ describe('steps recorded without a profiler', () => {
 
 describe('executed work from a cuBLAS log of another execution', () => {
   const layer = { n: 512, k: 512, dtype: 'float16' };
-  const logged = (m: number, calls: number, more: Row<'gemms'> = {}): Row<'gemms'> => ({
+  const loggedGemm = (m: number, calls: number, more: Row<'gemms'> = {}): Row<'gemms'> => ({
     execution_id: 'gemm-log',
     m,
     batch: 1,
@@ -240,11 +240,11 @@ describe('executed work from a cuBLAS log of another execution', () => {
 
   test('assigns GEMMs to steps by rows, per step of the log, from the log with more calls', async () => {
     const gemms = [
-      logged(128, 16),
+      loggedGemm(128, 16),
       // Two decode steps and two of a warm-up.
-      logged(2, 64),
-      logged(2, 60, { capture_id: 'other-log' }),
-      logged(2, 4, { n: 4096 }),
+      loggedGemm(2, 64),
+      loggedGemm(2, 60, { capture_id: 'other-log' }),
+      loggedGemm(2, 4, { n: 4096 }),
     ];
     const warmups = run('gemm-log').map((row) => ({ ...row, stage_id: row.stage_id! + 1000, warmup: true }));
     const stages = [...run('clean'), ...run('gemm-log'), ...warmups];
@@ -252,7 +252,7 @@ describe('executed work from a cuBLAS log of another execution', () => {
     const [prefill, decode] = (await analyzeUtilization(session)).data.stages;
     expect(decode!.executed.source).toBe('gemm-log');
     expect(valueOf(decode!.executed.gemm_flops)).toBe((64 * 2 * 2 * 512 * 512 + 4 * 2 * 2 * 4096 * 512) / 4);
-    // No batched product with one row, so attention was one kernel.
+    // No batched GEMM with one row, so attention was one kernel.
     expect(valueOf(decode!.executed.attention_flops)).toBe(tinyAttention * 131);
     expect(valueOf(prefill!.executed.gemm_flops)).toBe((16 * 2 * 128 * 512 * 512) / 2);
     expect(prefill!.executed.text).toContain('some GEMMs have no known shape');
@@ -260,7 +260,7 @@ describe('executed work from a cuBLAS log of another execution', () => {
 
   test('counts unfused attention among the batched GEMMs', async () => {
     // 2 sequences × 8 heads, one row each, 131 keys.
-    const gemms = [logged(2, 2), logged(1, 8, { batch: 16, n: 131, k: 64 })];
+    const gemms = [loggedGemm(2, 2), loggedGemm(1, 8, { batch: 16, n: 131, k: 64 })];
     const stages = [...run('clean'), ...run('gemm-log')];
     const session = await sessionOf({ stages, gemms }, { clean: 'clean', 'gemm-log': 'gemm-log' });
     const { executed } = (await analyzeUtilization(session)).data.stages[1]!;
@@ -269,13 +269,13 @@ describe('executed work from a cuBLAS log of another execution', () => {
   });
 
   test('rows that two kinds of stages share are not assigned', async () => {
-    const alike = (execution: string) => [
+    const sameRows = (execution: string) => [
       step(execution, 'prefill', 0, 5, sizes(2, 2, 2)),
       step(execution, 'decode', 5, 7, { step_index: 0, ...sizes(2, 2, 4) }),
     ];
-    const stages = [...alike('clean'), ...alike('gemm-log')];
+    const stages = [...sameRows('clean'), ...sameRows('gemm-log')];
     const session = await sessionOf(
-      { stages, gemms: [logged(2, 4)] },
+      { stages, gemms: [loggedGemm(2, 4)] },
       { clean: 'clean', 'gemm-log': 'gemm-log' },
     );
     for (const { executed } of (await analyzeUtilization(session)).data.stages) {
@@ -332,12 +332,12 @@ describe('a timeline with a clean execution', () => {
     ];
     const stages = [phase('prefill', 0, 20)];
     const workload = fixtureWorkload();
-    const silent = { ...workload, model: { ...workload.model!, dtype: 'unknown' } };
-    const session = await sessionOf({ stages, kernels }, { profiled: 'profiled' }, silent);
+    const withoutDtype = { ...workload, model: { ...workload.model!, dtype: 'unknown' } };
+    const session = await sessionOf({ stages, kernels }, { profiled: 'profiled' }, withoutDtype);
     const { model, stages: found } = (await analyzeUtilization(session)).data;
     expect(model!.dtype).toBe('bfloat16');
     expect(valueOf(found[0]!.flops)).toBe(1_464_074_240);
-    const statedFigures = (await analyzeUtilization(await stated(session, { dtype: 'float32' }))).data;
+    const statedFigures = (await analyzeUtilization(await withContext(session, { dtype: 'float32' }))).data;
     expect(statedFigures.model).toMatchObject({
       dtype: 'float32',
       from: "the workload's record; dtype: given by you",

@@ -17,65 +17,65 @@ import { storedGpuRoofline } from '../roofs.js';
 import { timelineScope } from '../waterfall/ranks.js';
 import { recordsRepeats, type TraceScope } from '../trace/scope.js';
 import { windowClocks, type PhaseClock } from '../trace/windows.js';
-import { type ExecutedProducts, executedByStep } from './executed.js';
+import { type ExecutedGemms, readExecutedByStep } from './executed.js';
 import { type SessionModel, sessionModel } from './model.js';
 import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
 import type { StageContext } from './stage-context.js';
-import { type RunSizes, type SizedStep, tracedSteps, withSizes } from './sizes.js';
-import { recordedSteps, type Step } from './steps.js';
-import { stageGroups, stageOf, stepRows } from './groups.js';
+import { type RunSizes, type SizedStep, readTracedSteps, withSizes } from './sizes.js';
+import { readRecordedSteps, type Step } from './steps.js';
+import { stepGroups, stageOf, stepRows } from './groups.js';
 
 /**
  * Figures of the stages that an execution without a profiler recorded (embedded engine, benchmark); empty if it timed
  * none.
  */
-export async function recordedUtilization(
+export async function readRecordedUtilization(
   session: Session,
   database: SessionDatabase,
 ): Promise<UtilizationStage[]> {
   const { manifest } = session;
-  const found = await stagesOfRecords(database, manifest, runSizes(manifest.workload));
-  if (found.every(({ timed }) => timed.length === 0)) return [];
-  const { roofs, model } = await facts(session, database, null);
-  return stagesOf(database, found, { roofs, model });
+  const sources = await readRecordSteps(database, manifest, runSizes(manifest.workload));
+  if (sources.every(({ timed }) => timed.length === 0)) return [];
+  const { roofs, model } = await readFacts(session, database, null);
+  return stagesOf(database, sources, { roofs, model });
 }
 
 async function stagesOf(
   database: SessionDatabase,
-  found: readonly TracedSteps[],
+  sources: readonly StepSource[],
   context: Pick<StageContext, 'roofs' | 'model'>,
 ): Promise<UtilizationStage[]> {
   const stages: UtilizationStage[] = [];
-  for (const stageSource of found) {
-    for (const group of stageGroups(stageSource.timed)) {
-      stages.push(await stageOf(database, group, { ...stageSource, ...context }));
+  for (const source of sources) {
+    for (const group of stepGroups(source.timed)) {
+      stages.push(await stageOf(database, group, { ...source, ...context }));
     }
   }
   return stages;
 }
 
 /** Steps for the times of stages, and traced steps for their operators. */
-interface TracedSteps {
+interface StepSource {
   executionId: string;
   timed: SizedStep[];
   timeFrom: string;
   profiled: boolean;
   traced: SizedStep[];
-  executed: Map<number, ExecutedProducts> | null;
+  executed: Map<number, ExecutedGemms> | null;
 }
 
 /** Steps timed in executions without a profiler, by kind and batch size, with roofs and model. */
-export async function recordedStages(
+export async function readRecordedStages(
   session: Session,
   database: SessionDatabase,
 ): Promise<
   { groups: { executionId: string; steps: SizedStep[] }[] } & Pick<StageContext, 'roofs' | 'model'>
 > {
   const { manifest } = session;
-  const found = await stagesOfRecords(database, manifest, runSizes(manifest.workload));
-  const { roofs, model } = await facts(session, database, null);
-  const groups = found.flatMap(({ executionId, timed }) =>
-    stageGroups(timed).map((steps) => ({ executionId, steps })),
+  const sources = await readRecordSteps(database, manifest, runSizes(manifest.workload));
+  const { roofs, model } = await readFacts(session, database, null);
+  const groups = sources.flatMap(({ executionId, timed }) =>
+    stepGroups(timed).map((steps) => ({ executionId, steps })),
   );
   return { groups, roofs, model };
 }
@@ -85,9 +85,9 @@ export async function recordedStages(
  * @throws E_USAGE if the session has neither prefill nor decode steps
  */
 export async function analyzeUtilization(session: Session): Promise<Document<UtilizationResult>> {
-  const found = await utilizationOfSteps(session);
-  if (found === null) throw noStages(session.id);
-  return found;
+  const sources = await utilizationOfSteps(session);
+  if (sources === null) throw noStages(session.id);
+  return sources;
 }
 
 /** As analyzeUtilization; null without such steps. */
@@ -95,30 +95,30 @@ export async function utilizationOfSteps(session: Session): Promise<Document<Uti
   const { manifest } = session;
   const database = await session.connect();
   try {
-    const timedSteps: TracedSteps[] = [];
+    const sources: StepSource[] = [];
     let scope: TraceScope | null = null;
     // Measurements of inferscope have timed stages, which are preferred over a timeline.
     if (firstSubject(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
       scope = (await timelineScope(session, database)).scope;
       const clocks = await windowClocks(scope);
-      timedSteps.push(...(await stagesOfTrace(scope, clocks, runSizes(manifest.workload), true)));
+      sources.push(...(await readTraceSteps(scope, clocks, runSizes(manifest.workload), true)));
     } else {
-      timedSteps.push(...(await stagesOfRecords(database, manifest, runSizes(manifest.workload))));
+      sources.push(...(await readRecordSteps(database, manifest, runSizes(manifest.workload))));
     }
-    if (timedSteps.every(({ timed }) => timed.length === 0)) return null;
-    const { about, roofs, model } = await facts(session, database, scope);
+    if (sources.every(({ timed }) => timed.length === 0)) return null;
+    const { modelAndDevice, roofs, model } = await readFacts(session, database, scope);
     const stages: UtilizationStage[] = [];
     const steps: UtilizationResult['steps'] = [];
-    for (const stageSource of timedSteps) {
-      for (const group of stageGroups(stageSource.timed)) {
-        const stage = await stageOf(database, group, { ...stageSource, model, roofs });
+    for (const source of sources) {
+      for (const group of stepGroups(source.timed)) {
+        const stage = await stageOf(database, group, { ...source, model, roofs });
         stages.push(stage);
         steps.push(stepRows(group, stage, model, roofs));
       }
     }
     const result: UtilizationResult = {
       session: { id: session.id, name: session.user.name, title: manifest.title },
-      ...about,
+      ...modelAndDevice,
       stages,
       steps,
     };
@@ -140,18 +140,18 @@ export async function utilizationOfTrace(
   const { manifest } = session;
   const run = runSizes(manifest.workload);
   // Without a model there is nothing to compare operators with, so only times are reported.
-  const found = await stagesOfTrace(scope, clocks, run, Boolean(manifest.workload?.model));
-  if (found.length === 0) return null;
-  const { about, roofs, model } = await facts(session, scope.database, scope);
-  return { ...about, stages: await stagesOf(scope.database, found, { model, roofs }) };
+  const sources = await readTraceSteps(scope, clocks, run, Boolean(manifest.workload?.model));
+  if (sources.length === 0) return null;
+  const { modelAndDevice, roofs, model } = await readFacts(session, scope.database, scope);
+  return { ...modelAndDevice, stages: await stagesOf(scope.database, sources, { model, roofs }) };
 }
 
-async function facts(
+async function readFacts(
   session: Session,
   database: SessionDatabase,
   scope: TraceScope | null,
 ): Promise<{
-  about: Pick<Utilization, 'model' | 'device'>;
+  modelAndDevice: Pick<Utilization, 'model' | 'device'>;
   roofs: UtilizationRoofs;
   model: SessionModel | MissingFigure;
 }> {
@@ -165,7 +165,7 @@ async function facts(
   const model = await sessionModel(database, manifest.workload);
   const known = 'model' in model;
   return {
-    about: {
+    modelAndDevice: {
       model: known ? { name: model.name, dtype: model.dtype, from: model.from } : null,
       device: { name: roofs.name, kind: roofs.kind, devices: roofs.devices },
     },
@@ -188,27 +188,27 @@ function runSizes(workload: Workload | null): RunSizes {
  * Stages use their time in the clean execution if it has them and the program waits for the device in every step, like
  * waterfalls. Otherwise they use the timeline's windows, which include profiler overhead.
  */
-async function stagesOfTrace(
+async function readTraceSteps(
   scope: TraceScope,
   clocks: PhaseClock[],
   run: RunSizes,
   withOperators: boolean,
-): Promise<TracedSteps[]> {
+): Promise<StepSource[]> {
   const { database, source } = scope;
   const sized = (step: Step) => withSizes(step, run);
-  const traced = (await tracedSteps(scope)).map(sized);
-  const executed = withOperators ? await executedByStep(database) : null;
-  const ahead = new Set(clocks.filter(({ clock }) => clock === 'device').map(({ kind }) => kind));
+  const traced = (await readTracedSteps(scope)).map(sized);
+  const executed = withOperators ? await readExecutedByStep(database) : null;
+  const deviceKinds = new Set(clocks.filter(({ clock }) => clock === 'device').map(({ kind }) => kind));
   const { timing, focus, attribution } = source;
   const recorded = timing
-    ? await recordedSteps(database, timing.execution_id, {
+    ? await readRecordedSteps(database, timing.execution_id, {
         rank: focus.rank,
         toIterationEnd: recordsRepeats(source),
       })
     : [];
-  const clean = recorded.filter(({ kind, by_device }) => by_device || !ahead.has(kind)).map(sized);
+  const clean = recorded.filter(({ kind, by_device }) => by_device || !deviceKinds.has(kind)).map(sized);
   const cleanKinds = new Set(clean.map(({ kind }) => kind));
-  const steps: TracedSteps[] = [
+  const steps: StepSource[] = [
     {
       executionId: timing?.execution_id ?? '',
       timed: clean,
@@ -220,7 +220,7 @@ async function stagesOfTrace(
     {
       executionId: attribution.execution_id,
       timed: traced.filter(({ kind }) => !cleanKinds.has(kind)),
-      timeFrom: `windows of ${attribution.tool}, profiler on${timing && ahead.size > 0 ? ': the program runs ahead of the device, so host times of the clean execution are not meaningful' : ''}`,
+      timeFrom: `windows of ${attribution.tool}, profiler on${timing && deviceKinds.size > 0 ? ': the program runs ahead of the device, so host times of the clean execution are not meaningful' : ''}`,
       profiled: true,
       traced,
       executed,
@@ -229,18 +229,18 @@ async function stagesOfTrace(
   return steps.filter(({ timed }) => timed.length > 0);
 }
 
-async function stagesOfRecords(
+async function readRecordSteps(
   database: SessionDatabase,
   manifest: ManifestData,
   run: RunSizes,
-): Promise<TracedSteps[]> {
+): Promise<StepSource[]> {
   const { executions } = manifest;
   const measuredHere = hasSubject(manifest, 'profile', 'bench');
   const clean = executions.filter(({ purpose }) => purpose === 'clean');
-  const captureSteps: TracedSteps[] = [];
+  const sources: StepSource[] = [];
   for (const { execution_id } of clean.length > 0 ? clean : executions) {
-    const steps = await recordedSteps(database, execution_id, { rank: 0, toIterationEnd: measuredHere });
-    captureSteps.push({
+    const steps = await readRecordedSteps(database, execution_id, { rank: 0, toIterationEnd: measuredHere });
+    sources.push({
       executionId: execution_id,
       timed: steps.map((step) => withSizes(step, run)),
       timeFrom: `stages of execution ${execution_id}`,
@@ -249,7 +249,7 @@ async function stagesOfRecords(
       executed: null,
     });
   }
-  return captureSteps;
+  return sources;
 }
 
 const faultNames = { mfu: 'MFU', mbu: 'MBU', roof_share: 'share of the measured roof' } as const;

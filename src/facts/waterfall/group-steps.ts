@@ -2,7 +2,7 @@ import { stepKindsSql } from '../../model/record.js';
 import type { Session } from '../../session/open.js';
 import { makeKnownSizes, sizeColumns } from '../trace/known-sizes.js';
 import type { TraceScope } from '../trace/scope.js';
-import { type RunSizes, type SizedStep, tracedSteps, withSizes } from '../utilization/sizes.js';
+import { type RunSizes, type SizedStep, readTracedSteps, withSizes } from '../utilization/sizes.js';
 import type { Step } from '../utilization/steps.js';
 import type { PartStep } from './group-needs.js';
 import type { StageGroup } from './stage-group.js';
@@ -35,7 +35,7 @@ export async function groupSteps(
   await scope.need('request_parts', 'inner_windows');
   const hasGroup = (key: string) => groups.some((group) => group.key === key);
   const run = runSizes(session);
-  const steps = (await tracedSteps(scope)).map((step) => withSizes(step, run));
+  const steps = (await readTracedSteps(scope)).map((step) => withSizes(step, run));
   const byStage = new Map(steps.map((step) => [step.stage_id, step]));
   const parts = hasGroup('request')
     ? await database.query<{ request_id: number; stage_id: number }>(

@@ -10,7 +10,7 @@ import { workloadModel } from '../model-work.js';
 import { storedRoofline } from '../artifact.js';
 import { traceScope } from '../derived/scope.js';
 import { stages } from '../stages.js';
-import { recordedSteps } from '../utilization/steps.js';
+import { readRecordedSteps } from '../utilization/steps.js';
 import { composedStage, readLoadStage, readRepeats } from './composed-stages.js';
 import { needFields, necessaryOfSampling } from './group-needs.js';
 import { operatorWaterfalls } from './operator-waterfalls.js';
@@ -28,7 +28,7 @@ export async function profileWaterfalls(
   const stageResults = await stages(session, database, await storedRoofline(session));
   const timedStages = stageResults.filter(({ kind }) => kind !== 'sampling');
   const profiled = await profiledStages(session, database);
-  const clean = await recordedSteps(database, 'clean', { rank: 0, toIterationEnd: true });
+  const clean = await readRecordedSteps(database, 'clean', { rank: 0, toIterationEnd: true });
   const steps: StageWaterfall[] = [];
   for (const stage of timedStages) {
     const profiledStage = profiled.find(({ kind }) => kind === stage.kind);

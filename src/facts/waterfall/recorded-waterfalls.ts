@@ -6,7 +6,7 @@ import { meanOverLaunches } from '../statistics.js';
 import { shapeOf } from '../utilization/groups.js';
 import type { SizedStep } from '../utilization/sizes.js';
 import type { StageContext } from '../utilization/stage-context.js';
-import { recordedStages } from '../utilization/utilization.js';
+import { readRecordedStages } from '../utilization/utilization.js';
 import { peaksAt } from './bench-waterfalls.js';
 import { readLoadStage } from './composed-stages.js';
 import { needFields } from './group-needs.js';
@@ -23,7 +23,7 @@ export async function recordedWaterfalls(
   session: Session,
   database: SessionDatabase,
 ): Promise<StageWaterfall[]> {
-  const { groups, ...stageFacts } = await recordedStages(session, database);
+  const { groups, ...stageFacts } = await readRecordedStages(session, database);
   const evaluator = session.manifest.workload?.device === 'cpu' ? 'torch' : 'nsys';
   const stages = groups.map(({ executionId, steps }) =>
     waterfallOf(executionId, steps, {

@@ -4,7 +4,7 @@ import type { StageWaterfall } from '../../model/documents/explain.js';
 import { missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { loadPlanOf } from '../serving/serving.js';
+import { readLoadPlan } from '../serving/serving.js';
 import { literal } from '../trace/scope.js';
 import { requestStage, type RequestTimes } from './request-stage.js';
 import type { ServerTimes } from './serving-words.js';
@@ -19,7 +19,7 @@ export async function servingWaterfalls(
   session: Session,
   database: SessionDatabase,
 ): Promise<StageWaterfall[]> {
-  const { points } = await loadPlanOf(session);
+  const { points } = await readLoadPlan(session);
   const stages: StageWaterfall[] = [];
   for (const { execution_id, load } of points) {
     const stage = await loadWaterfall(database, execution_id, load);

@@ -1,5 +1,5 @@
 import type { ServingPoint, ServingResult } from '../../../model/documents/serving.js';
-import { level } from '../../../facts/serving/answers.js';
+import { loadLevel } from '../../../facts/serving/answers.js';
 import { queueing, type Queueing, unloadedTtft } from '../../../facts/serving/queueing.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { servingOf } from '../session-analyses.js';
@@ -107,7 +107,7 @@ async function findQueue(
 
 /** Throughput at this load compared with the lowest one. */
 function flatRate(point: ServingPoint, { points }: ServingResult): string {
-  const lowest = points.toSorted((x, y) => level(x) - level(y))[0]!;
+  const lowest = points.toSorted((x, y) => loadLevel(x) - loadLevel(y))[0]!;
   const [low, high] = [lowest, point].map((load) => load.throughput.output_tokens_per_s.value);
   if (lowest === point || low === null || high === null || !low || !high) return '';
   return ` From ${loadLabel(lowest.load)} to ${loadLabel(point.load)} throughput went from ${formatQuantity(low, 'tok/s')} to ${formatQuantity(high, 'tok/s')}.`;
@@ -117,7 +117,7 @@ function flatRate(point: ServingPoint, { points }: ServingResult): string {
 function lowestLoadWithoutSlo({ points, slo }: ServingResult): ServingPoint | null {
   if (slo === null || points.length === 0 || points.some(({ goodput }) => goodput.meets_slo !== false))
     return null;
-  return points.toSorted((x, y) => level(x) - level(y))[0]!;
+  return points.toSorted((x, y) => loadLevel(x) - loadLevel(y))[0]!;
 }
 
 async function findMissedSlo(
