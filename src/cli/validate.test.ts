@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { profileFieldsSchema } from '../facts/validate/profile-fields.js';
-import { folder, validated, read } from '../facts/validate/test-profiles.js';
+import { folder, validateOne, readProfile } from '../facts/validate/test-profiles.js';
 import { validateCsv } from '../export/validate-csv.js';
 import { document } from '../model/document.js';
 import {
@@ -29,7 +29,7 @@ it("counts profiles of a shared GPU if the profile's own share is known, with a 
   const path = join('test', 'fixtures', 'memory-another-process-h200', 'before.json');
   const flagged = profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   flagged.memory_breakdown.total_measured_basis = 'own_processes';
-  const found = validated(flagged);
+  const found = validateOne(flagged);
   expect(found.profiles[0]).toMatchObject({ status: 'compared', total: { within: true } });
   expect(found.counts).toMatchObject({ compared: 1, rejected: 0 });
   const sentence = 'x.json: Others used the GPU; the total covers only its own processes';
@@ -37,18 +37,18 @@ it("counts profiles of a shared GPU if the profile's own share is known, with a 
   expect(validateCsv(found)).toContain('Others used the GPU');
   // The count of the whole GPU includes other processes, so it cannot be compared.
   flagged.memory_breakdown.total_measured_basis = 'points';
-  expect(validated(flagged).profiles[0]).toMatchObject({ status: 'rejected', total: null });
+  expect(validateOne(flagged).profiles[0]).toMatchObject({ status: 'rejected', total: null });
 });
 
 it('compares only measured components: formulas of a CPU profile are listed as not measured', () => {
-  const profile = read('llama-2-7b-float16');
+  const profile = readProfile('llama-2-7b-float16');
   const cache = profile.memory_breakdown.components!.find(({ component }) => component === 'kv_cache')!;
   cache.basis = 'formula';
-  const [row] = validated(profile).profiles;
+  const [row] = validateOne(profile).profiles;
   expect(row!.not_measured).toEqual(['kv_cache']);
   expect(row!.components.map(({ component }) => component)).not.toContain('kv_cache');
-  expect(textOf(validated(profile))).toContain('not measured KV cache in 1');
-  const [head, first] = validateCsv(validated(profile)).split('\n');
+  expect(textOf(validateOne(profile))).toContain('not measured KV cache in 1');
+  const [head, first] = validateCsv(validateOne(profile)).split('\n');
   expect(first!.split(',')).toContain('kv_cache');
   expect(head!.split(',')).toContain('not_measured');
 });
@@ -93,7 +93,7 @@ describe('inferscope validate', () => {
   });
 
   it('a profile without configuration asks for it, and is compared after it is given', async () => {
-    const { schema_version, memory_measurements, memory_breakdown: parts } = read('llama-2-7b-float16');
+    const { schema_version, memory_measurements, memory_breakdown: parts } = readProfile('llama-2-7b-float16');
     const { total_measured_gb, model_weights_gb, kv_cache_gb, activations_gb } = parts;
     const file = join(home, 'bare.json');
     const bare = {
@@ -140,11 +140,11 @@ describe('inferscope validate', () => {
   });
 
   it('shows errors above the tolerance and their reasons', () => {
-    const profile = structuredClone(read('llama-3.1-8b-bfloat16'));
+    const profile = structuredClone(readProfile('llama-3.1-8b-bfloat16'));
     const parts = profile.memory_breakdown;
     parts.components!.find(({ component }) => component === 'activations')!.bytes += 4e9;
     parts.total_measured_bytes! += 4e9;
-    const found = validated(profile);
+    const found = validateOne(profile);
     expect(found.result).toBe('failed');
     const text = textOf(found);
     expect(text).toContain(

@@ -1,6 +1,6 @@
-import { type GemmCalls, gemmCalls, productKey } from '../facts/gemms/gemm-calls.js';
+import { type GemmCalls, readGemmCalls, gemmKey } from '../facts/gemms/gemm-calls.js';
 import { analyzeCounters } from '../facts/counters/counters.js';
-import { analyzeGemms, gemmRoofs } from '../facts/gemms/gemms.js';
+import { analyzeGemms, readGemmRoofs } from '../facts/gemms/gemms.js';
 import type { Gemm } from '../model/documents/gemms.js';
 import type { Document } from '../model/document.js';
 import type { CountersResult } from '../model/documents/counters.js';
@@ -15,9 +15,9 @@ import { sessionPath } from './session-path.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
 const gemmLink =
-  ({ key }: OpenSession, { products }: GemmCalls) =>
+  ({ key }: OpenSession, { gemms: products }: GemmCalls) =>
   (gemm: Gemm): string | undefined => {
-    const shape = productKey(gemm);
+    const shape = gemmKey(gemm);
     const timed = gemm.source === 'profiler' && products.some(({ name }) => name === shape);
     return timed ? `${sessionPath(key, '/gemms')}?${new URLSearchParams({ shape })}#chosen` : undefined;
   };
@@ -28,8 +28,8 @@ const gemmsOf = (openSession: OpenSession) =>
     const document = await analyzeGemms(openSession.session);
     return {
       document,
-      calls: await withDatabase(openSession.session, gemmCalls),
-      roofs: await gemmRoofs(
+      calls: await withDatabase(openSession.session, readGemmCalls),
+      roofs: await readGemmRoofs(
         openSession.session,
         document.data.gemms.filter(({ source }) => source === 'profiler'),
       ),
@@ -46,7 +46,7 @@ export async function rooflineOf(
   const executionGemms = document.data.gemms.filter((gemm) => gemm.execution_id === execution);
   const gemmChart = kernelRoofline(
     executionGemms,
-    calls.productsOfKernel.get(kernel) ?? [],
+    calls.gemmsOfKernel.get(kernel) ?? [],
     roofs,
     gemmLink(openSession, calls),
   );
@@ -70,8 +70,8 @@ export async function gemmsPage(openSession: OpenSession, shape: string): Promis
   const { document, calls, roofs } = await gemmsOf(openSession);
   const { gemms: all } = document.data;
   if (all.length === 0) return pageOfBlocks(openSession, 'GEMMs', '/gemms', [noGemms]);
-  const row = calls.products.find(({ name }) => name === shape);
-  const gemm = all.find((product) => product.source === 'profiler' && productKey(product) === shape);
+  const row = calls.gemms.find(({ name }) => name === shape);
+  const gemm = all.find((product) => product.source === 'profiler' && gemmKey(product) === shape);
   const execution = executions.find((id) => id === gemm?.execution_id) ?? null;
   const lead = row && gemm && (
     <ChosenEvents

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { gemmRoofs, analyzeGemms } from '../facts/gemms/gemms.js';
+import { readGemmRoofs, analyzeGemms } from '../facts/gemms/gemms.js';
 import { fixture, imported } from '../facts/trace/test-import.js';
 import { exampleGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { testHome } from '../session/test-folder.js';
@@ -13,7 +13,7 @@ test('measured roofs are drawn for types of which bandwidth limits every GEMM', 
   } as typeof session;
   const found = await analyzeGemms(measured, { stage: 'decode' });
   expect(new Set(found.data.gemms.map(({ roof }) => roof?.bound))).toEqual(new Set(['memory']));
-  const roofs = await gemmRoofs(measured, found.data.gemms);
+  const roofs = await readGemmRoofs(measured, found.data.gemms);
   const [chart] = gemmSections(found, roofs, () => undefined)[0]!.blocks;
   expect(chart).toMatchObject({
     type: 'chart',

@@ -4,8 +4,8 @@ import type { Gemm, GemmsResult } from '../model/documents/gemms.js';
 import type { Block, Section } from '../views/block.js';
 import { tableOf } from '../views/table-of.js';
 import type { RooflineChart } from '../views/chart.js';
-import { productKey } from '../facts/gemms/gemm-calls.js';
-import type { ProductRoof } from '../facts/gemms/roof.js';
+import { gemmKey } from '../facts/gemms/gemm-calls.js';
+import type { DTypeRoof } from '../facts/gemms/roof.js';
 import { shapeLabel } from '../views/gemm-rows.js';
 import { gemmBlocks } from '../views/gemms.js';
 import { lineMark } from '../vocabulary/colors.js';
@@ -40,7 +40,7 @@ export function gemmSections(
 }
 
 /** Peak and bandwidth by type of GEMMs. */
-export type RoofsByType = ReadonlyMap<string | null, Pick<ProductRoof, 'peak' | 'bandwidth'>>;
+export type RoofsByType = ReadonlyMap<string | null, Pick<DTypeRoof, 'peak' | 'bandwidth'>>;
 
 /** A point per shape that has a time, under the roofs of its type. */
 function rooflineOf(
@@ -117,7 +117,7 @@ export function kernelRoofline(
   roofs: RoofsByType,
   linkTo: (gemm: Gemm) => string | undefined,
 ): Block[] {
-  const shown = gemms.filter((gemm) => gemm.source === 'profiler' && keys.includes(productKey(gemm)));
+  const shown = gemms.filter((gemm) => gemm.source === 'profiler' && keys.includes(gemmKey(gemm)));
   const chart = rooflineOf(roofs, shown, linkTo);
   if (chart.points.length === 0) return [];
   const number = { numeric: true } as const;

@@ -46,7 +46,7 @@ interface Event {
 }
 
 /** Operators and kernels as recorded in the trace, linked by "External id". */
-async function profiler({ sink }: SessionWriter): Promise<void> {
+async function appendProfile({ sink }: SessionWriter): Promise<void> {
   const text = gunzipSync(readFileSync(`${kineto}.json.gz`)).toString();
   const keys = { execution_id: 'profiled', capture_id: 'kineto', host: 'h', pid: 1, rank: 0 };
   for (const { cat, name, dur, args } of (JSON.parse(text) as { traceEvents: Event[] }).traceEvents) {
@@ -72,7 +72,7 @@ async function profiler({ sink }: SessionWriter): Promise<void> {
   }
 }
 
-const log =
+const appendLog =
   (importer: typeof cublasLogImporter | typeof cublasLtLogImporter, file: string, capture: string) =>
   async (writer: SessionWriter) => {
     await importer.load(join(logs, file), writer, {
@@ -95,7 +95,7 @@ describe('profiled shapes', () => {
   const shape = (m: number, n: number, k: number) =>
     data.gemms.find((gemm) => gemm.m === m && gemm.n === n && gemm.k === k)!;
   beforeAll(async () => {
-    data = (await analyze(profiler, {}, h200)).data;
+    data = (await analyze(appendProfile, {}, h200)).data;
   });
 
   test("time and calls of an operator equal torch's (key_averages)", () => {
@@ -106,9 +106,11 @@ describe('profiled shapes', () => {
     }[];
     for (const name of ['aten::mm', 'aten::bmm']) {
       const torch = averages.find(({ key }) => key === name)!;
-      const ours = data.gemms.filter(({ made_by }) => made_by.some((operator) => operator.name === name));
-      expect(ours.reduce((sum, { calls }) => sum + calls, 0)).toBe(torch.count);
-      const total = ours.reduce((sum, { total_time_ns }) => sum + value(total_time_ns), 0);
+      const operatorGemms = data.gemms.filter(({ made_by }) =>
+        made_by.some((operator) => operator.name === name),
+      );
+      expect(operatorGemms.reduce((sum, { calls }) => sum + calls, 0)).toBe(torch.count);
+      const total = operatorGemms.reduce((sum, { total_time_ns }) => sum + value(total_time_ns), 0);
       expect(total / 1000).toBeCloseTo(torch.self_device_time_us, 2);
     }
   });
@@ -165,8 +167,8 @@ describe('logs', () => {
   test('a shape has its algorithms, and its time if the profiler has the same shape', async () => {
     const { data, issues } = await analyze(
       async (writer) => {
-        await profiler(writer);
-        await log(cublasLtLogImporter, 'cublaslt.log', 'lt')(writer);
+        await appendProfile(writer);
+        await appendLog(cublasLtLogImporter, 'cublaslt.log', 'lt')(writer);
         writer.sink.append('gemms', {
           execution_id: 'gemm-log',
           capture_id: 'lt',
@@ -199,14 +201,16 @@ describe('logs', () => {
   });
 
   test('without GPU name or SM count, figures are missing with a reason', async () => {
-    const { data } = await analyze(log(cublasLogImporter, 'cublas.log', 'blas'), { blas: 'cublas-log' });
+    const { data } = await analyze(appendLog(cublasLogImporter, 'cublas.log', 'blas'), {
+      blas: 'cublas-log',
+    });
     expect(data.gemms[0]).toMatchObject({ source: 'cublas-log', tilings: [] });
     expect(data.sm_count).toMatchObject({ value: null, reason: { code: 'no_sm_count' } });
     expect(data.gpu).toBeNull();
   });
 });
 
-test('operators: positions of their matrices', () => {
+test('reads the matrices of operators by position', () => {
   const shape = (name: string, ...inputs: number[][]) => operatorShape(name, JSON.stringify(inputs));
   expect(shape('aten::addmm', [1536], [7, 512], [512, 1536], [], [])).toEqual({
     m: 7,
@@ -224,7 +228,7 @@ test('operators: positions of their matrices', () => {
   expect(operatorType('aten::mm', null)).toBeNull();
 });
 
-test('alignment: 16 bytes of K and N', () => {
+test('requires K and N to be multiples of 16 bytes', () => {
   const shape = { m: 3, n: 50_257, k: 768, batch: 1 };
   expect(alignmentFaults(shape, 'float16')).toEqual([
     'N = 50257 is not a multiple of 8 (16 bytes of float16)',

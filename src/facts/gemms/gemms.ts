@@ -5,15 +5,15 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { deviceOf } from '../device.js';
 import { type GpuRoofs, gpuRoofs, storedGpuRoofline } from '../roofs.js';
-import { type LoggedShape, loggedShapes } from './logged-shapes.js';
-import { type MeasuredShape, profilerShapes } from './profiler-shapes.js';
-import { gemmBytes, gemmRoof, peakType, type ProductRoof, productRoof } from './roof.js';
+import { type LoggedShape, readLoggedShapes } from './logged-shapes.js';
+import { type MeasuredShape, readProfilerShapes } from './profiler-shapes.js';
+import { gemmBytes, gemmRoof, peakType, type DTypeRoof, dtypeRoof } from './roof.js';
 import { alignmentFaults, elementBytes, flopOf, type GemmShape } from './shape.js';
 import { splitsOf, tiling } from './tiling.js';
 import { whatIfs } from './what-if.js';
 
 /**
- * The workload's matrix products: how fast they run, and how they fit tiles, waves and tensor cores. Shapes come from
+ * The workload's GEMMs: how fast they run, and how they fit tiles, waves and tensor cores. Shapes come from
  * the profiler's operators (with kernel times) and from cuBLAS logs (with algorithms, without times). The sources are
  * listed separately and never summed.
  */
@@ -23,10 +23,10 @@ export async function analyzeGemms(
 ): Promise<Document<GemmsResult>> {
   const database = await session.connect();
   try {
-    const device = await deviceFacts(session, database);
-    const measured = await profilerShapes(database, stage);
-    // Logs do not say in which stage a product ran.
-    const logged = stage === null ? await loggedShapes(database, session.manifest.captures) : [];
+    const device = await readDeviceFacts(session, database);
+    const measured = await readProfilerShapes(database, stage);
+    // Logs do not say in which stage a GEMM ran.
+    const logged = stage === null ? await readLoggedShapes(database, session.manifest.captures) : [];
     const found = [
       ...measured.shapes.map((shape) => measuredGemm(shape, device)),
       ...logged.map((shape) => loggedGemm(shape, timeOf(shape, measured.shapes), device)),
@@ -41,21 +41,21 @@ export async function analyzeGemms(
       ...(stage === null ? {} : { stage }),
       gemms,
     };
-    return document('gemms', gemmsVersion, data, issues(gemms, measured.withoutShapes, stage));
+    return document('gemms', gemmsVersion, data, issuesOf(gemms, measured.withoutShapes, stage));
   } finally {
     await database.close();
   }
 }
 
 /** Peak and bandwidth that GEMMs of each type are compared with; types without both are left out. */
-export async function gemmRoofs(
+export async function readGemmRoofs(
   session: Session,
   gemms: readonly Gemm[],
-): Promise<Map<string | null, ProductRoof>> {
+): Promise<Map<string | null, DTypeRoof>> {
   const roofs = gpuRoofs(deviceOf(session.manifest).name, await storedGpuRoofline(session));
-  const found = new Map<string | null, ProductRoof>();
+  const found = new Map<string | null, DTypeRoof>();
   for (const dtype of new Set(gemms.map((gemm) => gemm.dtype))) {
-    const roof = productRoof(dtype, roofs);
+    const roof = dtypeRoof(dtype, roofs);
     if (!('value' in roof)) found.set(dtype, roof);
   }
   return found;
@@ -67,7 +67,7 @@ interface Device {
   roofs: GpuRoofs;
 }
 
-async function deviceFacts(session: Session, database: SessionDatabase): Promise<Device> {
+async function readDeviceFacts(session: Session, database: SessionDatabase): Promise<Device> {
   const { name: gpu, smCount: recordedSms } = deviceOf(session.manifest);
   const roofs = gpuRoofs(gpu, await storedGpuRoofline(session));
   if (recordedSms.value !== null) return { gpu, roofs, smCount: recordedSms };
@@ -80,14 +80,20 @@ async function deviceFacts(session: Session, database: SessionDatabase): Promise
   return { gpu, roofs, smCount };
 }
 
-type Shared = 'flop' | 'arithmetic_intensity' | 'alignment_faults' | 'achieved_flops' | 'peak_share' | 'roof';
+type CommonField =
+  | 'flop'
+  | 'arithmetic_intensity'
+  | 'alignment_faults'
+  | 'achieved_flops'
+  | 'peak_share'
+  | 'roof';
 
-function shared(
+function commonFields(
   shape: GemmShape,
   dtype: string | null,
   timeOfCall: Figure,
   { gpu, roofs }: Device,
-): Pick<Gemm, Shared> {
+): Pick<Gemm, CommonField> {
   const flop = flopOf(shape);
   const achieved = mapFigure(
     timeOfCall,
@@ -124,9 +130,9 @@ const sourceOf = (value: Figure) => (value.value === null ? '' : value.source);
 function measuredGemm(shape: MeasuredShape, device: Device): Gemm {
   const { execution_id, capture_id, m, n, k, batch, dtype, calls } = shape;
   const times = shape.timed_calls;
-  const none = missing('no_kernels', 'no kernels are known for these operators');
+  const noKernels = missing('no_kernels', 'no kernels are known for these operators');
   const mean =
-    times === 0 ? none : figure(shape.time_ns / times, 'ns', 'mean time of its kernels', { n: times });
+    times === 0 ? noKernels : figure(shape.time_ns / times, 'ns', 'mean time of its kernels', { n: times });
   return {
     source: 'profiler',
     execution_id,
@@ -141,9 +147,9 @@ function measuredGemm(shape: MeasuredShape, device: Device): Gemm {
     calls,
     made_by: byCalls([...shape.operators].map(([name, count]) => ({ name, calls: count }))),
     stages: [...shape.stages].sort(),
-    ...shared(shape, dtype, mean, device),
+    ...commonFields(shape, dtype, mean, device),
     total_time_ns:
-      times === 0 ? none : figure(shape.time_ns, 'ns', 'kernels of these operators', { n: times }),
+      times === 0 ? noKernels : figure(shape.time_ns, 'ns', 'kernels of these operators', { n: times }),
     tilings: byCalls([...shape.tiles.values()]).flatMap(({ tile, kernel, calls: count }) => {
       const found = tiling(shape, tile, count, splitsOf(kernel), device.smCount);
       return found ? [found] : [];
@@ -159,7 +165,7 @@ function loggedGemm(shape: LoggedShape, timeOfCall: Figure, device: Device): Gem
     ...row,
     made_by: byCalls([...counts].map(([name, calls]) => ({ name, calls }))),
     stages: [],
-    ...shared(shape, shape.dtype, timeOfCall, device),
+    ...commonFields(shape, shape.dtype, timeOfCall, device),
     total_time_ns: missing('log_has_no_times', 'a cuBLAS log has shapes and algorithms, no times'),
     tilings: byCalls(algos).flatMap(({ tile, algo, calls }) => {
       const found = tile === null ? null : tiling(shape, tile, calls, splitsOf(algo), device.smCount);
@@ -194,7 +200,7 @@ function byTimeThenFlop(x: Gemm, y: Gemm): number {
   return (y.total_time_ns.value ?? -1) - (x.total_time_ns.value ?? -1) || y.flop * y.calls - x.flop * x.calls;
 }
 
-function issues(gemms: readonly Gemm[], withoutShapes: number, stage: string | null): Issue[] {
+function issuesOf(gemms: readonly Gemm[], withoutShapes: number, stage: string | null): Issue[] {
   const list: Issue[] = [];
   if (gemms.length === 0 && stage !== null) {
     const text = `No GEMM with a known shape ran in a stage of kind ${stage}; logs have no stages.`;

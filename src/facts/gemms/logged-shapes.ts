@@ -22,7 +22,7 @@ export interface LoggedShape extends Pick<
 
 type ShapeRow = Omit<LoggedShape, 'source' | 'algos'> & { algo: string | null; tile: string | null };
 
-export async function loggedShapes(
+export async function readLoggedShapes(
   database: SessionDatabase,
   captures: readonly Capture[],
 ): Promise<LoggedShape[]> {

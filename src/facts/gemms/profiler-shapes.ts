@@ -31,10 +31,11 @@ interface OperatorRow {
 }
 
 /**
- * @param stage only operators inside stages of this kind; null: all. `aten::linear` counts only if it launched kernels
- * itself; otherwise the mm inside it is the product.
+ * Shapes from the profiler's operators. `aten::linear` counts only if it launched kernels itself; otherwise the mm inside
+ * it is the GEMM.
+ * @param stage only operators inside stages of this kind; null: all
  */
-export async function profilerShapes(
+export async function readProfilerShapes(
   database: SessionDatabase,
   stage: string | null = null,
 ): Promise<{ shapes: MeasuredShape[]; withoutShapes: number }> {
@@ -54,7 +55,7 @@ export async function profilerShapes(
     [gemmOperators.join(','), stage],
   );
   const shapes = new Map<string, MeasuredShape>();
-  for (const row of rows) add(shapes, row);
+  for (const row of rows) addCalls(shapes, row);
   const [unshaped] = await database.query<{ n: number }>(
     `SELECT count(*) AS n FROM ops WHERE list_contains(string_split($1, ','), name) AND input_shapes IS NULL`,
     [gemmOperators.join(',')],
@@ -62,13 +63,13 @@ export async function profilerShapes(
   return { shapes: [...shapes.values()], withoutShapes: unshaped?.n ?? 0 };
 }
 
-function add(shapes: Map<string, MeasuredShape>, row: OperatorRow): void {
+function addCalls(shapes: Map<string, MeasuredShape>, row: OperatorRow): void {
   const shape = operatorShape(row.name, row.input_shapes);
   if (!shape) return;
   const dtype = operatorType(row.name, row.input_types);
   const { execution_id, capture_id } = row;
   const key = JSON.stringify([execution_id, capture_id, shape, dtype]);
-  const known: MeasuredShape = shapes.get(key) ?? {
+  const measured: MeasuredShape = shapes.get(key) ?? {
     ...shape,
     execution_id,
     capture_id,
@@ -80,17 +81,17 @@ function add(shapes: Map<string, MeasuredShape>, row: OperatorRow): void {
     stages: new Set(),
     tiles: new Map(),
   };
-  shapes.set(key, known);
-  known.calls += row.calls;
-  known.timed_calls += row.timed_calls;
-  known.time_ns += row.time_ns ?? 0;
-  known.operators.set(row.name, (known.operators.get(row.name) ?? 0) + row.calls);
-  if (row.stage !== null) known.stages.add(row.stage);
+  shapes.set(key, measured);
+  measured.calls += row.calls;
+  measured.timed_calls += row.timed_calls;
+  measured.time_ns += row.time_ns ?? 0;
+  measured.operators.set(row.name, (measured.operators.get(row.name) ?? 0) + row.calls);
+  if (row.stage !== null) measured.stages.add(row.stage);
   if (row.tile !== null) {
     const kernel = row.kernel ?? '';
     const tileKey = `${row.tile} ${/split_?k/i.test(kernel)}`;
-    const tile = known.tiles.get(tileKey) ?? { tile: row.tile, kernel, calls: 0 };
+    const tile = measured.tiles.get(tileKey) ?? { tile: row.tile, kernel, calls: 0 };
     tile.calls += row.calls;
-    known.tiles.set(tileKey, tile);
+    measured.tiles.set(tileKey, tile);
   }
 }

@@ -14,8 +14,8 @@ export function peakType(dtype: string | null): PeakDType {
   return (dtype ?? '').replace(/^(float8).*/, '$1') as PeakDType;
 }
 
-/** Peak and bandwidth for products of a type; null with the reason if unknown. */
-export interface ProductRoof {
+/** Peak and bandwidth for GEMMs of a dtype. */
+export interface DTypeRoof {
   peak: number;
   bandwidth: number;
   elementSize: number;
@@ -23,7 +23,7 @@ export interface ProductRoof {
   source: string;
 }
 
-export function productRoof(dtype: string | null, roofs: GpuRoofs): ProductRoof | Figure {
+export function dtypeRoof(dtype: string | null, roofs: GpuRoofs): DTypeRoof | Figure {
   const elementSize = elementBytes(dtype);
   if (elementSize === null) {
     return missing('unknown_type', `the size of a value of type ${dtype ?? 'unknown'} is not known`);
@@ -41,10 +41,10 @@ export function productRoof(dtype: string | null, roofs: GpuRoofs): ProductRoof 
   };
 }
 
-/** Minimum time of a product, s: the longer of arithmetic and memory traffic. */
+/** Minimum time of a GEMM, s: the longer of arithmetic and memory traffic. */
 export function roofSeconds(
   shape: GemmShape,
-  { peak, bandwidth, elementSize }: Pick<ProductRoof, 'peak' | 'bandwidth' | 'elementSize'>,
+  { peak, bandwidth, elementSize }: Pick<DTypeRoof, 'peak' | 'bandwidth' | 'elementSize'>,
 ): { seconds: number; bound: 'compute' | 'memory' } {
   const compute = flopOf(shape) / peak;
   const memory = gemmBytes(shape, elementSize) / bandwidth;
@@ -58,7 +58,7 @@ export function gemmRoof(
   timeOfCall: Figure,
   roofs: GpuRoofs,
 ): GemmRoof {
-  const roof = productRoof(dtype, roofs);
+  const roof = dtypeRoof(dtype, roofs);
   if ('value' in roof) return { time_ns: roof, share: roof, bound: null, from: null };
   const { seconds, bound } = roofSeconds(shape, roof);
   const ns = seconds * 1e9;

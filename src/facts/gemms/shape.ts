@@ -1,4 +1,4 @@
-/** A row-major matrix product: (m × k) · (k × n), `batch` times. */
+/** A row-major matrix multiplication: (m × k) · (k × n), `batch` times. */
 export interface GemmShape {
   m: number;
   n: number;
@@ -25,7 +25,7 @@ export const gemmOperators = Object.keys(operators);
 
 /**
  * @param inputShapes JSON of `ops.input_shapes`: `[[64,512],[512,1408]]`, with `[]` for inputs that are not tensors
- * @returns null if the shapes are not those of a matrix product
+ * @returns null if the shapes are not those of a matrix multiplication
  */
 export function operatorShape(name: string, inputShapes: string): GemmShape | null {
   const operator = operators[name];

@@ -19,29 +19,29 @@ export function tiling(
   const match = /^(\d+)x(\d+)(?:x\d+)?$/.exec(tile);
   if (!match) return null;
   const [alongN, alongM] = [Number(match[1]), Number(match[2])];
-  const across = Math.ceil(shape.n / alongN);
-  const down = Math.ceil(shape.m / alongM);
-  const covered = across * alongN * down * alongM;
+  const tilesAlongN = Math.ceil(shape.n / alongN);
+  const tilesAlongM = Math.ceil(shape.m / alongM);
+  const covered = tilesAlongN * alongN * tilesAlongM * alongM;
   const tiles: Figure =
     splits === null
       ? missing('split_k', 'the kernel splits K over several thread blocks; their number is not in its name')
       : figure(
-          across * down * shape.batch * splits,
+          tilesAlongN * tilesAlongM * shape.batch * splits,
           'tiles',
           `⌈N/${alongN}⌉ × ⌈M/${alongM}⌉ × batch × splits of K`,
         );
-  const waves = over(tiles, smCount, 'waves', 'tiles / SMs', (t, sms) => t / sms);
+  const waves = combine(tiles, smCount, 'waves', 'tiles / SMs', (t, sms) => t / sms);
   return {
     tile,
     calls,
     tiles,
     tile_efficiency: figure((shape.m * shape.n) / covered, 'ratio', 'M × N / area of the tiles'),
     waves,
-    wave_efficiency: over(waves, waves, 'ratio', 'waves / ⌈waves⌉', (w) => w / Math.ceil(w)),
+    wave_efficiency: combine(waves, waves, 'ratio', 'waves / ⌈waves⌉', (w) => w / Math.ceil(w)),
   };
 }
 
-function over(
+function combine(
   a: Figure,
   b: Figure,
   unit: string,

@@ -51,7 +51,7 @@ test('the roof of a GEMM is the longer of arithmetic and traffic', () => {
   expect(prefill.roof!.share.value).toBeNull();
 });
 
-test('rows at the ridge point, where arithmetic and traffic take equally long', () => {
+test('finds the rows at the ridge point, where arithmetic and traffic take equally long', () => {
   const roof = { peak: 989e12, bandwidth: 4.8e12, elementSize: 2 };
   const rows = ridgeRows({ n: 4096, k: 4096 }, roof);
   const ratio = (m: number) =>
@@ -62,7 +62,7 @@ test('rows at the ridge point, where arithmetic and traffic take equally long', 
   expect(ridgeRows({ n: 128, k: 512 }, roof)).toBe(Infinity);
 });
 
-test('rows that a decode GEMM can add for 5 % more traffic, at most up to the ridge point', () => {
+test('finds the rows that a decode GEMM can add for 5 % more traffic, at most up to the ridge point', () => {
   const decode = gemm(1, 4096, 4096, 10_000);
   // 0.05 × (2 × 4096 + 4096²) / 8192 = 102.45
   expect(flatRows(decode)).toBe(103);
@@ -73,7 +73,7 @@ test('rows that a decode GEMM can add for 5 % more traffic, at most up to the ri
   expect(rows!.rate_ratio.value).toBeCloseTo((103 * bytes(1)) / bytes(103), 9);
 });
 
-test('a compute-bound GEMM: rows until its last wave is full', () => {
+test('a compute-bound GEMM can add rows until its last wave is full', () => {
   // 32 × 5 tiles of 128 × 128 on 132 SMs are 160 tiles, 1.21 waves. Two full waves have 8 rows of tiles.
   const computeBound = gemm(640, 4096, 8192, 60_000);
   expect(computeBound.roof!.bound).toBe('compute');
@@ -89,7 +89,7 @@ test('a compute-bound GEMM: rows until its last wave is full', () => {
 });
 
 test('a misaligned GEMM is expected to reach the roof share of aligned ones with similar rows', () => {
-  // The roof of 512 × 4097 × 4096 is 17.4 µs of arithmetic. It takes 100 µs; aligned products reach 60 %.
+  // The roof of 512 × 4097 × 4096 is 17.4 µs of arithmetic. It takes 100 µs; aligned GEMMs reach 60 %.
   const odd = gemm(512, 4097, 4096, 100_000);
   expect(odd.alignment_faults).toHaveLength(1);
   const aligned = [4096, 4104, 8192].map((n) => {
@@ -101,14 +101,14 @@ test('a misaligned GEMM is expected to reach the roof share of aligned ones with
   const predicted = (2 * 512 * 4104 * 4096) / 989e3 / 0.6;
   expect(change.time_ratio.value).toBeCloseTo(predicted / 100_000, 9);
   expect(change.text).toContain('N 4097 → 4104');
-  // Without an aligned product the size is reported, but no gain.
+  // Without an aligned GEMM the size is reported, but no gain.
   const unpaired = whatIfs(odd, [odd], sms, roofs).find((option) => option.change === 'align')!;
   expect(unpaired.rate_ratio.value).toBeNull();
 });
 
-test('output features that fill their last tile only partly', () => {
+test('finds output features that fill their last tile only partly', () => {
   const partial = gemm(4096, 160, 4096, 50_000);
-  const change = whatIfs(partial, [partial], sms, roofs).find((found) => found.change === 'fill_n')!;
+  const change = whatIfs(partial, [partial], sms, roofs).find((whatIf) => whatIf.change === 'fill_n')!;
   expect(change).toMatchObject({ n: 256 });
   expect(change.rate_ratio.value).toBeCloseTo(1.6, 12);
   expect(change.text).toContain('38 % of its tiles unused');

@@ -1,41 +1,41 @@
 import type { Gemm, GemmWhatIf } from '../../model/documents/gemms.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { GpuRoofs } from '../roofs.js';
-import { type ProductRoof, productRoof, roofSeconds } from './roof.js';
+import { type DTypeRoof, dtypeRoof, roofSeconds } from './roof.js';
 import { elementBytes } from './shape.js';
 import { formatFactor, formatPercent } from '../../vocabulary/format.js';
 
 /** Minimum gain; smaller ones are within run-to-run variation. */
-const worthwhile = 1.05;
+const minGain = 1.05;
 /** Minimum number of aligned shapes for an expected roof share. */
-const representative = 3;
+const minPeers = 3;
 
 /**
- * Expected gain of other sizes of a product: more rows (tokens) in the same time, sizes that tensor cores load at once,
+ * Expected gain of other sizes of a GEMM: more rows (tokens) in the same time, sizes that tensor cores load at once,
  * and output features that fill the tiles. These are models, not measurements; the figures' source names the model.
- * @param all products of the session; the aligned ones give the expected roof share of a padded product
+ * @param all GEMMs of the session; the aligned ones give the expected roof share of a padded GEMM
  */
 export function whatIfs(gemm: Gemm, all: readonly Gemm[], smCount: Figure, roofs: GpuRoofs): GemmWhatIf[] {
-  const roof = productRoof(gemm.dtype, roofs);
+  const roof = dtypeRoof(gemm.dtype, roofs);
   if ('value' in roof) return [];
-  return [moreRows(gemm, smCount, roof), aligned(gemm, all, roof), filledN(gemm)].filter(
+  return [rowsWhatIf(gemm, smCount, roof), alignWhatIf(gemm, all, roof), fillWhatIf(gemm)].filter(
     (change) => change !== null,
   );
 }
 
 /**
- * Maximum rows for about the same time. Memory-bound: until the traffic has grown by `flat`, or arithmetic takes as
+ * Maximum rows for about the same time. Memory-bound: until the traffic has grown by `maxTrafficGrowth`, or arithmetic takes as
  * long as the traffic. Compute-bound: until the tiles fill their last wave.
  */
-function moreRows(gemm: Gemm, smCount: Figure, roof: ProductRoof): GemmWhatIf | null {
+function rowsWhatIf(gemm: Gemm, smCount: Figure, roof: DTypeRoof): GemmWhatIf | null {
   if (gemm.batch !== 1) return null;
   const memory = roofSeconds(gemm, roof).bound === 'memory';
   const ridge = memory ? ridgeRows(gemm, roof) : 0;
   const m = memory ? Math.min(flatRows(gemm), ridge) : waveRows(gemm, smCount);
-  if (m === null || m < worthwhile * gemm.m) return null;
+  if (m === null || m < minGain * gemm.m) return null;
   const ratio = memory ? roofSeconds({ ...gemm, m }, roof).seconds / roofSeconds(gemm, roof).seconds : 1;
   const gain = m / gemm.m / ratio;
-  if (gain < worthwhile) return null;
+  if (gain < minGain) return null;
   const model = memory ? ridgeModel : waveModel;
   const longer = ratio < 1.005 ? 'takes the same time' : `takes ${formatPercent(ratio - 1)} longer`;
   const until = !memory
@@ -58,11 +58,11 @@ const ridgeModel = 'time is proportional to the bytes moved, at the current shar
 const waveModel = 'time is proportional to whole waves of this tile, with one tile per SM at a time';
 
 /** Growth of traffic that still counts as the same time. */
-const flat = 0.05;
+const maxTrafficGrowth = 0.05;
 
-/** Rows at which A and the output have made the traffic larger by `flat`: M + flat·(MK + KN + MN) / (K + N). */
+/** Rows at which A and the output have made the traffic larger by a share g: M + g·(MK + KN + MN) / (K + N). */
 export function flatRows({ m, n, k }: Pick<Gemm, 'm' | 'n' | 'k'>): number {
-  return Math.floor(m + (flat * (m * k + k * n + m * n)) / (k + n));
+  return Math.floor(m + (maxTrafficGrowth * (m * k + k * n + m * n)) / (k + n));
 }
 
 const alignModel = 'padded GEMMs reach the same share of the roof as aligned ones of this session';
@@ -74,7 +74,7 @@ const alignModel = 'padded GEMMs reach the same share of the roof as aligned one
  */
 export function ridgeRows(
   { n, k }: Pick<Gemm, 'n' | 'k'>,
-  { peak, bandwidth, elementSize }: Pick<ProductRoof, 'peak' | 'bandwidth' | 'elementSize'>,
+  { peak, bandwidth, elementSize }: Pick<DTypeRoof, 'peak' | 'bandwidth' | 'elementSize'>,
 ): number {
   const bytesAtRidge = (peak / bandwidth) * elementSize;
   const denominator = 2 * n * k - bytesAtRidge * (k + n);
@@ -87,20 +87,20 @@ export function waveRows({ tilings, m }: Pick<Gemm, 'tilings' | 'm'>, smCount: F
   const tile = /^(\d+)x(\d+)/.exec(tiling?.tile ?? '');
   if (!tiling || !tile || tiling.tiles.value === null || smCount.value === null) return null;
   const alongM = Number(tile[2]);
-  const down = Math.ceil(m / alongM);
+  const tilesAlongM = Math.ceil(m / alongM);
   // Splits of K and batch multiply every tile.
-  const tilesPerRow = tiling.tiles.value / down;
+  const tilesPerRow = tiling.tiles.value / tilesAlongM;
   const room = Math.ceil(tiling.tiles.value / smCount.value) * smCount.value;
   return Math.floor(room / tilesPerRow) * alongM;
 }
 
-/** N and K padded to multiples of 16 bytes, at the roof share of aligned products. */
-function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatIf | null {
+/** N and K padded to multiples of 16 bytes, at the roof share of aligned GEMMs. */
+function alignWhatIf(gemm: Gemm, all: readonly Gemm[], roof: DTypeRoof): GemmWhatIf | null {
   if (gemm.alignment_faults.length === 0) return null;
   const multiple = 16 / (elementBytes(gemm.dtype) ?? 2);
-  const up = (size: number) => Math.ceil(size / multiple) * multiple;
-  const padded = { ...gemm, n: up(gemm.n), k: up(gemm.k) };
-  const now = gemm.roof?.share ?? missing('no_time', 'its time is not known');
+  const padTo = (size: number) => Math.ceil(size / multiple) * multiple;
+  const padded = { ...gemm, n: padTo(gemm.n), k: padTo(gemm.k) };
+  const currentShare = gemm.roof?.share ?? missing('no_time', 'its time is not known');
   const peers = all
     .filter(
       (peer) =>
@@ -108,7 +108,7 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
         peer.dtype === gemm.dtype &&
         peer.source === gemm.source &&
         peer.roof?.bound === gemm.roof?.bound &&
-        // The library chooses kernels by rows, so only products with similar rows compare.
+        // The library chooses kernels by rows, so only GEMMs with similar rows compare.
         peer.m <= 4 * gemm.m &&
         gemm.m <= 4 * peer.m,
     )
@@ -119,39 +119,39 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
     .filter((name) => padded[name] !== gemm[name])
     .map((name) => `${name.toUpperCase()} ${gemm[name]} → ${padded[name]}`)
     .join(', ');
-  const extra = roofSeconds(padded, roof).seconds / roofSeconds(gemm, roof).seconds;
+  const roofRatio = roofSeconds(padded, roof).seconds / roofSeconds(gemm, roof).seconds;
   const base = { change: 'align' as const, m: gemm.m, n: padded.n, k: padded.k };
-  if (now.value === null || peers.length < representative) {
+  if (currentShare.value === null || peers.length < minPeers) {
     const why =
-      now.value === null
-        ? now
+      currentShare.value === null
+        ? currentShare
         : missing('no_peers', 'too few aligned GEMMs of its type and rows have times to compare with');
     return {
       ...base,
       time_ratio: why,
       rate_ratio: why,
-      text: `${sizes}: tensor cores load 16 bytes at once, with ${formatPercent(extra - 1)} more roofline time; the gain is not known here`,
+      text: `${sizes}: tensor cores load 16 bytes at once, with ${formatPercent(roofRatio - 1)} more roofline time; the gain is not known here`,
     };
   }
-  const reach = peers[Math.floor((peers.length - 1) / 2)]!;
-  const ratio = (extra * now.value) / reach;
-  if (1 / ratio < worthwhile) return null;
+  const peerShare = peers[Math.floor((peers.length - 1) / 2)]!;
+  const ratio = (roofRatio * currentShare.value) / peerShare;
+  if (1 / ratio < minGain) return null;
   return {
     ...base,
     time_ratio: figure(ratio, 'ratio', alignModel),
     rate_ratio: figure(1 / ratio, 'ratio', alignModel),
-    text: `${sizes}: ${formatFactor(1 / ratio)} as fast, at ${formatPercent(reach)} of the roof as aligned GEMMs (median of ${peers.length})`,
+    text: `${sizes}: ${formatFactor(1 / ratio)} as fast, at ${formatPercent(peerShare)} of the roof as aligned GEMMs (median of ${peers.length})`,
   };
 }
 
 /** The edge tile computes its full width, so additional output features in it are free in the wave model. */
-function filledN(gemm: Gemm): GemmWhatIf | null {
+function fillWhatIf(gemm: Gemm): GemmWhatIf | null {
   const [tiling] = gemm.tilings;
   const alongN = Number(/^(\d+)x/.exec(tiling?.tile ?? '')?.[1] ?? Number.NaN);
   if (!(alongN > 0)) return null;
   const n = Math.ceil(gemm.n / alongN) * alongN;
   const gain = n / gemm.n;
-  if (gain < worthwhile) return null;
+  if (gain < minGain) return null;
   const model = 'edge tiles take as long as whole ones';
   return {
     change: 'fill_n',

@@ -6,13 +6,13 @@ import {
 } from '../../model/documents/validate.js';
 import { estimatedComponents } from '../../model/memory-components.js';
 
-interface Compared {
+interface ComparedBytes {
   error_bytes: number;
   error_share: number | null;
   within: boolean;
 }
 
-export function errorSummary(rows: readonly Compared[]): ErrorSummary {
+export function errorSummary(rows: readonly ComparedBytes[]): ErrorSummary {
   const shares = rows.flatMap(({ error_share: share }) => (share === null ? [] : [share]));
   const mean = (values: readonly number[]): number | null =>
     values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -40,7 +40,7 @@ export function componentSummaries(profiles: readonly ValidatedProfile[]): Valid
 }
 
 /** Errors of the total on runs used to fit constants, separate from the other runs. */
-export function byFit(profiles: readonly ValidatedProfile[]): Validation['total_by_fit'] {
+export function fitSummary(profiles: readonly ValidatedProfile[]): Validation['total_by_fit'] {
   const summary = (fitted: boolean) =>
     errorSummary(
       profiles.flatMap((profile) => (profile.total && profile.fitted === fitted ? [profile.total] : [])),
@@ -56,14 +56,14 @@ export function restSummary(profiles: readonly ValidatedProfile[]): Validation['
 /** Errors of the total by family, dtype …; dimensions with a single value are left out. */
 export function groupSummaries(profiles: readonly ValidatedProfile[]): Validation['groups'] {
   return errorDimensions.flatMap((by) => {
-    const groups = new Map<string, Compared[]>();
+    const groups = new Map<string, ComparedBytes[]>();
     for (const profile of profiles) {
       if (!profile.total) continue;
       const value = String(profile[by] ?? 'none');
       groups.set(value, [...(groups.get(value) ?? []), profile.total]);
     }
-    const always = by === 'family' || by === 'dtype' || by === 'tensor_parallel_size';
-    if (groups.size < 2 && !always) return [];
+    const isAlwaysListed = by === 'family' || by === 'dtype' || by === 'tensor_parallel_size';
+    if (groups.size < 2 && !isAlwaysListed) return [];
     return [...groups].map(([value, rows]) => ({ by, value, ...errorSummary(rows) }));
   });
 }

@@ -23,8 +23,8 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
   const engine = knownEngine(profile.engine_metadata?.engine_type);
   const { model_info: model } = profile;
   const requestedConfig = profile.metadata?.config ?? {};
-  const named = profile.engine_metadata?.engine_type;
-  if (engine === null && named) return `The memory of ${named} apart from weights is not known.`;
+  const engineName = profile.engine_metadata?.engine_type;
+  if (engine === null && engineName) return `The memory of ${engineName} apart from weights is not known.`;
   const config =
     model.config ?? findPreset(model.name)?.config ?? findPreset(requestedConfig.model ?? '')?.config;
   const { batch_size: batchSize, input_len: inputLen, output_len: outputLen } = requestedConfig;
@@ -50,7 +50,7 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
   const args = profile.engine_metadata?.engine_args ?? {};
   try {
     const architecture = readArchitecture(config);
-    const gpu = measuredOf(profile);
+    const measured = measuredOf(profile);
     const number = (value: unknown): number | null => (typeof value === 'number' ? value : null);
     const request = requestOfRun({
       engine,
@@ -66,9 +66,9 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
       outputLen,
       tensorParallelSize: tensorParallelOf(profile),
       gpu:
-        gpu.gpuName === null && gpu.gpuBytes === null
+        measured.gpuName === null && measured.gpuBytes === null
           ? null
-          : { name: gpu.gpuName, totalBytes: gpu.gpuBytes },
+          : { name: measured.gpuName, totalBytes: measured.gpuBytes },
       onCpu,
       randomWeights: model['weights'] === 'random',
       usage: 'library',

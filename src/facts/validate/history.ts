@@ -12,19 +12,19 @@ import { planOf } from '../artifact.js';
  * The result of a `validate` session.
  * @throws E_USAGE for other sessions
  */
-async function validationOf(session: Session): Promise<Validation> {
-  const found = await planOf(session, 'validation');
+async function readValidation(session: Session): Promise<Validation> {
+  const plan = await planOf(session, 'validation');
   const { id, started_at } = session.manifest;
-  return { ...validationSchema.parse(found), session: { id, started_at } };
+  return { ...validationSchema.parse(plan), session: { id, started_at } };
 }
 
 export async function validationDocument(session: Session): Promise<Document<Validation>> {
-  return document('validate', validateVersion, await validationOf(session), session.issues);
+  return document('validate', validateVersion, await readValidation(session), session.issues);
 }
 
 /** One row of the trend. */
-export async function historyRow(session: Session): Promise<ValidationHistory['sessions'][number]> {
-  const { result, counts, total, components } = await validationOf(session);
+export async function readHistoryRow(session: Session): Promise<ValidationHistory['sessions'][number]> {
+  const { result, counts, total, components } = await readValidation(session);
   const { id, started_at, software } = session.manifest;
   const version = software['inferscope'];
   return {

@@ -15,16 +15,16 @@ interface PlausibleFacts {
 }
 
 /** A live vLLM fills its share. Below this part of it, it was not running when sampled. */
-const minOfShare = 0.7;
+const minFilledShare = 0.7;
 /** Components and residual sum to the total within this rounding error. */
 const sumTolerance = 0.01;
 /** Maximum ratio of weights to the model's: a tied lm_head stored twice stays below it. */
-const maxWeights = 1.5;
+const maxWeightRatio = 1.5;
 /** Components that exceed the total by this share of it include memory of other processes. */
 const minDeficit = 0.25;
 
 /** Reasons why a measurement is impossible; empty if there are none. */
-export function implausible(profile: ProfileFields, facts: PlausibleFacts): string[] {
+export function implausibleReasons(profile: ProfileFields, facts: PlausibleFacts): string[] {
   const size = impossibleSize(profile);
   if (size !== null) return [size];
   return [
@@ -34,7 +34,7 @@ export function implausible(profile: ProfileFields, facts: PlausibleFacts): stri
     ...moreThanGpu(profile),
     ...doesNotAddUp(facts),
     ...aboveTotal(facts),
-    ...shared(profile, facts.measured),
+    ...sharedGpuReasons(profile, facts.measured),
   ];
 }
 
@@ -75,7 +75,7 @@ function tooLittleForVllm({ measured, utilization, engine, tensorParallelSize }:
   const { peakBytes, gpuBytes } = measured;
   if (utilization === null || peakBytes === null || gpuBytes === null) return [];
   const share = utilization * gpuBytes * tensorParallelSize;
-  return peakBytes < minOfShare * share
+  return peakBytes < minFilledShare * share
     ? [
         `A live ${engine} fills its share of the GPUs (${formatGb(share)} at utilization ${utilization}), but ${formatGb(peakBytes)} were measured: it was not running, or on other GPUs.`,
       ]
@@ -113,7 +113,7 @@ function aboveTotal({ measured, weightBytes }: PlausibleFacts): string[] {
     }
   }
   const weights = components.get('model_weights') ?? null;
-  if (weights !== null && weightBytes !== null && weights > maxWeights * weightBytes) {
+  if (weights !== null && weightBytes !== null && weights > maxWeightRatio * weightBytes) {
     reasons.push(
       `Its weights (${formatGb(weights)}) are ${formatFactor(weights / weightBytes)} those of the model in its dtype (${formatGb(weightBytes)}).`,
     );
@@ -121,7 +121,7 @@ function aboveTotal({ measured, weightBytes }: PlausibleFacts): string[] {
   return reasons;
 }
 
-function shared(profile: ProfileFields, { totalBytes, residualBytes }: MeasuredMemory): string[] {
+function sharedGpuReasons(profile: ProfileFields, { totalBytes, residualBytes }: MeasuredMemory): string[] {
   const issue = sharedIssue(profile);
   if (!issue) return [];
   if (!ownShareKnown(profile)) return [`Others used the GPU: ${issue.text}`];

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { names, read } from './test-profiles.js';
+import { names, readProfile } from './test-profiles.js';
 import { toleranceOf, validateProfiles } from './validate.js';
 
 it('recommends no constant from one model', () => {
-  const profile = structuredClone(read('llama-2-7b-float16'));
+  const profile = structuredClone(readProfile('llama-2-7b-float16'));
   const context = profile.memory_breakdown.components!.find(({ component }) => component === 'cuda_context')!;
   context.bytes += 300 * 2 ** 20;
   profile.memory_breakdown.total_measured_bytes! += 300 * 2 ** 20;
@@ -13,7 +13,7 @@ it('recommends no constant from one model', () => {
 
 it('names a wrong constant with the value that fits', () => {
   const profiles = names.map((name) => {
-    const profile = structuredClone(read(name));
+    const profile = structuredClone(readProfile(name));
     const context = profile.memory_breakdown.components!.find(
       ({ component }) => component === 'cuda_context',
     )!;

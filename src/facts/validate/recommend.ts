@@ -31,7 +31,7 @@ interface Observation {
   current: number;
   source: string;
   unit: Recommendation['unit'];
-  right: number;
+  fittingValue: number;
   /** Bytes of the component per unit of the constant. */
   bytesPerUnit: number;
 }
@@ -49,26 +49,28 @@ export function recommendations(profiles: readonly ProfileComparison[]): Recomme
     }
   }
   return [...groups.values()]
-    .flatMap((observed) => recommended(observed) ?? [])
+    .flatMap((group) => recommendationOf(group) ?? [])
     .toSorted(
       (a, b) => b.error_before_bytes - b.error_after_bytes - (a.error_before_bytes - a.error_after_bytes),
     );
 }
 
-function recommended(group: readonly Observation[]): Recommendation | null {
+function recommendationOf(group: readonly Observation[]): Recommendation | null {
   const { constant, current, source, unit } = group[0]!;
   const models = new Set(group.map(({ model }) => model)).size;
   if (models < minModels) return null;
-  const rights = group.map(({ right }) => right);
-  const spread: [number, number] = [Math.min(...rights), Math.max(...rights)];
-  const fitted = median(group.map(({ right }) => right));
+  const fittingValues = group.map(({ fittingValue }) => fittingValue);
+  const spread: [number, number] = [Math.min(...fittingValues), Math.max(...fittingValues)];
+  const fitted = median(fittingValues);
   const errorWith = (value: number): number =>
-    group.reduce((sum, { right, bytesPerUnit }) => sum + Math.abs(value - right) * bytesPerUnit, 0) /
-    group.length;
+    group.reduce(
+      (sum, { fittingValue, bytesPerUnit }) => sum + Math.abs(value - fittingValue) * bytesPerUnit,
+      0,
+    ) / group.length;
   const before = errorWith(current);
   const after = errorWith(fitted);
   if (before < minErrorBytes || before - after < minGain * before) return null;
-  const shown = (value: number): string => (unit === 'bytes' ? formatGb(value) : formatNumber(value));
+  const format = (value: number): string => (unit === 'bytes' ? formatGb(value) : formatNumber(value));
   return {
     constant,
     current,
@@ -80,7 +82,7 @@ function recommended(group: readonly Observation[]): Recommendation | null {
     spread,
     error_before_bytes: before,
     error_after_bytes: after,
-    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${group.length} profiles of ${models} models, ${shown(spread[0])} to ${shown(spread[1])}); its mean error falls from ${formatGb(before)} to ${formatGb(after)} per GPU.`,
+    text: `${constant}: ${format(fitted)} instead of ${format(current)} (median of ${group.length} profiles of ${models} models, ${format(spread[0])} to ${format(spread[1])}); its mean error falls from ${formatGb(before)} to ${formatGb(after)} per GPU.`,
   };
 }
 
@@ -95,8 +97,12 @@ function observations({ row, measured, estimate }: ProfileComparison): ModelObse
   };
   const estimated = (component: string): number =>
     (estimate.lines.find((line) => line.component === component)?.bytes ?? 0) / gpus;
-  const constantOf = (constant: string, value: MemoryConstant, right: number | null): ModelObservation[] =>
-    right === null
+  const constantOf = (
+    constant: string,
+    value: MemoryConstant,
+    fittingValue: number | null,
+  ): ModelObservation[] =>
+    fittingValue === null
       ? []
       : [
           {
@@ -104,14 +110,14 @@ function observations({ row, measured, estimate }: ProfileComparison): ModelObse
             current: value.bytes,
             source: sourceWithRuns(value),
             unit: 'bytes',
-            right,
+            fittingValue,
             bytesPerUnit: 1,
           },
         ];
-  const factor = (constant: string, component: string): ModelObservation[] => {
+  const factorOf = (constant: string, component: string): ModelObservation[] => {
     const right = measuredBytes(component);
-    const now = estimated(component);
-    return right === null || now <= 0
+    const estimatedBytes = estimated(component);
+    return right === null || estimatedBytes <= 0
       ? []
       : [
           {
@@ -119,8 +125,8 @@ function observations({ row, measured, estimate }: ProfileComparison): ModelObse
             current: 1,
             source: 'the formula',
             unit: 'factor',
-            right: right / now,
-            bytesPerUnit: now,
+            fittingValue: right / estimatedBytes,
+            bytesPerUnit: estimatedBytes,
           },
         ];
   };
@@ -129,7 +135,7 @@ function observations({ row, measured, estimate }: ProfileComparison): ModelObse
   const contextBytes = measuredBytes('cuda_context');
   // Memory that attention adds is not part of the constant.
   const added = Math.max(0, estimated('cuda_context') - context.bytes);
-  const common = constantOf(
+  const contextObservations = constantOf(
     `cudaContext.${generationIn(cudaContext, architecture)}`,
     context,
     contextBytes === null ? null : contextBytes - added,
@@ -137,13 +143,13 @@ function observations({ row, measured, estimate }: ProfileComparison): ModelObse
   if (row.engine === 'vllm') {
     const name = nonTorchKind(estimate.request);
     return [
-      ...common,
+      ...contextObservations,
       ...constantOf(`vllmNonTorch.${name}`, vllmNonTorch[name], measuredBytes('framework_overhead')),
       // No constant is needed if tensors are counted.
       ...(estimated('cuda_graphs') === vllmGraphs.bytes
         ? constantOf('vllmGraphs', vllmGraphs, measuredBytes('cuda_graphs'))
-        : factor('CUDA graphs (vllm)', 'cuda_graphs')),
-      ...factor('activations (vllm)', 'activations'),
+        : factorOf('CUDA graphs (vllm)', 'cuda_graphs')),
+      ...factorOf('activations (vllm)', 'activations'),
     ];
   }
   if (estimate.request.device === 'cpu' && row.engine !== 'onnx')
@@ -153,10 +159,10 @@ function observations({ row, measured, estimate }: ProfileComparison): ModelObse
   const workspace = byArchitecture(cublasWorkspace, architecture);
   const framework = measuredBytes('framework_overhead');
   return [
-    ...common,
+    ...contextObservations,
     ...(gpus > 1
       ? constantOf('ncclBuffers', ncclBuffers, framework === null ? null : framework - workspace.bytes)
       : constantOf(`cublasWorkspace.${generationIn(cublasWorkspace, architecture)}`, workspace, framework)),
-    ...factor(`activations (${row.engine})`, 'activations'),
+    ...factorOf(`activations (${row.engine})`, 'activations'),
   ];
 }

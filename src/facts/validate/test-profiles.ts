@@ -6,7 +6,7 @@ import { toleranceOf, validateProfiles } from './validate.js';
 
 /** Profiles recorded on an H200. */
 export const folder = join('test', 'fixtures', 'memory-profiles-h200');
-export const read = (name: string): ProfileFields =>
+export const readProfile = (name: string): ProfileFields =>
   profileFieldsSchema.parse(JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')));
 
 /** Shapes from 0.5 B to 14 B, MHA, GQA and MoE, in three dtypes. */
@@ -18,5 +18,5 @@ export const names = [
   'qwen1.5-moe-a2.7b-bfloat16',
   'qwen2.5-14b-bfloat16',
 ];
-export const validated = (profile: ProfileFields, tolerance = 0.05): Omit<Validation, 'session'> =>
+export const validateOne = (profile: ProfileFields, tolerance = 0.05): Omit<Validation, 'session'> =>
   validateProfiles([{ source: 'x.json', profile }], toleranceOf(tolerance));

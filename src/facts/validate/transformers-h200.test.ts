@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { profileFieldsSchema } from './profile-fields.js';
-import { validated, names, read } from './test-profiles.js';
+import { validateOne, names, readProfile } from './test-profiles.js';
 import { toleranceOf, validateProfiles } from './validate.js';
 
 describe('an H200, six shapes from 0.5 B to 14 B, MHA, GQA and MoE, in three dtypes', () => {
-  const found = validateProfiles(
-    names.map((name) => ({ source: name, profile: read(name) })),
+  const validation = validateProfiles(
+    names.map((name) => ({ source: name, profile: readProfile(name) })),
     toleranceOf(0.05),
   );
 
   it.each(names)('%s: total within 5 %, each component within 10 % or 64 MiB', (name) => {
-    const row = found.profiles.find(({ source }) => source === name)!;
+    const row = validation.profiles.find(({ source }) => source === name)!;
     expect(row.status).toBe('compared');
     expect(Math.abs(row.total!.error_share!)).toBeLessThan(0.05);
     expect(row.components.length).toBeGreaterThanOrEqual(6);
@@ -21,16 +21,16 @@ describe('an H200, six shapes from 0.5 B to 14 B, MHA, GQA and MoE, in three dty
   });
 
   it('summarizes by component, family, dtype and tensor parallelism, and recommends nothing', () => {
-    expect(found.result).toBe('passed');
-    expect(found.counts).toEqual({ compared: 6, rejected: 0, skipped: 0, within: 6 });
-    const weights = found.components.find(({ component }) => component === 'model_weights')!;
+    expect(validation.result).toBe('passed');
+    expect(validation.counts).toEqual({ compared: 6, rejected: 0, skipped: 0, within: 6 });
+    const weights = validation.components.find(({ component }) => component === 'model_weights')!;
     expect(weights).toMatchObject({ profiles: 6, worst_share: 0, within: 6 });
-    const values = found.groups.map(({ by, value, profiles }) => `${by} ${value}: ${profiles}`);
+    const values = validation.groups.map(({ by, value, profiles }) => `${by} ${value}: ${profiles}`);
     expect(values).toContain('family Qwen2: 3');
     expect(values).toContain('dtype bfloat16: 3');
     expect(values).toContain('tensor_parallel_size 1: 6');
-    expect(found.recommendations).toEqual([]);
-    expect(found.total_by_fit).toMatchObject({ fitted: { profiles: 6 }, others: { profiles: 0 } });
+    expect(validation.recommendations).toEqual([]);
+    expect(validation.total_by_fit).toMatchObject({ fitted: { profiles: 6 }, others: { profiles: 0 } });
   });
 });
 
@@ -46,7 +46,7 @@ it.each([
 ])(
   'held-out/%s, which no constant was fitted to (except context growth of llama-3.2-1b): total within 0.2 %, every component within 64 MiB',
   (name) => {
-    const [row] = validated(read(`held-out/${name}`)).profiles;
+    const [row] = validateOne(readProfile(`held-out/${name}`)).profiles;
     expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.002);
     const errors = new Map(row!.components.map((component) => [component.component, component.error_bytes]));
     expect([errors.get('model_weights'), errors.get('kv_cache')]).toEqual([0, 0]);
@@ -61,17 +61,19 @@ it.each([
 
 it('reports errors of runs used for fitting separately', () => {
   const runs = ['llama-2-7b-float16', 'held-out/phi-2-float16', 'held-out/gemma-3-4b-bfloat16'];
-  const found = validateProfiles(
-    runs.map((source) => ({ source, profile: read(source) })),
+  const validation = validateProfiles(
+    runs.map((source) => ({ source, profile: readProfile(source) })),
     toleranceOf(0.05),
   );
-  expect(found.profiles.filter(({ fitted }) => fitted).map(({ model }) => model)).toEqual(['llama-2-7b']);
-  expect(found.total_by_fit).toMatchObject({ fitted: { profiles: 1 }, others: { profiles: 2 } });
-  expect(validated(read('held-out/phi-2-float16')).total_by_fit).toBeNull();
+  expect(validation.profiles.filter(({ fitted }) => fitted).map(({ model }) => model)).toEqual([
+    'llama-2-7b',
+  ]);
+  expect(validation.total_by_fit).toMatchObject({ fitted: { profiles: 1 }, others: { profiles: 2 } });
+  expect(validateOne(readProfile('held-out/phi-2-float16')).total_by_fit).toBeNull();
 });
 
 it('held-out/qwen3-4b-bfloat16-graph: a captured decode step, not used for fitting', () => {
-  const [row] = validated(read('held-out/qwen3-4b-bfloat16-graph')).profiles;
+  const [row] = validateOne(readProfile('held-out/qwen3-4b-bfloat16-graph')).profiles;
   const graphs = row!.components.find(({ component }) => component === 'cuda_graphs')!;
   // 32 MiB of cuBLAS, 2 × 36 MiB of repeated keys and values, one segment of small tensors.
   expect(graphs).toMatchObject({ estimated_bytes: 106 * 2 ** 20, error_bytes: 0 });
@@ -81,7 +83,7 @@ it('held-out/qwen3-4b-bfloat16-graph: a captured decode step, not used for fitti
 it.each(['two-gpus/llama-3.1-8b-bfloat16', 'two-gpus/qwen2.5-14b-bfloat16'])(
   '%s, divided by tp_plan over two H200s: total within 5 %, weights and cache to the byte',
   (name) => {
-    const [row] = validated(read(name)).profiles;
+    const [row] = validateOne(readProfile(name)).profiles;
     expect(row).toMatchObject({ status: 'compared', tensor_parallel_size: 2 });
     expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.02);
     const error = (component: string) =>
@@ -97,7 +99,7 @@ it.each(['two-gpus/llama-3.1-8b-bfloat16', 'two-gpus/qwen2.5-14b-bfloat16'])(
 );
 
 it('a profile of another tool with only names and _gb figures', () => {
-  const [row] = validated(
+  const [row] = validateOne(
     profileFieldsSchema.parse({
       schema_version: '2.0',
       metadata: { config: { input_len: 512, output_len: 48, batch_size: 4, dtype: 'float16' } },

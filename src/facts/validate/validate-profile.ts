@@ -4,7 +4,7 @@ import { knownEngine } from '../../llm/memory-request.js';
 import type { ValidatedProfile } from '../../model/documents/validate.js';
 import { estimatedComponents, type EstimatedComponent } from '../../model/memory-components.js';
 import { estimateProfile, tensorParallelOf } from './estimate-profile.js';
-import { contradictions, doubts, implausible } from './plausible.js';
+import { contradictions, doubts, implausibleReasons } from './plausible.js';
 import { measuredOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
 import { formatGb, formatSigned } from '../../vocabulary/format.js';
 
@@ -41,10 +41,10 @@ export function validateProfile(
     tensorParallelSize,
     utilization: engine === 'vllm' ? (profile.metadata?.config?.gpu_memory_utilization ?? 0.9) : null,
   };
-  const reasons = implausible(profile, facts);
+  const reasons = implausibleReasons(profile, facts);
   const base = { ...factsOf(profile, source, engine), tensor_parallel_size: tensorParallelSize };
   const notMeasured = estimatedComponents.filter((component) => measured.notMeasured.has(component));
-  const empty = {
+  const notCompared = {
     total: null,
     components: [],
     rest: null,
@@ -53,11 +53,11 @@ export function validateProfile(
     explanation: null,
   };
   if (reasons.length > 0) {
-    return { row: { ...base, ...empty, status: 'rejected', reasons }, measured, estimate };
+    return { row: { ...base, ...notCompared, status: 'rejected', reasons }, measured, estimate };
   }
   if (typeof estimated === 'string' || estimate === null || measured.totalBytes === null) {
     const why = typeof estimated === 'string' ? estimated : 'It has no measured total.';
-    return { row: { ...base, ...empty, status: 'skipped', reasons: [why] }, measured, estimate };
+    return { row: { ...base, ...notCompared, status: 'skipped', reasons: [why] }, measured, estimate };
   }
   const total = { ...comparedBytes(measured.totalBytes, estimate.totalBytes), within: false };
   total.within = Math.abs(total.error_share ?? 0) <= tolerance.total;
@@ -76,7 +76,7 @@ export function validateProfile(
       rest,
       not_measured: notMeasured,
       residual_bytes: measured.residualBytes,
-      explanation: explained(components, rest, total.error_bytes, measured),
+      explanation: explanationOf(components, rest, total.error_bytes, measured),
     },
     measured,
     estimate,
@@ -154,7 +154,7 @@ const isWithin = (
   { bytes, share }: Tolerance['component'],
 ): boolean => Math.abs(error_bytes) <= Math.max(bytes, share * Math.max(0, measured_bytes));
 
-const words: Readonly<Record<EstimatedComponent, string>> = {
+const componentNames: Readonly<Record<EstimatedComponent, string>> = {
   model_weights: 'weights',
   kv_cache: 'KV cache',
   activations: 'activations',
@@ -164,7 +164,7 @@ const words: Readonly<Record<EstimatedComponent, string>> = {
   allocator_reserve: "the allocator's reserve",
 };
 
-function explained(
+function explanationOf(
   components: ValidatedProfile['components'],
   rest: ValidatedProfile['rest'],
   totalError: number,
@@ -175,7 +175,7 @@ function explained(
   if (rest && Math.abs(rest.error_bytes) > Math.abs(largest.error_bytes))
     return `Largest difference in memory without a measured component: ${formatGb(rest.estimated_bytes)} estimated, ${formatGb(rest.measured_bytes)} measured.`;
   const share = largest.error_share === null ? '' : ` (${formatSigned(largest.error_share, 'ratio')})`;
-  const text = `Largest difference in ${words[largest.component]}: ${formatGb(largest.estimated_bytes)} estimated, ${formatGb(largest.measured_bytes)} measured${share}, from ${largest.formula}.`;
+  const text = `Largest difference in ${componentNames[largest.component]}: ${formatGb(largest.estimated_bytes)} estimated, ${formatGb(largest.measured_bytes)} measured${share}, from ${largest.formula}.`;
   const unassigned = residualBytes ?? 0;
   return Math.abs(unassigned) > Math.abs(largest.error_bytes) &&
     Math.abs(unassigned) > 0.5 * Math.abs(totalError)

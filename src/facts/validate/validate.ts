@@ -1,5 +1,11 @@
 import type { Validation } from '../../model/documents/validate.js';
-import { byFit, componentSummaries, errorSummary, restSummary, groupSummaries } from './error-summary.js';
+import {
+  fitSummary,
+  componentSummaries,
+  errorSummary,
+  restSummary,
+  groupSummaries,
+} from './error-summary.js';
 import type { ProfileFields } from './profile-fields.js';
 import { recommendations } from './recommend.js';
 import { validateProfile, type Tolerance } from './validate-profile.js';
@@ -23,7 +29,7 @@ export function validateProfiles(
   const compared = rows.filter(({ status }) => status === 'compared');
   const totals = compared.flatMap(({ total }) => (total ? [total] : []));
   const within = totals.filter((total) => total.within).length;
-  const worth = (share: number | null | undefined): number => Math.abs(share ?? 0);
+  const absoluteShare = (share: number | null | undefined): number => Math.abs(share ?? 0);
   return {
     tolerance: tolerance.total,
     component_tolerance: tolerance.component,
@@ -35,11 +41,13 @@ export function validateProfiles(
       within,
     },
     total: errorSummary(totals),
-    total_by_fit: byFit(compared),
+    total_by_fit: fitSummary(compared),
     components: componentSummaries(compared),
     rest: restSummary(compared),
     groups: groupSummaries(compared),
-    profiles: rows.toSorted((a, b) => worth(b.total?.error_share) - worth(a.total?.error_share)),
+    profiles: rows.toSorted(
+      (a, b) => absoluteShare(b.total?.error_share) - absoluteShare(a.total?.error_share),
+    ),
     recommendations: recommendations(validated),
   };
 }
