@@ -1,5 +1,5 @@
-import { callsByRank, type CollectiveKind, collectiveKinds } from '../facts/collectives/calls-by-rank.js';
-import { rankStepTimes } from '../facts/collectives/job-ranks.js';
+import { readCallsByRank, type CollectiveKind, readCollectiveKinds } from '../facts/collectives/calls-by-rank.js';
+import { readRankStepTimes } from '../facts/collectives/job-ranks.js';
 import { hasRows, isJob } from '../model/subjects.js';
 import type { Section } from '../views/block.js';
 import { rankStrip } from '../views/rank-strip.js';
@@ -14,14 +14,14 @@ export async function ranksOfSession(openSession: OpenSession, query: string): P
   // NCCL logs number ranks within each communicator, so rows of several communicators must not be mixed.
   if (!hasRows(session.manifest, 'collectives') || !isJob(session.manifest)) return [noRanks];
   const [times, kinds] = await Promise.all([
-    once(openSession, 'own times', () => withDatabase(session, rankStepTimes)),
-    once(openSession, 'collectives', () => withDatabase(session, collectiveKinds)),
+    once(openSession, 'own times', () => withDatabase(session, readRankStepTimes)),
+    once(openSession, 'collectives', () => withDatabase(session, readCollectiveKinds)),
   ]);
   const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
   const chosen = kinds.find((kind) => keyOf(kind) === query) ?? kinds[0];
   if (!chosen) return [noRanks];
   const waits = await once(openSession, `collective ${keyOf(chosen)}`, () =>
-    withDatabase(session, (database) => callsByRank(database, chosen)),
+    withDatabase(session, (database) => readCallsByRank(database, chosen)),
   );
   const placeOf = (execution: string, start: number, end: number, room = end - start): string => {
     const query = {

@@ -1,10 +1,10 @@
 import {
   type ExpertLoad,
-  hotExpert,
+  readHotExpert,
   type LinkUse,
   type Pipeline,
-  pipelineOf,
-  slowLink,
+  readPipeline,
+  readSlowLink,
 } from '../../facts/collectives/job.js';
 import { type KvTransfer, kvTransfersSql } from '../../facts/collectives/transfers.js';
 import { collectiveSource } from '../../facts/trace/collectives.js';
@@ -41,9 +41,9 @@ async function readCauses(context: FindingContext, stage: StageFacts): Promise<J
   if (!recorded || ranks < 2) return null;
   return {
     captures,
-    link: await slowLink(database, captures, stage),
-    expert: await hotExpert(database, captures, stage),
-    pipeline: await pipelineOf(database, captures, { ...stage, ranks }),
+    link: await readSlowLink(database, captures, stage),
+    expert: await readHotExpert(database, captures, stage),
+    pipeline: await readPipeline(database, captures, { ...stage, ranks }),
     kvTransfers: (
       await database.query<KvTransfer>(kvTransfersSql(captures, stage.kind, stage.instances))
     ).filter(({ rank }) => rank === context.scope?.source.focus.rank),

@@ -9,9 +9,9 @@ import type {
 import { InferscopeError } from '../../model/errors.js';
 import { comparisonText } from './comparison-text.js';
 import { differencesOf, isClaim, type MetricPair, pairsOf, sizes, knownOf } from './pairs.js';
-import { minP, neededEach, type RankTest, rankTest } from '../../facts/difference/rank-test.js';
+import { minP, minValuesPerSide, type RankTest, rankTest } from '../../facts/difference/rank-test.js';
 import type { Sampled } from './sample.js';
-import { level, realDifferences } from '../../facts/difference/ratio-test.js';
+import { significanceLevel, realDifferences } from '../../facts/difference/ratio-test.js';
 import { formatNumber, formatPercent, formatSigned } from '../../vocabulary/format.js';
 
 /** A metric with the maximum share by which it may become worse. */
@@ -92,7 +92,7 @@ export function compareSides(
 
 /** Whether the most extreme order of the values would be significant. */
 function ranksReach(pair: Pair, metrics: number): boolean {
-  return pair.ranks !== null && minP(...sizes(pair)) * metrics < level;
+  return pair.ranks !== null && minP(...sizes(pair)) * metrics < significanceLevel;
 }
 
 function* decide(family: readonly Pair[]): Generator<[Pair, Decision]> {
@@ -220,8 +220,8 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
     return [
       {
         values: sizes(first).join(' against '),
-        words: `${metrics}: p ≥ ${formatNumber(smallestP, 2)}; ${neededEach(familyPairs.length)} on each side can`,
-        needed: neededEach(familyPairs.length),
+        words: `${metrics}: p ≥ ${formatNumber(smallestP, 2)}; ${minValuesPerSide(familyPairs.length)} on each side can`,
+        needed: minValuesPerSide(familyPairs.length),
       },
     ];
   });

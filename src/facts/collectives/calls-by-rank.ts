@@ -12,7 +12,7 @@ export interface CollectiveKind {
 }
 
 /** Kinds of collectives that all ranks finish together, by total time. */
-export async function collectiveKinds(database: SessionDatabase): Promise<CollectiveKind[]> {
+export async function readCollectiveKinds(database: SessionDatabase): Promise<CollectiveKind[]> {
   await makeCollectives(database);
   return database.query<CollectiveKind>(
     `SELECT operation, bytes, count(*) AS calls, sum(time_ns)::DOUBLE AS total_ns
@@ -42,7 +42,7 @@ const maxCells = 8192;
 const maxColumns = 200;
 
 /** @returns by rank, then in call order */
-export async function callsByRank(
+export async function readCallsByRank(
   database: SessionDatabase,
   { operation, bytes }: Pick<CollectiveKind, 'operation' | 'bytes'>,
 ): Promise<RankWaits[]> {

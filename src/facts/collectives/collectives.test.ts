@@ -8,7 +8,7 @@ import { testHome } from '../../session/test-folder.js';
 import { explainSession } from '../../advice/explain/explain.js';
 import { sessionOf } from '../test-session.js';
 import { fixture, imported } from '../trace/test-import.js';
-import { callsByRank, collectiveKinds } from './calls-by-rank.js';
+import { readCallsByRank, readCollectiveKinds } from './calls-by-rank.js';
 import { analyzeCollectives } from './collectives.js';
 
 let session: Session;
@@ -28,7 +28,7 @@ const rows = (count: number, row: (nth: number) => Row<'collectives'>): Row<'col
     operation: 'AllReduce',
     ...row(nth),
   }));
-const fault = async (faultOf: Session) =>
+const lateRankOutcome = async (faultOf: Session) =>
   (await explainSession(faultOf)).data.rules.find(({ rule }) => rule === 'collective_late_rank')!.outcome;
 
 test('bandwidths equal the two records that NCCL publishes', () => {
@@ -107,9 +107,9 @@ test.each<[string, string, (nth: number, rank: number) => number]>([
   ['always the same', 'fired', (_nth, rank) => 500_000 - 100_000 * rank],
 ])('with two ranks, the last rank is %s: %s', async (_who, outcome, dur_ns) => {
   const rankRows = (rank: number) => rows(20, (nth) => ({ rank, dur_ns: dur_ns(nth, rank) }));
-  expect(await fault(await sessionOf(testHome(), { collectives: [...rankRows(0), ...rankRows(1)] }))).toBe(
-    outcome,
-  );
+  expect(
+    await lateRankOutcome(await sessionOf(testHome(), { collectives: [...rankRows(0), ...rankRows(1)] })),
+  ).toBe(outcome);
 });
 
 test('with too few calls, one rank, or host clocks no rank is named as the cause', async () => {
@@ -119,10 +119,10 @@ test('with too few calls, one rank, or host clocks no rank is named as the cause
         rows(count, () => ({ rank, dur_ns: 500_000 - 100_000 * rank, ...more })),
       ),
     });
-  expect(await fault(await sessionWith(19, {}))).toBe('not_applicable');
-  expect(await fault(await sessionWith(30, {}, [0]))).toBe('not_applicable');
-  expect(await fault(await sessionWith(30, { timed_by: 'kernel_cpu' }))).toBe('not_applicable');
-  expect(await fault(await sessionWith(30, { operation: 'Broadcast' }))).toBe('not_applicable');
+  expect(await lateRankOutcome(await sessionWith(19, {}))).toBe('not_applicable');
+  expect(await lateRankOutcome(await sessionWith(30, {}, [0]))).toBe('not_applicable');
+  expect(await lateRankOutcome(await sessionWith(30, { timed_by: 'kernel_cpu' }))).toBe('not_applicable');
+  expect(await lateRankOutcome(await sessionWith(30, { operation: 'Broadcast' }))).toBe('not_applicable');
 });
 
 test('a log imported twice counts once, and another definition of bandwidth is stated', async () => {
@@ -183,10 +183,10 @@ test("over several hosts the link is the sum of one host's network adapters", as
 test('waits summed over calls equal the skew of the groups', async () => {
   const database = await session.connect();
   try {
-    const kinds = await collectiveKinds(database);
+    const kinds = await readCollectiveKinds(database);
     const sums: number[] = [];
     for (const kind of kinds) {
-      const waits = await callsByRank(database, kind);
+      const waits = await readCallsByRank(database, kind);
       sums.push(waits.reduce((sum, wait) => sum + wait.waiting_ms * (wait.last - wait.first + 1), 0));
     }
     const skews = kinds.map(

@@ -16,7 +16,7 @@ import { formatBytes } from '../../vocabulary/format.js';
 import { makeCollectives } from '../trace/collective-tables.js';
 import { deviceOf } from '../device.js';
 import { storedGpuRoofline } from '../roofs.js';
-import { jobOf } from './job-ranks.js';
+import { readJob } from './job-ranks.js';
 import { communicatorsSql, completeSql, groupsSql, rankSharesSql, repeatedSql } from './queries.js';
 
 interface Group {
@@ -35,8 +35,8 @@ interface GroupRow extends Group {
   timed: number;
   p50: number | null;
   p99: number | null;
-  least_bus_bytes: number | null;
-  most_bus_bytes: number | null;
+  min_bus_bytes: number | null;
+  max_bus_bytes: number | null;
 }
 
 interface CompleteRow extends Group {
@@ -66,10 +66,10 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
     const roof = (await storedGpuRoofline(session))?.collectives ?? null;
     const links = linksOf(session);
     const data = {
-      job: await jobOf(session, database, links.gpus),
+      job: await readJob(session, database, links.gpus),
       recorded: rows.reduce((sum, { recorded }) => sum + recorded, 0),
       groups: rows.map((row) =>
-        group(
+        groupOf(
           row,
           {
             complete: sameGroup(complete, row),
@@ -80,15 +80,15 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
           { roof, links },
         ),
       ),
-      communicators: calls.map(({ calls: numbers, ...row }) => ({
+      communicators: calls.map(({ calls: callCount, ...row }) => ({
         ...row,
-        recorded_share: recordedShare(row.recorded, numbers),
+        recorded_share: recordedShare(row.recorded, callCount),
       })),
     };
     return document('collectives', collectivesVersion, data, [
       ...session.issues,
-      ...issues(rows, repeatedRow?.repeated ?? 0),
-      ...overLink(data.groups),
+      ...issuesOf(rows, repeatedRow?.repeated ?? 0),
+      ...overLinkIssues(data.groups),
     ]);
   } finally {
     await database.close();
@@ -103,7 +103,7 @@ const sameGroup = <T extends Group>(
     (row) => row.operation === operation && row.bytes === bytes && row.ranks === ranks && row.nodes === nodes,
   );
 
-function group(
+function groupOf(
   row: GroupRow,
   {
     complete,
@@ -121,7 +121,7 @@ function group(
   const groupCalls = calls.filter(
     (call) => call.operation === row.counted && row.named.includes(call.communicator),
   );
-  const numbers = groupCalls.reduce((sum, callsRow) => sum + callsRow.calls, 0);
+  const callCount = groupCalls.reduce((sum, callsRow) => sum + callsRow.calls, 0);
   const time = (ns: number | null, share: string) =>
     ns === null ? untimed : figure(ns, 'ns', `${share} of the recorded times`, { n: timed });
   const over = (ns: number | undefined, what: string) =>
@@ -138,7 +138,7 @@ function group(
     recorded,
     recorded_share: recordedShare(
       groupCalls.reduce((sum, callsRow) => sum + callsRow.recorded, 0),
-      numbers,
+      callCount,
     ),
     timed_by: row.timed_by.filter((source) => source !== null),
     time_p50_ns: p50,
@@ -223,10 +223,10 @@ function shareOfLink(bus: Figure, link: Figure): Figure {
 const isOverLink = ({ operation, ranks, of_link: { value } }: CollectiveGroup): boolean =>
   value !== null && value > (operation === 'AllReduce' ? busFactor(ranks) : 1) * (1 + tolerance);
 
-const recordedShare = (recorded: number, numbers: number): Figure =>
-  numbers === 0
+const recordedShare = (recorded: number, callCount: number): Figure =>
+  callCount === 0
     ? missing('no_calls', 'no call was recorded')
-    : figure(recorded / numbers, 'ratio', 'recorded over numbers between the first and last recorded');
+    : figure(recorded / callCount, 'ratio', 'recorded over numbers between the first and last recorded');
 
 const shareOf = (share: RankShare | undefined): RankShare | null =>
   share === undefined
@@ -242,7 +242,7 @@ const shareOf = (share: RankShare | undefined): RankShare | null =>
 /** Tolerance for the rounding in the source's figures. */
 const tolerance = 0.001;
 
-function overLink(groups: readonly CollectiveGroup[]): Issue[] {
+function overLinkIssues(groups: readonly CollectiveGroup[]): Issue[] {
   const over = groups.filter(isOverLink);
   if (over.length === 0) return [];
   const named = over.map(({ operation, bytes }) => `${operation} of ${formatBytes(bytes)}`).join(', ');
@@ -250,7 +250,7 @@ function overLink(groups: readonly CollectiveGroup[]): Issue[] {
   return [{ code: 'collectives_over_link', severity: 'warning', text, count: over.length }];
 }
 
-function issues(rows: readonly GroupRow[], repeated: number): Issue[] {
+function issuesOf(rows: readonly GroupRow[], repeated: number): Issue[] {
   const list: Issue[] = [];
   if (repeated > 0) {
     const text = 'Duplicate records count once: a log was imported twice.';
@@ -258,8 +258,8 @@ function issues(rows: readonly GroupRow[], repeated: number): Issue[] {
   }
   const differ = rows.filter((row) => {
     const bus = collectiveTraffic(row.operation, row.bytes, row.ranks)?.bus;
-    if (!bus || row.least_bus_bytes === null || row.most_bus_bytes === null) return false;
-    return row.least_bus_bytes < bus * (1 - tolerance) || row.most_bus_bytes > bus * (1 + tolerance);
+    if (!bus || row.min_bus_bytes === null || row.max_bus_bytes === null) return false;
+    return row.min_bus_bytes < bus * (1 - tolerance) || row.max_bus_bytes > bus * (1 + tolerance);
   });
   if (differ.length > 0) {
     const text = `The bus bandwidth in the logs does not match nccl-tests' definition for ${[...new Set(differ.map(({ operation }) => operation))].join(', ')}; ours is computed from size, ranks and time.`;

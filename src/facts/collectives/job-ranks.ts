@@ -7,8 +7,8 @@ import { rankFilesSchema } from '../../model/ranks.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { artifactJson } from '../artifact.js';
-import { transfersOf } from './transfers.js';
-import { rankSteps, stepSpans } from './rank-steps.js';
+import { readTransfers } from './transfers.js';
+import { readRankSteps, readStepSpans } from './rank-steps.js';
 
 type Job = NonNullable<CollectivesResult['job']>;
 
@@ -16,13 +16,13 @@ type Job = NonNullable<CollectivesResult['job']>;
 const minExcess = 0.02;
 
 /** Minimum share of operations in which a rank is last, for a reason to be given. */
-const minLast = 0.1;
+const minLastShare = 0.1;
 
-const rankFiles = (session: Session): Promise<unknown> =>
+const readRankFiles = (session: Session): Promise<unknown> =>
   artifactJson(session, 'ranks', 'the files and clocks of the ranks');
 
 /** The execution with collectives; without any, one with kernels. */
-async function executionOf(database: SessionDatabase): Promise<string> {
+async function readExecution(database: SessionDatabase): Promise<string> {
   const tables = ['collectives', 'kernels', 'stages'];
   const [first] = await database.query<{ execution_id: string }>(
     `SELECT execution_id FROM (${tables.map((name, index) => `SELECT DISTINCT execution_id, ${index} AS place FROM ${name}`).join(' UNION ALL ')})
@@ -32,7 +32,7 @@ async function executionOf(database: SessionDatabase): Promise<string> {
 }
 
 /** The execution's kind of step with the most total time; null if it has none. */
-async function stepKind(database: SessionDatabase, execution: string): Promise<string | null> {
+async function readStepKind(database: SessionDatabase, execution: string): Promise<string | null> {
   const [longest] = await database.query<{ kind: string }>(
     `SELECT kind FROM stages WHERE execution_id = '${execution}' AND (kind IN ${stepKindsSql} OR kind = 'training') AND NOT coalesce(warmup, false)
      GROUP BY kind ORDER BY sum(end_ns - start_ns) DESC, kind LIMIT 1`,
@@ -44,47 +44,51 @@ async function stepKind(database: SessionDatabase, execution: string): Promise<s
  * Each rank's step times without communication in a job (import --ranks), and their start and end; null without such
  * steps.
  */
-export async function rankStepTimes(database: SessionDatabase) {
-  const execution = await executionOf(database);
-  const kind = await stepKind(database, execution);
+export async function readRankStepTimes(database: SessionDatabase) {
+  const execution = await readExecution(database);
+  const kind = await readStepKind(database, execution);
   if (kind === null) return null;
-  const steps = await rankSteps(database, { kind, execution });
-  return steps && { steps, spanOf: await stepSpans(database, { kind, execution }) };
+  const steps = await readRankSteps(database, { kind, execution });
+  return steps && { steps, spanOf: await readStepSpans(database, { kind, execution }) };
 }
 
 /**
  * The ranks of a job (import --ranks); null for other sessions.
  * @param link between ranks, B/s
  */
-export async function jobOf(session: Session, database: SessionDatabase, link: Figure): Promise<Job | null> {
-  const stored = await rankFiles(session);
+export async function readJob(
+  session: Session,
+  database: SessionDatabase,
+  link: Figure,
+): Promise<Job | null> {
+  const stored = await readRankFiles(session);
   if (stored === null) return null;
   const { world_size, missing, clocks } = rankFilesSchema.parse(stored);
-  const execution = await executionOf(database);
-  const kind = await stepKind(database, execution);
+  const execution = await readExecution(database);
+  const kind = await readStepKind(database, execution);
   const bounds = clocks.flatMap(({ bound_ns }) => bound_ns ?? []);
   const rows = await database.query<Omit<JobRank, 'late_by' | 'clock'>>(
     ranksSql({ kind, execution }, bounds.length > 0 ? Math.max(...bounds) : 0),
   );
-  const computes = lowerMedian(rows.map((row) => row.compute_ms ?? 0));
-  const hosts = lowerMedian(rows.map((row) => row.host_ms ?? 0));
+  const medianComputeMs = lowerMedian(rows.map((row) => row.compute_ms ?? 0));
+  const medianHostMs = lowerMedian(rows.map((row) => row.host_ms ?? 0));
   return {
     world_size,
     missing,
     execution: session.manifest.executions.length > 1 ? execution : null,
     step_kind: kind,
-    transfers: await transfersOf(database, execution, link),
-    own: kind === null ? null : await rankSteps(database, { kind, execution }),
+    transfers: await readTransfers(database, execution, link),
+    own: kind === null ? null : await readRankSteps(database, { kind, execution }),
     ranks: rows.map((row) => {
-      const compute = (row.compute_ms ?? 0) - computes;
-      const host = (row.host_ms ?? 0) - hosts;
-      const late =
-        row.last >= minLast * row.operations &&
+      const compute = (row.compute_ms ?? 0) - medianComputeMs;
+      const host = (row.host_ms ?? 0) - medianHostMs;
+      const isLate =
+        row.last >= minLastShare * row.operations &&
         row.last > 0 &&
         Math.max(compute, host) > minExcess * (row.step_ms ?? 0);
       return {
         ...row,
-        late_by: late ? (compute >= host ? ('compute' as const) : ('host' as const)) : null,
+        late_by: isLate ? (compute >= host ? ('compute' as const) : ('host' as const)) : null,
         clock: clocks.find(({ rank }) => rank === row.rank) ?? null,
       };
     }),

@@ -26,7 +26,7 @@ const slowFactor = 1.5;
 /** Minimum calls of a communicator for its median to be used. */
 const minCalls = 8;
 
-const inKind = (captures: readonly string[], kind: PhaseKind): string =>
+const inKindCte = (captures: readonly string[], kind: PhaseKind): string =>
   `in_kind AS (
      SELECT c.communicator, c.operation, c.sequence, sum(c.exposed_ns) / greatest(sum(c.dur_ns), 1) AS exposed_share
      FROM collectives c ${joinPhases('c', kind)} WHERE c.capture_id IN (${captureList(captures)}) GROUP BY ALL)`;
@@ -36,7 +36,7 @@ export const linksSql = (
   captures: readonly string[],
   kind: PhaseKind,
   instances: number,
-): string => `WITH ${inKind(captures, kind)},
+): string => `WITH ${inKindCte(captures, kind)},
    uses AS (
      SELECT communicator, operation, any_value(ranks) AS ranks, median(bytes)::BIGINT AS bytes, count(*) AS calls, median(shortest_ns) / 1e3 AS wire_us,
        avg(exposed_share) AS exposed_share
@@ -53,7 +53,7 @@ export const linksSql = (
    FROM compared JOIN members USING (communicator) ORDER BY lost_ms DESC, communicator, operation`;
 
 /** The communicator with a slower exchange than its equals, if any. */
-export async function slowLink(
+export async function readSlowLink(
   database: SessionDatabase,
   captures: readonly string[],
   { kind, instances }: { kind: PhaseKind; instances: number },
@@ -89,7 +89,7 @@ export const expertsSql = (
   captures: readonly string[],
   kind: PhaseKind,
   instances: number,
-): string => `WITH ${inKind(captures, kind)},
+): string => `WITH ${inKindCte(captures, kind)},
    calls AS (
      SELECT communicator, operation, sequence, any_value(communicator_name) AS name, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
      FROM collective_rows WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
@@ -106,16 +106,17 @@ export const expertsSql = (
    FROM exposed_calls JOIN hottest_rank USING (communicator) GROUP BY communicator ORDER BY wire_ms + waiting_ms DESC, communicator`;
 
 /** Minimum share of uneven calls in which the same rank receives the most. */
-const minMost = 0.6;
+const minHottestShare = 0.6;
 
 /** The communicator that loses the most to uneven work, if one rank receives the most in most of its uneven calls. */
-export async function hotExpert(
+export async function readHotExpert(
   database: SessionDatabase,
   captures: readonly string[],
   { kind, instances }: { kind: PhaseKind; instances: number },
 ): Promise<ExpertLoad | null> {
   const [largest] = await database.query<ExpertLoad>(expertsSql(captures, kind, instances));
-  if (!largest || largest.uneven < minCalls || largest.rank_calls < minMost * largest.uneven) return null;
+  if (!largest || largest.uneven < minCalls || largest.rank_calls < minHottestShare * largest.uneven)
+    return null;
   return largest;
 }
 
@@ -169,7 +170,7 @@ export interface Pipeline {
 }
 
 /** Null if a rank of the captures sends and receives nothing in this kind of stage. */
-export async function pipelineOf(
+export async function readPipeline(
   database: SessionDatabase,
   captures: readonly string[],
   { kind, instances, ranks }: { kind: PhaseKind; instances: number; ranks: number },

@@ -2,7 +2,7 @@
 export const groupsSql = `SELECT operation, bytes, ranks, nodes, any_value(counted) AS counted, count(*) AS recorded, count(DISTINCT communicator) AS communicators,
      list_sort(list(DISTINCT communicator)) AS named, list_sort(list(DISTINCT timed_by)) AS timed_by, count(dur_ns) AS timed,
      quantile_cont(dur_ns, 0.5) AS p50, quantile_cont(dur_ns, 0.99) AS p99,
-     min(bus_bytes_per_s * dur_ns) / 1e9 AS least_bus_bytes, max(bus_bytes_per_s * dur_ns) / 1e9 AS most_bus_bytes
+     min(bus_bytes_per_s * dur_ns) / 1e9 AS min_bus_bytes, max(bus_bytes_per_s * dur_ns) / 1e9 AS max_bus_bytes
    FROM collective_rows GROUP BY operation, bytes, ranks, nodes ORDER BY sum(dur_ns) DESC NULLS LAST, operation, bytes, ranks, nodes`;
 
 /** The same groups over operations that every rank recorded. */

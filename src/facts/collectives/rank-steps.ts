@@ -17,7 +17,7 @@ const maxCells = 8192;
  * columns, neighbors are averaged.
  * @returns null if no rank has such steps
  */
-export async function rankSteps(database: SessionDatabase, steps: Steps): Promise<RankSteps | null> {
+export async function readRankSteps(database: SessionDatabase, steps: Steps): Promise<RankSteps | null> {
   const [count] = await database.query<{ ranks: number; steps: number | null }>(
     `${stepsSql(steps)} SELECT count(DISTINCT rank) AS ranks, max(step) AS steps FROM steps`,
   );
@@ -34,15 +34,15 @@ export async function rankSteps(database: SessionDatabase, steps: Steps): Promis
      FROM steps p LEFT JOIN exposed e ON e.capture_id = p.capture_id AND e.phase_id = p.stage_id AND e.rank IS NOT DISTINCT FROM p.rank
      WHERE p.rank IS NOT NULL GROUP BY ALL ORDER BY ALL`,
   );
-  const used = Math.ceil(count.steps / width);
+  const usedColumns = Math.ceil(count.steps / width);
   const byRank = new Map<number, (number | null)[]>();
   for (const { rank, column, ms } of rows) {
-    const times = byRank.get(rank) ?? Array.from({ length: used }, () => null);
+    const times = byRank.get(rank) ?? Array.from({ length: usedColumns }, () => null);
     times[column] = ms;
     byRank.set(rank, times);
   }
   return {
-    steps: Array.from({ length: used }, (_, column) => ({
+    steps: Array.from({ length: usedColumns }, (_, column) => ({
       first: column * width + 1,
       last: Math.min((column + 1) * width, count.steps!),
     })),
@@ -58,7 +58,7 @@ export interface StepSpan {
 }
 
 /** Times of all steps, by rank and by step number from 1. */
-export async function stepSpans(
+export async function readStepSpans(
   database: SessionDatabase,
   steps: Steps,
 ): Promise<(rank: number, step: number) => StepSpan | undefined> {

@@ -9,8 +9,8 @@ import { callLossesSql } from './job.js';
 type TransferRow = Omit<JobTransfer, 'bandwidth' | 'of_link'>;
 
 /**
- * SQL of the pairs of ranks with transfers. In disaggregated serving a rank that only computes prefills sends the KV cache to one that
- * decodes.
+ * SQL of the pairs of ranks with transfers. In disaggregated serving a rank that only computes prefills sends the KV
+ * cache to one that decodes.
  * @param where condition on the rows of `stages`
  */
 export const pairsSql = (where: string): string =>
@@ -25,7 +25,7 @@ export const pairsSql = (where: string): string =>
  * Transfers from each rank of a job to another, by total time.
  * @param link between the ranks, B/s
  */
-export async function transfersOf(
+export async function readTransfers(
   database: SessionDatabase,
   execution: string,
   link: Figure,

@@ -8,8 +8,8 @@ import { formatPercent, formatQuantity, formatSetting } from '../../vocabulary/f
  * small; otherwise the side that leads by 10 or more.
  */
 const nearPeak = 80;
-const latency = 60;
-const lead = 10;
+const latencyBelow = 60;
+const minLead = 10;
 
 export function speedOfLightBound(metrics: Metrics): Bound {
   const sm = valueOf(metrics, smThroughput);
@@ -19,23 +19,23 @@ export function speedOfLightBound(metrics: Metrics): Bound {
     return { by: null, cause: 'not_collected', text: `ncu did not collect ${absent}.` };
   }
   const numbers = `SM ${formatQuantity(sm, '%')}, memory ${formatQuantity(memory, '%')} of peak`;
-  const ahead = sm > memory ? 'compute' : 'memory';
+  const leader = sm > memory ? 'compute' : 'memory';
   if (sm >= nearPeak || memory >= nearPeak) {
-    return { by: ahead, cause: 'near_peak', text: `${numbers}: ${ahead} is near its peak.` };
+    return { by: leader, cause: 'near_peak', text: `${numbers}: ${leader} is near its peak.` };
   }
-  if (sm < latency && memory < latency) {
+  if (sm < latencyBelow && memory < latencyBelow) {
     const waves = valueOf(metrics, 'launch__waves_per_multiprocessor');
     if (waves !== null && waves < 1) {
       const text = `${numbers}: the grid is too small: it fills ${part(waves)} of one wave of blocks.`;
       return { by: 'latency', cause: 'grid_too_small', text };
     }
-    const text = `${numbers}: both under ${formatSetting(latency, '%')}: latency-bound.`;
+    const text = `${numbers}: both under ${formatSetting(latencyBelow, '%')}: latency-bound.`;
     return { by: 'latency', cause: 'low_throughput', text };
   }
-  if (Math.abs(sm - memory) < lead) {
+  if (Math.abs(sm - memory) < minLead) {
     return { by: 'balanced', cause: 'balanced', text: `${numbers}: compute and memory are balanced.` };
   }
-  return { by: ahead, cause: 'ahead', text: `${numbers}: ${ahead} is used more.` };
+  return { by: leader, cause: 'ahead', text: `${numbers}: ${leader} is used more.` };
 }
 
 export const smThroughput = 'sm__throughput.avg.pct_of_peak_sustained_elapsed';

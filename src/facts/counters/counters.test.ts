@@ -39,7 +39,7 @@ async function analyze(...names: string[]): Promise<Document<CountersResult>> {
 }
 
 /** NVIDIA's rules from the details page: rule name -> descriptions, one map per kernel name. */
-async function rules(name: string): Promise<Map<string, Map<string, string[]>>> {
+async function readRules(name: string): Promise<Map<string, Map<string, string[]>>> {
   const kernels = new Map<string, Map<string, string[]>>();
   let header: string[] = [];
   for await (const { fields } of readCsvRecords(fixture(name))) {
@@ -64,17 +64,17 @@ describe.each([
   ['ncu-tiny.raw.csv', 'ncu-tiny.details.csv', 4],
 ])("%s against NVIDIA's rules", (raw, details, groups) => {
   let kernels: KernelCounters[] = [];
-  let nvidia: Awaited<ReturnType<typeof rules>>;
+  let nvidia: Awaited<ReturnType<typeof readRules>>;
   beforeAll(async () => {
     const result = await analyze(raw);
     expect(countersDocumentSchema.parse(result)).toBeTruthy();
     kernels = result.data.kernels;
-    nvidia = await rules(details);
+    nvidia = await readRules(details);
   });
   const rule = (kernel: KernelCounters, name: string) =>
     nvidia.get(`${kernel.name} ${kernel.grid}`)!.get(name) ?? [];
 
-  test('bound', () => {
+  test('the bound is the same', () => {
     expect(kernels).toHaveLength(groups);
     for (const kernel of kernels) {
       const [text] = rule(kernel, 'SOLBottleneck');
@@ -88,7 +88,7 @@ describe.each([
     }
   });
 
-  test('occupancy and its limiter', () => {
+  test('occupancy and its limiter are the same', () => {
     for (const kernel of kernels) {
       const [text] = rule(kernel, 'TheoreticalOccupancy');
       if (text === undefined) {
@@ -101,7 +101,7 @@ describe.each([
     }
   });
 
-  test('share of the largest stall', () => {
+  test('the share of the largest stall is the same', () => {
     let compared = 0;
     for (const kernel of kernels) {
       const text = rule(kernel, 'CPIStall').find((sentence) => sentence.startsWith('On average'));
@@ -114,7 +114,7 @@ describe.each([
     expect(compared).toBeGreaterThan(0);
   });
 
-  test('share of the FP32 peak', () => {
+  test('the share of the FP32 peak is the same', () => {
     for (const kernel of kernels) {
       const text = rule(kernel, 'SOLFPRoofline')[0]!;
       const stated = /achieved\s+(close to )?(\d+)% of this device's FP32 peak/.exec(text)!;
@@ -158,7 +158,7 @@ describe('the 4096³ GEMM and other kernels', () => {
     expect(bound.by).toBe('memory');
   });
 
-  test("the device's name, SMs and clocks", () => {
+  test("lists the device's SMs and the launches in order", () => {
     expect(data.devices).toEqual([{ device: 0, compute_capability: '9.0', sm_count: 132 }]);
     expect(data.launches).toHaveLength(7);
     expect(data.launches[0]).toMatchObject({ launch_ordinal: 0, nvtx_path: 'prefill' });
@@ -242,7 +242,7 @@ describe('uncounted tensor FLOP are missing, not 0', () => {
     expect(tensor({ [capability]: 10, [hmma]: 0, [utchmma]: 5e9 }).value).toBe(5e9);
   });
 
-  test('a busy tensor pipe without a counted operation', () => {
+  test('FLOP of a busy tensor pipe without a counted operation are missing', () => {
     const sum = 'sm__ops_path_tensor_src_fp16.sum';
     expect(tensor({ [capability]: 9, [sum]: 0, [pipe]: 40 })).toMatchObject({
       reason: { code: 'tensor_not_counted' },
@@ -250,7 +250,7 @@ describe('uncounted tensor FLOP are missing, not 0', () => {
     expect(tensor({ [capability]: 9, [sum]: 0, [pipe]: 0.8 }).value).toBe(0);
   });
 
-  test('no counters, with and without a busy pipe', () => {
+  test('without counters FLOP are 0 only if the pipe is idle', () => {
     expect(tensor({ [pipe]: 0 }).value).toBe(0);
     expect(tensor({}).value).toBeNull();
   });

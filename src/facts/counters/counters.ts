@@ -5,37 +5,40 @@ import { figure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import { memoryThroughput, smThroughput, speedOfLightBound } from './bound.js';
 import { tensorPipe } from './flop.js';
-import { devicesOf, type KernelGroup, kernelGroups, launchesOf } from './kernel-groups.js';
-import { occupancy } from './occupancy.js';
+import { readDevices, type KernelGroup, readKernelGroups, readLaunches } from './kernel-groups.js';
+import { occupancyOf } from './occupancy.js';
 import { kernelRoofline } from './roofline.js';
-import { stageReader, stageNames } from './stages.js';
-import { stalls } from './stalls.js';
+import { readStageOf, stageNames } from './stages.js';
+import { stallsOf } from './stalls.js';
 
 /**
- * Limiters of each kernel from hardware counters (ncu). Kernels of different captures are never combined. Durations are those
- * under ncu (caches flushed, clocks possibly locked); normal run times are in `kernels`.
+ * Limiters of each kernel from hardware counters (ncu). Kernels of different captures are never combined. Durations are
+ * those under ncu (caches flushed, clocks possibly locked); normal run times are in `kernels`.
  */
 export async function analyzeCounters(session: Session): Promise<Document<CountersResult>> {
   const database = await session.connect();
   try {
-    const groups = await kernelGroups(database);
-    const stageOf = await stageReader(database);
-    const { launches, total } = await launchesOf(database, groups);
+    const groups = await readKernelGroups(database);
+    const stageOf = await readStageOf(database);
+    const { launches, total } = await readLaunches(database, groups);
     const data = {
-      devices: await devicesOf(database),
-      kernels: groups.map((group) => ({ ...kernel(group), stage: stageNames(group.nvtx_paths, stageOf) })),
+      devices: await readDevices(database),
+      kernels: groups.map((group) => ({
+        ...kernelCounters(group),
+        stage: stageNames(group.nvtx_paths, stageOf),
+      })),
       launches,
       launches_total: total,
     };
-    return document('counters', '1.0', data, [...session.issues, ...issues(data)]);
+    return document('counters', '1.0', data, [...session.issues, ...issuesOf(data)]);
   } finally {
     await database.close();
   }
 }
 
-function kernel({ metrics, key: _key, ...group }: KernelGroup): Omit<KernelCounters, 'stage'> {
+function kernelCounters({ metrics, key: _key, ...group }: KernelGroup): Omit<KernelCounters, 'stage'> {
   const duration = metricFigure(metrics, 'gpu__time_duration.sum', 'ns');
-  const states = stalls(metrics);
+  const stallStates = stallsOf(metrics);
   return {
     ...group,
     duration_ns: duration,
@@ -58,7 +61,7 @@ function kernel({ metrics, key: _key, ...group }: KernelGroup): Omit<KernelCount
     ),
     l1_hit_rate: metricFigure(metrics, 'l1tex__t_sector_hit_rate.pct', '%'),
     l2_hit_rate: metricFigure(metrics, 'lts__t_sector_hit_rate.pct', '%'),
-    occupancy: occupancy(metrics),
+    occupancy: occupancyOf(metrics),
     registers_per_thread: metricFigure(metrics, 'launch__registers_per_thread', 'registers'),
     shared_memory_per_block: sharedMemory(metrics),
     waves: metricFigure(metrics, 'launch__waves_per_multiprocessor', 'waves'),
@@ -73,8 +76,8 @@ function kernel({ metrics, key: _key, ...group }: KernelGroup): Omit<KernelCount
       ],
       '%',
     ),
-    stalls: states.stalls,
-    stalls_missing: states.missing,
+    stalls: stallStates.stalls,
+    stalls_missing: stallStates.missing,
     roofline: kernelRoofline(metrics),
   };
 }
@@ -91,7 +94,7 @@ function sharedMemory(metrics: Metrics) {
   return figure(sum, 'B', 'launch__shared_mem_per_block_{driver,static,dynamic}');
 }
 
-function issues({ kernels, launches, launches_total }: CountersResult): Issue[] {
+function issuesOf({ kernels, launches, launches_total }: CountersResult): Issue[] {
   const list: Issue[] = [];
   if (kernels.length === 0) {
     const text =

@@ -13,8 +13,8 @@ const tensorCounters: Record<number, { needs: RegExp; name: string }> = {
   12: { needs: /^sm__ops_path_tensor_(op_hmma_)?src_/, name: 'sm__ops_path_tensor_src_*' },
 };
 
-/** Integer and one-bit products are operations, not FLOP. */
-const integer = /src_u?int\d|_[ib]g?mma_/;
+/** Integer and one-bit multiplications are operations, not FLOP. */
+const integerInput = /src_u?int\d|_[ib]g?mma_/;
 /** Groups: instruction (if the metric is for one), and input type. */
 const tensorSum = /^sm__ops_path_tensor_(op_[a-z]+_)?src_([a-z]+\d+)\w*\.sum$/;
 
@@ -46,7 +46,7 @@ export function flopByUnit(metrics: Metrics, seconds: number | null): { unit: Un
 function tensorFlop(metrics: Metrics): Figure {
   const sums = [...metrics].flatMap(([name, { value }]) => {
     const match = tensorSum.exec(name);
-    return match && !integer.test(name)
+    return match && !integerInput.test(name)
       ? [{ name, value, byInstruction: match[1] !== undefined, type: match[2]! }]
       : [];
   });
@@ -67,8 +67,8 @@ function tensorFlop(metrics: Metrics): Figure {
     );
   }
   // …_tensor_src_fp16 is the sum over instructions (…_op_hgmma_src_fp16_sparsity_off). fp8 and fp64 have only the sum.
-  const split = new Set(sums.filter((sum) => sum.byInstruction).map(({ type }) => type));
-  const usedSums = sums.filter(({ byInstruction, type }) => byInstruction || !split.has(type));
+  const typesByInstruction = new Set(sums.filter((sum) => sum.byInstruction).map(({ type }) => type));
+  const usedSums = sums.filter(({ byInstruction, type }) => byInstruction || !typesByInstruction.has(type));
   const flop = usedSums.reduce((total, { value }) => total + value, 0);
   if (flop === 0 && pipe !== null && pipe >= busyPercent) {
     return missing(
@@ -114,18 +114,18 @@ export function peakOf(metrics: Metrics, unit: Unit): Figure {
     return figure(peak * flop * clock, 'FLOP/s', `${metric} × ${flop} × SM clock of the run`);
   }
   const used = [...metrics]
-    .filter(([name, { value }]) => tensorSum.test(name) && !integer.test(name) && value > 0)
+    .filter(([name, { value }]) => tensorSum.test(name) && !integerInput.test(name) && value > 0)
     .sort(([x, a], [y, b]) => b.value - a.value || Number(y.includes('_op_')) - Number(x.includes('_op_')))
     .map(([name]) => name);
   for (const name of used) {
     const peak = valueOf(metrics, `${name}.peak_sustained`);
     if (peak === null) continue;
     const sparse = !name.includes('_sparsity_off');
-    const half = sparse && !name.includes('_sparsity_on') ? 0.5 : 1;
+    const factor = sparse && !name.includes('_sparsity_on') ? 0.5 : 1;
     return figure(
-      peak * half * clock,
+      peak * factor * clock,
       'FLOP/s',
-      `${name}.peak_sustained${half === 1 ? '' : ' / 2 (dense)'} × SM clock of the run`,
+      `${name}.peak_sustained${factor === 1 ? '' : ' / 2 (dense)'} × SM clock of the run`,
     );
   }
   return missing(

@@ -33,7 +33,7 @@ const launchSql = `
     GROUP BY execution_id, capture_id, pid, device, kernel_name, launch_ordinal)`;
 
 /** Groups by total time, longest first; those without a duration last. */
-export async function kernelGroups(database: SessionDatabase): Promise<KernelGroup[]> {
+export async function readKernelGroups(database: SessionDatabase): Promise<KernelGroup[]> {
   const rows = await database.query<{
     key: number;
     execution_id: string;
@@ -101,11 +101,11 @@ const usedMetrics = `^(${[
 ].join('|')})$`;
 
 /** The first 2000 launches in profiling order, each with the index of its group in `groups`. */
-export async function launchesOf(
+export async function readLaunches(
   database: SessionDatabase,
   groups: readonly { key: number }[],
 ): Promise<{ launches: CountersResult['launches']; total: number }> {
-  const place = new Map(groups.map(({ key }, i) => [key, i]));
+  const indexByKey = new Map(groups.map(({ key }, i) => [key, i]));
   const rows = await database.query<{
     key: number;
     launch_ordinal: number;
@@ -117,12 +117,12 @@ export async function launchesOf(
      ORDER BY execution_id, capture_id, id, kernel_name, launch_ordinal LIMIT 2000`,
   );
   return {
-    launches: rows.map(({ key, total: _total, ...row }) => ({ kernel: place.get(key)!, ...row })),
+    launches: rows.map(({ key, total: _total, ...row }) => ({ kernel: indexByKey.get(key)!, ...row })),
     total: rows[0]?.total ?? 0,
   };
 }
 
-export async function devicesOf(database: SessionDatabase): Promise<CountersResult['devices']> {
+export async function readDevices(database: SessionDatabase): Promise<CountersResult['devices']> {
   return database.query(
     `SELECT device, CAST(max(value) FILTER (WHERE metric = 'device__attribute_compute_capability_major') AS BIGINT) || '.' ||
        CAST(max(value) FILTER (WHERE metric = 'device__attribute_compute_capability_minor') AS BIGINT) AS compute_capability,

@@ -10,7 +10,7 @@ const resources = {
 };
 
 /** The occupancy limiter: the resource that allows the fewest blocks per SM. */
-export function occupancy(metrics: Metrics): Occupancy {
+export function occupancyOf(metrics: Metrics): Occupancy {
   const limits = Object.entries(resources)
     .flatMap(([key, resource]) => {
       const blocks = valueOf(metrics, `launch__occupancy_limit_${key}`);

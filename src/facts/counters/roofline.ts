@@ -30,8 +30,8 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
         : missing('no_flop', 'it has no floating-point operations');
   const bandwidth = combine(
     [
-      metric(metrics, 'dram__bytes.sum.peak_sustained'),
-      metric(metrics, 'dram__cycles_elapsed.avg.per_second'),
+      metricValue(metrics, 'dram__bytes.sum.peak_sustained'),
+      metricValue(metrics, 'dram__cycles_elapsed.avg.per_second'),
     ],
     'B/s',
     'dram__bytes.sum.peak_sustained × DRAM clock of the run',
@@ -60,7 +60,7 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
 
 /**
  * The sum over the units. If only tensor work was counted, it is used alone and the source says so: other work is small
- * compared with a matrix product. Without tensor work every unit must be known.
+ * compared with a GEMM. Without tensor work every unit must be known.
  */
 function totalFlop(units: KernelRoofline['flop_by_unit']): Figure {
   const tensor = units.find(({ unit }) => unit === 'tensor')?.flop.value ?? 0;
@@ -92,7 +92,7 @@ function dramBytes(metrics: Metrics, seconds: number | null): Figure {
   );
 }
 
-function metric(metrics: Metrics, name: string): Figure {
+function metricValue(metrics: Metrics, name: string): Figure {
   const value = valueOf(metrics, name);
   return value === null ? missing('not_collected', `ncu did not collect ${name}`) : figure(value, '', name);
 }

@@ -2,18 +2,19 @@ import type { SessionDatabase } from '../../session/query.js';
 
 /** Phases of a forward pass, then enclosing phases: a decode step in a warm-up counts as decode. */
 const kinds = ['sampling', 'decode', 'prefill', 'mixed', 'load', 'warmup'] as const;
-const words = new RegExp(`(?<![a-z])(${kinds.join('|')})(?![a-z])`, 'i');
+const phaseWord = new RegExp(`(?<![a-z])(${kinds.join('|')})(?![a-z])`, 'i');
 
 /**
  * The phase of a profiled launch from its enclosing NVTX ranges ("outer / inner"): by stage names of the session's own
  * timeline, else by a phase name within a range name.
  */
-export async function stageReader(database: SessionDatabase): Promise<(path: string) => string | null> {
+export async function readStageOf(database: SessionDatabase): Promise<(path: string) => string | null> {
   const rows = await database.query<{ raw_name: string; kind: string }>(
     `SELECT DISTINCT raw_name, kind FROM stages WHERE raw_name IS NOT NULL AND kind IS NOT NULL AND kind <> 'other'`,
   );
-  const known = new Map(rows.map(({ raw_name, kind }) => [raw_name, kind]));
-  const kindOf = (range: string) => known.get(range) ?? words.exec(range)?.[1]?.toLowerCase() ?? null;
+  const kindByName = new Map(rows.map(({ raw_name, kind }) => [raw_name, kind]));
+  const kindOf = (range: string) =>
+    kindByName.get(range) ?? phaseWord.exec(range)?.[1]?.toLowerCase() ?? null;
   return (path) => {
     const found = path.split(' / ').map((range) => kindOf(range.trim()));
     const phase = found.findLast((kind) => kind !== null && kind !== 'warmup' && kind !== 'load');

@@ -10,30 +10,30 @@ const maxShown = 5;
  * next. The ratios are the warps in each state per issue-active cycle and sum to it. "selected" is the issue cycle: not
  * a stall, but part of the sum. Without the ratios, program-counter samples give the shares.
  */
-export function stalls(metrics: Metrics): { stalls: Stall[]; missing: string | null } {
-  const ratios = states(metrics, perIssue);
+export function stallsOf(metrics: Metrics): { stalls: Stall[]; missing: string | null } {
+  const ratios = stallStates(metrics, perIssue);
   if (ratios.length > 0) {
     const sum = ratios.reduce((total, { value }) => total + value, 0);
     const latency = valueOf(metrics, 'smsp__average_warp_latency_per_inst_issued.ratio') ?? sum;
-    return { stalls: largest(ratios, latency, true), missing: null };
+    return { stalls: largestStalls(ratios, latency, true), missing: null };
   }
-  const samples = states(metrics, sampled).filter(({ reason }) => !reason.endsWith('_not_issued'));
+  const samples = stallStates(metrics, sampled).filter(({ reason }) => !reason.endsWith('_not_issued'));
   const total = samples.reduce((sum, { value }) => sum + value, 0);
-  if (total > 0) return { stalls: largest(samples, total, false), missing: null };
+  if (total > 0) return { stalls: largestStalls(samples, total, false), missing: null };
   return {
     stalls: [],
     missing: 'ncu did not collect warp states (sections WarpStateStats or SourceCounters, --set full)',
   };
 }
 
-function states(metrics: Metrics, pattern: RegExp): { reason: string; value: number }[] {
+function stallStates(metrics: Metrics, pattern: RegExp): { reason: string; value: number }[] {
   return [...metrics].flatMap(([name, { value }]) => {
     const reason = pattern.exec(name)?.[1];
     return reason === undefined ? [] : [{ reason, value }];
   });
 }
 
-function largest(list: { reason: string; value: number }[], total: number, inCycles: boolean): Stall[] {
+function largestStalls(list: { reason: string; value: number }[], total: number, inCycles: boolean): Stall[] {
   if (total <= 0) return [];
   return list
     .filter(({ reason, value }) => reason !== 'selected' && value > 0)

@@ -13,12 +13,14 @@ const names = Object.keys(derivedTables) as DerivedTable[];
 test('every derived table has its documented columns', async () => {
   const session = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {});
   const database = await userDatabase(session);
-  const found: Record<string, Record<string, string>> = {};
+  const columnsByTable: Record<string, Record<string, string>> = {};
   for (const name of names) {
     const columns = await database.query<{ column_name: string; column_type: string }>(`DESCRIBE ${name}`);
-    found[name] = Object.fromEntries(columns.map((column) => [column.column_name, column.column_type]));
+    columnsByTable[name] = Object.fromEntries(
+      columns.map((column) => [column.column_name, column.column_type]),
+    );
   }
-  expect(found).toEqual(
+  expect(columnsByTable).toEqual(
     Object.fromEntries(
       names.map((name) => [
         name,

@@ -12,7 +12,7 @@ import { timelineScope } from '../waterfall/ranks.js';
 import { collectiveTables } from '../trace/collective-tables.js';
 import { relations } from './relations.js';
 
-/** Derived tables for a query over these sessions: of the rank and device that explain shows, or those asked for. */
+/** Derived tables for a query over these sessions: of the rank and device that explain shows, or of the requested ones. */
 export function derivedOf(sessions: readonly Session[], options: ScopeOptions = {}): DerivedTables {
   return {
     names: Object.keys(derivedTables),
@@ -20,7 +20,7 @@ export function derivedOf(sessions: readonly Session[], options: ScopeOptions = 
       const [session, second] = sessions;
       if (!session || second) {
         throw new InferscopeError('E_USAGE', {
-          what: `${names.join(', ')} is made of one session`,
+          what: `${names.join(', ')} can only be computed from one session`,
           why: `The query is over ${sessions.length}: their windows have the same ids.`,
           fix: 'Name one session, or use the recorded tables: inferscope sql --schema',
         });

@@ -45,8 +45,8 @@ function relation(
     needs,
     storage,
     async rows(scope) {
-      const made = await rows(scope);
-      return typeof made === 'string' ? { steps: {}, select: made } : made;
+      const query = await rows(scope);
+      return typeof query === 'string' ? { steps: {}, select: query } : query;
     },
   };
 }
@@ -71,11 +71,11 @@ const withStep = (table: 'kernels' | 'copies', near: string): Relation =>
       : `SELECT t.*, coalesce(own.kind, CASE WHEN ${near} < near.until_ns THEN near.kind END, 'outside') AS phase
          FROM rank_${table} t JOIN place_of p ON p.stage_id = ${placeKey('t')}
          LEFT JOIN (SELECT stage_id, kind FROM windows WHERE kind <> 'sampling') own ON own.stage_id = p.step_id
-         ASOF LEFT JOIN (${nearest[table]}) near ON ${near} >= near.from_ns`,
+         ASOF LEFT JOIN (${nearestSql[table]}) near ON ${near} >= near.from_ns`,
   );
 
 /** Kernels are placed on the windows' clock; copies on the host clock, on which they were called. */
-const nearest = {
+const nearestSql = {
   kernels: "SELECT kind, start_ns AS from_ns, end_ns AS until_ns FROM windows WHERE kind <> 'sampling'",
   copies: "SELECT kind, start_ns AS from_ns, host_end_ns AS until_ns FROM instances WHERE kind <> 'sampling'",
 };

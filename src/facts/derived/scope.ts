@@ -122,12 +122,12 @@ async function chooseSource(
     counts.filter((row) => row.capture_id === captureId).reduce((sum, row) => sum + row.kernels, 0);
   const isRequested = (row: KernelCount) =>
     (rank === undefined || row.rank === rank) && (device === undefined || row.device === device);
-  const having = manifest.captures.filter(({ capture_id }) => kernelsOf(capture_id) > 0);
+  const withKernels = manifest.captures.filter(({ capture_id }) => kernelsOf(capture_id) > 0);
   // Each rank of a job may have its own capture.
-  const withRank = having.filter(({ capture_id }) =>
+  const withRank = withKernels.filter(({ capture_id }) =>
     counts.some((row) => row.capture_id === capture_id && isRequested(row)),
   );
-  const candidates = (withRank.length > 0 ? withRank : having).toSorted(
+  const candidates = (withRank.length > 0 ? withRank : withKernels).toSorted(
     (a, b) => toolRank(a) - toolRank(b) || kernelsOf(b.capture_id) - kernelsOf(a.capture_id),
   );
   const [chosen] = candidates;
@@ -135,8 +135,8 @@ async function chooseSource(
   const why: string[] = [];
   const captureName = ({ tool, capture_id }: Capture) => `${tool.name} (${capture_id})`;
   if (candidates.length > 1) {
-    const rest = candidates.slice(1).map(captureName);
-    const otherNames = `${rest.slice(0, maxNamed).join(', ')}${rest.length > maxNamed ? ', …' : ''}`;
+    const others = candidates.slice(1).map(captureName);
+    const otherNames = `${others.slice(0, maxNamed).join(', ')}${others.length > maxNamed ? ', …' : ''}`;
     why.push(
       `Kernels, stages and gaps are taken from ${captureName(chosen)}, not from ${otherNames}: no sums over captures.`,
     );
@@ -171,13 +171,13 @@ async function chooseSource(
   const purposeOf = (id: string) =>
     manifest.executions.find(({ execution_id }) => execution_id === id)?.purpose ?? 'imported';
   // Copies count as activity too: loading has few kernels.
-  const [span] = await database.query<{ start_ns: number | null; end_ns: number | null }>(
+  const [copySpan] = await database.query<{ start_ns: number | null; end_ns: number | null }>(
     `SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM copies
      WHERE capture_id = $1 AND rank IS NOT DISTINCT FROM $2::INTEGER AND device IS NOT DISTINCT FROM $3::INTEGER`,
     [chosen.capture_id, focus.rank, focus.device],
   );
-  const start_ns = Math.min(focus.start_ns, span?.start_ns ?? focus.start_ns);
-  const end_ns = Math.max(focus.end_ns, span?.end_ns ?? focus.end_ns);
+  const start_ns = Math.min(focus.start_ns, copySpan?.start_ns ?? focus.start_ns);
+  const end_ns = Math.max(focus.end_ns, copySpan?.end_ns ?? focus.end_ns);
   return {
     attribution: {
       execution_id: chosen.execution_id,

@@ -14,7 +14,7 @@ export interface RankTest {
 }
 
 /** Above this number of values the normal approximation is correct to three digits. */
-const exactUpTo = 60;
+const maxExactValues = 60;
 const maxPairs = 4_000_000;
 const z975 = 1.959963984540054;
 
@@ -30,12 +30,12 @@ export function rankTest(from: readonly number[], to: readonly number[]): RankTe
   if ([...from, ...to].some((value) => !(value > 0))) return null;
   const { doubled, tieTerm } = midranks([...from, ...to]);
   const second = doubled.slice(n).reduce((sum, rank) => sum + rank, 0);
-  const exact = n + m <= exactUpTo;
+  const exact = n + m <= maxExactValues;
   const p = exact ? exactP(doubled, n, second) : normalP(n, m, second / 2, tieTerm);
   const ratios = pairwiseLogRatios(from, to);
   const k = exact ? exactOrder(n, m) : Math.floor((n * m) / 2 - z975 * Math.sqrt(variance(n, m, 0)));
   return {
-    ratio: Math.exp(middle(ratios)),
+    ratio: Math.exp(medianOf(ratios)),
     ci95: k < 1 ? null : [Math.exp(ratios[k - 1]!), Math.exp(ratios[n * m - k]!)],
     p,
     exact,
@@ -51,7 +51,7 @@ export function minP(n: number, m: number): number {
 }
 
 /** Values needed on each side for ranks to reach 0.05 after Holm's correction over this many metrics. */
-export function neededEach(metrics: number): number {
+export function minValuesPerSide(metrics: number): number {
   let each = 2;
   while (minP(each, each) * Math.max(1, metrics) >= 0.05) each++;
   return each;
@@ -148,7 +148,7 @@ function pairwiseLogRatios(from: readonly number[], to: readonly number[]): Floa
   return ratios.sort();
 }
 
-function middle(sorted: Float64Array): number {
+function medianOf(sorted: Float64Array): number {
   const half = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
 }

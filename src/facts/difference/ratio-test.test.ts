@@ -41,19 +41,19 @@ const wideAfter = [11.0, 10.2, 11.3, 10.4, 11.1];
 describe('ratio of two sides', () => {
   // scipy 1.17.1: stats.ttest_ind(log(after), log(before), equal_var=False), exp(confidence_interval(0.95))
   test('a change larger than the noise', () => {
-    const found = ratioTest(logMeanOf(before)!, logMeanOf(after)!);
-    expect(found.ratio).toBeCloseTo(1.0843183387184558, 12);
-    expect(found.p).toBeCloseTo(0.0005695355017232194, 10);
-    expect(found.degrees_of_freedom).toBeCloseTo(6.957578004235715, 9);
-    expect(found.ci95[0]).toBeCloseTo(1.05008298, 7);
-    expect(found.ci95[1]).toBeCloseTo(1.11966985, 7);
+    const result = ratioTest(logMeanOf(before)!, logMeanOf(after)!);
+    expect(result.ratio).toBeCloseTo(1.0843183387184558, 12);
+    expect(result.p).toBeCloseTo(0.0005695355017232194, 10);
+    expect(result.degrees_of_freedom).toBeCloseTo(6.957578004235715, 9);
+    expect(result.ci95[0]).toBeCloseTo(1.05008298, 7);
+    expect(result.ci95[1]).toBeCloseTo(1.11966985, 7);
   });
   test('a change within the noise', () => {
-    const found = ratioTest(logMeanOf(wideBefore)!, logMeanOf(wideAfter)!);
-    expect(found.p).toBeCloseTo(0.22007225147253234, 10);
-    expect(found.degrees_of_freedom).toBeCloseTo(6.58234632966571, 9);
-    expect(found.ci95[0]).toBeCloseTo(0.96968379, 7);
-    expect(found.ci95[1]).toBeCloseTo(1.11736856, 7);
+    const result = ratioTest(logMeanOf(wideBefore)!, logMeanOf(wideAfter)!);
+    expect(result.p).toBeCloseTo(0.22007225147253234, 10);
+    expect(result.degrees_of_freedom).toBeCloseTo(6.58234632966571, 9);
+    expect(result.ci95[0]).toBeCloseTo(0.96968379, 7);
+    expect(result.ci95[1]).toBeCloseTo(1.11736856, 7);
   });
   test('swapping the sides gives the reciprocal', () => {
     const forward = ratioTest(logMeanOf(before)!, logMeanOf(after)!);
@@ -63,9 +63,9 @@ describe('ratio of two sides', () => {
     expect(back.p).toBeCloseTo(forward.p, 12);
   });
   test('an interval alone: 100 ± 12.706 over two values has a standard error of 1, 1 % of the value', () => {
-    const found = logMeanOfInterval(100, 2, [100 - 12.706204736, 100 + 12.706204736])!;
-    expect(found.standard_error).toBeCloseTo(0.01, 9);
-    expect(found.degrees_of_freedom).toBe(1);
+    const result = logMeanOfInterval(100, 2, [100 - 12.706204736, 100 + 12.706204736])!;
+    expect(result.standard_error).toBeCloseTo(0.01, 9);
+    expect(result.degrees_of_freedom).toBe(1);
   });
   test('sizes without noise are equal or different', () => {
     const constant = logMeanOf([4096, 4096])!;
@@ -99,20 +99,20 @@ describe('permutation test', () => {
 });
 
 test("Holm's correction by hand: 0.01 × 3, 0.03 × 2, and never below the previous p", () => {
-  const found = holm([0.01, 0.04, 0.03]);
-  for (const [i, p] of [0.03, 0.06, 0.06].entries()) expect(found[i]).toBeCloseTo(p, 12);
+  const result = holm([0.01, 0.04, 0.03]);
+  for (const [i, p] of [0.03, 0.06, 0.06].entries()) expect(result[i]).toBeCloseTo(p, 12);
   expect(holm([0.7, 0.9])).toEqual([1, 1]);
   expect(holm([])).toEqual([]);
 });
 
 test('a difference is real below 5 % after the correction, unless an applicable permutation test disagrees', () => {
-  const decided = realDifferences([
+  const verdicts = realDifferences([
     { p: 0.01, permutation: null },
     { p: 0.001, permutation: 0.2 },
     { p: 0.04, permutation: 0.01 },
   ]);
-  expect(decided.map(({ real }) => real)).toEqual([true, false, true]);
-  expect(decided.map(({ p_adjusted }) => p_adjusted)).toEqual([0.02, 0.003, 0.04]);
+  expect(verdicts.map(({ real }) => real)).toEqual([true, false, true]);
+  expect(verdicts.map(({ p_adjusted }) => p_adjusted)).toEqual([0.02, 0.003, 0.04]);
   expect(
     realDifferences([0.04, 0.03].map((p) => ({ p, permutation: null }))).some((claim) => claim.real),
   ).toBe(false);

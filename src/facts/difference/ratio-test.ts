@@ -66,10 +66,10 @@ export function ratioTest(from: LogMean, to: LogMean): RatioTest {
 }
 
 /** A difference is called real if chance makes one as large in fewer than 5 % of comparisons. */
-export const level = 0.05;
+export const significanceLevel = 0.05;
 
-const enumerated = 20_000;
-const sampled = 10_000;
+const maxEnumerated = 20_000;
+const sampleCount = 10_000;
 
 /**
  * Permutation test of the difference of mean logarithms: how often do randomly assigned labels differ by as much? It
@@ -80,20 +80,20 @@ export function permutationP(from: readonly number[], to: readonly number[]): nu
   if ([...from, ...to].some((value) => !(value > 0))) return null;
   const [n, m] = [from.length, to.length];
   const arrangements = combinations(n + m, n);
-  if ((n === m ? 2 : 1) / arrangements > level) return null;
+  if ((n === m ? 2 : 1) / arrangements > significanceLevel) return null;
   const logs = [...from, ...to].map(Math.log);
-  const whole = logs.reduce((sum, value) => sum + value, 0);
-  const difference = (first: number) => Math.abs(first / n - (whole - first) / m);
+  const total = logs.reduce((sum, value) => sum + value, 0);
+  const difference = (first: number) => Math.abs(first / n - (total - first) / m);
   // The factor keeps rounding from making the observed arrangement less extreme than itself.
   const observed = difference(logs.slice(0, n).reduce((sum, value) => sum + value, 0)) * (1 - 1e-9);
-  if (arrangements <= enumerated) {
+  if (arrangements <= maxEnumerated) {
     let extreme = 0;
     for (const sum of sumsOfSubsets(logs, n)) if (difference(sum) >= observed) extreme++;
     return extreme / arrangements;
   }
   const random = mulberry32(1);
   let extreme = 1;
-  for (let draw = 0; draw < sampled; draw++) {
+  for (let draw = 0; draw < sampleCount; draw++) {
     for (let i = 0; i < n; i++) {
       const swapIndex = i + Math.floor(random() * (logs.length - i));
       [logs[i], logs[swapIndex]] = [logs[swapIndex]!, logs[i]!];
@@ -102,7 +102,7 @@ export function permutationP(from: readonly number[], to: readonly number[]): nu
     for (let i = 0; i < n; i++) sum += logs[i]!;
     if (difference(sum) >= observed) extreme++;
   }
-  return extreme / (sampled + 1);
+  return extreme / (sampleCount + 1);
 }
 
 function combinations(n: number, k: number): number {
@@ -161,6 +161,6 @@ export function realDifferences(claims: readonly Claim[]): { p_adjusted: number;
   const adjusted = holm(claims.map(({ p }) => p));
   return claims.map(({ permutation }, i) => ({
     p_adjusted: adjusted[i]!,
-    real: adjusted[i]! < level && (permutation === null || permutation < level),
+    real: adjusted[i]! < significanceLevel && (permutation === null || permutation < significanceLevel),
   }));
 }

@@ -12,7 +12,7 @@ import type { EstimatedComponent } from '../../model/memory-components.js';
 import type { KnownGpu } from './known-gpu.js';
 import type { EstimateOptions } from './memory.js';
 
-/** Formats compared: float32, float16 and the two most common quantized widths. */
+/** Formats compared: float32, bfloat16 and the two most common quantized widths. */
 const formats: { format: string; storage: Storage }[] = [
   { format: 'float32', storage: floatStorage('float32') },
   { format: 'bfloat16', storage: floatStorage('bfloat16') },
@@ -38,7 +38,7 @@ export function estimateFits(
 ): Document<EstimateFits> {
   const shape = { batchSize: batchSize[0]!, inputLen: inputLen[0]!, outputLen: outputLen[0]! };
   const models = presets.map((preset) => modelRow(preset, gpu, { ...shape, engine }));
-  models.sort((model, a) => model.parameters - a.parameters);
+  models.sort((a, b) => a.parameters - b.parameters);
   return document('estimate-fits', '1.0', {
     gpu: { name: gpu.name, total_bytes: gpu.totalBytes, source: gpu.source },
     engine,
@@ -68,7 +68,7 @@ function modelRow(
       // A fixed reserve instead of the simulation, so that two hundred models and formats take a second.
       const request: MemoryRequest = { ...shape, storage, gpu, reserve: 'share' };
       const estimate = estimateMemory(architecture, request);
-      const bytesOf = (component: EstimatedComponent): number => fullestOf(estimate, component);
+      const bytesOf = (component: EstimatedComponent): number => firstGpuBytes(estimate, component);
       const weights = bytesOf('model_weights');
       const kv = estimate.kvNeededBytes;
       const activations = bytesOf('activations');
@@ -86,6 +86,6 @@ function modelRow(
   };
 }
 
-function fullestOf({ lines }: MemoryEstimate, component: EstimatedComponent): number {
+function firstGpuBytes({ lines }: MemoryEstimate, component: EstimatedComponent): number {
   return lines.find((line) => line.component === component)?.gpuBytes[0] ?? 0;
 }

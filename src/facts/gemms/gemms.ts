@@ -27,13 +27,13 @@ export async function analyzeGemms(
     const measured = await readProfilerShapes(database, stage);
     // Logs do not say in which stage a GEMM ran.
     const logged = stage === null ? await readLoggedShapes(database, session.manifest.captures) : [];
-    const found = [
+    const gemmsOfSession = [
       ...measured.shapes.map((shape) => measuredGemm(shape, device)),
       ...logged.map((shape) => loggedGemm(shape, timeOf(shape, measured.shapes), device)),
     ].sort(byTimeThenFlop);
-    const gemms = found.map((gemm) => ({
+    const gemms = gemmsOfSession.map((gemm) => ({
       ...gemm,
-      what_if: whatIfs(gemm, found, device.smCount, device.roofs),
+      what_if: whatIfs(gemm, gemmsOfSession, device.smCount, device.roofs),
     }));
     const data: GemmsResult = {
       gpu: device.gpu,
@@ -53,12 +53,12 @@ export async function readGemmRoofs(
   gemms: readonly Gemm[],
 ): Promise<Map<string | null, DTypeRoof>> {
   const roofs = gpuRoofs(deviceOf(session.manifest).name, await storedGpuRoofline(session));
-  const found = new Map<string | null, DTypeRoof>();
+  const roofByType = new Map<string | null, DTypeRoof>();
   for (const dtype of new Set(gemms.map((gemm) => gemm.dtype))) {
     const roof = dtypeRoof(dtype, roofs);
-    if (!('value' in roof)) found.set(dtype, roof);
+    if (!('value' in roof)) roofByType.set(dtype, roof);
   }
-  return found;
+  return roofByType;
 }
 
 interface Device {
