@@ -1,6 +1,6 @@
-import { storedRoofline } from '../facts/artifact.js';
+import { readStoredRoofline } from '../facts/artifact.js';
 import { deviceOf } from '../facts/device.js';
-import { type GpuRoofs, gpuRoofs, storedGpuRoofline } from '../facts/roofs.js';
+import { type GpuRoofs, gpuRoofs, readStoredGpuRoofline } from '../facts/roofs.js';
 import type { MachineRoofline } from '../model/documents/roofline.js';
 import type { Session } from '../session/open.js';
 
@@ -14,9 +14,9 @@ export async function sessionRoofs(
   const gpu =
     name === null
       ? null
-      : gpuRoofs(name, await storedGpuRoofline(session), {
+      : gpuRoofs(name, await readStoredGpuRoofline(session), {
           devices: manifest.workload?.tensor_parallel_size ?? 1,
           pciId: typeof pciId === 'string' ? pciId : null,
         });
-  return { gpu, machine: gpu === null ? await storedRoofline(session) : null };
+  return { gpu, machine: gpu === null ? await readStoredRoofline(session) : null };
 }

@@ -87,11 +87,11 @@ async function roofsOf(fileOrSession: string) {
     const { readRooflineFile } = await import('./attach-roofline.js');
     return (await readRooflineFile(fileOrSession)).roofline;
   }
-  const [{ openSession }, { storedGpuRoofline }] = await Promise.all([
+  const [{ openSession }, { readStoredGpuRoofline }] = await Promise.all([
     import('../session/open.js'),
     import('../facts/roofs.js'),
   ]);
-  const found = await storedGpuRoofline(await openSession(fileOrSession));
+  const found = await readStoredGpuRoofline(await openSession(fileOrSession));
   if (found) return found;
   throw new InferscopeError('E_USAGE', {
     what: `session ${fileOrSession} has no measured roofline of a GPU`,

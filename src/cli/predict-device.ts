@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
-import { storedRoofline } from '../facts/artifact.js';
+import { readStoredRoofline } from '../facts/artifact.js';
 import { deviceOf } from '../facts/device.js';
 import { type DeviceRoofs, roofsOfCpu, roofsOfGpu } from '../facts/predict/device-roofs.js';
-import { storedGpuRoofline } from '../facts/roofs.js';
+import { readStoredGpuRoofline } from '../facts/roofs.js';
 import { chosenGpuWords, findGpuSheet } from '../hardware/find-gpu.js';
 import type { Issue } from '../model/document.js';
 import { type GpuRoofline, gpuRooflineSchema } from '../model/documents/gpu-roofline.js';
@@ -61,10 +61,10 @@ export async function predictDevice(
       givenRooflines?.gpu === null ||
       sessions[0]?.manifest.workload?.device === 'cpu');
   if (wantsCpu)
-    return cpuRoofs(options, givenRooflines?.cpu ?? (await firstStored(sessions, storedRoofline)));
+    return cpuRoofs(options, givenRooflines?.cpu ?? (await firstStored(sessions, readStoredRoofline)));
   const candidates = [
     givenRooflines?.gpu ?? null,
-    ...(await Promise.all(sessions.map(storedGpuRoofline))),
+    ...(await Promise.all(sessions.map(readStoredGpuRoofline))),
     await readCachedRoofline(),
   ];
   const gpu = candidates.find((roofline) => roofline !== null) ?? null;
@@ -112,7 +112,7 @@ async function findMeasured(name: string): Promise<GpuRoofline | null> {
   for (const { id, folder } of sessionFolders(homeFolders()).toReversed()) {
     try {
       if (!hasSubject(readManifest(folder, id).data, 'roofline')) continue;
-      const found = await storedGpuRoofline(await openSession(id));
+      const found = await readStoredGpuRoofline(await openSession(id));
       if (found !== null && hasGpu(found, name)) return found;
     } catch {
       // Skip damaged sessions; session list reports them.
@@ -153,7 +153,7 @@ async function readRoofs(source: string): Promise<DeviceRooflines> {
   const file = await stat(source).catch(() => null);
   if (file === null || !file.isFile()) {
     const session = await openSession(source);
-    const found = { gpu: await storedGpuRoofline(session), cpu: await storedRoofline(session) };
+    const found = { gpu: await readStoredGpuRoofline(session), cpu: await readStoredRoofline(session) };
     if (found.gpu || found.cpu) return found;
     throw noRoofs(source, 'The session has no roofline.');
   }

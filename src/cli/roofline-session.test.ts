@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { storedGpuRoofline } from '../facts/roofs.js';
+import { readStoredGpuRoofline } from '../facts/roofs.js';
 import type { KernelCapture } from '../capture/kernels/capture.js';
 import { rooflineOrder } from '../capture/roofline/gpu-plan.js';
 import { gemmCase } from '../capture/roofline/gemm-search.js';
@@ -58,7 +58,7 @@ test('every case is a row, sensor samples are stored with it, and analyses read 
     hardware: { gpu_name: 'NVIDIA H200', gpu_pci_id: '10de:2335', gpu_count: 2 },
     executions: [{ execution_id: 'cuda0-first', purpose: 'microbenchmark', exit_code: 0 }],
   });
-  expect(await storedGpuRoofline(opened)).toEqual(exampleGpuRoofline());
+  expect(await readStoredGpuRoofline(opened)).toEqual(exampleGpuRoofline());
   const analyzed = await analyzeSession(opened);
   expect(documentsOf(analyzed)).toMatchObject([
     { schema: 'inferscope/roofline/1.1', data: { roofline: null, gpu: exampleGpuRoofline() } },

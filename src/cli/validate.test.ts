@@ -93,7 +93,11 @@ describe('inferscope validate', () => {
   });
 
   it('a profile without configuration asks for it, and is compared after it is given', async () => {
-    const { schema_version, memory_measurements, memory_breakdown: parts } = readProfile('llama-2-7b-float16');
+    const {
+      schema_version,
+      memory_measurements,
+      memory_breakdown: parts,
+    } = readProfile('llama-2-7b-float16');
     const { total_measured_gb, model_weights_gb, kv_cache_gb, activations_gb } = parts;
     const file = join(home, 'bare.json');
     const bare = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { sessionOf, type Rows } from '../facts/test-session.js';
-import { wholeRows } from '../facts/test-rows.js';
+import { profileRows } from '../facts/test-rows.js';
 import type { Session } from '../session/open.js';
 import { testHome } from '../session/test-folder.js';
 import { chromeTrace, microseconds } from './chrome-trace.js';
@@ -72,7 +72,7 @@ describe('chrome-trace', () => {
 
   test.each([
     ['overlapping', hard, 10],
-    ['whole', wholeRows(), null],
+    ['whole', profileRows(), null],
   ])('%s rows: nothing on a track overlaps partially, nothing is lost', async (_, rows, expected) => {
     const { all } = await parse(rows);
     const spans = all.filter((event) => event.ph === 'X');
@@ -96,7 +96,7 @@ describe('chrome-trace', () => {
   });
 
   test('each execution is a process; times, names and counters equal those of the rows', async () => {
-    const rows = wholeRows();
+    const rows = profileRows();
     const { all } = await parse(rows);
     const processes = all.filter((event) => event.name === 'process_name').map((event) => event.args['name']);
     expect(processes).toEqual(['clean', 'profiled']);
@@ -157,7 +157,7 @@ describe('speedscope', () => {
   }
 
   test('has one profile per process; sums by frame equal those of the rows', async () => {
-    const { text, notes } = await textOf(await sessionOf(testHome(), wholeRows()), speedscope);
+    const { text, notes } = await textOf(await sessionOf(testHome(), profileRows()), speedscope);
     const file = JSON.parse(text) as Speedscope;
     expect(file.$schema).toBe('https://www.speedscope.app/file-format-schema.json');
     expect(file.profiles.map(({ type, unit, name }) => [type, unit, name])).toEqual([
@@ -215,7 +215,7 @@ test('csv: RFC 4180, every digit, null empty and empty text quoted', async () =>
 });
 
 test('openmetrics: sums and quantiles by hand, in seconds and bytes', async () => {
-  const { text } = await textOf(await sessionOf(testHome(), wholeRows()), openMetrics);
+  const { text } = await textOf(await sessionOf(testHome(), profileRows()), openMetrics);
   const lines = text.split('\n');
   expect(lines.slice(-2)).toEqual(['# EOF', '']);
   const value = (sample: string) => {

@@ -13,7 +13,7 @@ import { subjectList, subjectWords } from '../vocabulary/subjects.js';
  * @param contents description of the content, for the message
  * @throws E_SESSION_CORRUPT when it is missing or was changed
  */
-export async function artifactJson(session: Session, kind: string, contents: string): Promise<unknown> {
+export async function readArtifactJson(session: Session, kind: string, contents: string): Promise<unknown> {
   const artifact = session.manifest.artifacts.find((entry) => entry.kind === kind);
   if (!artifact) return null;
   const bytes = await readFile(join(session.folder, artifact.path)).catch(() => null);
@@ -32,11 +32,11 @@ export async function artifactJson(session: Session, kind: string, contents: str
 export function requireSubject({ id, manifest }: Pick<Session, 'id' | 'manifest'>, subject: Subject): void {
   if (hasSubject(manifest, subject)) return;
   const { label, command } = subjectWords[subject];
-  const shown = manifest.subjects.length > 0 ? 'report' : 'session show';
+  const viewCommand = manifest.subjects.length > 0 ? 'report' : 'session show';
   throw new InferscopeError('E_USAGE', {
     what: `session ${id} does not have ${label}`,
     why: `It has ${subjectList(manifest.subjects)}.`,
-    fix: `To view it: inferscope ${shown} ${id}. To record ${label}: ${command}`,
+    fix: `To view it: inferscope ${viewCommand} ${id}. To record ${label}: ${command}`,
   });
 }
 
@@ -53,17 +53,17 @@ const planKinds = {
  * The plan or result of one of our own measurements.
  * @throws E_USAGE if the session has none, E_SESSION_CORRUPT
  */
-export async function planOf(session: Session, subject: keyof typeof planKinds): Promise<unknown> {
+export async function readPlan(session: Session, subject: keyof typeof planKinds): Promise<unknown> {
   requireSubject(session, subject);
   const kind = planKinds[subject];
   const { label } = subjectWords[subject];
-  const found = await artifactJson(session, kind, `the plan of ${label}`);
-  if (found !== null) return found;
+  const plan = await readArtifactJson(session, kind, `the plan of ${label}`);
+  if (plan !== null) return plan;
   throw corrupt(session.id, `${kind} is missing`, `The manifest lists ${label}.`);
 }
 
 /** The roofline measured with the session: a machine's roofs drift, so each session stores its own. */
-export async function storedRoofline(session: Session): Promise<MachineRoofline | null> {
-  const found = await artifactJson(session, 'roofline', 'the roofline measured with the session');
-  return found === null ? null : machineRooflineSchema.parse(found);
+export async function readStoredRoofline(session: Session): Promise<MachineRoofline | null> {
+  const roofline = await readArtifactJson(session, 'roofline', 'the roofline measured with the session');
+  return roofline === null ? null : machineRooflineSchema.parse(roofline);
 }

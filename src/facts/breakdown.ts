@@ -14,12 +14,12 @@ interface Roofs {
 const topOperators = 25;
 
 /**
- * Breakdown of a stage's profiled time: operators by class, layer and name, and the gaps between them, as means over the
- * stage's timed instances. Operators + gaps + remainder = stage.
+ * Breakdown of a stage's profiled time: operators by class, layer and name, and the gaps between them, as means over
+ * the stage's timed instances. Operators + gaps + remainder = stage.
  * @param work the stage's necessary operations; empty without a model
  * @returns null when the stage was not profiled
  */
-export async function breakdown(
+export async function readBreakdown(
   database: SessionDatabase,
   kind: 'prefill' | 'decode',
   work: readonly NecessaryWork[],
@@ -41,13 +41,13 @@ export async function breakdown(
      WHERE s.execution_id = 'profiled' AND s.kind = $1 AND NOT s.warmup GROUP BY g.cause`,
     [kind],
   );
-  const n = stage.instances;
-  const ms = (ns: number) => ns / n / 1e6;
+  const instances = stage.instances;
+  const ms = (ns: number) => ns / instances / 1e6;
   const gapMs = (cause: string) => ms(gaps.find((gap) => gap.cause === cause)?.ns ?? 0);
   const stage_ms = stage.ns / 1e6;
   const operators_ms = ms(classes.reduce((sum, { ns }) => sum + ns, 0));
-  const between = gapMs('host.runtime_dispatch');
-  const edges = gapMs('host.runtime_call');
+  const betweenMs = gapMs('host.runtime_dispatch');
+  const edgesMs = gapMs('host.runtime_call');
 
   const top = await database.query<{
     name: string;
@@ -63,17 +63,17 @@ export async function breakdown(
      FROM ${from} GROUP BY o.name, o.op_type, o.class, o.layer ORDER BY ns DESC, o.name LIMIT ${topOperators}`,
   );
   return {
-    instances: n,
+    instances,
     stage_ms,
     operators_ms,
-    gaps_between_operators_ms: between,
-    gaps_at_edges_ms: edges,
-    remainder_ms: stage_ms - operators_ms - between - edges,
-    by_class: classRows(classes, n, stage_ms, work, roofs),
-    by_layer: layerRows(classes, n),
+    gaps_between_operators_ms: betweenMs,
+    gaps_at_edges_ms: edgesMs,
+    remainder_ms: stage_ms - operators_ms - betweenMs - edgesMs,
+    by_class: classRows(classes, instances, stage_ms, work, roofs),
+    by_layer: layerRows(classes, instances),
     top_operators: top.map(({ ns, calls, ...operator }) => ({
       ...operator,
-      calls: calls / n,
+      calls: calls / instances,
       ms: ms(ns),
       share: ms(ns) / stage_ms,
     })),
@@ -106,15 +106,15 @@ function classRows(
         ms,
         share: ms / stageMs,
       };
-      if (necessary.length === 0) return { ...row, ...nothingNecessary };
+      if (necessary.length === 0) return { ...row, ...noNecessaryWork };
       const { flops, bytes_total: bytes } = totalsOf(necessary);
-      const bound = limitOf(necessary, roofs);
+      const bound = boundIfKnown(necessary, roofs);
       return {
         ...row,
         necessary_flops: flops,
         necessary_bytes: bytes,
         necessary_ms:
-          bound && 1e3 * necessary.reduce((sum, op) => sum + (limitOf([op], roofs)?.roofline_s ?? 0), 0),
+          bound && 1e3 * necessary.reduce((sum, op) => sum + (boundIfKnown([op], roofs)?.roofline_s ?? 0), 0),
         intensity_flop_per_byte: bytes > 0 ? flops / bytes : null,
         achieved_flops_per_s: flops > 0 ? (flops / ms) * 1e3 : null,
         achieved_bytes_per_s: (bytes / ms) * 1e3,
@@ -125,12 +125,12 @@ function classRows(
 }
 
 /** Null if a roof is unknown. */
-function limitOf(ops: readonly NecessaryWork[], roofs: Roofs | null): Bound | null {
+function boundIfKnown(ops: readonly NecessaryWork[], roofs: Roofs | null): Bound | null {
   const limit = roofs && boundOf(totalsOf(ops), roofs.peaks, roofs.bytesPerS);
   return limit && 'bound' in limit ? limit : null;
 }
 
-const nothingNecessary = {
+const noNecessaryWork = {
   necessary_flops: null,
   necessary_bytes: null,
   necessary_ms: null,

@@ -13,31 +13,31 @@ import { utilizationOfSteps } from './utilization/utilization.js';
 const captures: {
   [K in CaptureKind]: {
     matches: (manifest: ManifestData) => boolean;
-    made: (session: Session) => Promise<DocumentOf[K] | null>;
+    analyze: (session: Session) => Promise<DocumentOf[K] | null>;
   };
 } = {
   // Without a GPU, operators alone make the timeline.
-  trace: { matches: (manifest) => hasSubject(manifest, 'timeline'), made: traceOf },
+  trace: { matches: (manifest) => hasSubject(manifest, 'timeline'), analyze: cachedTrace },
   // Steps that a program recorded without a profiler.
-  utilization: { matches: (manifest) => hasSubject(manifest, 'steps'), made: utilizationOfSteps },
-  counters: { matches: (manifest) => hasSubject(manifest, 'counters'), made: analyzeCounters },
+  utilization: { matches: (manifest) => hasSubject(manifest, 'steps'), analyze: utilizationOfSteps },
+  counters: { matches: (manifest) => hasSubject(manifest, 'counters'), analyze: analyzeCounters },
   gemms: {
     matches: (manifest) =>
       hasSubject(manifest, 'gemms') || (hasRows(manifest, 'kernels') && hasRows(manifest, 'ops')),
-    made: analyzeGemms,
+    analyze: analyzeGemms,
   },
-  collectives: { matches: (manifest) => hasSubject(manifest, 'collectives'), made: analyzeCollectives },
+  collectives: { matches: (manifest) => hasSubject(manifest, 'collectives'), analyze: analyzeCollectives },
 };
 
 export async function analyzeCaptures(session: Session): Promise<CapturesResult> {
   const { id, kind, title, started_at } = session.manifest;
-  const found: Record<string, unknown> = { session: { id, kind, title, started_at } };
-  for (const [name, { matches, made }] of Object.entries(captures))
-    found[name] = matches(session.manifest) ? await made(session) : null;
-  return found as unknown as CapturesResult;
+  const capturesResult: Record<string, unknown> = { session: { id, kind, title, started_at } };
+  for (const [name, { matches, analyze }] of Object.entries(captures))
+    capturesResult[name] = matches(session.manifest) ? await analyze(session) : null;
+  return capturesResult as unknown as CapturesResult;
 }
 
-async function traceOf(session: Session): Promise<DocumentOf['trace']> {
+async function cachedTrace(session: Session): Promise<DocumentOf['trace']> {
   const { traceDocumentSchema } = await import('../model/documents/trace.js');
   return cachedAnswer(session, 'trace', traceDocumentSchema, () => analyzeTrace(session));
 }

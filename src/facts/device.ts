@@ -19,8 +19,8 @@ interface SessionDevice {
 const unnamed = missing('unknown_gpu', 'the captures do not name the GPU');
 
 /**
- * The GPU of a session. Without an ordinal, the engine's own report has priority (it resolves CUDA_VISIBLE_DEVICES), then the
- * facts of the workload's device; with an ordinal, the facts of that device.
+ * The GPU of a session. Without an ordinal, the engine's own report has priority (it resolves CUDA_VISIBLE_DEVICES), then
+ * the facts of the workload's device; with an ordinal, the facts of that device.
  */
 export function deviceOf({ hardware, workload }: Facts, ordinal?: number | null): SessionDevice {
   const name = nameOf({ hardware, workload }, ordinal);

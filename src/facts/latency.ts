@@ -11,22 +11,22 @@ import { readDecodeSteps } from './utilization/steps.js';
  * Latency of one request or batch in the clean execution, as a benchmark defines it: TTFT, TPOT, end to end, tokens per
  * second.
  */
-export async function latency(database: SessionDatabase): Promise<LatencyResult> {
-  const all = await readRepeatRows(database, 'clean');
-  const rows = all.filter(({ warmup }) => !warmup);
+export async function readLatency(database: SessionDatabase): Promise<LatencyResult> {
+  const repeats = await readRepeatRows(database, 'clean');
+  const rows = repeats.filter(({ warmup }) => !warmup);
   const steps = await readDecodeSteps(database, 'clean');
-  const absent = missing('no_repeats', 'no timed repeat was completed');
-  const spread = latencies(rows, { steps, prefills: [] }, absent);
+  const noRepeats = missing('no_repeats', 'no timed repeat was completed');
+  const spread = latencies(rows, { steps, prefills: [] }, noRepeats);
   const [ttft, tpot, e2e] = [meanOf(spread.ttft_ms), meanOf(spread.tpot_ms), meanOf(spread.e2e_ms)];
   const sizes = rows[0] ?? { batch_size: 0, input_len: 0, output_len: 0 };
-  const rates = throughput(sizes, rows, ttft, tpot, absent);
+  const rates = throughput(sizes, rows, ttft, tpot, noRepeats);
   const isOutlier = outlierTest(rows.map((row) => row.e2e_ns));
   const periods = steps.map(({ wall_ns }) => wall_ns / 1e6).toSorted((x, y) => x - y);
   const { itl_ms: step } = spread;
   return {
     repeats: rows.length,
     launches: new Set(rows.map((row) => row.launch)).size,
-    warmup_repeats: all.length - rows.length,
+    warmup_repeats: repeats.length - rows.length,
     ttft_ms: ttft,
     tpot_ms: tpot,
     e2e_ms: e2e,
@@ -52,11 +52,11 @@ export async function latency(database: SessionDatabase): Promise<LatencyResult>
             max: step.max,
           }
         : null,
-    decode_step_by_index_ms: byIndex(steps),
+    decode_step_by_index_ms: meansByIndex(steps),
   };
 }
 
-function byIndex(steps: readonly { step_index: number; wall_ns: number }[]): number[] {
+function meansByIndex(steps: readonly { step_index: number; wall_ns: number }[]): number[] {
   const groups: number[][] = [];
   for (const { step_index: index, wall_ns } of steps) (groups[index] ??= []).push(wall_ns / 1e6);
   return groups.map(mean);

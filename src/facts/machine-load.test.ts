@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { MachineLoad } from '../model/documents/explain.js';
 import type { Row } from '../model/tables.js';
 import { testHome } from '../session/test-folder.js';
-import { machineLoad } from './machine-load.js';
+import { readMachineLoad } from './machine-load.js';
 import { type Rows, sessionOf } from './test-session.js';
 
 const home = testHome();
@@ -12,7 +12,7 @@ async function loadOf(rows: Rows, cores: number | null = 4): Promise<MachineLoad
   const session = await sessionOf(home, rows, { manifest: { hardware } });
   const database = await session.connect();
   try {
-    return await machineLoad(database, session.manifest);
+    return await readMachineLoad(database, session.manifest);
   } finally {
     await database.close();
   }
@@ -28,7 +28,7 @@ const sample = (scope: string, metric: string, value: number, execution_id = 'cl
 });
 
 /** Three timed repeats of each launch and one of warm-up, ms. */
-const launches = (medians: number[], point: string | null = null, spread = 3): Row<'iterations'>[] =>
+const launchRows = (medians: number[], point: string | null = null, spread = 3): Row<'iterations'>[] =>
   medians.flatMap((median, launch) =>
     [10 * median, median - 1, median, median + spread].map((ms, index) => ({
       iteration: 4 * launch + index,
@@ -60,20 +60,25 @@ test('other processes count from a quarter of the cores, in the clean execution 
 });
 
 test('steal time counts from 5 %', async () => {
-  const stolen = (percent: number) => loadOf({ telemetry: [sample('host', 'steal_percent', percent)] });
-  expect(signsOf(await stolen(5))).toEqual([['steal', 5, true]]);
-  expect((await stolen(4.9)).busy).toBe(false);
+  const loadWithSteal = (percent: number) =>
+    loadOf({ telemetry: [sample('host', 'steal_percent', percent)] });
+  expect(signsOf(await loadWithSteal(5))).toEqual([['steal', 5, true]]);
+  expect((await loadWithSteal(4.9)).busy).toBe(false);
 });
 
 test('launch spread is the median over points and needs three repeats per launch', async () => {
   // (125 − 100) divided by the median launch, 110.
-  const found = await loadOf({ iterations: launches([100, 110, 125]) });
-  expect(found.signs).toMatchObject([{ id: 'launch_spread', reached: true, threshold: 0.2 }]);
-  expect(found.signs[0]!.value).toBeCloseTo(25 / 110, 12);
+  const load = await loadOf({ iterations: launchRows([100, 110, 125]) });
+  expect(load.signs).toMatchObject([{ id: 'launch_spread', reached: true, threshold: 0.2 }]);
+  expect(load.signs[0]!.value).toBeCloseTo(25 / 110, 12);
   // One slow repeat per launch does not change the medians.
-  expect((await loadOf({ iterations: launches([100, 102, 104], null, 500) })).busy).toBe(false);
-  const points = [...launches([100, 101], 'b1'), ...launches([100, 200], 'b2'), ...launches([50, 51], 'b4')];
+  expect((await loadOf({ iterations: launchRows([100, 102, 104], null, 500) })).busy).toBe(false);
+  const points = [
+    ...launchRows([100, 101], 'b1'),
+    ...launchRows([100, 200], 'b2'),
+    ...launchRows([50, 51], 'b4'),
+  ];
   expect((await loadOf({ iterations: points })).busy).toBe(false);
-  const two = launches([100, 200]).filter(({ iteration }) => iteration! % 4 < 3);
+  const two = launchRows([100, 200]).filter(({ iteration }) => iteration! % 4 < 3);
   expect((await loadOf({ iterations: two })).signs).toEqual([]);
 });

@@ -7,7 +7,10 @@ type Sign = MachineLoad['signs'][number];
 /** Timed repeats from which the median of a launch is robust against one disturbed repeat. */
 const minRepeats = 3;
 
-/** Median over the points of a benchmark: one point that always varies (first use of a shape) does not indicate machine load. */
+/**
+ * Median over the points of a benchmark: one point that always varies (first use of a shape) does not indicate machine
+ * load.
+ */
 const launchSpreadSql = `SELECT median(spread) AS value FROM (
     SELECT (max(ns) - min(ns)) / median(ns) AS spread FROM (
       SELECT execution_id, point, launch, median(end_ns - start_ns) AS ns FROM iterations
@@ -21,10 +24,10 @@ const sampledSql = (scope: string, metric: string) =>
    WHERE scope = '${scope}' AND metric = '${metric}'`;
 
 /**
- * Whether other load disturbed the measurement, from all recorded signs. Pressure stall information is not used: it includes
- * the measured program's own waiting threads.
+ * Whether other load disturbed the measurement, from all recorded signs. Pressure stall information is not used: it
+ * includes the measured program's own waiting threads.
  */
-export async function machineLoad(
+export async function readMachineLoad(
   database: SessionDatabase,
   { hardware }: Pick<ManifestData, 'hardware'>,
 ): Promise<MachineLoad> {

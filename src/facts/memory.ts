@@ -13,7 +13,10 @@ type Point = NonNullable<RecordedRow['point']>;
  * Memory of the engine's process over its first clean launch, as in a memory profile: baseline before the engine is loaded,
  * after warm-up, and the peak counted by the kernel. The breakdown is at the peak.
  */
-export async function memory(database: SessionDatabase, workload: Workload): Promise<MemoryResult | null> {
+export async function readMemory(
+  database: SessionDatabase,
+  workload: Workload,
+): Promise<MemoryResult | null> {
   const [first] = await database.query<{ pid: number }>(
     `SELECT pid FROM memory WHERE execution_id = 'clean' AND point = 'baseline' ORDER BY t_ns LIMIT 1`,
   );
@@ -44,7 +47,7 @@ export async function memory(database: SessionDatabase, workload: Workload): Pro
 }
 
 /** Component names of this document, which is older than memory profiles. */
-const names = {
+const componentNames = {
   model_weights: 'weights',
   kv_cache: 'kv_cache',
   activations: 'activations',
@@ -71,17 +74,17 @@ function breakdown(
       : null;
   const weightBytes = workload.model?.weight_bytes ?? null;
   const { parts } = hostPlace(rows, estimate, { baselineBytes, weightBytes, kvHeadsKnown: true });
-  const found = parts.flatMap(({ component, bytes, confidence, evidence }): MemoryResult['breakdown'] =>
-    component in names && confidence !== 'unknown'
-      ? [{ component: names[component as keyof typeof names], bytes, confidence, evidence }]
+  const knownParts = parts.flatMap(({ component, bytes, confidence, evidence }): MemoryResult['breakdown'] =>
+    component in componentNames && confidence !== 'unknown'
+      ? [{ component: componentNames[component as keyof typeof componentNames], bytes, confidence, evidence }]
       : [],
   );
-  const known = found.reduce((sum, { bytes }) => sum + bytes, 0);
+  const knownBytes = knownParts.reduce((sum, { bytes }) => sum + bytes, 0);
   return [
-    ...found,
+    ...knownParts,
     {
       component: 'residual',
-      bytes: peakBytes - known,
+      bytes: peakBytes - knownBytes,
       confidence: 'low',
       evidence:
         "measured peak minus the rows above: mostly the runtime's arena, which grows in powers of two",

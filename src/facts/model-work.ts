@@ -69,27 +69,28 @@ export function workloadModel(workload: Workload): WorkloadModel | MissingFigure
 function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
   const { quantization } = model!;
   const { config } = arithmeticConfig(model!);
-  const ran = dtypes.find((dtype) => dtype === model!.dtype) ?? declaredDType(config);
-  if (ran === null) return missing('no_dtype', `the dtype of the model is not known (${model!.dtype})`);
+  const dtypeRun = dtypes.find((dtype) => dtype === model!.dtype) ?? declaredDType(config);
+  if (dtypeRun === null) return missing('no_dtype', `the dtype of the model is not known (${model!.dtype})`);
   const inMemory = quantization === null ? quantizedTensors(model!.tensors ?? [], model!.dtype) : null;
-  const cache = engine.options['kv_cache_dtype'];
-  const unknown = (dtypeField: string) =>
+  const kvCacheDtype = engine.options['kv_cache_dtype'];
+  const unknownStorage = (dtypeField: string) =>
     missing('unknown_storage', `it is not known how this engine stores and computes ${dtypeField}`);
-  const declares = 'quantization_config' in config;
-  const quantized = isFloat(ran) ? declaredWeights({ ...config, torch_dtype: ran }) : null;
-  if (declares && isFloat(ran) && quantized === null) return unknown("the config's quantization_config");
+  const hasQuantizationConfig = 'quantization_config' in config;
+  const declared = isFloat(dtypeRun) ? declaredWeights({ ...config, torch_dtype: dtypeRun }) : null;
+  if (hasQuantizationConfig && isFloat(dtypeRun) && declared === null)
+    return unknownStorage("the config's quantization_config");
   try {
     const storage = storageOf(config, {
-      dtype: ran,
-      quantization: declares || quantization === null ? null : schemeNamed(quantization),
-      kvCacheDtype: typeof cache === 'string' ? kvDTypeNamed(cache) : null,
+      dtype: dtypeRun,
+      quantization: hasQuantizationConfig || quantization === null ? null : schemeNamed(quantization),
+      kvCacheDtype: typeof kvCacheDtype === 'string' ? kvDTypeNamed(kvCacheDtype) : null,
     });
-    if (declares) return quantized !== null ? { ...storage, weights: quantized } : storage;
+    if (hasQuantizationConfig) return declared !== null ? { ...storage, weights: declared } : storage;
     if (inMemory === null) return storage;
     const linear = { bytesPerWeight: inMemory.bytesPerWeight, scale: null };
     return { ...storage, weights: { ...storage.weights, name: inMemory.name, linear } };
   } catch (error) {
-    if (error instanceof InferscopeError) return unknown(quantization ?? String(cache));
+    if (error instanceof InferscopeError) return unknownStorage(quantization ?? String(kvCacheDtype));
     throw error;
   }
 }
@@ -110,9 +111,9 @@ export function embeddedStorage(
     return { ...float32, weights: { ...quantizedWeights('matmulnbits-int4', 'float32'), compute: 'int8' } };
   }
   const parameters = countParameters(architecture).total;
-  const named = dtypes.find((dtype) => dtype === model.dtype);
+  const namedDtype = dtypes.find((dtype) => dtype === model.dtype);
   const bytesPerWeight =
-    model.weight_bytes === null ? bytesPerElement[named ?? 'int8'] : model.weight_bytes / parameters;
+    model.weight_bytes === null ? bytesPerElement[namedDtype ?? 'int8'] : model.weight_bytes / parameters;
   const format = { ...blocks(bytesPerWeight, Infinity, 0), scale: null };
   return {
     ...float32,

@@ -6,14 +6,14 @@ import { profileDocumentSchema, type Breakdown, type ProfileResult } from '../mo
 import type { Row } from '../model/tables.js';
 import { testHome } from '../session/test-folder.js';
 import { analyzeProfile } from './profile.js';
-import { close, reasonOf, stageOf, wholeRows } from './test-rows.js';
+import { expectClose, reasonOf, stageOf, profileRows } from './test-rows.js';
 import { exampleRoofline, sessionOf } from './test-session.js';
 
 const home = testHome();
 
 let result: Document<ProfileResult>;
 beforeAll(async () => {
-  result = await analyzeProfile(await sessionOf(home, wholeRows()));
+  result = await analyzeProfile(await sessionOf(home, profileRows()));
 });
 
 test('the result matches the published schema', () => {
@@ -25,16 +25,16 @@ describe('latency, from the clean execution', () => {
     const { latency } = result.data;
     expect(latency).toMatchObject({ repeats: 4, launches: 2, warmup_repeats: 2 });
     // TTFT 10, 12 | 20, 22: launch means 11 and 21, t(1) s/√2 = 12.7062 · 5.
-    close(latency.ttft_ms, 16);
+    expectClose(latency.ttft_ms, 16);
     if (latency.ttft_ms.value === null) throw new Error('missing');
     expect(latency.ttft_ms.ci95).toEqual([0, expect.closeTo(16 + 63.531_023_681, 8)]);
     // First token to the end: 2 · 0.25 host + steps + sampling + 0.25 = 11.75 | 19.75, over two tokens.
-    close(latency.tpot_ms, (5.875 + 5.875 + 9.875 + 9.875) / 4);
+    expectClose(latency.tpot_ms, (5.875 + 5.875 + 9.875 + 9.875) / 4);
     // 21.75, 23.75 | 39.75, 41.75.
-    close(latency.e2e_ms, 31.75);
-    close(latency.prefill_tokens_per_s, (1000 * 2 * 4) / 16);
-    close(latency.decode_tokens_per_s, (1000 * 2) / 7.875);
-    close(latency.output_tokens_per_s, (6000 / 21.75 + 6000 / 23.75 + 6000 / 39.75 + 6000 / 41.75) / 4);
+    expectClose(latency.e2e_ms, 31.75);
+    expectClose(latency.prefill_tokens_per_s, (1000 * 2 * 4) / 16);
+    expectClose(latency.decode_tokens_per_s, (1000 * 2) / 7.875);
+    expectClose(latency.output_tokens_per_s, (6000 / 21.75 + 6000 / 23.75 + 6000 / 39.75 + 6000 / 41.75) / 4);
   });
 
   test('lists repeats in order and marks outliers', () => {
@@ -52,11 +52,11 @@ describe('latency, from the clean execution', () => {
     const { decode_step_by_index_ms: byIndex, decode_step_percentiles_ms: p } = result.data.latency;
     // 4.75, 6.75, 4.75, 6.75 | 8.75, 10.75, 8.75, 10.75.
     expect(byIndex).toEqual([6.75, 8.75]);
-    close(p?.p50, 7.75);
-    close(p?.p5, 4.75);
+    expectClose(p?.p50, 7.75);
+    expectClose(p?.p5, 4.75);
     // Index 0.9 · 7 = 6.3 of eight values: both neighbors are 10.75.
-    close(p?.p90, 10.75);
-    close(p?.max, 10.75);
+    expectClose(p?.p90, 10.75);
+    expectClose(p?.max, 10.75);
   });
 });
 
@@ -64,50 +64,50 @@ describe('stages', () => {
   test('decode: duration over repeats, and work by hand', () => {
     const decode = stageOf(result, 'decode');
     expect(decode.instances).toBe(8);
-    close(decode.duration_ms, 7.75);
+    expectClose(decode.duration_ms, 7.75);
     if (decode.duration_ms.value === null) throw new Error('missing');
     // Launch means 5.75 and 9.75: s/√2 = 2.
     expect(decode.duration_ms.ci95![1]).toBeCloseTo(7.75 + 12.706_204_736 * 2, 8);
-    close(decode.tokens_per_s, 2000 / 7.75);
+    expectClose(decode.tokens_per_s, 2000 / 7.75);
     // Linear layers: a layer q 64·64, k and v 64·32, o 64·64, three of 64·192; lm_head 512·64. Two sequences.
     const linear = 2 * 2 * (2 * (4096 + 2048 + 2048 + 4096 + 3 * 64 * 192) + 512 * 64);
     // Attention: 4 · heads · head_dim per key and layer; 5.5 keys on average in steps 5 and 6.
     const attention = 4 * 64 * 5.5 * 2 * 2;
-    close(decode.flops, linear + attention);
+    expectClose(decode.flops, linear + attention);
     // 131 392 float32 parameters, and keys and values of 5.5 tokens.
-    close(decode.working_set_bytes, 131_392 * 4 + 2 * 2 * 2 * 16 * 4 * 5.5 * 2);
+    expectClose(decode.working_set_bytes, 131_392 * 4 + 2 * 2 * 2 * 16 * 4 * 5.5 * 2);
     expect(decode.bandwidth_level).toBe('L2');
-    close(decode.bandwidth_bytes_per_s, 100e9);
+    expectClose(decode.bandwidth_bytes_per_s, 100e9);
     // Read once: all weights (the tied table as lm_head), two rows of the table and 4.5 cached tokens. Written: one
     // token.
     const minBytes = 131_392 * 4 + 2 * 64 * 4 + 2 * 2 * 2 * 16 * 4 * (4.5 + 1) * 2;
     expect(decode.bytes.value!).toBeGreaterThan(minBytes);
     expect(decode.bytes.value!).toBeLessThan(1.1 * minBytes);
-    close(decode.mfu, (linear + attention) / 7.75e-3 / 100e9);
-    close(decode.mbu, decode.bytes.value! / 7.75e-3 / 100e9);
-    close(decode.roofline_ms, (Math.max(decode.flops.value!, decode.bytes.value!) / 100e9) * 1e3);
+    expectClose(decode.mfu, (linear + attention) / 7.75e-3 / 100e9);
+    expectClose(decode.mbu, decode.bytes.value! / 7.75e-3 / 100e9);
+    expectClose(decode.roofline_ms, (Math.max(decode.flops.value!, decode.bytes.value!) / 100e9) * 1e3);
     expect(decode.bound).toBe('memory');
   });
 
   test('prefill: only the sampled token of a sequence goes through the lm_head', () => {
     const prefill = stageOf(result, 'prefill');
-    close(prefill.duration_ms, 15);
+    expectClose(prefill.duration_ms, 15);
     const layers = 2 * 8 * 2 * (4096 + 2048 + 2048 + 4096 + 3 * 64 * 192);
-    close(prefill.flops, layers + 2 * 2 * 512 * 64 + 4 * 64 * 10 * 2 * 2);
+    expectClose(prefill.flops, layers + 2 * 2 * 512 * 64 + 4 * 64 * 10 * 2 * 2);
     expect(prefill.bound).toBe('compute');
   });
 
   test('profiler overhead', () => {
     // Profiled periods 12.75 and 14.75.
-    close(stageOf(result, 'decode').profiled_ms, 13.75);
-    close(stageOf(result, 'decode').profiler_overhead_ms, 6);
-    close(stageOf(result, 'prefill').profiler_overhead_ms, 15);
+    expectClose(stageOf(result, 'decode').profiled_ms, 13.75);
+    expectClose(stageOf(result, 'decode').profiler_overhead_ms, 6);
+    expectClose(stageOf(result, 'prefill').profiler_overhead_ms, 15);
   });
 
   test('sampling is a separate stage without model work', () => {
     const sampling = stageOf(result, 'sampling');
     expect(sampling.instances).toBe(12);
-    close(sampling.duration_ms, 2 / 3);
+    expectClose(sampling.duration_ms, 2 / 3);
     expect([sampling.mfu, sampling.flops].map(reasonOf)).toEqual(['host_stage', 'host_stage']);
   });
 });
@@ -165,8 +165,8 @@ describe('breakdown, from the profiled execution', () => {
     const [gemm, , copy] = stageOf(result, 'decode').breakdown!.by_class;
     const flops = 2 * 2 * (2 * (4096 + 2048 + 2048 + 4096 + 3 * 64 * 192) + 512 * 64);
     expect(gemm!.necessary_flops).toBe(flops);
-    close(gemm!.achieved_flops_per_s, flops / 7e-3);
-    close(gemm!.achieved_bytes_per_s, gemm!.necessary_bytes! / 7e-3);
+    expectClose(gemm!.achieved_flops_per_s, flops / 7e-3);
+    expectClose(gemm!.achieved_bytes_per_s, gemm!.necessary_bytes! / 7e-3);
     expect(gemm!.necessary_ms!).toBeGreaterThanOrEqual((flops / 100e9) * 1e3);
     expect(copy).toMatchObject({ necessary_flops: null, necessary_ms: null, bound: null });
   });
@@ -191,9 +191,9 @@ test('timeline: the first timed repeat under the profiler, from its prefill', ()
 
 test('memory: three points of the first launch, with a negative residual shown', () => {
   const memory = result.data.memory!;
-  close(memory.baseline_bytes, 400_000);
-  close(memory.post_warmup_bytes, 800_000);
-  close(memory.peak_bytes, 850_000);
+  expectClose(memory.baseline_bytes, 400_000);
+  expectClose(memory.post_warmup_bytes, 800_000);
+  expectClose(memory.peak_bytes, 850_000);
   expect(memory.series).toEqual([{ t_ms: 500, bytes: 700_000 }]);
   expect(memory.marks.map((mark) => mark.point)).toEqual(['baseline', 'post_warmup', 'peak']);
   const bytes = Object.fromEntries(memory.breakdown.map((row) => [row.component, row.bytes]));
@@ -212,7 +212,7 @@ test('memory: three points of the first launch, with a negative residual shown',
 });
 
 test('memory of the software: file-backed pages at the largest sample, and memory allocated at the baseline', async () => {
-  const rows = wholeRows();
+  const rows = profileRows();
   const sample = (t_ms: number, kind: string, bytes: number): Row<'memory'> => ({
     capture_id: 'clean-host',
     pid: 100,
@@ -233,8 +233,8 @@ test('memory of the software: file-backed pages at the largest sample, and memor
 
 test('telemetry: means over the timed repeats only', () => {
   const telemetry = result.data.telemetry!;
-  close(telemetry.cpu_percent, 55);
-  close(telemetry.other_processes_cpu_percent, 50);
+  expectClose(telemetry.cpu_percent, 55);
+  expectClose(telemetry.other_processes_cpu_percent, 50);
   expect(reasonOf(telemetry.clock_mhz)).toBe('no_samples');
   expect(telemetry.series.find((series) => series.scope === 'host')!.points).toEqual([
     [500, 10],
@@ -244,7 +244,7 @@ test('telemetry: means over the timed repeats only', () => {
 });
 
 describe('expected gains', () => {
-  const stream = (format: string, batch_size: number, ms: number) => ({
+  const weightStream = (format: string, batch_size: number, ms: number) => ({
     format,
     batch_size,
     // The 131 072 weights of all linear layers in that many ms.
@@ -253,13 +253,13 @@ describe('expected gains', () => {
     reached_by: 'MatMul',
   });
   /** @param slower factor by which memory is slower: the roofline takes that much more of a step */
-  const streaming = (streams: ReturnType<typeof stream>[], slower = 1, busy = false) => {
+  const sessionWithStreams = (streams: ReturnType<typeof weightStream>[], slower = 1, busy = false) => {
     const roofline = exampleRoofline();
     const bandwidth = roofline.bandwidth.map((point) => ({
       ...point,
       bytes_per_s: point.bytes_per_s / slower,
     }));
-    const rows = wholeRows();
+    const rows = profileRows();
     if (busy)
       rows.telemetry!.push(
         // More than 5 % of the CPU time taken by the hypervisor.
@@ -275,8 +275,12 @@ describe('expected gains', () => {
   };
 
   test('linear layers scale with the measured streams, everything else with its necessary work', async () => {
-    const streams = [stream('float32', 2, 5), stream('int4', 2, 1.25), stream('float32', 8, 8)];
-    const session = await streaming(streams, 500);
+    const streams = [
+      weightStream('float32', 2, 5),
+      weightStream('int4', 2, 1.25),
+      weightStream('float32', 8, 8),
+    ];
+    const session = await sessionWithStreams(streams, 500);
     const { findings, stages } = (await explainSession(session)).data;
     const found = findings.filter(({ rule }) => rule === 'weights_each_step');
     expect(found).toMatchObject([
@@ -288,14 +292,14 @@ describe('expected gains', () => {
       },
     ]);
     const [int4, batch] = found.map(({ gain }) => gain!);
-    close(int4!.expected_ms + int4!.after_ms, 7.75);
-    close(batch!.expected_ms + batch!.after_ms, 7.75 / 2);
+    expectClose(int4!.expected_ms + int4!.after_ms, 7.75);
+    expectClose(batch!.expected_ms + batch!.after_ms, 7.75 / 2);
     // Profiled operators take 10 ms, 7 of them linear layers. The clean step takes 7.75 ms with the same shares.
     const host = stages
       .find(({ kind }) => kind === 'decode')!
       .bars.reduce((sum, { id, ms }) => sum + (id.startsWith('host.') ? ms : 0), 0);
     const share = (7.75 - host) / 10;
-    close(int4!.after_ms, host + share * (3 + 7 / 4));
+    expectClose(int4!.after_ms, host + share * (3 + 7 / 4));
     // Four times the sequences: linear layers take 8/5 of the time, the rest up to four times as long.
     expect(8 * batch!.after_ms).toBeGreaterThan(host + share * (3 + (7 * 8) / 5));
     expect(8 * batch!.after_ms).toBeLessThan(host + share * (4 * 3 + (7 * 8) / 5) + 1e-9);
@@ -313,8 +317,9 @@ describe('expected gains', () => {
   });
 
   test('on a busy machine the advice has no gain, because its size may be noise', async () => {
-    const streams = [stream('float32', 2, 5), stream('int4', 2, 1.25)];
-    const { findings, stages, machine } = (await explainSession(await streaming(streams, 500, true))).data;
+    const streams = [weightStream('float32', 2, 5), weightStream('int4', 2, 1.25)];
+    const { findings, stages, machine } = (await explainSession(await sessionWithStreams(streams, 500, true)))
+      .data;
     expect(machine?.busy).toBe(true);
     const roof = stages.find(({ kind }) => kind === 'decode')!.roofline_ms.value!;
     expect(findings.filter(({ rule }) => rule === 'weights_each_step')).toMatchObject([
@@ -323,9 +328,13 @@ describe('expected gains', () => {
   });
 
   test('no advice for a gain under a tenth, or without a measured stream', async () => {
-    const small = [stream('float32', 2, 7), stream('int4', 2, 6.5), stream('float32', 8, 29)];
+    const small = [
+      weightStream('float32', 2, 7),
+      weightStream('int4', 2, 6.5),
+      weightStream('float32', 8, 29),
+    ];
     for (const streams of [small, []]) {
-      const { rules } = (await explainSession(await streaming(streams, 500))).data;
+      const { rules } = (await explainSession(await sessionWithStreams(streams, 500))).data;
       expect(rules.find(({ rule }) => rule === 'weights_each_step')?.outcome).toBe('not_fired');
     }
   });

@@ -4,19 +4,19 @@ import { type ProfileResult, profileVersion, type StageResult } from '../model/d
 import { InferscopeError } from '../model/errors.js';
 import { hasRows } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
-import { requireSubject, storedRoofline } from './artifact.js';
-import { latency } from './latency.js';
-import { memory } from './memory.js';
-import { stages } from './stages.js';
-import { telemetry } from './telemetry.js';
+import { requireSubject, readStoredRoofline } from './artifact.js';
+import { readLatency } from './latency.js';
+import { readMemory } from './memory.js';
+import { readStages } from './stages.js';
+import { readTelemetry } from './telemetry.js';
 import { traceScope } from './derived/scope.js';
 import { readTimeline } from './trace/timeline.js';
 import { utilizationIssues } from './utilization/utilization.js';
 import { formatPercent } from '../vocabulary/format.js';
 
 /**
- * The result of `inferscope profile`: time and memory breakdown of a transformer on this machine, compared with its limits.
- * Timing comes from the clean execution, attribution from the profiled one.
+ * The result of `inferscope profile`: time and memory breakdown of a transformer on this machine, compared with its
+ * limits. Timing comes from the clean execution, attribution from the profiled one.
  * @throws E_USAGE for a session of another kind
  */
 export async function analyzeProfile(session: Session): Promise<Document<ProfileResult>> {
@@ -30,10 +30,10 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
       fix: 'Run it again: inferscope profile',
     });
   }
-  const roofline = await storedRoofline(session);
+  const roofline = await readStoredRoofline(session);
   const database = await session.connect();
   try {
-    const stageResults = await stages(session, database, roofline);
+    const stageResults = await readStages(session, database, roofline);
     const result: ProfileResult = {
       session: {
         id: session.id,
@@ -42,10 +42,10 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
         status: manifest.status,
       },
       workload,
-      latency: await latency(database),
+      latency: await readLatency(database),
       stages: stageResults,
-      memory: await memory(database, workload),
-      telemetry: await telemetry(database),
+      memory: await readMemory(database, workload),
+      telemetry: await readTelemetry(database),
       timeline: hasRows(manifest, 'ops') ? await readTimeline(await traceScope(database, manifest)) : null,
       roofline,
       environment: environmentFacts(manifest),
@@ -61,22 +61,24 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
 }
 
 /** Share of a stage. If profiled and clean passes differ by more, they are not comparable. */
-const doubtful = 0.1;
+const maxUnexplainedShare = 0.1;
 
 /** Profiler overhead outside the known gaps: operators take longer or shorter under the profiler. */
-function attributionIssues(found: readonly StageResult[]): Issue[] {
-  return found.flatMap(({ kind, duration_ms: time, profiler_overhead_ms: added, breakdown }): Issue[] => {
-    if (!time.value || added.value === null || !breakdown) return [];
-    const gaps = breakdown.gaps_between_operators_ms + breakdown.gaps_at_edges_ms;
-    const unexplained = added.value - Math.min(gaps, Math.max(0, added.value));
-    const share = Math.abs(unexplained) / time.value;
-    if (share <= doubtful) return [];
-    return [
-      {
-        code: 'attribution_doubtful',
-        severity: 'warning',
-        text: `In ${kind} the profiled pass was ${formatPercent(share)} ${unexplained > 0 ? 'slower' : 'faster'} than the clean one, apart from the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
-      },
-    ];
-  });
+function attributionIssues(stageResults: readonly StageResult[]): Issue[] {
+  return stageResults.flatMap(
+    ({ kind, duration_ms: time, profiler_overhead_ms: overhead, breakdown }): Issue[] => {
+      if (!time.value || overhead.value === null || !breakdown) return [];
+      const gaps = breakdown.gaps_between_operators_ms + breakdown.gaps_at_edges_ms;
+      const unexplained = overhead.value - Math.min(gaps, Math.max(0, overhead.value));
+      const share = Math.abs(unexplained) / time.value;
+      if (share <= maxUnexplainedShare) return [];
+      return [
+        {
+          code: 'attribution_doubtful',
+          severity: 'warning',
+          text: `In ${kind} the profiled pass was ${formatPercent(share)} ${unexplained > 0 ? 'slower' : 'faster'} than the clean one, apart from the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
+        },
+      ];
+    },
+  );
 }

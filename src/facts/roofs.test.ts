@@ -7,7 +7,7 @@ import { exampleRoofline, mebibyte } from './test-session.js';
 const roofline: MachineRoofline = exampleRoofline();
 const bandwidth = (mib: number) => bandwidthAt(roofline, mib * mebibyte);
 
-test('uses the measured bandwidth of a size, outside the measured range the nearest', () => {
+test('uses the measured bandwidth of a size; outside the measured range, that of the nearest size', () => {
   expect(bandwidth(4)).toEqual({ bytesPerS: 40e9, level: 'L3' });
   expect(bandwidth(0.01)).toEqual({ bytesPerS: 100e9, level: 'L2' });
   expect(bandwidth(1)).toEqual({ bytesPerS: 100e9, level: 'L2' });

@@ -12,7 +12,7 @@ import { type DType, dtypes } from '../model/dtype.js';
 import { type Figure, figure, mapFigure, missing } from '../model/figure.js';
 import { hasSubject } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
-import { planOf } from './artifact.js';
+import { readPlan } from './artifact.js';
 import type { PeakDType } from '../hardware/gpu-sheet.js';
 
 /** Measured peak FLOP/s by dtype. */
@@ -21,8 +21,8 @@ export function computePeaks(roofline: MachineRoofline): PeakFlops {
 }
 
 /**
- * Read bandwidth at a working set: linear over the logarithm of the size between two measured sizes, the nearest one outside.
- * The level is the one that fits a working set of that size.
+ * Read bandwidth at a working set: interpolated linearly over the logarithm of the size between two measured sizes;
+ * outside the measured range, that of the nearest size. The level is the one that fits a working set of that size.
  */
 export function bandwidthAt(
   roofline: MachineRoofline,
@@ -48,12 +48,17 @@ function bandwidthOf(point: BandwidthPoint): { bytesPerS: number; level: string 
   return { bytesPerS: point.bytes_per_s, level: point.level };
 }
 
-/**
- * Above the largest measured size (memory was short) its bandwidth, which is too high if that size still fits a cache.
- */
-function aboveLargest({ last_level_cache_bytes: llc }: MachineRoofline, bytes: number, last: BandwidthPoint) {
-  const inCache = last.level !== 'DRAM' && llc !== null && bytes > llc;
-  return { bytesPerS: last.bytes_per_s, level: inCache ? `${last.level}, the largest measured` : last.level };
+/** The largest size's bandwidth, for sets above it (memory was short); too high if that size still fits a cache. */
+function aboveLargest(
+  { last_level_cache_bytes: llc }: MachineRoofline,
+  bytes: number,
+  largest: BandwidthPoint,
+) {
+  const inCache = largest.level !== 'DRAM' && llc !== null && bytes > llc;
+  return {
+    bytesPerS: largest.bytes_per_s,
+    level: inCache ? `${largest.level}, the largest measured` : largest.level,
+  };
 }
 
 /** Between two levels the size of the last-level cache decides; other cache sizes are unknown. */
@@ -67,8 +72,8 @@ function levelOf(
 }
 
 /**
- * Limits of a GPU with their source: every figure's `source` names the data sheet or the measurement, and every missing one has
- * a reason. FLOP/s (int8, int4: operations per second) and B/s, for `devices` GPUs together.
+ * Limits of a GPU with their source: every figure's `source` names the data sheet or the measurement, and every missing
+ * one has a reason. FLOP/s (int8, int4: operations per second) and B/s, for `devices` GPUs together.
  */
 export interface GpuRoofs {
   name: string | null;
@@ -108,8 +113,8 @@ const notMeasured = (name: string | null) =>
 /**
  * Limits of a GPU, for MFU, MBU, roof shares and predictions.
  * @param name as the driver or PyTorch reports it; without a name there are no data-sheet peaks
- * @param roofline measured with the session (storedGpuRoofline), or cached (cachedGpuRoofline of src/capture/roofline);
- * null if there is none
+ * @param roofline measured with the session (readStoredGpuRoofline), or cached (cachedGpuRoofline of
+ * src/capture/roofline); null if there is none
  * @param which index of the GPU, number of GPUs that work together (tensor parallelism), and PCI vendor:device if known
  * (manifest fact gpu_pci_id), because some names are shared by several products
  */
@@ -123,15 +128,15 @@ export function gpuRoofs(
   }: { index?: number | null; devices?: number; pciId?: string | null } = {},
 ): GpuRoofs {
   const measured = measuredGpu(name, roofline, index);
-  const id = pciId ?? measured?.pci_id ?? null;
+  const pciDeviceId = pciId ?? measured?.pci_id ?? null;
   const unmeasured = notMeasured(name);
   const unnamed = missing('unknown_gpu', 'no capture of the session names the GPU');
-  const how =
+  const source =
     roofline && measured
       ? `measured on ${measured.name}, ${roofline.measured_at.slice(0, 10)} (${roofline.framework})`
       : '';
-  const toFigure = (value: number | null | undefined, unit: string, more = ''): Figure =>
-    value === null || value === undefined ? unmeasured : figure(value, unit, `${how}${more}`);
+  const toFigure = (value: number | null | undefined, unit: string, detail = ''): Figure =>
+    value === null || value === undefined ? unmeasured : figure(value, unit, `${source}${detail}`);
   const together = (single: Figure): Figure =>
     devices === 1 || single.value === null
       ? single
@@ -143,12 +148,12 @@ export function gpuRoofs(
     const clocks = wasThrottled(dtype) ? ' with throttled clocks' : '';
     return toFigure(peak?.flops_per_s, 'FLOP/s', peak ? `, GEMM ${peak.m}×${peak.n}×${peak.k}${clocks}` : '');
   };
-  const sheetFlops = (dtype: PeakDType) => (name === null ? unnamed : gpuPeakFlops(name, dtype, id));
-  const pinned = (measured?.host_links ?? [])
+  const sheetFlops = (dtype: PeakDType) => (name === null ? unnamed : gpuPeakFlops(name, dtype, pciDeviceId));
+  const pinnedRates = (measured?.host_links ?? [])
     .filter((link) => link.direction === 'host-to-device' && link.pinned)
     .map((link) => link.bytes_per_s);
   const measuredBandwidth = toFigure(measured?.memory_bytes_per_s, 'B/s');
-  const sheetBandwidth = name === null ? unnamed : gpuPeakBandwidth(name, id);
+  const sheetBandwidth = name === null ? unnamed : gpuPeakBandwidth(name, pciDeviceId);
   return {
     name,
     devices,
@@ -163,7 +168,11 @@ export function gpuRoofs(
     launchNs: toFigure(measured?.launch?.ns, 'ns'),
     graphNodeNs: toFigure(measured?.graph_node?.ns, 'ns'),
     hostLink: firstOf(
-      toFigure(pinned.length > 0 ? Math.max(...pinned) : null, 'B/s', ', copies from pinned memory'),
+      toFigure(
+        pinnedRates.length > 0 ? Math.max(...pinnedRates) : null,
+        'B/s',
+        ', copies from pinned memory',
+      ),
       name === null ? unnamed : gpuHostLink(name),
     ),
     busBandwidth: toFigure(measured && roofline?.collectives?.bus_bytes_per_s, 'B/s'),
@@ -180,8 +189,8 @@ function firstOf(preferred: Figure, fallback: Figure): Figure {
 
 /** Figures by dtype as src/llm takes them, without missing peaks. */
 export function peaksOf(flops: (dtype: PeakDType) => Figure): PeakFlops {
-  const known = dtypes.map((dtype): [DType, number | null] => [dtype, flops(dtype).value]);
-  return Object.fromEntries(known.filter(([, value]) => value !== null));
+  const knownPeaks = dtypes.map((dtype): [DType, number | null] => [dtype, flops(dtype).value]);
+  return Object.fromEntries(knownPeaks.filter(([, value]) => value !== null));
 }
 
 /** By index and name, else by name; never a roofline of another GPU model. */
@@ -191,16 +200,16 @@ function measuredGpu(
   index: number | null,
 ): MeasuredGpu | null {
   const sameName = (roofline?.gpus ?? []).filter((gpu) => gpu.name === name);
-  const full = sameName.filter((gpu) => gpu.scope === 'full');
-  return full.find((gpu) => gpu.index === index) ?? full[0] ?? null;
+  const wholeGpus = sameName.filter((gpu) => gpu.scope === 'full');
+  return wholeGpus.find((gpu) => gpu.index === index) ?? wholeGpus[0] ?? null;
 }
 
 /** The GPU roofline measured with the session; null if there is none. */
-export async function storedGpuRoofline(session: Session): Promise<GpuRoofline | null> {
+export async function readStoredGpuRoofline(session: Session): Promise<GpuRoofline | null> {
   const { context } = session.user;
   if (context?.roofline) return context.roofline;
   return hasSubject(session.manifest, 'roofline')
-    ? gpuRooflineSchema.parse(await planOf(session, 'roofline'))
+    ? gpuRooflineSchema.parse(await readPlan(session, 'roofline'))
     : null;
 }
 
@@ -208,14 +217,14 @@ export async function storedGpuRoofline(session: Session): Promise<GpuRoofline |
  * The document printed by `roofline --record`.
  * @throws E_USAGE in sessions without one
  */
-export async function gpuRooflineOfSession(session: Session): Promise<GpuRooflineDocument> {
-  const gpu = gpuRooflineSchema.parse(await planOf(session, 'roofline'));
+export async function readGpuRooflineDocument(session: Session): Promise<GpuRooflineDocument> {
+  const gpu = gpuRooflineSchema.parse(await readPlan(session, 'roofline'));
   const ageS = Math.max(0, (Date.now() - Date.parse(gpu.measured_at)) / 1000);
-  const none = { roofline: null, cached: false, age_s: 0 };
+  const noCpuRoofline = { roofline: null, cached: false, age_s: 0 };
   return document(
     'roofline',
     rooflineVersion,
-    { ...none, gpu, gpu_cached: true, gpu_age_s: ageS },
+    { ...noCpuRoofline, gpu, gpu_cached: true, gpu_age_s: ageS },
     gpu.issues,
   );
 }

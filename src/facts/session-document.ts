@@ -18,34 +18,42 @@ type SessionKind =
 export type AnalyzedSession = AnyDocument<SessionKind>;
 type Analyze = (session: Session) => Promise<AnalyzedSession>;
 
-const by =
+const analysis =
   <K extends SessionKind>(kind: K, analyze: (session: Session) => Promise<DocumentOf[K]>) =>
   async (session: Session): Promise<AnalyzedSession> =>
     ({ kind, document: await analyze(session) }) as AnalyzedSession;
 
 /** Analyses by a session's main subject, loaded on use. All other sessions are captures. */
 const analyses: Partial<Record<Subject, Analyze>> = {
-  profile: by('profile', async (session) => (await import('./profile.js')).analyzeProfile(session)),
-  validation: by('validate', async (session) =>
+  profile: analysis('profile', async (session) => (await import('./profile.js')).analyzeProfile(session)),
+  validation: analysis('validate', async (session) =>
     (await import('./validate/history.js')).validationDocument(session),
   ),
-  memory: by('memory', async (session) =>
+  memory: analysis('memory', async (session) =>
     (await import('./memory-profile/memory.js')).analyzeMemory(session),
   ),
-  bench: by('bench', async (session) => (await import('./bench/bench.js')).analyzeBench(session)),
-  load: by('serving', async (session) => (await import('./serving/serving.js')).analyzeServing(session)),
-  kernels: by('kernels', async (session) => (await import('./kernels/kernels.js')).analyzeKernels(session)),
-  results: by('results', async (session) =>
+  bench: analysis('bench', async (session) => (await import('./bench/bench.js')).analyzeBench(session)),
+  load: analysis('serving', async (session) =>
+    (await import('./serving/serving.js')).analyzeServing(session),
+  ),
+  kernels: analysis('kernels', async (session) =>
+    (await import('./kernels/kernels.js')).analyzeKernels(session),
+  ),
+  results: analysis('results', async (session) =>
     (await import('./benchmark-results/results.js')).analyzeResults(session),
   ),
   roofline: async (session) => ({
     kind: 'roofline',
-    document: await (await import('./roofs.js')).gpuRooflineOfSession(session),
+    document: await (await import('./roofs.js')).readGpuRooflineDocument(session),
     session: session.manifest,
   }),
-  telemetry: by('monitor', async (session) => (await import('./monitor/monitor.js')).analyzeMonitor(session)),
+  telemetry: analysis('monitor', async (session) =>
+    (await import('./monitor/monitor.js')).analyzeMonitor(session),
+  ),
 };
-const captures = by('captures', async (session) => (await import('./captures.js')).analyzeCaptures(session));
+const captures = analysis('captures', async (session) =>
+  (await import('./captures.js')).analyzeCaptures(session),
+);
 
 /** The main analysis of a session; an empty list of captures if there is nothing to summarize. */
 export const analyzeSession: Analyze = (session) => {

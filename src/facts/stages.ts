@@ -4,7 +4,7 @@ import type { UtilizationStage } from '../model/documents/utilization.js';
 import { figure, mapFigure, missing } from '../model/figure.js';
 import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
-import { breakdown } from './breakdown.js';
+import { readBreakdown } from './breakdown.js';
 import { workloadModel } from './model-work.js';
 import { bandwidthAt, computePeaks } from './roofs.js';
 import { meanOverLaunches, meansBy, type Repeat } from './statistics.js';
@@ -19,43 +19,45 @@ interface Recorded {
 }
 
 /**
- * Each stage compared with the limits of this machine: clean duration, necessary work, MFU and MBU (utilization/), and where the
- * profiled time went. Its bars are in the waterfalls.
+ * Each stage compared with the limits of this machine: clean duration, necessary work, MFU and MBU (utilization/), and
+ * the breakdown of its profiled time. Its bars are in the waterfalls.
  */
-export async function stages(
+export async function readStages(
   session: Session,
   database: SessionDatabase,
   roofline: MachineRoofline | null,
 ): Promise<StageResult[]> {
   const results: StageResult[] = [];
-  const steps = await recordedStages(database, ['prefill', 'decode']);
-  for (const used of await readRecordedUtilization(session, database)) {
-    const { kind } = used;
+  const steps = await readStageSteps(database, ['prefill', 'decode']);
+  for (const utilization of await readRecordedUtilization(session, database)) {
+    const { kind } = utilization;
     if (kind !== 'prefill' && kind !== 'decode') continue;
     const kindSteps = (list: RecordedStep[]) => list.filter((step) => step.kind === kind);
     const recorded = { clean: kindSteps(steps.clean), profiled: kindSteps(steps.profiled) };
     // A run that was stopped in its first repeat has no timed stages.
     if (recorded.clean.length > 0)
-      results.push(await modelStage(session, database, { used: { ...used, kind }, recorded, roofline }));
+      results.push(
+        await modelStage(session, database, { utilization: { ...utilization, kind }, recorded, roofline }),
+      );
   }
-  const sampling = await recordedStages(database, ['sampling']);
+  const sampling = await readStageSteps(database, ['sampling']);
   if (sampling.clean.length > 0) results.push(samplingStage(sampling));
   return results;
 }
 
-async function recordedStages(
+async function readStageSteps(
   database: SessionDatabase,
   kinds: readonly StageResult['kind'][],
 ): Promise<Recorded> {
-  const stepsOf = async (executionId: string) =>
+  const readTimedSteps = async (executionId: string) =>
     (await readRecordedSteps(database, executionId, { rank: 0, toIterationEnd: true, kinds })).filter(
       ({ launch }) => launch !== null,
     );
-  return { clean: await stepsOf('clean'), profiled: await stepsOf('profiled') };
+  return { clean: await readTimedSteps('clean'), profiled: await readTimedSteps('profiled') };
 }
 
 /** Mean of each timed repeat, so that a repeat counts once. */
-const windows = (steps: readonly RecordedStep[]): Repeat[] =>
+const repeatsOf = (steps: readonly RecordedStep[]): Repeat[] =>
   meansBy(
     steps,
     ({ iteration }) => iteration,
@@ -66,23 +68,30 @@ async function modelStage(
   { manifest: { workload } }: Session,
   database: SessionDatabase,
   {
-    used,
+    utilization,
     recorded,
     roofline,
   }: {
-    used: UtilizationStage & { kind: 'prefill' | 'decode' };
+    utilization: UtilizationStage & { kind: 'prefill' | 'decode' };
     recorded: Recorded;
     roofline: MachineRoofline | null;
   },
 ): Promise<StageResult> {
-  const { kind, flops, bytes, batch_size: batch, new_tokens: tokens, context_tokens_sum: context } = used;
+  const {
+    kind,
+    flops,
+    bytes,
+    batch_size: batch,
+    new_tokens: tokens,
+    context_tokens_sum: context,
+  } = utilization;
   const source =
     kind === 'decode' ? 'stages: start of a step to start of the next' : 'stages: the prefill call';
-  const duration = meanOverLaunches(windows(recorded.clean), 'ms', source);
+  const duration = meanOverLaunches(repeatsOf(recorded.clean), 'ms', source);
   const model = workload ? workloadModel(workload) : missing('no_model', 'no model');
-  const set =
+  const workingSet =
     'reason' in model || !batch || context === null ? null : workingSetBytes(model, batch, context / batch);
-  const roof = roofline && set !== null ? bandwidthAt(roofline, set) : null;
+  const roof = roofline && workingSet !== null ? bandwidthAt(roofline, workingSet) : null;
   return {
     kind,
     instances: recorded.clean.length,
@@ -100,17 +109,17 @@ async function modelStage(
       bytes.value === null
         ? bytes
         : mapFigure(flops, 'FLOP/B', 'FLOPs / bytes', (value) => value / (bytes.value ?? 0)),
-    working_set_bytes: set === null ? bytes : figure(set, 'B', 'all weights and the KV cache'),
-    bandwidth_bytes_per_s: used.peak_bandwidth_bytes_per_s,
+    working_set_bytes: workingSet === null ? bytes : figure(workingSet, 'B', 'all weights and the KV cache'),
+    bandwidth_bytes_per_s: utilization.peak_bandwidth_bytes_per_s,
     bandwidth_level: roof?.level ?? null,
-    mfu: used.mfu,
-    mbu: used.mbu,
-    bound: used.bound,
-    roofline_ms: used.roof_ms,
-    breakdown: await breakdown(
+    mfu: utilization.mfu,
+    mbu: utilization.mbu,
+    bound: utilization.bound,
+    roofline_ms: utilization.roof_ms,
+    breakdown: await readBreakdown(
       database,
       kind,
-      used.work,
+      utilization.work,
       roofline && roof && { peaks: computePeaks(roofline), bytesPerS: roof.bytesPerS },
     ),
   };
@@ -119,41 +128,41 @@ async function modelStage(
 /** Overhead over the decode steps that both have, because the profiled execution may have generated fewer tokens. */
 function overhead({ clean, profiled }: Recorded): Pick<StageResult, 'profiled_ms' | 'profiler_overhead_ms'> {
   if (profiled.length === 0) {
-    const none = missing('not_profiled', 'the run stopped before its profiled pass');
-    return { profiled_ms: none, profiler_overhead_ms: none };
+    const noProfiledPass = missing('not_profiled', 'the run stopped before its profiled pass');
+    return { profiled_ms: noProfiledPass, profiler_overhead_ms: noProfiledPass };
   }
-  const last = Math.max(...profiled.map(({ step_index }) => step_index ?? 0));
-  const sameSteps = clean.filter(({ step_index }) => (step_index ?? 0) <= last);
-  const under = meanOverLaunches(windows(profiled), 'ms', 'the same in the profiled execution');
-  const without = meanOverLaunches(windows(sameSteps), 'ms', 'clean');
+  const lastStep = Math.max(...profiled.map(({ step_index }) => step_index ?? 0));
+  const sameSteps = clean.filter(({ step_index }) => (step_index ?? 0) <= lastStep);
+  const profiledMean = meanOverLaunches(repeatsOf(profiled), 'ms', 'the same in the profiled execution');
+  const cleanMean = meanOverLaunches(repeatsOf(sameSteps), 'ms', 'clean');
   return {
-    profiled_ms: under,
+    profiled_ms: profiledMean,
     profiler_overhead_ms:
-      without.value === null
-        ? without
-        : mapFigure(under, 'ms', 'profiled − clean, same steps', (ms) => ms - (without.value ?? 0)),
+      cleanMean.value === null
+        ? cleanMean
+        : mapFigure(profiledMean, 'ms', 'profiled − clean, same steps', (ms) => ms - (cleanMean.value ?? 0)),
   };
 }
 
 function samplingStage(recorded: Recorded): StageResult {
-  const none = missing('host_stage', 'sampling runs on the host, outside the model');
-  const duration = meanOverLaunches(windows(recorded.clean), 'ms', 'stages: argmax over the logits');
+  const noModelWork = missing('host_stage', 'sampling runs on the host, outside the model');
+  const duration = meanOverLaunches(repeatsOf(recorded.clean), 'ms', 'stages: argmax over the logits');
   return {
     kind: 'sampling',
     instances: recorded.clean.length,
     duration_ms: duration,
-    tokens_per_s: none,
+    tokens_per_s: noModelWork,
     ...overhead(recorded),
-    flops: none,
-    bytes: none,
-    intensity_flop_per_byte: none,
-    working_set_bytes: none,
-    bandwidth_bytes_per_s: none,
+    flops: noModelWork,
+    bytes: noModelWork,
+    intensity_flop_per_byte: noModelWork,
+    working_set_bytes: noModelWork,
+    bandwidth_bytes_per_s: noModelWork,
     bandwidth_level: null,
-    mfu: none,
-    mbu: none,
+    mfu: noModelWork,
+    mbu: noModelWork,
     bound: null,
-    roofline_ms: none,
+    roofline_ms: noModelWork,
     breakdown: null,
   };
 }

@@ -59,22 +59,22 @@ describe('mean over launches', () => {
     );
 
   test("several launches: Student's t over their means", () => {
-    const found = figureOf([0, 10], [0, 12], [1, 20], [1, 22]);
+    const figure = figureOf([0, 10], [0, 12], [1, 20], [1, 22]);
     // Launch means 11 and 21: s = √50, s/√2 = 5, t(1) = 12.7062. Over repeats sd = √(104/3).
-    expect(found).toMatchObject({ value: 16, unit: 'ms', n: 4, ci95_over: { unit: 'launches', n: 2 } });
-    if (found.value === null) throw new Error('missing');
-    expect(found.sd).toBeCloseTo(Math.sqrt(104 / 3), 12);
+    expect(figure).toMatchObject({ value: 16, unit: 'ms', n: 4, ci95_over: { unit: 'launches', n: 2 } });
+    if (figure.value === null) throw new Error('missing');
+    expect(figure.sd).toBeCloseTo(Math.sqrt(104 / 3), 12);
     // 16 − 63.5 is below 0, and the interval stops at 0.
-    expect(found.ci95![0]).toBe(0);
-    expect(found.ci95![1]).toBeCloseTo(16 + 63.531, 3);
+    expect(figure.ci95![0]).toBe(0);
+    expect(figure.ci95![1]).toBeCloseTo(16 + 63.531, 3);
   });
 
   test('one launch: the interval is over its repeats', () => {
-    const found = figureOf([0, 1], [0, 2], [0, 3]);
-    if (found.value === null) throw new Error('missing');
-    expect(found.ci95_over).toBeUndefined();
+    const figure = figureOf([0, 1], [0, 2], [0, 3]);
+    if (figure.value === null) throw new Error('missing');
+    expect(figure.ci95_over).toBeUndefined();
     // s = 1, t(2) = 4.3027, √3.
-    expect(found.ci95![1] - 2).toBeCloseTo(4.3027 / Math.sqrt(3), 4);
+    expect(figure.ci95![1] - 2).toBeCloseTo(4.3027 / Math.sqrt(3), 4);
   });
 
   test('one repeat has no interval; no repeat is missing with a reason', () => {

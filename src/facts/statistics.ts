@@ -16,7 +16,7 @@ export function meanOverLaunches(repeats: readonly Repeat[], unit: string, sourc
   if (repeats.length === 0) return missing('no_repeats', 'no timed repeat was completed');
   const values = repeats.map((repeat) => repeat.value);
   const launches = [...new Set(repeats.map((repeat) => repeat.launch))];
-  const units =
+  const independent =
     launches.length > 1
       ? launches.map((launch) => mean(repeats.filter((r) => r.launch === launch).map((r) => r.value)))
       : values;
@@ -25,7 +25,7 @@ export function meanOverLaunches(repeats: readonly Repeat[], unit: string, sourc
   return figure(center, unit, source, {
     n: values.length,
     sd: standardDeviation(values),
-    ci95: interval95(center, standardDeviation(units), units.length),
+    ci95: interval95(center, standardDeviation(independent), independent.length),
     ...(launches.length > 1 && { ci95_over: { unit: 'launches', n: launches.length } }),
   });
 }
@@ -33,14 +33,14 @@ export function meanOverLaunches(repeats: readonly Repeat[], unit: string, sourc
 /** Mean of each group of values with the same key. */
 export function meansBy<T>(
   rows: readonly T[],
-  key: (row: T) => unknown,
+  keyOf: (row: T) => unknown,
   repeatOf: (row: T) => Repeat,
 ): Repeat[] {
   const groups = new Map<unknown, Repeat[]>();
   for (const row of rows) {
-    const group = groups.get(key(row));
+    const group = groups.get(keyOf(row));
     if (group) group.push(repeatOf(row));
-    else groups.set(key(row), [repeatOf(row)]);
+    else groups.set(keyOf(row), [repeatOf(row)]);
   }
   return [...groups.values()].map((group) => ({
     launch: group[0]!.launch,

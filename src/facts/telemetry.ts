@@ -7,13 +7,13 @@ import { seriesOf } from './sampled-metrics.js';
 const maxCores = 16;
 
 /** Host activity: means over the timed repeats of the clean execution, and the series. */
-export async function telemetry(database: SessionDatabase): Promise<TelemetryResult | null> {
-  const [all] = await database.query<{ n: number; seconds: number | null }>(
+export async function readTelemetry(database: SessionDatabase): Promise<TelemetryResult | null> {
+  const [samples] = await database.query<{ n: number; seconds: number | null }>(
     `SELECT sum(n - 1) AS n, sum(span_ns) / 1e9 AS seconds FROM (
        SELECT count(DISTINCT t_ns) AS n, max(t_ns) - min(t_ns) AS span_ns FROM telemetry
        WHERE execution_id = 'clean' AND scope = 'host' GROUP BY pid)`,
   );
-  if (!all?.n) return null;
+  if (!samples?.n) return null;
   const cores = await database.query<{ scope: string }>(
     `SELECT DISTINCT scope FROM telemetry WHERE scope LIKE 'cpu%' AND execution_id = 'clean'`,
   );
@@ -30,19 +30,19 @@ export async function telemetry(database: SessionDatabase): Promise<TelemetryRes
     [scopes.join(',')],
   );
   return {
-    sample_hz: all.seconds
-      ? figure(all.n / all.seconds, 'Hz', 'samples / sampled time of each launch')
-      : none,
-    cpu_percent: await timedMean(database, 'host', 'utilization_percent', '%'),
-    other_processes_cpu_percent: await timedMean(database, 'other_processes', 'cores_busy', '%', 100),
-    clock_mhz: await timedMean(database, 'cpu%', 'clock_mhz', 'MHz'),
+    sample_hz: samples.seconds
+      ? figure(samples.n / samples.seconds, 'Hz', 'samples / sampled time of each launch')
+      : noSamples,
+    cpu_percent: await readTimedMean(database, 'host', 'utilization_percent', '%'),
+    other_processes_cpu_percent: await readTimedMean(database, 'other_processes', 'cores_busy', '%', 100),
+    clock_mhz: await readTimedMean(database, 'cpu%', 'clock_mhz', 'MHz'),
     series: seriesOf(rows),
   };
 }
 
-const none = missing('no_samples', 'no sample during the timed repeats');
+const noSamples = missing('no_samples', 'no sample during the timed repeats');
 
-async function timedMean(
+async function readTimedMean(
   database: SessionDatabase,
   scope: string,
   metric: string,
@@ -56,6 +56,6 @@ async function timedMean(
      WHERE t.execution_id = 'clean' AND t.scope LIKE $1 AND t.metric = $2`,
     [scope, metric],
   );
-  if (!row || row.mean === null) return none;
+  if (!row || row.mean === null) return noSamples;
   return figure(row.mean * scale, unit, `telemetry: ${scope} ${metric}, timed repeats`, { n: row.n });
 }

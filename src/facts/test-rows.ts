@@ -5,7 +5,7 @@ import type { Figure } from '../model/figure.js';
 import type { Row } from '../model/tables.js';
 import { repetitions, type Repetition, type Rows } from './test-session.js';
 
-const million = 1e6;
+const nsPerMs = 1e6;
 
 /** Two launches, each a warm-up repeat and two timed ones. */
 const common = { samplingMs: [1, 0.5, 0.5], loopMs: 0.25 };
@@ -54,7 +54,7 @@ const dispatch = (ms: number): Piece => ({ gap: 'host.runtime_dispatch', ms });
 const op = (name: string, layer: number | null, ms: number): Piece => ({ op: name, layer, ms });
 
 /** Operators and gaps of a profiled stage in sequence from its start. */
-function pieces(stage: Row<'stages'>, list: Piece[]): Required<Pick<Rows, 'ops' | 'gaps'>> {
+function pieceRows(stage: Row<'stages'>, list: Piece[]): Required<Pick<Rows, 'ops' | 'gaps'>> {
   const rows = { ops: [] as Row<'ops'>[], gaps: [] as Row<'gaps'>[] };
   let nowNs = stage.start_ns!;
   for (const piece of list) {
@@ -66,7 +66,7 @@ function pieces(stage: Row<'stages'>, list: Piece[]): Required<Pick<Rows, 'ops' 
       tid: 200,
       stage_id: stage_id!,
       start_ns: nowNs,
-      dur_ns: piece.ms * million,
+      dur_ns: piece.ms * nsPerMs,
     };
     if ('gap' in piece) rows.gaps.push({ ...row, cause: piece.gap });
     else {
@@ -79,21 +79,21 @@ function pieces(stage: Row<'stages'>, list: Piece[]): Required<Pick<Rows, 'ops' 
         input_shapes: '[[1]]',
       });
     }
-    nowNs += piece.ms * million;
+    nowNs += piece.ms * nsPerMs;
   }
   return rows;
 }
 
-export function wholeRows(): Rows {
+export function profileRows(): Rows {
   const rows = repetitions(clean);
-  const under = repetitions([{ ...profiled, iteration: 0, warmup: true, startMs: 4000 }, profiled]);
-  const timed = under.stages!.filter((stage) => !stage.warmup);
+  const profiledRows = repetitions([{ ...profiled, iteration: 0, warmup: true, startMs: 4000 }, profiled]);
+  const timed = profiledRows.stages!.filter((stage) => !stage.warmup);
   const prefill = timed.find((stage) => stage.kind === 'prefill')!;
   const [first, second] = timed.filter((stage) => stage.kind === 'decode');
   const ops = [
     // One of 30 ms is in neither an operator nor a gap.
-    pieces(prefill, [op('gemm', 0, 29)]),
-    pieces(first!, [
+    pieceRows(prefill, [op('gemm', 0, 29)]),
+    pieceRows(first!, [
       edge(1),
       op('gemm', 0, 6),
       dispatch(1),
@@ -101,7 +101,7 @@ export function wholeRows(): Rows {
       op('copy', null, 1),
       edge(1),
     ]),
-    pieces(second!, [
+    pieceRows(second!, [
       edge(1),
       op('gemm', 1, 8),
       dispatch(1),
@@ -110,14 +110,14 @@ export function wholeRows(): Rows {
       edge(1),
     ]),
     // A warm-up stage, which must not be in any result.
-    pieces(
-      under.stages!.find((stage) => stage.kind === 'decode')!,
+    pieceRows(
+      profiledRows.stages!.find((stage) => stage.kind === 'decode')!,
       [op('other', 0, 7)],
     ),
   ];
   const point = (t_ms: number, bytes: number, name: string | null, pid = 100): Row<'memory'> => ({
     pid,
-    t_ns: t_ms * million,
+    t_ns: t_ms * nsPerMs,
     bytes,
     kind: name === 'peak' ? 'peak_rss' : 'rss',
     point: name,
@@ -126,14 +126,14 @@ export function wholeRows(): Rows {
   });
   const sample = (t_ms: number, scope: string, metric: string, value: number): Row<'telemetry'> => ({
     pid: 100,
-    t_ns: t_ms * million,
+    t_ns: t_ms * nsPerMs,
     scope,
     metric,
     value,
   });
   return {
-    stages: [...rows.stages!, ...under.stages!],
-    iterations: [...rows.iterations!, ...under.iterations!],
+    stages: [...rows.stages!, ...profiledRows.stages!],
+    iterations: [...rows.iterations!, ...profiledRows.iterations!],
     ops: ops.flatMap((piece) => piece.ops),
     gaps: ops.flatMap((piece) => piece.gaps),
     memory: [
@@ -157,11 +157,11 @@ export function wholeRows(): Rows {
 }
 
 /** Compares to nine digits, because figures are sums of doubles. */
-export function close(found: Figure | number | null | undefined, expected: number): void {
-  const value = typeof found === 'object' && found !== null ? found.value : found;
+export function expectClose(figure: Figure | number | null | undefined, expected: number): void {
+  const value = typeof figure === 'object' && figure !== null ? figure.value : figure;
   expect(value).not.toBeNull();
   expect(value! / expected).toBeCloseTo(1, 9);
 }
 export const stageOf = (result: Document<ProfileResult>, kind: StageResult['kind']) =>
   result.data.stages.find((stage) => stage.kind === kind)!;
-export const reasonOf = (found: Figure) => (found.value === null ? found.reason.code : found.value);
+export const reasonOf = (figure: Figure) => (figure.value === null ? figure.reason.code : figure.value);

@@ -141,7 +141,7 @@ export interface Repetition {
   inputLen?: number;
 }
 
-const million = 1e6;
+const nsPerMs = 1e6;
 
 /** Rows of one repeat in the form of the recording protocol: prefill, sampling, then decode and sampling per step. */
 function repetition(r: Repetition, firstStage: number): Required<Pick<Rows, 'stages' | 'iterations'>> {
@@ -163,8 +163,8 @@ function repetition(r: Repetition, firstStage: number): Required<Pick<Rows, 'sta
       phase_id: id,
       kind,
       step_index: step,
-      start_ns: now * million,
-      end_ns: (now + ms) * million,
+      start_ns: now * nsPerMs,
+      end_ns: (now + ms) * nsPerMs,
       batch_size: batch,
       context_tokens_sum: context,
       warmup,
@@ -189,18 +189,18 @@ function repetition(r: Repetition, firstStage: number): Required<Pick<Rows, 'sta
     batch_size: batch,
     input_len: inputLen,
     output_len: steps + 1,
-    start_ns: r.startMs * million,
-    end_ns: end * million,
-    ttft_ns: (firstToken - r.startMs) * million,
-    tpot_ns: steps > 0 ? ((end - firstToken) * million) / steps : null,
+    start_ns: r.startMs * nsPerMs,
+    end_ns: end * nsPerMs,
+    ttft_ns: (firstToken - r.startMs) * nsPerMs,
+    tpot_ns: steps > 0 ? ((end - firstToken) * nsPerMs) / steps : null,
   };
   return { stages, iterations: [iteration] };
 }
 
 /** Several repeats with consecutive stage ids. */
-export function repetitions(all: Repetition[]): Rows {
+export function repetitions(repeats: Repetition[]): Rows {
   const rows = { stages: [] as Row<'stages'>[], iterations: [] as Row<'iterations'>[] };
-  for (const repeat of all) {
+  for (const repeat of repeats) {
     const made = repetition(repeat, rows.stages.length);
     rows.stages.push(...made.stages);
     rows.iterations.push(...made.iterations);

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { withoutProfiler } from './without-profiler.js';
+import { removeProfilerOverhead } from './without-profiler.js';
 
 const bars = (overheadMs: number) =>
   Object.fromEntries(
-    withoutProfiler(
+    removeProfilerOverhead(
       [
         { id: 'roofline', ms: 1 },
         { id: 'exposed_copy.htod_pageable', ms: 2 },
@@ -15,12 +15,12 @@ const bars = (overheadMs: number) =>
     ).map(({ id, ms }) => [id, ms]),
   );
 
-test('takes the overhead out of the host first, then out of copies of pageable memory', () => {
+test('subtracts the overhead from the host first, then from copies of pageable memory', () => {
   expect(bars(0.4)).toMatchObject({ host: 0.5 - 0.4, 'exposed_copy.htod_pageable': 2 });
   expect(bars(1.5)).toMatchObject({ host: 0, 'exposed_copy.htod_pageable': 1, unattributed: 0 });
 });
 
-test('leaves kernels and pinned copies as they are: the rest is not attributed', () => {
+test('does not change kernels and pinned copies: the remainder is not attributed', () => {
   expect(bars(4)).toMatchObject({
     roofline: 1,
     'exposed_copy.htod_pinned': 3,

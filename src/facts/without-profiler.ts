@@ -6,10 +6,10 @@ interface Part {
 }
 
 /**
- * Bars that a runtime's profiler makes longer, in order: start of operators, then calls. Sampling and loop are outside
- * of its calls.
+ * Bars that a runtime's profiler makes longer, in the order in which its overhead is subtracted: start of operators
+ * first, then calls. Sampling and loop are outside of its calls.
  */
-const takenFrom: readonly ((id: string) => boolean)[] = [
+const lengthenedBars: readonly ((id: string) => boolean)[] = [
   (id) => id === 'host.runtime_dispatch',
   (id) => id === 'host.runtime_call',
   (id) => isHostBar(id) && !isRuntimeBar(id) && !betweenCalls.includes(id),
@@ -20,24 +20,25 @@ const takenFrom: readonly ((id: string) => boolean)[] = [
 ];
 
 /**
- * Removes profiler overhead from bars: host first, then launches, then waits for them, then copies of pageable memory. The
- * remainder, or extra time of the clean execution, goes to `unattributed`, so the bars always sum to the clean time.
+ * Subtracts profiler overhead from bars: host first, then launches, then waits for them, then copies of pageable
+ * memory. The remainder, or extra time of the clean execution, goes to `unattributed`, so the bars always sum to the
+ * clean time.
  * @param overheadMs the profiled time minus the clean time; 0 without one
  */
-export function withoutProfiler(parts: readonly Part[], overheadMs: number): Part[] {
+export function removeProfilerOverhead(parts: readonly Part[], overheadMs: number): Part[] {
   if (overheadMs === 0) return [...parts];
   let remaining = overheadMs;
   const overheadById = new Map<string, number>();
-  for (const group of takenFrom) {
-    const groupParts = parts.filter(({ id, ms }) => group(id) && ms > 0);
-    const sum = groupParts.reduce((total, { ms }) => total + ms, 0);
-    const share = sum > 0 ? Math.min(1, Math.max(0, remaining) / sum) : 0;
+  for (const isLengthened of lengthenedBars) {
+    const groupParts = parts.filter(({ id, ms }) => isLengthened(id) && ms > 0);
+    const groupMs = groupParts.reduce((total, { ms }) => total + ms, 0);
+    const share = groupMs > 0 ? Math.min(1, Math.max(0, remaining) / groupMs) : 0;
     for (const { id, ms } of groupParts) overheadById.set(id, ms * share);
-    remaining -= sum * share;
+    remaining -= groupMs * share;
   }
-  const rest = parts.map(({ id, ms }) => ({
+  const shortened = parts.map(({ id, ms }) => ({
     id,
     ms: ms - (id === 'unattributed' ? remaining : (overheadById.get(id) ?? 0)),
   }));
-  return [...rest, { id: 'profiler_overhead', ms: overheadMs }];
+  return [...shortened, { id: 'profiler_overhead', ms: overheadMs }];
 }

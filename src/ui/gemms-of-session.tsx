@@ -15,10 +15,10 @@ import { sessionPath } from './session-path.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
 const gemmLink =
-  ({ key }: OpenSession, { gemms: products }: GemmCalls) =>
+  ({ key }: OpenSession, { gemms }: GemmCalls) =>
   (gemm: Gemm): string | undefined => {
     const shape = gemmKey(gemm);
-    const timed = gemm.source === 'profiler' && products.some(({ name }) => name === shape);
+    const timed = gemm.source === 'profiler' && gemms.some(({ name }) => name === shape);
     return timed ? `${sessionPath(key, '/gemms')}?${new URLSearchParams({ shape })}#chosen` : undefined;
   };
 

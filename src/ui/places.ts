@@ -1,5 +1,5 @@
 import type { analyzeAndExplain } from '../advice/explain/session-explanation.js';
-import { slowestRuns } from '../facts/kernels/slowest-runs.js';
+import { readSlowestRuns } from '../facts/kernels/slowest-runs.js';
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { PhaseKind } from '../model/documents/trace.js';
@@ -181,7 +181,7 @@ async function stagePoints(
 
 /** Places of measured kernels: the slowest run in the trace of each case (--trace). */
 async function casePoints(session: Session, database: SessionDatabase, linkTo: LinkTo): Promise<Places> {
-  const rows = await slowestRuns(session, database);
+  const rows = await readSlowestRuns(session, database);
   return new Map(
     rows.map((row) => [pointPlace(row.case), linkOfInstance(row, `slowest run of ${row.case}`, linkTo)]),
   );

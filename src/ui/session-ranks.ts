@@ -1,4 +1,8 @@
-import { readCallsByRank, type CollectiveKind, readCollectiveKinds } from '../facts/collectives/calls-by-rank.js';
+import {
+  readCallsByRank,
+  type CollectiveKind,
+  readCollectiveKinds,
+} from '../facts/collectives/calls-by-rank.js';
 import { readRankStepTimes } from '../facts/collectives/job-ranks.js';
 import { hasRows, isJob } from '../model/subjects.js';
 import type { Section } from '../views/block.js';

@@ -17,7 +17,9 @@ export async function requestsOfSession(
   selection: { execution: string | undefined; from: number },
 ): Promise<Section[]> {
   const { session } = openSession;
-  const executions = await once(openSession, 'loads', () => withDatabase(session, readExecutionsWithRequests));
+  const executions = await once(openSession, 'loads', () =>
+    withDatabase(session, readExecutionsWithRequests),
+  );
   const execution = executions.find((load) => load === selection.execution) ?? executions[0];
   if (execution === undefined) return [noRequests];
   const [byLoad, found] = await Promise.all([

@@ -6,7 +6,7 @@ import type { Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
 import { analyzeProfile } from '../../facts/profile.js';
-import { wholeRows } from '../../facts/test-rows.js';
+import { profileRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
 import {
   gap,
@@ -51,7 +51,7 @@ async function expectConsistent(session: Session, { stages }: ExplainResult): Pr
 test('reports a busy machine first, and withholds causes that noise can produce', async () => {
   // Other processes used half a core on average (test-rows.ts).
   const sessionWithCores = (cores: number) =>
-    sessionOf(home, wholeRows(), { manifest: { hardware: { cpu_usable_cores: cores } } });
+    sessionOf(home, profileRows(), { manifest: { hardware: { cpu_usable_cores: cores } } });
   const noisy: Rule = {
     id: 'noisy',
     title: '',
@@ -110,7 +110,7 @@ test('reports a busy machine first, and withholds causes that noise can produce'
 });
 
 test('a profile: operators from one execution, times from the other, three sentences', async () => {
-  const session = await sessionOf(home, wholeRows());
+  const session = await sessionOf(home, profileRows());
   const result = await explainSession(session);
   expect(explainDocumentSchema.parse(result)).toEqual(result);
   const { stages, sentences } = result.data;

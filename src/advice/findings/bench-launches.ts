@@ -5,7 +5,7 @@ import type { Workload } from '../../model/manifest.js';
 import { onCpu, remoteDevice } from '../../facts/bench/machine.js';
 import { usesGraphs } from '../../facts/bench/roof.js';
 import { deviceOf } from '../../facts/device.js';
-import { gpuRoofs, storedGpuRoofline } from '../../facts/roofs.js';
+import { gpuRoofs, readStoredGpuRoofline } from '../../facts/roofs.js';
 import { graphNode, nodeGapNs, slowNodeGapNs, staticCacheSource, staticCacheShare } from './idle-causes.js';
 import { launchBoundChange } from './launch-changes.js';
 import { benchStepSql } from './queries/bench-queries.js';
@@ -103,7 +103,7 @@ async function finding(context: FindingContext, bound: LaunchBoundStep): Promise
   const { workload, variant, point, step } = bound;
   const { step_ms, busy_ms, dispatch_ms, kernels } = step;
   const node = graphNode(
-    gpuRoofs(deviceOf(context.manifest, null).name, await storedGpuRoofline(context.session)),
+    gpuRoofs(deviceOf(context.manifest, null).name, await readStoredGpuRoofline(context.session)),
   );
   const gain = graphGain(step, node.ns);
   const { evidence } = await context.evidence<StepEvidence>(

@@ -3,7 +3,7 @@ import { importSession } from '../../session/archive-import.js';
 import { openSession, type Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { explainSession } from '../explain/explain.js';
-import { wholeRows } from '../../facts/test-rows.js';
+import { profileRows } from '../../facts/test-rows.js';
 import { sessionOf } from '../../facts/test-session.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
 import { expectEvidence } from './test-evidence.js';
@@ -26,7 +26,7 @@ const sessions: [string, () => Promise<Session>][] = [
       () => imported(home, 'ncu-csv', fixture(`ncu-2025.3.1-h200/${name}.csv`)),
     ],
   ),
-  ['embedded engine', () => sessionOf(home, wholeRows())],
+  ['embedded engine', () => sessionOf(home, profileRows())],
   [
     'recording',
     async () => openSession((await importSession(fixture('monitor-0.1-h200/session.tar.gz'), home)).id, home),

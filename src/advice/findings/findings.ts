@@ -9,9 +9,9 @@ import { withheldReasons, withheldWords } from '../../model/withheld.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { deviceOf } from '../../facts/device.js';
-import { machineLoad } from '../../facts/machine-load.js';
+import { readMachineLoad } from '../../facts/machine-load.js';
 import { workloadModel } from '../../facts/model-work.js';
-import { gpuRoofs, storedGpuRoofline } from '../../facts/roofs.js';
+import { gpuRoofs, readStoredGpuRoofline } from '../../facts/roofs.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
 import { windowClocks } from '../../facts/trace/windows.js';
 import { belowLauncher } from '../below-launcher.js';
@@ -50,7 +50,7 @@ export async function findingContext(
     model: manifest.workload
       ? workloadModel(manifest.workload)
       : missing('no_model', 'the session does not say which model ran'),
-    machine: await machineLoad(database, manifest),
+    machine: await readMachineLoad(database, manifest),
     roofs: onGpu ? await roofsOf(session, scope) : null,
     has: (table: TableName) => hasRows(manifest, table),
     async evidence(sql, text) {
@@ -96,7 +96,7 @@ async function roofsOf(session: Session, scope: TraceScope | null) {
   const index = scope?.source.focus.device ?? null;
   const { name } = deviceOf(manifest, index);
   const pciId = textFact(manifest, 'gpu_pci_id');
-  return gpuRoofs(name, await storedGpuRoofline(session), {
+  return gpuRoofs(name, await readStoredGpuRoofline(session), {
     index,
     devices: manifest.workload?.tensor_parallel_size ?? 1,
     pciId,

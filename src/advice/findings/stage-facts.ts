@@ -3,7 +3,7 @@ import { type Slowdown, slowdown } from '../../model/headline-time.js';
 import { stepKinds } from '../../model/record.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { withoutProfiler } from '../../facts/without-profiler.js';
+import { removeProfilerOverhead } from '../../facts/without-profiler.js';
 import { maxGlueNs, longHostNs, makeFindingTables } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import { withHeadlineTime } from './headline-windows.js';
@@ -167,7 +167,7 @@ const hostIdle = (parts: HostParts): number =>
 
 /** Removes profiler overhead from the same bars as the waterfall. */
 function withoutAdded<F extends HostParts & { edges_ms: number }>(facts: F, added_ms: number): F {
-  const parts = withoutProfiler(
+  const parts = removeProfilerOverhead(
     [
       { id: 'host', ms: facts.host_ms },
       // Before the first and after the last activity of the capture: host time of the waterfall, but no gap between launches.

@@ -5,14 +5,14 @@ import { explainedBars } from '../../model/headline-time.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import type { StageShape } from '../../llm/shape.js';
 import type { Session } from '../../session/open.js';
-import { storedRoofline } from '../../facts/artifact.js';
+import { readStoredRoofline } from '../../facts/artifact.js';
 import { onCpu } from '../../facts/bench/machine.js';
 import { deviceOf } from '../../facts/device.js';
 import type { FindingContext } from '../findings/rule.js';
 import { stageFacts, type StageFacts } from '../findings/stage-facts.js';
 import { workloadModel, type WorkloadModel } from '../../facts/model-work.js';
 import { roofsOfCpu } from '../../facts/predict/device-roofs.js';
-import { gpuRoofs, storedGpuRoofline } from '../../facts/roofs.js';
+import { gpuRoofs, readStoredGpuRoofline } from '../../facts/roofs.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
 import { workingSetBytes } from '../../facts/utilization/stage.js';
 import { gpuPeaks, type Peaks } from '../../facts/waterfall/necessary.js';
@@ -108,12 +108,12 @@ export async function plannedStates(
   const { workload } = manifest;
   if (!workload || stages.length === 0) return [];
   const cpu = onCpu(workload);
-  const roofline = cpu ? await storedRoofline(session) : null;
+  const roofline = cpu ? await readStoredRoofline(session) : null;
   const recorded = workload.engine.options['gpu'];
   const name = typeof recorded === 'string' ? recorded : deviceOf(manifest, null).name;
   const roofs = cpu
     ? null
-    : gpuRoofs(name, await storedGpuRoofline(session), { devices: workload.tensor_parallel_size });
+    : gpuRoofs(name, await readStoredGpuRoofline(session), { devices: workload.tensor_parallel_size });
   const model = workloadModel(workload);
   const cpuRoofs = roofline && roofsOfCpu(roofline);
   const peaksFor = (shape: StageShape | MissingFigure): Peaks | MissingFigure => {

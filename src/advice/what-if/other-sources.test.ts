@@ -4,7 +4,7 @@ import { whatIfDocumentSchema } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
-import { wholeRows } from '../../facts/test-rows.js';
+import { profileRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { explainSession } from '../explain/explain.js';
 import { answerableChanges } from './answerable.js';
@@ -13,7 +13,7 @@ import { whatIf } from './what-if.js';
 const home = testHome();
 
 test("a profile of the embedded engine: uses its CPU's roofs, and changes that need a GPU say so", async () => {
-  const session = await sessionOf(home, wholeRows());
+  const session = await sessionOf(home, profileRows());
   const graph = await whatIf(session, ['cudagraph']);
   expect(whatIfDocumentSchema.parse(graph)).toEqual(graph);
   for (const stage of graph.data.stages) {

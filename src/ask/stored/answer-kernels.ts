@@ -1,6 +1,6 @@
 import type { KernelCounters } from '../../model/documents/counters.js';
 import type { OpClass } from '../../model/classes.js';
-import { storedRoofline } from '../../facts/artifact.js';
+import { readStoredRoofline } from '../../facts/artifact.js';
 import { phaseTime } from '../../model/headline-time.js';
 import { bareKernelName } from '../../model/kernel-name.js';
 import { hasSubject } from '../../model/subjects.js';
@@ -220,8 +220,8 @@ async function boundOperators(
   { session, database, question }: StoredFacts,
   chosen: readonly (typeof sides)[number][],
 ): Promise<TopicAnswer> {
-  const { stages: stagesOf } = await import('../../facts/stages.js');
-  const stages = (await stagesOf(session, database, await storedRoofline(session))).filter(
+  const { readStages } = await import('../../facts/stages.js');
+  const stages = (await readStages(session, database, await readStoredRoofline(session))).filter(
     ({ kind }) => question.stages.length === 0 || question.stages.includes(kind),
   );
   const parts = stages.flatMap(({ kind, breakdown }) => {

@@ -67,9 +67,9 @@ async function componentsOf(facts: StoredFacts): Promise<Component[]> {
     return (await analyzeMemory(facts.session)).data.profile.memory_breakdown.components;
   }
   if (!hasSubject(facts.session.manifest, 'profile')) return [];
-  const { memory } = await import('../../facts/memory.js');
+  const { readMemory } = await import('../../facts/memory.js');
   const { workload } = facts.session.manifest;
-  return (workload && (await memory(facts.database, workload)))?.breakdown ?? [];
+  return (workload && (await readMemory(facts.database, workload)))?.breakdown ?? [];
 }
 
 interface PeakRow extends Record<string, unknown> {

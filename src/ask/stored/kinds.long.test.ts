@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
 import { analyzeProfile } from '../../facts/profile.js';
-import { wholeRows } from '../../facts/test-rows.js';
+import { profileRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { benchPoint } from '../../model/bench.js';
 import { testHome } from '../../session/test-folder.js';
@@ -11,7 +11,7 @@ import { storedAnswer } from './stored-answer.js';
 const home = testHome();
 
 test('answers from a profile: utilization, memory, operators', async () => {
-  const session = await sessionOf(home, wholeRows());
+  const session = await sessionOf(home, profileRows());
   const { stages, memory } = (await analyzeProfile(session)).data;
   const decode = stages.find(({ kind }) => kind === 'decode')!;
   const mfu = await storedAnswer(session, 'what is the MFU of decode?');

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { analyzeBench } from '../../facts/bench/bench.js';
 import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
-import { wholeRows } from '../../facts/test-rows.js';
+import { profileRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { benchPoint } from '../../model/bench.js';
 import { importSession } from '../../session/archive-import.js';
@@ -237,7 +237,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
 });
 
 describe('the embedded engine', async () => {
-  const { answer, direct } = await asking(await sessionOf(home, wholeRows()));
+  const { answer, direct } = await asking(await sessionOf(home, profileRows()));
 
   test('Is CPU scheduling, kernels or allocation the cost?', async () => {
     const text = await direct('Is CPU scheduling, kernels or allocation the cost?');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { Row } from '../../model/tables.js';
 import { homeFolders } from '../../session/home.js';
-import { wholeRows } from '../../facts/test-rows.js';
+import { profileRows } from '../../facts/test-rows.js';
 import { type Rows, sessionOf } from '../../facts/test-session.js';
 import { checkBaseline } from './check.js';
 import { sampleSessions } from './sample.js';
@@ -18,7 +18,7 @@ const keyed = (found: Awaited<ReturnType<typeof sampleSessions>>) =>
   Object.fromEntries(found.metrics.map((metric) => [metric.id, metric]));
 
 test('a profile: launches are the unit, without warm-up and profiled execution', async () => {
-  const found = keyed(await sampleSessions([await sessionWith(wholeRows())]));
+  const found = keyed(await sampleSessions([await sessionWith(profileRows())]));
   // test-rows.ts: prefill 9, 11 | 19, 21 ms and a sampling of 1 ms each; means of the launches 11 and 21.
   expect(found['ttft_ms']).toMatchObject({ basis: 'launches', values: [11, 21], value: 16, better: 'lower' });
   // Two steps of 4 + 6 | 8 + 10 ms, each with 0.5 sampling, and three gaps of 0.25 ms.

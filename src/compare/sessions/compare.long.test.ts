@@ -4,7 +4,7 @@ import type { Document } from '../../model/document.js';
 import { figure } from '../../model/figure.js';
 import { testHome } from '../../session/test-folder.js';
 import { summary } from '../../session/test-session.js';
-import { clean, wholeRows } from '../../facts/test-rows.js';
+import { clean, profileRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
 import { attentionSamples, implementationOf } from './attention.js';
@@ -226,7 +226,7 @@ test('unrecorded parts are not 0 ms, not new and not removed', async () => {
 });
 
 test('profiles of the embedded engine compare by operators, with the interval of the clean execution', async () => {
-  const rows = wholeRows();
+  const rows = profileRows();
   const sessions = [await sessionOf(home, rows), await sessionOf(home, rows)];
   sessions[1]!.manifest.workload!.threads = 4;
   sessions[1]!.manifest.software = { ...summary.software, torch: '2.11' };
@@ -262,7 +262,7 @@ test('one program under nsys and under the PyTorch profiler has the same kernels
 test('a profile stopped before its operators compares by times', async () => {
   const { stages, iterations } = repetitions(clean);
   const bare = await sessionOf(home, { stages: stages!, iterations: iterations! });
-  const { data } = await compareSessions([await sessionOf(home, wholeRows()), bare]);
+  const { data } = await compareSessions([await sessionOf(home, profileRows()), bare]);
   const decode = data.stages.find(({ phase }) => phase === 'decode')!;
   expect(decode.values.map((value) => [value!.duration_ms.value, value!.busy_ms])).toEqual([
     [7.75, 10],
@@ -288,7 +288,7 @@ test("PyTorch captures on a CPU compare by operators' self time", async () => {
 });
 
 test('rejects sessions with nothing in common, and a single session', async () => {
-  const onlySession = await sessionOf(home, wholeRows());
+  const onlySession = await sessionOf(home, profileRows());
   await expect(compareSessions([onlySession])).rejects.toMatchObject({ code: 'E_USAGE' });
   await expect(compareSessions([onlySession, await nsys('tiny-graph')])).rejects.toMatchObject({
     code: 'E_USAGE',

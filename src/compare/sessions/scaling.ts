@@ -2,14 +2,14 @@ import type { ComparedScaling } from '../../model/documents/compare.js';
 import { explainedBars, headlineTime } from '../../model/headline-time.js';
 import { isBarOf } from '../../model/bars.js';
 import { rankFilesSchema } from '../../model/ranks.js';
-import { artifactJson } from '../../facts/artifact.js';
+import { readArtifactJson } from '../../facts/artifact.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import type { Side } from './side.js';
 
 /** Ranks of the job, as its files state, else those that ran kernels; null without kernels. */
 export async function ranksOf(session: Session, database: SessionDatabase): Promise<number | null> {
-  const stored = await artifactJson(session, 'ranks', 'the files and clocks of the ranks');
+  const stored = await readArtifactJson(session, 'ranks', 'the files and clocks of the ranks');
   const recorded = stored === null ? null : rankFilesSchema.parse(stored).world_size;
   if (recorded !== null) return recorded;
   const [row] = await database.query<{ n: number }>(

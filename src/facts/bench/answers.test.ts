@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { benchPoint } from '../../model/bench.js';
 import type { BenchAnswer, BenchVariant } from '../../model/documents/bench.js';
-import { close } from '../test-rows.js';
+import { expectClose } from '../test-rows.js';
 import { benchAnswers } from './answers.js';
 import { benchFits } from './fits.js';
 import { variantFlags } from './flags.js';
@@ -36,12 +36,12 @@ test('the knee is where doubling the batch gives less than 1.5 times the decode 
   ]);
   const knee = answer(points, 'batch_knee');
   expect(knee.answer).toContain('Up to batch 4: from 4 to 8 doubling the batch gives 1.00×');
-  close(knee.figures['knee_batch'], 4);
-  close(knee.figures['gain_2_4'], 4 / 12 / (2 / 10));
+  expectClose(knee.figures['knee_batch'], 4);
+  expectClose(knee.figures['gain_2_4'], 4 / 12 / (2 / 10));
   // Output tokens/s: batch · 11 / (10 + 10 TPOT): 100, 200, 338, 352.
   const scaling = answer(points, 'scaling');
-  close(scaling.figures['scaling_factor_4'], (4 * 110) / 130);
-  close(scaling.figures['scaling_efficiency_8'], 110 / 250);
+  expectClose(scaling.figures['scaling_factor_4'], (4 * 110) / 130);
+  expectClose(scaling.figures['scaling_efficiency_8'], 110 / 250);
   expect(flagsOf(points)).toEqual([
     expect.stringContaining('does not scale from batch 4 to 8: 338 tok/s → 352 tok/s'),
   ]);
@@ -55,8 +55,8 @@ test('quadrupling counts as two doublings; without a knee the largest batch is n
   ]);
   const knee = answer(points, 'batch_knee');
   // 100 → 250: √2.5 = 1.58 per doubling; 250 → 533: √2.13 = 1.46.
-  close(knee.figures['gain_1_4'], Math.sqrt(2.5));
-  close(knee.figures['knee_batch'], 4);
+  expectClose(knee.figures['gain_1_4'], Math.sqrt(2.5));
+  expectClose(knee.figures['knee_batch'], 4);
   const withoutKnee = answer(
     sweep([
       [1, 10],
@@ -72,7 +72,7 @@ test('quadrupling counts as two doublings; without a knee the largest batch is n
 test('the sequences cost as much as the fixed part at batch 20 if TPOT is 10 + 0.5 b', () => {
   const points = sweep([1, 4, 8].map((batch) => [batch, 10 + 0.5 * batch]));
   const knee = answer(points, 'batch_knee');
-  close(knee.figures['crossover_batch'], 20);
+  expectClose(knee.figures['crossover_batch'], 20);
   expect(knee.answer).toContain('at batch 20, far beyond the measured range');
   expect(flagsOf(points)).toEqual([]);
 });
@@ -83,14 +83,14 @@ test('reports the cost of doubling the prompt and the output, measured and by th
   const points = [...prompts, ...outputs];
   const prompt = answer(points, 'prompt_cost');
   // 24 → 104 ms over log2(5) doublings; the fit's 54 → 104 ms.
-  close(prompt.figures['doubling_200_1000'], (104 / 24) ** (1 / Math.log2(5)));
-  close(prompt.figures['doubling_by_fit'], 104 / 54);
-  close(prompt.figures['fixed_ms'], 4);
-  close(prompt.figures['per_token_ms'], 0.1);
+  expectClose(prompt.figures['doubling_200_1000'], (104 / 24) ** (1 / Math.log2(5)));
+  expectClose(prompt.figures['doubling_by_fit'], 104 / 54);
+  expectClose(prompt.figures['fixed_ms'], 4);
+  expectClose(prompt.figures['per_token_ms'], 0.1);
   expect(prompt.answer).toContain('100 more prompt tokens cost 10.0 ms');
   const output = answer(points, 'output_cost');
   // 24 + 99 · 5 = 519 and 24 + 199 · 5 = 1019 ms.
-  close(output.figures['doubling_100_200'], 1019 / 519);
+  expectClose(output.figures['doubling_100_200'], 1019 / 519);
   expect(output.answer).toContain('100 → 200: 519 ms → 1.02 s');
 });
 
@@ -173,8 +173,8 @@ test('idle time is 80 % of 10 ms and 10 of 12 ms for 2 ms of work per step', () 
     return pointOf(['throughput'], [batch, 8, 11], [[10, tpot]], { work });
   };
   const idle = answer([pointAt(1, 10), pointAt(8, 12)], 'idle');
-  close(idle.figures['idle_share_batch_1'], 0.8);
-  close(idle.figures['idle_ms_batch_8'], 10);
+  expectClose(idle.figures['idle_share_batch_1'], 0.8);
+  expectClose(idle.figures['idle_ms_batch_8'], 10);
   expect(idle.answer).toContain('at batch 1 80 % of a decode step (8.00 ms of 10.0 ms)');
 });
 
@@ -203,7 +203,7 @@ test('reports a significant difference of variants with its interval, and none o
     variant('mode=other', [20.3, 19.7, 20.1]),
   ]);
   // Each launch takes half the time, so the geometric means differ by a factor of two.
-  close(graph!.figures['tpot_ms_b1-p8-o11'], 0.5);
+  expectClose(graph!.figures['tpot_ms_b1-p8-o11'], 0.5);
   expect(graph!.answer).toContain('mode=cudagraph against mode=eager, at batch 1, 8 in + 11 out');
   expect(graph!.answer).toMatch(/TPOT 0\.500× \(95 % 0\.4\d+ to 0\.5\d+×\)/);
   expect(graph!.answer).toContain('TTFT not significant (1.00×');

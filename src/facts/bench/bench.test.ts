@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { benchPoint } from '../../model/bench.js';
 import { type BenchPlan, benchDocumentSchema, type BenchPointResult } from '../../model/documents/bench.js';
-import { close, reasonOf } from '../test-rows.js';
+import { expectClose, reasonOf } from '../test-rows.js';
 import { analyzeBench } from './bench.js';
 import { planOf } from './test-bench.js';
 import { b2, b4, codes, gpuSession, rows } from './test-bench-session.js';
@@ -67,21 +67,21 @@ describe('a benchmark counted by hand', async () => {
     const { throughput } = first;
     const rates = [21.75, 23.75, 39.75, 41.75].map((ms) => (2 * 3 * 1000) / ms);
     const mean = rates.reduce((sum, rate) => sum + rate, 0) / 4;
-    close(throughput.output_tokens_per_s, mean);
-    close(throughput.total_tokens_per_s, (mean * 7) / 3);
-    close(throughput.requests_per_s, mean / 3);
-    close(throughput.decode_tokens_per_s, 2000 / 7.875);
-    close(throughput.prefill_tokens_per_s, 8000 / 16);
-    close(second.throughput.output_tokens_per_s, 2 * mean);
+    expectClose(throughput.output_tokens_per_s, mean);
+    expectClose(throughput.total_tokens_per_s, (mean * 7) / 3);
+    expectClose(throughput.requests_per_s, mean / 3);
+    expectClose(throughput.decode_tokens_per_s, 2000 / 7.875);
+    expectClose(throughput.prefill_tokens_per_s, 8000 / 16);
+    expectClose(second.throughput.output_tokens_per_s, 2 * mean);
   });
 
   test('device work is per step, idle time is relative to the clean repeats', () => {
     const work = first.device_work;
-    close(work.decode_kernel_ms, 1.5);
-    close(work.decode_kernels, 10);
-    close(work.prefill_kernel_ms, 4);
-    close(work.decode_idle_share, 1 - 1.4 / 7.75);
-    close(work.prefill_idle_share, 1 - 4 / 16);
+    expectClose(work.decode_kernel_ms, 1.5);
+    expectClose(work.decode_kernels, 10);
+    expectClose(work.prefill_kernel_ms, 4);
+    expectClose(work.decode_idle_share, 1 - 1.4 / 7.75);
+    expectClose(work.prefill_idle_share, 1 - 4 / 16);
     expect(reasonOf(second.device_work.decode_idle_share)).toBe('not_watched');
   });
 
@@ -97,8 +97,8 @@ describe('a benchmark counted by hand', async () => {
            FROM stages s JOIN (FROM ${timed}) i USING (pid, iteration) WHERE s.kind = 'decode')) AS decode`,
     );
     await database.close();
-    close(first.device_work.prefill_idle_share, row!.prefill);
-    close(first.device_work.decode_idle_share, row!.decode);
+    expectClose(first.device_work.prefill_idle_share, row!.prefill);
+    expectClose(first.device_work.decode_idle_share, row!.decode);
   });
 
   test('a point that did not fit is a limit, not a zero', () => {

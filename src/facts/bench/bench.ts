@@ -12,10 +12,10 @@ import type { MissingFigure } from '../../model/figure.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { storedRoofline } from '../artifact.js';
+import { readStoredRoofline } from '../artifact.js';
 import { deviceOf } from '../device.js';
 import { workloadModel, type WorkloadModel } from '../model-work.js';
-import { storedGpuRoofline } from '../roofs.js';
+import { readStoredGpuRoofline } from '../roofs.js';
 import type { UtilizationRoofs } from '../utilization/roofs.js';
 import { benchAnswers } from './answers.js';
 import { benchFits } from './fits.js';
@@ -55,7 +55,7 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
       fix: 'Run the benchmark again; the log in its artifacts shows why it stopped.',
     });
   }
-  const rooflines = { cpu: await storedRoofline(session), gpu: await storedGpuRoofline(session) };
+  const rooflines = { cpu: await readStoredRoofline(session), gpu: await readStoredGpuRoofline(session) };
   const roofs = roofsOf({ workload, hardware: manifest.hardware }, rooflines);
   const context: Context = { session, plan, workload, model: workloadModel(workload), roofs };
   const database = await session.connect();

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { benchPoint } from '../../model/bench.js';
 import type { BenchPointResult } from '../../model/documents/bench.js';
 import type { Row } from '../../model/tables.js';
-import { close, reasonOf } from '../test-rows.js';
+import { expectClose, reasonOf } from '../test-rows.js';
 import { exampleRoofline, repetitions, tinyWorkload } from '../test-session.js';
 import { analyzeBench } from './bench.js';
 import { gpuWorkload, planOf } from './test-bench.js';
@@ -14,11 +14,11 @@ test("machine state uses only samples in the point's timed repeats, and only the
   // Repeats take some 20 ms and NVML averages over up to 1 s, so samples include neighboring work.
   expect(reasonOf(first.machine.gpu_utilization_percent)).toBe('too_short');
   expect(reasonOf(second.machine.gpu_utilization_percent)).toBe('too_short');
-  close(first.machine.gpu_memory_used_bytes, 6 * 2 ** 30);
-  close(first.machine.memory_bytes, 1100);
-  close(second.machine.memory_bytes, 777);
-  close(first.machine.cpu_cores_busy, 0.9);
-  close(second.machine.kv_cache_usage, 0.25);
+  expectClose(first.machine.gpu_memory_used_bytes, 6 * 2 ** 30);
+  expectClose(first.machine.memory_bytes, 1100);
+  expectClose(second.machine.memory_bytes, 777);
+  expectClose(first.machine.cpu_cores_busy, 0.9);
+  expectClose(second.machine.kv_cache_usage, 0.25);
   expect(reasonOf(first.machine.power_w)).toBe('too_short');
   expect(reasonOf(first.machine.joules_per_output_token)).toBe('too_short');
   expect(reasonOf(first.machine.kv_cache_usage)).toBe('not_reported');
@@ -57,13 +57,13 @@ test('energy and utilization need unbroken periods of one point of at least a se
   const session = await gpuSession({ artifacts: { 'bench-plan': planOf([point]) } }, { ...made, telemetry });
   const { data, issues } = await analyzeBench(session);
   const { machine, latency } = data.variants[0]!.points[0]!;
-  close(machine.power_w, 125);
+  expectClose(machine.power_w, 125);
   expect(machine.gpu_utilization_percent).toMatchObject({ value: 35, n: 2 });
   expect(codes(data.variants[0]!.points[0]!)).toContain('low_utilization warning');
   // The plan requested 2 launches; one ran.
   expect(data.protocol).toMatchObject({ launches: 1, repeats: 2 });
   // 1 s for 4 tokens.
-  close(machine.joules_per_output_token, 125 / 4);
+  expectClose(machine.joules_per_output_token, 125 / 4);
   expect(latency.ttft_ms).toMatchObject({ launches: 1, ci95_over_launches: false });
   expect(issues.map(({ code }) => code)).toContain('one_launch');
 });

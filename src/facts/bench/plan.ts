@@ -1,14 +1,14 @@
 import { type BenchPlan, benchPlanSchema } from '../../model/documents/bench.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
-import { planOf } from '../artifact.js';
+import { readPlan } from '../artifact.js';
 
 /**
  * Facts from the run's plan: variants, points, protocol, and what the engine cannot measure.
  * @throws E_USAGE if the session has no inferscope benchmark
  */
 export async function readBenchPlan(session: Session): Promise<BenchPlan> {
-  return benchPlanSchema.parse(await planOf(session, 'bench'));
+  return benchPlanSchema.parse(await readPlan(session, 'bench'));
 }
 
 /** Why a figure is missing: the engine's reason under one of these names, else `otherwise`. */

@@ -15,7 +15,7 @@ import { hostNetworkLink } from '../../hardware/network-adapters.js';
 import { formatBytes } from '../../vocabulary/format.js';
 import { makeCollectives } from '../trace/collective-tables.js';
 import { deviceOf } from '../device.js';
-import { storedGpuRoofline } from '../roofs.js';
+import { readStoredGpuRoofline } from '../roofs.js';
 import { readJob } from './job-ranks.js';
 import { communicatorsSql, completeSql, groupsSql, rankSharesSql, repeatedSql } from './queries.js';
 
@@ -63,7 +63,7 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
     const longest = await database.query<Group & RankShare>(rankSharesSql('longest'));
     const calls = await database.query<CallsRow>(communicatorsSql);
     const [repeatedRow] = await database.query<{ repeated: number }>(repeatedSql);
-    const roof = (await storedGpuRoofline(session))?.collectives ?? null;
+    const roof = (await readStoredGpuRoofline(session))?.collectives ?? null;
     const links = linksOf(session);
     const data = {
       job: await readJob(session, database, links.gpus),

@@ -6,7 +6,7 @@ import type { Figure } from '../../model/figure.js';
 import { rankFilesSchema } from '../../model/ranks.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { artifactJson } from '../artifact.js';
+import { readArtifactJson } from '../artifact.js';
 import { readTransfers } from './transfers.js';
 import { readRankSteps, readStepSpans } from './rank-steps.js';
 
@@ -19,7 +19,7 @@ const minExcess = 0.02;
 const minLastShare = 0.1;
 
 const readRankFiles = (session: Session): Promise<unknown> =>
-  artifactJson(session, 'ranks', 'the files and clocks of the ranks');
+  readArtifactJson(session, 'ranks', 'the files and clocks of the ranks');
 
 /** The execution with collectives; without any, one with kernels. */
 async function readExecution(database: SessionDatabase): Promise<string> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type DerivedTable, derivedTables } from '../../model/derived-tables.js';
 import { testHome } from '../../session/test-folder.js';
-import { wholeRows } from '../test-rows.js';
+import { profileRows } from '../test-rows.js';
 import { sessionOf } from '../test-session.js';
 import { fixture, imported } from '../trace/test-import.js';
 import { definitionsOf, derivedOf } from './queries.js';
@@ -40,7 +40,7 @@ test('makes a table after the tables it needs, and no others', async () => {
 });
 
 test('a warm-up repeat of the embedded engine is one window, and its last step ends with the repeat', async () => {
-  const database = await userDatabase(await sessionOf(home, wholeRows()));
+  const database = await userDatabase(await sessionOf(home, profileRows()));
   const rows = await database.query<{ kind: string; ms: number }>(
     'SELECT kind, (end_ns - start_ns) / 1e6 AS ms FROM windows ORDER BY start_ns, stage_id',
   );

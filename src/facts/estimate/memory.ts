@@ -33,14 +33,14 @@ export interface EstimateOptions {
 const maxPoints = 400;
 
 export function memoryOf(
-  a: Architecture,
+  architecture: Architecture,
   storage: Storage,
   model: SizedModel,
   gpu: KnownGpu | null,
   options: EstimateOptions,
 ): EstimateMemory {
   const request = requestOf(storage, model, gpu, options);
-  const points = shapes(options).map((shape) => pointOf(a, { ...request, ...shape }));
+  const points = shapes(options).map((shape) => pointOf(architecture, { ...request, ...shape }));
   const { parallel, maxModelLen, gpuMemoryUtilization } = points[0]!.estimate.request;
   return {
     engine: options.engine,
@@ -86,8 +86,8 @@ function headerBytes(
   { dtype, quantization }: EstimateOptions,
 ): HeaderBytes | null {
   if (weights === null || quantization !== undefined) return null;
-  const loaded = storage.weights.rest;
-  const width = bytesPerElement[loaded];
+  const loadDtype = storage.weights.rest;
+  const width = bytesPerElement[loadDtype];
   if (weights.parameters === null || weights.format === 'gguf') {
     // Quantized files are loaded unchanged; another dtype is another model.
     return dtype === undefined ? { bytes: weights.bytes, source: weights.source } : null;
@@ -96,7 +96,7 @@ function headerBytes(
   const unchanged = bytes === weights.bytes;
   return {
     bytes,
-    source: unchanged ? weights.source : `parameters of the ${weights.source}, loaded in ${loaded}`,
+    source: unchanged ? weights.source : `parameters of the ${weights.source}, loaded in ${loadDtype}`,
   };
 }
 
@@ -120,11 +120,11 @@ function shapes({ batchSize, inputLen, outputLen, contextLen }: EstimateOptions)
 }
 
 function pointOf(
-  a: Architecture,
+  architecture: Architecture,
   request: MemoryRequest,
 ): { point: EstimatePoint; estimate: MemoryEstimate } {
-  const estimate = estimateMemory(a, request);
-  const largest = largestFit(a, request);
+  const estimate = estimateMemory(architecture, request);
+  const largest = largestFit(architecture, request);
   return {
     estimate,
     point: {
@@ -156,13 +156,13 @@ function pointOf(
         batch_size: largest.batchSize,
         concurrency: largest.concurrency,
       },
-      would_fit: estimate.fits === false ? changesThatFit(a, request) : [],
+      would_fit: estimate.fits === false ? changesThatFit(architecture, request) : [],
     },
   };
 }
 
 /** Single changes that make the model fit: KV cache or weights in fewer bytes, or more GPUs. */
-function changesThatFit(a: Architecture, request: MemoryRequest): EstimatePoint['would_fit'] {
+function changesThatFit(architecture: Architecture, request: MemoryRequest): EstimatePoint['would_fit'] {
   const { storage, parallel } = request;
   const quantized = (scheme: SchemeName): Partial<MemoryRequest> => ({
     storage: { ...storage, weights: quantizedWeights(scheme, storage.activations) },
@@ -182,8 +182,8 @@ function changesThatFit(a: Architecture, request: MemoryRequest): EstimatePoint[
   ];
   return changes.flatMap(([change, to]) => {
     try {
-      const made = estimateMemory(a, { ...request, ...to });
-      return made.fits === true ? [{ change, needed_gpu_bytes: made.neededGpuBytes }] : [];
+      const changed = estimateMemory(architecture, { ...request, ...to });
+      return changed.fits === true ? [{ change, needed_gpu_bytes: changed.neededGpuBytes }] : [];
     } catch (error) {
       // A group size that does not divide the heads is not a valid change.
       if (error instanceof InferscopeError) return [];

@@ -4,7 +4,7 @@ import { figure, type Figure, mapFigure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { deviceOf } from '../device.js';
-import { type GpuRoofs, gpuRoofs, storedGpuRoofline } from '../roofs.js';
+import { type GpuRoofs, gpuRoofs, readStoredGpuRoofline } from '../roofs.js';
 import { type LoggedShape, readLoggedShapes } from './logged-shapes.js';
 import { type MeasuredShape, readProfilerShapes } from './profiler-shapes.js';
 import { gemmBytes, gemmRoof, peakType, type DTypeRoof, dtypeRoof } from './roof.js';
@@ -52,7 +52,7 @@ export async function readGemmRoofs(
   session: Session,
   gemms: readonly Gemm[],
 ): Promise<Map<string | null, DTypeRoof>> {
-  const roofs = gpuRoofs(deviceOf(session.manifest).name, await storedGpuRoofline(session));
+  const roofs = gpuRoofs(deviceOf(session.manifest).name, await readStoredGpuRoofline(session));
   const roofByType = new Map<string | null, DTypeRoof>();
   for (const dtype of new Set(gemms.map((gemm) => gemm.dtype))) {
     const roof = dtypeRoof(dtype, roofs);
@@ -69,7 +69,7 @@ interface Device {
 
 async function readDeviceFacts(session: Session, database: SessionDatabase): Promise<Device> {
   const { name: gpu, smCount: recordedSms } = deviceOf(session.manifest);
-  const roofs = gpuRoofs(gpu, await storedGpuRoofline(session));
+  const roofs = gpuRoofs(gpu, await readStoredGpuRoofline(session));
   if (recordedSms.value !== null) return { gpu, roofs, smCount: recordedSms };
   const [row] = await database.query<{ n: number | null }>(
     `SELECT max(value) AS n FROM counters WHERE metric IN ('launch__sm_count', 'device__attribute_multiprocessor_count')`,

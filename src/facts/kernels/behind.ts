@@ -16,12 +16,12 @@ export const runsSql = `SELECT stage_id, coalesce($2, substr(raw_name, ${rangePr
  * Kernels, and operators with self time, of one run of each traced case: totals over its ranges (or calls of the model)
  * divided by their number.
  */
-export async function behindCases(
+export async function readKernelsOfCases(
   database: SessionDatabase,
   traces: KernelPlan['traces'],
 ): Promise<Map<string, TracedRow[]>> {
-  const rowsByKernel = new Map<string, TracedRow[]>();
-  for (const { capture_id, case: only } of traces) {
+  const rowsByCase = new Map<string, TracedRow[]>();
+  for (const { capture_id, case: onlyCase } of traces) {
     const rows = await database.query<TracedRow & { case: string }>(
       `WITH runs AS (${runsSql}),
        run_counts AS (SELECT "case", count(*) AS n FROM runs GROUP BY ALL),
@@ -35,14 +35,14 @@ export async function behindCases(
          GROUP BY "case", CASE WHEN $2 IS NULL THEN o.name ELSE o.op_type END)
        SELECT p."case", what, name, class, (count / n)::DOUBLE AS count, ns / n AS ns
        FROM parts p JOIN run_counts USING ("case") ORDER BY p."case", what, ns DESC, name`,
-      [capture_id, only],
+      [capture_id, onlyCase],
     );
     for (const { case: name, what, class: opClass, ...row } of rows) {
-      const caseRows = rowsByKernel.get(name) ?? [];
+      const caseRows = rowsByCase.get(name) ?? [];
       if (caseRows.filter((entry) => entry.what === what).length < maxRows)
         caseRows.push({ what, ...row, class: opClass as OpClass | null });
-      rowsByKernel.set(name, caseRows);
+      rowsByCase.set(name, caseRows);
     }
   }
-  return rowsByKernel;
+  return rowsByCase;
 }

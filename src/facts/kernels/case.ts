@@ -27,7 +27,7 @@ const classes: Record<string, OpClass> = {
   sampling: 'sampling',
 };
 
-/** Figures of one case; rates are of its median. */
+/** Figures of one case; its rates are computed from its median. */
 export function resultOf(row: CaseRow, { plan, roofs, conditions }: CaseContext): KernelResult {
   const { case_id, name, median_ns: median, params } = row;
   const { bound, ...roof } = roofOf({ ...row, kernel: name }, roofs);
@@ -94,15 +94,15 @@ function boundOf(
   { launchNs, graphNodeNs }: CaseRoofs,
 ): KernelResult['bound'] {
   if (runs === 0) return null;
-  const floor = method === 'graph' ? graphNodeNs : launchNs;
-  return roof.value !== null && floor.value !== null && roof.value < floor.value ? 'latency' : bound;
+  const launch = method === 'graph' ? graphNodeNs : launchNs;
+  return roof.value !== null && launch.value !== null && roof.value < launch.value ? 'latency' : bound;
 }
 
-function conditionsOf(caseId: string, gpu: string | null, all: readonly ConditionRow[]) {
-  const sameCase = all.filter(
+function conditionsOf(caseId: string, gpu: string | null, conditions: readonly ConditionRow[]) {
+  const sameCase = conditions.filter(
     ({ case_id, scope }) => case_id === caseId && (gpu === null ? /^cpu\d/.test(scope) : scope === gpu),
   );
-  const none = missing('no_samples', 'no sample during the case');
+  const noSamples = missing('no_samples', 'no sample during the case');
   const mean = (unit: string, ...names: string[]): Figure => {
     for (const name of names) {
       const rows = sameCase.filter(({ metric }) => metric === name);
@@ -111,7 +111,7 @@ function conditionsOf(caseId: string, gpu: string | null, all: readonly Conditio
       const value = rows.reduce((sum, row) => sum + row.mean * row.n, 0) / n;
       return figure(value, unit, `telemetry: ${name}`, { n });
     }
-    return none;
+    return noSamples;
   };
   const bits = sameCase.reduce((set, row) => set | row.bits, 0);
   return {

@@ -60,7 +60,7 @@ function row(kernel: KernelCase, ns: number, change: Row<'microbenchmarks'> = {}
 
 const unmeasured = { runs: 0, mean_ns: null, median_ns: null, min_ns: null, max_ns: null, sd_ns: null };
 
-test('rates, roofs and bounds of a CPU, by hand', async () => {
+test('rates, roofs and bounds of a CPU equal those computed by hand', async () => {
   // 100 GFLOP/s float32. The 96 MiB of rotated buffers exceed the largest measured set: 10 GB/s.
   const square = kernelCase('gemm', 'float32', { m: 1000, n: 1000, k: 1000 });
   const flat = kernelCase('gemm', 'float32', { m: 1, n: 1000, k: 1000 });
@@ -88,11 +88,11 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
     },
     { kind: 'kernels', artifacts: { 'kernel-plan': onCpu } },
   );
-  const made = await analyzeKernels(session);
-  expect(() => kernelsDocumentSchema.parse(made)).not.toThrow();
+  const document = await analyzeKernels(session);
+  expect(() => kernelsDocumentSchema.parse(document)).not.toThrow();
   const caseOf = (kernel: string, index = 0) =>
-    made.data.cases.filter((testCase) => testCase.kernel === kernel)[index]!;
-  const gemms = new Map(made.data.cases.map((testCase) => [testCase.case, testCase]));
+    document.data.cases.filter((testCase) => testCase.kernel === kernel)[index]!;
+  const gemms = new Map(document.data.cases.map((testCase) => [testCase.case, testCase]));
   // 2 GFLOP in 40 ms are 50 GFLOP/s, half of the peak. 12 MB would take 1.2 ms.
   expect(gemms.get(square.case)).toMatchObject({
     flops_per_s: 50e9,
@@ -107,7 +107,7 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
     bound: 'memory',
     roof_share: { value: expect.closeTo(0.8016, 9) },
   });
-  // No matrix product, so only its bytes count: (200 000 + 1000) × 4.
+  // No GEMM, so only its bytes count: (200 000 + 1000) × 4.
   expect(caseOf('rmsnorm')).toMatchObject({
     bound: 'memory',
     roof_ns: { value: expect.closeTo(80_400, 6) },
@@ -118,7 +118,7 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
   const { mean_ns: mean } = caseOf('rmsnorm');
   expect(mean).toMatchObject({ n: 3, ci95: [expect.closeTo(75_158.6, 0), expect.closeTo(124_841.4, 0)] });
   // ± 248 µs around 100 µs: no duration is negative.
-  expect(kernelFiles(made)[0]!.text).not.toMatch(/,-\d/);
+  expect(kernelFiles(document)[0]!.text).not.toMatch(/,-\d/);
   expect(caseOf('softmax')).toMatchObject({
     outcome: 'failed',
     text: 'its process died',
@@ -146,8 +146,8 @@ test('a CPU case uses the bandwidth of the cache level of its working set, and n
     },
     { kind: 'kernels', artifacts: { 'kernel-plan': { ...onCpu, protocol: { ...protocol, runs: 100 } } } },
   );
-  const made = await analyzeKernels(session);
-  const { cases, roofs } = made.data;
+  const document = await analyzeKernels(session);
+  const { cases, roofs } = document.data;
   expect(cases.map(({ roof_level, roof_bytes_per_s: rate }) => [roof_level, rate.value])).toEqual([
     ['L2', 100e9],
     ['L3', 20e9],
@@ -158,7 +158,7 @@ test('a CPU case uses the bandwidth of the cache level of its working set, and n
   }
   expect(roofs.levels.map(({ level }) => level)).toEqual(['L2', 'L3', 'DRAM']);
   // 3 runs of the 100 requested.
-  expect(made.issues.find(({ code }) => code === 'runs_cut')).toMatchObject({
+  expect(document.issues.find(({ code }) => code === 'runs_cut')).toMatchObject({
     severity: 'warning',
     count: 3,
   });

@@ -6,10 +6,10 @@ import {
   type KernelsResult,
 } from '../../model/documents/kernels.js';
 import type { Session } from '../../session/open.js';
-import { planOf, storedRoofline } from '../artifact.js';
-import { storedGpuRoofline } from '../roofs.js';
-import { behindCases } from './behind.js';
-import { caseRows, conditionRows } from './rows.js';
+import { readPlan, readStoredRoofline } from '../artifact.js';
+import { readStoredGpuRoofline } from '../roofs.js';
+import { readKernelsOfCases } from './behind.js';
+import { readCaseRows, readConditionRows } from './rows.js';
 import { resultOf } from './case.js';
 import { mapsOf } from './maps.js';
 import { roofsOfCpu, roofsOfGpu, type CaseRoofs } from './roofs.js';
@@ -20,13 +20,13 @@ import { sessionOfKind } from '../session-identity.js';
 
 /** Time and roof share of each operation of a `kernels` session, and the sums for a model's steps. */
 export async function analyzeKernels(session: Session): Promise<Document<KernelsResult>> {
-  const plan = kernelPlanSchema.parse(await planOf(session, 'kernels'));
+  const plan = kernelPlanSchema.parse(await readPlan(session, 'kernels'));
   const roofs = await roofsFor(session, plan);
   const database = await session.connect();
   try {
-    const rows = await caseRows(database);
-    const conditions = await conditionRows(database);
-    const behind = await behindCases(database, plan.traces);
+    const rows = await readCaseRows(database);
+    const conditions = await readConditionRows(database);
+    const behind = await readKernelsOfCases(database, plan.traces);
     const cases = rows.map((row) => ({
       ...resultOf(row, { plan, roofs, conditions }),
       behind: behind.get(row.case_id) ?? null,
@@ -55,8 +55,8 @@ export async function analyzeKernels(session: Session): Promise<Document<Kernels
 }
 
 async function roofsFor(session: Session, plan: KernelPlan): Promise<CaseRoofs> {
-  if (plan.device === 'cpu') return roofsOfCpu(await storedRoofline(session), plan.threads);
-  return roofsOfGpu(plan.device_facts?.name ?? null, plan.device, await storedGpuRoofline(session));
+  if (plan.device === 'cpu') return roofsOfCpu(await readStoredRoofline(session), plan.threads);
+  return roofsOfGpu(plan.device_facts?.name ?? null, plan.device, await readStoredGpuRoofline(session));
 }
 
 /** Memory levels of the cases' working sets, fastest first. */
@@ -79,8 +79,9 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
   const report = (code: IssueCode, severity: Issue['severity'], count: number, text: string) => {
     if (count > 0) issues.push({ code, severity, text, count });
   };
-  const some = (condition: (result: KernelsResult['cases'][number]) => boolean) => cases.filter(condition);
-  const throttled = some(({ throttled_by }) => throttled_by.length > 0);
+  const casesWith = (condition: (result: KernelsResult['cases'][number]) => boolean) =>
+    cases.filter(condition);
+  const throttled = casesWith(({ throttled_by }) => throttled_by.length > 0);
   const reasons = [...new Set(throttled.flatMap(({ throttled_by }) => throttled_by))].join(', ');
   report(
     'kernels_throttled',
@@ -89,27 +90,27 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
     `Clocks were throttled (${reasons}) while ${throttled.length} of ${cases.length} cases ran.`,
   );
   const { runs: requestedRuns, max_seconds: seconds } = plan.protocol;
-  const cut = some(({ runs }) => runs > 0 && runs < requestedRuns);
-  const fewest = Math.min(...cut.map(({ runs }) => runs));
+  const cutShort = casesWith(({ runs }) => runs > 0 && runs < requestedRuns);
+  const minRuns = Math.min(...cutShort.map(({ runs }) => runs));
   report(
     'runs_cut',
     'warning',
-    cut.length,
-    `${cut.length} of ${cases.length} cases reached the time limit before ${requestedRuns} runs (after ${fewest} or more): --max-seconds ${seconds} is the limit per case.`,
+    cutShort.length,
+    `${cutShort.length} of ${cases.length} cases reached the time limit before ${requestedRuns} runs (after ${minRuns} or more): --max-seconds ${seconds} is the limit per case.`,
   );
-  const wrong = some(({ outcome }) => outcome === 'wrong');
+  const wrong = casesWith(({ outcome }) => outcome === 'wrong');
   report(
     'kernels_wrong',
     'error',
     wrong.length,
     `Further from the float64 reference than rounding explains: ${names(wrong)}.`,
   );
-  const over = some(({ roof_share: share }) => share.value !== null && share.value > 1.05);
+  const overRoof = casesWith(({ roof_share: share }) => share.value !== null && share.value > 1.05);
   report(
     'roof_exceeded',
     'warning',
-    over.length,
-    `Over 100 % of the roof: ${names(over)}. The roof is too low for them, or the data was in a cache.`,
+    overRoof.length,
+    `Over 100 % of the roof: ${names(overRoof)}. The roof is too low for them, or the data was in a cache.`,
   );
   if (roofs.bytes_per_s.value === null)
     report('no_roofline', 'info', 1, `No share of the roof: ${roofs.bytes_per_s.reason.text}.`);

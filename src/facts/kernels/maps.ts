@@ -4,7 +4,7 @@ type Point = KernelPlan['points'][number];
 type Axis = 'batch_size' | 'seq_len' | 'hidden_size' | 'dtype' | 'backend';
 
 const axes: readonly Axis[] = ['batch_size', 'seq_len', 'hidden_size', 'dtype', 'backend'];
-const words: Record<Axis, string> = {
+const axisNames: Record<Axis, string> = {
   batch_size: 'batch size',
   seq_len: 'sequence length',
   hidden_size: 'hidden size',
@@ -14,13 +14,13 @@ const words: Record<Axis, string> = {
 
 /** Maps over two or more swept sizes: the first two are the axes, and each combination of the others has a map. */
 export function mapsOf(points: readonly Point[]): KernelMap[] {
-  return groups(points, ({ series }) => series).flatMap(({ key: series, members }) => {
+  return groupBy(points, ({ series }) => series).flatMap(({ key: series, members }) => {
     const swept = axes.filter((axis) => valuesOf(members, axis).length > 1);
     const [x, y, ...otherSizes] = swept;
     if (!x || !y) return [];
-    return groups(members, (point) =>
-      otherSizes.map((axis) => `${words[axis]} ${String(point[axis])}`).join(', '),
-    ).map(({ key: fixed, members: shown }) => mapOf(series, fixed, shown, x, y));
+    return groupBy(members, (point) =>
+      otherSizes.map((axis) => `${axisNames[axis]} ${String(point[axis])}`).join(', '),
+    ).map(({ key: fixed, members: mapPoints }) => mapOf(series, fixed, mapPoints, x, y));
   });
 }
 
@@ -29,8 +29,8 @@ function mapOf(series: string, fixed: string, points: readonly Point[], x: Axis,
   return {
     series,
     fixed,
-    x: { name: words[x], values: xs },
-    y: { name: words[y], values: ys },
+    x: { name: axisNames[x], values: xs },
+    y: { name: axisNames[y], values: ys },
     cells: points.map((point) => ({
       x: xs.indexOf(String(point[x])),
       y: ys.indexOf(String(point[y])),
@@ -40,18 +40,18 @@ function mapOf(series: string, fixed: string, points: readonly Point[], x: Axis,
 }
 
 function valuesOf(points: readonly Point[], axis: Axis): string[] {
-  const all = new Set(points.map((point) => point[axis]).filter((value) => value !== null));
-  const values = [...all];
+  const distinct = new Set(points.map((point) => point[axis]).filter((value) => value !== null));
+  const values = [...distinct];
   const sizes = values.filter((value) => typeof value === 'number').toSorted((a, b) => a - b);
   return (sizes.length > 0 ? sizes : values).map(String);
 }
 
-function groups<T>(items: readonly T[], keyOf: (item: T) => string): { key: string; members: T[] }[] {
-  const valuesByKey = new Map<string, T[]>();
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): { key: string; members: T[] }[] {
+  const itemsByKey = new Map<string, T[]>();
   for (const item of items) {
-    const group = valuesByKey.get(keyOf(item));
+    const group = itemsByKey.get(keyOf(item));
     if (group) group.push(item);
-    else valuesByKey.set(keyOf(item), [item]);
+    else itemsByKey.set(keyOf(item), [item]);
   }
-  return [...valuesByKey].map(([key, members]) => ({ key, members }));
+  return [...itemsByKey].map(([key, members]) => ({ key, members }));
 }

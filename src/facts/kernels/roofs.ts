@@ -33,41 +33,41 @@ export function roofsOfGpu(name: string | null, device: string, roofline: GpuRoo
 
 /** Roofs of a CPU measured through the embedded engine; there is no data sheet. */
 export function roofsOfCpu(roofline: MachineRoofline | null, threads: number | null): CaseRoofs {
-  const nothing = missing('cpu', 'a CPU has no kernel launches');
+  const noLaunches = missing('cpu', 'a CPU has no kernel launches');
   if (roofline === null) {
-    const none = missing(
+    const notMeasured = missing(
       'no_roofline',
       `this CPU's roofs are not measured (run inferscope roofline${threads === null ? '' : ` --threads ${threads}`} once)`,
     );
     return {
-      flopsPerS: () => none,
-      bytesPerS: () => ({ rate: none, level: null }),
-      launchNs: nothing,
-      graphNodeNs: nothing,
+      flopsPerS: () => notMeasured,
+      bytesPerS: () => ({ rate: notMeasured, level: null }),
+      launchNs: noLaunches,
+      graphNodeNs: noLaunches,
     };
   }
-  const how = `measured ${roofline.measured_at.slice(0, 10)} (${roofline.engine})`;
+  const source = `measured ${roofline.measured_at.slice(0, 10)} (${roofline.engine})`;
   const peaks = computePeaks(roofline);
   return {
     flopsPerS: (dtype) => {
       const peak = peaks[dtype as DType];
       return peak === undefined || peak === null
         ? missing('no_peak_for_dtype', `the roofline of this CPU has no ${dtype} peak`)
-        : figure(peak, 'FLOP/s', how);
+        : figure(peak, 'FLOP/s', source);
     },
     bytesPerS: (workingSet) => {
-      const last = roofline.bandwidth.at(-1)!;
+      const mainMemory = roofline.bandwidth.at(-1)!;
       const bandwidth =
         workingSet === null
-          ? { bytesPerS: last.bytes_per_s, level: last.level }
+          ? { bytesPerS: mainMemory.bytes_per_s, level: mainMemory.level }
           : bandwidthAt(roofline, workingSet);
       return {
-        rate: figure(bandwidth.bytesPerS, 'B/s', `${how}, ${bandwidth.level}`),
+        rate: figure(bandwidth.bytesPerS, 'B/s', `${source}, ${bandwidth.level}`),
         level: bandwidth.level,
       };
     },
-    launchNs: nothing,
-    graphNodeNs: nothing,
+    launchNs: noLaunches,
+    graphNodeNs: noLaunches,
   };
 }
 
@@ -76,8 +76,8 @@ type CaseRoof = Pick<KernelResult, 'roof_ns' | 'working_set_bytes' | 'roof_level
 };
 
 /**
- * max(FLOPs / peak, bytes / bandwidth). Kernels without matrix products run on vector units. Their peak
- * is unknown here, so bytes alone are their roof.
+ * max(FLOPs / peak, bytes / bandwidth). Kernels without GEMMs run on vector units. Their peak is unknown here, so bytes
+ * alone are their roof.
  */
 export function roofOf(
   work: { kernel: string; dtype: string; flops: number; bytes: number; rotated_bytes: number | null },
@@ -88,8 +88,8 @@ export function roofOf(
   const workingSetRoof = { working_set_bytes: workingSet, roof_level: level, roof_bytes_per_s: rate };
   if (rate.value === null) return { ...workingSetRoof, roof_ns: rate, bound: null };
   const memoryNs = (work.bytes / rate.value) * 1e9;
-  const moved = figure(memoryNs, 'ns', `bytes / bandwidth, ${rate.source}`);
-  if (!isMatrixKernel(work.kernel)) return { ...workingSetRoof, roof_ns: moved, bound: 'memory' };
+  const memoryRoof = figure(memoryNs, 'ns', `bytes / bandwidth, ${rate.source}`);
+  if (!isMatrixKernel(work.kernel)) return { ...workingSetRoof, roof_ns: memoryRoof, bound: 'memory' };
   const peak = roofs.flopsPerS(work.dtype);
   if (peak.value === null) return { ...workingSetRoof, roof_ns: peak, bound: null };
   const computeNs = (work.flops / peak.value) * 1e9;
@@ -99,5 +99,5 @@ export function roofOf(
         roof_ns: figure(computeNs, 'ns', `FLOPs / peak, ${peak.source}`),
         bound: 'compute',
       }
-    : { ...workingSetRoof, roof_ns: moved, bound: 'memory' };
+    : { ...workingSetRoof, roof_ns: memoryRoof, bound: 'memory' };
 }

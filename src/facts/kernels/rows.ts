@@ -28,7 +28,7 @@ export interface CaseRow {
 }
 
 /** In run order. A case tried twice has its measured attempt. */
-export async function caseRows(database: SessionDatabase): Promise<CaseRow[]> {
+export async function readCaseRows(database: SessionDatabase): Promise<CaseRow[]> {
   return database.query<CaseRow>(
     `SELECT case_id, name, backend, dtype, params, outcome, text, flops, bytes, runs, mean_ns, median_ns, min_ns, max_ns,
             sd_ns, p5_ns, p95_ns, method, per_sample, rotated_bytes, peak_memory_bytes, max_error, start_ns
@@ -52,7 +52,7 @@ export interface ConditionRow {
  * Sampled conditions while each case was timed. NVML's power_w is a mean over the last second on Ampere and newer, so
  * it is used only for cases that took longer.
  */
-export async function conditionRows(database: SessionDatabase): Promise<ConditionRow[]> {
+export async function readConditionRows(database: SessionDatabase): Promise<ConditionRow[]> {
   return database.query<ConditionRow>(
     `SELECT m.case_id, t.scope, t.metric, avg(t.value) AS mean,
             bit_or(CASE WHEN t.metric = 'throttle_bits' THEN CAST(t.value AS BIGINT) ELSE 0 END) AS bits, count(*) AS n

@@ -1,7 +1,7 @@
 import { kernelPlanSchema } from '../../model/documents/kernels.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { planOf } from '../artifact.js';
+import { readPlan } from '../artifact.js';
 import { runsSql } from './behind.js';
 
 interface TracedRun extends Record<string, string | number | null> {
@@ -12,16 +12,16 @@ interface TracedRun extends Record<string, string | number | null> {
 }
 
 /** The slowest run of each traced case of a `kernels` session. */
-export async function slowestRuns(session: Session, database: SessionDatabase): Promise<TracedRun[]> {
-  const { traces } = kernelPlanSchema.parse(await planOf(session, 'kernels'));
+export async function readSlowestRuns(session: Session, database: SessionDatabase): Promise<TracedRun[]> {
+  const { traces } = kernelPlanSchema.parse(await readPlan(session, 'kernels'));
   const runs: TracedRun[] = [];
-  for (const { capture_id, case: only } of traces)
+  for (const { capture_id, case: onlyCase } of traces)
     runs.push(
       ...(await database.query<TracedRun>(
         `WITH runs AS (${runsSql})
          SELECT "case", execution_id, start_ns, end_ns FROM stages JOIN runs USING (stage_id) WHERE capture_id = $1
          QUALIFY row_number() OVER (PARTITION BY "case" ORDER BY end_ns - start_ns DESC) = 1`,
-        [capture_id, only],
+        [capture_id, onlyCase],
       )),
     );
   return runs;

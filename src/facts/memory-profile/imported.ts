@@ -4,7 +4,7 @@ import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionFilter } from '../../session/select.js';
-import { artifactJson } from '../artifact.js';
+import { readArtifactJson } from '../artifact.js';
 import { withAliases } from './aliases.js';
 import { sessionOfKind } from '../session-identity.js';
 
@@ -18,7 +18,7 @@ export const memoryProfiles: SessionFilter = {
  * A memory profile read by `import`: the whole result is in the file, without samples. Null if the session has none.
  */
 export async function readImportedMemory(session: Session): Promise<Document<MemoryResult> | null> {
-  const file = await artifactJson(session, 'memory-profile', 'the memory profile that was imported');
+  const file = await readArtifactJson(session, 'memory-profile', 'the memory profile that was imported');
   if (file === null) return null;
   const profile = memoryProfileSchema.parse(unwrapProfile(file));
   Object.assign(profile, withAliases(profile));

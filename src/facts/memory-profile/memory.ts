@@ -6,7 +6,7 @@ import type { Workload } from '../../model/manifest.js';
 import { memoryPlanSchema, type MemoryPlan } from '../../model/memory-plan.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { Session } from '../../session/open.js';
-import { artifactJson, planOf } from '../artifact.js';
+import { readArtifactJson, readPlan } from '../artifact.js';
 import { withAliases } from './aliases.js';
 import { breakdownOf, type MeasuredTotal } from './breakdown.js';
 import { dtypesOfRun } from './dtypes.js';
@@ -38,10 +38,10 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     saveTotal(session, imported.data.profile.memory_breakdown.total_measured_bytes);
     return imported;
   }
-  const plan = memoryPlanSchema.parse(await planOf(session, 'memory'));
+  const plan = memoryPlanSchema.parse(await readPlan(session, 'memory'));
   const { manifest } = session;
   const workload = withModel(manifest.workload, plan);
-  const log = (await artifactJson(
+  const log = (await readArtifactJson(
     session,
     'vllm-log-facts',
     'the facts from the vLLM log',

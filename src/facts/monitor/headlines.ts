@@ -40,12 +40,12 @@ export function deviceHeadline(device: MonitorDevice, durationS: number | null):
 
 /** Mean clock drop over the throttled time; null without throttling or a usual clock. */
 function dropOf({ throttling }: MonitorDevice): number | null {
-  const known = throttling.periods.flatMap(({ dur_ns, clock_drop }) =>
+  const throttledPeriods = throttling.periods.flatMap(({ dur_ns, clock_drop }) =>
     clock_drop === null ? [] : [{ dur_ns, clock_drop }],
   );
-  const total = known.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
+  const total = throttledPeriods.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
   if (total === 0) return null;
-  const drop = known.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop, 0) / total;
+  const drop = throttledPeriods.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop, 0) / total;
   return drop > 0.005 ? drop : null;
 }
 
@@ -59,10 +59,10 @@ export function headlines(data: MonitorResult): string[] {
     deviceHeadlines.push(
       `The host's CPUs were ${formatQuantity(cpu.mean, '%')} busy while ${scopeLabel(idlest.scope)} was idle: it may have waited for the host.`,
     );
-  const grown = data.devices.find(({ memory }) => (memory.growth_bytes.value ?? 0) > 2 ** 30);
-  if (grown)
+  const growing = data.devices.find(({ memory }) => (memory.growth_bytes.value ?? 0) > 2 ** 30);
+  if (growing)
     deviceHeadlines.push(
-      `Memory in use on ${scopeLabel(grown.scope)} grew by ${formatBytes(grown.memory.growth_bytes.value ?? 0)} from first to last sample.`,
+      `Memory in use on ${scopeLabel(growing.scope)} grew by ${formatBytes(growing.memory.growth_bytes.value ?? 0)} from first to last sample.`,
     );
   return deviceHeadlines;
 }

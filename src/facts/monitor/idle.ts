@@ -4,22 +4,22 @@ import type { SessionDatabase } from '../../session/query.js';
 import { formatSetting } from '../../vocabulary/format.js';
 
 /** Number of longest periods listed per kind; all are counted. */
-export const periodsKept = 200;
+export const maxPeriods = 200;
 
 /**
- * Idle periods of a GPU: utilization under `percent` for at least `ms`. Utilization is the driver's mean over 1/6 to 1 s, so it
- * does not show shorter pauses, for example between steps.
+ * Idle periods of a GPU: utilization under `percent` for at least `ms`. Utilization is the driver's mean over 1/6 to
+ * 1 s, so it does not show shorter pauses, for example between steps.
  */
-export async function idleOf(
+export async function readIdle(
   database: SessionDatabase,
   scope: string,
   { percent, ms }: { percent: number; ms: number },
 ): Promise<MonitorDevice['idle']> {
-  const [all] = await database.query<{ n: number; total_ns: number | null }>(
+  const [totals] = await database.query<{ n: number; total_ns: number | null }>(
     `SELECT count(*) AS n, sum(held_ns) AS total_ns FROM monitor_samples WHERE scope = $1 AND metric = 'utilization_percent'`,
     [scope],
   );
-  if (!all?.n || !all.total_ns) {
+  if (!totals?.n || !totals.total_ns) {
     const reason = missing('no_utilization', 'The source has no utilization of this device.');
     return { share: reason, count: 0, longest_ms: null, periods: [] };
   }
@@ -35,15 +35,15 @@ export async function idleOf(
   const idleNs = periods.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
   return {
     share: figure(
-      idleNs / all.total_ns,
+      idleNs / totals.total_ns,
       'share',
       `telemetry: utilization_percent under ${formatSetting(percent, '%')}`,
       {
-        n: all.n,
+        n: totals.n,
       },
     ),
     count: periods.length,
     longest_ms: periods[0] ? periods[0].dur_ns / 1e6 : null,
-    periods: periods.slice(0, periodsKept).sort((a, b) => a.start_ns - b.start_ns),
+    periods: periods.slice(0, maxPeriods).sort((a, b) => a.start_ns - b.start_ns),
   };
 }

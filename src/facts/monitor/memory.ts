@@ -2,7 +2,7 @@ import type { MonitorDevice, MonitorMetric, MonitorPlan } from '../../model/docu
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-export async function memoryOf(
+export async function readMemory(
   database: SessionDatabase,
   scope: string,
   metrics: readonly MonitorMetric[],
@@ -12,9 +12,9 @@ export async function memoryOf(
     `SELECT max(value) AS bytes FROM monitor_samples WHERE scope = $1 AND metric = 'memory_total_bytes'`,
     [scope],
   );
-  const none = missing('no_memory', 'The source does not have the memory in use.');
+  const noMemory = missing('no_memory', 'The source does not have the memory in use.');
   const bytesFigure = (value: number | undefined): Figure =>
-    value === undefined ? none : figure(value, 'B', 'memory in use on the device', { n: used!.n });
+    value === undefined ? noMemory : figure(value, 'B', 'memory in use on the device', { n: used!.n });
   return {
     total_bytes:
       total && total.bytes !== null
@@ -28,7 +28,7 @@ export async function memoryOf(
 }
 
 /** Processes by peak memory. */
-export async function processesOf(
+export async function readProcesses(
   database: SessionDatabase,
   scope: string,
   plan: MonitorPlan,
@@ -39,7 +39,7 @@ export async function processesOf(
     [scope],
   );
   return rows.map((row) => {
-    const known = plan.processes.find(({ pid }) => pid === row.pid);
-    return { ...row, name: known?.name ?? null, here: known?.here ?? null };
+    const processFacts = plan.processes.find(({ pid }) => pid === row.pid);
+    return { ...row, name: processFacts?.name ?? null, here: processFacts?.here ?? null };
   });
 }

@@ -5,7 +5,7 @@ import { notSeries, seriesOf, unitOf } from '../sampled-metrics.js';
 const maxPoints = 600;
 
 /** Statistics of every series, by scope. */
-export async function metricsOf(database: SessionDatabase): Promise<Map<string, MonitorMetric[]>> {
+export async function readMetrics(database: SessionDatabase): Promise<Map<string, MonitorMetric[]>> {
   const rows = await database.query<Omit<MonitorMetric, 'unit'> & { scope: string }>(
     `SELECT scope, metric, count(*) AS n,
        coalesce(sum(value * held_ns) / nullif(sum(held_ns), 0), avg(value)) AS mean, min(value) AS min,
@@ -13,16 +13,16 @@ export async function metricsOf(database: SessionDatabase): Promise<Map<string, 
        arg_min(value, t_ns) AS first, arg_max(value, t_ns) AS last
      FROM monitor_samples GROUP BY scope, metric ORDER BY scope, metric`,
   );
-  const found = new Map<string, MonitorMetric[]>();
+  const metricsByScope = new Map<string, MonitorMetric[]>();
   for (const { scope, ...row } of rows) {
     if (notSeries.includes(row.metric)) continue;
-    found.set(scope, [...(found.get(scope) ?? []), { ...row, unit: unitOf(row.metric) }]);
+    metricsByScope.set(scope, [...(metricsByScope.get(scope) ?? []), { ...row, unit: unitOf(row.metric) }]);
   }
-  return found;
+  return metricsByScope;
 }
 
 /** Series for charts, thinned to means of equal spans. */
-export async function monitorSeries(database: SessionDatabase): Promise<MonitorResult['series']> {
+export async function readMonitorSeries(database: SessionDatabase): Promise<MonitorResult['series']> {
   const rows = await database.query<{ scope: string; metric: string; t: number; value: number }>(
     `WITH span AS (SELECT min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM monitor_samples)
      SELECT scope, metric, (avg(t_ns))::BIGINT AS t, avg(value) AS value FROM monitor_samples, span

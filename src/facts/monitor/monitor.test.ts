@@ -23,7 +23,7 @@ const telemetryRow = (t: number, metric: string, value: number, scope = 'gpu0'):
   metric,
   value,
 });
-const used = (t: number, gib: number): Row<'memory'> => ({
+const usedRow = (t: number, gib: number): Row<'memory'> => ({
   t_ns: Math.round(t * second),
   device: 0,
   kind: 'used',
@@ -47,8 +47,8 @@ function exampleRows() {
       telemetryRow(t, 'power_limit_enforced_w', 700),
       telemetryRow(t, 'energy_j', 1000 + 300 * t),
     );
-    memory.push(used(t, tick < 20 ? 10 : 14), {
-      ...used(t, tick < 20 ? 9 : 13),
+    memory.push(usedRow(t, tick < 20 ? 10 : 14), {
+      ...usedRow(t, tick < 20 ? 9 : 13),
       kind: 'process',
       pid: 4242,
     });
@@ -59,9 +59,9 @@ function exampleRows() {
 describe('a recording made by hand', () => {
   test('idle periods, throttling with its clock drop, power, energy, memory', async () => {
     const session = await sessionOf(home, exampleRows(), { kind: 'monitor', roofline: null });
-    const found = await analyzeMonitor(session);
-    expect(monitorDocumentSchema.parse(found)).toEqual(found);
-    const { data } = found;
+    const document = await analyzeMonitor(session);
+    expect(monitorDocumentSchema.parse(document)).toEqual(document);
+    const { data } = document;
     expect(data.duration_s.value).toBe(4);
     expect(data.sample_hz.value).toBe(10);
     const [gpu] = data.devices;
@@ -139,14 +139,14 @@ describe('a recording made by hand', () => {
       telemetryRow(t, 'utilization_percent', 0),
       telemetryRow(t, 'fan_speed_percent', 0),
     ]);
-    const throttlingOf = async (rows: Row<'telemetry'>[]) =>
+    const deviceOfRows = async (rows: Row<'telemetry'>[]) =>
       (await analyzeMonitor(await sessionOf(home, { telemetry: rows }, { roofline: null }))).data.devices[0]!;
-    expect((await throttlingOf(telemetry)).throttling).toMatchObject({
+    expect((await deviceOfRows(telemetry)).throttling).toMatchObject({
       share: { value: null, reason: { code: 'no_throttle_reasons' } },
       periods: [],
     });
     const violations = [0, 1, 2, 3].map((t) => telemetryRow(t, 'power_violation_percent', 0));
-    expect((await throttlingOf([...telemetry, ...violations])).throttling.share).toMatchObject({ value: 0 });
+    expect((await deviceOfRows([...telemetry, ...violations])).throttling.share).toMatchObject({ value: 0 });
   });
 
   test('a pause of the recorder is a gap: a sample covers at most three usual periods', async () => {
@@ -158,7 +158,7 @@ describe('a recording made by hand', () => {
     expect(data.devices[0]!.idle.share.value).toBeCloseTo(0.7 / 0.9, 9);
   });
 
-  test('a recording of the host alone', async () => {
+  test('a recording of the host alone has no devices', async () => {
     const telemetry = [0, 1, 2].map((t) => telemetryRow(t, 'utilization_percent', 50, 'host'));
     const { data } = await analyzeMonitor(await sessionOf(home, { telemetry }, { roofline: null }));
     expect(data.devices).toEqual([]);
@@ -170,7 +170,7 @@ describe('a recording made by hand', () => {
 });
 
 describe('recordings of nvidia-smi on an H200', () => {
-  async function imported(importer: Importer, name: string) {
+  async function importLog(importer: Importer, name: string) {
     const path = join('test/fixtures/nvidia-smi-580-h200', name);
     const writer = await createSession({ home, label: 'smi', kind: 'import' });
     await importer.load(path, writer, {
@@ -182,7 +182,7 @@ describe('recordings of nvidia-smi on an H200', () => {
     const { id } = await writer.finish({ ...summary, hardware: { gpu_name: 'NVIDIA H200' } });
     return { data: (await analyzeMonitor(await openSession(id, home))).data, path };
   }
-  const columns = (path: string) =>
+  const cellsOf = (path: string) =>
     readFileSync(path, 'utf8')
       .split('\n')
       .filter((line) => /^\s*\d/.test(line))
@@ -193,9 +193,9 @@ describe('recordings of nvidia-smi on an H200', () => {
           .map((cell) => Number.parseFloat(cell)),
       );
 
-  test('dmon -o TD', async () => {
-    const { data, path } = await imported(nvidiaSmiDmonImporter, 'nvidia-smi-dmon-TD.txt');
-    const watts = columns(path.trim()).map((cells) => cells[3]!);
+  test('reads a log of dmon -o TD', async () => {
+    const { data, path } = await importLog(nvidiaSmiDmonImporter, 'nvidia-smi-dmon-TD.txt');
+    const watts = cellsOf(path.trim()).map((cells) => cells[3]!);
     const [gpu] = data.devices;
     const power = gpu!.metrics.find(({ metric }) => metric === 'power_w')!;
     expect(power.n).toBe(watts.length);
@@ -213,7 +213,7 @@ describe('recordings of nvidia-smi on an H200', () => {
   });
 
   test('--query-gpu: 5 Hz, always idle, and the idle bit is not throttling', async () => {
-    const { data } = await imported(nvidiaSmiQueryImporter, 'nvidia-smi-query.csv');
+    const { data } = await importLog(nvidiaSmiQueryImporter, 'nvidia-smi-query.csv');
     const [gpu] = data.devices;
     expect(data.sample_hz.value!).toBeCloseTo(5, 0);
     expect(gpu!.throttling.share.value!).toBeLessThan(0.5);

@@ -15,12 +15,12 @@ import { figure, missing, type Figure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { deviceHeadline, headlines } from './headlines.js';
-import { idleOf } from './idle.js';
-import { memoryOf, processesOf } from './memory.js';
-import { metricsOf, monitorSeries } from './metrics.js';
-import { powerOf } from './power.js';
-import { gpuScope, layOutSamples } from './samples.js';
-import { clockOf, throttlingOf } from './throttling.js';
+import { readIdle } from './idle.js';
+import { readMemory, readProcesses } from './memory.js';
+import { readMetrics, readMonitorSeries } from './metrics.js';
+import { readPower } from './power.js';
+import { gpuScope, makeSamples } from './samples.js';
+import { readClock, readThrottling } from './throttling.js';
 
 interface MonitorThresholds {
   /** Utilization below this is idle. */
@@ -31,7 +31,7 @@ interface MonitorThresholds {
 
 /** NVIDIA's utilization is an integer mean over 1/6 to 1 s. Under 5 % is a rare small kernel. */
 const usualThresholds: MonitorThresholds = { idlePercent: 5, idleMs: 500 };
-const fixed = { busy_percent: 50, clock_drop: 0.9, near_limit: 0.95 };
+const fixedThresholds = { busy_percent: 50, clock_drop: 0.9, near_limit: 0.95 };
 
 /**
  * Activity of GPUs and host during a recording of `inferscope monitor` or nvidia-smi.
@@ -41,31 +41,31 @@ export async function analyzeMonitor(
   session: Session,
   thresholds: MonitorThresholds = usualThresholds,
 ): Promise<Document<MonitorResult>> {
-  const plan = await planOf(session);
+  const plan = await readPlan(session);
   const database = await session.connect();
   try {
-    await layOutSamples(database);
-    const metrics = await metricsOf(database);
+    await makeSamples(database);
+    const metrics = await readMetrics(database);
     if (metrics.size === 0) throw noSamples(session);
-    const span = await spanOf(database);
+    const span = await readSpan(database);
     const devices: MonitorDevice[] = [];
     for (const scope of [...metrics.keys()].filter(isGpuScope).sort(byNumber))
-      devices.push(await deviceOf(database, scope, metrics.get(scope)!, plan, thresholds));
+      devices.push(await readDevice(database, scope, metrics.get(scope)!, plan, thresholds));
     for (const device of devices) device.headline = deviceHeadline(device, span.duration_s.value);
     const { id, manifest } = session;
     const data: MonitorResult = {
       session: { id, title: manifest.title, started_at: manifest.started_at, status: manifest.status },
       plan,
       ...span,
-      thresholds: { idle_percent: thresholds.idlePercent, idle_ms: thresholds.idleMs, ...fixed },
+      thresholds: { idle_percent: thresholds.idlePercent, idle_ms: thresholds.idleMs, ...fixedThresholds },
       headlines: [],
       devices,
       host: {
         metrics: [...metrics]
           .filter(([scope]) => !isGpuScope(scope))
-          .flatMap(([scope, list]) => list.map((metric) => ({ scope, ...metric }))),
+          .flatMap(([scope, scopeMetrics]) => scopeMetrics.map((metric) => ({ scope, ...metric }))),
       },
-      series: await monitorSeries(database),
+      series: await readMonitorSeries(database),
     };
     data.headlines = headlines(data);
     return document('monitor', monitorVersion, data, session.issues);
@@ -74,27 +74,29 @@ export async function analyzeMonitor(
   }
 }
 
-async function deviceOf(
+async function readDevice(
   database: SessionDatabase,
   scope: string,
   metrics: MonitorMetric[],
   plan: MonitorPlan,
   { idlePercent, idleMs }: MonitorThresholds,
 ): Promise<MonitorDevice> {
-  const clock = await clockOf(database, scope, { busyPercent: fixed.busy_percent, drop: fixed.clock_drop });
-  const device: MonitorDevice = {
+  const clock = await readClock(database, scope, {
+    busyPercent: fixedThresholds.busy_percent,
+    drop: fixedThresholds.clock_drop,
+  });
+  return {
     scope,
     name: plan.gpus.find((gpu) => gpu.scope === scope)?.name ?? null,
     headline: '',
     metrics,
-    idle: await idleOf(database, scope, { percent: idlePercent, ms: idleMs }),
-    throttling: await throttlingOf(database, scope, clock.usual_mhz),
+    idle: await readIdle(database, scope, { percent: idlePercent, ms: idleMs }),
+    throttling: await readThrottling(database, scope, clock.usual_mhz),
     clock,
-    power: await powerOf(database, scope, fixed.near_limit),
-    memory: await memoryOf(database, scope, metrics),
-    processes: await processesOf(database, scope, plan),
+    power: await readPower(database, scope, fixedThresholds.near_limit),
+    memory: await readMemory(database, scope, metrics),
+    processes: await readProcesses(database, scope, plan),
   };
-  return device;
 }
 
 /** gpu2 before gpu10. */
@@ -102,7 +104,7 @@ function byNumber(a: string, b: string): number {
   return a.localeCompare(b, 'en', { numeric: true });
 }
 
-async function spanOf(database: SessionDatabase): Promise<{ duration_s: Figure; sample_hz: Figure }> {
+async function readSpan(database: SessionDatabase): Promise<{ duration_s: Figure; sample_hz: Figure }> {
   const [span] = await database.query<{ seconds: number | null }>(
     'SELECT (max(t_ns) - min(t_ns)) / 1e9 AS seconds FROM monitor_samples',
   );
@@ -124,7 +126,7 @@ async function spanOf(database: SessionDatabase): Promise<{ duration_s: Figure; 
 }
 
 /** Recordings of other tools have no plan; their facts are in the manifest. */
-async function planOf({ manifest, folder }: Session): Promise<MonitorPlan> {
+async function readPlan({ manifest, folder }: Session): Promise<MonitorPlan> {
   const artifact = manifest.artifacts.find(({ kind }) => kind === 'monitor');
   if (artifact) {
     const text = await readFile(join(folder, artifact.path), 'utf8');

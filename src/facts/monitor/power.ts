@@ -3,23 +3,23 @@ import { figure, missing, type Figure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
 
 /** Energy, and power relative to its limit. */
-export async function powerOf(
+export async function readPower(
   database: SessionDatabase,
   scope: string,
   nearLimit: number,
 ): Promise<MonitorDevice['power']> {
-  const limit = await limitOf(database, scope);
-  const near = limit.value === null ? limit : await nearOf(database, scope, limit.value * nearLimit);
+  const limit = await readLimit(database, scope);
+  const near = limit.value === null ? limit : await readNearShare(database, scope, limit.value * nearLimit);
   return {
     limit_w: limit,
     near_limit_share: near,
-    capped_share: await cappedOf(database, scope),
-    energy_j: await energyOf(database, scope),
+    capped_share: await readCappedShare(database, scope),
+    energy_j: await readEnergy(database, scope),
   };
 }
 
 /** The lowest enforced limit. */
-async function limitOf(database: SessionDatabase, scope: string): Promise<Figure> {
+async function readLimit(database: SessionDatabase, scope: string): Promise<Figure> {
   for (const metric of ['power_limit_enforced_w', 'power_limit_w']) {
     const [row] = await database.query<{ w: number | null }>(
       `SELECT min(value) AS w FROM monitor_samples WHERE scope = $1 AND metric = $2`,
@@ -31,7 +31,7 @@ async function limitOf(database: SessionDatabase, scope: string): Promise<Figure
 }
 
 /** Uses instantaneous power if the source has it: the mean over a second hides short peaks. */
-async function powerMetric(database: SessionDatabase, scope: string): Promise<string | null> {
+async function readPowerMetric(database: SessionDatabase, scope: string): Promise<string | null> {
   for (const metric of ['power_instant_w', 'power_w', 'power_average_w']) {
     const [row] = await database.query<{ n: number }>(
       `SELECT count(*) AS n FROM monitor_samples WHERE scope = $1 AND metric = $2`,
@@ -44,8 +44,8 @@ async function powerMetric(database: SessionDatabase, scope: string): Promise<st
 
 const noPower = missing('no_power', 'The source does not have the power of this device.');
 
-async function nearOf(database: SessionDatabase, scope: string, watts: number): Promise<Figure> {
-  const metric = await powerMetric(database, scope);
+async function readNearShare(database: SessionDatabase, scope: string, watts: number): Promise<Figure> {
+  const metric = await readPowerMetric(database, scope);
   if (metric === null) return noPower;
   const [row] = await database.query<{ near: number | null; total: number | null; n: number }>(
     `SELECT sum(held_ns) FILTER (value >= ${watts}) AS near, sum(held_ns) AS total, count(*) AS n
@@ -56,7 +56,7 @@ async function nearOf(database: SessionDatabase, scope: string, watts: number): 
   return figure((row.near ?? 0) / row.total, 'share', `telemetry: ${metric}`, { n: row.n });
 }
 
-async function cappedOf(database: SessionDatabase, scope: string): Promise<Figure> {
+async function readCappedShare(database: SessionDatabase, scope: string): Promise<Figure> {
   const [row] = await database.query<{ capped: number | null; total: number | null; n: number }>(
     `SELECT sum(held_ns) FILTER ((bits & 4) <> 0) AS capped, sum(held_ns) AS total, count(*) AS n
      FROM monitor_reasons WHERE scope = $1`,
@@ -66,7 +66,7 @@ async function cappedOf(database: SessionDatabase, scope: string): Promise<Figur
   return figure((row.capped ?? 0) / row.total, 'share', 'telemetry: sw_power_cap', { n: row.n });
 }
 
-async function energyOf(database: SessionDatabase, scope: string): Promise<Figure> {
+async function readEnergy(database: SessionDatabase, scope: string): Promise<Figure> {
   const [counter] = await database.query<{ j: number | null; n: number; backwards: boolean | null }>(
     `SELECT arg_max(value, t_ns) - arg_min(value, t_ns) AS j, count(*) AS n, bool_or(next_value < value) AS backwards
      FROM monitor_samples WHERE scope = $1 AND metric = 'energy_j'`,
@@ -74,7 +74,7 @@ async function energyOf(database: SessionDatabase, scope: string): Promise<Figur
   );
   if (counter && counter.n > 1 && counter.j !== null && counter.backwards !== true)
     return figure(counter.j, 'J', 'energy counter, last − first sample', { n: counter.n });
-  const metric = await powerMetric(database, scope);
+  const metric = await readPowerMetric(database, scope);
   if (metric === null) return noPower;
   const [integral] = await database.query<{ j: number | null; n: number }>(
     `SELECT sum((value + next_value) / 2 * held_ns) / 1e9 AS j, count(*) AS n

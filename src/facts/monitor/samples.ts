@@ -2,17 +2,17 @@ import { limitingBits, throttleReasons } from '../../model/throttle-reasons.js';
 import type { SessionDatabase } from '../../session/query.js';
 
 /** A sample covers the time to the next one of its series, at most this many usual periods. */
-const longestHold = 3;
+const maxHeldPeriods = 3;
 
 export const gpuScope = String.raw`scope SIMILAR TO 'gpu\d+(\.mig\d+)?'`;
 const hostScopes = "scope IN ('host', 'process', 'other_processes', 'inferscope')";
 
 /**
- * Creates the shared tables of a recording: `monitor_samples` (every sample of GPUs and host with the time it covers; a new
- * `stretch` starts after each pause of the recorder; memory in use is also a metric) and `monitor_reasons` (throttle reasons as
- * NVML's bits, from any source format).
+ * Creates the temporary tables that the other queries read: `monitor_samples` (every sample of GPUs and host with the
+ * time it covers; a new `stretch` starts after each pause of the recorder; memory in use is also a metric) and
+ * `monitor_reasons` (throttle reasons as NVML's bits, from any source format).
  */
-export async function layOutSamples(database: SessionDatabase): Promise<void> {
+export async function makeSamples(database: SessionDatabase): Promise<void> {
   await database.query(
     `CREATE TEMP TABLE monitor_samples AS
      WITH all_samples AS (
@@ -25,8 +25,8 @@ export async function layOutSamples(database: SessionDatabase): Promise<void> {
          lead(value) OVER (PARTITION BY scope, metric ORDER BY t_ns) AS next_value FROM all_samples),
      usual AS (SELECT scope, metric, median(next_ns) AS usual_ns FROM with_next GROUP BY scope, metric)
      SELECT scope, metric, t_ns, value, next_value,
-       CASE WHEN next_ns IS NULL THEN 0 ELSE least(next_ns, ${longestHold} * usual_ns) END AS held_ns,
-       coalesce(sum(CASE WHEN next_ns > ${longestHold} * usual_ns THEN 1 ELSE 0 END) OVER (
+       CASE WHEN next_ns IS NULL THEN 0 ELSE least(next_ns, ${maxHeldPeriods} * usual_ns) END AS held_ns,
+       coalesce(sum(CASE WHEN next_ns > ${maxHeldPeriods} * usual_ns THEN 1 ELSE 0 END) OVER (
          PARTITION BY scope, metric ORDER BY t_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS stretch
      FROM with_next JOIN usual USING (scope, metric)`,
   );

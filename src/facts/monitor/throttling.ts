@@ -2,7 +2,7 @@ import type { MonitorDevice } from '../../model/documents/monitor.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import { throttleReasonNames, throttleReasons } from '../../model/throttle-reasons.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { periodsKept } from './idle.js';
+import { maxPeriods } from './idle.js';
 import { formatSetting } from '../../vocabulary/format.js';
 
 const noReasons = missing('no_throttle_reasons', 'The source does not have throttle reasons.');
@@ -16,19 +16,19 @@ interface Period {
 
 /**
  * Throttled periods, their reasons and clocks.
- * @param usualMhz from clockOf()
+ * @param usualMhz from readClock()
  */
-export async function throttlingOf(
+export async function readThrottling(
   database: SessionDatabase,
   scope: string,
   usualMhz: Figure,
 ): Promise<MonitorDevice['throttling']> {
-  const [all] = await database.query<{ n: number; total_ns: number | null; limited_ns: number | null }>(
+  const [totals] = await database.query<{ n: number; total_ns: number | null; limited_ns: number | null }>(
     `SELECT count(*) AS n, sum(held_ns) AS total_ns, sum(held_ns) FILTER (bits <> 0) AS limited_ns
      FROM monitor_reasons WHERE scope = $1`,
     [scope],
   );
-  if (!all?.n || !all.total_ns) return { share: noReasons, count: 0, reasons: [], periods: [] };
+  if (!totals?.n || !totals.total_ns) return { share: noReasons, count: 0, reasons: [], periods: [] };
   const periods = await database.query<Period>(
     `WITH flagged AS (
        SELECT t_ns, held_ns, stretch, bits, row_number() OVER (ORDER BY t_ns)
@@ -50,15 +50,17 @@ export async function throttlingOf(
       `SELECT sum(held_ns) AS ns, count(*) AS n FROM monitor_reasons WHERE scope = $1 AND (bits & ${bit}) <> 0`,
       [scope],
     );
-    if (row?.n) reasons.push({ reason: name, words, share: (row.ns ?? 0) / all.total_ns });
+    if (row?.n) reasons.push({ reason: name, words, share: (row.ns ?? 0) / totals.total_ns });
   }
   const usual = usualMhz.value;
   return {
-    share: figure((all.limited_ns ?? 0) / all.total_ns, 'share', 'telemetry: throttle reasons', { n: all.n }),
+    share: figure((totals.limited_ns ?? 0) / totals.total_ns, 'share', 'telemetry: throttle reasons', {
+      n: totals.n,
+    }),
     count: periods.length,
     reasons: reasons.sort((a, b) => b.share - a.share),
     periods: periods
-      .slice(0, periodsKept)
+      .slice(0, maxPeriods)
       .sort((a, b) => a.start_ns - b.start_ns)
       .map(({ start_ns, dur_ns, bits, clock_mhz }) => ({
         start_ns,
@@ -71,7 +73,7 @@ export async function throttlingOf(
 }
 
 /** The clock under load, and how long it was clearly lower than usual while the GPU was busy. */
-export async function clockOf(
+export async function readClock(
   database: SessionDatabase,
   scope: string,
   { busyPercent, drop }: { busyPercent: number; drop: number },
@@ -96,7 +98,7 @@ export async function clockOf(
   const reference =
     usual?.n && usual.mhz !== null
       ? figure(usual.mhz, 'MHz', `${source}${unthrottled}, median`, { n: usual.n })
-      : await highestClock(database, scope, `${formatSetting(busyPercent, '%')} busy${unthrottled}`);
+      : await readHighestClock(database, scope, `${formatSetting(busyPercent, '%')} busy${unthrottled}`);
   if (reference.value === null) return { usual_mhz: reference, dropped_share: reference };
   const [row] = await database.query<{ low: number | null; total: number | null; n: number }>(
     `SELECT sum(held_ns) FILTER (value < ${drop} * ${reference.value}) AS low, sum(held_ns) AS total, count(*) AS n FROM (${busy})`,
@@ -111,7 +113,7 @@ export async function clockOf(
 }
 
 /** For a GPU that was always throttled under load: its maximum clock is the reference. */
-async function highestClock(database: SessionDatabase, scope: string, when: string): Promise<Figure> {
+async function readHighestClock(database: SessionDatabase, scope: string, when: string): Promise<Figure> {
   const [row] = await database.query<{ mhz: number | null }>(
     `SELECT max(value) AS mhz FROM monitor_samples WHERE scope = $1 AND metric = 'max_sm_clock_mhz'`,
     [scope],

@@ -6,7 +6,7 @@ import {
   type ServingResult,
 } from '../../model/documents/serving.js';
 import type { Session } from '../../session/open.js';
-import { planOf } from '../artifact.js';
+import { readPlan } from '../artifact.js';
 import { bestUnderSlo, saturation, servingIssues } from './answers.js';
 import { servingPoint } from './point.js';
 import { readRequestRows, readServerSeries } from './requests.js';
@@ -48,5 +48,5 @@ export async function analyzeServing(session: Session): Promise<Document<Serving
 
 /** @throws E_USAGE if the session has no load test */
 export async function readLoadPlan(session: Session): Promise<LoadPlan> {
-  return loadPlanSchema.parse(await planOf(session, 'load'));
+  return loadPlanSchema.parse(await readPlan(session, 'load'));
 }

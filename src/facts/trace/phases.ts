@@ -1,7 +1,7 @@
 import { hostPart, gapParts } from '../../model/bars.js';
 import { idleIn, phaseTime, type Slowdown, slowdown } from '../../model/headline-time.js';
 import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents/trace.js';
-import { withoutProfiler } from '../without-profiler.js';
+import { removeProfilerOverhead } from '../without-profiler.js';
 import { activitiesInside } from './activities-inside.js';
 import { readBatches } from './batches.js';
 import { cleanTimeOf } from './clean-time.js';
@@ -62,7 +62,7 @@ export async function readPhases(scope: TraceScope, clocks: PhaseClock[]): Promi
     const idle = idleIn(timeNs, device.busy_ns);
     const parts = causeIds.map((id) => ({ id, ms: (factors.idle * (row[hostPart(id)] ?? 0)) / 1e6 }));
     const profiledNs = factors.busy * busyNs + factors.idle * idleNs;
-    const causes = withoutProfiler(parts, (profiledNs - timeNs) / 1e6)
+    const causes = removeProfilerOverhead(parts, (profiledNs - timeNs) / 1e6)
       .map(({ id, ms }) => ({ id, ns: 1e6 * ms, share: timeNs > 0 ? (1e6 * ms) / timeNs : 0 }))
       .filter(({ id, ns }) => ns > 0 && id !== 'profiler_overhead')
       .toSorted((a, b) => b.ns - a.ns);

@@ -12,8 +12,8 @@ import type { ManifestData, Workload } from '../../model/manifest.js';
 import { firstSubject, hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { storedRoofline } from '../artifact.js';
-import { storedGpuRoofline } from '../roofs.js';
+import { readStoredRoofline } from '../artifact.js';
+import { readStoredGpuRoofline } from '../roofs.js';
 import { timelineScope } from '../waterfall/ranks.js';
 import { recordsRepeats, type TraceScope } from '../trace/scope.js';
 import { windowClocks, type PhaseClock } from '../trace/windows.js';
@@ -156,7 +156,7 @@ async function readFacts(
   model: SessionModel | MissingFigure;
 }> {
   const { manifest } = session;
-  const rooflines = { cpu: await storedRoofline(session), gpu: await storedGpuRoofline(session) };
+  const rooflines = { cpu: await readStoredRoofline(session), gpu: await readStoredGpuRoofline(session) };
   const onCpu = scope ? !scope.source.gpu_used : manifest.workload?.device === 'cpu';
   const roofs = utilizationRoofs(manifest, rooflines, {
     onCpu,

@@ -6,14 +6,14 @@ import {
 } from '../../model/documents/validate.js';
 import { document, type Document } from '../../model/document.js';
 import type { Session } from '../../session/open.js';
-import { planOf } from '../artifact.js';
+import { readPlan } from '../artifact.js';
 
 /**
  * The result of a `validate` session.
  * @throws E_USAGE for other sessions
  */
 async function readValidation(session: Session): Promise<Validation> {
-  const plan = await planOf(session, 'validation');
+  const plan = await readPlan(session, 'validation');
   const { id, started_at } = session.manifest;
   return { ...validationSchema.parse(plan), session: { id, started_at } };
 }

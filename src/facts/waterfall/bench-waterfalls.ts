@@ -6,7 +6,7 @@ import type { Figure, MissingFigure } from '../../model/figure.js';
 import type { StageShape } from '../../llm/shape.js';
 import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
-import { storedRoofline } from '../artifact.js';
+import { readStoredRoofline } from '../artifact.js';
 import { analyzeBench } from '../bench/bench.js';
 import { stageLabels } from '../../vocabulary/stages.js';
 import { meanOf } from '../bench/point.js';
@@ -14,7 +14,7 @@ import { onCpu } from '../bench/machine.js';
 import { roofsOf, usesGraphs } from '../bench/roof.js';
 import { deviceOf } from '../device.js';
 import { workloadModel, type WorkloadModel } from '../model-work.js';
-import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
+import { gpuRoofs, readStoredGpuRoofline } from '../roofs.js';
 import { literal } from '../trace/scope.js';
 import type { UtilizationRoofs } from '../utilization/roofs.js';
 import { workingSetBytes } from '../utilization/stage.js';
@@ -44,7 +44,7 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
   const { workload, hardware } = session.manifest;
   const { data } = await analyzeBench(session);
   if (!workload) return [];
-  const rooflines = { cpu: await storedRoofline(session), gpu: await storedGpuRoofline(session) };
+  const rooflines = { cpu: await readStoredRoofline(session), gpu: await readStoredGpuRoofline(session) };
   const facts = {
     workload,
     model: workloadModel(workload),

@@ -6,10 +6,10 @@ import { missing, type MissingFigure } from '../../model/figure.js';
 import { mean, meanFigure, percentile, standardDeviation } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { storedRoofline } from '../artifact.js';
+import { readStoredRoofline } from '../artifact.js';
 import { roofsOf } from '../bench/roof.js';
 import { workloadModel } from '../model-work.js';
-import { withoutProfiler } from '../without-profiler.js';
+import { removeProfilerOverhead } from '../without-profiler.js';
 import { cleanTimeOf } from '../trace/clean-time.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 import { shapeOf } from '../utilization/groups.js';
@@ -61,7 +61,7 @@ async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Ne
   if (!first) return missingNeed(missing('no_stage', 'the work of the stage is not known'));
   const model = workloadModel(workload);
   if ('reason' in model) return missingNeed(model);
-  const cpu = await storedRoofline(session);
+  const cpu = await readStoredRoofline(session);
   const roofs = roofsOf({ workload: { ...workload, device: 'cpu' }, hardware }, { cpu, gpu: null });
   if ('reason' in roofs) return missingNeed(roofs);
   const shape = shapeOf(meanStep(first, steps));
@@ -156,7 +156,7 @@ async function stageOf(
   const addedMs = clean.value === null ? 0 : wallMs - clean.value;
   const necessary = 'reason' in need.necessary ? null : need.necessary;
   const raw = partsOf(times, n, wallMs, necessary);
-  const parts = withoutProfiler(raw, addedMs);
+  const parts = removeProfilerOverhead(raw, addedMs);
   const explainedMs = explainedBars(parts).ms;
   const bars = orderedIds(parts).map((id): WaterfallBar => {
     const ms = msOf(parts, id);
@@ -233,7 +233,7 @@ function rowOf(
 ): StageWaterfall['rows'][number] {
   const isInInstance = ({ stage_id }: { stage_id: number }) => stage_id === instance;
   const times = { operators: operators.filter(isInInstance), hosts: hosts.filter(isInInstance) };
-  const parts = withoutProfiler(partsOf(times, 1, ns / 1e6, necessary), (addedShare * ns) / 1e6);
+  const parts = removeProfilerOverhead(partsOf(times, 1, ns / 1e6, necessary), (addedShare * ns) / 1e6);
   return {
     stage_id: instance,
     label,

@@ -7,9 +7,9 @@ import type { SessionDatabase } from '../../session/query.js';
 import { missing } from '../../model/figure.js';
 import { percentile } from '../../model/statistics.js';
 import { workloadModel } from '../model-work.js';
-import { storedRoofline } from '../artifact.js';
+import { readStoredRoofline } from '../artifact.js';
 import { traceScope } from '../derived/scope.js';
-import { stages } from '../stages.js';
+import { readStages } from '../stages.js';
 import { readRecordedSteps } from '../utilization/steps.js';
 import { composedStage, readLoadStage, readRepeats } from './composed-stages.js';
 import { needFields, necessaryOfSampling } from './group-needs.js';
@@ -25,7 +25,7 @@ export async function profileWaterfalls(
   database: SessionDatabase,
   workload: Workload,
 ): Promise<{ stages: StageWaterfall[]; withoutWaterfall: { stage: string; reason: string }[] }> {
-  const stageResults = await stages(session, database, await storedRoofline(session));
+  const stageResults = await readStages(session, database, await readStoredRoofline(session));
   const timedStages = stageResults.filter(({ kind }) => kind !== 'sampling');
   const profiled = await profiledStages(session, database);
   const clean = await readRecordedSteps(database, 'clean', { rank: 0, toIterationEnd: true });

@@ -4,9 +4,9 @@ import type { MissingFigure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import type { WorkloadModel } from '../model-work.js';
-import { gpuRoofs, type GpuRoofs, storedGpuRoofline } from '../roofs.js';
+import { gpuRoofs, type GpuRoofs, readStoredGpuRoofline } from '../roofs.js';
 import { deviceOf } from '../device.js';
-import { withoutProfiler } from '../without-profiler.js';
+import { removeProfilerOverhead } from '../without-profiler.js';
 import { cleanTimeOf } from '../trace/clean-time.js';
 import type { TraceScope } from '../trace/scope.js';
 import { windowClocks } from '../trace/windows.js';
@@ -43,7 +43,7 @@ export async function waterfallFacts(
   const { manifest } = session;
   const model = await sessionModel(database, manifest.workload);
   const device = scope.source.focus.device;
-  const roofs = gpuRoofs(deviceOf(manifest, device).name, await storedGpuRoofline(session), {
+  const roofs = gpuRoofs(deviceOf(manifest, device).name, await readStoredGpuRoofline(session), {
     index: device,
     devices: manifest.workload?.tensor_parallel_size ?? 1,
   });
@@ -155,7 +155,7 @@ async function waterfallOf(
   const split = context.waitShares.get(group.kind);
   const raw = withWaits(splitOf(mean, need), split);
   const recordedParts = withWaits(splitOf(recordedSums.mean, need), split);
-  const parts = withoutProfiler(raw, addedMs);
+  const parts = removeProfilerOverhead(raw, addedMs);
   const ids = orderedIds(parts);
   const msOf = (list: readonly Part[], id: string) => list.find((part) => part.id === id)?.ms ?? 0;
   const explainedMs = explainedBars(parts).ms;
@@ -263,7 +263,7 @@ function rowsOf(
       shares.get(group.kind),
     );
     const added = instanceCleanMs === null ? 0 : instance.wallMs - instanceCleanMs;
-    const bars = withoutProfiler(parts, added);
+    const bars = removeProfilerOverhead(parts, added);
     const ids = orderedIds(bars);
     return {
       stage_id,

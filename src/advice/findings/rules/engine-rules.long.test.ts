@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import type { SessionDatabase } from '../../../session/query.js';
 import { testHome } from '../../../session/test-folder.js';
-import { wholeRows } from '../../../facts/test-rows.js';
+import { profileRows } from '../../../facts/test-rows.js';
 import { sessionOf, tinyWorkload } from '../../../facts/test-session.js';
 import { judgedStages, sessionWaterfalls } from '../../../facts/waterfall/session-waterfalls.js';
 import type { StageWaterfall } from '../../../model/documents/explain.js';
@@ -26,13 +26,13 @@ async function judge(
     bars = {},
     busy = false,
     options = {},
-    rows = wholeRows(),
+    rows = profileRows(),
     hardware = {},
   }: {
     bars?: Record<string, number>;
     busy?: boolean;
     options?: Record<string, string>;
-    rows?: ReturnType<typeof wholeRows>;
+    rows?: ReturnType<typeof profileRows>;
     hardware?: Record<string, number>;
   } = {},
 ) {
@@ -88,7 +88,7 @@ test('withholds findings if the two passes differ, a part exceeds the whole, or 
 });
 
 test('copies count as a growing KV cache only if the engine says so and they are Concat', async () => {
-  const rows = wholeRows();
+  const rows = profileRows();
   for (const row of rows.ops!) if (row.class === 'copy') row.op_type = 'Concat';
   const copying = { bars: { roofline: 5, 'nonessential.copy': 1 }, rows };
   const judgeDecode = async (change: Parameters<typeof judge>[1]) =>
@@ -105,7 +105,7 @@ test('copies count as a growing KV cache only if the engine says so and they are
 });
 
 test('reports idle cores only if fewer threads than usable cores compute', async () => {
-  const { workload } = (await sessionOf(home, wholeRows())).manifest;
+  const { workload } = (await sessionOf(home, profileRows())).manifest;
   const threads = workload!.threads!;
   for (const [cores, outcome] of [
     [threads + 3, 'fired'],
