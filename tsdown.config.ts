@@ -2,19 +2,19 @@ import { join } from 'node:path';
 import license from 'rollup-plugin-license';
 import { defineConfig } from 'tsdown';
 
-/** Writes the licences of what is bundled next to it. */
-function licences(file: string) {
+/** A plugin that writes the licenses of the bundled libraries to a file in dist. */
+function licensePlugin(file: string) {
   return license({ thirdParty: { output: join('dist', file) } });
 }
 
 export default defineConfig([
   {
-    // cli is the binary; the others are started by it as processes of their own.
+    // cli is the binary; it starts the others as child processes or worker threads.
     entry: {
       cli: 'src/cli/main.ts',
-      // One file of `import --ranks`.
+      // Imports one file of `import --ranks`.
       'rank-child': 'src/cli/ranks/rank-child.ts',
-      // One run of `sweep --on slurm`.
+      // Executes one run of `sweep --on slurm`.
       'run-child': 'src/cli/run-child.ts',
       'sql-child': 'src/session/sql-child.ts',
       'parquet-child': 'src/session/parquet-child.ts',
@@ -40,11 +40,12 @@ export default defineConfig([
     sourcemap: true,
     logLevel: 'error',
     outExtensions: () => ({ js: '.js' }),
-    // Libraries without native code are bundled: installed as they are they take 40 MB more.
-    plugins: [licences('third-party-licenses.txt')],
+    // Libraries without native code are bundled: installed unbundled, they take 40 MB more.
+    plugins: [licensePlugin('third-party-licenses.txt')],
   },
-  // What the HTML report inlines: everything bundled, nothing fetched; pages without charts have the second only.
+  // Browser scripts, each with everything bundled, because pages fetch nothing from the network.
   ...[
+    // The HTML report inlines these two; its pages without charts need only report-reading.
     { 'report-reading': 'src/render/client/reading.ts' },
     { 'report-client': 'src/render/client/main.ts' },
     // Scripts of the pages of `ui`.
@@ -63,7 +64,7 @@ export default defineConfig([
     dts: false,
     minify: true,
     logLevel: 'error' as const,
-    plugins: [licences('third-party-licenses-report.txt')],
+    plugins: [licensePlugin('third-party-licenses-report.txt')],
     deps: { alwaysBundle: /.*/, onlyBundle: false as const },
     outputOptions: { entryFileNames: '[name].js' },
   })),

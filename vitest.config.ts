@@ -2,17 +2,17 @@ import { availableParallelism } from 'node:os';
 import process from 'node:process';
 import { defineConfig } from 'vitest/config';
 
-// What is asserted of printed text is that of a pipe without COLUMNS: 80 columns.
+// Tests of printed text expect 80 columns, the width of a pipe when COLUMNS is not set.
 delete process.env['COLUMNS'];
 
-// These tests start processes, servers, signals and a browser, on CI's two cores several at a time: a clash of clocks
-// there may be tried once more (vitest says so). What is wrong fails twice. Tests in one process get no second try.
+// Tests that start processes, servers or a browser run several at a time on CI's two cores and may fail there because
+// of timing, so vitest retries them once (and reports it). Tests of the project unit are not retried.
 const retry = process.env['CI'] ? 1 : 0;
 
-/** Tests in one process. */
+/** Options shared by the projects unit and unit-long. */
 const inOneProcess = {
-  // Files of a worker share their modules: importing them anew for each took half of the time. Tests restore what they
-  // change (environment, clocks, spies), which --isolate can show where one fails only among others.
+  // Test files in one worker share their modules: importing them again for each file took half of the time. Tests restore
+  // what they change (environment, clocks, spies). If a test fails only together with others, run it with --isolate.
   isolate: false,
   env: { INFERSCOPE_DUCKDB_THREADS: '1' },
   testTimeout: 60_000,
