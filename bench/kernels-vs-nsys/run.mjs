@@ -35,8 +35,8 @@ function inferscope(args, more = {}) {
 
 /** Rows with times in ns of the wall clock, because both sessions were recorded on this machine. */
 function rows(session, sql) {
-  const shown = JSON.parse(inferscope(['session', 'show', session, '--json']));
-  const zero = Date.parse(shown.data.manifest.started_at) * 1e6;
+  const document = JSON.parse(inferscope(['session', 'show', session, '--json']));
+  const zero = Date.parse(document.data.manifest.started_at) * 1e6;
   const { columns, rows: found } = JSON.parse(
     inferscope(['sql', sql, '--session', session, '--json', '--max-rows', '100000000', '--timeout-s', '120']),
   ).data;

@@ -1,4 +1,4 @@
-// Writes a synthetic nsys capture of the size in docs: 3.72 M kernels, 5.07 M API rows, 0.45 M NVTX ranges, as
+// Writes a synthetic nsys capture of the size in the README: 3.72 M kernels, 5.07 M API rows, 0.45 M NVTX ranges, as
 // parquetdir and as sqlite. Kernel names are from an H200 capture; one step has 520 launches among 709 calls.
 // node bench/nsys-import/generate.mjs FOLDER [--steps 7154] [--no-sqlite]
 import { DuckDBInstance } from '@duckdb/node-api';

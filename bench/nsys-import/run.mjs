@@ -31,11 +31,11 @@ function treeBytes(root) {
       // The process has exited.
     }
   }
-  const below = (pid) => {
+  const isDescendant = (pid) => {
     for (let at = pid; at > 1; at = parents.get(at) ?? 0) if (at === root) return true;
     return false;
   };
-  return [...resident].filter(([pid]) => below(pid)).reduce((sum, [, bytes]) => sum + bytes, 0);
+  return [...resident].filter(([pid]) => isDescendant(pid)).reduce((sum, [, bytes]) => sum + bytes, 0);
 }
 
 async function timed(command, args) {
@@ -48,15 +48,15 @@ async function timed(command, args) {
   // The document is printed before the explanation and the page are written.
   let summaries = null;
   child.stdout.on('data', () => (summaries = (performance.now() - begin) / 1000));
-  let talk = '';
-  child.stderr.on('data', (text) => (talk += text));
+  let stderrText = '';
+  child.stderr.on('data', (text) => (stderrText += text));
   let peak = 0;
   const sampler = setInterval(() => (peak = Math.max(peak, treeBytes(child.pid))), 25);
   const code = await new Promise((resolve) => child.on('close', resolve));
   clearInterval(sampler);
   const seconds = (performance.now() - begin) / 1000;
   rmSync(home, { recursive: true, force: true });
-  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${talk.slice(-2000)}`);
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stderrText.slice(-2000)}`);
   return { seconds, summaries, peak };
 }
 

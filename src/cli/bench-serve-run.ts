@@ -122,12 +122,12 @@ async function measure(
 ): Promise<Recorded & { result: object }> {
   const measured: SweepPoint[] = [];
   const eta = startLoadEta();
-  const timeLeft = () => leftWords(eta.leftS(listed.slice(measured.length + 1).map(loadSize)));
+  const timeLeft = () => leftWords(eta.remainingS(listed.slice(measured.length + 1).map(loadSize)));
   let threads = context.threads;
   for (let load = next(measured); load !== null && !signal.aborted; load = next(measured)) {
     const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;
     const words = () => loadLabel(loadFacts(load!));
-    eta.begun(loadSize(load));
+    eta.beginLoad(loadSize(load));
     const run = await runServingPoint(
       recording.files,
       id,
@@ -136,7 +136,7 @@ async function measure(
       {
         signal,
         onProgress: ({ done, failed, in_flight: inFlight, tokens }) => {
-          eta.progressed(done);
+          eta.setAnswered(done);
           const counts = `${done} done, ${failed} failed, ${inFlight} in flight, ${tokens} chunks`;
           progress.update(words(), `${timeLeft()}${counts}`);
         },

@@ -35,7 +35,7 @@ const files = new Map(benchFiles(bench).map(({ name, text }) => [name, text]));
 const textOf = (name: string): string => files.get(name) ?? '';
 
 describe('files of a benchmark', () => {
-  it('the source document is valid', () => {
+  it('has a valid source document', () => {
     expect(benchDocumentSchema.safeParse(bench).error).toBeUndefined();
   });
 
@@ -46,9 +46,9 @@ describe('files of a benchmark', () => {
       'throughput_results.csv',
       'sequence_length_results.csv',
     ]);
-    const alone = testBench();
-    alone.data.parts = ['latency'];
-    expect(benchFiles(alone).map(({ name }) => name)).toEqual([
+    const latencyOnly = testBench();
+    latencyOnly.data.parts = ['latency'];
+    expect(benchFiles(latencyOnly).map(({ name }) => name)).toEqual([
       'baseline_metrics.json',
       'latency_results.csv',
     ]);

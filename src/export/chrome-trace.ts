@@ -230,7 +230,7 @@ function selectOf(
   const place = { s: 'api_start_ns = start_ns', f: 'first_ns = start_ns AND first_stream = stream' };
   const flow = (column: string): string => `(${table}.${column} = ${flows}.${column})`;
   const keys = ['execution_id', 'capture_id', 'pid', 'correlation'].map(flow).join(' AND ');
-  const joined = arrows ? `LEFT JOIN ${flows} ON ${keys} AND ${placed(place[arrows], table)}` : '';
+  const joined = arrows ? `LEFT JOIN ${flows} ON ${keys} AND ${qualified(place[arrows], table)}` : '';
   const inner = `SELECT *, concat(${track}, CASE WHEN host_count > 1 THEN concat(', ', host) ELSE '' END) AS _track,
       ${name} AS _name, ${start} AS _start, ${end} AS _end
     FROM ${table}, (SELECT count(DISTINCT host) AS host_count FROM ${table})
@@ -240,7 +240,7 @@ function selectOf(
     FROM (${inner}) ${table} ${joined}`;
 }
 
-const placed = (condition: string, table: TableName): string =>
+const qualified = (condition: string, table: TableName): string =>
   condition.replaceAll(/\b(start_ns|stream)\b/g, `${table}.$1`);
 
 interface Axis {
@@ -257,11 +257,11 @@ async function* intervals(
 ): AsyncGenerator<string> {
   const { sources, start, end, where } = spec;
   for (const { table } of sources) {
-    const [lost] = await database.query<{ n: number }>(
+    const [omitted] = await database.query<{ n: number }>(
       `SELECT count(*) AS n FROM ${table} WHERE ${where ?? true} AND (${start} IS NOT NULL AND ${end} >= ${start}) IS NOT TRUE`,
     );
-    if (lost && lost.n > 0)
-      note(`${lost.n} rows of ${table} have no begin, no end or a negative duration: left out`);
+    if (omitted && omitted.n > 0)
+      note(`${omitted.n} rows of ${table} have no start, no end or a negative duration: left out`);
   }
   const columns = [...new Set(sources.flatMap(({ table }) => argumentsOfTable(table)))];
   const selects = sources.map((source) => selectOf(source, spec, columns));

@@ -27,18 +27,18 @@ function csvField(value: unknown): string {
 export const csvLines = (lines: readonly (readonly unknown[])[]): string =>
   lines.map((cells) => `${cells.map(csvField).join(',')}\n`).join('');
 
-/** Rows with the same keys as CSV with a header; `none` has the keys if there are no rows. */
-export const csvRows = (rows: readonly object[], none: object = {}): string =>
-  csvLines([Object.keys(rows[0] ?? none), ...rows.map((row) => Object.values(row))]);
+/** Rows with the same keys as CSV with a header; `emptyRow` has the keys if there are no rows. */
+export const csvRows = (rows: readonly object[], emptyRow: object = {}): string =>
+  csvLines([Object.keys(rows[0] ?? emptyRow), ...rows.map((row) => Object.values(row))]);
 
 /** Tables that have rows. */
 export async function tablesWithRows(database: SessionDatabase): Promise<TableName[]> {
-  const found: TableName[] = [];
+  const nonEmptyTables: TableName[] = [];
   for (const table of tableNames) {
     const rows = await database.query(`SELECT 1 FROM ${table} LIMIT 1`);
-    if (rows.length > 0) found.push(table);
+    if (rows.length > 0) nonEmptyTables.push(table);
   }
-  return found;
+  return nonEmptyTables;
 }
 
 /** One table as CSV with a header, by execution and time; integers keep every digit. */

@@ -32,12 +32,12 @@ interface TraceEvent {
   args: Record<string, unknown>;
 }
 
-const odd = 'a "quoted"\\name,\nwith\u0001 control';
+const oddName = 'a "quoted"\\name,\nwith\u0001 control';
 /** Two operators that overlap by 1 µs (truncated clocks), one nested, one started before its stage, one with ids above 2^53. */
-const hard: Rows = {
+const hardRows: Rows = {
   stages: [{ pid: 7, tid: 7, stage_id: 0, kind: 'decode', start_ns: 1000, end_ns: 50_001, warmup: false }],
   ops: [
-    { pid: 7, tid: 7, op_id: 0, stage_id: 0, name: odd, start_ns: 500, dur_ns: 10_500, class: 'gemm' },
+    { pid: 7, tid: 7, op_id: 0, stage_id: 0, name: oddName, start_ns: 500, dur_ns: 10_500, class: 'gemm' },
     { pid: 7, tid: 7, op_id: 1, stage_id: 0, name: 'next', start_ns: 10_000, dur_ns: 20_000, class: 'norm' },
     { pid: 7, tid: 7, op_id: 2, stage_id: 0, name: 'child', start_ns: 12_000, dur_ns: 18_000, class: 'gemm' },
   ],
@@ -71,7 +71,7 @@ describe('chrome-trace', () => {
   };
 
   test.each([
-    ['overlapping', hard, 10],
+    ['overlapping', hardRows, 10],
     ['whole', profileRows(), null],
   ])('%s rows: nothing on a track overlaps partially, nothing is lost', async (_, rows, expected) => {
     const { all } = await parse(rows);
@@ -112,8 +112,8 @@ describe('chrome-trace', () => {
   });
 
   test('escapes names, reports negative gaps, and puts overlapping kernels on separate lanes', async () => {
-    const { all, notes } = await parse(hard);
-    expect(all.some((event) => event.name === odd)).toBe(true);
+    const { all, notes } = await parse(hardRows);
+    expect(all.some((event) => event.name === oddName)).toBe(true);
     expect(notes.join()).toContain('1 rows of gaps');
     const kernels = all.filter((event) => event.cat === 'kernels');
     // [0,10] [5,15] [8,18] overlap at 8 ns; [15,25] fits after the first.
@@ -176,11 +176,11 @@ describe('speedscope', () => {
   });
 
   test('cuts overlaps with a note, and clips operators to their stage', async () => {
-    const { text, notes } = await textOf(await sessionOf(testHome(), hard), speedscope);
+    const { text, notes } = await textOf(await sessionOf(testHome(), hardRows), speedscope);
     const file = JSON.parse(text) as Speedscope;
     // The first one: clipped from 500 to the stage's 1000, cut from 11000 to 10000.
     expect(totals(file, file.profiles[0]!)).toEqual({
-      [odd]: 9000,
+      [oddName]: 9000,
       next: 20_000,
       child: 18_000,
       decode: 49_001,
@@ -219,9 +219,9 @@ test('openmetrics: sums and quantiles by hand, in seconds and bytes', async () =
   const lines = text.split('\n');
   expect(lines.slice(-2)).toEqual(['# EOF', '']);
   const value = (sample: string) => {
-    const found = lines.filter((line) => line.startsWith(`${sample} `));
-    expect(found, sample).toHaveLength(1);
-    return Number(found[0]!.slice(sample.length + 1));
+    const matches = lines.filter((line) => line.startsWith(`${sample} `));
+    expect(matches, sample).toHaveLength(1);
+    return Number(matches[0]!.slice(sample.length + 1));
   };
   // TTFT is prefill + 1 ms of sampling: 10, 12, 20, 22 ms.
   expect(value('inferscope_ttft_seconds_count{execution="clean"}')).toBe(4);

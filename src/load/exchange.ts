@@ -57,7 +57,7 @@ export function exchange(
   scheduledNs: number,
 ): ExchangeHandle {
   const dispatchedNs = monotonicNs();
-  const record = unseen(request, scheduledNs, dispatchedNs);
+  const record = newExchange(request, scheduledNs, dispatchedNs);
   let done = false;
   let ended = false;
   let resolve: (outcome: Exchange) => void;
@@ -91,7 +91,7 @@ export function exchange(
       stamps.push(atNs);
       if (keepText) record.text += event.text;
     }
-    take(record, event);
+    applyEvent(record, event);
     if (event.error) fail(event.error.kind, event.error.text);
     if (event.error?.kind === 'too_large') giveUp(atNs);
   });
@@ -176,7 +176,7 @@ function maxAnswerBytes(outputTokens: number): number {
 /** Error pages are kept only in part. */
 const maxBodyPieces = 16;
 
-function unseen(request: PlannedRequest, scheduledNs: number, dispatchedNs: number): Exchange {
+function newExchange(request: PlannedRequest, scheduledNs: number, dispatchedNs: number): Exchange {
   return {
     index: request.index,
     warmup: request.warmup,
@@ -197,14 +197,14 @@ function unseen(request: PlannedRequest, scheduledNs: number, dispatchedNs: numb
   };
 }
 
-function take(exchangeRecord: Exchange, { text, usage, finishReason }: StreamEvent): void {
+function applyEvent(record: Exchange, { text, usage, finishReason }: StreamEvent): void {
   if (usage) {
     const total = usage.output_tokens;
-    if (text !== '' && total !== null) (exchangeRecord.chunk_totals ??= []).push(total);
-    const cached = usage.cached_tokens ?? exchangeRecord.usage?.cached_tokens ?? null;
-    exchangeRecord.usage = { ...usage, cached_tokens: cached };
+    if (text !== '' && total !== null) (record.chunk_totals ??= []).push(total);
+    const cached = usage.cached_tokens ?? record.usage?.cached_tokens ?? null;
+    record.usage = { ...usage, cached_tokens: cached };
   }
-  if (finishReason !== null) exchangeRecord.finish_reason = finishReason;
+  if (finishReason !== null) record.finish_reason = finishReason;
 }
 
 /** A typed array, so that garbage collection need not copy the numbers, which would delay stamps. */

@@ -16,7 +16,7 @@ export function failureKind(error: Error | null, answered: boolean, sent: boolea
   return sent ? 'disconnected' : 'connect';
 }
 
-const words: Record<string, string> = {
+const failureLabels: Record<string, string> = {
   connect: 'no connection',
   tls: 'TLS failed',
   disconnected: 'closed before an answer',
@@ -31,5 +31,5 @@ const words: Record<string, string> = {
 };
 
 export function failureWords(kind: string): string {
-  return words[kind] ?? kind.replace('_', ' ').replace('http', 'HTTP');
+  return failureLabels[kind] ?? kind.replace('_', ' ').replace('http', 'HTTP');
 }

@@ -12,18 +12,18 @@ interface Answer {
 }
 
 /** The result of inferscope's reader, in pieces of `size` bytes. */
-function ours(text: string, size: number): Answer[] {
+function readPieces(text: string, size: number): Answer[] {
   const answers: Answer[] = [];
-  let now: Answer = { status: 0, type: null, body: '', reusable: false };
+  let answer: Answer = { status: 0, type: null, body: '', reusable: false };
   const reader = responseReader({
     onHead(status, headers) {
-      now = { status, type: headers.get('content-type') ?? null, body: '', reusable: false };
+      answer = { status, type: headers.get('content-type') ?? null, body: '', reusable: false };
     },
     onBody(bytes, from, to) {
-      now.body += bytes.toString('latin1', from, to);
+      answer.body += bytes.toString('latin1', from, to);
     },
     onEnd(reusable) {
-      answers.push({ ...now, reusable });
+      answers.push({ ...answer, reusable });
     },
   });
   const bytes = Buffer.from(text, 'latin1');
@@ -34,7 +34,7 @@ function ours(text: string, size: number): Answer[] {
 }
 
 /** The result of Node's HTTP client. */
-async function nodes(text: string): Promise<Omit<Answer, 'reusable'>> {
+async function readWithNode(text: string): Promise<Omit<Answer, 'reusable'>> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', () => socket.end(Buffer.from(text, 'latin1')));
@@ -52,7 +52,7 @@ async function nodes(text: string): Promise<Omit<Answer, 'reusable'>> {
   }
 }
 
-const whole: [name: string, text: string, reusable: boolean][] = [
+const completeAnswers: [name: string, text: string, reusable: boolean][] = [
   [
     'chunked, with an extension and a trailer',
     'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1A;x=y\r\n, abcdefghijklmnopqrstuvwx\r\n0\r\nx-time: 1\r\n\r\n',
@@ -74,27 +74,28 @@ const whole: [name: string, text: string, reusable: boolean][] = [
   ['none', 'HTTP/1.1 204 \r\n\r\n', true],
 ];
 
-test.each(whole)('%s, cut at every byte, reads as in Node', async (_, text, reusable) => {
-  const expected = { ...(await nodes(text)), reusable };
-  for (const size of [1, 2, 3, 5, 17, text.length]) expect(ours(text, size)).toEqual([expected]);
+test.each(completeAnswers)('%s, cut at every byte, reads as in Node', async (_, text, reusable) => {
+  const expected = { ...(await readWithNode(text)), reusable };
+  for (const size of [1, 2, 3, 5, 17, text.length]) expect(readPieces(text, size)).toEqual([expected]);
 });
 
 test('two answers on one connection', () => {
-  const [, text] = whole[0]!;
+  const [, text] = completeAnswers[0]!;
   for (const size of [1, 7, 1000]) {
-    const [first, second, ...none] = ours(text + text, size);
+    const [first, second, ...others] = readPieces(text + text, size);
     expect(first!.body).toBe('hello, abcdefghijklmnopqrstuvwx');
     expect(second).toEqual(first);
-    expect(none).toEqual([]);
+    expect(others).toEqual([]);
   }
 });
 
 test('a truncated answer has no end', () => {
-  const [, text] = whole[0]!;
-  for (const length of [10, 60, 95, text.length - 1]) expect(ours(text.slice(0, length), 1)).toEqual([]);
+  const [, text] = completeAnswers[0]!;
+  for (const length of [10, 60, 95, text.length - 1])
+    expect(readPieces(text.slice(0, length), 1)).toEqual([]);
 });
 
-const broken = [
+const invalidAnswers = [
   'SSH-2.0-OpenSSH_9.6\r\n',
   '<html>no status line</html>\r\n\r\n',
   'HTTP/1.1 abc\r\n\r\n',
@@ -107,8 +108,8 @@ const broken = [
 ];
 
 test('invalid HTTP is reported, however it is cut', () => {
-  for (const text of broken) {
-    expect(() => ours(text, text.length)).toThrow(MalformedResponse);
-    expect(() => ours(text, text.length > 1000 ? 1000 : 1)).toThrow(MalformedResponse);
+  for (const text of invalidAnswers) {
+    expect(() => readPieces(text, text.length)).toThrow(MalformedResponse);
+    expect(() => readPieces(text, text.length > 1000 ? 1000 : 1)).toThrow(MalformedResponse);
   }
 });

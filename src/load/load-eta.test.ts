@@ -8,32 +8,32 @@ const two = { requests: 34, seconds: unbounded, users: 2 };
 test('computes the remaining time of this load and the next from answered requests', () => {
   let nowMs = 0;
   const eta = startLoadEta(() => nowMs);
-  eta.begun(oneUser);
-  expect(eta.leftS([two])).toBeNull();
+  eta.beginLoad(oneUser);
+  expect(eta.remainingS([two])).toBeNull();
   nowMs = 6000;
-  eta.progressed(3);
+  eta.setAnswered(3);
   // 2 s per request: 30 remain for one user, then 17 for each of two.
-  expect(eta.leftS([two])).toBeCloseTo(30 * 2 + 17 * 2, 9);
+  expect(eta.remainingS([two])).toBeCloseTo(30 * 2 + 17 * 2, 9);
   nowMs = 66_000;
-  eta.progressed(33);
-  expect(eta.leftS([two])).toBeCloseTo(34, 9);
-  eta.begun(two);
-  expect(eta.leftS([])).toBeCloseTo(34, 9);
+  eta.setAnswered(33);
+  expect(eta.remainingS([two])).toBeCloseTo(34, 9);
+  eta.beginLoad(two);
+  expect(eta.remainingS([])).toBeCloseTo(34, 9);
   nowMs = 72_000;
   // Two users took 3 s each for the first two pairs.
-  eta.progressed(4);
-  expect(eta.leftS([])).toBeCloseTo(15 * 3, 9);
+  eta.setAnswered(4);
+  expect(eta.remainingS([])).toBeCloseTo(15 * 3, 9);
 });
 
 test('a load limited by time ends with that time, for any number of answers', () => {
   let nowMs = 0;
   const eta = startLoadEta(() => nowMs);
   const open = { requests: unbounded, seconds: 30, users: null };
-  eta.begun(open);
+  eta.beginLoad(open);
   nowMs = 10_000;
-  expect(eta.leftS([open])).toBe(50);
+  expect(eta.remainingS([open])).toBe(50);
   nowMs = 35_000;
-  expect(eta.leftS([])).toBe(0);
-  eta.begun({ requests: 500, seconds: 20, users: 1 });
-  expect(eta.leftS([])).toBe(20);
+  expect(eta.remainingS([])).toBe(0);
+  eta.beginLoad({ requests: 500, seconds: 20, users: 1 });
+  expect(eta.remainingS([])).toBe(20);
 });

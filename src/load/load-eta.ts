@@ -7,10 +7,10 @@ export interface LoadSize {
 }
 
 interface LoadEta {
-  begun(load: LoadSize): void;
-  progressed(done: number): void;
+  beginLoad(load: LoadSize): void;
+  setAnswered(count: number): void;
   /** Remaining seconds of the current load and those after it; null before any progress. */
-  leftS(after: readonly LoadSize[]): number | null;
+  remainingS(after: readonly LoadSize[]): number | null;
 }
 
 /**
@@ -32,17 +32,17 @@ export function startLoadEta(nowMs: () => number = () => performance.now()): Loa
   };
 
   return {
-    begun(load) {
+    beginLoad(load) {
       current = load;
       beganMs = nowMs();
       done = 0;
     },
-    progressed(count) {
+    setAnswered(count) {
       done = count;
       if (current?.users && done > 0)
         requestS = ((nowMs() - beganMs) / 1000 / done) * Math.min(current.users, current.requests);
     },
-    leftS(after) {
+    remainingS(after) {
       const currentS =
         current === null ? 0 : bounded(current, current.requests - done, (nowMs() - beganMs) / 1000);
       const sum = after.reduce((total, load) => total + bounded(load, load.requests, 0), currentS);

@@ -87,7 +87,7 @@ export function barWords(id: string): BarWords {
   const meaning = head === null ? null : barMeanings[head];
   const opClass = classOfBar(id);
   if (opClass !== null) {
-    // "other, as measured" does not say other than what.
+    // "other, as measured" would be unclear without a noun.
     const name = opClass === 'other' ? 'other operations' : classLabel(opClass);
     if (head === 'inefficiency') return { label: `${name} above roofline`, meaning };
     return { label: head === 'nonessential' ? `avoidable ${name}` : `${name}, as measured`, meaning };

@@ -11,9 +11,9 @@ export function nothingFound({
   withheld,
   stages,
 }: Pick<ExplainResult, 'rules' | 'withheld' | 'stages'>): string {
-  const looked = rules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired').length;
-  if (looked > 0 && stages.length === 0) return nothingRecorded;
-  if (looked > 0) return `Nothing significant to change (${plural(looked, 'rule')} applied).`;
+  const appliedRules = rules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired').length;
+  if (appliedRules > 0 && stages.length === 0) return nothingRecorded;
+  if (appliedRules > 0) return `Nothing significant to change (${plural(appliedRules, 'rule')} applied).`;
   return withheld.length > 0
     ? 'No finding: all that the rules found is withheld.'
     : 'No finding: the session has none of the data that the rules need.';
