@@ -115,8 +115,9 @@ const notMeasured = (name: string | null) =>
  * @param name as the driver or PyTorch reports it; without a name there are no data-sheet peaks
  * @param roofline measured with the session (readStoredGpuRoofline), or cached (cachedGpuRoofline of
  * src/capture/roofline); null if there is none
- * @param which index of the GPU, number of GPUs that work together (tensor parallelism), and PCI vendor:device if known
- * (manifest fact gpu_pci_id), because some names are shared by several products
+ * @param options.index of the GPU
+ * @param options.devices number of GPUs that work together (tensor parallelism)
+ * @param options.pciId vendor:device if known (manifest fact gpu_pci_id), because several models share some names
  */
 export function gpuRoofs(
   name: string | null,

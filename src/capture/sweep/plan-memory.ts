@@ -30,7 +30,7 @@ const flags = (values: Record<string, string | number | null | undefined>): stri
 /**
  * Every combination of an entry's lists is a run of `inferscope memory`: smallest batch and shortest context first, so
  * that configurations that do not fit come late.
- * @param where position of the entry in its file, for messages
+ * @param refuse makes the error of an entry from its position in the file
  * @throws E_USAGE, E_CONFIG_FILE (by `refuse`) for an entry without container in container mode
  */
 export function planMemory(
