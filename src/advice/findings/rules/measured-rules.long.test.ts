@@ -134,7 +134,7 @@ test('reports profiler overhead from a quarter of the clean time on', async () =
   const [finding] = fired(await overheadOf(7));
   expect(finding).toMatchObject({ stage: 'decode', gain: null, at_stake_ms: null });
   expect(finding!.title).toContain('(+43 %)');
-  expect(finding!.evidence[0]!.rows.map(({ mean_ms: ms }) => ms)).toEqual([7, 10]);
+  expect(finding!.evidence.map(({ rows }) => rows.map(({ mean_ms: ms }) => ms))).toEqual([[7], [10]]);
   expect(await overheadOf(9)).toMatchObject({ outcome: 'not_fired' });
   expect(await outcome(profilerOverhead, session, [stage({})])).toMatchObject({ outcome: 'not_applicable' });
 });

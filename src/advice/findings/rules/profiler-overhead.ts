@@ -1,14 +1,13 @@
 import { doubt } from '../doubt.js';
-import { stepTimesSql } from '../queries/stage-queries.js';
+import { stepTimesSql, windowTimesSql } from '../queries/stage-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { instancesOf, instanceWord, ms, percent } from '../words.js';
 import { formatMs } from '../../../vocabulary/format.js';
 
-const timeWords = ({ execution_id: id, instances, mean_ms: mean }: Times, kind: string): string =>
-  `${id}: ${instancesOf(instances, kind)} of ${ms(mean)} on average`;
+const timeWords = (execution: string, kind: string, { instances, mean_ms: mean }: Times): string =>
+  `${execution}: ${instancesOf(instances, kind)} of ${ms(mean)} on average`;
 
 interface Times extends Record<string, string | number> {
-  execution_id: string;
   instances: number;
   mean_ms: number;
 }
@@ -62,15 +61,20 @@ export const profilerOverhead: Rule = {
     );
     const lightest = /nsys|nsight systems/i.test(recorder?.tool.name ?? '');
     const findings: FoundDraft[] = [];
-    for (const { waterfall, kind, measured, clean, share } of heavy) {
+    for (const { waterfall, kind, measured, clean: unprofiled, share } of heavy) {
       const bar = waterfall.bars.find(({ id }) => id === 'profiler_overhead');
-      const text = `${instanceWord(kind)} takes ${formatMs(measured)} under the profiler and ${formatMs(clean)} without`;
-      const executions = [waterfall.execution_id, scope?.source.timing?.execution_id ?? 'clean'];
-      const { evidence } = await context.evidence<Times>(
-        stepTimesSql([kind], executions, scope?.source.focus.rank ?? null),
-        // A stage that is marked on several threads of a capture has equal rows.
-        (rows) => [...new Set(rows.map((row) => timeWords(row, kind)))].join('; '),
-      );
+      const text = `${instanceWord(kind)} takes ${formatMs(measured)} under the profiler and ${formatMs(unprofiled)} without`;
+      const evidenceOf = async (execution: string, sql: string) => {
+        const { evidence } = await context.evidence<Times>(sql, (rows) =>
+          // A stage that is marked on several threads of a capture has equal rows.
+          [...new Set(rows.map((row) => timeWords(execution, kind, row)))].join('; '),
+        );
+        return evidence;
+      };
+      const rank = scope?.source.focus.rank ?? null;
+      const clean = scope?.source.timing?.execution_id ?? 'clean';
+      const profiled = waterfall.execution_id;
+      const profiledSql = scope ? windowTimesSql([kind]) : stepTimesSql([kind], [profiled], rank);
       findings.push(
         doubt({
           stage: kind,
@@ -89,7 +93,10 @@ export const profilerOverhead: Rule = {
                 example: 'inferscope run --evaluator none,nsys -- <command>',
               },
           bars: bar ? ['profiler_overhead'] : [],
-          evidence: [evidence],
+          evidence: [
+            await evidenceOf(clean, stepTimesSql([kind], [clean], rank)),
+            await evidenceOf(profiled, profiledSql),
+          ],
           check: 'the bar "added by the profiler" in the waterfall of the new session',
         }),
       );
