@@ -95,6 +95,6 @@ test('an unknown part is an error', async () => {
   const tables = inMemoryTables(1);
   const file = tables.open(join(testFolder(), 'b.parquet'), rows);
   file.add(columns, { name: 'nosuch', input: calls(), columns: columnParts.apiCalls });
-  await expect(file.written).rejects.toThrow('no thread knows');
+  await expect(file.written).rejects.toThrow('unknown columns: nosuch');
   await tables.close();
 });

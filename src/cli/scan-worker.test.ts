@@ -37,7 +37,7 @@ test('a worker thread reads the same arrays as this thread', async () => {
   const [inThread, inline] = [target(many + 2), target(many + 2)];
   const read = await workbench.scanFiles({ sql, rows: many, input: inThread }, takeEvents);
   const sound = many - Math.floor(many / 7);
-  expect(read).toMatchObject({ rows: sound, unsound: many - sound, sorted: true });
+  expect(read).toMatchObject({ rows: sound, impossible: many - sound, sorted: true });
   expect([...read.first_rows]).toEqual([0, 1000, 2000, 3000]);
   expect(read.counts.reduce((a, b) => a + b)).toBe(many);
   expect([...read.keys]).toEqual([0, 1, 2, 3].map((key) => 2 ** 52 + key));
