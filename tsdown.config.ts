@@ -45,7 +45,7 @@ export default defineConfig([
   },
   // Browser scripts, each with everything bundled, because pages fetch nothing from the network.
   ...[
-    // The HTML report inlines these two; its pages without charts need only report-reading.
+    // The HTML report inlines one of these two: report-client if the page has charts, else report-reading.
     { 'report-reading': 'src/render/client/reading.ts' },
     { 'report-client': 'src/render/client/main.ts' },
     // Scripts of the pages of `ui`.
