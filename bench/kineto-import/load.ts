@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { attribute } from '../../src/import/attribution/attribute.js';
 import type { ImportContext } from '../../src/import/importer.js';
-import { fillTraceTables, kinetoImporter } from '../../src/import/kineto/importer.js';
+import { databaseMemoryBytes, fillTraceTables, kinetoImporter } from '../../src/import/kineto/importer.js';
 import { createSession } from '../../src/session/create.js';
 import { homeFolders } from '../../src/session/home.js';
 import { accounted } from './phases.js';
@@ -22,7 +22,7 @@ const context: ImportContext = {
 };
 const { workbench, phases } = accounted(session.workbench);
 const began = performance.now();
-await workbench.limit({ memory_bytes: 160 * 2 ** 20, threads: 2 });
+await workbench.limit({ memory_bytes: databaseMemoryBytes, threads: 2, return_pages: true });
 await fillTraceTables(path, workbench, context, { threads: Number(threads), workerEntry });
 const loaded = performance.now();
 const [rows] = await workbench.query<{ kernels: number }>(

@@ -36,14 +36,14 @@ const requests = Array.from({ length: 3 * streams }, (_, index): PlannedRequest 
   due_ns: null,
 }));
 
-interface Logged {
+interface LogEntry {
   prompt: string;
   read_ns: number;
   writes_ns: number[];
 }
 
-async function serverLog(): Promise<Map<string, Logged>> {
-  const entries = (await (await request(`${url}/log`)).body.json()) as Logged[];
+async function serverLog(): Promise<Map<string, LogEntry>> {
+  const entries = (await (await request(`${url}/log`)).body.json()) as LogEntry[];
   return new Map(entries.map((entry) => [entry.prompt, entry]));
 }
 
@@ -55,12 +55,12 @@ function percentiles(values: number[]) {
 }
 
 /** Latencies by the server's log, as a client without any delay would measure them. */
-function serverFigures(entries: readonly Logged[]) {
-  const whole = entries.filter(({ writes_ns: writes }) => writes.length > 1);
+function serverFigures(entries: readonly LogEntry[]) {
+  const streamed = entries.filter(({ writes_ns: writes }) => writes.length > 1);
   return {
-    ttft_ms: percentiles(whole.map(({ read_ns: read, writes_ns: writes }) => (writes[0]! - read) / 1e6)),
+    ttft_ms: percentiles(streamed.map(({ read_ns: read, writes_ns: writes }) => (writes[0]! - read) / 1e6)),
     tpot_ms: percentiles(
-      whole.map(({ writes_ns: writes }) => (writes.at(-1)! - writes[0]!) / 1e6 / (writes.length - 1)),
+      streamed.map(({ writes_ns: writes }) => (writes.at(-1)! - writes[0]!) / 1e6 / (writes.length - 1)),
     ),
   };
 }
@@ -75,8 +75,8 @@ function chunksPerSecond(exchanges: readonly Exchange[], beginNs: number): numbe
       if (bin >= 0) bins[bin] = (bins[bin] ?? 0) + 1;
     }
   // In the last seconds some users are done.
-  const whole = bins.slice(0, Math.max(1, Math.floor(3 * (seconds + firstMs / 1000)) - 2));
-  return percentiles(whole.map((count) => count ?? 0)).p50;
+  const loadedSeconds = bins.slice(0, Math.max(1, Math.floor(3 * (seconds + firstMs / 1000)) - 2));
+  return percentiles(loadedSeconds.map((count) => count ?? 0)).p50;
 }
 
 const rampSeconds = 1;
@@ -90,9 +90,9 @@ const plan = {
   ramp_s: rampSeconds,
   discard_text: true,
 };
-const began = process.cpuUsage();
+const cpuBefore = process.cpuUsage();
 const outcome = await runLoad({ ...plan, seconds: Number.POSITIVE_INFINITY }, threads, control, workerEntry);
-const cpu = process.cpuUsage(began);
+const cpu = process.cpuUsage(cpuBefore);
 const log = await serverLog();
 
 const stampErrors: number[] = [];
@@ -128,7 +128,7 @@ const verdict = clientVerdict(
 console.log(
   JSON.stringify({
     streams,
-    asked_tokens_per_s: streams * rate,
+    requested_tokens_per_s: streams * rate,
     tokens_per_s: chunksPerSecond(outcome.exchanges, outcome.begin_ns),
     ok: ttftErrors.length,
     failed: outcome.exchanges.filter(({ status }) => status !== 'ok').length,

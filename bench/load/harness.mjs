@@ -10,9 +10,9 @@ import { promisify } from 'node:util';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-export const busyNow = () => loadavg()[0].toFixed(1);
-export const machineWords = () =>
-  `${new Date().toISOString().slice(0, 16)}Z, ${cpus()[0].model.trim()}, ${availableParallelism()} cores, Node ${process.version}, load average ${busyNow()} before`;
+export const loadAverage = () => loadavg()[0].toFixed(1);
+export const machineText = () =>
+  `${new Date().toISOString().slice(0, 16)}Z, ${cpus()[0].model.trim()}, ${availableParallelism()} cores, Node ${process.version}, load average ${loadAverage()} before`;
 
 /** Builds the client into a temporary folder; `close` removes it. LOAD_CLIENT names a folder with an earlier build. */
 export async function buildClient() {

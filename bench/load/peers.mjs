@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { buildClient, busyNow, load, machineWords, startServer } from './harness.mjs';
+import { buildClient, loadAverage, load, machineText, startServer } from './harness.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -29,11 +29,11 @@ const rate = 50;
 const firstMs = 200;
 const tokens = rate * seconds;
 const tolerableMs = Number(values['until-wrong'] ?? Infinity);
-/** CPU of each client by load. */
-const used = new Map();
+/** Tokens and CPU seconds of each load, by client. */
+const costs = new Map();
 /** The highest load that a client sustained, tokens/s, and why higher loads were left out. */
-const borne = new Map();
-const leftOut = new Map();
+const sustained = new Map();
+const reasonsLeftOut = new Map();
 const scratch = mkdtempSync(join(tmpdir(), 'load-peers-'));
 
 /** Both accept a tokenizer only by a name on the Hugging Face hub, so this is a cache in the hub client's layout. */
@@ -63,7 +63,7 @@ async function cpuSeconds(command, args) {
   child.stderr.on('data', (bytes) => (text += String(bytes)));
   const [code] = await once(child, 'close');
   const [, user, system] = /cpu ([\d.]+) ([\d.]+)\s*$/.exec(text) ?? [];
-  if (code === 124) throw new Error('not ended within 120 s');
+  if (code === 124) throw new Error('timed out after 120 s');
   if (code !== 0) throw new Error(`${command} ended with ${code}:\n${text.slice(-2000)}`);
   return Number(user) + Number(system);
 }
@@ -118,19 +118,19 @@ async function aiperf(url, streams) {
         ` --ui none --no-auto-plot --artifact-dir ${folder}`,
     ),
   );
-  const found = JSON.parse(readFileSync(join(folder, 'profile_export_aiperf.json'), 'utf8'));
+  const summary = JSON.parse(readFileSync(join(folder, 'profile_export_aiperf.json'), 'utf8'));
   return {
-    ok: found.request_count.avg,
-    failed: (found.error_summary ?? []).reduce((sum, { count }) => sum + count, 0),
-    ttft: [found.time_to_first_token.p50, found.time_to_first_token.p99],
-    tpot: [found.inter_token_latency.p50, found.inter_token_latency.p99],
+    ok: summary.request_count.avg,
+    failed: (summary.error_summary ?? []).reduce((sum, { count }) => sum + count, 0),
+    ttft: [summary.time_to_first_token.p50, summary.time_to_first_token.p99],
+    tpot: [summary.inter_token_latency.p50, summary.inter_token_latency.p99],
     cpu,
   };
 }
 
 const quantile = (sorted, share) => sorted[Math.floor((sorted.length - 1) * share)];
 /** p50 and p99 of the times that the server logged, without the warm-up (the first request of each stream). */
-function written(entries, streams) {
+function serverLatencies(entries, streams) {
   const streamed = entries.filter(({ writes_ns: writes }) => writes.length > 1).slice(streams);
   const both = (value) => {
     const sorted = streamed.map(value).sort((x, y) => x - y);
@@ -144,48 +144,49 @@ function written(entries, streams) {
 
 const ms = (value) => (value === null ? '–' : value.toFixed(2));
 function row(name, streams, busy, result, truth) {
-  const off = (figure, at) => ms(Math.abs(result[figure][at] - truth[figure][at]));
+  const error = (figure, index) => ms(Math.abs(result[figure][index] - truth[figure][index]));
   const cells = [
     name,
     `${streams * rate}`,
     `${result.ok}${result.failed ? ` (${result.failed} failed)` : ''}`,
     `${ms(result.ttft[0])} / ${ms(truth.ttft[0])}`,
-    `${off('ttft', 0)}, ${off('ttft', 1)}`,
-    `${off('tpot', 0)}, ${off('tpot', 1)}`,
+    `${error('ttft', 0)}, ${error('ttft', 1)}`,
+    `${error('tpot', 0)}, ${error('tpot', 1)}`,
     result.cpu.toFixed(1),
     busy,
   ];
   console.log(`| ${cells.join(' | ')} |`);
-  const spent = used.get(name) ?? [];
-  used.set(name, [...spent, { tokens: 3 * streams * tokens, cpu: result.cpu }]);
+  const spent = costs.get(name) ?? [];
+  costs.set(name, [...spent, { tokens: 3 * streams * tokens, cpu: result.cpu }]);
   judge(name, streams, result, Math.abs(result.ttft[0] - truth.ttft[0]));
 }
 
-function judge(name, streams, result, offMs) {
-  if (offMs > tolerableMs) leaveOut(name, streams, `TTFT off by ${ms(offMs)} ms at p50`);
+function judge(name, streams, result, ttftErrorMs) {
+  if (ttftErrorMs > tolerableMs) leaveOut(name, streams, `TTFT off by ${ms(ttftErrorMs)} ms at p50`);
   else if (result.failed) leaveOut(name, streams, `${result.failed} requests failed`);
-  else if (result.client_bound) leaveOut(name, streams, `says so itself: ${result.reasons.join('; ')}`);
-  else borne.set(name, streams * rate);
+  else if (result.client_bound)
+    leaveOut(name, streams, `reports itself as the limit: ${result.reasons.join('; ')}`);
+  else sustained.set(name, streams * rate);
 }
 
 function leaveOut(name, streams, why) {
-  leftOut.set(name, `${why} at ${streams * rate} tokens/s`);
+  reasonsLeftOut.set(name, `${why} at ${streams * rate} tokens/s`);
 }
 
-function limits() {
-  for (const [name] of used)
+function printLimits() {
+  for (const [name] of costs)
     console.log(
-      `${name}: bears ${borne.get(name) ?? 'none of these loads'}${borne.has(name) ? ' tokens/s' : ''}; ${leftOut.get(name) ?? 'no load here was too much'}`,
+      `${name}: sustains ${sustained.get(name) ?? 'none of these loads'}${sustained.has(name) ? ' tokens/s' : ''}; ${reasonsLeftOut.get(name) ?? 'no higher load was run'}`,
     );
 }
 
 /** Startup takes CPU seconds, so the cost per token is the slope between the smallest and the largest load. */
-function tokenPrices() {
-  for (const [name, spent] of used) {
+function printTokenCosts() {
+  for (const [name, spent] of costs) {
     const [shortest, longest] = [spent[0], spent.at(-1)];
     if (longest.tokens > shortest.tokens) {
-      const price = ((longest.cpu - shortest.cpu) * 1e6) / (longest.tokens - shortest.tokens);
-      console.log(`${name}: ${price.toFixed(1)} µs of CPU a token`);
+      const cost_us = ((longest.cpu - shortest.cpu) * 1e6) / (longest.tokens - shortest.tokens);
+      console.log(`${name}: ${cost_us.toFixed(1)} µs of CPU per token`);
     }
   }
 }
@@ -201,18 +202,18 @@ const clients = [
 try {
   if (values.tokenizer) tokenizerCache();
   await server.defaults({ first_ms: firstMs, gap_ms: 1000 / rate });
-  console.log(machineWords());
+  console.log(machineText());
   console.log(
     '| client | tok/s | requests | TTFT p50, client / server (ms) | TTFT error, p50 and p99 (ms) | TPOT error, p50 and p99 (ms) | CPU (s) | load before |\n|---|---|---|---|---|---|---|---|',
   );
   for (const streams of values.streams.split(',').map(Number)) {
     await server.log();
     for (const [name, run] of clients) {
-      if (searching && leftOut.has(name)) continue;
-      const busy = busyNow();
+      if (searching && reasonsLeftOut.has(name)) continue;
+      const busy = loadAverage();
       try {
         const { truth, ...result } = await run(server.url, streams);
-        row(name, streams, busy, result, truth ?? written(await server.log(), streams));
+        row(name, streams, busy, result, truth ?? serverLatencies(await server.log(), streams));
       } catch (error) {
         const why = String(error.message).split('\n').at(-1);
         console.log(`| ${name} | ${streams * rate} | ${why} |`);
@@ -220,8 +221,8 @@ try {
       }
     }
   }
-  tokenPrices();
-  if (searching) limits();
+  printTokenCosts();
+  if (searching) printLimits();
 } finally {
   server.close();
   close();

@@ -12,7 +12,7 @@ import { wheel } from './wheel.mjs';
 
 export const counters = {
   connections: 0,
-  asked: 0,
+  requests: 0,
   running: 0,
   served: 0,
   tokens: 0,
@@ -105,8 +105,8 @@ function promptOf({ prompt, messages }) {
 /** Answers one request. @returns its entry in the log; null if it was rejected */
 export function answer(socket, request, chat, readNs, plain) {
   const { first_ms, gap_ms, per_chunk = 1, fault_every = 1 } = { ...defaults, ...request };
-  counters.asked++;
-  const fault = counters.asked % fault_every === 0 ? (request.fault ?? null) : null;
+  counters.requests++;
+  const fault = counters.requests % fault_every === 0 ? (request.fault ?? null) : null;
   const max_tokens = request.max_tokens ?? request.max_completion_tokens ?? 16;
   if (refusals[fault]) {
     refusals[fault](socket, plain);
@@ -119,7 +119,7 @@ export function answer(socket, request, chat, readNs, plain) {
     counters.cacheQueries += promptTokens;
     counters.cacheHits += cached;
   }
-  const wanted = fault === 'empty' ? 0 : fault === 'ignores_max' ? max_tokens * 3 : max_tokens;
+  const tokenCount = fault === 'empty' ? 0 : fault === 'ignores_max' ? max_tokens * 3 : max_tokens;
   const entry = { id: request.request_id ?? null, prompt, read_ns: readNs, writes_ns: [], step };
   const { reasoning = 0, tool_call = false } = request;
   const kindOf = (sent) => (!chat ? 'text' : tool_call ? 'tool' : sent < reasoning ? 'reasoning' : 'content');
@@ -150,25 +150,25 @@ export function answer(socket, request, chat, readNs, plain) {
   }
 
   function step() {
-    if (socket.destroyed || (fault === 'cut' && sent >= wanted / 2)) {
+    if (socket.destroyed || (fault === 'cut' && sent >= tokenCount / 2)) {
       counters.running--;
       socket.destroy();
       return;
     }
     // The connection stays open, but nothing more is sent.
-    if (fault === 'stall' && sent >= wanted / 2) return;
+    if (fault === 'stall' && sent >= tokenCount / 2) return;
     if (fault === 'malformed' && sent === 1) socket.write(event('{"choices": [{"te'));
     if (oddEvents[fault] && sent === 1) socket.write(event(oddEvents[fault]));
     if (fault === 'error_event' && sent === 1)
       socket.write(event({ error: { message: 'out of KV blocks', code: 500 } }));
-    if (sent < wanted) {
+    if (sent < tokenCount) {
       const bytes = tokenChunk(kindOf(sent), per_chunk);
       entry.writes_ns.push(nowNs());
       socket.write(bytes);
       sent += per_chunk;
       counters.tokens += per_chunk;
     }
-    if (sent >= wanted) end();
+    if (sent >= tokenCount) end();
     // Due times are absolute, so that a late token does not delay the following ones.
     else later(entry, readNs + (firstMs + (sent / per_chunk) * gap_ms) * 1e6);
   }

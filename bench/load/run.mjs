@@ -1,7 +1,7 @@
 // Compares the load generator's measurements with the server's log, and finds the highest load that it sustains. See README.md.
 // node bench/load/run.mjs [truth|limit|all] [seconds per request]
 import process from 'node:process';
-import { buildClient, busyNow, load, machineWords, startServer } from './harness.mjs';
+import { buildClient, loadAverage, load, machineText, startServer } from './harness.mjs';
 
 const [what = 'all', secondsText = '2'] = process.argv.slice(2);
 const seconds = Number(secondsText);
@@ -9,18 +9,18 @@ const seconds = Number(secondsText);
 function show(result, busy) {
   const { ttft_error_ms: ttft, tpot_error_ms: tpot, stamp_error_ms: stamp, server_late_ms: late } = result;
   console.log(
-    `${result.streams} streams, ${result.asked_tokens_per_s} tok/s asked, ${result.tokens_per_s} read; ${result.ok} requests, ${result.failed} failed; load average ${busy}\n` +
+    `${result.streams} streams, ${result.requested_tokens_per_s} tok/s requested, ${result.tokens_per_s} read; ${result.ok} requests, ${result.failed} failed; load average ${busy}\n` +
       `  |error| ms: TTFT p50 ${ttft.p50} p99 ${ttft.p99}, TPOT p99 ${tpot.p99}; stamps p50 ${stamp.p50} p99 ${stamp.p99} p99.9 ${stamp.p999} max ${stamp.max}; server late p99 ${late.p99}\n` +
-      `  client: ${result.client_cpu_us_per_token} µs CPU a token, ${result.client_cores} cores, loop busy ${result.event_loop_utilization}, late p99 ${result.event_loop_delay_p99_ms} ms, sent late p99 ${result.send_lag_p99_ms} ms; bound: ${result.client_bound ? result.reasons.join('; ') : 'no'}`,
+      `  client: ${result.client_cpu_us_per_token} µs CPU per token, ${result.client_cores} cores, loop busy ${result.event_loop_utilization}, late p99 ${result.event_loop_delay_p99_ms} ms, sent late p99 ${result.send_lag_p99_ms} ms; bound: ${result.client_bound ? result.reasons.join('; ') : 'no'}`,
   );
 }
 
 const { folder, close } = await buildClient();
 const server = await startServer();
 try {
-  console.log(machineWords());
+  console.log(machineText());
   async function step(rate) {
-    const busy = busyNow();
+    const busy = loadAverage();
     const result = await load(folder, server.url, { streams: 500, rate, seconds });
     show(result, busy);
     return result;

@@ -1,6 +1,6 @@
-// Writes a synthetic nsys capture of the size in the README: 3.72 M kernels, 5.07 M API rows, 0.45 M NVTX ranges, as
-// parquetdir and as sqlite. Kernel names are from an H200 capture; one step has 520 launches among 709 calls.
-// node bench/nsys-import/generate.mjs FOLDER [--steps 7154] [--no-sqlite]
+// Writes a synthetic nsys capture of the size in the README: 3.72 M kernels, 5.08 M API rows, 0.45 M NVTX ranges, as
+// parquetdir and as sqlite. Kernel names are from an H200 capture; one step has 519 launches among 709 calls.
+// node bench/nsys-import/generate.mjs FOLDER [--steps 7168] [--no-sqlite]
 import { DuckDBInstance } from '@duckdb/node-api';
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { steps: { type: 'string', default: '7154' }, 'no-sqlite': { type: 'boolean', default: false } },
+  options: { steps: { type: 'string', default: '7168' }, 'no-sqlite': { type: 'boolean', default: false } },
 });
 const [folder] = positionals;
 if (!folder) throw new Error('give a folder');
@@ -20,6 +20,7 @@ const parquetdir = join(folder, 'synthetic.parquetdir');
 rmSync(parquetdir, { recursive: true, force: true });
 mkdirSync(parquetdir, { recursive: true });
 
+// 520 launches are spread evenly over the calls; the last falls on the final call, which is a synchronization instead.
 const [calls, launches, layers, call_ns] = [709, 520, 31, 6000];
 const step_ns = calls * call_ns + 200_000;
 const pid = 4242n;

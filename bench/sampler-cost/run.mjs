@@ -68,7 +68,7 @@ const { plan } = (await startMonitor('--duration', '3s').document).data;
 // A stopped process takes no samples and no CPU time.
 const blocks = { off: [], on: [] };
 for (let pair = 0; pair < pairs; pair++) {
-  // off on, on off, …: a drift affects both equally.
+  // Pairs alternate between off–on and on–off, so that a drift affects both equally.
   for (const state of pair % 2 === 0 ? ['off', 'on'] : ['on', 'off']) {
     process.kill(monitor.pid, state === 'on' ? 'SIGCONT' : 'SIGSTOP');
     const from = now();
@@ -118,10 +118,7 @@ for (const [name, rates] of [
 ]) {
   const row = [mean(rates), sd(rates), Math.min(...rates), Math.max(...rates)];
   console.log(
-    `${name.padEnd(8)}${row
-      .map((value) => value.toFixed(2).padStart(10))
-      .join('')
-      .padStart(46)}`,
+    `${name.padEnd(8)}${row.map((value, index) => value.toFixed(2).padStart(index === 0 ? 15 : 10)).join('')}`,
   );
 }
 console.log(

@@ -20,14 +20,14 @@ const failureLabels: Record<string, string> = {
   connect: 'no connection',
   tls: 'TLS failed',
   disconnected: 'closed before an answer',
-  timeout: 'not ended in time',
+  timeout: 'timed out',
   stream_cut: 'stream cut off',
   stream_error: 'error inside the stream',
   malformed: 'malformed stream',
-  too_large: 'more bytes than an answer has',
+  too_large: 'answer too large',
   empty: 'no generated text',
   not_streamed: 'answered without streaming',
-  cancelled: 'stopped by us',
+  cancelled: 'canceled by inferscope',
 };
 
 export function failureWords(kind: string): string {

@@ -26,11 +26,11 @@ function mooncake(lines: string[], name: string): TracedRequest[] {
     try {
       row = JSON.parse(line) as typeof row;
     } catch {
-      throw unknownTrace(name, index + 1, 'it is not JSON');
+      throw unknownTrace(name, index + 1, 'The line is not JSON');
     }
     const timeS = Number(row.timestamp);
     if (row.timestamp === undefined || !Number.isFinite(timeS))
-      throw unknownTrace(name, index + 1, 'it has no timestamp (ms)');
+      throw unknownTrace(name, index + 1, 'The line has no timestamp (ms)');
     return {
       at_s: timeS / 1000,
       input_tokens: tokens(row.input_length),
@@ -47,7 +47,7 @@ function azure(lines: string[], name: string): TracedRequest[] {
     column('contexttokens', 'input_tokens', 'input_length'),
     column('generatedtokens', 'output_tokens', 'output_length'),
   ];
-  if (time < 0) throw unknownTrace(name, 1, 'it names no column TIMESTAMP');
+  if (time < 0) throw unknownTrace(name, 1, 'The header has no column TIMESTAMP');
   return lines.slice(1).map((line, index) => {
     const cells = line.split(',');
     const timeS = seconds(cells[time] ?? '');
@@ -73,7 +73,7 @@ function tokens(value: unknown): number | null {
 function unknownTrace(name: string, line: number, why: string): InferscopeError {
   return new InferscopeError('E_FORMAT_UNKNOWN', {
     what: `line ${line} of ${name} is not an arrival of a trace`,
-    why: `Of that line, ${why}.`,
+    why: `${why}.`,
     fix: 'Give JSON lines with timestamp (ms), input_length, output_length, or a CSV with TIMESTAMP,ContextTokens,GeneratedTokens.',
   });
 }

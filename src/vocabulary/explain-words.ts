@@ -15,7 +15,7 @@ export function nothingFound({
   if (appliedRules > 0 && stages.length === 0) return nothingRecorded;
   if (appliedRules > 0) return `Nothing significant to change (${plural(appliedRules, 'rule')} applied).`;
   return withheld.length > 0
-    ? 'No finding: all that the rules found is withheld.'
+    ? 'No finding: everything the rules found is withheld.'
     : 'No finding: the session has none of the data that the rules need.';
 }
 

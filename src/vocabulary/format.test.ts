@@ -92,7 +92,7 @@ describe('quantities', () => {
   });
 });
 
-it('a part is below 0.1 % however small it is, and none or what rounding left is 0', () => {
+it('the smallest part is shown as <0.1 %, and nothing or a rounding error as 0 %', () => {
   expect([formatPart(1, 2), formatPart(1, 2000), formatPart(2, 2.6e9)].map(plain)).toEqual([
     '50 %',
     '<0.1 %',

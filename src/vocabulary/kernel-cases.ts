@@ -34,7 +34,7 @@ export function caseLabel(result: KernelResult, withDType: boolean): string {
     .join(' ');
 }
 
-/** The id of a case with the sign of a product: gemm float32 16×256×256. */
+/** The id of a case with multiplication signs: gemm float32 16×256×256. */
 export const caseText = (id: string): string => id.replaceAll(/(?<=\d)x(?=\d)/g, '×');
 
 /** "decode, batch 8, context 2048" */

@@ -17,7 +17,9 @@ test.each([
     'GemmUniversal',
   ],
   ['cutlass::device_kernel', 'device_kernel'],
-])('%s runs what it is given', (name, label) => expect(kernelLabel(name)).toBe(label));
+])('a generic device kernel is labeled by the kernel that it wraps: %s', (name, label) =>
+  expect(kernelLabel(name)).toBe(label),
+);
 
 /** Names recorded by nsys on an H200 (torch 2.11). */
 test.each([

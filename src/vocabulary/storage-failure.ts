@@ -61,7 +61,7 @@ export function asStorageFailure(error: unknown, context: StorageContext): unkno
     'E_HOME_UNWRITABLE',
     {
       what: `cannot ${context.doing}: ${context.path} is ${code === 'EISDIR' ? 'a folder' : context.doing.startsWith('read') ? 'not readable' : 'not writable'}`,
-      why: `The system answers ${code}: ${withoutEnd(message)}.`,
+      why: `The system reports ${code}: ${withoutEnd(message)}.`,
       fix:
         context.fix ??
         (context.home

@@ -26,7 +26,7 @@ const parallelFromBytes = 16 * 2 ** 20;
 const maxParsers = 2;
 
 /** DuckDB's limit while a trace is read and attributed; the rest of 500 MB is for Node and the workers. */
-const databaseMemoryBytes = 128 * 2 ** 20;
+export const databaseMemoryBytes = 128 * 2 ** 20;
 
 export interface KinetoOptions {
   /** Parser threads; 1 is this thread. Default: number of cores, at most 2, for files that are large enough. */
