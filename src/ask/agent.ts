@@ -12,6 +12,7 @@ import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
 import { type RecordedQuery, recorder, toolSet, withoutData } from './recorder.js';
 import type { Redactor } from './redactor.js';
 import { programNames } from './program-names.js';
+import { plural } from '../vocabulary/format.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
 
 export interface AskOptions {
@@ -135,7 +136,7 @@ async function replies(
     model: await languageModel(settings, budget, {
       onDropped: (calls) =>
         onNote?.(
-          `${calls} more tool calls of one reply were dropped: the limit is ${callsPerReply} per reply`,
+          `${plural(calls, 'more tool call', 'more tool calls')} of one reply ${calls === 1 ? 'was' : 'were'} dropped: the limit is ${callsPerReply} per reply`,
         ),
     }),
     system: systemPrompt(mode),

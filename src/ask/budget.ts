@@ -1,4 +1,5 @@
 import { formatSetting, plural } from '../vocabulary/format.js';
+
 /** Limits of one question to a language model, independent of the server's replies. */
 export interface AskLimits {
   /** Maximum tool calls per reply. */

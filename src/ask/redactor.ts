@@ -2,6 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import { redactText, secretsOfEnvironment } from '../model/redaction.js';
 import type { Session } from '../session/open.js';
 import type { AllowedData } from './allowable.js';
+import { wholeWords } from './whole-words.js';
 
 /** Names of the machine and program that made a session. */
 export interface Surroundings {
@@ -50,8 +51,8 @@ const variable = /(?<![\w$])(\$?[A-Z][A-Z0-9_]{2,})=("[^"]*"|'[^']*'|[^\s"']+)/g
  * Operator names that look like paths stay if the session has such operators.
  */
 export function redactor(around: Surroundings, allowed: ReadonlySet<AllowedData>): Redactor {
-  const hosts = wholeWords(around.hosts);
-  const users = wholeWords(around.users);
+  const hosts = namePattern(around.hosts);
+  const users = namePattern(around.users);
   const cleanText = (before: string, isVersion: boolean): string => {
     let text = redactText(before, around.secrets);
     if (!allowed.has('env')) {
@@ -102,18 +103,16 @@ function shortened(path: string): string {
   return sourceFile.test(name) && path.includes('/') ? `[path]/${name}` : '[path]';
 }
 
-/** Matches the names as whole words; short ones would match ordinary words. */
-function wholeWords(names: readonly string[]): RegExp | null {
+/** Null without names; short ones would match ordinary words. */
+function namePattern(names: readonly string[]): RegExp | null {
   const longNames = [...new Set(names)]
     .filter((name) => name.length >= 3)
     .sort((a, b) => b.length - a.length);
-  if (longNames.length === 0) return null;
-  const quoted = longNames.map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`));
-  return new RegExp(`(?<![\\w-])(?:${quoted.join('|')})(?![\\w-])`, 'gi');
+  return longNames.length === 0 ? null : wholeWords(longNames);
 }
 
-/** User names that identify nobody. */
-const everybody = new Set([
+/** Names of users and hosts that identify no person or machine. */
+const genericNames = new Set([
   'root',
   'localhost',
   'user',
@@ -144,12 +143,14 @@ export async function surroundingsOf(
       manifest.software,
     ]);
     for (const [, name] of recorded.matchAll(/\/(?:home|Users)\/([\w.-]+)/g)) users.push(name!);
-    hosts.push(...(await namesIn(session, operatorRoots)));
+    const { hosts: sessionHosts, roots } = await namesInTables(session);
+    hosts.push(...sessionHosts);
+    for (const root of roots) operatorRoots.add(root);
   }
-  const ordinary = (name: string) => !everybody.has(name.toLowerCase());
+  const isIdentifying = (name: string) => !genericNames.has(name.toLowerCase());
   return {
-    hosts: hosts.filter(ordinary),
-    users: users.filter(ordinary),
+    hosts: hosts.filter(isIdentifying),
+    users: users.filter(isIdentifying),
     operatorRoots,
     values: Object.entries(env)
       .filter(
@@ -170,25 +171,27 @@ function userName(): string | undefined {
   }
 }
 
-/** @returns hosts in the tables; adds the first parts of operator names */
-async function namesIn({ manifest, connect }: Session, operatorRoots: Set<string>): Promise<string[]> {
+/** Hosts, and the first parts of operator names. */
+async function namesInTables({ manifest, connect }: Session): Promise<{ hosts: string[]; roots: string[] }> {
   const { tables } = await import('../model/tables.js');
   const filled = Object.entries(manifest.tables)
     .filter(([, files]) => files.some(({ rows }) => rows > 0))
     .map(([name]) => name);
   const withHost = filled.filter((name) => 'host' in (tables[name as keyof typeof tables]?.columns ?? {}));
-  if (withHost.length === 0) return [];
+  if (withHost.length === 0) return { hosts: [], roots: [] };
   const database = await connect();
   try {
     const union = withHost.map((name) => `SELECT DISTINCT host FROM "${name}"`).join(' UNION ');
-    const hosts = await database.query<{ host: string | null }>(union);
-    if (filled.includes('ops')) {
-      const roots = await database.query<{ root: string }>(
-        `SELECT DISTINCT split_part(name, '/', 2) AS root FROM ops WHERE starts_with(name, '/') LIMIT 1000`,
-      );
-      for (const { root } of roots) operatorRoots.add(root);
-    }
-    return hosts.flatMap(({ host }) => (host === null ? [] : [host]));
+    const hostRows = await database.query<{ host: string | null }>(union);
+    const rootRows = filled.includes('ops')
+      ? await database.query<{ root: string }>(
+          `SELECT DISTINCT split_part(name, '/', 2) AS root FROM ops WHERE starts_with(name, '/') LIMIT 1000`,
+        )
+      : [];
+    return {
+      hosts: hostRows.flatMap(({ host }) => (host === null ? [] : [host])),
+      roots: rootRows.map(({ root }) => root),
+    };
   } finally {
     await database.close();
   }

@@ -1,6 +1,7 @@
 import { hasSubject } from '../../model/subjects.js';
 import { listSessions } from '../../session/list.js';
 import { openSession } from '../../session/open.js';
+import { wholeWords } from '../whole-words.js';
 import { notKnown, orNull, partFrom, type StoredFacts, known, type TopicAnswer } from './stored-facts.js';
 
 const dayMs = 86_400_000;
@@ -19,7 +20,7 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
       // Captures of one program may have the same start: then the session that was saved first is the earlier one.
       (one.started_at < before || (one.started_at === before && one.id < id)),
   );
-  const named = earlier.filter(({ name }) => name !== null && mentions(question.text, name));
+  const named = earlier.filter(({ name }) => name !== null && wholeWords([name]).test(question.text));
   const alike = named.length > 0 ? named : earlier.filter(({ title }) => isAlike(title, manifest.title));
   const last = alike.toSorted((a, b) => (a.started_at! < b.started_at! ? 1 : -1))[0];
   if (!last) {
@@ -54,11 +55,6 @@ function earlierThan(text: string, startedAt: string): string {
   const days = /\b(\d+) days? ago\b/i.exec(text)?.[1];
   return days === undefined ? startedAt : new Date(midnight - (Number(days) - 1) * dayMs).toISOString();
 }
-
-const mentions = (text: string, name: string): boolean => {
-  const quoted = name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
-  return new RegExp(`(?<![\\w-])${quoted}(?![\\w-])`, 'i').test(text);
-};
 
 /** Whether two sessions ran the same program or model: their titles share most words. */
 function isAlike(title: string | null, headTitle: string): boolean {

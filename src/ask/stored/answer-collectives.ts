@@ -3,7 +3,7 @@ import { groupsSql } from '../../facts/collectives/queries.js';
 import type { CollectiveGroup } from '../../model/documents/collectives.js';
 import { findingText } from './finding-parts.js';
 import { hasTable, type StoredFacts, type StoredPart, known, type TopicAnswer } from './stored-facts.js';
-import { formatBytes, formatMs, formatPercent, formatQuantity } from '../../vocabulary/format.js';
+import { formatBytes, formatMs, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
 
 /** "Which rank is late?", "what is the bus bandwidth of the all-reduce?"; null if NCCL Inspector recorded no operations. */
 export async function answerCollectives(facts: StoredFacts): Promise<TopicAnswer | null> {
@@ -20,9 +20,10 @@ export async function answerCollectives(facts: StoredFacts): Promise<TopicAnswer
     from: 'sql',
     rows: groups.length,
   }));
+  if (!first) return null;
   if (late && /\branks?\b|\bstraggl|\bwait/i.test(facts.question.text))
-    return known(findingText(late), first ? [first] : []);
-  return known(first!, [...rest, ...(late ? [findingText(late)] : [])]);
+    return known(findingText(late), [first]);
+  return known(first, [...rest, ...(late ? [findingText(late)] : [])]);
 }
 
 /** "AllReduce of 64.0 MiB on 4 ranks: p50 0.51 ms, bus bandwidth 197 GB/s; …" */
@@ -35,7 +36,7 @@ function groupText(group: CollectiveGroup): string {
     ...(bus.value === null ? [] : [`bus bandwidth ${formatQuantity(bus.value, 'B/s')}`]),
     ...(waiting.value === null ? [] : [`ranks wait up to ${formatMs(waiting.value / 1e6)} (median)`]),
     ...(last === null ? [] : [`rank ${last.rank} is last in ${last.operations} of ${last.total_operations}`]),
-    `${recorded} records${share.value === null ? '' : `, ${formatPercent(share.value)} of the calls`}`,
+    `${plural(recorded, 'record')}${share.value === null ? '' : `, ${formatPercent(share.value)} of the calls`}`,
   ];
   return `${operation} of ${formatBytes(bytes)} on ${ranks} ranks: ${parts.join(', ')}.`;
 }

@@ -41,7 +41,7 @@ GROUP BY ALL ORDER BY total_ms DESC`;
     copyRows.reduce((total, row) => total + Number(row[key] ?? 0), 0);
   const list = rows.map(
     (row) =>
-      `- ${row.kind.replace('to', '2')}${row.memory === null ? '' : ` (${row.memory})`}: ${amount([row])}`,
+      `- ${row.kind.replace('to', '2')}${row.memory === null ? '' : ` (${row.memory})`}: ${copiesOf(Number(row.copies))}, ${amountOf(Number(row.total_bytes), row.total_ms)}`,
   );
   const evidence = [
     part(`Copies of the whole capture by kind:\n${list.join('\n')}`),
@@ -57,11 +57,6 @@ GROUP BY ALL ORDER BY total_ms DESC`;
     evidence,
   );
 }
-
-const amount = (rows: readonly CopyRow[]): string =>
-  rows
-    .map((row) => `${copiesOf(Number(row.copies))}, ${amountOf(Number(row.total_bytes), row.total_ms)}`)
-    .join('; ');
 
 const copiesOf = (count: number): string => plural(count, 'copy', 'copies');
 

@@ -41,7 +41,7 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
     return notKnown('The state of the run was not recorded.', capture.monitor);
   const direct =
     count === 0
-      ? `No warnings: ${looked.length} of ${checkRules.length} checks had data and found nothing${flags.length > 0 ? `; ${flags.length} remarks` : ''}.`
+      ? `No warnings: ${looked.length} of ${checkRules.length} checks had data and found nothing${flags.length > 0 ? `; ${plural(flags.length, 'remark')}` : ''}.`
       : `${plural(count, 'warning')}.`;
   const blind = checkRules.filter((rule) => !looked.includes(rule));
   return known(partFrom('findings', direct, count), [

@@ -14,7 +14,8 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
-import { formatCount, formatMs, formatPercent } from '../../vocabulary/format.js';
+import { formatCount, formatMs, formatPercent, plural } from '../../vocabulary/format.js';
+import { capital } from '../../vocabulary/sentence.js';
 
 const idleBars = ['host', 'synchronization', 'launch_', 'device_dependency'];
 
@@ -96,7 +97,7 @@ export async function launchCounts(facts: StoredFacts): Promise<TopicAnswer> {
         each === null || layers === null ? '' : `: ${formatCount(each)} for each of ${layers} layers`;
       return partFrom(
         'trace',
-        `${instanceOf({ kind, point: null }).replace(/^./, (letter) => letter.toUpperCase())} runs ${formatCount(kernels)} kernels and ${formatCount(copies)} copies from ${formatCount(launches)} launches${perLayer}.`,
+        `${capital(instanceOf({ kind, point: null }))} runs ${plural(kernels, 'kernel')} and ${plural(copies, 'copy', 'copies')} from ${plural(launches, 'launch', 'launches')}${perLayer}.`,
       );
     });
   const [first, ...rest] = parts;
@@ -124,7 +125,7 @@ GROUP BY name ORDER BY calls DESC`;
     .slice(0, 4)
     .map(
       ({ name, calls, mean_us: mean, total_ms: ms }) =>
-        `- ${name}: ${calls} calls, ${formatMs(mean / 1e3)} each, ${formatMs(ms)}`,
+        `- ${name}: ${plural(calls, 'call')}, ${formatMs(mean / 1e3)} each, ${formatMs(ms)}`,
     );
   return [
     { text: `Launches of the whole capture:\n${lines.join('\n')}`, sql, from: 'sql', rows: rows.length },

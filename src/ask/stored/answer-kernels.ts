@@ -58,13 +58,13 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
   const what = table === 'kernels' ? 'kernel' : 'operator';
   const lines = shown.map(
     (row) =>
-      `- ${shortened(row.name)} (${row.class}): ${formatMs(row.total_ms)}, ${formatPercent(row.share)}, ${row.calls} calls`,
+      `- ${shortened(row.name)} (${row.class}): ${formatMs(row.total_ms)}, ${formatPercent(row.share)}, ${plural(row.calls, 'call')}`,
   );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
   const sentenceStart = matches.length > 0 ? `The longest matching ${what} is` : `The longest ${what} is`;
   const answer = known(
     part(
-      `${sentenceStart} ${shortened(first.name)}: ${formatMs(first.total_ms)} in ${first.calls} calls, ${formatPercent(first.share)} of all ${what} time.`,
+      `${sentenceStart} ${shortened(first.name)}: ${formatMs(first.total_ms)} in ${plural(first.calls, 'call')}, ${formatPercent(first.share)} of all ${what} time.`,
     ),
     [part(`The longest, over the whole capture:\n${lines.join('\n')}`)],
   );

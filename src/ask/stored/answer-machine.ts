@@ -10,7 +10,7 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
-import { formatMs, formatQuantity } from '../../vocabulary/format.js';
+import { formatMs, formatQuantity, plural } from '../../vocabulary/format.js';
 
 interface SampleRow extends Record<string, unknown> {
   scope: string;
@@ -68,7 +68,7 @@ FROM (SELECT scope, sum(value) AS total, max(value) AS most, count(*) AS n, max(
 GROUP BY scope ORDER BY (scope LIKE 'gpu%') DESC, scope`;
   const rows = await facts.database.query<SampleRow>(sql);
   return rows.map(({ scope, mean, most, samples, seconds }) => {
-    const text = `${scopeLabel(scope)} ${found.what} ${formatQuantity(mean, found.unit)} on average over ${formatMs(1e3 * seconds)}, ${formatQuantity(most, found.unit)} at most (${samples} samples from start to end, loading and idle time included).`;
+    const text = `${scopeLabel(scope)} ${found.what} ${formatQuantity(mean, found.unit)} on average over ${formatMs(1e3 * seconds)}, ${formatQuantity(most, found.unit)} at most (${plural(samples, 'sample')} from start to end, loading and idle time included).`;
     return { scope, part: { text, sql, from: 'sql', rows: rows.length } };
   });
 }

@@ -47,11 +47,13 @@ export const ruleTopics = {
 export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic): TopicAnswer {
   const { explained, question } = facts;
   const found = explained.findings.filter(({ rule, stage }) => ids.includes(rule) && isOnStage(facts, stage));
+  // "Is it used well?": a finding does not mean yes.
+  const isProblemQuestion = question.isYesNo && !/\b(?:well|fine|ok|good|used)\b/i.test(question.text);
   const outcomes = explained.rules.filter(({ rule }) => ids.includes(rule));
   if (found.length > 0) {
     const [fired, ...rest] = found;
     const direct = findingText(fired!);
-    const yes = question.isYesNo && !/\b(?:well|fine|ok|good|used)\b/i.test(question.text) ? 'Yes: ' : '';
+    const yes = isProblemQuestion ? 'Yes: ' : '';
     return known({ ...direct, text: `${yes}${direct.text}` }, [
       changeOf(fired!),
       ...rest.slice(0, 2).map(findingText),
@@ -59,14 +61,14 @@ export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic)
   }
   const first = outcomes.find(({ outcome }) => outcome === 'not_fired');
   if (first) {
-    const no = question.isYesNo && !/\b(?:well|fine|ok|good|used)\b/i.test(question.text) ? 'No: ' : '';
+    const no = isProblemQuestion ? 'No: ' : '';
     return known(
       partFrom('findings', `${no}${first.title}: not found; ${asSentence(withoutEnd(first.why))}`, 0),
     );
   }
   const elsewhere = outcomes.find(({ outcome }) => outcome === 'fired');
   if (elsewhere)
-    return known(partFrom('findings', `${elsewhere.title}: not in the stage that is asked about.`, 0));
+    return known(partFrom('findings', `${elsewhere.title}: not in the stage of the question.`, 0));
   const why = outcomes[0]
     ? `${outcomes[0].title}: not known. ${withoutEnd(outcomes[0].why)}.`
     : 'No rule covers that.';

@@ -43,8 +43,7 @@ export function timeOfStage(facts: StoredFacts): TopicAnswer {
 
 /** "What should I change first?": findings that are not hidden by others. */
 export function whatToChange(facts: StoredFacts): TopicAnswer {
-  const found = changesFound(facts);
-  const [first, ...rest] = found;
+  const [first, ...rest] = changesFound(facts);
   if (!first) return known(partFrom('findings', noneFound(facts), 0));
   const { change } = first;
   const direct = partFrom('findings', `Change first: ${withoutEnd(change.text)}${expectedWords(first)}.`);

@@ -12,7 +12,7 @@ import { sessionInput, whichSession } from './which-session.js';
 export const modelArithmeticTool = askTool({
   name: 'model_arithmetic',
   description:
-    "What the session's model needs for one prefill or decode step of a batch: FLOPs, bytes (weights, KV cache, activations), arithmetic intensity, and the least time at the device's roofs. Sizes left out are the workload's.",
+    "What the session's model needs for one prefill or decode step of a batch: FLOPs, bytes (weights, KV cache, activations), arithmetic intensity, and the least time at the device's roofs. Omitted sizes default to the workload's.",
   input: z.object({
     ...sessionInput,
     phase: z.enum(['prefill', 'decode']),
@@ -22,8 +22,8 @@ export const modelArithmeticTool = askTool({
       .int()
       .min(1)
       .optional()
-      .describe('computed of each sequence: the prompt at prefill, 1 at decode'),
-    context_tokens: z.number().min(0).optional().describe('already cached of each sequence'),
+      .describe('tokens computed per sequence: the prompt at prefill, 1 at decode'),
+    context_tokens: z.number().min(0).optional().describe('tokens already cached per sequence'),
   }),
   inputLine: ({ phase, batch_size: batch, new_tokens: tokens, context_tokens: context }) =>
     [phase, batch && `batch ${batch}`, tokens && `${tokens} new`, context && `${context} cached`]

@@ -7,7 +7,7 @@ const cellLength = 160;
 export const sqlTool = askTool({
   name: 'sql',
   description:
-    "One read-only SELECT (DuckDB) over the session's tables; at most 200 rows and 10 seconds. Every table begins with session_id. Times are in ns: name a result's unit in its column, e.g. sum(dur_ns) / 1e6 AS total_ms. Aggregate; use execution_id so as not to add up several executions of one workload.",
+    "One read-only SELECT (DuckDB) over the session's tables; at most 200 rows and 10 seconds. Every table begins with session_id. Times are in ns: name a result's unit in its column, e.g. sum(dur_ns) / 1e6 AS total_ms. Aggregate; filter by execution_id, or several executions of one workload are added up.",
   input: z.object({ query: z.string().max(20_000).describe('one SELECT statement') }),
   inputLine: ({ query }) => query,
   async run({ query }, context) {
