@@ -1,3 +1,5 @@
+// Times each analysis of a session's timeline; a table that several need counts in the first one. Bundled and started by
+// run.mjs with a session's folder.
 import { basename, dirname } from 'node:path';
 import { traceScope } from '../../src/facts/derived/scope.js';
 import { readAttribution } from '../../src/facts/trace/attribution.js';
@@ -17,8 +19,6 @@ import { readTimeline } from '../../src/facts/trace/timeline.js';
 import { windowClocks } from '../../src/facts/trace/windows.js';
 import { homeFolders } from '../../src/session/home.js';
 import { openSession } from '../../src/session/open.js';
-
-// Each analysis of a session's timeline on its own, the views before it included once: node time.js SESSION-FOLDER
 
 const folder = process.argv[2] ?? '';
 const session = await openSession(
@@ -47,10 +47,10 @@ const phaseResult = await timed('phases', () => readPhases(scope, windows));
 await timed('kernel cells', () => scope.need('kernel_cells'));
 await timed('devices', () => readDevices(scope, manifest));
 const spreads = await timed('medians', async () => {
-  const started = await startSpreads(session, scope);
-  const made = await started.spreads();
-  await started.close();
-  return made;
+  const pending = await startSpreads(session, scope);
+  const result = await pending.spreads();
+  await pending.close();
+  return result;
 });
 await timed('kernels', () => readKernels(scope, phaseResult, spreads.launched));
 await timed('classes', () => readClasses(scope, phaseResult));

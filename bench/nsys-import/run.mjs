@@ -1,6 +1,6 @@
-// Import of a large nsys capture with attribution and its kernel and stage summaries, compared with limits measured in
-// the same run. Generate first: node bench/nsys-import/generate.mjs FOLDER
-// node bench/nsys-import/run.mjs FOLDER [--cli dist/cli.js] [--nsys-ai PATH]   (PATH: the peer's command)
+// Import of a large nsys capture with attribution and its kernel and stage summaries, compared with lower limits
+// measured in the same run: the time of the bare joins in DuckDB. Generate first: node bench/nsys-import/generate.mjs FOLDER
+// node bench/nsys-import/run.mjs FOLDER [--cli dist/cli.js] [--nsys-ai PATH]   (PATH: command of another analyzer)
 import { DuckDBInstance } from '@duckdb/node-api';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
@@ -45,9 +45,9 @@ async function timed(command, args) {
     env: { ...process.env, INFERSCOPE_HOME: home },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  // The document is printed before the explanation and the page are written.
-  let summaries = null;
-  child.stdout.on('data', () => (summaries = (performance.now() - begin) / 1000));
+  // The summaries are printed before the explanation and the page are written.
+  let summarySeconds = null;
+  child.stdout.on('data', () => (summarySeconds = (performance.now() - begin) / 1000));
   let stderrText = '';
   child.stderr.on('data', (text) => (stderrText += text));
   let peak = 0;
@@ -57,10 +57,10 @@ async function timed(command, args) {
   const seconds = (performance.now() - begin) / 1000;
   rmSync(home, { recursive: true, force: true });
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stderrText.slice(-2000)}`);
-  return { seconds, summaries, peak };
+  return { seconds, summarySeconds, peak };
 }
 
-async function limit(sql) {
+async function querySeconds(sql) {
   const instance = await DuckDBInstance.create(':memory:');
   const db = await instance.connect();
   const begin = performance.now();
@@ -70,9 +70,9 @@ async function limit(sql) {
   return seconds;
 }
 
-const counter = await (await DuckDBInstance.create(':memory:')).connect();
+const connection = await (await DuckDBInstance.create(':memory:')).connect();
 const count = async (name) =>
-  Number((await (await counter.run(`SELECT count(*) FROM ${table(name)}`)).getRowsJS())[0][0]);
+  Number((await (await connection.run(`SELECT count(*) FROM ${table(name)}`)).getRowsJS())[0][0]);
 const rows =
   (await count('CUPTI_ACTIVITY_KIND_KERNEL')) +
   (await count('CUPTI_ACTIVITY_KIND_RUNTIME')) +
@@ -83,7 +83,7 @@ console.log(`load average ${loadavg()[0].toFixed(2)}, ${rows} rows, node ${proce
 console.log(
   'limit: equi-join of kernels and calls, written     ',
   (
-    await limit(`COPY (SELECT k.*, r.start AS api_start, r."end" AS api_end, r.globalTid FROM ${table('CUPTI_ACTIVITY_KIND_KERNEL')} k
+    await querySeconds(`COPY (SELECT k.*, r.start AS api_start, r."end" AS api_end, r.globalTid FROM ${table('CUPTI_ACTIVITY_KIND_KERNEL')} k
     JOIN ${table('CUPTI_ACTIVITY_KIND_RUNTIME')} r USING (correlationId)) TO '${out}' (FORMAT parquet, COMPRESSION zstd)`)
   ).toFixed(2),
   's',
@@ -91,7 +91,7 @@ console.log(
 console.log(
   'limit: flat ASOF join of calls and ranges, counted ',
   (
-    await limit(`SELECT count(n.text) FROM ${table('CUPTI_ACTIVITY_KIND_RUNTIME')} r
+    await querySeconds(`SELECT count(n.text) FROM ${table('CUPTI_ACTIVITY_KIND_RUNTIME')} r
     ASOF JOIN (SELECT * FROM ${table('NVTX_EVENTS')} WHERE text IS NOT NULL) n ON r.globalTid = n.globalTid AND r.start >= n.start`)
   ).toFixed(2),
   's',
@@ -104,7 +104,7 @@ for (const [name, goal] of [
 ]) {
   const path = join(folder, name);
   if (!existsSync(path)) continue;
-  const { seconds, summaries, peak } = await timed(process.execPath, [
+  const { seconds, summarySeconds, peak } = await timed(process.execPath, [
     values.cli,
     'import',
     path,
@@ -115,8 +115,8 @@ for (const [name, goal] of [
     ? statSync(path).size
     : readdirSync(path).reduce((sum, file) => sum + statSync(join(path, file)).size, 0);
   console.log(
-    `import ${name.padEnd(22)} ${(size / 1e6).toFixed(0).padStart(4)} MB  summaries after ${summaries.toFixed(2)} s (goal ${goal})  ` +
-      `${(rows / summaries / 1e6).toFixed(2)} M rows/s  with explanation and page ${seconds.toFixed(2)} s  ` +
+    `import ${name.padEnd(22)} ${(size / 1e6).toFixed(0).padStart(4)} MB  summaries after ${summarySeconds.toFixed(2)} s (goal ${goal})  ` +
+      `${(rows / summarySeconds / 1e6).toFixed(2)} M rows/s  with explanation and page ${seconds.toFixed(2)} s  ` +
       `peak ${(peak / 1e9).toFixed(2)} GB (goal 1.5), load average ${loadavg()[0].toFixed(2)}`,
   );
 }

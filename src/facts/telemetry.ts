@@ -3,17 +3,17 @@ import { figure, missing, type Figure } from '../model/figure.js';
 import type { SessionDatabase } from '../session/query.js';
 import { seriesOf } from './sampled-metrics.js';
 
-/** Maximum series: with more cores, only the host mean is shown. */
+/** Maximum cores with series of their own. */
 const maxCores = 16;
 
 /** Host activity: means over the timed repeats of the clean execution, and the series. */
 export async function readTelemetry(database: SessionDatabase): Promise<TelemetryResult | null> {
-  const [samples] = await database.query<{ n: number; seconds: number | null }>(
-    `SELECT sum(n - 1) AS n, sum(span_ns) / 1e9 AS seconds FROM (
+  const [samples] = await database.query<{ intervals: number | null; seconds: number }>(
+    `SELECT sum(n - 1) AS intervals, sum(span_ns) / 1e9 AS seconds FROM (
        SELECT count(DISTINCT t_ns) AS n, max(t_ns) - min(t_ns) AS span_ns FROM telemetry
        WHERE execution_id = 'clean' AND scope = 'host' GROUP BY pid)`,
   );
-  if (!samples?.n) return null;
+  if (!samples?.intervals) return null;
   const cores = await database.query<{ scope: string }>(
     `SELECT DISTINCT scope FROM telemetry WHERE scope LIKE 'cpu%' AND execution_id = 'clean'`,
   );
@@ -30,10 +30,13 @@ export async function readTelemetry(database: SessionDatabase): Promise<Telemetr
     [scopes.join(',')],
   );
   return {
-    sample_hz: samples.seconds
-      ? figure(samples.n / samples.seconds, 'Hz', 'samples / sampled time of each launch')
-      : noSamples,
+    sample_hz: figure(
+      samples.intervals / samples.seconds,
+      'Hz',
+      'intervals between samples / sampled time of each process',
+    ),
     cpu_percent: await readTimedMean(database, 'host', 'utilization_percent', '%'),
+    // 100 % is one core.
     other_processes_cpu_percent: await readTimedMean(database, 'other_processes', 'cores_busy', '%', 100),
     clock_mhz: await readTimedMean(database, 'cpu%', 'clock_mhz', 'MHz'),
     series: seriesOf(rows),

@@ -25,7 +25,7 @@ interface ArchiveEntry {
 interface ArchiveGuard {
   /** @returns path of the entry in the session folder @throws E_SESSION_ARCHIVE */
   admit(entry: ArchiveEntry): string;
-  wantsContent(path: string): boolean;
+  isManifest(path: string): boolean;
   checkWritten(path: string, sha256: string, content: Buffer): void;
   /** Total size of the files in the manifest; 0 before the manifest was read. */
   expectedBytes(): number;
@@ -98,7 +98,7 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
       if (relativePath.startsWith('derived/')) derived.bytes += size;
       return relativePath;
     },
-    wantsContent: (path) => path === manifestName,
+    isManifest: (path) => path === manifestName,
     checkWritten(path, sha256, content) {
       if (path === manifestName) expected = listedFiles(content, refuse);
       const expectedFile = expected?.get(path);

@@ -29,7 +29,7 @@ import { formatBytes } from '../vocabulary/format.js';
 
 export interface ImportedSession {
   id: string;
-  /** already_here: a session with this id and the same content exists; nothing changed. */
+  /** already_here: a session with this id and the same content exists, perhaps with raw reports that the archive lacks; nothing changed. */
   outcome: 'imported' | 'already_here';
   /** Name that was dropped because another session has it. */
   droppedName: string | null;
@@ -59,7 +59,7 @@ export async function importSession(
     const tables = Object.values(manifest.data.tables).flat();
     const damageFound = await findDamage(tables.map(({ path }) => join(temporary.path, path)));
     if (damageFound !== null) throw refusedArchive(archive, 'a table in it is damaged', damageFound);
-    const droppedName = await releaseTakenName(temporary.path, id, home);
+    const droppedName = await dropTakenName(temporary.path, id, home);
     if (existsSync(join(home.sessions, id)) || !(await publish(temporary.path, home, id))) {
       requireSame(id, manifest, home);
       return { id, outcome: 'already_here', droppedName: null };
@@ -112,7 +112,7 @@ async function unpack(archive: string, folder: string): Promise<string> {
         const path = guard.admit({ path: entry.path, type: entry.type, size: entry.size });
         mkdirSync(dirname(join(folder, path)), { recursive: true });
         folders.add(dirname(join(folder, path)));
-        file = createFile(folder, path, guard.wantsContent(path));
+        file = createFile(folder, path, guard.isManifest(path));
         open.add(file);
       });
       entry.on('data', (chunk: Buffer) => attempt(() => file?.write(chunk)));
@@ -120,7 +120,7 @@ async function unpack(archive: string, folder: string): Promise<string> {
         attempt(() => {
           if (!file) return;
           guard.checkWritten(file.path, file.hash.digest('hex'), Buffer.concat(file.buffers));
-          if (guard.wantsContent(file.path)) requireSpace(archive, folder, guard.expectedBytes());
+          if (guard.isManifest(file.path)) requireSpace(archive, folder, guard.expectedBytes());
         });
         if (file) open.delete(file);
         file?.close();
@@ -138,7 +138,7 @@ async function unpack(archive: string, folder: string): Promise<string> {
   try {
     await pipeline(createReadStream(archive), createGunzip(), async (source: AsyncIterable<Buffer>) => {
       for await (const chunk of source) {
-        // After its end the parser would buffer all further data.
+        // After the archive's end the parser would buffer all data.
         if (ended) paddingBytes += chunk.length;
         else parser.write(chunk);
         if (paddingBytes > paddingLimitBytes)
@@ -209,8 +209,8 @@ function asArchiveError(archive: string, error: unknown): unknown {
   );
 }
 
-/** A name selects one session; the session that was here first keeps it. */
-async function releaseTakenName(folder: string, id: string, home: Home): Promise<string | null> {
+/** Removes the name of the unpacked session if a session here has it. @returns the removed name */
+async function dropTakenName(folder: string, id: string, home: Home): Promise<string | null> {
   const { name } = readUser(folder).user;
   if (name === null) return null;
   const isUsed = sessionFolders(home).some(

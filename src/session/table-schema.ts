@@ -5,12 +5,12 @@ import { tableNames, tables } from '../model/tables.js';
 export interface DescribedTable {
   name: string;
   doc: string;
-  /** Computed from a timeline's recorded tables when a query uses it. */
+  /** Computed from the session's recorded tables when a query uses it. */
   derived: boolean;
   columns: { name: string; type: string; doc: string }[];
 }
 
-/** The tables of the model as data, in their order; recorded tables first, then derived ones. */
+/** Descriptions of all tables of a session: recorded ones first, then derived ones. */
 export function describedTables(): DescribedTable[] {
   const describeTable = (name: string, { doc, columns }: Table, derived: boolean): DescribedTable => ({
     name,

@@ -13,29 +13,29 @@ const unknownWorkload: Workload = {
 };
 
 /**
- * The recorded workload with given values in place of recorded ones; `given` lists them. A given dtype replaces all that is known about the
- * storage of weights.
+ * The recorded workload with given values in place of recorded ones; `given` lists their names. A given model or dtype
+ * drops recorded counts, sizes and tensors of the weights; a given dtype also their quantization.
  */
 export function withContext(recorded: Workload | null, context: Context): Workload | null {
-  const givenByUser = givenParts.filter((part) => context[part] !== undefined);
-  if (givenByUser.length === 0) return recorded;
+  const givenNames = givenParts.filter((part) => context[part] !== undefined);
+  if (givenNames.length === 0) return recorded;
   const workload = recorded ?? unknownWorkload;
   return {
     ...workload,
     model: modelOf(workload.model, context),
     batch_size: context.batch_size ?? workload.batch_size,
     input_len: context.input_len ?? workload.input_len,
-    given: givenByUser,
+    given: givenNames,
   };
 }
 
 function modelOf(recorded: Workload['model'], { model, dtype }: Context): Workload['model'] {
-  const modelWorkload = model ?? recorded;
-  if (!modelWorkload || (model === undefined && dtype === undefined)) return recorded;
-  const { quantization_config: _, ...otherConfig } = modelWorkload.config;
+  const baseModel = model ?? recorded;
+  if (!baseModel || (model === undefined && dtype === undefined)) return recorded;
+  const { quantization_config: _, ...otherConfig } = baseModel.config;
   return {
-    name: modelWorkload.name,
-    config: dtype === undefined ? modelWorkload.config : otherConfig,
+    name: baseModel.name,
+    config: dtype === undefined ? baseModel.config : otherConfig,
     dtype: dtype ?? recorded?.dtype ?? 'unknown',
     quantization: dtype === undefined ? (recorded?.quantization ?? null) : null,
     weights: recorded?.weights ?? 'unknown',

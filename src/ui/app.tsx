@@ -142,7 +142,7 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
     );
     const sections =
       series.length > 0
-        ? memorySections(series, openSession.session.manifest, (await loadsOf(openSession)).names)
+        ? memorySections(series, openSession.session.manifest, (await loadsOf(openSession)).labels)
         : [noMemory];
     return page(context, pageOfBlocks(openSession, 'Memory', '/memory', sections));
   });

@@ -14,7 +14,7 @@ import type { Section, View } from '../views/block.js';
 import type { Places } from '../views/findings.js';
 import { memorySections } from './memory-page.js';
 import { requestSections } from './requests-page.js';
-import { loadNames } from './session-requests.js';
+import { loadLabels } from './session-requests.js';
 import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
 
 /** Encodes data as base64 of gzip, which the script of the file decodes. */
@@ -70,7 +70,7 @@ export async function exportedRecords(
   analyzed: AnalyzedSession,
 ): Promise<Section[]> {
   const sections: Section[] = [];
-  const names = loadNames(analyzed);
+  const names = loadLabels(analyzed);
   const nameOf = (execution: string): string => names.get(execution) ?? execution;
   const executions = await readExecutionsWithRequests(database);
   for (const [index, execution] of executions.entries()) {

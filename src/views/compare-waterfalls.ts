@@ -1,5 +1,6 @@
 import { halfInterval } from '../model/half-interval.js';
 import type { ComparedWaterfall, CompareResult } from '../model/documents/compare.js';
+import type { WaterfallKind } from '../model/documents/explain.js';
 import type { Bars, BarSide, Block, Column, Row, Text } from './block.js';
 import {
   isAlwaysShown,
@@ -17,7 +18,9 @@ type DrawnWaterfall = Omit<ComparedWaterfall, 'roofline_ms'>;
 
 interface SharedBar {
   id: string;
+  /** Next to the bar. */
   name: string;
+  /** In its tooltip; lists the bars that were summed. */
   label: string;
   values: readonly (number | null)[];
 }
@@ -34,7 +37,7 @@ interface SideTexts {
   columns: readonly Column[];
 }
 
-/** The waterfall of each stage on every side, and the changes from the first to the second. */
+/** The waterfall of each stage on every side, and the change from the first to each later side. */
 export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[] {
   const count = sessions.length;
   const sides = {
@@ -74,7 +77,7 @@ export function waterfallBars(waterfall: DrawnWaterfall, sideTexts: SideTexts): 
   return {
     type: 'bars',
     title: [
-      `${stageHead({ kind: phase as 'decode', name: null, point: null })}: `,
+      `${stageHead({ kind: phase as WaterfallKind, name: null, point: null })}: `,
       ...times.flatMap((time, index): Text[] => [
         index === 0 ? '' : ' → ',
         time === null
@@ -84,17 +87,21 @@ export function waterfallBars(waterfall: DrawnWaterfall, sideTexts: SideTexts): 
       profiled ? ' under the profiler' : '',
     ].flat(),
     sides,
-    ...(sides.length === 2 && {
-      difference: {
-        chart: differenceChart(waterfall, sideTexts),
-        label: `From ${sides[0]!.label} to ${sides[1]!.label}: change of each bar`,
-      },
-    }),
+    ...(times.length === 2 &&
+      sides.length === 2 && {
+        difference: {
+          chart: differenceChart(waterfall, sideTexts),
+          label: `From ${sides[0]!.label} to ${sides[1]!.label}: change of each bar`,
+        },
+      }),
     behind: barTable(waterfall, sideTexts),
   };
 }
 
-/** Bars; those below 1 % of every side's time are summed before `unattributed`, those that are 0 on every side left out. */
+/**
+ * Bars without those that are 0 on every side. Two or more that are at most 1 % of the time of every side are summed
+ * before `unattributed`.
+ */
 function sharedBars({ bars, times_ms: times }: DrawnWaterfall): SharedBar[] {
   const nonzero = bars
     .filter(({ values }) => values.some((ms) => ms !== null && ms !== 0))
@@ -132,7 +139,7 @@ function barTable({ bars, times_ms: times }: DrawnWaterfall, { columns }: SideTe
     rows: [
       ...bars.map(({ id, label, values }) => row(label, { code: id }, values)),
       row(
-        { text: 'measured', tone: 'strong' },
+        { text: 'time', tone: 'strong' },
         '',
         times.map((time) => time && time.value),
       ),
@@ -140,7 +147,7 @@ function barTable({ bars, times_ms: times }: DrawnWaterfall, { columns }: SideTe
   };
 }
 
-/** All sides of a stage on one scale; the scale is per stage, since a request takes seconds and a step milliseconds. */
+/** One side, on the scale of the longest side of its stage: a request takes seconds, a step milliseconds. */
 function sideChart(waterfall: DrawnWaterfall, index: number, timeKind: string): WaterfallChart {
   const longest = Math.max(0, ...waterfall.times_ms.map((time) => time?.value ?? 0));
   return {
@@ -160,7 +167,7 @@ function sideChart(waterfall: DrawnWaterfall, index: number, timeKind: string): 
   };
 }
 
-/** All sides have the same digits. */
+/** A chart takes its number of digits from it, so that all sides have the same. */
 const widestHalf = ({ times_ms: times }: DrawnWaterfall): number =>
   Math.max(0, ...times.map((time) => (time && halfInterval(time)) ?? 0));
 
@@ -172,6 +179,7 @@ function differenceChart(waterfall: DrawnWaterfall, { short, timeKinds }: SideTe
     unit: 'ms',
     signed: true,
     bars: [
+      // The first side's time, in the color of a roofline.
       { ...chartBar('roofline', short[0]!, from), meaning: 'measured' },
       ...sharedBars(waterfall).map(({ id, name, label, values }) => ({
         ...chartBar(id, name, (values[1] ?? 0) - (values[0] ?? 0)),

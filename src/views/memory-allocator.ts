@@ -13,13 +13,13 @@ import {
 import { allocationsChart, reservedChart, stackChart, timelineChart } from './memory-charts.js';
 import { samplesTable } from './samples.js';
 
-const seconds = (n: number): Text => ({ n, unit: 's' });
+const secondsText = (n: number): Text => ({ n, unit: 's' });
 const bytesText = (bytes: number | null): Text =>
   bytes === null ? { missing: 'the framework did not report it' } : { n: bytes / 1e9, unit: 'GB', digits: 4 };
 const numeric = (id: string, head: string): Column => ({ id, head, numeric: true });
 const deviceName = (gpu: number | null): string => (gpu === null ? 'host' : `GPU ${gpu}`);
 
-const kinds: Readonly<Record<string, string>> = { used: 'in use', process: 'process', rss: 'resident' };
+const kindLabels: Readonly<Record<string, string>> = { used: 'in use', process: 'process', rss: 'resident' };
 
 /** Memory samples over the run, with its phases. */
 export function timelineSection(data: MemoryResult): Section {
@@ -49,7 +49,7 @@ export function timelineSection(data: MemoryResult): Section {
     {
       type: 'chart',
       level: 3,
-      label: 'Memory over the run with the three points marked',
+      label: 'Memory over the run with baseline, warm-up and peak marked',
       chart: timelineChart(data),
       behind: samplesTable(
         series.map(({ label, kind, points }) => ({
@@ -58,7 +58,7 @@ export function timelineSection(data: MemoryResult): Section {
           unit: 'GB',
           points: points.map(({ t_s, bytes }): [number, number] => [t_s * 1e3, bytes / 1e9]),
         })),
-        { scope: (label) => label, metric: (kind) => kinds[kind] ?? kind },
+        { scope: (label) => label, metric: (kind) => kindLabels[kind] ?? kind },
       ),
     },
     {
@@ -66,7 +66,7 @@ export function timelineSection(data: MemoryResult): Section {
       title: 'Phases',
       columns: [{ id: 'phase', head: 'phase' }, numeric('from_s', 'from'), numeric('to_s', 'to')],
       rows: data.timeline.phases.map(({ label, start_s, end_s }) => ({
-        cells: [label, seconds(start_s), seconds(end_s)],
+        cells: [label, secondsText(start_s), secondsText(end_s)],
       })),
     },
   ]);
@@ -144,7 +144,7 @@ const peakAllocated: MomentColumn = [
 ];
 const reserved: MomentColumn = [numeric('reserved_gb', 'reserved'), (moment) => moment.reserved_bytes];
 
-/** Chart of one device, with a table of its moments. */
+/** Chart of one device, with a table of its stages. */
 function deviceChart(
   data: MemoryResult,
   gpu: number | null,
@@ -170,7 +170,7 @@ function deviceChart(
         cells: [
           moment.stage.replaceAll('_', ' '),
           { count: moment.rank },
-          seconds(moment.t_s),
+          secondsText(moment.t_s),
           ...columns.map(([, bytesOf]) => bytesText(bytesOf(moment))),
         ],
       })),
@@ -184,10 +184,10 @@ const fragmentationTable = ({ fragmentation }: MemoryResult): Block[] =>
     : [
         {
           type: 'table',
-          title: 'At the peak of each GPU',
+          title: 'Peaks of each GPU',
           columns: [
             { id: 'gpu', head: 'GPU' },
-            numeric('reserved_gb', 'reserved'),
+            numeric('reserved_gb', 'peak reserved'),
             numeric('max_allocated_gb', 'peak allocated'),
             numeric('unused_gb', 'never allocated'),
             numeric('unused_share', 'share'),
@@ -211,7 +211,7 @@ const fragmentationTable = ({ fragmentation }: MemoryResult): Block[] =>
 /** Maximum rows on a page and in text; a snapshot of a large model has thousands of places. */
 const maxRows = { page: 300, text: 20 };
 
-/** Live allocations at the allocator's peak, by place in the program. */
+/** Live allocations at the allocator's peak, by call site. */
 export function allocationsSection({ allocations }: MemoryResult): Section[] {
   const all = allocations ?? [];
   const gpus = [...new Set(all.map(({ gpu }) => gpu))].toSorted((a, b) => a - b);
@@ -219,7 +219,7 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
   return [
     {
       id: 'allocations',
-      title: 'Allocations by operator',
+      title: 'Allocations by call site',
       level: 2,
       blocks: [
         {
@@ -231,7 +231,7 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
           return {
             type: 'chart',
             ...(gpus.length > 1 ? { title: deviceName(gpu) } : {}),
-            label: `The largest allocations on ${deviceName(gpu)} by operator`,
+            label: `The largest allocations on ${deviceName(gpu)} by call site`,
             chart: allocationsChart(rows),
             behind: {
               type: 'table',
@@ -241,7 +241,7 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
                   : 'Every call site',
               filter: true,
               columns: [
-                { id: 'place', head: 'place', wraps: true },
+                { id: 'place', head: 'call site', wraps: true },
                 { id: 'stage', head: 'stage' },
                 numeric('memory_gb', 'memory'),
                 numeric('blocks', 'blocks'),

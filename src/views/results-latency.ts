@@ -4,7 +4,7 @@ import { latencyLabels } from '../vocabulary/loads.js';
 import type { Block, Section, Text } from './block.js';
 import type { Point, Series } from './chart.js';
 import { ourStatistic } from './results-values.js';
-import { latencyByLoad } from './serving-series.js';
+import { latencySectionId } from './serving-series.js';
 import { tableOf } from './table-of.js';
 
 interface LabeledPoint {
@@ -63,7 +63,7 @@ export function resultLatencySection(points: readonly LabeledPoint[]): Section |
       },
     ];
   });
-  return blocks.length === 0 ? null : { id: latencyByLoad, title: 'Latency by load', level: 3, blocks };
+  return blocks.length === 0 ? null : { id: latencySectionId, title: 'Latency by load', level: 3, blocks };
 }
 
 /** Ordered by served rate if every load has one: tools write a sweep in run order. */

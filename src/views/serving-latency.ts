@@ -4,7 +4,7 @@ import type { Block, Column, Section, Text } from './block.js';
 import {
   knownLatencies,
   knownRates,
-  latencyByLoad,
+  latencySectionId,
   latencyChart,
   rateChart,
   type RatePart,
@@ -49,7 +49,7 @@ const statistics: readonly StatisticColumn[] = [
 
 /** Every statistic of each latency, one row per load. */
 export const latencySection = (data: ServingResult, points: readonly ServingPoint[]): Section => ({
-  id: latencyByLoad,
+  id: latencySectionId,
   title: 'Latency by load',
   level: 2,
   blocks: knownLatencies(data).map((metric) => ({

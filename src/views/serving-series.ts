@@ -6,7 +6,7 @@ import { latencyLabels, type LatencyId, loadLabel, rateLabels } from '../vocabul
 import type { LinesChart, Panel, Point } from './chart.js';
 
 /** Id of the section with latencies against load, shared by our load tests and results of other tools. */
-export const latencyByLoad = 'latency';
+export const latencySectionId = 'latency';
 
 /** Points by kind and load: a sweep does not run in this order. */
 export function byLoad({ points }: ServingResult): ServingPoint[] {

@@ -14,5 +14,5 @@ def prepare(variant: str, device: str) -> Case:
     model.fill_cache()
     step = graphed(model.decode, device)
     return Case(
-        "decode", 8, lambda _: step(), batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config()
+        "decode", stages=8, step=lambda _: step(), batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config()
     )

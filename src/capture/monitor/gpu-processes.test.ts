@@ -18,8 +18,10 @@ test.runIf(process.platform === 'linux')('a pid identifies a local process only 
   });
   // In a container the driver's pid may belong to another process here: ours uses no GPU.
   expect(identifyGpuProcess(ownPid, 'nested')).toEqual({ pid: ownPid, name: null, here: false });
-  expect(identifyGpuProcess(2 ** 22 + 1, 'initial')).toEqual({ pid: 2 ** 22 + 1, name: null, here: false });
-  const file = openSync('/dev/null', 'r');
+  const unusedPid = 2 ** 22 + 1; // above Linux's largest pid
+  expect(identifyGpuProcess(unusedPid, 'initial')).toEqual({ pid: unusedPid, name: null, here: false });
+  // An open device file that is not a GPU's does not count.
+  const descriptor = openSync('/dev/null', 'r');
   expect(identifyGpuProcess(ownPid, 'nested').here).toBe(false);
-  closeSync(file);
+  closeSync(descriptor);
 });

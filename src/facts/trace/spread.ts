@@ -5,8 +5,8 @@ import type { SessionDatabase } from '../../session/query.js';
 type ValueType = 'BIGINT' | 'INTEGER';
 
 /**
- * SQL columns of a Spread over `expression`; sd is the sample's, null for one value. Medians are exact (type 7).
- * @param type for integers that all fit it
+ * SQL columns of a Spread over `expression`; sd is the sample's, null for one value. Medians are exact.
+ * @param type of the values of the median, if all are integers that fit it
  */
 export function spreadColumns(expression: string, prefix = '', type?: ValueType): string {
   const value = type === undefined ? expression : `(${expression})::${type}`;
@@ -34,8 +34,8 @@ export function spreadOf(row: object, prefix = ''): Spread | null {
 }
 
 /**
- * Rows of a statement with medians of durations, ns. Medians of millions take a third less time with 32 bits; if one
- * value exceeds them (2.1 s), the statement runs again with 64.
+ * Rows of a statement with medians of durations, ns. Medians of millions take a third less time with 32 bits; if a
+ * value exceeds these (2.1 s), the statement runs again with 64 bits.
  */
 export async function queryDurations<T extends object>(
   database: Pick<SessionDatabase, 'query'>,

@@ -1,8 +1,9 @@
 import type { JsonObject } from './metric-list.js';
 import { unreadable } from './result-text.js';
 
-/** Header line of `-o csv` (columns vary, these three are in all) and of `-o md`. */
+/** Header line of `-o csv`: these columns are in all versions. */
 const csvHead = /^build_commit,.*\bn_prompt,n_gen,.*\bavg_ts,/;
+/** Header line of `-o md`. */
 const markdownHead = /^\| *model *\|.*\| *test *\| *t\/s *\|/;
 
 export function isTestTable(text: string): boolean {
@@ -12,7 +13,7 @@ export function isTestTable(text: string): boolean {
 
 /**
  * Tests of a table, with the field names of `-o json`.
- * @throws E_TRACE_FILE if a line has fewer columns than the header
+ * @throws E_TRACE_FILE if a line is not a test with the columns of the header, or there is none
  */
 export function testsOf(text: string, path: string): JsonObject[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
@@ -22,7 +23,7 @@ export function testsOf(text: string, path: string): JsonObject[] {
 }
 
 const countColumns = new Set(['n_prompt', 'n_gen', 'n_depth', 'n_threads', 'n_gpu_layers', 'build_number']);
-const isNumeric = (name: string) => countColumns.has(name) || /^(avg|stddev)_(ns|ts)$/.test(name);
+const isNumericColumn = (name: string) => countColumns.has(name) || /^(avg|stddev)_(ns|ts)$/.test(name);
 
 /** Fields are quoted, a quote in one is doubled (llama-bench.cpp). */
 function fromCsv([head, ...lines]: string[], path: string): JsonObject[] {
@@ -33,12 +34,12 @@ function fromCsv([head, ...lines]: string[], path: string): JsonObject[] {
     );
     if (fields.length !== names.length) throw unreadable(path, `Line ${index + 2} is cut off.`);
     return Object.fromEntries(
-      names.map((name, i) => [name, isNumeric(name) ? Number(fields[i]) : fields[i]!]),
+      names.map((name, i) => [name, isNumericColumn(name) ? Number(fields[i]) : fields[i]!]),
     );
   });
 }
 
-/** The t/s column is `mean ± deviation` of two digits; `test` is pp512, tg128 or pp512+tg128, with ` @ d` its depth. */
+/** The t/s column is `mean ± deviation` with two decimals; `test` is pp512, tg128 or pp512+tg128, with ` @ d` its depth. */
 function fromMarkdown([head, , ...lines]: string[], path: string): JsonObject[] {
   const cellsOf = (line: string) =>
     line

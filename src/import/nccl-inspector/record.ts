@@ -2,6 +2,22 @@ import { z } from 'zod';
 import { parseJson } from '../../model/parse-json.js';
 import type { Row } from '../../model/tables.js';
 
+const count = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
+/** Limit of a time, µs, so that ns fit in a BIGINT. */
+const micros = count.max(9e15);
+const rate = z.union([z.number().nonnegative().max(1e9), z.literal('nan')]);
+const smallCount = z.number().int().nonnegative().max(1e7);
+const eventTimes = z
+  .object({
+    coll_start_ts: micros.optional(),
+    p2p_start_ts: micros.optional(),
+    kernel_events: z.array(z.object({ kernel_start_ts: micros })).default([]),
+  })
+  .optional();
+
+const operation = z.string().regex(/^[A-Za-z]\w{0,40}$/);
+const timedBy = z.enum(['kernel_gpu', 'kernel_cpu', 'collective_cpu', 'unknown']).default('unknown');
+
 /**
  * One line of NCCL Inspector, one operation on one rank (github.com/NVIDIA/nccl, plugins/profiler/inspector, before
  * 2.29.7 ext-profiler/inspector; read at 2.30.7):
@@ -17,7 +33,7 @@ import type { Row } from '../../model/tables.js';
  *   two operations. The plugin counts Send and Recv (`p2p_perf`, from 2.30) together, separately on each rank.
  * - Up to 2.29 a dump writes the last completed operation of each communicator. From 2.30 it writes all that a ring holds
  *   (1024 unless set; the oldest are overwritten), and leaves out messages below 8192 bytes and operations that no GPU
- *   clock timed. The version is still "v4.0". Missing numbers therefore mean operations that were not recorded.
+ *   clock timed; gaps in `coll_sn` are therefore operations that were not recorded. The version is "v4.0" in both.
  * - The size is count × size of the type: for AllGather and ReduceScatter the part of one rank (total traffic is n_ranks times that).
  * - The time is the longest of the channels' kernels, in whole µs, truncated: by the GPU's clock (kernel_gpu), else the host's
  *   (kernel_cpu), else from call to end on the host (collective_cpu). 0 means none. It includes waiting for other ranks.
@@ -25,22 +41,6 @@ import type { Row } from '../../model/tables.js';
  * - `dump_timestamp_us` is gettimeofday of the host when the line was written; 0 where that failed.
  * - With NCCL_INSPECTOR_DUMP_VERBOSE=1 `event_trace_ts` has host times of the channels' kernels.
  */
-const count = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
-/** Limit of a time, µs, so that ns stay exact. */
-const micros = count.max(9e15);
-const rate = z.union([z.number().nonnegative().max(1e9), z.literal('nan')]);
-const smallCount = z.number().int().nonnegative().max(1e7);
-const eventTimes = z
-  .object({
-    coll_start_ts: micros.optional(),
-    p2p_start_ts: micros.optional(),
-    kernel_events: z.array(z.object({ kernel_start_ts: micros })).default([]),
-  })
-  .optional();
-
-const operation = z.string().regex(/^[A-Za-z]\w{0,40}$/);
-const timedBy = z.enum(['kernel_gpu', 'kernel_cpu', 'collective_cpu', 'unknown']).default('unknown');
-
 const lineSchema = z.object({
   header: z
     .object({
@@ -84,15 +84,19 @@ const lineSchema = z.object({
     .optional(),
 });
 
-/** A row without the keys of its capture; times are µs since 1970. */
 export interface InspectorRecord {
+  /** Without the keys of its capture. */
   row: Row<'collectives'>;
+  /** Times are µs since 1970. */
   writtenUs: number | null;
   startUs: number | null;
   version: string;
 }
 
-/** unreadable: not a line of NCCL Inspector; impossible: one with invalid values. */
+/** What every line of NCCL Inspector has. */
+const recordShape = z.object({ header: z.looseObject({}), metadata: z.looseObject({}) });
+
+/** unreadable: not one operation of NCCL Inspector; impossible: one with invalid values. */
 export type SkipReason = 'unreadable' | 'impossible';
 
 export function recordOf(text: string): InspectorRecord | SkipReason {
@@ -102,12 +106,12 @@ export function recordOf(text: string): InspectorRecord | SkipReason {
   } catch {
     return 'unreadable';
   }
-  const anyRecord = z.object({ header: z.looseObject({}), metadata: z.looseObject({}) }).safeParse(value);
   const parsed = lineSchema.safeParse(value);
-  if (!parsed.success) return anyRecord.success ? 'impossible' : 'unreadable';
+  if (!parsed.success) return recordShape.safeParse(value).success ? 'impossible' : 'unreadable';
   const { header, metadata, coll_perf: coll, p2p_perf: p2p } = parsed.data;
-  if (!coll === !p2p) return 'unreadable';
-  const { event_trace_ts: trace, ...performance } = coll ? collectiveFields(coll) : pairFields(p2p!);
+  // Both or neither: not one operation.
+  if ((coll === undefined) === (p2p === undefined)) return 'unreadable';
+  const { event_trace_ts: trace, ...performance } = coll ? collectiveFields(coll) : p2pFields(p2p!);
   const startUs = [
     ...(trace?.kernel_events ?? []).map((event) => event.kernel_start_ts),
     trace?.coll_start_ts ?? trace?.p2p_start_ts ?? 0,
@@ -143,7 +147,7 @@ const collectiveFields = (coll: NonNullable<Line['coll_perf']>) => ({
   event_trace_ts: coll.event_trace_ts,
 });
 
-const pairFields = (p2p: NonNullable<Line['p2p_perf']>) => ({
+const p2pFields = (p2p: NonNullable<Line['p2p_perf']>) => ({
   operation: p2p.p2p,
   sequence: p2p.p2p_sn,
   peer: p2p.p2p_peer,
@@ -157,5 +161,5 @@ const pairFields = (p2p: NonNullable<Line['p2p_perf']>) => ({
 
 const nanoseconds = (us: number): number | null => (us === 0 ? null : us * 1000);
 /** Without a time the plugin writes 0. */
-const bytesPerSecond = (gigabytes: number | 'nan'): number | null =>
-  gigabytes === 'nan' || gigabytes === 0 ? null : gigabytes * 1e9;
+const bytesPerSecond = (gigabytesPerSecond: number | 'nan'): number | null =>
+  gigabytesPerSecond === 'nan' || gigabytesPerSecond === 0 ? null : gigabytesPerSecond * 1e9;

@@ -6,7 +6,7 @@ import { heatHeight, heatOption } from './heat.js';
 import { linesHeight, linesOption } from './lines.js';
 import { rooflineOption } from './roofline.js';
 import { spreadHeight, spreadOption } from './spread.js';
-import { maxShapes, timelineHeight, timelineOption } from './timeline.js';
+import { maxSvgSpans, timelineHeight, timelineOption } from './timeline.js';
 import { waterfallHeight, waterfallOption } from './waterfall.js';
 
 /** Converts a chart of a view to ECharts options; the only place that does. */
@@ -51,7 +51,7 @@ export function heightOf(chart: Chart): number {
 
 /** SVG by default; a canvas for thousands of shapes. */
 export const rendererOf = (chart: Chart): 'svg' | 'canvas' =>
-  chart.form === 'timeline' && chart.spans.length > maxShapes ? 'canvas' : 'svg';
+  chart.form === 'timeline' && chart.spans.length > maxSvgSpans ? 'canvas' : 'svg';
 
 /** Whether the x axis zooms: by slider, Ctrl + wheel, and keys on the focused chart. */
 export const zooms = ({ form }: Chart): boolean => form === 'timeline';

@@ -5,13 +5,13 @@ import type { TimelineChart } from '../../views/chart.js';
 import { themeColor } from '../palette.js';
 import { axisStyle, base, isNarrow, type Frame, rowAxis, textOn, tipOf } from './chart.js';
 
-/** More lanes than this share their height: a load test has a row per request in flight. */
+/** Up to so many lanes have the full height; more share it, with at least 4 px each: a load test has a lane per request in flight. */
 const fullLanes = 24;
 const laneHeight = (lanes: number): number => Math.max(4, Math.floor(26 * Math.min(1, fullLanes / lanes)));
 /** Minimum lane height for a name. */
 const namedHeight = 14;
-/** Maximum shapes for SVG; with more a canvas is used, since a page with so many shapes is slow. */
-export const maxShapes = 1000;
+/** Maximum spans for SVG; with more a canvas is used, since a page with so many shapes is slow. */
+export const maxSvgSpans = 1000;
 
 export const timelineHeight = ({ lanes }: TimelineChart): number =>
   lanes.length * laneHeight(lanes.length) + 84;
@@ -26,22 +26,22 @@ function fitLabel(label: string, width: number): string {
 }
 
 function series({ spans, kinds, lanes }: TimelineChart, { theme }: Frame): CustomSeriesOption {
-  const row = laneHeight(lanes.length);
+  const rowHeight = laneHeight(lanes.length);
   return {
     type: 'custom',
     name: 'timeline',
     clip: true,
     encode: { x: [1, 2], y: 0 },
     data: spans.map(([lane, start, dur]) => [lane, start / 1e6, (start + dur) / 1e6]),
-    tooltip: tipOf(spans, ([, start, dur, kind]) => [
-      kinds[kind]?.title ?? '',
-      ...(kinds[kind]?.notes ?? []),
+    tooltip: tipOf(spans, ([, start, dur, kindIndex]) => [
+      kinds[kindIndex]?.title ?? '',
+      ...(kinds[kindIndex]?.notes ?? []),
       formatQuantity(dur, 'ns'),
       `from ${formatQuantity(start, 'ns')}`,
     ]),
     renderItem: (params, api) => {
-      const [lane, start, dur, nth] = spans[params.dataIndex] ?? [0, 0, 0, -1];
-      const kind = kinds[nth];
+      const [lane, start, dur, kindIndex] = spans[params.dataIndex] ?? [0, 0, 0, -1];
+      const kind = kinds[kindIndex];
       if (!kind) return null;
       const color = themeColor(kind.color, theme);
       const [left = 0, middle = 0] = api.coord([start / 1e6, lane]);
@@ -52,7 +52,7 @@ function series({ spans, kinds, lanes }: TimelineChart, { theme }: Frame): Custo
       if (to < from) return null;
       // A span thinner than a pixel is still drawn, since a busy range would otherwise look idle.
       const width = Math.max(to - from, 0.7);
-      const height = row * 0.76;
+      const height = rowHeight * 0.76;
       return {
         type: 'rect' as const,
         shape: { x: from, y: middle - height / 2, width, height },
@@ -61,7 +61,7 @@ function series({ spans, kinds, lanes }: TimelineChart, { theme }: Frame): Custo
         textContent: {
           type: 'text' as const,
           style: {
-            text: row < namedHeight ? '' : fitLabel(kind.label, width),
+            text: rowHeight < namedHeight ? '' : fitLabel(kind.label, width),
             fill: textOn(color),
             fontSize: 11,
           },
@@ -78,7 +78,7 @@ export function timelineOption(chart: TimelineChart, frame: Frame): EChartsOptio
   const zoom = { filterMode: 'weakFilter' as const, minSpan: 0.01 };
   const longest = chart.lanes.reduce((most, { length }) => Math.max(most, length), 0);
   const left = Math.min(narrow ? 76 : 132, 24 + 8 * longest);
-  const row = laneHeight(chart.lanes.length);
+  const rowHeight = laneHeight(chart.lanes.length);
   // Several lanes may have the same name.
   const rows = rowAxis(
     frame,
@@ -104,7 +104,7 @@ export function timelineOption(chart: TimelineChart, frame: Frame): EChartsOptio
       axisLabel: {
         ...rows.axisLabel,
         width: left - 8,
-        interval: Math.ceil(namedHeight / row) - 1,
+        interval: Math.ceil(namedHeight / rowHeight) - 1,
         overflow: 'truncate',
         fontSize: narrow ? 10 : 12,
         formatter: (value: string) => value.slice(value.indexOf('\u0000') + 1),

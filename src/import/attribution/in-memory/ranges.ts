@@ -7,8 +7,9 @@ export interface InMemoryRanges {
   start_ns: Float64Array;
   /** NaN: never closed. */
   end_ns: Float64Array;
+  /** Per range: its combination, an index into the columns of `shapes`. */
   shape: Int32Array;
-  /** pid, tid, rank, name, process_wide by code; each combination has a row. */
+  /** pid, tid, rank, name, process_wide; each combination has a row. */
   shapes: Columns;
 }
 
@@ -18,27 +19,28 @@ export function closeRanges(ranges: InMemoryRanges, calls: InMemoryEvents): numb
   const unclosed: number[] = [];
   for (let i = 0; i < rows; i++) if (Number.isNaN(end[i]!)) unclosed.push(i);
   if (unclosed.length === 0) return 0;
-  const threads = new Map<string, { last: number }>();
+  // The thread of each combination; calls and ranges of one thread share an object.
+  const threads = new Map<string, { lastNs: number }>();
   const threadsOf = ({ shapes }: { shapes: Columns }) =>
     Array.from(shapes['pid'] ?? [], (pid, code) => {
       const key = `${pid},${shapes['tid']![code]}`;
-      if (!threads.has(key)) threads.set(key, { last: Number.NEGATIVE_INFINITY });
+      if (!threads.has(key)) threads.set(key, { lastNs: Number.NEGATIVE_INFINITY });
       return threads.get(key)!;
     });
   const callThreads = threadsOf(calls);
   const rangeThreads = threadsOf(ranges);
   for (let i = 0; i < calls.rows; i++) {
     const thread = callThreads[calls.shape[i]!]!;
-    thread.last = Math.max(thread.last, calls.start_ns[i]! + calls.dur_ns[i]!);
+    thread.lastNs = Math.max(thread.lastNs, calls.start_ns[i]! + calls.dur_ns[i]!);
   }
   for (let i = 0; i < rows; i++) {
     if (ranges.shapes['process_wide']![shape[i]!] === 1) continue;
     const thread = rangeThreads[shape[i]!]!;
-    thread.last = Math.max(thread.last, Number.isNaN(end[i]!) ? start[i]! : end[i]!);
+    thread.lastNs = Math.max(thread.lastNs, Number.isNaN(end[i]!) ? start[i]! : end[i]!);
   }
   for (const row of unclosed) {
-    const { last } = rangeThreads[shape[row]!]!;
-    end[row] = last === Number.NEGATIVE_INFINITY ? start[row]! : last;
+    const { lastNs } = rangeThreads[shape[row]!]!;
+    end[row] = lastNs === Number.NEGATIVE_INFINITY ? start[row]! : lastNs;
   }
   return unclosed.length;
 }
