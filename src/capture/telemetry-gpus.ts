@@ -62,20 +62,20 @@ export async function openGpus(path = process.env['PATH'] ?? ''): Promise<GpusOp
   }
   const amd = failures.length > 0 ? ` ${failures.join('; ')}.` : '';
   if (!reason)
-    return none(
+    return openFailure(
       'no_gpu',
       `The NVIDIA driver responds but shows no GPU (CUDA_VISIBLE_DEVICES has no effect on it; a container may hide GPUs).${amd}`,
     );
-  if (reason.code === 'no_permission') return none('permission', `${reason.text}.${amd}`);
-  if (failures.length > 0) return none('failed', `No NVIDIA driver.${amd}`);
+  if (reason.code === 'no_permission') return openFailure('permission', `${reason.text}.${amd}`);
+  if (failures.length > 0) return openFailure('failed', `No NVIDIA driver.${amd}`);
   if (reason.code === 'library_missing')
-    return none(
+    return openFailure(
       'no_driver',
       "The NVIDIA driver's library (libnvidia-ml.so.1) is not installed, and neither amd-smi nor rocm-smi is on PATH.",
     );
-  return none('no_driver', `${reason.text}.`);
+  return openFailure('no_driver', `${reason.text}.`);
 }
 
-function none(code: 'no_driver' | 'permission' | 'no_gpu' | 'failed', text: string): GpusOpened {
+function openFailure(code: 'no_driver' | 'permission' | 'no_gpu' | 'failed', text: string): GpusOpened {
   return { gpus: null, reason: { code, text } };
 }

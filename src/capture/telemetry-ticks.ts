@@ -3,7 +3,7 @@ import { monotonicNs } from '../model/clock.js';
 interface Ticks {
   stop(): void;
   /** Due times missed because the event loop was busy. */
-  missed(): number;
+  missedCount(): number;
 }
 
 /**
@@ -19,9 +19,9 @@ export function startTicks(periodNs: number, fromNs: number, take: () => void): 
     timer = setTimeout(
       () => {
         take();
-        const late = Math.max(0, Math.floor((monotonicNs() - dueNs) / periodNs));
-        missed += late;
-        dueNs += (late + 1) * periodNs;
+        const latePeriods = Math.max(0, Math.floor((monotonicNs() - dueNs) / periodNs));
+        missed += latePeriods;
+        dueNs += (latePeriods + 1) * periodNs;
         schedule();
       },
       Math.max(0, (dueNs - monotonicNs()) / 1e6),
@@ -29,5 +29,5 @@ export function startTicks(periodNs: number, fromNs: number, take: () => void): 
     timer.unref();
   }
   schedule();
-  return { stop: () => clearTimeout(timer), missed: () => missed };
+  return { stop: () => clearTimeout(timer), missedCount: () => missed };
 }

@@ -65,7 +65,7 @@ export function startHostSampler(options: HostSamplerOptions): HostSampler {
   let costSumNs = 0;
   let costMaxNs = 0;
 
-  function take(): void {
+  function takeSample(): void {
     const tNs = Number(process.hrtime.bigint());
     const sample = { tNs, reading: reader.read(tNs) };
     samples.push(sample);
@@ -80,8 +80,8 @@ export function startHostSampler(options: HostSamplerOptions): HostSampler {
     costMaxNs = Math.max(costMaxNs, costNs);
   }
 
-  take();
-  const ticks = startTicks(periodNs, samples[0]!.tNs, take);
+  takeSample();
+  const ticks = startTicks(periodNs, samples[0]!.tNs, takeSample);
   const keys = { rank: 0, ...options.keys, pid: options.pid };
 
   return {
@@ -98,21 +98,21 @@ export function startHostSampler(options: HostSamplerOptions): HostSampler {
     },
     stop() {
       ticks.stop();
-      take();
+      takeSample();
       reader.close();
       const part = otherLoad(samples);
       const overall = drained ? otherLoad([firstAlive, lastAlive].filter((sample) => sample !== null)) : part;
       const others = { ...overall, max: overall.mean === null ? null : Math.max(othersMax, part.max ?? 0) };
       const costUs = { mean: costSumNs / count / 1000, max: costMaxNs / 1000 };
-      const missedSamples = ticks.missed();
-      const about = { missedSamples, costUs, periodNs, others, pid: options.pid, samples: count };
-      const span = drained ? [first!, lastAlive ?? first!, samples.at(-1)!] : samples;
+      const missedSamples = ticks.missedCount();
+      const issueContext = { missedSamples, costUs, periodNs, others, pid: options.pid, samples: count };
+      const issueSamples = drained ? [first!, lastAlive ?? first!, samples.at(-1)!] : samples;
       return {
         telemetry: hostTelemetryRows(samples, part, keys, drained),
         memory: hostMemoryRows(samples, keys, drained),
         issues: [
           ...reader.notes.map((note): Issue => ({ ...note, severity: 'info' })),
-          ...hostIssues(span, about),
+          ...hostIssues(issueSamples, issueContext),
         ],
         samples: count,
         missedSamples,

@@ -1,5 +1,5 @@
 import { readCachedRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
-import { microbenchmarkLines } from '../capture/roofline/microbenchmark-lines.js';
+import { readMicrobenchmarkLines } from '../capture/roofline/microbenchmark-lines.js';
 import { type Fact } from '../hardware/environment.js';
 import type { Issue } from '../model/document.js';
 import { type KernelPlan } from '../model/documents/kernels.js';
@@ -22,7 +22,7 @@ export async function recordKernels(
   const { files: session, originNs, command, redact, saveJson } = recording;
   const { capture, chosen, device } = measured;
   // PyTorch chooses its number of threads and reports it with each case.
-  const lines = await microbenchmarkLines(capture.recordPath);
+  const lines = await readMicrobenchmarkLines(capture.recordPath);
   const threads = device.threads ?? lines.find((line) => line.threads !== null)?.threads ?? null;
   const record = await saveRecord(recording, executionId, capture.recordPath);
   for (const { launch, log } of capture.launches)

@@ -1,5 +1,5 @@
 import process from 'node:process';
-import type { DeviceNow } from '../capture/run/device-sampler.js';
+import type { LatestDevice } from '../capture/run/device-sampler.js';
 import type { HostNow } from '../capture/monitor/watch.js';
 import { throttleReasons } from '../model/throttle-reasons.js';
 import { print, terminalWidth } from './output.js';
@@ -10,7 +10,7 @@ import { liveBlocks, liveLine, type LiveGpu, liveSeconds, type LiveState } from 
 
 export interface Display {
   /** Shows one second. */
-  show(now: { seconds: number; devices: readonly DeviceNow[]; host: HostNow }): void;
+  show(now: { seconds: number; devices: readonly LatestDevice[]; host: HostNow }): void;
   /** Clears the view before the summary. */
   end(): void;
 }
@@ -71,7 +71,7 @@ export function openDisplay(title: string, quiet: boolean): Display {
   };
 }
 
-function gpuNow({ scope, device, sample, details }: DeviceNow): LiveGpu {
+function gpuNow({ scope, device, sample, details }: LatestDevice): LiveGpu {
   const bits = sample.throttleBits;
   return {
     scope,

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import process from 'node:process';
 import type { Command } from 'commander';
 import type { SweepContext } from '../capture/sweep/expected.js';
-import { isLeft, type Journal } from '../capture/sweep/journal.js';
+import { needsRun, type Journal } from '../capture/sweep/journal.js';
 import type { ExecuteRun } from '../capture/sweep/execute-run.js';
 import type { GpuWatch } from '../capture/sweep/preflight.js';
 import type { QueuedJobs } from '../capture/tools/slurm.js';
@@ -55,7 +55,7 @@ export async function sweepCommand(
   const { newJournal, resumedJournal, earlierDurations: timesBefore } = await import('./sweep-journal.js');
   const { refuseRunning } = await import('../capture/sweep/journal.js');
   const { noGpus, watchGpus } = await import('../capture/sweep/preflight.js');
-  const { stillQueued } = await import('../capture/sweep/execute-on-slurm.js');
+  const { findQueuedTasks: stillQueued } = await import('../capture/sweep/execute-on-slurm.js');
   const journal =
     options.resume === undefined
       ? newJournal(requested!, options, folder)
@@ -66,7 +66,7 @@ export async function sweepCommand(
   try {
     const { expectRuns } = await import('../capture/sweep/expected.js');
     const issues = await expectRuns(
-      journal.sweep.runs.filter(isLeft),
+      journal.sweep.runs.filter(needsRun),
       requested?.dimensions ?? new Map(),
       await sweepContext(journal, gpus, timesBefore(journal.folder), options.dryRun === true),
     );
@@ -120,7 +120,7 @@ async function sweepContext(
     placeOf: placesOf(sweep.kind, gpus.capacities),
     // Only --dry-run queries the hub for models that are not on this machine.
     configOf: async (model) => (await (queryHub ? findSizedModel(model) : findModel(model))).config,
-    before: earlierDurations,
+    earlierSeconds: earlierDurations,
   };
 }
 
@@ -236,7 +236,7 @@ function reportSweepEnd(
     sweep.runs.some((run) => outcomes.includes(run.outcome));
   if (obstacle !== null) {
     const { code, what, why, fix } = obstacle;
-    const remaining = `Not started or not finished: ${sweep.runs.filter(isLeft).length} of ${sweep.runs.length} runs.`;
+    const remaining = `Not started or not finished: ${sweep.runs.filter(needsRun).length} of ${sweep.runs.length} runs.`;
     const parts = { what, why: `${why}\n${remaining}`, fix: `${fix}\nThen: ${resume}` };
     process.exitCode = reportError(new InferscopeError(code as ErrorCode, parts), false);
   } else if (sweep.status === 'interrupted') {

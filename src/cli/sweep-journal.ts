@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import process from 'node:process';
 import {
-  isLeft,
+  needsRun,
   journalPath,
   journalsIn,
   mergePlan,
@@ -132,7 +132,7 @@ function warnOfChange({ sweep }: Journal): void {
 
 function newestResumable(requested: RequestedSweep | null, folder: string, failedToo: boolean): Journal {
   const keys = new Set(requested?.plan.runs.map((run) => runKey(run.arguments)));
-  const isRemaining = (run: SweepRun) => isLeft(run) || (failedToo && run.failure !== null);
+  const isRemaining = (run: SweepRun) => needsRun(run) || (failedToo && run.failure !== null);
   const journal = journalsIn(folder)
     .map(readOrNull)
     .filter((journal) => journal !== null)

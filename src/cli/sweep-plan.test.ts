@@ -166,7 +166,7 @@ test('memory of a run is estimated from its dimensions, and runs that do not fit
   const known: SweepContext = {
     placeOf: async () => ({ engine: 'transformers', device: 'gpu', capacities: [24 * 2 ** 30] }),
     configOf: async (model) => findPreset(model)!.config,
-    before: new Map([[runs[0]!.key, 41]]),
+    earlierSeconds: new Map([[runs[0]!.key, 41]]),
   };
   await expectRuns(runs, dimensions, known);
   const [small, large, split] = runs.map(({ expected }) => expected);
@@ -221,7 +221,7 @@ test.each([
   await expectRuns([run], dimensions, {
     placeOf: async () => ({ engine, device: 'cpu', capacities: [] }),
     configOf: async (model) => findPreset(model)!.config,
-    before: new Map(),
+    earlierSeconds: new Map(),
   });
   expect(run.parameters['dtype']).toBe(dtype);
 });

@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { secondsLeft } from '../capture/sweep/expected.js';
-import { isLeft } from '../capture/sweep/journal.js';
-import { type QueuedJobs, queueWords } from '../capture/tools/slurm.js';
+import { needsRun } from '../capture/sweep/journal.js';
+import { type QueuedJobs, queueText } from '../capture/tools/slurm.js';
 import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { stderrColor } from '../render/terminal/color.js';
 import { textWidth, withPlainSpaces } from '../render/terminal/text.js';
@@ -34,7 +34,7 @@ export function sweepProgress(
   };
   const show = (run: SweepRun) => {
     const since = run.started_at === null ? 0 : (Date.now() - Date.parse(run.started_at)) / 1000;
-    const timeLeft = secondsLeft(sweep.runs, isLeft, { run, seconds: since });
+    const timeLeft = secondsLeft(sweep.runs, needsRun, { run, seconds: since });
     const timeText = `about ${formatDuration(timeLeft)} left`;
     // Without a terminal each step prints one line.
     if (process.stderr.isTTY) progress.update(title(run), `${formatDuration(since)} · ${timeText}`);
@@ -67,7 +67,7 @@ export function sweepProgress(
     },
     onQueue: (queued) => {
       const ended = sweep.runs.filter(({ outcome }) => outcome !== 'running' && outcome !== 'pending').length;
-      progress.update('runs on Slurm', `${ended} of ${sweep.runs.length} ended · ${queueWords(queued)}`);
+      progress.update('runs on Slurm', `${ended} of ${sweep.runs.length} ended · ${queueText(queued)}`);
     },
     end: () => {
       stop();

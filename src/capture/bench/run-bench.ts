@@ -9,7 +9,7 @@ import { gpuFacts, type GpuFacts, openGpus, type Gpus } from '../telemetry-gpus.
 import { passOnRecord } from '../outer-run.js';
 import { recordWriter } from '../record-writer.js';
 import { monotonicNs } from '../../model/clock.js';
-import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js';
+import { waitForFreedMemory, readUsedMemory } from '../run/memory-cleared.js';
 import { startEta } from './eta.js';
 import { sampleLaunch } from './launch-samplers.js';
 import { dropCutOffLine, readRecordedFacts, type RecordedFacts } from './record-file.js';
@@ -101,7 +101,7 @@ export async function runBench(options: BenchOptions): Promise<BenchCapture> {
   };
   const eta = startEta(variants, options);
   try {
-    const before = gpus ? deviceMemoryUsed(gpus) : null;
+    const before = gpus ? readUsedMemory(gpus) : null;
     for (let launch = 0; launch < launches && !signal.aborted; launch++) {
       for (const [index, variant] of variants.entries()) {
         if (signal.aborted) break;
@@ -109,7 +109,7 @@ export async function runBench(options: BenchOptions): Promise<BenchCapture> {
         const points = openPoints(execution);
         if (points.length === 0) continue;
         if (launch + index > 0) {
-          const issue = await deviceMemoryCleared(gpus, before, signal);
+          const issue = await waitForFreedMemory(gpus, before, signal);
           if (issue) capture.issues.push(issue);
         }
         eta.startLaunch(variant.execution_id, launch);

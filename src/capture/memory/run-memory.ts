@@ -12,7 +12,7 @@ import { benchWarmup, type BenchCapture, type BenchExecution, type VariantPlan }
 import { identifyGpuProcess, pidNamespace } from '../monitor/gpu-processes.js';
 import { passOnRecord } from '../outer-run.js';
 import { monotonicNs } from '../../model/clock.js';
-import { deviceMemoryUsed } from '../run/memory-cleared.js';
+import { readUsedMemory } from '../run/memory-cleared.js';
 import { startDeviceSampler } from '../run/device-sampler.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
 import { watchProcesses, withoutEngine } from './engine-processes.js';
@@ -232,7 +232,7 @@ async function waitForOthers(
   for (;;) {
     const found = withoutEngine(await listProcesses(gpus), ownPids);
     const memoryInUse =
-      ownPids.length === 0 && deviceMemoryUsed(gpus).some((used) => (used ?? 0) > unusedBytes);
+      ownPids.length === 0 && readUsedMemory(gpus).some((used) => (used ?? 0) > unusedBytes);
     if ((found.length === 0 && !memoryInUse) || Date.now() >= deadline || signal.aborted) return found;
     await sleep(200);
   }

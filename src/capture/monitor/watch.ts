@@ -6,7 +6,7 @@ import type { Row } from '../../model/tables.js';
 import { monotonicNs } from '../../model/clock.js';
 import { startHostSampler, type HostSampler } from '../telemetry.js';
 import type { Gpus } from '../telemetry-gpus.js';
-import { startDeviceSampler, type DeviceNow, type DeviceRows } from '../run/device-sampler.js';
+import { startDeviceSampler, type LatestDevice, type DeviceRows } from '../run/device-sampler.js';
 import { identifyGpuProcess, pidNamespace, type GpuProcessFacts } from './gpu-processes.js';
 import { plural } from '../../vocabulary/format.js';
 
@@ -39,7 +39,7 @@ export interface WatchEnd extends DeviceRows {
 
 export interface Watch {
   /** Call it once a second: the rows since the last call, and the values of a live view. */
-  tick(): { rows: DeviceRows; devices: DeviceNow[]; host: HostNow };
+  tick(): { rows: DeviceRows; devices: LatestDevice[]; host: HostNow };
   /** Changes the process to watch. @returns rows of the previous one */
   follow(pid: number): DeviceRows;
   stop(): WatchEnd;

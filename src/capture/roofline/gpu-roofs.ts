@@ -21,7 +21,7 @@ import type { MicrobenchmarkLine } from '../../model/record.js';
 import { standardDeviation } from '../../model/statistics.js';
 import type { Conditions } from './conditions.js';
 import type { PlannedDevice } from './gpu-plan.js';
-import { fastest, medianNs, rateOf } from './microbenchmark-lines.js';
+import { fastestLine, medianNs, rateOf } from './microbenchmark-lines.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** Facts from driver and framework about the GPU, in addition to its plan. */
@@ -68,7 +68,7 @@ export function gpuRoofsOf(
   const memoryRoof = memory.length > 0 ? Math.max(...memory) : null;
   const l2Bytes = facts.l2Bytes ?? sheet?.l2Bytes ?? null;
   const smCount = facts.smCount ?? sheet?.smCount ?? null;
-  const l2 = fastest(l2Reads(linesOf('l2-read'), l2Bytes, smCount));
+  const l2 = fastestLine(l2Reads(linesOf('l2-read'), l2Bytes, smCount));
   const latency = (kernel: string, backend: string | null = null) => {
     const line = linesOf(kernel).find(
       (one) => medianNs(one) !== null && (backend === null || one.backend === backend),
@@ -137,7 +137,7 @@ function computePeaks(
 ): GpuComputePeak[] {
   const dtypes = [...new Set(gemms.map((line) => line.dtype))];
   return dtypes.flatMap((dtype) => {
-    const best = fastest(gemms.filter((line) => line.dtype === dtype));
+    const best = fastestLine(gemms.filter((line) => line.dtype === dtype));
     if (!best) return [];
     const flops = rateOf(best)!;
     const sheet = gpuPeakFlops(name, dtype as PeakDType, pciId);
@@ -162,7 +162,7 @@ type LinesOf = (kernel: string) => MicrobenchmarkLine[];
 function bandwidths({ name, pciId }: GpuName, linesOf: LinesOf, conditions: ConditionsOf): GpuBandwidth[] {
   const sheet = gpuPeakBandwidth(name, pciId);
   return bandwidthPatterns.flatMap((pattern) => {
-    const best = fastest(linesOf(pattern));
+    const best = fastestLine(linesOf(pattern));
     if (!best) return [];
     const bytes_per_s = rateOf(best)!;
     return [
@@ -182,7 +182,7 @@ function hostLinks({ name, pciId }: GpuName, linesOf: LinesOf, conditions: Condi
   const sheet = gpuHostLink(name, pciId);
   return (['host-to-device', 'device-to-host'] as const).flatMap((direction) =>
     [true, false].flatMap((pinned) => {
-      const best = fastest(linesOf(direction).filter((line) => (line.params['pinned'] === 1) === pinned));
+      const best = fastestLine(linesOf(direction).filter((line) => (line.params['pinned'] === 1) === pinned));
       if (!best) return [];
       const bytes_per_s = rateOf(best)!;
       const { bytes } = best;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { exampleGpu } from '../../model/documents/test-gpu-roofline.js';
 import { gemmCase } from './gemm-search.js';
-import { outliers, roofIssues } from './issues.js';
+import { outlierIssues, roofIssues } from './issues.js';
 import { unmeasuredLine } from './test-lines.js';
 
 test('a throttled peak has an issue: a power cap as information, heat as a warning', () => {
@@ -49,8 +49,8 @@ test('names a GPU that is slower than others of the same name', () => {
       compute: [{ ...peak!, median_ns: peak!.median_ns / share }],
       bandwidth: [],
     });
-  expect(outliers([exampleGpu(), slower(0.97)])).toEqual([]);
-  expect(outliers([exampleGpu(), slower(0.9)])).toMatchObject([
+  expect(outlierIssues([exampleGpu(), slower(0.97)])).toEqual([]);
+  expect(outlierIssues([exampleGpu(), slower(0.9)])).toMatchObject([
     {
       code: 'gpus_differ',
       text: expect.stringContaining('cuda:1 (NVIDIA H200) reaches 90 % of cuda:0 in bfloat16 GEMM'),

@@ -6,19 +6,24 @@ import { formatPercent, formatDuration, formatQuantity } from '../../vocabulary/
 
 /** A GPU of the same name this much slower than the first differs from it (cooling, power limit, a fault). */
 const outlierShare = 0.95;
-/** Above the upper limit the data sheet or our calculation is wrong; below the lower one another process or a limit interfered. */
+/** Above `aboveSheet` the data sheet or our calculation is wrong; below `farBelowSheet` another process or a power limit interfered. */
 const aboveSheet = 1.02;
 const farBelowSheet = 0.4;
 const wideSpread = 0.05;
 
 /** Reasons to doubt measured rooflines. */
 export function roofIssues(gpu: MeasuredGpu, lines: readonly MicrobenchmarkLine[]): Issue[] {
-  return [...throttling(gpu), ...plausibility(gpu), ...spread(gpu), ...unmeasured(gpu, lines)];
+  return [
+    ...throttlingIssues(gpu),
+    ...sheetIssues(gpu),
+    ...spreadIssues(gpu),
+    ...unmeasuredIssues(gpu, lines),
+  ];
 }
 
-const place = ({ index, name }: MeasuredGpu) => `cuda:${index} (${name})`;
+const deviceName = ({ index, name }: MeasuredGpu) => `cuda:${index} (${name})`;
 
-function results(gpu: MeasuredGpu) {
+function namedResults(gpu: MeasuredGpu) {
   return [
     ...gpu.compute.map((result) => ({ ...result, what: `${result.dtype} GEMM` })),
     ...gpu.bandwidth.map((result) => ({ ...result, what: result.pattern as string })),
@@ -26,52 +31,52 @@ function results(gpu: MeasuredGpu) {
 }
 
 /** A power cap is normal for large GEMMs on data-center GPUs; thermal and hardware slowdowns are faults of this machine. */
-function throttling(gpu: MeasuredGpu): Issue[] {
-  const throttled = results(gpu).filter((result) => result.throttled_by.length > 0);
+function throttlingIssues(gpu: MeasuredGpu): Issue[] {
+  const throttled = namedResults(gpu).filter((result) => result.throttled_by.length > 0);
   const reasons = [...new Set(throttled.flatMap((result) => result.throttled_by))];
   return reasons.map((reason): Issue => {
     const known = throttleReasons.find(({ name }) => name === reason);
-    const mine = throttled.filter((result) => result.throttled_by.includes(reason));
-    const clocks = mine.flatMap(({ sm_clock_mhz: clock }) => (clock === null ? [] : [clock]));
+    const affected = throttled.filter((result) => result.throttled_by.includes(reason));
+    const clocks = affected.flatMap(({ sm_clock_mhz: clock }) => (clock === null ? [] : [clock]));
     const slowestClock = clocks.length > 0 ? `, down to ${formatQuantity(Math.min(...clocks), 'MHz')}` : '';
     return {
       code: 'throttled',
       severity: reason === 'sw_power_cap' ? 'info' : 'warning',
-      text: `${place(gpu)}: clocks were throttled (${known?.words ?? reason}${slowestClock}) during ${mine.map((result) => result.what).join(', ')}: these peaks are sustained values, below those at the maximum clock.`,
-      count: mine.length,
+      text: `${deviceName(gpu)}: clocks were throttled (${known?.words ?? reason}${slowestClock}) during ${affected.map((result) => result.what).join(', ')}: these peaks are sustained values, below those at the maximum clock.`,
+      count: affected.length,
     };
   });
 }
 
-function plausibility(gpu: MeasuredGpu): Issue[] {
-  return results(gpu).flatMap(({ what, of_sheet }): Issue[] => {
+function sheetIssues(gpu: MeasuredGpu): Issue[] {
+  return namedResults(gpu).flatMap(({ what, of_sheet }): Issue[] => {
     const share = of_sheet.value;
     if (share === null || (share <= aboveSheet && share >= farBelowSheet)) return [];
     const percent = formatPercent(share);
     const text =
       share > aboveSheet
-        ? `${place(gpu)}: ${what} measured ${percent} of the data sheet: either the data sheet or the FLOP count is wrong here.`
-        : `${place(gpu)}: ${what} reached only ${percent} of the data sheet: another process, a low power limit or a slow kernel. Check with inferscope roofline --fresh on an idle machine.`;
+        ? `${deviceName(gpu)}: ${what} measured ${percent} of the data sheet: either the data sheet or the FLOP count is wrong here.`
+        : `${deviceName(gpu)}: ${what} reached only ${percent} of the data sheet: another process, a low power limit or a slow kernel. Check with inferscope roofline --fresh on an idle machine.`;
     return [{ code: share > aboveSheet ? 'over_sheet' : 'under_sheet', severity: 'warning', text }];
   });
 }
 
-function spread(gpu: MeasuredGpu): Issue[] {
-  const wide = results(gpu).filter((result) => result.sd_share > wideSpread);
+function spreadIssues(gpu: MeasuredGpu): Issue[] {
+  const wide = namedResults(gpu).filter((result) => result.sd_share > wideSpread);
   if (wide.length === 0) return [];
   const each = wide.map((result) => `${result.what} ${formatPercent(result.sd_share)}`).join(', ');
   return [
     {
       code: 'wide_spread',
       severity: 'warning',
-      text: `Roofline of ${place(gpu)}: repeated runs of one operation differ strongly (standard deviation: ${each}).`,
+      text: `Roofline of ${deviceName(gpu)}: repeated runs of one operation differ strongly (standard deviation: ${each}).`,
       count: wide.length,
     },
   ];
 }
 
 /** Kernel and dtype combinations without a measurement, with the message of the first case. */
-function unmeasured(gpu: MeasuredGpu, lines: readonly MicrobenchmarkLine[]): Issue[] {
+function unmeasuredIssues(gpu: MeasuredGpu, lines: readonly MicrobenchmarkLine[]): Issue[] {
   const groups = new Map<string, MicrobenchmarkLine[]>();
   for (const line of lines) {
     const key = line.kernel === 'gemm' ? `${line.dtype} GEMM` : line.kernel;
@@ -84,31 +89,37 @@ function unmeasured(gpu: MeasuredGpu, lines: readonly MicrobenchmarkLine[]): Iss
       {
         code: outcome === 'unsupported' ? 'unsupported' : 'not_measured',
         severity: outcome === 'unsupported' || outcome === 'stopped' ? 'info' : 'warning',
-        text: `${place(gpu)}: ${what} was not measured (${outcome.replaceAll('_', ' ')}${text ? `: ${text}` : ''}).`,
+        text: `${deviceName(gpu)}: ${what} was not measured (${outcome.replaceAll('_', ' ')}${text ? `: ${text}` : ''}).`,
       },
     ];
   });
 }
 
-/** Compares GPUs of one name: those slower than the fastest are reported. */
-export function outliers(gpus: readonly MeasuredGpu[]): Issue[] {
+/** Reports GPUs that differ from the first fully measured GPU of the same name. */
+export function outlierIssues(gpus: readonly MeasuredGpu[]): Issue[] {
   const first = gpus.find((gpu) => gpu.scope === 'full');
   if (!first) return [];
   return gpus
     .filter((gpu) => gpu.name === first.name && gpu !== first)
     .flatMap((gpu) => {
-      const pairs = results(gpu).flatMap((result) => {
-        const like = results(first).find(({ what }) => what === result.what);
-        return like
-          ? [{ what: result.what, share: like.median_ns / result.median_ns, same: like.case === result.case }]
+      const pairs = namedResults(gpu).flatMap((result) => {
+        const reference = namedResults(first).find(({ what }) => what === result.what);
+        return reference
+          ? [
+              {
+                what: result.what,
+                share: reference.median_ns / result.median_ns,
+                isSameCase: reference.case === result.case,
+              },
+            ]
           : [];
       });
       return pairs
-        .filter(({ share, same }) => same && (share < outlierShare || share > 1 / outlierShare))
+        .filter(({ share, isSameCase: same }) => same && (share < outlierShare || share > 1 / outlierShare))
         .map(({ what, share }): Issue => ({
           code: 'gpus_differ',
           severity: 'warning',
-          text: `${place(gpu)} reaches ${formatPercent(share)} of cuda:${first.index} in ${what}: cooling, power limits or a fault can cause differences between GPUs of one name.`,
+          text: `${deviceName(gpu)} reaches ${formatPercent(share)} of cuda:${first.index} in ${what}: cooling, power limits or a fault can cause differences between GPUs of one name.`,
         }));
     });
 }

@@ -25,8 +25,8 @@ import {
 import { conditionsWithin, driverIndex } from './conditions.js';
 import { collectiveCases, type PlannedDevice, rooflineOrder } from './gpu-plan.js';
 import { collectivesOf, type ConditionsOf, gpuRoofsOf } from './gpu-roofs.js';
-import { outliers, roofIssues } from './issues.js';
-import { microbenchmarkLines } from './microbenchmark-lines.js';
+import { outlierIssues, roofIssues } from './issues.js';
+import { readMicrobenchmarkLines } from './microbenchmark-lines.js';
 import { comparisonCases, searchRoofs } from './search.js';
 
 interface GpuRooflineOptions {
@@ -156,7 +156,7 @@ async function measureEachName(
       }),
     );
     measured.push(...compared);
-    issues.push(...outliers([gpu, ...compared]));
+    issues.push(...outlierIssues([gpu, ...compared]));
   }
   return { measured, issues };
 }
@@ -186,7 +186,7 @@ async function runRound(
     },
   });
   recording.captures.push(capture);
-  return microbenchmarkLines(capture.recordPath);
+  return readMicrobenchmarkLines(capture.recordPath);
 }
 
 function plannedGpu(name: string, index: number, gpus: Gpus | null): PlannedDevice {

@@ -3,7 +3,7 @@ import { type MicrobenchmarkLine, microbenchmarkLineSchema } from '../../model/r
 import { median } from '../../model/statistics.js';
 
 /** The `microbenchmark` lines of a record file; a line truncated by a killed process is skipped. */
-export async function microbenchmarkLines(path: string): Promise<MicrobenchmarkLine[]> {
+export async function readMicrobenchmarkLines(path: string): Promise<MicrobenchmarkLine[]> {
   const text = await readFile(path, 'utf8').catch(() => '');
   return text
     .split('\n')
@@ -29,7 +29,7 @@ export function rateOf(line: MicrobenchmarkLine): number | null {
   return ns === null || ns <= 0 ? null : ((line.flops > 0 ? line.flops : line.bytes) / ns) * 1e9;
 }
 
-export function fastest(lines: readonly MicrobenchmarkLine[]): MicrobenchmarkLine | null {
+export function fastestLine(lines: readonly MicrobenchmarkLine[]): MicrobenchmarkLine | null {
   const rate = (line: MicrobenchmarkLine) => rateOf(line) ?? -1;
   return lines.reduce<MicrobenchmarkLine | null>(
     (best, line) => (rateOf(line) !== null && (!best || rate(line) > rate(best)) ? line : best),

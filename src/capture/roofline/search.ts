@@ -3,7 +3,7 @@ import type { KernelCase } from '../../model/kernels.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
 import { firstCases, gemmDtypes, gemmLimits, type PlannedDevice } from './gpu-plan.js';
 import { type Gemm, gemmCase, neighborGemms } from './gemm-search.js';
-import { fastest } from './microbenchmark-lines.js';
+import { fastestLine } from './microbenchmark-lines.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** Runs cases in one process and returns their lines, with any outcome. */
@@ -29,7 +29,7 @@ function secondCases(device: PlannedDevice, first: readonly MicrobenchmarkLine[]
   const limits = gemmLimits(device);
   const gemms = first.filter((line) => line.kernel === 'gemm');
   return gemmDtypes(device).flatMap((dtype) => {
-    const best = fastest(gemms.filter((line) => line.dtype === dtype));
+    const best = fastestLine(gemms.filter((line) => line.dtype === dtype));
     return best ? neighborGemms(gemmOf(best), gemms.map(gemmOf), limits).map(gemmCase) : [];
   });
 }
@@ -45,7 +45,7 @@ export function comparisonCases(
 ): KernelCase[] {
   const names = new Set(compute.map((peak) => peak.case));
   const patterns = ['copy', 'read'].map((pattern) =>
-    fastest(lines.filter((line) => line.kernel === pattern)),
+    fastestLine(lines.filter((line) => line.kernel === pattern)),
   );
   return [...lines.filter((line) => names.has(line.case)), ...patterns.filter((line) => line !== null)].map(
     ({ case: name, kernel, backend, dtype, params, flops, bytes }) =>

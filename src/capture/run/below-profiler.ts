@@ -11,7 +11,7 @@ const shells = /^(sh|bash|dash|zsh|ksh|fish|busybox)$/;
 interface ProgramProcesses {
   /** All processes of the program, parents first. */
   all: number[];
-  /** Processes started only by shells, and the shells; they must stop their own children. */
+  /** The shells, and the processes that only shells started. Each of these must stop its own children. */
   first: number[];
 }
 
@@ -20,9 +20,9 @@ interface ProgramProcesses {
  * started, after it has exited, and without /proc.
  * @param profiler process that was started, which may be a script around the profiler
  */
-export function belowProfiler(profiler: number): ProgramProcesses {
+export function processesBelowProfiler(profiler: number): ProgramProcesses {
   const children = processTree(profiler).flatMap((pid) => {
-    const name = executable(pid);
+    const name = executableName(pid);
     return pid === profiler || name === null || profilerNames.test(name) ? [] : [{ pid, name }];
   });
   const otherPids = new Set(children.filter(({ name }) => !shells.test(name)).map(({ pid }) => pid));
@@ -36,7 +36,7 @@ export function belowProfiler(profiler: number): ProgramProcesses {
 }
 
 /** Null for a process that has exited or belongs to another user. */
-function executable(pid: number): string | null {
+function executableName(pid: number): string | null {
   try {
     return basename(readlinkSync(`/proc/${pid}/exe`));
   } catch {

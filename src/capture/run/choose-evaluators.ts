@@ -34,7 +34,7 @@ export async function defaultEvaluators(
  * runs in Python: inferscope bench … --engine transformers.
  */
 export function runsPython(command: readonly string[]): boolean {
-  const engine = ownEngine(command);
+  const engine = engineOption(command);
   if (engine !== null) return ['transformers', 'vllm', 'torch'].includes(engine);
   return command.some(
     (word) =>
@@ -44,7 +44,7 @@ export function runsPython(command: readonly string[]): boolean {
 }
 
 /** --engine of an inferscope command, '' without one; null for other programs. */
-function ownEngine(command: readonly string[]): string | null {
+function engineOption(command: readonly string[]): string | null {
   // Only node, npx or similar may precede it.
   const isInferscope = command
     .slice(0, 2)

@@ -11,7 +11,7 @@ export interface DeviceRows {
 }
 
 /** Values of one GPU in a live view. */
-export interface DeviceNow {
+export interface LatestDevice {
   scope: string;
   device: GpuDevice;
   sample: Readonly<GpuSample>;
@@ -22,7 +22,7 @@ interface DeviceSampler {
   /** The rows since the last call, which are then released: for recordings of any length. */
   drain(): DeviceRows;
   /** The latest values, without reading anything. */
-  latest(): DeviceNow[];
+  latest(): LatestDevice[];
   /** Cost of one sample of all GPUs for this process, microseconds. */
   costUs(): { mean: number; max: number };
   /** Takes a last sample and returns the rows that were not drained; t_ns is CLOCK_MONOTONIC. */
@@ -82,7 +82,7 @@ export function startDeviceSampler(
       instance: true,
     })),
   ]);
-  const latest = sources.map(({ scope, device }): DeviceNow => ({
+  const latest = sources.map(({ scope, device }): LatestDevice => ({
     scope,
     device,
     sample: device.sample(),
@@ -94,18 +94,20 @@ export function startDeviceSampler(
   let costSumNs = 0;
   let costMaxNs = 0;
   const startNs = monotonicNs();
+  let isReadingDetails = false;
+  let stopped = false;
 
-  function put(scope: string, t_ns: number, metric: string, value: number | null): void {
+  function addTelemetry(scope: string, t_ns: number, metric: string, value: number | null): void {
     if (value !== null) rows.telemetry.push({ ...common, t_ns, scope, metric, value });
   }
 
-  function used(device: number, t_ns: number, kind: string, bytes: number, pid: number | null): void {
+  function addMemory(device: number, t_ns: number, kind: string, bytes: number, pid: number | null): void {
     const place = { device, t_ns, kind, bytes, point: null, source: 'GPU driver' };
     rows.memory.push({ ...common, ...place, pid });
   }
 
-  function take(): void {
-    const startNs = monotonicNs();
+  function takeSample(): void {
+    const sampleStartNs = monotonicNs();
     samples++;
     sources.forEach(({ scope, device, instance }, index) => {
       const sample = device.sample();
@@ -114,20 +116,20 @@ export function startDeviceSampler(
       // AMD's tools update once per second: a repeated reading is not a sample.
       if (t_ns === lastNs[index]) return;
       lastNs[index] = t_ns;
-      for (const [field, metric] of metrics) put(scope, t_ns, metric, sample[field]);
+      for (const [field, metric] of metrics) addTelemetry(scope, t_ns, metric, sample[field]);
       // An instance's memory is part of its GPU's: it would be counted twice in the table `memory`.
-      if (instance) put(scope, t_ns, 'memory_used_bytes', sample.memoryUsedBytes);
+      if (instance) addTelemetry(scope, t_ns, 'memory_used_bytes', sample.memoryUsedBytes);
       else if (sample.memoryUsedBytes !== null)
-        used(device.index, t_ns, 'used', sample.memoryUsedBytes, null);
+        addMemory(device.index, t_ns, 'used', sample.memoryUsedBytes, null);
     });
-    const cost = monotonicNs() - startNs;
-    costSumNs += cost;
-    costMaxNs = Math.max(costMaxNs, cost);
+    const costNs = monotonicNs() - sampleStartNs;
+    costSumNs += costNs;
+    costMaxNs = Math.max(costMaxNs, costNs);
   }
 
   function takeEnergy(): void {
     for (const { scope, device, instance } of sources)
-      if (!instance) put(scope, device.sampledNs ?? monotonicNs(), 'energy_j', device.energyJ());
+      if (!instance) addTelemetry(scope, device.sampledNs ?? monotonicNs(), 'energy_j', device.energyJ());
   }
 
   async function takeEnergyLater(): Promise<void> {
@@ -135,44 +137,42 @@ export function startDeviceSampler(
       if (instance) continue;
       const joules = await device.energyLaterJ();
       if (stopped) return;
-      put(scope, device.sampledNs ?? monotonicNs(), 'energy_j', joules);
+      addTelemetry(scope, device.sampledNs ?? monotonicNs(), 'energy_j', joules);
     }
   }
 
-  let reading = false;
-  let stopped = false;
   async function takeDetails(): Promise<void> {
-    if (reading) return;
-    reading = true;
+    if (isReadingDetails) return;
+    isReadingDetails = true;
     for (const [index, { scope, device, instance }] of sources.entries()) {
       const details = await device.details();
       // After stop() rows are no longer collected, and the library may be closed before the next device.
       if (stopped) return;
       latest[index]!.details = details;
       const t_ns = monotonicNs();
-      for (const [field, metric] of detailMetrics) put(scope, t_ns, metric, details[field]);
-      if (!instance) processRows(device, t_ns, details.processes ?? []);
+      for (const [field, metric] of detailMetrics) addTelemetry(scope, t_ns, metric, details[field]);
+      if (!instance) addProcessRows(device, t_ns, details.processes ?? []);
     }
-    reading = false;
+    isReadingDetails = false;
   }
 
-  function processRows(device: GpuDevice, t_ns: number, processes: GpuProcess[]): void {
+  function addProcessRows(device: GpuDevice, t_ns: number, processes: GpuProcess[]): void {
     for (const { pid, usedBytes } of processes)
-      if (usedBytes !== null) used(device.index, t_ns, 'process', usedBytes, pid);
+      if (usedBytes !== null) addMemory(device.index, t_ns, 'process', usedBytes, pid);
   }
 
-  take();
+  takeSample();
   takeEnergy();
   if (withDetails) {
     for (const { scope, device } of sources) {
-      put(scope, startNs, 'memory_total_bytes', device.memoryTotalBytes);
-      put(scope, startNs, 'max_sm_clock_mhz', device.maxSmClockMhz);
+      addTelemetry(scope, startNs, 'memory_total_bytes', device.memoryTotalBytes);
+      addTelemetry(scope, startNs, 'max_sm_clock_mhz', device.maxSmClockMhz);
     }
     void takeDetails();
   }
-  const ticks = startTicks(1e9 / hz, startNs, take);
-  const counters = startTicks(energyPeriodNs, startNs, () => void takeEnergyLater());
-  const slow = withDetails ? startTicks(detailPeriodNs, startNs, () => void takeDetails()) : null;
+  const ticks = startTicks(1e9 / hz, startNs, takeSample);
+  const energyTicks = startTicks(energyPeriodNs, startNs, () => void takeEnergyLater());
+  const detailTicks = withDetails ? startTicks(detailPeriodNs, startNs, () => void takeDetails()) : null;
 
   function drain(): DeviceRows {
     const drained = rows;
@@ -186,10 +186,10 @@ export function startDeviceSampler(
     costUs: () => ({ mean: costSumNs / samples / 1000, max: costMaxNs / 1000 }),
     stop() {
       ticks.stop();
-      counters.stop();
-      slow?.stop();
+      energyTicks.stop();
+      detailTicks?.stop();
       stopped = true;
-      take();
+      takeSample();
       takeEnergy();
       const seconds = (monotonicNs() - startNs) / 1e9;
       const issues: Issue[] = [];

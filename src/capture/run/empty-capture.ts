@@ -3,7 +3,7 @@ import { InferscopeError } from '../../model/errors.js';
 import type { PlannedExecution } from './plan-executions.js';
 import type { FileKind } from './run-options.js';
 
-const requirements: Record<string, { kinds: FileKind[]; why: string; fix: string }> = {
+const captureRequirements: Record<string, { kinds: FileKind[]; why: string; fix: string }> = {
   nsys: {
     kinds: ['nsys-rep'],
     why: 'nsys exited without a report: its capture range never started, or the report could not be written.',
@@ -27,12 +27,12 @@ const requirements: Record<string, { kinds: FileKind[]; why: string; fix: string
 };
 
 /** The failure of a profiler that exits normally without output. */
-export function emptyCapture(
+export function emptyCaptureError(
   plan: Pick<PlannedExecution, 'execution_id'>,
   files: readonly { kind: FileKind }[],
   log: string,
 ): InferscopeError | null {
-  const expected = requirements[plan.execution_id];
+  const expected = captureRequirements[plan.execution_id];
   if (!expected || files.some(({ kind }) => expected.kinds.includes(kind))) return null;
   return new InferscopeError('E_NO_KERNELS', {
     what: `the ${plan.execution_id} execution produced no capture`,
@@ -45,7 +45,7 @@ export function emptyCapture(
 const cpuFallback =
   /CUDA is not available[^\n]*|CUDA initialization: [^\n]*|User provided device_type of 'cuda', but CUDA is not available[^\n]*|Failed to create CUDAExecutionProvider[^\n]*|no usable GPU found[^\n]*/i;
 
-export function usesCpuByAccident(output: string): Issue | null {
+export function cpuFallbackIssue(output: string): Issue | null {
   const message = cpuFallback.exec(output)?.[0];
   if (message === undefined) return null;
   const text = `The program may have run on the CPU by accident. Its output: "${message.trim().slice(0, 200)}". inferscope doctor shows why the GPU is not used.`;

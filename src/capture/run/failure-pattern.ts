@@ -12,7 +12,7 @@ export interface EndedRun {
   /** The end of stdout and stderr, secrets replaced; profilers write there too. */
   output: string;
   tool: { name: string; version: string | null; path: string } | null;
-  /** Free text of the program's log file, for messages. */
+  /** Name of the log file that has the program's output, for messages. */
   log: string;
 }
 
@@ -24,7 +24,7 @@ export interface Failure {
 /** One known failure: its output pattern and its message. */
 export interface FailurePattern {
   id: string;
-  /** Also when the program succeeded. */
+  /** Whether it also applies to a program that exited with 0. */
   anyExit?: boolean;
   matches: (ended: EndedRun) => RegExpExecArray | boolean | null;
   explain: (ended: EndedRun, match: RegExpExecArray | null) => Failure;
@@ -37,7 +37,7 @@ export const failure = (code: ErrorCode, what: string, why: string, fix: string)
   parts: { what, why, fix },
 });
 /** The line around a match, for quoting. */
-export function line(ended: EndedRun, match: RegExpExecArray | null): string {
+export function lineAround(ended: EndedRun, match: RegExpExecArray | null): string {
   if (!match) return '';
   const start = ended.output.lastIndexOf('\n', match.index) + 1;
   const end = ended.output.indexOf('\n', match.index);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { recognizeFailure, failurePatterns } from './failures.js';
 import type { EndedRun } from './failure-pattern.js';
-import { usesCpuByAccident } from './empty-capture.js';
-import { downloadedModel } from './first-download.js';
+import { cpuFallbackIssue } from './empty-capture.js';
+import { downloadIssue } from './first-download.js';
 
 const ended = (change: Partial<EndedRun>): EndedRun => ({
   execution_id: 'clean',
@@ -294,8 +294,8 @@ describe('known failures', () => {
 test('detects a fallback to the CPU', () => {
   const torch =
     "UserWarning: User provided device_type of 'cuda', but CUDA is not available. Disabling\n  warnings.warn(";
-  expect(usesCpuByAccident(torch)?.code).toBe('cpu_by_accident');
-  expect(usesCpuByAccident('CUDA is available')).toBeNull();
+  expect(cpuFallbackIssue(torch)?.code).toBe('cpu_by_accident');
+  expect(cpuFallbackIssue('CUDA is available')).toBeNull();
 });
 
 test('detects a model download during the measurement', () => {
@@ -304,7 +304,7 @@ test('detects a model download during the measurement', () => {
     'model.safetensors:   0%|          | 0.00/2.20G [00:00<?, ?B/s]\r' +
     'model.safetensors:  48%|████▊     | 1.06G/2.20G [00:10<00:10, 104MB/s]\r' +
     'model.safetensors: 100%|██████████| 2.20G/2.20G [00:21<00:00, 104MB/s]\n';
-  expect(downloadedModel(bar)?.text).toMatch(/model\.safetensors, 2\.20GB in 00:21.*run it again/s);
-  expect(downloadedModel('Loading weights: 100%|████| 201/201 [00:00<00:00, 999it/s]')).toBeNull();
-  expect(downloadedModel('prompts.json: 100%|████| 1.2k/1.2k [00:00<00:00, 1.1MB/s]')).toBeNull();
+  expect(downloadIssue(bar)?.text).toMatch(/model\.safetensors, 2\.20GB in 00:21.*run it again/s);
+  expect(downloadIssue('Loading weights: 100%|████| 201/201 [00:00<00:00, 999it/s]')).toBeNull();
+  expect(downloadIssue('prompts.json: 100%|████| 1.2k/1.2k [00:00<00:00, 1.1MB/s]')).toBeNull();
 });

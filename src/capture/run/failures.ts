@@ -2,7 +2,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { containerFailures } from './container-failures.js';
 import { modelFailures } from './model-failures.js';
 import { countersForbidden, profilerFailures } from './profiler-failures.js';
-import { withoutProfilerWords } from './profiler-words.js';
+import { removeProfilerMessages } from './profiler-messages.js';
 import { programFailures } from './program-failures.js';
 import type { EndedRun, FailurePattern } from './failure-pattern.js';
 
@@ -29,20 +29,20 @@ export function recognizeFailure(ended: EndedRun): InferscopeError | null {
     const { code, parts } = explain(ended, typeof match === 'boolean' ? null : match);
     return new InferscopeError(code, parts);
   }
-  return failed ? ownFailure(ended) : null;
+  return failed ? unrecognizedFailure(ended) : null;
 }
 
-function ownFailure(ended: EndedRun): InferscopeError {
+function unrecognizedFailure(ended: EndedRun): InferscopeError {
   const how = ended.startError
     ? `could not be started (${ended.startError})`
     : ended.signal
       ? `was killed by ${ended.signal}`
       : `exited with code ${ended.exit_code}`;
-  const words = withoutProfilerWords(ended.tool?.name ?? null, ended.output);
-  const last = words.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  const words = removeProfilerMessages(ended.tool?.name ?? null, ended.output);
+  const lastLine = words.trimEnd().split('\n').at(-1)?.trim() ?? '';
   return new InferscopeError('E_WORKLOAD_FAILED', {
     what: `${ended.command[0]} ${how}`,
-    why: last === '' ? 'It printed nothing.' : `Last output: ${last.slice(0, 300)}`,
-    fix: last === '' ? 'Run it by itself to see why.' : `Full output: ${ended.log}`,
+    why: lastLine === '' ? 'It printed nothing.' : `Last output: ${lastLine.slice(0, 300)}`,
+    fix: lastLine === '' ? 'Run it by itself to see why.' : `Full output: ${ended.log}`,
   });
 }

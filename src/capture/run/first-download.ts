@@ -8,7 +8,7 @@ const weightsBar =
   /([\w./-]+\.(?:safetensors|bin|gguf|pth?)):\s+\d+%\|[^\r\n]*?\s([\d.]+[kMGT]?)\/([\d.]+[kMGT]?)\s\[([\d:]+)<[^\r\n]*?B\/s\]/g;
 
 /** Whether the program downloaded its model during the run: the measurement then includes the download. */
-export function downloadedModel(output: string): Issue | null {
+export function downloadIssue(output: string): Issue | null {
   const bar = [...output.matchAll(weightsBar)].at(-1);
   if (!bar) return null;
   const [, file, , size, took] = bar;

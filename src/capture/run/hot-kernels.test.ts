@@ -41,13 +41,13 @@ test('finds hot kernels of the stages of an H200 capture, without loading and wa
   )!;
   expect(choice.source).toBe('by nsys, of decode, prefill, sampling');
   // Summed by hand from the CSV: the largest of decode, and the SDPA kernel of prefill (eighth there).
-  for (const hot of [
+  for (const kernel of [
     'vectorized_elementwise_kernel',
     'nvjet_sm90_hsh_8x64_64x16_4x1_v_bz_TNN',
     'nvjet_sm90_hsh_16x64_64x16_4x1_v_bz_TNN',
     'cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0',
   ])
-    expect(choice.names).toContain(hot);
+    expect(choice.names).toContain(kernel);
   expect(choice.names).not.toContain('distribution_elementwise_grid_stride_kernel');
   expect(choice.names.length).toBeLessThanOrEqual(24);
 });
@@ -58,7 +58,7 @@ test('without stages uses the hottest kernels of the run; without kernels return
   expect(chooseKernels('')).toBeNull();
 });
 
-test('ncu is limited in kernels but not in metrics, and the outcome says so', () => {
+test('limits the kernels of ncu but not its metrics, and describes the limits', () => {
   const choice = { names: ['gemm_kernel', 'a.b'], source: 'by nsys, of decode' };
   const args = ncuArguments('/s/ncu', full, choice);
   expect(args).toContain('--set=full');

@@ -10,7 +10,7 @@ const statsMs = 10 * 60_000;
  * Hot kernels of each stage of an nsys report, by `nsys stats` (without importing it).
  * Null when unknown: then ncu profiles every name.
  */
-export async function hotKernels(nsysPath: string, report: string): Promise<KernelChoice | null> {
+export async function findHotKernels(nsysPath: string, report: string): Promise<KernelChoice | null> {
   const args = ['stats', '--report', 'nvtx_kern_sum', '--report', 'cuda_gpu_kern_sum', '--format', 'csv'];
   const run = await runTool(nsysPath, [...args, '--output', '-', report], { timeoutMs: statsMs });
   return run.ok ? chooseKernels(run.stdout) : null;
@@ -40,23 +40,23 @@ export function chooseKernels(stats: string): KernelChoice | null {
       const kind = /(?:^|:)inferscope:(prefill|decode|mixed|sampling)\b/.exec(field('NVTX Range') ?? '')?.[1];
       if (!kind) continue;
       if (!stages.has(kind)) stages.set(kind, new Map());
-      add(stages.get(kind)!, name, ns);
-    } else add(totals, name, ns);
+      addTime(stages.get(kind)!, name, ns);
+    } else addTime(totals, name, ns);
   }
   if (stages.size > 0) {
-    const names = new Set([...stages.values()].flatMap((times) => hottest(times)));
+    const names = new Set([...stages.values()].flatMap((times) => hottestNames(times)));
     return { names: [...names], source: `by nsys, of ${[...stages.keys()].sort().join(', ')}` };
   }
   return totals.size > 0
-    ? { names: hottest(totals, 2 * namesPerStage), source: 'by nsys, of the whole run' }
+    ? { names: hottestNames(totals, 2 * namesPerStage), source: 'by nsys, of the whole run' }
     : null;
 }
 
-function add(times: Map<string, number>, name: string, ns: number): void {
+function addTime(times: Map<string, number>, name: string, ns: number): void {
   times.set(name, (times.get(name) ?? 0) + ns);
 }
 
-function hottest(times: Map<string, number>, count = namesPerStage): string[] {
+function hottestNames(times: Map<string, number>, count = namesPerStage): string[] {
   return [...times]
     .sort((a, b) => b[1] - a[1])
     .slice(0, count)

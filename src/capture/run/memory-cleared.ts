@@ -10,12 +10,12 @@ const pollMs = 200;
 const toleranceBytes = 256 * 2 ** 20;
 
 /** Used bytes per device; null if NVML does not report it. */
-export function deviceMemoryUsed({ devices }: Pick<Gpus, 'devices'>): (number | null)[] {
+export function readUsedMemory({ devices }: Pick<Gpus, 'devices'>): (number | null)[] {
   return devices.map((device) => device.sample().memoryUsedBytes);
 }
 
-/** Waits until every GPU uses as little memory as before the first execution. @returns the memory still in use, if any */
-export async function deviceMemoryCleared(
+/** Waits until no GPU uses more memory than before the first execution. @returns an issue if one still does after `limitMs` */
+export async function waitForFreedMemory(
   gpus: Pick<Gpus, 'devices'> | null,
   before: (number | null)[] | null,
   signal: AbortSignal,
@@ -24,11 +24,11 @@ export async function deviceMemoryCleared(
   if (!gpus || !before) return null;
   const deadline = Date.now() + limitMs;
   for (;;) {
-    const excess = deviceMemoryUsed(gpus).map((used, i) => (used ?? 0) - (before[i] ?? used ?? 0));
+    const excess = readUsedMemory(gpus).map((used, i) => (used ?? 0) - (before[i] ?? used ?? 0));
     const firstInUse = excess.findIndex((bytes) => bytes > toleranceBytes);
     if (firstInUse < 0 || signal.aborted) return null;
     if (Date.now() >= deadline) {
-      const text = `GPU memory did not clear: GPU ${firstInUse} uses ${formatBytes(excess[firstInUse]!)} more than before the first execution (a process of it may still run: nvidia-smi lists them).`;
+      const text = `GPU memory did not clear: GPU ${firstInUse} uses ${formatBytes(excess[firstInUse]!)} more than before the first execution (one of its processes may still be running: nvidia-smi lists them).`;
       return { code: 'gpu_memory_not_cleared', severity: 'warning', text };
     }
     await sleep(pollMs);

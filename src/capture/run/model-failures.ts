@@ -1,4 +1,4 @@
-import { failure, line, outputMatches, type FailurePattern } from './failure-pattern.js';
+import { failure, lineAround, outputMatches, type FailurePattern } from './failure-pattern.js';
 
 /** GPU memory, missing GPUs, and the model hub. */
 export const modelFailures: FailurePattern[] = [
@@ -68,7 +68,7 @@ export const modelFailures: FailurePattern[] = [
       failure(
         'E_MODEL_ACCESS',
         `the model hub answered ${match?.[1]}`,
-        line(ended, match),
+        lineAround(ended, match),
         'Check the name of the model and HF_TOKEN (hf auth whoami shows the account).',
       ),
   },
@@ -81,7 +81,7 @@ export const modelFailures: FailurePattern[] = [
       failure(
         'E_MODEL_ACCESS',
         'the model hub could not be reached',
-        line(ended, match),
+        lineAround(ended, match),
         'Download the model where there is a network (hf download OWNER/NAME) and pass the folder to --model,\n' +
           'or use --weights random, which downloads nothing.',
       ),
@@ -95,7 +95,7 @@ export const modelFailures: FailurePattern[] = [
       failure(
         'E_ENGINE_MISSING',
         'the program found no usable GPU',
-        line(ended, match),
+        lineAround(ended, match),
         'Type: inferscope doctor – it checks driver, CUDA and torch; CUDA_VISIBLE_DEVICES may hide the GPU.',
       ),
   },

@@ -1,7 +1,7 @@
 import type { NsysOptions } from './run-options.js';
 
 /**
- * Arguments of `nsys` before the program. nsys accepts no argument twice, so the user's replace ours. Graph nodes are recorded one by one,
+ * Arguments of `nsys` before the program. nsys accepts no argument twice, so the user's arguments replace ours. Graph nodes are recorded one by one,
  * because by default a CUDA graph is one row and a decode stage looks empty. This has a cost: a step of 1100 nodes took 3.84 ms instead of
  * 2.96 on an H200 (--cuda-graph-trace=graph has none). CPU samples, context switches and OS calls are off: they multiply rows and slow the
  * host. nsys always follows children that start another program. It follows children that only fork if that is requested, which nsys
@@ -19,7 +19,7 @@ export function nsysArguments(
     '--cuda-graph-trace=node',
     '--sample=none',
     '--cpuctxsw=none',
-    ...(forks ? [`${traceForks}=true`] : []),
+    ...(forks ? [`${traceForksOption}=true`] : []),
     ...rangeArguments(captureRange),
     `--output=${report}`,
     '--force-overwrite=true',
@@ -29,7 +29,7 @@ export function nsysArguments(
 }
 
 /** Option for processes between fork and exec; old versions of nsys lack it. */
-export const traceForks = '--trace-fork-before-exec';
+export const traceForksOption = '--trace-fork-before-exec';
 
 /** `--sample=none` -> `--sample`; documented short forms map to the long ones. */
 function optionOf(arg: string): string {
@@ -44,7 +44,7 @@ const shortForms: Record<string, string> = {
   '-f': '--force-overwrite',
 };
 
-/** `nvtx NAME`: ranges of any domain; unregistered names need the variable below. */
+/** `nvtx NAME`: ranges of any domain; unregistered names need nsysEnvironment(). */
 function rangeArguments(range: NsysOptions['captureRange']): string[] {
   if (range === null) return [];
   const end = '--capture-range-end=stop';

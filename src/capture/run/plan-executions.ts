@@ -7,10 +7,10 @@ import type { Execution } from '../../model/manifest.js';
 import { evaluatorVariable, hooksVariable } from '../../model/outer-run.js';
 import { requireNcu } from '../tools/ncu.js';
 import { nsysHasOption, requireNsys } from '../tools/nsys.js';
-import { hotKernels } from './hot-kernels.js';
+import { findHotKernels } from './hot-kernels.js';
 import { ncuArguments, ncuBounds } from './ncu-arguments.js';
 import { mayForkEngine } from './forked-engine.js';
-import { nsysArguments, nsysEnvironment, traceForks } from './nsys-arguments.js';
+import { nsysArguments, nsysEnvironment, traceForksOption } from './nsys-arguments.js';
 import type { FileKind, RunExecution, RunOptions } from './run-options.js';
 
 /** How one execution is started. */
@@ -33,7 +33,7 @@ export interface PlannedExecution {
   prepare(folder: string, earlier: readonly RunExecution[]): Promise<PreparedExecution>;
 }
 
-const ownFiles: [RegExp, FileKind][] = [
+const outputFiles: [RegExp, FileKind][] = [
   [/^record\.jsonl$/, 'record'],
   [/^stdout\.log$/, 'stdout'],
   [/^stderr\.log$/, 'stderr'],
@@ -44,7 +44,7 @@ const profilerGraceMs = 60_000;
 /** @throws E_TOOL_MISSING when a requested profiler, or its Python part, is missing */
 export async function planExecutions(options: RunOptions): Promise<PlannedExecution[]> {
   const planned: PlannedExecution[] = [];
-  // Clean first, ncu after nsys: it profiles the kernels that nsys found to be hot.
+  // ncu comes after nsys because it profiles the kernels that nsys found to be hot.
   for (const evaluator of ['none', 'nsys', 'torch', 'ncu'] as const) {
     if (!options.evaluators.includes(evaluator)) continue;
     planned.push(await plans[evaluator](options));
@@ -60,7 +60,7 @@ function planClean({ hooks }: RunOptions): PlannedExecution {
     execution_id: 'clean',
     purpose: 'clean',
     tool: null,
-    kinds: ownFiles,
+    kinds: outputFiles,
     graceMs: programGraceMs,
     prepare: async () => ({ prefix: [], environment: withProbe('none', hooks), bounds: null }),
   };
@@ -68,22 +68,22 @@ function planClean({ hooks }: RunOptions): PlannedExecution {
 
 async function planNsys({ nsys: nsysOptions, hooks, command }: RunOptions): Promise<PlannedExecution> {
   const { path, version } = await requireNsys('run --evaluator nsys');
-  const forks = mayForkEngine(command) && (await nsysHasOption(path, traceForks));
+  const forks = mayForkEngine(command) && (await nsysHasOption(path, traceForksOption));
   return {
     execution_id: 'nsys',
     purpose: 'profiled',
     tool: { name: 'nsys', version, path },
-    kinds: [...ownFiles, [/\.nsys-rep$/, 'nsys-rep']],
+    kinds: [...outputFiles, [/\.nsys-rep$/, 'nsys-rep']],
     graceMs: profilerGraceMs,
     prepare: async (folder) => ({
       prefix: [path, ...nsysArguments(join(folder, 'nsys'), nsysOptions, forks)],
       environment: { ...withProbe('nsys', hooks), ...nsysEnvironment(nsysOptions) },
-      bounds: rangeWords(nsysOptions.captureRange),
+      bounds: rangeText(nsysOptions.captureRange),
     }),
   };
 }
 
-function rangeWords(range: RunOptions['nsys']['captureRange']): string | null {
+function rangeText(range: RunOptions['nsys']['captureRange']): string | null {
   if (range === null) return null;
   const where =
     range.kind === 'nvtx' ? `the first NVTX range ${range.name}` : 'cudaProfilerStart to cudaProfilerStop';
@@ -96,11 +96,11 @@ async function planNcu(options: RunOptions): Promise<PlannedExecution> {
     execution_id: 'ncu',
     purpose: 'counters',
     tool: { name: 'ncu', version, path },
-    kinds: [...ownFiles, [/\.ncu-rep$/, 'ncu-rep']],
+    kinds: [...outputFiles, [/\.ncu-rep$/, 'ncu-rep']],
     graceMs: profilerGraceMs,
     async prepare(folder, earlier) {
       const choice =
-        options.ncu.kernel === null ? (options.kernels ?? (await hotIn(earlier, options))) : null;
+        options.ncu.kernel === null ? (options.kernels ?? (await findHotKernelsIn(earlier, options))) : null;
       return {
         prefix: [path, ...ncuArguments(join(folder, 'ncu'), options.ncu, choice)],
         environment: withProbe('ncu', options.hooks),
@@ -110,14 +110,14 @@ async function planNcu(options: RunOptions): Promise<PlannedExecution> {
   };
 }
 
-async function hotIn(earlier: readonly RunExecution[], options: RunOptions) {
+async function findHotKernelsIn(earlier: readonly RunExecution[], options: RunOptions) {
   const report = earlier.flatMap(({ files }) => files).find(({ kind }) => kind === 'nsys-rep');
   if (!report || options.signal.aborted) return null;
   const { path } = await requireNsys('find hot kernels');
-  return hotKernels(path, report.path);
+  return findHotKernels(path, report.path);
 }
 
-/** Environment with our sitecustomize.py, which runs first in every Python process: the torch probe, and the marks of steps. */
+/** Environment that puts our sitecustomize.py first in every Python process: it starts the torch probe and marks stages. */
 function withProbe(evaluator: string, hooks: boolean): Record<string, string> {
   return {
     ...(hooks ? {} : { [hooksVariable]: 'off' }),
@@ -141,14 +141,14 @@ async function planTorch(options: RunOptions): Promise<PlannedExecution> {
     execution_id: 'torch',
     purpose: 'profiled',
     tool: { name: 'torch', version: null, path: probe },
-    kinds: [...ownFiles, [/^kineto-.*\.json(\.gz)?$/, 'kineto']],
+    kinds: [...outputFiles, [/^kineto-.*\.json(\.gz)?$/, 'kineto']],
     graceMs: profilerGraceMs,
     prepare: async (folder) => ({
       prefix: [],
       environment: {
         ...withProbe('torch', options.hooks),
         INFERSCOPE_TORCH_TRACE: folder,
-        INFERSCOPE_TORCH_OPTIONS: JSON.stringify({ ...ownTorchOptions(), ...options.torch }),
+        INFERSCOPE_TORCH_OPTIONS: JSON.stringify({ ...torchOptionsFromEnvironment(), ...options.torch }),
       },
       bounds: null,
     }),
@@ -156,7 +156,7 @@ async function planTorch(options: RunOptions): Promise<PlannedExecution> {
 }
 
 /** Options without a flag, as JSON: {"device":"cpu"}, max_seconds (inferscope_torch.py). */
-function ownTorchOptions(): Record<string, unknown> {
+function torchOptionsFromEnvironment(): Record<string, unknown> {
   const text = process.env['INFERSCOPE_TORCH_OPTIONS'];
   if (!text) return {};
   try {
@@ -178,7 +178,7 @@ function planGemmLog(): PlannedExecution {
     execution_id: 'gemm-log',
     purpose: 'gemm-log',
     tool: { name: 'cublas-log', version: null, path: '' },
-    kinds: [...ownFiles, [/^cublaslt-.*\.log$/, 'cublaslt-log'], [/^cublas-.*\.log$/, 'cublas-log']],
+    kinds: [...outputFiles, [/^cublaslt-.*\.log$/, 'cublaslt-log'], [/^cublas-.*\.log$/, 'cublas-log']],
     graceMs: programGraceMs,
     prepare: async (folder) => ({
       prefix: [],

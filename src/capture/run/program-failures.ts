@@ -1,8 +1,8 @@
-import { failure, line, outputMatches, type FailurePattern } from './failure-pattern.js';
+import { failure, lineAround, outputMatches, type FailurePattern } from './failure-pattern.js';
 import { formatSetting } from '../../vocabulary/format.js';
 
 /** A path is used as it is, a plain name is searched on PATH. */
-const whereMissing = (program: string): [why: string, fix: string] =>
+const adviceForMissing = (program: string): [why: string, fix: string] =>
   program.includes('/')
     ? ['There is no such file.', 'Check the path, relative to the current folder.']
     : ['It is neither a file here nor on PATH.', `Check the spelling, or give its path: ./${program}`];
@@ -16,7 +16,7 @@ export const programFailures: FailurePattern[] = [
       failure(
         'E_WORKLOAD_FAILED',
         `the program ${command[0]} was not found`,
-        ...whereMissing(command[0] ?? ''),
+        ...adviceForMissing(command[0] ?? ''),
       ),
   },
   {
@@ -38,7 +38,7 @@ export const programFailures: FailurePattern[] = [
       failure(
         'E_DISK_FULL',
         'the disk is full',
-        `While the program ran: ${line(ended, match)}`,
+        `While the program ran: ${lineAround(ended, match)}`,
         'Free some space (df -h shows where; nsys and torch write to TMPDIR), then run it again.',
       ),
   },
@@ -69,7 +69,7 @@ export const programFailures: FailurePattern[] = [
       failure(
         'E_OUT_OF_MEMORY',
         'the program ran out of main memory',
-        line(ended, match),
+        lineAround(ended, match),
         'Lower the batch size, load the weights with less host memory, or raise the memory limit of the job or container.',
       ),
   },
@@ -104,7 +104,7 @@ export const programFailures: FailurePattern[] = [
       failure(
         'E_WORKLOAD_FAILED',
         'the engine answered with invalid JSON',
-        line(ended, match),
+        lineAround(ended, match),
         `Check the full output for an earlier error: ${ended.log}`,
       ),
   },
@@ -115,7 +115,7 @@ export const programFailures: FailurePattern[] = [
       failure(
         'E_PERMISSION',
         'the program was denied access to a file or device',
-        line(ended, match),
+        lineAround(ended, match),
         'Check who owns it (ls -l); GPUs are /dev/nvidia* and /dev/kfd.',
       ),
   },

@@ -13,9 +13,9 @@ afterEach(() => {
 });
 
 function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), 'inferscope-run-'));
-  folders.push(made);
-  return made;
+  const path = mkdtempSync(join(tmpdir(), 'inferscope-run-'));
+  folders.push(path);
+  return path;
 }
 
 function options(command: string[], change: Partial<RunOptions> = {}): RunOptions {
@@ -130,11 +130,11 @@ test('a second Ctrl-C kills the program and its children', async () => {
     options(['sh', '-c', script], { signal: stop.signal, kill: kill.signal, stdout: out }),
   );
   expect(executions[0]!.signal).toBe('SIGKILL');
-  // Gone, or a zombie that nobody has waited for yet.
-  await vi.waitFor(() => expect(state(pids[0]!)).toMatch(/^[ZX]?$/), { timeout: 30_000 });
+  // Gone, or a zombie that its parent has not waited for yet.
+  await vi.waitFor(() => expect(processState(pids[0]!)).toMatch(/^[ZX]?$/), { timeout: 30_000 });
 });
 
-function state(pid: number): string {
+function processState(pid: number): string {
   try {
     return /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1] ?? '';
   } catch {
@@ -153,19 +153,19 @@ test('a timeout interrupts the program, reports it, and keeps the output', async
   expect(clean!.failure?.code).toBe('E_TIMEOUT');
   expect(clean!.timedOut).toBe(true);
   expect(read(clean!.files, 'stdout')).toBe('begun\n');
-  // It was stopped: it would take 50 s.
+  // It was stopped: by itself it would take 50 s.
   expect(clean!.end_ns - clean!.start_ns).toBeLessThan(45e9);
 });
 
 test('does not wait for a background process that holds the pipes', async () => {
-  const began = Date.now();
+  const startedMs = Date.now();
   const { executions } = await runEvaluators(options(['sh', '-c', 'sleep 100 & echo done']));
-  // Sooner than the background process exits.
-  expect(Date.now() - began).toBeLessThan(90_000);
+  // Before the background process exits.
+  expect(Date.now() - startedMs).toBeLessThan(90_000);
   expect(read(executions[0]!.files, 'stdout')).toBe('done\n');
 }, 120_000);
 
-test('a program that does not exist', async () => {
+test('explains that a program does not exist', async () => {
   const { executions } = await runEvaluators(options(['no-such-program-of-ours'], { gemmLog: true }));
   expect(executions).toHaveLength(1);
   expect(executions[0]!.failure?.parts.what).toBe('the program no-such-program-of-ours was not found');

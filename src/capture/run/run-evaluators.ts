@@ -8,10 +8,10 @@ import { recordVariable } from '../record-writer.js';
 import { startHostSampler } from '../telemetry.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
 import { startDeviceSampler } from './device-sampler.js';
-import { downloadedModel } from './first-download.js';
+import { downloadIssue } from './first-download.js';
 import { recognizeFailure } from './failures.js';
-import { emptyCapture, usesCpuByAccident } from './empty-capture.js';
-import { deviceMemoryCleared, deviceMemoryUsed } from './memory-cleared.js';
+import { emptyCaptureError, cpuFallbackIssue } from './empty-capture.js';
+import { waitForFreedMemory, readUsedMemory } from './memory-cleared.js';
 import { planExecutions, type PlannedExecution } from './plan-executions.js';
 import type { FileKind, RunCapture, RunExecution, RunOptions } from './run-options.js';
 import { runProgram, type ProgramEnd } from './run-program.js';
@@ -31,21 +31,26 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
     facts: gpuFacts(gpus),
     stopped: false,
   };
-  const before = gpus ? deviceMemoryUsed(gpus) : null;
+  const before = gpus ? readUsedMemory(gpus) : null;
   try {
     for (const plan of planned) {
-      const agreed =
+      const rankVariables =
         capture.executions.length > 0
           ? await options.job?.waitForRanks(plan.execution_id, options.signal)
           : {};
       if (options.signal.aborted) break;
       const issue =
-        capture.executions.length > 0 ? await deviceMemoryCleared(gpus, before, options.signal) : null;
+        capture.executions.length > 0 ? await waitForFreedMemory(gpus, before, options.signal) : null;
       if (issue) capture.issues.push(issue);
-      const execution = await execute(plan, capture.executions, { gpus, agreed }, options);
+      const execution = await execute(
+        plan,
+        capture.executions,
+        { gpus, rankVariables: rankVariables },
+        options,
+      );
       capture.executions.push(execution);
       options.onProgress({ type: 'end', execution });
-      // A missing program will be missing next time, too.
+      // A program that could not be started will not start for the next evaluator either.
       if (execution.exit_code === null && execution.signal === null && !execution.timedOut) break;
     }
   } finally {
@@ -58,7 +63,7 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
 async function execute(
   plan: PlannedExecution,
   earlier: readonly RunExecution[],
-  { gpus, agreed }: { gpus: Gpus | null; agreed: Record<string, string> | undefined },
+  { gpus, rankVariables }: { gpus: Gpus | null; rankVariables: Record<string, string> | undefined },
   options: RunOptions,
 ): Promise<RunExecution> {
   const folder = join(options.scratch, plan.execution_id);
@@ -78,7 +83,7 @@ async function execute(
     args,
     env: {
       ...process.env,
-      ...agreed,
+      ...rankVariables,
       ...prepared.environment,
       [recordVariable]: record,
     },
@@ -99,15 +104,17 @@ async function execute(
     },
   });
   const sampled = samplers.map((sampler) => sampler.stop());
-  const files = await savedFiles(folder, plan.kinds);
+  const files = await listSavedFiles(folder, plan.kinds);
   const log = await failureLogName(paths);
   const ended = endedFacts(plan, end, options, log);
   // Being stopped by Ctrl-C is not a failure of the program.
-  const failure = options.signal.aborted ? null : (recognizeFailure(ended) ?? emptyCapture(plan, files, log));
+  const failure = options.signal.aborted
+    ? null
+    : (recognizeFailure(ended) ?? emptyCaptureError(plan, files, log));
   const issues: Issue[] = sampled.flatMap((rows) => rows.issues);
-  for (const issue of [usesCpuByAccident(ended.output), downloadedModel(ended.output)])
+  for (const issue of [cpuFallbackIssue(ended.output), downloadIssue(ended.output)])
     if (issue) issues.push(issue);
-  issues.push(...(await probeNotes(folder, options.secrets)));
+  issues.push(...(await readProbeNotes(folder, options.secrets)));
   if (prepared.bounds) issues.push({ code: 'profiling_bounded', severity: 'info', text: prepared.bounds });
   return {
     execution_id: plan.execution_id,
@@ -159,7 +166,7 @@ async function failureLogName(paths: { stdout: string; stderr: string }): Promis
 }
 
 /** Non-empty files in an execution's folder, by the kinds its tool writes. */
-async function savedFiles(
+async function listSavedFiles(
   folder: string,
   kinds: readonly [RegExp, FileKind][],
 ): Promise<{ path: string; kind: FileKind }[]> {
@@ -173,7 +180,7 @@ async function savedFiles(
 }
 
 /** The probe's notes about missing parts of a trace (inferscope_after_import.py), one line each, from any process. */
-async function probeNotes(folder: string, secrets: readonly string[]): Promise<Issue[]> {
+async function readProbeNotes(folder: string, secrets: readonly string[]): Promise<Issue[]> {
   const text = await readFile(join(folder, 'notes.txt'), 'utf8').catch(() => '');
   const lines = [...new Set(text.split('\n').filter(Boolean))];
   return lines.map((line) => ({

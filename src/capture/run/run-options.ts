@@ -37,7 +37,7 @@ export interface NcuOptions {
   args: string[];
 }
 
-/** Requirements of a launcher of several processes on a run of one of them. */
+/** What a launcher of several processes (ranks) requires of the run of one of them. */
 export interface RunJob {
   /** Whether this rank samples the GPUs: one rank per host does. */
   samplesGpus: boolean;

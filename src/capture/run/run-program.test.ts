@@ -5,14 +5,14 @@ import { basename, join } from 'node:path';
 import process from 'node:process';
 import { PassThrough } from 'node:stream';
 import { afterEach, expect, test, vi } from 'vitest';
-import { belowProfiler } from './below-profiler.js';
+import { processesBelowProfiler } from './below-profiler.js';
 import { runProgram, type ProgramOptions } from './run-program.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-program-'));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const onLinux = test.skipIf(process.platform !== 'linux');
 
-/** A shell that reports a received signal (nsys stops recording at one), around a shell that ends by itself. */
+/** A shell that reports a received signal (nsys stops recording at one), around a shell that exits by itself. */
 const inner = 'trap "echo program interrupted; exit 5" INT; echo ready; while :; do sleep 0.05; done';
 const outer = `trap 'echo recording ended; exit 3' INT TERM; sh -c '${inner}'; echo its exit code: $?`;
 
@@ -50,20 +50,23 @@ onLinux('Ctrl-C reaches the program below nsys and not nsys, which records to it
   expect(sessions[1]).toBe(sessions[0]);
 });
 
-onLinux('so does a timeout', async () => {
+onLinux('a timeout reaches the program below nsys and not nsys', async () => {
   const end = await runProgram(program({ timeoutMs: 300 }));
   expect(end).toMatchObject({ exit_code: 0, timedOut: true });
   expect(end.stdoutTail).toContain('program interrupted\nits exit code: 5\n');
 });
 
-onLinux('a program that no signal but SIGKILL ends leaves nsys time to write', async () => {
-  const deaf = outer.replace('"echo program interrupted; exit 5" INT', '"" INT TERM');
-  const end = await runProgram(program({ args: ['-c', deaf], timeoutMs: 200, graceMs: 200 }));
-  expect(end).toMatchObject({ exit_code: 0, timedOut: true });
-  expect(end.stdoutTail).toContain(`its exit code: ${128 + 9}\n`);
-});
+onLinux(
+  'nsys has time to write its report after a program that ignores other signals is killed',
+  async () => {
+    const ignoresSignals = outer.replace('"echo program interrupted; exit 5" INT', '"" INT TERM');
+    const end = await runProgram(program({ args: ['-c', ignoresSignals], timeoutMs: 200, graceMs: 200 }));
+    expect(end).toMatchObject({ exit_code: 0, timedOut: true });
+    expect(end.stdoutTail).toContain(`its exit code: ${128 + 9}\n`);
+  },
+);
 
-onLinux('other tools get the signal themselves', async () => {
+onLinux('tools other than nsys receive the signal directly', async () => {
   const stop = new AbortController();
   const out = new PassThrough();
   out.on('data', () => stop.abort('SIGTERM'));
@@ -77,34 +80,37 @@ onLinux('other tools get the signal themselves', async () => {
   expect(end.exit_code).toBe(3);
 });
 
-onLinux('processes of nsys are not the program; what a program started is its own to end', async () => {
-  const launcher = join(mkdtempSync(join(tmpdir(), 'inferscope-launcher-')), 'nsys-launcher');
-  copyFileSync(realpathSync('/bin/sh'), launcher);
-  const node = `"${process.execPath}" -e 'require("node:child_process").spawnSync("sleep", ["30"])'`;
-  const child = spawn(
-    launcher,
-    ['-c', `"${launcher}" -c '"$0" -c "$1"; wait' sh "$1"; wait`, launcher, node],
-    {
-      detached: true,
-    },
-  );
-  try {
-    const named = (pids: readonly number[]) =>
-      pids.map((pid) => basename(readlinkSync(`/proc/${pid}/exe`)).replace(/^(dash|bash|busybox)$/, 'sh'));
-    // A process has its parent's name between fork and exec: wait for the names, not for the count.
-    await vi.waitFor(
-      () => {
-        const below = belowProfiler(child.pid!);
-        expect(named(below.all)).toEqual(['sh', 'node', 'sleep']);
-        expect(named(below.first)).toEqual(['sh', 'node']);
+onLinux(
+  'the program excludes processes of nsys, and `first` excludes children of a program that is not a shell',
+  async () => {
+    const launcher = join(mkdtempSync(join(tmpdir(), 'inferscope-launcher-')), 'nsys-launcher');
+    copyFileSync(realpathSync('/bin/sh'), launcher);
+    const node = `"${process.execPath}" -e 'require("node:child_process").spawnSync("sleep", ["30"])'`;
+    const child = spawn(
+      launcher,
+      ['-c', `"${launcher}" -c '"$0" -c "$1"; wait' sh "$1"; wait`, launcher, node],
+      {
+        detached: true,
       },
-      { timeout: 30_000 },
     );
-  } finally {
-    process.kill(-child.pid!, 'SIGKILL');
-    rmSync(join(launcher, '..'), { recursive: true });
-  }
-});
+    try {
+      const namesOf = (pids: readonly number[]) =>
+        pids.map((pid) => basename(readlinkSync(`/proc/${pid}/exe`)).replace(/^(dash|bash|busybox)$/, 'sh'));
+      // A process has its parent's name between fork and exec: wait for the names, not for the count.
+      await vi.waitFor(
+        () => {
+          const below = processesBelowProfiler(child.pid!);
+          expect(namesOf(below.all)).toEqual(['sh', 'node', 'sleep']);
+          expect(namesOf(below.first)).toEqual(['sh', 'node']);
+        },
+        { timeout: 30_000 },
+      );
+    } finally {
+      process.kill(-child.pid!, 'SIGKILL');
+      rmSync(join(launcher, '..'), { recursive: true });
+    }
+  },
+);
 
 /** "pid (name) state ppid pgrp session …" */
 function sessionOf(pid: number): number {

@@ -5,7 +5,7 @@ import { endWithParent } from '../../model/end-with-parent.js';
 import { systemErrorCode } from '../../model/errors.js';
 import { processTree } from '../process-tree.js';
 import { monotonicNs } from '../../model/clock.js';
-import { belowProfiler } from './below-profiler.js';
+import { processesBelowProfiler } from './below-profiler.js';
 import { teeOutput } from './tee-output.js';
 
 export interface ProgramOptions {
@@ -48,8 +48,8 @@ export interface ProgramEnd {
  * an H200), and none when only the program's first process was interrupted. Signals are therefore sent to that process, and nsys runs in
  * its own session, which a terminal's Ctrl-C does not reach.
  */
-const recordsToTheEnd = 'nsys';
-const stops: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
+const toolInOwnSession = 'nsys';
+const stopSignals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 const programPollMs = 200;
 /**
  * Time for the first process of a program to stop the others. vLLM's front end stops its engine core by SIGTERM, which kills
@@ -66,9 +66,13 @@ const pipeGraceMs = 2_000;
 export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const { file, args, env, signal, kill } = options;
   const start_ns = monotonicNs();
-  const apart = options.tool === recordsToTheEnd && process.platform === 'linux';
+  const hasOwnSession = options.tool === toolInOwnSession && process.platform === 'linux';
   const child = endWithParent((mark) =>
-    spawn(file, args, { env: { ...env, ...mark }, stdio: ['inherit', 'pipe', 'pipe'], detached: apart }),
+    spawn(file, args, {
+      env: { ...env, ...mark },
+      stdio: ['inherit', 'pipe', 'pipe'],
+      detached: hasOwnSession,
+    }),
   );
   const outputs = [
     teeOutput(child.stdout, options.stdoutPath, options.stdout, options.secrets, options.tool),
@@ -76,35 +80,35 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   ] as const;
   let timedOut = false;
   const timers: NodeJS.Timeout[] = [];
-  const later = (ms: number, work: () => void) => timers.push(setTimeout(work, ms));
+  const schedule = (ms: number, work: () => void) => timers.push(setTimeout(work, ms));
   const signalProgram = (name: NodeJS.Signals, processes: 'first' | 'all'): void => {
-    const program = child.pid === undefined ? [] : belowProfiler(child.pid)[processes];
+    const program = child.pid === undefined ? [] : processesBelowProfiler(child.pid)[processes];
     // Not started yet, or exited: then the profiler writes its report and exits by itself.
-    if (program.length === 0) later(programPollMs, () => signalProgram(name, processes));
+    if (program.length === 0) schedule(programPollMs, () => signalProgram(name, processes));
     else signalEach(program, name);
   };
   const interrupt = () => {
     const name = signalOf(signal.reason);
-    if (!apart) {
-      passOn(child, name);
+    if (!hasOwnSession) {
+      forwardSignal(child, name);
       return;
     }
     signalProgram(name, 'first');
-    later(forwardingMs, () => signalProgram(name, 'all'));
+    schedule(forwardingMs, () => signalProgram(name, 'all'));
   };
   const killAll = () => killTree(child);
   if (options.timeoutMs !== null) {
-    later(options.timeoutMs, () => {
+    schedule(options.timeoutMs, () => {
       timedOut = true;
       // SIGINT first: Python and profilers then write their data.
-      const steps: (() => void)[] = apart
+      const steps: (() => void)[] = hasOwnSession
         ? [
             () => signalProgram('SIGINT', 'first'),
             () => signalProgram('SIGTERM', 'all'),
             () => signalProgram('SIGKILL', 'all'),
           ]
-        : stops.map((name) => () => signalTree(child, name));
-      for (const [index, step] of [...steps, killAll].entries()) later(index * options.graceMs, step);
+        : stopSignals.map((name) => () => signalTree(child, name));
+      for (const [index, step] of [...steps, killAll].entries()) schedule(index * options.graceMs, step);
     });
   }
   signal.addEventListener('abort', interrupt, { once: true });
@@ -117,8 +121,8 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
         if (child.pid === undefined)
           resolve({ exit_code: null, signal: null, startError, end_ns: monotonicNs() });
       });
-      child.once('exit', (exit_code, by) =>
-        resolve({ exit_code, signal: by, startError: null, end_ns: monotonicNs() }),
+      child.once('exit', (exit_code, exitSignal) =>
+        resolve({ exit_code, signal: exitSignal, startError: null, end_ns: monotonicNs() }),
       );
     },
   );
@@ -137,7 +141,7 @@ function signalOf(reason: unknown): NodeJS.Signals {
  * A terminal sends Ctrl-C to the whole foreground group, so the program has it already: a second SIGINT would cut its
  * clean-up short. A signal sent only to this process is forwarded.
  */
-function passOn(child: ChildProcess, name: NodeJS.Signals): void {
+function forwardSignal(child: ChildProcess, name: NodeJS.Signals): void {
   const fromTerminal = name === 'SIGINT' && process.stdin.isTTY === true;
   if (!fromTerminal) child.kill(name);
 }
@@ -153,7 +157,7 @@ function signalEach(pids: readonly number[], name: NodeJS.Signals): void {
     try {
       process.kill(pid, name);
     } catch {
-      // It exited since the list was made.
+      // It has exited since the processes were listed.
     }
   }
 }

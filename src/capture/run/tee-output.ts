@@ -2,11 +2,11 @@ import { createWriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { redactText } from '../../model/redaction.js';
-import { programWords } from './profiler-words.js';
+import { messageFilter } from './profiler-messages.js';
 
 const tailLength = 64 * 1024;
 /** Maximum line length; a secret split by a cut would survive, so the limit is far above normal lines. */
-const longestLine = 256 * 1024;
+const maxLineLength = 256 * 1024;
 
 interface TeedOutput {
   /** Waits for the stream's end, at most `graceMs`. @returns the end of the output, secrets replaced */
@@ -25,23 +25,23 @@ export function teeOutput(
   secrets: readonly string[],
   tool: string | null = null,
 ): TeedOutput {
-  const words = programWords(tool);
+  const filter = messageFilter(tool);
   const file = createWriteStream(path);
   const decoder = new StringDecoder('utf8');
   let pending = '';
   let tail = '';
-  let diskFailure = false;
+  let fileFailed = false;
   file.on('error', () => {
-    diskFailure = true;
+    fileFailed = true;
     // A failed file is never drained: the program must not wait for it.
     source.resume();
   });
 
-  function keep(text: string): void {
+  function store(text: string): void {
     if (text === '') return;
     const clean = redactText(text, secrets);
     tail = (tail + clean).slice(-tailLength);
-    if (!diskFailure && !file.write(clean)) {
+    if (!fileFailed && !file.write(clean)) {
       source.pause();
       file.once('drain', () => source.resume());
     }
@@ -54,12 +54,12 @@ export function teeOutput(
   }
 
   source.on('data', (chunk: Buffer) => {
-    show(words ? words.take(chunk) : chunk);
+    show(filter ? filter.take(chunk) : chunk);
     pending += decoder.write(chunk);
     // Progress bars end their lines with a carriage return.
     const cut = Math.max(pending.lastIndexOf('\n'), pending.lastIndexOf('\r')) + 1;
-    const length = cut === 0 && pending.length > longestLine ? pending.length : cut;
-    keep(pending.slice(0, length));
+    const length = cut === 0 && pending.length > maxLineLength ? pending.length : cut;
+    store(pending.slice(0, length));
     pending = pending.slice(length);
   });
   const closed = new Promise<void>((resolve) => source.once('close', resolve));
@@ -71,11 +71,11 @@ export function teeOutput(
       await Promise.race([closed, grace]);
       clearTimeout(timer);
       source.destroy();
-      if (words) show(words.end());
-      keep(pending + decoder.end());
+      if (filter) show(filter.flush());
+      store(pending + decoder.end());
       pending = '';
       await new Promise<void>((resolve) => {
-        if (diskFailure) return resolve();
+        if (fileFailed) return resolve();
         file.once('error', () => resolve());
         file.end(resolve);
       });

@@ -8,14 +8,14 @@ const log = `INFO 11-21 18:52:09 [model.py:623] Resolved architecture: LlamaForC
 (Worker_TP0 pid=2530) INFO 11-21 18:52:10 [gpu_worker.py:378] Using V2 Model Runner
 {"turn": 0, "tokens": 128, "seconds": 0.1623}
 `;
-const used = (device: number, ...bytes: number[]) =>
+const usedRows = (device: number, ...bytes: number[]) =>
   bytes.map((usedBytes) => ({ kind: 'used', device, bytes: usedBytes }));
 const recorded = {
   execution_id: 'nsys',
   memory: [
     { kind: 'rss', device: null, bytes: 3_201_183_744 },
-    ...used(0, 0, 700_000_000, 45_060_325_376, 0),
-    ...used(1, 9e9, 9e9),
+    ...usedRows(0, 0, 700_000_000, 45_060_325_376, 0),
+    ...usedRows(1, 9e9, 9e9),
   ],
   telemetry: [
     { scope: 'gpu0', metric: 'utilization_percent', value: 36 },
@@ -47,6 +47,6 @@ test('for other programs names forks, containers and servers', () => {
 });
 
 test('an unused GPU is not a failure: other programs allocate a little, and some machines have none', () => {
-  expect(unseenKernels({ ...recorded, memory: used(0, 1e9, 1.2e9, 0.9e9) })).toBeNull();
+  expect(unseenKernels({ ...recorded, memory: usedRows(0, 1e9, 1.2e9, 0.9e9) })).toBeNull();
   expect(unseenKernels({ ...recorded, memory: [] })).toBeNull();
 });

@@ -1,5 +1,5 @@
 import { InferscopeError } from '../../model/errors.js';
-import { traceForks } from './nsys-arguments.js';
+import { traceForksOption } from './nsys-arguments.js';
 import type { RunExecution } from './run-options.js';
 import { formatBytes, formatQuantity } from '../../vocabulary/format.js';
 
@@ -13,14 +13,14 @@ const minBytes = 256 * 2 ** 20;
 export function unseenKernels(
   execution: Pick<RunExecution, 'execution_id' | 'memory' | 'telemetry' | 'engineProcesses'>,
 ): InferscopeError | null {
-  const used = maxRisen(execution.memory);
-  if (used === null) return null;
+  const gpu = largestIncrease(execution.memory);
+  if (gpu === null) return null;
   const busy = execution.telemetry
-    .filter(({ scope, metric }) => scope === `gpu${used.device}` && metric === 'utilization_percent')
-    .reduce((most, { value }) => Math.max(most, value ?? 0), 0);
-  const rose = `During the run, memory use of GPU ${used.device} rose by ${formatBytes(used.bytes)}${busy > 0 ? ` and it was busy up to ${formatQuantity(busy, '%')}` : ''}.`;
-  const what = `nsys recorded no kernels, but the program used GPU ${used.device}`;
-  const forked = `Or trace forked processes, which newer versions of nsys can: --nsys-arg ${traceForks}=true`;
+    .filter(({ scope, metric }) => scope === `gpu${gpu.device}` && metric === 'utilization_percent')
+    .reduce((max, { value }) => Math.max(max, value ?? 0), 0);
+  const rose = `During the run, memory use of GPU ${gpu.device} rose by ${formatBytes(gpu.bytes)}${busy > 0 ? ` and it was busy up to ${formatQuantity(busy, '%')}` : ''}.`;
+  const what = `nsys recorded no kernels, but the program used GPU ${gpu.device}`;
+  const forked = `Or trace forked processes, which newer versions of nsys can: --nsys-arg ${traceForksOption}=true`;
   const torch = 'Or record inside each process: --evaluator torch';
   if (execution.engineProcesses.length > 0) {
     return new InferscopeError('E_NO_KERNELS', {
@@ -45,7 +45,7 @@ Or run it in the process of the program: export VLLM_ENABLE_V1_MULTIPROCESSING=0
 /**
  * The GPU with the largest increase of used memory since the program started; null if none increased by more than other programs allocate.
  */
-function maxRisen(memory: RunExecution['memory']): { device: number; bytes: number } | null {
+function largestIncrease(memory: RunExecution['memory']): { device: number; bytes: number } | null {
   const spans = new Map<number, { first: number; max: number }>();
   for (const { kind, device, bytes } of memory) {
     if (kind !== 'used' || typeof device !== 'number' || typeof bytes !== 'number') continue;
@@ -53,8 +53,8 @@ function maxRisen(memory: RunExecution['memory']): { device: number; bytes: numb
     if (span) span.max = Math.max(span.max, bytes);
     else spans.set(device, { first: bytes, max: bytes });
   }
-  const risen = [...spans].map(([device, { first, max }]) => ({ device, bytes: max - first }));
-  const [top] = risen.sort((a, b) => b.bytes - a.bytes);
+  const increases = [...spans].map(([device, { first, max }]) => ({ device, bytes: max - first }));
+  const [top] = increases.sort((a, b) => b.bytes - a.bytes);
   return top && top.bytes >= minBytes ? top : null;
 }
 

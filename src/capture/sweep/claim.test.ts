@@ -7,10 +7,10 @@ import process from 'node:process';
 import { expect, test } from 'vitest';
 import { testFolder } from '../../session/test-folder.js';
 import { claimFolder } from './claim.js';
-import { processOf } from './running.js';
+import { findProcess } from './running.js';
 
 /** A process with these words on its command line that lives until it is killed. */
-function living(...words: string[]) {
+function spawnIdleProcess(...words: string[]) {
   return spawn(process.execPath, ['-e', 'process.stdout.write("up"); setInterval(() => {}, 1e6)', ...words], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
@@ -22,7 +22,7 @@ test('only one sweep at a time can use a folder; the lock of a killed one is tak
   claimFolder(folder)();
   expect(readdirSync(folder)).toEqual([]);
 
-  const otherSweep = living('sweep');
+  const otherSweep = spawnIdleProcess('sweep');
   await once(otherSweep.stdout, 'data');
   writeFileSync(lock, String(otherSweep.pid));
   expect(() => claimFolder(folder)).toThrow(
@@ -38,17 +38,17 @@ test('only one sweep at a time can use a folder; the lock of a killed one is tak
 });
 
 test.runIf(process.platform === 'linux')(
-  'a run is found by its command where nobody noted its number',
+  'finds a run by its command line if its process id was not recorded',
   async () => {
     const words = ['memory', '--output', `results/of-${process.pid}.json`];
-    expect(processOf(words)).toBeNull();
-    const run = living(...words);
+    expect(findProcess(words)).toBeNull();
+    const run = spawnIdleProcess(...words);
     await once(run.stdout, 'data');
-    expect(processOf(words)).toBe(run.pid);
-    expect(processOf(words.slice(1))).toBe(run.pid);
-    expect(processOf(['--output', 'results/of-.json'])).toBeNull();
+    expect(findProcess(words)).toBe(run.pid);
+    expect(findProcess(words.slice(1))).toBe(run.pid);
+    expect(findProcess(['--output', 'results/of-.json'])).toBeNull();
     run.kill('SIGKILL');
     await once(run, 'exit');
-    expect(processOf(words)).toBeNull();
+    expect(findProcess(words)).toBeNull();
   },
 );

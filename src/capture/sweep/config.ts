@@ -35,7 +35,7 @@ export const entryDefaults = {
   gpu_memory_utilization: 0.9,
 } as const;
 
-/** The file of `sweep --config`: models to profile the memory of, or a command over a grid. */
+/** The file of `sweep --config`: models for memory profiles, or a command over a grid. */
 export const sweepConfigSchema = z.strictObject({
   models: z.array(modelEntrySchema).min(1).optional(),
   /** container: each entry names its container. */
@@ -60,7 +60,7 @@ export type ModelEntry = z.infer<typeof modelEntrySchema>;
 /** Settings shared by all runs of a memory sweep. */
 export interface MemoryTargets {
   mode: 'host' | 'container' | 'url';
-  /** Container of entries that name none. */
+  /** Container of entries without a container_name. */
   container: string | null;
   url: string | null;
   engine: string | null;

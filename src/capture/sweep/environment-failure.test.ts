@@ -29,6 +29,6 @@ test.each([
   ['E_ENGINE_MISSING', [true, false, false]],
   ['E_OUT_OF_MEMORY', null],
   ['E_WORKLOAD_FAILED', null],
-])('%s keeps others from being begun: %j', (code, expected) => {
+])('%s prevents other runs from starting: %j', (code, expected) => {
   expect(blocked(code)).toEqual(expected);
 });

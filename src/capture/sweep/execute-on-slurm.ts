@@ -13,9 +13,9 @@ import {
 } from '../tools/slurm.js';
 import { type ExecuteRun, executeHere, logsOf, type RunEnd, type RunRequest } from './execute-run.js';
 
-/** Maximum delay until a file written by another host is visible. */
-const lateMs = 10_000;
-/** Time until Slurm kills a canceled task: KillWait, which is 30 s by default. */
+/** Maximum delay until a file written by another host is visible here. */
+const fileDelayMs = 10_000;
+/** Longer than KillWait, after which Slurm kills a canceled task (30 s by default). */
 const cancelMs = 60_000;
 
 /** One run of a sweep as a task of an array. */
@@ -24,7 +24,7 @@ export type RunOrder = Pick<RunRequest, 'arguments' | 'logs' | 'timeoutMs'>;
 const endPath = ({ folder, name }: RunRequest['logs']): string => join(folder, `${name}.end.json`);
 
 /**
- * Executes the order on the machine of its task, and writes its end to a file there. Signals are not forwarded: Slurm sends them to all
+ * Executes the order on the machine of its task, and writes how it ended to a file there. Signals are not forwarded: Slurm sends them to all
  * processes of a task.
  */
 export async function executeOrder(order: RunOrder, secrets: string[]): Promise<void> {
@@ -35,16 +35,16 @@ export async function executeOrder(order: RunOrder, secrets: string[]): Promise<
   writeAtomically(endPath(order.logs), JSON.stringify(end), { mode: 0o600 });
 }
 
-/** How a run ended on another machine; null if it did not. */
-export function notedEnd(logs: RunRequest['logs']): RunEnd | null {
+/** The result file of a run on another machine; null if the run has not written it. */
+export function readRunEnd(logs: RunRequest['logs']): RunEnd | null {
   const path = endPath(logs);
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as RunEnd) : null;
 }
 
-interface Waiting {
+interface PendingRequest {
   request: RunRequest;
-  ended: (end: RunEnd) => void;
-  failed: (error: unknown) => void;
+  resolve: (end: RunEnd) => void;
+  reject: (error: unknown) => void;
 }
 
 /**
@@ -65,26 +65,26 @@ export function executorOnSlurm({
   maxTasks: number | null;
   onQueue: (queued: QueuedJobs | null) => void;
 }): ExecuteRun {
-  let queue: Waiting[] = [];
+  let queue: PendingRequest[] = [];
   let arrays = 0;
   const submit = async () => {
-    const waiting = queue;
+    const pending = queue;
     queue = [];
     try {
-      await runArray(waiting, { folder, options, maxTasks, onQueue, name: `sweep-${++arrays}` });
+      await runArray(pending, { folder, options, maxTasks, onQueue, name: `sweep-${++arrays}` });
     } catch (error) {
-      for (const { failed } of waiting) failed(error);
+      for (const { reject } of pending) reject(error);
     }
   };
   return (request) =>
-    new Promise((ended, failed) => {
+    new Promise((resolve, reject) => {
       if (queue.length === 0) setImmediate(() => void submit());
-      queue.push({ request, ended, failed });
+      queue.push({ request, resolve, reject });
     });
 }
 
 async function runArray(
-  waiting: readonly Waiting[],
+  pending: readonly PendingRequest[],
   {
     folder,
     options,
@@ -100,42 +100,49 @@ async function runArray(
   },
 ): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  const orders = waiting.map(({ request: { arguments: words, logs, timeoutMs } }): RunOrder => {
+  const orders = pending.map(({ request: { arguments: words, logs, timeoutMs } }): RunOrder => {
     rmSync(endPath(logs), { force: true });
     return { arguments: words, logs, timeoutMs };
   });
   const array = await submitArray({ orders, entry: 'run-child', folder, name, options }, maxTasks);
-  waiting.forEach(({ request }, index) => request.onStart({ pid: null, job: array.taskOf(index) }));
-  const { signal, kill } = waiting[0]!.request;
-  const remaining = new Map(waiting.entries());
-  const settle = (queued: QueuedJobs | null) => {
-    for (const [index, { request, ended }] of remaining) {
+  pending.forEach(({ request }, index) => request.onStart({ pid: null, job: array.taskOf(index) }));
+  const { signal, kill } = pending[0]!.request;
+  const remaining = new Map(pending.entries());
+  const resolveEnded = (queued: QueuedJobs | null) => {
+    for (const [index, { request, resolve }] of remaining) {
       // A requeued task may have written an end before.
-      const end = queued?.ids.has(array.taskOf(index)) ? null : notedEnd(request.logs);
+      const end = queued?.ids.has(array.taskOf(index)) ? null : readRunEnd(request.logs);
       if (end === null) continue;
       remaining.delete(index);
-      ended(end);
+      resolve(end);
     }
   };
-  const see = (queued: QueuedJobs | null) => {
+  const onPoll = (queued: QueuedJobs | null) => {
     onQueue(queued);
-    if (queued !== null) settle(queued);
+    if (queued !== null) resolveEnded(queued);
   };
-  await whileQueued([array.id], signal, see);
+  await whileQueued([array.id], signal, onPoll);
   if (signal.aborted) {
     await cancelJobs([array.id]);
-    await whileQueued([array.id], AbortSignal.any([kill, AbortSignal.timeout(cancelMs)]), see);
+    await whileQueued([array.id], AbortSignal.any([kill, AbortSignal.timeout(cancelMs)]), onPoll);
   }
   // A shared file system may show a file later than Slurm reports the end of its task.
-  settle(null);
-  for (let waited = 0; remaining.size > 0 && waited < lateMs && !signal.aborted; waited += 500) {
+  resolveEnded(null);
+  for (let waitedMs = 0; remaining.size > 0 && waitedMs < fileDelayMs && !signal.aborted; waitedMs += 500) {
     await sleep(500);
-    settle(null);
+    resolveEnded(null);
   }
-  for (const [index, { request, ended }] of remaining) ended(lostEnd(request, array, index, folder, name));
+  for (const [index, { request, resolve }] of remaining)
+    resolve(endOfLostTask(request, array, index, folder, name));
 }
 
-function lostEnd(request: RunRequest, array: JobArray, index: number, folder: string, name: string): RunEnd {
+function endOfLostTask(
+  request: RunRequest,
+  array: JobArray,
+  index: number,
+  folder: string,
+  name: string,
+): RunEnd {
   const job = array.taskOf(index);
   const log = join(folder, `${name}-${job.split('_')[1]}.log`);
   const lastLine = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').at(-1)! : '';
@@ -154,7 +161,7 @@ function lostEnd(request: RunRequest, array: JobArray, index: number, folder: st
       code: 'E_TOOL_FAILED',
       what: `task ${job} of Slurm ended without a result`,
       why:
-        lastLine === '' ? 'It was cancelled or killed, or its node was lost.' : `It wrote last: ${lastLine}`,
+        lastLine === '' ? 'It was canceled or killed, or its node was lost.' : `It wrote last: ${lastLine}`,
       fix: `Log: ${basename(log)}. More time or memory: --sbatch '--time=60 --mem=16G'`,
       infrastructure: true,
     },
@@ -162,7 +169,7 @@ function lostEnd(request: RunRequest, array: JobArray, index: number, folder: st
 }
 
 /** The tasks of these runs that are still in Slurm's queue. */
-export async function stillQueued(runs: readonly Pick<SweepRun, 'job' | 'outcome'>[]): Promise<string[]> {
+export async function findQueuedTasks(runs: readonly Pick<SweepRun, 'job' | 'outcome'>[]): Promise<string[]> {
   const jobs = runs.flatMap(({ job, outcome }) => (outcome === 'running' && job !== null ? [job] : []));
   if (jobs.length === 0) return [];
   const queued = await queuedJobs([...new Set(jobs.map((job) => job.split('_')[0]!))]);

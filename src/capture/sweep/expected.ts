@@ -2,7 +2,7 @@ import type { Architecture } from '../../llm/architecture.js';
 import { readArchitecture } from '../../llm/read-architecture.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import type { MemoryEngine } from '../../llm/memory-request.js';
-import { kvDTypeNamed, schemeNamed, storageOf as storageAsked } from '../../llm/memory-storage.js';
+import { kvDTypeNamed, schemeNamed, storageOf as requestedStorage } from '../../llm/memory-storage.js';
 import { weightBytes, type Storage } from '../../llm/storage.js';
 import { unreadKeysIssues } from '../../llm/unread-keys.js';
 import type { Issue } from '../../model/document.js';
@@ -30,8 +30,8 @@ export interface SweepContext {
   placeOf: (run: SweepRun) => Promise<RunPlace>;
   /** config.json of a model; throws if it is unknown without a download. */
   configOf: (model: string) => Promise<Record<string, unknown>>;
-  /** Seconds of earlier runs, by key. */
-  before: ReadonlyMap<string, number>;
+  /** Durations of earlier runs, by run key. */
+  earlierSeconds: ReadonlyMap<string, number>;
 }
 
 /**
@@ -51,16 +51,16 @@ const minStepS = { gpu: 0.02, cpu: 0.001 } as const;
 export async function expectRuns(
   runs: readonly SweepRun[],
   dimensions: ReadonlyMap<string, Partial<ModelEntry>>,
-  known: SweepContext,
+  context: SweepContext,
 ): Promise<Issue[]> {
   const issues = new Map<string, Issue>();
   const architectures = new Map<string, Promise<Architecture | string>>();
   for (const run of runs) {
-    const place = await known.placeOf(run);
+    const place = await context.placeOf(run);
     const model = run.parameters['model_id'];
     if (typeof model !== 'string') {
       const why = 'only memory sweeps have a memory estimate';
-      run.expected = { ...unknown(why), ...timeOf(run, place, known, null) };
+      run.expected = { ...unknownMemory(why), ...estimateTime(run, place, context, null) };
       continue;
     }
     // Without a requested dtype the embedded engine computes in float32, and that of a server is unknown.
@@ -70,9 +70,10 @@ export async function expectRuns(
     }
     const key = JSON.stringify([model, dimensions.get(run.key) ?? {}]);
     let found = architectures.get(key);
-    if (!found) architectures.set(key, (found = architectureOf(model, dimensions.get(run.key) ?? {}, known)));
+    if (!found)
+      architectures.set(key, (found = loadArchitecture(model, dimensions.get(run.key) ?? {}, context)));
     const architecture = await found;
-    run.expected = expectRun(run, place, architecture, known);
+    run.expected = expectRun(run, place, architecture, context);
     if (typeof architecture === 'string') continue;
     for (const issue of unreadKeysIssues(architecture))
       issues.set(`${issue.code} ${model}`, withText(issue, `${model}: ${issue.text}`));
@@ -80,7 +81,7 @@ export async function expectRuns(
   return [...issues.values()];
 }
 
-async function architectureOf(
+async function loadArchitecture(
   model: string,
   entry: Partial<ModelEntry>,
   { configOf }: SweepContext,
@@ -94,8 +95,10 @@ async function architectureOf(
       head_dim: entry.head_dim,
       hidden_size: entry.hidden_size,
     };
-    const given = Object.entries(overrides).filter(([, value]) => value !== undefined && value !== null);
-    return readArchitecture({ ...config, ...Object.fromEntries(given) });
+    const definedOverrides = Object.entries(overrides).filter(
+      ([, value]) => value !== undefined && value !== null,
+    );
+    return readArchitecture({ ...config, ...Object.fromEntries(definedOverrides) });
   } catch (error) {
     return messageOf(error);
   }
@@ -105,17 +108,20 @@ function expectRun(
   run: SweepRun,
   place: RunPlace,
   architecture: Architecture | string,
-  known: SweepContext,
+  context: SweepContext,
 ): Expected {
   if (typeof architecture === 'string')
-    return { ...unknown(architecture), ...timeOf(run, place, known, null) };
+    return { ...unknownMemory(architecture), ...estimateTime(run, place, context, null) };
   const { engine, device, capacities } = place;
   const { parameters: p } = run;
   try {
     const storage = storageOf(p, engine === 'onnx');
-    const time = timeOf(run, place, known, { architecture, storage });
+    const time = estimateTime(run, place, context, { architecture, storage });
     if (engine === null)
-      return { ...unknown('The server is already running: its memory was reserved at its start.'), ...time };
+      return {
+        ...unknownMemory('The server is already running: its memory was reserved at its start.'),
+        ...time,
+      };
     const ranks = Number(p['tensor_parallel_size'] ?? 1);
     const capacity = capacities.length >= ranks ? Math.min(...capacities) : null;
     const estimate = estimateMemory(architecture, {
@@ -130,20 +136,20 @@ function expectRun(
       gpuMemoryUtilization: Number(p['gpu_memory_utilization'] ?? 0.9),
       maxModelLen: p['max_model_len'] === null ? null : Number(p['max_model_len']),
     });
-    const short = device === 'gpu' && capacities.length > 0 && capacities.length < ranks;
+    const tooFewGpus = device === 'gpu' && capacities.length > 0 && capacities.length < ranks;
     return {
       ...time,
       memory_bytes: estimate.largestGpuBytes,
       capacity_bytes: estimate.capacityBytes,
-      fits: short ? false : estimate.fits,
-      why: short
+      fits: tooFewGpus ? false : estimate.fits,
+      why: tooFewGpus
         ? `It needs ${ranks} GPUs; ${capacities.length} are visible here.`
         : estimate.fits === null
           ? `The memory of ${ranks === 1 ? 'a device' : `${ranks} devices`} is unknown: no GPU is visible.`
           : `inferscope estimate, ${engine}: the most used of ${estimate.gpus.length} device(s) at its peak (${estimate.peak}).`,
     };
   } catch (error) {
-    return { ...unknown(messageOf(error)), ...timeOf(run, place, known, null) };
+    return { ...unknownMemory(messageOf(error)), ...estimateTime(run, place, context, null) };
   }
 }
 
@@ -151,7 +157,7 @@ function expectRun(
 function storageOf({ dtype, quantization, kv_cache_dtype: kv }: Parameters, embedded: boolean): Storage {
   const parsed = parseDType(String(dtype ?? 'float16'));
   const isFloat = parsed === 'float32' || parsed === 'float16' || parsed === 'bfloat16';
-  return storageAsked(
+  return requestedStorage(
     { torch_dtype: embedded ? 'float32' : 'float16' },
     {
       dtype: embedded && isFloat ? 'float32' : parsed,
@@ -161,20 +167,20 @@ function storageOf({ dtype, quantization, kv_cache_dtype: kv }: Parameters, embe
   );
 }
 
-const unknown = (why: string): Omit<Expected, 'seconds' | 'basis'> => ({
+const unknownMemory = (why: string): Omit<Expected, 'seconds' | 'basis'> => ({
   memory_bytes: null,
   capacity_bytes: null,
   fits: null,
   why,
 });
 
-function timeOf(
+function estimateTime(
   run: SweepRun,
   { engine, device }: RunPlace,
-  { before }: SweepContext,
+  { earlierSeconds }: SweepContext,
   model: { architecture: Architecture; storage: Storage } | null,
 ): Pick<Expected, 'seconds' | 'basis'> {
-  const took = before.get(run.key);
+  const took = earlierSeconds.get(run.key);
   if (took !== undefined) return { seconds: took, basis: 'duration of an earlier run of this command' };
   const startUp = engine === null ? 0 : startUpS[engine];
   if (!model) return { seconds: startUp, basis: 'rule of thumb: startup of the engine only' };
@@ -195,15 +201,15 @@ function timeOf(
  */
 export function secondsLeft(
   runs: readonly SweepRun[],
-  isLeft: (run: SweepRun) => boolean,
-  now: { run: SweepRun; seconds: number },
+  isRemaining: (run: SweepRun) => boolean,
+  current: { run: SweepRun; seconds: number },
 ): number {
   const done = runs.filter((run) => run.outcome === 'measured' && run.duration_s !== null);
   const expected = done.reduce((sum, run) => sum + run.expected.seconds, 0);
   const took = done.reduce((sum, run) => sum + run.duration_s!, 0);
   const factor = expected > 0 ? took / expected : 1;
-  return runs.filter(isLeft).reduce((sum, run) => {
+  return runs.filter(isRemaining).reduce((sum, run) => {
     const expectedS = run.expected.seconds * factor;
-    return sum + (run === now.run ? Math.max(0, expectedS - now.seconds) : expectedS);
+    return sum + (run === current.run ? Math.max(0, expectedS - current.seconds) : expectedS);
   }, 0);
 }

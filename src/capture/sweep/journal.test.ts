@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import type { SweepRun } from '../../model/documents/sweep.js';
 import { testFolder } from '../../session/test-folder.js';
 import {
-  isLeft,
+  needsRun,
   journalsIn,
   mergePlan,
   readJournal,
@@ -85,15 +85,15 @@ test('a changed plan keeps finished runs with numbers and files, and appends the
 
 test('resume repeats failures of the machine, not of the configuration', () => {
   const failure = { code: 'E', what: '', why: '', fix: '', infrastructure: false };
-  expect(isLeft({ outcome: 'measured', failure: null })).toBe(false);
-  expect(isLeft({ outcome: 'failed', failure })).toBe(false);
-  expect(isLeft({ outcome: 'partial', failure })).toBe(false);
-  expect(isLeft({ outcome: 'failed', failure: { ...failure, infrastructure: true } })).toBe(true);
+  expect(needsRun({ outcome: 'measured', failure: null })).toBe(false);
+  expect(needsRun({ outcome: 'failed', failure })).toBe(false);
+  expect(needsRun({ outcome: 'partial', failure })).toBe(false);
+  expect(needsRun({ outcome: 'failed', failure: { ...failure, infrastructure: true } })).toBe(true);
   for (const outcome of ['pending', 'running', 'interrupted', 'not_run'] as const)
-    expect(isLeft({ outcome, failure: null })).toBe(true);
+    expect(needsRun({ outcome, failure: null })).toBe(true);
 });
 
-test('a sweep with a run that still continues is not started again', () => {
+test('rejects a sweep with a run that is still running', () => {
   const journal = journalOf('/results', [1]);
   const [run] = journal.sweep.runs as [SweepRun];
   journal.sweep.process = { host: hostname(), pid: 2 ** 30 };

@@ -11,7 +11,7 @@ import {
 } from '../../model/documents/sweep.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { pendingRun, type SweepPlan } from './plan.js';
-import { hasWord, processOf } from './running.js';
+import { hasWord, findProcess } from './running.js';
 import { writeAtomically } from '../../model/atomic-write.js';
 
 const journalPattern = /^sweep-\d{8}-\d{6}(?:-\d+)?\.json$/;
@@ -41,19 +41,19 @@ export function readJournal(path: string): Journal {
   try {
     parsed = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw unreadable(path, messageOf(error));
+    throw unreadableJournal(path, messageOf(error));
   }
   if (schemaMajor((parsed as { schema?: unknown } | null)?.schema, 'sweep') > 1)
-    throw unreadable(path, 'It was written by a newer inferscope.');
+    throw unreadableJournal(path, 'It was written by a newer inferscope.');
   const checked = sweepDocumentSchema.safeParse(parsed);
   if (!checked.success) {
     const [issue] = checked.error.issues;
-    throw unreadable(path, `${issue?.path.join('.')}: ${issue?.message}`);
+    throw unreadableJournal(path, `${issue?.path.join('.')}: ${issue?.message}`);
   }
   return { path, folder: dirname(path), sweep: checked.data.data };
 }
 
-function unreadable(path: string, why: string): InferscopeError {
+function unreadableJournal(path: string, why: string): InferscopeError {
   return new InferscopeError('E_RECORD_FILE', {
     what: `${path} is not a sweep journal`,
     why,
@@ -77,7 +77,7 @@ export function journalsIn(folder: string): string[] {
 }
 
 /** Whether `--resume` repeats a run: unfinished runs, and runs that failed because of the machine. */
-export function isLeft({ outcome, failure }: Pick<SweepRun, 'outcome' | 'failure'>): boolean {
+export function needsRun({ outcome, failure }: Pick<SweepRun, 'outcome' | 'failure'>): boolean {
   if (outcome === 'failed' || outcome === 'timed_out' || outcome === 'partial')
     return failure?.infrastructure === true;
   return outcome !== 'measured';
@@ -108,7 +108,7 @@ export function mergePlan(
   });
   const unchanged = runs.filter(({ key }) => known.has(key)).length;
   const inPlan = new Set(runs.map(({ key }) => key));
-  const finished = sweep.runs.filter((run) => !inPlan.has(run.key) && !isLeft(run));
+  const finished = sweep.runs.filter((run) => !inPlan.has(run.key) && !needsRun(run));
   return {
     runs: [...finished, ...runs].toSorted((a, b) => a.number - b.number),
     gone: sweep.runs.length - unchanged,
@@ -126,23 +126,24 @@ export function refuseRunning({ path, sweep }: Journal, queued: readonly string[
   if (queued.length > 0)
     throw new InferscopeError('E_USAGE', {
       what: `runs of ${path} are still with Slurm: ${queued.slice(0, 3).join(', ')}${queued.length > 3 ? ', …' : ''}`,
-      why: 'The sweep that submitted them has ended; they go on.',
+      why: 'The sweep that submitted them has exited, but the tasks continue.',
       fix: `Wait until squeue no longer lists them, or cancel them: scancel ${[...new Set(queued.map((job) => job.split('_')[0]))].join(' ')}`,
     });
   const owner = sweep.process;
   if (owner === null || owner.host !== hostname()) return;
-  const inUse = (what: string, pid: number) =>
+  const inUseError = (what: string, pid: number) =>
     new InferscopeError('E_USAGE', {
       what,
       why: 'Two runs at once would disturb each other.',
       fix: `Wait until it finishes, or stop it: kill ${pid}`,
     });
   if (owner.pid !== process.pid && sweep.status === 'running' && hasWord(owner.pid, 'sweep'))
-    throw inUse(`the sweep ${path} is already running (process ${owner.pid})`, owner.pid);
+    throw inUseError(`the sweep ${path} is already running (process ${owner.pid})`, owner.pid);
   for (const { pid, number, outcome, arguments: words } of sweep.runs) {
     if (pid === null && outcome !== 'running') continue;
-    const found = pid !== null && hasWord(pid, words.at(-1) ?? '') ? pid : processOf(words);
-    if (found !== null) throw inUse(`run ${number} of ${path} is still running (process ${found})`, found);
+    const found = pid !== null && hasWord(pid, words.at(-1) ?? '') ? pid : findProcess(words);
+    if (found !== null)
+      throw inUseError(`run ${number} of ${path} is still running (process ${found})`, found);
   }
 }
 

@@ -49,13 +49,13 @@ export function planGrid(command: readonly string[], axes: readonly GridAxis[]):
           typeof value === 'boolean' ? String(value) : value,
         ]),
       ),
-      writes: ownWords(words).includes('--output') ? null : placeOf(words),
+      writes: ownWords(words).includes('--output') ? null : outputKind(words),
     };
   });
   return { kind: 'grid', runs, varied: variedOf(runs) };
 }
 
-function placeOf(words: readonly string[]): PlannedRun['writes'] {
+function outputKind(words: readonly string[]): PlannedRun['writes'] {
   if (words[0] === 'memory' && !['compare', 'validate'].includes(words[1] ?? '')) return 'profile';
   return writesFolder(words) ? 'folder' : null;
 }

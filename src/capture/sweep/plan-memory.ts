@@ -4,7 +4,7 @@ import { entryDefaults, type MemoryTargets, type ModelEntry } from './config.js'
 import { modelSlug, variedOf, type PlannedRun, type SweepPlan } from './plan.js';
 
 /** Keys of an entry that become a flag of `inferscope memory` with the same name. */
-const passedOn = [
+const flagKeys = [
   'dtype',
   'tensor_parallel_size',
   'quantization',
@@ -30,18 +30,18 @@ const flags = (values: Record<string, string | number | null | undefined>): stri
 /**
  * Every combination of an entry's lists is a run of `inferscope memory`: smallest batch and shortest context first, so
  * that configurations that do not fit come late.
- * @param refuse makes the error of an entry from its position in the file
+ * @param makeError makes the error of an entry from its position in the file
  * @throws E_USAGE, E_CONFIG_FILE (by `refuse`) for an entry without container in container mode
  */
 export function planMemory(
   entries: readonly ModelEntry[],
   targets: MemoryTargets,
-  refuse: (entry: number, what: string, fix: string) => InferscopeError = usage,
+  makeError: (entry: number, what: string, fix: string) => InferscopeError = usageError,
 ): SweepPlan {
   const runs = entries.flatMap((entry, index) => {
     const container = entry.container_name ?? targets.container;
     if (targets.mode === 'container' && container === null)
-      throw refuse(
+      throw makeError(
         index,
         `${entry.model_id} has no container_name`,
         'In container mode each entry names a running container: container_name: vllm-1',
@@ -54,10 +54,10 @@ export function planMemory(
 /** Checked before anything is expanded: all combinations of all entries. @throws E_USAGE with their count */
 export function checkRuns(entries: readonly ModelEntry[]): void {
   const lengths = ['input_lengths', 'output_lengths', 'batch_sizes'] as const;
-  const sizes = entries.map((entry) =>
+  const runCounts = entries.map((entry) =>
     lengths.reduce((product, key) => product * listOf<number>(entry[key] ?? 1).length, 1),
   );
-  checkGrid({ 'models, lengths and batch sizes': sizes.reduce((sum, size) => sum + size, 0) }, 'runs');
+  checkGrid({ 'models, lengths and batch sizes': runCounts.reduce((sum, size) => sum + size, 0) }, 'runs');
 }
 
 function runsOf(entry: ModelEntry, container: string | null, targets: MemoryTargets): PlannedRun[] {
@@ -66,14 +66,14 @@ function runsOf(entry: ModelEntry, container: string | null, targets: MemoryTarg
       listOf(entry.batch_sizes).map((batch): PlannedRun => {
         const dtype = entry.dtype ?? entryDefaults.dtype;
         const ranks = entry.tensor_parallel_size ?? entryDefaults.tensor_parallel_size;
-        const what = [
+        const labelParts = [
           modelSlug(entry.model_id),
           entry.dtype,
           entry.quantization,
           ranks > 1 ? `tp${ranks}` : null,
         ];
         return {
-          label: `${what.filter(Boolean).join(' ')} batch ${batch} ${input} in + ${output} out`,
+          label: `${labelParts.filter(Boolean).join(' ')} batch ${batch} ${input} in + ${output} out`,
           model: entry.model_id,
           arguments: [
             'memory',
@@ -83,7 +83,7 @@ function runsOf(entry: ModelEntry, container: string | null, targets: MemoryTarg
               output_len: output,
               batch_size: batch,
             }),
-            ...flags(Object.fromEntries(passedOn.map((key) => [key, entry[key]]))),
+            ...flags(Object.fromEntries(flagKeys.map((key) => [key, entry[key]]))),
             ...targetFlags(targets, container),
             '--json',
             '--yes',
@@ -118,7 +118,7 @@ function targetFlags(targets: MemoryTargets, container: string | null): string[]
   ];
 }
 
-function usage(_: number, what: string, fix: string): InferscopeError {
+function usageError(_: number, what: string, fix: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what,
     why: 'With --container every model runs in a running container.',

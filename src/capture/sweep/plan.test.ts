@@ -116,7 +116,7 @@ test.each([
   [['model=Y'], /--model is in the command and in the grid/],
   [['batch-size'], /is invalid/],
   [['batch-size='], /is invalid/],
-])('axes %j are refused', (axes, message) => {
+])('rejects axes %j', (axes, message) => {
   expect(() => planGrid(['bench', 'latency', '--model', 'X'], axes.map(parseAxis))).toThrow(message);
 });
 

@@ -1,6 +1,6 @@
 import type { Issue } from '../../model/document.js';
 import type { SweepFailure } from '../../model/documents/sweep.js';
-import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js';
+import { waitForFreedMemory, readUsedMemory } from '../run/memory-cleared.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import { formatBytes } from '../../vocabulary/format.js';
 import { freeBytes } from '../../vocabulary/storage-failure.js';
@@ -27,20 +27,25 @@ export interface GpuWatch {
   capacities: number[];
   name: string | null;
   /** Waits until the memory of the previous run is freed. @returns the memory still in use */
-  cleared(signal: AbortSignal): Promise<Issue | null>;
+  waitForFreedMemory(signal: AbortSignal): Promise<Issue | null>;
   close(): void;
 }
 
 /** For runs that execute elsewhere. */
-export const noGpus: GpuWatch = { capacities: [], name: null, cleared: async () => null, close: () => {} };
+export const noGpus: GpuWatch = {
+  capacities: [],
+  name: null,
+  waitForFreedMemory: async () => null,
+  close: () => {},
+};
 
 export async function watchGpus(): Promise<GpuWatch> {
   const { gpus } = await openGpus();
-  const before = gpus ? deviceMemoryUsed(gpus) : null;
+  const before = gpus ? readUsedMemory(gpus) : null;
   return {
     capacities: capacitiesOf(gpus),
     name: gpus?.devices[0]?.name ?? null,
-    cleared: (signal) => deviceMemoryCleared(gpus, before, signal),
+    waitForFreedMemory: (signal) => waitForFreedMemory(gpus, before, signal),
     close: () => gpus?.close(),
   };
 }

@@ -89,7 +89,7 @@ function failureOf(
   const words = `${end.stdoutTail}\n${end.stderrTail}`;
   const reported =
     printed && isError(printed) ? (printed.data as Omit<SweepFailure, 'infrastructure'>) : null;
-  const failure = reported ?? spokenError(end.stderrTail);
+  const failure = reported ?? parsePrintedError(end.stderrTail);
   if (failure) {
     const { code, what, why, fix } = failure;
     return { code, what, why, fix, infrastructure: infrastructureFault(code, words) !== null };
@@ -104,21 +104,21 @@ function failureOf(
           ? 'stopped early'
           : `wrote no profile to ${profilePath}`
         : `exited with code ${end.exit_code}`;
-  const last = words.trim().split('\n').at(-1)?.trim() ?? '';
+  const lastLine = words.trim().split('\n').at(-1)?.trim() ?? '';
   return {
     code: 'E_WORKLOAD_FAILED',
     what: `the run ${how}`,
-    why: issue?.text ?? (last === '' ? 'It printed nothing.' : `Last output: ${last.slice(0, 300)}`),
+    why: issue?.text ?? (lastLine === '' ? 'It printed nothing.' : `Last output: ${lastLine.slice(0, 300)}`),
     fix: `Full output: ${basename(end.stderrPath)}`,
     infrastructure: infrastructureFault(null, words) !== null,
   };
 }
 
 /** `error: what (E_CODE)` and two indented lines, the format of every inferscope error. */
-function spokenError(text: string): Omit<SweepFailure, 'infrastructure'> | null {
-  const found = [...text.matchAll(/^error: (.*) \((E_[A-Z_]+)\)\n((?: {2}.*(?:\n|$))*)/gm)].at(-1);
-  if (!found) return null;
-  const [, what = '', code = '', rest = ''] = found;
+function parsePrintedError(text: string): Omit<SweepFailure, 'infrastructure'> | null {
+  const lastError = [...text.matchAll(/^error: (.*) \((E_[A-Z_]+)\)\n((?: {2}.*(?:\n|$))*)/gm)].at(-1);
+  if (!lastError) return null;
+  const [, what = '', code = '', rest = ''] = lastError;
   const lines = rest
     .split('\n')
     .map((line) => line.trim())

@@ -5,9 +5,9 @@ import type { SweepFailure, SweepRun } from '../../model/documents/sweep.js';
 import { inLanes } from '../../model/lanes.js';
 import { stampOf } from '../../model/result-names.js';
 import { diskObstacle, obstacleOf, type Obstacle } from './environment-failure.js';
-import { notedEnd } from './execute-on-slurm.js';
+import { readRunEnd } from './execute-on-slurm.js';
 import type { ExecuteRun, RunEnd, RunRequest } from './execute-run.js';
-import { isLeft, thisProcess, writeJournal, type Journal } from './journal.js';
+import { needsRun, thisProcess, writeJournal, type Journal } from './journal.js';
 import { stampedOutput, stampRun } from './plan.js';
 import { diskFailure, type GpuWatch } from './preflight.js';
 import { readOutcome, readProfile } from './read-outcome.js';
@@ -31,7 +31,7 @@ interface SweepControl {
 
 /**
  * Executes the remaining runs of a sweep in their order; every change is written to the journal immediately.
- * Never throws for a run that failed: the others still run, except those that its environment would also make fail.
+ * Never throws for a run that failed: the others still run, except those that would fail in the same environment.
  * @returns the first environment failure that prevented runs
  */
 export async function runSweep(journal: Journal, control: SweepControl): Promise<SweepFailure | null> {
@@ -41,14 +41,14 @@ export async function runSweep(journal: Journal, control: SweepControl): Promise
   adoptFinished(journal);
   writeJournal(journal);
   const obstacles: Obstacle[] = [];
-  await inLanes(sweep.runs.filter(isLeft), control.lanes, async (run) => {
+  await inLanes(sweep.runs.filter(needsRun), control.lanes, async (run) => {
     if (control.signal.aborted || obstacles.some(({ blocks }) => blocks(run))) return;
-    const obstacle = await carryOut(run, journal, control);
+    const obstacle = await executeWithRetries(run, journal, control);
     if (obstacle) obstacles.push(obstacle);
     control.onRun({ type: 'end', run });
   });
   const stopped = control.signal.aborted || obstacles.length > 0;
-  sweep.status = stopped && sweep.runs.some(isLeft) ? 'interrupted' : 'complete';
+  sweep.status = stopped && sweep.runs.some(needsRun) ? 'interrupted' : 'complete';
   sweep.ended_at = new Date().toISOString();
   sweep.process = null;
   writeJournal(journal);
@@ -59,9 +59,9 @@ export async function runSweep(journal: Journal, control: SweepControl): Promise
 function adoptFinished(journal: Journal): void {
   for (const run of journal.sweep.runs) {
     if (run.outcome !== 'running') continue;
-    const end = run.job === null ? null : notedEnd(logsIn(journal, run));
+    const end = run.job === null ? null : readRunEnd(runLogs(journal, run));
     if (end !== null) {
-      settle(run, end, journal, { startedMs: Date.parse(run.started_at!), stopped: false });
+      recordEnd(run, end, journal, { startedMs: Date.parse(run.started_at!), stopped: false });
       continue;
     }
     const profile = profileOf(run, journal.folder);
@@ -90,23 +90,27 @@ function profileOf(run: SweepRun, folder: string): MemoryProfile | null {
 }
 
 /** @returns the reason that also prevents other runs */
-async function carryOut(run: SweepRun, journal: Journal, control: SweepControl): Promise<Obstacle | null> {
+async function executeWithRetries(
+  run: SweepRun,
+  journal: Journal,
+  control: SweepControl,
+): Promise<Obstacle | null> {
   const { sweep } = journal;
   Object.assign(run, { attempts: 0, failure: null, issues: [] });
   let obstacle: Obstacle | null = null;
   for (;;) {
-    const full = diskFailure(control.folders, sweep.protocol.min_free_bytes);
-    if (full) {
-      Object.assign(run, { outcome: 'not_run', failure: full });
-      obstacle = diskObstacle(full);
+    const diskFault = diskFailure(control.folders, sweep.protocol.min_free_bytes);
+    if (diskFault) {
+      Object.assign(run, { outcome: 'not_run', failure: diskFault });
+      obstacle = diskObstacle(diskFault);
       break;
     }
-    const memoryIssue = await control.gpus.cleared(control.signal);
+    const memoryIssue = await control.gpus.waitForFreedMemory(control.signal);
     if (control.signal.aborted) {
       if (run.attempts > 0) run.outcome = 'interrupted';
       break;
     }
-    await attempt(run, journal, control);
+    await executeOnce(run, journal, control);
     if (memoryIssue) run.issues.unshift(memoryIssue);
     obstacle = obstacleOf(run);
     if (obstacle) {
@@ -114,8 +118,8 @@ async function carryOut(run: SweepRun, journal: Journal, control: SweepControl):
       if (run.outcome === 'failed') run.outcome = 'not_run';
       break;
     }
-    const again = run.failure?.infrastructure === true && run.attempts <= sweep.protocol.retries;
-    if (!again || control.signal.aborted) break;
+    const shouldRetry = run.failure?.infrastructure === true && run.attempts <= sweep.protocol.retries;
+    if (!shouldRetry || control.signal.aborted) break;
     control.onRun({ type: 'retry', run });
     writeJournal(journal);
     await sleep(retryPauseMs, null, { signal: control.signal }).catch(() => {});
@@ -136,16 +140,16 @@ function nameProfile(run: SweepRun, { sweep, folder }: Journal): void {
   }
 }
 
-const logsIn = ({ sweep, folder }: Journal, { number }: SweepRun): RunRequest['logs'] => ({
+const runLogs = ({ sweep, folder }: Journal, { number }: SweepRun): RunRequest['logs'] => ({
   folder: join(folder, `sweep-${sweep.stamp}`),
   name: `run-${String(number).padStart(3, '0')}`,
 });
 
-async function attempt(run: SweepRun, journal: Journal, control: SweepControl): Promise<void> {
+async function executeOnce(run: SweepRun, journal: Journal, control: SweepControl): Promise<void> {
   const { sweep } = journal;
   nameProfile(run, journal);
   const startedMs = Date.now();
-  const logs = logsIn(journal, run);
+  const logs = runLogs(journal, run);
   Object.assign(run, {
     outcome: 'running',
     attempts: run.attempts + 1,
@@ -153,7 +157,7 @@ async function attempt(run: SweepRun, journal: Journal, control: SweepControl): 
     log: `sweep-${sweep.stamp}/${logs.name}.stderr.log`,
   });
   control.onRun({ type: 'start', run });
-  // Written before the start: a sweep killed now must find the run again.
+  // Written before the start, so that --resume finds the run if this sweep is killed.
   writeJournal(journal);
   const end = await control.execute({
     arguments: run.arguments,
@@ -167,14 +171,14 @@ async function attempt(run: SweepRun, journal: Journal, control: SweepControl): 
       writeJournal(journal);
     },
   });
-  settle(run, end, journal, { startedMs, stopped: control.signal.aborted });
+  recordEnd(run, end, journal, { startedMs, stopped: control.signal.aborted });
 }
 
 const timeoutOf = ({ sweep }: Journal): number | null =>
   sweep.protocol.timeout_s === null ? null : sweep.protocol.timeout_s * 1000;
 
 /** Records how a run ended. */
-function settle(
+function recordEnd(
   run: SweepRun,
   end: RunEnd,
   journal: Journal,

@@ -21,7 +21,7 @@ export function hasWord(pid: number, word: string): boolean {
  * The process with a command line that ends with these words: the run of a sweep that was killed before it could record the
  * process id. Null without /proc.
  */
-export function processOf(words: readonly string[]): number | null {
+export function findProcess(words: readonly string[]): number | null {
   const end = words.join('\0');
   let names: string[];
   try {

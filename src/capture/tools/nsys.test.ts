@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { exportFailure, newer } from './nsys.js';
-import { reportVersion, versionIn } from './report-version.js';
+import { exportFailure, isNewer } from './nsys.js';
+import { readReportVersion, findVersion } from './report-version.js';
 
 /** The last records of our reports (nsys 2025.3.1 on the H200), without length bytes. */
 const tail =
@@ -11,9 +11,9 @@ const tail =
   '2026-Nov-21 04:58:03\n/tmp/nsys-report-98fd.qdstrm\nnsys profile -t cuda,nvtx /opt/nsight/2031.9.9.9/x.py';
 
 test('reads the version before the raw recording; the command line does not count', () => {
-  expect(versionIn(tail)).toBe('2025.3.1.0');
-  expect(versionIn('NVIDIA Tegra Profiler Report 36398880.')).toBeNull();
-  expect(reportVersion('/no/such/report.nsys-rep')).toBeNull();
+  expect(findVersion(tail)).toBe('2025.3.1.0');
+  expect(findVersion('NVIDIA Tegra Profiler Report 36398880.')).toBeNull();
+  expect(readReportVersion('/no/such/report.nsys-rep')).toBeNull();
 });
 
 test('rejects a report newer than nsys with both versions', () => {
@@ -40,7 +40,7 @@ test('rejects a report newer than nsys with both versions', () => {
 });
 
 test('compares versions by number, field by field', () => {
-  expect(newer('2025.10.1', '2025.9.9')).toBe(true);
-  expect(newer('2025.3.1.0', '2025.3.1.90')).toBe(false);
-  expect(newer('2025.3.1', '2025.3.1.90')).toBe(false);
+  expect(isNewer('2025.10.1', '2025.9.9')).toBe(true);
+  expect(isNewer('2025.3.1.0', '2025.3.1.90')).toBe(false);
+  expect(isNewer('2025.3.1', '2025.3.1.90')).toBe(false);
 });

@@ -4,7 +4,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { failureLine, runTool, type ToolRun } from '../doctor/run-tool.js';
 import type { ToolFacts } from '../doctor/facts.js';
 import { findNsys } from './nsight.js';
-import { reportVersion } from './report-version.js';
+import { readReportVersion } from './report-version.js';
 
 /** An export of gigabytes takes minutes; a hanging one is killed. */
 const exportMs = 30 * 60_000;
@@ -30,7 +30,7 @@ export async function requireNsys(purpose: string): Promise<ToolFacts> {
 }
 
 /** NCCL's ranges have sizes and communicators in payloads, which are exported only as JSON; an old nsys has neither. */
-const exports = [
+const exportFormats = [
   ['parquetdir', '--include-json=true'],
   ['sqlite', '--include-json=true'],
   ['sqlite'],
@@ -46,11 +46,20 @@ export async function exportNsysReport(report: string, folder: string): Promise<
   const nsys = await requireNsys(`read ${basename(report)}`);
   const stem = join(folder, basename(report).replace(/\.(nsys-rep|qdrep)$/, ''));
   let run: ToolRun | null = null;
-  for (const [type, ...more] of exports) {
+  for (const [type, ...extraArguments] of exportFormats) {
     const output = `${stem}.${type}`;
-    const args = ['export', '--type', type, ...more, '--output', output, '--force-overwrite=true', report];
+    const args = [
+      'export',
+      '--type',
+      type,
+      ...extraArguments,
+      '--output',
+      output,
+      '--force-overwrite=true',
+      report,
+    ];
     run = await runTool(nsys.path, args, { timeoutMs: exportMs });
-    if (run.ok && written(output)) return output;
+    if (run.ok && isWritten(output)) return output;
     // Only an unknown type or option is a reason to try the other format; a truncated report fails in both.
     if (
       !/parquetdir|include-json|invalid|unrecognized|unknown|possible values/i.test(
@@ -62,7 +71,7 @@ export async function exportNsysReport(report: string, folder: string): Promise<
   throw exportFailure(report, nsys, run!);
 }
 
-function written(path: string): boolean {
+function isWritten(path: string): boolean {
   return existsSync(path) && (!path.endsWith('.parquetdir') || readdirSync(path).length > 0);
 }
 
@@ -72,17 +81,17 @@ export function exportFailure(
   nsys: Pick<ToolFacts, 'version' | 'path'>,
   run: Pick<ToolRun, 'stdout' | 'stderr' | 'exitCode' | 'timedOut' | 'signal' | 'ok' | 'notFound'>,
 ): InferscopeError {
-  const wrote = reportVersion(report);
+  const writerVersion = readReportVersion(report);
   const name = basename(report);
-  if (wrote && nsys.version && newer(wrote, nsys.version)) {
+  if (writerVersion && nsys.version && isNewer(writerVersion, nsys.version)) {
     return new InferscopeError('E_TOOL_VERSION', {
       what: `nsys ${nsys.version} cannot read ${name}`,
-      why: `The report was written by nsys ${wrote}; an older nsys cannot read it.`,
-      fix: `Install Nsight Systems ${wrote} or newer, or export it on that machine: nsys export --type sqlite ${name}`,
+      why: `The report was written by nsys ${writerVersion}; an older nsys cannot read it.`,
+      fix: `Install Nsight Systems ${writerVersion} or newer, or export it on that machine: nsys export --type sqlite ${name}`,
     });
   }
   if (importerMissing(`${run.stdout}\n${run.stderr}`)) return importerFailure(nsys);
-  const output = [run.stdout, run.stderr].join('\n').trim() === '' ? '' : telling(run);
+  const output = [run.stdout, run.stderr].join('\n').trim() === '' ? '' : errorLine(run);
   return new InferscopeError('E_TOOL_FAILED', {
     what: `nsys could not export ${name}`,
     why: `nsys ${nsys.version ?? ''} reported: ${output || failureLine({ ...run })}`.replace('  ', ' '),
@@ -90,7 +99,7 @@ export function exportFailure(
   });
 }
 
-function telling(run: Pick<ToolRun, 'stdout' | 'stderr'>): string {
+function errorLine(run: Pick<ToolRun, 'stdout' | 'stderr'>): string {
   const lines = `${run.stdout}\n${run.stderr}`
     .split('\n')
     .map((line) => line.trim())
@@ -108,13 +117,13 @@ export function importerFailure(nsys: Pick<ToolFacts, 'version' | 'path'>): Infe
     what: 'nsys recorded the program but could not create a report',
     why:
       `Its importer did not start ("Unable to retrieve the importer version"): a library it needs is missing, ` +
-      `mostly libdw. (${nsys.path})`,
+      `usually libdw. (${nsys.path})`,
     fix: 'Type: sudo apt-get install libdw1 libelf1 (or elfutils-libs), then run it again.',
   });
 }
 
 /** 2025.6.1 is newer than 2025.5.2.121. Fields that only one of them has are ignored. */
-export function newer(a: string, b: string): boolean {
+export function isNewer(a: string, b: string): boolean {
   const [left, right] = [a, b].map((version) => version.split('.').map(Number)) as [number[], number[]];
   for (let i = 0; i < Math.min(left.length, right.length); i++) {
     if (left[i] !== right[i]) return left[i]! > right[i]!;

@@ -13,7 +13,7 @@ const commandMs = 60_000;
 const maxTasks = 1000;
 const pollMs = 2000;
 
-/** Work to submit: an order is one JSON argument of a built entry, which executes it in its own process. */
+/** Work to submit. Each order is passed as one JSON argument to a built entry script, which executes it in its own process. */
 interface Orders {
   orders: readonly unknown[];
   entry: string;
@@ -33,13 +33,13 @@ export interface JobArray {
 }
 
 /**
- * Submits an array of tasks, one order each. Above the limit of an array, a task executes every n-th order starting at its own number.
- * @param most maximum concurrent tasks; null: as many as Slurm starts
+ * Submits an array of tasks, one order each. If there are more orders than the n tasks an array may have, task i executes orders i, i + n, i + 2n, ….
+ * @param maxConcurrent maximum concurrent tasks; null: as many as Slurm starts
  * @throws E_TOOL_MISSING, E_TOOL_FAILED
  */
-export async function submitArray(work: Orders, most: number | null): Promise<JobArray> {
+export async function submitArray(work: Orders, maxConcurrent: number | null): Promise<JobArray> {
   const width = Math.min(work.orders.length, maxTasks);
-  const limit = most === null ? '' : `%${most}`;
+  const limit = maxConcurrent === null ? '' : `%${maxConcurrent}`;
   const jobOptions = [
     `--array=0-${width - 1}${limit}`,
     `--output=${join(work.folder, [work.name, '%a.log'].join('-'))}`,
@@ -50,8 +50,8 @@ export async function submitArray(work: Orders, most: number | null): Promise<Jo
 
 /** Submits a job that executes one order after the jobs `after` have ended. @throws E_TOOL_MISSING, E_TOOL_FAILED */
 export async function submitAfter(work: Orders, after: readonly string[]): Promise<string> {
-  const waits = after.map((id) => `--dependency=afterany:${id}`);
-  return submitOrders(work, 1, [...waits, `--output=${join(work.folder, work.name)}.log`]);
+  const dependencies = after.map((id) => `--dependency=afterany:${id}`);
+  return submitOrders(work, 1, [...dependencies, `--output=${join(work.folder, work.name)}.log`]);
 }
 
 /** Orders may contain a user's command with its secrets, so only the user can read them. */
@@ -61,13 +61,13 @@ async function submitOrders(
   jobOptions: readonly string[],
 ): Promise<string> {
   const script = join(folder, `${name}.sh`);
-  const list = `${script}.orders`;
-  writeFileSync(list, orders.map((order) => `${JSON.stringify(order)}\n`).join(''), { mode: 0o600 });
-  const run = `${shellWord(process.execPath)} ${shellWord(childEntry(entry))}`;
+  const ordersPath = `${script}.orders`;
+  writeFileSync(ordersPath, orders.map((order) => `${JSON.stringify(order)}\n`).join(''), { mode: 0o600 });
+  const program = `${shellWord(process.execPath)} ${shellWord(childEntry(entry))}`;
   const lines = [
     '#!/bin/bash',
     `for ((i = \${SLURM_ARRAY_TASK_ID:-0}; i < ${orders.length}; i += ${width})); do`,
-    `  ${run} "$(sed -n "$((i + 1))p" ${shellWord(list)})"`,
+    `  ${program} "$(sed -n "$((i + 1))p" ${shellWord(ordersPath)})"`,
     'done',
     '',
   ];
@@ -94,7 +94,7 @@ async function submitJob(script: string, options: readonly string[]): Promise<st
   throw new InferscopeError('E_TOOL_FAILED', {
     what: 'sbatch did not accept the job',
     why: `${failureLine(run)}.`.replace(/\.+$/, '.'),
-    fix: `Give it the options that this cluster asks for: --sbatch '--partition=NAME --time=30'`,
+    fix: `Give it the options that this cluster requires: --sbatch '--partition=NAME --time=30'`,
   });
 }
 
@@ -106,7 +106,7 @@ export interface QueuedJobs {
   reason: string | null;
 }
 
-/** The remaining ones of these jobs; null if Slurm does not answer. */
+/** Which of these jobs are still queued or running; null if Slurm does not answer. */
 export async function queuedJobs(ids: readonly string[]): Promise<QueuedJobs | null> {
   const run = await runTool(
     'squeue',
@@ -121,30 +121,30 @@ export async function queuedJobs(ids: readonly string[]): Promise<QueuedJobs | n
     .split('\n')
     .filter(Boolean)
     .map((line) => line.split('|') as [id: string, state: string, reason: string]);
-  const waits = jobs.filter(([, state]) => state === 'PENDING' || state === 'REQUEUED');
+  const waiting = jobs.filter(([, state]) => state === 'PENDING' || state === 'REQUEUED');
   return {
     ids: new Set(jobs.map(([id]) => id)),
-    running: jobs.length - waits.length,
-    reason: waits.find(([, , reason]) => reason !== 'None' && reason !== 'Dependency')?.[2] ?? null,
+    running: jobs.length - waiting.length,
+    reason: waiting.find(([, , reason]) => reason !== 'None' && reason !== 'Dependency')?.[2] ?? null,
   };
 }
 
-/** Waits until these jobs have ended or `signal` aborts. @param see called with the queued jobs; null if Slurm does not answer */
+/** Waits until these jobs have ended or `signal` aborts. @param onPoll called with the queued jobs; null if Slurm does not answer */
 export async function whileQueued(
   ids: readonly string[],
   signal: AbortSignal,
-  see: (queued: QueuedJobs | null) => void,
+  onPoll: (queued: QueuedJobs | null) => void,
 ): Promise<void> {
   while (!signal.aborted) {
     const queued = await queuedJobs(ids);
     if (queued?.ids.size === 0) return;
-    see(queued);
+    onPoll(queued);
     await sleep(pollMs, undefined, { signal }).catch(() => {});
   }
 }
 
 /** Text for the progress line. */
-export const queueWords = (queued: QueuedJobs | null): string =>
+export const queueText = (queued: QueuedJobs | null): string =>
   queued === null
     ? 'Slurm does not answer'
     : `${queued.running} running${queued.reason === null ? '' : `, others wait: ${queued.reason}`}`;

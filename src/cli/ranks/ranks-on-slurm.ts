@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cancelJobs, queueWords, submitAfter, submitArray, whileQueued } from '../../capture/tools/slurm.js';
+import { cancelJobs, queueText, submitAfter, submitArray, whileQueued } from '../../capture/tools/slurm.js';
 import { type ErrorCode, type ErrorParts, InferscopeError } from '../../model/errors.js';
 import { shellWords } from '../../model/shell.js';
 import type { RankTask } from '../../record/ranks/journal.js';
@@ -87,7 +87,7 @@ export async function importOnSlurm(
       const ended = orders.filter(({ folder: partFolder }) => readPart(partFolder) !== null).length;
       progress.update(
         ended < orders.length ? 'importing ranks' : 'merging',
-        `${ended} of ${orders.length} files · ${queueWords(queued)}`,
+        `${ended} of ${orders.length} files · ${queueText(queued)}`,
       );
     });
   } catch (error) {

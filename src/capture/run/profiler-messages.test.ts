@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { programWords, withoutProfilerWords } from './profiler-words.js';
+import { messageFilter, removeProfilerMessages } from './profiler-messages.js';
 
 /** Output of nsys 2025.3.2 and ncu 2025.3.1 around our workloads on the H200, with shortened paths. */
 const nsysEnd =
@@ -15,22 +15,22 @@ const ncuEnd =
   '==PROF== Disconnected from process 1200\n==PROF== Report: /tmp/h/sessions/.tmp-1014/scratch/ncu/ncu.ncu-rep\n';
 
 /** Passes the text in chunks of this size, since a pipe may split it anywhere. */
-function shown(tool: string, text: string, size: number): string {
-  const words = programWords(tool)!;
+function filtered(tool: string, text: string, size: number): string {
+  const filter = messageFilter(tool)!;
   const bytes = Buffer.from(text);
   const parts: Buffer[] = [];
-  for (let i = 0; i < bytes.length; i += size) parts.push(words.take(bytes.subarray(i, i + size)));
-  return Buffer.concat([...parts, words.end()]).toString();
+  for (let i = 0; i < bytes.length; i += size) parts.push(filter.take(bytes.subarray(i, i + size)));
+  return Buffer.concat([...parts, filter.flush()]).toString();
 }
 
 const sizes = [1, 2, 3, 7, 50, 1 << 20];
 
 test.each(sizes)("keeps the program's bytes without nsys and ncu messages (chunks of %i)", (size) => {
-  expect(shown('nsys', `{"tpot_ms": 12.5}\n${nsysEnd}`, size)).toBe('{"tpot_ms": 12.5}\n');
-  expect(shown('nsys', `ohne Zeilenende ü${nsysEnd}`, size)).toBe('ohne Zeilenende ü');
+  expect(filtered('nsys', `{"tpot_ms": 12.5}\n${nsysEnd}`, size)).toBe('{"tpot_ms": 12.5}\n');
+  expect(filtered('nsys', `ohne Zeilenende ü${nsysEnd}`, size)).toBe('ohne Zeilenende ü');
   // A message may interrupt a line of a program that streams tokens.
   const streamed = `${ncuConnected}Once ${ncuKernel}upon a ${ncuKernel}${ncuKernel}time\n${ncuEnd}`;
-  expect(shown('ncu', streamed, size)).toBe('Once upon a time\n');
+  expect(filtered('ncu', streamed, size)).toBe('Once upon a time\n');
 });
 
 test.each(sizes)('removes torch profiler messages, keeps its errors (chunks of %i)', (size) => {
@@ -41,7 +41,7 @@ test.each(sizes)('removes torch profiler messages, keeps its errors (chunks of %
   const programText =
     "ERROR:2026-11-21 the program's\nERROR:root:no\nUSDT:2026-11-21\n" +
     'ERROR:2026-11-21 15:23:17 4686:4686 CuptiActivityApi.cpp:80] CUPTI_ERROR_NOT_INITIALIZED\n';
-  expect(shown('torch', `${begin}${programText}${end}`, size)).toBe(programText);
+  expect(filtered('torch', `${begin}${programText}${end}`, size)).toBe(programText);
 });
 
 test.each(sizes)('keeps similar texts of a program (chunks of %i)', (size) => {
@@ -55,15 +55,15 @@ test.each(sizes)('keeps similar texts of a program (chunks of %i)', (size) => {
     'Col',
     '\r\n\r\n\u0000==P',
   ].join('');
-  expect(shown('nsys', programText, size)).toBe(programText);
-  expect(shown('ncu', programText, size)).toBe(programText);
+  expect(filtered('nsys', programText, size)).toBe(programText);
+  expect(filtered('ncu', programText, size)).toBe(programText);
 });
 
 test('shows text at once when it cannot become a message', () => {
-  const words = programWords('ncu')!;
-  expect(words.take(Buffer.from('>>> ')).toString()).toBe('>>> ');
-  expect(words.take(Buffer.from('==')).toString()).toBe('');
-  expect(words.take(Buffer.from('= a title')).toString()).toBe('=== a title');
-  expect(programWords('none')).toBeNull();
-  expect(withoutProfilerWords(null, nsysEnd)).toBe(nsysEnd);
+  const filter = messageFilter('ncu')!;
+  expect(filter.take(Buffer.from('>>> ')).toString()).toBe('>>> ');
+  expect(filter.take(Buffer.from('==')).toString()).toBe('');
+  expect(filter.take(Buffer.from('= a title')).toString()).toBe('=== a title');
+  expect(messageFilter('none')).toBeNull();
+  expect(removeProfilerMessages(null, nsysEnd)).toBe(nsysEnd);
 });

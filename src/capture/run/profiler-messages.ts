@@ -5,12 +5,12 @@
 interface Message {
   /** Start of a message, anywhere in a line: it can interrupt a program that streams tokens. */
   start: string;
-  /** The complete message, sticky. */
+  /** The complete message, as a sticky expression. */
   pattern: RegExp;
   /** Required continuation, since a program may print the same words. */
   next?: string;
-  /** End after `start`: if reached without a match, the text belongs to the program. Default: a line end. */
-  over?: RegExp;
+  /** If this matches after `start` but `pattern` does not, the text belongs to the program. Default: a line end. */
+  endPattern?: RegExp;
 }
 
 /** As printed by nsys 2025.3; the report is always called nsys.nsys-rep. */
@@ -18,7 +18,7 @@ const nsysMessages: Message[] = [
   { start: 'Collecting data...\n', pattern: /Collecting data\.\.\.\n/y, next: "Generating '/" },
   { start: 'Processing events...\n', pattern: /Processing events\.\.\.\n/y, next: "Generating '/" },
   { start: "Generating '/", pattern: /Generating '\/[^'\n]*nsys-report-\w+\.qdstrm'\n/y },
-  { start: '\r[1/1] [', pattern: /\r\[1\/1\] \[=*\d{1,3}% *\] nsys\.nsys-rep\n?/y, over: /[\r\n]/ },
+  { start: '\r[1/1] [', pattern: /\r\[1\/1\] \[=*\d{1,3}% *\] nsys\.nsys-rep\n?/y, endPattern: /[\r\n]/ },
   { start: 'Generated:\n', pattern: /Generated:\n\s+\/[^\n]*\/nsys\.nsys-rep\n/y },
   { start: 'Capture range ', pattern: /Capture range (?:started|ended) in the application\.\n/y },
 ];
@@ -55,70 +55,70 @@ const messages: Record<string, Message[]> = { nsys: nsysMessages, ncu: ncuMessag
 /** Maximum length of a message. */
 const maxCharacters = 16 * 1024;
 
-interface ProgramWords {
+interface MessageFilter {
   /** @returns the program's own part; the start of a possible message is held until it is complete */
   take(chunk: Buffer): Buffer;
   /** The held text. */
-  end(): Buffer;
+  flush(): Buffer;
 }
 
 /** Removes a profiler's messages from a stream; null for a profiler without messages. */
-export function programWords(tool: string | null): ProgramWords | null {
-  const known = tool === null ? undefined : messages[tool];
-  if (!known) return null;
-  let waiting = '';
+export function messageFilter(tool: string | null): MessageFilter | null {
+  const toolMessages = tool === null ? undefined : messages[tool];
+  if (!toolMessages) return null;
+  let heldText = '';
 
   function release(final: boolean): Buffer {
-    let shown = '';
+    let output = '';
     for (;;) {
-      const begin = earliest(waiting, known!, final);
-      shown += waiting.slice(0, begin.index);
-      waiting = waiting.slice(begin.index);
-      if (!begin.message) break;
-      const length = lengthOf(begin.message, waiting, final);
+      const start = findMessageStart(heldText, toolMessages!, final);
+      output += heldText.slice(0, start.index);
+      heldText = heldText.slice(start.index);
+      if (!start.message) break;
+      const length = messageLength(start.message, heldText, final);
       if (length === null) break;
       if (length === 0) {
-        shown += waiting.slice(0, begin.message.start.length);
-        waiting = waiting.slice(begin.message.start.length);
-      } else waiting = waiting.slice(length);
+        output += heldText.slice(0, start.message.start.length);
+        heldText = heldText.slice(start.message.start.length);
+      } else heldText = heldText.slice(length);
     }
     if (final) {
-      shown += waiting;
-      waiting = '';
+      output += heldText;
+      heldText = '';
     }
-    return Buffer.from(shown, 'latin1');
+    return Buffer.from(output, 'latin1');
   }
 
   return {
     take(chunk) {
-      waiting += chunk.toString('latin1');
+      heldText += chunk.toString('latin1');
       return release(false);
     },
-    end: () => release(true),
+    flush: () => release(true),
   };
 }
 
 /** A text without the messages of a profiler. */
-export function withoutProfilerWords(tool: string | null, text: string): string {
-  const words = programWords(tool);
-  if (!words) return text;
-  return Buffer.concat([words.take(Buffer.from(text)), words.end()]).toString();
+export function removeProfilerMessages(tool: string | null, text: string): string {
+  const filter = messageFilter(tool);
+  if (!filter) return text;
+  return Buffer.concat([filter.take(Buffer.from(text)), filter.flush()]).toString();
 }
 
 /** First position where a message starts, or where the end of the text may start one. */
-function earliest(
+function findMessageStart(
   text: string,
-  known: readonly Message[],
+  toolMessages: readonly Message[],
   final: boolean,
 ): { index: number; message: Message | null } {
   let index = text.length;
   let message: Message | null = null;
-  for (const knownMessage of known) {
-    const found = text.indexOf(knownMessage.start);
-    if (found >= 0 && found < index) [index, message] = [found, knownMessage];
+  for (const candidate of toolMessages) {
+    const found = text.indexOf(candidate.start);
+    if (found >= 0 && found < index) [index, message] = [found, candidate];
   }
   if (final) return { index, message };
-  for (const { start } of known) {
+  for (const { start } of toolMessages) {
     for (let length = Math.min(start.length - 1, text.length); length > 0; length--) {
       const from = text.length - length;
       if (from < index && start.startsWith(text.slice(from))) [index, message] = [from, null];
@@ -128,12 +128,17 @@ function earliest(
 }
 
 /** Length of the message that `text` starts with: 0 if it is not a message, null if more bytes are needed. */
-function lengthOf({ start, pattern, next, over }: Message, text: string, final: boolean): number | null {
+function messageLength(
+  { start, pattern, next, endPattern }: Message,
+  text: string,
+  final: boolean,
+): number | null {
   pattern.lastIndex = 0;
   const matchedText = pattern.exec(text)?.[0];
   if (matchedText === undefined) {
-    const decided = final || text.length > maxCharacters || (over ?? /\n/).test(text.slice(start.length));
-    return decided ? 0 : null;
+    const isDecided =
+      final || text.length > maxCharacters || (endPattern ?? /\n/).test(text.slice(start.length));
+    return isDecided ? 0 : null;
   }
   const rest = text.slice(matchedText.length);
   if (next !== undefined) {
