@@ -5,7 +5,7 @@ import { startDeviceSampler } from '../capture/run/device-sampler.js';
 import { startHostSampler } from '../capture/telemetry.js';
 import { clientVerdict } from '../load/client-verdict.js';
 import { loadLevel } from '../load/load-shape.js';
-import { medianTtftMs, sendLags, sweepPoint } from '../load/point-seen.js';
+import { medianTtftMs, sendLags, sweepPoint } from '../load/point-figures.js';
 import { planRequests } from '../load/plan-requests.js';
 import type { PromptTokenizer } from '../load/prompts.js';
 import { requestRow } from '../load/request-row.js';

@@ -70,11 +70,11 @@ async function exportCommand(selector: string | undefined, options: ExportOption
   if (isFolder) checkNewFolder(target!, format);
   else if (target !== null) checkFile(target, format);
   if (options.execution !== undefined) requireExecution(opened, options.execution, format);
-  const { withExecution, onlyExecution } = await import('../export/one-execution.js');
+  const { withExecution, restrictToExecution } = await import('../export/one-execution.js');
   const session = options.execution === undefined ? opened : withExecution(opened, options.execution);
   const database = await session.connect();
   try {
-    if (options.execution !== undefined) await onlyExecution(database, options.execution);
+    if (options.execution !== undefined) await restrictToExecution(database, options.execution);
     if (isFolder) await writeFolder(session, database, format, target!);
     else await writeText(session, database, format, target);
   } finally {

@@ -7,7 +7,7 @@ import { stderrColor } from '../render/terminal/color.js';
 import { textWidth, withPlainSpaces } from '../render/terminal/text.js';
 import { valueText } from '../render/value.js';
 import { figureValue, seconds, shownFiguresOf } from '../views/sweep-columns.js';
-import { figureLabel, outcomeLabels } from '../vocabulary/sweep.js';
+import { figureLabel, runOutcomeLabels } from '../vocabulary/sweep.js';
 import { notify } from './output.js';
 import { startProgress } from './progress.js';
 import type { SweepOptions } from './sweep-plan.js';
@@ -62,7 +62,7 @@ export function sweepProgress(
       progress.end();
       if (!quiet)
         notify(
-          `${stderrColor.red('✗')} ${title(run)}  ${outcomeLabels[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
+          `${stderrColor.red('✗')} ${title(run)}  ${runOutcomeLabels[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
         );
     },
     onQueue: (queued) => {

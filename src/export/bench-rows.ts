@@ -23,24 +23,24 @@ function statistic(distribution: BenchDistribution, name: (typeof spreadColumns)
   if ('value' in distribution) return distribution;
   if (name === 'ci95_low' || name === 'ci95_high') {
     if (!distribution.ci95) return missing('too_few_repeats', 'one repeat has no interval');
-    return plain(distribution.ci95[name === 'ci95_low' ? 0 : 1]);
+    return benchFigure(distribution.ci95[name === 'ci95_low' ? 0 : 1]);
   }
   const value = distribution[name];
-  return value === null ? missing('too_few_repeats', 'one repeat has no spread') : plain(value);
+  return value === null ? missing('too_few_repeats', 'one repeat has no spread') : benchFigure(value);
 }
 
-const plain = (value: number): Figure => figure(value, '', 'bench');
+const benchFigure = (value: number): Figure => figure(value, '', 'bench');
 
 const countFigure = (distribution: BenchDistribution, name: 'n' | 'launches'): Figure =>
-  'value' in distribution ? distribution : plain(distribution[name]);
+  'value' in distribution ? distribution : benchFigure(distribution[name]);
 
-function expected(expectation: BenchExpectation, end: 'low' | 'high'): Figure {
-  return 'value' in expectation ? expectation : plain(expectation[end]);
+function expectationEnd(expectation: BenchExpectation, end: 'low' | 'high'): Figure {
+  return 'value' in expectation ? expectation : benchFigure(expectation[end]);
 }
 
-function bound(estimate: Figure, end: 0 | 1): Figure {
+function intervalEnd(estimate: Figure, end: 0 | 1): Figure {
   if (estimate.value === null) return estimate;
-  return estimate.ci95 ? plain(estimate.ci95[end]) : missing('too_few_repeats', 'it has no interval');
+  return estimate.ci95 ? benchFigure(estimate.ci95[end]) : missing('too_few_repeats', 'it has no interval');
 }
 
 /**
@@ -70,7 +70,10 @@ function scaling(
   const smallestRate = smallest?.throughput.output_tokens_per_s.value;
   if (!smallest || !smallestRate) return none('no_base', 'no smaller batch was measured');
   const factor = rate.value / smallestRate;
-  return { factor: plain(factor), efficiency: plain((factor * smallest.batch_size) / point.batch_size) };
+  return {
+    factor: benchFigure(factor),
+    efficiency: benchFigure((factor * smallest.batch_size) / point.batch_size),
+  };
 }
 
 function cellsOf(point: BenchPointResult, points: readonly BenchPointResult[]): Cells {
@@ -89,17 +92,17 @@ function cellsOf(point: BenchPointResult, points: readonly BenchPointResult[]): 
     prefill_device_ms_mean: statistic(latency.prefill_device_ms, 'mean'),
     decode_device_ms_mean: statistic(latency.decode_device_ms, 'mean'),
     ...throughput,
-    output_tokens_per_s_ci95_low: bound(throughput.output_tokens_per_s, 0),
-    output_tokens_per_s_ci95_high: bound(throughput.output_tokens_per_s, 1),
+    output_tokens_per_s_ci95_low: intervalEnd(throughput.output_tokens_per_s, 0),
+    output_tokens_per_s_ci95_high: intervalEnd(throughput.output_tokens_per_s, 1),
     scaling_factor: factor,
     scaling_efficiency: efficiency,
     ...device_work,
     ...machine,
     ...utilization,
-    ttft_expected_low_ms: expected(point.expected.ttft, 'low'),
-    ttft_expected_high_ms: expected(point.expected.ttft, 'high'),
-    tpot_expected_low_ms: expected(point.expected.tpot, 'low'),
-    tpot_expected_high_ms: expected(point.expected.tpot, 'high'),
+    ttft_expected_low_ms: expectationEnd(point.expected.ttft, 'low'),
+    ttft_expected_high_ms: expectationEnd(point.expected.ttft, 'high'),
+    tpot_expected_low_ms: expectationEnd(point.expected.tpot, 'low'),
+    tpot_expected_high_ms: expectationEnd(point.expected.tpot, 'high'),
     warmup_iterations: warmup.iterations,
   };
 }

@@ -12,7 +12,7 @@ export const withExecution = (session: Session, execution: string): Session => (
 });
 
 /** Table names resolve to temporary views first, so that every format reads these. */
-export async function onlyExecution(database: SessionDatabase, execution: string): Promise<void> {
+export async function restrictToExecution(database: SessionDatabase, execution: string): Promise<void> {
   for (const [table, { columns }] of Object.entries(tables)) {
     if (!('execution_id' in columns)) continue;
     const [place] = await database.query<{ name: string }>(

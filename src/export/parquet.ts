@@ -23,14 +23,14 @@ export async function copyTables(
       written.push(path);
     }
   }
-  const found = Object.keys(session.manifest.tables) as TableName[];
-  await writeFile(join(folder, 'SCHEMA.md'), schemaNote(session.id, found));
+  const tableNames = Object.keys(session.manifest.tables) as TableName[];
+  await writeFile(join(folder, 'SCHEMA.md'), schemaNote(session.id, tableNames));
   return [...written, 'SCHEMA.md'];
 }
 
 /** The columns of these tables in Markdown, and how to read several files as one. */
-function schemaNote(id: string, found: TableName[]): string {
-  const parts = found.flatMap((table) => [
+function schemaNote(id: string, tableNames: TableName[]): string {
+  const parts = tableNames.flatMap((table) => [
     `## ${table}\n\n${tables[table].doc}\n`,
     '| column | type | meaning |\n| --- | --- | --- |',
     ...Object.entries(tables[table].columns).map(

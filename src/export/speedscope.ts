@@ -12,9 +12,9 @@ const sameProcess = (a: string, b: string): string =>
 
 /** Joins a row's stage: from its own capture if that has stages, else from the record of the same execution. */
 export const joinStage = (row: string): string => `
-  LEFT JOIN (SELECT DISTINCT capture_id FROM stages) own ON own.capture_id = ${row}.capture_id
+  LEFT JOIN (SELECT DISTINCT capture_id FROM stages) stage_captures ON stage_captures.capture_id = ${row}.capture_id
   LEFT JOIN stages s ON s.execution_id = ${row}.execution_id AND s.stage_id = ${row}.stage_id
-    AND s.pid IS NOT DISTINCT FROM ${row}.pid AND (own.capture_id IS NULL OR s.capture_id = own.capture_id)`;
+    AND s.pid IS NOT DISTINCT FROM ${row}.pid AND (stage_captures.capture_id IS NULL OR s.capture_id = stage_captures.capture_id)`;
 
 /** Joins the phase of the stage `s`. */
 export const joinPhase = `LEFT JOIN stages p ON p.execution_id = s.execution_id AND p.capture_id = s.capture_id
@@ -30,7 +30,7 @@ const select = `
     SELECT DISTINCT execution_id, host, pid, tid FROM ops
   ), only_thread AS (
     SELECT execution_id, host, pid, min(tid) AS tid FROM threads GROUP BY ALL HAVING count(*) = 1
-  ), hosted AS (
+  ), host_spans AS (
     SELECT s.execution_id, s.host, s.pid, CASE WHEN t.execution_id IS NULL AND o.execution_id IS NOT NULL THEN o.tid ELSE s.tid END AS tid,
       0 AS level, CASE WHEN s.kind = 'other' THEN coalesce(s.raw_name, s.kind) ELSE coalesce(s.kind, s.raw_name, 'stage') END AS name,
       s.start_ns, s.end_ns
@@ -42,18 +42,18 @@ const select = `
     FROM ops o ${joinStage('o')}
   ), work AS (
     ${onStream('kernels', `coalesce(short_name, name, 'kernel')`)} UNION ALL ${onStream('copies', `coalesce(kind, 'copy')`)}
-  ), phased AS (
+  ), device_work AS (
     SELECT w.*, coalesce(p.kind, 'outside') AS phase FROM work w
       ${joinStage('w')} ${joinPhase}
-  ), named AS (
+  ), spans AS (
     SELECT concat(execution_id, ', process ', pid, CASE WHEN tid <> pid THEN concat(', thread ', tid) ELSE '' END) AS place,
-      host, 0 AS streams, level, name, start_ns, end_ns FROM hosted
-    UNION ALL SELECT place, host, 1, 0, phase, start_ns, end_ns FROM phased
-    UNION ALL SELECT place, host, 1, 1, name, start_ns, end_ns FROM phased
+      host, 0 AS streams, level, name, start_ns, end_ns FROM host_spans
+    UNION ALL SELECT place, host, 1, 0, phase, start_ns, end_ns FROM device_work
+    UNION ALL SELECT place, host, 1, 1, name, start_ns, end_ns FROM device_work
   )
   SELECT concat(place, CASE WHEN (SELECT count(DISTINCT host) FROM stages) > 1 THEN concat(', ', host) ELSE '' END) AS profile,
     level, name, start_ns, end_ns
-  FROM named WHERE end_ns > start_ns ORDER BY streams, profile, start_ns, CASE WHEN streams = 1 THEN end_ns ELSE 0 END, level, end_ns DESC`;
+  FROM spans WHERE end_ns > start_ns ORDER BY streams, profile, start_ns, CASE WHEN streams = 1 THEN end_ns ELSE 0 END, level, end_ns DESC`;
 
 interface SpanRow {
   profile: string;

@@ -35,8 +35,8 @@ export function validateCsv({ profiles }: Pick<Validation, 'profiles'>): string 
     ...facts.map((name) => profile[name]),
     ...figures.map((figure) => profile.total?.[figure]),
     ...estimatedComponents.flatMap((component) => {
-      const found = profile.components.find((row) => row.component === component);
-      return figures.map((figure) => found?.[figure]);
+      const componentRow = profile.components.find((row) => row.component === component);
+      return figures.map((figure) => componentRow?.[figure]);
     }),
     profile.not_measured.join(' '),
     profile.residual_bytes,

@@ -1,5 +1,5 @@
 import { InferscopeError } from '../model/errors.js';
-import { capital, withoutEnd } from '../vocabulary/sentence.js';
+import { capitalize, withoutEnd } from '../vocabulary/sentence.js';
 
 type TraceFileError = (path: string, why: string, cause?: unknown) => InferscopeError;
 
@@ -22,6 +22,6 @@ export const containsNo =
     traceFileError(`${path} contains no ${missing}`, why, fix, cause);
 
 function traceFileError(what: string, why: string, fix: string, cause: unknown): InferscopeError {
-  const sentence = capital(`${withoutEnd(why)}.`);
+  const sentence = capitalize(`${withoutEnd(why)}.`);
   return new InferscopeError('E_TRACE_FILE', { what, why: sentence, fix }, { cause });
 }

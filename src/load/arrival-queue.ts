@@ -46,7 +46,7 @@ export function arrivalQueue(): ArrivalQueue {
   }
 
   function parse(): void {
-    const until = performance.now() + sliceMs;
+    const deadlineMs = performance.now() + sliceMs;
     try {
       while (head < tail) {
         const { take, done, slab: bytes, from, to, atNs } = entries[head]!;
@@ -54,7 +54,7 @@ export function arrivalQueue(): ArrivalQueue {
         head++;
         if (take !== null) take(bytes, from, to, atNs);
         else done?.();
-        if (performance.now() >= until) break;
+        if (performance.now() >= deadlineMs) break;
       }
     } finally {
       if (head === tail) {

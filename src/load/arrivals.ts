@@ -17,10 +17,10 @@ export function arrivals(shape: LoadShape, extent: LoadExtent, random: Random): 
     case 'closed':
       return null;
     case 'constant':
-      return until(extent, (index) => index / shape.rate_per_s);
+      return arrivalsUntilEnd(extent, (index) => index / shape.rate_per_s);
     case 'poisson': {
       let timeS = 0;
-      return until(extent, () => (timeS += -Math.log(1 - random()) / shape.rate_per_s));
+      return arrivalsUntilEnd(extent, () => (timeS += -Math.log(1 - random()) / shape.rate_per_s));
     }
     case 'ramp': {
       const { from_per_s: from, to_per_s: to } = shape;
@@ -41,7 +41,7 @@ export function arrivals(shape: LoadShape, extent: LoadExtent, random: Random): 
   }
 }
 
-function until({ requests, seconds }: LoadExtent, arrivalOf: (index: number) => number): number[] {
+function arrivalsUntilEnd({ requests, seconds }: LoadExtent, arrivalOf: (index: number) => number): number[] {
   const times: number[] = [];
   for (let index = 0; index < requests; index++) {
     const time = arrivalOf(index);

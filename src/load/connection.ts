@@ -66,7 +66,7 @@ export function openConnection(
       const ended = receiver;
       receiver = null;
       ended?.onEnd(atNs);
-      if (!reusable) leave();
+      if (!reusable) close();
       else if (!isClosed) onIdle(connection);
     },
   });
@@ -74,13 +74,13 @@ export function openConnection(
   function fail(error: Error | null): void {
     const failed = receiver;
     receiver = null;
-    leave();
+    close();
     failed?.onFailure(error, atNs);
   }
-  function leave(): void {
+  function close(): void {
     if (isClosed) return;
     isClosed = true;
-    clearTimeout(patience);
+    clearTimeout(connectTimeout);
     socket.destroy();
     onGone(connection);
   }
@@ -88,7 +88,7 @@ export function openConnection(
     atNs = monotonicNs();
     if (isClosed) return false;
     // Unsolicited bytes: the connection is out of step with the server.
-    if (receiver === null) leave();
+    if (receiver === null) close();
     else
       try {
         reader.feed(shared, 0, length);
@@ -111,7 +111,7 @@ export function openConnection(
     ? connectTls({ ...options, ALPNProtocols: ['http/1.1'], ...(isIP(host) ? {} : { servername: host }) })
     : connectTcp({ ...options, noDelay: true });
   if (tls) socket.setNoDelay(true);
-  const patience = setTimeout(() => {
+  const connectTimeout = setTimeout(() => {
     atNs = monotonicNs();
     fail(
       Object.assign(new Error(`no connection within ${formatSetting(connectMs / 1000, 's')}`), {
@@ -120,7 +120,7 @@ export function openConnection(
     );
   }, connectMs);
   socket.on(tls ? 'secureConnect' : 'connect', () => {
-    clearTimeout(patience);
+    clearTimeout(connectTimeout);
     connected = true;
     write();
   });
@@ -128,13 +128,13 @@ export function openConnection(
     atNs = monotonicNs();
     fail(error);
   });
-  const closed = () => {
+  const onClosed = () => {
     if (isClosed) return;
     atNs = monotonicNs();
     if (receiver === null || !reader.close()) fail(null);
   };
-  socket.on('end', closed);
-  socket.on('close', closed);
+  socket.on('end', onClosed);
+  socket.on('close', onClosed);
 
   const connection: Connection = {
     send(request, to) {
@@ -144,7 +144,7 @@ export function openConnection(
     },
     destroy() {
       receiver = null;
-      leave();
+      close();
     },
   };
   return connection;

@@ -9,7 +9,7 @@ import { makePrompt } from './prompts.js';
 import { partSeed, seededRandom } from './random.js';
 import { readServerMetrics } from '../model/server-metrics.js';
 import { eventReader, readEvent, type StreamEvent } from './sse.js';
-import { shares } from './threads.js';
+import { splitPlan } from './threads.js';
 import { tokenTimes } from './token-times.js';
 import { parseTraceFile } from './trace-file.js';
 
@@ -225,8 +225,8 @@ test('reports a prefix cache only if all repeats were faster than all fresh prom
 test('threads share users and requests without losing any', () => {
   const requests = Array.from({ length: 11 }, (_, index) => ({ index })) as never[];
   const plan = { requests, concurrency: 7 } as never;
-  const parts = shares(plan, 3);
+  const parts = splitPlan(plan, 3);
   expect(parts.map(({ concurrency }) => concurrency)).toEqual([3, 2, 2]);
   expect(parts.flatMap((part) => part.requests)).toHaveLength(11);
-  expect(shares({ requests, concurrency: 2 } as never, 4)).toHaveLength(2);
+  expect(splitPlan({ requests, concurrency: 2 } as never, 4)).toHaveLength(2);
 });

@@ -30,7 +30,7 @@ export async function probeServer(
   signal: AbortSignal,
 ): Promise<Probe> {
   let index = 0;
-  async function ask(prompt: ReturnType<typeof makePrompt>): Promise<Exchange> {
+  async function sendProbe(prompt: ReturnType<typeof makePrompt>): Promise<Exchange> {
     const request = {
       index: index++,
       prompt: prompt.text,
@@ -51,29 +51,29 @@ export async function probeServer(
   }
   const newPrompt = () => makePrompt(shape.inputLen, random, tokenizer);
   const ttft = (exchange: Exchange) => (exchange.chunk_ns[0]! - exchange.sent_ns!) / 1e6;
-  const { usage } = await ask(newPrompt());
-  const fresh: number[] = [];
-  const again: number[] = [];
+  const { usage } = await sendProbe(newPrompt());
+  const freshMs: number[] = [];
+  const repeatMs: number[] = [];
   let cached: number | null = null;
   do {
     const prompt = newPrompt();
-    fresh.push(ttft(await ask(prompt)));
-    const repeat = await ask(prompt);
-    again.push(ttft(repeat));
+    freshMs.push(ttft(await sendProbe(prompt)));
+    const repeat = await sendProbe(prompt);
+    repeatMs.push(ttft(repeat));
     cached = repeat.usage?.cached_tokens ?? null;
-  } while ((cached ?? 0) === 0 && again.length < pairs && allFaster(again, fresh));
+  } while ((cached ?? 0) === 0 && repeatMs.length < pairs && allFaster(repeatMs, freshMs));
   return {
-    ttft_ms: median(fresh),
-    repeated_ttft_ms: median(again),
+    ttft_ms: median(freshMs),
+    repeated_ttft_ms: median(repeatMs),
     repeated_cached_tokens: cached,
-    caches_prefixes: (cached ?? 0) > 0 || allFaster(again, fresh),
+    caches_prefixes: (cached ?? 0) > 0 || allFaster(repeatMs, freshMs),
     usage: usage !== null && usage.output_tokens !== null,
   };
 }
 
 /** Whether the slowest repeat was clearly faster than the fastest fresh prompt. */
-export function allFaster(again: readonly number[], fresh: readonly number[]): boolean {
-  const [slowest, fastest] = [Math.max(...again), Math.min(...fresh)];
+export function allFaster(repeatMs: readonly number[], freshMs: readonly number[]): boolean {
+  const [slowest, fastest] = [Math.max(...repeatMs), Math.min(...freshMs)];
   return slowest < fastest * cachedBelow && fastest - slowest > cachedMs;
 }
 

@@ -26,16 +26,16 @@ const words =
 export function makePrompt(inputLen: number, random: Random, tokenizer?: PromptTokenizer): Prompt {
   // A leading number makes prompts differ from the first block of a prefix cache on.
   const start = Math.floor(random() * 1e9).toString(36);
-  if (!tokenizer) return { text: withWords(start, inputLen - 1, random), tokens: null };
+  if (!tokenizer) return { text: appendWords(start, inputLen - 1, random), tokens: null };
   for (let tries = 0; tries < 20; tries++) {
-    const found = exact(inputLen, random, tokenizer, inputLen > 8 ? start : '');
-    if (found !== null) return { text: found, tokens: inputLen };
+    const exactText = exactPrompt(inputLen, random, tokenizer, inputLen > 8 ? start : '');
+    if (exactText !== null) return { text: exactText, tokens: inputLen };
   }
-  const text = withWords(start, inputLen - 1, random);
+  const text = appendWords(start, inputLen - 1, random);
   return { text, tokens: tokenizer.encode(text).length };
 }
 
-function withWords(start: string, count: number, random: Random): string {
+function appendWords(start: string, count: number, random: Random): string {
   const parts = [start];
   for (let i = 0; i < count; i++) parts.push(word(random));
   return parts.join(' ');
@@ -45,7 +45,12 @@ function word(random: Random): string {
   return words[Math.floor(random() * words.length)]!;
 }
 
-function exact(inputLen: number, random: Random, tokenizer: PromptTokenizer, start: string): string | null {
+function exactPrompt(
+  inputLen: number,
+  random: Random,
+  tokenizer: PromptTokenizer,
+  start: string,
+): string | null {
   const parts = start === '' ? [word(random)] : [start];
   for (let rounds = 0; rounds < 40; rounds++) {
     const lacking = inputLen - tokenizer.encode(parts.join(' ')).length;

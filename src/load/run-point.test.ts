@@ -13,7 +13,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-function planned(count: number, outputTokens = 8, due: (index: number) => number | null = () => null) {
+function plannedRequests(
+  count: number,
+  outputTokens = 8,
+  due: (index: number) => number | null = () => null,
+) {
   return Array.from({ length: count }, (_, index): PlannedRequest => ({
     index,
     prompt: `prompt ${index} of the test`,
@@ -27,7 +31,7 @@ function planned(count: number, outputTokens = 8, due: (index: number) => number
 function run(target: LoadTarget, change: Partial<PointPlan>, signal = new AbortController().signal) {
   const plan: PointPlan = {
     target,
-    requests: planned(1),
+    requests: plannedRequests(1),
     concurrency: 1,
     loop: 'closed',
     ramp_s: 0,
@@ -40,7 +44,7 @@ function run(target: LoadTarget, change: Partial<PointPlan>, signal = new AbortC
 
 test('stamps every chunk after the server wrote it', async () => {
   const target = testTarget(server, { first_ms: 40, gap_ms: 5 });
-  const { exchanges } = await run(target, { requests: planned(6, 10), concurrency: 3 });
+  const { exchanges } = await run(target, { requests: plannedRequests(6, 10), concurrency: 3 });
   const log = await server.log();
   expect(exchanges.filter(({ status }) => status === 'ok')).toHaveLength(6);
   for (const exchange of exchanges) {
@@ -85,7 +89,7 @@ test.each([
 test('a failed request keeps what arrived before the failure', async () => {
   const recordsOf = async (fault: string, timeout_ms = 5000) => {
     const target = { ...testTarget(server, { fault }), timeout_ms };
-    const [exchange] = (await run(target, { requests: planned(1, 8) })).exchanges;
+    const [exchange] = (await run(target, { requests: plannedRequests(1, 8) })).exchanges;
     return [exchange!.status, exchange!.chunk_ns.length];
   };
   expect(await recordsOf('cut')).toEqual(['stream_cut', 4]);
@@ -105,7 +109,7 @@ test('a hanging request ends at its time limit, also if its body is never read',
   const hung = await run(target, {});
   expect(hung.exchanges[0]).toMatchObject({ status: 'timeout', first_byte_ns: null });
   // More than the buffers of both sockets.
-  const [request] = planned(1);
+  const [request] = plannedRequests(1);
   const unread = await run(
     { ...target, headers: { 'x-fault': 'slow_read' } },
     { requests: [{ ...request!, prompt: 'word '.repeat(4_000_000) }] },
@@ -128,7 +132,10 @@ test('reuses connections, except those that the server closed', async () => {
     );
   const opened = async (fault: string | null) => {
     const before = await connections();
-    const { exchanges } = await run(testTarget(server, { fault }), { requests: planned(12), concurrency: 3 });
+    const { exchanges } = await run(testTarget(server, { fault }), {
+      requests: plannedRequests(12),
+      concurrency: 3,
+    });
     expect(exchanges.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 'ok'));
     return (await connections()) - before;
   };
@@ -146,7 +153,7 @@ test('TLS: an untrusted certificate, a server without TLS, a trusted certificate
     const plain = { ...testTarget(server), baseUrl: `${server.url.replace('http:', 'https:')}/v1` };
     expect((await run(plain, {})).exchanges[0]).toMatchObject({ status: 'tls' });
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-    const { exchanges } = await run(testTarget(secure), { requests: planned(6, 20), concurrency: 2 });
+    const { exchanges } = await run(testTarget(secure), { requests: plannedRequests(6, 20), concurrency: 2 });
     for (const exchange of exchanges) expect([exchange.status, exchange.chunk_ns.length]).toEqual(['ok', 20]);
   } finally {
     delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
@@ -158,7 +165,7 @@ test('stopping keeps the finished requests and reports the stop', async () => {
   const controller = new AbortController();
   const aborted = abortAfter(server, 10, controller);
   const target = testTarget(server, { first_ms: 5, gap_ms: 20 });
-  const { exchanges } = await run(target, { requests: planned(10, 100) }, controller.signal);
+  const { exchanges } = await run(target, { requests: plannedRequests(10, 100) }, controller.signal);
   await aborted;
   expect(exchanges).toHaveLength(1);
   expect(exchanges[0]!.status).toBe('cancelled');
@@ -166,7 +173,7 @@ test('stopping keeps the finished requests and reports the stop', async () => {
 });
 
 test('an open loop does not wait for answers; with one slot the wait counts as latency', async () => {
-  const requests = planned(5, 2, (index) => index * 20e6);
+  const requests = plannedRequests(5, 2, (index) => index * 20e6);
   // Nothing is answered before all five arrived.
   const controller = new AbortController();
   await server.log();

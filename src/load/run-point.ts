@@ -66,7 +66,7 @@ export async function runPoint(plan: PointPlan, control: PointControl): Promise<
   const lead = (plan.begin_ns - monotonicNs()) / 1e6;
   if (lead > 0) await sleep(lead);
   const healthOf = watchThread();
-  const sweep = setInterval(() => {
+  const timer = setInterval(() => {
     const limit = monotonicNs() - plan.target.timeout_ms * 1e6;
     for (const handle of inFlight) if (handle.dispatched_ns < limit) handle.abort('timeout');
     control.onProgress?.({ done: exchanges.length, failed, in_flight: inFlight.size, tokens });
@@ -87,7 +87,7 @@ export async function runPoint(plan: PointPlan, control: PointControl): Promise<
   try {
     await (plan.loop === 'closed' ? closedLoop(plan, control, send) : openLoop(plan, control, send));
   } finally {
-    clearInterval(sweep);
+    clearInterval(timer);
     control.signal.removeEventListener('abort', cancel);
   }
   const health = healthOf();
@@ -98,7 +98,7 @@ export async function runPoint(plan: PointPlan, control: PointControl): Promise<
 
 type Send = (request: PlannedRequest, scheduledNs: number) => Promise<void>;
 
-function over({ begin_ns, seconds }: PointPlan, { signal }: PointControl): boolean {
+function isOver({ begin_ns, seconds }: PointPlan, { signal }: PointControl): boolean {
   return signal.aborted || monotonicNs() - begin_ns >= seconds * 1e9;
 }
 
@@ -108,7 +108,7 @@ async function closedLoop(plan: PointPlan, control: PointControl, send: Send): P
     const wait = (plan.ramp_s * 1000 * number) / users;
     if (wait > 0) await sleep(wait, undefined, { signal: control.signal }).catch(() => undefined);
     let free = Math.max(plan.begin_ns + wait * 1e6, 0);
-    while (next < plan.requests.length && !over(plan, control)) {
+    while (next < plan.requests.length && !isOver(plan, control)) {
       const request = plan.requests[next++]!;
       await send(request, free);
       free = monotonicNs();
@@ -140,7 +140,7 @@ async function openLoop(plan: PointPlan, control: PointControl, send: Send): Pro
     const wait = (dueNs - monotonicNs()) / 1e6;
     // Timers have a resolution of 1 ms: a request due within the next half is sent now rather than late.
     if (wait > 0.5) await sleep(wait, undefined, { signal: control.signal }).catch(() => undefined);
-    if (over(plan, control)) break;
+    if (isOver(plan, control)) break;
     queue.push({ request, dueNs });
     start();
   }

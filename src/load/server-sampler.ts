@@ -9,7 +9,7 @@ interface ServerSampler {
 type Scraped = { t_ns: number; server: string | null; reading: ServerReading };
 
 /** Metrics of a page; null if there is none, or it has no known metric. */
-function scraped(page: Awaited<ReturnType<typeof fetchMetricsPage>>): Scraped | null {
+function readScrape(page: Awaited<ReturnType<typeof fetchMetricsPage>>): Scraped | null {
   const read = page === null ? null : readServerMetrics(page.text);
   return page === null || read === null || Object.keys(read.reading).length === 0
     ? null
@@ -17,15 +17,15 @@ function scraped(page: Awaited<ReturnType<typeof fetchMetricsPage>>): Scraped | 
 }
 
 export const scrapeServer = async (url: string): Promise<Scraped | null> =>
-  scraped(await fetchMetricsPage(url));
+  readScrape(await fetchMetricsPage(url));
 
 export function startServerSampler(url: string, periodMs?: number): ServerSampler {
   const readings: { t_ns: number; reading: ServerReading }[] = [];
   const sampling = sampleMetrics(
     url,
     (page) => {
-      const found = scraped(page);
-      if (found) readings.push({ t_ns: found.t_ns, reading: found.reading });
+      const scrape = readScrape(page);
+      if (scrape) readings.push({ t_ns: scrape.t_ns, reading: scrape.reading });
     },
     periodMs,
   );

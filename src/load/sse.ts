@@ -39,13 +39,16 @@ export function eventReader(onEvent: (event: StreamEvent) => void): {
       if (error.type === 'max-buffer-size-exceeded') {
         ended = true;
         onEvent(
-          failed('too_large', `an event is longer than ${formatSetting(maxEventChars / 2 ** 20, 'MiB')}`),
+          failureEvent(
+            'too_large',
+            `an event is longer than ${formatSetting(maxEventChars / 2 ** 20, 'MiB')}`,
+          ),
         );
         return;
       }
       // The standard allows unknown fields, but plain text instead of events is one long unknown field.
       if (error.type === 'unknown-field' && !error.line?.startsWith('{')) return;
-      onEvent(failed('malformed', error.line ?? error.message));
+      onEvent(failureEvent('malformed', error.line ?? error.message));
     },
   });
   return {
@@ -60,33 +63,33 @@ export function eventReader(onEvent: (event: StreamEvent) => void): {
   };
 }
 
-const nothing: StreamEvent = { text: '', usage: null, finishReason: null, done: false, error: null };
+const emptyEvent: StreamEvent = { text: '', usage: null, finishReason: null, done: false, error: null };
 
-function failed(kind: NonNullable<StreamEvent['error']>['kind'], text: string): StreamEvent {
-  return { ...nothing, error: { kind, text: text.slice(0, 500) } };
+function failureEvent(kind: NonNullable<StreamEvent['error']>['kind'], text: string): StreamEvent {
+  return { ...emptyEvent, error: { kind, text: text.slice(0, 500) } };
 }
 
 /**
  * One event of /v1/completions or /v1/chat/completions, as vLLM, SGLang, TGI, llama.cpp, Ollama and OpenAI send them.
  */
 export function readEvent(data: string, event?: string): StreamEvent {
-  if (data === '[DONE]') return { ...nothing, done: true };
+  if (data === '[DONE]') return { ...emptyEvent, done: true };
   let parsed: unknown;
   try {
     parsed = JSON.parse(data);
   } catch {
-    return failed('malformed', data);
+    return failureEvent('malformed', data);
   }
   const chunk = objectOf(parsed);
-  if (chunk === null) return failed('malformed', data);
+  if (chunk === null) return failureEvent('malformed', data);
   if (event === 'error' || (chunk['error'] ?? null) !== null || chunk['object'] === 'error') {
-    return failed('stream_error', errorText(chunk));
+    return failureEvent('stream_error', errorText(chunk));
   }
   const choices = chunk['choices'];
   const choice = Array.isArray(choices) ? objectOf(choices[0]) : null;
   const usage = objectOf(chunk['usage']);
-  const wrong = usage === null ? null : wrongCount(usage);
-  if (wrong !== null) return failed('malformed', wrong);
+  const invalidCount = usage === null ? null : wrongCount(usage);
+  if (invalidCount !== null) return failureEvent('malformed', invalidCount);
   return {
     text: choice ? choiceText(choice) : '',
     usage: usage && {
@@ -107,11 +110,14 @@ function wrongCount(usage: Record<string, unknown>): string | null {
     ['completion_tokens', usage['completion_tokens'], maxTokens.completion],
     ['cached_tokens', objectOf(usage['prompt_tokens_details'])?.['cached_tokens'], maxTokens.prompt],
   ];
-  const wrong = counts.find(
-    ([, value, most]) =>
-      (value ?? null) !== null && !(Number.isInteger(value) && Number(value) >= 0 && Number(value) <= most),
+  const invalidCount = counts.find(
+    ([, value, maximum]) =>
+      (value ?? null) !== null &&
+      !(Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maximum),
   );
-  return wrong ? `usage.${wrong[0]} is not a number of tokens: ${shortJson(wrong[1])}` : null;
+  return invalidCount
+    ? `usage.${invalidCount[0]} is not a number of tokens: ${shortJson(invalidCount[1])}`
+    : null;
 }
 
 const countOf = (value: unknown) => (typeof value === 'number' ? value : null);

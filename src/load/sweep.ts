@@ -9,8 +9,8 @@ export interface SweepPoint {
   stopped: boolean;
 }
 
-const gain = 0.05;
-const failing = 0.05;
+const minimumGain = 0.05;
+const maximumFailedShare = 0.05;
 const bisections = 4;
 const maxPoints = 16;
 
@@ -32,7 +32,7 @@ export function nextLevel(
   const missed = points.filter((point) => point.meets_slo === false).map(({ level }) => level);
   const high = Math.min(...missed);
   if (missed.length === 0)
-    return isSaturated(points) && last.failed_share > failing ? null : doubled(last.level);
+    return isSaturated(points) && last.failed_share > maximumFailedShare ? null : doubled(last.level);
   const low = Math.max(0, ...met.filter((level) => level < high));
   const halvings = points.length - 1 - points.findIndex((point) => point.meets_slo === false);
   if (halvings >= bisections) return null;
@@ -42,7 +42,7 @@ export function nextLevel(
 
 function isSaturated(points: readonly SweepPoint[]): boolean {
   const last = points.at(-1)!;
-  if (last.failed_share > failing) return true;
+  if (last.failed_share > maximumFailedShare) return true;
   const before = points.at(-2);
-  return before !== undefined && last.output_rate < before.output_rate * (1 + gain);
+  return before !== undefined && last.output_rate < before.output_rate * (1 + minimumGain);
 }

@@ -36,7 +36,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function plan(count: number, outputTokens: number, change: Partial<ThreadPlan> = {}): ThreadPlan {
+function makePlan(count: number, outputTokens: number, change: Partial<ThreadPlan> = {}): ThreadPlan {
   const requests = Array.from({ length: count }, (_, index): PlannedRequest => ({
     index,
     prompt: `prompt ${index}`,
@@ -58,7 +58,7 @@ test('one or three threads send every request once, twice in one process, and ex
   for (const threads of [1, 3, 1]) {
     const counts: number[] = [];
     const control = { ...quiet, onProgress: ({ done }: { done: number }) => counts.push(done) };
-    const outcome = await runLoad(plan(30, 40), threads, control, entry);
+    const outcome = await runLoad(makePlan(30, 40), threads, control, entry);
     expect(outcome.threads).toHaveLength(threads);
     expect(outcome.exchanges.map(({ index }) => index)).toEqual(Array.from({ length: 30 }, (_, i) => i));
     for (const exchange of outcome.exchanges) {
@@ -81,7 +81,7 @@ test('one or three threads send every request once, twice in one process, and ex
 });
 
 test('users start together in all threads', async () => {
-  const outcome = await runLoad(plan(6, 4), 3, quiet, entry);
+  const outcome = await runLoad(makePlan(6, 4), 3, quiet, entry);
   const sent = outcome.exchanges.map(({ scheduled_ns: ns }) => ns);
   expect(new Set(sent)).toEqual(new Set([outcome.begin_ns]));
 });
@@ -92,7 +92,12 @@ test('stopping ends all threads and keeps finished requests', async () => {
   const onProgress = ({ in_flight: flying }: { in_flight: number }) => {
     if (flying === 6 && ++reports === 4) controller.abort();
   };
-  const { exchanges } = await runLoad(plan(50, 5000), 2, { signal: controller.signal, onProgress }, entry);
+  const { exchanges } = await runLoad(
+    makePlan(50, 5000),
+    2,
+    { signal: controller.signal, onProgress },
+    entry,
+  );
   expect(exchanges).toHaveLength(6);
   for (const exchange of exchanges) {
     expect(exchange.status).toBe('cancelled');
@@ -100,7 +105,7 @@ test('stopping ends all threads and keeps finished requests', async () => {
   }
   // Stopped before the start: nothing is sent.
   await server.log();
-  const none = await runLoad(plan(5, 5), 2, { signal: AbortSignal.abort() }, entry);
+  const none = await runLoad(makePlan(5, 5), 2, { signal: AbortSignal.abort() }, entry);
   expect(none.exchanges).toEqual([]);
   expect(await server.log()).toEqual([]);
 });
@@ -108,9 +113,9 @@ test('stopping ends all threads and keeps finished requests', async () => {
 test('a thread that cannot work ends the load with its error', async () => {
   const broken = join(folder, 'broken.mjs');
   writeFileSync(broken, 'throw new Error("no such engine");');
-  await expect(runLoad(plan(4, 4), 2, quiet, broken)).rejects.toThrow('no such engine');
+  await expect(runLoad(makePlan(4, 4), 2, quiet, broken)).rejects.toThrow('no such engine');
   writeFileSync(broken, 'process.exit(3);');
-  await expect(runLoad(plan(4, 4), 1, quiet, broken)).rejects.toThrow('ended with 3');
+  await expect(runLoad(makePlan(4, 4), 1, quiet, broken)).rejects.toThrow('ended with 3');
   const badUrl = { ...testTarget(server), baseUrl: 'nonsense' };
-  await expect(runLoad(plan(4, 4, { target: badUrl }), 1, quiet, entry)).rejects.toThrow('Invalid URL');
+  await expect(runLoad(makePlan(4, 4, { target: badUrl }), 1, quiet, entry)).rejects.toThrow('Invalid URL');
 });

@@ -28,11 +28,11 @@ export async function runLoad(
   control: PointControl,
   entry = childEntry('load-worker'),
 ): Promise<LoadOutcome> {
-  const parts = shares(plan, threads);
+  const parts = splitPlan(plan, threads);
   const counts = parts.map((): PointCounts => ({ done: 0, failed: 0, in_flight: 0, tokens: 0 }));
   const workers = parts.map((part, number) =>
-    startThread(part, entry, (health) => {
-      counts[number] = health;
+    startThread(part, entry, (threadCounts) => {
+      counts[number] = threadCounts;
       control.onProgress?.(sum(counts));
     }),
   );
@@ -58,13 +58,14 @@ function sum(counts: PointCounts[]): PointCounts {
 }
 
 /** Distributes requests in turn, and users (or slots) as evenly as possible. */
-export function shares(plan: ThreadPlan, threads: number): ThreadPlan[] {
+export function splitPlan(plan: ThreadPlan, threads: number): ThreadPlan[] {
   const { concurrency } = plan;
-  const used = Math.max(1, Math.min(threads, concurrency ?? threads, plan.requests.length));
-  return Array.from({ length: used }, (_, number) => ({
+  const threadCount = Math.max(1, Math.min(threads, concurrency ?? threads, plan.requests.length));
+  return Array.from({ length: threadCount }, (_, number) => ({
     ...plan,
-    requests: plan.requests.filter((__, index) => index % used === number),
-    concurrency: concurrency === null ? null : Math.floor((concurrency + used - 1 - number) / used),
+    requests: plan.requests.filter((__, index) => index % threadCount === number),
+    concurrency:
+      concurrency === null ? null : Math.floor((concurrency + threadCount - 1 - number) / threadCount),
   }));
 }
 

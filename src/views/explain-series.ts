@@ -13,7 +13,7 @@ import { barColor } from '../vocabulary/colors.js';
 import { pointLabel } from '../vocabulary/bench.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { WaterfallChart } from './chart.js';
-import { capital } from '../vocabulary/sentence.js';
+import { capitalize } from '../vocabulary/sentence.js';
 
 /** Bars below this share of the measured time are merged. */
 export const smallShare = 0.01;
@@ -155,7 +155,7 @@ export const stageName = ({ kind, name, point }: Pick<StageWaterfall, 'kind' | '
 
 /** The name of a stage at the start of a line. */
 export const stageHead = (stage: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string =>
-  capital(stageName(stage));
+  capitalize(stageName(stage));
 
 /** Queries behind the findings; "[sql 3]" refers to the third. */
 export function numberedQueries(findings: readonly Finding[]): string[] {

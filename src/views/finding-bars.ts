@@ -1,7 +1,7 @@
 import { explainedBars } from '../model/headline-time.js';
 import type { Finding, StageWaterfall } from '../model/documents/explain.js';
-import { countedIn } from '../vocabulary/bars.js';
-import { formatCount, meanCounted } from '../vocabulary/format.js';
+import { barCountNoun } from '../vocabulary/bars.js';
+import { formatCount, roundMeanCount } from '../vocabulary/format.js';
 import type { Part, Text } from './block.js';
 
 /** Mean number of kernels (on a CPU: operators), copies or gaps of a bar, as in sentences; null below one. */
@@ -10,8 +10,8 @@ export function countOfBar(
   isCpu: boolean,
 ): Exclude<Part, string> | null {
   if (count === null || count < 0.95) return null;
-  const mean = meanCounted(count);
-  const [singular, several] = countedIn(id, isCpu);
+  const mean = roundMeanCount(count);
+  const [singular, several] = barCountNoun(id, isCpu);
   return { count: mean, unit: formatCount(mean) === '1' ? singular : several };
 }
 

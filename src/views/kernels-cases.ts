@@ -1,7 +1,7 @@
 import { halfInterval } from '../model/half-interval.js';
 import type { KernelResult, KernelsResult } from '../model/documents/kernels.js';
 import { cutEnd } from '../vocabulary/cut.js';
-import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
+import { caseLabel, caseOutcomeLabels } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import type { Block, Row, Section, Text } from './block.js';
 
@@ -108,7 +108,7 @@ const workTable = (cases: readonly KernelResult[], label: Label): Block => ({
       rate(result.bytes_per_s, 'B/s'),
       rate(result.flops_per_s, 'FLOP/s'),
       result.max_error === null ? { missing: 'not compared' } : { n: result.max_error, unit: '', digits: 2 },
-      `${outcomeLabels[result.outcome]}${result.text === null ? '' : `: ${result.text}`}`,
+      `${caseOutcomeLabels[result.outcome]}${result.text === null ? '' : `: ${result.text}`}`,
     ],
   })),
 });
@@ -209,7 +209,7 @@ function notMeasured(cases: readonly KernelResult[]): Section[] {
   const reasons = new Map<string, KernelResult[]>();
   for (const result of cases) {
     if (result.runs > 0) continue;
-    const why = `${outcomeLabels[result.outcome]}${result.text === null ? '' : `: ${result.text}`}`;
+    const why = `${caseOutcomeLabels[result.outcome]}${result.text === null ? '' : `: ${result.text}`}`;
     reasons.set(why, [...(reasons.get(why) ?? []), result]);
   }
   if (reasons.size === 0) return [];

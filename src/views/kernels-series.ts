@@ -1,6 +1,6 @@
 import type { KernelMap, KernelResult, KernelsResult } from '../model/documents/kernels.js';
 import { classColors } from '../vocabulary/colors.js';
-import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
+import { caseLabel, caseOutcomeLabels } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import type { HeatChart, RooflineChart } from './chart.js';
 import { linkTo, type Places, pointPlace } from './findings.js';
@@ -73,7 +73,7 @@ export function mapChart(data: KernelsResult, map: KernelMap): HeatChart {
       shade: shade(result),
       lines:
         result.median_ns === null
-          ? [outcomeLabels[result.outcome]]
+          ? [caseOutcomeLabels[result.outcome]]
           : [{ n: result.median_ns, unit: 'ns' }, ...roofShare(result)],
       notes: [caseLabel(result, true)],
     })),

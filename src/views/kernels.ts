@@ -1,7 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { KernelResult, KernelsResult } from '../model/documents/kernels.js';
 import type { Figure } from '../model/figure.js';
-import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
+import { caseLabel, caseOutcomeLabels } from '../vocabulary/kernel-cases.js';
 import type { Block, Section, Text, View } from './block.js';
 import { linked, type Places, pointPlace } from './findings.js';
 import { caseSections, labelOf } from './kernels-cases.js';
@@ -166,7 +166,7 @@ const sweepSection = (data: KernelsResult): Section => ({
                 const result = cells.find((cell) => cell.x === x && cell.y === y)?.result;
                 if (!result) return { missing: 'no case of these sizes' };
                 return result.median_ns === null
-                  ? outcomeLabels[result.outcome]
+                  ? caseOutcomeLabels[result.outcome]
                   : { n: result.median_ns, unit: 'ns' };
               }),
             ],

@@ -1,7 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { MemoryChange, MemoryCompareResult, MemorySide } from '../model/documents/memory-compare.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
-import { latencyLabels, pointLabels } from '../vocabulary/memory-points.js';
+import { memoryLatencyLabels, pointLabels } from '../vocabulary/memory-points.js';
 import type { Block, Column, Section, Table, Text, View } from './block.js';
 
 type Latency = MemoryCompareResult['latency'][number];
@@ -138,7 +138,7 @@ const latencyTable = (latency: readonly Latency[]): Table => ({
       n === null ? { missing: 'a profile does not have it' } : { n, unit, signed };
     return {
       cells: [
-        labelOf(name, latencyLabels),
+        labelOf(name, memoryLatencyLabels),
         quantity(base),
         quantity(now),
         quantity(base === null || now === null ? null : now - base, true),

@@ -1,5 +1,5 @@
 import type { SweepResult, SweepRun, SweepValue } from '../model/documents/sweep.js';
-import { figureUnit, outcomeLabels } from '../vocabulary/sweep.js';
+import { figureUnit, runOutcomeLabels } from '../vocabulary/sweep.js';
 import type { Value } from './block.js';
 
 /** Figures in the summary tables, if the runs have them; the CSV has all. */
@@ -43,7 +43,7 @@ export function shownFiguresOf({ runs }: SweepResult): string[] {
 
 export const figureValue = (name: string, value: number | null | undefined, run: SweepRun): Value =>
   value === null || value === undefined
-    ? { missing: run.outcome === 'measured' ? 'not recorded' : `run ${outcomeLabels[run.outcome]}` }
+    ? { missing: run.outcome === 'measured' ? 'not recorded' : `run ${runOutcomeLabels[run.outcome]}` }
     : { n: value, ...figureUnit(name) };
 
 /** Parameters of the runs, those that vary first. */

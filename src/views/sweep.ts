@@ -1,6 +1,6 @@
 import type { Document, Issue } from '../model/document.js';
 import type { SweepFigures, SweepResult, SweepRun } from '../model/documents/sweep.js';
-import { figureLabel, outcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
+import { figureLabel, runOutcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
 import type { Block, Part, Section, Text, Value, View } from './block.js';
 import { figureValue, parametersOf, parameterValue, seconds, shownFiguresOf } from './sweep-columns.js';
 import { rangesText } from './ranges.js';
@@ -32,7 +32,7 @@ export function sweepView(document: Document<SweepResult>): View {
 
 /** "7 measured, 1 failed in 4.0 min" */
 function outcomeText({ runs, status }: SweepResult): Part[] {
-  const counts = Object.entries(outcomeLabels).flatMap(([outcome, label]) => {
+  const counts = Object.entries(runOutcomeLabels).flatMap(([outcome, label]) => {
     const count = runs.filter((run) => run.outcome === outcome).length;
     return count === 0 ? [] : [`${count} ${label}`];
   });
@@ -83,7 +83,7 @@ function runBlocks(data: SweepResult): Block[] {
       cell: ({ run, values }) => figureValue(name, values[name], run),
     })),
     { ...tookColumn, cell: ({ run }) => tookColumn.cell(run) },
-    ...(data.runs.every((run) => outcomeOf(run) === outcomeLabels.measured)
+    ...(data.runs.every((run) => outcomeOf(run) === runOutcomeLabels.measured)
       ? []
       : [{ id: 'outcome', head: 'outcome', cell: ({ run }: Line) => outcomeValue(run) }]),
     {
@@ -115,7 +115,7 @@ function followsModel(runs: readonly SweepRun[], name: string): boolean {
 }
 
 const outcomeOf = ({ outcome, attempts }: SweepRun): string =>
-  `${outcomeLabels[outcome]}${attempts > 1 ? ` (try ${attempts})` : ''}`;
+  `${runOutcomeLabels[outcome]}${attempts > 1 ? ` (try ${attempts})` : ''}`;
 
 const outcomeValue = (run: SweepRun): Value => ({
   text: outcomeOf(run),

@@ -26,21 +26,21 @@ export const barMeanings: Readonly<Record<BarHead, string>> = {
  * Noun for the count of a bar, singular and plural. Gaps with a launch call in them are not all launches: a launch while the device is busy
  * leaves no gap.
  */
-export function countedIn(id: string, onCpu: boolean): readonly [one: string, several: string] {
+export function barCountNoun(id: string, onCpu: boolean): readonly [one: string, several: string] {
   const { head } = barParts(id);
   if (head === 'exposed_copy') return ['copy', 'copies'];
   if (classOfBar(id) === null && head !== 'exposed_comm') return ['gap', 'gaps'];
   return onCpu ? ['operator', 'operators'] : ['kernel', 'kernels'];
 }
 
-const labels: Readonly<Partial<Record<BarHead, string>>> = {
+const headLabels: Readonly<Partial<Record<BarHead, string>>> = {
   roofline: 'roofline',
   serial: 'one operation after another',
   exposed_comm: 'exposed communication',
   profiler_overhead: 'added by the profiler',
 };
 
-const copies: Readonly<Record<string, string>> = {
+const copyLabels: Readonly<Record<string, string>> = {
   htod: 'H2D copies',
   dtoh: 'D2H copies',
   dtod: 'D2D copies',
@@ -68,7 +68,7 @@ interface BarWords {
 }
 
 /** Kinds of host time, which timelines show as one cause. */
-const hosts: Readonly<Record<string, BarWords>> = {
+const hostWords: Readonly<Record<string, BarWords>> = {
   program: idleCauses['host']!,
   loading_code: { label: 'host loading code', meaning: 'compiling, linking or loading on first use' },
   framework: { label: 'host inside operators', meaning: 'operators of the framework' },
@@ -94,14 +94,14 @@ export function barWords(id: string): BarWords {
   }
   if (head === 'exposed_copy') {
     const [direction = '', memory] = tail.split('_');
-    const what = copies[direction] ?? direction;
+    const what = copyLabels[direction] ?? direction;
     return { label: `exposed ${what}${memory ? ` (${memory})` : ''}`, meaning };
   }
   if (head === 'exposed_comm' && communication[tail]) return communication[tail];
-  const headLabel = (head && labels[head]) ?? null;
+  const headLabel = (head && headLabels[head]) ?? null;
   if (headLabel !== null) return { label: headLabel, meaning };
   return (
-    (head === 'host' ? hosts[tail] : null) ??
+    (head === 'host' ? hostWords[tail] : null) ??
     idleCauses[id] ?? { label: id.replaceAll(/[._]/g, ' '), meaning }
   );
 }

@@ -48,7 +48,7 @@ export function formatCount(count: number): string {
 }
 
 /** A mean count: an integer from 10 on. */
-export const meanCounted = (count: number): number => (count >= 10 ? Math.round(count) : count);
+export const roundMeanCount = (count: number): number => (count >= 10 ? Math.round(count) : count);
 
 /** "1 kernel", "2 kernels", "0.9 stretches" for a mean. */
 export function plural(count: number, singular: string, many = `${singular}s`): string {

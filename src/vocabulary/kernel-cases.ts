@@ -48,7 +48,7 @@ export const stepLabel = ({
     ? `prefill, batch ${batch_size}, ${plural(new_tokens, 'token')}`
     : `decode, batch ${batch_size}, context ${context_tokens}`;
 
-export const outcomeLabels: Readonly<Record<KernelResult['outcome'], string>> = {
+export const caseOutcomeLabels: Readonly<Record<KernelResult['outcome'], string>> = {
   measured: 'measured',
   out_of_memory: 'out of memory',
   unsupported: 'not supported',
@@ -57,7 +57,7 @@ export const outcomeLabels: Readonly<Record<KernelResult['outcome'], string>> = 
   stopped: 'stopped',
 };
 
-export const outcomeMeanings: typeof outcomeLabels = {
+export const caseOutcomeMeanings: typeof caseOutcomeLabels = {
   measured: 'timed, and its result is correct',
   out_of_memory: 'its tensors do not fit into device memory',
   unsupported: 'the device or library has no such kernel',

@@ -27,7 +27,7 @@ const operations: readonly RegExp[] = [
 const entryPoint = /^(?:device_kernel|Kernel2?)$/;
 const functor = /\b(?:device_kernel|Kernel2?)<(?:\w+::)*(?:enable_\w+<(?:\w+::)*)?(\w+)/;
 
-const shortened: readonly [pattern: RegExp, replacement: string][] = [
+const replacements: readonly [pattern: RegExp, replacement: string][] = [
   // nvjet_sm90_hsh_64x8_64x16_4x1_v_bz_splitK_TNT: architecture and types are the same for all kernels of a model.
   [/^nvjet_(?:sm\d+_)?(?:[a-z]{3}_)?/, 'nvjet '],
   [/(?<=^nvjet .*)_bz\b|(?<=^nvjet .*)_bz(?=_)/, ''],
@@ -63,7 +63,7 @@ const shownLetters = 160;
  */
 export function kernelLabel(name: string, tile: string | null = null): string {
   return cutMiddle(
-    wholeLabel(name.slice(0, matchedLetters), baseName(name).slice(0, matchedLetters), tile),
+    uncutLabel(name.slice(0, matchedLetters), baseName(name).slice(0, matchedLetters), tile),
     shownLetters,
   );
 }
@@ -99,7 +99,7 @@ export function kernelLabels(
 const wordsOf = (name: string): string[] =>
   name.slice(0, matchedLetters).match(/\b(?!unnamed\b)\w+\b(?!::)/g) ?? [];
 
-function wholeLabel(name: string, base: string, tile: string | null): string {
+function uncutLabel(name: string, base: string, tile: string | null): string {
   const template = templates.find(([pattern]) => pattern.test(base));
   const operation = template && operations.map((pattern) => pattern.exec(name)?.[1]).find(Boolean);
   if (template && operation) {
@@ -110,6 +110,6 @@ function wholeLabel(name: string, base: string, tile: string | null): string {
     return words === template[1] ? words : `${template[1]} ${words}`;
   }
   const kernelName = (entryPoint.test(base) && functor.exec(name)?.[1]) || base;
-  const short = shortened.reduce((text, [pattern, to]) => text.replace(pattern, to), kernelName);
+  const short = replacements.reduce((text, [pattern, to]) => text.replace(pattern, to), kernelName);
   return tile === null || short.includes(tile) || /\d+x\d+/.test(short) ? short : `${short} ${tile}`;
 }

@@ -24,7 +24,7 @@ export const pointColors = {
 } as const;
 
 /** Labels of the latencies of a memory profile. */
-export const latencyLabels: Readonly<Record<string, string>> = {
+export const memoryLatencyLabels: Readonly<Record<string, string>> = {
   mean_latency: 'mean latency',
   mean_ttft: 'mean TTFT',
   mean_tpot: 'mean TPOT',

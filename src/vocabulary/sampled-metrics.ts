@@ -32,7 +32,7 @@ const labels: Record<string, string> = {
 };
 
 /** Sampled too, but used by analyses rather than shown. */
-const codes: Record<string, string> = {
+const hiddenLabels: Record<string, string> = {
   run_delay_percent: 'main thread waited for a core',
   compute_processes: 'processes on the GPU',
   throttle_bits: 'throttle reasons, bits (1: idle)',
@@ -46,7 +46,7 @@ const scopes: Record<string, string> = {
 };
 
 export const metricLabel = (metric: string): string =>
-  labels[metric] ?? codes[metric] ?? metric.replaceAll('_', ' ');
+  labels[metric] ?? hiddenLabels[metric] ?? metric.replaceAll('_', ' ');
 /** "GPU 0" of gpu0, "GPU 0 MIG 1" of gpu0.mig1, "thread 9" of thread9. */
 export const scopeLabel = (scope: string): string =>
   scopes[scope] ??
@@ -81,5 +81,5 @@ export const isGpuScope = (scope: string): boolean => scope.startsWith('gpu');
 
 export const sampledMetrics: readonly { id: string; label: string; unit: string }[] = Object.entries({
   ...labels,
-  ...codes,
+  ...hiddenLabels,
 }).map(([id, label]) => ({ id, label, unit: metricUnit(id) }));

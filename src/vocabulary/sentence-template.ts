@@ -14,11 +14,17 @@ export function sentence(
     const arg = args[index - 1];
     return `${text}{${typeof arg === 'object' ? arg.unit : ''}}${part}`;
   });
-  const built = { template, args: args.map((arg) => (typeof arg === 'object' ? arg.n : arg)) };
-  return { text: filled(built), sentence: built };
+  const result = { template, args: args.map((arg) => (typeof arg === 'object' ? arg.n : arg)) };
+  return { text: fillTemplate(result), sentence: result };
 }
 
-const filled = ({ template, args }: { template: string; args: readonly (number | string | Range)[] }) => {
+const fillTemplate = ({
+  template,
+  args,
+}: {
+  template: string;
+  args: readonly (number | string | Range)[];
+}) => {
   let next = 0;
   return template.replaceAll(/\{([^{}]*)\}/g, (_, unit: string) => {
     const arg = args[next++]!;
@@ -59,7 +65,7 @@ export function rangedText(texts: readonly IssueText[]): string {
     const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
     return typeof firstArg === 'string' || low === high ? firstArg : { low, high };
   });
-  return filled({ template: first.sentence.template, args });
+  return fillTemplate({ template: first.sentence.template, args });
 }
 
 /** Issues of several places: those that differ only in their numbers are merged, with the places that have them. */

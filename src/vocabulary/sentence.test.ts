@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { capital } from './sentence.js';
+import { capitalize } from './sentence.js';
 
 test.each([
   ['it exited', 'It exited'],
   ['vLLM started', 'vLLM started'],
   ['cuBLAS logs', 'cuBLAS logs'],
 ])('%s at the start of a sentence is %s', (text, sentence) => {
-  expect(capital(text)).toBe(sentence);
+  expect(capitalize(text)).toBe(sentence);
 });

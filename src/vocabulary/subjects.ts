@@ -1,4 +1,5 @@
 import type { Subject } from '../model/subjects.js';
+import { joinWithAnd } from './sentence.js';
 
 /** Label of each subject of a session with its article, and the command that records it. */
 export const subjectWords: Readonly<Record<Subject, { label: string; command: string }>> = {
@@ -20,8 +21,6 @@ export const subjectWords: Readonly<Record<Subject, { label: string; command: st
 
 /** "a load test and samples of GPUs and host"; "nothing that can be analyzed" for none. */
 export function subjectList(subjects: readonly Subject[]): string {
-  const labels = subjects.map((subject) => subjectWords[subject].label);
-  const last = labels.at(-1);
-  if (last === undefined) return 'nothing that can be analyzed';
-  return labels.length === 1 ? last : `${labels.slice(0, -1).join(', ')} and ${last}`;
+  if (subjects.length === 0) return 'nothing that can be analyzed';
+  return joinWithAnd(subjects.map((subject) => subjectWords[subject].label));
 }

@@ -3,7 +3,7 @@ import { componentLabels } from './memory-components.js';
 import { pointLabels } from './memory-points.js';
 
 /** How runs of a sweep ended; the same on every surface. */
-export const outcomeLabels: Readonly<Record<SweepOutcome, string>> = {
+export const runOutcomeLabels: Readonly<Record<SweepOutcome, string>> = {
   pending: 'not started',
   running: 'running',
   measured: 'measured',
@@ -14,7 +14,7 @@ export const outcomeLabels: Readonly<Record<SweepOutcome, string>> = {
   interrupted: 'interrupted',
 };
 
-export const outcomeMeanings: typeof outcomeLabels = {
+export const runOutcomeMeanings: typeof runOutcomeLabels = {
   pending: 'not started yet; --resume starts it',
   running: 'started, not finished',
   measured: 'finished with results',

@@ -47,12 +47,12 @@ const lengthOf = (tokens: number | null): string =>
 
 /** Workload, engine and shape: the title of a session without a title of its own. */
 export const identityWords = (workload: Workload): string =>
-  [modelWords(workload), engineWords(workload), shapeWords(workload), givenWords(workload)]
+  [modelWords(workload), engineWords(workload), shapeWords(workload), givenPartsText(workload)]
     .filter(Boolean)
     .join(' · ');
 
 /** "model, batch size given by you". */
-const givenWords = ({ given = [] }: Workload): string =>
+const givenPartsText = ({ given = [] }: Workload): string =>
   given.length === 0 ? '' : `${given.map((part) => partWords[part]).join(', ')} given by you`;
 
 const partWords: Readonly<Record<NonNullable<Workload['given']>[number], string>> = {

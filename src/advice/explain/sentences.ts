@@ -21,7 +21,7 @@ import {
   formatWithRange,
 } from '../../vocabulary/format.js';
 import { instanceWord, perInstance } from '../../vocabulary/stages.js';
-import { capital, withoutEnd } from '../../vocabulary/sentence.js';
+import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
 /** Stages by importance: a served model spends most of its time in decode. */
@@ -117,7 +117,7 @@ function limitSentence(stage: StageWaterfall, busy: boolean): string {
       ? `, median ${formatMs(stage.median_ms)}${busy && stage.p10_ms !== null ? `, fastest tenth ${formatMs(stage.p10_ms)}` : ''}`
       : '';
   const where = point === null ? '' : ` at ${pointLabel(point)}`;
-  const subject = capital(instanceWord(stage.kind));
+  const subject = capitalize(instanceWord(stage.kind));
   const profiled = isProfiled(stage) ? ' under the profiler' : '';
   const profiledToo = isLengthenedByProfiler(stage) ? `, ${formatMs(measured.value)} under the profiler` : '';
   const time = `${subject} takes ${formatFigureWithInterval(headline)}${profiled}${where} (n = ${n}${skewed}${profiledToo})`;

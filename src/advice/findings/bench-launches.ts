@@ -14,7 +14,7 @@ import { benchOf } from './session-analyses.js';
 import { minShare } from './stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part, plural } from './words.js';
 import { formatCount, formatPercent, formatNs } from '../../vocabulary/format.js';
-import { uncapital } from '../../vocabulary/sentence.js';
+import { uncapitalize } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
 /** With fewer kernels, launching is not the bottleneck. */
@@ -152,7 +152,7 @@ async function changeOf(
   const attention = args['attn'] === 'flash_attention_2' ? ' --engine-arg attn=sdpa' : '';
   return {
     kind: 'flag',
-    text: `Let the engine replay a decode step as one CUDA graph (${modeSwitch}${attention}). In your own program: ${uncapital(programChange.text)}`,
+    text: `Let the engine replay a decode step as one CUDA graph (${modeSwitch}${attention}). In your own program: ${uncapitalize(programChange.text)}`,
     example: `${modeSwitch}${attention}  # in a program: ${programChange.example ?? ''}`,
   };
 }

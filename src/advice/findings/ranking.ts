@@ -3,7 +3,7 @@ import { launchingWithout } from './gain.js';
 import type { FoundDraft, Rule } from './rule.js';
 import type { StageTime } from './stage-times.js';
 import { formatMs } from '../../vocabulary/format.js';
-import { capital } from '../../vocabulary/sentence.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 
 export interface RuleFinding {
   rule: Pick<Rule, 'id' | 'references'>;
@@ -103,7 +103,7 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
       severity: severityOf(at_stake_share === null ? null : certainty * at_stake_share),
       ...rest,
       confidence: certainty < minCertainty ? 'low' : rest.confidence,
-      cause: capital(rest.cause),
+      cause: capitalize(rest.cause),
       bars,
       at_stake_ms,
       at_stake_share,

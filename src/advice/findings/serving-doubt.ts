@@ -3,7 +3,7 @@ import { servingIssueSql } from './queries/serving-queries.js';
 import type { Evidence } from '../../model/documents/explain.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 import { servingOf } from './session-analyses.js';
-import { uncapital, withoutEnd } from '../../vocabulary/sentence.js';
+import { uncapitalize, withoutEnd } from '../../vocabulary/sentence.js';
 
 type DoubtTexts = Pick<FoundDraft, 'cause' | 'change' | 'check'> & { name: string };
 
@@ -30,7 +30,7 @@ export async function servingDoubt(
     outcome: 'fired',
     findings: [
       doubt({
-        title: `${name}: ${withoutEnd(uncapital(first.text))}`,
+        title: `${name}: ${withoutEnd(uncapitalize(first.text))}`,
         evidence,
         ...about,
       }),

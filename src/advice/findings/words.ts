@@ -1,4 +1,4 @@
-import { formatCount, formatQuantity, meanCounted, plural } from '../../vocabulary/format.js';
+import { formatCount, formatQuantity, roundMeanCount, plural } from '../../vocabulary/format.js';
 import { instancesOf, perInstance } from '../../vocabulary/stages.js';
 
 export {
@@ -14,7 +14,7 @@ export { everyInstance, instancesOf, instanceWord } from '../../vocabulary/stage
 
 /** A count that may be a mean, and a word about it: "2 gaps", "1.1 gaps over 0.1 ms on average". */
 export function meanCount(count: number, singular: string, about = ''): string {
-  const text = plural(meanCounted(count), singular);
+  const text = plural(roundMeanCount(count), singular);
   return `${text}${about}${text.includes('.') ? ' on average' : ''}`;
 }
 

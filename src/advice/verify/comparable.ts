@@ -5,7 +5,7 @@ import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
-import { capital } from '../../vocabulary/sentence.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 import { plural } from '../../vocabulary/format.js';
 
 /**
@@ -22,7 +22,7 @@ export function checkComparable(before: Session, after: Session): Issue[] {
   const warn = (text: string) => issues.push({ code: 'other_workload', severity: 'warning', text });
   const model = modelDifference(x, y);
   if (model?.refuse) throw refuse(before, after, model.text, 'Verify a change on the model it was found on.');
-  if (model) warn(`${capital(model.text)}.`);
+  if (model) warn(`${capitalize(model.text)}.`);
   const device = deviceDifference(a, b);
   if (device !== null)
     throw refuse(
@@ -89,7 +89,7 @@ function deviceDifference(a: ManifestData, b: ManifestData): string | null {
 function refuse(before: Session, after: Session, why: string, fix: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `sessions ${before.id} and ${after.id} cannot verify a change`,
-    why: `${capital(why)}.`,
+    why: `${capitalize(why)}.`,
     fix,
   });
 }

@@ -6,7 +6,7 @@ import { checkComparable } from './comparable.js';
 import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
 import { stagePairs, type StageVerdict } from './stage-pairs.js';
 import { formatMs, formatPercent, formatSigned } from '../../vocabulary/format.js';
-import { capital } from '../../vocabulary/sentence.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 import { stageLabels } from '../../vocabulary/stages.js';
 
@@ -76,7 +76,7 @@ function sentences(
   const stageSentences = stages.map((stage) => {
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
     const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
-    const name = capital(stageLabels[stage.kind] ?? stage.kind);
+    const name = capitalize(stageLabels[stage.kind] ?? stage.kind);
     return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatMs(from)} before, ${formatMs(to)} after (${change}).`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');

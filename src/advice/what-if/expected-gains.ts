@@ -5,7 +5,7 @@ import { applyChanges, type StageResult } from './apply-changes.js';
 import { initialStates } from './initial-state.js';
 import type { StageState } from './stage-state.js';
 import { parseChanges } from './words.js';
-import { capital } from '../../vocabulary/sentence.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 
 /** Expected saving of a change per mean instance of a stage, or per token if steps do not get shorter. */
 interface ExpectedGain {
@@ -56,7 +56,7 @@ function resultOf(state: StageState, word: string): StageResult | null {
 
 const assumptionText = ({ assumptions }: StageResult): string => {
   const text = assumptions.join('; ');
-  return `${capital(text)}.`;
+  return `${capitalize(text)}.`;
 };
 
 /** Gains of drafts with a `--what-if` change, computed by it; if it cannot, the rule's own gain stays. */

@@ -19,7 +19,7 @@ import {
   instanceOf,
 } from './stored-facts.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
-import { capital, withoutEnd } from '../../vocabulary/sentence.js';
+import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
 interface Utilized {
@@ -157,6 +157,6 @@ export function computeBoundBatch(facts: StoredFacts): TopicAnswer | null {
   const found = facts.explained.findings.find(({ rule }) => rule === 'small_batch_memory_bound');
   if (!found) return null;
   const sql = found.evidence.find((evidence) => evidence.sql !== null)?.sql ?? null;
-  const direct = { text: `${capital(found.title)}. ${found.cause}`, sql, from: 'findings', rows: 1 };
+  const direct = { text: `${capitalize(found.title)}. ${found.cause}`, sql, from: 'findings', rows: 1 };
   return known(direct, [partFrom('findings', `Change: ${found.change.text}`)]);
 }

@@ -22,7 +22,7 @@ import {
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { overlap, shortened, tokensOf } from './words.js';
 import { formatCount, formatMs, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
-import { capital, withoutEnd } from '../../vocabulary/sentence.js';
+import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 
 interface NamedRow extends Record<string, unknown> {
   name: string;
@@ -111,7 +111,7 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
         return partFrom('trace', `No kernel of class ${classLabel(name)} runs in ${instanceOf(stage)}.`, 0);
       return partFrom(
         'trace',
-        `${capital(classLabel(name))} takes ${formatMs(row.per_instance_ns / 1e6)} of ${instanceOf(stage)}: ${formatPercent(row.share)} of its kernel time, ${formatPercent(row.per_instance_ns / wall)} of its ${formatMs(wall / 1e6)}, in ${formatCount(row.per_instance)} kernels.`,
+        `${capitalize(classLabel(name))} takes ${formatMs(row.per_instance_ns / 1e6)} of ${instanceOf(stage)}: ${formatPercent(row.share)} of its kernel time, ${formatPercent(row.per_instance_ns / wall)} of its ${formatMs(wall / 1e6)}, in ${formatCount(row.per_instance)} kernels.`,
       );
     });
   });
@@ -160,7 +160,7 @@ FROM stage_ops JOIN total USING (kind) WHERE class IN (${names.map((name) => `'$
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
   const [first, ...rest] = kindRows.map(({ kind, class: name, ms, share, calls }) =>
     part(
-      `${capital(classLabel(name))} takes ${formatPercent(share)} of the operators' time in ${kind} (${formatMs(ms)} in ${plural(calls, 'call')}).`,
+      `${capitalize(classLabel(name))} takes ${formatPercent(share)} of the operators' time in ${kind} (${formatMs(ms)} in ${plural(calls, 'call')}).`,
     ),
   );
   return known(first!, rest);
@@ -207,7 +207,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
     .map(({ side, kernels }) =>
       partFrom(
         'counters',
-        `${capital(side)}-bound:\n${kernels.slice(0, 6).map(line).join('\n')}`,
+        `${capitalize(side)}-bound:\n${kernels.slice(0, 6).map(line).join('\n')}`,
         kernels.length,
       ),
     );
@@ -315,7 +315,7 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
       capture.counters,
     );
   return known(
-    partFrom('counters', `${capital(what)} of the longest kernel: ${first}.`, lines.length),
+    partFrom('counters', `${capitalize(what)} of the longest kernel: ${first}.`, lines.length),
     rest.length > 0 ? [partFrom('counters', `The next:\n${rest.map((line) => `- ${line}`).join('\n')}`)] : [],
   );
 }

@@ -13,7 +13,7 @@ import {
   type TopicAnswer,
 } from './stored-facts.js';
 import { formatBytes, formatGb, formatPercent } from '../../vocabulary/format.js';
-import { capital } from '../../vocabulary/sentence.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 import { lengthWords } from '../../vocabulary/workload.js';
 
 interface Component {
@@ -50,7 +50,7 @@ export async function answerMemoryUse(facts: StoredFacts): Promise<TopicAnswer> 
       ? matches
           .map(
             ({ component, bytes }) =>
-              `${capital(componentWord(component))}: ${formatGb(bytes)}, ${formatPercent(bytes / total)} of the ${formatGb(total)} at the peak.`,
+              `${capitalize(componentWord(component))}: ${formatGb(bytes)}, ${formatPercent(bytes / total)} of the ${formatGb(total)} at the peak.`,
           )
           .join(' ')
       : `Most of it is ${componentWord(first!.component)}: ${formatGb(first!.bytes)} of ${formatGb(total)} at the peak${second ? `; then ${componentWord(second.component)}, ${formatGb(second.bytes)}` : ''}.`;

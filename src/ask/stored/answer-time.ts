@@ -22,7 +22,7 @@ import {
   plural,
   formatQuantity,
 } from '../../vocabulary/format.js';
-import { capital, withoutEnd } from '../../vocabulary/sentence.js';
+import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** "Why is decode slow?": the first finding of the stage, then where its time goes. */
 export function whySlow(facts: StoredFacts): TopicAnswer {
@@ -78,8 +78,8 @@ export function howSure(facts: StoredFacts): TopicAnswer {
     const half = halfInterval(stageTime);
     const text =
       half !== null
-        ? `${capital(instanceOf(stage))} takes ${formatFigureWithInterval(stageTime)} (95 % interval of the mean, ± ${formatPercent(half / stageTime.value)}, n = ${n}${stageTime.sd === undefined ? '' : `, sd ${formatMs(stageTime.sd)}`}).`
-        : `${capital(instanceOf(stage))} was measured ${n === 1 ? 'once' : `${n} times`} (${formatMs(stageTime.value)}): its spread is not known.`;
+        ? `${capitalize(instanceOf(stage))} takes ${formatFigureWithInterval(stageTime)} (95 % interval of the mean, ± ${formatPercent(half / stageTime.value)}, n = ${n}${stageTime.sd === undefined ? '' : `, sd ${formatMs(stageTime.sd)}`}).`
+        : `${capitalize(instanceOf(stage))} was measured ${n === 1 ? 'once' : `${n} times`} (${formatMs(stageTime.value)}): its spread is not known.`;
     return [partFrom('waterfall', text)];
   });
   const doubts = facts.explained.findings

@@ -15,7 +15,7 @@ import {
 } from './stored-facts.js';
 import { barWords } from '../../vocabulary/bars.js';
 import { formatFactor, formatMs, formatPercent } from '../../vocabulary/format.js';
-import { capital, withoutEnd } from '../../vocabulary/sentence.js';
+import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 
 type Stage = WhatIfResult['stages'][number];
 
@@ -142,7 +142,7 @@ const gainOf = ({
 function sentence(stage: Stage, word: string): string {
   const { before_ms: before, after_ms: after, per_token_before_ms: from, per_token_after_ms: to } = stage;
   if (after.value === null)
-    return `${capital(instanceOf(stage))}: not known: ${withoutEnd(after.reason.text)}.`;
+    return `${capitalize(instanceOf(stage))}: not known: ${withoutEnd(after.reason.text)}.`;
   const range = after.ci95 ? ` (${formatMs(after.ci95[0])} to ${formatMs(after.ci95[1])})` : '';
   const now = before.value ?? 0;
   const share = now > 0 ? after.value / now - 1 : 0;

@@ -1,12 +1,12 @@
 import { isAmong } from '../../model/bars.js';
-import { countedIn } from '../../vocabulary/bars.js';
+import { barCountNoun } from '../../vocabulary/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { expectedWords } from '../../advice/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
 import { asSentence, overlap } from './words.js';
-import { formatMs, formatPercent, meanCounted, plural } from '../../vocabulary/format.js';
-import { capital, withoutEnd } from '../../vocabulary/sentence.js';
+import { formatMs, formatPercent, roundMeanCount, plural } from '../../vocabulary/format.js';
+import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** Whether a stage is one that the question is about; a question about requests is about all stages. */
 export function isOnStage({ question }: StoredFacts, stage: string | null): boolean {
@@ -108,7 +108,7 @@ export function stageText(stage: StageWaterfall): StoredPart {
   ];
   const gains = largest.map(({ label, ms, share }) => `${label} ${formatMs(ms)} (${formatPercent(share)})`);
   return {
-    text: `${capital(instanceOf(stage))} ${parts.join('; ')}.${gains.length > 0 ? ` Largest parts: ${gains.join(', ')}.` : ''}`,
+    text: `${capitalize(instanceOf(stage))} ${parts.join('; ')}.${gains.length > 0 ? ` Largest parts: ${gains.join(', ')}.` : ''}`,
     sql: largest[0]?.sql ?? null,
     from: 'waterfall',
     rows: bars.length,
@@ -124,7 +124,7 @@ export function barTexts(stage: StageWaterfall, names: readonly string[], most =
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most)
     .map(({ id, label, ms, share, count, sql, parts }) => ({
-      text: `- ${label}: ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(barsMs)}${count === null ? '' : `, ${plural(meanCounted(count), ...countedIn(id, onCpu))}`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
+      text: `- ${label}: ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(barsMs)}${count === null ? '' : `, ${plural(roundMeanCount(count), ...barCountNoun(id, onCpu))}`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
       sql,
       from: 'waterfall',
       rows: 1,

@@ -13,7 +13,7 @@ import {
   formatNumber,
   formatPercent,
 } from '../../vocabulary/format.js';
-import { capital, listed } from '../../vocabulary/sentence.js';
+import { capitalize, joinWithAnd } from '../../vocabulary/sentence.js';
 
 type Points = readonly BenchPointResult[];
 
@@ -222,7 +222,7 @@ function idleAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
     return notEnough('idle', question, idle.value === null ? idle.reason.text : 'no decode step was timed');
   }
   const shown = parts.length > 3 ? [parts[0]!, parts[Math.floor(parts.length / 2)]!, parts.at(-1)!] : parts;
-  return { id: 'idle', question, answer: `The device is idle ${listed(shown)}.`, figures };
+  return { id: 'idle', question, answer: `The device is idle ${joinWithAnd(shown)}.`, figures };
 }
 
 function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
@@ -251,5 +251,5 @@ function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
     return notEnough('bound', question, why.value === null ? why.reason.text : 'no roofline is known');
   }
   const text = `${parts.join('; ')}.`;
-  return { id: 'bound', question, answer: capital(text), figures };
+  return { id: 'bound', question, answer: capitalize(text), figures };
 }

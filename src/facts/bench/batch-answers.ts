@@ -10,7 +10,7 @@ import {
   formatPercent,
   formatQuantity,
 } from '../../vocabulary/format.js';
-import { listed } from '../../vocabulary/sentence.js';
+import { joinWithAnd } from '../../vocabulary/sentence.js';
 
 /** A batch is past the knee if doubling it gives less than this factor. */
 const kneeGain = 1.5;
@@ -117,7 +117,7 @@ function scalingAnswer(rates: readonly Rate[]): BenchAnswer {
   return {
     id: 'scaling',
     question: 'How does throughput scale with the batch?',
-    answer: `Output tokens/s relative to batch ${first.batch} (${formatQuantity(first.output, 'tok/s')}): ${listed(parts)}.`,
+    answer: `Output tokens/s relative to batch ${first.batch} (${formatQuantity(first.output, 'tok/s')}): ${joinWithAnd(parts)}.`,
     figures,
   };
 }
@@ -157,7 +157,7 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
   return {
     id: 'utilization',
     question,
-    answer: `${verdict}: from batch ${first.batch} to ${last.batch} ${listed(parts)}; tokens/s ${formatFactor(last.output / first.output)}.`,
+    answer: `${verdict}: from batch ${first.batch} to ${last.batch} ${joinWithAnd(parts)}; tokens/s ${formatFactor(last.output / first.output)}.`,
     figures,
   };
 }

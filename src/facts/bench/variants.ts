@@ -10,7 +10,7 @@ import {
 import { referencePoint, independentValues } from './sweeps.js';
 import { pointWords } from './words.js';
 import { formatFactor, formatNumber } from '../../vocabulary/format.js';
-import { listed } from '../../vocabulary/sentence.js';
+import { joinWithAnd } from '../../vocabulary/sentence.js';
 
 type Repeats = NonNullable<BenchPointResult['repeats']>[number];
 
@@ -86,7 +86,7 @@ function compareVariants(base: BenchVariant, other: BenchVariant): BenchAnswer {
   }
   const reference = referencePoint(pairs.map(([from]) => from))!;
   const atReference = results.filter(({ point }) => point === reference);
-  const first = `${question}, at ${pointWords(reference)}: ${listed(atReference.map((result) => comparisonWords(result, results.length)))}.`;
+  const first = `${question}, at ${pointWords(reference)}: ${joinWithAnd(atReference.map((result) => comparisonWords(result, results.length)))}.`;
   const elsewhere = results.filter(({ point }) => point !== reference);
   return {
     id: 'variants',
@@ -117,5 +117,5 @@ function otherPointsText(others: readonly Comparison[]): string {
       `${name} ${low === high ? low : `${low} to ${high}`} (${real} of ${metricResults.length} significant)`,
     ];
   });
-  return parts.length === 0 ? '' : `At the other points ${listed(parts)}.`;
+  return parts.length === 0 ? '' : `At the other points ${joinWithAnd(parts)}.`;
 }

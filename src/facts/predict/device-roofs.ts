@@ -2,7 +2,7 @@ import type { PeakFlops } from '../../llm/utilization.js';
 import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
 import type { DType } from '../../model/dtype.js';
-import { capital } from '../../vocabulary/sentence.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 import { InferscopeError } from '../../model/errors.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import { bandwidthAt, computePeaks, gpuRoofs, peaksOf } from '../roofs.js';
@@ -70,7 +70,7 @@ export function roofsOfCpu(roofline: MachineRoofline): DeviceRoofs {
 function unknownGpu(name: string, why: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `the peaks of GPU "${name}" are unknown`,
-    why: `${capital(why)}. Names are as nvidia-smi -L prints them.`,
+    why: `${capitalize(why)}. Names are as nvidia-smi -L prints them.`,
     fix: 'On its machine: inferscope roofline --json > roofline.json\nThen here: inferscope predict --roofline roofline.json …',
   });
 }

@@ -2,7 +2,7 @@ import type { Operator, Operators, TracePhase } from '../../model/documents/trac
 import { phaseFilter } from './kernels.js';
 import type { TraceScope } from './scope.js';
 import { formatNs, formatPercent } from '../../vocabulary/format.js';
-import { capital } from '../../vocabulary/sentence.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 
 const maxRows = 60;
 const maxShapes = 4;
@@ -149,7 +149,7 @@ function verdictText(verdict: Exclude<Operator['verdict'], 'cpu'>, costs: Costs)
     kernels: 'kernels of the operators take longer than the host work around them',
     allocation: 'allocator calls take longer than the operators and their kernels',
   }[verdict];
-  return `${capital(verdictText)} (${parts}).`;
+  return `${capitalize(verdictText)} (${parts}).`;
 }
 
 /** Enclosing operators and Python frames of some calls, outermost first. Reads the file once per level. */

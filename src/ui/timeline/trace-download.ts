@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { chromeTrace } from '../../export/chrome-trace.js';
 import { inChunks, type Note } from '../../export/exporter.js';
-import { withExecution, onlyExecution } from '../../export/one-execution.js';
+import { withExecution, restrictToExecution } from '../../export/one-execution.js';
 import { safeJson } from '../../render/safe-text.js';
 import type { Session } from '../../session/open.js';
 
@@ -19,7 +19,7 @@ export function traceDownload(session: Session, execution: string, note: Note): 
 async function* traceOf(session: Session, execution: string, note: Note): AsyncGenerator<string> {
   const database = await session.connect();
   try {
-    await onlyExecution(database, execution);
+    await restrictToExecution(database, execution);
     for await (const chunk of inChunks(chromeTrace(session, database, note))) yield safeJson(chunk);
   } finally {
     await database.close();

@@ -6,7 +6,7 @@ import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { instanceFactor, stepSequence } from '../step-sequence.js';
 import { classLabel } from '../../../vocabulary/op-classes.js';
-import { listed } from '../../../vocabulary/sentence.js';
+import { joinWithAnd } from '../../../vocabulary/sentence.js';
 import { instanceWord, count, everyInstance, ms, part, plural } from '../words.js';
 
 /** Norms, activations and additions run as chains of kernels; each reads and writes whole tensors. */
@@ -67,7 +67,7 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Unfused operations: ${count(n)} ${listed(classesOf(chains))} kernels in ${plural(chains.length, 'chain')} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: `Unfused operations: ${count(n)} ${joinWithAnd(classesOf(chains))} kernels in ${plural(chains.length, 'chain')} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: saved,
     cause: `Between its GEMMs, ${instanceWord(kind)} runs chains of elementwise kernels and norms for ${ms(time)}. Each kernel reads and writes the whole tensor; one fused kernel per chain would do so once.`,
     change: framework ? engineChanges[framework] : programChange,

@@ -1,5 +1,5 @@
 import { gainOf } from '../gain.js';
-import { capital } from '../../../vocabulary/sentence.js';
+import { capitalize } from '../../../vocabulary/sentence.js';
 import { logitsLimit, logitsProduct, longestProductsSql } from '../logits-product.js';
 import { operatorStages } from '../operators/operator-stages.js';
 import { productsSql } from '../operators/products.js';
@@ -96,7 +96,7 @@ async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<
     gain,
     rows,
     needed: shape.batchSize,
-    cause: `${capital(last)}: logits are computed for every prompt token and discarded for all but the last.`,
+    cause: `${capitalize(last)}: logits are computed for every prompt token and discarded for all but the last.`,
     confidence: 'medium',
     evidence,
   });

@@ -9,7 +9,7 @@ import { clocksSql, throttledSql } from '../queries/monitor-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
 import { formatPercent, formatFigure } from '../../../vocabulary/format.js';
-import { capital, withoutEnd } from '../../../vocabulary/sentence.js';
+import { capitalize, withoutEnd } from '../../../vocabulary/sentence.js';
 import { scopeLabel } from '../../../vocabulary/sampled-metrics.js';
 
 /** Share of the time: less may be a single sample at the edge of a load. */
@@ -90,7 +90,7 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
   const text = `${scopeLabel(scope)}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${formatFigure(clock.usual_mhz)} during that time`;
   const { evidence } = await context.evidence(throttledSql(scope), () => text);
   const common = {
-    cause: `${capital(why)} throttled the clocks of ${scopeLabel(scope)}: compute-bound kernels slow down in proportion, memory-bound and host-bound parts do not.`,
+    cause: `${capitalize(why)} throttled the clocks of ${scopeLabel(scope)}: compute-bound kernels slow down in proportion, memory-bound and host-bound parts do not.`,
     change: changeOf(worst!.reason),
     evidence: [evidence],
     check: 'inferscope monitor --while -- <command>, then repeat the run',
