@@ -37,10 +37,13 @@ function inferscope(args, more = {}) {
 function rows(session, sql) {
   const document = JSON.parse(inferscope(['session', 'show', session, '--json']));
   const zero = Date.parse(document.data.manifest.started_at) * 1e6;
-  const { columns, rows: found } = JSON.parse(
+  const { columns, rows: rowValues } = JSON.parse(
     inferscope(['sql', sql, '--session', session, '--json', '--max-rows', '100000000', '--timeout-s', '120']),
   ).data;
-  return found.map((row) => ({ zero, ...Object.fromEntries(columns.map(({ name }, i) => [name, row[i]])) }));
+  return rowValues.map((row) => ({
+    zero,
+    ...Object.fromEntries(columns.map(({ name }, i) => [name, row[i]])),
+  }));
 }
 
 /** Only long kernels: events include the time between two kernels, which must be below the goal. */
@@ -48,7 +51,7 @@ const sizes = ['--batch-size', '8', '--seq-len', '8192', '--hidden-size', '4096'
 const kernels = ['gemm', 'linear', 'softmax', 'rmsnorm', 'layernorm-gelu', 'swiglu', 'embedding'];
 
 try {
-  const inner = [
+  const kernelsRun = [
     'kernels',
     ...kernels,
     ...sizes,
@@ -57,10 +60,10 @@ try {
     '--output',
     join(scratch, 'results'),
   ];
-  const around = [
+  const nsysRun = [
     'run',
     '--name',
-    'around',
+    'nsys',
     '--evaluator',
     'nsys',
     '--no-analyze',
@@ -68,15 +71,17 @@ try {
     process.execPath,
     cli,
   ];
-  inferscope([...around, ...inner, '--runs', '50', '--max-seconds', '1', '--name', 'timed', '--quiet']);
+  inferscope([...nsysRun, ...kernelsRun, '--runs', '50', '--max-seconds', '1', '--name', 'timed', '--quiet']);
   // Two profilers cannot share a process, so PyTorch's profiler counts the kernels per run in a separate process.
   const traced = JSON.parse(
-    inferscope([...inner, '--runs', '3', '--max-seconds', '0.1', '--trace', '--json', '--quiet']),
+    inferscope([...kernelsRun, '--runs', '3', '--max-seconds', '0.1', '--trace', '--json', '--quiet']),
   );
   const kernelsOf = new Map(
-    traced.data.cases.map((one) => [
-      one.case,
-      (one.behind ?? []).filter(({ what }) => what === 'kernel').reduce((sum, { count }) => sum + count, 0),
+    traced.data.cases.map((benchCase) => [
+      benchCase.case,
+      (benchCase.behind ?? [])
+        .filter(({ what }) => what === 'kernel')
+        .reduce((sum, { count }) => sum + count, 0),
     ]),
   );
   const cases = rows(
@@ -85,27 +90,27 @@ try {
   );
   // Between runs the cache is overwritten, and the device waits until they are queued.
   const launched = rows(
-    'around',
+    'nsys',
     "SELECT start_ns, dur_ns FROM kernels WHERE name NOT LIKE '%FillFunctor%' AND name NOT LIKE '%spin_kernel%' ORDER BY start_ns",
   );
   let worst = 0;
   console.log(
-    '| case | kernels per run | runs seen | inferscope, µs | nsys, µs | apart |\n| --- | --- | --- | --- | --- | --- |',
+    '| case | kernels per run | runs seen | inferscope, µs | nsys, µs | difference |\n| --- | --- | --- | --- | --- | --- |',
   );
-  for (const one of cases) {
-    const [from, to] = [one.start_ns + one.zero, one.end_ns + one.zero];
+  for (const benchCase of cases) {
+    const [from, to] = [benchCase.start_ns + benchCase.zero, benchCase.end_ns + benchCase.zero];
     // The edges are known only to a millisecond; the middle of the timed part surely belongs to this case.
     const margin = Math.max(2e6, 0.1 * (to - from));
     const kernels = launched.filter(
       (k) => k.start_ns + k.zero >= from + margin && k.start_ns + k.zero <= to - margin,
     );
-    const perRun = kernelsOf.get(one.case_id);
+    const perRun = kernelsOf.get(benchCase.case_id);
     const runs = kernels.length / perRun;
-    const each = kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / runs;
-    const apart = one.mean_ns / each - 1;
-    worst = Math.max(worst, Number.isFinite(apart) ? Math.abs(apart) : 1);
+    const nsys_ns = kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / runs;
+    const difference = benchCase.mean_ns / nsys_ns - 1;
+    worst = Math.max(worst, Number.isFinite(difference) ? Math.abs(difference) : 1);
     console.log(
-      `| ${one.case_id} | ${perRun} | ${Math.round(runs)} | ${(one.mean_ns / 1e3).toFixed(2)} | ${(each / 1e3).toFixed(2)} | ${(100 * apart).toFixed(2)} % |`,
+      `| ${benchCase.case_id} | ${perRun} | ${Math.round(runs)} | ${(benchCase.mean_ns / 1e3).toFixed(2)} | ${(nsys_ns / 1e3).toFixed(2)} | ${(100 * difference).toFixed(2)} % |`,
     );
   }
   console.log(`\nworst ${(100 * worst).toFixed(2)} %, goal ${100 * goal} %`);

@@ -4,7 +4,7 @@ import type { Workbench } from '../../src/model/workbench.js';
  * CPU seconds (all threads) per workbench call, by the start of its statement or its table; `js` is the time between calls. A scan counts
  * until its last batch, without the processing of the batches.
  */
-export function accounted(workbench: Workbench): {
+export function measurePhases(workbench: Workbench): {
   workbench: Workbench;
   phases(atLeastShare: number): Record<string, number>;
 } {
@@ -13,7 +13,7 @@ export function accounted(workbench: Workbench): {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   };
-  const begun = now();
+  const startS = now();
   const add = (name: string, since: number) => spent.set(name, (spent.get(name) ?? 0) + now() - since);
   async function timed<T>(name: string, work: () => Promise<T>): Promise<T> {
     const since = now();
@@ -23,10 +23,10 @@ export function accounted(workbench: Workbench): {
       add(name, since);
     }
   }
-  const named = (sql: string) => sql.trim().replaceAll(/\s+/g, ' ').slice(0, 70);
+  const statementName = (sql: string) => sql.trim().replaceAll(/\s+/g, ' ').slice(0, 70);
   return {
     phases(atLeastShare) {
-      const total = now() - begun;
+      const total = now() - startS;
       const known = [...spent].reduce((sum, [, seconds]) => sum + seconds, 0);
       const shown = [...spent, ['js', total - known] as const]
         .filter(([, seconds]) => seconds >= total * atLeastShare)
@@ -35,12 +35,12 @@ export function accounted(workbench: Workbench): {
     },
     workbench: {
       ...workbench,
-      run: (sql) => timed(named(sql), () => workbench.run(sql)),
-      query: <T extends object>(sql: string) => timed(named(sql), () => workbench.query<T>(sql)),
+      run: (sql) => timed(statementName(sql), () => workbench.run(sql)),
+      query: <T extends object>(sql: string) => timed(statementName(sql), () => workbench.query<T>(sql)),
       async *scan(sql) {
         const batches = workbench.scan(sql)[Symbol.asyncIterator]();
         for (;;) {
-          const next = await timed(`scan ${named(sql)}`, () => batches.next());
+          const next = await timed(`scan ${statementName(sql)}`, () => batches.next());
           if (next.done) return;
           yield next.value;
         }
@@ -62,12 +62,12 @@ export function accounted(workbench: Workbench): {
         };
       },
       save: (table, captureId, select, constants) =>
-        timed(`keep ${table}`, () => workbench.save(table, captureId, select, constants)),
+        timed(`save ${table}`, () => workbench.save(table, captureId, select, constants)),
       async saveColumns(table, captureId, columns, constants) {
         const writer = await workbench.saveColumns(table, captureId, columns, constants);
         return {
-          append: (values, count) => timed(`keep ${table}`, () => writer.append(values, count)),
-          close: () => timed(`keep ${table}`, () => writer.close()),
+          append: (values, count) => timed(`save ${table}`, () => writer.append(values, count)),
+          close: () => timed(`save ${table}`, () => writer.close()),
         };
       },
     },

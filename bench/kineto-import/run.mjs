@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { build } from 'tsdown';
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { hta: { type: 'string' } } });
-const [path, also = ''] = positionals;
+const [path, attributeArgument = ''] = positionals;
 if (!path) throw new Error('give the file that generate.mjs wrote');
 
 const htaProgram = `
@@ -53,7 +53,7 @@ try {
       path,
       String(threads),
       join(process.cwd(), outDir, 'worker.mjs'),
-      ...(also ? [also] : []),
+      ...(attributeArgument ? [attributeArgument] : []),
     ];
     show('inferscope', JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })));
   }

@@ -26,8 +26,8 @@ function usage(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ').map(Number);
   const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return {
-    at: performance.now() / 1e3,
-    own: (fields[11] + fields[12]) / ticksPerS,
+    time_s: performance.now() / 1e3,
+    own_cpu_s: (fields[11] + fields[12]) / ticksPerS,
     children: (fields[13] + fields[14]) / ticksPerS,
     peak_mb: Math.round(Number(peak?.[1] ?? 0) / 1024),
   };
@@ -59,13 +59,13 @@ try {
       dts: false,
       logLevel: 'error',
     });
-    const made = execFileSync(process.execPath, [
+    const generatorOutput = execFileSync(process.execPath, [
       join(outDir, 'generate.mjs'),
       folder,
       values.ranks,
       values.thousands,
     ]);
-    console.log(made.toString().trim());
+    console.log(generatorOutput.toString().trim());
   }
   const child = spawn(
     process.execPath,
@@ -81,9 +81,9 @@ try {
   const [code] = await exited;
   if (code !== 0) throw new Error(`import ended with ${code}`);
   const { merging, 'session saved': saved } = marks;
-  const cpu = { imports: merging.children, merge: saved.own - merging.own };
-  const wall = { imports: merging.at - start, merge: saved.at - merging.at };
-  const share = (of) => Number((of.merge / of.imports).toFixed(3));
+  const cpu = { imports: merging.children, merge: saved.own_cpu_s - merging.own_cpu_s };
+  const wall = { imports: merging.time_s - start, merge: saved.time_s - merging.time_s };
+  const share = (seconds) => Number((seconds.merge / seconds.imports).toFixed(3));
   console.log(
     JSON.stringify({
       ...values,

@@ -26,26 +26,26 @@ const median = (list) => list.toSorted((x, y) => x - y)[list.length >> 1];
 try {
   profile(); // the roofline and the model's file are written here, not during a pair
   const statistics = Object.fromEntries(
-    metrics.map((metric) => [metric, { overlaps: 0, apart: [], width: [] }]),
+    metrics.map((metric) => [metric, { overlaps: 0, differences: [], intervals: [] }]),
   );
   for (let pair = 1; pair <= pairs; pair++) {
     const [first, second] = [profile(), profile()];
-    const words = metrics.map((metric) => {
+    const comparisons = metrics.map((metric) => {
       const [a, b] = [first[metric], second[metric]];
       const agrees = overlap(a.ci95, b.ci95);
       statistics[metric].overlaps += agrees ? 1 : 0;
-      statistics[metric].apart.push(Math.abs(a.value - b.value) / a.value);
-      statistics[metric].width.push((a.ci95[1] - a.ci95[0]) / 2 / a.value);
+      statistics[metric].differences.push(Math.abs(a.value - b.value) / a.value);
+      statistics[metric].intervals.push((a.ci95[1] - a.ci95[0]) / 2 / a.value);
       return `${metric} ${a.value.toFixed(2)} / ${b.value.toFixed(2)} ${agrees ? 'overlap' : 'APART'}`;
     });
-    console.log(`pair ${String(pair).padStart(2)}: ${words.join(' · ')}`);
+    console.log(`pair ${String(pair).padStart(2)}: ${comparisons.join(' · ')}`);
   }
   for (const metric of metrics) {
-    const { overlaps, apart, width } = statistics[metric];
+    const { overlaps, differences, intervals } = statistics[metric];
     if (overlaps < 0.9 * pairs) process.exitCode = 1;
     console.log(
-      `${metric}: ${overlaps} of ${pairs} pairs overlap; means ${(100 * median(apart)).toFixed(1)} % apart (median), ` +
-        `interval ± ${(100 * median(width)).toFixed(1)} % (median)`,
+      `${metric}: ${overlaps} of ${pairs} pairs overlap; means ${(100 * median(differences)).toFixed(1)} % apart (median), ` +
+        `interval ± ${(100 * median(intervals)).toFixed(1)} % (median)`,
     );
   }
 } finally {

@@ -15,7 +15,7 @@ import {
   type TopicAnswer,
 } from './stored-facts.js';
 import { formatCount, formatMs, formatPercent, plural } from '../../vocabulary/format.js';
-import { capital } from '../../vocabulary/sentence.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 
 const idleBars = ['host', 'synchronization', 'launch_', 'device_dependency'];
 
@@ -97,7 +97,7 @@ export async function launchCounts(facts: StoredFacts): Promise<TopicAnswer> {
         each === null || layers === null ? '' : `: ${formatCount(each)} for each of ${layers} layers`;
       return partFrom(
         'trace',
-        `${capital(instanceOf({ kind, point: null }))} runs ${plural(kernels, 'kernel')} and ${plural(copies, 'copy', 'copies')} from ${plural(launches, 'launch', 'launches')}${perLayer}.`,
+        `${capitalize(instanceOf({ kind, point: null }))} runs ${plural(kernels, 'kernel')} and ${plural(copies, 'copy', 'copies')} from ${plural(launches, 'launch', 'launches')}${perLayer}.`,
       );
     });
   const [first, ...rest] = parts;
