@@ -64,23 +64,23 @@ export async function ask(options: AskOptions): Promise<AskResult> {
     content: before ? question : firstMessage(question, opening),
   };
   const steps = Math.max(1, settings.maxSteps ?? defaultSteps[mode]);
-  const result = await replies(options, user, record, steps, budget);
-  const openingQueries: RecordedQuery[] = before ? [] : [givenQuery(mode, opening)];
+  const result = await requestReplies(options, user, record, steps, budget);
+  const openingQueries: RecordedQuery[] = before ? [] : [openingQuery(mode, opening)];
   const allQueries = [...(before?.queries ?? []), ...openingQueries, ...record.queries];
   const names = (await Promise.all(options.context.sessions.map(programNames))).flat();
   const known = evidenceOf(allQueries, question, [...new Set([...names, ...names.map(redact.text)])]);
   const answerText = result.text.trim();
-  const shown = answerText.slice(0, budget.limits.answerCharacters);
-  if (shown.length < answerText.length)
-    options.onNote?.(`the answer was cut from ${answerText.length} to ${shown.length} characters`);
-  const { text, claims } = checkClaims(shown, known, question, new Set(allQueries.map(({ id }) => id)));
+  const cutAnswer = answerText.slice(0, budget.limits.answerCharacters);
+  if (cutAnswer.length < answerText.length)
+    options.onNote?.(`the answer was cut from ${answerText.length} to ${cutAnswer.length} characters`);
+  const { text, claims } = checkClaims(cutAnswer, known, question, new Set(allQueries.map(({ id }) => id)));
   signal.throwIfAborted();
   return {
     answer: text || 'The model gave no answer; --model none answers from the session alone.',
     claims,
     unverified: claims.filter(({ verified }) => !verified).length,
     queries: [...openingQueries, ...record.queries],
-    next_capture: mode === 'deeper' ? proposedCapture(shown) : null,
+    next_capture: mode === 'deeper' ? proposedCapture(cutAnswer) : null,
     usage: {
       steps: result.steps.length,
       input_tokens: result.totalUsage.inputTokens ?? null,
@@ -112,7 +112,7 @@ export function modelAnswer(
   };
 }
 
-const givenQuery = (mode: AskMode, data: unknown): RecordedQuery => ({
+const openingQuery = (mode: AskMode, data: unknown): RecordedQuery => ({
   id: 'q0',
   tool: mode === 'comparison' ? 'comparison' : 'findings',
   input: null,
@@ -121,7 +121,7 @@ const givenQuery = (mode: AskMode, data: unknown): RecordedQuery => ({
   data,
 });
 
-async function replies(
+async function requestReplies(
   { settings, mode, tools, signal, before, onQuery, onNote }: AskOptions,
   user: ModelMessage,
   record: ReturnType<typeof recorder>,
@@ -148,8 +148,8 @@ async function replies(
       ...request,
       tools: await toolSet(tools, record),
       stopWhen: [stepCountIs(steps), () => mustAnswer],
-      prepareStep({ stepNumber, steps: before }) {
-        const usedUp = budget.usedUp(tokensOf(before));
+      prepareStep({ stepNumber, steps: finishedSteps }) {
+        const usedUp = budget.usedUp(tokensOf(finishedSteps));
         if (usedUp !== null)
           onNote?.(`this question has used ${usedUp}, its limit: the next reply is the answer`);
         mustAnswer = usedUp !== null || stepNumber === steps - 1;
@@ -193,11 +193,11 @@ function costOf(settings: ModelSettings, input: number | undefined, output: numb
   );
 }
 
-const captureVerbs =
+const captureCommand =
   /^inferscope (?:run|profile|bench|memory|monitor|roofline|kernels)\b[^\n;&|`$<>]*(?:<[\w ]+>[^\n;&|`$<>]*)*$/;
 
 /** The command line proposed for --deeper; null unless it is a plain inferscope command line. */
 export function proposedCapture(answer: string): string | null {
   const line = /^\W*Next capture:\W*?(inferscope [^\n`*]+)/im.exec(answer)?.[1]?.trim();
-  return line !== undefined && captureVerbs.test(line) ? line : null;
+  return line !== undefined && captureCommand.test(line) ? line : null;
 }

@@ -5,7 +5,7 @@ import { formatSetting } from '../vocabulary/format.js';
 export type Fetch = typeof globalThis.fetch;
 
 /** Whether the server is unreachable: retrying does not help, but the SDK retries after any TypeError of fetch. */
-function nobodyThere(error: unknown): boolean {
+function isUnreachable(error: unknown): boolean {
   const { cause } = error as { cause?: unknown };
   return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes(systemErrorCode(cause) ?? '');
 }
@@ -24,7 +24,7 @@ export function boundedFetch(send: Fetch, timeoutMs: number, budget: AskBudget):
     try {
       reply = await send(input, { ...init, signal, redirect: 'manual' });
     } catch (error) {
-      throw nobodyThere(error) ? new Error('the connection failed', { cause: error }) : error;
+      throw isUnreachable(error) ? new Error('the connection failed', { cause: error }) : error;
     }
     const { status, headers, body } = reply;
     if (status >= 300 && status < 400) {

@@ -45,12 +45,12 @@ export class AskBudget {
   }
 }
 
-/** Runs at most `most` tasks concurrently. */
-export function atMost(most: number): <T>(task: () => Promise<T>) => Promise<T> {
+/** Runs at most `max` tasks concurrently. */
+export function limitConcurrency(max: number): <T>(task: () => Promise<T>) => Promise<T> {
   let running = 0;
   const waiting: (() => void)[] = [];
   return async (task) => {
-    if (running < most) running++;
+    if (running < max) running++;
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await task();

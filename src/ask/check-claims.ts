@@ -1,6 +1,6 @@
 import type { Claim } from '../model/documents/analyze.js';
 import type { Dimension } from './units.js';
-import { anyWithin, firstFrom, stepsTaken, ValueIndex, type KnownValue } from './value-index.js';
+import { anyWithin, firstFrom, countSteps, ValueIndex, type KnownValue } from './value-index.js';
 import { valuesOf } from './values.js';
 import { numbersIn, type WrittenNumber } from './written-numbers.js';
 
@@ -41,7 +41,7 @@ export function checkClaims(
 ): CheckedAnswer {
   const index = new ValueIndex(known);
   const inQuestion = new ValueIndex(valuesOf(question, 'question'));
-  const there = queries ?? new Set(index.queries);
+  const citable = queries ?? new Set(index.queries);
   const cited = citations(answer, index);
   const marks: { index: number; mark: string; claim: Claim | null }[] = [];
   for (const number of numbersIn(answer)) {
@@ -51,7 +51,7 @@ export function checkClaims(
   }
   for (const { index: bracket, 0: inside } of answer.matchAll(/\[[^[\]\n]*\]/g)) {
     for (const { index: offset, 0: id } of inside.matchAll(/\bq\d+\b/g)) {
-      if (there.has(id)) continue;
+      if (citable.has(id)) continue;
       const claim: Claim = { text: id, verified: false, queries: [], how: null };
       marks.push({ index: bracket + offset + id.length, mark: ' (no such query)', claim });
     }
@@ -93,7 +93,7 @@ export function agreesWith(value: number, known: ValueIndex, question: readonly 
   if (near.length === 0) return false;
   const limit = byChance.elsewhere;
   const steps = scaled.reduce(
-    (sum, { scale, lists }) => sum + takenNearby(lists, value, rounding, scale, limit),
+    (sum, { scale, lists }) => sum + countStepsNearby(lists, value, rounding, scale, limit),
     0,
   );
   return steps / stepsNearby(value, rounding) <= limit;
@@ -112,7 +112,7 @@ function isOrdinal(answer: string, { start, end, unit }: WrittenNumber): boolean
 interface Citation {
   queries: string[];
   others: string[];
-  worked: Map<Dimension, WorkedValues>;
+  computed: Map<Dimension, ComputedValues>;
 }
 
 /** [q1], [q2, q3] in the sentence of a number, or right after its full stop. */
@@ -140,7 +140,7 @@ function citations(answer: string, index: ValueIndex): (number: WrittenNumber) =
 const citationOf = (queries: string[], index: ValueIndex): Citation => ({
   queries,
   others: index.queries.filter((query) => !queries.includes(query)),
-  worked: workedOf(distinct(index.valuesOf(queries))),
+  computed: computePairs(distinct(index.valuesOf(queries))),
 });
 
 function claimOf(number: WrittenNumber, known: ValueIndex, inQuestion: ValueIndex, cited: Citation): Claim {
@@ -151,14 +151,17 @@ function claimOf(number: WrittenNumber, known: ValueIndex, inQuestion: ValueInde
     queries: [...new Set(queries)],
     how,
   });
-  const here = returnedBy(number, known, cited.queries, byChance.cited);
-  if (here !== null) return claim('returned', [here]);
-  if (holdsIn(number, inQuestion, inQuestion.queries) !== null || (unit === null && trivial.has(value)))
+  const citedQuery = returnedBy(number, known, cited.queries, byChance.cited);
+  if (citedQuery !== null) return claim('returned', [citedQuery]);
+  if (
+    findMatchingQuery(number, inQuestion, inQuestion.queries) !== null ||
+    (unit === null && trivial.has(value))
+  )
     return claim('question', []);
-  const elsewhere = returnedBy(number, known, cited.others, byChance.elsewhere);
-  if (elsewhere !== null) return claim('returned', [elsewhere]);
-  const worked = workedOut(number, cited.worked);
-  return worked ? claim(worked.how, worked.queries) : claim(null, []);
+  const otherQuery = returnedBy(number, known, cited.others, byChance.elsewhere);
+  if (otherQuery !== null) return claim('returned', [otherQuery]);
+  const computed = findComputed(number, cited.computed);
+  return computed ? claim(computed.how, computed.queries) : claim(null, []);
 }
 
 /** Dimensions of values that may verify a number; without a unit these are counts and shares. */
@@ -166,13 +169,17 @@ const dimensionsOf = ({ unit }: WrittenNumber): readonly Dimension[] =>
   unit === null ? ['plain', 'unknown', 'ratio'] : [unit.dimension];
 
 /** Lower and upper bound, in base units. */
-const span = (value: number, around: number, scale: number): [number, number] => [
-  (Math.abs(value) - around) * scale,
-  (Math.abs(value) + around) * scale,
+const span = (value: number, tolerance: number, scale: number): [number, number] => [
+  (Math.abs(value) - tolerance) * scale,
+  (Math.abs(value) + tolerance) * scale,
 ];
 
 /** The first query with a value that rounds to the number. */
-function holdsIn(number: WrittenNumber, known: ValueIndex, queries: readonly string[]): string | null {
+function findMatchingQuery(
+  number: WrittenNumber,
+  known: ValueIndex,
+  queries: readonly string[],
+): string | null {
   const within = span(number.value, number.rounding * slack, number.unit?.scale ?? 1);
   const found = known
     .magnitudes(queries, dimensionsOf(number))
@@ -185,40 +192,40 @@ function returnedBy(
   number: WrittenNumber,
   known: ValueIndex,
   queries: readonly string[],
-  most: number,
+  maxChance: number,
 ): string | null {
-  const found = holdsIn(number, known, queries);
+  const found = findMatchingQuery(number, known, queries);
   if (found === null) return null;
   const tooCoarse = stepsNearby(Math.abs(number.value), number.rounding) < fewestSteps;
-  if (most === byChance.cited && (isSmallCount(number) || tooCoarse)) return found;
+  if (maxChance === byChance.cited && (isSmallCount(number) || tooCoarse)) return found;
   const lists = known.magnitudes(queries, dimensionsOf(number)).map(({ list }) => list);
-  return agreesByChance(number, lists, most) ? null : found;
+  return agreesByChance(number, lists, maxChance) ? null : found;
 }
 
 const isSmallCount = ({ value, unit }: WrittenNumber): boolean =>
   unit === null && Number.isInteger(value) && Math.abs(value) < smallCount;
 
-interface Worked {
+interface Computed {
   how: 'ratio' | 'difference' | 'sum';
   queries: string[];
   magnitude: number;
 }
 
-interface WorkedValues {
-  all: Worked[];
+interface ComputedValues {
+  all: Computed[];
   /** Their magnitudes, ascending. */
   magnitudes: number[];
 }
 
 /** Ratios, differences, sums and relative changes of pairs of values of one dimension, by dimension and magnitude. */
-function workedOf(values: readonly KnownValue[]): Map<Dimension, WorkedValues> {
-  const all = new Map<Dimension, Worked[]>();
+function computePairs(values: readonly KnownValue[]): Map<Dimension, ComputedValues> {
+  const all = new Map<Dimension, Computed[]>();
   if (values.length > maxForPairs) return new Map();
   for (const a of values) {
     for (const b of values) {
       if (a === b || a.dimension !== b.dimension) continue;
       const queries = [a.query, b.query];
-      const add = (how: Worked['how'], dimension: Dimension, value: number) => {
+      const add = (how: Computed['how'], dimension: Dimension, value: number) => {
         const sameDimension = all.get(dimension) ?? [];
         sameDimension.push({ how, queries, magnitude: Math.abs(value) });
         all.set(dimension, sameDimension);
@@ -239,12 +246,15 @@ function workedOf(values: readonly KnownValue[]): Map<Dimension, WorkedValues> {
   );
 }
 
-function workedOut(number: WrittenNumber, worked: ReadonlyMap<Dimension, WorkedValues>): Worked | null {
+function findComputed(
+  number: WrittenNumber,
+  computed: ReadonlyMap<Dimension, ComputedValues>,
+): Computed | null {
   const [low, high] = span(number.value, number.rounding * slack, number.unit?.scale ?? 1);
-  const computed = dimensionsOf(number).flatMap((dimension) => worked.get(dimension) ?? []);
-  const found = computed.find(({ magnitudes }) => anyWithin(magnitudes, low, high));
+  const candidates = dimensionsOf(number).flatMap((dimension) => computed.get(dimension) ?? []);
+  const found = candidates.find(({ magnitudes }) => anyWithin(magnitudes, low, high));
   if (!found) return null;
-  const lists = computed.map(({ magnitudes }) => magnitudes);
+  const lists = candidates.map(({ magnitudes }) => magnitudes);
   if (agreesByChance(number, lists, byChance.elsewhere)) return null;
   return found.all[firstFrom(found.magnitudes, low)]!;
 }
@@ -255,22 +265,29 @@ function distinct(values: readonly KnownValue[]): KnownValue[] {
 }
 
 /** Whether more than this share of numbers of its size and digits match one of the values. */
-function agreesByChance(number: WrittenNumber, lists: readonly (readonly number[])[], most: number): boolean {
+function agreesByChance(
+  number: WrittenNumber,
+  lists: readonly (readonly number[])[],
+  maxChance: number,
+): boolean {
   const { rounding, unit } = number;
   const value = Math.abs(number.value);
-  return takenNearby(lists, value, rounding, unit?.scale ?? 1, most) / stepsNearby(value, rounding) > most;
+  return (
+    countStepsNearby(lists, value, rounding, unit?.scale ?? 1, maxChance) / stepsNearby(value, rounding) >
+    maxChance
+  );
 }
 
 /** Number of steps of the last digit near the number that some value takes. */
-function takenNearby(
+function countStepsNearby(
   lists: readonly (readonly number[])[],
   value: number,
   rounding: number,
   scale: number,
-  most: number,
+  maxChance: number,
 ): number {
   const range = [(value / nearby) * scale, nearby * value * scale] as const;
-  return stepsTaken(lists, range, 2 * rounding * slack * scale, most * stepsNearby(value, rounding));
+  return countSteps(lists, range, 2 * rounding * slack * scale, maxChance * stepsNearby(value, rounding));
 }
 
 const stepsNearby = (value: number, rounding: number): number =>

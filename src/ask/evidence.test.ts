@@ -31,10 +31,10 @@ test('a number is not verified by querying it, or by having it quoted in an erro
 });
 
 test('arithmetic on returned values is a result', () => {
-  const worked = query('q2', 'SELECT 100 * (23.3 - 2.2) / 23.3 AS idle_percent', {
+  const computed = query('q2', 'SELECT 100 * (23.3 - 2.2) / 23.3 AS idle_percent', {
     rows: [{ idle_percent: 90.558 }],
   });
-  expect(verified('90.6 % idle', measured, worked)).toEqual([true]);
+  expect(verified('90.6 % idle', measured, computed)).toEqual([true]);
   const invented = query('q2', 'SELECT 100 * (23.3 - 7.7) / 23.3 AS idle_percent', {
     rows: [{ idle_percent: 66.953 }],
   });

@@ -32,13 +32,13 @@ export function evidenceOf(
       '1024',
     );
     const isKnown = (value: number) => agreesWith(value, known, inQuestion);
-    if (calculatedWith(sql).some((value) => !isConversion(value) && !isKnown(value))) continue;
+    if (operandsOf(sql).some((value) => !isConversion(value) && !isKnown(value))) continue;
     const unknownLiterals = new Set(literals(sql).filter((value) => !isKnown(value)));
     known.add(
       valuesOf(data, id, {
         texts: false,
         unitOf: sqlUnits(input ?? ''),
-        without: (value) => unknownLiterals.has(value),
+        isExcluded: (value) => unknownLiterals.has(value),
       }),
     );
   }
@@ -50,37 +50,38 @@ const isConversion = (value: number): boolean =>
   [0, 1, 2, 8, 60, 3600].includes(value) ||
   (value > 0 && (Number.isInteger(Math.log10(value)) || Number.isInteger(Math.log2(value) / 10)));
 
-const number = String.raw`(?<![\w.$])(\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?|\.\d+)(?![\w.])`;
-const numbered = (text: string): number => Number(text.replaceAll('_', ''));
+const numberSource = String.raw`(?<![\w.$])(\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?|\.\d+)(?![\w.])`;
+const parseNumber = (text: string): number => Number(text.replaceAll('_', ''));
 
 /** Operands of + − * /. In floor(x / n) * n, n is a bucket width and not part of the result. */
-function calculatedWith(sql: string): number[] {
+function operandsOf(sql: string): number[] {
   const isSign = (operator: string, index: number): boolean =>
     operator === '-' &&
     /(?:[(,=<>]|\b(?:THEN|ELSE|SELECT|BETWEEN|AND|WHEN|LIMIT))\s*$/i.test(sql.slice(0, index));
-  const before = [...sql.matchAll(new RegExp(String.raw`([-+*/])\s*\(?\s*${number}`, 'gi'))].flatMap(
-    ({ index, 1: operator, 2: text }) => (isSign(operator!, index) ? [] : [numbered(text!)]),
+  const before = [...sql.matchAll(new RegExp(String.raw`([-+*/])\s*\(?\s*${numberSource}`, 'gi'))].flatMap(
+    ({ index, 1: operator, 2: text }) => (isSign(operator!, index) ? [] : [parseNumber(text!)]),
   );
-  const behind = [...sql.matchAll(new RegExp(String.raw`${number}\s*(\)?)\s*[-+*/]`, 'gi'))].flatMap(
+  const after = [...sql.matchAll(new RegExp(String.raw`${numberSource}\s*(\)?)\s*[-+*/]`, 'gi'))].flatMap(
     // quantile_cont(x, 0.99) / 1e6: 0.99 is an argument.
-    ({ index, 1: text, 2: closed }) => (closed && /,\s*$/.test(sql.slice(0, index)) ? [] : [numbered(text!)]),
+    ({ index, 1: text, 2: closed }) =>
+      closed && /,\s*$/.test(sql.slice(0, index)) ? [] : [parseNumber(text!)],
   );
-  const width = new RegExp(String.raw`/\s*${number}\s*\)\s*\*\s*${number}`, 'gi');
+  const width = new RegExp(String.raw`/\s*${numberSource}\s*\)\s*\*\s*${numberSource}`, 'gi');
   const buckets = new Set(
-    [...sql.matchAll(width)].flatMap(([, by, times]) => (by === times ? [numbered(by!)] : [])),
+    [...sql.matchAll(width)].flatMap(([, by, times]) => (by === times ? [parseNumber(by!)] : [])),
   );
-  return [...new Set([...before, ...behind])].filter((value) => !buckets.has(value));
+  return [...new Set([...before, ...after])].filter((value) => !buckets.has(value));
 }
 
 /** Numbers that a query could return unchanged, without those it compares with or limits by. */
 function literals(sql: string): number[] {
-  return [...sql.matchAll(new RegExp(number, 'gi'))]
+  return [...sql.matchAll(new RegExp(numberSource, 'gi'))]
     .filter(
       ({ index }) =>
         !/(?:[=<>]|\b(?:BETWEEN|AND|LIMIT|OFFSET|PRECEDING|INTERVAL|QUALIFY))\s*-?\s*$/i.test(
           sql.slice(0, index),
         ),
     )
-    .map(([, text]) => numbered(text!))
+    .map(([, text]) => parseNumber(text!))
     .filter((value) => !isConversion(value));
 }

@@ -13,7 +13,7 @@ interface FirstRequest {
 }
 
 /** Aborts the request before it is sent. */
-class NotSent extends Error {}
+class RequestCaught extends Error {}
 
 /** The first request exactly as `ask` would send it, without sending it. The key is in a header, which is not shown. */
 export async function firstRequest(
@@ -26,21 +26,21 @@ export async function firstRequest(
   const { settings, mode, redact, before } = options;
   const question = redact.text(options.question);
   let caught: FirstRequest | null = null;
-  const catching: typeof globalThis.fetch = (input, init) => {
+  const catchRequest: typeof globalThis.fetch = (input, init) => {
     const url = input instanceof Request ? input.url : String(input);
     const body = JSON.parse(String(init?.body)) as Record<string, unknown>;
     caught = { url, model: settings.model, body };
-    return Promise.reject(new NotSent());
+    return Promise.reject(new RequestCaught());
   };
   const user: ModelMessage = {
     role: 'user',
     content: before ? question : firstMessage(question, redact.json(options.opening)),
   };
   // Some providers refuse to build a request without a key.
-  const keyed = { ...settings, apiKey: settings.apiKey ?? 'none' };
+  const settingsWithKey = { ...settings, apiKey: settings.apiKey ?? 'none' };
   const budget = new AskBudget();
   await generateText({
-    model: await languageModel(keyed, budget, { send: catching }),
+    model: await languageModel(settingsWithKey, budget, { send: catchRequest }),
     system: systemPrompt(mode),
     messages: [...(before?.messages ?? []), user],
     tools: await toolSet(options.tools, recorder(options.context, redact, budget.limits.callsAtOnce, 0)),

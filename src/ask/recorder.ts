@@ -1,7 +1,7 @@
 import type { ToolSet } from 'ai';
 import type { AnswerQuery } from '../model/documents/analyze.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
-import { atMost } from './budget.js';
+import { limitConcurrency } from './budget.js';
 import { wrapData } from './prompt.js';
 import type { Redactor } from './redactor.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
@@ -32,7 +32,7 @@ export function recorder(
   callsAtOnce: number,
   before: number,
 ): Recorder {
-  const limitCalls = atMost(callsAtOnce);
+  const limitCalls = limitConcurrency(callsAtOnce);
   const queries: RecordedQuery[] = [];
   const add = (query: Omit<RecordedQuery, 'id'>): RecordedQuery => {
     const recorded = { id: `q${before + queries.length + 1}`, ...query };

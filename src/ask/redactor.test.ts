@@ -2,14 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { redactor, type Surroundings } from './redactor.js';
 import type { AllowedData } from './allowable.js';
 
-const around: Surroundings = {
+const surroundings: Surroundings = {
   hosts: ['node17', 'node17.cluster.example'],
   users: ['alice'],
   operatorRoots: new Set(['layers.3', 'model']),
   values: ['eu-west-1/bucket-42'],
   secrets: ['hunter2hunter2'],
 };
-const clean = (text: string, ...allowed: AllowedData[]) => redactor(around, new Set(allowed)).text(text);
+const clean = (text: string, ...allowed: AllowedData[]) =>
+  redactor(surroundings, new Set(allowed)).text(text);
 
 describe('redacted texts', () => {
   test.each([
@@ -53,7 +54,7 @@ test('each kind can be allowed separately, but never secrets', () => {
 });
 
 test('four numbers are a version, not an address, if the key contains version', () => {
-  const { json } = redactor(around, new Set());
+  const { json } = redactor(surroundings, new Set());
   expect(json({ cublas_version: '13.0.0.19', address: '13.0.0.19' })).toEqual({
     cublas_version: '13.0.0.19',
     address: '[address]',

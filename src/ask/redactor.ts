@@ -50,13 +50,13 @@ const variable = /(?<![\w$])(\$?[A-Z][A-Z0-9_]{2,})=("[^"]*"|'[^']*'|[^\s"']+)/g
  * Replaces data that may not be sent: [path], [host], [user], [address], [value]. Anything that looks like a secret is always replaced.
  * Operator names that look like paths stay if the session has such operators.
  */
-export function redactor(around: Surroundings, allowed: ReadonlySet<AllowedData>): Redactor {
-  const hosts = namePattern(around.hosts);
-  const users = namePattern(around.users);
+export function redactor(surroundings: Surroundings, allowed: ReadonlySet<AllowedData>): Redactor {
+  const hosts = namePattern(surroundings.hosts);
+  const users = namePattern(surroundings.users);
   const cleanText = (before: string, isVersion: boolean): string => {
-    let text = redactText(before, around.secrets);
+    let text = redactText(before, surroundings.secrets);
     if (!allowed.has('env')) {
-      for (const value of around.values) text = text.replaceAll(value, '[value]');
+      for (const value of surroundings.values) text = text.replaceAll(value, '[value]');
       text = text.replace(variable, '$1=[value]');
     }
     if (!allowed.has('paths')) {
@@ -64,7 +64,7 @@ export function redactor(around: Surroundings, allowed: ReadonlySet<AllowedData>
         .replace(fileUrl, '[path]')
         .replace(windowsPath, '[path]')
         .replace(posixPath, (match, home: string, path: string) =>
-          home === '~' || isFile(path, around.operatorRoots) ? shortened(path) : match,
+          home === '~' || isFile(path, surroundings.operatorRoots) ? shortened(path) : match,
         );
     }
     if (!allowed.has('hosts')) {

@@ -10,7 +10,7 @@ const ratio: Unit = { dimension: 'ratio', scale: 1 };
  */
 export function sqlUnits(sql: string): (column: string) => Unit | null {
   const known = new Map<string, Unit>();
-  const aliases = aliased(withoutTexts(sql));
+  const aliases = aliasedExpressions(withoutTexts(sql));
   // A second pass for expressions with columns that a later subquery defines.
   for (let pass = 0; pass < 2; pass++) {
     for (const { name, expression } of aliases) {
@@ -27,7 +27,7 @@ export const withoutTexts = (sql: string): string =>
   sql.replaceAll(/'(?:[^']|'')*'|--[^\n]*|\/\*[^]*?\*\//g, (text) => ' '.repeat(text.length));
 
 /** All "expression AS name": the expression starts after a comma or bracket, or its SELECT. */
-function aliased(sql: string): { name: string; expression: string }[] {
+function aliasedExpressions(sql: string): { name: string; expression: string }[] {
   return [...sql.matchAll(/\bAS\s+"?(\w+)"?/gi)].map(({ index, 1: name }) => {
     let depth = 0;
     let position = index - 1;
@@ -38,10 +38,10 @@ function aliased(sql: string): { name: string; expression: string }[] {
       else if (character === ',' && depth === 0) break;
     }
     const text = sql.slice(position + 1, index);
-    const begins = [...text.matchAll(/\bselect\s+(?:distinct\s+)?/gi)].findLast(
+    const select = [...text.matchAll(/\bselect\s+(?:distinct\s+)?/gi)].findLast(
       (match) => depthAt(text, match.index) === 0,
     );
-    const expression = begins ? text.slice(begins.index + begins[0].length) : text;
+    const expression = select ? text.slice(select.index + select[0].length) : text;
     return { name: name!, expression: expression.trim() };
   });
 }
@@ -53,15 +53,15 @@ const sameUnit =
   /^(?:sum|avg|mean|median|min|max|any_value|first|last|abs|coalesce|quantile|quantile_cont|quantile_disc|approx_quantile|mode|stddev|stddev_samp|stddev_pop|arg_max|arg_min|round|floor|ceil)\(\s*(?:distinct\s+)?(.*)\)$/i;
 
 function unitOfExpression(text: string, known: ReadonlyMap<string, Unit>): Unit | null {
-  const bare = unwrapped(
+  const stripped = unwrapped(
     text
       .trim()
       .replace(/::\w+(?:\(\d+(?:,\s*\d+)?\))?$/, '')
       .replace(/\s+over\s*\([^()]*\)$/i, '')
       .replace(/\s+filter\s*\([^()]*\)$/i, ''),
   );
-  if (/^count(?:_star)?\s*\([^]*\)$/i.test(bare) && closes(bare)) return plain;
-  const [left, operator, right] = lastOperator(bare) ?? [];
+  if (/^count(?:_star)?\s*\([^]*\)$/i.test(stripped) && closes(stripped)) return plain;
+  const [left, operator, right] = lastOperator(stripped) ?? [];
   if (operator === '*' || operator === '/') {
     const [a, b] = [numberIn(left!), numberIn(right!)];
     const [leftUnit, rightUnit] = [unitOfExpression(left!, known), unitOfExpression(right!, known)];
@@ -80,9 +80,9 @@ function unitOfExpression(text: string, known: ReadonlyMap<string, Unit>): Unit 
       ? leftUnit
       : null;
   }
-  const inner = closes(bare) ? sameUnit.exec(bare)?.[1] : undefined;
+  const inner = closes(stripped) ? sameUnit.exec(stripped)?.[1] : undefined;
   if (inner !== undefined) return unitOfExpression(firstArgument(inner), known);
-  const name = /^(?:"?\w+"?\.)?"?(\w+)"?$/.exec(bare)?.[1]?.toLowerCase();
+  const name = /^(?:"?\w+"?\.)?"?(\w+)"?$/.exec(stripped)?.[1]?.toLowerCase();
   if (name === undefined || /^\d/.test(name)) return null;
   return known.get(name) ?? unitOfKey(name);
 }
@@ -90,10 +90,10 @@ function unitOfExpression(text: string, known: ReadonlyMap<string, Unit>): Unit 
 const scaledBy = (unit: Unit, factor: number): Unit => ({ ...unit, scale: unit.scale * factor });
 
 function numberIn(text: string): number | null {
-  const bare = unwrapped(text.trim());
-  const power = /^pow(?:er)?\(\s*(\d+)\s*,\s*(\d+)\s*\)$|^(\d+)\s*(?:\*\*|\^)\s*(\d+)$/i.exec(bare);
+  const stripped = unwrapped(text.trim());
+  const power = /^pow(?:er)?\(\s*(\d+)\s*,\s*(\d+)\s*\)$|^(\d+)\s*(?:\*\*|\^)\s*(\d+)$/i.exec(stripped);
   if (power) return Number(power[1] ?? power[3]) ** Number(power[2] ?? power[4]);
-  return /^[\d_.]+(?:e[+-]?\d+)?$/i.test(bare) ? Number(bare.replaceAll('_', '')) : null;
+  return /^[\d_.]+(?:e[+-]?\d+)?$/i.test(stripped) ? Number(stripped.replaceAll('_', '')) : null;
 }
 
 /** Whether the last character closes the first bracket of "f(…)". */

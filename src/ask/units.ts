@@ -24,7 +24,7 @@ export interface Unit {
 const decimal = { k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 } as const;
 const binary = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 } as const;
 
-const all = (dimension: Unit['dimension'], scale: number, ...words: string[]): [string, Unit][] =>
+const unitWords = (dimension: Unit['dimension'], scale: number, ...words: string[]): [string, Unit][] =>
   words.map((word) => [word, { dimension, scale }]);
 const prefixed = (prefixes: Readonly<Record<string, number>>, dimension: Unit['dimension'], symbol: string) =>
   Object.entries(prefixes).map(([prefix, scale]): [string, Unit] => [
@@ -33,30 +33,30 @@ const prefixed = (prefixes: Readonly<Record<string, number>>, dimension: Unit['d
   ]);
 
 /** Units as written after a number, as symbols and words. */
-const written: readonly [string, Unit][] = [
-  ...all('time', 1, 'ns', 'nanosecond', 'nanoseconds'),
-  ...all('time', 1e3, 'µs', 'μs', 'us', 'microsecond', 'microseconds'),
-  ...all('time', 1e6, 'ms', 'msec', 'millisecond', 'milliseconds'),
-  ...all('time', 1e9, 's', 'sec', 'second', 'seconds'),
-  ...all('time', 60e9, 'min', 'minute', 'minutes'),
-  ...all('time', 3600e9, 'h', 'hour', 'hours'),
-  ...all('ratio', 0.01, '%', 'percent', 'per cent', 'pp', 'percentage points'),
-  ...all('ratio', 1, 'x', '×'),
-  ...all('bytes', 1, 'B', 'byte', 'bytes'),
+const writtenUnits: readonly [string, Unit][] = [
+  ...unitWords('time', 1, 'ns', 'nanosecond', 'nanoseconds'),
+  ...unitWords('time', 1e3, 'µs', 'μs', 'us', 'microsecond', 'microseconds'),
+  ...unitWords('time', 1e6, 'ms', 'msec', 'millisecond', 'milliseconds'),
+  ...unitWords('time', 1e9, 's', 'sec', 'second', 'seconds'),
+  ...unitWords('time', 60e9, 'min', 'minute', 'minutes'),
+  ...unitWords('time', 3600e9, 'h', 'hour', 'hours'),
+  ...unitWords('ratio', 0.01, '%', 'percent', 'per cent', 'pp', 'percentage points'),
+  ...unitWords('ratio', 1, 'x', '×'),
+  ...unitWords('bytes', 1, 'B', 'byte', 'bytes'),
   ...prefixed({ ...decimal, ...binary }, 'bytes', 'B'),
-  ...all('bytes', 1e3, 'kilobytes'),
-  ...all('bytes', 1e6, 'megabyte', 'megabytes'),
-  ...all('bytes', 1e9, 'gigabyte', 'gigabytes', 'gigs'),
-  ...all('bytes', 1e12, 'terabyte', 'terabytes'),
-  ...all('bytes', 2 ** 20, 'mebibytes'),
-  ...all('bytes', 2 ** 30, 'gibibytes'),
+  ...unitWords('bytes', 1e3, 'kilobytes'),
+  ...unitWords('bytes', 1e6, 'megabyte', 'megabytes'),
+  ...unitWords('bytes', 1e9, 'gigabyte', 'gigabytes', 'gigs'),
+  ...unitWords('bytes', 1e12, 'terabyte', 'terabytes'),
+  ...unitWords('bytes', 2 ** 20, 'mebibytes'),
+  ...unitWords('bytes', 2 ** 30, 'gibibytes'),
   ...['B/s', 'Bps', 'bytes/s'].flatMap((symbol) =>
     prefixed({ '': 1, ...decimal, ...binary }, 'bytes_rate', symbol),
   ),
   ...prefixed({ '': 1, ...decimal }, 'flop', 'FLOP'),
   ...prefixed({ '': 1, ...decimal }, 'flop', 'FLOPs'),
   ...['FLOP/s', 'FLOPs/s', 'FLOPS'].flatMap((symbol) => prefixed(decimal, 'flop_rate', symbol)),
-  ...all(
+  ...unitWords(
     'rate',
     1,
     'tok/s',
@@ -68,29 +68,29 @@ const written: readonly [string, Unit][] = [
     'inst/s',
     '/s',
   ),
-  ...all('rate', 1e3, 'ktok/s', 'k tok/s', 'k tokens/s'),
+  ...unitWords('rate', 1e3, 'ktok/s', 'k tok/s', 'k tokens/s'),
   ...prefixed({ '': 1, ...decimal }, 'frequency', 'Hz'),
-  ...all('power', 1, 'W', 'watt', 'watts'),
-  ...all('power', 1e3, 'kW'),
-  ...all('energy', 1e-3, 'mJ'),
-  ...all('energy', 1, 'J', 'joule', 'joules'),
-  ...all('energy', 3.6e6, 'kWh'),
-  ...all('temperature', 1, '°C'),
-  ...all('money', 1, 'USD'),
-  ...all('plain', 1e3, 'thousand'),
-  ...all('plain', 1e6, 'million'),
-  ...all('plain', 1e9, 'billion'),
+  ...unitWords('power', 1, 'W', 'watt', 'watts'),
+  ...unitWords('power', 1e3, 'kW'),
+  ...unitWords('energy', 1e-3, 'mJ'),
+  ...unitWords('energy', 1, 'J', 'joule', 'joules'),
+  ...unitWords('energy', 3.6e6, 'kWh'),
+  ...unitWords('temperature', 1, '°C'),
+  ...unitWords('money', 1, 'USD'),
+  ...unitWords('plain', 1e3, 'thousand'),
+  ...unitWords('plain', 1e6, 'million'),
+  ...unitWords('plain', 1e9, 'billion'),
 ];
 
-const units: Readonly<Record<string, Unit>> = Object.fromEntries(written);
+const units: Readonly<Record<string, Unit>> = Object.fromEntries(writtenUnits);
 
 /** Units in lower case ("milliseconds", "gb"); the first spelling wins. */
-const lowerCase = new Map(written.toReversed().map(([word, unit]) => [word.toLowerCase(), unit]));
+const lowerCase = new Map(writtenUnits.toReversed().map(([word, unit]) => [word.toLowerCase(), unit]));
 
 export const unitOf = (word: string): Unit => units[word] ?? lowerCase.get(word.toLowerCase())!;
 
 /** Alternatives for a pattern, longest first. */
-export const unitPattern = [...new Set(written.map(([word]) => word))]
+export const unitPattern = [...new Set(writtenUnits.map(([word]) => word))]
   .sort((a, b) => b.length - a.length)
   .map((word) => word.replaceAll(' ', String.raw`[\s\u00a0]`))
   .join('|');

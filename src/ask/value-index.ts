@@ -13,14 +13,14 @@ interface Magnitudes {
   list: readonly number[];
 }
 
-interface OfQuery {
+interface QueryValues {
   values: KnownValue[];
   sorted: Map<Dimension, number[]> | null;
 }
 
 /** Known values by query and dimension, so that a lookup does not read all of them. */
 export class ValueIndex {
-  readonly #byQuery = new Map<string, OfQuery>();
+  readonly #byQuery = new Map<string, QueryValues>();
 
   constructor(values: readonly KnownValue[] = []) {
     this.add(values);
@@ -61,7 +61,9 @@ function sortedByDimension(values: readonly KnownValue[]): Map<Dimension, number
   const sets = new Map<Dimension, Set<number>>();
   for (const { dimension, value } of values)
     sets.set(dimension, (sets.get(dimension) ?? new Set()).add(Math.abs(value)));
-  return new Map([...sets].map(([dimension, indices]) => [dimension, [...indices].sort((a, b) => a - b)]));
+  return new Map(
+    [...sets].map(([dimension, magnitudes]) => [dimension, [...magnitudes].sort((a, b) => a - b)]),
+  );
 }
 
 /** Index of the first element of an ascending list that is not below the value; the list's length if all are. */
@@ -81,17 +83,17 @@ export function anyWithin(list: readonly number[], low: number, high: number): b
   return found !== undefined && found <= high;
 }
 
-/** Number of different multiples of `step` that the elements from low to high round to; counting stops above `enough`. */
-export function stepsTaken(
+/** Number of different multiples of `step` that the elements from low to high round to; counting stops above `limit`. */
+export function countSteps(
   lists: readonly (readonly number[])[],
   [low, high]: readonly [number, number],
   step: number,
-  enough: number,
+  limit: number,
 ): number {
   const steps = new Set<number>();
   for (const list of lists) {
     let index = firstFrom(list, low);
-    while (index < list.length && list[index]! <= high && steps.size <= enough) {
+    while (index < list.length && list[index]! <= high && steps.size <= limit) {
       const nearestStep = Math.round(list[index]! / step);
       steps.add(nearestStep);
       index = Math.max(index + 1, firstFrom(list, (nearestStep + 0.5) * step));

@@ -10,7 +10,7 @@ interface ValuesOptions {
   /** Texts chosen by programs and files (names): numbers in them are not our figures. */
   names?: readonly string[];
   /** Numbers that do not count because they are from the question. */
-  without?: (value: number) => boolean;
+  isExcluded?: (value: number) => boolean;
 }
 
 /** A text that is only a number, as 128-bit integers and decimals are returned. */
@@ -20,33 +20,33 @@ const numeric = /^[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?$/i;
 export function valuesOf(
   answer: unknown,
   query: string,
-  { texts = true, unitOf = unitOfKey, names = [], without = () => false }: ValuesOptions = {},
+  { texts = true, unitOf = unitOfKey, names = [], isExcluded: without = () => false }: ValuesOptions = {},
 ): KnownValue[] {
   const known: KnownValue[] = [];
   const add = (value: number, unit: Unit | null, dimension: Dimension = 'unknown') => {
     if (Number.isFinite(value) && !without(value))
       known.push({ value: value * (unit?.scale ?? 1), dimension: unit?.dimension ?? dimension, query });
   };
-  const walk = (one: unknown, key: string): void => {
-    if (typeof one === 'number') add(one, unitOf(key));
-    else if (typeof one === 'string') {
-      if (numeric.test(one)) add(Number(one), unitOf(key));
+  const walk = (item: unknown, key: string): void => {
+    if (typeof item === 'number') add(item, unitOf(key));
+    else if (typeof item === 'string') {
+      if (numeric.test(item)) add(Number(item), unitOf(key));
       else if (texts)
-        for (const { value, unit } of numbersIn(withoutNames(one, names))) add(value, unit, 'plain');
-    } else if (Array.isArray(one)) {
-      for (const item of one) walk(item, key);
-      add(one.length, { dimension: 'plain', scale: 1 });
-    } else if (one !== null && typeof one === 'object') {
-      const { value, unit } = one as { value?: unknown; unit?: unknown };
-      const figureUnit = typeof unit === 'string' && typeof value === 'number' ? unitOfFigure(unit) : null;
-      if (figureUnit) {
-        const { ci95, sd, n } = one as { ci95?: unknown; sd?: unknown; n?: unknown };
+        for (const { value, unit } of numbersIn(withoutNames(item, names))) add(value, unit, 'plain');
+    } else if (Array.isArray(item)) {
+      for (const element of item) walk(element, key);
+      add(item.length, { dimension: 'plain', scale: 1 });
+    } else if (item !== null && typeof item === 'object') {
+      const { value, unit } = item as { value?: unknown; unit?: unknown };
+      if (typeof unit === 'string' && typeof value === 'number') {
+        const figureUnit = unitOfFigure(unit);
+        const { ci95, sd, n } = item as { ci95?: unknown; sd?: unknown; n?: unknown };
         for (const number of [value, sd, ...(Array.isArray(ci95) ? ci95 : [])])
           if (typeof number === 'number') add(number, figureUnit);
         if (typeof n === 'number') add(n, { dimension: 'plain', scale: 1 });
         return;
       }
-      for (const [name, item] of Object.entries(one)) walk(item, name);
+      for (const [name, member] of Object.entries(item)) walk(member, name);
     }
   };
   walk(answer, '');

@@ -14,7 +14,7 @@ export interface WrittenNumber {
 }
 
 /** Suffixes directly after a number: "3.7M kernels", "12k launches". */
-const short: Readonly<Record<string, number>> = { k: 1e3, K: 1e3, M: 1e6, G: 1e9 };
+const suffixFactors: Readonly<Record<string, number>> = { k: 1e3, K: 1e3, M: 1e6, G: 1e9 };
 
 /**
  * Not inside names (float16, H200, sm_90; 4096x4096 is read number by number), not [q1], not versions. A hyphen before the number is a
@@ -29,7 +29,7 @@ const numberPattern = new RegExp(
 
 /** Numbers of a text. In code (backticks) only those with a unit: others are arguments, sizes and indices. */
 export function numbersIn(text: string): WrittenNumber[] {
-  const plain = asciiDigits(text).replaceAll(moments, (moment) => ' '.repeat(moment.length));
+  const plain = asciiDigits(text).replaceAll(dateOrTime, (moment) => ' '.repeat(moment.length));
   // An odd number of backticks before the position.
   const ticks = [...plain.matchAll(/`/g)].map(({ index }) => index);
   const inCode = (index: number) => firstFrom(ticks, index) % 2 === 1 && index < (ticks.at(-1) ?? 0);
@@ -40,7 +40,7 @@ export function numbersIn(text: string): WrittenNumber[] {
 }
 
 /** Dates and times of day are not measurements. */
-const moments =
+const dateOrTime =
   /\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?|\b\d{1,2}:\d{2}(?::\d{2})?\b/g;
 
 /** Converts digits of other scripts to ASCII; each keeps its width. */
@@ -56,16 +56,16 @@ const asciiDigits = (text: string): string =>
 
 function digitsOf(match: RegExpExecArray): Omit<WrittenNumber, 'text'> {
   const [matched, sign, integer, fraction = '', exponent = '', thousands, unit] = match;
-  const factor = thousands === undefined ? 1 : (short[thousands] ?? 1e6);
+  const factor = thousands === undefined ? 1 : (suffixFactors[thousands] ?? 1e6);
   const digits = `${integer!.replaceAll(/[^\d]/g, '')}${fraction}${exponent}`;
   const value = Number(digits) * factor * (sign === '-' || sign === '−' ? -1 : 1);
-  const last = 10 ** (Number(exponent.slice(1) || 0) - Math.max(0, fraction.length - 1)) * factor;
+  const lastDigit = 10 ** (Number(exponent.slice(1) || 0) - Math.max(0, fraction.length - 1)) * factor;
   return {
     start: match.index,
     end: match.index + matched.length,
     value,
     unit: unit === undefined ? null : isCount(match) ? billions : unitOf(unit.replaceAll(/[\s\u00a0]/g, ' ')),
-    rounding: 0.5 * last,
+    rounding: 0.5 * lastDigit,
   };
 }
 
@@ -77,12 +77,12 @@ const isCount = ({ 0: match, index, input }: RegExpExecArray): boolean =>
   /^\d*(?:\.\d+)?\s?B$/.test(match) &&
   /^[\s-]*(?:param|weight|model|token)/i.test(input.slice(index + match.length));
 
-const small =
+const smallNumerals =
   'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(
     ' ',
   );
 const tens = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
-const numeral = [...small, ...tens, 'hundred'].join('|');
+const numeral = [...smallNumerals, ...tens, 'hundred'].join('|');
 /** "twenty-three milliseconds", "ten times": a number in words with a unit. */
 const wordPattern = new RegExp(
   String.raw`(?<![\p{L}\p{Nd}_-])((?:${numeral})(?:[\s-](?:and[\s-])?(?:${numeral})){0,7})[\s\u00a0-](${unitPattern}|times)(?![\p{L}\p{Nd}_])`,
@@ -96,7 +96,7 @@ function wordsOf(text: string): Omit<WrittenNumber, 'text'>[] {
       .split(/[\s-]+/)
       .reduce((sum, word) => {
         if (word === 'hundred') return Math.max(1, sum) * 100;
-        const unit = small.indexOf(word);
+        const unit = smallNumerals.indexOf(word);
         return sum + (unit >= 0 ? unit : 10 * (tens.indexOf(word) + 2) * Number(tens.includes(word)));
       }, 0);
     const word = match[2]!.replaceAll(/[\s\u00a0]/g, ' ');

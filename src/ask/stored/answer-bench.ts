@@ -15,7 +15,7 @@ import { formatQuantity } from '../../vocabulary/format.js';
 import { loadLabel } from '../../vocabulary/loads.js';
 
 /** Phrases that select an answer of a benchmark, by its id; they take precedence over shared words. */
-const asksFor: readonly (readonly [id: BenchAnswer['id'], asks: RegExp])[] = [
+const answerPatterns: readonly (readonly [id: BenchAnswer['id'], pattern: RegExp])[] = [
   ['latency', /\bttft\b|\btpot\b|\bitl\b|\blatenc\w*|\bfirst token\b/i],
   [
     'batch_knee',
@@ -42,7 +42,7 @@ export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | nu
     ...answers.map((answer) => ({ answer, label: '' })),
   ];
   const { tokens, text } = facts.question;
-  const matchingIds = asksFor.flatMap(([id, asks]) => (asks.test(text) ? [id] : []));
+  const matchingIds = answerPatterns.flatMap(([id, pattern]) => (pattern.test(text) ? [id] : []));
   const parts = all
     .map((entry) => ({
       ...entry,
@@ -69,7 +69,7 @@ async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   const point = found?.data.points.at(-1);
   if (!found || !point) return null;
   const { text } = facts.question;
-  const which = latencies.find(({ pattern: asks }) => asks.test(text));
+  const which = latencies.find(({ pattern }) => pattern.test(text));
   const saturation = partFrom('serving', found.data.saturation.text);
   if (/\bsaturat\w*|\bscal\w*|\bcapacity\b|\bhow many (?:users|requests)\b/i.test(text))
     return known(saturation);

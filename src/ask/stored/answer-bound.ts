@@ -64,8 +64,8 @@ export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
       partFrom('utilization', `${where}: ${utilizedWords('MFU', mfu)}, ${utilizedWords('MBU', mbu)}.`),
     );
   const shares = rooflineShares(facts);
-  const near = /\broof\w*|\bhow (?:close|near|far)\b|\bpeak\b/i.test(facts.question.text);
-  const [first, ...rest] = near ? [...shares, ...parts] : [...parts, ...shares];
+  const isAboutRoofline = /\broof\w*|\bhow (?:close|near|far)\b|\bpeak\b/i.test(facts.question.text);
+  const [first, ...rest] = isAboutRoofline ? [...shares, ...parts] : [...parts, ...shares];
   return first
     ? known(first, rest)
     : (lacksStage(facts) ??
@@ -132,10 +132,10 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
       bound === 'memory'
         ? [utilizedWords('MBU', mbu), utilizedWords('MFU', mfu)]
         : [utilizedWords('MFU', mfu), utilizedWords('MBU', mbu)];
-    const far = isFar ? `, but far from it${largestCause(facts, kind, point)}` : '';
+    const farText = isFar ? `, but far from it${largestCause(facts, kind, point)}` : '';
     return partFrom(
       'utilization',
-      `${word}${where} is on the ${bound} side of its roofline (${both.join(', ')})${far}.`,
+      `${word}${where} is on the ${bound} side of its roofline (${both.join(', ')})${farText}.`,
     );
   });
   return known(parts[0]!, [...parts.slice(1), ...rooflineShares(facts)]);

@@ -10,7 +10,7 @@ const dayMs = 86_400_000;
 export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
   const { session, question, home } = facts;
   const { manifest, id } = session;
-  const before = earlierThan(question.text, manifest.started_at);
+  const before = latestStart(question.text, manifest.started_at);
   const earlier = listSessions(home).filter(
     (one) =>
       one.id !== id &&
@@ -47,7 +47,7 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
 }
 
 /** "Yesterday" ends at the start of the session's day; without it everything before the session counts. */
-function earlierThan(text: string, startedAt: string): string {
+function latestStart(text: string, startedAt: string): string {
   const start = Date.parse(startedAt);
   const midnight = Math.floor(start / dayMs) * dayMs;
   if (/\byesterday\b/i.test(text)) return new Date(midnight).toISOString();
@@ -57,7 +57,7 @@ function earlierThan(text: string, startedAt: string): string {
 }
 
 /** Whether two sessions ran the same program or model: their titles share most words. */
-function isAlike(title: string | null, headTitle: string): boolean {
+function isAlike(title: string | null, otherTitle: string): boolean {
   const words = (text: string) =>
     new Set(
       text
@@ -65,7 +65,7 @@ function isAlike(title: string | null, headTitle: string): boolean {
         .split(/[^\w.-]+/)
         .filter((word) => word.length > 1),
     );
-  const [a, b] = [words(title ?? ''), words(headTitle)];
+  const [a, b] = [words(title ?? ''), words(otherTitle)];
   const shared = [...a].filter((word) => b.has(word)).length;
   return shared >= 0.5 * Math.min(a.size, b.size) && shared > 0;
 }

@@ -33,9 +33,9 @@ FROM copies WHERE ${inLargestCapture('copies')}
 GROUP BY ALL ORDER BY total_ms DESC`;
   const rows = await facts.database.query<CopyRow>(sql);
   const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
-  const pageable = /\bpageable\b|\bpinned\b/i.test(facts.question.text);
+  const isAboutPageable = /\bpageable\b|\bpinned\b/i.test(facts.question.text);
   const matching = rows.filter(({ kind, memory }) =>
-    pageable ? memory === 'pageable' : /HtoD|DtoH/.test(kind),
+    isAboutPageable ? memory === 'pageable' : /HtoD|DtoH/.test(kind),
   );
   const sum = (copyRows: readonly CopyRow[], key: 'copies' | 'total_bytes' | 'total_ms') =>
     copyRows.reduce((total, row) => total + Number(row[key] ?? 0), 0);
@@ -48,7 +48,7 @@ GROUP BY ALL ORDER BY total_ms DESC`;
     ...questionStages(facts).flatMap((stage) => barTexts(stage, ['exposed_copy', 'nonessential.copy'], 2)),
   ];
   const word = facts.question.isYesNo ? (matching.length > 0 ? 'Yes: ' : 'No: ') : '';
-  const what = pageable ? 'of pageable memory' : 'between host and device';
+  const what = isAboutPageable ? 'of pageable memory' : 'between host and device';
   if (matching.length === 0) return known(part(`${word}no copies ${what} were recorded.`), evidence);
   return known(
     part(

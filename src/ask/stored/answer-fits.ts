@@ -19,7 +19,7 @@ import type { GpuSheet } from '../../hardware/gpu-sheet.js';
 import { formatCount, formatGb, plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
 
-interface Room {
+interface GpuMemory {
   name: string;
   bytes: number;
 }
@@ -35,8 +35,8 @@ export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAns
       'inferscope estimate --model <model> --gpu <gpu> --batch-size 1,8,32',
     );
   }
-  const rooms = roomsOf(facts);
-  if (rooms.length === 0) {
+  const gpuMemories = gpuMemoriesOf(facts);
+  if (gpuMemories.length === 0) {
     return notKnown(
       'Whether it fits is not known: the question names no GPU, and the session has no known GPU.',
       'inferscope estimate --model <model> --gpu <gpu> --batch-size 1,8,32',
@@ -46,22 +46,23 @@ export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAns
   const name = workload.model?.name ?? 'the model';
   const size = `batch ${request.batchSize}, ${lengthWords(request.inputLen, request.outputLen)}`;
   const stored = `${model.storage.weights.name} weights`;
-  const part = (text: string, rows = 1) => partFrom('estimate', text, rows, commandOf(name, rooms, request));
-  const parts = rooms.map(({ name: gpu, bytes }): StoredPart => {
+  const part = (text: string, rows = 1) =>
+    partFrom('estimate', text, rows, commandOf(name, gpuMemories, request));
+  const parts = gpuMemories.map(({ name: gpu, bytes }): StoredPart => {
     const onGpu = { ...request, storage: model.storage, gpu: { name: gpu, totalBytes: bytes } };
     const estimate = estimateMemory(model.architecture, onGpu);
     const fit = largestFit(model.architecture, { ...onGpu, reserve: 'share' });
     const word = facts.question.isYesNo ? (estimate.fits ? 'Yes: ' : 'No: ') : '';
-    const most =
+    const roomText =
       estimate.fits && fit.batchSize !== null && fit.contextTokens !== null
         ? `; there is room for a batch of ${formatCount(fit.batchSize)} of that length, or for ${plural(fit.contextTokens, 'token')} at batch ${request.batchSize}`
         : '';
     return part(
-      `${word}${name} (${stored}, ${size}) needs ${formatGb(estimate.neededGpuBytes)} of the ${formatGb(bytes)} of ${gpu}: it ${estimate.fits ? 'fits' : 'does not fit'}${most}.`,
+      `${word}${name} (${stored}, ${size}) needs ${formatGb(estimate.neededGpuBytes)} of the ${formatGb(bytes)} of ${gpu}: it ${estimate.fits ? 'fits' : 'does not fit'}${roomText}.`,
     );
   });
-  const made = estimateMemory(model.architecture, { ...request, storage: model.storage });
-  const lines = made.lines
+  const estimateWithoutGpu = estimateMemory(model.architecture, { ...request, storage: model.storage });
+  const lines = estimateWithoutGpu.lines
     .filter(({ bytes }) => bytes >= 1e6)
     .map(({ component, bytes }) => `- ${componentWord(component)}: ${formatGb(bytes)}`);
   return known(parts[0]!, [...parts.slice(1), part(`By component:\n${lines.join('\n')}`, lines.length)]);
@@ -84,7 +85,7 @@ function requestOf(facts: StoredFacts, wanted: QuestionWorkload): Omit<MemoryReq
 }
 
 /** Memory of each named GPU, each size once; else that of the session's GPU. */
-function roomsOf({ question, session }: StoredFacts): Room[] {
+function gpuMemoriesOf({ question, session }: StoredFacts): GpuMemory[] {
   const deviceName = deviceOf(session.manifest).name;
   const names = question.gpus.length > 0 ? question.gpus : deviceName === null ? [] : [deviceName];
   const sheets = names.flatMap((name) => {
@@ -103,8 +104,12 @@ function bytesOf(name: string, { names, memoryGb }: GpuSheet): number {
 }
 
 /** The equivalent command line for a preset, a hub id or a file. */
-function commandOf(model: string, rooms: readonly Room[], request: Omit<MemoryRequest, 'storage'>): string {
+function commandOf(
+  model: string,
+  gpuMemories: readonly GpuMemory[],
+  request: Omit<MemoryRequest, 'storage'>,
+): string {
   const quoted = (text: string) => (/^[\w./-]+$/.test(text) ? text : `"${text}"`);
   const sizes = `--batch-size ${request.batchSize} --input-len ${request.inputLen} --output-len ${request.outputLen}`;
-  return `inferscope estimate --model ${quoted(model)} --gpu ${quoted(rooms[0]!.name)} ${sizes}`;
+  return `inferscope estimate --model ${quoted(model)} --gpu ${quoted(gpuMemories[0]!.name)} ${sizes}`;
 }

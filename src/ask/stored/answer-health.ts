@@ -29,7 +29,7 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
   const { rules, findings } = facts.explained;
   const checkRules = rules.filter(({ rule }) => checks.has(rule));
   const healthFindings = findings.filter(({ rule }) => checks.has(rule) && rule !== 'benchmark_flags');
-  const looked = checkRules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired');
+  const checkedRules = checkRules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired');
   const warnings = flags.filter(({ severity }) => severity === 'warning');
   const issues = issuesAt(
     facts.session.issues
@@ -37,23 +37,23 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
       .map((issue) => ({ issue, scope: null })),
   );
   const count = warnings.length + healthFindings.length + issues.length;
-  if (looked.length === 0 && flags.length === 0 && count === 0)
+  if (checkedRules.length === 0 && flags.length === 0 && count === 0)
     return notKnown('The state of the run was not recorded.', capture.monitor);
   const direct =
     count === 0
-      ? `No warnings: ${looked.length} of ${checkRules.length} checks had data and found nothing${flags.length > 0 ? `; ${plural(flags.length, 'remark')}` : ''}.`
+      ? `No warnings: ${checkedRules.length} of ${checkRules.length} checks had data and found nothing${flags.length > 0 ? `; ${plural(flags.length, 'remark')}` : ''}.`
       : `${plural(count, 'warning')}.`;
-  const blind = checkRules.filter((rule) => !looked.includes(rule));
+  const uncheckedRules = checkRules.filter((rule) => !checkedRules.includes(rule));
   return known(partFrom('findings', direct, count), [
     ...lines(warnings),
     ...healthFindings.map(findingText),
     ...issues.map(({ text }) => partFrom('manifest', `- ${text}`)),
     ...lines(flags.filter(({ severity }) => severity !== 'warning')),
-    ...(blind.length > 0
+    ...(uncheckedRules.length > 0
       ? [
           partFrom(
             'findings',
-            `Not checked:\n${blind.map(({ title, why }) => `- ${title}: ${asSentence(why)}`).join('\n')}`,
+            `Not checked:\n${uncheckedRules.map(({ title, why }) => `- ${title}: ${asSentence(why)}`).join('\n')}`,
             0,
           ),
         ]

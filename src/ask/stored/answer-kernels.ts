@@ -36,27 +36,27 @@ interface NamedRow extends Record<string, unknown> {
 export const longestKernels = async (facts: StoredFacts): Promise<TopicAnswer> =>
   (await longestOf(facts)).answer;
 
-/** `named`: the question names some kernels, and the answer is about them. */
-async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; named: boolean }> {
+/** The longest kernels; if the question names some, only those. */
+async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; namesKernels: boolean }> {
   const table = hasTable(facts, 'kernels') ? 'kernels' : hasTable(facts, 'ops') ? 'ops' : null;
-  const none = {
+  const noKernels = {
     answer: notKnown('The session has no kernels and no operators.', capture.timeline),
-    named: false,
+    namesKernels: false,
   };
-  if (table === null) return none;
+  if (table === null) return noKernels;
   const name = table === 'kernels' ? 'coalesce(short_name, name)' : 'name';
   const sql = `SELECT ${name} AS name, class, count(*) AS calls, sum(dur_ns) / 1e6 AS total_ms,
   sum(dur_ns) / sum(sum(dur_ns)) OVER () AS share
 FROM ${table} WHERE ${inLargestCapture(table)}
 GROUP BY ALL ORDER BY total_ms DESC, name`;
   const rows = await facts.database.query<NamedRow>(sql);
-  const words = new Set([...facts.question.tokens].filter((token) => !generic.has(token)));
+  const words = new Set([...facts.question.tokens].filter((token) => !genericTokens.has(token)));
   const matches = rows.filter((row) => overlap(words, `${row.name} ${row.class}`) > 0);
-  const shown = (matches.length > 0 ? matches : rows).slice(0, 5);
-  const [first] = shown;
-  if (!first) return none;
+  const listedRows = (matches.length > 0 ? matches : rows).slice(0, 5);
+  const [first] = listedRows;
+  if (!first) return noKernels;
   const what = table === 'kernels' ? 'kernel' : 'operator';
-  const lines = shown.map(
+  const lines = listedRows.map(
     (row) =>
       `- ${shortened(row.name)} (${row.class}): ${formatMs(row.total_ms)}, ${formatPercent(row.share)}, ${plural(row.calls, 'call')}`,
   );
@@ -68,18 +68,18 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
     ),
     [part(`The longest, over the whole capture:\n${lines.join('\n')}`)],
   );
-  return { answer, named: matches.length > 0 };
+  return { answer, namesKernels: matches.length > 0 };
 }
 
 /** Word stems that occur in both questions and kernel names. */
-const generic = tokensOf(
+const genericTokens = tokensOf(
   'kernel operator gpu cuda decode prefill step longest most slow fast run launch total top list is',
 );
 
 /** Classes by their common names. */
 const classWords: readonly [RegExp, OpClass][] = [
   [/\battention\b|\battn\b|\bsdpa\b|\bflash\b/i, 'attention'],
-  [/\bgemms?\b|\bmat[- ]?muls?\b|\bmatrix (?:GEMMs?|multipl\w*)\b|\blinear layers?\b|\bgemv\b/i, 'gemm'],
+  [/\bgemms?\b|\bmat[- ]?muls?\b|\bmatrix (?:products?|multipl\w*)\b|\blinear layers?\b|\bgemv\b/i, 'gemm'],
   [
     /\belement[- ]?wise\b|\bpointwise\b|\bactivation functions?\b|\bsilu\b|\bgelu\b|\brotary\b|\brope\b/i,
     'elementwise',
@@ -194,15 +194,15 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
     side,
     kernels: withBound.filter(({ bound }) => bound.by === side),
   }));
-  const shown = kernelsBySide.filter(({ side }) => chosen.includes(side));
+  const chosenSides = kernelsBySide.filter(({ side }) => chosen.includes(side));
   const all = `${plural(withBound.length, 'kernel')} with counters`;
-  const count = shown.map(
+  const count = chosenSides.map(
     ({ side, kernels }, i) =>
       `${kernels.length} ${i === 0 ? `of ${all} ` : ''}${kernels.length === 1 ? 'is' : 'are'} ${side}-bound`,
   );
-  const longest = shown.flatMap(({ kernels }) => kernels.slice(0, 1)).map(nameOf);
-  const none = shown.every(({ kernels }) => kernels.length === 0);
-  const lists = (none ? kernelsBySide : shown)
+  const longest = chosenSides.flatMap(({ kernels }) => kernels.slice(0, 1)).map(nameOf);
+  const noneBound = chosenSides.every(({ kernels }) => kernels.length === 0);
+  const lists = (noneBound ? kernelsBySide : chosenSides)
     .filter(({ kernels }) => kernels.length > 0)
     .map(({ side, kernels }) =>
       partFrom(
@@ -226,13 +226,19 @@ async function boundOperators(
   );
   const parts = stages.flatMap(({ kind, breakdown }) => {
     const classes = breakdown?.by_class ?? [];
-    const shown = chosen.map((side) => {
+    const boundTexts = chosen.map((side) => {
       const boundClasses = classes.filter(({ bound }) => bound === side);
       const list = boundClasses.map(({ class: name, ms }) => `${name} (${formatMs(ms)})`).join(', ');
       return `${side}-bound: ${list || 'none'}`;
     });
     return classes.some(({ bound }) => bound !== null)
-      ? [partFrom('profile', `Operators of ${kind} by the roofline: ${shown.join('; ')}.`, classes.length)]
+      ? [
+          partFrom(
+            'profile',
+            `Operators of ${kind} by the roofline: ${boundTexts.join('; ')}.`,
+            classes.length,
+          ),
+        ]
       : [];
   });
   const [first, ...rest] = parts.toReversed();
@@ -277,7 +283,7 @@ const metrics: readonly {
 
 /** "What is the L2 hit rate?", "what limits occupancy?": a counter of the longest kernels. */
 export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const metric = metrics.find(({ pattern: asks }) => asks.test(facts.question.text));
+  const metric = metrics.find(({ pattern }) => pattern.test(facts.question.text));
   const stalls = /\bstall\w*/i.test(facts.question.text);
   if (!metric && !stalls) return null;
   const { counters } = await facts.captures();
@@ -286,7 +292,10 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
     // Kernel names show the instructions they were compiled for, not what was executed.
     return (
       withoutGpu(facts, []) ??
-      notKnown(`The ${what} is not known: no hardware counters were recorded.`, capture.counters)
+      notKnown(
+        `${capitalize(what)}: not known, because no hardware counters were recorded.`,
+        capture.counters,
+      )
     );
   }
   const lines = counters.data.kernels.slice(0, 6).flatMap((kernel) => {
@@ -311,12 +320,14 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
   const [first, ...rest] = lines;
   if (first === undefined)
     return notKnown(
-      `The ${what} is not known: it was not among the counters that were collected.`,
+      `${capitalize(what)}: not known, because the counters that were collected do not include it.`,
       capture.counters,
     );
   return known(
     partFrom('counters', `${capitalize(what)} of the longest kernel: ${first}.`, lines.length),
-    rest.length > 0 ? [partFrom('counters', `The next:\n${rest.map((line) => `- ${line}`).join('\n')}`)] : [],
+    rest.length > 0
+      ? [partFrom('counters', `The next longest kernels:\n${rest.map((line) => `- ${line}`).join('\n')}`)]
+      : [],
   );
 }
 
@@ -326,12 +337,12 @@ export async function attentionKind(facts: StoredFacts): Promise<TopicAnswer> {
   const attentionFacts = { ...facts, question: { ...facts.question, tokens: tokensOf('attention') } };
   const {
     answer: { direct, evidence },
-    named,
+    namesKernels,
   } = await longestOf(attentionFacts);
-  if (attentionAnswer.notKnown || !direct || !named) return attentionAnswer;
+  if (attentionAnswer.notKnown || !direct || !namesKernels) return attentionAnswer;
   const isEager = facts.explained.findings.some(({ rule }) => rule === 'eager_attention');
   if (isEager) return { ...attentionAnswer, evidence: [...attentionAnswer.evidence, ...evidence] };
-  const yes = facts.question.isYesNo && !/\beager\b|\bunfused\b/i.test(facts.question.text) ? 'Yes: a' : 'A';
-  const fused = { ...direct, text: `${yes}ttention runs in fused kernels. ${direct.text}` };
+  const yes = facts.question.isYesNo && !/\beager\b|\bunfused\b/i.test(facts.question.text) ? 'Yes: ' : '';
+  const fused = { ...direct, text: `${yes}attention runs in fused kernels. ${direct.text}` };
   return known(fused, [...evidence, ...(attentionAnswer.direct ? [attentionAnswer.direct] : [])]);
 }

@@ -43,7 +43,7 @@ const metrics: readonly Metric[] = [
 
 /** "How much power does it draw?": samples of the device during the run. */
 export async function sampledMetric(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const found = metrics.find(({ pattern: asks }) => asks.test(facts.question.text));
+  const found = metrics.find(({ pattern }) => pattern.test(facts.question.text));
   if (!found) return null;
   const [first, ...rest] = (await samplesOf(facts, found)).map(({ part }) => part);
   if (!first) return notKnown(`That was not sampled in this session.`, capture.monitor);

@@ -79,7 +79,7 @@ interface PeakRow extends Record<string, unknown> {
 
 /** Peaks from samples and allocators, if the session is not a memory profile. */
 async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
-  const particular = componentWords.some(([asks]) => asks.test(facts.question.text));
+  const namesComponent = componentWords.some(([words]) => words.test(facts.question.text));
   const none = 'The use of memory was not recorded in this session.';
   if (!hasTable(facts, 'memory')) return answerFromModel(facts) ?? notKnown(none, capture.memory);
   const sql =
@@ -92,7 +92,7 @@ async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
     .map(({ kind, peak_bytes: bytes }) => `- ${kind}: ${formatBytes(Number(bytes))} at most`);
   const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
   const all = part(`Memory as recorded:\n${list.join('\n')}`);
-  if (particular)
+  if (namesComponent)
     return notKnown('The memory of each component was not recorded in this session.', capture.memory, [all]);
   return known(part(`Peak memory in use: ${formatBytes(Number(first.peak_bytes))} (${first.kind}).`), [all]);
 }
@@ -110,7 +110,7 @@ function answerFromModel({ session: { manifest }, question }: StoredFacts): Topi
     storage: model.storage,
     parallel: { tensor: workload.tensor_parallel_size },
   });
-  const wanted = componentWords.find(([asks]) => asks.test(question.text))?.[1];
+  const wanted = componentWords.find(([words]) => words.test(question.text))?.[1];
   const matching = lines
     .filter(({ component }) => !wanted || wanted.test(component))
     .toSorted((a, b) => b.bytes - a.bytes)[0];

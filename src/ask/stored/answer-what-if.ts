@@ -25,27 +25,27 @@ export async function answerPrediction(
   requested: RequestedChanges,
 ): Promise<TopicAnswer> {
   const predictions: Prediction[] = [];
-  const refused: Refusal[] = requested.unknown.map(({ what }) => ({ why: what, code: null }));
+  const refusals: Refusal[] = requested.unknown.map(({ what }) => ({ why: what, code: null }));
   const { whatIf } = await import('../../advice/what-if/what-if.js');
   for (const changes of requested.alternatives) {
     try {
       const { data } = await whatIf(facts.session, changes);
-      const known = predictionOf(facts, data, changes);
-      if ('why' in known) refused.push(known);
-      else predictions.push(known);
+      const prediction = predictionOf(facts, data, changes);
+      if ('why' in prediction) refusals.push(prediction);
+      else predictions.push(prediction);
     } catch (error) {
       if (!(error instanceof InferscopeError)) throw error;
       const { what, why } = error.parts;
-      refused.push({ why: `${changes.join(', ')}: ${what}; ${withoutEnd(why)}.`, code: error.code });
+      refusals.push({ why: `${changes.join(', ')}: ${what}; ${withoutEnd(why)}.`, code: error.code });
     }
   }
   const [first, ...rest] = predictions.map(({ direct }) => direct);
-  const why = [...new Set(refused.map((refusal) => refusal.why))].join(' ');
+  const why = [...new Set(refusals.map((refusal) => refusal.why))].join(' ');
   if (!first) {
     const hints = facts.explained.findings
       .filter(({ rule }) => rule === 'small_batch_memory_bound' && /speculat/i.test(facts.question.text))
       .flatMap((finding) => [findingText(finding), changeOf(finding)]);
-    const codes = new Set(refused.map(({ code }) => code));
+    const codes = new Set(refusals.map(({ code }) => code));
     const fallback = codes.has('no_model')
       ? 'inferscope session set <session> --model <name>'
       : codes.has('no_kernel_times')
@@ -54,13 +54,13 @@ export async function answerPrediction(
     return notKnown(why, requested.unknown[0]?.how ?? fallback, hints);
   }
   // With several predictions the sentences are enough; each names the command that shows its bars.
-  const unsaid = refused.length > 0 ? [partFrom('what-if', why, 0)] : [];
-  const behind = predictions.flatMap(({ others, bars, assumed }) => [
+  const refusalParts = refusals.length > 0 ? [partFrom('what-if', why, 0)] : [];
+  const evidence = predictions.flatMap(({ others, bars, assumed }) => [
     ...others,
     ...(rest.length > 0 ? [] : bars),
     ...assumed,
   ]);
-  return known(first, [...rest, ...behind, ...unsaid]);
+  return known(first, [...rest, ...evidence, ...refusalParts]);
 }
 
 /** Why a change is not predicted; `code` is that of the missing figure or the error. */
@@ -101,7 +101,10 @@ function predictionOf(
   const part = (text: string, rows = 1) => partFrom(from, text, rows, command);
   const minChangeMs = 0.002 * (first.before_ms.value ?? 0);
   return {
-    direct: part(`${isHelp(question.text) ? verdict(first) : ''}${sentence(first, word)}`, first.bars.length),
+    direct: part(
+      `${asksForGain(question.text) ? verdict(first) : ''}${sentence(first, word)}`,
+      first.bars.length,
+    ),
     others: rest.slice(0, 2).map((stage) => part(sentence(stage, word), stage.bars.length)),
     bars: first.bars
       .filter(({ before_ms: before, after_ms: after }) => Math.abs(after - before) >= minChangeMs)
@@ -118,7 +121,7 @@ function predictionOf(
 const quoted = (change: string): string => (/\s/.test(change) ? `"${change}"` : change);
 
 /** Whether it is a yes-or-no question about a gain. */
-const isHelp = (text: string): boolean =>
+const asksForGain = (text: string): boolean =>
   /\b(help\w*|worth|benefit\w*|should|faster|improv\w*|sav(?:e|es|ing)|speed|gain\w*|pay off|good idea)\b/i.test(
     text,
   ) && !/^\W*(?:how|what|which)\b/i.test(text);
@@ -144,8 +147,8 @@ function sentence(stage: Stage, word: string): string {
   if (after.value === null)
     return `${capitalize(instanceOf(stage))}: not known: ${withoutEnd(after.reason.text)}.`;
   const range = after.ci95 ? ` (${formatMs(after.ci95[0])} to ${formatMs(after.ci95[1])})` : '';
-  const now = before.value ?? 0;
-  const share = now > 0 ? after.value / now - 1 : 0;
+  const beforeMs = before.value ?? 0;
+  const share = beforeMs > 0 ? after.value / beforeMs - 1 : 0;
   const change =
     Math.abs(share) < 0.005
       ? 'no change'
@@ -154,5 +157,5 @@ function sentence(stage: Stage, word: string): string {
     from !== null && to !== null && to > 0
       ? `; per token ${formatMs(from)} → ${formatMs(to)}, ${formatFactor(from / to)} the throughput`
       : '';
-  return `with ${word} ${instanceOf(stage)} is expected to take ${formatMs(after.value)}${range} instead of ${formatMs(now)}, ${change}${token}.`;
+  return `with ${word} ${instanceOf(stage)} is expected to take ${formatMs(after.value)}${range} instead of ${formatMs(beforeMs)}, ${change}${token}.`;
 }

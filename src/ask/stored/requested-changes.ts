@@ -10,7 +10,7 @@ export interface RequestedChanges {
 const hypothetical =
   /\b(what if|what['']?s if|what happens|would|could|should|if (?:i|we|you|it)\b|suppose|expect\w*|predict\w*|worth|benefit\w*|bring\w*|gain\w*|sav(?:e|es|ing)|help\w*|instead of|switch\w* to|mov(?:e|ing) to|upgrad\w*|going to|faster (?:with|on|at|in)|speed[- ]?up (?:from|with|of)|larger|bigger|doubl\w*|twice|halv\w*)\b/i;
 
-type Reading = (text: string, workload: QuestionWorkload) => string[];
+type ChangeReader = (text: string, workload: QuestionWorkload) => string[];
 
 export interface QuestionWorkload {
   batchSize: number | null;
@@ -22,36 +22,36 @@ const count = (text: string): number =>
   Math.round(Number(text.replace(/k$/i, '')) * (/k$/i.test(text) ? 1024 : 1));
 
 /** Numbers in "8, 16 and 32" or "8/16". */
-const several = (text: string): number[] =>
+const numbersIn = (text: string): number[] =>
   [...text.matchAll(/\d+(?:\.\d+)?k?/gi)].map(([numberText]) => count(numberText));
 
-const list = String.raw`(\d+(?:\.\d+)?k?(?:\s*(?:,|\/|and|or|,\s*(?:and|or))\s*\d+k?)*)`;
+const numberList = String.raw`(\d+(?:\.\d+)?k?(?:\s*(?:,|\/|and|or|,\s*(?:and|or))\s*\d+k?)*)`;
 const pattern = (source: string) => new RegExp(source, 'i');
 
 const batchPatterns = [
   pattern(
-    String.raw`\bbatch(?:[- _]?sizes?|es)?(?:\s+(?:of|to|at|were|was|is|with|from \d+ to))*\s*[=:]?\s*${list}\b`,
+    String.raw`\bbatch(?:[- _]?sizes?|es)?(?:\s+(?:of|to|at|were|was|is|with|from \d+ to))*\s*[=:]?\s*${numberList}\b`,
   ),
-  pattern(String.raw`\bbs\s*[=:]?\s*${list}\b`),
+  pattern(String.raw`\bbs\s*[=:]?\s*${numberList}\b`),
   pattern(
-    String.raw`\b${list}\s+(?:sequences|prompts|streams|users|concurrent|requests at (?:once|a time)|in a batch)\b`,
+    String.raw`\b${numberList}\s+(?:sequences|prompts|streams|users|concurrent|requests at (?:once|a time)|in a batch)\b`,
   ),
 ];
 const contextPatterns = [
   pattern(
-    String.raw`\b(?:context|prompts?|sequence|input|kv cache)(?:[- _]?(?:len(?:gth)?s?|window|size))?(?:\s+(?:of|to|at|were|was|is|with))*\s*[=:]?\s*${list}\b`,
+    String.raw`\b(?:context|prompts?|sequence|input|kv cache)(?:[- _]?(?:len(?:gth)?s?|window|size))?(?:\s+(?:of|to|at|were|was|is|with))*\s*[=:]?\s*${numberList}\b`,
   ),
   pattern(
-    String.raw`\b${list}[- ]?(?:tokens?\b(?: of)?(?: context| prompt| long)?|(?:token )?(?:context|prompts?)\b)`,
+    String.raw`\b${numberList}[- ]?(?:tokens?\b(?: of)?(?: context| prompt| long)?|(?:token )?(?:context|prompts?)\b)`,
   ),
 ];
 
 function numbersBy(patterns: readonly RegExp[], text: string): number[] {
-  const found = patterns.flatMap((one) => one.exec(text)?.slice(1, 2) ?? []);
-  return found.length === 0 ? [] : several(found[0]!).filter((size) => size >= 1);
+  const found = patterns.flatMap((regex) => regex.exec(text)?.slice(1, 2) ?? []);
+  return found.length === 0 ? [] : numbersIn(found[0]!).filter((size) => size >= 1);
 }
 
-const readings: readonly Reading[] = [
+const changeReaders: readonly ChangeReader[] = [
   (text, { batchSize }) => {
     const numbers = numbersBy(batchPatterns, text);
     if (numbers.length > 0) return numbers.map((size) => `batch-size=${size}`);
@@ -109,13 +109,13 @@ const readings: readonly Reading[] = [
   (text) =>
     /\b(?:without|no|fix\w*|equal)\b.{0,30}\b(?:slow\w* link|links)\b/i.test(text) ? ['equal-links'] : [],
   (_, { gpus }) => {
-    // One per vendor: the first sheet that contains the word, as in --what-if.
-    const makes = new Map<string, string>();
+    // One sheet per GPU model: the first that contains its word, as in --what-if.
+    const sheetByModel = new Map<string, string>();
     for (const name of gpus) {
-      const make = /\b(?:RTX \w+|[A-Z]{1,3}\d+[A-Z]{0,2})\b/.exec(name)?.[0] ?? name;
-      if (!makes.has(make)) makes.set(make, name);
+      const gpuModel = /\b(?:RTX \w+|[A-Z]{1,3}\d+[A-Z]{0,2})\b/.exec(name)?.[0] ?? name;
+      if (!sheetByModel.has(gpuModel)) sheetByModel.set(gpuModel, name);
     }
-    return [...makes.values()].map((name) => `gpu=${name}`);
+    return [...sheetByModel.values()].map((name) => `gpu=${name}`);
   },
 ];
 
@@ -147,12 +147,17 @@ const unpredicted: readonly { question: RegExp; what: string; how: string }[] = 
 /** Changes in the question; null if it asks for none. */
 export function requestedChanges(text: string, workload: QuestionWorkload): RequestedChanges | null {
   if (!hypothetical.test(text)) return null;
-  const read = readings.map((reading) => reading(text, workload)).filter((changes) => changes.length > 0);
+  const changesByReader = changeReaders
+    .map((reader) => reader(text, workload))
+    .filter((changes) => changes.length > 0);
   const unknown = unpredicted
-    .filter(({ question: asks }) => asks.test(text))
+    .filter(({ question }) => question.test(text))
     .map(({ what, how }) => ({ what, how }));
-  if (read.length === 0) return unknown.length === 0 ? null : { alternatives: [], unknown };
-  const apart = /\bor\b|\bversus\b|\bvs\b/i.test(text) || read.some((changes) => changes.length > 1);
-  const alternatives = apart ? read.flat().map((change) => [change]) : [read.map((changes) => changes[0]!)];
+  if (changesByReader.length === 0) return unknown.length === 0 ? null : { alternatives: [], unknown };
+  const areAlternatives =
+    /\bor\b|\bversus\b|\bvs\b/i.test(text) || changesByReader.some((changes) => changes.length > 1);
+  const alternatives = areAlternatives
+    ? changesByReader.flat().map((change) => [change])
+    : [changesByReader.map((changes) => changes[0]!)];
   return { alternatives: alternatives.slice(0, 4), unknown };
 }

@@ -66,7 +66,7 @@ test('without a question: key sentences and findings', async () => {
   expect([by, answer]).toEqual(['stored', expect.stringContaining('A decode step takes 1.00 ms')]);
 });
 
-test('says so if the stored data cannot answer', async () => {
+test('an answer states that the stored data cannot answer the question', async () => {
   const found = await storedAnswer(session, 'What color is the sky?');
   expect(found).toMatchObject({ answered_by: 'nobody', queries: [], claims: [] });
   expect(found.answer).toContain('cannot be answered without a model');

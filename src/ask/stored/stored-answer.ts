@@ -57,10 +57,10 @@ export async function answerer(session: Session): Promise<{
         question: parsed,
         captures,
       };
-      if (question === null) return result(session, null, openingParts(facts), null);
+      if (question === null) return resultDocument(session, null, openingParts(facts), null);
       const { direct, evidence, notKnown: missing } = await answerOf(facts);
       const parts = withoutRepeats([...(direct ? [direct] : []), ...evidence]).slice(0, maxParts);
-      return result(session, question, parts, missing);
+      return resultDocument(session, question, parts, missing);
     },
     close: () => database.close(),
   };
@@ -89,9 +89,10 @@ function openingParts({ explained }: StoredFacts): StoredPart[] {
     .toSorted((a, b) => Number(a.hidden_by !== null) - Number(b.hidden_by !== null));
   const findings = inOrder.map(({ title, change, evidence, hidden_by: hiddenBy }) => {
     const first = evidence.find(({ sql }) => sql !== null);
-    const later = hiddenBy === null ? '' : ' (included in another finding, or visible only after its change)';
+    const hiddenNote =
+      hiddenBy === null ? '' : ' (included in another finding, or visible only after its change)';
     return {
-      text: `- ${withoutEnd(title)}${later}. ${change.text}`,
+      text: `- ${withoutEnd(title)}${hiddenNote}. ${change.text}`,
       sql: first?.sql ?? null,
       from: 'findings',
       rows: first?.row_count ?? null,
@@ -129,7 +130,7 @@ function withoutRepeats(parts: readonly StoredPart[]): StoredPart[] {
   return parts.filter(({ text }, i) => parts.findIndex((part) => part.text === text) === i);
 }
 
-function result(
+function resultDocument(
   session: Session,
   question: string | null,
   parts: readonly StoredPart[],
@@ -139,9 +140,9 @@ function result(
   const texts = parts.map(({ text, sql, from, rows, command }) => {
     const tool = sql === null ? from : 'sql';
     const input = sql ?? command ?? commandOf(from, session);
-    const known = queries.find((query) => query.tool === tool && query.input === input);
-    const id = known?.id ?? `q${queries.length + 1}`;
-    if (!known) queries.push({ id, tool, input, rows, error: null });
+    const sameQuery = queries.find((query) => query.tool === tool && query.input === input);
+    const id = sameQuery?.id ?? `q${queries.length + 1}`;
+    if (!sameQuery) queries.push({ id, tool, input, rows, error: null });
     const [first = '', ...rest] = text.split('\n');
     return [`${first.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())} [${id}]`, ...rest].join('\n');
   });

@@ -104,20 +104,22 @@ const topics: [Topic, phrases: string][] = [
 const index = new PhraseIndex(topics.map(([topic, phrases]) => [topic, phrases.trim().split(/\s*\|\s*/)]));
 
 /** Topics below this share of the best score share only a word with the question. */
-const nearTheBest = 0.4;
+const minScoreShare = 0.4;
 /** Topics with measurements of larger batches or longer prompts: tried before any prediction. */
 const beforePredictions = new Set(['changed', 'verdict', 'turning_batch', 'measured_growth']);
-const supposes = /\b(?:what if|what happens|would|should|suppose|expect\w*|if (?:i|we|you))\b/i;
+const hypothetical = /\b(?:what if|what happens|would|should|suppose|expect\w*|if (?:i|we|you))\b/i;
 
 /** Topics that a question may be about, most likely first. */
 export function topicsOf(question: ParsedQuestion, workload: QuestionWorkload): Topic[] {
   const found = index.find(question.text);
-  const near = found.filter(({ score }) => score >= nearTheBest * found[0]!.score).map(({ owner }) => owner);
+  const likelyTopics = found
+    .filter(({ score }) => score >= minScoreShare * found[0]!.score)
+    .map(({ owner }) => owner);
   const changes = requestedChanges(question.text, workload);
-  const first = near[0]?.id ?? '';
-  if (changes === null || first === 'fits') return near;
-  if (beforePredictions.has(first) && !supposes.test(question.text)) return near;
-  return [{ id: 'what_if', answer: (facts) => answerPrediction(facts, changes) }, ...near];
+  const first = likelyTopics[0]?.id ?? '';
+  if (changes === null || first === 'fits') return likelyTopics;
+  if (beforePredictions.has(first) && !hypothetical.test(question.text)) return likelyTopics;
+  return [{ id: 'what_if', answer: (facts) => answerPrediction(facts, changes) }, ...likelyTopics];
 }
 
 /** Example questions, shown if a question was not understood. */

@@ -64,10 +64,10 @@ export const findingsTool = askTool({
   input: z.object({ ...sessionInput, id: z.string().optional().describe('of a finding, or of a rule') }),
   inputLine: ({ id }) => id ?? null,
   async run({ session, id }, context) {
-    const found = await context.explain(whichSession(context.sessions, session));
-    if (id === undefined) return { data: briefFindings(found), rows: found.findings.length };
-    const matching = found.findings.filter((finding) => finding.id === id || finding.rule === id);
-    const rules = found.rules.filter(
+    const explanation = await context.explain(whichSession(context.sessions, session));
+    if (id === undefined) return { data: briefFindings(explanation), rows: explanation.findings.length };
+    const matching = explanation.findings.filter((finding) => finding.id === id || finding.rule === id);
+    const rules = explanation.rules.filter(
       ({ rule }) => rule === id || matching.some((finding) => finding.rule === rule),
     );
     return { data: { findings: matching, rules }, rows: matching.length };

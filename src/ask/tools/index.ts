@@ -8,9 +8,9 @@ import { sqlTool } from './sql.js';
 import type { AskTool } from './tool.js';
 import { waterfallTool } from './waterfall.js';
 
-const always = [schemaTool, sqlTool, findingsTool, waterfallTool, hardwareTool, modelArithmeticTool];
+const defaultTools = [schemaTool, sqlTool, findingsTool, waterfallTool, hardwareTool, modelArithmeticTool];
 
 /** All tools that a model can call. */
 export function askTools(allowed: ReadonlySet<AllowedData>): AskTool[] {
-  return allowed.has('output') ? [...always, programOutputTool] : always;
+  return allowed.has('output') ? [...defaultTools, programOutputTool] : defaultTools;
 }

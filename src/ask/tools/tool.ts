@@ -11,7 +11,7 @@ export interface ToolContext {
   explain(session: Session): Promise<ExplainResult>;
 }
 
-interface Answered {
+interface ToolResult {
   data: unknown;
   /** Number of rows or entries. */
   rows: number;
@@ -24,16 +24,16 @@ export interface AskTool {
   input: z.ZodType;
   /** The input in one line, for readers of the citations; null if it has none. */
   inputLine(input: never): string | null;
-  run(input: never, context: ToolContext): Promise<Answered>;
+  run(input: never, context: ToolContext): Promise<ToolResult>;
 }
 
 /** A tool with an input of its schema's type. */
-export function askTool<S extends z.ZodType>(made: {
+export function askTool<S extends z.ZodType>(tool: {
   name: string;
   description: string;
   input: S;
   inputLine(input: z.infer<S>): string | null;
-  run(input: z.infer<S>, context: ToolContext): Promise<Answered>;
+  run(input: z.infer<S>, context: ToolContext): Promise<ToolResult>;
 }): AskTool {
-  return made;
+  return tool;
 }

@@ -48,12 +48,12 @@ export const waterfallTool = askTool({
   }),
   inputLine: ({ stage }) => stage ?? null,
   async run({ session, stage }, context) {
-    const found = await context.explain(whichSession(context.sessions, session));
-    const stages = found.stages.filter(({ kind }) => stage === undefined || kind === stage);
+    const explanation = await context.explain(whichSession(context.sessions, session));
+    const stages = explanation.stages.filter(({ kind }) => stage === undefined || kind === stage);
     return {
       data: {
         stages: stages.map((waterfall) => briefStage(waterfall, stage !== undefined)),
-        without: found.without_waterfall,
+        without: explanation.without_waterfall,
       },
       rows: stages.reduce((sum, { bars }) => sum + bars.length, 0),
     };

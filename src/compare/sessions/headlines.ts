@@ -34,20 +34,20 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
     .flatMap(({ phase, values, changes }) => {
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];
-      const within = change.significant === false;
-      const lead = within ? 'no significant difference, within the spread of both: ' : '';
-      const sure = change.significant === null ? ', spread not known' : '';
+      const isInsignificant = change.significant === false;
+      const lead = isInsignificant ? 'no significant difference, within the spread of both: ' : '';
+      const spreadNote = change.significant === null ? ', spread not known' : '';
       const times = `${formatNs(1e6 * (from.duration_ms.value ?? 0))} → ${formatNs(1e6 * (to.duration_ms.value ?? 0))}`;
-      const rates = rateTexts(from, to, within);
+      const rates = rateTexts(from, to, isInsignificant);
       // Steps of different sizes are different work, so work per second is compared instead of time.
       const texts =
         rates !== null && from.tokens !== to.tokens
           ? [
-              `${phase}: ${lead}${rates.join(', ')}${sure}`,
+              `${phase}: ${lead}${rates.join(', ')}${spreadNote}`,
               `per step ${times} for ${formatCount(from.tokens!)} → ${plural(to.tokens!, 'token')}`,
             ]
           : [
-              `${phase}: ${lead}${times}${within ? '' : `, ${speedWords(change.ratio)}`}${sure}`,
+              `${phase}: ${lead}${times}${isInsignificant ? '' : `, ${speedWords(change.ratio)}`}${spreadNote}`,
               ...(rates?.slice(1) ?? []),
             ];
       if (from.mfu.value !== null && to.mfu.value !== null)
@@ -73,18 +73,18 @@ function speedWords(ratio: number): string {
 
 /**
  * Throughput, time per token, share of linear scaling; null if tokens are unknown.
- * @param within the difference is not significant, so no factor is stated
+ * @param isInsignificant whether the difference is, so that no factor is stated
  */
-function rateTexts(from: Stage, to: Stage, within: boolean): string[] | null {
+function rateTexts(from: Stage, to: Stage, isInsignificant: boolean): string[] | null {
   const [before, after] = [from.tokens_per_s.value, to.tokens_per_s.value];
   if (before === null || after === null || !from.tokens || !to.tokens) return null;
   const ratio = after / before;
   const by = ratio >= 1.995 || ratio <= 0.5 ? formatFactor(ratio) : formatSigned(ratio - 1, 'ratio');
-  const throughput = `${formatQuantity(before, 'tok/s')} → ${formatQuantity(after, 'tok/s')}${within ? '' : ` (${by})`}`;
-  const more = to.tokens / from.tokens;
-  if (more === 1) return [throughput];
+  const throughput = `${formatQuantity(before, 'tok/s')} → ${formatQuantity(after, 'tok/s')}${isInsignificant ? '' : ` (${by})`}`;
+  const tokenRatio = to.tokens / from.tokens;
+  if (tokenRatio === 1) return [throughput];
   const perToken = `per token ${formatNs((1e6 * from.duration_ms.value!) / from.tokens)} → ${formatNs((1e6 * to.duration_ms.value!) / to.tokens)}`;
-  return [throughput, perToken, `${formatPercent(ratio / more)} of linear scaling`];
+  return [throughput, perToken, `${formatPercent(ratio / tokenRatio)} of linear scaling`];
 }
 
 /** Number of GEMMs per instance, and their tiles. */
@@ -95,7 +95,7 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
     const counts = gemmRows.find((row) => row.phase === phase)?.values;
     const [from, to] = [counts?.[0]?.count, counts?.[last]?.count];
     const rows = gemm_tiles.filter((row) => row.phase === phase);
-    const invoked =
+    const countTexts =
       from === undefined || to === undefined
         ? []
         : [
@@ -106,25 +106,28 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
     if (rows.length === 0 && from === to) return [];
     const tiles = rows.slice(0, 4).map((row) => row.tiles.join(' → '));
     const changed = rows.reduce((sum, { count }) => sum + count, 0);
-    const found =
+    const tileTexts =
       rows.length === 0
         ? []
         : rows[0]!.matched_by === 'place'
           ? [`${changed} with another tile, most often ${tiles[0]}`]
           : [`by tile: ${tiles.join(', ')}`];
     return [
-      { id: 'gemm_tiles', text: `GEMMs of a ${phase} instance: ${[...invoked, ...found].join('; ')}.` },
+      {
+        id: 'gemm_tiles',
+        text: `GEMMs of a ${phase} instance: ${[...countTexts, ...tileTexts].join('; ')}.`,
+      },
     ];
   });
 }
 
 function kernelLine({ kernel_counts, what }: Parts): CompareResult['headlines'] {
-  const found = (['new', 'gone', 'faster', 'slower', 'more', 'fewer'] as const)
+  const changeTexts = (['new', 'gone', 'faster', 'slower', 'more', 'fewer'] as const)
     .filter((status) => (kernel_counts[status] ?? 0) > 0)
     .map((status) => `${kernel_counts[status]} ${kernelChangeLabels[status]}`);
   const noun = what === 'trace' ? 'Kernels' : 'Operators';
-  return found.length > 0
-    ? [{ id: 'kernels', text: `${noun}: ${found.join(', ')}; ${kernel_counts.same ?? 0} the same.` }]
+  return changeTexts.length > 0
+    ? [{ id: 'kernels', text: `${noun}: ${changeTexts.join(', ')}; ${kernel_counts.same ?? 0} the same.` }]
     : [];
 }
 
@@ -136,6 +139,6 @@ function environmentLine({ environment }: Parts): CompareResult['headlines'] {
   const words = explaining
     .slice(0, 4)
     .map(({ label, values }) => `${label} ${values.map((v) => v ?? '–').join(' → ')}`);
-  const rest = explaining.length > 4 ? ` and ${explaining.length - 4} more` : '';
-  return [{ id: 'environment', text: `What differs and could explain it: ${words.join(', ')}${rest}.` }];
+  const moreText = explaining.length > 4 ? ` and ${explaining.length - 4} more` : '';
+  return [{ id: 'environment', text: `What differs and could explain it: ${words.join(', ')}${moreText}.` }];
 }

@@ -45,9 +45,9 @@ function valuesOf(sides: readonly ScalingSide[], kind: string): ScalingValue[] {
     return { ranks, time, tokens, communication: exposed.reduce((sum, { ms }) => sum + ms, 0) / time };
   });
   const base = values.find((stage) => stage !== null);
-  const hasTokens = values.every((stage) => stage === null || stage.tokens !== null);
+  const allHaveTokens = values.every((stage) => stage === null || stage.tokens !== null);
   const rate = ({ time, tokens }: { time: number; tokens: number | null }) =>
-    (hasTokens ? tokens! : 1) / time;
+    (allHaveTokens ? tokens! : 1) / time;
   return values.map((stage) => {
     if (stage === null || !base) return null;
     const speedup = rate(stage) / rate(base);

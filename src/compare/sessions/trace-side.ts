@@ -69,14 +69,14 @@ function profiledTime(phase: TracePhase): Figure {
 
 /**
  * @param operators of a program without a GPU, else null
- * @param sized stages of its kind, one per batch size
+ * @param sizedStages stages of its kind, one per batch size
  */
 function stageValue(
   phase: TracePhase,
   operators: readonly SideKernel[] | null,
-  sized: readonly UtilizationStage[],
+  sizedStages: readonly UtilizationStage[],
 ): Pick<Side['stages'][number], 'value' | 'mfu_ms'> {
-  const only = sized.length === 1 ? sized[0]! : null;
+  const onlyStage = sizedStages.length === 1 ? sizedStages[0]! : null;
   const value = {
     instances: phase.instances,
     duration_ms: headlineTime({ clean_ms: phase.clean_ms, measured_ms: profiledTime(phase) }),
@@ -84,25 +84,27 @@ function stageValue(
     main_cause: phase.main_cause,
     kernels: operators === null ? phase.kernels : null,
     launches: operators === null ? phase.launches : null,
-    tokens: only?.new_tokens ?? null,
+    tokens: onlyStage?.new_tokens ?? null,
     mfu:
-      only?.mfu ??
+      onlyStage?.mfu ??
       missing(
-        sized.length > 1 ? 'several_batch_sizes' : 'no_sizes',
-        sized.length > 1 ? 'the stage ran with several batch sizes' : 'the tokens of the stage are not known',
+        sizedStages.length > 1 ? 'several_batch_sizes' : 'no_sizes',
+        sizedStages.length > 1
+          ? 'the stage ran with several batch sizes'
+          : 'the tokens of the stage are not known',
       ),
   };
-  return { value, mfu_ms: only?.time_ms.value ?? null };
+  return { value, mfu_ms: onlyStage?.time_ms.value ?? null };
 }
 
 /** Null if none was recorded. */
 const operatorTime = (operators: readonly SideKernel[]): number | null =>
   operators.length === 0 ? null : operators.reduce((sum, { ms }) => sum + ms, 0);
 
-const kernelsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<SideKernel[]> =>
+const kernelsOf = (scope: TraceScope, phases: readonly TracePhase[]): Promise<SideKernel[]> =>
   rowsOf(
     scope,
-    found,
+    phases,
     `SELECT phase, name, any_value(short_name) AS short_name, arg_max(class, (total_ns, class)) AS class,
             any_value(tile) AS tile, sum(count)::BIGINT AS count, sum(total_ns)::DOUBLE AS total_ns
      FROM (SELECT phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, class,
@@ -112,10 +114,10 @@ const kernelsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<Sid
   );
 
 /** Operators by self time, with one row per role for those in decoder layers: "/layers.N/attn/qkv". */
-const operatorsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<SideKernel[]> =>
+const operatorsOf = (scope: TraceScope, phases: readonly TracePhase[]): Promise<SideKernel[]> =>
   rowsOf(
     scope,
-    found,
+    phases,
     `SELECT phase, regexp_replace(coalesce(name, op_type, ''), '([./_])\\d+', '\\1N', 'g') AS name, NULL AS short_name,
             any_value(class) AS class, NULL AS tile, count(*) AS count, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS total_ns
      FROM phase_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`,
@@ -123,7 +125,7 @@ const operatorsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<S
 
 async function rowsOf(
   { database }: TraceScope,
-  found: readonly TracePhase[],
+  phases: readonly TracePhase[],
   sql: string,
 ): Promise<SideKernel[]> {
   const rows = await database.query<{
@@ -135,11 +137,11 @@ async function rowsOf(
     count: number;
     total_ns: number;
   }>(sql);
-  const marked = found.some(({ kind }) => kind !== 'outside');
+  const hasMarkedPhases = phases.some(({ kind }) => kind !== 'outside');
   return rows
-    .filter(({ phase }) => comparedPhases.has(phase) && (phase !== 'outside' || !marked))
+    .filter(({ phase }) => comparedPhases.has(phase) && (phase !== 'outside' || !hasMarkedPhases))
     .map((row) => {
-      const instances = found.find(({ kind }) => kind === row.phase)?.instances ?? 1;
+      const instances = phases.find(({ kind }) => kind === row.phase)?.instances ?? 1;
       return {
         phase: row.phase,
         name: row.name,
@@ -154,9 +156,12 @@ async function rowsOf(
 }
 
 /** GEMMs of the middle instance of each phase, in execution order, because the first ones may still be warming up. */
-async function gemmSequences({ database }: TraceScope, found: readonly TracePhase[]): Promise<Side['gemms']> {
+async function gemmSequences(
+  { database }: TraceScope,
+  phases: readonly TracePhase[],
+): Promise<Side['gemms']> {
   const sequences: Side['gemms'] = [];
-  for (const { kind, instances } of found) {
+  for (const { kind, instances } of phases) {
     if (!stepKinds.some((step) => step === kind)) continue;
     const middle = Math.floor((instances - 1) / 2);
     const rows = await database.query<{ tile: string }>(
@@ -175,11 +180,11 @@ async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
   const metrics = new Set(['sm_clock_mhz', 'memory_clock_mhz', 'power_w', 'power_limit_w', 'temperature_c']);
   return (sampled?.series ?? [])
     .filter(({ metric, scope: gpu }) => metrics.has(metric) && /^gpu\d+$/.test(gpu))
-    .map(({ scope: gpu, metric, mean, phases: sampled }) => {
-      const phaseSamples = sampled.filter(({ kind }) => comparedPhases.has(kind));
+    .map(({ scope: gpu, metric, mean, phases: sampledPhases }) => {
+      const phaseSamples = sampledPhases.filter(({ kind }) => comparedPhases.has(kind));
       const samples = phaseSamples.reduce((sum, row) => sum + row.samples, 0);
-      const found =
+      const phaseMean =
         samples > 0 ? phaseSamples.reduce((sum, row) => sum + row.samples * row.mean, 0) / samples : mean;
-      return { gpu, metric, mean: found };
+      return { gpu, metric, mean: phaseMean };
     });
 }

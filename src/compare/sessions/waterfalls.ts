@@ -42,10 +42,10 @@ export function comparedWaterfalls(sides: readonly Pick<Side, 'waterfalls'>[]): 
       sides.map(({ waterfalls }) => waterfalls.find((waterfall) => waterfall.kind === kind) ?? null),
     )
     .filter((sideWaterfalls) => sideWaterfalls.filter((waterfall) => waterfall !== null).length > 1)
-    .map(compared);
+    .map(compareStage);
 }
 
-function compared(sideWaterfalls: readonly (StageWaterfall | null)[]): ComparedWaterfall {
+function compareStage(sideWaterfalls: readonly (StageWaterfall | null)[]): ComparedWaterfall {
   // Comparing a clean time with a profiled one would compare the profiler.
   const profiled = sideWaterfalls.some((waterfall) => waterfall !== null && isProfiled(waterfall));
   const sides = sideWaterfalls.map(
