@@ -78,7 +78,10 @@ test('--schema lists every table, derived ones after recorded ones', () => {
 
 test('derived tables are available for one session only: ids of windows repeat in others', () => {
   const { status, stderr } = sql('-s', 'base', '-s', '@last', 'SELECT * FROM windows');
-  expect([status, stderr.split('\n')[0]]).toEqual([2, 'error: windows is made of one session (E_USAGE)']);
+  expect([status, stderr.split('\n')[0]]).toEqual([
+    2,
+    'error: windows can only be computed from one session (E_USAGE)',
+  ]);
 });
 
 test('--schema TABLE prints one table; an unknown one names the nearest', () => {
