@@ -55,12 +55,12 @@ export async function sweepCommand(
   const { newJournal, resumedJournal, earlierDurations: timesBefore } = await import('./sweep-journal.js');
   const { refuseRunning } = await import('../capture/sweep/journal.js');
   const { noGpus, watchGpus } = await import('../capture/sweep/preflight.js');
-  const { findQueuedTasks: stillQueued } = await import('../capture/sweep/execute-on-slurm.js');
+  const { findQueuedTasks } = await import('../capture/sweep/execute-on-slurm.js');
   const journal =
     options.resume === undefined
       ? newJournal(requested!, options, folder)
       : resumedJournal(requested, options, folder);
-  refuseRunning(journal, await stillQueued(journal.sweep.runs));
+  refuseRunning(journal, await findQueuedTasks(journal.sweep.runs));
   // GPUs of this machine say nothing about those of the Slurm nodes.
   const gpus = options.on === 'slurm' ? noGpus : await watchGpus();
   try {

@@ -115,7 +115,7 @@ export function outlierIssues(gpus: readonly MeasuredGpu[]): Issue[] {
           : [];
       });
       return pairs
-        .filter(({ share, isSameCase: same }) => same && (share < outlierShare || share > 1 / outlierShare))
+        .filter(({ share, isSameCase }) => isSameCase && (share < outlierShare || share > 1 / outlierShare))
         .map(({ what, share }): Issue => ({
           code: 'gpus_differ',
           severity: 'warning',
