@@ -211,8 +211,7 @@ function issuesOf(gemms: readonly Gemm[], withoutShapes: number, stage: string |
     list.push({ code: 'no_gemm_shapes', severity: 'info', text });
   }
   if (withoutShapes > 0) {
-    const text =
-      'GEMMs whose operators have no recorded shapes are left out (record_shapes=True records them).';
+    const text = 'GEMMs of operators without recorded shapes are left out (record_shapes=True records them).';
     list.push({ code: 'ops_without_shapes', severity: 'warning', text, count: withoutShapes });
   }
   if (new Set(gemms.map(({ capture_id }) => capture_id)).size > 1) {

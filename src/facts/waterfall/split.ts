@@ -123,8 +123,8 @@ function copyParts(copies: ReadonlyMap<string, number>, neededMs: number): Part[
 }
 
 /**
- * Classes with their necessary time. A whole CUDA graph is one row of class `graph`. Classes whose recorded kernels take
- * less than necessary ran inside the graph, so the graph carries their necessary time and their recorded kernel time.
+ * Classes with their necessary time. A whole CUDA graph is one row of class `graph`. A class that recorded less kernel
+ * time than is necessary ran inside the graph, so the graph carries its necessary time and its recorded kernel time.
  */
 function classTimes(classes: Map<OpClass, number>, byClass: Map<OpClass, number>): ClassTime[] {
   const needed = new Map(byClass);
