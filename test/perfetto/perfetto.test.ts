@@ -112,7 +112,7 @@ describe.each(sessions)('%s', (name, args, filled) => {
     );
     const ours = rowsOf(
       name,
-      `SELECT concat('device ', device, ', stream ', stream, ', process ', pid) AS track,
+      `SELECT concat('GPU ', device, ', stream ', stream, ', process ', pid) AS track,
          count(*)::INT, sum(dur_ns)::BIGINT, min(start_ns - zero)::BIGINT
        FROM (SELECT execution_id, device, stream, pid, start_ns, dur_ns FROM kernels
              UNION ALL SELECT execution_id, device, stream, pid, start_ns, dur_ns FROM copies)
