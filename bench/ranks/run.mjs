@@ -1,5 +1,6 @@
-// usage: npm run build && node bench/ranks/run.mjs [--ranks 16] [--thousands 100] [--jobs 2] [--folder DIR]
-// Imports one trace per rank, and prints CPU time, wall time and memory of the merge compared with the imports.
+// usage: npm run build && node bench/ranks/run.mjs [--ranks 16] [--thousands 100] [--jobs 2] [--single 4] [--folder DIR]
+// Imports one trace per rank; prints CPU time, wall time and memory of the merge compared with the imports,
+// and of the imports compared with those of single files (a sample, one after the other, as many as --single).
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -13,24 +14,62 @@ const { values } = parseArgs({
     ranks: { type: 'string', default: '16' },
     thousands: { type: 'string', default: '100' },
     jobs: { type: 'string', default: String(availableParallelism()) },
+    single: { type: 'string', default: '4' },
     folder: { type: 'string' },
   },
 });
+const options = ['--no-raw', '--no-analyze'];
 const home = mkdtempSync(join(tmpdir(), 'ranks-bench-'));
 const folder = resolve(values.folder ?? join(home, 'traces'));
 const outDir = mkdtempSync(join('node_modules', '.ranks-bench-'));
 const ticksPerS = 100;
 
+/** Peak resident memory of a process until now, MB; 0 if it has exited. */
+function peakMb(pid) {
+  try {
+    const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    return Math.round(Number(peak?.[1] ?? 0) / 1024);
+  } catch {
+    return 0;
+  }
+}
+
 /** CPU seconds of a process and its exited children, and its peak memory, MB. */
 function usage(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ').map(Number);
-  const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return {
     time_s: performance.now() / 1e3,
     own_cpu_s: (fields[11] + fields[12]) / ticksPerS,
     children: (fields[13] + fields[14]) / ticksPerS,
-    peak_mb: Math.round(Number(peak?.[1] ?? 0) / 1024),
+    peak_mb: peakMb(pid),
   };
+}
+
+/** Mean CPU and wall seconds of importing one file: `count` files, evenly spread over the ranks, one after the other. */
+function measureSingleImports(count) {
+  const files = readdirSync(folder).toSorted();
+  const before = usage(process.pid);
+  for (let index = 0; index < count; index += 1)
+    execFileSync(
+      process.execPath,
+      ['dist/cli.js', 'import', join(folder, files[Math.floor((index * files.length) / count)]), ...options],
+      { env: { ...process.env, INFERSCOPE_HOME: join(home, 'single') }, stdio: 'ignore' },
+    );
+  const after = usage(process.pid);
+  return {
+    cpu: (after.children - before.children) / count,
+    wall: (after.time_s - before.time_s) / count,
+  };
+}
+
+/** Calls `visit` with the ids of a process's children ten times per second until the returned function is called. */
+function watchChildren(pid, visit) {
+  const timer = setInterval(() => {
+    if (!existsSync(`/proc/${pid}/task/${pid}/children`)) return;
+    const ids = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    for (const id of ids === '' ? [] : ids.split(' ')) visit(id);
+  }, 100);
+  return () => clearInterval(timer);
 }
 
 /** Ranks with an offset that differs from the planted one (in the middle of the run) by more than the bound of the import. */
@@ -69,20 +108,27 @@ try {
   }
   const child = spawn(
     process.execPath,
-    ['dist/cli.js', 'import', folder, '--ranks', '--no-raw', '--no-analyze', '--jobs', values.jobs],
+    ['dist/cli.js', 'import', folder, '--ranks', ...options, '--jobs', values.jobs],
     { env: { ...process.env, INFERSCOPE_HOME: home }, stdio: ['ignore', 'ignore', 'pipe'] },
   );
   const exited = once(child, 'exit');
+  let taskPeakMb = 0;
+  const stopWatching = watchChildren(child.pid, (id) => {
+    taskPeakMb = Math.max(taskPeakMb, peakMb(id));
+  });
   const start = performance.now() / 1e3;
   const marks = {};
   for await (const line of createInterface(child.stderr))
     for (const mark of ['merging', 'session saved'])
       if (line.includes(mark)) marks[mark] ??= usage(child.pid);
   const [code] = await exited;
+  stopWatching();
   if (code !== 0) throw new Error(`import ended with ${code}`);
   const { merging, 'session saved': saved } = marks;
   const cpu = { imports: merging.children, merge: saved.own_cpu_s - merging.own_cpu_s };
   const wall = { imports: merging.time_s - start, merge: saved.time_s - merging.time_s };
+  const single = measureSingleImports(Number(values.single));
+  const slots = Math.min(Number(values.jobs), Number(values.ranks));
   const share = (seconds) => Number((seconds.merge / seconds.imports).toFixed(3));
   console.log(
     JSON.stringify({
@@ -90,6 +136,12 @@ try {
       cpu_s: cpu,
       wall_s: wall,
       merge_of_imports: { cpu: share(cpu), wall: share(wall) },
+      single_import_s: single,
+      imports_of_singles: {
+        cpu: Number((cpu.imports / (single.cpu * values.ranks)).toFixed(3)),
+        wall: Number((wall.imports / ((single.wall * values.ranks) / slots)).toFixed(3)),
+      },
+      task_peak_mb: taskPeakMb,
       merge_peak_mb: saved.peak_mb,
       wrong_clocks: wrongClocks(),
     }),

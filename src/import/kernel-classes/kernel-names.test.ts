@@ -155,6 +155,15 @@ const knownNames: Record<string, readonly [name: string, opClass: OpClass][]> = 
       'void deep_ep::internode_ll::combine<(bool)0, (int)6144, (int)11, (int)4>(void *, void *, int *, void *, con',
       'communication',
     ],
+    // DeepSeek's published training profile names DeepEP's kernels by their older namespace.
+    [
+      'void dpsk::ep::internode::cached_notify<false>(int, int, int, int, int*, int, int, int const*, int const*, int*, void*, void**, int**, int, int, int, int*, bool, int)',
+      'communication',
+    ],
+    [
+      'void dpsk::grouped_gemm::cuda::utils::transpose<512, 128, 4, 4>(unsigned char const*, unsigned char*, int, int, int, int)',
+      'copy',
+    ],
     ['void deep_gemm::sm90_fp8_mqa_logits<64u, 128u, false>(int)', 'attention'],
     ['void deep_gemm::sm90_fp8_gemm_1d2d_impl<0u, 2112u, 7168u, 1u, 128u>', 'gemm'],
     ['void deep_gemm::transpose_fp32<512, 64>(const float *, float *)', 'copy'],

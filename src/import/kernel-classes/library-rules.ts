@@ -38,7 +38,7 @@ const functionRules: readonly KernelClassRule[] = [
     sample: 'void deep_gemm::sm90_fp8_paged_mqa_logits<1u, 64u, 128u>',
   },
   {
-    pattern: /deep_gemm::transpose/,
+    pattern: /gemm::(?:\w+::)*transpose/,
     class: 'copy',
     family: 'DeepGEMM',
     sample: 'void deep_gemm::transpose_fp32<512, 64>(const float *, float *)',
@@ -79,7 +79,7 @@ export const libraryRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /cross_device_reduce|(?:one|two)[_]?[sS]hot_?(?:all_?reduce|AllReduce)|(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all)(?!.*(?:triton_|softmax))|nvshmem|deep_ep::|lamport|multimem|symm_mem/i,
+      /cross_device_reduce|(?:one|two)[_]?[sS]hot_?(?:all_?reduce|AllReduce)|(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all)(?!.*(?:triton_|softmax))|nvshmem|deep_ep::|\bep::int(?:er|ra)node|lamport|multimem|symm_mem/i,
     class: 'communication',
     family: 'vLLM custom all-reduce, TensorRT-LLM, NVSHMEM, DeepEP',
     sample:
