@@ -65,6 +65,54 @@ test.each(['json.gz', 'sqlite'])(
   60_000,
 );
 
+const ncclTests = 'test/fixtures/nccl-tests-2h200';
+const figures = JSON.parse(readFileSync(join(ncclTests, 'figures.json'), 'utf8')) as Record<string, number[]>;
+
+/** Imports the two ranks of one program of nccl-tests. */
+async function importNcclTests(name: string, ranks = [0, 1]) {
+  const folder = testFolder();
+  vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
+  mkdirSync(join(folder, 'ranks'));
+  for (const rank of ranks)
+    copyFileSync(join(ncclTests, `${name}-rank${rank}.sqlite`), join(folder, 'ranks', `rank${rank}.sqlite`));
+  const options = { tag: [], raw: false, quiet: true, jobs: 2 };
+  return openSession(
+    await importRanks([join(folder, 'ranks')], options, new AbortController().signal, importPart),
+  );
+}
+
+test.each([
+  ['all-reduce', 'AllReduce', 2 ** 26],
+  ['all-gather', 'AllGather', 2 ** 25],
+  ['sendrecv', 'Send and Recv', 2 ** 26],
+])('the bus bandwidth of %s is within 3 %% of what nccl-tests prints', async (name, operation, bytes) => {
+  const { data } = await analyzeCollectives(await importNcclTests(name));
+  const group = data.groups.find((row) => row.operation === operation && row.bytes === bytes)!;
+  const [outOfPlace, inPlace] = figures[name]!;
+  const printed = (outOfPlace! + inPlace!) / 2;
+  expect(group.bus_bandwidth.value! / 1e9 / printed).toBeGreaterThan(0.97);
+  expect(group.bus_bandwidth.value! / 1e9 / printed).toBeLessThan(1.03);
+});
+
+test('a kernel that sends and receives has a call for each, which share its time', async () => {
+  const session = await importNcclTests('sendrecv');
+  const { job } = (await analyzeCollectives(session)).data;
+  // 47 calls of 64, 8 and 1 MiB, and 5 of the sizes that only warm up.
+  const bytes = 2 ** 20 * (47 * (64 + 8 + 1) + 5 * (128 + 32 + 16 + 4 + 2));
+  expect(job!.transfers).toMatchObject([
+    { sender: 0, receiver: 1, transfers: 166, bytes },
+    { sender: 1, receiver: 0, transfers: 166, bytes },
+  ]);
+  const database = await session.connect();
+  const [kernels] = await database.query<{ ms: number }>(
+    'SELECT sum(dur_ns) / 1e6 AS ms FROM kernels GROUP BY rank ORDER BY rank',
+  );
+  await database.close();
+  const [rank0] = job!.ranks;
+  expect(rank0!.wire_ms! + rank0!.skew_ms!).toBeCloseTo(kernels!.ms, 3);
+  expect(rank0!.exposed_ms! + rank0!.overlapped_ms!).toBeCloseTo(kernels!.ms, 3);
+});
+
 const columns =
   'rank, communicator, ranks, operation, sequence, bytes, received_bytes, dur_ns, exposed_ns, device';
 

@@ -96,7 +96,8 @@ export async function readJob(
 }
 
 /**
- * SQL of the ranks in one execution, or of sums over the whole capture without steps.
+ * SQL of the ranks in one execution, or of sums over the whole capture without steps. A kernel that sends and receives at the same time
+ * has several calls, which share its time.
  * @param boundNs error of the clocks; the last rank is unknown if the others waited no longer than this
  */
 function ranksSql({ kind, execution }: { kind: string | null; execution: string }, boundNs: number): string {
@@ -116,10 +117,14 @@ function ranksSql({ kind, execution }: { kind: string | null; execution: string 
    step_counts AS (SELECT rank, ${kind === null ? '0' : 'count(*)'} AS n, avg(ns) / 1e6 AS step_ms FROM steps GROUP BY rank),
    computing AS (SELECT k.rank, sum(k.exclusive_ns) AS ns FROM kernels k ${inSteps('k')} WHERE k.${condition} AND k.class <> 'communication' GROUP BY k.rank),
    idle AS (SELECT g.rank, sum(coalesce(g.host_ns, 0) + coalesce(g.launch_overhead_ns, 0)) AS ns FROM gaps g ${inSteps('g')} WHERE g.${condition} AND g.device IS NOT NULL GROUP BY g.rank),
+   calls AS (
+     SELECT *, 1 AS share FROM collectives WHERE peer IS NULL
+     UNION ALL SELECT *, 1 / count(*) OVER (PARTITION BY capture_id, rank, device, start_ns, dur_ns) AS share FROM collectives WHERE peer IS NOT NULL),
    communicating AS (
-     SELECT c.rank, sum(c.exposed_ns) AS exposed, sum(c.dur_ns - c.exposed_ns) AS overlapped, sum(k.shortest_ns) AS wire, sum(c.dur_ns - k.shortest_ns) FILTER (k.shortest_ns IS NOT NULL) AS skew, sum(c.dur_ns - k.shortest_ns) FILTER (c.operation = '${sendAndRecv}') AS stages,
+     SELECT c.rank, sum(c.exposed_ns) AS exposed, sum(share * c.dur_ns - c.exposed_ns) AS overlapped, sum(share * k.shortest_ns) AS wire,
+       sum(share * (c.dur_ns - k.shortest_ns)) FILTER (k.shortest_ns IS NOT NULL) AS skew, sum(share * (c.dur_ns - k.shortest_ns)) FILTER (c.operation = '${sendAndRecv}') AS stages,
        count(k.shortest_ns) AS operations, count_if(k.last_rank = c.rank AND k.longest_ns - k.shortest_ns > ${boundNs}) AS last
-     FROM collectives c ${inSteps('c')} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
+     FROM calls c ${inSteps('c')} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
      GROUP BY c.rank)
    SELECT rank, n AS steps, step_ms, ${per('computing.ns')} AS compute_ms, coalesce(${per('idle.ns')}, 0) AS host_ms, ${per('exposed')} AS exposed_ms, ${per('overlapped')} AS overlapped_ms,
      ${per('wire')} AS wire_ms, ${per('skew')} AS skew_ms, ${per('stages')} AS stages_ms, coalesce(last, 0) AS last, coalesce(operations, 0) AS operations

@@ -4,7 +4,7 @@ import type { ImportContext } from '../importer.js';
 import type { ReadTable } from './facts.js';
 import { pushPop } from './trace-ranges.js';
 
-/** An NCCL range with its payload: the call of an operation on the host, ns of the session. */
+/** An operation that NCCL's ranges name: the time on the host in which its kernel is launched, ns of the session. */
 interface Call {
   start_ns: number;
   dur_ns: number;
@@ -12,12 +12,14 @@ interface Call {
   communicator: string;
   operation: string;
   bytes: number;
+  /** The other rank of a Send or Recv, counted within the communicator; null for collectives. */
+  peer: number | null;
 }
 
 /**
  * Saves into recorded_calls the calls of NCCL's own ranges, which name communicator and size if the report was exported with payloads
  * (--include-json; NCCL 2.18 and later). They are calls on the host; the kernels that they launched are found by time.
- * An operation in a group has no launch of its own and stays without a kernel.
+ * Operations of a group are launched together at its end.
  * @param offset_ns added to all times
  */
 export async function saveCollectiveCalls(
@@ -37,9 +39,13 @@ export async function saveCollectiveCalls(
     dur_ns: column((call) => call.dur_ns),
     pid: column((call) => call.pid),
     bytes: column((call) => call.bytes),
-    // Call number within its communicator and operation.
-    sequence: column(({ pid, communicator, operation }) => {
-      const key = `${pid} ${communicator} ${operation}`;
+    received: column(({ operation, bytes }) =>
+      operation === 'Send' ? 0 : operation === 'Recv' ? bytes : Number.NaN,
+    ),
+    peer: column((call) => call.peer ?? Number.NaN),
+    // Call number within its communicator, operation and peer.
+    sequence: column(({ pid, communicator, operation, peer }) => {
+      const key = `${pid} ${communicator} ${operation} ${peer}`;
       const number = numbers.get(key) ?? 0;
       numbers.set(key, number + 1);
       return number;
@@ -56,7 +62,7 @@ export async function saveCollectiveCalls(
   await workbench.run(recordedCallsSql);
   await workbench.run(
     `INSERT INTO recorded_calls BY NAME SELECT '${capture_id}' AS capture_id, true AS on_host, start_ns, dur_ns, pid, bytes, sequence, CASE WHEN NOT isnan(ranks) THEN ranks END AS ranks,
-       ${text('communicator')}, ${text('operation')} FROM nsys_calls c`,
+       CASE WHEN NOT isnan(peer) THEN peer END AS peer, CASE WHEN NOT isnan(received) THEN received END AS received_bytes, ${text('communicator')}, ${text('operation')} FROM nsys_calls c`,
   );
   await workbench.run('DROP TABLE nsys_calls');
   await workbench.run('DROP TABLE nsys_call_names');
@@ -68,31 +74,62 @@ async function readCalls(
   offset_ns: number,
 ): Promise<{ calls: Call[]; ranks: ReadonlyMap<string, number> }> {
   const events = await read('NVTX_EVENTS', ['start', 'end', 'globalTid', 'eventType', 'textId', 'jsonText']);
-  const eventsWithPayload = events.filter((event) => String(event[5] ?? '').includes(communicatorKey));
   const names = new Map(
-    (await read('StringIds', ['id', 'value'])).map(([id, value]) => [Number(id), String(value)]),
+    (await read('StringIds', ['id', 'value']))
+      .filter(([, value]) => String(value).startsWith('nccl'))
+      .map(([id, value]) => [Number(id), String(value)]),
   );
+  const ncclEvents = events
+    .filter(
+      ([, end, , type, textId]) =>
+        end !== null && pushPop.includes(Number(type)) && names.has(Number(textId)),
+    )
+    .toSorted(([a], [b]) => Number(a) - Number(b));
   const ranks = new Map<string, number>();
   const calls: Call[] = [];
-  for (const [start, end, thread, type, textId, json] of eventsWithPayload) {
-    const text = String(json);
-    const communicator = fieldOf(text, communicatorKey)!;
+  const groups = new Map<string, { depth: number; calls: Call[] }>();
+  for (const [start, end, thread, , textId, json] of ncclEvents) {
+    const name = names.get(Number(textId))!;
+    const group = groups.get(String(thread)) ?? { depth: 0, calls: [] };
+    groups.set(String(thread), group);
+    const window = { start_ns: Number(start) + offset_ns, dur_ns: Number(end) - Number(start) };
+    if (name === 'ncclGroupStart') group.depth += 1;
+    // A capture can start within a group.
+    if (name === 'ncclGroupEnd') group.depth = Math.max(0, group.depth - 1);
+    if (name === 'ncclGroupEnd' && group.depth === 0) {
+      for (const call of mergeCalls(group.calls)) calls.push({ ...call, ...window });
+      group.calls = [];
+    }
+    const text = String(json ?? '');
+    const communicator = fieldOf(text, communicatorKey);
+    if (communicator === null) continue;
     const size = fieldOf(text, 'No. of ranks');
     if (size !== null) ranks.set(communicator, Number(size));
     const bytes = fieldOf(text, 'Message size [bytes]');
-    const operation = /^nccl(\w+)$/.exec(names.get(Number(textId)) ?? '')?.[1];
-    if (bytes === null || !operation || end === null || !pushPop.includes(Number(type))) continue;
-    calls.push({
-      start_ns: Number(start) + offset_ns,
-      dur_ns: Number(end) - Number(start),
+    const operation = /^nccl(\w+)$/.exec(name)?.[1];
+    if (bytes === null || !operation) continue;
+    const peer = fieldOf(text, 'Peer rank');
+    (group.depth > 0 ? group.calls : calls).push({
+      ...window,
       pid: Number((BigInt(thread as number | bigint) >> 24n) & 0xffffffn),
       communicator,
       operation: operation === 'AlltoAll' ? 'AllToAll' : operation,
       bytes: Number(bytes),
+      peer: peer === null ? null : Number(peer),
     });
   }
   calls.sort((a, b) => a.start_ns - b.start_ns);
   return { calls, ranks };
+}
+
+/** Calls of a group that NCCL carries out as one: equal operations on one communicator, to or from one rank. */
+function mergeCalls(calls: readonly Call[]): Call[] {
+  const merged = new Map<string, Call>();
+  for (const call of calls) {
+    const key = `${call.communicator} ${call.operation} ${call.peer}`;
+    merged.set(key, { ...call, bytes: call.bytes + (merged.get(key)?.bytes ?? 0) });
+  }
+  return [...merged.values()];
 }
 
 const communicatorKey = 'NCCL communicator ID';

@@ -36,9 +36,17 @@ const callsByName = (kernels: string): string =>
 
 /** SQL of recorded calls with the times of their kernels. */
 const recordedCalls: Record<Exclude<KnownBy, 'name'>, string> = {
-  call: `SELECT k.rank, ${recordedColumns}, k.device, k.pid, k.capture_id, k.stage_id, k.exclusive_ns AS exposed_ns, k.start_ns, k.dur_ns
-     FROM ${communicationKernels} k ASOF JOIN timed_calls c ON k.capture_id = c.capture_id AND k.pid = c.pid AND k.api_start_ns >= c.start_ns
-     WHERE k.api_start_ns <= c.start_ns + c.dur_ns`,
+  // A group launches its operations together. With several kernels it is unknown which kernel carries out which of several operations.
+  call: `SELECT k.rank, ${recordedColumns}, k.device, k.pid, k.capture_id, k.stage_id, k.exclusive_ns * nth // calls - k.exclusive_ns * (nth - 1) // calls AS exposed_ns, k.start_ns, k.dur_ns
+     FROM (
+       SELECT k.*, w.start_ns AS call_start_ns, calls, count(*) OVER (PARTITION BY k.capture_id, k.pid, w.start_ns) AS launched
+       FROM ${communicationKernels} k ASOF JOIN (
+         SELECT capture_id, pid, start_ns, max(dur_ns) AS dur_ns, count(*) AS calls FROM timed_calls GROUP BY ALL) w
+       ON k.capture_id = w.capture_id AND k.pid = w.pid AND k.api_start_ns >= w.start_ns
+       WHERE k.api_start_ns <= w.start_ns + w.dur_ns) k
+     JOIN (SELECT *, row_number() OVER (PARTITION BY capture_id, pid, start_ns ORDER BY operation, peer) AS nth FROM timed_calls) c
+     ON k.capture_id = c.capture_id AND k.pid = c.pid AND k.call_start_ns = c.start_ns
+     WHERE calls = 1 OR launched = 1`,
   // A PyTorch trace has one rank.
   kernel: `SELECT r.rank, ${recordedColumns}, c.device, k.pid, c.capture_id, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
      FROM timed_calls c JOIN (SELECT capture_id, min(rank) AS rank FROM timed_kernels GROUP BY capture_id) r ON r.capture_id = c.capture_id
@@ -84,6 +92,17 @@ const partSql = (knownBy: KnownBy): string =>
 export const withPairs = (calls: string): string =>
   `SELECT * REPLACE (CASE WHEN peer IS NULL THEN communicator WHEN operation = 'Send' THEN concat(communicator, ' ', rank, '→', peer) ELSE concat(communicator, ' ', peer, '→', rank) END AS communicator,
      CASE WHEN peer IS NULL THEN operation ELSE '${sendAndRecv}' END AS operation, CASE WHEN peer IS NULL THEN ranks ELSE 2 END AS ranks) FROM ${calls}`;
+
+/** SQL of the ranks of each communicator, in order. */
+export const membersSql = (calls: string): string =>
+  `SELECT communicator, list(DISTINCT rank ORDER BY rank) AS members FROM ${calls} GROUP BY ALL`;
+
+/**
+ * SQL of a peer's rank in the job. NCCL's calls count it within the communicator, torch's calls within the job.
+ * @param knownBy SQL of how the call is known; `members` has the ranks of its communicator
+ */
+export const jobPeerSql = (knownBy: string): string =>
+  `CASE WHEN ${knownBy} = 'call' THEN members[peer + 1] ELSE peer END`;
 
 /** NCCL's call of an all-to-all has the size for one peer, torch's call the size for all peers. */
 export const totalBytesSql = (knownBy: KnownBy): string =>
@@ -152,7 +171,8 @@ export async function saveCalls(
   const rows = isPart
     ? `SELECT * REPLACE (rank - (SELECT min(rank) FROM all_calls) AS rank) FROM ${usableSql}`
     : withPairs(`(SELECT * REPLACE (${totalBytesSql(knownBy)} AS bytes) FROM (
-         SELECT * EXCLUDE (n) REPLACE (coalesce(ranks, n) AS ranks) FROM ${usableSql} JOIN (SELECT communicator, count(DISTINCT rank) AS n FROM all_calls GROUP BY ALL) USING (communicator)))`);
+         SELECT * EXCLUDE (members) REPLACE (coalesce(ranks, len(members)) AS ranks, ${jobPeerSql(`'${knownBy}'`)} AS peer)
+         FROM ${usableSql} JOIN (${membersSql('all_calls')}) USING (communicator)))`);
   let savedRows = 0;
   for (const { capture_id, host } of ranks.length === 0 ? [] : execution.captures)
     savedRows += await workbench.save(

@@ -45,17 +45,27 @@ export async function joinParts(
     });
   const zeros = parts.flatMap(({ zeroNs }) => zeroNs ?? []);
   const zeroNs = zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
-  const { captures, clocks, shifts: moved } = await mergeParts(files, parts, { executionId, zeroNs });
   const worldSize = ranked.reduce<number | null>((known, { part }) => part.world_size ?? known, null);
+  const missing = missingRanks(worldSize ?? 0, (rank) =>
+    parts.some((part, index) => rank >= part.rank && rank < part.rank + counts[index]!),
+  );
+  const isComplete = missing.length === 0;
+  const {
+    captures,
+    clocks,
+    shifts: moved,
+  } = await mergeParts(files, parts, {
+    executionId,
+    zeroNs,
+    isComplete,
+  });
   return {
     parts,
     captures,
     executions: joinExecutions(parts, moved),
     clocks,
     worldSize,
-    missing: missingRanks(worldSize ?? 0, (rank) =>
-      parts.some((part, index) => rank >= part.rank && rank < part.rank + counts[index]!),
-    ),
+    missing,
     zeroNs,
   };
 }

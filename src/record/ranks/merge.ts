@@ -9,7 +9,7 @@ import type { Workbench } from '../../model/workbench.js';
 import { quote } from '../../session/database.js';
 import type { Session } from '../../session/open.js';
 import type { SessionFiles } from '../../session/session-files.js';
-import { type PartCalls, totalBytesSql, withPairs } from './calls.js';
+import { jobPeerSql, membersSql, type PartCalls, totalBytesSql, withPairs } from './calls.js';
 import { alignClocks, type RankClock } from './clock.js';
 
 /** The session of one rank, or of the processes in one file. */
@@ -53,16 +53,21 @@ interface Merged {
  * stay the same to the ns; `collectives`, which are compared between ranks, are also corrected for drift.
  * @param zeroNs time 0 of the session
  * @param executionId of all rows: files of ranks are one execution, whatever tool wrote each; null keeps those of the parts
+ * @param isComplete whether no rank is missing
  */
 export async function mergeParts(
   files: SessionFiles,
   parts: readonly RankPart[],
-  { executionId, zeroNs }: { executionId: string | null; zeroNs: bigint | null },
+  {
+    executionId,
+    zeroNs,
+    isComplete,
+  }: { executionId: string | null; zeroNs: bigint | null; isComplete: boolean },
 ): Promise<Merged> {
   const { workbench } = files;
   const shiftOf = ({ zeroNs: partZeroNs }: RankPart) =>
     partZeroNs === null || zeroNs === null ? 0 : Number(partZeroNs - zeroNs);
-  const paired = await createRankCalls(workbench, parts, shiftOf);
+  const paired = await createRankCalls(workbench, parts, { shiftOf, isComplete });
   const maxCalls = Math.max(1, ...parts.map(({ calls }) => calls.calls / calls.processes));
   const clocks = await alignClocks(
     workbench,
@@ -134,29 +139,41 @@ function replacedColumns(table: TableName, { shift, rank }: { shift: number; ran
 }
 
 /**
- * Creates `rank_calls` with the collectives of all parts in session time, and `rank_groups` with the ranks of communicators for
- * which no call states the number.
+ * Creates `communicators` with the number of ranks, and if no rank is missing the ranks, of communicators that the calls do not describe;
+ * and the view `rank_calls` with the collectives of all parts in session time.
  * @returns the parts in it. The rank group of kernels known only by name is unknown: two ranks are one group, with more ranks
  * such parts are left out
  */
 async function createRankCalls(
   workbench: Workbench,
   parts: readonly RankPart[],
-  shiftOf: (part: RankPart) => number,
+  { shiftOf, isComplete }: { shiftOf: (part: RankPart) => number; isComplete: boolean },
 ): Promise<ReadonlySet<RankPart>> {
   const ranks = parts.reduce((sum, { calls }) => sum + calls.processes, 0);
   const paired = parts.filter(({ calls }) => calls.calls > 0 && (calls.known_by !== 'name' || ranks <= 2));
   const files = paired.flatMap((part) => callFiles(part).map(({ path }) => ({ part, path: quote(path) })));
-  const rows = files.map(({ part, path }) => `(${path}, ${part.rank}, ${shiftOf(part)})`);
-  await workbench.run(
-    paired.length === 0
-      ? 'CREATE VIEW rank_calls AS SELECT NULL::INTEGER AS rank, NULL AS communicator, NULL AS operation, NULL::BIGINT AS sequence, NULL::INTEGER AS ranks, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns WHERE false'
-      : `CREATE VIEW rank_calls AS ${withPairs(`(
-           SELECT p.rank + c.rank AS rank, communicator, operation, sequence, peer, ranks, start_ns + shift AS start_ns, start_ns + shift + dur_ns AS end_ns
-           FROM read_parquet([${files.map(({ path }) => path).join(', ')}], filename = 'path') c JOIN (VALUES ${rows.join(', ')}) p(path, rank, shift) USING (path))`)}`,
+  if (files.length === 0) {
+    await workbench.run(
+      'CREATE VIEW rank_calls AS SELECT NULL::INTEGER AS rank, NULL AS communicator, NULL AS operation, NULL::BIGINT AS sequence, NULL::INTEGER AS ranks, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns WHERE false',
+    );
+    return new Set();
+  }
+  const partRows = files.map(
+    ({ part, path }) => `(${path}, ${part.rank}, ${shiftOf(part)}, '${part.calls.known_by}')`,
   );
   await workbench.run(
-    'CREATE TABLE rank_groups AS SELECT communicator, count(DISTINCT rank) AS n FROM rank_calls WHERE ranks IS NULL GROUP BY ALL',
+    `CREATE VIEW part_calls AS SELECT c.* REPLACE (first_rank + c.rank AS rank), shift, known_by
+     FROM read_parquet([${files.map(({ path }) => path).join(', ')}], filename = 'path') c JOIN (VALUES ${partRows.join(', ')}) p(path, first_rank, shift, known_by) USING (path)`,
+  );
+  await workbench.run(
+    `CREATE TABLE communicators AS SELECT communicator, len(members) AS size, ${isComplete ? 'members' : 'NULL::INTEGER[] AS members'}
+     FROM (${membersSql(`(
+       SELECT * FROM part_calls SEMI JOIN (SELECT communicator FROM part_calls WHERE ranks IS NULL OR peer IS NOT NULL AND known_by = 'call') USING (communicator))`)})`,
+  );
+  await workbench.run(
+    `CREATE VIEW rank_calls AS ${withPairs(`(
+       SELECT rank, communicator, operation, sequence, ${jobPeerSql('known_by')} AS peer, ranks, start_ns + shift AS start_ns, start_ns + shift + dur_ns AS end_ns
+       FROM part_calls LEFT JOIN communicators USING (communicator))`)}`,
   );
   return new Set(paired);
 }
@@ -229,8 +246,8 @@ async function saveCalls(
       captureOf(part, capture),
       `SELECT * REPLACE (${totalBytesSql(part.calls.known_by)} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns)
        FROM (${withPairs(`(
-         SELECT c.* REPLACE (c.rank + ${part.rank} AS rank, coalesce(c.ranks, g.n) AS ranks)
-         FROM read_parquet(${quote(path)}) c LEFT JOIN rank_groups g ON g.communicator = c.communicator)`)})`,
+         SELECT c.* REPLACE (c.rank + ${part.rank} AS rank, coalesce(ranks, size) AS ranks, ${jobPeerSql(`'${part.calls.known_by}'`)} AS peer)
+         FROM read_parquet(${quote(path)}) c LEFT JOIN communicators USING (communicator))`)})`,
       constants,
     );
 }
