@@ -119,19 +119,19 @@ def record(path: Path, case: Case, execution: str, runs: List[Run]) -> None:
 
 def record_hooked(path: Path, case: Case, device: str) -> None:
     """Lines that inferscope's hooks record for a program without marks, as if it were the first one of this process."""
-    import inferscope_hooks as hooks
-    from inferscope_torch_model import SeenModel
+    import inferscope_hook_calls as hooks
+    from inferscope_torch_model import RecordedModel
 
     os.environ["INFERSCOPE_EXECUTION_ID"] = "clean"
-    hooks._times.flush(wait=True)
-    hooks._times.records = Recorder(str(path))
-    hooks._model = SeenModel()
-    hooks._seen.clear()
+    hooks.times.flush(wait=True)
+    hooks.times.records = Recorder(str(path))
+    hooks.recorded_model = RecordedModel()
+    hooks._facts.clear()
     hooks._iterations = hooks._loads = -1
     for _ in range(4):
         run(case, unmarked, device)
-    hooks._at_exit()
-    hooks._times.records = Recorder()
+    hooks.write_at_exit()
+    hooks.times.records = Recorder()
 
 
 def nsys(session: Session, faults: List[str]) -> None:

@@ -166,13 +166,16 @@ def record(path: Path, case: Case, device: str) -> None:
     """
     import inferscope_vllm_ranges as ranges
     from inferscope_record import Recorder
-    from inferscope_vllm_model import model_line
+    from inferscope_vllm_model import record_vllm_model
 
     os.environ.update(INFERSCOPE_EXECUTION_ID="clean", INFERSCOPE_RECORD=str(path))
     lines = Recorder()
     lines.clock()
-    config = case.more["engine"].llm_engine.model_config
-    model_line(lines, config, name="decoder", device=device, weights="random", version=_version(), tensor_parallel_size=1)
+    llm_engine = case.more["engine"].llm_engine
+    record_vllm_model(
+        lines, llm_engine.model_config, name="decoder", device=device, weights="random", version=_version(), tensor_parallel_size=1,
+        scheduler=llm_engine.vllm_config.scheduler_config,
+    )
     lines.flush()
     ranges._batches, ranges.records_batches = ranges.RecordedBatches(), lambda: True
     try:

@@ -1,10 +1,10 @@
-"""What the hooks of `inferscope run` cost per decode step: on and off on alternate steps of one process.
+"""Measures what the hooks of `inferscope run` cost per decode step: on and off on alternate steps of one process.
 
-Run below the probe: PYTHONPATH=python/inferscope_probe INFERSCOPE_EVALUATOR=none INFERSCOPE_RECORD=/dev/null python bench/hooks/overhead.py
+Run with the probe: PYTHONPATH=python/inferscope_probe INFERSCOPE_EVALUATOR=none INFERSCOPE_RECORD=/dev/null python bench/hooks/overhead.py
 Prints, in us of CPU time of the thread that runs the model (preemption by other processes does not count), the medians, the
-difference of neighboring steps with its 95 % interval, and whether the upper end keeps to 1 % of a step or 10 us. The
-difference is averaged over GROUP neighbors, because short steps share an event of the device; of these averages it is the
-median (order statistics, no assumption on the distribution).
+difference of neighboring steps with its 95 % interval, and whether the upper end is at most 1 % of a step or 10 us. Differences
+are averaged over GROUP neighbors, because short steps share an event of the device; the result is the median of these averages
+(order statistics, no assumption on the distribution).
 """
 
 import gc
@@ -13,13 +13,13 @@ import statistics
 import sys
 import time
 
-import inferscope_hooks
 import torch
+from inferscope_hook_calls import local
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 
 PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 15_000
 WARMUP = 30
-NEW_PROMPT = 100  # pairs
+PAIRS_PER_PROMPT = 100
 GROUP = 12  # pairs; a multiple of the 1, 2, 3, 4 or 6 steps that share an event
 torch.set_num_threads(1)
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -27,11 +27,11 @@ config = LlamaConfig(vocab_size=512, hidden_size=64, intermediate_size=128, num_
 model = LlamaForCausalLM(config).eval().to(device)
 token = torch.ones(1, 1, dtype=torch.long, device=device)
 plain_call = torch.nn.Module.__call__
-thread = inferscope_hooks._local.thread
+thread = local.thread
 
 
 def step(on, cache):
-    """-> ns of one decode step; without hooks its call bypasses them, and nested calls are no steps."""
+    """-> ns of one decode step; without hooks it calls the model directly, and nested calls are not steps"""
     if device == "cuda":
         torch.cuda.synchronize()
     thread.busy = not on
@@ -50,7 +50,7 @@ differences = []
 with torch.inference_mode():
     gc.disable()
     for pair in range(PAIRS + WARMUP):
-        if pair % NEW_PROMPT == 0:
+        if pair % PAIRS_PER_PROMPT == 0:
             cache = DynamicCache(config=config)
             model(token.repeat(1, 8), past_key_values=cache)
             for _ in range(8):
@@ -63,8 +63,8 @@ with torch.inference_mode():
                 times[on].append(took[on])
 differences = sorted(statistics.mean(differences[i : i + GROUP]) for i in range(0, len(differences) - GROUP + 1, GROUP))
 count = len(differences)
-off = 0.98 * math.sqrt(count)  # 1.96 standard deviations of a binomial of one half
-low, high = differences[max(0, math.floor(count / 2 - off))], differences[min(count - 1, math.ceil(count / 2 + off))]
+spread = 0.98 * math.sqrt(count)  # 1.96 standard deviations of a binomial distribution with p = 0.5
+low, high = differences[max(0, math.floor(count / 2 - spread))], differences[min(count - 1, math.ceil(count / 2 + spread))]
 without = statistics.median(times[False])
 limit = max(10, without / 100)
 print(

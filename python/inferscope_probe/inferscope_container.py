@@ -1,13 +1,13 @@
 """The side of `inferscope memory --container` that runs inside the container. Standard library only, Python 3.8 and later.
 
-  ready FOLDER                            forgets an earlier run
+  ready FOLDER                            removes the files of an earlier run
   run FOLDER MAP [--files] -- ARGUMENTS   runs this Python with them; --files takes a tar of files from stdin first
   follow FOLDER                           prints "#pid N", then the record as it grows, until the run has ended
-  stop FOLDER SIGNAL                      INT asks the run to end, KILL ends it and all below it
-  clean FOLDER                            ends what is left of the run and removes the folder
+  stop FOLDER SIGNAL                      INT asks the run to end, KILL ends it and its child processes
+  clean FOLDER                            kills the run if it still runs, and removes the folder
 
-FOLDER is what inferscope copied in: this file lies in FOLDER/probe, files from stdin go to FOLDER/files. MAP is JSON of paths
-of the host and where the same is here; it is applied to arguments and to the JSON files.
+inferscope copied FOLDER/probe, with this file, into the container; files from stdin go to FOLDER/files. MAP is a JSON object from
+paths of the host to those in the container; it is applied to arguments and to the JSON files.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ from typing import Any, Dict, List, Set
 PID, DONE, RECORD, LOG = "child.pid", "ended", "record.jsonl", "engine.log"
 
 
-def mapped(text: str, places: Dict[str, str]) -> str:
+def map_paths(text: str, paths: Dict[str, str]) -> str:
     """Longest paths first, because a folder inside another one has its own mapping."""
-    for path in sorted(places, key=len, reverse=True):
-        text = text.replace(path, places[path])
+    for path in sorted(paths, key=len, reverse=True):
+        text = text.replace(path, paths[path])
     return text
 
 
-def take_files(folder: str, places: Dict[str, str]) -> None:
+def take_files(folder: str, paths: Dict[str, str]) -> None:
     target = os.path.join(folder, "files")
     with tarfile.open(fileobj=io.BytesIO(sys.stdin.buffer.read())) as archive:
         for member in archive.getmembers():
@@ -44,17 +44,17 @@ def take_files(folder: str, places: Dict[str, str]) -> None:
                 continue
             data = content.read()
             if name.endswith(".json"):
-                data = mapped(data.decode("utf-8"), places).encode("utf-8")
+                data = map_paths(data.decode("utf-8"), paths).encode("utf-8")
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as file:
                 file.write(data)
 
 
-def run(folder: str, places: Dict[str, str], files: bool, arguments: List[str]) -> int:
-    arguments = [mapped(argument, places) for argument in arguments]
+def run(folder: str, paths: Dict[str, str], files: bool, arguments: List[str]) -> int:
+    arguments = [map_paths(argument, paths) for argument in arguments]
     if not files:
         os.execv(sys.executable, [sys.executable] + arguments)
-    take_files(folder, places)
+    take_files(folder, paths)
     environment = dict(os.environ, INFERSCOPE_RECORD=os.path.join(folder, RECORD))
     # In its own session, so that it is stopped as a whole and does not receive this process's signals.
     child = subprocess.Popen(
@@ -98,7 +98,7 @@ def tee(stream: Any, path: str) -> None:
                 os.write(2, data)
 
 
-def read(path: str) -> str:
+def read_text(path: str) -> str:
     try:
         with open(path, encoding="ascii") as file:
             return file.read().strip()
@@ -107,12 +107,12 @@ def read(path: str) -> str:
 
 
 def follow(folder: str) -> int:
-    """Stops with the run, or when the reader has exited."""
+    """Returns when the run has ended; a reader that exits ends this process."""
     pid_written, offset = False, 0
     path = os.path.join(folder, RECORD)
     while True:
-        ended = bool(read(os.path.join(folder, DONE)))
-        pid = read(os.path.join(folder, PID))
+        ended = bool(read_text(os.path.join(folder, DONE)))
+        pid = read_text(os.path.join(folder, PID))
         if pid and not pid_written:
             sys.stdout.write("#pid %s\n" % pid)
             pid_written = True
@@ -123,39 +123,39 @@ def follow(folder: str) -> int:
         except OSError:
             data = b""
         # An incomplete line is read next time.
-        whole = len(data) if ended else data.rfind(b"\n") + 1
+        complete = len(data) if ended else data.rfind(b"\n") + 1
         sys.stdout.flush()
-        sys.stdout.buffer.write(data[:whole])
+        sys.stdout.buffer.write(data[:complete])
         sys.stdout.buffer.flush()
-        offset += whole
+        offset += complete
         if ended:
             return 0
         time.sleep(0.1)
 
 
-def parents() -> Dict[int, int]:
-    """Process id -> parent's id. The name in /proc/PID/stat may contain blanks and brackets."""
+def read_parents() -> Dict[int, int]:
+    """Process id -> parent's id. The name in /proc/PID/stat, which comes first, may contain blanks and parentheses."""
     parent_by_pid: Dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
-            text = read("/proc/%s/stat" % name)
+            text = read_text("/proc/%s/stat" % name)
             if text:
                 parent_by_pid[int(name)] = int(text.rsplit(")", 1)[1].split()[1])
     return parent_by_pid
 
 
-def below(root: int) -> Set[int]:
+def process_tree(root: int) -> Set[int]:
     """A process and all its descendants."""
-    tree, pids = parents(), {root}
+    parent_by_pid, pids = read_parents(), {root}
     while True:
-        more = {pid for pid, parent in tree.items() if parent in pids and pid not in pids}
+        more = {pid for pid, parent in parent_by_pid.items() if parent in pids and pid not in pids}
         if not more:
             return pids
         pids |= more
 
 
-def ours(folder: str, pid: int) -> bool:
-    """Whether the process with that id still belongs to the run: its working directory is the run's folder."""
+def belongs_to_run(folder: str, pid: int) -> bool:
+    """Whether the process with this id, which may have been reused, is the run: its working directory is the run's folder."""
     try:
         return os.path.realpath("/proc/%d/cwd" % pid) == os.path.realpath(os.path.join(folder, "files"))
     except OSError:
@@ -163,11 +163,11 @@ def ours(folder: str, pid: int) -> bool:
 
 
 def stop(folder: str, name: str) -> int:
-    text = read(os.path.join(folder, PID))
-    if not text or read(os.path.join(folder, DONE)) or not ours(folder, int(text)):
+    text = read_text(os.path.join(folder, PID))
+    if not text or read_text(os.path.join(folder, DONE)) or not belongs_to_run(folder, int(text)):
         return 0
     root = int(text)
-    for pid in below(root) if name == "KILL" else {root}:
+    for pid in process_tree(root) if name == "KILL" else {root}:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, getattr(signal, "SIG" + name))
     return 0
@@ -175,7 +175,7 @@ def stop(folder: str, name: str) -> int:
 
 def clean(folder: str) -> int:
     stop(folder, "KILL")
-    # The run that waits for the engine still records how it exited.
+    # `run`, in another process, may still write the exit code.
     for _ in range(50):
         shutil.rmtree(folder, ignore_errors=True)
         time.sleep(0.1)
@@ -197,7 +197,7 @@ def main(arguments: List[str]) -> int:
         return stop(folder, arguments[2])
     if verb == "clean":
         return clean(folder)
-    sys.stderr.write("no such verb: %s\n" % verb)
+    sys.stderr.write("unknown verb: %s\n" % verb)
     return 2
 
 

@@ -1,7 +1,7 @@
-"""A model of transformers and an explicit greedy decode loop over it: what the workloads and the benchmark engine share.
+"""A model of transformers and the steps of a greedy decode loop over it, shared by the workloads and the benchmark engine.
 
-Modes: eager is transformers' own growing cache; compile and cudagraph run a decode step over a cache of fixed length,
-through torch.compile or as a captured CUDA graph. The prefill is run eagerly in all three.
+Mode eager has transformers' own growing cache; compile and cudagraph run a decode step over a cache of fixed length, through
+torch.compile or as a captured CUDA graph. The prefill runs eagerly in all three.
 """
 
 import json
@@ -51,20 +51,20 @@ class ModelError(Exception):
         self.code = code
 
 
-def choose_device(asked: Optional[str], option: str = "--device") -> str:
+def choose_device(requested: Optional[str], option: str = "--device") -> str:
     """None selects the GPU if there is one. -> cpu, cuda or cuda:N"""
     import torch
 
-    if asked is None:
+    if requested is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if asked != "cpu" and not torch.cuda.is_available():
+    if requested != "cpu" and not torch.cuda.is_available():
         raise ModelError(
             "E_WORKLOAD_FAILED",
-            "%s %s, and torch %s finds no GPU" % (option, asked, torch.__version__),
+            "%s %s, but torch %s finds no GPU" % (option, requested, torch.__version__),
             "The driver is missing or too old for this torch, CUDA_VISIBLE_DEVICES hides it, or torch is a CPU build.",
-            "Type: inferscope doctor – or take %s cpu." % option,
+            "Type: inferscope doctor – or use %s cpu." % option,
         )
-    return asked
+    return requested
 
 
 def check_mode(mode: str, attn: str, device: str, form: str = "--%s %s") -> None:
@@ -74,14 +74,14 @@ def check_mode(mode: str, attn: str, device: str, form: str = "--%s %s") -> None
             "E_USAGE",
             form % ("mode", mode) + " needs a GPU",
             "CUDA graphs do not exist on the CPU.",
-            "Take %s or %s." % (form % ("mode", "eager"), form % ("mode", "compile")),
+            "Use %s or %s." % (form % ("mode", "eager"), form % ("mode", "compile")),
         )
     if mode != "eager" and attn == "flash_attention_2":
         raise ModelError(
             "E_USAGE",
-            "%s does not go with %s" % (form % ("mode", mode), form % ("attn", attn)),
-            "These modes keep the KV cache at its full length with a mask, which flash_attention_2 does not take.",
-            "Take %s." % (form % ("attn", "sdpa")),
+            "%s cannot be combined with %s" % (form % ("mode", mode), form % ("attn", attn)),
+            "These modes keep the KV cache at its full length with a mask, which flash_attention_2 does not support.",
+            "Use %s." % (form % ("attn", "sdpa")),
         )
 
 
@@ -97,7 +97,7 @@ def _config(source: str, dims: Optional[Dict[str, Any]]) -> Any:
         raise ModelError(
             "E_MODEL_NOT_FOUND",
             "the dimensions of %s are not bundled" % source,
-            "--weights random downloads nothing; bundled are %s." % ", ".join(CONFIGS),
+            "--weights random downloads nothing, and the bundled models are %s." % ", ".join(CONFIGS),
             "Give one of these, or a folder with its config.json: --model ./folder",
         )
     dims = dict(dims)
@@ -184,7 +184,7 @@ def load_error(name: str, error: Exception) -> ModelError:
             "E_MODEL_ACCESS",
             "%s is gated, or needs a login" % name,
             "The hub answered: %s" % text.split("\n")[0],
-            "Ask for access on its page, then set HF_TOKEN – or take --weights random, which downloads nothing.",
+            "Ask for access on its page, then set HF_TOKEN – or use --weights random, which downloads nothing.",
         )
     if isinstance(error, ImportError):
         return ModelError(
@@ -197,7 +197,7 @@ def load_error(name: str, error: Exception) -> ModelError:
         "E_MODEL_NOT_FOUND",
         "%s could not be loaded" % name,
         text.split("\n")[0],
-        "Check the name and the network – or take --weights random, which downloads nothing.",
+        "Check the name and the network – or use --weights random, which downloads nothing.",
     )
 
 
@@ -241,17 +241,17 @@ class Decoder:
             raise ModelError(
                 "E_ENGINE_MISSING",
                 "transformers %s has no cache that mode %s can use" % (transformers.__version__, mode),
-                "The position in its StaticCache is not kept on the device.",
-                "Update it: python -m pip install -U transformers – or take mode eager.",
+                "Its StaticCache does not keep the position on the device.",
+                "Update it: python -m pip install -U transformers – or use mode eager.",
             )
-        self._keep_whole(length)
+        self._replace_windows(length)
         self._token = torch.zeros(batch_size, 1, dtype=torch.long, device=device)
         self._position = torch.full((1, 1), input_len, dtype=torch.long, device=device)
         self._columns = torch.arange(length, device=device)
         self._additive = attn == "eager"
         self._step = torch.compile(self._static_step, dynamic=False) if self.mode == "compile" else self._static_step
 
-    def _keep_whole(self, length: int) -> None:
+    def _replace_windows(self, length: int) -> None:
         """A layer with a window counts its tokens on the host, which a CUDA graph cannot capture. A window at least
         as long as the sequence has no effect, so such a layer is replaced by one without a window.
         """
@@ -264,21 +264,21 @@ class Decoder:
                 raise ModelError(
                     "E_LENGTHS",
                     "mode %s cannot run %d tokens through a window of %d" % (self.mode, length, layer.max_cache_len),
-                    "Its graph is made once, and a window that is full is handled otherwise than one that is not.",
-                    "Take mode eager, or lengths that fit into the window.",
+                    "Its graph is captured once, but a full window needs other operations than one that is not full.",
+                    "Use mode eager, or lengths that fit into the window.",
                 )
             self.cache.layers[index] = StaticLayer(max_cache_len=length)
 
     def prefill(self, prompt: Any) -> Any:
         """[batch, input_len] token ids -> [batch, vocab] logits of the next token."""
         if self.mode == "eager":
-            out = self.model(input_ids=prompt, use_cache=True, logits_to_keep=1)
-            self.cache = out.past_key_values
+            outputs = self.model(input_ids=prompt, use_cache=True, logits_to_keep=1)
+            self.cache = outputs.past_key_values
         else:
             self.cache.reset()
             self._position.fill_(prompt.shape[1])
-            out = self.model(input_ids=prompt, past_key_values=self.cache, use_cache=True, logits_to_keep=1)
-        return out.logits[:, -1]
+            outputs = self.model(input_ids=prompt, past_key_values=self.cache, use_cache=True, logits_to_keep=1)
+        return outputs.logits[:, -1]
 
     def decode(self, token: Any) -> Any:
         """[batch, 1] token ids -> [batch, vocab] logits of the next token."""
@@ -295,7 +295,7 @@ class Decoder:
         self._position.add_(1)
         return logits
 
-    def rest(self) -> None:
+    def free_state(self) -> None:
         """Frees the state that each iteration creates again."""
         if self.mode == "eager":
             self.cache = None
@@ -307,14 +307,14 @@ class Decoder:
         if self._additive:
             dtype = self.model.dtype
             mask = torch.where(mask, torch.zeros((), dtype=dtype, device=mask.device), torch.finfo(dtype).min)
-        out = self.model(
+        outputs = self.model(
             input_ids=self._token,
             attention_mask=mask,
             position_ids=self._position.expand(self.batch_size, 1),
             past_key_values=self.cache,
             use_cache=True,
         )
-        return out.logits[:, -1]
+        return outputs.logits[:, -1]
 
     def _capture(self) -> None:
         """Captures one decode step. Its warm-up steps advance the cache, which is reset afterwards."""

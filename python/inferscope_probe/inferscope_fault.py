@@ -3,17 +3,17 @@
 from typing import Optional
 
 
-def out_of_memory(error: BaseException) -> Optional[BaseException]:
-    """The allocator's error behind `error`: a CUDA graph capture that it interrupts raises another error."""
+def find_allocator_error(error: BaseException) -> Optional[BaseException]:
+    """The allocator's error, which may be a cause of `error`: a CUDA graph capture that it interrupts raises another error."""
     import torch
 
-    seen: Optional[BaseException] = error
-    while seen is not None:
-        text = str(seen).lower()
+    cause: Optional[BaseException] = error
+    while cause is not None:
+        text = str(cause).lower()
         words = ("out of memory", "cublas_status_alloc_failed", "can't allocate memory")
-        if isinstance(seen, (torch.cuda.OutOfMemoryError, MemoryError)) or any(word in text for word in words):
-            return seen
-        seen = seen.__cause__ or seen.__context__
+        if isinstance(cause, (torch.cuda.OutOfMemoryError, MemoryError)) or any(word in text for word in words):
+            return cause
+        cause = cause.__cause__ or cause.__context__
     return None
 
 
@@ -21,7 +21,7 @@ class Fault:
     """Why an attempt failed, without the frames of the exception, which would keep device memory allocated."""
 
     def __init__(self, error: BaseException) -> None:
-        allocator = out_of_memory(error)
-        self.memory = allocator is not None
-        reported = allocator or error
+        allocator_error = find_allocator_error(error)
+        self.is_out_of_memory = allocator_error is not None
+        reported = allocator_error or error
         self.text = ("%s: %s" % (type(reported).__name__, " ".join(str(reported).split())))[:2000]

@@ -1,9 +1,9 @@
 """One greedy generation of the transformers engine: its clock stamps, device times and device work.
 
-sync=step: the tokens of a step reach the host before the next step begins, as a server that streams needs them. A stage
-ends when they are there; between two stages the device is idle.
-sync=end: the host runs ahead and waits once, after the last step. Stages are then the intervals between events of the
-device, laid onto the host's clock at the start of the iteration, when the device was idle.
+sync=step: the tokens of a step reach the host before the next step starts, as in a server that streams. A stage ends when
+they arrive; between two stages the device is idle.
+sync=end: the host runs ahead and waits once, after the last step. Stages are then the intervals between device events,
+converted to the host's clock at the start of the iteration, when the device was idle.
 """
 
 import gc
@@ -12,18 +12,18 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from inferscope_decoder import Decoder, random_prompt, synchronize
-from inferscope_ranges import Ranges, evaluated, evaluated_range, range_opener
+from inferscope_ranges import Ranges, evaluator_range, is_evaluated, range_opener
 from inferscope_record import mark_name, recorder
 
-# Pause between the stages of a watched iteration, s: far longer than the difference between the clocks of profiler
+# Pause between the stages of an iteration under the profiler: far longer than the difference between the clocks of profiler
 # and host.
-PAUSE = 0.0003
+PAUSE_S = 0.0003
 
 Interval = Tuple[int, int]
 
 
 class Stage:
-    """`step` is None for the prefill."""
+    """A prefill, with `step` None, or a decode step."""
 
     def __init__(self, step: Optional[int], start_ns: int, end_ns: int, device_dur_ns: Optional[int] = None) -> None:
         self.step, self.start_ns, self.end_ns, self.device_dur_ns = step, start_ns, end_ns, device_dur_ns
@@ -62,12 +62,12 @@ class Runner:
     def __init__(self, model: Any, device: str, args: Dict[str, Any], seed: int) -> None:
         self.model, self.device, self.args, self.seed = model, device, args, seed
         self.gpu = device != "cpu"
-        # Set by `inferscope memory` (inferscope_memory.py); it watches warm-up repeats, not timed ones.
+        # A MemoryWatch for `inferscope memory`; it watches warm-up repeats, not timed ones.
         self.watch_memory: Any = None
-        # Ranks that share the model (inferscope_tensor_parallel.py); None: this process has all of it.
+        # The Group of ranks that share the model; None if this process has all of it.
         self.group: Any = None
         self._events: List[Any] = []
-        if self.gpu:  # cuBLAS's workspace belongs to every point, not only to the first
+        if self.gpu:  # allocates cuBLAS's workspace, which would count as memory of the first point
             import torch
 
             with torch.inference_mode():
@@ -83,22 +83,22 @@ class Runner:
         prompt = random_prompt(self.model.config.vocab_size, point.batch_size, point.input_len, self.seed, number)
         memory = self.watch_memory if number < 0 else None
         steps = range(point.output_len)
-        stepwise = self.args["sync"] == "step" or pause > 0
-        events = self._timers(len(steps)) if self.gpu else []
-        # A watched iteration is one range, because its pauses belong to no stage.
+        syncs_each_step = self.args["sync"] == "step" or pause > 0
+        events = self._make_timers(len(steps)) if self.gpu else []
+        # An iteration with pauses is one range, opened by the caller.
         ranges = Ranges(None if pause else range_opener())
-        sampling = ranges.on and evaluated()
+        marks_sampling = ranges.on and is_evaluated()
         stamps: List[Interval] = []
         tokens: List[Any] = []
         token: Any = None
         synchronize(self.device)
         if memory:
-            memory.begin()
+            memory.before_prefill()
         start_ns = time.monotonic_ns()
         with ranges:
             for step in steps:
                 if memory and step and step == len(steps) - 1:
-                    memory.last_step()
+                    memory.before_last_decode()
                 begin_ns = time.monotonic_ns() if step else start_ns
                 if ranges.on:
                     ranges.begin(mark_name("decode" if step else "prefill", number, max(0, step - 1)))
@@ -108,47 +108,47 @@ class Runner:
                     logits = decoder.decode(token)
                 else:
                     logits = decoder.prefill(prompt.to(self.device))
-                if sampling:
+                if marks_sampling:
                     ranges.begin(mark_name("sampling", number, step))
                 token = logits.argmax(-1, keepdim=True)
-                if sampling:
+                if marks_sampling:
                     ranges.end()
                 if events:
                     events[2 * step + 1].record()
-                tokens.append(token.flatten().tolist() if stepwise else token)
+                tokens.append(token.flatten().tolist() if syncs_each_step else token)
                 stamps.append((begin_ns, time.monotonic_ns()))
                 if ranges.on:
                     ranges.end()
                 if pause:
                     time.sleep(pause)
                 if memory and not step:
-                    memory.prefilled(decoder.cache)
-        if not stepwise:
+                    memory.after_prefill(decoder.cache)
+        if not syncs_each_step:
             import torch
 
             rows = torch.cat(tokens, 1).tolist()
             tokens = [list(column) for column in zip(*rows)]
-        end_ns = stamps[-1][1] if stepwise else time.monotonic_ns()
+        end_ns = stamps[-1][1] if syncs_each_step else time.monotonic_ns()
         if memory and len(steps) > 1:
-            memory.decoded(decoder.cache)
-        decoder.rest()
+            memory.after_last_decode(decoder.cache)
+        decoder.free_state()
         stages = [Stage(step - 1 if step else None, *stamps[step]) for step in steps]
         if events:
-            _read_timers(stages, events, None if stepwise else start_ns)
+            _read_timers(stages, events, None if syncs_each_step else start_ns)
         return Iteration(number, start_ns, end_ns, stages, tokens)
 
     def watch(self, point: Any, launch: int, number: int) -> None:
-        """One generation under torch.profiler with device activities only, and its device_work lines."""
+        """Runs a generation under torch.profiler with device activities only, and records its device_work lines."""
         import torch
 
         synchronize(self.device)
         probe = sys.modules.get("inferscope_torch")
-        if probe is not None:  # two profilers cannot run at once, and the other one's trace already has the data
+        if probe is not None:  # two profilers cannot run at once; the probe's trace has the timed repeats by now
             probe.finish()
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
             before = _realtime_offset_ns()
-            with evaluated_range(mark_name("other", number, None)):
-                run = self.generate(point, number, PAUSE)
+            with evaluator_range(mark_name("other", number, None)):
+                run = self.generate(point, number, PAUSE_S)
             after = _realtime_offset_ns()
             synchronize(self.device)
         offset_ns = (before + after) // 2
@@ -161,40 +161,39 @@ class Runner:
         for kind, sums in work.items():
             recorder().device_work(point.name, launch, kind, **sums)
 
-    def capture(self, on: bool) -> None:
-        """Marks the timed repeats for a profiler of the whole process (nsys --capture-range=cudaProfilerApi)."""
+    def set_capturing(self, on: bool) -> None:
+        """Starts or stops the capture of a profiler that waits for it (nsys --capture-range=cudaProfilerApi)."""
         import torch
 
         if self.gpu:
             torch.cuda.profiler.start() if on else torch.cuda.profiler.stop()
 
-    def _timers(self, stages: int) -> List[Any]:
+    def _make_timers(self, stages: int) -> List[Any]:
         import torch
 
         while len(self._events) < 2 * stages:
             self._events.append(torch.cuda.Event(enable_timing=True))
         return self._events[: 2 * stages]
 
-    def allocated(self) -> int:
-        """Bytes allocated by torch's allocator."""
+    def allocated_bytes(self) -> int:
         import torch
 
         return int(torch.cuda.memory_allocated()) if self.gpu else 0
 
-    def peak(self) -> Optional[int]:
+    def peak_bytes(self) -> Optional[int]:
         """Maximum allocated bytes since `reset_peak`; None on the CPU, because its allocator does not count."""
         import torch
 
         if not self.gpu:
             return None
-        seen = self.watch_memory.peak_allocated if self.watch_memory else 0
-        return max(int(torch.cuda.max_memory_allocated()), seen)
+        watched_peak = self.watch_memory.peak_allocated if self.watch_memory else 0
+        return max(int(torch.cuda.max_memory_allocated()), watched_peak)
 
     def reset_peak(self) -> None:
         import torch
 
         if self.watch_memory:
-            self.watch_memory.forget()
+            self.watch_memory.reset_peak()
         if self.gpu:
             torch.cuda.reset_peak_memory_stats()
 
@@ -244,38 +243,38 @@ def device_activities(events: List[Any]) -> List[Activity]:
     """
     from torch.autograd import DeviceType
 
-    found = []
+    activities = []
     for event in events:
         name = event.name()
         if event.device_type() == DeviceType.CPU or event.is_user_annotation() or name.endswith((" Sync", " Wait Event")):
             continue
         start_ns = event.start_ns()
-        found.append((start_ns, start_ns + event.duration_ns(), name.startswith(("Memcpy", "Memset", "CopyDevice", "Fill"))))
-    return sorted(found)
+        activities.append((start_ns, start_ns + event.duration_ns(), name.startswith(("Memcpy", "Memset", "CopyDevice", "Fill"))))
+    return sorted(activities)
 
 
 def work_by_kind(stages: List[Stage], activities: List[Activity]) -> Any:
     """Sums by stage kind, or an error text.
 
-    The device is idle during the pause between two stages, so the middle of the pause separates their launches
-    exactly if the clocks differ by less than half of it. This is checked: no event crosses a boundary or is outside
-    of all stages, and every stage has work.
+    The device is idle during the pause between two stages, so the middle of the pause separates their work if the
+    clocks differ by less than half of it. This is checked: no event crosses a boundary or is outside of all stages, and
+    every stage has work.
     """
-    half = int(PAUSE * 1e9) // 2
-    bounds = [stages[0].start_ns - half] + [stage.end_ns + half for stage in stages]
+    half = int(PAUSE_S * 1e9) // 2
+    boundaries = [stages[0].start_ns - half] + [stage.end_ns + half for stage in stages]
     work: Dict[str, Dict[str, int]] = {}
     position = 0
-    if activities and activities[0][0] < bounds[0]:
-        return "the profiler saw work %.3f ms before the first stage" % ((bounds[0] - activities[0][0]) / 1e6)
+    if activities and activities[0][0] < boundaries[0]:
+        return "the profiler saw work %.3f ms before the first stage" % ((boundaries[0] - activities[0][0]) / 1e6)
     for number, stage in enumerate(stages):
         in_stage = []
-        while position < len(activities) and activities[position][0] < bounds[number + 1]:
+        while position < len(activities) and activities[position][0] < boundaries[number + 1]:
             in_stage.append(activities[position])
             position += 1
         if not in_stage:
             return "the profiler saw no work in stage %d of %d" % (number + 1, len(stages))
-        if max(end for _, end, _ in in_stage) > bounds[number + 1]:
-            return "work lies across the end of stage %d" % (number + 1)
+        if max(end for _, end, _ in in_stage) > boundaries[number + 1]:
+            return "the profiler saw work across the end of stage %d" % (number + 1)
         names = ("stages", "kernels", "kernel_ns", "copies", "copy_ns", "busy_ns", "wall_ns")
         sums = work.setdefault(stage.kind, dict.fromkeys(names, 0))
         sums["stages"] += 1
@@ -290,7 +289,7 @@ def work_by_kind(stages: List[Stage], activities: List[Activity]) -> Any:
 
 
 def union_ns(intervals: List[Interval]) -> int:
-    """Time covered by at least one interval; sorted by start."""
+    """Time covered by at least one of the intervals, which are sorted by start."""
     total, until = 0, None  # type: int, Optional[int]
     for start, end in intervals:
         if until is None or start > until:

@@ -1,11 +1,11 @@
-"""The operations of `inferscope kernels` in PyTorch: inputs, the call, and a float64 reference (src/model/kernels.ts).
+"""The operations of `inferscope kernels` (src/model/kernels.ts) in PyTorch: inputs, the call, and a float64 reference.
 
-Conventions: gemm is a row-major (m,k) times a row-major (k,n), float8 and int8 with a column-major second matrix as their
-instructions need it; linear has weights (out,in); conv2d is NCHW, stride 1, padding kernel // 2; lstm is batch-first, one
+Conventions: gemm is a row-major (m,k) times a row-major (k,n); for float8 and int8 the second matrix is column-major, as their
+instructions require; linear has weights (out,in); conv2d is NCHW, stride 1, padding kernel // 2; lstm is batch-first, one
 direction, with biases; attention is scaled_dot_product_attention over (batch, heads, tokens, head_dim), grouped through
-enable_gqa, causal with the last query at the last key; rmsnorm with residual adds first and keeps the sum; swiglu is
-silu(gate) * up; rope rotates halves of q and k, as transformers does; sampling is argmax. All are called as eager PyTorch
-calls them: rope and swiglu are several device kernels.
+enable_gqa, causal with the last query at the last key; rmsnorm with residual adds first and returns the sum, too; swiglu is
+silu(gate) * up; rope rotates halves of q and k, as transformers does; sampling is argmax. All run as in eager PyTorch: rope and
+swiglu are several device kernels.
 """
 
 import contextlib
@@ -17,15 +17,16 @@ import torch.nn.functional as F
 Params = Dict[str, int]
 Pairs = List[Tuple[Any, Any]]
 
-# Largest |x - reference| / largest |reference| that rounding explains: two roundings of intermediate results, and sums of
-# tens of thousands of products. float8 and int8 are compared on the values that they hold; int8 sums are exact.
+# Maximum of |x - reference|, relative to the largest |reference|, that rounding explains: two roundings of intermediate results,
+# and sums of tens of thousands of products. The references of float8 and int8 have the rounded inputs; int8 sums are exact.
 BOUNDS = {
     "float32": 1e-4, "tfloat32": 4e-3, "float16": 5e-3, "bfloat16": 3e-2, "float8": 3e-2, "int8": 0.0,
 }  # fmt: skip
-# Recurrences round at every step; some convolutions transform their inputs first (Winograd).
-LOOSER = {"lstm": 5.0, "conv2d": 5.0}
+# Factors on these bounds: recurrences round at every step; some convolutions transform their inputs first (Winograd).
+BOUND_FACTORS = {"lstm": 5.0, "conv2d": 5.0}
 TORCH_DTYPES = {"float32": "float32", "tfloat32": "float32", "float16": "float16", "bfloat16": "bfloat16", "int8": "int8"}
-MATRIX_ONLY = ("float8", "int8")
+# Types that are measured in GEMMs and copies only.
+GEMM_DTYPES = ("float8", "int8")
 SDPA = {"flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION", "math": "MATH"}
 
 
@@ -36,9 +37,10 @@ class Unsupported(Exception):
 class Operation:
     """One case, ready to be called.
 
-    `make()` gives a fresh set of random inputs, `run(*set)` computes, `check(outputs, set)` gives (got, expected) pairs.
-    `passes`: operations in one call. `rotate`: take sets in turn. `clock`: host (waits for each call), enqueue (time of the host
-    alone), events (of the device), graph (events; the call replays a CUDA graph itself), or None to let the timing choose.
+    `make()` returns a new set of random inputs, `run(*set)` computes, `check(outputs, set)` returns (got, expected) pairs.
+    `shared`: tensors of all sets. `passes`: operations in one call. `rotate`: whether calls take several sets in turn.
+    `clock`: host (waits for each call), enqueue (time of the host alone), events (of the device), graph (events; the call
+    replays a CUDA graph itself), or None to let the timing choose.
     """
 
     def __init__(
@@ -72,12 +74,12 @@ class Source:
             return torch.randn(shape, dtype=torch.bfloat16, device=self.device).to(self.dtype)
         return torch.randn(shape, dtype=self.dtype, device=self.device)
 
-    def ids(self, below: int, count: int) -> Any:
-        return torch.randint(0, below, (count,), device=self.device)
+    def ids(self, vocabulary: int, count: int) -> Any:
+        return torch.randint(0, vocabulary, (count,), device=self.device)
 
 
 def _float8(device: str) -> Any:
-    """MI300 has a different float8 format with another bias."""
+    """MI300 has a float8 format with another exponent bias."""
     if getattr(torch.version, "hip", None) and device != "cpu":
         if "gfx94" in torch.cuda.get_device_properties(torch.device(device)).gcnArchName:
             return torch.float8_e4m3fnuz
@@ -89,8 +91,8 @@ def spread(size: int, count: int, device: Any) -> Any:
     return torch.linspace(0, size - 1, min(size, count), dtype=torch.float64, device=device).round().long()
 
 
-def _product(source: Source) -> Callable[..., Any]:
-    """a @ b with the function that the dtype needs."""
+def _matmul_of(source: Source) -> Callable[..., Any]:
+    """-> the function that computes a @ b in this dtype"""
     if source.name == "int8":
         return torch._int_mm
     if source.name != "float8":
@@ -103,10 +105,10 @@ def _product(source: Source) -> Callable[..., Any]:
     return scaled
 
 
-def _check_product(out: Any, a: Any, b: Any, bias: Any = None) -> Pairs:
+def _check_matmul(out: Any, a: Any, b: Any, bias: Any = None) -> Pairs:
     out = out[0] if isinstance(out, tuple) else out
     rows, columns = spread(a.shape[0], 64, a.device), spread(b.shape[1], 256, a.device)
-    # Rows of bytes, because not every device has index_select for float8.
+    # Row by row, because not every device has index_select for float8.
     expected = torch.stack([a[i].double() for i in rows.tolist()]) @ torch.stack([b[:, j].double() for j in columns.tolist()], 1)
     if bias is not None:
         expected = expected + bias.double()[columns]
@@ -114,30 +116,30 @@ def _check_product(out: Any, a: Any, b: Any, bias: Any = None) -> Pairs:
 
 
 def gemm(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
-    product, by_column = _product(source), source.name in MATRIX_ONLY
+    matmul, by_column = _matmul_of(source), source.name in GEMM_DTYPES
 
     def make() -> Tuple[Any, ...]:
         return source(p["m"], p["k"]), source(p["n"], p["k"]).t() if by_column else source(p["k"], p["n"])
 
-    return Operation(make, product, lambda out, x: _check_product(out, *x))
+    return Operation(make, matmul, lambda out, x: _check_matmul(out, *x))
 
 
 def linear(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     tokens, inner, outer, bias = p["tokens"], p["in_features"], p["out_features"], bool(p.get("bias", 0))
-    if source.name in MATRIX_ONLY:
+    if source.name in GEMM_DTYPES:
         if bias:
             raise Unsupported("linear in %s is measured without a bias" % source.name)
-        product = _product(source)
+        matmul = _matmul_of(source)
         return Operation(
             lambda: (source(tokens, inner), source(outer, inner)),
-            lambda x, w: product(x, w.t()),
-            lambda out, x: _check_product(out, x[0], x[1].t()),
+            lambda x, w: matmul(x, w.t()),
+            lambda out, x: _check_matmul(out, x[0], x[1].t()),
         )
 
     def make() -> Tuple[Any, ...]:
         return (source(tokens, inner), source(outer, inner)) + ((source(outer),) if bias else ())
 
-    return Operation(make, F.linear, lambda out, x: _check_product(out, x[0], x[1].t(), *x[2:]))
+    return Operation(make, F.linear, lambda out, x: _check_matmul(out, x[0], x[1].t(), *x[2:]))
 
 
 def conv2d(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
@@ -219,8 +221,8 @@ def attention(p: Params, source: Source, case: Dict[str, Any]) -> Operation:
         for b, head in ((0, 0), (batch - 1, heads - 1)):
             kv = head // (heads // kv_heads)
             scores = q[b, head, queries].double() @ k[b, kv].double().t() / dim**0.5
-            seen = torch.arange(context, device=q.device)[None] <= queries[:, None] + (context - new)
-            weights = torch.softmax(scores.masked_fill(~seen, float("-inf")), -1)
+            visible = torch.arange(context, device=q.device)[None] <= queries[:, None] + (context - new)
+            weights = torch.softmax(scores.masked_fill(~visible, float("-inf")), -1)
             pairs.append((out[b, head, queries], weights @ v[b, kv].double()))
         return pairs
 

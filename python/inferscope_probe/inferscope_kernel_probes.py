@@ -1,10 +1,10 @@
-"""What a machine's roofline is made of besides matrix products: memory, launches and the way to the host.
+"""The parts of a machine's roofline other than GEMMs: memory, launches, and transfers between host and device.
 
-copy, triad and write are copy_, add(b, c, alpha, out=a) and fill_; read is the fastest of several reductions, l2-read the
-same over an array that is read again and again (its backend says which). launch has three meanings by its backend: host
-(or none), the host's time to hand a kernel to the driver through PyTorch; device, the time from one empty kernel to the
-next when many are waiting; round-trip, from the call until the host knows that it is done. graph-node is the time from one
-tiny kernel to the next inside a CUDA graph.
+copy, triad and write are copy_, add(b, c, alpha, out=a) and fill_. read is the fastest of several reductions, l2-read the
+same over an array that is read repeatedly; their backend names the reduction. launch depends on its backend: host (or none),
+the time of the host to enqueue a kernel through PyTorch; device, the time from one empty kernel to the next in a full queue;
+round-trip, from the call until the host has seen that it is done. graph-node is the time from one tiny kernel to the next
+inside a CUDA graph.
 """
 
 from typing import Any, Callable, Dict, List, Tuple
@@ -21,7 +21,7 @@ def _elements(source: Source, bytes_: int) -> int:
     return max(1, int(bytes_) // source.dtype.itemsize)
 
 
-def _sampled(expected: Callable[..., Any]) -> Callable[[Any, Tuple[Any, ...]], Pairs]:
+def _compare_samples(expected: Callable[..., Any]) -> Callable[[Any, Tuple[Any, ...]], Pairs]:
     """Compares some elements, because a float64 copy of the whole array may not fit."""
 
     def check(out: Any, inputs: Tuple[Any, ...]) -> Pairs:
@@ -33,12 +33,12 @@ def _sampled(expected: Callable[..., Any]) -> Callable[[Any, Tuple[Any, ...]], P
 
 def copy(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     n = _elements(source, p["bytes"])
-    return Operation(lambda: (source(n), source(n)), lambda a, b: a.copy_(b), _sampled(lambda _a, b: b))
+    return Operation(lambda: (source(n), source(n)), lambda a, b: a.copy_(b), _compare_samples(lambda _a, b: b))
 
 
 def write(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     n, value = _elements(source, p["bytes"]), 0.71875
-    return Operation(lambda: (source(n),), lambda a: a.fill_(value), _sampled(lambda a: torch.full_like(a, value)))
+    return Operation(lambda: (source(n),), lambda a: a.fill_(value), _compare_samples(lambda a: torch.full_like(a, value)))
 
 
 def triad(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
@@ -46,11 +46,11 @@ def triad(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     return Operation(
         lambda: (source(n), source(n), source(n)),
         lambda a, b, c: torch.add(b, c, alpha=scale, out=a),
-        _sampled(lambda _a, b, c: b + scale * c),
+        _compare_samples(lambda _a, b, c: b + scale * c),
     )
 
 
-# Reductions over rows of float32, each with its reference.
+# Name, reduction over rows of float32, its float64 reference.
 Reduction = Tuple[str, Callable[[Any], Any], Callable[[Any], Any]]
 REDUCTIONS: List[Reduction] = [
     ("sum-float32", lambda x: x.sum(-1), lambda x: sum(part.double().sum() for part in x.chunk(64))),
@@ -60,10 +60,10 @@ REDUCTIONS: List[Reduction] = [
 
 
 def _fastest(candidates: List[Reduction], rows: Any, device: str) -> Reduction:
-    """The best of five runs, with events on a device."""
-    from inferscope_kernel_timing import once_ns
+    """The reduction with the shortest of five runs."""
+    from inferscope_kernel_timing import time_once_ns
 
-    return min(candidates, key=lambda candidate: min(once_ns(lambda: candidate[1](rows), device) for _ in range(5)))
+    return min(candidates, key=lambda candidate: min(time_once_ns(lambda: candidate[1](rows), device) for _ in range(5)))
 
 
 def _floats(bytes_: int, device: str) -> Any:
@@ -81,12 +81,12 @@ def read(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
 
 
 def l2_read(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
-    # One row per pass: all rows are the same memory, read again.
+    # One row per pass; all rows are the same memory.
     def rows(x: Any) -> Any:
         return x.expand(L2_PASSES, x.shape[0])
 
-    chosen = [reduction for reduction in REDUCTIONS if reduction[0] in ("sum-float32", "amax-float32")]
-    name, reduce, reference = _fastest(chosen, rows(_floats(p["bytes"], source.device)), source.device)
+    float32_reductions = [reduction for reduction in REDUCTIONS if reduction[0] in ("sum-float32", "amax-float32")]
+    name, reduce, reference = _fastest(float32_reductions, rows(_floats(p["bytes"], source.device)), source.device)
 
     def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
         return [(out, reference(x[0]).expand(L2_PASSES))]
@@ -103,16 +103,16 @@ def l2_read(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
 
 def launch(_p: Params, source: Source, case: Dict[str, Any]) -> Operation:
     if source.device == "cpu":
-        raise Unsupported("On the CPU nothing is launched.")
+        raise Unsupported("The CPU has no kernel launches.")
     clocks = {None: "enqueue", "host": "enqueue", "device": "events", "round-trip": "host"}
     if case.get("backend") not in clocks:
-        raise Unsupported("launch is host, device or round-trip, not %s" % case["backend"])
+        raise Unsupported("the backend of launch is host, device or round-trip, not %s" % case["backend"])
     return Operation(lambda: (), lambda: torch.cuda._sleep(0), rotate=False, clock=clocks[case.get("backend")])
 
 
 def graph_node(_p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     if source.device == "cpu":
-        raise Unsupported("The CPU has no graphs of kernels.")
+        raise Unsupported("The CPU has no CUDA graphs.")
 
     def nodes() -> None:
         for _ in range(GRAPH_NODES):
@@ -139,7 +139,7 @@ def _transfer(to_device: bool) -> Callable[[Params, Source, Dict[str, Any]], Ope
 
         # The driver stages pageable memory in host time, which events count only partly.
         clock = None if pinned else "host"
-        return Operation(make, lambda a, b: a.copy_(b, non_blocking=True), _sampled(lambda _a, b: b), clock=clock, max_sets=2)
+        return Operation(make, lambda a, b: a.copy_(b, non_blocking=True), _compare_samples(lambda _a, b: b), clock=clock, max_sets=2)
 
     return build
 

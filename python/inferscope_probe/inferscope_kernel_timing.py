@@ -1,12 +1,12 @@
-"""How the operations of `inferscope kernels` are timed.
+"""Times the operations of `inferscope kernels`.
 
-On a GPU events are recorded around runs and read after a batch of them: nothing waits inside the timed region. A spinning
-kernel in front keeps the device busy until the batch is enqueued, so that the host's pace is not what is measured. Runs
-shorter than 0.2 ms are taken several to a sample, since an event costs a microsecond or two; what is shorter than its own
-launch is captured, many runs in turn, in a CUDA graph. Before a run of 0.1 ms or more the cache is overwritten outside of the
-time taken, as triton's do_bench does: back to back, a GPU at its power limit lowers its clocks by several percent, and what
-a peak means would depend on how long it was measured. Inputs and outputs are taken in turn from copies that exceed the
-cache three times. On the CPU a sample is time.monotonic_ns around a run, or around as many as take 20 us.
+On a GPU, events are recorded around runs and read after a batch of them, so nothing waits inside the timed region. A spinning
+kernel before the batch keeps the device busy until the batch is enqueued, so that the speed of the host is not measured.
+Several runs shorter than 0.2 ms share a sample, because an event costs one or two microseconds; an operation that is shorter than
+its own launch is captured, many runs at once, in a CUDA graph. Before a run of 0.1 ms or more, the cache is overwritten outside
+of the timed region, as triton's do_bench does: run back to back, a GPU at its power limit lowers its clocks by several percent,
+so the measured peak would depend on the duration of the measurement. Inputs and outputs rotate over copies that exceed the cache
+three times. On the CPU a sample is time.monotonic_ns around a run, or around as many as take 20 us.
 """
 
 import math
@@ -38,7 +38,7 @@ class Samples:
         self.ns: List[float] = []
         self.t_ns = self.end_ns = time.monotonic_ns()
 
-    def narrow(self, share: float) -> bool:
+    def is_narrow(self, share: float) -> bool:
         """Whether half of the 95 % interval of the mean is within `share` of it."""
         n = len(self.ns)
         if n < 3:
@@ -48,8 +48,8 @@ class Samples:
         return 1.96 * math.sqrt(variance / n) <= share * mean
 
 
-class Turns:
-    """Calls an operation on its input sets in turn, and keeps as many outputs, so that these are not in the cache
+class RotatingCalls:
+    """Calls an operation on its input sets in turn, and keeps as many outputs, so that new outputs are not in the cache,
     either.
     """
 
@@ -63,7 +63,7 @@ class Turns:
         self.kept[index] = self.op.run(*self.sets[index])
 
 
-def once_ns(call: Callable[[], Any], device: str) -> float:
+def time_once_ns(call: Callable[[], Any], device: str) -> float:
     """A rough time of one synchronized call."""
     wait(device)
     begin = time.monotonic_ns()
@@ -86,32 +86,32 @@ def wait(device: str) -> None:
 def measure(
     op: Operation, sets: List[Tuple[Any, ...]], order: Dict[str, Any], device: str, stop: Callable[[], bool]
 ) -> Samples:
-    """Samples until the interval is narrow, `max_runs` or `max_seconds` is reached, or `stop` is set."""
-    turns = Turns(op, sets)
-    rough_ns = _warm_up(turns, device)
+    """Samples until the interval is narrow, `max_runs` or `max_seconds` is reached, or `stop()` is true."""
+    call_next = RotatingCalls(op, sets)
+    rough_ns = _warm_up(call_next, device)
     if device == "cpu" or op.clock in ("host", "enqueue"):
-        return _on_host(turns, order, device, stop, rough_ns)
-    return _on_device(turns, order, device, stop)
+        return _measure_on_host(call_next, order, device, stop, rough_ns)
+    return _measure_on_device(call_next, order, device, stop)
 
 
-def _warm_up(turns: Turns, device: str) -> float:
+def _warm_up(call_next: RotatingCalls, device: str) -> float:
     """Calls every set at least once, which also warms up the allocator. -> ns per call"""
     begin, calls, chunk = time.monotonic_ns(), 0, 1
     while True:
         for _ in range(chunk):
-            turns()
+            call_next()
         calls += chunk
         wait(device)
         spent = time.monotonic_ns() - begin
-        if calls > len(turns.sets) and calls >= 3 and spent >= WARM_UP_NS:
-            return _rough(turns, device)
+        if calls > len(call_next.sets) and calls >= 3 and spent >= WARM_UP_NS:
+            return _measure_roughly(call_next, device)
         chunk = min(calls, 256) if spent / calls < 1e6 else 1
 
 
-def _rough(turns: Turns, device: str) -> float:
+def _measure_roughly(call_next: RotatingCalls, device: str) -> float:
     begin = time.monotonic_ns()
     for _ in range(3):
-        turns()
+        call_next()
     wait(device)
     return max(1.0, (time.monotonic_ns() - begin) / 3)
 
@@ -124,75 +124,75 @@ def _collect(
     stop: Callable[[], bool],
     min_ns: float = 0,
 ) -> Samples:
-    """Batches of at most `max_batch` samples until there are enough."""
+    """Runs batches of at most `max_batch` samples until there are enough."""
     samples.t_ns = time.monotonic_ns()
     while True:
-        have = len(samples.ns)
-        samples.ns += batch(max(1, min(max_batch, order["max_runs"] - have, max(order["runs"] - have, order["runs"] // 4))))
+        count = len(samples.ns)
+        samples.ns += batch(max(1, min(max_batch, order["max_runs"] - count, max(order["runs"] - count, order["runs"] // 4))))
         samples.end_ns = time.monotonic_ns()
-        have = len(samples.ns)
+        count = len(samples.ns)
         spent_ns = samples.end_ns - samples.t_ns
-        if stop() or spent_ns >= order["max_seconds"] * 1e9 or have >= order["max_runs"]:
+        if stop() or spent_ns >= order["max_seconds"] * 1e9 or count >= order["max_runs"]:
             return samples
-        if have >= order["runs"] and spent_ns >= min_ns and samples.narrow(order["narrow"]):
+        if count >= order["runs"] and spent_ns >= min_ns and samples.is_narrow(order["narrow"]):
             return samples
 
 
-def _on_host(turns: Turns, order: Dict[str, Any], device: str, stop: Callable[[], bool], rough_ns: float) -> Samples:
-    op = turns.op
+def _measure_on_host(call_next: RotatingCalls, order: Dict[str, Any], device: str, stop: Callable[[], bool], rough_ns: float) -> Samples:
+    op = call_next.op
     enqueue = op.clock == "enqueue"
-    per = 100 if enqueue else 1 if op.clock == "host" else max(1, math.ceil(HOST_SAMPLE_NS / rough_ns))
+    calls_per_sample = 100 if enqueue else 1 if op.clock == "host" else max(1, math.ceil(HOST_SAMPLE_NS / rough_ns))
 
     def batch(count: int) -> List[float]:
-        taken = []
+        sample_times = []
         for _ in range(count):
             begin = time.monotonic_ns()
-            for _ in range(per):
-                turns()
+            for _ in range(calls_per_sample):
+                call_next()
             if not enqueue:
                 wait(device)
-            taken.append((time.monotonic_ns() - begin) / (per * op.passes))
+            sample_times.append((time.monotonic_ns() - begin) / (calls_per_sample * op.passes))
             if enqueue:  # outside of the timed part, so that the queue does not fill
                 wait(device)
-        return taken
+        return sample_times
 
-    max_batch = max(1, int(BATCH_NS / (per * rough_ns)))
-    return _collect(Samples("host", per * op.passes), batch, max_batch, order, stop)
+    max_batch = max(1, int(BATCH_NS / (calls_per_sample * rough_ns)))
+    return _collect(Samples("host", calls_per_sample * op.passes), batch, max_batch, order, stop)
 
 
-def _on_device(turns: Turns, order: Dict[str, Any], device: str, stop: Callable[[], bool]) -> Samples:
-    op = turns.op
-    host_ns, run_ns = _enqueue_and_run(turns, device)
-    call: Callable[[], Any] = turns
-    per, method, note, kept = 1, "events", None, None
+def _measure_on_device(call_next: RotatingCalls, order: Dict[str, Any], device: str, stop: Callable[[], bool]) -> Samples:
+    op = call_next.op
+    host_ns, run_ns = _measure_enqueue_and_run(call_next, device)
+    call: Callable[[], Any] = call_next
+    calls_per_sample, method, note = 1, "events", None
     if op.clock == "graph":
         method = "graph"
     elif op.clock == "events":
-        per = 100
+        calls_per_sample = 100
     elif order["graph"] == "always" or (order["graph"] == "auto" and run_ns < 1.5 * host_ns):
-        calls = max(len(turns.sets), min(GRAPH_NODES, math.ceil(GRAPH_SAMPLE_NS / run_ns)))
+        calls = max(len(call_next.sets), min(GRAPH_NODES, math.ceil(GRAPH_SAMPLE_NS / run_ns)))
         try:
-            graph, kept = _captured(op, turns.sets, calls, device)
-        except Exception as error:  # any error: the operation itself works
-            note = "Not captured in a CUDA graph (%s): the host's launches are part of its time." % _words(error)
+            # The outputs must live until the last replay.
+            graph, _outputs = _capture(op, call_next.sets, calls, device)
+        except Exception as error:  # whatever it is, the operation runs without a graph
+            note = "Not captured in a CUDA graph (%s), so its time includes launches by the host." % _first_line(error)
         else:
             call, method = graph.replay, "graph"
             # A replay's host time grows with the number of nodes.
-            replay_ns = [once_ns(call, device) for _ in range(3)][-1]
+            replay_ns = [time_once_ns(call, device) for _ in range(3)][-1]
             host_ns, run_ns = max(host_ns, replay_ns / 4), replay_ns
-            return _between_events(Samples(method, calls * op.passes, note), call, 1, host_ns, run_ns, order, stop)
+            return _time_between_events(Samples(method, calls * op.passes, note), call, 1, host_ns, run_ns, order, stop)
     if method == "events" and op.clock is None:
-        if run_ns >= FLUSH_FROM_NS and op.rotate:  # cases about the cache need it warm
-            return _flushed(Samples(method, op.passes, note), call, host_ns, run_ns, order, stop, device)
-        per = max(1, math.ceil(EVENT_SAMPLE_NS / run_ns))
-    del kept
-    return _between_events(Samples(method, per * op.passes, note), call, per, host_ns, run_ns, order, stop)
+        if run_ns >= FLUSH_FROM_NS and op.rotate:  # operations that do not rotate measure a warm cache
+            return _time_with_flushes(Samples(method, op.passes, note), call, host_ns, run_ns, order, stop, device)
+        calls_per_sample = max(1, math.ceil(EVENT_SAMPLE_NS / run_ns))
+    return _time_between_events(Samples(method, calls_per_sample * op.passes, note), call, calls_per_sample, host_ns, run_ns, order, stop)
 
 
-def _between_events(
+def _time_between_events(
     samples: Samples,
     call: Callable[[], Any],
-    per: int,
+    calls_per_sample: int,
     host_ns: float,
     run_ns: float,
     order: Dict[str, Any],
@@ -202,21 +202,21 @@ def _between_events(
 
     def batch(count: int) -> List[float]:
         events = [_event() for _ in range(count + 1)]
-        ahead_ns = min(20e6, count * (per * host_ns + 5e3))
+        ahead_ns = min(20e6, count * (calls_per_sample * host_ns + 5e3))
         torch.cuda._sleep(int(ahead_ns * 2))  # cycles, at about 2 GHz
         events[0].record()
         for event in events[1:]:
-            for _ in range(per):
+            for _ in range(calls_per_sample):
                 call()
             event.record()
         events[-1].synchronize()
         return [start.elapsed_time(end) * 1e6 / samples.per_sample for start, end in zip(events, events[1:])]
 
-    max_batch = max(1, min(int(QUEUE / per), int(BATCH_NS / (per * run_ns))))
+    max_batch = max(1, min(int(QUEUE / calls_per_sample), int(BATCH_NS / (calls_per_sample * run_ns))))
     return _collect(samples, batch, max_batch, order, stop, MIN_NS)
 
 
-def _flushed(
+def _time_with_flushes(
     samples: Samples,
     call: Callable[[], Any],
     host_ns: float,
@@ -225,7 +225,7 @@ def _flushed(
     stop: Callable[[], bool],
     device: str,
 ) -> Samples:
-    """Like _between_events with one run per sample; the cache is overwritten between runs."""
+    """Like _time_between_events with one run per sample; the cache is overwritten between runs."""
     buffer = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device=device)
 
     def batch(count: int) -> List[float]:
@@ -243,37 +243,37 @@ def _flushed(
     return _collect(samples, batch, max_batch, order, stop, MIN_NS)
 
 
-def _enqueue_and_run(turns: Turns, device: str) -> Tuple[float, float]:
+def _measure_enqueue_and_run(call_next: RotatingCalls, device: str) -> Tuple[float, float]:
     """-> ns per call until the host has enqueued it, and until it is done"""
-    calls = 20 if once_ns(turns, device) < 20e6 else 2
+    calls = 20 if time_once_ns(call_next, device) < 20e6 else 2
     first, last = _event(), _event()
     wait(device)
     first.record()
     begin = time.monotonic_ns()
     for _ in range(calls):
-        turns()
+        call_next()
     host_ns = (time.monotonic_ns() - begin) / calls
     last.record()
     wait(device)
     return host_ns, max(500.0, first.elapsed_time(last) * 1e6 / calls)
 
 
-def _captured(op: Operation, sets: List[Tuple[Any, ...]], calls: int, device: str) -> Tuple[Any, Turns]:
-    """A graph of `calls` runs, and the objects that must live as long."""
-    turns = Turns(op, sets)
+def _capture(op: Operation, sets: List[Tuple[Any, ...]], calls: int, device: str) -> Tuple[Any, RotatingCalls]:
+    """A graph of `calls` runs, and the outputs, which must live as long."""
+    call_next = RotatingCalls(op, sets)
     graph = torch.cuda.CUDAGraph()
     wait(device)
     with torch.cuda.graph(graph):
         for _ in range(calls):
-            turns()
+            call_next()
     graph.replay()
     wait(device)
-    return graph, turns
+    return graph, call_next
 
 
 def _event() -> Any:
     return torch.cuda.Event(enable_timing=True)
 
 
-def _words(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().split("\n")[0] or type(error).__name__)[:300]

@@ -1,8 +1,8 @@
 """Measures the operations of `inferscope kernels` and `inferscope roofline`: python inferscope_kernels.py ORDER.json
 
 Reads a KernelOrder (src/model/kernels.ts) and writes a `microbenchmark` line per case to INFERSCOPE_RECORD, each when it is
-done. stdout carries progress as JSON lines and nothing else. SIGINT and SIGTERM end it after the batch at work; what is
-left is recorded as stopped. Cases run in their order, each on a cleared cache of the allocator.
+done. stdout has only progress, as JSON lines. SIGINT and SIGTERM end it after the current batch; the remaining cases are
+recorded as stopped. Cases run in their order, each with an empty cache of the allocator.
 """
 
 import gc
@@ -16,9 +16,10 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from inferscope_fault import Fault
 from inferscope_points import EngineError, StopFlag, claim_stdout, read_order, record_failure, send_progress
-from inferscope_ranges import computes_on_cpu, evaluated_range
+from inferscope_ranges import evaluator_range, stop_waiting_for_gpu
 from inferscope_record import recorder
 
+# Input sets together exceed the cache this many times.
 CACHE_TIMES = 3
 # Defaults in bytes where torch (GPU) or the CPU does not report a cache size.
 L2_UNKNOWN = 64 << 20
@@ -26,7 +27,7 @@ LLC_UNKNOWN = 32 << 20
 
 
 def cache_bytes(device: str) -> int:
-    """The cache that repeated inputs could stay in: the L2 of a GPU, the last level of a CPU."""
+    """Size of the cache in which repeated inputs could stay: L2 of a GPU, last level of a CPU."""
     import torch
 
     if device != "cpu":
@@ -39,7 +40,7 @@ def cache_bytes(device: str) -> int:
 
 
 def tensors(value: Any) -> List[Any]:
-    """All tensors of a set or of outputs, including those of modules."""
+    """All tensors of a set of inputs or of outputs, including those of modules."""
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -49,7 +50,7 @@ def tensors(value: Any) -> List[Any]:
     return [tensor for part in value for tensor in tensors(part)] if isinstance(value, (tuple, list)) else []
 
 
-def size(value: Any) -> int:
+def total_bytes(value: Any) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors(value))
 
 
@@ -104,8 +105,8 @@ class Bench:
     def __init__(self, order: Dict[str, Any], device: str, stop: StopFlag) -> None:
         self.order, self.device, self.stop = order, device, stop
         self.cache = cache_bytes(device)
-        # After an illegal access or a hardware fault nothing runs in this process anymore.
-        self.lost = False
+        # After an illegal access or a hardware fault, nothing more can run on the device in this process.
+        self.device_lost = False
 
     def run(self) -> None:
         cases = self.order["cases"]
@@ -122,33 +123,33 @@ class Bench:
             case.record(self.device)
             if case.outcome == "measured":
                 measured.append(spec)
-            if self.lost:
+            if self.device_lost:
                 raise EngineError(
                     "E_WORKLOAD_FAILED", "the device's context is lost after %s" % spec["case"],
-                    case.text or "torch says no more.", "Leave this case out.",
+                    case.text or "torch reports no reason.", "Leave this case out.",
                 )  # fmt: skip
         if self.order.get("trace") and measured:
             self._trace(measured, self.order["trace"])
         send_progress(type="case", case=cases[-1]["case"], done=len(cases), total=len(cases))
 
     def _trace(self, specs: List[Dict[str, Any]], trace: Dict[str, Any]) -> None:
-        """A few more runs of each case under the profiler, last, because its overhead would be measured too."""
+        """Runs each case a few more times under the profiler; last, because its overhead would be measured, too."""
         import torch
         from torch.profiler import ProfilerActivity, profile
 
-        watched = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if self.device != "cpu" else [])
-        with profile(activities=watched, record_shapes=True) as profiler:
+        activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if self.device != "cpu" else [])
+        with profile(activities=activities, record_shapes=True) as profiler:
             for spec in specs:
                 if self.stop.stopped:
                     break
                 try:
-                    self._watch(spec, trace["runs"])
+                    self._trace_case(spec, trace["runs"])
                 except Exception:
                     traceback.print_exc()
                 self._clear()
         profiler.export_chrome_trace(os.path.join(trace["folder"], "torch-%d.json.gz" % os.getpid()))
 
-    def _watch(self, spec: Dict[str, Any], runs: int) -> None:
+    def _trace_case(self, spec: Dict[str, Any], runs: int) -> None:
         import torch
         from inferscope_kernel_cases import Source
         from inferscope_kernel_probes import OPERATIONS
@@ -179,8 +180,8 @@ class Bench:
     def _attempt(self, case: Case) -> None:
         from inferscope_kernel_cases import Unsupported
 
-        before = case.t_ns
-        with warnings.catch_warnings(record=True) as heard:
+        created_ns = case.t_ns
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 self._measure(case)
@@ -192,21 +193,21 @@ class Bench:
                 traceback.print_exc()
                 fault = Fault(error)
                 case.text = fault.text
-                if fault.memory:
+                if fault.is_out_of_memory:
                     case.outcome = "out_of_memory"
-                elif not case.ran and _may_lack(case.spec):
+                elif not case.ran and _may_be_unsupported(case.spec):
                     # PyTorch reports in warnings why a backend does not accept the case.
-                    warnings_text = [_one_line(warning.message) for warning in heard if issubclass(warning.category, UserWarning)]
+                    warnings_text = [_one_line(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
                     case.outcome, case.text = "unsupported", " ".join([fault.text] + warnings_text)[:2000]
                 else:
                     case.outcome = "failed"
-        if case.outcome != "measured" and case.end_ns <= before:
+        if case.outcome != "measured" and case.end_ns <= created_ns:
             case.end_ns = time.monotonic_ns()
         self._clear()
 
     def _measure(self, case: Case) -> None:
         import torch
-        from inferscope_kernel_cases import LOOSER, Source
+        from inferscope_kernel_cases import BOUND_FACTORS, Source
         from inferscope_kernel_probes import OPERATIONS
         from inferscope_kernel_timing import measure, wait
 
@@ -215,7 +216,7 @@ class Bench:
         set_precision(spec["dtype"])
         torch.manual_seed(self.order["seed"])
         if self.device == "cpu" and spec["bytes"] > 0.8 * free_bytes("cpu"):
-            raise MemoryError("out of memory: it needs %d bytes, and %d are free" % (spec["bytes"], free_bytes("cpu")))
+            raise MemoryError("out of memory: it needs %d bytes, but %d are free" % (spec["bytes"], free_bytes("cpu")))
         op = OPERATIONS[spec["kernel"]](spec["params"], Source(spec["dtype"], self.device), spec)
         if op.backend is not None:
             case.backend = op.backend
@@ -225,50 +226,49 @@ class Bench:
             if self.order["check"] and op.check is not None:
                 out = op.run(*first)
                 wait(self.device)  # copies to the host finish after the call returns
-                self._compare(case, op.check(out, first), LOOSER.get(spec["kernel"], 1.0))
+                self._compare(case, op.check(out, first), BOUND_FACTORS.get(spec["kernel"], 1.0))
                 del out
             sets = [first] + self._more_sets(op, needed)
-            case.rotated = len(sets) * needed + size(op.shared) if op.rotate and needed > 0 else None
-            with evaluated_range("case:" + spec["case"]):
-                taken = measure(op, sets, self.order, self.device, lambda: self.stop.stopped)
-        case.t_ns, case.end_ns, case.method, case.per_sample = taken.t_ns, taken.end_ns, taken.method, taken.per_sample
-        if self.stop.stopped and len(taken.ns) < self.order["runs"]:
-            case.outcome, case.text = "stopped", "Stopped after %d of %d runs." % (len(taken.ns), self.order["runs"])
+            case.rotated = len(sets) * needed + total_bytes(op.shared) if op.rotate and needed > 0 else None
+            with evaluator_range("case:" + spec["case"]):
+                samples = measure(op, sets, self.order, self.device, lambda: self.stop.stopped)
+        case.t_ns, case.end_ns, case.method, case.per_sample = samples.t_ns, samples.end_ns, samples.method, samples.per_sample
+        if self.stop.stopped and len(samples.ns) < self.order["runs"]:
+            case.outcome, case.text = "stopped", "Stopped after %d of %d runs." % (len(samples.ns), self.order["runs"])
             return
-        case.samples = taken.ns
+        case.samples = samples.ns
         if case.text is None:
-            case.text = taken.note
+            case.text = samples.note
 
     def _first_runs(self, case: Case, op: Any, first: Tuple[Any, ...]) -> int:
-        """Peak memory of a run without the setup of the first one. -> bytes of its inputs and outputs"""
+        """Sets the peak memory of a run, without the setup of the first one. -> bytes of its inputs and outputs"""
         import torch
 
         out = op.run(*first)
         case.ran = True
-        held = {tensor.data_ptr() for tensor in tensors(first)}
-        needed = size(first) + sum(size(tensor) for tensor in tensors(out) if tensor.data_ptr() not in held)
+        addresses = {tensor.data_ptr() for tensor in tensors(first)}
+        needed = total_bytes(first) + sum(total_bytes(tensor) for tensor in tensors(out) if tensor.data_ptr() not in addresses)
         del out
         if self.device == "cpu" or needed == 0:
             return needed
         torch.cuda.synchronize(self.device)
-        without = torch.cuda.memory_allocated(self.device) - size([tensor for tensor in tensors(first) if tensor.is_cuda])
+        other_bytes = torch.cuda.memory_allocated(self.device) - total_bytes([tensor for tensor in tensors(first) if tensor.is_cuda])
         torch.cuda.reset_peak_memory_stats(self.device)
         op.run(*first)
         torch.cuda.synchronize(self.device)
-        case.peak = int(torch.cuda.max_memory_allocated(self.device)) - without + size(op.shared)
+        case.peak = int(torch.cuda.max_memory_allocated(self.device)) - other_bytes + total_bytes(op.shared)
         return needed
 
     def _more_sets(self, op: Any, needed: int) -> List[Tuple[Any, ...]]:
         if not op.rotate or needed == 0:
             return []
-        # Uses a second set if one exceeds the cache: its end would still be in the cache at the start of the next
-        # run.
-        wanted = max(2, -(-CACHE_TIMES * self.cache // needed))
-        wanted = min(wanted, op.max_sets, 64 if self.device == "cpu" else op.max_sets)
-        fits = int(0.5 * free_bytes(self.device) // needed)
-        return [op.make() for _ in range(min(wanted - 1, fits))]
+        # At least two, because the end of a set that exceeds the cache would still be in it at the start of the next run.
+        count = max(2, -(-CACHE_TIMES * self.cache // needed))
+        count = min(count, op.max_sets, 64 if self.device == "cpu" else op.max_sets)
+        max_that_fit = int(0.5 * free_bytes(self.device) // needed)
+        return [op.make() for _ in range(min(count - 1, max_that_fit))]
 
-    def _compare(self, case: Case, pairs: List[Tuple[Any, Any]], looser: float) -> None:
+    def _compare(self, case: Case, pairs: List[Tuple[Any, Any]], bound_factor: float) -> None:
         from inferscope_kernel_cases import BOUNDS
 
         worst = 0.0
@@ -276,7 +276,7 @@ class Bench:
             largest = float(want.abs().max()) or 1.0
             error = float((got.double() - want.to(got.device)).abs().max()) / largest
             worst = error if error != error else max(worst, error)
-        bound = BOUNDS[case.spec["dtype"]] * looser
+        bound = BOUNDS[case.spec["dtype"]] * bound_factor
         case.max_error = worst if worst == worst else None
         if not worst <= bound:
             case.outcome = "wrong"
@@ -294,20 +294,20 @@ class Bench:
                 torch.cuda.empty_cache()
             except Exception:
                 traceback.print_exc()
-                self.lost = True
+                self.device_lost = True
 
 
 def _check_dtype(spec: Dict[str, Any]) -> None:
-    from inferscope_kernel_cases import MATRIX_ONLY, TORCH_DTYPES, Unsupported
+    from inferscope_kernel_cases import GEMM_DTYPES, TORCH_DTYPES, Unsupported
 
     dtype, kernel = spec["dtype"], spec["kernel"]
     if dtype != "float8" and dtype not in TORCH_DTYPES:
         raise Unsupported("PyTorch is not measured in %s." % dtype)
-    if dtype in MATRIX_ONLY and kernel not in ("gemm", "linear", "copy"):
+    if dtype in GEMM_DTYPES and kernel not in ("gemm", "linear", "copy"):
         raise Unsupported("%s has no %s kernel in PyTorch." % (kernel, dtype))
 
 
-def _may_lack(spec: Dict[str, Any]) -> bool:
+def _may_be_unsupported(spec: Dict[str, Any]) -> bool:
     """Whether an error in the first run probably means that the kernel does not exist."""
     return spec["backend"] is not None or spec["dtype"] in ("float8", "int8", "bfloat16")
 
@@ -326,7 +326,7 @@ def choose_device(order: Dict[str, Any]) -> str:
     if not requested.startswith("cuda") or index >= torch.cuda.device_count():
         raise EngineError(
             "E_ENGINE_MISSING", "no device %s" % requested,
-            "torch %s finds %d GPUs." % (torch.__version__, torch.cuda.device_count()), "Take --device cpu.",
+            "torch %s finds %d GPUs." % (torch.__version__, torch.cuda.device_count()), "Use --device cpu.",
         )  # fmt: skip
     torch.cuda.set_device(index)
     return "cuda:%d" % index
@@ -341,13 +341,13 @@ def describe(device: str) -> Dict[str, Any]:
     facts: Dict[str, Any] = dict.fromkeys(("sm_count", "l2_bytes", "memory_bytes", "compute_capability", "driver"))
     facts.update(name=platform.processor() or platform.machine(), device=device, framework="torch %s" % torch.__version__)
     if device != "cpu":
-        seen = torch.cuda.get_device_properties(device)
+        properties = torch.cuda.get_device_properties(device)
         facts.update(
-            name=seen.name,
-            sm_count=seen.multi_processor_count,
-            l2_bytes=getattr(seen, "L2_cache_size", None) or None,
-            memory_bytes=seen.total_memory,
-            compute_capability="%d.%d" % (seen.major, seen.minor),
+            name=properties.name,
+            sm_count=properties.multi_processor_count,
+            l2_bytes=getattr(properties, "L2_cache_size", None) or None,
+            memory_bytes=properties.total_memory,
+            compute_capability="%d.%d" % (properties.major, properties.minor),
         )
     return facts
 
@@ -359,7 +359,7 @@ def check_order(order: Dict[str, Any]) -> None:
     if unknown or not order["cases"]:
         raise EngineError(
             "E_USAGE", "unknown kernel %s" % ", ".join(unknown) if unknown else "no case to measure",
-            "Known are %s." % ", ".join(OPERATIONS), "Take one of these.",
+            "Known are %s." % ", ".join(OPERATIONS), "Use one of these.",
         )  # fmt: skip
 
 
@@ -373,7 +373,7 @@ def main(path: str) -> int:
         check_order(order)
         device = choose_device(order)
         if device == "cpu":
-            computes_on_cpu()
+            stop_waiting_for_gpu()
         send_progress(type="device", device=describe(device))
         import torch
 

@@ -1,6 +1,6 @@
-"""What a process of PyTorch knows of its own memory, as `memory` lines of the record, for `inferscope memory`.
+"""The memory of a PyTorch process, as the process itself reports it: `memory` lines of the record, for `inferscope memory`.
 
-Kinds of these lines are `<what>:<stage>` with `:<dtype>` behind it where tensors are counted: weights:load:float16,
+Kinds of these lines are `<what>:<stage>`, followed by `:<dtype>` where tensors are counted: weights:load:float16,
 kv_cache:decode:float16, max_allocated:prefill, reserved:post_warmup, allocation:prefill:<place in the program>. `device` is
 the GPU as the driver counts it; null is host memory. Standard library and torch only.
 """
@@ -8,20 +8,20 @@ the GPU as the driver counts it; null is host memory. Standard library and torch
 import gc
 import os
 import sys
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from inferscope_record import recorder
-from inferscope_resident import resident
+from inferscope_resident import read_memory_field
 
-# Maximum groups in a snapshot, largest first; the rest is one line.
-KEPT_PLACES = 30
-# Entries of the allocator's history, each with a stack: a prefill of 100 layers has some thousand.
-HISTORY = 200_000
+# Maximum places in a snapshot, largest first; the others are one line.
+MAX_PLACES = 30
+# Maximum entries of the allocator's history, each with a stack: a prefill of 100 layers has several thousand.
+MAX_HISTORY = 200_000
 
 Bytes = Dict[Tuple[Optional[int], str], int]
 
 
-def physical(index: Optional[int]) -> Optional[int]:
+def driver_index(index: Optional[int]) -> Optional[int]:
     """The driver's number of torch's device `index`, which CUDA_VISIBLE_DEVICES renumbers if it contains numbers."""
     names = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
     if index is not None and index < len(names) and all(name.isdigit() for name in names):
@@ -42,7 +42,7 @@ def tensor_bytes(tensors: Iterable[Any]) -> Bytes:
         if place in seen:
             continue
         seen.add(place)
-        device = None if local.device.type == "cpu" else physical(local.device.index or 0)
+        device = None if local.device.type == "cpu" else driver_index(local.device.index or 0)
         key = (device, str(local.dtype).replace("torch.", ""))
         sums[key] = sums.get(key, 0) + int(storage.nbytes())
     return sums
@@ -54,9 +54,11 @@ def cache_tensors(cache: Any) -> Iterator[Any]:
 
     for layer in getattr(cache, "layers", None) or ([] if cache is None else [cache]):
         for value in vars(layer).values():
-            for item in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]:
-                if isinstance(item, torch.Tensor) and item.dim() > 1:
-                    yield item
+            if isinstance(value, dict):
+                items = list(value.values())
+            else:
+                items = value if isinstance(value, (list, tuple)) else [value]
+            yield from (item for item in items if isinstance(item, torch.Tensor) and item.dim() > 1)
 
 
 class MemoryWatch:
@@ -64,14 +66,16 @@ class MemoryWatch:
 
     def __init__(self, device: str, snapshot: bool = False) -> None:
         self.gpu, self.snapshot = device != "cpu", snapshot
-        # Peaks reset between stages since `forget`; the engine's figure of a point uses them.
+        # Peak of all stages since `reset_peak`, for the engine's memory of a point: a stage resets the allocator's own.
         self.peak_allocated = 0
-        self._most: Dict[int, List[int]] = {}
-        self._places: Dict[str, Any] = {}
+        # By device: peaks of allocated and reserved bytes over the run.
+        self._peaks: Dict[int, List[int]] = {}
+        # Stages with a snapshot; each gets one.
+        self._snapshot_stages: Set[str] = set()
         if not self.gpu:
-            self._resident("baseline", "baseline")
+            self._record_resident("baseline", "baseline")
 
-    def alone(self, device: str, dtype: str) -> None:
+    def record_alone(self, device: str, dtype: str) -> None:
         """Memory of a rank before it joins the others: its context with the first kernels, so that the memory of
         collectives is known separately.
         """
@@ -82,77 +86,72 @@ class MemoryWatch:
         torch.cuda.set_device(torch.device(device))
         square = torch.zeros(64, 64, dtype=getattr(torch, dtype), device=device)
         (square @ square).softmax(-1).sum().item()
-        self.moment("alone")
+        self.record_stage("alone")
         recorder().flush()
 
-    def loaded(self, model: Any) -> None:
+    def record_load(self, model: Any) -> None:
         for name, tensors in (("weights", model.parameters()), ("buffers", model.buffers())):
             for (device, dtype), count in tensor_bytes(tensors).items():
                 recorder().memory("%s:load:%s" % (name, dtype), count, "torch: storages of the model's %s" % name, device)
-        self.moment("load")
+        self.record_stage("load")
 
-    def begin(self) -> None:
-        """Before a warm-up repeat."""
-        if self.snapshot and "prefill" not in self._places:
-            self._history(True)
+    def before_prefill(self) -> None:
+        self._start_history("prefill")
 
-    def prefilled(self, cache: Any) -> None:
-        if self.snapshot and "prefill" not in self._places:
-            self._keep("prefill")
-        self.moment("prefill", cache)
+    def after_prefill(self, cache: Any) -> None:
+        self._record_snapshot("prefill")
+        self.record_stage("prefill", cache)
 
-    def last_step(self) -> None:
-        """Before the last decode step, which has the longest cache."""
-        if self.snapshot and "decode" not in self._places:
-            self._history(True)
+    def before_last_decode(self) -> None:
+        """The last decode step has the longest cache."""
+        self._start_history("decode")
 
-    def decoded(self, cache: Any) -> None:
-        if self.snapshot and "decode" not in self._places:
-            self._keep("decode")
-        self.moment("decode", cache)
+    def after_last_decode(self, cache: Any) -> None:
+        self._record_snapshot("decode")
+        self.record_stage("decode", cache)
 
-    def moment(self, stage: str, cache: Any = None) -> None:
-        """The current memory; `max_allocated` and `max_reserved` cover the time since the previous moment."""
+    def record_stage(self, stage: str, cache: Any = None) -> None:
+        """The current memory; `max_allocated` and `max_reserved` cover the time since the previous stage."""
         for (device, dtype), count in tensor_bytes(cache_tensors(cache)).items():
             source = "torch: storages in %s" % type(cache).__name__
             recorder().memory("kv_cache:%s:%s" % (stage, dtype), count, source, device)
         if not self.gpu:
-            self._resident(stage, stage if stage == "post_warmup" else None)
+            self._record_resident(stage, stage if stage == "post_warmup" else None)
             return
         import torch
 
         for index in range(torch.cuda.device_count()):
             stats = torch.cuda.memory_stats(index)
-            most = (stats.get("allocated_bytes.all.peak", 0), stats.get("reserved_bytes.all.peak", 0))
-            if most[1] == 0:
+            peaks = (stats.get("allocated_bytes.all.peak", 0), stats.get("reserved_bytes.all.peak", 0))
+            if peaks[1] == 0:
                 continue
-            device = physical(index)
+            device = driver_index(index)
             counts = {
                 "allocated": stats.get("allocated_bytes.all.current"),
                 "requested": stats.get("requested_bytes.all.current"),
                 "reserved": stats.get("reserved_bytes.all.current"),
                 "inactive_split": stats.get("inactive_split_bytes.all.current"),
-                "max_allocated": most[0],
-                "max_reserved": most[1],
+                "max_allocated": peaks[0],
+                "max_reserved": peaks[1],
             }
             for kind, count in counts.items():
                 if count is not None:
                     recorder().memory("%s:%s" % (kind, stage), int(count), "torch.cuda.memory_stats", device)
             free, total = torch.cuda.mem_get_info(index)
             recorder().memory("device_used:%s" % stage, int(total - free), "torch.cuda.mem_get_info", device)
-            before = self._most.get(index, [0, 0])
-            self._most[index] = [max(before[0], most[0]), max(before[1], most[1])]
+            before = self._peaks.get(index, [0, 0])
+            self._peaks[index] = [max(before[0], peaks[0]), max(before[1], peaks[1])]
             if index == torch.cuda.current_device():
-                self.peak_allocated = max(self.peak_allocated, int(most[0]))
+                self.peak_allocated = max(self.peak_allocated, int(peaks[0]))
             torch.cuda.reset_peak_memory_stats(index)
 
-    def warm(self, caches: Iterable[Any]) -> None:
+    def record_warm(self, caches: Iterable[Any]) -> None:
         """After warm-up: the memory of an idle model. `caches`: those that stay between repeats."""
         gc.collect()
         kept = [tensor for cache in caches for tensor in cache_tensors(cache)]
         for (device, dtype), count in tensor_bytes(kept).items():
             recorder().memory("kv_cache:post_warmup:%s" % dtype, count, "torch: storages in kept caches", device)
-        self.moment("post_warmup")
+        self.record_stage("post_warmup")
         if not self.gpu:
             return
         import torch
@@ -163,75 +162,71 @@ class MemoryWatch:
                 sums = pools.setdefault(segment["device"], [0, 0])
                 sums[0] += int(segment["total_size"])
                 sums[1] += int(segment.get("allocated_size", 0))
-        for index, (count, given) in pools.items():
+        for index, (total, allocated) in pools.items():
             source = "torch.cuda.memory_snapshot: segments of private pools"
-            recorder().memory("graph_pool:post_warmup", count, source, physical(index))
+            recorder().memory("graph_pool:post_warmup", total, source, driver_index(index))
             # memory_allocated also counts a graph's workspace and the memory that it frees.
-            recorder().memory("graph_allocated:post_warmup", given, source, physical(index))
+            recorder().memory("graph_allocated:post_warmup", allocated, source, driver_index(index))
 
-    def end(self) -> None:
+    def record_end(self) -> None:
         """At the end of the run: the peak of all stages."""
-        self.moment("end")
-        for index, (allocated, reserved) in self._most.items():
+        self.record_stage("end")
+        for index, (allocated, reserved) in self._peaks.items():
             for kind, count, name in (("max_allocated", allocated, "memory_allocated"), ("max_reserved", reserved, "memory_reserved")):
-                recorder().memory(kind, int(count), "torch.cuda.max_" + name, physical(index), "peak")
+                recorder().memory(kind, int(count), "torch.cuda.max_" + name, driver_index(index), "peak")
         if not self.gpu:
-            most = resident("VmHWM")
-            if most is not None:
-                recorder().memory("peak_rss", most, "/proc/<pid>/status VmHWM", None, "peak")
+            peak = read_memory_field("VmHWM")
+            if peak is not None:
+                recorder().memory("peak_rss", peak, "/proc/<pid>/status VmHWM", None, "peak")
         recorder().flush()
 
-    def forget(self) -> None:
+    def reset_peak(self) -> None:
         self.peak_allocated = 0
 
-    def _resident(self, stage: str, point: Optional[str]) -> None:
-        now = resident("VmRSS")
+    def _record_resident(self, stage: str, point: Optional[str]) -> None:
+        now = read_memory_field("VmRSS")
         if now is not None:
             recorder().memory("rss:%s" % stage, now, "/proc/<pid>/status VmRSS", None, point)
 
-    def _history(self, on: bool) -> None:
+    def _start_history(self, stage: str) -> None:
         import torch
 
-        if not self.gpu:
-            return
-        if on:
-            self._before = torch.cuda.memory_allocated()
-            torch.cuda.memory._record_memory_history(enabled="all", context="all", stacks="python", max_entries=HISTORY)
-        else:
-            torch.cuda.memory._record_memory_history(enabled=None)
+        if self.gpu and self.snapshot and stage not in self._snapshot_stages:
+            self._allocated_before = torch.cuda.memory_allocated()
+            torch.cuda.memory._record_memory_history(enabled="all", context="all", stacks="python", max_entries=MAX_HISTORY)
 
-    def _keep(self, stage: str) -> None:
+    def _record_snapshot(self, stage: str) -> None:
         import torch
 
-        self._places[stage] = True
-        if not self.gpu:
+        if not self.gpu or not self.snapshot or stage in self._snapshot_stages:
             return
+        self._snapshot_stages.add(stage)
         try:
             trace = torch.cuda.memory._snapshot()["device_traces"][torch.cuda.current_device()]
         except Exception as error:  # a private function of torch: without it only the table is missing
             sys.stderr.write("inferscope: no snapshot of the allocator: %s\n" % error)
             return
         finally:
-            self._history(False)
-        device = physical(torch.cuda.current_device())
-        for place, (count, blocks) in live_at_peak(trace, self._before).items():
+            torch.cuda.memory._record_memory_history(enabled=None)
+        device = driver_index(torch.cuda.current_device())
+        for place, (count, blocks) in live_at_peak(trace, self._allocated_before).items():
             kind = "allocation:%s:%s" % (stage, place)
             recorder().memory(kind, count, "torch.cuda.memory._snapshot", device, blocks=blocks)
 
 
 def live_at_peak(trace: List[Dict[str, Any]], before: int) -> Dict[str, Tuple[int, int]]:
     """Place in the program -> bytes and blocks at the peak; `before`: bytes allocated when the trace starts."""
-    held, most, until_peak = before, before, 0
+    allocated, peak, events_until_peak = before, before, 0
     for number, event in enumerate(trace):
         if event["action"] == "alloc":
-            held += event["size"]
+            allocated += event["size"]
         elif event["action"] == "free_requested":
-            held -= event["size"]
-        if held > most:
-            most, until_peak = held, number + 1
+            allocated -= event["size"]
+        if allocated > peak:
+            peak, events_until_peak = allocated, number + 1
     live: Dict[int, Tuple[int, str]] = {}
     older = before
-    for event in trace[:until_peak]:
+    for event in trace[:events_until_peak]:
         if event["action"] == "alloc":
             live[event["addr"]] = (event["size"], place_of(event.get("frames") or []))
         elif event["action"] == "free_requested" and live.pop(event["addr"], None) is None:
@@ -242,12 +237,12 @@ def live_at_peak(trace: List[Dict[str, Any]], before: int) -> Dict[str, Tuple[in
         entry[0] += size
         entry[1] += 1
     ordered = sorted(sums.items(), key=lambda item: -item[1][0])
-    kept = {place: (entry[0], entry[1]) for place, entry in ordered[:KEPT_PLACES]}
-    rest = ordered[KEPT_PLACES:]
-    if rest:
-        kept["%d other places" % len(rest)] = (sum(entry[0] for _, entry in rest), sum(entry[1] for _, entry in rest))
-    kept["held before (model, earlier cache)"] = (older, 0)
-    return kept
+    by_place = {place: (entry[0], entry[1]) for place, entry in ordered[:MAX_PLACES]}
+    others = ordered[MAX_PLACES:]
+    if others:
+        by_place["%d other places" % len(others)] = (sum(entry[0] for _, entry in others), sum(entry[1] for _, entry in others))
+    by_place["held before (model, earlier cache)"] = (older, 0)
+    return by_place
 
 
 def place_of(frames: List[Dict[str, Any]]) -> str:

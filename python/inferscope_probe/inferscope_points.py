@@ -1,6 +1,6 @@
-"""A benchmark's order and its points, for engines in Python: read, measured in turn, recorded (src/model/bench.ts).
+"""What engines in Python share: they read a BenchOrder (src/model/bench.ts), measure its points in turn and record them.
 
-Figures are lines of the record file. Progress is a JSON line each on what was stdout when `claim_stdout` was called;
+Results are lines of the record file. Progress is written as JSON lines to what was stdout when `claim_stdout` was called;
 everything else that the process or its children print goes to stderr.
 """
 
@@ -25,7 +25,7 @@ class EngineError(Exception):
 
 
 def claim_stdout() -> None:
-    """Reserves stdout for progress, because engines log to stdout, also from processes that they fork."""
+    """Reserves stdout for progress: later output to stdout, as of engines and processes that they fork, goes to stderr."""
     global _progress_fd
     sys.stdout.flush()
     _progress_fd = os.dup(1)
@@ -39,9 +39,7 @@ def silence() -> None:
 
 
 def send_progress(**fields: Any) -> None:
-    """One line of progress. If the reader has exited, this process exits: nobody waits for its figures, but others
-    may wait for the GPU.
-    """
+    """Writes a line of progress. If the reader has exited, this process exits, to free the GPU."""
     if _progress_fd < 0:
         return
     try:
@@ -64,14 +62,14 @@ def read_order(path: str) -> Dict[str, Any]:
         order: Dict[str, Any] = json.load(file)
     if order.get("v") != 1:
         raise EngineError(
-            "E_INTERNAL", "the order %s is of version %s" % (path, order.get("v")), "This probe knows version 1.",
-            "Take probe and inferscope of one version.",
+            "E_INTERNAL", "the order %s has version %s" % (path, order.get("v")), "This probe knows version 1.",
+            "Use the probe of the same inferscope version.",
         )
     return order
 
 
 class StopFlag:
-    """Set by SIGINT or SIGTERM: the current repeat is finished, and no other is started.
+    """Set by SIGINT or SIGTERM: the current repeat is finished, and no other one is started.
 
     Repeated signals change nothing, because a terminal sends Ctrl-C to every process, and the parent passes it on.
     """
@@ -85,8 +83,9 @@ class StopFlag:
         self.stopped = True
 
 
-def by_size(points: List[Point]) -> List[Point]:
+def sort_by_size(points: List[Point]) -> List[Point]:
     """Small points first, so that the additional memory of each is visible."""
+
     def size(point: Point) -> Any:
         context = point["input_len"] + point["output_len"]
         return (point["batch_size"] * context, point["batch_size"] * point["input_len"])
@@ -94,16 +93,16 @@ def by_size(points: List[Point]) -> List[Point]:
     return sorted(points, key=size)
 
 
-def in_turn(points: List[Any], turn: int) -> List[Any]:
-    """The order of a round: each round starts one point later than the previous one."""
+def rotate(points: List[Any], turn: int) -> List[Any]:
+    """The order of round `turn`: each round starts one point later than the previous one."""
     start = turn % max(1, len(points))
     return points[start:] + points[:start]
 
 
-def interleaved(points: List[Point], repeats: int, first: int) -> Iterator[Point]:
+def interleave(points: List[Point], repeats: int, first: int) -> Iterator[Point]:
     """Round by round, each starting one point later, so that drift of the machine affects all points equally."""
     for turn in range(repeats):
-        yield from in_turn(points, turn + first)
+        yield from rotate(points, turn + first)
 
 
 def measure_points(
@@ -116,12 +115,12 @@ def measure_points(
     """Warms up every point, then times all of them in turn.
 
     `measure(point, iteration, warmup)` runs one repeat, writes its lines and returns its end-to-end time in ns.
-    `classify(error)` is out_of_memory or failed for an error that ends only the point; None raises it after all open
-    points are recorded as failed.
+    `classify(error)` returns out_of_memory or failed for an error that ends only the point; if it returns None, all open
+    points are recorded as failed and the error is raised.
     """
     bounds = order["warmup"]
     state = {p["point"]: {"outcome": None, "warmups": 0, "stable": False, "done": 0} for p in order["points"]}
-    count = [int(order["first_iteration"])]
+    iteration = int(order["first_iteration"])
 
     def end(point: Point, outcome: str, text: Optional[str]) -> None:
         status = state[point["point"]]
@@ -134,37 +133,38 @@ def measure_points(
         send_progress(type="point", point=point["point"], outcome=outcome, text=text)
 
     def repeat(point: Point, warmup: bool) -> Optional[int]:
+        nonlocal iteration
         try:
-            took = measure(point, count[0], warmup)
+            took_ns = measure(point, iteration, warmup)
         except Exception as error:
             outcome = classify(error)
-            words = first_line(error)
+            text = first_line(error)
             if outcome is None:
                 for other in order["points"]:
                     if state[other["point"]]["outcome"] is None:
-                        end(other, "failed", words)
+                        end(other, "failed", text)
                 raise
-            end(point, outcome, words)
+            end(point, outcome, text)
             return None
         records.flush()
-        send_progress(type="iteration", point=point["point"], iteration=count[0], warmup=warmup, e2e_ms=took / 1e6)
-        count[0] += 1
-        return took
+        send_progress(type="iteration", point=point["point"], iteration=iteration, warmup=warmup, e2e_ms=took_ns / 1e6)
+        iteration += 1
+        return took_ns
 
     send_progress(type="phase", phase="warmup")
-    for point in by_size(order["points"]):
-        status, before = state[point["point"]], None
+    for point in sort_by_size(order["points"]):
+        status, previous_ns = state[point["point"]], None
         while status["warmups"] < bounds["max"] and not stopped():
-            took = repeat(point, True)
-            if took is None:
+            took_ns = repeat(point, True)
+            if took_ns is None:
                 break
             status["warmups"] += 1
-            status["stable"] = before is not None and abs(took - before) <= bounds["within"] * before
+            status["stable"] = previous_ns is not None and abs(took_ns - previous_ns) <= bounds["within"] * previous_ns
             if status["stable"] and status["warmups"] >= bounds["min"]:
                 break
-            before = took
+            previous_ns = took_ns
     send_progress(type="phase", phase="timed")
-    for point in interleaved(order["points"], order["repeats"], order["launch"]):
+    for point in interleave(order["points"], order["repeats"], order["launch"]):
         status = state[point["point"]]
         if stopped():
             break

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, List, Optional
 
 Close = Callable[[], None]
 
-# Set by `inferscope run` around the program; by nsys; by tools that listen to NVTX or CUPTI through a library.
+# Variables that nsys sets, and tools that listen to NVTX or CUPTI through an injected library.
 _WATCHED_BY = ("NSYS_PROFILING_SESSION_ID", "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH")
 
 
@@ -20,22 +20,22 @@ def _has_nvtx() -> bool:
     return bool(sys.modules["torch"].cuda.is_available())
 
 
-def _torch_probe() -> Optional[bool]:
+def _probe_wants_ranges() -> Optional[bool]:
     """Whether the probe of --evaluator torch wants ranges of this process; None without the probe."""
     probe = sys.modules.get("inferscope_torch")
     return None if probe is None else bool(probe.wants_ranges())
 
 
-def evaluated() -> bool:
-    """Whether an evaluator is attached. Marks that are not needed for timing are made only then."""
-    requested = _torch_probe()
-    if requested is not None:
-        return requested
+def is_evaluated() -> bool:
+    """Whether an evaluator is attached. Ranges that are not needed for timing are opened only then."""
+    wants_ranges = _probe_wants_ranges()
+    if wants_ranges is not None:
+        return wants_ranges
     return os.environ.get("INFERSCOPE_EVALUATOR") in ("nsys", "ncu") or any(name in os.environ for name in _WATCHED_BY)
 
 
-def computes_on_cpu() -> None:
-    """Informs the torch probe that it need not wait for a GPU: the CPU was requested, or there is no GPU."""
+def stop_waiting_for_gpu() -> None:
+    """For the torch probe: the CPU was requested, or there is no GPU."""
     probe = sys.modules.get("inferscope_torch")
     if probe is not None:
         probe.on_cpu()
@@ -50,11 +50,11 @@ def range_opener() -> Optional[Callable[[str], Close]]:
     torch = sys.modules.get("torch")
     if torch is None:
         return None
-    requested = _torch_probe()
+    wants_ranges = _probe_wants_ranges()
     # _profiler_enabled() asks about this thread only, so it does not show a profiler of all threads.
-    annotated = torch.autograd._profiler_enabled() if requested is None else requested
+    annotates = torch.autograd._profiler_enabled() if wants_ranges is None else wants_ranges
     nvtx = torch.cuda.nvtx if _has_nvtx() else None
-    if not annotated:
+    if not annotates:
         return None if nvtx is None else lambda name: _push(nvtx, name)
     return lambda name: _annotate(torch, nvtx, name)
 
@@ -102,8 +102,8 @@ class Ranges:
 
 
 @contextlib.contextmanager
-def evaluated_range(name: str) -> Iterator[None]:
+def evaluator_range(name: str) -> Iterator[None]:
     """A range for evaluators only."""
-    with Ranges(range_opener() if evaluated() else None) as ranges:
+    with Ranges(range_opener() if is_evaluated() else None) as ranges:
         ranges.begin(name)
         yield

@@ -37,11 +37,11 @@ class Recorder:
         self._lines: List[Any] = []
         self._types: Optional[Sequence[str]] = None
 
-    def only(self, types: Optional[Sequence[str]]) -> None:
-        """Drops lines of other types from now on; None writes all again."""
+    def keep_only(self, types: Optional[Sequence[str]]) -> None:
+        """Drops later lines of other types; None keeps all again."""
         self._types = types
 
-    def _add(self, type_: str, t_ns: Optional[int], **fields: Any) -> None:
+    def add_line(self, type_: str, t_ns: Optional[int], **fields: Any) -> None:
         if self.path is None or (self._types is not None and type_ not in self._types):
             return
         line: Dict[str, Any] = {
@@ -56,8 +56,8 @@ class Recorder:
         self._lines.append(line)
 
     def clock(self) -> None:
-        """One of the (monotonic, realtime) pairs that relate this recorder's clock to wall time."""
-        self._add("clock", None, realtime_ns=str(time.time_ns()))
+        """A (monotonic, realtime) pair, which relates this recorder's clock to wall time."""
+        self.add_line("clock", None, realtime_ns=str(time.time_ns()))
 
     def model(
         self,
@@ -75,7 +75,7 @@ class Recorder:
         **more: Any,
     ) -> None:
         """`config` is the model's config.json; `weights` is random, trained or unknown; `more`: facts, tensors."""
-        self._add(
+        self.add_line(
             "model",
             None,
             name=name,
@@ -107,9 +107,10 @@ class Recorder:
     ) -> None:
         """`kind`: prefill, decode, mixed, sampling, load, warmup or other; tokens are summed over sequences.
 
-        `device_dur_ns`: between two events of the device around its work; `device_start_ns`: of the first, on one scale per process.
+        `device_dur_ns`: between two events of the device around its work; `device_start_ns`: time of the first one, which can
+        be compared within a process.
         """
-        self._add(
+        self.add_line(
             "stage",
             t_ns,
             kind=kind,
@@ -139,7 +140,7 @@ class Recorder:
         point: Optional[str] = None,
     ) -> None:
         """One batch from its start to its last token; lengths are tokens per sequence. `point` is a benchmark's."""
-        self._add(
+        self.add_line(
             "request",
             t_ns,
             iteration=iteration,
@@ -168,7 +169,7 @@ class Recorder:
         """The outcome of a benchmark point: measured, out_of_memory, failed, skipped or stopped; `text` is the
         reason.
         """
-        self._add(
+        self.add_line(
             "point",
             None,
             point=point,
@@ -187,7 +188,7 @@ class Recorder:
 
         `sums`: stages, kernels, kernel_ns (sum), copies, copy_ns (sum), busy_ns (union), wall_ns (host).
         """
-        self._add("device_work", None, point=point, launch=launch, kind=kind, **sums)
+        self.add_line("device_work", None, point=point, launch=launch, kind=kind, **sums)
 
     def microbenchmark(
         self,
@@ -203,13 +204,13 @@ class Recorder:
     ) -> None:
         """A KernelCase of src/model/kernels.ts and its outcome; t_ns to end_ns is its timed part.
 
-        `samples_ns`: of one operation each; `more`: backend, device, threads, rotated_bytes, peak_memory_bytes,
+        `samples_ns`: time per operation; `more`: backend, device, threads, rotated_bytes, peak_memory_bytes,
         max_error.
         """
         keys = ("case", "kernel", "backend", "dtype", "params", "flops", "bytes")
         fields = {key: case.get(key) for key in keys}
         fields.update(more)
-        self._add(
+        self.add_line(
             "microbenchmark",
             t_ns,
             outcome=outcome,
@@ -232,7 +233,7 @@ class Recorder:
     ) -> None:
         """`point`: baseline, post_warmup, peak or None; `source`: who reported it; `blocks`: of an allocation."""
         optional = {} if blocks is None else {"blocks": blocks}
-        self._add("memory", None, device=device, kind=kind, bytes=bytes_, point=point, source=source, **optional)
+        self.add_line("memory", None, device=device, kind=kind, bytes=bytes_, point=point, source=source, **optional)
 
     def cuda_memory(self, point: Optional[str]) -> None:
         """Memory allocated by torch's allocator on each device that it has used; peaks if `point` is peak."""
@@ -249,10 +250,10 @@ class Recorder:
 
     def error(self, code: str, text: str) -> None:
         """An error with a code of docs/reference/errors.md."""
-        self._add("error", None, code=code, text=text)
+        self.add_line("error", None, code=code, text=text)
 
-    def text(self, lines: str) -> None:
-        """Whole lines that the caller formatted."""
+    def add_text(self, lines: str) -> None:
+        """Adds complete lines that the caller formatted."""
         if self.path is not None and lines:
             self._lines.append(lines)
 
@@ -295,8 +296,9 @@ def mark_name(kind: str, iteration: Optional[int], step: Optional[int]) -> str:
 def hook_name(
     kind: str, iteration: int, step: int, how: str, batch: int, new: Optional[int], context: Optional[int]
 ) -> str:
-    """A step that inferscope_hooks.py marks, with its sizes. `how`: first (call of a shape, which may compile and plan), graph
-    (replay of a CUDA graph) or hook."""
+    """The name of a step that hooks mark, with its sizes. `how`: first (call of a shape, which may compile and plan), graph
+    (replay of a CUDA graph) or hook.
+    """
     sizes = "".join(":%s%d" % size for size in (("b", batch), ("t", new), ("c", context)) if size[1] is not None)
     return "inferscope:%s:%d:%d:%s%s" % (kind, iteration, step, how, sizes)
 
@@ -313,7 +315,7 @@ def mark(
 ) -> Iterator[None]:
     """Marks a stage as an NVTX range, as a record_function of a running torch profiler and as a stage line.
 
-    It does not synchronize: callers do so inside if the host's range must cover the device's work.
+    It does not synchronize: the caller does so inside if the range must cover the work of the device.
     """
     opener = range_opener()
     close = opener(mark_name(kind, iteration, step)) if opener else None

@@ -3,8 +3,8 @@
 from typing import Optional, Union
 
 
-def resident(field: str, pid: Union[int, str] = "self") -> Optional[int]:
-    """VmRSS, VmHWM or another field of /proc/<pid>/status in bytes; None without the process or without /proc."""
+def read_memory_field(field: str, pid: Union[int, str] = "self") -> Optional[int]:
+    """VmRSS, VmHWM or another field of /proc/<pid>/status, in bytes. None without the process or without /proc."""
     try:
         with open("/proc/%s/status" % pid, encoding="ascii", errors="replace") as status:
             for line in status:

@@ -1,6 +1,6 @@
 """Tensor parallelism by transformers' own plan (`tp_plan="auto"`): one process (rank) per GPU, started by torchrun.
-All ranks run the same repeats. Rank 0 makes the decisions that depend on the clock or a signal, since otherwise
-ranks would wait for each other forever. Only rank 0 reports times and progress; each rank reports its own memory.
+All ranks run the same repeats. Rank 0 makes the decisions that depend on the clock or a signal, because ranks that
+decide differently would wait for each other forever. Only rank 0 reports times and progress; each rank reports its own memory.
 """
 
 import json
@@ -15,7 +15,7 @@ from inferscope_points import silence
 from inferscope_record import recorder
 
 # Types of lines that ranks other than 0 record.
-_OWN_LINES = ("memory", "clock", "error")
+_TYPES_OF_OTHER_RANKS = ("memory", "clock", "error")
 _CODES = {"float16": "F16", "bfloat16": "BF16", "float32": "F32"}
 
 
@@ -31,10 +31,10 @@ class Group:
         self.device = device if device == "cpu" else "cuda:%s" % os.environ.get("LOCAL_RANK", "0")
         if self.rank != 0:
             silence()
-            recorder().only(_OWN_LINES)
+            recorder().keep_only(_TYPES_OF_OTHER_RANKS)
 
-    def agree(self, seconds: float, stopping: bool) -> Tuple[float, bool]:
-        """Rank 0's time and whether it stops, on every rank."""
+    def broadcast(self, seconds: float, stopping: bool) -> Tuple[float, bool]:
+        """-> rank 0's time and whether it stops, on every rank"""
         import torch
         import torch.distributed
 
@@ -45,7 +45,7 @@ class Group:
 
     def record_all_types(self) -> None:
         """Lets this rank record all types of lines: it failed, and the others do not know."""
-        recorder().only(None)
+        recorder().keep_only(None)
 
 
 def trained_model(source: str, dtype: str, attn: str) -> Any:
@@ -60,27 +60,27 @@ def trained_model(source: str, dtype: str, attn: str) -> Any:
     except (ImportError, TypeError):  # before 5.x
         plan = {"tp_plan": "auto"}
     integration = sys.modules.get("transformers.integrations.accelerate")
-    known = getattr(integration, "is_accelerate_available", None)
-    if known is not None and not known():
-        # It requires the package accelerate, which then does nothing: each rank puts its whole part on one device.
+    is_available = getattr(integration, "is_accelerate_available", None)
+    if is_available is not None and not is_available():
+        # transformers requires the package accelerate but does not use it here: each rank puts its part on one device.
         integration.is_accelerate_available = lambda *_: True
     try:
         return transformers.AutoModelForCausalLM.from_pretrained(
             source, dtype=getattr(torch, dtype), attn_implementation=attn, **plan
         )
     finally:
-        if known is not None:
-            integration.is_accelerate_available = known
+        if is_available is not None:
+            integration.is_accelerate_available = is_available
 
 
 def random_model(config: Any, dtype: str, attn: str, seed: int) -> Any:
-    """A model with random weights, divided by its plan. The plan is applied only when a checkpoint is loaded, so a
-    sparse file without contents is loaded and filled afterwards.
+    """A model with random weights, divided by its plan. The plan is applied only when a checkpoint is loaded, so an empty
+    checkpoint is loaded, and its weights are filled afterwards.
     """
     import torch
 
     with tempfile.TemporaryDirectory(prefix="inferscope-tp-") as folder:
-        write_hollow(config, dtype, Path(folder))
+        write_empty_checkpoint(config, dtype, Path(folder))
         model = trained_model(folder, dtype, attn)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -93,8 +93,8 @@ def random_model(config: Any, dtype: str, attn: str, seed: int) -> Any:
     return model
 
 
-def write_hollow(config: Any, dtype: str, folder: Path) -> None:
-    """model.safetensors (u64 length, JSON header, data) with the right shapes; its data is a hole in the file that
+def write_empty_checkpoint(config: Any, dtype: str, folder: Path) -> None:
+    """Writes model.safetensors (u64 length, JSON header, data) with the right shapes; the data is a hole in the file, which
     reads as zeros.
     """
     import torch

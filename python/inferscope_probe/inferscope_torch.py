@@ -1,4 +1,4 @@
-"""Runs torch.profiler over a program that knows nothing of it; armed by sitecustomize.py.
+"""Runs torch.profiler over a program without changes to it; armed by sitecustomize.py.
 
 INFERSCOPE_TORCH_TRACE names the folder for `kineto-<rank>-<pid>.json.gz`, one file per process (`-2`, `-3` for further
 captures of the same process). INFERSCOPE_TORCH_OPTIONS is a JSON object:
@@ -6,7 +6,7 @@ captures of the same process). INFERSCOPE_TORCH_OPTIONS is a JSON object:
   shapes, memory, stack, flops   booleans of torch.profiler (default: shapes)
   capture       "all" (default): from the first use of the device to the end of the process
                 "cudaProfilerApi": between cudaProfilerStart and cudaProfilerStop
-                "range:<prefix>": the first NVTX or record_function range with this name prefix, and its like
+                "range:<prefix>": a capture for each outermost NVTX or record_function range with this name prefix
   max_seconds   the capture ends after this time (default 120; 0: no limit); torch keeps every event in memory until then
   device        "cpu": do not wait for the GPU
 
@@ -27,8 +27,8 @@ from typing import Any, Callable, Dict, Optional
 
 import inferscope_record as record
 from inferscope_after_import import after_import, guarded, report_lost, warn
-from inferscope_torch_json import repaired_blocks
-from inferscope_torch_model import SeenModel
+from inferscope_torch_json import repair_blocks
+from inferscope_torch_model import RecordedModel
 from inferscope_torch_ranges import watch_profiler_api, watch_ranges
 from inferscope_vllm_ranges import wait_for_traces
 
@@ -46,10 +46,9 @@ _profile: Any = None
 _owner_pid = 0
 _captures = 0
 _finished = False
-# A program that does not use an available GPU gets a notice; one that uses torch on the CPU on purpose sets "device":
-# "cpu".
+# Until the process initializes CUDA. A program that never does gets a warning, unless "device" is "cpu".
 _waiting_for_gpu = False
-_model = SeenModel()
+_model = RecordedModel()
 _records = record.Recorder()
 
 
@@ -94,7 +93,7 @@ def _on_torch(torch: Any) -> None:
         watch_profiler_api(torch, start, stop)
     elif capture.startswith("range:"):
         watch_ranges(torch, capture[len("range:") :], start, stop)
-    elif _options["device"] != "cpu" and _gpu_in_reach(torch):
+    elif _options["device"] != "cpu" and _has_gpu(torch):
         _waiting_for_gpu = True
         original = torch.cuda._lazy_init
 
@@ -111,7 +110,7 @@ def _on_torch(torch: Any) -> None:
         start()
 
 
-def _gpu_in_reach(torch: Any) -> bool:
+def _has_gpu(torch: Any) -> bool:
     """Asks the file system, because asking CUDA would initialize it."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", os.environ.get("HIP_VISIBLE_DEVICES"))
     if visible is not None and visible.strip() in ("", "-1"):
@@ -130,28 +129,28 @@ def start() -> None:
     activities = [torch.profiler.ProfilerActivity.CPU]
     if torch.cuda.is_initialized() or (_options["capture"] != "all" and torch.cuda.is_available()):
         activities.append(torch.profiler.ProfilerActivity.CUDA)
-    chosen: Dict[str, Any] = {
+    arguments: Dict[str, Any] = {
         "activities": activities,
         "record_shapes": bool(_options["shapes"]),
         "profile_memory": bool(_options["memory"]),
         "with_stack": bool(_options["stack"]),
         "with_flops": bool(_options["flops"]),
     }
-    try:  # operators of all threads, if torch can; torch 2.11 then loses the memory events (observed)
+    try:  # operators of all threads, but not with memory, because torch 2.11 then loses the memory events
         config = torch._C._profiler._ExperimentalConfig(profile_all_threads=not _options["memory"])
-        profile = torch.profiler.profile(experimental_config=config, **chosen)
-    except TypeError:
-        profile = torch.profiler.profile(**chosen)
+        profile = torch.profiler.profile(experimental_config=config, **arguments)
+    except TypeError:  # an older torch
+        profile = torch.profiler.profile(**arguments)
     _profile, _owner_pid = profile, os.getpid()
     try:
         profile.start()
     except BaseException:
         _profile = None
         raise
-    _limit(profile)
+    _stop_after_limit(profile)
 
 
-def _limit(profile: Any) -> None:
+def _stop_after_limit(profile: Any) -> None:
     seconds = float(_options["max_seconds"] or 0)
     if seconds <= 0:
         return
@@ -163,7 +162,7 @@ def _limit(profile: Any) -> None:
             guarded(stop, "writing the trace")
             report_lost(
                 "the torch trace ends here: its limit of %g s is reached, the program goes on untraced. "
-                "A longer one: INFERSCOPE_TORCH_OPTIONS='{\"max_seconds\":600}'; 0 is none, and torch keeps all events in memory." % seconds
+                "For a longer trace: INFERSCOPE_TORCH_OPTIONS='{\"max_seconds\":600}'; 0 is no limit, and torch keeps all events in memory." % seconds
             )
         return 0
 
@@ -200,20 +199,20 @@ def stop() -> None:
 def _export(profile: Any) -> None:
     folder = os.environ["INFERSCOPE_TORCH_TRACE"]
     os.makedirs(folder, exist_ok=True)
-    again = "" if _captures == 1 else "-%d" % _captures
-    path = os.path.join(folder, "kineto-%d-%d%s.json.gz" % (record.rank(), os.getpid(), again))
-    raw, part = path + ".json.part", path + ".part"
+    suffix = "" if _captures == 1 else "-%d" % _captures
+    path = os.path.join(folder, "kineto-%d-%d%s.json.gz" % (record.rank(), os.getpid(), suffix))
+    unpacked, packed = path + ".json.part", path + ".part"
     try:
-        profile.profiler.export_chrome_trace(raw)
+        profile.profiler.export_chrome_trace(unpacked)
         # Level 1: torch's own export packs at level 9, which takes minutes for a GB.
-        with open(raw, "rb") as source, gzip.open(part, "wb", compresslevel=1) as target:
+        with open(unpacked, "rb") as source, gzip.open(packed, "wb", compresslevel=1) as target:
             if _options["stack"]:
-                target.writelines(repaired_blocks(source))
+                target.writelines(repair_blocks(source))
             else:
                 shutil.copyfileobj(source, target, 1 << 20)
-        os.replace(part, path)  # a reader never reads an incomplete trace
+        os.replace(packed, path)  # a reader never reads an incomplete trace
     finally:
-        for leftover in (raw, part):
+        for leftover in (unpacked, packed):
             if os.path.exists(leftover):
                 os.unlink(leftover)
 
@@ -224,11 +223,11 @@ def _at_exit() -> None:
         return
     torch = sys.modules.get("torch")
     guarded(stop, "writing the trace")
-    # torchrun's own process starts the ranks and uses no GPU itself.
+    # torchrun's own process starts the ranks and uses no GPU itself. Other launchers and tokenizer processes warn, too;
+    # `inferscope run`, which reads the traces of all ranks, decides whether it matters.
     if _waiting_for_gpu and "torch.distributed.launcher.api" not in sys.modules:
         text = "the program imported torch and never used the GPU of this machine; nothing was traced"
         warn('%s. If it is meant to run on the CPU: INFERSCOPE_TORCH_OPTIONS=\'{"device":"cpu"}\'' % text)
-        # Launchers and tokenizer processes do so too: the reader of all ranks decides whether it is an issue.
     # inferscope's engines record this themselves; a second record would duplicate it.
     if torch is not None and not os.environ.get("INFERSCOPE_EXECUTION_ID"):
         guarded(lambda: _model.record(_records, torch), "recording the model")
@@ -239,17 +238,17 @@ def _at_exit() -> None:
 
 
 def _watch_sudden_ends() -> None:
-    """os._exit skips atexit (multiprocessing's forked children exit that way); so does the default of SIGTERM."""
-    leave = os._exit
+    """Writes the trace also at os._exit (multiprocessing's forked children exit that way) and SIGTERM, which skip atexit."""
+    original_exit = os._exit
 
     def exit_now(status: int) -> Any:
         if not _finished:
             guarded(_at_exit, "writing the trace")
-        leave(status)
+        original_exit(status)
 
     os._exit = exit_now  # type: ignore[assignment]
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return
 
     def terminate(number: int, _frame: Any) -> None:
@@ -268,13 +267,13 @@ def _yield_to_own_profilers(torch: Any) -> None:
 
     def stop_for_own_profiler() -> None:
         global _finished
-        ours = _profile is None or (_owner_pid == os.getpid() and not getattr(_profile, "inferscope_running", False))
-        if not ours:
+        starts_ours = _owner_pid == os.getpid() and not getattr(_profile, "inferscope_running", False)
+        if _profile is not None and not starts_ours:
             report_lost("the program starts a profiler of its own: the torch trace ends here")
             _finished = True
             guarded(stop, "writing the trace")
 
-    def watched(original: Callable[..., Any], last: bool) -> Callable[..., Any]:
+    def watch(original: Callable[..., Any], last: bool) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             stop_for_own_profiler()
             result = original(*args, **kwargs)
@@ -284,8 +283,8 @@ def _yield_to_own_profilers(torch: Any) -> None:
 
         return call
 
-    profiler._prepare_profiler = watched(prepare, False)
-    profiler._enable_profiler = watched(enable, True)
+    profiler._prepare_profiler = watch(prepare, False)
+    profiler._enable_profiler = watch(enable, True)
 
 
 def _in_forked_child() -> None:

@@ -4,24 +4,25 @@ import functools
 import re
 import sys
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from inferscope_after_import import guarded
 from inferscope_record import Recorder
 
+# By id of a module: the module, and whether it holds an embedding.
 _embeddings: Dict[int, Tuple[Any, bool]] = {}
 
 
 def holds_embedding(module: Any) -> bool:
     """Whether one of its parts is an embedding, by name, because parallel engines have their own classes."""
-    known = _embeddings.get(id(module))
-    if known is None or known[0]() is not module:
+    entry = _embeddings.get(id(module))
+    if entry is None or entry[0]() is not module:
         holds = any("embed" in type(part).__name__.lower() for part in module.modules())
-        known = _embeddings[id(module)] = (weakref.ref(module), holds)
-    return known[1]
+        entry = _embeddings[id(module)] = (weakref.ref(module), holds)
+    return entry[1]
 
 
-def tokens_of_vocabulary(model: Any, result: Any) -> bool:
+def returns_tokens(model: Any, result: Any) -> bool:
     """Whether the output of a model is tokens, or logits over the vocabulary of one of its embeddings."""
     out = getattr(result, "logits", result)
     while isinstance(out, (tuple, list)) and out:
@@ -32,16 +33,16 @@ def tokens_of_vocabulary(model: Any, result: Any) -> bool:
     return any(shape[-1] == getattr(part, "num_embeddings", None) for part in model.modules())
 
 
-class SeenModel:
-    """The first model that ran if its steps are watched (inferscope_hooks.py); else the first that was built, which
-    is the outermost one, because its parts are built inside.
+class RecordedModel:
+    """The model of the record: the first one that ran if its steps are watched (inferscope_hooks.py); else the first one
+    that was built, which is the outermost one, because its parts are built inside.
     """
 
     def __init__(self) -> None:
         self._model: Optional[Callable[[], Any]] = None
         self._config: Dict[str, Any] = {}
-        self.known = False
-        self._recorded = False
+        self.has_run = False
+        self._is_recorded = False
         # Further facts of the model, by name.
         self.facts: Dict[str, Any] = {}
 
@@ -53,54 +54,54 @@ class SeenModel:
         def init(model: Any, *args: Any, **kwargs: Any) -> None:
             construct(model, *args, **kwargs)
             if self._model is None:
-                guarded(lambda: self._take(model), "reading the model's config")
+                guarded(lambda: self._set_model(model), "reading the model's config")
 
         modeling.PreTrainedModel.__init__ = init
 
-    def _take(self, model: Any) -> None:
+    def _set_model(self, model: Any) -> None:
         self._model = weakref.ref(model)
         to_dict = getattr(getattr(model, "config", None), "to_dict", None)
         self._config = dict(to_dict()) if to_dict is not None else {}
 
-    def ran(self, model: Any) -> bool:
+    def note_run(self, model: Any) -> bool:
         """-> whether it is the first model that ran"""
-        if self.known:
+        if self.has_run:
             return False
-        self.known = True
-        self._take(model)
+        self.has_run = True
+        self._set_model(model)
         return True
 
     def record(self, records: Recorder, torch: Any) -> None:
         """Writes the line once; nothing if no model was built."""
         model = self._model() if self._model is not None else None
-        if self._recorded or self._model is None or (model is None and not self._config):
+        if self._is_recorded or self._model is None or (model is None and not self._config):
             return
-        self._recorded = True
+        self._is_recorded = True
         parameters = list(model.parameters()) if model is not None else []
         config_dtype = self._config.get("dtype") or self._config.get("torch_dtype") or "unknown"
         dtype = str(parameters[0].dtype if parameters else config_dtype).replace("torch.", "")
-        stored = None
+        stored_dtype = None
+        # The line is written at the end of the first step, where autocast is still enabled.
         if parameters and torch.is_autocast_enabled(parameters[0].device.type):
-            # Called at the end of the first step, with the facts recorded there.
-            stored, dtype = dtype, str(torch.get_autocast_dtype(parameters[0].device.type)).replace("torch.", "")
+            stored_dtype, dtype = dtype, str(torch.get_autocast_dtype(parameters[0].device.type)).replace("torch.", "")
         quantization = (self._config.get("quantization_config") or {}).get("quant_method")
-        tensors: List[Dict[str, Any]] = weights(model) if model is not None else []
-        # Vectors of norms; those of linear layers are counted with their weights.
-        vectors = sum(
-            _bytes(parameter)
+        tensors: List[Dict[str, Any]] = list_weights(model) if model is not None else []
+        # Vectors, as of norms; those of linear layers are counted with their weights.
+        vector_bytes = sum(
+            _tensor_bytes(parameter)
             for part in (model.modules() if model is not None else ())
             if not isinstance(getattr(part, "out_features", None), int)
             for parameter in part._parameters.values()
             if parameter is not None and parameter.dim() < 2
         )
         if model is not None:
-            self.facts.update(facts(model), stored_dtype=stored)
+            self.facts.update(read_facts(model), stored_dtype=stored_dtype)
         records.model(
             name=str(self._config.get("_name_or_path") or self._config.get("model_type") or type(model).__name__),
             config=self._config,
             dtype=dtype,
             device=str(parameters[0].device) if parameters else "unknown",
-            weight_bytes=sum(tensor["bytes"] * tensor["count"] for tensor in tensors) + vectors or None,
+            weight_bytes=sum(tensor["bytes"] * tensor["count"] for tensor in tensors) + vector_bytes or None,
             quantization=None if quantization is None else str(quantization),
             engine="transformers" if self._config else "torch",
             engine_version=getattr(sys.modules.get("transformers" if self._config else "torch"), "__version__", None),
@@ -110,54 +111,38 @@ class SeenModel:
         )
 
 
-def facts(model: Any) -> Dict[str, Any]:
+def read_facts(model: Any) -> Dict[str, Any]:
     """Facts that are neither in config.json nor in the weights; None if they do not apply."""
-    placed: Dict[str, int] = {}
+    modules_by_device: Dict[str, int] = {}
     for device in (getattr(model, "hf_device_map", None) or {}).values():
-        placed[str(device)] = placed.get(str(device), 0) + 1
+        modules_by_device[str(device)] = modules_by_device.get(str(device), 0) + 1
     layers = [part for part in model.modules() if hasattr(part, "lora_A") and hasattr(part, "merged")]
     ranks = sorted({int(rank) for part in layers for rank in getattr(part, "r", {}).values()})
     adapters = {"kind": "LoRA", "layers": len(layers), "ranks": ranks, "merged": sum(1 for part in layers if part.merged)}
     return {
         "class": type(model).__name__,
         "attention": getattr(getattr(model, "config", None), "_attn_implementation", None),
-        "device_map": placed or None,
+        "device_map": modules_by_device or None,
         "adapters": adapters if layers else None,
     }
 
 
-def weights(model: Any) -> List[Dict[str, Any]]:
+def list_weights(model: Any) -> List[Dict[str, Any]]:
     """Weights of two or more dimensions; equal ones of numbered layers once with their count. `type`: of a tensor
     that is not plain (torchao); `module`: the class, which shows quantized layers without a plain weight.
     """
     groups: Dict[Tuple[Any, ...], Dict[str, Any]] = {}
-    counted = set()
+    counted_ids: Set[int] = set()
     for path, module in model.named_modules():
-        parameters = [(name, parameter) for name, parameter in module._parameters.items() if parameter is not None]
-        sizes = (getattr(module, "out_features", None), getattr(module, "in_features", None))
-        layers: List[Tuple[str, Any, List[int], int]] = []
         if any(hasattr(part, "out_features") for part in module.children()):
             continue  # a wrapper around a layer, which is visited itself (PEFT)
-        if all(type(size) is int for size in sizes):
-            tensors_here = [tensor for _, tensor in parameters] + [tensor for tensor in module._buffers.values() if tensor is not None]
-            fresh = [tensor for tensor in tensors_here if id(tensor) not in counted]
-            packed = 0 if tensors_here else sizes[0] * sizes[1]  # one byte per weight, in a C++ object
-            weight = getattr(module, "weight", None)
-            layers.append((path, weight if hasattr(weight, "dtype") else None, list(sizes), packed + sum(map(_bytes, fresh))))
-            counted.update(map(id, tensors_here))
-        else:
-            for name, parameter in parameters:
-                if parameter.dim() > 1:
-                    size = 0 if id(parameter) in counted else _bytes(parameter)
-                    layers.append((("%s.%s" % (path, name)).lstrip("."), parameter, list(parameter.shape), size))
-                    counted.add(id(parameter))
-        for path_of_layer, tensor, shape, size in layers:
-            pattern = re.sub(r"(?:^|(?<=\.))\d+(?=\.|$)", "*", path_of_layer)
-            plain = tensor is None or type(tensor).__name__ in ("Parameter", "Tensor")
+        for weight_path, tensor, shape, size in _weights_of_module(path, module, counted_ids):
+            pattern = re.sub(r"(?:^|(?<=\.))\d+(?=\.|$)", "*", weight_path)
+            is_plain = tensor is None or type(tensor).__name__ in ("Parameter", "Tensor")
             line = {
                 "path": pattern,
                 "module": type(module).__name__,
-                "type": None if plain else type(tensor).__name__,
+                "type": None if is_plain else type(tensor).__name__,
                 "shape": shape,
                 "dtype": "qint8" if tensor is None else str(tensor.dtype).replace("torch.", ""),
                 "bytes": size,
@@ -168,9 +153,31 @@ def weights(model: Any) -> List[Dict[str, Any]]:
     return list(groups.values())
 
 
-def _bytes(tensor: Any) -> int:
-    """The tensors that a tensor subclass wraps."""
+def _weights_of_module(path: str, module: Any, counted_ids: Set[int]) -> Iterator[Tuple[str, Any, List[int], int]]:
+    """(path, tensor if it is plain or a subclass, shape, bytes) of each weight. A tensor that several modules share has
+    bytes only once: `counted_ids` are those of earlier modules, to which this one's are added.
+    """
+    parameters = [(name, parameter) for name, parameter in module._parameters.items() if parameter is not None]
+    sizes = [getattr(module, "out_features", None), getattr(module, "in_features", None)]
+    if not all(type(size) is int for size in sizes):
+        for name, parameter in parameters:
+            if parameter.dim() > 1:
+                size = 0 if id(parameter) in counted_ids else _tensor_bytes(parameter)
+                counted_ids.add(id(parameter))
+                yield ("%s.%s" % (path, name)).lstrip("."), parameter, list(parameter.shape), size
+        return
+    tensors = [tensor for _, tensor in parameters] + [tensor for tensor in module._buffers.values() if tensor is not None]
+    # Without tensors, the weight is in a C++ object, with one byte per value.
+    packed_bytes = 0 if tensors else sizes[0] * sizes[1]
+    size = packed_bytes + sum(_tensor_bytes(tensor) for tensor in tensors if id(tensor) not in counted_ids)
+    counted_ids.update(map(id, tensors))
+    weight = getattr(module, "weight", None)
+    yield path, weight if hasattr(weight, "dtype") else None, sizes, size
+
+
+def _tensor_bytes(tensor: Any) -> int:
+    """For a tensor subclass (torchao), the bytes of the tensors that it wraps."""
     flatten = getattr(tensor, "__tensor_flatten__", None)
     if flatten is None:
         return int(tensor.numel() * tensor.element_size())
-    return sum(_bytes(getattr(tensor, name)) for name in flatten()[0])
+    return sum(_tensor_bytes(getattr(tensor, name)) for name in flatten()[0])

@@ -11,7 +11,7 @@ def watch_profiler_api(torch: Any, start: Action, stop: Action) -> None:
     """Between cudaProfilerStart and cudaProfilerStop."""
     cudart = getattr(torch._C, "_cudart", None)
     if cudart is None:
-        warn("torch probe: this torch has no CUDA, so cudaProfilerStart never comes; nothing is traced")
+        warn("torch probe: this torch has no CUDA, so cudaProfilerStart is never called; nothing is traced")
         return
     begin, end = cudart.cudaProfilerStart, cudart.cudaProfilerStop
 
@@ -30,12 +30,12 @@ def watch_ranges(torch: Any, prefix: str, start: Action, stop: Action) -> None:
     """Inside the outermost NVTX or record_function ranges with names that start with `prefix`."""
     open_ranges: List[str] = []
 
-    def opened(name: str) -> None:
+    def on_open(name: str) -> None:
         if open_ranges or name.startswith(prefix):
             open_ranges.append(name)
             guarded(start, "starting torch.profiler")
 
-    def closed() -> None:
+    def on_close() -> None:
         if open_ranges:
             open_ranges.pop()
             if not open_ranges:
@@ -45,21 +45,21 @@ def watch_ranges(torch: Any, prefix: str, start: Action, stop: Action) -> None:
     push, pop, enter, leave = nvtx.range_push, nvtx.range_pop, annotation.__enter__, annotation.__exit__
 
     def range_push(message: str, *args: Any, **kwargs: Any) -> Any:
-        opened(message)
+        on_open(message)
         return push(message, *args, **kwargs)
 
     def range_pop() -> Any:
         result = pop()
-        closed()
+        on_close()
         return result
 
     def on_enter(self: Any) -> Any:
-        opened(self.name)
+        on_open(self.name)
         return enter(self)
 
     def on_exit(self: Any, *args: Any) -> Any:
         result = leave(self, *args)
-        closed()
+        on_close()
         return result
 
     nvtx.range_push, nvtx.range_pop = range_push, range_pop

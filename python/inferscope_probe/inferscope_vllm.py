@@ -21,12 +21,13 @@ from inferscope_points import (
     send_progress,
 )
 from inferscope_record import Recorder, recorder
-from inferscope_vllm_end import end_below, end_engine, watch_from_outside
-from inferscope_vllm_memory import MemoryOfWorkers
-from inferscope_vllm_model import model_line
+from inferscope_vllm_end import end_engine_processes, end_engine, watch_from_outside
+from inferscope_vllm_memory import WorkerMemory
+from inferscope_vllm_model import record_vllm_model
 from inferscope_vllm_options import engine_options, field_types, installed_version
 from inferscope_vllm_ranges import WARMUP_REQUEST, finish_traces, spawn_processes
 from inferscope_vllm_steps import (
+    BatchTimes,
     blocks_needed,
     cache_of,
     check_lengths,
@@ -38,12 +39,82 @@ from inferscope_vllm_steps import (
 
 
 def classify(error: BaseException) -> Optional[str]:
-    """An engine without its core measures nothing more; an out-of-memory error is the limit."""
+    """None for an engine that lost its core, which can measure no further point."""
     text = type(error).__name__ + " " + str(error)
-    memory = "out of memory" in text.lower() or "OutOfMemory" in text
     if "EngineDead" in text or "EngineCore" in text:
         return None
-    return "out_of_memory" if memory else "failed"
+    return "out_of_memory" if "out of memory" in text.lower() or "OutOfMemory" in text else "failed"
+
+
+class Measurement:
+    """Repeats of one engine."""
+
+    def __init__(self, order: Dict[str, Any], llm: Any, keeps_stats: bool) -> None:
+        """`keeps_stats`: whether the user asked vLLM for its statistics."""
+        self.order, self.llm, self.engine = order, llm, llm.llm_engine
+        self.keeps_stats = keeps_stats and hasattr(llm, "get_metrics")
+        self.blocks, self.block_size = cache_of(self.engine)
+        self.max_num_seqs = getattr(config_of(self.engine, "scheduler_config"), "max_num_seqs", None)
+        self.vocabulary = self.engine.model_config.hf_text_config.vocab_size
+        self.usage_by_point: Dict[str, float] = {}
+
+    def measure(self, point: Dict[str, Any], iteration: int, warmup: bool) -> int:
+        """Runs one repeat and writes its lines. -> end-to-end ns"""
+        usages: List[float] = []
+
+        def sample() -> None:
+            usage = kv_usage(self.llm.get_metrics())
+            if usage is not None:
+                usages.append(usage)
+
+        prefix = "%s%s-%d" % (WARMUP_REQUEST if warmup else "", point["point"], iteration)
+        # Reading the gauges takes time, so only in warm-up.
+        on_step = sample if warmup and self.keeps_stats else None
+        times = step_batch(self.engine, self._prompts(point, iteration), _sampling_params(point), prefix, on_step)
+        check_lengths(times, point)
+        took_ns = write_lines(recorder(), self.order, point, iteration, warmup, times)
+        if usages:
+            self.usage_by_point[point["point"]] = max(usages)
+        self._record_usage(point, times)
+        if not warmup:
+            _warn_about_ttft(point, times)
+        return took_ns
+
+    def _prompts(self, point: Dict[str, Any], iteration: int) -> List[List[int]]:
+        draw = random.Random("%d %d" % (self.order["seed"], iteration))
+        return [[draw.randrange(self.vocabulary) for _ in range(point["input_len"])] for _ in range(point["batch_size"])]
+
+    def _record_usage(self, point: Dict[str, Any], times: BatchTimes) -> None:
+        """KV cache usage by vLLM's gauges if it was sampled, else computed from the lengths."""
+        usage = self.usage_by_point.get(point["point"])
+        if usage is None and self.blocks and self.block_size:
+            usage = blocks_needed(point, self.block_size, self.max_num_seqs) / self.blocks
+        if usage is not None:
+            end_ns = max(times.last_ns.values())
+            recorder().add_line("telemetry", end_ns, scope="engine", metric="kv_cache_usage_ratio", value=usage)
+
+
+def _sampling_params(point: Dict[str, Any]) -> Any:
+    from vllm import SamplingParams  # type: ignore[import-not-found]
+    from vllm.sampling_params import RequestOutputKind  # type: ignore[import-not-found]
+
+    return SamplingParams(
+        temperature=0.0,
+        ignore_eos=True,
+        max_tokens=point["output_len"],
+        detokenize=False,
+        output_kind=RequestOutputKind.DELTA,
+    )
+
+
+def _warn_about_ttft(point: Dict[str, Any], times: BatchTimes) -> None:
+    if not times.reported_ttft:
+        return
+    measured, reported = times.ttft_ns() / 1e9, sum(times.reported_ttft) / len(times.reported_ttft)
+    if abs(reported - measured) > 0.2 * measured:
+        sys.stderr.write(
+            "inferscope: %s: vLLM reports a TTFT of %.1f ms, measured %.1f ms\n" % (point["point"], reported * 1e3, measured * 1e3)
+        )
 
 
 def run(order: Dict[str, Any]) -> None:
@@ -52,111 +123,59 @@ def run(order: Dict[str, Any]) -> None:
     stop = StopFlag()
     records = recorder()
     send_progress(type="phase", phase="load")
-    began = time.monotonic_ns()
+    start_ns = time.monotonic_ns()
     spawn_processes()
-    from vllm import LLM, SamplingParams  # type: ignore[import-not-found]
+    from vllm import LLM
     from vllm.engine.arg_utils import EngineArgs  # type: ignore[import-not-found]
-    from vllm.sampling_params import RequestOutputKind  # type: ignore[import-not-found]
 
     watch_from_outside()
     fields = field_types(EngineArgs)
     options = engine_options(order, fields)
-    memory = MemoryOfWorkers(records) if order.get("memory") is not None else None
+    memory = WorkerMemory(records) if order.get("memory") is not None else None
     if memory is not None:
         options.update(memory.options(options, fields))
     try:
         llm = LLM(**options)
     except Exception as error:
         raise start_failure(order, error) from error
-    records.stage("load", began, time.monotonic_ns())
-    engine = llm.llm_engine
-    config = engine.model_config
-    record_model(records, order, options, version, engine)
-    blocks, block_size = cache_of(engine)
-    at_once = getattr(config_of(engine, "scheduler_config"), "max_num_seqs", None)
-    vocabulary = config.hf_text_config.vocab_size
-    usage_by_point: Dict[str, float] = {}
-
-    def measure(point: Dict[str, Any], iteration: int, warmup: bool) -> int:
-        draw = random.Random("%d %d" % (order["seed"], iteration))
-        prompts = [
-            [draw.randrange(vocabulary) for _ in range(point["input_len"])] for _ in range(point["batch_size"])
-        ]
-        params = SamplingParams(
-            temperature=0.0,
-            ignore_eos=True,
-            max_tokens=point["output_len"],
-            detokenize=False,
-            output_kind=RequestOutputKind.DELTA,
-        )
-        usages: List[float] = []
-
-        def sample() -> None:
-            usage = kv_usage(llm.get_metrics())
-            if usage is not None:
-                usages.append(usage)
-
-        # Reading the gauges takes time, so only in warm-up, and only if the user asked vLLM for them.
-        watched = warmup and options.get("disable_log_stats") is False and hasattr(llm, "get_metrics")
-        prefix = "%s%s-%d" % (WARMUP_REQUEST if warmup else "", point["point"], iteration)
-        seen = step_batch(engine, prompts, params, prefix, sample if watched else None)
-        check_lengths(seen, point)
-        took = write_lines(records, order, point, iteration, warmup, seen)
-        if usages:
-            usage_by_point[point["point"]] = max(usages)
-        usage = usage_by_point.get(point["point"])
-        if usage is None and blocks and block_size:
-            usage = blocks_needed(point, block_size, at_once) / blocks
-        if usage is not None:
-            records._add(
-                "telemetry", max(seen.last.values()), scope="engine", metric="kv_cache_usage_ratio", value=usage
-            )
-        if seen.reported_ttft and not warmup:
-            observed, reported = seen.ttft_ns() / 1e9, sum(seen.reported_ttft) / len(seen.reported_ttft)
-            if abs(reported - observed) > 0.2 * observed:
-                sys.stderr.write(
-                    "inferscope: %s: vLLM reports a TTFT of %.1f ms, measured %.1f ms\n"
-                    % (point["point"], reported * 1e3, observed * 1e3)
-                )
-        return took
-
+    records.stage("load", start_ns, time.monotonic_ns())
+    record_model_of_order(records, order, options, version, llm.llm_engine)
+    measurement = Measurement(order, llm, options.get("disable_log_stats") is False)
     try:
         if memory is not None:
-            memory.ask(llm, "load")
-        measure_points(order, records, measure, classify, lambda: stop.stopped)
+            memory.record(llm, "load")
+        measure_points(order, records, measurement.measure, classify, lambda: stop.stopped)
         if memory is not None:
-            memory.ask(llm, "end")
+            memory.record(llm, "end")
     finally:
         finish_traces(llm)
         end_engine(llm)
 
 
 def start_failure(order: Dict[str, Any], error: Exception) -> EngineError:
-    """The cause is in the log of the engine's processes; the error that arrives here often states only that they
-    exited.
-    """
-    memory = classify(error) == "out_of_memory" or "KV cache" in str(error)
+    """The error that arrives here often states only that the engine's processes exited; the cause is in their log."""
+    is_memory_error = classify(error) == "out_of_memory" or "KV cache" in str(error)
     return EngineError(
-        "E_OUT_OF_MEMORY" if memory else "E_WORKLOAD_FAILED",
+        "E_OUT_OF_MEMORY" if is_memory_error else "E_WORKLOAD_FAILED",
         "vLLM could not start with %s" % (order.get("name") or order["model"]),
         "%s: %s" % (type(error).__name__, message_of(error)),
         "Try --engine-arg gpu_memory_utilization=0.8 or --engine-arg max_model_len=4096."
-        if memory
+        if is_memory_error
         else "Its log is saved with the session.",
     )
 
 
 def message_of(error: Exception) -> str:
-    """One line. pydantic's first line counts its errors: "1 validation error for ModelConfig"."""
+    """One line; from pydantic the first error, because its first line only counts them: "1 validation error for ModelConfig"."""
     for line in str(error).split("\n")[1:]:
         if line.strip().startswith(("Value error, ", "Assertion failed, ")):
             return line.strip().split(", ", 1)[1].split(" [type=", 1)[0]
     return first_line(error)
 
 
-def record_model(records: Recorder, order: Dict[str, Any], options: Dict[str, Any], version: str, engine: Any) -> None:
+def record_model_of_order(records: Recorder, order: Dict[str, Any], options: Dict[str, Any], version: str, engine: Any) -> None:
     device = getattr(config_of(engine, "device_config"), "device_type", None)
-    model_line(
+    record_vllm_model(
         records,
         engine.model_config,
         name=str(order.get("name") or order["model"]),
@@ -181,9 +200,9 @@ def main(arguments: List[str]) -> int:
         return {"E_USAGE": 2, "E_ENGINE_MISSING": 3, "E_TOOL_VERSION": 3}.get(error.code, 4)
     except Exception as error:
         traceback.print_exc()
-        words = "%s: %s" % (type(error).__name__, first_line(error))
+        why = "%s: %s" % (type(error).__name__, first_line(error))
         fix = "Its whole output is in the log of the launch."
-        record_failure(recorder(), EngineError("E_WORKLOAD_FAILED", "vLLM broke off", words, fix))
+        record_failure(recorder(), EngineError("E_WORKLOAD_FAILED", "vLLM failed", why, fix))
         return 4
 
 
@@ -197,5 +216,5 @@ if __name__ == "__main__":
     sys.stdout.flush()
     sys.stderr.flush()
     # Threads of the engine can keep the interpreter from exiting, and its processes outlive it.
-    end_below(os.getpid())
+    end_engine_processes(os.getpid())
     os._exit(status)

@@ -12,7 +12,7 @@ from multiprocessing import util
 from typing import Any, Dict, Optional, Tuple
 
 from inferscope_after_import import guarded
-from inferscope_hook_times import Times
+from inferscope_hook_times import Step, Times
 from inferscope_ranges import Close
 
 
@@ -22,28 +22,27 @@ def batch_name(scheduled: Any) -> Optional[str]:
     """
     if not scheduled.num_scheduled_tokens:
         return None
-    computed = _computed(scheduled)
-    context, generation = _split(scheduled, computed or {})
+    computed = _computed_tokens(scheduled)
+    context, generation = _count_requests(scheduled, computed or {})
     if computed is None:
         return "execute_context_%d(%d)_generation_%d(%d)" % (context[:2] + generation[:2])
-    # gpu_worker.py of 0.26: sq = queries, sk = keys they attend to, then sums of the squares and products of requests.
+    # As in gpu_worker.py of 0.26.
     return "execute_%d_context_%d(sq%dsk%dsqsq%dsqsk%d)_generation_%d(sq%dsk%dsqsq%dsqsk%d)" % (
         (context[1] + generation[1],) + context + generation
     )
 
 
-Group = Tuple[int, int, int, int, int]
+# (requests, sq, sk, sqsq, sqsk): requests, their queries, the keys that these attend to, sums of sq * sq and of sq * sk.
+RequestCounts = Tuple[int, int, int, int, int]
 
 
-def _split(scheduled: Any, computed: Dict[str, int]) -> Tuple[Group, Group]:
-    """(requests, sq, sk, sqsq, sqsk) in prefill and in generation: a request is in prefill until its first token, as
-    in vLLM.
-    """
+def _count_requests(scheduled: Any, computed: Dict[str, int]) -> Tuple[RequestCounts, RequestCounts]:
+    """-> counts in prefill and in generation. A request is in prefill until its first token, as in vLLM."""
     new = {request.req_id for request in scheduled.scheduled_new_reqs}
     in_prefill = getattr(scheduled.scheduled_cached_reqs, "is_context_phase", None)
     context, generation = [0] * 5, [0] * 5
     for request, count in scheduled.num_scheduled_tokens.items():
-        # Without a record: a chunk of a prompt has many tokens, a step of generation has one or a few drafts.
+        # Where vLLM does not report it: a chunk of a prompt has many tokens, a step of generation one or a few drafts.
         first = request in new or (in_prefill(request) if in_prefill else count > 16)
         sums = context if first else generation
         keys = computed.get(request, 0) + count
@@ -52,8 +51,8 @@ def _split(scheduled: Any, computed: Dict[str, int]) -> Tuple[Group, Group]:
     return tuple(context), tuple(generation)  # type: ignore[return-value]
 
 
-def _computed(scheduled: Any) -> Optional[Dict[str, int]]:
-    """Tokens per scheduled request with keys already in the cache; None if this version does not report them."""
+def _computed_tokens(scheduled: Any) -> Optional[Dict[str, int]]:
+    """Tokens in the cache by scheduled request; None if this version does not report them."""
     try:
         computed = {request.req_id: int(request.num_computed_tokens) for request in scheduled.scheduled_new_reqs}
         cached = scheduled.scheduled_cached_reqs
@@ -72,12 +71,10 @@ def records_batches() -> bool:
 
 
 class RecordedBatches:
-    """Stage lines of one worker. Device times are from CUDA events that nothing waits for; an iteration starts with a
-    batch of only new requests.
-    """
+    """Stage lines of one worker. An iteration starts with a batch of only new requests."""
 
     def __init__(self) -> None:
-        # vLLM warms up by itself.
+        # "hooks" would make the first iterations warm-up, but vLLM warms up itself.
         self._times = Times(marked_by="program")
         if "torch" in sys.modules:
             self._times.on_torch(sys.modules["torch"])
@@ -90,7 +87,7 @@ class RecordedBatches:
 
     def open(self, kind: str) -> Close:
         """`kind`: load, warmup or sampling."""
-        return self._opened(kind, None, None, None, None)
+        return self._open_stage(kind, None, None, None, None)
 
     def open_batch(self, scheduled: Any, device: Any) -> Optional[Close]:
         """The batch of a SchedulerOutput; None if nothing is scheduled. Writes complete batches about once per
@@ -99,29 +96,29 @@ class RecordedBatches:
         if not scheduled.num_scheduled_tokens:
             return None
         self._times.flush_now_and_then()
-        computed = _computed(scheduled)
-        context, generation = _split(scheduled, computed or {})
+        computed = _computed_tokens(scheduled)
+        context, generation = _count_requests(scheduled, computed or {})
         new = {request.req_id for request in scheduled.scheduled_new_reqs}
-        starts = all(request in new for request in scheduled.num_scheduled_tokens)
-        self._iteration, self._step = (self._iteration + 1, 0) if starts else (max(self._iteration, 0), self._step + 1)
+        starts_iteration = all(request in new for request in scheduled.num_scheduled_tokens)
+        self._iteration, self._step = (self._iteration + 1, 0) if starts_iteration else (max(self._iteration, 0), self._step + 1)
         requests, tokens, attended = (context[index] + generation[index] for index in range(3))
         kind = "decode" if context[0] == 0 else "mixed" if generation[0] > 0 else "prefill"
         events = self._times.open(device) if getattr(device, "type", None) == "cuda" and device.index is not None else None
-        return self._opened(kind, events, requests, tokens, None if computed is None else attended)
+        return self._open_stage(kind, events, requests, tokens, None if computed is None else attended)
 
-    def _opened(self, kind: str, events: Any, batch: Optional[int], new: Optional[int], context: Optional[int]) -> Close:
+    def _open_stage(self, kind: str, events: Any, batch: Optional[int], new: Optional[int], context: Optional[int]) -> Close:
         start_ns = time.monotonic_ns()
 
         def close() -> None:
             if events is not None:
-                self._times.record(events[1], events[2])
-            step = (None, events, None, start_ns, max(self._iteration, 0), self._step, batch, new, context, kind, False, None, None)
+                self._times.record(events.after, events.stream)
+            step = Step(kind, max(self._iteration, 0), self._step, start_ns, batch, new, context, events=events)
             self._times.add_step(step, time.monotonic_ns())
 
         return close
 
     def end(self) -> None:
-        """Writes the rest once."""
+        """Writes the pending batches, once."""
         if self._ended:
             return
         self._ended = True

@@ -10,14 +10,14 @@ import sys
 import time
 from typing import Any, Optional, Set
 
-from inferscope_container import below
+from inferscope_container import process_tree
 
 GRACE_S = 10.0
 _watcher: Optional["subprocess.Popen[bytes]"] = None
 
 
 def end_engine(llm: Any) -> None:
-    """Like vLLM when its object is garbage-collected: V1 has an engine core, V0 an executor."""
+    """Shuts vLLM down as the garbage collection of its object does: V1 has an engine core, V0 an executor."""
     engine = getattr(llm, "llm_engine", None)
     for name in ("engine_core", "model_executor"):
         shutdown = getattr(getattr(engine, name, None), "shutdown", None)
@@ -30,27 +30,27 @@ def end_engine(llm: Any) -> None:
         return
 
 
-def end_below(root: int, grace_s: float = GRACE_S) -> None:
-    """Waits for the engine's processes below `root`, and kills those that remain."""
+def end_engine_processes(root: int, grace_s: float = GRACE_S) -> None:
+    """Waits for the descendants of `root`, and kills those that remain."""
     global _watcher
     if _watcher is not None:
         _watcher.kill()
         _watcher.wait()
         _watcher = None
     deadline = time.monotonic() + grace_s
-    left = engine_below(root)
-    while left and time.monotonic() < deadline:
+    remaining = engine_processes(root)
+    while remaining and time.monotonic() < deadline:
         time.sleep(0.05)
-        left = engine_below(root)
-    kill(left)
+        remaining = engine_processes(root)
+    kill(remaining)
 
 
-def engine_below(root: int) -> Set[int]:
-    """Without multiprocessing's resource tracker, which exits with the last of them after it has cleaned up."""
-    return {pid for pid in below(root) - {root} if state(pid) not in ("Z", "") and not tracks_resources(pid)}
+def engine_processes(root: int) -> Set[int]:
+    """Descendants of `root` that run, without multiprocessing's resource tracker, which exits after the last of them."""
+    return {pid for pid in process_tree(root) - {root} if process_state(pid) not in ("Z", "") and not is_resource_tracker(pid)}
 
 
-def tracks_resources(pid: int) -> bool:
+def is_resource_tracker(pid: int) -> bool:
     try:
         with open("/proc/%d/cmdline" % pid, "rb") as file:
             return b"multiprocessing.resource_tracker" in file.read()
@@ -58,7 +58,7 @@ def tracks_resources(pid: int) -> bool:
         return False
 
 
-def state(pid: int) -> str:
+def process_state(pid: int) -> str:
     """R, S, Z, … from /proc/<pid>/stat; '' without a process."""
     try:
         with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
@@ -74,7 +74,7 @@ def kill(pids: Set[int]) -> None:
 
 
 def watch_from_outside() -> None:
-    """Starts a process that kills this one's descendants if this one was killed and could not do so itself."""
+    """Starts a process that kills the descendants of this one when this one has been killed."""
     global _watcher
     if os.path.isdir("/proc"):
         _watcher = subprocess.Popen(
@@ -83,18 +83,19 @@ def watch_from_outside() -> None:
         )
 
 
-def watch(parent: int) -> None:
+def watch_parent(parent: int) -> None:
+    """Kills the descendants of `parent` when it has exited."""
     seen: Set[int] = set()
     while os.getppid() == parent:
-        seen |= below(parent) - {parent, os.getpid()}
+        seen |= process_tree(parent) - {parent, os.getpid()}
         time.sleep(0.5)
     # An id may have been reused: only processes without a living parent were descendants.
     for pid in seen:
-        if orphaned(pid):
-            kill(below(pid))
+        if is_orphaned(pid):
+            kill(process_tree(pid))
 
 
-def orphaned(pid: int) -> bool:
+def is_orphaned(pid: int) -> bool:
     try:
         with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
             fields = file.read().rsplit(")", 1)[1].split()
@@ -104,4 +105,4 @@ def orphaned(pid: int) -> bool:
 
 
 if __name__ == "__main__":
-    watch(int(sys.argv[1]))
+    watch_parent(int(sys.argv[1]))

@@ -4,14 +4,14 @@ import os
 import sys
 from typing import Any, Dict, List
 
-from inferscope_container import below
+from inferscope_container import process_tree
 from inferscope_record import Recorder
-from inferscope_resident import resident
+from inferscope_resident import read_memory_field
 
 EXTENSION = "inferscope_vllm_worker.MemoryExtension"
 
 
-class MemoryOfWorkers:
+class WorkerMemory:
     """Asks the workers of an LLM and writes their answers as `memory` lines, each with the worker's rank and process.
     """
 
@@ -19,19 +19,19 @@ class MemoryOfWorkers:
         self.records = records
 
     def options(self, options: Dict[str, Any], fields: Dict[str, Any]) -> Dict[str, Any]:
-        """Engine arguments that load the extension into the workers; none if this vLLM or its executor does not
-        accept any.
+        """Engine arguments that load the extension into the workers; none if this vLLM, its executor or the user's own
+        extension does not allow it.
         """
-        elsewhere = str(options.get("distributed_executor_backend") or "mp") not in ("mp", "uni")
-        if "worker_extension_cls" not in fields or options.get("worker_extension_cls") or elsewhere:
+        accepts_extension = str(options.get("distributed_executor_backend") or "mp") in ("mp", "uni")
+        if "worker_extension_cls" not in fields or options.get("worker_extension_cls") or not accepts_extension:
             return {}
         folder = os.path.dirname(os.path.abspath(__file__))
         paths = [folder] + [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         return {"worker_extension_cls": EXTENSION}
 
-    def ask(self, llm: Any, stage: str) -> None:
-        """If vLLM cannot be asked, its log is the only source; the run does not fail."""
+    def record(self, llm: Any, stage: str) -> None:
+        """If vLLM does not answer, its log is the only source; the run does not fail."""
         try:
             workers_memory: List[Dict[str, Any]] = llm.collective_rpc("inferscope_memory", timeout=60)
         except Exception as error:
@@ -41,17 +41,17 @@ class MemoryOfWorkers:
             for kind, count, device, source in worker["lines"]:
                 what, _, detail = kind.partition(":")
                 name = "%s:%s" % (what, stage) + (":" + detail if detail else "")
-                self.records._add(
+                self.records.add_line(
                     "memory", None, rank=worker["rank"], pid=worker["pid"], device=device, kind=name, bytes=count,
                     point=None, source=source,
                 )
         workers = {worker["pid"] for worker in workers_memory}
-        for pid in sorted(below(os.getpid()) - workers):
-            held = resident("VmRSS", pid)
-            if held is not None:
+        for pid in sorted(process_tree(os.getpid()) - workers):
+            resident_bytes = read_memory_field("VmRSS", pid)
+            if resident_bytes is not None:
                 name = "rss_other:%s:%s" % (stage, process_name(pid))
-                self.records._add(
-                    "memory", None, pid=pid, device=None, kind=name, bytes=held, point=None,
+                self.records.add_line(
+                    "memory", None, pid=pid, device=None, kind=name, bytes=resident_bytes, point=None,
                     source="/proc/<pid>/status VmRSS",
                 )
         self.records.flush()

@@ -8,14 +8,14 @@ from typing import Any, Optional
 from inferscope_record import Recorder, rank
 
 
-def model_line(
+def record_vllm_model(
     records: Recorder, config: Any, name: str, device: str, weights: str, version: Optional[str], tensor_parallel_size: int,
     scheduler: Any,
 ) -> None:
     """`config`: a vllm.config.ModelConfig; `scheduler`: a SchedulerConfig."""
     asynchronous = getattr(scheduler, "async_scheduling", None)  # not in old versions
     hf = config.hf_config.to_dict()
-    hf.pop("_name_or_path", None)  # its path in this run
+    hf.pop("_name_or_path", None)  # differs between runs
     records.model(
         name=name,
         config=json.loads(json.dumps(hf, default=str)),
@@ -31,7 +31,7 @@ def model_line(
 
 
 def record_loaded_model(worker: Any) -> None:
-    """Recorded by the first rank after its worker has loaded the model. inferscope's own engine records this itself."""
+    """The first rank records the model after its worker has loaded it. inferscope's own engine records it itself."""
     if os.environ.get("INFERSCOPE_EXECUTION_ID") or rank() != 0:
         return
     vllm_config = worker.vllm_config
@@ -39,7 +39,7 @@ def record_loaded_model(worker: Any) -> None:
     device = getattr(getattr(worker, "device", None), "type", None) or getattr(vllm_config.device_config, "device_type", "cuda")
     records = Recorder()
     records.clock()
-    model_line(
+    record_vllm_model(
         records,
         config,
         name=str(config.served_model_name or config.model) if isinstance(config.model, str) else "unknown",

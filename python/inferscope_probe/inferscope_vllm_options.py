@@ -12,7 +12,7 @@ from inferscope_points import EngineError
 
 OLDEST = (0, 6)
 # Defaults that differ from vLLM's, and why.
-_OURS: Dict[str, Any] = {
+_DEFAULTS: Dict[str, Any] = {
     "enable_prefix_caching": False,  # a repeated block of a prompt would skip its prefill; vllm bench latency does so too
     "disable_log_stats": True,  # as in vllm.LLM
     "skip_tokenizer_init": True,  # prompts are token ids
@@ -61,18 +61,18 @@ def installed_version() -> str:
         raise EngineError(
             "E_TOOL_VERSION",
             "vLLM %s is too old" % text,
-            "Its engine is driven step by step, which is written for 0.6 and later.",
+            "Its engine is driven step by step, which needs vLLM 0.6 or later.",
             "Type: %s -m pip install --upgrade vllm" % sys.executable,
         )
     return text
 
 
-def coerced(key: str, text: str, annotation: Any) -> Any:
+def coerce_value(key: str, text: str, annotation: Any) -> Any:
     """The value of --engine-arg key=text for a field of EngineArgs with this type annotation.
 
     Raises EngineError(E_USAGE) if no member of the type accepts it.
     """
-    kinds = _kinds(annotation)
+    kinds = _plain_types(annotation)
     if text.lower() in ("none", "null") and type(None) in kinds:
         return None
     if bool in kinds and text.lower() in ("true", "false", "1", "0", "yes", "no"):
@@ -104,11 +104,11 @@ def field_types(engine_args: Any) -> Dict[str, Any]:
     return {field.name: hints.get(field.name, field.type) for field in dataclasses.fields(engine_args)}
 
 
-def _kinds(annotation: Any) -> set:
-    """The plain types that an annotation allows: Optional, Union (also X | Y), Literal and Annotated taken apart."""
+def _plain_types(annotation: Any) -> set:
+    """The plain types that an annotation allows, including those in Optional, Union (also X | Y), Literal and Annotated."""
     if isinstance(annotation, str):
         names = {"int": int, "float": float, "bool": bool, "str": str, "None": type(None)}
-        words = set(_words(annotation))
+        words = set(_split_words(annotation))
         types = {kind for name, kind in names.items() if name in words}
         types |= {type(None)} if "Optional" in words else set()
         return types if words <= set(names) | {"Optional", "Union", "typing"} else types | {str}
@@ -118,17 +118,17 @@ def _kinds(annotation: Any) -> set:
     if str(origin) == "typing.Literal":
         return {type(value) for value in typing.get_args(annotation)}
     if origin is typing.Union or "UnionType" in str(origin) or "Annotated" in str(annotation):
-        return set().union(*(_kinds(part) for part in typing.get_args(annotation)))
+        return set().union(*(_plain_types(part) for part in typing.get_args(annotation)))
     return {str}
 
 
-def _words(text: str) -> List[str]:
+def _split_words(text: str) -> List[str]:
     return "".join(c if c.isalnum() or c == "_" else " " for c in text).split()
 
 
-def _bad_value(key: str, text: str, takes: str) -> EngineError:
+def _bad_value(key: str, text: str, expected: str) -> EngineError:
     return EngineError(
-        "E_USAGE", "--engine-arg %s=%s cannot be read" % (key, text), "vLLM takes %s there." % takes,
+        "E_USAGE", "--engine-arg %s=%s cannot be read" % (key, text), "vLLM expects %s there." % expected,
         "Leave it out for vLLM's own default.",
     )
 
@@ -136,15 +136,15 @@ def _bad_value(key: str, text: str, takes: str) -> EngineError:
 def engine_options(order: Dict[str, Any], fields: Dict[str, Any]) -> Dict[str, Any]:
     """Keyword arguments of EngineArgs. `fields`: name -> type annotation of this vLLM's EngineArgs."""
     options: Dict[str, Any] = {"model": order["model"], "seed": order["seed"]}
-    options.update((key, value) for key, value in _OURS.items() if key in fields)
+    options.update((key, value) for key, value in _DEFAULTS.items() if key in fields)
     if order["weights"] == "random":
         options["load_format"] = "dummy"
     if order.get("dtype"):
         options["dtype"] = order["dtype"]
-    if order.get("device") and "device" in fields:  # newer ones find it themselves
+    if order.get("device") and "device" in fields:  # newer versions find the device themselves
         options["device"] = order["device"].split(":")[0]
     largest = max(point["batch_size"] for point in order["points"])
-    if largest > 256:  # else a batch would be run as several
+    if largest > 256:  # vLLM would run the batch as several
         options["max_num_seqs"] = largest
     for key, text in order["engine_args"].items():
         name = key.replace("-", "_")
@@ -152,15 +152,15 @@ def engine_options(order: Dict[str, Any], fields: Dict[str, Any]) -> Dict[str, A
             raise EngineError(
                 "E_USAGE",
                 "vLLM has no engine argument %s" % key,
-                "This version knows %s, …" % ", ".join(_near(name, list(fields))),
+                "This version knows %s, …" % ", ".join(_closest_names(name, list(fields))),
                 "vllm serve --help lists all of them.",
             )
-        options[name] = coerced(key, text, fields[name])
+        options[name] = coerce_value(key, text, fields[name])
     return options
 
 
-def _near(name: str, names: List[str]) -> List[str]:
+def _closest_names(name: str, names: List[str]) -> List[str]:
     import difflib
 
-    near = difflib.get_close_matches(name, names, 5, 0.5)
-    return near or ["max_num_seqs", "gpu_memory_utilization", "enforce_eager", "quantization"]
+    closest = difflib.get_close_matches(name, names, 5, 0.5)
+    return closest or ["max_num_seqs", "gpu_memory_utilization", "enforce_eager", "quantization"]

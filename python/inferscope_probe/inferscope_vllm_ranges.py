@@ -1,7 +1,7 @@
-"""Stages of vLLM's workers (V1), in whatever process a worker runs: ranges for evaluators, without one lines of the record.
+"""Marks stages in the processes of vLLM's workers (V1): as ranges for an evaluator, or else as lines of the record.
 
-vLLM marks its batches only while its own profiler runs, which cannot be together with another one. The worker also records
-its model, once. Needs no vLLM.
+vLLM marks its batches only while its own profiler runs, which excludes other profilers. The first worker also records the
+model. Needs no vLLM.
 """
 
 import ast
@@ -13,7 +13,7 @@ import threading
 from typing import Any, Callable, Optional, Tuple
 
 from inferscope_after_import import after_import, guarded, warn
-from inferscope_ranges import Close, evaluated, range_opener
+from inferscope_ranges import Close, is_evaluated, range_opener
 from inferscope_vllm_batches import RecordedBatches, batch_name, records_batches
 from inferscope_vllm_model import record_loaded_model
 
@@ -28,13 +28,13 @@ _NAMES = {
     "compile_or_warm_up_model": _WARMUP,
     "sample_tokens": "inferscope:sampling",
 }
-# To write a trace, because vLLM gives its processes only 5 s to exit.
+# Time to write a trace; vLLM gives its processes 5 s to exit.
 _GRACE_S = 120
 
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        self.inside: Tuple[str, ...] = ()
+        self.open_methods: Tuple[str, ...] = ()
         # Closes the range over all batches of a warm-up.
         self.warmup: Optional[Close] = None
 
@@ -52,40 +52,41 @@ def watch_workers() -> None:
 
 
 def wait_for_traces() -> None:
-    """Lets vLLM's processes write their traces before they are killed; continues as soon as they have exited."""
+    """Gives vLLM's processes time to write their traces before they are killed; those that exit sooner delay nothing."""
     os.environ.setdefault("VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS", str(_GRACE_S))
     after_import({"vllm.v1.engine.utils": _on_engine})
 
 
 def spawn_processes() -> None:
-    """vLLM forks its engine's process by default, and of a process that was forked below it a profiler has no trace: of
-    torch's on a CPU (on a GPU it begins later), and nsys 2025.3 on an H200 had the NVTX ranges of the forked engine core and
-    not one CUDA kernel. Only for a main module that may be imported again."""
-    if "inferscope_torch" in sys.modules or evaluated():
+    """Makes vLLM spawn its processes, which it forks by default. Profilers miss forked ones: torch's records nothing on the
+    CPU, where it starts before the fork, and nsys 2025.3 on an H200 recorded the NVTX ranges of a forked engine core but none
+    of its CUDA kernels. Only for a main module that may be imported again.
+    """
+    if "inferscope_torch" in sys.modules or is_evaluated():
         os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
 
 
 def _on_engine_processes(module: Any) -> None:
-    """Uses spawn if the program allows it: it is currently below `if __name__ == "__main__"`. Not for torch's
-    profiler, which starts in the forked process itself.
+    """Uses spawn under nsys and ncu if the program allows it, because it is below `if __name__ == "__main__"`. torch's
+    profiler starts in the forked process itself.
     """
     context = getattr(module, "get_mp_context", None)
     if context is None or os.environ.get("INFERSCOPE_EVALUATOR") not in ("nsys", "ncu"):
         return
 
     @functools.wraps(context)
-    def spawning() -> Any:
-        if "VLLM_WORKER_MULTIPROC_METHOD" not in os.environ and below_main_guard():
-            warn("vLLM's processes are spawned, not forked: of forked ones nsys and ncu record no kernel")
+    def get_context() -> Any:
+        if "VLLM_WORKER_MULTIPROC_METHOD" not in os.environ and is_below_main_guard():
+            warn("vLLM's processes are spawned, not forked, because nsys and ncu record no kernels of forked ones")
             os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
         return context()
 
-    module.get_mp_context = spawning
+    module.get_mp_context = get_context
 
 
-def below_main_guard() -> bool:
-    """Whether the main module is a file and is executing a line below its `if __name__ == "__main__":`, so that
-    importing it again in a spawned process has no effect.
+def is_below_main_guard() -> bool:
+    """Whether the main module is a file that is executing a line below its `if __name__ == "__main__":`. A spawned process,
+    which imports the file again, does not execute that line.
     """
     main = sys.modules.get("__main__")
     path = getattr(main, "__file__", None)
@@ -102,14 +103,14 @@ def below_main_guard() -> bool:
             tree = ast.parse(file.read())
     except (OSError, SyntaxError, ValueError):
         return False
-    guards = [guard for guard in tree.body if isinstance(guard, ast.If) and _names_main(guard.test)]
+    guards = [guard for guard in tree.body if isinstance(guard, ast.If) and _tests_for_main(guard.test)]
     return any(guard.body[0].lineno <= line <= (guard.body[-1].end_lineno or 0) for guard in guards for line in lines)
 
 
-def _names_main(test: ast.expr) -> bool:
-    """`__name__ == "__main__"` in either order, alone or with more conditions joined by `and`."""
+def _tests_for_main(test: ast.expr) -> bool:
+    """Whether it is `__name__ == "__main__"`, in either order, alone or joined with more conditions by `and`."""
     if isinstance(test, ast.BoolOp):
-        return isinstance(test.op, ast.And) and any(map(_names_main, test.values))
+        return isinstance(test.op, ast.And) and any(map(_tests_for_main, test.values))
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
         return False
     sides = (test.left, test.comparators[0])
@@ -124,39 +125,39 @@ def _on_engine(module: Any) -> None:
         return
 
     @functools.wraps(shutdown)
-    def patient(processes: Any, timeout: Optional[float] = None) -> Any:
+    def shutdown_later(processes: Any, timeout: Optional[float] = None) -> Any:
         return shutdown(processes, timeout=max(timeout or 0, _GRACE_S))
 
-    module.shutdown = patient
+    module.shutdown = shutdown_later
 
 
 def _on_worker(module: Any) -> None:
     for worker in [kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == module.__name__]:
         for name, method in list(vars(worker).items()):
             if name in _NAMES:
-                setattr(worker, name, _ranged(method, name, lambda _batch, range_name=_NAMES[name]: range_name))
+                setattr(worker, name, _mark_method(method, name, lambda _batch, range_name=_NAMES[name]: range_name))
             elif name == "execute_model":
-                worker.execute_model = _ranged(method, name, batch_name)
+                worker.execute_model = _mark_method(method, name, batch_name)
                 worker.inferscope_finish_trace = _finish_trace
             elif name == "shutdown":
-                worker.shutdown = _ending(method)
+                worker.shutdown = _ending_batches(method)
 
 
-def _ranged(method: Callable[..., Any], name: str, named: Callable[[Any], Optional[str]]) -> Callable[..., Any]:
+def _mark_method(method: Callable[..., Any], name: str, name_of: Callable[[Any], Optional[str]]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # A subclass calls the method that it overrides: one range. Its second model runner (0.26 takes it for dense
-        # models) warms up with requests of its own, through these methods: they belong to the warm-up.
-        inner = name in _thread.inside or any(_NAMES.get(outer) == _WARMUP for outer in _thread.inside)
-        close = None if inner else _open(self, name, named, args[0] if args else next(iter(kwargs.values()), None))
-        if close is None:
+        # One range where a subclass calls the method that it overrides. The requests with which vLLM's second model runner
+        # (0.26, for dense models) warms up arrive through these methods, too, and belong to the warm-up.
+        inner = name in _thread.open_methods or any(_NAMES.get(outer) == _WARMUP for outer in _thread.open_methods)
+        close_stage = None if inner else _open_stage(self, name, name_of, args[0] if args else next(iter(kwargs.values()), None))
+        if close_stage is None:
             return method(self, *args, **kwargs)
-        outer, _thread.inside = _thread.inside, _thread.inside + (name,)
+        outer, _thread.open_methods = _thread.open_methods, _thread.open_methods + (name,)
         try:
             return method(self, *args, **kwargs)
         finally:
-            close()
-            _thread.inside = outer
+            close_stage()
+            _thread.open_methods = outer
             # The range covers the timed work; the line is written outside of it.
             if name == "load_model":
                 guarded(lambda: record_loaded_model(self), "recording the model")
@@ -164,20 +165,20 @@ def _ranged(method: Callable[..., Any], name: str, named: Callable[[Any], Option
     return call
 
 
-def _open(worker: Any, name: str, named: Callable[[Any], Optional[str]], first: Any) -> Optional[Close]:
+def _open_stage(worker: Any, name: str, name_of: Callable[[Any], Optional[str]], first: Any) -> Optional[Close]:
     """A range if an evaluator listens, else the start of a stage line; None if neither is wanted."""
-    opener = range_opener() if evaluated() else None
+    opener = range_opener() if is_evaluated() else None
     if opener is None:
-        return _recorded(worker, name, first) if records_batches() else None
-    text = named(first)
+        return _open_recorded(worker, name, first) if records_batches() else None
+    text = name_of(first)
     if text is None:
         return None
     if name == "execute_model":
-        _warm_up(opener, is_warmup(first))
+        _mark_warmup(opener, is_warmup(first))
     return opener(text)
 
 
-def _recorded(worker: Any, name: str, first: Any) -> Optional[Close]:
+def _open_recorded(worker: Any, name: str, first: Any) -> Optional[Close]:
     global _batches
     if _batches is None:
         _batches = RecordedBatches()
@@ -186,8 +187,8 @@ def _recorded(worker: Any, name: str, first: Any) -> Optional[Close]:
     return _batches.open(_NAMES[name].split(":")[1])
 
 
-def _ending(shutdown: Callable[..., Any]) -> Callable[..., Any]:
-    """Before the device is released, and before the worker's parent kills it."""
+def _ending_batches(shutdown: Callable[..., Any]) -> Callable[..., Any]:
+    """Writes the batches before the device is released, and before the parent kills the worker."""
 
     @functools.wraps(shutdown)
     def end(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -198,7 +199,7 @@ def _ending(shutdown: Callable[..., Any]) -> Callable[..., Any]:
     return end
 
 
-def _warm_up(opener: Callable[[str], Close], warm: bool) -> None:
+def _mark_warmup(opener: Callable[[str], Close], warm: bool) -> None:
     if warm and _thread.warmup is None:
         _thread.warmup = opener(_WARMUP)
     elif not warm and _thread.warmup is not None:
@@ -221,6 +222,6 @@ def _finish_trace(_worker: Any) -> None:
 
 
 def finish_traces(llm: Any) -> None:
-    """Lets the workers write their traces while they can still be asked."""
+    """Lets the workers write their traces before the engine shuts down."""
     if "inferscope_torch" in sys.modules:
         guarded(lambda: llm.collective_rpc("inferscope_finish_trace"), "writing the traces of vLLM's workers")

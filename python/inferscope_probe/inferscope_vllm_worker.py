@@ -1,5 +1,5 @@
 """A vLLM worker's report of its own memory. Mixed into its worker class by `worker_extension_cls` (0.7 and later) and
-asked by LLM.collective_rpc, so that it runs in the process that holds the tensors. Needs no vLLM.
+called by LLM.collective_rpc, so that it runs in the process that holds the tensors. Needs no vLLM.
 """
 
 import ctypes
@@ -7,10 +7,10 @@ import mmap
 import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from inferscope_memory import physical, tensor_bytes
-from inferscope_resident import resident
+from inferscope_memory import driver_index, tensor_bytes
+from inferscope_resident import read_memory_field
 
-# kind without its stage, bytes, GPU by the driver's number (None: host memory), who reported it
+# Kind without its stage, bytes, GPU by the driver's number (None: host memory), source.
 Line = Tuple[str, int, Optional[int], str]
 
 
@@ -18,7 +18,7 @@ class MemoryExtension:
     """Methods of a worker; their names have a prefix that vLLM does not use, because a clash stops the engine."""
 
     def inferscope_memory(self) -> Dict[str, Any]:
-        """{"pid", "rank", "lines"} of this worker, which is not changed."""
+        """-> {"pid", "rank", "lines"} of this worker"""
         runner: Any = self.model_runner  # type: ignore[attr-defined]
         model = getattr(runner, "model", None)
         caches = list(cache_tensors(self, runner))
@@ -30,13 +30,13 @@ class MemoryExtension:
                 lines.append(("packed:" + dtype, count, None, "packed for the CPU's kernels: out x in of these layers"))
         for (device, dtype), count in tensor_bytes(caches).items():
             lines.append(("kv_cache:" + dtype, count, device, "torch: storages of the worker's KV cache"))
-        held = [tensor for tensor in caches if tensor.device.type == "cpu"]
-        if held:
-            touched = resident_bytes(held)
-            if touched is not None:
-                lines.append(("kv_resident", touched, None, "mincore: pages of the KV cache that are in memory"))
+        host_caches = [tensor for tensor in caches if tensor.device.type == "cpu"]
+        if host_caches:
+            count_in_memory = resident_bytes(host_caches)
+            if count_in_memory is not None:
+                lines.append(("kv_resident", count_in_memory, None, "mincore: pages of the KV cache that are in memory"))
         for kind, field in (("rss", "VmRSS"), ("rss_file", "RssFile")):
-            now = resident(field)
+            now = read_memory_field(field)
             if now is not None:
                 lines.append((kind, now, None, "/proc/<pid>/status %s of the worker" % field))
         return {"pid": os.getpid(), "rank": int(getattr(self, "rank", 0)), "lines": lines}
@@ -68,7 +68,7 @@ def packed_bytes(model: Any) -> Dict[str, int]:
 
 
 def resident_bytes(tensors: List[Any]) -> Optional[int]:
-    """Bytes of their pages in memory: memory that was allocated but never written takes none. None without mincore."""
+    """Bytes of the tensors' pages that are in memory, which excludes pages that were never written. None without mincore."""
     try:
         mincore = ctypes.CDLL(None, use_errno=True).mincore
     except (OSError, AttributeError):

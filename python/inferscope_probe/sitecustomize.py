@@ -1,8 +1,8 @@
 """Runs at the start of every Python process that has this folder on PYTHONPATH (`inferscope run`).
 
-Arms the torch probe where INFERSCOPE_TORCH_TRACE asks for it (--evaluator torch), and the stage marks of vLLM's workers
-and of programs on transformers where INFERSCOPE_EVALUATOR is set, then hands over to the sitecustomize that would have run without us. Nothing here may
-break the program.
+Arms the torch probe where INFERSCOPE_TORCH_TRACE is set (--evaluator torch), and the stage marks of vLLM's workers and of
+PyTorch programs where INFERSCOPE_EVALUATOR is set, then runs the sitecustomize that would have run without this one. Nothing
+here may break the program.
 """
 
 import os
@@ -27,12 +27,12 @@ def _arm() -> None:
         sys.stderr.write("inferscope: the probe could not be set up: %r\n" % (error,))
 
 
-def _chain() -> None:
+def _run_other_sitecustomize() -> None:
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
-    others = [path for path in sys.path if os.path.abspath(path or ".") != _FOLDER]
-    spec = PathFinder.find_spec("sitecustomize", others)
+    other_folders = [path for path in sys.path if os.path.abspath(path or ".") != _FOLDER]
+    spec = PathFinder.find_spec("sitecustomize", other_folders)
     if spec is None or spec.loader is None:
         return
     module = module_from_spec(spec)
@@ -41,4 +41,4 @@ def _chain() -> None:
 
 
 _arm()
-_chain()
+_run_other_sitecustomize()

@@ -1,7 +1,7 @@
-"""What the four workloads share: flags, the measured loop over inferscope_decoder, the summary.
+"""What the four workloads share: flags, the measured loop over inferscope_decoder.py, the summary.
 
-Stages load, warmup, prefill, decode and sampling are marked (inferscope_record.mark); repeats before the measured ones are
-numbered -1, -2, …. The loop synchronizes at the end of every stage, so that host ranges cover the device's work.
+Stages load, warmup, prefill, decode and sampling are marked (inferscope_record.mark); warm-up repeats are numbered -1, -2, ….
+The loop synchronizes at the end of every stage, so that its range covers the work of the device.
 """
 
 import argparse
@@ -34,24 +34,24 @@ def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def lengths(text: str) -> List[int]:
+def parse_counts(text: str) -> List[int]:
     """1,4,8 -> [1, 4, 8]"""
     values = [int(part) for part in text.split(",") if part.strip()]
     if not values or min(values) < 1:
-        raise argparse.ArgumentTypeError("%r is not a list of numbers from 1 up, such as 1,4,8" % text)
+        raise argparse.ArgumentTypeError("%r is not a list of positive numbers, such as 1,4,8" % text)
     return values
 
 
-def parser(description: str, max_tokens: int, batch_sizes: str = "1") -> argparse.ArgumentParser:
+def make_parser(description: str, max_tokens: int, batch_sizes: str = "1") -> argparse.ArgumentParser:
     """The flags that all workloads share."""
     flags = argparse.ArgumentParser(description=description)
     flags.add_argument("--model", action="append", help="hub id, folder or config.json (default: DEMO_MODEL, else TinyLlama-1.1B)")
-    flags.add_argument("--weights", choices=["trained", "random"], default="trained", help="random: no download; speed and memory are the same")
+    flags.add_argument("--weights", choices=["trained", "random"], default="trained", help="random: no download, with the same speed and memory")
     flags.add_argument("--max-tokens", type=int, default=max_tokens, help="new tokens per sequence (default %(default)s)")
     flags.add_argument("--input-len", type=int, default=128, help="prompt tokens per sequence (default %(default)s)")
-    flags.add_argument("--batch-size", type=lengths, default=lengths(batch_sizes), help="sequences, one number or a list (default %(default)s)")
+    flags.add_argument("--batch-size", type=parse_counts, default=parse_counts(batch_sizes), help="sequences, one number or a list (default %(default)s)")
     flags.add_argument("--dtype", choices=DTYPES, default="float16")
-    flags.add_argument("--device", choices=["cuda", "cpu"], default=None, help="default: cuda if there")
+    flags.add_argument("--device", choices=["cuda", "cpu"], default=None, help="default: cuda if there is a GPU")
     flags.add_argument("--mode", choices=MODES, default="eager", help="how a decode step is run")
     flags.add_argument("--attn", choices=ATTENTIONS, default="sdpa")
     flags.add_argument("--repeats", type=int, default=3)
@@ -60,14 +60,14 @@ def parser(description: str, max_tokens: int, batch_sizes: str = "1") -> argpars
     return flags
 
 
-def models(args: argparse.Namespace) -> List[str]:
+def model_names(args: argparse.Namespace) -> List[str]:
     return args.model or [os.environ.get("DEMO_MODEL") or DEFAULT_MODEL]
 
 
-def device_of(args: argparse.Namespace) -> str:
+def select_device(args: argparse.Namespace) -> str:
     device = choose_device(args.device)
     if device == "cpu" and args.device is None:
-        log("WARNING: no GPU found, this runs on the CPU. Figures say nothing about a GPU. (--device cpu silences this.)")
+        log("WARNING: no GPU found, this runs on the CPU. Its results are not those of a GPU. (--device cpu silences this.)")
     check_mode(args.mode, args.attn, device)
     return device
 
@@ -109,7 +109,7 @@ def generate(decoder: Decoder, args: argparse.Namespace, iteration: int) -> Tupl
 
 
 def measure(model: Any, args: argparse.Namespace, name: str, device: str, batch_size: int, first: int = 0) -> Dict[str, Any]:
-    """Warm-up, then the repeats, numbered from `first`. -> one row of the result on stdout."""
+    """Warms up and measures the repeats, numbered from `first`. -> a row of the result"""
     import torch
 
     with torch.inference_mode():
@@ -160,15 +160,15 @@ def measure(model: Any, args: argparse.Namespace, name: str, device: str, batch_
 
 
 def main(args: argparse.Namespace, workload: str) -> int:
-    """Every model at every batch size; prints one JSON line on stdout. -> exit code"""
+    """Measures every model at every batch size, and prints one JSON line on stdout. -> exit code"""
     if args.max_tokens < 1 or args.input_len < 1 or args.repeats < 1 or args.warmups < 0:
-        log("error: --max-tokens, --input-len and --repeats begin at 1, --warmups at 0")
+        log("error: the minimum of --max-tokens, --input-len and --repeats is 1, of --warmups 0")
         return 2
     recorder()
     try:
-        device = device_of(args)
+        device = select_device(args)
         rows: List[Dict[str, Any]] = []
-        for name in models(args):
+        for name in model_names(args):
             model = load(args, name, device)
             for batch_size in args.batch_size:
                 rows.append(measure(model, args, name, device, batch_size, len(rows) * args.repeats))

@@ -2,9 +2,9 @@
 
 import sys
 
-from generation import main, parser
+from generation import main, make_parser
 
 if __name__ == "__main__":
-    flags = parser(__doc__, max_tokens=64)
+    flags = make_parser(__doc__, max_tokens=64)
     args = flags.parse_args()
     sys.exit(main(args, "single_inference"))

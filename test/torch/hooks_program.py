@@ -93,7 +93,7 @@ def loop():
 
 
 def cropped():
-    """After a crop, the cache is asked for its length again; step numbers continue."""
+    """After a crop, the length of the cache is read again; step numbers continue."""
     model = llama()
     with torch.inference_mode():
         out = model(prompt(1, 6), use_cache=True)
@@ -116,10 +116,10 @@ def compiled():
 
 def compiled_whole():
     model = llama()
-    whole = torch.compile(model, backend="eager", fullgraph=True)
+    compiled_model = torch.compile(model, backend="eager", fullgraph=True)
     with torch.inference_mode():
         for _ in range(2):
-            show(whole(prompt(2, 6)).logits.double())
+            show(compiled_model(prompt(2, 6)).logits.double())
 
 
 def load():
@@ -155,12 +155,12 @@ def own_record():
 class Block(nn.Module):
     """Attention over a cache that the module stores, and a gated MLP."""
 
-    def __init__(self, width, most):
+    def __init__(self, width, max_tokens):
         super().__init__()
         self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
         self.gate, self.up = nn.Linear(width, 2 * width, bias=False), nn.Linear(width, 2 * width, bias=False)
         self.down = nn.Linear(2 * width, width, bias=False)
-        self.register_buffer("cache", torch.zeros(2, 2, most, width), persistent=False)
+        self.register_buffer("cache", torch.zeros(2, 2, max_tokens, width), persistent=False)
 
     def forward(self, x, start):
         q, k, v = self.qkv(x).chunk(3, -1)
@@ -314,14 +314,14 @@ def torchao_int8():
 
 
 def fault():
-    import inferscope_hooks
+    import inferscope_hook_calls
 
-    inferscope_hooks.place = None
+    inferscope_hook_calls.classify_call = None
     dense()
 
 
-def in_child(name):
-    """Runs the program `name` as if alone: it exits with the interpreter, including exit handlers."""
+def run_in_child(name):
+    """Runs the program `name` in a child process that exits as usual, with exit handlers. -> its pid, code and outputs"""
     out, err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
     pid = os.fork()
     if pid == 0:
@@ -340,4 +340,4 @@ def in_child(name):
 
 
 torch.set_num_threads(1)
-print(json.dumps({name: in_child(name) for name in sys.argv[1:]}))
+print(json.dumps({name: run_in_child(name) for name in sys.argv[1:]}))

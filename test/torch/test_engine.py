@@ -102,7 +102,7 @@ class EngineTest(InProcess):
         import torch
 
         flags = ["--weights", "random", "--model", "tiny", "--max-tokens", "6", "--input-len", "9", "--dtype", "float32"]
-        args = generation.parser("", 6).parse_args(flags)
+        args = generation.make_parser("", 6).parse_args(flags)
         shape = self.engine.Point(point(3, 9, 6))
         shape.decoder = self.runner.decoder(shape)
         with torch.inference_mode():
@@ -200,9 +200,9 @@ class EngineTest(InProcess):
                 raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
         except RuntimeError as error:
             fault = self.engine.Fault(error)
-        self.assertTrue(fault.memory)
+        self.assertTrue(fault.is_out_of_memory)
         self.assertEqual(fault.text, "OutOfMemoryError: CUDA out of memory. Tried to allocate 1 GiB.")
-        self.assertFalse(self.engine.Fault(RuntimeError("CUDA error: an illegal memory access")).memory)
+        self.assertFalse(self.engine.Fault(RuntimeError("CUDA error: an illegal memory access")).is_out_of_memory)
         on_load = self.engine._unexpected(torch.cuda.OutOfMemoryError("CUDA out of memory."), order())
         self.assertEqual(on_load.code, "E_OUT_OF_MEMORY")
         self.assertEqual(self.engine._unexpected(ModuleNotFoundError("no x", name="x"), order()).code, "E_ENGINE_MISSING")
@@ -215,7 +215,7 @@ class EngineTest(InProcess):
         self.assertIn("ValueError: no such kernel", [l["text"] for l in lines if l["type"] == "point"])
 
     def test_engine_arguments(self):
-        args = self.engine.engine_args
+        args = self.engine.check_engine_args
         usual = {"mode": "eager", "attn": "sdpa", "sync": "step", "tf32": "false", "threads": None, "tensor_parallel_size": None}
         self.assertEqual(args({}), usual)
         self.assertEqual(args({"threads": "3", "mode": "compile"})["threads"], 3)

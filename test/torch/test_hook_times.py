@@ -30,8 +30,12 @@ class Event:
         return later.ms - self.ms
 
 
+def fail_on_device(*_):
+    raise RuntimeError("CUDA error: device-side assert triggered")
+
+
 class Clocks:
-    """Time of the host (ns) and of the device (ms), which a call of the model advances."""
+    """Time of the host (ns) and of the device (ms), which a call of the model advances; counts recorded events."""
 
     def __init__(self):
         self.ns, self.ms, self.recorded = 0, 0.0, 0
@@ -62,22 +66,22 @@ class HookTimesTest(unittest.TestCase):
         self.thread = types.SimpleNamespace(busy=False)
 
     def start(self):
-        """A decode step of 2 ms that the next ones repeat. -> its LastStep"""
+        """Runs a decode step of 2 ms that the next ones repeat. -> its RepeatedStep"""
         sequence = Sequence(0, False)
-        sequence.counted = 10
+        sequence.cached_tokens = 10
         before, after = Event(), Event()
         self.times.record(before, STREAM)
         start_ns = self.clocks.ns
         self.clocks.model(1 * MS, 2.0)
         self.times.record(after, STREAM)
-        events = (before, after, STREAM, 7)
-        self.times.add_step((None, events, None, start_ns, 0, 0, 1, 1, 11, "decode", False, None, None), self.clocks.ns)
-        sequence.counted = 11
-        return hook_times.LastStep(self.times, self, sequence, None, (1, 1), (1, 1), events)
+        events = hook_times.StepEvents(before, after, STREAM, 7)
+        self.times.add_step(hook_times.Step("decode", 0, 0, start_ns, 1, 1, 11, events=events), self.clocks.ns)
+        sequence.cached_tokens = 11
+        return hook_times.RepeatedStep(self.times, self, sequence, None, (1, 1), 1, 1, events)
 
-    def run_steps(self, last, host_ns, device_ms):
+    def run_steps(self, repeated, host_ns, device_ms):
         for duration in device_ms:
-            last.run(self.thread, self.clocks.model, (host_ns, duration), {})
+            repeated.run(self.thread, self.clocks.model, (host_ns, duration), {})
 
     def device_ms(self):
         """-> (start, duration) of each recorded step, ms"""
@@ -89,42 +93,50 @@ class HookTimesTest(unittest.TestCase):
         return [tuple(None if ns is None else ns / MS for ns in (stage["device_start_ns"], stage["device_dur_ns"])) for stage in stages]
 
     def test_long_steps_have_an_event_each(self):
-        last = self.start()
-        self.run_steps(last, 8 * MS, (5.0, 7.0, 6.0))
+        repeated = self.start()
+        self.run_steps(repeated, 8 * MS, (5.0, 7.0, 6.0))
         self.assertEqual(self.clocks.recorded, 5)
         self.assertEqual(self.device_ms(), [(0, 2), (2, 5), (7, 7), (14, 6)])
 
     def test_short_steps_share_an_event(self):
-        last = self.start()
-        self.run_steps(last, 4 * MS, (2.0, 3.0, 4.0, 5.0))
+        repeated = self.start()
+        self.run_steps(repeated, 4 * MS, (2.0, 3.0, 4.0, 5.0))
         self.assertEqual(self.clocks.recorded, 4)
         self.assertEqual(self.device_ms(), [(0, 2), (2, 2.5), (4.5, 2.5), (7, 4.5), (11.5, 4.5)])
 
     def test_at_most_six_steps_share_an_event(self):
-        last = self.start()
-        self.run_steps(last, MS // 10, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0))
+        repeated = self.start()
+        self.run_steps(repeated, MS // 10, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0))
         self.assertEqual(self.clocks.recorded, 3)
-        last.stop()
+        repeated.stop()
         self.assertEqual(self.clocks.recorded, 4)
         self.assertEqual(self.device_ms(), [(0, 2), *((2 + 3.5 * i, 3.5) for i in range(6)), (23, 9)])
 
     def test_steps_before_a_pause_take_as_long_as_those_before_them(self):
-        last = self.start()
-        self.run_steps(last, 4 * MS, (3.0, 5.0, 4.0))
+        repeated = self.start()
+        self.run_steps(repeated, 4 * MS, (3.0, 5.0, 4.0))
         self.clocks.model(100 * MS, 100.0)
-        last.stop()
+        repeated.stop()
         self.assertEqual(self.clocks.recorded, 3)
         self.assertEqual(self.device_ms(), [(0, 2), (2, 4), (6, 4), (10, 4)])
 
-    def test_a_fault_of_the_device_leaves_times_of_the_host(self):
-        last = self.start()
+    def test_steps_after_an_error_of_the_device_have_host_times_only(self):
+        repeated = self.start()
+        self.run_steps(repeated, 8 * MS, (5.0, 7.0))
+        self.times.record = fail_on_device
+        self.run_steps(repeated, 8 * MS, (5.0, 5.0))
+        repeated.stop()
+        self.assertEqual(self.device_ms(), [(0, 2), (2, 5), (7, 7), (None, None), (None, None)])
 
-        def record(_event, _stream):
-            raise RuntimeError("CUDA error: device-side assert triggered")
-
-        self.times.record = record
-        self.run_steps(last, 8 * MS, (5.0, 5.0))
-        self.assertEqual(self.device_ms(), [(0, 2), (None, None), (None, None)])
+    def test_steps_are_written_if_their_events_cannot_be_read(self):
+        repeated = self.start()
+        self.run_steps(repeated, 8 * MS, (5.0,))
+        self.times.flush()
+        self.run_steps(repeated, 4 * MS, (5.0, 5.0, 5.0))
+        with mock.patch.multiple(Event, query=fail_on_device, synchronize=fail_on_device, elapsed_time=fail_on_device):
+            self.clocks.model(100 * MS, 100.0)
+            repeated.stop()
+            self.assertEqual(self.device_ms(), [(0, 2), (2, 5), (None, None), (None, None), (None, None)])
 
 
 if __name__ == "__main__":

@@ -121,15 +121,15 @@ class ProbeTest(unittest.TestCase):
 
     def test_names_that_torch_writes_as_no_json_are_repaired(self):
         sys.path.insert(0, str(PROBE))
-        from inferscope_torch_json import repaired
+        from inferscope_torch_json import repair_lines
 
         line = b'    "ph": "X", "cat": "python_function", "name": "%s", "pid": 4965, "tid": 4965,\n'
         seen = b'anyio/_lazyimport.py(0):     """'
         for name in (seen, rb"C:\new\x.py(3): f"):
-            fixed = repaired(line % name).decode().strip().rstrip(",")
+            fixed = repair_lines(line % name).decode().strip().rstrip(",")
             self.assertEqual(json.loads("{%s}" % fixed)["name"], name.decode())
         for whole in (line % b"torch/nn/module.py(12): forward", line % rb"a \"quoted\" one", b'  "ts": 1.5, "dur": 2,\n'):
-            self.assertEqual(repaired(whole), whole)
+            self.assertEqual(repair_lines(whole), whole)
 
     def test_a_program_without_torch(self):
         done, traces, lines = run(["-c", "import sys; print('torch' in sys.modules)"], program=None)

@@ -162,14 +162,14 @@ class VllmTest(unittest.TestCase):
         self.assertEqual(self.recorded(RANK="0", INFERSCOPE_EXECUTION_ID="clean"), [])
 
     def run_main(self, text, evaluator="nsys"):
-        """The result of below_main_guard in a program with this text, run in a separate process."""
+        """The result of is_below_main_guard in a program with this text, run in a separate process."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "program.py")
             Path(path).write_text("import sys\nsys.path.insert(0, %r)\nimport inferscope_vllm_ranges as r\n%s" % (str(PROBE), text))
             return subprocess.run([sys.executable, "-B", path], capture_output=True, text=True, timeout=60).stdout.strip()
 
     def test_a_program_below_its_guard_may_be_spawned(self):
-        start = "def start(): print(r.below_main_guard())\n"
+        start = "def start(): print(r.is_below_main_guard())\n"
         self.assertEqual(self.run_main(start + "if __name__ == '__main__':\n    start()\n"), "True")
         self.assertEqual(self.run_main(start + "if '__main__' == __name__ and True:\n    x = 1\n    start()\n"), "True")
         # Code at top level, and a guard elsewhere in the file: importing it again would start a second engine.
@@ -182,7 +182,7 @@ class VllmTest(unittest.TestCase):
         for evaluator, below, given, expected in cases:
             module = types.SimpleNamespace(get_mp_context=lambda: os.environ.get(method))
             environment = {"INFERSCOPE_EVALUATOR": evaluator, **({method: given} if given else {})}
-            with mock.patch.dict(os.environ, environment), mock.patch.object(self.module, "below_main_guard", lambda: below):
+            with mock.patch.dict(os.environ, environment), mock.patch.object(self.module, "is_below_main_guard", lambda: below):
                 if given is None:
                     os.environ.pop(method, None)
                 self.module._on_engine(module)
@@ -308,7 +308,7 @@ class VllmTest(unittest.TestCase):
     def test_without_an_evaluator_a_worker_marks_nothing(self):
         calls = []
         with mock.patch.object(self.module, "range_opener", lambda: calls.append(1)):
-            wrapped = self.module._ranged(lambda self, batch: batch, "execute_model", self.module.batch_name)
+            wrapped = self.module._mark_method(lambda self, batch: batch, "execute_model", self.module.batch_name)
             self.assertEqual(wrapped(None, 7), 7)
         self.assertEqual(calls, [])
 

@@ -63,14 +63,14 @@ class Arguments(unittest.TestCase):
             ("kv_cache_dtype", "fp8_e5m2", "fp8_e5m2"), ("block_size", "16", 16),
             ("compilation_config", '{"level": 3}', {"level": 3}),
         ]:
-            found = options.coerced(key, text, FIELDS[key])
+            found = options.coerce_value(key, text, FIELDS[key])
             self.assertEqual((type(found), found), (type(value), value), key)
 
     def test_what_cannot_be_read_or_is_unknown_is_refused(self):
         for key, text in [("gpu_memory_utilization", "much"), ("max_num_seqs", "1.5"), ("enforce_eager", "perhaps"),
                           ("compilation_config", "{level")]:
             with self.assertRaises(points.EngineError) as caught:
-                options.coerced(key, text, FIELDS[key])
+                options.coerce_value(key, text, FIELDS[key])
             self.assertEqual(caught.exception.code, "E_USAGE")
         with self.assertRaises(points.EngineError) as caught:
             options.engine_options(order(engine_args={"max_num_seq": "4"}), FIELDS)
@@ -185,7 +185,7 @@ class Memory(unittest.TestCase):
                 reports = [{"pid": child.pid, "rank": 1, "lines": [("kv_cache:float16", 4096, None, "torch"), ("rss", 99, None, "status")]}]
                 asked = []
                 llm = Made(collective_rpc=lambda name, timeout: asked.append(name) or reports)
-                memory.MemoryOfWorkers(record.Recorder(path)).ask(llm, "end")
+                memory.WorkerMemory(record.Recorder(path)).record(llm, "end")
                 lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
         finally:
             child.kill()
@@ -201,8 +201,8 @@ class Memory(unittest.TestCase):
         def refuses(name, timeout):
             raise AttributeError("no inferscope_memory")
 
-        memory.MemoryOfWorkers(record.Recorder(None)).ask(Made(collective_rpc=refuses), "end")
-        of = memory.MemoryOfWorkers(record.Recorder(None)).options
+        memory.WorkerMemory(record.Recorder(None)).record(Made(collective_rpc=refuses), "end")
+        of = memory.WorkerMemory(record.Recorder(None)).options
         self.assertEqual(of({}, {"model": str}), {})
         fields = {"worker_extension_cls": str}
         self.assertEqual(of({}, fields), {"worker_extension_cls": memory.EXTENSION})
@@ -224,8 +224,8 @@ def output(name, tokens, finished=False, metrics=None):
 
 class Stamps(unittest.TestCase):
     def test_a_batch_by_hand(self):
-        seen = steps.Stepped()
-        seen.begin_ns, seen.added = 1000, {"a": 1000, "b": 1010}
+        seen = steps.BatchTimes()
+        seen.start_ns, seen.added_ns = 1000, {"a": 1000, "b": 1010}
         seen.add_step(1020, 1100, [output("a", [5])])
         seen.add_step(1100, 1150, [output("a", [6]), output("b", [7])])
         seen.add_step(1150, 1160, [])
@@ -237,12 +237,12 @@ class Stamps(unittest.TestCase):
         self.assertIsNone(seen.tpot_ns(1))
         self.assertEqual(seen.stages(), [("mixed", 1000, 1150, 3), ("decode", 1160, 1200, 2), ("decode", 1200, 1240, 1)])
         steps.check_lengths(seen, dict(output_len=3))
-        with self.assertRaisesRegex(ValueError, "had 3 tokens, not the 4"):
+        with self.assertRaisesRegex(ValueError, "had 3 tokens, not the requested 4"):
             steps.check_lengths(seen, dict(output_len=4))
 
     def test_one_step_for_all_prompts_is_a_prefill(self):
-        seen = steps.Stepped()
-        seen.begin_ns, seen.added = 0, {"a": 0, "b": 0}
+        seen = steps.BatchTimes()
+        seen.start_ns, seen.added_ns = 0, {"a": 0, "b": 0}
         seen.add_step(1, 50, [output("a", [1], True), output("b", [1], True)])
         self.assertEqual(seen.stages(), [("prefill", 0, 50, 2)])
 
@@ -250,8 +250,8 @@ class Stamps(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "record.jsonl")
             records = record.Recorder(path)
-            seen = steps.Stepped()
-            seen.begin_ns, seen.added = 1000, {"a": 1000, "b": 1000}
+            seen = steps.BatchTimes()
+            seen.start_ns, seen.added_ns = 1000, {"a": 1000, "b": 1000}
             for at in (1100, 1200, 1300):
                 seen.add_step(at - 100, at, [output("a", [1], at == 1300), output("b", [1], at == 1300)])
             one = order()
@@ -367,13 +367,13 @@ class Command(unittest.TestCase):
     def test_lengths_of_throughput_by_the_names_its_parser_has(self):
         words = "bench throughput --model m --input-len 16 --output-len 8".split()
         shared = "from vllm.benchmarks.datasets import add_random_dataset_base_args"  # as in 0.32
-        self.assertEqual(command.with_lengths(words, "# 0.8"), words)
-        self.assertEqual(command.with_lengths(words, shared),
+        self.assertEqual(command.add_lengths(words, "# 0.8"), words)
+        self.assertEqual(command.add_lengths(words, shared),
                          words + ["--random-input-len", "16", "--random-output-len", "8"])
         own = words + ["--random-input-len", "4"]
-        self.assertEqual(command.with_lengths(own, shared), own + ["--random-output-len", "8"])
+        self.assertEqual(command.add_lengths(own, shared), own + ["--random-output-len", "8"])
         latency = ["bench", "latency", "--input-len", "16"]
-        self.assertEqual(command.with_lengths(latency, shared), latency)
+        self.assertEqual(command.add_lengths(latency, shared), latency)
 
     def test_the_version_names_what_it_was_built_for(self):
         self.assertIsNone(command.variant_version(None))
@@ -403,19 +403,19 @@ class Ends(unittest.TestCase):
         program = (
             "import os, subprocess, sys, time\nsys.path.insert(0, %r)\nimport inferscope_vllm_end as end\n"
             "end.watch_from_outside()\nsubprocess.Popen([sys.executable, '-S', '-c', %r])\n"
-            "while len(end.engine_below(os.getpid())) < 3:\n    time.sleep(0.05)\n"
-            "print(*end.engine_below(os.getpid()), flush=True)\n%s" % (str(PROBE), self.child, after)
+            "while len(end.engine_processes(os.getpid())) < 3:\n    time.sleep(0.05)\n"
+            "print(*end.engine_processes(os.getpid()), flush=True)\n%s" % (str(PROBE), self.child, after)
         )
         return subprocess.Popen([sys.executable, "-S", "-B", "-c", program], stdout=subprocess.PIPE, text=True)
 
     def gone(self, pids):
         deadline = time.monotonic() + 10
-        while time.monotonic() < deadline and any(end.state(pid) not in ("", "Z") for pid in pids):
+        while time.monotonic() < deadline and any(end.process_state(pid) not in ("", "Z") for pid in pids):
             time.sleep(0.05)
-        return all(end.state(pid) in ("", "Z") for pid in pids)
+        return all(end.process_state(pid) in ("", "Z") for pid in pids)
 
     def test_what_does_not_end_is_ended(self):
-        front = self.front("end.end_below(os.getpid(), 0.2)\nprint(len(end.engine_below(os.getpid())))")
+        front = self.front("end.end_engine_processes(os.getpid(), 0.2)\nprint(len(end.engine_processes(os.getpid())))")
         lines = front.communicate(timeout=30)[0].splitlines()
         self.assertEqual((len(lines[0].split()), lines[1]), (3, "0"))
         self.assertTrue(self.gone([int(one) for one in lines[0].split()]))

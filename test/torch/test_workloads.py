@@ -23,7 +23,7 @@ def run(script, *flags, **environment):
             env=dict(os.environ, INFERSCOPE_RECORD=record, HF_HUB_OFFLINE="1", HF_HOME=folder, **environment),
             capture_output=True, text=True, timeout=300,
         )
-        lines = [json.loads(line) for line in open(record)] if os.path.exists(record) else []
+        lines = [json.loads(line) for line in Path(record).read_text().splitlines()] if os.path.exists(record) else []
         return done, lines
 
 
@@ -48,7 +48,7 @@ class WorkloadTest(unittest.TestCase):
         row = json.loads(done.stdout)["results"][0]
         code = (
             "import sys, json; sys.argv = ['x'] + %r; import torch, generation as g;"
-            "a = g.parser('', 4).parse_args(); m = g.load(a, 'tiny', 'cpu');"
+            "a = g.make_parser('', 4).parse_args(); m = g.load(a, 'tiny', 'cpu');"
             "p = torch.randint(0, 512, (1, 8), generator=torch.Generator().manual_seed(1000));"
             "o = m.generate(p, max_new_tokens=4, min_new_tokens=4, do_sample=False, eos_token_id=None);"
             "print(json.dumps(o[0, 8:].tolist()))" % (SMALL,)

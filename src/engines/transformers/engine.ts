@@ -180,7 +180,7 @@ function contextRefusal({ input_len, output_len }: BenchPoint, name: string, max
     : null;
 }
 
-/** Captured and compiled steps cannot follow a full window (Decoder._keep_whole of inferscope_decoder.py). */
+/** Captured and compiled steps cannot follow a full window (Decoder._replace_windows of inferscope_decoder.py). */
 function windowRefusal({ input_len, output_len }: BenchPoint, mode: string, window: number | null) {
   return window !== null && input_len + output_len > window
     ? `mode=${mode} cannot run ${lengthWords(input_len, output_len)} through an attention window of ${window}; mode=eager can.`
