@@ -106,6 +106,7 @@ class RecordedModel:
             engine="transformers" if self._config else "torch",
             engine_version=getattr(sys.modules.get("transformers" if self._config else "torch"), "__version__", None),
             threads=int(torch.get_num_threads()),
+            tensor_parallel_size=int(getattr(model, "tp_size", None) or 1),
             facts=self.facts,
             tensors=tensors,
         )
@@ -176,7 +177,12 @@ def _weights_of_module(path: str, module: Any, counted_ids: Set[int]) -> Iterato
 
 
 def _tensor_bytes(tensor: Any) -> int:
-    """For a tensor subclass (torchao), the bytes of the tensors that it wraps."""
+    """For a tensor subclass (torchao), the bytes of the tensors that it wraps; for one divided among ranks (DTensor), those of
+    all parts.
+    """
+    local = getattr(tensor, "_local_tensor", None)
+    if local is not None and local.numel() > 0:
+        return _tensor_bytes(local) * int(tensor.numel()) // int(local.numel())
     flatten = getattr(tensor, "__tensor_flatten__", None)
     if flatten is None:
         return int(tensor.numel() * tensor.element_size())

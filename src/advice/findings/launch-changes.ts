@@ -1,5 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { type Framework, type GraphState, graphState, programOf } from './framework.js';
+import { gatheredWeights } from './gathered-weights.js';
 import type { FindingContext, FoundDraft } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
@@ -135,6 +136,13 @@ const trainingChange: Change = {
     'model = torch.compile(model, mode="reduce-overhead"); optimizer = torch.optim.AdamW(parameters, fused=True)',
 };
 
+/** Hooks of FSDP gather and free weights around every layer, which no graph of a whole step can hold. */
+const unshardFirst: Change = {
+  kind: 'code',
+  text: 'Load the model without FSDP first (the weights whole on each GPU, or tensor parallelism): its hooks around each layer launch the gathers from Python and keep CUDA graphs from holding more than a layer. Then capture the whole step.',
+  example: 'model.forward = torch.compile(model.forward, mode="reduce-overhead", fullgraph=True)',
+};
+
 /**
  * The change for a launch-bound stage, in terms of the program's framework.
  * @param args engine arguments of a benchmark
@@ -149,6 +157,7 @@ export async function launchBoundChange(
     return betweenReplaysChange(engines[framework].name);
   if (framework) return engineChange(framework, kind, await graphState(context, args));
   if (kind === 'training') return trainingChange;
+  if (await gatheredWeights(context, kind)) return unshardFirst;
   if (kind === 'prefill')
     return {
       kind: 'code',

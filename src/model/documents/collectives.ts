@@ -109,7 +109,7 @@ const ownTimesSchema = z.object({
   ranks: z.array(z.object({ rank: count(), ms: z.array(ms()).describe('As many as `steps`.') })),
 });
 
-/** Transfers from one rank to another; both ends are known from PyTorch traces. */
+/** Transfers from one rank to another; both ends are known from PyTorch traces and from NCCL's payloads in nsys reports. */
 const jobTransferSchema = z.object({
   sender: count(),
   receiver: count(),

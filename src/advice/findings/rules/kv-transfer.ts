@@ -18,7 +18,7 @@ export const kvTransfer = stageRule(
       finds:
         'In disaggregated serving a rank computes nothing while it sends or receives a KV cache, or waits for the other end.',
       needs:
-        'the timelines of all ranks of a job (import --ranks) that name the other rank of sends and receives: PyTorch traces',
+        "the timelines of all ranks of a job (import --ranks) that name the other rank of sends and receives: PyTorch traces, or nsys reports with NCCL's payloads",
       gain: "The exposed time, at most the stage's own compute time, which can hide it (low: half).",
       change:
         'Send each layer while later layers compute; receive before the decode step that needs the cache.',

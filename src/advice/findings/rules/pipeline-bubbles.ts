@@ -14,7 +14,7 @@ export const pipelineBubbles = stageRule(
     docs: {
       finds: 'The stages of a pipeline wait for each other, even the busiest one.',
       needs:
-        'the timelines of all ranks of a job (import --ranks) that name the other rank of sends and receives: PyTorch traces',
+        "the timelines of all ranks of a job (import --ranks) that name the other rank of sends and receives: PyTorch traces, or nsys reports with NCCL's payloads",
       gain: 'Half of what the busiest stage waits: twice as many micro-batches, half as long each, halve the bubble (low: a fifth, where smaller batches take hardly less time; high: all of it).',
       change: 'Split a step into more micro-batches, keep more requests in flight, or use fewer stages.',
       withheld:
