@@ -6,7 +6,7 @@ import type { RankPart } from './merge.js';
 /** Issues of lost files and inexact clocks of a job, and the issues of its parts. */
 export const rankIssues = (files: RankFiles, parts: readonly RankPart[]): Issue[] => [
   ...lossIssues(files),
-  ...clockIssues(files),
+  ...clockIssues(files, parts),
   ...windowIssues(files),
   ...partIssues(parts),
 ];
@@ -52,8 +52,9 @@ function partIssues(parts: readonly RankPart[]): Issue[] {
   }));
 }
 
-/** Ranks that stay on the clocks of their hosts. */
-function clockIssues({ clocks }: RankFiles): Issue[] {
+/** Ranks that stay on the clocks of their hosts, if any rank recorded collectives, which compare ranks. */
+function clockIssues({ clocks }: RankFiles, parts: readonly RankPart[]): Issue[] {
+  if (parts.every(({ calls }) => calls.calls === 0)) return [];
   const references = clocks.filter(({ against }) => against === null);
   if (references.length === 0) return [];
   const names = references.map(({ rank }) => rank).join(', ');
