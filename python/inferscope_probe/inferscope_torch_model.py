@@ -81,9 +81,10 @@ class RecordedModel:
         config_dtype = self._config.get("dtype") or self._config.get("torch_dtype") or "unknown"
         dtype = str(parameters[0].dtype if parameters else config_dtype).replace("torch.", "")
         stored_dtype = None
+        device = _device(model, parameters)
         # The line is written at the end of the first step, where autocast is still enabled.
-        if parameters and torch.is_autocast_enabled(parameters[0].device.type):
-            stored_dtype, dtype = dtype, str(torch.get_autocast_dtype(parameters[0].device.type)).replace("torch.", "")
+        if device is not None and torch.is_autocast_enabled(device.type):
+            stored_dtype, dtype = dtype, str(torch.get_autocast_dtype(device.type)).replace("torch.", "")
         quantization = (self._config.get("quantization_config") or {}).get("quant_method")
         tensors: List[Dict[str, Any]] = list_weights(model) if model is not None else []
         # Vectors, as of norms; those of linear layers are counted with their weights.
@@ -100,7 +101,7 @@ class RecordedModel:
             name=str(self._config.get("_name_or_path") or self._config.get("model_type") or type(model).__name__),
             config=self._config,
             dtype=dtype,
-            device=str(parameters[0].device) if parameters else "unknown",
+            device="unknown" if device is None else str(device),
             weight_bytes=sum(tensor["bytes"] * tensor["count"] for tensor in tensors) + vector_bytes or None,
             quantization=None if quantization is None else str(quantization),
             engine="transformers" if self._config else "torch",
@@ -110,6 +111,14 @@ class RecordedModel:
             facts=self.facts,
             tensors=tensors,
         )
+
+
+def _device(model: Any, parameters: List[Any]) -> Any:
+    """Where the model runs: offloaded parameters (accelerate) are on no device between their uses, its buffers are. None if
+    unknown.
+    """
+    buffers = list(model.buffers()) if model is not None else []
+    return next((tensor.device for tensor in parameters + buffers if tensor.device.type != "meta"), None)
 
 
 def read_facts(model: Any) -> Dict[str, Any]:

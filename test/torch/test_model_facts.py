@@ -1,4 +1,4 @@
-"""Bytes of a model's weights, also of a model that two ranks divide between them."""
+"""The model line of models with weights elsewhere: divided among ranks, or offloaded."""
 
 import sys
 import unittest
@@ -17,7 +17,31 @@ def total_bytes(model):
     return sum(tensor["bytes"] * tensor["count"] for tensor in list_weights(model))
 
 
+class Lines:
+    """Collects the model line."""
+
+    def model(self, **line):
+        self.line = line
+
+
 class ModelFactsTest(unittest.TestCase):
+    def test_offloaded_weights_are_on_no_device_between_their_uses(self):
+        import torch
+        from inferscope_torch_model import RecordedModel
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        model = LlamaForCausalLM(LlamaConfig(**CONFIG))
+        expected = total_bytes(model)
+        for module in model.modules():
+            for name, parameter in list(module._parameters.items()):
+                if parameter is not None:
+                    module._parameters[name] = torch.nn.Parameter(parameter.to("meta"), requires_grad=False)
+        recorded, lines = RecordedModel(), Lines()
+        recorded.note_run(model)
+        recorded.record(lines, torch)
+        self.assertEqual(lines.line["device"], "cpu")
+        self.assertGreater(lines.line["weight_bytes"], expected)
+
     def test_weights_have_the_bytes_of_all_ranks_if_they_are_sharded(self):
         import torch.distributed as dist
         from torch.distributed.device_mesh import init_device_mesh
