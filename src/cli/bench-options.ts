@@ -7,11 +7,18 @@ import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
 import type { BenchOptions } from './bench-option-values.js';
 
+interface SizeHelp {
+  /** Whether the command sweeps the size. */
+  list: boolean;
+  default: string;
+  /** Which of the command's benchmarks use which values. */
+  use?: string;
+}
+
 interface VerbHelp {
-  /** Whether the command sweeps the size, and its default. */
-  batchSize: { list: boolean; default: string };
-  inputLen: { list: boolean; default: string };
-  outputLen: { list: boolean; default: string };
+  batchSize: SizeHelp;
+  inputLen: SizeHelp;
+  outputLen: SizeHelp;
   examples: [command: string, meaning: string][];
 }
 
@@ -39,10 +46,11 @@ export function sizeList(flag: string, list: boolean): (text: string, before?: n
 
 /** Options shared by all bench commands that use an engine. */
 export function defineBenchOptions(command: Command, verb: BenchPart | 'suite', help: VerbHelp): Command {
-  const sizeOption = (flag: string, sizes: { list: boolean; default: string }, what: string) =>
-    new Option(`${flag} <${sizes.list ? 'n...' : 'n'}>`, `${what} (default: ${sizes.default})`).argParser(
-      sizeList(flag, sizes.list),
-    );
+  const sizeOption = (flag: string, sizes: SizeHelp, what: string) =>
+    new Option(
+      `${flag} <${sizes.list ? 'n...' : 'n'}>`,
+      `${what}${sizes.use ? `; ${sizes.use}` : ''} (default: ${sizes.default})`,
+    ).argParser(sizeList(flag, sizes.list));
   command
     .addOption(
       new Option('--engine <name>', 'onnx (embedded, CPU), transformers (PyTorch), vllm, openai (a server)')

@@ -20,7 +20,7 @@ export function defineContextOptions(command: Command): Command {
   if (!definedFlags.has('--model'))
     command.option(
       '--model <name>',
-      'model that ran: a preset, config.json, or its folder; saved with the session',
+      'model that ran: a preset, config.json, or its folder (replaces the recorded one)',
     );
   if (!definedFlags.has('--roofline'))
     command.option(
@@ -28,11 +28,15 @@ export function defineContextOptions(command: Command): Command {
       'measured peaks of the recorded GPU: output of inferscope roofline --json, or a session that has them',
     );
   return command
-    .option('--dtype <dtype>', 'dtype that the model computed in, if not recorded', parseDType)
-    .option('--batch-size <n>', 'sequences per step, if not recorded', wholeNumber('--batch-size', 1, 8))
+    .option('--dtype <dtype>', 'dtype that the model computed in (replaces the recorded one)', parseDType)
+    .option(
+      '--batch-size <n>',
+      'sequences per step (replaces the recorded number)',
+      wholeNumber('--batch-size', 1, 8),
+    )
     .option(
       '--input-len <n>',
-      'prompt tokens per sequence, if not recorded',
+      'prompt tokens per sequence (replaces the recorded number)',
       wholeNumber('--input-len', 1, 128),
     );
 }

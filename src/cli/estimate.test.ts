@@ -152,6 +152,17 @@ describe('memory', () => {
     expect(point!.would_fit).toEqual([]);
   });
 
+  it('vLLM does not start where its pool holds less than one sequence of max_model_len', async () => {
+    const request = { model: 'llama-3.1-8b', gpu: '24GB', engine: 'vllm' } as const;
+    const [point] = (await memoryOf(request)).points;
+    expect(point!.kv_pool!.concurrency).toBeLessThan(1);
+    expect(point!.fits).toBe(false);
+    const shorter = /^--max-model-len (\d+)$/.exec(point!.would_fit[0]!.change);
+    const maxModelLen = Number(shorter?.[1]);
+    expect((await memoryOf({ ...request, maxModelLen })).points[0]!.fits).toBe(true);
+    expect((await memoryOf({ ...request, maxModelLen: maxModelLen + 16 })).points[0]!.fits).toBe(false);
+  });
+
   it('lists changes that make it fit', async () => {
     const [point] = (await memoryOf({ model: 'llama-2-13b', gpu: '24GB' })).points;
     expect(point!.fits).toBe(false);

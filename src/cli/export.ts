@@ -160,7 +160,17 @@ async function requireRows(database: SessionDatabase, format: string, id: string
   const needed: Record<string, string[]> = {
     'chrome-trace': ['stages', 'ops', 'gaps', 'api_calls', 'kernels', 'copies', 'telemetry', 'memory'],
     speedscope: ['stages', 'ops', 'kernels', 'copies'],
-    openmetrics: ['iterations', 'stages', 'ops', 'gaps', 'kernels', 'copies', 'memory'],
+    openmetrics: [
+      'iterations',
+      'requests',
+      'metrics',
+      'stages',
+      'ops',
+      'gaps',
+      'kernels',
+      'copies',
+      'memory',
+    ],
   };
   const tables = needed[format];
   if (!tables || tableNames.some((table) => tables.includes(table))) return;

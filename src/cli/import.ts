@@ -26,7 +26,7 @@ export function define(command: Command): void {
     .argument(
       '<file...>',
       'captures: nsys .nsys-rep, .sqlite or parquet folder; PyTorch (Kineto) .json, .json.gz; ncu ' +
-        '.ncu-rep or CSV; cuBLAS and nvidia-smi logs; results of vLLM, SGLang, AIPerf, InferenceX, GuideLLM, llama-bench, ' +
+        '.ncu-rep or CSV; logs of cuBLAS, NCCL, nvidia-smi and vLLM; results of vLLM, SGLang, AIPerf, InferenceX, GuideLLM, llama-bench, ' +
         'optimum-benchmark; memory profiles; inferscope records',
     )
     .option(

@@ -86,7 +86,7 @@ export function defineMemoryOptions(command: Command): Command {
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
     .option('--json', 'print the profile (JSON, schema 2.0)')
     .option('--quiet', 'no progress on stderr')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'accepted for scripts: this command never asks')
     .addHelpText(
       'after',
       examples(

@@ -31,7 +31,7 @@ export function define(command: Command): void {
       wholeNumber('--launches', 1, 5),
       5,
     )
-    .option('--runs <n>', 'timed runs per launch', wholeNumber('--runs', 1, 3), 3)
+    .option('--runs <n>', 'timed repeats per launch', wholeNumber('--runs', 1, 3), 3)
     .option('--seed <n>', 'seed for weights and prompts', wholeNumber('--seed', 0, 1), 0)
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))

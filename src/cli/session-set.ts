@@ -9,7 +9,7 @@ import { print, printDocument } from './output.js';
 export function defineSet(command: Command): void {
   const set = command
     .command('set')
-    .description('set model, dtype or shape of a session that did not record them; later analyses use them')
+    .description('state what a session did not record, or recorded wrongly; saved with it for later analyses')
     .argument('<session>', 'id prefix, name, @last or @last~1');
   defineContextOptions(set)
     .option('--clear', 'remove what was set before')
@@ -17,8 +17,11 @@ export function defineSet(command: Command): void {
     .addHelpText(
       'after',
       examples(
-        ['inferscope session set @last --model llama-3.1-8b --batch-size 8', 'the capture names neither'],
-        ['inferscope session set b1 --roofline roofline.json', 'peaks measured on its machine'],
+        ['inferscope session set @last --model llama-3.1-8b --batch-size 8', 'the capture records neither'],
+        [
+          'inferscope session set b1 --roofline roofline.json',
+          'compare with the peaks measured on its machine',
+        ],
       ),
     )
     .action(async (selector: string, options: ContextOptions & { clear?: boolean; json?: boolean }) => {

@@ -48,7 +48,10 @@ export const defineSweep =
       .option('--device <device>', 'cpu, cuda, cuda:1, …')
       .option('--weights <kind>', 'random, trained or load')
       .option('--python <path>', 'Python for engines in Python')
-      .option('--container [name]', 'run in running containers (name: for entries without container_name)')
+      .option(
+        '--container [name]',
+        'use running Docker containers (name: for entries without container_name)',
+      )
       .option('--url <url>', 'URL of the server to measure')
       .option('--dry-run', 'show commands, number of runs, estimated time and what does not fit; run nothing')
       .option('--resume [journal]', 'resume a stopped sweep (default: the newest in --output)')

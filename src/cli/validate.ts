@@ -39,7 +39,7 @@ export function define(command: Command): void {
         ],
         [
           'inferscope validate other.json --engine vllm --model llama-3.1-8b',
-          'validate a profile of another tool without stated configuration',
+          'state the configuration of a profile that another tool wrote',
         ],
       ),
     )

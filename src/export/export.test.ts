@@ -244,3 +244,47 @@ test('openmetrics: sums and quantiles by hand, in seconds and bytes', async () =
     /^[a-z_0-9]+(\{[a-z]+="(?:[^"\\\n]|\\[\\"n])*"(,[a-z]+="(?:[^"\\\n]|\\[\\"n])*")*\})? [-+0-9.e]+$/;
   for (const line of lines.slice(0, -2)) if (!line.startsWith('# ')) expect(line).toMatch(sample);
 });
+
+test('openmetrics: requests of a load test and metrics of imported results, with units', async () => {
+  const request = { execution_id: 'load-01', status: 'ok', warmup: false, output_tokens: 3 };
+  const metric = { capture_id: 'vllm', point: 0, label: 'engine', statistic: 'value', source: 'file: line' };
+  const rows: Rows = {
+    requests: [
+      {
+        ...request,
+        request_id: '1',
+        sent_ns: 0,
+        end_ns: 30_000_000,
+        ttft_ns: 10_000_000,
+        itl_ns: '[1e7,1e7]',
+      },
+      { ...request, request_id: '2', sent_ns: 10_000_000, end_ns: 60_000_000, ttft_ns: 20_000_000 },
+      { ...request, request_id: '3', sent_ns: 0, end_ns: 1, status: 'timeout', output_tokens: null },
+    ],
+    metrics: [
+      { ...metric, name: 'vllm.weights', unit: 'GiB', value: 2, definition: 'loaded "weights"' },
+      {
+        ...metric,
+        name: 'ttft',
+        statistic: 'p99',
+        unit: 'ms',
+        value: 40,
+        source: 'recomputed from requests',
+      },
+      { ...metric, name: 'completed', unit: 'requests', value: 7 },
+    ],
+  };
+  const { text } = await textOf(await sessionOf(testHome(), rows), openMetrics);
+  for (const line of [
+    'inferscope_request_ttft_seconds_sum{execution="load-01"} 0.03',
+    'inferscope_request_itl_seconds_count{execution="load-01"} 2',
+    'inferscope_requests{execution="load-01",status="timeout"} 1',
+    // 6 tokens of answered requests in 60 ms.
+    'inferscope_output_tokens_per_second{execution="load-01"} 100',
+    '# HELP inferscope_result_vllm_weights_bytes loaded \\"weights\\"',
+    `inferscope_result_vllm_weights_bytes{capture="vllm",point="0",label="engine",statistic="value",origin="file"} ${2 ** 31}`,
+    'inferscope_result_ttft_seconds{capture="vllm",point="0",label="engine",statistic="p99",origin="requests"} 0.04',
+    'inferscope_result_completed_requests{capture="vllm",point="0",label="engine",statistic="value",origin="file"} 7',
+  ])
+    expect(text.split('\n')).toContain(line);
+});

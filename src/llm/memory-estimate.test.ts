@@ -235,7 +235,7 @@ describe('largestFit', () => {
     expect(contextTokens).toBe(4096);
     const longer = largestFit(a, { ...baseRequest, maxModelLen: 1_000_000 }).contextTokens!;
     const fits = (tokens: number) =>
-      estimateMemory(a, { ...baseRequest, maxModelLen: 1_000_000, inputLen: tokens - 16 }).fits;
+      estimateMemory(a, { ...baseRequest, maxModelLen: 1_000_000, inputLen: tokens - 16 }).holdsBatch;
     expect([fits(longer), fits(longer + 1)]).toEqual([true, false]);
   });
 

@@ -39,7 +39,10 @@ export interface MemoryEstimate {
   neededGpuBytes: number;
   /** Capacity of a GPU; null if its size is unknown. */
   capacityBytes: number | null;
+  /** Whether the engine starts as requested and holds the batch; null if the GPU's size is unknown. */
   fits: boolean | null;
+  /** Whether the batch fits, if vLLM is started with a max_model_len that its pool holds. */
+  holdsBatch: boolean | null;
   /** Stage of the peak of the GPU with the most. */
   peak: Place['peak'];
   /** Bytes that a token of a sequence adds to the GPU with the most. */
@@ -62,7 +65,7 @@ export function estimateMemory(a: Architecture, request: MemoryRequest): MemoryE
   return memoryEstimator(a, request)({});
 }
 
-type Shape = Partial<Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen'>>;
+type Shape = Partial<Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen' | 'maxModelLen'>>;
 
 /** `estimateMemory` for many shapes of one request; parts that do not depend on the shape are computed once. */
 export function memoryEstimator(a: Architecture, request: MemoryRequest): (shape: Shape) => MemoryEstimate {
@@ -92,6 +95,9 @@ function estimateShape(
   });
   const fullest = gpus.reduce((best, gpu) => (gpu.neededBytes > best.neededBytes ? gpu : best));
   const capacityBytes = request.gpu?.totalBytes ?? null;
+  const kvPool = poolOf(a, group, placesByGpu, request);
+  const holdsBatch =
+    capacityBytes === null ? null : placesByGpu.every((place) => fitsOn(place, request, capacityBytes));
   return {
     engine: request.engine,
     lines: linesOf(placesByGpu),
@@ -100,7 +106,9 @@ function estimateShape(
     largestGpuBytes: Math.max(...gpus.map(({ bytes }) => bytes)),
     neededGpuBytes: fullest.neededBytes,
     capacityBytes,
-    fits: capacityBytes === null ? null : placesByGpu.every((place) => fitsOn(place, request, capacityBytes)),
+    // vLLM refuses to start with a pool below one sequence of max_model_len.
+    fits: holdsBatch && (kvPool === null || kvPool.concurrency >= 1),
+    holdsBatch,
     peak: placesByGpu[fullest.gpu]!.peak,
     kvBytesPerToken: Math.max(
       ...group.map(({ layers }) =>
@@ -108,7 +116,7 @@ function estimateShape(
       ),
     ),
     kvNeededBytes: Math.max(...placesByGpu.map(({ kvNeeded }) => kvNeeded)),
-    kvPool: poolOf(a, group, placesByGpu, request),
+    kvPool,
     request,
   };
 }

@@ -24,7 +24,11 @@ const maxTokens = 2 ** 24;
 export function largestFit(a: Architecture, request: MemoryRequest): LargestFit {
   if (!request.gpu?.totalBytes) return { contextTokens: null, batchSize: null, concurrency: null };
   const estimateFor = memoryEstimator(a, request);
-  const batchSize = largest(1, maxSequences, (batch) => estimateFor({ batchSize: batch }).fits === true);
+  const batchSize = largest(
+    1,
+    maxSequences,
+    (batch) => estimateFor({ batchSize: batch }).holdsBatch === true,
+  );
   const { engine, kvPool } = estimateFor({});
   return {
     contextTokens: largestContext(a, request),
@@ -41,7 +45,17 @@ export function largestContext(a: Architecture, request: MemoryRequest): number 
   return largest(
     outputLen + 1,
     positions,
-    (tokens) => estimateFor({ inputLen: tokens - outputLen }).fits === true,
+    (tokens) => estimateFor({ inputLen: tokens - outputLen }).holdsBatch === true,
+  );
+}
+
+/** The largest max_model_len with which vLLM starts and holds the batch; 0 if there is none. */
+export function largestModelLen(a: Architecture, request: MemoryRequest): number {
+  const estimateFor = memoryEstimator(a, request);
+  return largest(
+    request.inputLen + request.outputLen,
+    request.maxModelLen ?? a.maxPositions ?? maxTokens,
+    (maxModelLen) => estimateFor({ maxModelLen }).fits === true,
   );
 }
 

@@ -74,7 +74,7 @@ export function vllmGraphPart(a: Architecture, device: Device, request: Resolved
       workspaces * workspaceBytes +
       graphs * vllmGraphBytes.bytes +
       calls * vllmGraphCollective.bytes,
-    formula: `3 steps of ${plural(largest, 'token')} + 2 × ${attentionSplits} splits of attention in float32 + ${workspaces} workspaces + ${graphs} graphs × ${formatGb(vllmGraphBytes.bytes)} (${sourceWithRuns(vllmGraphBytes)})${calls === 0 ? '' : ` + ${calls} NCCL calls × ${formatGb(vllmGraphCollective.bytes)} (${sourceWithRuns(vllmGraphCollective)})`}`,
+    formula: `3 steps of ${plural(largest, 'token')} + 2 × ${attentionSplits} splits of attention in float32 + ${workspaces} workspaces + ${graphs} graphs × ${formatGb(vllmGraphBytes.bytes)}, ${sourceWithRuns(vllmGraphBytes)}${calls === 0 ? '' : ` + ${calls} NCCL calls × ${formatGb(vllmGraphCollective.bytes)}, ${sourceWithRuns(vllmGraphCollective)}`}`,
     confidence: vllmGraphBytes.confidence,
   };
 }

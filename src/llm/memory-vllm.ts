@@ -52,7 +52,9 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
   const nonTorch = vllmNonTorch[nonTorchKind(request)];
   const sequences = sequencesOf(request);
   const tokens = request.inputLen + request.outputLen;
-  const kvNeeded = kvOf(a, device, request, sequences, tokens);
+  // The pool is given out in whole blocks.
+  const blockTokens = Math.ceil(tokens / request.blockSize) * request.blockSize;
+  const kvNeeded = kvOf(a, device, request, sequences, blockTokens);
   const otherBytes = weights.bytes + activations.bytes + nonTorch.bytes;
   const total = countedTotal(request);
   const pool =

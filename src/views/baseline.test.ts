@@ -49,7 +49,7 @@ const check: BaselineCheck = {
   tolerance: 0.05,
   within_process: false,
   result: 'regression',
-  headline: 'Regression: tpot_ms.',
+  headline: 'Regression: TPOT.',
   comparisons: [comparison, withoutSpread],
   differences: [{ label: 'cpu model', part: 'hardware', baseline: 'A', current: null }],
 };
@@ -61,10 +61,10 @@ test('a check shows the finding, figures with intervals, and reasons in 80 colum
   const lines = text.split('\n');
   expect(lines.every((line) => line.length <= 80)).toBe(true);
   expect(lines[0]).toMatch(/baseline check · main \(2026-11-20\) → now$/);
-  expect(lines[2]).toBe('  Regression: tpot_ms.');
-  expect(text).toMatch(/tpot_ms +13\.7 ms +15\.3 ms +\+12 % +\+9\.6 % to \+14 % +REGRESSION/);
-  expect(text).toContain('tpot_ms: worse by 12 % (+9.6 % to +14 %), more than the 5.0 % tolerated');
-  expect(text).toContain('no claim: the spread between launches is unknown on both sides.');
+  expect(lines[2]).toBe('  Regression: TPOT.');
+  expect(text).toMatch(/TPOT +13\.7 ms +15\.3 ms +\+12 % +\+9\.6 % to \+14 % +0\.0020 +4, 4 +REGRESSION/);
+  expect(text).toContain('TPOT: worse by 12 % (+9.6 % to +14 %), more than the 5.0 % tolerated');
+  expect(text).toContain('no claim: the spread between launches of a side is unknown.');
   expect(text).toMatch(/Holm's correction\s+for 1 metric/);
   expect(text).toMatch(/cpu model +A +–/);
 });
@@ -94,8 +94,8 @@ test('baseline set reports how many of its metrics can be tested', () => {
       width: 80,
     },
   );
-  expect(text).toMatch(/tpot_ms +13\.7 ms +2 +launches/);
-  expect(text).toMatch(/ttft_ms +13\.7 ms +3 +repeats, one process/);
+  expect(text).toMatch(/TPOT +13\.7 ms +2 +launches/);
+  expect(text).toMatch(/TTFT +13\.7 ms +3 +repeats, one process/);
   expect(text).toMatch(/1 of 2 metrics have no spread between launches/);
   expect(text).toContain('/home/x/baselines/main.json');
 });

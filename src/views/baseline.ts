@@ -1,5 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { Baseline, BaselineCheck, BaselineVerdict } from '../model/documents/baseline.js';
+import { comparedLabel } from '../vocabulary/compared-metrics.js';
 import { basisLabels } from '../vocabulary/verdicts.js';
 import type { Text, View } from './block.js';
 import {
@@ -34,9 +35,9 @@ export function baselineView(document: Document<Baseline>, path: string): View {
           { id: 'n', head: 'n', numeric: true },
           { id: 'basis', head: 'spread over' },
         ],
-        rows: metrics.map(({ id, value, unit, basis, values, interval }) => ({
+        rows: metrics.map(({ point, name: metric, value, unit, basis, values, interval }) => ({
           cells: [
-            id,
+            comparedLabel({ point, name: metric }),
             { n: value, unit },
             { count: interval?.n ?? Math.max(1, values.length) },
             basisLabels[interval?.over_launches ? 'launches' : basis],
@@ -75,9 +76,9 @@ const verdictsWithText: ReadonlySet<BaselineVerdict> = new Set(['regression', 'i
 export function baselineCheckView(document: Document<BaselineCheck>): View {
   const { data } = document;
   const { baseline, comparisons, sessions } = data;
-  const metrics = comparisons.map(({ id, baseline: base, current: now, ...metric }) => ({
+  const metrics = comparisons.map(({ baseline: base, current: now, ...metric }) => ({
     ...metric,
-    name: id,
+    name: comparedLabel(metric),
     base,
     now,
   }));
@@ -101,7 +102,7 @@ export function baselineCheckView(document: Document<BaselineCheck>): View {
         type: 'notes',
         items: comparisons
           .filter(({ verdict }) => verdictsWithText.has(verdict))
-          .map(({ id, text }) => `${id}: ${text}`),
+          .map((comparison) => `${comparedLabel(comparison)}: ${comparison.text}`),
       },
     ],
     sections: [

@@ -37,7 +37,7 @@ test('shows both values, the change with interval and p, and the verdict; names 
   const [row] = table.rows;
   const values = Object.fromEntries(table.columns.map(({ id }, i) => [id, rawValue(row!.cells[i]!)]));
   const [firstComparison] = comparison.comparisons;
-  expect(values).toMatchObject({ metric: 'tpot', base: 10, new: 12, verdict: 'WORSE' });
+  expect(values).toMatchObject({ metric: 'TPOT', base: 10, new: 12, verdict: 'WORSE' });
   expect([values['change'], values['p']]).toEqual([firstComparison!.change, firstComparison!.p_adjusted]);
   for (const width of [80, 120]) {
     const text = terminalView(view, { width, level: 2 });

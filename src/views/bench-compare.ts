@@ -1,5 +1,5 @@
 import type { Document } from '../model/document.js';
-import type { BenchCompare, ComparedMetric, ComparedSide } from '../model/documents/bench-compare.js';
+import type { BenchCompare, ComparedSide } from '../model/documents/bench-compare.js';
 import type { Block, Text, View } from './block.js';
 import {
   differenceTable,
@@ -9,6 +9,7 @@ import {
   withinProcessNote,
 } from './metric-changes.js';
 import { pointLabel } from '../vocabulary/bench.js';
+import { comparedMetricLabel } from '../vocabulary/compared-metrics.js';
 
 /** Two benchmarks metric by metric: the finding first, then one table per point, so that names are not cut. */
 export function benchCompareView(document: Document<BenchCompare>): View {
@@ -32,7 +33,7 @@ export function benchCompareView(document: Document<BenchCompare>): View {
           metricTable(
             data.comparisons
               .filter((comparison) => comparison.point === point)
-              .map((comparison) => ({ ...comparison, name: metricName(comparison) })),
+              .map((comparison) => ({ ...comparison, name: comparedMetricLabel(comparison.name) })),
             { title: point === null ? 'Metrics' : pointLabel(point), uniform },
           ),
         ]),
@@ -48,9 +49,6 @@ function sideName({ selector, baseline, variant, sessions }: ComparedSide): stri
   const named = sessions.map(({ id, name }) => name ?? id).join(', ') || selector;
   return variant === null ? named : `${named}:${variant}`;
 }
-
-const metricName = ({ name }: ComparedMetric): string =>
-  name.replace(/_(?:ms|tokens_per_s|bytes)$/, '').replaceAll('_', ' ');
 
 function notes({ comparisons, power, within_process: isWithin, gates }: BenchCompare): Text[] {
   const tested = comparisons.filter(({ method }) => method !== null);

@@ -14,8 +14,10 @@ const briefKernels = 8;
 export function counterBlocks({ data, issues }: Document<CountersResult>): Block[] {
   const kernels = byStage(data.kernels);
   const labels = kernelLabels(kernels);
+  const isRepeated = (name: string) => kernels.filter((kernel) => kernel.name === name).length > 1;
   const cellOf = ({ name, grid, block }: KernelCounters): Value => ({
-    text: labels.get(name)!,
+    // Rows of one kernel differ in their grids.
+    text: `${labels.get(name)!}${isRepeated(name) && grid !== null ? `, grid ${grid}` : ''}`,
     hint: `${cutEnd(name, maxHintCharacters)}\n${grid ?? ''} × ${block ?? ''}`,
   });
   return [

@@ -30,7 +30,9 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
           { count: input_len },
           ' + ',
           { count: output_len },
-          ' tokens: weights + KV cache + activations + overhead, GB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In parentheses: does not fit. Nothing was downloaded.',
+          ' tokens: weights + KV cache + activations + overhead, GB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In parentheses: does not fit. ',
+          engine === 'vllm' ? 'A context longer than the KV pool needs --max-model-len. ' : '',
+          'Nothing was downloaded.',
         ],
       },
       {

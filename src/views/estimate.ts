@@ -2,7 +2,7 @@ import { formatQuantity } from '../vocabulary/format.js';
 import type { Document } from '../model/document.js';
 import type { EstimateResult } from '../model/documents/estimate.js';
 import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-memory.js';
-import { componentLabels } from '../vocabulary/memory-components.js';
+import { componentLabels, poolTooSmall } from '../vocabulary/memory-components.js';
 import type { Block, Part, Section, Text, Value, View } from './block.js';
 import { layersSection } from './estimate-layers.js';
 import { type ColumnOf, tableOf, withoutConstantColumns } from './table-of.js';
@@ -65,7 +65,7 @@ function modelFacts({
               ...files.left_out.flatMap(({ what, bytes: size }, index): Part[] => [
                 index === 0 ? '; left out: ' : ', ',
                 bytes(size),
-                ` ${what}`,
+                ` (${what})`,
               ]),
             ],
           },
@@ -179,6 +179,8 @@ function verdicts(memory: EstimateMemory, point: EstimatePoint): { name: string;
   const { fits, kv_pool: pool, largest } = point;
   const poolFacts =
     memory.engine === 'vllm' && pool ? [{ name: 'KV pool', text: poolText(memory, point, pool) }] : [];
+  // Main memory is not a GPU's.
+  if (memory.engine === 'onnx') return [];
   if (fits === null || total === null) {
     return [...poolFacts, { name: 'fits', text: `unknown: ${gpuHint}` }];
   }
@@ -191,7 +193,7 @@ function verdicts(memory: EstimateMemory, point: EstimatePoint): { name: string;
   return [
     ...poolFacts,
     { name: 'fits', text: fitsText(memory, point, total) },
-    { name: 'largest', text: largestText(point, memory) },
+    { name: 'largest', text: largestText(point) },
     ...(alternatives.length > 0
       ? [{ name: 'would fit', text: alternatives }]
       : fits
@@ -213,13 +215,19 @@ const poolText = (
   ' sequences of ',
   countValue(longest),
   ' concurrently',
-  concurrency < 1 ? `, so vLLM does not start without --max-model-len ${tokens}` : '',
   '; this batch needs ',
   bytes(needed),
 ];
 
+/** Whether vLLM's pool holds the batch, but not one sequence of max_model_len. */
+const isRefused = ({ kv_pool: pool, lines, kv_needed_bytes: needed }: EstimatePoint): boolean =>
+  pool !== null &&
+  pool.concurrency < 1 &&
+  Math.min(...(lines.find(({ component }) => component === 'kv_cache')?.gpu_bytes ?? [0])) >= needed;
+
 function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): Text {
   const { needed_gpu_bytes: needed, fits } = point;
+  if (isRefused(point)) return `no: ${poolTooSmall(memory.max_model_len)}`;
   // The KV cache grows further after the peak in prefill.
   const grows = gigabytes(needed) !== gigabytes(point.largest_gpu_bytes);
   const cacheWords =
@@ -248,11 +256,8 @@ function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): 
   ];
 }
 
-function largestText(
-  { largest, batch_size, input_len, output_len }: EstimatePoint,
-  { engine }: EstimateMemory,
-): Text {
-  const { context_tokens: context, batch_size: batch, concurrency } = largest;
+function largestText({ largest, batch_size, input_len, output_len }: EstimatePoint): Text {
+  const { context_tokens: context, batch_size: batch } = largest;
   const length = countValue(input_len + output_len);
   const parts: Part[][] = [
     ...(context === null
@@ -269,9 +274,6 @@ function largestText(
             ? ['not one sequence of ', length, ' tokens']
             : ['batch ', countValue(batch), ' at ', length, ' tokens'],
         ]),
-    ...(engine === 'vllm' && concurrency !== null
-      ? [[countValue(concurrency), ' sequences of maximum length concurrently']]
-      : []),
   ];
   if (parts.length === 0) return { missing: 'GPU size unknown' };
   return parts.flatMap((part, index) => (index === 0 ? part : [', ', ...part]));
@@ -351,6 +353,9 @@ function pointsSection(memory: EstimateMemory): Section {
       { type: 'text', text: [`${memory.engine}, `, ...machineText(memory)] },
       ...(constants.length > 0 ? [{ type: 'text', text: ['all: ', ...constants] } as const] : []),
       tableOf('Memory by batch and lengths', columns, points),
+      ...(points.some(isRefused)
+        ? [{ type: 'text', text: `${poolTooSmall(memory.max_model_len)}.` } as const]
+        : []),
       ...(unknown ? [{ type: 'text', text: `Whether it fits: ${gpuHint}` } as const] : []),
     ],
   };

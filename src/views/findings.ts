@@ -13,7 +13,9 @@ import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { barsOfFinding } from './finding-bars.js';
 import { largestBars, leadingStages, numberedQueries } from './explain-series.js';
-import { formatWithin, formatWithRange, nbsp } from '../vocabulary/format.js';
+import { headlineTime } from '../model/headline-time.js';
+import { halfInterval } from '../model/half-interval.js';
+import { formatColumn, formatWithin, formatWithRange, nbsp } from '../vocabulary/format.js';
 import { perInstance, stageLabels } from '../vocabulary/stages.js';
 import { namedKernels } from './trace-values.js';
 
@@ -68,6 +70,7 @@ export function findingBlocks(
       session,
       place: places?.get(finding.id),
       bars: withWaterfalls ? barsOfFinding(finding, data.stages) : null,
+      stage: data.stages.find(({ kind, name }) => kind === finding.stage && name === null),
     }),
   );
   const optional: readonly (Block | false)[] = [
@@ -204,9 +207,13 @@ interface ItemContext {
   place: { link: string; text: string } | undefined;
   /** The bars with its time, if waterfalls are shown with it. */
   bars: Text | null;
+  stage: StageWaterfall | undefined;
 }
 
-function itemOf(finding: Finding, { titles, queries, session, place, bars }: ItemContext): FindingItem {
+function itemOf(
+  finding: Finding,
+  { titles, queries, session, place, bars, stage }: ItemContext,
+): FindingItem {
   const { id, severity, title, gain, at_stake_ms: atStake, cause, change, hidden_by: hiddenBy } = finding;
   return {
     id: anchor(id),
@@ -218,7 +225,7 @@ function itemOf(finding: Finding, { titles, queries, session, place, bars }: Ite
         : atStake === null || atStake === 0
           ? ''
           : ['affects ', { n: atStake, unit: 'ms' }],
-    expected: gain && gain.expected_ms > 0 ? `expected gain: ${gainText(gain, finding.stage)}` : '',
+    expected: gain && gain.expected_ms > 0 ? `expected gain: ${gainText(gain, finding.stage, stage)}` : '',
     change: change.text,
     example: change.example,
     minor: isMinor(finding),
@@ -232,7 +239,7 @@ function itemOf(finding: Finding, { titles, queries, session, place, bars }: Ite
       { name: 'cause', text: cause },
       { name: 'change', text: changeText(change) },
       ...(change.example === null ? [] : [{ name: '', lines: change.example }]),
-      ...(gain ? gainFacts(gain, finding.stage, session) : []),
+      ...(gain ? gainFacts(gain, gainText(gain, finding.stage, stage), session) : []),
       ...(hiddenBy === null
         ? []
         : [
@@ -269,9 +276,9 @@ const checkText = (check: string): Text =>
     .split(/(, (?:then )?|^repeat )/)
     .map((text) => (text.startsWith('inferscope ') ? { code: text } : text));
 
-function gainFacts(gain: NonNullable<Finding['gain']>, stage: Finding['stage'], session: string): Fact[] {
+function gainFacts(gain: NonNullable<Finding['gain']>, expected: string, session: string): Fact[] {
   return [
-    { name: 'gain', text: [gainText(gain, stage), '. Assumption: ', gain.assumption] },
+    { name: 'gain', text: [expected, '. Assumption: ', gain.assumption] },
     ...(gain.what_if === null
       ? []
       : [
@@ -301,13 +308,17 @@ function gainHead({
 function gainText(
   { per, after_ms: after, expected_ms: expected, low_ms: low, high_ms: high }: NonNullable<Finding['gain']>,
   stage: Finding['stage'],
+  waterfall: StageWaterfall | undefined,
 ): string {
   const { value, range } = formatWithRange(expected, low, high, 'ms');
   const interval = range === null ? '' : ` (${range})`;
   // A pause between two stages is removed completely.
   if (stage === null && after === 0) return `${value} per pause between stages${interval}`;
   const perWords = per === 'token' ? 'per token' : perInstance(stage ?? 'outside');
-  const leavingWords = after === 0 ? '' : `, leaving ${formatWithin(after, (high - low) / 2, 'ms')}`;
+  // A difference is as uncertain as the less certain of its parts.
+  const half = Math.max((high - low) / 2, (waterfall && halfInterval(headlineTime(waterfall))) ?? 0);
+  const rest = formatColumn([after], 'ms', after + expected, half);
+  const leavingWords = after === 0 ? '' : `, leaving ${rest.texts[0]} ${rest.unit}`;
   const shorter = per === 'token' ? '; the step itself does not get shorter' : '';
   return `${value} ${perWords}${interval}${leavingWords}${shorter}`;
 }

@@ -36,7 +36,7 @@ export function metricTable(
   const whyNot = ({ base: from, now: to }: MetricChange, otherwise: string) => ({
     missing: from === null || to === null ? oneSided : otherwise,
   });
-  const noSpread = 'spread unknown on both sides';
+  const noSpread = 'the spread of a side is unknown';
   return {
     type: 'table',
     title,
@@ -83,7 +83,7 @@ export const isUniform = (metrics: readonly Pick<MetricChange, 'n'>[]): boolean 
 /** Why some metrics have no verdict, and how to get one. */
 export const unclaimedNote = (metrics: readonly Pick<MetricChange, 'verdict'>[], fix: string): string[] =>
   metrics.some(({ verdict }) => unclaimedVerdicts.has(verdict))
-    ? [`no claim: the spread between launches is unknown on both sides. ${fix}`]
+    ? [`no claim: the spread between launches of a side is unknown. ${fix}`]
     : [];
 
 export const withinProcessNote = (isWithinProcess: boolean): string[] =>

@@ -203,11 +203,11 @@ const measuredTable = (rows: readonly ComparedStage[], { table }: PredictResult)
       {
         id: 'roofline_ratio',
         head: 'roofline of measured',
-        drop: 0,
+        drop: 1,
         ...number,
         cell: ({ measured }) => ratioText(measured.roofline_ratio),
       },
-      { id: 'what', head: 'measured by', wraps: true, cell: ({ measured }) => measured.what },
+      { id: 'what', head: 'measured by', drop: 0, cell: ({ measured }) => measured.what },
     ],
     rows,
   );
@@ -256,12 +256,10 @@ function errorText({ error }: PredictResult): Block[] {
     {
       type: 'text',
       text: [
-        `Error of ${error.predicted_by === 'table' ? 'the table' : 'the launched time'}: median `,
-        share(median),
-        ', worst ',
-        share(worst),
+        `Error of ${error.predicted_by === 'table' ? 'the table' : 'the launched time'}: `,
+        ...(stages === 1 ? [share(median)] : ['median ', share(median), ', worst ', share(worst)]),
         ` over ${plural(stages, 'stage')}`,
-        ...(decode === null || decodeWorst === null
+        ...(decode === null || decodeWorst === null || stages === 1
           ? []
           : ['; decode: median ', share(decode), ', worst ', share(decodeWorst)]),
       ],

@@ -58,7 +58,12 @@ export function resultsView(document: Document<BenchmarkResults>): View {
           : `Metrics of ${[...new Set(captures.map(({ tool }) => tool.name))].join(' and ')}`,
         blocks: comparable
           ? [loadTable(captures), ...recomputedNote(metrics)]
-          : captures.map((capture) => toolTable(capture)),
+          : captures.flatMap((capture): Block[] => [
+              ...(captures.length > 1
+                ? [{ type: 'heading', text: captureTitle(capture, captures) } satisfies Block]
+                : []),
+              toolTable(capture),
+            ]),
       },
       ...(latency === null ? [] : [latency]),
       ...captures.map(captureSection),
@@ -72,10 +77,13 @@ const toolName = ({ tool }: Capture): string => `${tool.name} ${tool.version ?? 
 const contentText = (capture: Capture): string =>
   `${plural(capture.points.length, 'load point')} of ${toolName(capture)}`;
 
+const captureTitle = (capture: Capture, all: readonly Capture[]): string =>
+  all.length > 1 ? `${toolName(capture)}, ${capture.capture_id}` : toolName(capture);
+
 const captureSection = (capture: Capture, index: number, all: readonly Capture[]): Section => ({
   id: `capture-${index + 1}`,
   level: 2,
-  title: all.length > 1 ? `${toolName(capture)}, ${capture.capture_id}` : toolName(capture),
+  title: captureTitle(capture, all),
   blocks: capture.points.flatMap((point, position, points): Block[] => [
     { type: 'heading', text: pointTitle(point) },
     pointTable(
@@ -185,7 +193,7 @@ function toolTable({ points, tool }: Capture): Block {
       { id: 'metric', head: 'metric', wraps: true },
       ...points.map(({ label }, i): Column => ({
         id: label,
-        head: label,
+        head: points.length === 1 ? 'value' : label,
         numeric: true,
         drop: points.length - i,
       })),
@@ -204,12 +212,12 @@ function toolList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Blo
     type: 'table',
     title: `Metrics of ${tool.name}`,
     columns: [
-      { id: 'point', head: 'test' },
+      { id: 'point', head: 'label' },
       { id: 'metric', head: 'metric', wraps: true },
       // Some metrics have a maximum and no mean.
       ...columns.map(({ id, head }, i): Column => ({
         id,
-        head,
+        head: all.every(({ statistic }) => statistic === 'value') ? 'value' : head,
         numeric: true,
         ...(id === 'mean' || id === 'max' ? {} : { drop: i }),
       })),
@@ -289,7 +297,7 @@ const cell = (list: readonly Statistic[], names: readonly string[], unit: string
 function statisticText(statistic: Statistic | null, unit: string): Text {
   if (!statistic) return { missing: 'not in the file' };
   const isCount = (unit === 'requests' || unit === 'tokens') && Number.isInteger(statistic.value);
-  const value = isCount ? { count: statistic.value } : { n: statistic.value, unit };
+  const value = isCount ? { count: statistic.value, unit } : { n: statistic.value, unit };
   const mark = markOf(statistic.statistic);
   return mark === null ? value : [value, ` ${mark}`];
 }

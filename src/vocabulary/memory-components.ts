@@ -1,3 +1,4 @@
+import { plural } from './format.js';
 import type { MemoryComponent } from '../model/documents/memory-profile.js';
 
 /** Labels of components of memory; the same on every surface. */
@@ -26,6 +27,10 @@ export const componentMeanings: typeof componentLabels = {
   residual: 'measured total minus all components',
   total: 'memory in use at the peak',
 };
+
+/** Why vLLM refuses to start although the weights fit. */
+export const poolTooSmall = (maxModelLen: number): string =>
+  `vLLM does not start: its KV pool holds less than one sequence of ${plural(maxModelLen, 'token')} (max_model_len)`;
 
 /** A setting of a memory run in words: "input length", "GPU memory utilization". */
 export const settingLabel = (key: string): string =>

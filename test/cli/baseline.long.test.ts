@@ -50,7 +50,7 @@ test('@last counts sessions with figures, as a session and as the baseline', () 
 test('a regression exits with 1, as text and as a document; the tolerance decides', () => {
   const text = check('slower', '--baseline', 'main');
   expect([text.status, text.stderr]).toEqual([1, '']);
-  expect(text.stdout).toContain('Regression: tpot, tpot.median, tpot.p99.');
+  expect(text.stdout).toContain('Regression: TPOT, TPOT median, TPOT p99.');
   const json = check('slower', '--baseline', 'main', '--json');
   expect(json.status).toBe(1);
   const data = parsed(json.stdout);

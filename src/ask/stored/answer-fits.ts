@@ -52,13 +52,13 @@ export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAns
     const onGpu = { ...request, storage: model.storage, gpu: { name: gpu, totalBytes: bytes } };
     const estimate = estimateMemory(model.architecture, onGpu);
     const fit = largestFit(model.architecture, { ...onGpu, reserve: 'share' });
-    const word = facts.question.isYesNo ? (estimate.fits ? 'Yes: ' : 'No: ') : '';
+    const word = facts.question.isYesNo ? (estimate.holdsBatch ? 'Yes: ' : 'No: ') : '';
     const roomText =
-      estimate.fits && fit.batchSize !== null && fit.contextTokens !== null
+      estimate.holdsBatch && fit.batchSize !== null && fit.contextTokens !== null
         ? `; there is room for a batch of ${formatCount(fit.batchSize)} of that length, or for ${plural(fit.contextTokens, 'token')} at batch ${request.batchSize}`
         : '';
     return part(
-      `${word}${name} (${stored}, ${size}) needs ${formatGb(estimate.neededGpuBytes)} of the ${formatGb(bytes)} of ${gpu}: it ${estimate.fits ? 'fits' : 'does not fit'}${roomText}.`,
+      `${word}${name} (${stored}, ${size}) needs ${formatGb(estimate.neededGpuBytes)} of the ${formatGb(bytes)} of ${gpu}: it ${estimate.holdsBatch ? 'fits' : 'does not fit'}${roomText}.`,
     );
   });
   const estimateWithoutGpu = estimateMemory(model.architecture, { ...request, storage: model.storage });

@@ -1,4 +1,5 @@
 import type { StageWaterfall } from '../../model/documents/explain.js';
+import { gapParts } from '../../model/bars.js';
 import { busyMs, headlineTime, idleIn, isProfiled } from '../../model/headline-time.js';
 import { barTexts, stageText } from './finding-parts.js';
 import {
@@ -17,8 +18,6 @@ import {
 import { formatCount, formatMs, formatPercent, plural } from '../../vocabulary/format.js';
 import { capitalize } from '../../vocabulary/sentence.js';
 
-const idleBars = ['host', 'synchronization', 'launch_', 'device_dependency'];
-
 /** "Is the GPU idle between steps?": idle time of a stage, and what the device waits for. */
 export function idleTime(facts: StoredFacts): TopicAnswer {
   const stages = questionStages(facts).filter(({ measured_ms: time }) => time.value !== null);
@@ -36,7 +35,7 @@ export function idleTime(facts: StoredFacts): TopicAnswer {
   const direct = traced.map((stage) => idlePart(stage, facts.question.isYesNo));
   return known(direct[0]!, [
     ...direct.slice(1),
-    ...traced.slice(0, 2).flatMap((stage) => barTexts(stage, idleBars)),
+    ...traced.slice(0, 2).flatMap((stage) => barTexts(stage, gapParts)),
   ]);
 }
 

@@ -79,7 +79,7 @@ interface PeakRow extends Record<string, unknown> {
 
 /** Peaks from samples and allocators, if the session is not a memory profile. */
 async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
-  const namesComponent = componentWords.some(([words]) => words.test(facts.question.text));
+  const wanted = componentWords.find(([words]) => words.test(facts.question.text))?.[1];
   const none = 'The use of memory was not recorded in this session.';
   if (!hasTable(facts, 'memory')) return answerFromModel(facts) ?? notKnown(none, capture.memory);
   const sql =
@@ -89,12 +89,23 @@ async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
   if (!first) return answerFromModel(facts) ?? notKnown(none, capture.memory);
   const list = rows
     .slice(0, 6)
-    .map(({ kind, peak_bytes: bytes }) => `- ${kind}: ${formatBytes(Number(bytes))} at most`);
+    .map(({ kind, peak_bytes: bytes }) => `- ${componentWord(kind)}: ${formatBytes(Number(bytes))} at most`);
   const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
   const all = part(`Memory as recorded:\n${list.join('\n')}`);
-  if (namesComponent)
+  const matching = wanted ? rows.find(({ kind }) => wanted.test(kind)) : undefined;
+  if (matching)
+    return known(
+      part(
+        `${capitalize(componentWord(matching.kind))}: ${formatBytes(Number(matching.peak_bytes))} at most.`,
+      ),
+      [all],
+    );
+  if (wanted)
     return notKnown('The memory of each component was not recorded in this session.', capture.memory, [all]);
-  return known(part(`Peak memory in use: ${formatBytes(Number(first.peak_bytes))} (${first.kind}).`), [all]);
+  return known(
+    part(`Peak memory in use: ${formatBytes(Number(first.peak_bytes))} (${componentWord(first.kind)}).`),
+    [all],
+  );
 }
 
 /** Not measured: calculated from the model's arithmetic for the sizes of the run. */

@@ -63,7 +63,7 @@ export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic)
   if (first) {
     const no = isProblemQuestion ? 'No: ' : '';
     return known(
-      partFrom('findings', `${no}${first.title}: not found; ${asSentence(withoutEnd(first.why))}`, 0),
+      partFrom('findings', `${no}${first.title}: not found. ${asSentence(withoutEnd(first.why))}`, 0),
     );
   }
   const elsewhere = outcomes.find(({ outcome }) => outcome === 'fired');

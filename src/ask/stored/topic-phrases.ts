@@ -106,7 +106,7 @@ export const topicPhrases = {
     somebody else running on the same GPU | foreign pids on the device | another process on the GPU | someone else using the GPU |
     is the GPU shared`,
   stragglers: `
-    which GPU or worker lags behind the others | one TP worker is always late | which rank is the straggler | slowest rank |
+    which GPU or worker lags behind the others | one TP worker is always late | which rank is the straggler | slowest rank | which rank is slow |
     imbalance between ranks`,
   communication: `
     allreduce not hidden behind compute | NCCL communication exposed | all-reduce cost | collectives, NVLink |

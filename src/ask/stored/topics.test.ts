@@ -67,6 +67,7 @@ test.each<[question: string, topic: string]>([
   ['How much does the profiler add?', 'profiler'],
   ['Is NCCL communication exposed?', 'communication'],
   ['which rank is the straggler', 'stragglers'],
+  ['which rank is slow?', 'stragglers'],
   ['What should I change first?', 'change'],
   ['how do I make it faster', 'change'],
   ["what's the biggest bottleneck", 'change'],

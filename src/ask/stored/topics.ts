@@ -10,6 +10,7 @@ import { healthOf } from './answer-health.js';
 import { idleTime, launchCounts, withoutGpu } from './answer-idle.js';
 import { attentionKind, boundKernels, counterOf, longestKernels, shareOfClass } from './answer-kernels.js';
 import { sampledMetric, whatRan } from './answer-machine.js';
+import { findingText } from './finding-parts.js';
 import { answerMemoryUse } from './answer-memory.js';
 import { ruleAnswer, ruleTopics, type RuleTopic } from './answer-rules.js';
 import {
@@ -25,7 +26,7 @@ import { answerPrediction } from './answer-what-if.js';
 import type { ParsedQuestion } from './parsed-question.js';
 import { type QuestionWorkload, requestedChanges } from './requested-changes.js';
 import { PhraseIndex } from './phrase-index.js';
-import { notKnown, capture, type StoredFacts, type TopicAnswer } from './stored-facts.js';
+import { known, notKnown, capture, type StoredFacts, type TopicAnswer } from './stored-facts.js';
 import { topicPhrases } from './topic-phrases.js';
 
 /** Answers a question, or null if the session has no data for it: then the next topic is tried. */
@@ -43,6 +44,14 @@ const byRules =
   (topic: RuleTopic): Answer =>
   (facts) =>
     ruleAnswer(facts, topic);
+
+/** A rule judges timelines per step; without one, collectives are listed. */
+function collectivesUnlessJudged(id: string) {
+  return (facts: StoredFacts) =>
+    facts.explained.rules.some(({ rule, outcome }) => rule === id && outcome !== 'not_applicable')
+      ? null
+      : answerCollectives(facts);
+}
 
 /** Topics that are not answered by rules alone; a topic that is also in answer-rules.ts is tried here first. */
 const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
@@ -68,8 +77,16 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   class_share: shareOfClass,
   attention_kind: attentionKind,
   profiler: profilerAdds,
-  communication: answerCollectives,
-  stragglers: answerCollectives,
+  communication: collectivesUnlessJudged('exposed_communication'),
+  stragglers: async (facts) => {
+    const listed = await collectivesUnlessJudged('rank_stragglers')(facts);
+    const fired = (id: string) => facts.explained.findings.find(({ rule }) => rule === id);
+    const waiting = fired('exposed_communication');
+    if (listed !== null || fired('rank_stragglers') || !waiting) return listed;
+    // No rank computes longer, and yet others wait for one.
+    const { direct } = ruleAnswer(facts, ruleTopics.stragglers);
+    return known(findingText(waiting), direct ? [direct] : []);
+  },
   throttling: (facts) => (/\bcpu\b/i.test(facts.question.text) ? null : withoutGpu(facts, [])),
   kernels: longestKernels,
   memory: answerMemoryUse,

@@ -1,6 +1,6 @@
 import type { DoctorFacts, ToolFacts } from './facts.js';
 import { type Verdict, rowsOf, runWith } from './row.js';
-import { formatBytes } from '../../vocabulary/format.js';
+import { formatBytes, plural } from '../../vocabulary/format.js';
 
 const { ok, warning, missing, notApplicable } = rowsOf('nvidia');
 
@@ -63,7 +63,7 @@ function driver(facts: DoctorFacts): Verdict {
 
 function nvml(facts: DoctorFacts): Verdict {
   const { nvml: library, nvmlReason } = facts.nvidia;
-  if (library) return ok('nvml', 'NVML', `answers, ${library.devices.length} device(s)`);
+  if (library) return ok('nvml', 'NVML', `answers, ${plural(library.devices.length, 'device')}`);
   if (noGpu(facts)) return notApplicable('nvml', 'NVML', 'no NVIDIA GPU', driverFix(facts));
   return missing('nvml', 'NVML', nvmlReason?.text ?? 'not opened', driverFix(facts));
 }

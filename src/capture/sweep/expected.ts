@@ -10,6 +10,7 @@ import type { SweepRun } from '../../model/documents/sweep.js';
 import { parseDType } from '../../model/dtype.js';
 import { messageOf } from '../../model/errors.js';
 import { withText } from '../../model/sentence-template.js';
+import { poolTooSmall } from '../../vocabulary/memory-components.js';
 import type { ModelEntry } from './config.js';
 
 type Expected = SweepRun['expected'];
@@ -146,7 +147,9 @@ function expectRun(
         ? `It needs ${ranks} GPUs; ${capacities.length} are visible here.`
         : estimate.fits === null
           ? `The memory of ${ranks === 1 ? 'a device' : `${ranks} devices`} is unknown: no GPU is visible.`
-          : `inferscope estimate, ${engine}: the most used of ${estimate.gpus.length} device(s) at its peak (${estimate.peak}).`,
+          : estimate.holdsBatch && !estimate.fits
+            ? `${poolTooSmall(estimate.request.maxModelLen)}.`
+            : `inferscope estimate, ${engine}: ${estimate.gpus.length === 1 ? 'the device' : `the fullest of ${estimate.gpus.length} devices`} at its peak (${estimate.peak}).`,
     };
   } catch (error) {
     return { ...unknownMemory(messageOf(error)), ...estimateTime(run, place, context, null) };

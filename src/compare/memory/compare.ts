@@ -226,17 +226,30 @@ const minGb = 0.0005;
 
 const labelOf = (name: string): string => (componentLabels as Record<string, string>)[name] ?? name;
 
+/** "The peak is 4.00 GB (25 %) higher: 16.00 GB → 20.00 GB." */
+function changeWords(
+  what: string,
+  { base_gb: base, now_gb: now, change_gb, change_share }: MemoryChange,
+): string {
+  const gb = (n: number | null) => formatQuantity(n!, 'GB', 4);
+  const size = Math.abs(change_gb!);
+  if (size < minGb) return `${what} is the same: ${gb(now)}.`;
+  const share = change_share === null ? '' : ` (${formatPercent(Math.abs(change_share))})`;
+  return `${what} is ${formatQuantity(size, 'GB')}${share} ${change_gb! > 0 ? 'higher' : 'lower'}: ${gb(base)} → ${gb(now)}.`;
+}
+
 function headlinesOf(
   points: readonly MemoryChange[],
   components: MemoryCompareResult['components'],
 ): string[] {
   const peak = points.find(({ name }) => name === 'peak');
   if (!peak || peak.change_gb === null) return ['The peaks cannot be compared: one of them is missing.'];
-  const direction = peak.change_gb > 0 ? 'higher' : 'lower';
-  const first =
-    Math.abs(peak.change_gb) < minGb
-      ? `The peak is the same: ${formatQuantity(peak.now_gb!, 'GB', 4)}.`
-      : `The peak is ${formatQuantity(Math.abs(peak.change_gb), 'GB')}${peak.change_share === null ? '' : ` (${formatPercent(Math.abs(peak.change_share))})`} ${direction}: ${formatQuantity(peak.base_gb!, 'GB', 4)} → ${formatQuantity(peak.now_gb!, 'GB', 4)}.`;
+  const total = components.find(({ name }) => name === 'total');
+  const hasMoreInUse =
+    total !== undefined && total.change_gb !== null && Math.abs(total.change_gb - peak.change_gb) >= minGb;
+  const first = hasMoreInUse
+    ? `${changeWords('The memory of the run', total)} ${changeWords('All memory in use at the peak', peak)}`
+    : changeWords('The peak', peak);
   const causes = components
     .filter(({ name, change_gb }) => name !== 'total' && change_gb !== null && Math.abs(change_gb) >= minGb)
     .toSorted((a, b) => Math.abs(b.change_gb!) - Math.abs(a.change_gb!))

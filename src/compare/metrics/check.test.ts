@@ -50,7 +50,7 @@ describe('one metric', () => {
     });
     expect(check([metric(after)], [metric(before)])).toMatchObject({
       result: 'passed',
-      headline: 'No metric became worse by more than 5.0 %. Better: tpot_ms.',
+      headline: 'No metric became worse by more than 5.0 %. Better: TPOT.',
       comparisons: [{ verdict: 'improvement' }],
     });
   });

@@ -7,6 +7,7 @@ import type {
 import { realDifferences } from '../../facts/difference/ratio-test.js';
 import { differencesOf, isClaim, type MetricPair, pairsOf, refuseShared, sizes, knownOf } from './pairs.js';
 import type { Sampled } from './sample.js';
+import { comparedLabel } from '../../vocabulary/compared-metrics.js';
 import { formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
 
 interface CheckOptions {
@@ -145,7 +146,7 @@ function headlineOf(
 ): string {
   const withVerdict = (...verdicts: BaselineVerdict[]) =>
     comparisons.filter(({ verdict }) => verdicts.includes(verdict));
-  const names = (list: readonly BaselineComparison[]) => list.map(({ id }) => id).join(', ');
+  const names = (list: readonly BaselineComparison[]) => list.map(comparedLabel).join(', ');
   const some = (list: readonly BaselineComparison[]) =>
     list.length > 3 ? plural(list.length, 'metric') : names(list);
   const better = withVerdict('improvement');

@@ -12,6 +12,7 @@ import { differencesOf, isClaim, type MetricPair, pairsOf, sizes, knownOf } from
 import { minP, minValuesPerSide, type RankTest, rankTest } from '../../facts/difference/rank-test.js';
 import type { Sampled } from './sample.js';
 import { significanceLevel, realDifferences } from '../../facts/difference/ratio-test.js';
+import { comparedLabel } from '../../vocabulary/compared-metrics.js';
 import { formatNumber, formatPercent, formatSigned } from '../../vocabulary/format.js';
 
 /** A metric with the maximum share by which it may become worse. */
@@ -182,7 +183,9 @@ function headlineOf(
   const withVerdict = (verdict: CompareVerdict) =>
     comparisons.filter((comparison) => comparison.verdict === verdict);
   const namesOf = (list: readonly ComparedMetric[]) =>
-    list.map((comparison) => `${comparison.id} (${formatSigned(comparison.change!, 'ratio')})`).join(', ');
+    list
+      .map((comparison) => `${comparedLabel(comparison)} (${formatSigned(comparison.change!, 'ratio')})`)
+      .join(', ');
   const sentences = [
     ...(withVerdict('worse').length > 0 ? [`Worse: ${namesOf(withVerdict('worse'))}.`] : []),
     ...(withVerdict('better').length > 0 ? [`Better: ${namesOf(withVerdict('better'))}.`] : []),
@@ -202,7 +205,7 @@ function noChangeText(comparisons: readonly ComparedMetric[]): string {
   const decided = comparisons.some(({ verdict }) => verdict === 'no_real_difference');
   return decided
     ? 'No change is significant.'
-    : 'Nothing is claimed: how far launches differ is not known on both sides.';
+    : 'Nothing is claimed: the spread between launches of a side is unknown.';
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Baseline, BaselineCheck, SampledMetric } from '../../model/documents/baseline.js';
 import { InferscopeError } from '../../model/errors.js';
+import { comparedLabel } from '../../vocabulary/compared-metrics.js';
 import {
   type LogMean,
   logMeanOf,
@@ -33,11 +34,7 @@ export function pairsOf(
   const metricById = (side: readonly SampledMetric[], id: string) =>
     side.find((metric) => metric.id === id) ?? null;
   if (!base.some(({ id }) => metricById(now, id))) {
-    const some = (side: readonly SampledMetric[]) =>
-      side
-        .slice(0, 4)
-        .map(({ id }) => id)
-        .join(', ');
+    const some = (side: readonly SampledMetric[]) => side.slice(0, 4).map(comparedLabel).join(', ');
     throw new InferscopeError('E_USAGE', nothingInCommon([some(base), some(now)]));
   }
   const ids = [...new Set([...base, ...now].map(({ id }) => id))];

@@ -79,8 +79,8 @@ function modelRow(
         activation_bytes: activations,
         overhead_bytes: estimate.neededGpuBytes - weights - kv - activations,
         needed_bytes: estimate.neededGpuBytes,
-        fits: estimate.fits === true,
-        largest_context_tokens: estimate.fits === true ? largestContext(architecture, request) : 0,
+        fits: estimate.holdsBatch === true,
+        largest_context_tokens: estimate.holdsBatch === true ? largestContext(architecture, request) : 0,
       };
     }),
   };

@@ -1,6 +1,6 @@
 import type { Architecture } from '../../llm/architecture.js';
 import { estimateMemory, type MemoryEstimate } from '../../llm/memory-estimate.js';
-import { largestFit } from '../../llm/memory-fit.js';
+import { largestFit, largestModelLen } from '../../llm/memory-fit.js';
 import type { HeaderBytes, MemoryRequest, Parallelism, MemoryEngine } from '../../llm/memory-request.js';
 import { quantizedWeights, type SchemeName } from '../../llm/quantization.js';
 import type { Storage } from '../../llm/storage.js';
@@ -161,7 +161,7 @@ function pointOf(
   };
 }
 
-/** Single changes that make the model fit: KV cache or weights in fewer bytes, or more GPUs. */
+/** Single changes that make the model fit: a shorter maximum sequence, KV cache or weights in fewer bytes, or more GPUs. */
 function changesThatFit(architecture: Architecture, request: MemoryRequest): EstimatePoint['would_fit'] {
   const { storage, parallel } = request;
   const quantized = (scheme: SchemeName): Partial<MemoryRequest> => ({
@@ -171,7 +171,16 @@ function changesThatFit(architecture: Architecture, request: MemoryRequest): Est
   const tensor = (size: number): Partial<MemoryRequest> => ({
     parallel: { ...parallel, tensor: size } satisfies Partial<Parallelism>,
   });
+  const modelLen = request.engine === 'vllm' ? largestModelLen(architecture, request) : 0;
   const changes: [string, Partial<MemoryRequest>][] = [
+    ...(modelLen > 0
+      ? [
+          [`--max-model-len ${modelLen}`, { maxModelLen: modelLen }] satisfies [
+            string,
+            Partial<MemoryRequest>,
+          ],
+        ]
+      : []),
     ['--kv-cache-dtype fp8', { storage: { ...storage, kvCache: 'float8' } }],
     ['--quantization fp8-row', quantized('fp8-row')],
     ['--quantization awq-int4-g128', quantized('awq-int4-g128')],

@@ -1,25 +1,23 @@
 import type { MonitorDevice, MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
-import { formatBytes, formatPart, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
+import { formatBytes, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
 import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
 
 function meanOf(metrics: readonly MonitorMetric[], metric: string): number | null {
   return metrics.find((series) => series.metric === metric)?.mean ?? null;
 }
 
-/**
- * One sentence per GPU: utilization over the recording, and throttling.
- * @param durationS null if unknown
- */
-export function deviceHeadline(device: MonitorDevice, durationS: number | null): string {
+/** One sentence per GPU: utilization over the recording, and throttling. */
+export function deviceHeadline(device: MonitorDevice): string {
   const parts: string[] = [];
   const utilization = meanOf(device.metrics, 'utilization_percent');
-  if (utilization !== null)
-    parts.push(
-      `${formatPart(utilization, 100)} busy on average${durationS === null ? '' : ` over ${formatQuantity(durationS, 's')}`}`,
-    );
+  if (utilization !== null) parts.push(`${formatPercent(utilization / 100)} busy on average`);
   const { share, count } = device.idle;
   if (share.value !== null && count > 0)
-    parts.push(`idle for ${formatPercent(share.value)} of the time in ${plural(count, 'period')}`);
+    parts.push(
+      share.value === 1
+        ? 'idle the whole time'
+        : `idle for ${formatPercent(share.value)} of the time in ${plural(count, 'period')}`,
+    );
   const [worst] = device.throttling.reasons;
   if (worst) {
     const drop = dropOf(device);
@@ -31,7 +29,9 @@ export function deviceHeadline(device: MonitorDevice, durationS: number | null):
   const power = meanOf(device.metrics, 'power_w') ?? meanOf(device.metrics, 'power_instant_w');
   if (power !== null) {
     const limit = device.power.limit_w.value;
-    parts.push(`${formatQuantity(power, 'W')}${limit === null ? '' : ` of ${formatQuantity(limit, 'W')}`}`);
+    parts.push(
+      `${formatQuantity(power, 'W', 2)}${limit === null ? '' : ` of ${formatQuantity(limit, 'W', 2)}`}`,
+    );
   }
   return parts.length === 0
     ? `${scopeLabel(device.scope)}: the source has neither utilization nor power.`

@@ -105,7 +105,7 @@ describe('a recording made by hand', () => {
     expect(utilization!.mean).toBeCloseTo((2.5 * 100 + 0.2 * 80) / 4, 9);
     expect(utilization).toMatchObject({ n: 41, min: 0, max: 100, first: 100, last: 100 });
     expect(gpu!.headline).toBe(
-      'GPU 0: 67 % busy on average over 4.00 s, idle for 25 % of the time in 1 period, throttled for 13 % of the time (mostly power cap, with a 25 % lower SM clock), 389 W of 700 W.',
+      'GPU 0: 67 % busy on average, idle for 25 % of the time in 1 period, throttled for 13 % of the time (mostly power cap, with a 25 % lower SM clock), 389 W of 700 W.',
     );
     expect(data.headlines.join(' ')).toContain('Memory in use on GPU 0 grew by 4.00 GiB');
   });

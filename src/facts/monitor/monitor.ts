@@ -51,7 +51,7 @@ export async function analyzeMonitor(
     const devices: MonitorDevice[] = [];
     for (const scope of [...metrics.keys()].filter(isGpuScope).sort(byNumber))
       devices.push(await readDevice(database, scope, metrics.get(scope)!, plan, thresholds));
-    for (const device of devices) device.headline = deviceHeadline(device, span.duration_s.value);
+    for (const device of devices) device.headline = deviceHeadline(device);
     const { id, manifest } = session;
     const data: MonitorResult = {
       session: { id, title: manifest.title, started_at: manifest.started_at, status: manifest.status },

@@ -122,7 +122,7 @@ async function shownRank(
 }
 
 const awaitedWords = (awaited: AwaitedRank): string =>
-  `Showing ${rankName(awaited)}: other ranks wait for it in collectives, one of them ${formatMs(awaited.waiting_ms)} ${perInstance(awaited.kind)}.`;
+  `Showing ${rankName(awaited)}: another rank waits ${formatMs(awaited.waiting_ms)} ${perInstance(awaited.kind)} for it in collectives.`;
 
 const slowestWords = (slowest: RankTime, compared: number, recorded: number): string =>
   `Showing ${rankName(slowest)}, the slowest of ${compared} ranks${recorded > compared ? ` that were compared, of ${recorded}` : ''}.`;

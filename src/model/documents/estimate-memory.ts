@@ -37,7 +37,12 @@ const estimatePointSchema = z.object({
     .describe(
       "What vLLM's KV pool holds on the GPU where it is smallest; null for other engines or an unknown GPU.",
     ),
-  fits: z.boolean().nullable().describe("Null if the GPU's memory is unknown."),
+  fits: z
+    .boolean()
+    .nullable()
+    .describe(
+      "Whether the engine starts and holds the batch: vLLM's pool must hold one sequence of max_model_len. Null if the GPU's memory is unknown.",
+    ),
   largest: z
     .object({
       context_tokens: z.number().int().nullable(),
@@ -97,7 +102,7 @@ const estimateFitsSchema = z.object({
             activation_bytes: z.number(),
             overhead_bytes: z.number(),
             needed_bytes: z.number(),
-            fits: z.boolean(),
+            fits: z.boolean().describe('With vLLM: with a max_model_len that its pool holds.'),
             largest_context_tokens: z
               .number()
               .int()

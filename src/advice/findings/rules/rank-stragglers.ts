@@ -43,20 +43,20 @@ export const rankStragglers: Rule = {
       }
       const slow = slowRank(ranks);
       if (slow === null) {
-        reasons.push(`${stage.kind}: not every rank communicates`);
+        reasons.push(`not every rank communicates in ${instanceWord(stage.kind)}`);
         continue;
       }
       const stake = slow.computeMs + slow.hostMs;
       const expert = (await jobCauses(context, stage))?.expert ?? null;
       if (expert && expert.rank === slow.time.rank && expertStake(expert) >= 0.5 * stake)
         reasons.push(
-          `${stage.kind}: ${rankName(slow.time)} computes longer for uneven experts (expert_imbalance)`,
+          `${rankName(slow.time)} computes longer in ${instanceWord(stage.kind)} for uneven experts (expert_imbalance)`,
         );
       else if (slow.computeMs >= slow.hostMs && stake >= minShare * stage.wall_ms)
         findings.push(await finding(context, stage, ranks, slow));
       else
         reasons.push(
-          `${stage.kind}: ${rankName(slow.time)} computes ${ms(slow.computeMs)} longer than the others`,
+          `${rankName(slow.time)} computes ${ms(slow.computeMs)} longer than the others in ${instanceWord(stage.kind)}`,
         );
     }
     return findings.length > 0
