@@ -22,7 +22,7 @@ const inOneProcess = {
 export default defineConfig({
   test: {
     globalSetup: ['test/temporary-folder.mjs'],
-    // vitest's own choice is cores - 1: on two cores everything would run one after the other.
+    // The default of vitest is cores - 1, which is a single worker on two cores.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       {
@@ -33,7 +33,7 @@ export default defineConfig({
           ...inOneProcess,
         },
       },
-      // Whole analyses of sessions, ten seconds and more a file (npm run test:long; test:unit -- FOLDER has them too).
+      // Tests that analyze whole sessions, ten seconds or more per file (npm run test:long; npm run test:unit -- FOLDER).
       {
         test: {
           name: 'unit-long',
@@ -43,7 +43,7 @@ export default defineConfig({
           testTimeout: 120_000,
         },
       },
-      // What the findings make of every planted fault: five minutes (npm run test:score).
+      // Compares the findings for every planted fault with the expected ones: five minutes (npm run test:score).
       {
         test: {
           name: 'score',
@@ -64,7 +64,7 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
-      // Ten seconds and more of one matter: interrupts, loads, sweeps, secrets, hostile names, whole captures (npm run test:long).
+      // Tests of the binary and of pages that take ten seconds or more per file (npm run test:long).
       {
         test: {
           name: 'long',
@@ -74,7 +74,7 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
-      // Perfetto's own UI opens exports (npm run test:perfetto downloads it).
+      // Exports opened in Perfetto's UI (npm run test:perfetto downloads it).
       {
         test: {
           name: 'perfetto',
@@ -92,7 +92,7 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
-      // Jobs of a Slurm that npm run test:slurm starts; one file after the other, for all see one queue.
+      // Jobs of a Slurm that npm run test:slurm starts; files run in sequence, because they share one queue.
       {
         test: {
           name: 'slurm',
@@ -102,7 +102,7 @@ export default defineConfig({
           testTimeout: 180_000,
         },
       },
-      // The pictures of README and docs (npm run picture).
+      // Draws the pictures of README and docs (npm run picture).
       { test: { name: 'picture', include: ['test/browser/**/*.picture.ts'], testTimeout: 120_000 } },
       {
         test: {

@@ -1,5 +1,5 @@
-// Checks which folder of src/ imports which, over all imports: static, types, `export from` and lazy `import()`. Files must not import each
-// other in circles. There are no exceptions.
+// Checks that each folder of src/ imports only from the folders listed for it, and that files do not import each other in circles. All imports
+// count: static, types, `export from` and lazy `import()`. There are no exceptions.
 //
 //   node test/layers.mjs
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -8,13 +8,13 @@ import process from 'node:process';
 import { parseSync, Visitor } from 'oxc-parser';
 
 const base = ['model', 'vocabulary'];
-const facts = [...base, 'llm', 'hardware', 'session'];
-const format = [...base, 'import', 'import/attribution'];
+const analysisImports = [...base, 'llm', 'hardware', 'session'];
+const formatImports = [...base, 'import', 'import/attribution'];
 /**
  * A file belongs to the longest path here that contains it; it may import within that path and from the listed paths. `*` means everything
  * below.
  */
-const rooms = {
+const layers = {
   model: [],
   vocabulary: ['model'],
   llm: base,
@@ -29,10 +29,10 @@ const rooms = {
   'engines/model-files': [...base, 'llm', 'engines*'],
   'engines/openai': [...base, 'llm', 'engines', 'load'],
   capture: [...base, 'llm', 'hardware', 'engines*'],
-  facts,
-  advice: [...facts, 'facts'],
-  compare: [...facts, 'facts'],
-  ask: [...facts, 'facts', 'advice', 'compare'],
+  facts: analysisImports,
+  advice: [...analysisImports, 'facts'],
+  compare: [...analysisImports, 'facts'],
+  ask: [...analysisImports, 'facts', 'advice', 'compare'],
   export: [...base, 'session'],
   views: base,
   render: [...base, 'views'],
@@ -41,18 +41,19 @@ const rooms = {
   'render/terminal': [...base, 'views', 'render'],
   'render/html': [...base, 'views', 'render', 'render/charts'],
   record: [...base, 'hardware', 'session', 'import'],
-  ui: [...facts, 'facts', 'advice', 'compare', 'export', 'views', 'render*'],
+  ui: [...analysisImports, 'facts', 'advice', 'compare', 'export', 'views', 'render*'],
   'ui/client': [...base, 'render', 'ui'],
   cli: ['*'],
 };
 const src = join(import.meta.dirname, '../src');
 // Each other folder of import/ is one format.
-for (const { name } of readdirSync(join(src, 'import'), { withFileTypes: true }).filter((one) =>
-  one.isDirectory(),
-))
-  if (name !== 'attribution' && name !== 'kernel-classes') rooms[`import/${name}`] = format;
-/** Libraries that only one folder may import. */
-const homes = {
+for (const entry of readdirSync(join(src, 'import'), { withFileTypes: true })) {
+  const { name } = entry;
+  if (entry.isDirectory() && name !== 'attribution' && name !== 'kernel-classes')
+    layers[`import/${name}`] = formatImports;
+}
+/** Libraries that only one folder may import, and this folder. */
+const foldersOfLibraries = {
   '@duckdb/': 'session/',
   'onnxruntime-': 'engines/onnx/',
   echarts: 'render/',
@@ -65,16 +66,19 @@ const imports = new Map(
   readdirSync(src, { recursive: true })
     .map((path) => path.replaceAll('\\', '/'))
     .filter((path) => /\.tsx?$/.test(path) && !/\.test\.tsx?$|(^|\/)test-[^/]*\.ts$/.test(path))
-    .map((path) => [path, [...new Set(importedBy(path).map((one) => resolved(path, one)))]]),
+    .map((path) => [path, [...new Set(importsOf(path).map((name) => resolveImport(path, name)))]]),
 );
-const found = [...wrongImports().sort(), ...circles().map((files) => `circle of ${files.join(', ')}`)];
-if (found.length > 0) {
-  process.stderr.write(`Imports against the layers (test/layers.mjs):\n  ${found.join('\n  ')}\n`);
+const violations = [
+  ...findForbiddenImports().sort(),
+  ...findCircles().map((files) => `circle of ${files.join(', ')}`),
+];
+if (violations.length > 0) {
+  process.stderr.write(`Imports against the layers (test/layers.mjs):\n  ${violations.join('\n  ')}\n`);
   process.exitCode = 1;
 }
 
 /** Modules that a file imports, as written: static, `export from`, lazy and types. */
-function importedBy(path) {
+function importsOf(path) {
   const names = [];
   const source = (node) => {
     if (typeof node.source?.value === 'string') names.push(node.source.value);
@@ -90,35 +94,36 @@ function importedBy(path) {
 }
 
 /** The path of a file in src/, or the name of a library. */
-function resolved(from, name) {
+function resolveImport(from, name) {
   if (!name.startsWith('.')) return name;
   const path = join(from, '..', name).replaceAll('\\', '/').replace(/\.js$/, '');
   return [`${path}.ts`, `${path}.tsx`].find((one) => existsSync(join(src, one))) ?? path;
 }
 
-function roomOf(path) {
-  const within = Object.keys(rooms).filter((room) => path === room || path.startsWith(`${room}/`));
+function layerOf(path) {
+  const within = Object.keys(layers).filter((layer) => path === layer || path.startsWith(`${layer}/`));
   return within.sort((a, b) => b.length - a.length)[0];
 }
 
-function wrongImports() {
+function findForbiddenImports() {
   return [...imports].flatMap(([path, targets]) =>
-    targets.filter((target) => !allowed(path, target)).map((target) => `${path} -> ${target}`),
+    targets.filter((target) => !isAllowed(path, target)).map((target) => `${path} -> ${target}`),
   );
 }
 
-function allowed(path, target) {
-  const home = Object.entries(homes).find(([library]) => target.startsWith(library))?.[1];
-  if (home !== undefined) return path.startsWith(home);
-  const to = roomOf(target);
-  const from = roomOf(path);
-  if (from === undefined) throw new Error(`test/layers.mjs has no room for src/${path}: add it to the list.`);
+function isAllowed(path, target) {
+  const onlyFolder = Object.entries(foldersOfLibraries).find(([library]) => target.startsWith(library))?.[1];
+  if (onlyFolder !== undefined) return path.startsWith(onlyFolder);
+  const to = layerOf(target);
+  const from = layerOf(path);
+  if (from === undefined)
+    throw new Error(`test/layers.mjs does not list src/${path}: add its folder to layers.`);
   if (to === undefined || to === from) return true;
-  return rooms[from].some((one) => (one.endsWith('*') ? to.startsWith(one.slice(0, -1)) : one === to));
+  return layers[from].some((one) => (one.endsWith('*') ? to.startsWith(one.slice(0, -1)) : one === to));
 }
 
 /** Files that import each other in a circle (Tarjan's algorithm), a sorted list per circle. */
-function circles() {
+function findCircles() {
   const order = new Map();
   const lowest = new Map();
   const open = [];

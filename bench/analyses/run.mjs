@@ -1,4 +1,4 @@
-// Time of every analysis of an imported GPU session, of its report, and until the page is open. Import first: inferscope import CAPTURE
+// Measures the time of every analysis of an imported GPU session, of its report, and until the page is open. First: inferscope import CAPTURE
 // node bench/analyses/run.mjs SESSION-FOLDER [CLI.js]
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -21,9 +21,9 @@ try {
     outExtensions: () => ({ js: '.mjs' }),
     external: ['playwright-core'],
   });
-  const timed = spawnSync(process.execPath, [join(outDir, 'time.mjs'), folder], { stdio: 'inherit' });
+  const analyses = spawnSync(process.execPath, [join(outDir, 'time.mjs'), folder], { stdio: 'inherit' });
   const page = join(outDir, 'report.html');
-  const began = performance.now();
+  const start = performance.now();
   const { status } = spawnSync(
     process.execPath,
     [cli, 'report', '--session', basename(folder), '--output', page],
@@ -33,10 +33,10 @@ try {
     },
   );
   if (status !== 0) throw new Error('inferscope report failed');
-  const seconds = (performance.now() - began) / 1000;
+  const seconds = (performance.now() - start) / 1000;
   console.log(`inferscope report    ${seconds.toFixed(2)} s, ${(statSync(page).size / 1e6).toFixed(2)} MB`);
-  const opened = spawnSync(process.execPath, [join(outDir, 'open.mjs'), page], { stdio: 'inherit' });
-  process.exitCode = timed.status || opened.status || 0;
+  const opening = spawnSync(process.execPath, [join(outDir, 'open.mjs'), page], { stdio: 'inherit' });
+  process.exitCode = analyses.status || opening.status || 0;
 } finally {
   rmSync(outDir, { recursive: true, force: true });
 }

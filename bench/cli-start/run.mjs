@@ -9,11 +9,11 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const cli = join(root, 'dist', 'cli.js');
 const home = mkdtempSync(join(tmpdir(), 'inferscope-cli-start-'));
-/** The same sessions without headlines. */
-const plain = `${home}-plain`;
-const run = (args, at = home) =>
+/** A home with the same sessions, without headlines. */
+const homeWithoutHeadlines = `${home}-plain`;
+const run = (args, inferscopeHome = home) =>
   execFileSync(process.execPath, args, {
-    env: { ...process.env, INFERSCOPE_HOME: at, NO_COLOR: '1' },
+    env: { ...process.env, INFERSCOPE_HOME: inferscopeHome, NO_COLOR: '1' },
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -22,11 +22,11 @@ try {
   console.log('making one small profile …');
   run([cli, 'profile', '--launches', '1', '--runs', '1', '--output-len', '2', '--input-len', '8', '--quiet']);
   copySessions(1000);
-  const listed = JSON.parse(run([cli, 'session', 'list', '--json'])).data.sessions;
-  const wrong = listed.filter(({ broken, headline }) => broken !== null || headline === null);
-  if (listed.length !== 1000 || wrong.length > 0)
-    throw new Error(`${listed.length} listed, ${wrong.length} broken or without headline`);
-  cpSync(home, plain, { recursive: true, filter: (path) => !path.endsWith('headline.json') });
+  const sessions = JSON.parse(run([cli, 'session', 'list', '--json'])).data.sessions;
+  const incomplete = sessions.filter(({ broken, headline }) => broken !== null || headline === null);
+  if (sessions.length !== 1000 || incomplete.length > 0)
+    throw new Error(`${sessions.length} listed, ${incomplete.length} broken or without headline`);
+  cpSync(home, homeWithoutHeadlines, { recursive: true, filter: (path) => !path.endsWith('headline.json') });
   const cases = {
     'node -e 0': ['-e', '0'],
     '--version': [cli, '--version'],
@@ -37,7 +37,7 @@ try {
   for (let round = 0; round < 21; round++) {
     for (const [name, args] of Object.entries(cases)) {
       const start = process.hrtime.bigint();
-      run(args, name === 'without headlines' ? plain : home);
+      run(args, name === 'without headlines' ? homeWithoutHeadlines : home);
       if (round > 0) times[name].push(Number(process.hrtime.bigint() - start) / 1e6);
     }
   }
@@ -55,7 +55,7 @@ try {
   }
 } finally {
   rmSync(home, { recursive: true, force: true });
-  rmSync(plain, { recursive: true, force: true });
+  rmSync(homeWithoutHeadlines, { recursive: true, force: true });
 }
 
 /** Copies the session under new ids, each with its manifest and checksum. */

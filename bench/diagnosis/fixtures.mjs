@@ -1,5 +1,5 @@
-// Makes fixtures of captures: node bench/diagnosis/fixtures.mjs CAPTURES [--out test/fixtures/diagnosis]. CAPTURES has time/ and sessions/
-// (sessions.mjs). Facts about the machine (absolute paths in commands, program output) are removed. Programs that are not in CAPTURES keep
+// Makes fixtures from captures: node bench/diagnosis/fixtures.mjs CAPTURES [--out test/fixtures/diagnosis]. CAPTURES has time/, and sessions/
+// from sessions.mjs. Facts about the machine (absolute paths in commands, program output) are removed. Programs that are not in CAPTURES keep
 // their fixtures, so that a few can be captured again. Their ORIGIN.md is written by hand.
 import { createHash } from 'node:crypto';
 import {
@@ -26,18 +26,19 @@ const { values, positionals } = parseArgs({
 const captures = positionals[0];
 if (!captures) throw new Error('node bench/diagnosis/fixtures.mjs CAPTURES');
 mkdirSync(values.out, { recursive: true });
-for (const name of readdirSync(join(captures, 'sessions')).filter((one) => one.endsWith('.tgz')))
-  await scrubbed(join(captures, 'sessions', name), join(values.out, name));
+for (const name of readdirSync(join(captures, 'sessions')).filter((file) => file.endsWith('.tgz')))
+  await writeScrubbed(join(captures, 'sessions', name), join(values.out, name));
 
-async function scrubbed(from, to) {
+/** Copies the archive of a session without facts about the machine. */
+async function writeScrubbed(from, to) {
   const folder = mkdtempSync(join(tmpdir(), 'inferscope-fixture-'));
   await extract({ file: from, cwd: folder });
   const [id] = readdirSync(folder);
   const manifest = join(folder, id, 'session.json');
   const session = JSON.parse(readFileSync(manifest, 'utf8'));
-  const printed = session.data.artifacts.filter(({ kind }) => kind === 'stdout' || kind === 'stderr');
-  for (const { path } of printed) rmSync(join(folder, id, path));
-  session.data.artifacts = session.data.artifacts.filter((one) => !printed.includes(one));
+  const logs = session.data.artifacts.filter(({ kind }) => kind === 'stdout' || kind === 'stderr');
+  for (const { path } of logs) rmSync(join(folder, id, path));
+  session.data.artifacts = session.data.artifacts.filter((artifact) => !logs.includes(artifact));
   const text = JSON.stringify(session, null, 2)
     // The program's own folder, and result folders.
     .replaceAll(/"\/[^"]*?\/(bench\/diagnosis\/[^"]*)"/g, '"$1"')
@@ -56,14 +57,17 @@ async function scrubbed(from, to) {
 
 const path = join(values.out, 'timings.json');
 const storedTimings = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).timings : [];
-const read = readdirSync(join(captures, 'time'))
+const newTimings = readdirSync(join(captures, 'time'))
   .filter((name) => name.endsWith('.json'))
   .map((name) => JSON.parse(readFileSync(join(captures, 'time', name), 'utf8')));
-const timings = [...storedTimings.filter(({ fault }) => !read.some((one) => one.fault === fault)), ...read];
-// One line per program, so that a new capture changes one line. Times in ns.
-const rounded = (_, value) => (typeof value === 'number' ? Number(value.toFixed(6)) : value);
+const timings = [
+  ...storedTimings.filter(({ fault }) => !newTimings.some((timing) => timing.fault === fault)),
+  ...newTimings,
+];
+// One line per program, so that a new capture changes one line.
+const roundNumber = (_, value) => (typeof value === 'number' ? Number(value.toFixed(6)) : value);
 const lines = timings
   .toSorted((a, b) => a.fault.localeCompare(b.fault))
-  .map((one) => JSON.stringify(one, rounded));
+  .map((timing) => JSON.stringify(timing, roundNumber));
 writeFileSync(path, `{\n"timings": [\n${lines.join(',\n')}\n]}\n`);
 process.stdout.write(`${timings.length} timings, ${readdirSync(values.out).length} files\n`);

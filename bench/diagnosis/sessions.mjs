@@ -1,7 +1,7 @@
-// Makes sessions of the captures of capture.sh: node bench/diagnosis/sessions.mjs CAPTURES --out FOLDER [--cli dist/cli.js] [--jobs 6]
+// Makes sessions from the captures of capture.sh: node bench/diagnosis/sessions.mjs CAPTURES --out FOLDER [--cli dist/cli.js] [--jobs 6]
 //   [--roofline FILE] [--kineto] [--only fault,…]
 // Writes one archive per program, with its nsys capture (--kineto: its trace of PyTorch's profiler), its stages without a profiler and its
-// counters. Run it on the captured machine after `inferscope roofline`, so that the sessions have the GPU's roofline. Exits with 1 if an
+// counters. Run it on the machine of the captures after `inferscope roofline`, so that the sessions have the GPU's roofline. Exits with 1 if an
 // archive cannot be made.
 import { spawn } from 'node:child_process';
 import {
@@ -48,10 +48,10 @@ const lines = (path) =>
     : [];
 
 /**
- * Writes the rows of one program into a file of its own. ncu's raw page has the kernels of all programs, with ids from 0 in the order of the
- * captures.
+ * Writes the rows of one program into a separate file, and returns its path. ncu's raw page has the kernels of all programs, with ids from 0 in
+ * the order of the captures.
  */
-const countersOf = (() => {
+const writeCounters = (() => {
   const path = join(captures, 'ncu', 'raw.csv');
   if (!existsSync(path)) return () => null;
   const rows = readFileSync(path, 'utf8')
@@ -79,8 +79,8 @@ const countersOf = (() => {
   };
 })();
 
-/** Links a file under the name of its program: a session stores the import command, which should have no path of this machine. */
-function inWork(path, name) {
+/** Links a file under the name of its program, because a session stores the import command, which must have no path of this machine. */
+function linkIntoWork(path, name) {
   const link = path.endsWith('.parquetdir') ? `${name}.parquetdir` : basename(path);
   if (!existsSync(join(work, link))) symlinkSync(path, join(work, link));
   return link;
@@ -100,12 +100,13 @@ function run(args) {
 }
 
 const only = values.only?.split(',');
-const traced = (name) => /^(?<fault>.*)-(?<variant>fault|fixed)\.kineto\.json\.gz$/.exec(name)?.groups;
+const parseTraceName = (name) =>
+  /^(?<fault>.*)-(?<variant>fault|fixed)\.kineto\.json\.gz$/.exec(name)?.groups;
 const programs = values.kineto
-  ? readdirSync(join(captures, 'time')).flatMap((name) => traced(name) ?? [])
+  ? readdirSync(join(captures, 'time')).flatMap((name) => parseTraceName(name) ?? [])
   : lines(join(captures, 'nsys', 'order.jsonl')).filter(({ report }) => report !== undefined);
 const todo = programs.filter(({ fault }) => !only || only.includes(fault));
-// Needed on any other machine than the captured one.
+// Needed on any machine other than that of the captures.
 const roofline = values.roofline ? ['--roofline', 'roofline.json'] : [];
 if (values.roofline) cpSync(values.roofline, join(work, 'roofline.json'));
 let failed = 0;
@@ -119,10 +120,10 @@ async function makeArchive({ fault, variant, report }) {
     ['time', 'nsys'].map((mode) => join(captures, mode, `${name}.jsonl`)).find((path) => existsSync(path)) ??
       null,
     join(captures, 'time', `${name}-delay.jsonl`),
-    countersOf(name),
+    writeCounters(name),
   ]
     .filter((path) => path !== null && existsSync(path))
-    .map((path) => inWork(path, name));
+    .map((path) => linkIntoWork(path, name));
   const imported = await run([
     'import',
     ...files,

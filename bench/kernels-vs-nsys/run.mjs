@@ -1,4 +1,4 @@
-// Per-kernel times of `inferscope kernels` compared with those of nsys around the same loop. See README.md.
+// Compares the times per kernel of `inferscope kernels` with those of nsys around the same loop. See README.md.
 // node bench/kernels-vs-nsys/run.mjs [--python python3] [--cli dist/cli.js]; needs a GPU and nsys; exits with 1 if they differ by more than 2 %.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -29,12 +29,12 @@ function inferscope(args, more = {}) {
     stdio: ['ignore', 'pipe', 'inherit'],
     ...more,
   });
-  if (ran.status !== 0) throw new Error(`inferscope ${args[0]} ended with ${ran.status}\n${ran.stdout}`);
+  if (ran.status !== 0) throw new Error(`inferscope ${args[0]} exited with ${ran.status}\n${ran.stdout}`);
   return ran.stdout;
 }
 
-/** Rows with times in ns of the wall clock, because both sessions were recorded on this machine. */
-function rows(session, sql) {
+/** Rows of a query, with the session's start on the wall clock in ns as `zero`, because both sessions were recorded on this machine. */
+function queryRows(session, sql) {
   const document = JSON.parse(inferscope(['session', 'show', session, '--json']));
   const zero = Date.parse(document.data.manifest.started_at) * 1e6;
   const { columns, rows: rowValues } = JSON.parse(
@@ -46,7 +46,7 @@ function rows(session, sql) {
   }));
 }
 
-/** Only long kernels: events include the time between two kernels, which must be below the goal. */
+/** Sizes with long kernels only, because events include the time between two kernels, which must be short compared with the goal. */
 const sizes = ['--batch-size', '8', '--seq-len', '8192', '--hidden-size', '4096'];
 const kernels = ['gemm', 'linear', 'softmax', 'rmsnorm', 'layernorm-gelu', 'swiglu', 'embedding'];
 
@@ -76,7 +76,7 @@ try {
   const traced = JSON.parse(
     inferscope([...kernelsRun, '--runs', '3', '--max-seconds', '0.1', '--trace', '--json', '--quiet']),
   );
-  const kernelsOf = new Map(
+  const kernelsPerRun = new Map(
     traced.data.cases.map((benchCase) => [
       benchCase.case,
       (benchCase.behind ?? [])
@@ -84,12 +84,12 @@ try {
         .reduce((sum, { count }) => sum + count, 0),
     ]),
   );
-  const cases = rows(
+  const cases = queryRows(
     'timed',
     "SELECT case_id, start_ns, end_ns, mean_ns FROM microbenchmarks WHERE outcome = 'measured' ORDER BY start_ns",
   );
   // Between runs the cache is overwritten, and the device waits until they are queued.
-  const launched = rows(
+  const launches = queryRows(
     'nsys',
     "SELECT start_ns, dur_ns FROM kernels WHERE name NOT LIKE '%FillFunctor%' AND name NOT LIKE '%spin_kernel%' ORDER BY start_ns",
   );
@@ -99,12 +99,12 @@ try {
   );
   for (const benchCase of cases) {
     const [from, to] = [benchCase.start_ns + benchCase.zero, benchCase.end_ns + benchCase.zero];
-    // The edges are known only to a millisecond; the middle of the timed part surely belongs to this case.
+    // The edges are known only to a millisecond; the middle of the timed part certainly belongs to this case.
     const margin = Math.max(2e6, 0.1 * (to - from));
-    const kernels = launched.filter(
-      (k) => k.start_ns + k.zero >= from + margin && k.start_ns + k.zero <= to - margin,
+    const kernels = launches.filter(
+      ({ start_ns, zero }) => start_ns + zero >= from + margin && start_ns + zero <= to - margin,
     );
-    const perRun = kernelsOf.get(benchCase.case_id);
+    const perRun = kernelsPerRun.get(benchCase.case_id);
     const runs = kernels.length / perRun;
     const nsys_ns = kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / runs;
     const difference = benchCase.mean_ns / nsys_ns - 1;

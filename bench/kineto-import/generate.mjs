@@ -1,4 +1,4 @@
-// A synthetic trace shaped like torch.profiler's of an LLM: decode steps of nested operators, runtime calls, kernels,
+// Writes a synthetic trace shaped like torch.profiler's of an LLM: decode steps of nested operators, runtime calls, kernels,
 // flows and annotations. usage: node generate.mjs MEGABYTES OUT.json
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';

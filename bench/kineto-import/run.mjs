@@ -1,5 +1,5 @@
 // usage: node bench/kineto-import/run.mjs TRACE [attribute] [--hta PYTHON]   (make TRACE with generate.mjs)
-// PYTHON has HolisticTraceAnalysis, e.g. in a virtual environment; it reads the same file after inferscope.
+// Measures the import of a Kineto trace. PYTHON has HolisticTraceAnalysis, which then reads the same file.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -14,17 +14,17 @@ if (!path) throw new Error('give the file that generate.mjs wrote');
 const htaProgram = `
 import json, resource, sys, time
 from hta.trace_analysis import TraceAnalysis
-begin = time.perf_counter()
+start = time.perf_counter()
 rows = len(TraceAnalysis(trace_files={0: sys.argv[1]}).t.get_trace(0))
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps({"load_s": time.perf_counter() - begin, "cpu_s": used.ru_utime + used.ru_stime,
+print(json.dumps({"load_s": time.perf_counter() - start, "cpu_s": used.ru_utime + used.ru_stime,
   "peak_rss_mb": used.ru_maxrss // 1024, "rows": rows}))
 `;
-/** HolisticTraceAnalysis only reads the trace into its table. */
-function hta(python) {
-  const talk = ['ignore', 'pipe', 'ignore'];
-  const out = execFileSync(python, ['-c', htaProgram, path], { encoding: 'utf8', stdio: talk });
-  return JSON.parse(out.trim().split('\n').at(-1));
+/** Reads the trace into the table of HolisticTraceAnalysis, without analyses. */
+function loadWithHta(python) {
+  const stdio = ['ignore', 'pipe', 'ignore'];
+  const stdout = execFileSync(python, ['-c', htaProgram, path], { encoding: 'utf8', stdio });
+  return JSON.parse(stdout.trim().split('\n').at(-1));
 }
 // In node_modules, so that the bundle finds DuckDB.
 const outDir = mkdtempSync(join('node_modules', '.kineto-bench-'));
@@ -41,9 +41,9 @@ try {
     outExtensions: () => ({ js: '.mjs' }),
   });
   const megabytes = statSync(path).size / 1e6;
-  const show = (who, result) =>
+  const printResult = (tool, result) =>
     console.log(
-      `${who}: ${Math.round(megabytes)} MB, ${Math.round(megabytes / result.load_s)} MB/s, ` +
+      `${tool}: ${Math.round(megabytes)} MB, ${Math.round(megabytes / result.load_s)} MB/s, ` +
         `load average ${loadavg()[0].toFixed(1)}:`,
       JSON.stringify(result),
     );
@@ -55,9 +55,9 @@ try {
       join(process.cwd(), outDir, 'worker.mjs'),
       ...(attributeArgument ? [attributeArgument] : []),
     ];
-    show('inferscope', JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })));
+    printResult('inferscope', JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })));
   }
-  if (values.hta) show('HolisticTraceAnalysis', hta(values.hta));
+  if (values.hta) printResult('HolisticTraceAnalysis', loadWithHta(values.hta));
 } finally {
   rmSync(outDir, { recursive: true, force: true });
 }

@@ -1,4 +1,4 @@
-// Shared by run.mjs and peers.mjs: the client built from src/load, the programmed server, one load.
+// Shared by run.mjs and peers.mjs: builds the client from src/load, starts the programmed server, and runs one load.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export const loadAverage = () => loadavg()[0].toFixed(1);
-export const machineText = () =>
+export const describeMachine = () =>
   `${new Date().toISOString().slice(0, 16)}Z, ${cpus()[0].model.trim()}, ${availableParallelism()} cores, Node ${process.version}, load average ${loadAverage()} before`;
 
 /** Builds the client into a temporary folder; `close` removes it. LOAD_CLIENT names a folder with an earlier build. */
@@ -45,15 +45,15 @@ export async function startServer() {
   const url = `http://127.0.0.1:${JSON.parse(line).port}`;
   return {
     url,
-    /** The server's writes with times since the last call. */
-    log: async () => (await fetch(`${url}/log`)).json(),
-    defaults: (fields) => fetch(`${url}/defaults`, { method: 'POST', body: JSON.stringify(fields) }),
+    /** The requests since the last call, with the times of their writes. */
+    readLog: async () => (await fetch(`${url}/log`)).json(),
+    setDefaults: (fields) => fetch(`${url}/defaults`, { method: 'POST', body: JSON.stringify(fields) }),
     close: () => child.kill(),
   };
 }
 
-/** One load in a separate process, killed if it takes four times as long as planned. */
-export async function load(folder, url, { streams, rate, seconds, threads = 1 }) {
+/** Runs one load in a separate process, which is killed if it takes four times as long as planned. */
+export async function runLoad(folder, url, { streams, rate, seconds, threads = 1 }) {
   const args = [url, streams, rate, seconds, threads, join(folder, 'load-worker.mjs')].map(String);
   const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'client.mjs'), ...args], {
     maxBuffer: 1 << 26,

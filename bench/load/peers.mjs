@@ -1,8 +1,8 @@
 // The load generator compared with other clients, against the same server in the same run. See README.md.
 // node bench/load/peers.mjs --guidellm PATH --aiperf PATH --tokenizer FOLDER [--streams 20,100,500] [--seconds 2]
-//   [--until-wrong MS]   finds the highest load that each client sustains: a client is left out after the first load at
-//                        which its TTFT is wrong by more than MS at p50, a request failed, or it reported itself as the
-//                        limit
+//   [--until-wrong MS]   finds the highest load that each client sustains: a client is left out after the first load for
+//                        which its TTFT is wrong by more than MS at p50, a request failed, or it reported that it is
+//                        the limit itself
 // PATHs are the installed commands; nothing is installed here. FOLDER has a tokenizer.json, which both clients need.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
-import { buildClient, loadAverage, load, machineText, startServer } from './harness.mjs';
+import { buildClient, describeMachine, loadAverage, runLoad, startServer } from './harness.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -28,7 +28,7 @@ const seconds = Number(values.seconds);
 const rate = 50;
 const firstMs = 200;
 const tokens = rate * seconds;
-const tolerableMs = Number(values['until-wrong'] ?? Infinity);
+const maxErrorMs = Number(values['until-wrong'] ?? Infinity);
 /** Tokens and CPU seconds of each load, by client. */
 const costs = new Map();
 /** The highest load that a client sustained, tokens/s, and why higher loads were left out. */
@@ -36,8 +36,8 @@ const sustained = new Map();
 const reasonsLeftOut = new Map();
 const scratch = mkdtempSync(join(tmpdir(), 'load-peers-'));
 
-/** Both accept a tokenizer only by a name on the Hugging Face hub, so this is a cache in the hub client's layout. */
-function tokenizerCache() {
+/** Makes a cache in the layout of the Hugging Face hub's client, because both clients accept a tokenizer only by a name on the hub. */
+function makeTokenizerCache() {
   const model = join(scratch, 'hub', 'models--local--words');
   const revision = '0'.repeat(40);
   const snapshot = join(model, 'snapshots', revision);
@@ -48,8 +48,8 @@ function tokenizerCache() {
     symlinkSync(join(resolve(values.tokenizer), name), join(snapshot, name));
 }
 
-/** Runs a command in bash, which reports the CPU time of all its processes. @returns its CPU seconds */
-async function cpuSeconds(command, args) {
+/** Runs a command in bash, which reports the CPU time of all its processes. @returns this time, s */
+async function measureCpuSeconds(command, args) {
   const child = spawn(
     'bash',
     ['-c', 'TIMEFORMAT="cpu %U %S"; time timeout -k 5 120 "$0" "$@"', command, ...args],
@@ -64,15 +64,13 @@ async function cpuSeconds(command, args) {
   const [code] = await once(child, 'close');
   const [, user, system] = /cpu ([\d.]+) ([\d.]+)\s*$/.exec(text) ?? [];
   if (code === 124) throw new Error('timed out after 120 s');
-  if (code !== 0) throw new Error(`${command} ended with ${code}:\n${text.slice(-2000)}`);
+  if (code !== 0) throw new Error(`${command} exited with ${code}:\n${text.slice(-2000)}`);
   return Number(user) + Number(system);
 }
 
-const words = (text) => text.split(' ');
-
-/** The only client with a join of each request with the server's log: its result includes the true times. */
-async function inferscope(url, streams) {
-  const result = await load(folder, url, { streams, rate, seconds });
+/** Runs inferscope's client, which matches each request with the server's log: its result includes the true times. */
+async function runInferscope(url, streams) {
+  const result = await runLoad(folder, url, { streams, rate, seconds });
   const pair = ({ p50, p99 }) => [p50, p99];
   return {
     ...result,
@@ -83,17 +81,17 @@ async function inferscope(url, streams) {
   };
 }
 
-async function guidellm(url, streams) {
+async function runGuidellm(url, streams) {
   const path = join(scratch, `guidellm-${streams}.json`);
-  const cpu = await cpuSeconds(
+  const cpu = await measureCpuSeconds(
     resolve(values.guidellm),
-    words(
+    (
       `run --backend kind=openai_http,target=${url},model=programmed` +
-        ` --profile kind=concurrent,streams=${streams},warmup=0.33` +
-        ` --constraint kind=max_requests,count=${3 * streams}` +
-        ` --data kind=synthetic_text,prompt_tokens=16,output_tokens=${tokens}` +
-        ` --tokenizer kind=hf_auto,model=local/words --output kind=json,path=${path} --disable-console`,
-    ),
+      ` --profile kind=concurrent,streams=${streams},warmup=0.33` +
+      ` --constraint kind=max_requests,count=${3 * streams}` +
+      ` --data kind=synthetic_text,prompt_tokens=16,output_tokens=${tokens}` +
+      ` --tokenizer kind=hf_auto,model=local/words --output kind=json,path=${path} --disable-console`
+    ).split(' '),
   );
   const { metrics } = JSON.parse(readFileSync(path, 'utf8')).benchmarks[0];
   const ttft = metrics.time_to_first_token_ms.successful;
@@ -107,16 +105,16 @@ async function guidellm(url, streams) {
   };
 }
 
-async function aiperf(url, streams) {
+async function runAiperf(url, streams) {
   const folder = join(scratch, `aiperf-${streams}`);
-  const cpu = await cpuSeconds(
+  const cpu = await measureCpuSeconds(
     resolve(values.aiperf),
-    words(
+    (
       `profile -m programmed --url ${url} --endpoint-type chat --streaming --tokenizer local/words` +
-        ` --use-server-token-count --isl 16 --osl ${tokens} --concurrency ${streams}` +
-        ` --request-count ${2 * streams} --warmup-request-count ${streams}` +
-        ` --ui none --no-auto-plot --artifact-dir ${folder}`,
-    ),
+      ` --use-server-token-count --isl 16 --osl ${tokens} --concurrency ${streams}` +
+      ` --request-count ${2 * streams} --warmup-request-count ${streams}` +
+      ` --ui none --no-auto-plot --artifact-dir ${folder}`
+    ).split(' '),
   );
   const summary = JSON.parse(readFileSync(join(folder, 'profile_export_aiperf.json'), 'utf8'));
   return {
@@ -132,18 +130,18 @@ const quantile = (sorted, share) => sorted[Math.floor((sorted.length - 1) * shar
 /** p50 and p99 of the times that the server logged, without the warm-up (the first request of each stream). */
 function serverLatencies(entries, streams) {
   const streamed = entries.filter(({ writes_ns: writes }) => writes.length > 1).slice(streams);
-  const both = (value) => {
+  const percentilesOf = (value) => {
     const sorted = streamed.map(value).sort((x, y) => x - y);
     return [quantile(sorted, 0.5), quantile(sorted, 0.99)];
   };
   return {
-    ttft: both(({ read_ns: read, writes_ns: writes }) => (writes[0] - read) / 1e6),
-    tpot: both(({ writes_ns: writes }) => (writes.at(-1) - writes[0]) / 1e6 / (writes.length - 1)),
+    ttft: percentilesOf(({ read_ns: read, writes_ns: writes }) => (writes[0] - read) / 1e6),
+    tpot: percentilesOf(({ writes_ns: writes }) => (writes.at(-1) - writes[0]) / 1e6 / (writes.length - 1)),
   };
 }
 
 const ms = (value) => (value === null ? '–' : value.toFixed(2));
-function row(name, streams, busy, result, truth) {
+function printRow(name, streams, loadBefore, result, truth) {
   const error = (figure, index) => ms(Math.abs(result[figure][index] - truth[figure][index]));
   const cells = [
     name,
@@ -153,7 +151,7 @@ function row(name, streams, busy, result, truth) {
     `${error('ttft', 0)}, ${error('ttft', 1)}`,
     `${error('tpot', 0)}, ${error('tpot', 1)}`,
     result.cpu.toFixed(1),
-    busy,
+    loadBefore,
   ];
   console.log(`| ${cells.join(' | ')} |`);
   const spent = costs.get(name) ?? [];
@@ -162,7 +160,7 @@ function row(name, streams, busy, result, truth) {
 }
 
 function judge(name, streams, result, ttftErrorMs) {
-  if (ttftErrorMs > tolerableMs) leaveOut(name, streams, `TTFT off by ${ms(ttftErrorMs)} ms at p50`);
+  if (ttftErrorMs > maxErrorMs) leaveOut(name, streams, `TTFT off by ${ms(ttftErrorMs)} ms at p50`);
   else if (result.failed) leaveOut(name, streams, `${result.failed} requests failed`);
   else if (result.client_bound)
     leaveOut(name, streams, `reports itself as the limit: ${result.reasons.join('; ')}`);
@@ -176,7 +174,7 @@ function leaveOut(name, streams, why) {
 function printLimits() {
   for (const [name] of costs)
     console.log(
-      `${name}: sustains ${sustained.get(name) ?? 'none of these loads'}${sustained.has(name) ? ' tokens/s' : ''}; ${reasonsLeftOut.get(name) ?? 'no higher load was run'}`,
+      `${name}: sustains ${sustained.get(name) ?? 'none of the loads'}${sustained.has(name) ? ' tokens/s' : ''}; ${reasonsLeftOut.get(name) ?? 'no higher load was run'}`,
     );
 }
 
@@ -195,25 +193,31 @@ const { folder, close } = await buildClient();
 const server = await startServer();
 const searching = values['until-wrong'] !== undefined;
 const clients = [
-  ['inferscope', inferscope],
-  ...(values.guidellm ? [['guidellm', guidellm]] : []),
-  ...(values.aiperf ? [['aiperf', aiperf]] : []),
+  ['inferscope', runInferscope],
+  ...(values.guidellm ? [['guidellm', runGuidellm]] : []),
+  ...(values.aiperf ? [['aiperf', runAiperf]] : []),
 ];
 try {
-  if (values.tokenizer) tokenizerCache();
-  await server.defaults({ first_ms: firstMs, gap_ms: 1000 / rate });
-  console.log(machineText());
+  if (values.tokenizer) makeTokenizerCache();
+  await server.setDefaults({ first_ms: firstMs, gap_ms: 1000 / rate });
+  console.log(describeMachine());
   console.log(
     '| client | tok/s | requests | TTFT p50, client / server (ms) | TTFT error, p50 and p99 (ms) | TPOT error, p50 and p99 (ms) | CPU (s) | load before |\n|---|---|---|---|---|---|---|---|',
   );
   for (const streams of values.streams.split(',').map(Number)) {
-    await server.log();
+    await server.readLog();
     for (const [name, run] of clients) {
       if (searching && reasonsLeftOut.has(name)) continue;
-      const busy = loadAverage();
+      const loadBefore = loadAverage();
       try {
         const { truth, ...result } = await run(server.url, streams);
-        row(name, streams, busy, result, truth ?? serverLatencies(await server.log(), streams));
+        printRow(
+          name,
+          streams,
+          loadBefore,
+          result,
+          truth ?? serverLatencies(await server.readLog(), streams),
+        );
       } catch (error) {
         const why = String(error.message).split('\n').at(-1);
         console.log(`| ${name} | ${streams * rate} | ${why} |`);

@@ -5,14 +5,14 @@ const seen = new Set();
  * Number of words in this prompt's leading blocks of 16 that were in earlier prompts, as in a paged prefix cache. Adds its blocks to the
  * cache.
  */
-export function cachedWords(prompt) {
+export function countCachedWords(prompt) {
   const words = prompt.split(' ');
   let cached = 0;
-  let known = true;
+  let isCached = true;
   for (let end = block; end <= words.length; end += block) {
     const prefix = words.slice(0, end).join(' ');
-    known &&= seen.has(prefix);
-    if (known) cached = end;
+    isCached &&= seen.has(prefix);
+    if (isCached) cached = end;
     else seen.add(prefix);
   }
   return cached;

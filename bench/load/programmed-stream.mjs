@@ -2,12 +2,12 @@
 //   first_ms   delay of the first token after the request was read       gap_ms     between tokens
 //   per_chunk  tokens in a chunk       request_id  written to the log    fault      one of those below
 //   prefix_cache  true: blocks of 16 words seen before are served from a cache, the first token comes up to 5 times
-//                 sooner, usage reports them (unless tell_cached is false), and /metrics counts them
+//                 sooner, usage reports them (unless report_cached is false), and /metrics counts them
 //   fault_every   3: every third request has the fault
 //   reasoning  chat: number of tokens sent as reasoning_content before the content
 //   tool_call  chat: true: the tokens are the arguments of a tool call
 import process from 'node:process';
-import { cachedWords } from './prefix-blocks.mjs';
+import { countCachedWords } from './prefix-blocks.mjs';
 import { wheel } from './wheel.mjs';
 
 export const counters = {
@@ -31,13 +31,13 @@ const event = (data) => frame(`data: ${typeof data === 'string' ? data : JSON.st
 const streamHead =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n';
 
-/** Faults without a stream. */
-const refusals = {
-  unauthorized: (socket, plain) => plain(socket, 401, { error: { message: 'no API key' } }),
-  not_found: (socket, plain) => plain(socket, 404, { error: { message: 'no such model' } }),
-  busy: (socket, plain) => plain(socket, 429, { error: { message: 'slow down' } }),
-  broken: (socket, plain) => plain(socket, 500, { error: { message: 'worker died' } }),
-  unstreamed: (socket, plain) => plain(socket, 200, { choices: [{ text: 'all at once' }] }),
+/** Answers without a stream, by fault. */
+const faultsWithoutStream = {
+  unauthorized: (socket, sendResponse) => sendResponse(socket, 401, { error: { message: 'no API key' } }),
+  not_found: (socket, sendResponse) => sendResponse(socket, 404, { error: { message: 'no such model' } }),
+  busy: (socket, sendResponse) => sendResponse(socket, 429, { error: { message: 'slow down' } }),
+  broken: (socket, sendResponse) => sendResponse(socket, 500, { error: { message: 'worker died' } }),
+  unstreamed: (socket, sendResponse) => sendResponse(socket, 200, { choices: [{ text: 'all at once' }] }),
   hang: () => {},
   reset: (socket) => socket.destroy(),
   endless: (socket) => flood(socket, event({ choices: [{ index: 0, text: 'x' }] }).repeat(200)),
@@ -55,7 +55,7 @@ function flood(socket, piece, first = '') {
   more();
 }
 
-/** Faults in the data of one event; the rest of the stream is complete. */
+/** The data of one faulty event, by fault; the rest of the stream is complete. */
 const oddEvents = {
   null_event: 'null',
   huge_usage: { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1e15 } },
@@ -103,18 +103,18 @@ function promptOf({ prompt, messages }) {
 }
 
 /** Answers one request. @returns its entry in the log; null if it was rejected */
-export function answer(socket, request, chat, readNs, plain) {
+export function answer(socket, request, chat, readNs, sendResponse) {
   const { first_ms, gap_ms, per_chunk = 1, fault_every = 1 } = { ...defaults, ...request };
   counters.requests++;
   const fault = counters.requests % fault_every === 0 ? (request.fault ?? null) : null;
   const max_tokens = request.max_tokens ?? request.max_completion_tokens ?? 16;
-  if (refusals[fault]) {
-    refusals[fault](socket, plain);
+  if (faultsWithoutStream[fault]) {
+    faultsWithoutStream[fault](socket, sendResponse);
     return null;
   }
   const prompt = promptOf(request);
   const promptTokens = prompt.split(' ').length;
-  const cached = request.prefix_cache === true ? cachedWords(prompt) : 0;
+  const cached = request.prefix_cache === true ? countCachedWords(prompt) : 0;
   if (request.prefix_cache === true) {
     counters.cacheQueries += promptTokens;
     counters.cacheHits += cached;
@@ -141,7 +141,7 @@ export function answer(socket, request, chat, readNs, plain) {
         completion_tokens: sent,
         total_tokens: promptTokens + sent,
       };
-      if (request.prefix_cache && request.tell_cached !== false)
+      if (request.prefix_cache && request.report_cached !== false)
         usage.prompt_tokens_details = { cached_tokens: cached };
       last += event({ choices: [], usage });
     }

@@ -14,7 +14,7 @@ import { answer, counters, defaults } from './programmed-stream.mjs';
 const nowNs = () => Number(process.hrtime.bigint());
 let log = [];
 
-function plain(socket, status, body, type = 'application/json') {
+function sendResponse(socket, status, body, type = 'application/json') {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   socket.write(
     `HTTP/1.1 ${status} X\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
@@ -38,24 +38,24 @@ function respond(socket, head, body, readNs) {
   const [method, path] = head.split(' ', 2);
   if (method === 'GET' && path === '/log') {
     // The object of a stream has more fields than its log entry.
-    plain(
+    sendResponse(
       socket,
       200,
       log.map(({ id, prompt, read_ns, writes_ns }) => ({ id, prompt, read_ns, writes_ns })),
     );
     log = [];
   } else if (method === 'GET' && path === '/metrics') {
-    plain(socket, 200, metricsPage(), 'text/plain; version=0.0.4');
+    sendResponse(socket, 200, metricsPage(), 'text/plain; version=0.0.4');
   } else if (method === 'GET' && path === '/health') {
-    plain(socket, 200, 'ok', 'text/plain');
+    sendResponse(socket, 200, 'ok', 'text/plain');
   } else if (method === 'GET' && path.endsWith('/models')) {
-    plain(socket, 200, { object: 'list', data: [{ id: 'programmed', object: 'model' }] });
+    sendResponse(socket, 200, { object: 'list', data: [{ id: 'programmed', object: 'model' }] });
   } else if (method === 'POST' && path === '/defaults') {
-    plain(socket, 200, Object.assign(defaults, JSON.parse(body)));
+    sendResponse(socket, 200, Object.assign(defaults, JSON.parse(body)));
   } else if (method === 'POST' && path.endsWith('/completions')) {
-    const entry = answer(socket, JSON.parse(body), path.includes('/chat/'), readNs, plain);
+    const entry = answer(socket, JSON.parse(body), path.includes('/chat/'), readNs, sendResponse);
     if (entry) log.push(entry);
-  } else plain(socket, 404, { error: { message: `no ${path} here` } });
+  } else sendResponse(socket, 404, { error: { message: `no ${path} here` } });
 }
 
 function serve(socket) {
@@ -65,9 +65,9 @@ function serve(socket) {
   let pending = Buffer.alloc(0);
   socket.on('data', (bytes) => {
     const readNs = nowNs();
-    // A TLS handshake gets the answer of most servers without TLS.
+    // Answers a TLS handshake like most servers without TLS.
     if (bytes[0] === 0x16) {
-      plain(socket, 400, 'Bad Request');
+      sendResponse(socket, 400, 'Bad Request');
       socket.end();
       return;
     }

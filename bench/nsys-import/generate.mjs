@@ -41,14 +41,14 @@ for (let l = 0; l < layers; l++)
   await db.run(
     `INSERT INTO strings VALUES (${nextId + 2 * l}, 'layer.${l}'), (${nextId + 2 * l + 1}, 'layer.${l}.attention')`,
   );
-const others = [
+const callNames = [
   'cudaMemcpyAsync_v3020',
   'cudaEventRecord_v3020',
   'cudaStreamIsCapturing_v10000',
   'cudaStreamSynchronize_v3020',
   'cudaLaunchKernel_v7000',
 ];
-const callId = Object.fromEntries(others.map((name, i) => [name, nextId + 2 * layers + i]));
+const callId = Object.fromEntries(callNames.map((name, i) => [name, nextId + 2 * layers + i]));
 for (const [name, id] of Object.entries(callId))
   await db.run(`INSERT INTO strings VALUES (${id}, '${name}')`);
 await db.run(`CREATE TABLE kernel_kinds AS SELECT row_number() OVER () - 1 AS kind, * FROM (SELECT DISTINCT demangledName, shortName,
@@ -67,8 +67,8 @@ const tables = {
     ('EXPORT_SCHEMA_VERSION', '3.20.3'), ('EXPORT_SCHEMA_VERSION_MAJOR', '3')) t(name, value)`,
   TARGET_INFO_SESSION_START_TIME: 'SELECT 1795237080391862835::UBIGINT AS utcEpochNs',
   CUPTI_ACTIVITY_KIND_RUNTIME: `SELECT start, "end", 0::UINTEGER AS eventClass, ${globalTid}::UBIGINT AS globalTid,
-    correlationId::UINTEGER AS correlationId, (CASE WHEN launch THEN ${callId[others[4]]} WHEN a = ${calls - 1} THEN ${callId[others[3]]}
-      WHEN a % 20 = 0 THEN ${callId[others[0]]} WHEN a % 2 = 0 THEN ${callId[others[1]]} ELSE ${callId[others[2]]} END)::UBIGINT AS nameId,
+    correlationId::UINTEGER AS correlationId, (CASE WHEN launch THEN ${callId[callNames[4]]} WHEN a = ${calls - 1} THEN ${callId[callNames[3]]}
+      WHEN a % 20 = 0 THEN ${callId[callNames[0]]} WHEN a % 2 = 0 THEN ${callId[callNames[1]]} ELSE ${callId[callNames[2]]} END)::UBIGINT AS nameId,
     0::UINTEGER AS returnValue, NULL::BIGINT AS callchainId FROM api ORDER BY i`,
   CUPTI_ACTIVITY_KIND_KERNEL: `SELECT api."end" + 1200 + ${jitter(3, 400)} AS start,
     api."end" + 1700 + ${jitter(4, 1500)} AS "end", 0::UINTEGER AS deviceId, 1::UBIGINT AS contextId, 0::UBIGINT AS greenContextId,

@@ -1,5 +1,5 @@
-// Import of a large nsys capture with attribution and its kernel and stage summaries, compared with lower limits
-// measured in the same run: the time of the bare joins in DuckDB. Generate first: node bench/nsys-import/generate.mjs FOLDER
+// Measures the import of a large nsys capture with attribution and its kernel and stage summaries, and compares it with lower limits
+// measured in the same run: the time of only the joins in DuckDB. Generate first: node bench/nsys-import/generate.mjs FOLDER
 // node bench/nsys-import/run.mjs FOLDER [--cli dist/cli.js] [--nsys-ai PATH]   (PATH: command of another analyzer)
 import { DuckDBInstance } from '@duckdb/node-api';
 import { spawn } from 'node:child_process';
@@ -32,40 +32,41 @@ function treeBytes(root) {
     }
   }
   const isDescendant = (pid) => {
-    for (let at = pid; at > 1; at = parents.get(at) ?? 0) if (at === root) return true;
+    for (let ancestor = pid; ancestor > 1; ancestor = parents.get(ancestor) ?? 0)
+      if (ancestor === root) return true;
     return false;
   };
   return [...resident].filter(([pid]) => isDescendant(pid)).reduce((sum, [, bytes]) => sum + bytes, 0);
 }
 
-async function timed(command, args) {
+async function runTimed(command, args) {
   const home = mkdtempSync(join(tmpdir(), 'inferscope-bench-'));
-  const begin = performance.now();
+  const start = performance.now();
   const child = spawn(command, args, {
     env: { ...process.env, INFERSCOPE_HOME: home },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   // The summaries are printed before the explanation and the page are written.
   let summarySeconds = null;
-  child.stdout.on('data', () => (summarySeconds = (performance.now() - begin) / 1000));
+  child.stdout.on('data', () => (summarySeconds = (performance.now() - start) / 1000));
   let stderrText = '';
   child.stderr.on('data', (text) => (stderrText += text));
   let peak = 0;
   const sampler = setInterval(() => (peak = Math.max(peak, treeBytes(child.pid))), 25);
   const code = await new Promise((resolve) => child.on('close', resolve));
   clearInterval(sampler);
-  const seconds = (performance.now() - begin) / 1000;
+  const seconds = (performance.now() - start) / 1000;
   rmSync(home, { recursive: true, force: true });
-  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stderrText.slice(-2000)}`);
+  if (code !== 0) throw new Error(`${args.join(' ')} exited with ${code}: ${stderrText.slice(-2000)}`);
   return { seconds, summarySeconds, peak };
 }
 
 async function querySeconds(sql) {
   const instance = await DuckDBInstance.create(':memory:');
   const db = await instance.connect();
-  const begin = performance.now();
+  const start = performance.now();
   await db.run(sql);
-  const seconds = (performance.now() - begin) / 1000;
+  const seconds = (performance.now() - start) / 1000;
   db.closeSync();
   return seconds;
 }
@@ -104,7 +105,7 @@ for (const [name, goal] of [
 ]) {
   const path = join(folder, name);
   if (!existsSync(path)) continue;
-  const { seconds, summarySeconds, peak } = await timed(process.execPath, [
+  const { seconds, summarySeconds, peak } = await runTimed(process.execPath, [
     values.cli,
     'import',
     path,
@@ -127,7 +128,7 @@ if (values['nsys-ai'] && existsSync(sqlite)) {
   const separate = mkdtempSync(join(tmpdir(), 'inferscope-bench-'));
   const link = join(separate, 'synthetic.sqlite');
   symlinkSync(resolve(sqlite), link);
-  const { seconds, peak } = await timed(values['nsys-ai'], ['summary', link]);
+  const { seconds, peak } = await runTimed(values['nsys-ai'], ['summary', link]);
   rmSync(separate, { recursive: true, force: true });
   console.log(
     `nsys-ai summary synthetic.sqlite (kernels by time and streams)  ${seconds.toFixed(2)} s  ` +

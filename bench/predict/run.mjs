@@ -1,4 +1,4 @@
-// How close predictions are to measured times on a GPU. See README.md.
+// Compares predictions with measured times on a GPU. See README.md.
 // node bench/predict/run.mjs [--models 1.1b,8b] [--batch-size 1,8,32] [--context-len 128,2048] [--output-len 16]
 //   [--python python3] [--cli dist/cli.js] [--no-roofline] [--keep]
 import { spawnSync } from 'node:child_process';
@@ -53,7 +53,7 @@ const base = {
   rms_norm_eps: 1e-5,
   rope_theta: 10000,
   tie_word_embeddings: false,
-  max_position_embeddings: Math.max(4096, ...contexts.map((one) => one + output)),
+  max_position_embeddings: Math.max(4096, ...contexts.map((context) => context + output)),
 };
 
 const scratch = mkdtempSync(join(tmpdir(), 'inferscope-bench-predict-'));
@@ -75,16 +75,16 @@ function inferscope(args, limitS) {
   return stdout;
 }
 
-function configOf(name, dims) {
+function writeConfig(name, dims) {
   mkdirSync(join(scratch, name));
   const path = join(scratch, name, 'config.json');
   writeFileSync(path, JSON.stringify({ ...base, ...dims }));
   return path;
 }
 
-const csv = (numbers) => numbers.join(',');
 const batches = values['batch-size'];
-function kernels(session, config, contextLens) {
+/** Measures the kernels of a model into a session. @returns its name */
+function measureKernels(session, config, contextLens) {
   inferscope(
     [
       'kernels',
@@ -93,7 +93,7 @@ function kernels(session, config, contextLens) {
       '--batch-size',
       batches,
       '--context-len',
-      csv(contextLens),
+      contextLens.join(','),
       '--dtype',
       'bfloat16',
     ].concat([
@@ -114,10 +114,11 @@ function kernels(session, config, contextLens) {
 }
 
 /**
- * The kernel table of a model. transformers runs Q, K, V, gate and up as separate products, and a graph's attention over a static cache
- * without shared heads. Two one-layer models have exactly these shapes, as their fused gate + up and as their heads.
+ * Measures the kernels that transformers runs for a model, and returns the names of their sessions. `inferscope kernels` fuses Q, K and V, and
+ * gate and up; transformers runs each as a separate GEMM, and in CUDA graphs attention over a static cache without shared KV heads. Two
+ * one-layer models have these shapes: as their fused gate and up, and as their heads.
  */
-function tables(id, dims) {
+function measureKernelTables(id, dims) {
   const {
     hidden_size: hidden,
     num_attention_heads: heads,
@@ -125,13 +126,17 @@ function tables(id, dims) {
     intermediate_size: inner,
   } = dims;
   const small = { ...dims, num_hidden_layers: 1, num_key_value_heads: heads, vocab_size: 64 };
-  const reserved = contexts.map((one) => one + output - 1);
+  const reserved = contexts.map((context) => context + output - 1);
   return [
-    kernels(`${id}-whole`, configOf(`${id}-whole`, dims), contexts),
-    kernels(`${id}-gate`, configOf(`${id}-gate`, { ...small, intermediate_size: inner / 2 }), reserved),
-    kernels(
+    measureKernels(`${id}-full`, writeConfig(`${id}-full`, dims), contexts),
+    measureKernels(
+      `${id}-gate`,
+      writeConfig(`${id}-gate`, { ...small, intermediate_size: inner / 2 }),
+      reserved,
+    ),
+    measureKernels(
       `${id}-kv`,
-      configOf(`${id}-kv`, { ...small, intermediate_size: ((hidden / heads) * kv) / 2 }),
+      writeConfig(`${id}-kv`, { ...small, intermediate_size: ((hidden / heads) * kv) / 2 }),
       [16],
     ),
   ];
@@ -139,7 +144,7 @@ function tables(id, dims) {
 
 function measure(id, context) {
   const session = `${id}-bench-${context}`;
-  const model = join(scratch, `${id}-whole`, 'config.json');
+  const model = join(scratch, `${id}-full`, 'config.json');
   inferscope(
     [
       'bench',
@@ -180,21 +185,21 @@ const ratio = ({ value }) => (value === null ? '-' : value.toFixed(2)).padStart(
 const percent = (share) => (share === null ? '-' : `${(100 * share).toFixed(1)} %`);
 const decodeErrors = [];
 const allErrors = [];
-let above = 0;
+let stagesAbove = 0;
 
-function show(id, { stages, error, device }) {
+function printStages(id, { stages, error, device }) {
   console.log(`\n${id}, ${device.name}, ${device.roofs} roofs, ms`);
   console.log('stage    batch context  roofline  measured  by table  ratio beyond  residual');
   for (const stage of stages) {
-    for (const one of stage.measured) {
-      const parts = one.residual.toSorted((a, b) => Math.abs(b.ms) - Math.abs(a.ms)).slice(0, 2);
+    for (const measurement of stage.measured) {
+      const parts = measurement.residual.toSorted((a, b) => Math.abs(b.ms) - Math.abs(a.ms)).slice(0, 2);
       console.log(
-        `${stage.phase.padEnd(8)} ${String(stage.batch_size).padStart(5)} ${String(stage.context_len).padStart(7)} ${ms(stage.roofline_ms)} ${ms(one.ms)} ${ms(stage.predicted_ms)} ${ratio(one.table_ratio)} ${percent(stage.beyond_table_share).padStart(6)}  ${parts.map((part) => `${part.cause} ${part.ms.toFixed(3)}`).join(', ')}`,
+        `${stage.phase.padEnd(8)} ${String(stage.batch_size).padStart(5)} ${String(stage.context_len).padStart(7)} ${ms(stage.roofline_ms)} ${ms(measurement.ms)} ${ms(stage.predicted_ms)} ${ratio(measurement.table_ratio)} ${percent(stage.beyond_table_share).padStart(6)}  ${parts.map((part) => `${part.cause} ${part.ms.toFixed(3)}`).join(', ')}`,
       );
-      if (one.above_measurement) above++;
-      if (one.table_ratio.value === null) continue;
-      allErrors.push(Math.abs(one.table_ratio.value - 1));
-      if (stage.phase === 'decode') decodeErrors.push(Math.abs(one.table_ratio.value - 1));
+      if (measurement.above_measurement) stagesAbove++;
+      if (measurement.table_ratio.value === null) continue;
+      allErrors.push(Math.abs(measurement.table_ratio.value - 1));
+      if (stage.phase === 'decode') decodeErrors.push(Math.abs(measurement.table_ratio.value - 1));
     }
   }
   if (error)
@@ -215,7 +220,7 @@ try {
   for (const id of values.models.split(',')) {
     const dims = shapes[id];
     if (!dims) throw new Error(`no shape ${id}: ${Object.keys(shapes).join(', ')}`);
-    const names = tables(id, dims);
+    const names = measureKernelTables(id, dims);
     for (const context of contexts) {
       const session = measure(id, context);
       const document = JSON.parse(
@@ -233,23 +238,23 @@ try {
       );
       if (values.keep)
         writeFileSync(join(scratch, `${id}-${context}-predict.json`), JSON.stringify(document, null, 2));
-      show(id, document.data);
+      printStages(id, document.data);
     }
   }
   const [middle, worst] = [median(decodeErrors), Math.max(...decodeErrors)];
-  const met = middle <= goals.median && worst <= goals.worst && above === 0;
+  const met = middle <= goals.median && worst <= goals.worst && stagesAbove === 0;
   console.log(
     `\ndecode as CUDA graphs, ${decodeErrors.length} stages: median ${percent(middle)} (goal ${percent(goals.median)}), worst ${percent(worst)} (goal ${percent(goals.worst)})`,
   );
   console.log(
     `all ${allErrors.length} stages: median ${percent(median(allErrors))}, worst ${percent(Math.max(...allErrors))}`,
   );
-  console.log(`roofline above the measurement: ${above} stages (goal 0); ${seconds()} in all`);
+  console.log(`roofline above the measurement: ${stagesAbove} stages (goal 0); ${seconds()} in all`);
   process.exitCode = met ? 0 : 1;
 } catch (error) {
   console.error(String(error.message ?? error));
   process.exitCode = 3;
 } finally {
-  if (values.keep) console.error(`kept: ${scratch}`);
+  if (values.keep) console.error(`results are in ${scratch}`);
   else rmSync(scratch, { recursive: true, force: true });
 }

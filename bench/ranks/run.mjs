@@ -35,12 +35,12 @@ function peakMb(pid) {
 }
 
 /** CPU seconds of a process and its exited children, and its peak memory, MB. */
-function usage(pid) {
+function readUsage(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ').map(Number);
   return {
     time_s: performance.now() / 1e3,
     own_cpu_s: (fields[11] + fields[12]) / ticksPerS,
-    children: (fields[13] + fields[14]) / ticksPerS,
+    children_cpu_s: (fields[13] + fields[14]) / ticksPerS,
     peak_mb: peakMb(pid),
   };
 }
@@ -48,16 +48,16 @@ function usage(pid) {
 /** Mean CPU and wall seconds of importing one file: `count` files, evenly spread over the ranks, one after the other. */
 function measureSingleImports(count) {
   const files = readdirSync(folder).toSorted();
-  const before = usage(process.pid);
+  const before = readUsage(process.pid);
   for (let index = 0; index < count; index += 1)
     execFileSync(
       process.execPath,
       ['dist/cli.js', 'import', join(folder, files[Math.floor((index * files.length) / count)]), ...options],
       { env: { ...process.env, INFERSCOPE_HOME: join(home, 'single') }, stdio: 'ignore' },
     );
-  const after = usage(process.pid);
+  const after = readUsage(process.pid);
   return {
-    cpu: (after.children - before.children) / count,
+    cpu: (after.children_cpu_s - before.children_cpu_s) / count,
     wall: (after.time_s - before.time_s) / count,
   };
 }
@@ -72,8 +72,8 @@ function watchChildren(pid, visit) {
   return () => clearInterval(timer);
 }
 
-/** Ranks with an offset that differs from the planted one (in the middle of the run) by more than the bound of the import. */
-function wrongClocks() {
+/** The number of ranks with an offset that differs from the planted one (in the middle of the run) by more than the import's error bound. */
+function countWrongClocks() {
   const planted = JSON.parse(readFileSync(`${folder}-clocks.json`, 'utf8'));
   const [session] = readdirSync(join(home, 'sessions'));
   const artifacts = join(home, 'sessions', session, 'artifacts', 'session');
@@ -120,12 +120,12 @@ try {
   const marks = {};
   for await (const line of createInterface(child.stderr))
     for (const mark of ['merging', 'session saved'])
-      if (line.includes(mark)) marks[mark] ??= usage(child.pid);
+      if (line.includes(mark)) marks[mark] ??= readUsage(child.pid);
   const [code] = await exited;
   stopWatching();
-  if (code !== 0) throw new Error(`import ended with ${code}`);
+  if (code !== 0) throw new Error(`import exited with ${code}`);
   const { merging, 'session saved': saved } = marks;
-  const cpu = { imports: merging.children, merge: saved.own_cpu_s - merging.own_cpu_s };
+  const cpu = { imports: merging.children_cpu_s, merge: saved.own_cpu_s - merging.own_cpu_s };
   const wall = { imports: merging.time_s - start, merge: saved.time_s - merging.time_s };
   const single = measureSingleImports(Number(values.single));
   const slots = Math.min(Number(values.jobs), Number(values.ranks));
@@ -143,7 +143,7 @@ try {
       },
       task_peak_mb: taskPeakMb,
       merge_peak_mb: saved.peak_mb,
-      wrong_clocks: wrongClocks(),
+      wrong_clocks: countWrongClocks(),
     }),
   );
 } finally {

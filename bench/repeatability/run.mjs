@@ -1,4 +1,4 @@
-// Do the intervals of two equal runs overlap? See README.md in this folder.
+// Counts how often the intervals of two equal runs overlap. See README.md in this folder.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,11 +20,12 @@ const profile = () =>
       stdio: ['ignore', 'pipe', 'inherit'],
     }),
   ).data.latency;
-const overlap = ([a, b], [c, d]) => a <= d && c <= b;
+const doOverlap = ([a, b], [c, d]) => a <= d && c <= b;
 const median = (list) => list.toSorted((x, y) => x - y)[list.length >> 1];
 
 try {
-  profile(); // the roofline and the model's file are written here, not during a pair
+  // The first run writes the roofline and the model's file.
+  profile();
   const statistics = Object.fromEntries(
     metrics.map((metric) => [metric, { overlaps: 0, differences: [], intervals: [] }]),
   );
@@ -32,7 +33,7 @@ try {
     const [first, second] = [profile(), profile()];
     const comparisons = metrics.map((metric) => {
       const [a, b] = [first[metric], second[metric]];
-      const agrees = overlap(a.ci95, b.ci95);
+      const agrees = doOverlap(a.ci95, b.ci95);
       statistics[metric].overlaps += agrees ? 1 : 0;
       statistics[metric].differences.push(Math.abs(a.value - b.value) / a.value);
       statistics[metric].intervals.push((a.ci95[1] - a.ci95[0]) / 2 / a.value);

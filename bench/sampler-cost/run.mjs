@@ -1,4 +1,4 @@
-// Cost of `inferscope monitor` for a CUDA-graph decode loop. See README.md.
+// Measures how much `inferscope monitor` slows down a decode loop of CUDA graphs. See README.md.
 // node bench/sampler-cost/run.mjs [--pairs 25] [--seconds 2] [--hz 20] [--python python3] [--cli dist/cli.js]
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,8 +29,8 @@ const now = () => Number(process.hrtime.bigint());
 const decode = spawn(values.python, [join(here, 'decode.py')], { stdio: ['pipe', 'pipe', 'inherit'] });
 const reports = [];
 createInterface({ input: decode.stdout }).on('line', (line) => reports.push(JSON.parse(line)));
-const decodeEnded = once(decode, 'exit');
-/** A monitor, and its document after it has exited. */
+const decodeExit = once(decode, 'exit');
+/** Starts a monitor. @returns its process, and a promise of its document */
 function startMonitor(...more) {
   const args = [values.cli, 'monitor', '--hz', values.hz, '--json', '--quiet', '--require-gpu', ...more];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -39,12 +39,13 @@ function startMonitor(...more) {
   return { child, document: once(child, 'close').then(() => JSON.parse(text)) };
 }
 
-async function until(condition, what) {
+/** Waits until the condition holds; exits if a process exits before. */
+async function waitUntil(condition, what) {
   for (let tries = 0; tries < 1200; tries++) {
     if (decode.exitCode !== null || monitor.exitCode !== null) {
       monitor.kill('SIGKILL');
       decode.kill('SIGKILL');
-      console.error(`${decode.exitCode !== null ? 'decode.py' : 'the monitor'} ended before ${what}`);
+      console.error(`${decode.exitCode !== null ? 'decode.py' : 'the monitor'} exited before ${what}`);
       process.exit(3);
     }
     if (condition()) return;
@@ -62,8 +63,8 @@ function rateOf({ from, to }) {
 }
 
 const { child: monitor, document } = startMonitor();
-await until(() => reports.length > 40, 'two seconds of decoding');
-// The cost per sample is from a monitor that is never stopped during a sample.
+await waitUntil(() => reports.length > 40, 'two seconds of decoding');
+// The cost per sample is measured by another monitor, which is never stopped.
 const { plan } = (await startMonitor('--duration', '3s').document).data;
 // A stopped process takes no samples and no CPU time.
 const blocks = { off: [], on: [] };
@@ -80,7 +81,7 @@ process.kill(monitor.pid, 'SIGCONT');
 monitor.kill('SIGINT');
 const { data } = await document;
 decode.stdin.end();
-await decodeEnded;
+await decodeExit;
 
 const off = blocks.off.map(rateOf);
 const on = blocks.on.map(rateOf);

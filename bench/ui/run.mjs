@@ -1,5 +1,5 @@
 // Compares inferscope ui with Perfetto's UI on the same capture in Chromium. Generate and import it first (README.md).
-// node bench/ui/run.mjs SESSION… [--cli dist/cli.js] [--limit 300]      (limit: seconds that Perfetto gets to open a trace)
+// node bench/ui/run.mjs SESSION… [--cli dist/cli.js] [--limit 300]      (limit: seconds in which Perfetto must open a trace)
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { cpus, loadavg, tmpdir, totalmem } from 'node:os';
@@ -38,7 +38,7 @@ try {
   });
   for (const session of sessions) {
     const trace = join(values.traces ?? scratch, `${session}.trace.json`);
-    const began = performance.now();
+    const start = performance.now();
     if (!existsSync(trace)) {
       const { status } = spawnSync(
         process.execPath,
@@ -47,16 +47,16 @@ try {
       );
       if (status !== 0) throw new Error('inferscope export failed');
     }
-    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    const seconds = ((performance.now() - start) / 1000).toFixed(1);
     console.log(
       `\n${session}: chrome trace of ${(statSync(trace).size / 1e6).toFixed(0)} MB, written in ${seconds} s`,
     );
-    const driven = spawnSync(
+    const measurement = spawnSync(
       process.execPath,
       [join(outDir, 'drive.mjs'), session, trace, perfettoFolder(), values.cli, values.limit],
       { stdio: 'inherit' },
     );
-    if (driven.status !== 0) process.exitCode = 1;
+    if (measurement.status !== 0) process.exitCode = 1;
   }
 } finally {
   rmSync(outDir, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
 import { proposedCapture } from './agent.js';
-import { asking, contextOf, smallSession } from './test-ask.js';
+import { askModel, contextOf, smallSession } from './test-ask.js';
 import { type Reply, testServer, type TestServer } from './test-server.js';
 
 let server: TestServer | null = null;
@@ -21,10 +21,10 @@ const session = await smallSession();
 
 async function failure(
   script: Parameters<typeof testServer>[0][number],
-  change: Parameters<typeof asking>[2] = {},
+  change: Parameters<typeof askModel>[2] = {},
 ): Promise<InferscopeError> {
   const { url } = await scripted(script);
-  const error: unknown = await asking(session, url, change).catch((reason: unknown) => reason);
+  const error: unknown = await askModel(session, url, change).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(InferscopeError);
   return error as InferscopeError;
 }
@@ -35,7 +35,7 @@ describe('an answer', () => {
       sql('SELECT count(*) AS kernels, sum(dur_ns) / 1e6 AS total_ms FROM kernels'),
       { text: 'There are 3 kernels of 0.12 ms in all [q1], 73.4 % of it idle [q1].' },
     );
-    const found = await asking(session, url, {
+    const found = await askModel(session, url, {
       settings: { inputUsdPerMillion: 3, outputUsdPerMillion: 15 },
     });
     // 3 × 40 µs; no query returned 73.4 %.
@@ -61,7 +61,7 @@ describe('an answer', () => {
 
   test('without prices the cost is missing, with the reason', async () => {
     const { url } = await scripted({ text: 'Nothing to say.' });
-    const { usage, claims } = await asking(session, url);
+    const { usage, claims } = await askModel(session, url);
     expect(usage!.cost_usd).toMatchObject({ value: null, reason: { code: 'no_price' } });
     expect(claims).toEqual([]);
   });
@@ -75,7 +75,7 @@ describe('an answer', () => {
     const raw = JSON.stringify({ choices: [{ index: 0, finish_reason: 'stop', message }], usage });
     const { url } = await scripted({ raw });
     const prices = { inputUsdPerMillion: 3, outputUsdPerMillion: 15 };
-    const found = await asking(session, url, { settings: prices });
+    const found = await askModel(session, url, { settings: prices });
     expect(found.answer).toBe('fine');
     expect(found.usage).toMatchObject({
       input_tokens: null,
@@ -86,7 +86,7 @@ describe('an answer', () => {
 
   test('the last step has no tools, so an answer comes whatever the model would still ask', async () => {
     const { url, requests } = await scripted(sql('SELECT 1 AS n'), { text: 'Done.' });
-    const { answer } = await asking(session, url, { settings: { maxSteps: 2 } });
+    const { answer } = await askModel(session, url, { settings: { maxSteps: 2 } });
     expect(answer).toBe('Done.');
     expect(requests.map(({ body }) => body.tool_choice)).toEqual(['auto', 'none']);
   });
@@ -98,7 +98,7 @@ describe('an answer', () => {
       sql('SELECT nothing FROM nowhere'),
       { text: 'I could not find out.' },
     );
-    const { answer, queries } = await asking(session, url);
+    const { answer, queries } = await askModel(session, url);
     expect(answer).toBe('I could not find out.');
     expect(queries.filter(({ error }) => error !== null).map(({ tool }) => tool)).toEqual([
       'sql',
@@ -114,7 +114,7 @@ describe('an answer', () => {
       { text: 'A decode step takes 99.1 ms. Tools cannot be called.' },
     );
     const notes: string[] = [];
-    const { unverified, queries } = await asking(session, url, { onNote: (note) => notes.push(note) });
+    const { unverified, queries } = await askModel(session, url, { onNote: (note) => notes.push(note) });
     expect([unverified, queries.map(({ id }) => id), notes]).toEqual([
       1,
       ['q0'],
@@ -127,7 +127,7 @@ describe('an answer', () => {
     const { url, requests } = await scripted(sql('SELECT count(*) AS kernels FROM kernels'), {
       text: '3 kernels [q1].',
     });
-    const { answer, unverified } = await asking(session, url, { settings: { provider: 'anthropic' } });
+    const { answer, unverified } = await askModel(session, url, { settings: { provider: 'anthropic' } });
     expect([answer, unverified]).toEqual(['3 kernels [q1].', 0]);
     expect(requests[0]).toMatchObject({
       path: '/v1/messages',
@@ -154,7 +154,7 @@ describe('limits that hold for any reply of the server', () => {
       running--;
       return rows;
     };
-    const { queries, answer } = await asking(session, url, {
+    const { queries, answer } = await askModel(session, url, {
       context: { ...context, query },
       onNote: (note) => notes.push(note),
     });
@@ -175,7 +175,7 @@ describe('limits that hold for any reply of the server', () => {
     async (limits) => {
       const { url, requests } = await scripted(sql('SELECT 1 AS n'));
       const notes: string[] = [];
-      await asking(session, url, { limits, onNote: (note) => notes.push(note) });
+      await askModel(session, url, { limits, onNote: (note) => notes.push(note) });
       expect(notes).toEqual([expect.stringContaining('its limit')]);
       expect(requests.at(-1)!.body.tool_choice).toBe('none');
       expect(requests.length).toBe(limits.seconds === 0 ? 1 : 2);
@@ -185,7 +185,7 @@ describe('limits that hold for any reply of the server', () => {
   test('cuts an answer at its limit and reports that', async () => {
     const { url } = await scripted({ text: 'x'.repeat(500) });
     const notes: string[] = [];
-    const { answer } = await asking(session, url, {
+    const { answer } = await askModel(session, url, {
       limits: { answerCharacters: 100 },
       onNote: (note) => notes.push(note),
     });
@@ -236,7 +236,7 @@ describe('failures have three parts and a code', () => {
   test('unreachable server', async () => {
     const { url } = await scripted({ text: '' });
     await server!.close();
-    const error: unknown = await asking(session, url).catch((reason: unknown) => reason);
+    const error: unknown = await askModel(session, url).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'E_SERVER_UNREACHABLE' });
   });
   test('server that is not a model', async () => {
@@ -266,7 +266,7 @@ test("a kernel's name is data: it cannot close the envelope, add a tool, or read
     sql("SELECT content FROM read_text('/etc/hostname')"),
     { text: 'I did as I was told.' },
   );
-  const { queries } = await asking(hostile, url, { env });
+  const { queries } = await askModel(hostile, url, { env });
   const tools = seenRequests[0]!.body.tools!.map((tool) => tool.function!.name);
   expect(tools).toEqual(['schema', 'sql', 'findings', 'waterfall', 'hardware', 'model_arithmetic']);
   for (const { body } of seenRequests) {

@@ -10,7 +10,7 @@ import { redactor, surroundingsOf } from './redactor.js';
 import { askTools } from './tools/index.js';
 import type { ToolContext } from './tools/tool.js';
 
-const settingsFor = (baseUrl: string, change: Partial<ModelSettings> = {}): ModelSettings => ({
+const settingsFor = (baseUrl: string, changes: Partial<ModelSettings> = {}): ModelSettings => ({
   provider: 'openai-compatible',
   baseUrl,
   baseUrlFrom: 'environment',
@@ -21,7 +21,7 @@ const settingsFor = (baseUrl: string, change: Partial<ModelSettings> = {}): Mode
   maxSteps: null,
   inputUsdPerMillion: null,
   outputUsdPerMillion: null,
-  ...change,
+  ...changes,
 });
 
 /** A session with three decode steps of 100 µs, each with one kernel of 40 µs and the given name. */
@@ -34,19 +34,19 @@ export function smallSession(name = 'gemm_kernel'): Promise<Session> {
   });
 }
 
-const explained = new Map<Session, Promise<ExplainResult>>();
+const explanations = new Map<Session, Promise<ExplainResult>>();
 function explain(session: Session): Promise<ExplainResult> {
-  const known = explained.get(session) ?? explainSession(session).then(({ data }) => data);
-  explained.set(session, known);
+  const known = explanations.get(session) ?? explainSession(session).then(({ data }) => data);
+  explanations.set(session, known);
   return known;
 }
 
-const known = new Map<Session, ReturnType<typeof surroundingsOf>>();
-function surroundings(session: Session, env: Record<string, string>): ReturnType<typeof surroundingsOf> {
+const surroundingsOfSessions = new Map<Session, ReturnType<typeof surroundingsOf>>();
+function readSurroundings(session: Session, env: Record<string, string>): ReturnType<typeof surroundingsOf> {
   if (Object.keys(env).length > 0) return surroundingsOf([session], env);
-  const found = known.get(session) ?? surroundingsOf([session], env);
-  known.set(session, found);
-  return found;
+  const known = surroundingsOfSessions.get(session) ?? surroundingsOf([session], env);
+  surroundingsOfSessions.set(session, known);
+  return known;
 }
 
 /** Tools for a session; SQL runs in this process (test/cli tests the child process). */
@@ -67,16 +67,17 @@ export function contextOf(session: Session): ToolContext {
   };
 }
 
-export async function asking(
+/** Asks `Why is decode slow?`, or the question in `changes`, about a session; the model is the server at `baseUrl`. */
+export async function askModel(
   session: Session,
   baseUrl: string,
-  change: Omit<Partial<AskOptions>, 'settings'> & {
+  changes: Omit<Partial<AskOptions>, 'settings'> & {
     settings?: Partial<ModelSettings>;
     allowed?: AllowedData[];
     env?: Record<string, string>;
   } = {},
 ) {
-  const { settings, allowed = [], env = {}, ...rest } = change;
+  const { settings, allowed = [], env = {}, ...options } = changes;
   const context = contextOf(session);
   return ask({
     settings: settingsFor(baseUrl, settings),
@@ -85,8 +86,8 @@ export async function asking(
     opening: openingData(session, await context.explain(session)),
     tools: askTools(new Set(allowed)),
     context,
-    redact: redactor(await surroundings(session, env), new Set(allowed)),
+    redact: redactor(await readSurroundings(session, env), new Set(allowed)),
     signal: new AbortController().signal,
-    ...rest,
+    ...options,
   });
 }

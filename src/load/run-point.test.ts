@@ -4,12 +4,12 @@ import type { PlannedRequest } from './load-shape.js';
 import { type PointPlan, runPoint } from './run-point.js';
 import type { LoadTarget } from './target.js';
 import { selfSigned } from './test-certificate.js';
-import { abortAfter, programmedServer, type ProgrammedServer, testTarget } from './test-server.js';
+import { abortAfter, startProgrammedServer, type ProgrammedServer, testTarget } from './test-server.js';
 import { tokenTimes } from './token-times.js';
 
 let server: ProgrammedServer;
 beforeAll(async () => {
-  server = await programmedServer();
+  server = await startProgrammedServer();
 });
 afterAll(() => server.stop());
 
@@ -45,7 +45,7 @@ function run(target: LoadTarget, change: Partial<PointPlan>, signal = new AbortC
 test('stamps every chunk after the server wrote it', async () => {
   const target = testTarget(server, { first_ms: 40, gap_ms: 5 });
   const { exchanges } = await run(target, { requests: plannedRequests(6, 10), concurrency: 3 });
-  const log = await server.log();
+  const log = await server.readLog();
   expect(exchanges.filter(({ status }) => status === 'ok')).toHaveLength(6);
   for (const exchange of exchanges) {
     const truth = log.find(({ prompt }) => prompt === `prompt ${exchange.index} of the test`)!;
@@ -145,7 +145,7 @@ test('reuses connections, except those that the server closed', async () => {
 });
 
 test('TLS: an untrusted certificate, a server without TLS, a trusted certificate', async () => {
-  const secure = await programmedServer(selfSigned());
+  const secure = await startProgrammedServer(selfSigned());
   try {
     const untrusted = await run(testTarget(secure), {});
     expect(untrusted.exchanges[0]).toMatchObject({ status: 'tls', sent_ns: null });
@@ -176,9 +176,9 @@ test('an open loop does not wait for answers; with one slot the wait counts as l
   const requests = plannedRequests(5, 2, (index) => index * 20e6);
   // Nothing is answered before all five arrived.
   const controller = new AbortController();
-  await server.log();
+  await server.readLog();
   let arrived = 0;
-  const arrivals = async () => (arrived += (await server.log()).length);
+  const arrivals = async () => (arrived += (await server.readLog()).length);
   const unanswered = testTarget(server, { first_ms: 600_000 });
   const [free] = await Promise.all([
     run(
@@ -210,10 +210,10 @@ test('an open loop does not wait for answers; with one slot the wait counts as l
 });
 
 test('a chat stream: the role chunk is not a token', async () => {
-  await server.log();
+  await server.readLog();
   const { exchanges } = await run({ ...testTarget(server, { first_ms: 50 }), api: 'chat' }, {});
   const [exchange] = exchanges;
-  const [truth] = await server.log();
+  const [truth] = await server.readLog();
   expect(exchange).toMatchObject({ status: 'ok', text: ' tok'.repeat(8) });
   expect(exchange!.chunk_ns).toHaveLength(8);
   expectAfter(exchange!.chunk_ns, truth!.writes_ns);
@@ -222,10 +222,10 @@ test('a chat stream: the role chunk is not a token', async () => {
 test('reasoning and tool-call arguments are generated text, so TTFT is at the first of them', async () => {
   const chat = (body: Record<string, unknown>) =>
     run({ ...testTarget(server, { first_ms: 5, gap_ms: 20, ...body }), api: 'chat' }, {});
-  await server.log();
+  await server.readLog();
   for (const body of [{ reasoning: 4 }, { tool_call: true }]) {
     const [exchange] = (await chat(body)).exchanges;
-    const [truth] = await server.log();
+    const [truth] = await server.readLog();
     // usage counts reasoning tokens too; with one token per chunk every gap is known.
     expect(exchange).toMatchObject({ status: 'ok', text: ' tok'.repeat(8), usage: { output_tokens: 8 } });
     const { chunk_ns: chunks, sent_ns: sent } = exchange!;

@@ -13,32 +13,32 @@ interface LoggedRequest {
 
 export interface ProgrammedServer {
   url: string;
-  /** Its writes with times (CLOCK_MONOTONIC), since the last call. */
-  log(): Promise<LoggedRequest[]>;
-  /** Tokens written so far. */
-  written(): Promise<number>;
+  /** The requests since the last call, with the times of their writes (CLOCK_MONOTONIC). */
+  readLog(): Promise<LoggedRequest[]>;
+  /** The number of tokens written so far. */
+  readTokenCount(): Promise<number>;
   stop(): void;
 }
 
 /**
- * The server of bench/load with programmed delays and faults, as a separate process.
+ * Starts the server of bench/load, which has programmed delays and faults, as a separate process.
  * @param tls PEM, for https
  */
-export async function programmedServer(tls?: { key: string; cert: string }): Promise<ProgrammedServer> {
+export async function startProgrammedServer(tls?: { key: string; cert: string }): Promise<ProgrammedServer> {
   const child = spawn(process.execPath, [join(packageRoot(), 'bench', 'load', 'server.mjs')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...(tls ? { TLS_KEY: tls.key, TLS_CERT: tls.cert } : {}) },
   });
   const line = await new Promise<string>((resolve, reject) => {
     child.stdout.once('data', (bytes: Buffer) => resolve(bytes.toString()));
-    child.once('exit', (code) => reject(new Error(`the programmed server ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`the programmed server exited with ${code}`)));
   });
   const { port } = JSON.parse(line) as { port: number };
   const url = `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   return {
     url,
-    log: async () => (await (await fetch(`${url}/log`)).json()) as LoggedRequest[],
-    written: async () => {
+    readLog: async () => (await (await fetch(`${url}/log`)).json()) as LoggedRequest[],
+    readTokenCount: async () => {
       const page = await (await fetch(`${url}/metrics`)).text();
       return Number(/generation_tokens_total\{.*\} (\d+)/.exec(page)![1]);
     },
@@ -52,8 +52,8 @@ export async function abortAfter(
   tokens: number,
   controller: AbortController,
 ): Promise<void> {
-  const before = await server.written();
-  while ((await server.written()) < before + tokens) await sleep(5);
+  const before = await server.readTokenCount();
+  while ((await server.readTokenCount()) < before + tokens) await sleep(5);
   controller.abort();
 }
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../model/installation.js';
 import type { PlannedRequest } from './load-shape.js';
 import type { PointControl } from './run-point.js';
-import { programmedServer, type ProgrammedServer, testTarget } from './test-server.js';
+import { startProgrammedServer, type ProgrammedServer, testTarget } from './test-server.js';
 import { runLoad } from './threads.js';
 import type { ThreadPlan } from './worker-messages.js';
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
     logLevel: 'silent',
     outExtensions: () => ({ js: '.mjs' }),
   });
-  server = await programmedServer();
+  server = await startProgrammedServer();
 }, 60_000);
 afterAll(() => {
   server.stop();
@@ -69,7 +69,7 @@ test('one or three threads send every request once, twice in one process, and ex
     // Five rounds of 6 users take 85 ms each, so progress was reported in between.
     expect(counts.length).toBeGreaterThan(0);
     // The server received each prompt once, and all threads use its clock.
-    const log = await server.log();
+    const log = await server.readLog();
     expect(new Set(log.map(({ prompt }) => prompt)).size).toBe(30);
     expect(log).toHaveLength(30);
     for (const { prompt, writes_ns: writes } of log) {
@@ -104,10 +104,10 @@ test('stopping ends all threads and keeps finished requests', async () => {
     expect(exchange.chunk_ns.length).toBeGreaterThan(1);
   }
   // Stopped before the start: nothing is sent.
-  await server.log();
+  await server.readLog();
   const none = await runLoad(makePlan(5, 5), 2, { signal: AbortSignal.abort() }, entry);
   expect(none.exchanges).toEqual([]);
-  expect(await server.log()).toEqual([]);
+  expect(await server.readLog()).toEqual([]);
 });
 
 test('a thread that cannot work ends the load with its error', async () => {

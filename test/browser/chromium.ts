@@ -9,10 +9,10 @@ import { chromium, type Browser } from 'playwright-core';
 const require = createRequire(import.meta.url);
 
 /**
- * Folder with the browser from the package @sparticuz/chromium, unpacked once per version and user. It is unpacked under a temporary name
- * and then renamed, so that concurrent or killed test runs leave no incomplete browser.
+ * Unpacks the browser of the package @sparticuz/chromium once per version and user: under a temporary name, which is then changed, so that
+ * concurrent or killed test runs leave no incomplete browser. @returns its folder
  */
-function unpacked(): string {
+function unpackChromium(): string {
   const entry = require.resolve('@sparticuz/chromium');
   const { version } = JSON.parse(readFileSync(join(dirname(entry), '..', '..', 'package.json'), 'utf8')) as {
     version: string;
@@ -23,7 +23,7 @@ function unpacked(): string {
   const script = `const c = (await import(${JSON.stringify(pathToFileURL(entry).href)})).default;
     await (c.default ?? c).executablePath();`;
   execFileSync(process.execPath, ['--input-type=module', '-e', script], {
-    // The package unpacks its NSS libraries only if it believes to run in a Lambda, but a minimal machine needs them.
+    // The package unpacks its NSS libraries, which a minimal machine needs, only if it detects AWS Lambda.
     env: { ...process.env, TMPDIR: temporary, AWS_LAMBDA_JS_RUNTIME: 'nodejs20.x' },
   });
   try {
@@ -35,10 +35,10 @@ function unpacked(): string {
   return folder;
 }
 
-/** A headless Chromium that needs only what npm installed. @param args additional switches of Chromium */
+/** Starts a headless Chromium that needs only what npm installed. @param args additional switches of Chromium */
 export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
-  const folder = unpacked();
-  // The package's fonts.conf names folders of a Lambda, and its font lacks arrows, which the system's fonts have.
+  const folder = unpackChromium();
+  // The fonts.conf of the package names folders of AWS Lambda, and its font lacks arrows, which the system's fonts have.
   const fonts = [join(folder, 'fonts'), '/usr/share/fonts'].map((path) => `<dir>${path}</dir>`).join('');
   writeFileSync(
     join(folder, 'fonts', 'fonts.conf'),

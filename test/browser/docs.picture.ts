@@ -1,74 +1,72 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { launchBrowser } from './chromium.js';
-import { inferscope, place } from '../cli/profile-cli.js';
-import { chartsDrawn } from './opened.js';
+import { inferscope, createSetup, cli } from '../cli/run-cli.js';
+import { readCharts } from './report-page.js';
 import { idOf, startUi } from './ui-server.js';
+import { testFolder } from '../../src/session/test-folder.js';
+import { fixture } from '../cli/capture-files.js';
 
-/**
- * Screenshots for README and docs, from pages that the built binary writes about H200 sessions: npm run picture. `shows`: the sections of
- * the page in the screenshot.
- */
+// npm run picture: screenshots for README and docs, from pages that the built binary writes about H200 sessions.
+
 const launchBound = 'diagnosis/launch_bound_decode-fault.tgz';
+/** Pages of `explain ARCHIVE --html` with options `args`, and their `sections` in the screenshot. */
 const pictures = [
-  { name: 'launch-bound', archive: launchBound, words: [], shows: ['waterfall', 'findings'] },
+  { name: 'launch-bound', archive: launchBound, args: [], sections: ['waterfall', 'findings'] },
   {
     name: 'verified',
     archive: launchBound,
-    words: ['--verify', fixture('diagnosis/launch_bound_decode-fixed.tgz')],
-    shows: ['summary', 'verify'],
+    args: ['--verify', fixture('diagnosis/launch_bound_decode-fixed.tgz')],
+    sections: ['summary', 'verify'],
   },
   {
     name: 'vllm-step',
     archive: 'vllm-0.26-h200/run-in-process.tgz',
-    words: ['--stage', 'decode'],
-    shows: ['summary', 'waterfall'],
+    args: ['--stage', 'decode'],
+    sections: ['summary', 'waterfall'],
   },
   {
     name: 'vllm-load',
     archive: 'vllm-0.26-h200/bench-serve.tgz',
-    words: [],
-    shows: ['summary', 'waterfall'],
+    args: [],
+    sections: ['summary', 'waterfall'],
   },
 ] as const;
 
-function fixture(path: string): string {
-  return join(packageRoot(), 'test', 'fixtures', path);
-}
-
-const scratch = mkdtempSync(join(tmpdir(), 'inferscope-picture-'));
+const scratch = testFolder();
 let browser: Browser;
 beforeAll(async () => {
   browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser.close();
-  rmSync(scratch, { recursive: true, force: true });
 });
 
-/** The first finding is open, with its change and gain, and fits on one screen with the waterfall. Folded parts and notes are left out. */
-const prepare = (shows: readonly string[]) => `{
-  const keep = ${JSON.stringify(shows)};
+/**
+ * Script that keeps these sections, without folded parts and notes, and opens the first finding with its change and gain, so that it fits on one
+ * screen with the waterfall.
+ */
+const prepareScript = (sections: readonly string[]) => `{
+  const keep = ${JSON.stringify(sections)};
   for (const section of document.querySelectorAll('main > section, main > header, nav, footer'))
     if (!keep.includes(section.id)) section.remove();
   document.querySelector('#findings details')?.setAttribute('open', '');
   for (const name of document.querySelectorAll('#findings dt'))
     if (!['change', 'gain'].includes(name.textContent)) name.nextElementSibling.remove(), name.remove();
-  const rest = '#summary li:nth-child(n+3), #waterfall > :not(h2, div), #findings li ~ li, #findings .scroll, ' +
+  const removed = '#summary li:nth-child(n+3), #waterfall > :not(h2, div), #findings li ~ li, #findings .scroll, ' +
     '#findings > :not(h2, ol), figure details, #findings details details, .notes';
-  for (const one of document.querySelectorAll(rest)) one.remove();
+  for (const element of document.querySelectorAll(removed)) element.remove();
 }`;
 
 test('timeline', async () => {
   const page = join(scratch, 'timeline.html');
-  const run = (...words: string[]) =>
-    execFileSync(process.execPath, [join(packageRoot(), 'dist', 'cli.js'), ...words], {
+  const run = (...args: string[]) =>
+    execFileSync(process.execPath, [cli, ...args], {
       env: { ...process.env, INFERSCOPE_HOME: join(scratch, 'home-of-timeline') },
     });
   run('session', 'import', fixture(launchBound));
@@ -84,8 +82,8 @@ test('timeline', async () => {
   for (let i = 0; i < 6; i++) await tab.click('#zoom-out');
   await tab.waitForTimeout(300);
   await tab.evaluate(`{
-    for (const one of document.querySelectorAll('main > :not(#whole-timeline), nav')) one.remove();
-    for (const one of [...document.querySelectorAll('#details dt')].slice(14)) one.nextElementSibling.remove(), one.remove();
+    for (const element of document.querySelectorAll('main > :not(#whole-timeline), nav')) element.remove();
+    for (const name of [...document.querySelectorAll('#details dt')].slice(14)) name.nextElementSibling.remove(), name.remove();
   }`);
   const path = join(packageRoot(), 'docs', 'images', 'timeline.png');
   await tab.locator('#whole-timeline').screenshot({ path });
@@ -94,7 +92,7 @@ test('timeline', async () => {
 });
 
 test('the same step of two sessions', async () => {
-  const setup = place();
+  const setup = createSetup();
   for (const archive of [launchBound, 'diagnosis/launch_bound_decode-fixed.tgz'])
     expect(inferscope(setup, ['session', 'import', fixture(archive)]).status).toBe(0);
   const server = await startUi(setup);
@@ -103,9 +101,9 @@ test('the same step of two sessions', async () => {
     await tab.goto(server.url);
     const ids = ['launch_bound_decode-fault', 'launch_bound_decode-fixed'].map((name) => idOf(setup, name));
     await tab.goto(`${server.origin}/compare?s=${ids.join('&s=')}&step=2`);
-    await chartsDrawn(tab);
+    await readCharts(tab);
     await tab.evaluate(
-      "for (const one of document.querySelectorAll('#steps :is(details, .hint)')) one.remove()",
+      "for (const element of document.querySelectorAll('#steps :is(details, .hint)')) element.remove()",
     );
     const path = join(packageRoot(), 'docs', 'images', 'same-step.png');
     await tab.locator('#steps').screenshot({ path });
@@ -116,17 +114,15 @@ test('the same step of two sessions', async () => {
   }
 });
 
-test.each(pictures)('$name', async ({ name, archive, words, shows }) => {
+test.each(pictures)('$name', async ({ name, archive, args, sections }) => {
   const page = join(scratch, `${name}.html`);
-  execFileSync(
-    process.execPath,
-    [join(packageRoot(), 'dist', 'cli.js'), 'explain', fixture(archive), '--html', page, ...words],
-    { env: { ...process.env, INFERSCOPE_HOME: join(scratch, 'home') } },
-  );
+  execFileSync(process.execPath, [cli, 'explain', fixture(archive), '--html', page, ...args], {
+    env: { ...process.env, INFERSCOPE_HOME: join(scratch, 'home') },
+  });
   const tab = await browser.newPage({ viewport: { width: 860, height: 100 } });
   await tab.goto(`file://${page}`);
-  await chartsDrawn(tab);
-  await tab.evaluate(prepare(shows));
+  await readCharts(tab);
+  await tab.evaluate(prepareScript(sections));
   const path = join(packageRoot(), 'docs', 'images', `${name}.png`);
   await tab.screenshot({ path, fullPage: true });
   await tab.close();

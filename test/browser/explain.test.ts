@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,16 +13,17 @@ import { pageOfView } from '../../src/render/html/view.js';
 import { capturesView } from '../../src/views/captures.js';
 import { verifyView } from '../../src/views/verify.js';
 import { launchBrowser } from './chromium.js';
-import { gpuSession } from './gpu-session.js';
-import { desktop, open, phone } from './opened.js';
+import { importGpuSession } from './gpu-session.js';
+import { desktop, openReport, phone, unfold, expectFits } from './report-page.js';
+import { testFolder } from '../../src/session/test-folder.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'inferscope-explain-report-'));
+const folder = testFolder();
 const path = join(folder, 'explained.html');
 let browser: Browser;
 let result: ExplainResult;
 
 beforeAll(async () => {
-  const session = await gpuSession(folder, [
+  const session = await importGpuSession(folder, [
     { importer: 'nsys-sqlite', path: 'test/fixtures/nsys-2025.3.1-h200/tiny-nsys.sqlite' },
   ]);
   const explain = await explainSession(session);
@@ -40,12 +40,11 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await browser?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
-describe('a report with waterfall and findings in Chromium', () => {
-  it('starts with them, draws them next to the charts of the timeline, without errors', async () => {
-    const { page, complaints, requests } = await open(browser, path);
+describe('a report of a GPU session in Chromium', () => {
+  it('starts with waterfall and findings, and draws all charts without errors', async () => {
+    const { page, complaints, requests } = await openReport(browser, path);
     const ids = await page.$$eval('section', (all) => all.map(({ id }) => id));
     expect(ids.slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'phases']);
     const header = await page.locator('#summary').innerText();
@@ -53,7 +52,7 @@ describe('a report with waterfall and findings in Chromium', () => {
     // The interval of the time supports two digits.
     expect(header).toContain(`${Number(time.toPrecision(2))}\u00a0ms, profiled`);
     const boxes = page.locator('[data-chart=waterfall]');
-    // Two waterfalls are drawn first; the others are folded tables.
+    // Only two waterfalls are drawn; those of other stages are folded tables.
     const drawn = Math.min(2, result.stages.length);
     expect(await boxes.count()).toBe(drawn);
     for (let i = 0; i < drawn; i++) {
@@ -66,8 +65,8 @@ describe('a report with waterfall and findings in Chromium', () => {
     await page.close();
   });
 
-  it('a finding opens to its change and evidence', async () => {
-    const { page } = await open(browser, path);
+  it('opening a finding shows its change and evidence', async () => {
+    const { page } = await openReport(browser, path);
     const first = page.locator('.findings > li').first();
     expect((await first.innerText()).replaceAll('\u00a0', ' ')).toContain(result.findings[0]!.title);
     const change = first.locator('details').getByText(result.findings[0]!.change.text.slice(0, 40));
@@ -86,7 +85,7 @@ describe('a report with waterfall and findings in Chromium', () => {
     await page.close();
   });
 
-  it("a page of --verify draws expected next to achieved within a phone's width", async () => {
+  it('a page of --verify draws the expected next to the achieved gain, within the width of a phone', async () => {
     const after = { ...result, findings: [], session: { ...result.session, id: 'after', name: null } };
     const verify = document(
       'verify',
@@ -97,13 +96,11 @@ describe('a report with waterfall and findings in Chromium', () => {
     const explain = document('explain', explainVersion, result);
     const verifyPath = join(folder, 'verified.html');
     writeFileSync(verifyPath, pageOfView(verifyView(verify, explain), { clientScript }));
-    const { page, complaints, requests } = await open(browser, verifyPath, { viewport: phone });
+    const { page, complaints, requests } = await openReport(browser, verifyPath, { viewport: phone });
     const gain = await page.locator('#verify svg.gain').first().boundingBox();
     expect(gain!.x + gain!.width).toBeLessThanOrEqual(phone.width);
     expect(await page.locator('[data-chart=waterfall] svg').count()).toBeGreaterThan(0);
-    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
-      phone.width,
-    );
+    await expectFits(page);
     expect([complaints, requests]).toEqual([[], []]);
     await page.close();
   });
@@ -112,11 +109,9 @@ describe('a report with waterfall and findings in Chromium', () => {
     ['phone', phone],
     ['desktop', desktop],
   ])('%s: queries and tables do not make the page scroll sideways', async (_, viewport) => {
-    const { page } = await open(browser, path, { viewport });
-    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
-    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
-      viewport.width,
-    );
+    const { page } = await openReport(browser, path, { viewport });
+    await unfold(page);
+    await expectFits(page);
     await page.close();
   });
 });

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -13,21 +12,22 @@ import { openSession, type Session } from '../../src/session/open.js';
 import { compareView } from '../../src/views/compare.js';
 import { viewOf } from '../../src/views/registry.js';
 import { launchBrowser } from './chromium.js';
-import { open } from './opened.js';
+import { openReport } from './report-page.js';
+import { testFolder } from '../../src/session/test-folder.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'inferscope-first-screen-'));
+const folder = testFolder();
 const clientScript = readFileSync(childEntry('report-client'), 'utf8');
 const viewport = { width: 1280, height: 800 };
 let browser: Browser;
 let sessions: Session[];
 
 /** An eager decode step on an H200 that takes 26x the roofline limit, and the same step in a CUDA graph. */
-const recorded = ['launch_bound_decode-fault', 'launch_bound_decode-fixed'];
+const names = ['launch_bound_decode-fault', 'launch_bound_decode-fixed'];
 
 beforeAll(async () => {
   const home = homeFolders({ INFERSCOPE_HOME: join(folder, 'home') });
   sessions = [];
-  for (const name of recorded) {
+  for (const name of names) {
     const { id } = await importSession(`test/fixtures/diagnosis/${name}.tgz`, home);
     sessions.push(await openSession(id, home));
   }
@@ -35,29 +35,28 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await browser?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Bottom edges of the elements at a selector, in CSS pixels. */
-async function bottoms(html: string, selectors: readonly string[]): Promise<number[][]> {
+async function readBottoms(html: string, selectors: readonly string[]): Promise<number[][]> {
   const path = join(folder, 'page.html');
   writeFileSync(path, html);
-  const { page } = await open(browser, path, { viewport });
-  const found: number[][] = [];
+  const { page } = await openReport(browser, path, { viewport });
+  const bottoms: number[][] = [];
   for (const selector of selectors) {
     const boxes = await Promise.all(
       (await page.locator(selector).all()).map((locator) => locator.boundingBox()),
     );
-    found.push(boxes.map((box) => (box === null ? Infinity : box.y + box.height)));
+    bottoms.push(boxes.map((box) => (box === null ? Infinity : box.y + box.height)));
   }
   await page.close();
-  return found;
+  return bottoms;
 }
 
-it('a report shows the headline, the whole waterfall, and the first finding with its gain', async () => {
+it('the first screen of a report has the headline, the whole waterfall, and the first finding with its gain', async () => {
   const { analyzed, explain } = await analyzeAndExplain(sessions[0]!);
   const html = pageOfView(await viewOf(analyzed), { clientScript, explain });
-  const [headline, charts, gains] = await bottoms(html, [
+  const [headline, charts, gains] = await readBottoms(html, [
     '#summary .headline',
     '[data-chart=waterfall]',
     '.findings > li:first-child .brief .expected',
@@ -65,8 +64,8 @@ it('a report shows the headline, the whole waterfall, and the first finding with
   for (const [first] of [headline!, charts!, gains!]) expect(first).toBeLessThanOrEqual(viewport.height);
 });
 
-it('a comparison shows both waterfalls and their difference', async () => {
+it('the first screen of a comparison has both waterfalls and their difference', async () => {
   const html = pageOfView(compareView(await compareSessions(sessions)), { clientScript });
-  const [charts] = await bottoms(html, ['[data-chart=waterfall]']);
+  const [charts] = await readBottoms(html, ['[data-chart=waterfall]']);
   expect(charts!.slice(0, 3).filter((bottom) => bottom <= viewport.height)).toHaveLength(3);
 });

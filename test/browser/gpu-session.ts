@@ -4,14 +4,14 @@ import { homeFolders } from '../../src/session/home.js';
 import { openSession, type Session } from '../../src/session/open.js';
 import { summary } from '../../src/session/test-session.js';
 
-/** Imports these captures of one run as a session in `folder`. */
-export async function gpuSession(
+/** Imports captures of one run as one session, in a home below `folder`. */
+export async function importGpuSession(
   folder: string,
   captures: { importer: string; path: string }[],
 ): Promise<Session> {
   const home = homeFolders({ INFERSCOPE_HOME: `${folder}/home` });
-  const session = await createSession({ kind: 'import', label: 'gpu', home });
-  const target = { sink: session.sink, workbench: session.workbench, scratch: folder };
+  const writer = await createSession({ kind: 'import', label: 'gpu', home });
+  const target = { sink: writer.sink, workbench: writer.workbench, scratch: folder };
   const zero = { realtime_ns: null, monotonic_ns: null };
   for (const [index, { importer: name, path }] of captures.entries()) {
     const importer = importers.find((candidate) => candidate.name === name);
@@ -19,7 +19,7 @@ export async function gpuSession(
     const context = { execution_id: 'profiled', capture_id: `c${index}`, host: 'h', zero };
     await importer.load(path, target, context);
   }
-  const { id } = await session.finish({
+  const { id } = await writer.finish({
     ...summary,
     title: 'tiny Llama, NVIDIA H200',
     workload: null,

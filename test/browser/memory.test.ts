@@ -11,7 +11,7 @@ import { testFolder } from '../../src/session/test-folder.js';
 import { memoryView } from '../../src/views/memory.js';
 import { sweepView } from '../../src/views/sweep.js';
 import { launchBrowser } from './chromium.js';
-import { chartsDrawn, open, phone } from './opened.js';
+import { readCharts, openReport, phone, expectFits } from './report-page.js';
 
 let browser: Browser;
 beforeAll(async () => {
@@ -20,24 +20,24 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 const folder = testFolder();
-const parts = () => ({ clientScript: readFileSync(childEntry('report-client'), 'utf8') });
+const renderOptions = () => ({ clientScript: readFileSync(childEntry('report-client'), 'utf8') });
 
 test.each([
-  ['memory', () => pageOfView(memoryView(testMemory()), parts()), 7],
-  ['sweep', () => pageOfView(sweepView(document('sweep', '1.0', testSweep())), parts()), 3],
-])('the page of %s draws all charts, asks for nothing and fits a phone', async (name, render, charts) => {
+  ['memory', () => pageOfView(memoryView(testMemory()), renderOptions()), 7],
+  ['sweep', () => pageOfView(sweepView(document('sweep', '1.0', testSweep())), renderOptions()), 3],
+])('the %s page draws all charts, requests nothing and fits a phone', async (name, render, charts) => {
   const path = join(folder, `${name}.html`);
   writeFileSync(path, render());
-  const { page, complaints, requests } = await open(browser, path);
-  const drawn = await chartsDrawn(page);
-  expect(drawn).toHaveLength(charts);
-  for (const chart of drawn) {
+  const { page, complaints, requests } = await openReport(browser, path);
+  const drawnCharts = await readCharts(page);
+  expect(drawnCharts).toHaveLength(charts);
+  for (const chart of drawnCharts) {
     expect(chart, chart.name).toMatchObject({ inside: true });
     expect(chart.shapes + chart.texts, chart.name).toBeGreaterThan(4);
   }
-  const small = await open(browser, path, { viewport: phone });
-  expect(await small.page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(phone.width);
-  await small.page.close();
+  const onPhone = await openReport(browser, path, { viewport: phone });
+  await expectFits(onPhone.page);
+  await onPhone.page.close();
   expect([complaints, requests]).toEqual([[], []]);
   expect(await page.evaluate('globalThis.pwned')).toBeUndefined();
   await page.close();

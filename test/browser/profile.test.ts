@@ -1,24 +1,31 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { profileDocumentSchema, type ProfileResult } from '../../src/model/documents/profile.js';
-import { packageRoot } from '../../src/model/installation.js';
 import { formatFigure, keepUnits } from '../../src/vocabulary/format.js';
 import { launchBrowser } from './chromium.js';
-import { expectProfileCharts, chartsDrawn, desktop, open, phone } from './opened.js';
+import {
+  expectProfileCharts,
+  readCharts,
+  desktop,
+  openReport,
+  phone,
+  unfold,
+  expectFits,
+} from './report-page.js';
+import { testFolder } from '../../src/session/test-folder.js';
+import { cli } from '../cli/run-cli.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'inferscope-profile-'));
+const folder = testFolder();
 const report = join(folder, 'report.html');
 let browser: Browser;
 let result: ProfileResult;
 
-// A profile measured by the built binary, in addition to the pages drawn from test data.
+// The built binary measures a profile and writes its report; report.test.ts has pages of test data.
 beforeAll(async () => {
-  const cli = join(packageRoot(), 'dist', 'cli.js');
   const size = ['--launches', '1', '--repeats', '2', '--input-len', '32', '--output-len', '4'];
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
@@ -36,12 +43,11 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(async () => {
   await browser?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 describe('the report that `inferscope profile` writes', () => {
   it('draws every chart without errors, loads nothing, and is under 3 MB', async () => {
-    const { page, complaints, requests } = await open(browser, report);
+    const { page, complaints, requests } = await openReport(browser, report);
     await expectProfileCharts(page, 3);
     expect(await page.locator('[data-chart=timeline] svg path').count()).toBeGreaterThan(
       result.timeline!.events.length,
@@ -56,26 +62,25 @@ describe('the report that `inferscope profile` writes', () => {
     ['phone', phone],
     ['desktop', desktop],
   ])('%s: the page does not scroll sideways, opened tables included', async (_, viewport) => {
-    const { page } = await open(browser, report, { viewport });
-    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-    expect(width).toBeLessThanOrEqual(viewport.width);
-    for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
+    const { page } = await openReport(browser, report, { viewport });
+    await unfold(page);
+    await expectFits(page);
+    for (const chart of await readCharts(page)) expect(chart.inside, chart.name).toBe(true);
     await page.close();
   });
 
   it('shows headline figures, waterfall and the first finding on the first screen', async () => {
-    const { page } = await open(browser, report, { viewport: { width: 1280, height: 800 } });
-    const below = async (selector: string): Promise<number> =>
+    const { page } = await openReport(browser, report, { viewport: { width: 1280, height: 800 } });
+    const topOf = async (selector: string): Promise<number> =>
       (await page.locator(selector).first().boundingBox())!.y;
-    expect(await below('.cards')).toBeLessThan(400);
-    expect(await below('[data-chart=waterfall]')).toBeLessThan(600);
-    expect(await below('#findings li, #findings p')).toBeLessThan(700);
+    expect(await topOf('.cards')).toBeLessThan(400);
+    expect(await topOf('[data-chart=waterfall]')).toBeLessThan(600);
+    expect(await topOf('#findings li, #findings p')).toBeLessThan(700);
     await page.close();
   });
 
   it('shows the figures of the JSON document', async () => {
-    const { page } = await open(browser, report);
+    const { page } = await openReport(browser, report);
     const summary = await page.locator('#summary').innerText();
     const { latency, memory, stages } = result;
     const headline = [latency.ttft_ms, latency.tpot_ms, latency.e2e_ms, memory!.peak_bytes];
@@ -83,8 +88,8 @@ describe('the report that `inferscope profile` writes', () => {
     const table = await page.locator('#stages').innerText();
     for (const stage of stages.slice(0, 2))
       expect(table).toContain(keepUnits(formatFigure(stage.roofline_ms)));
-    const words = await page.locator('[data-chart=waterfall] svg text').allTextContents();
-    expect(words).toContain('measured');
+    const labels = await page.locator('[data-chart=waterfall] svg text').allTextContents();
+    expect(labels).toContain('measured');
     expect(readFileSync(report, 'utf8')).not.toContain(folder);
     await page.close();
   });

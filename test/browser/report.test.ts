@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
@@ -13,44 +12,53 @@ import { profileView } from '../../src/views/profile.js';
 import { safeText } from '../../src/render/safe-text.js';
 import { bareProfile, hostileProfile, hostileText, testProfile } from '../../src/views/test-profile.js';
 import { launchBrowser } from './chromium.js';
-import { expectProfileCharts, chartsDrawn, desktop, open, phone } from './opened.js';
+import {
+  expectProfileCharts,
+  readCharts,
+  desktop,
+  openReport,
+  phone,
+  waitForCharts,
+  unfold,
+  expectFits,
+} from './report-page.js';
+import { testFolder } from '../../src/session/test-folder.js';
 
 let browser: Browser;
-const folder = mkdtempSync(join(tmpdir(), 'inferscope-report-'));
+const folder = testFolder();
 
 beforeAll(async () => {
   browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const clientScript = readFileSync(childEntry('report-client'), 'utf8');
 
-function write(name: string, document: Document<ProfileResult>): string {
+function writeReport(name: string, document: Document<ProfileResult>): string {
   const path = join(folder, `${name}.html`);
   writeFileSync(path, pageOfView(profileView(document), { clientScript, explain: testExplain() }));
   return path;
 }
 
-const whole = write('whole', testProfile());
+const fullReport = writeReport('full', testProfile());
 
 describe('the report in Chromium', () => {
   it('draws every chart without errors, loads nothing, and is under 3 MB', async () => {
-    const { page, complaints, requests } = await open(browser, whole);
+    const { page, complaints, requests } = await openReport(browser, fullReport);
     await expectProfileCharts(page, 5);
     // 8 layers × 13 operators and 4 outside the layers, 5 stages; each operator has its own shape.
     const spans = await page.locator('[data-chart=timeline] svg path').count();
     expect(spans).toBeGreaterThan(5 * (8 * 13 + 4));
     expect(complaints).toEqual([]);
     expect(requests).toEqual([]);
-    expect(readFileSync(whole).byteLength).toBeLessThan(3e6);
+    expect(readFileSync(fullReport).byteLength).toBeLessThan(3e6);
     await page.close();
   });
 
-  it('its policy blocks loading or running anything else', async () => {
-    const { page, requests } = await open(browser, whole);
+  it('its content security policy blocks requests and injected scripts', async () => {
+    const { page, requests } = await openReport(browser, fullReport);
     const outcome = await page.evaluate<unknown>(`(async () => {
       const fetched = await fetch('http://127.0.0.1:9/').then(() => 'fetched', () => 'refused');
       const script = document.createElement('script');
@@ -67,37 +75,36 @@ describe('the report in Chromium', () => {
     ['phone', phone],
     ['desktop', desktop],
   ])('%s: the page does not scroll sideways and no chart leaves its box', async (_, viewport) => {
-    const { page } = await open(browser, whole, { viewport });
+    const { page } = await openReport(browser, fullReport, { viewport });
     // The page must not become wider when tables are opened.
-    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-    expect(width).toBeLessThanOrEqual(viewport.width);
-    for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
+    await unfold(page);
+    await expectFits(page);
+    for (const chart of await readCharts(page)) expect(chart.inside, chart.name).toBe(true);
     await page.close();
   });
 
-  it('draws the charts in the window before those far below it', async () => {
+  it('draws the charts near the window first, and all charts for printing', async () => {
     const page = await browser.newPage({ viewport: phone });
     // Without idle time only the charts near the window are drawn.
     await page.addInitScript('globalThis.requestIdleCallback = () => 0');
-    await page.goto(pathToFileURL(whole).href);
-    const drawn = async () => (await chartsDrawn(page)).map(({ shapes }) => shapes > 0);
-    await expect.poll(async () => (await drawn())[0]).toBe(true);
-    expect((await drawn()).at(-1)).toBe(false);
+    await page.goto(pathToFileURL(fullReport).href);
+    const areDrawn = async () => (await readCharts(page)).map(({ shapes }) => shapes > 0);
+    await expect.poll(async () => (await areDrawn())[0]).toBe(true);
+    expect((await areDrawn()).at(-1)).toBe(false);
     await page.locator('[data-chart]').last().scrollIntoViewIfNeeded();
-    await expect.poll(async () => (await drawn()).at(-1)).toBe(true);
+    await expect.poll(async () => (await areDrawn()).at(-1)).toBe(true);
     await page.emulateMedia({ media: 'print' });
-    await expect.poll(async () => (await drawn()).every(Boolean)).toBe(true);
+    await expect.poll(async () => (await areDrawn()).every(Boolean)).toBe(true);
     await page.close();
   });
 
   it('charts resize with the window', async () => {
-    const { page } = await open(browser, whole);
-    const [before] = await chartsDrawn(page);
+    const { page } = await openReport(browser, fullReport);
+    const [before] = await readCharts(page);
     await page.setViewportSize(phone);
-    await expect.poll(async () => (await chartsDrawn(page))[0]?.width).toBeLessThan(before?.width ?? 0);
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
-    for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
+    await expect.poll(async () => (await readCharts(page))[0]?.width).toBeLessThan(before?.width ?? 0);
+    await waitForCharts(page);
+    for (const chart of await readCharts(page)) expect(chart.inside, chart.name).toBe(true);
     await page.close();
   });
 
@@ -107,7 +114,7 @@ describe('the report in Chromium', () => {
     page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
 
   it('is dark if the reader prefers dark, including charts, and follows a change', async () => {
-    const { page, complaints } = await open(browser, whole, { colorScheme: 'dark' });
+    const { page, complaints } = await openReport(browser, fullReport, { colorScheme: 'dark' });
     expect(await backgroundOf(page)).toBe('rgb(15, 18, 23)');
     expect(await inkOf(page)).toBe('#e4e8ef');
     await page.emulateMedia({ colorScheme: 'light' });
@@ -118,14 +125,14 @@ describe('the report in Chromium', () => {
   });
 
   it('prints light, without navigation, with charts within the paper, in any color scheme', async () => {
-    const { page } = await open(browser, whole, { colorScheme: 'dark' });
+    const { page } = await openReport(browser, fullReport, { colorScheme: 'dark' });
     await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
     await page.waitForSelector('html.printing', { state: 'attached' });
     expect(await backgroundOf(page)).toBe('rgb(255, 255, 255)');
     expect(await inkOf(page)).toBe('#1c2330');
     expect(await page.locator('nav.contents').isVisible()).toBe(false);
     // A4 without two margins of 14 mm is 688 CSS pixels wide.
-    for (const chart of await chartsDrawn(page)) {
+    for (const chart of await readCharts(page)) {
       expect(chart.inside, chart.name).toBe(true);
       expect(chart.width, chart.name).toBeLessThanOrEqual(688);
     }
@@ -137,7 +144,7 @@ describe('the report in Chromium', () => {
   });
 
   it('can be used by keyboard: skip link, contents, zoom of the timeline', async () => {
-    const { page } = await open(browser, whole);
+    const { page } = await openReport(browser, fullReport);
     await page.keyboard.press('Tab');
     expect(await page.evaluate<string>('document.activeElement.textContent.trim()')).toBe(
       'Skip to the report',
@@ -161,8 +168,8 @@ describe('the report in Chromium', () => {
     await page.close();
   });
 
-  it('has a table behind every chart that opens, and a label on it', async () => {
-    const { page } = await open(browser, whole);
+  it('has a label on every chart, and a table that opens below it', async () => {
+    const { page } = await openReport(browser, fullReport);
     const figures = page.locator('figure');
     const count = await figures.count();
     expect(count).toBe(10);
@@ -178,7 +185,7 @@ describe('the report in Chromium', () => {
   });
 
   it('hostile names stay text in the page, in charts and in tooltips', async () => {
-    const { page, complaints } = await open(browser, write('hostile', hostileProfile()));
+    const { page, complaints } = await openReport(browser, writeReport('hostile', hostileProfile()));
     for (const name of ['timeline', 'memory', 'telemetry', 'roofline']) {
       const box = page.locator(`#${name} [data-chart]`).first();
       await box.scrollIntoViewIfNeeded();
@@ -192,20 +199,19 @@ describe('the report in Chromium', () => {
     expect(await page.locator('img').count()).toBe(0);
     expect(await page.locator('h1').textContent()).toContain(safeText(hostileText));
     expect(complaints).toEqual([]);
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-    expect(width).toBeLessThanOrEqual(desktop.width);
+    await expectFits(page);
     await page.close();
   });
 
-  it('a session with only latencies shows what is missing, also at phone width', async () => {
-    const { page, complaints } = await open(browser, write('bare', bareProfile()), { viewport: phone });
-    const drawn = await chartsDrawn(page);
+  it('the report of a session with only latencies says what is missing, also at phone width', async () => {
+    const { page, complaints } = await openReport(browser, writeReport('latencies-only', bareProfile()), {
+      viewport: phone,
+    });
+    const drawn = await readCharts(page);
     expect(drawn.map(({ name }) => name).slice(-2)).toEqual(['latency lines', 'latency lines']);
     expect(await page.locator('#memory').innerText()).toContain('Memory was not sampled.');
     expect(await page.locator('#summary').innerText()).toContain('The operator trace was cut off');
-    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
-      phone.width,
-    );
+    await expectFits(page);
     expect(complaints).toEqual([]);
     await page.close();
   });

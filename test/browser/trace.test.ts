@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,29 +11,30 @@ import type { CapturesResult } from '../../src/model/documents/by-kind.js';
 import { capturesView } from '../../src/views/captures.js';
 import { hostileText } from '../../src/views/test-profile.js';
 import { launchBrowser } from './chromium.js';
-import { gpuSession } from './gpu-session.js';
-import { desktop, open, phone } from './opened.js';
+import { importGpuSession } from './gpu-session.js';
+import { desktop, openReport, phone, unfold, expectFits } from './report-page.js';
+import { testFolder } from '../../src/session/test-folder.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'inferscope-trace-report-'));
+const folder = testFolder();
 const clientScript = readFileSync(childEntry('report-client'), 'utf8');
 let browser: Browser;
-let inputs: CapturesResult;
-let whole: string;
+let result: CapturesResult;
+let fullReport: string;
 
-function write(name: string, result: CapturesResult): string {
+function writeReport(name: string, data: CapturesResult): string {
   const path = join(folder, `${name}.html`);
-  writeFileSync(path, pageOfView(capturesView(result), { clientScript }));
+  writeFileSync(path, pageOfView(capturesView(data), { clientScript }));
   return path;
 }
 
 // A capture of a decode loop on an H200 with loading and warm-up, an Nsight Compute page and a cuBLASLt log.
 beforeAll(async () => {
-  const session = await gpuSession(folder, [
+  const session = await importGpuSession(folder, [
     { importer: 'nsys-sqlite', path: 'test/fixtures/nsys-2025.3.1-h200/tiny-whole.sqlite' },
     { importer: 'ncu-csv', path: 'test/fixtures/ncu-2025.3.1-h200/ncu-tiny.raw.csv' },
     { importer: 'cublaslt-log', path: 'test/fixtures/cublas-cuda13.0-h200/cublaslt-tiny-llm.log' },
   ]);
-  inputs = {
+  result = {
     session: { ...session.manifest },
     trace: await analyzeTrace(session),
     utilization: null,
@@ -42,17 +42,16 @@ beforeAll(async () => {
     gemms: await analyzeGemms(session),
     collectives: null,
   };
-  whole = write('whole', inputs);
+  fullReport = writeReport('full', result);
   browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 describe('the report of a GPU session in Chromium', () => {
   it('draws every chart without errors, loads nothing, and is under 5 MB', async () => {
-    const { page, complaints, requests } = await open(browser, whole);
+    const { page, complaints, requests } = await openReport(browser, fullReport);
     const names = await page.$$eval('[data-chart]', (boxes) =>
       boxes.map((box) => box.getAttribute('data-chart')),
     );
@@ -67,12 +66,12 @@ describe('the report of a GPU session in Chromium', () => {
     expect(await page.locator('figure details table').count()).toBeGreaterThanOrEqual(names.length);
     expect(complaints).toEqual([]);
     expect(requests).toEqual([]);
-    expect(readFileSync(whole).byteLength).toBeLessThan(5e6);
+    expect(readFileSync(fullReport).byteLength).toBeLessThan(5e6);
     await page.close();
   });
 
-  /** Pixels of the timeline by color, #rrggbb: ECharts draws many marks on a separate canvas. */
-  const pixels = (page: Awaited<ReturnType<typeof open>>['page']) =>
+  /** Counts the pixels of the timeline by color (#rrggbb). ECharts draws many marks on a separate canvas. */
+  const countPixels = (page: Awaited<ReturnType<typeof openReport>>['page']) =>
     page.evaluate<Record<string, number>>(`(() => {
       const counts = {};
       for (const canvas of document.querySelectorAll('[data-chart=timeline] canvas')) {
@@ -87,15 +86,15 @@ describe('the report of a GPU session in Chromium', () => {
     })()`);
 
   it('the timeline shows classes in their colors, and + and 0 zoom it', async () => {
-    const { page } = await open(browser, whole);
-    // Many marks are drawn over several frames: the picture is complete when two readings are equal.
+    const { page } = await openReport(browser, fullReport);
+    // Many marks are drawn over several frames, so the picture is complete when two readings are equal.
     let before: Record<string, number> = {};
-    const settled = async () => {
+    const isComplete = async () => {
       const last = JSON.stringify(before);
-      before = await pixels(page);
+      before = await countPixels(page);
       return JSON.stringify(before) === last;
     };
-    await expect.poll(settled, { timeout: 10_000, interval: 200 }).toBe(true);
+    await expect.poll(isComplete, { timeout: 10_000, interval: 200 }).toBe(true);
     // Stages of both phases and idle time by cause; kernels are narrower than a pixel here.
     for (const color of ['#3b4252', '#7b8496', '#7f2704']) {
       expect(before[color] ?? 0, color).toBeGreaterThan(20);
@@ -104,10 +103,10 @@ describe('the report of a GPU session in Chromium', () => {
     for (let i = 0; i < 6; i++) await page.keyboard.press('+');
     // Colors of GEMM and elementwise kernels.
     for (const color of ['#0072b2', '#cc79a7']) {
-      await expect.poll(async () => (await pixels(page))[color] ?? 0).toBeGreaterThan(20);
+      await expect.poll(async () => (await countPixels(page))[color] ?? 0).toBeGreaterThan(20);
     }
     await page.keyboard.press('0');
-    await expect.poll(() => pixels(page), { timeout: 10_000 }).toEqual(before);
+    await expect.poll(() => countPixels(page), { timeout: 10_000 }).toEqual(before);
     await page.close();
   });
 
@@ -115,15 +114,14 @@ describe('the report of a GPU session in Chromium', () => {
     ['phone', phone],
     ['desktop', desktop],
   ])('%s: the page does not scroll sideways, opened tables included', async (_, viewport) => {
-    const { page } = await open(browser, whole, { viewport });
-    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-    expect(width).toBeLessThanOrEqual(viewport.width);
+    const { page } = await openReport(browser, fullReport, { viewport });
+    await unfold(page);
+    await expectFits(page);
     await page.close();
   });
 
-  it('kernels sort by a column head and filter by a word; figures equal the document', async () => {
-    const { page } = await open(browser, whole);
+  it('kernels can be sorted by a column and filtered by a word, and equal those of the document', async () => {
+    const { page } = await openReport(browser, fullReport);
     const table = page.locator('#kernels table').first();
     const shares = () =>
       table
@@ -141,14 +139,14 @@ describe('the report of a GPU session in Chromium', () => {
     expect(await shares()).toEqual(descending.toReversed().toSorted((a, b) => a - b));
     await page.locator('#kernels .filter input').first().fill('nvjet');
     const remaining = await table.locator('tbody tr:visible td:first-child').allInnerTexts();
-    const named = inputs.trace!.data.kernels.slice(0, 25).filter(({ name }) => name.includes('nvjet'));
-    expect(remaining).toHaveLength(named.length);
+    const matching = result.trace!.data.kernels.slice(0, 25).filter(({ name }) => name.includes('nvjet'));
+    expect(remaining).toHaveLength(matching.length);
     expect(remaining.every((text) => text.includes('nvjet'))).toBe(true);
     await page.close();
   });
 
   it('is dark if the reader prefers dark, and prints light without navigation', async () => {
-    const { page, complaints } = await open(browser, whole, { colorScheme: 'dark' });
+    const { page, complaints } = await openReport(browser, fullReport, { colorScheme: 'dark' });
     expect(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')).toBe(
       'rgb(15, 18, 23)',
     );
@@ -156,17 +154,17 @@ describe('the report of a GPU session in Chromium', () => {
     await page.waitForSelector('html.printing', { state: 'attached' });
     expect(await page.locator('nav.contents').isVisible()).toBe(false);
     // A printed page must be fully drawn: nothing on it can be opened or waited for.
-    const drawn = `(() => { const canvas = document.querySelector('[data-chart=timeline] canvas');
+    const hasDrawnPixels = `(() => { const canvas = document.querySelector('[data-chart=timeline] canvas');
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
       return data.some((value, index) => index % 4 === 3 && value > 0); })()`;
-    expect(await page.evaluate<boolean>(drawn)).toBe(true);
+    expect(await page.evaluate<boolean>(hasDrawnPixels)).toBe(true);
     expect((await page.pdf({ preferCSSPageSize: true })).byteLength).toBeGreaterThan(50_000);
     expect(complaints).toEqual([]);
     await page.close();
   });
 
   it('hostile names stay text in tables, titles, tooltips and data', async () => {
-    const hostile = structuredClone(inputs);
+    const hostile = structuredClone(result);
     const { data } = hostile.trace!;
     hostile.session.title = hostileText;
     for (const kernel of data.kernels) Object.assign(kernel, { name: hostileText, short_name: hostileText });
@@ -176,12 +174,12 @@ describe('the report of a GPU session in Chromium', () => {
     for (const stage of data.timeline!.stages) stage.label = hostileText;
     for (const lane of data.timeline!.lanes) lane.label = hostileText;
     for (const kernel of hostile.counters!.data.kernels) kernel.name = hostileText;
-    const path = write('hostile', hostile);
+    const path = writeReport('hostile', hostile);
     const html = readFileSync(path, 'utf8');
     // The data of each chart, the document, and the script.
     expect(html.match(/<script/g)).toHaveLength(html.match(/data-chart=/g)!.length + 2);
     expect(html).not.toContain('<img');
-    const { page, complaints, requests } = await open(browser, path);
+    const { page, complaints, requests } = await openReport(browser, path);
     await page.locator('[data-chart=timeline]').scrollIntoViewIfNeeded();
     const box = await page.locator('[data-chart=timeline]').boundingBox();
     await page.mouse.move(box!.x + box!.width / 3, box!.y + 22);
@@ -193,9 +191,9 @@ describe('the report of a GPU session in Chromium', () => {
   });
 
   it('a session with only counters has a page too', async () => {
-    const { page, complaints } = await open(
+    const { page, complaints } = await openReport(
       browser,
-      write('counters', { ...inputs, trace: null, gemms: null }),
+      writeReport('counters', { ...result, trace: null, gemms: null }),
     );
     expect(await page.locator('section').count()).toBe(1);
     expect(await page.locator('#counters tbody tr').count()).toBeGreaterThan(2);

@@ -1,15 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { inferscope, place, type Place } from '../cli/profile-cli.js';
-import { launchBrowser } from './chromium.js';
-import { fixture } from './ui-pages.js';
-import { idOf, startUi, timelineReady, type UiServer, visit } from './ui-server.js';
+import { expect, it } from 'vitest';
+import { inferscope } from '../cli/run-cli.js';
+import { fixture } from '../cli/capture-files.js';
+import { importArchive, UiPages } from './ui-pages.js';
+import { waitForTimeline, visit } from './ui-server.js';
 
-let setup: Place;
-let server: UiServer;
-let browser: Browser;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const sessions = {
@@ -20,118 +16,107 @@ const sessions = {
   watched: 'monitor-0.1-h200/session.tar.gz',
 };
 
-beforeAll(async () => {
-  setup = place();
-  for (const [name, path] of Object.entries(sessions)) {
-    const { status, stdout } = inferscope(setup, ['session', 'import', fixture(path), '--json']);
-    expect(status).toBe(0);
-    const id = /"id": ?"([^"]+)"/.exec(stdout)![1]!;
-    expect(inferscope(setup, ['session', 'rename', id, name]).status).toBe(0);
-  }
+const ui = new UiPages((setup) => {
+  for (const [name, path] of Object.entries(sessions)) importArchive(setup, path, name);
   const job = fixture('nccl-2h100/rank*.json.gz');
   expect(inferscope(setup, ['import', job, '--ranks', '--name', 'job']).status).toBe(0);
   const counters = fixture('ncu-2025.3.1-h200/ncu-tiny.raw.csv');
   expect(inferscope(setup, ['import', counters, '--name', 'ncu']).status).toBe(0);
-  server = await startUi(setup);
-  browser = await launchBrowser();
-}, 180_000);
-afterAll(async () => {
-  await browser?.close();
-  server?.child.kill('SIGKILL');
 });
 
-it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %s', async (colorScheme) => {
-  const context = await browser.newContext({
+it.each(['light', 'dark'] as const)('axe-core finds no violation on any page, %s', async (colorScheme) => {
+  const context = await ui.browser.newContext({
     viewport: { width: 1280, height: 800 },
     colorScheme,
-    // The axe script itself would be refused by the pages' content security policy.
+    // The content security policy of the pages would block the axe script.
     bypassCSP: true,
   });
   const page = await context.newPage();
-  await page.goto(server.url);
-  const id = Object.fromEntries(
-    [...Object.keys(sessions), 'job', 'ncu'].map((name) => [name, idOf(setup, name)]),
-  );
-  const found: string[] = [];
+  await page.goto(ui.server.url);
+  const violations: string[] = [];
   for (const path of [
     '/',
-    `/s/${id['fault']}`,
-    `/s/${id['fault']}?what-if=cudagraph`,
-    `/s/${id['fault']}/timeline`,
-    `/s/${id['fault']}/kernels`,
-    `/s/${id['torch']}/operators`,
-    `/s/${id['torch']}/operators?name=aten::mm`,
-    `/s/${id['torch']}/gemms`,
-    `/s/${id['load']}`,
-    `/s/${id['load']}/requests`,
-    `/s/${id['watched']}/memory`,
-    `/s/${id['watched']}/gemms`,
-    `/s/${id['job']}/ranks`,
-    `/s/${id['ncu']}/kernels`,
-    `/s/${id['torch']}/sql`,
-    `/compare?s=${id['fault']}&s=${id['fixed']}`,
+    ui.pathOf('fault'),
+    `${ui.pathOf('fault')}?what-if=cudagraph`,
+    ui.pathOf('fault', '/timeline'),
+    ui.pathOf('fault', '/kernels'),
+    ui.pathOf('torch', '/operators'),
+    `${ui.pathOf('torch', '/operators')}?name=aten::mm`,
+    ui.pathOf('torch', '/gemms'),
+    ui.pathOf('load'),
+    ui.pathOf('load', '/requests'),
+    ui.pathOf('watched', '/memory'),
+    ui.pathOf('watched', '/gemms'),
+    ui.pathOf('job', '/ranks'),
+    ui.pathOf('ncu', '/kernels'),
+    ui.pathOf('torch', '/sql'),
+    `/compare?s=${ui.idOf('fault')}&s=${ui.idOf('fixed')}`,
   ]) {
-    await visit(page, `${server.origin}${path}`);
+    await visit(page, `${ui.server.origin}${path}`);
     if (path.includes('/timeline')) {
-      await timelineReady(page);
+      await waitForTimeline(page);
       await page.keyboard.press('v');
       await page.waitForSelector('#selected tbody tr');
     }
     await page.waitForLoadState('networkidle');
     await page.evaluate(axe);
-    const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+    const result = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
       "axe.run(document, { resultTypes: ['violations'] })",
     );
-    found.push(...violations.map((violation) => `${path} ${violation.id} ${violation.nodes[0]?.html}`));
+    violations.push(
+      ...result.violations.map((violation) => `${path} ${violation.id} ${violation.nodes[0]?.html}`),
+    );
   }
-  expect(found).toEqual([]);
+  expect(violations).toEqual([]);
   await context.close();
 });
 
-it('Tab reaches every control on every page, each visible and marked, and leaves the page again', async () => {
-  const context = await browser.newContext({
+it('Tab moves through the controls of every page, each visible and outlined, and leaves the page again', async () => {
+  const context = await ui.browser.newContext({
     viewport: { width: 1280, height: 800 },
     // Without reduced motion the page would still be moving while it is checked.
     reducedMotion: 'reduce',
   });
   const page = await context.newPage();
-  await page.goto(server.url);
-  const fault = `/s/${idOf(setup, 'fault')}`;
-  const torch = `/s/${idOf(setup, 'torch')}`;
-  const compared = `/compare?s=${idOf(setup, 'fault')}&s=${idOf(setup, 'fixed')}`;
+  await page.goto(ui.server.url);
+  const fault = ui.pathOf('fault');
+  const torch = ui.pathOf('torch');
+  const comparison = `/compare?s=${ui.idOf('fault')}&s=${ui.idOf('fixed')}`;
   const paths = [
     '/',
     fault,
-    compared,
+    comparison,
     `${fault}/timeline`,
     `${fault}/kernels`,
     `${torch}/operators`,
     `${torch}/gemms`,
   ];
-  const more = [`/s/${idOf(setup, 'job')}/ranks`, `/s/${idOf(setup, 'load')}/requests`, `${torch}/sql`];
-  for (const path of [...paths, ...more, `/s/${idOf(setup, 'watched')}/memory`]) {
-    await visit(page, `${server.origin}${path}`);
-    if (path.includes('/timeline')) await timelineReady(page);
+  const morePaths = [ui.pathOf('job', '/ranks'), ui.pathOf('load', '/requests'), `${torch}/sql`];
+  for (const path of [...paths, ...morePaths, ui.pathOf('watched', '/memory')]) {
+    await visit(page, `${ui.server.origin}${path}`);
+    if (path.includes('/timeline')) await waitForTimeline(page);
     await page.waitForLoadState('networkidle');
     const reached = new Set<string>();
-    // One more Tab than there are controls: if focus never leaves the page, it is trapped.
-    const most = await page.locator('a, button, input, select, summary, [tabindex="0"], .cm-content').count();
+    // If the focus stays in the page after one Tab more than there are controls, it is trapped.
+    const controls = await page
+      .locator('a, button, input, select, summary, [tabindex="0"], .cm-content')
+      .count();
     let hasLeft = false;
-    for (let index = 0; index <= most && !hasLeft; index++) {
+    for (let index = 0; index <= controls && !hasLeft; index++) {
       await page.keyboard.press('Tab');
-      const focus = await page.evaluate<{ name: string; seen: boolean } | null>(`(() => {
-        const one = document.activeElement;
-        if (one === document.body) return null;
-        const { width, height, bottom, top } = one.getBoundingClientRect();
-        const { outlineStyle } = getComputedStyle(one.closest('.cm-editor') ?? one);
+      const focus = await page.evaluate<{ name: string; isVisible: boolean } | null>(`(() => {
+        const element = document.activeElement;
+        if (element === document.body) return null;
+        const { width, height, bottom, top } = element.getBoundingClientRect();
+        const { outlineStyle } = getComputedStyle(element.closest('.cm-editor') ?? element);
         window.numbers ??= new Map();
-        if (!numbers.has(one)) numbers.set(one, numbers.size);
-        const seen = width > 0 && height > 0 && bottom > 0 && top < innerHeight && outlineStyle !== 'none';
-        return { name: numbers.get(one) + ' ' + one.outerHTML.slice(0, 80), seen };
+        if (!numbers.has(element)) numbers.set(element, numbers.size);
+        const isVisible = width > 0 && height > 0 && bottom > 0 && top < innerHeight && outlineStyle !== 'none';
+        return { name: numbers.get(element) + ' ' + element.outerHTML.slice(0, 80), isVisible };
       })()`);
       if (focus === null || reached.has(focus.name)) hasLeft = true;
       else {
-        expect(focus.seen, `${path} ${focus.name}`).toBe(true);
+        expect(focus.isVisible, `${path} ${focus.name}`).toBe(true);
         reached.add(focus.name);
       }
     }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { formatQuantity } from '../../src/vocabulary/format.js';
 import { kernelLabel } from '../../src/vocabulary/kernel-label.js';
-import { inferscope } from '../cli/profile-cli.js';
+import { inferscope } from '../cli/run-cli.js';
 import { UiPages } from './ui-pages.js';
+import { waitForCharts } from './report-page.js';
 
 const ui = new UiPages();
 
@@ -11,11 +12,11 @@ describe('comparisons in inferscope ui', () => {
     const page = await ui.open('/');
     for (const box of await page.locator('input[name=s]').all()) await box.check();
     await page.click('button[type=submit]');
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    await waitForCharts(page);
     expect(await page.textContent('h1')).toContain('launch_bound_decode');
     const names = (await page.innerText('h1')).split(' → ');
     expect(await page.locator('header dd a[href^="/s/"]').allInnerTexts()).toEqual(names);
-    // The change of each bar, and the kernels that changed, as the command compares them.
+    // The page has the bars and the changed kernels of `session compare`.
     const { data } = JSON.parse(inferscope(ui.setup, ['session', 'compare', ...names, '--json']).stdout) as {
       data: {
         waterfalls: { bars: { label: string; values: number[] }[] }[];
@@ -48,43 +49,46 @@ describe('comparisons in inferscope ui', () => {
     // The same step in both sessions.
     await page.click('#steps a:text-is("3")');
     await page.waitForURL(/step=3/);
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    await waitForCharts(page);
     expect((await page.innerText('#steps')).match(/step 3 of 6/g)).toHaveLength(2);
-    const [[third]] = ui.sql(
+    const [[thirdStart]] = ui.sql(
       'launch_bound_decode-fault',
       "SELECT start_ns FROM stages WHERE execution_id = 'nsys' AND kind = 'decode' ORDER BY start_ns LIMIT 1 OFFSET 2",
     ) as [[number]];
     const links: number[] = [];
     for (const link of await page.locator('#steps a[href*="/timeline?"]').all())
-      links.push(Number(new URL((await link.getAttribute('href'))!, ui.base).searchParams.get('start')));
-    expect(links).toContain(third);
-    // Its kernels are drawn from the start of the step.
-    const [[kernelCount, starts]] = ui.sql(
+      links.push(
+        Number(new URL((await link.getAttribute('href'))!, ui.server.origin).searchParams.get('start')),
+      );
+    expect(links).toContain(thirdStart);
+    // The kernels are drawn relative to the start of their step.
+    const [[kernelCount, startSum]] = ui.sql(
       'launch_bound_decode-fault',
-      `SELECT count(*), sum(start_ns - ${third})::DOUBLE FROM kernels WHERE execution_id = 'nsys' AND start_ns >= ${third}
-       AND start_ns < (SELECT min(start_ns) FROM stages WHERE execution_id = 'nsys' AND kind = 'decode' AND start_ns > ${third})`,
+      `SELECT count(*), sum(start_ns - ${thirdStart})::DOUBLE FROM kernels WHERE execution_id = 'nsys' AND start_ns >= ${thirdStart}
+       AND start_ns < (SELECT min(start_ns) FROM stages WHERE execution_id = 'nsys' AND kind = 'decode' AND start_ns > ${thirdStart})`,
     ) as [[number, number]];
-    const { lanes: thirdLanes, spans: thirdSpans } = JSON.parse(
-      (await page.locator('#steps figure > script').first().textContent())!,
-    ) as { lanes: string[]; spans: [number, number, number, number][] };
-    const faultLane = thirdLanes.indexOf(`${names[0]!.endsWith('fault') ? 'A' : 'B'} · GPU`);
-    const faultSpans = thirdSpans.filter(([lane]) => lane === faultLane);
+    const thirdStep = JSON.parse((await page.locator('#steps figure > script').first().textContent())!) as {
+      lanes: string[];
+      spans: [number, number, number, number][];
+    };
+    const faultLane = thirdStep.lanes.indexOf(`${names[0]!.endsWith('fault') ? 'A' : 'B'} · GPU`);
+    const faultSpans = thirdStep.spans.filter(([lane]) => lane === faultLane);
     expect(faultSpans).toHaveLength(kernelCount);
-    expect(faultSpans.reduce((sum, [, start]) => sum + start, 0) / starts).toBeCloseTo(1, 6);
+    expect(faultSpans.reduce((sum, [, start]) => sum + start, 0) / startSum).toBeCloseTo(1, 6);
     await page.close();
   });
 
   it('redraws the waterfalls under what-if switches', async () => {
-    const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
-    const drawn = page.locator('#waterfall [data-chart=waterfall] svg');
-    const before = await drawn.count();
+    const page = await ui.open(ui.pathOf('launch_bound_decode-fault'));
+    await waitForCharts(page);
+    const waterfalls = page.locator('#waterfall [data-chart=waterfall] svg');
+    const before = await waterfalls.count();
     // Only the waterfalls are replaced; the page is not loaded again.
     await page.evaluate('globalThis.stays = true');
     await page.click('#switches a:has-text("cudagraph")');
     await page.waitForSelector('#switches a[aria-current]:has-text("cudagraph")');
     // For each predicted stage the measured time, the predicted time and the difference.
-    await expect.poll(() => drawn.count()).toBeGreaterThanOrEqual(before + 3);
+    await expect.poll(() => waterfalls.count()).toBeGreaterThanOrEqual(before + 3);
     expect(await page.textContent('#waterfall')).toContain('predicted with cudagraph');
     expect(await page.textContent('#waterfall h3')).toMatch(/\d\sms/);
     await page.click('#switches a:has-text("batch-size=8")');
@@ -96,7 +100,7 @@ describe('comparisons in inferscope ui', () => {
     await page.goBack();
     await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=8")');
     await page.click('#switches a:has-text("as measured")');
-    await expect.poll(() => drawn.count()).toBe(before);
+    await expect.poll(() => waterfalls.count()).toBe(before);
     expect(await page.evaluate('globalThis.stays')).toBe(true);
     await page.close();
   });

@@ -1,64 +1,52 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../src/model/installation.js';
 import { openSession } from '../../src/session/open.js';
 import { homeFolders } from '../../src/session/home.js';
 import { exportedPage } from '../../src/ui/export-page.js';
-import { inferscope, place, type Place } from '../cli/profile-cli.js';
+import { createSetup, inferscope, sqlRows, type TestSetup } from '../cli/run-cli.js';
 import { launchBrowser } from './chromium.js';
-import { sqlRows, timelineReady } from './ui-server.js';
+import { waitForTimeline } from './ui-server.js';
+import { watch, type OpenReport } from './report-page.js';
+import { importArchive } from './ui-pages.js';
 
 const name = 'launch_bound_decode-fault';
-let setup: Place;
+let setup: TestSetup;
 let browser: Browser;
-let whole: string;
-let coarse: string;
+let fullExport: string;
+/** The same session with too little room for all of its events. */
+let coarseExport: string;
 
 beforeAll(async () => {
-  setup = place();
-  const fixture = join(packageRoot(), 'test', 'fixtures', 'diagnosis', `${name}.tgz`);
-  expect(inferscope(setup, ['session', 'import', fixture]).status).toBe(0);
-  whole = join(setup.scratch, 'whole.html');
-  const { status, stdout, stderr } = inferscope(setup, ['ui', name, '--export', whole]);
-  expect([status, stdout.trim()], stderr).toEqual([0, whole]);
-  // The same session with too little room for all of its events.
+  setup = createSetup();
+  importArchive(setup, `diagnosis/${name}.tgz`);
+  fullExport = join(setup.scratch, 'full.html');
+  const { status, stdout, stderr } = inferscope(setup, ['ui', name, '--export', fullExport]);
+  expect([status, stdout.trim()], stderr).toEqual([0, fullExport]);
   const session = await openSession(name, homeFolders({ INFERSCOPE_HOME: setup.home }));
-  const { html, note } = await exportedPage(session, statSync(whole).size - 60_000);
+  const { html, note } = await exportedPage(session, statSync(fullExport).size - 60_000);
   expect(note).toContain('elsewhere time is summed by class in bins of');
-  coarse = join(setup.scratch, 'coarse.html');
-  writeFileSync(coarse, html);
-  expect(statSync(coarse).size).toBeLessThan(statSync(whole).size - 60_000);
+  coarseExport = join(setup.scratch, 'coarse.html');
+  writeFileSync(coarseExport, html);
+  expect(statSync(coarseExport).size).toBeLessThan(statSync(fullExport).size - 60_000);
   browser = await launchBrowser();
 }, 180_000);
 afterAll(() => browser?.close());
 
-async function open(
-  path: string,
-  hash = '',
-): Promise<{ page: Page; complaints: string[]; requests: string[] }> {
+async function openExport(path: string): Promise<OpenReport> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-  const complaints: string[] = [];
-  const requests: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
   const url = pathToFileURL(path).href;
-  page.on('request', (request) => {
-    if (!request.url().startsWith(url) && !/^(?:data|blob):/.test(request.url()))
-      requests.push(request.url());
-  });
-  await page.goto(`${url}${hash}`);
-  await timelineReady(page);
-  return { page, complaints, requests };
+  const watched = watch(page, url);
+  await page.goto(url);
+  await waitForTimeline(page);
+  return { page, ...watched };
 }
 
 describe('an exported file with its timeline', () => {
-  it('links a finding to its gap, offline', async () => {
-    const { page, complaints, requests } = await open(whole);
+  it('links a finding to its gap, without requests', async () => {
+    const { page, complaints, requests } = await openExport(fullExport);
     await page.click('#findings .place a[href^="#timeline?"]');
     await page.waitForSelector('#details table');
     const mark = new URLSearchParams(new URL(page.url()).hash.replace('#timeline', '')).get('mark')!;
@@ -74,8 +62,8 @@ describe('an exported file with its timeline', () => {
     await page.close();
   });
 
-  it('finds a kernel, shows its row and its launch, and sums a selection, like the server', async () => {
-    const { page, complaints, requests } = await open(whole);
+  it('finds a kernel, shows its fields and its launch, like the server', async () => {
+    const { page, complaints, requests } = await openExport(fullExport);
     await page.click('#timeline');
     await page.keyboard.press('/');
     await page.keyboard.type('elementwise');
@@ -97,8 +85,8 @@ describe('an exported file with its timeline', () => {
     await page.close();
   });
 
-  it('says what is exported only coarsely, and has all events of the slowest step', async () => {
-    const { page, complaints, requests } = await open(coarse);
+  it('says which part is exported only as sums, and has all events of the slowest step', async () => {
+    const { page, complaints, requests } = await openExport(coarseExport);
     expect(await page.textContent('#status')).toContain('Single events are here for');
     await page.locator('#timeline').scrollIntoViewIfNeeded();
     const box = (await page.locator('#timeline canvas').boundingBox())!;
@@ -119,44 +107,43 @@ describe('an exported file with its timeline', () => {
     await page.close();
   });
 
-  it('redraws its waterfalls under a change as the command predicts, and back', async () => {
-    const { page, complaints, requests } = await open(whole);
-    const total = async (): Promise<string> => (await page.innerText('#waterfall')).replace(/\s+/g, ' ');
-    const measured = await total();
+  it('redraws its waterfalls under a what-if change with the times of the command, and back as measured', async () => {
+    const { page, complaints, requests } = await openExport(fullExport);
+    const readWaterfall = async (): Promise<string> =>
+      (await page.innerText('#waterfall')).replace(/\s+/g, ' ');
+    const measured = await readWaterfall();
     await page.click('#switches a:text-is("cudagraph")');
     await page.waitForSelector('#switches a[aria-current]:text-is("cudagraph")');
     const { stdout } = inferscope(setup, ['explain', name, '--what-if', 'cudagraph', '--json']);
     const { data } = JSON.parse(stdout) as { data: { stages: { after_ms: { value: number } }[] } };
     const [stage] = data.stages;
-    const after = await total();
+    const after = await readWaterfall();
     expect(after).not.toBe(measured);
     expect(after).toContain(`${stage!.after_ms.value.toFixed(2)} ms`);
     await page.click('#switches a:text-is("as measured")');
-    await expect.poll(total).toBe(measured);
+    await expect.poll(readWaterfall).toBe(measured);
     expect([complaints, requests]).toEqual([[], []]);
     await page.close();
   });
 
   it('has the requests of each load, and memory over time', async () => {
-    for (const [file, ids] of [
-      ['vllm-0.26-h200/bench-serve.tgz', ['requests-1', 'requests-2', 'requests-3']],
-      ['monitor-0.1-h200/session.tar.gz', ['memory-over-time']],
+    for (const [session, file, sections] of [
+      ['load', 'vllm-0.26-h200/bench-serve.tgz', ['requests-1', 'requests-2', 'requests-3']],
+      ['watched', 'monitor-0.1-h200/session.tar.gz', ['memory-over-time']],
     ] as const) {
-      const fixture = join(packageRoot(), 'test', 'fixtures', file);
-      const { stdout } = inferscope(setup, ['session', 'import', fixture, '--json']);
-      const id = /"id": ?"([^"]+)"/.exec(stdout)![1]!;
-      const path = join(setup.scratch, `${id}.html`);
-      expect(inferscope(setup, ['ui', id, '--export', path]).status).toBe(0);
+      importArchive(setup, file, session);
+      const path = join(setup.scratch, `${session}.html`);
+      expect(inferscope(setup, ['ui', session, '--export', path]).status).toBe(0);
       const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
       await page.goto(pathToFileURL(path).href);
-      // Named as on the page, not by execution.
-      if (ids.length > 1)
+      // The headings name loads by their users, not by execution.
+      if (sections.length > 1)
         expect(await page.locator('section[id^=requests-] h2').allInnerTexts()).toEqual([
           'Requests: 4 users',
           'Requests: 16 users',
           'Requests: 32 users',
         ]);
-      for (const section of ids) {
+      for (const section of sections) {
         await page.locator(`#${section}`).scrollIntoViewIfNeeded();
         await page.waitForSelector(`#${section} .chart svg path`, { state: 'attached' });
       }
@@ -164,12 +151,19 @@ describe('an exported file with its timeline', () => {
     }
   });
 
-  it('has at most 5 MB and starts no server', () => {
-    expect(statSync(whole).size).toBeLessThan(5_000_000);
-    expect(readFileSync(whole, 'utf8')).not.toMatch(/https?:\/\/(?!www\.w3\.org)[^\s"'<]+\.js/);
-    const ran = inferscope(setup, ['ui', name, '--export', join(setup.scratch, 'x.html'), '--port', '7777']);
-    expect(ran.status).toBe(2);
-    expect(ran.stderr).toContain('--port');
+  it('is at most 5 MB; --export rejects --port and a path that is a folder', () => {
+    expect(statSync(fullExport).size).toBeLessThan(5_000_000);
+    expect(readFileSync(fullExport, 'utf8')).not.toMatch(/https?:\/\/(?!www\.w3\.org)[^\s"'<]+\.js/);
+    const result = inferscope(setup, [
+      'ui',
+      name,
+      '--export',
+      join(setup.scratch, 'x.html'),
+      '--port',
+      '7777',
+    ]);
+    expect(result.status).toBe(2);
+    expect(result.stderr).toContain('--port');
     expect(inferscope(setup, ['ui', name, '--export', setup.scratch]).status).toBe(2);
   });
 });

@@ -3,16 +3,18 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { formatCount, formatNs } from '../../src/vocabulary/format.js';
 import { kernelLabel } from '../../src/vocabulary/kernel-label.js';
-import { inferscope } from '../cli/profile-cli.js';
-import { fixture, UiPages } from './ui-pages.js';
-import { timelineReady as ready } from './ui-server.js';
+import { inferscope } from '../cli/run-cli.js';
+import { fixture } from '../cli/capture-files.js';
+import { importArchive, UiPages } from './ui-pages.js';
+import { waitForTimeline } from './ui-server.js';
+import { waitForCharts, expectFits } from './report-page.js';
 
 const ui = new UiPages();
 
 describe('every page of inferscope ui in Chromium', () => {
-  it('sums a selection as SQL does', async () => {
-    const page = await ui.open(ui.timelineOf('launch_bound_decode-fault'));
-    await ready(page);
+  it('shows the sums of SQL for a selection', async () => {
+    const page = await ui.open(ui.pathOf('launch_bound_decode-fault', '/timeline'));
+    await waitForTimeline(page);
     const box = (await page.locator('#timeline canvas').boundingBox())!;
     await page.keyboard.press('m');
     await page.mouse.move(box.x + 300, box.y + 60);
@@ -49,7 +51,7 @@ describe('every page of inferscope ui in Chromium', () => {
     ) as [string, number][];
     const sums = groups.find(({ table }) => table === 'kernels')!.classes;
     expect(sums.map(({ id }) => id)).toEqual(classes.map(([id]) => id));
-    for (const [at, { ns }] of sums.entries()) expect(ns / classes[at]![1]).toBeCloseTo(1, 6);
+    for (const [index, { ns }] of sums.entries()) expect(ns / classes[index]![1]).toBeCloseTo(1, 6);
     const byClass = page.locator('#selection table:has(caption:text-is("Kernels · GPU 0, by class"))');
     expect(await byClass.locator('tbody tr').count()).toBe(classes.length);
     // The page shows the same sum, with the number of kernels.
@@ -66,34 +68,33 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('zooms by keyboard and wheel, fits again, and fits 390 px', async () => {
-    const page = await ui.open(ui.timelineOf('launch_bound_decode-fault'));
-    await ready(page);
+  it('zooms by keyboard and wheel, shows everything again with f, and fits a width of 390 px', async () => {
+    const page = await ui.open(ui.pathOf('launch_bound_decode-fault', '/timeline'));
+    await waitForTimeline(page);
     const width = (): number => {
       const search = new URL(page.url()).searchParams;
       return Number(search.get('end')) - Number(search.get('start'));
     };
     await expect.poll(width).toBeGreaterThan(0);
-    const whole = width();
+    const unzoomed = width();
     await page.keyboard.press('w');
-    await expect.poll(width).toBeCloseTo(0.7 * whole, -3);
+    await expect.poll(width).toBeCloseTo(0.7 * unzoomed, -3);
     const box = (await page.locator('#timeline canvas').boundingBox())!;
     await page.mouse.move(box.x + 600, box.y + 60);
     await page.mouse.wheel(0, -300);
-    await expect.poll(width).toBeLessThan(0.4 * whole);
+    await expect.poll(width).toBeLessThan(0.4 * unzoomed);
     await page.keyboard.press('f');
-    await expect.poll(width).toBeCloseTo(whole, -3);
+    await expect.poll(width).toBeCloseTo(unzoomed, -3);
     await page.setViewportSize({ width: 390, height: 800 });
-    const overflow = await page.$eval('html', (html) => html.scrollWidth - html.clientWidth);
-    expect(overflow).toBeLessThanOrEqual(0);
+    await expectFits(page);
     await page.close();
   });
 
-  it('sends one execution to Perfetto as a chrome trace that starts at 0, only on request', async () => {
-    const page = await ui.open(ui.timelineOf('launch_bound_decode-fault'));
+  it('offers one execution for download as a chrome trace that starts at 0', async () => {
+    const page = await ui.open(ui.pathOf('launch_bound_decode-fault', '/timeline'));
     const requests: string[] = [];
     page.on('request', (request) => requests.push(new URL(request.url()).origin));
-    await ready(page);
+    await waitForTimeline(page);
     const download = page.waitForEvent('download');
     await page.click('a[download]');
     const file = await download;
@@ -109,7 +110,7 @@ describe('every page of inferscope ui in Chromium', () => {
         'SELECT count(*) FROM kernels GROUP BY execution_id ORDER BY 1 DESC LIMIT 1',
       )[0]![0] as number,
     );
-    // Nothing of the other execution: the trace is as long as this one.
+    // The trace is as long as this execution, so it has no events of the other one.
     const [[span]] = ui.sql(
       'launch_bound_decode-fault',
       `SELECT (max(end_ns) - min(start_ns)) / 1e3 FROM (SELECT execution_id, start_ns, start_ns + dur_ns AS end_ns FROM kernels
@@ -118,13 +119,13 @@ describe('every page of inferscope ui in Chromium', () => {
     ) as [[number]];
     const ends = traceEvents.flatMap(({ ts, dur = 0 }) => (ts === undefined ? [] : [ts + dur]));
     expect(ends.reduce((last, end) => Math.max(last, end), 0)).toBeCloseTo(span, 0);
-    expect(new Set(requests)).toEqual(new Set([ui.base]));
+    expect(new Set(requests)).toEqual(new Set([ui.server.origin]));
     await page.close();
   });
 
   it('lists the sessions, and the trend of a workload after its sessions are analyzed', async () => {
     for (const name of ['launch_bound_decode-fault', 'launch_bound_decode-fixed'])
-      await (await ui.open(`/s/${ui.idOf(name)}`)).close();
+      await (await ui.open(ui.pathOf(name))).close();
     const page = await ui.open('/');
     const row = page.locator('tbody tr', { hasText: 'launch_bound_decode-fault' });
     const cell = (head: string): Promise<string> => row.locator(`[data-head="${head}"]`).innerText();
@@ -137,13 +138,13 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('shows every section of the overview whole', async () => {
-    const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
-    const sections = await page.$$eval('main section', (found) =>
-      found.map(({ id, scrollHeight, clientHeight }) => ({ id, cut: scrollHeight - clientHeight })),
+  it('cuts off no section of the overview', async () => {
+    const page = await ui.open(ui.pathOf('launch_bound_decode-fault'));
+    const sections = await page.$$eval('main section', (all) =>
+      all.map(({ id, scrollHeight, clientHeight }) => ({ id, hidden: scrollHeight - clientHeight })),
     );
     expect(sections.length).toBeGreaterThan(10);
-    expect(sections.filter(({ cut }) => cut > 1)).toEqual([]);
+    expect(sections.filter(({ hidden }) => hidden > 1)).toEqual([]);
     await page.close();
   });
 
@@ -180,13 +181,13 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.keyboard.press('Control+Enter');
     await page.waitForSelector('#answer [role=alert]');
     expect(await page.textContent('#answer')).toContain('nothing');
-    // Except the browser's own message about the rejected request.
+    // Only the browser's message about the rejected request.
     expect(ui.complaints.splice(0).every((complaint) => complaint.includes('400'))).toBe(true);
     await page.close();
   });
 
   it('lists kernels with the sums of SQL, sorts and filters, and links to the longest launch', async () => {
-    const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
+    const page = await ui.open(ui.pathOf('launch_bound_decode-fault'));
     await page.click('nav.pages a:has-text("Kernels")');
     const [[name, launches, longest, total]] = ui.sql(
       'launch_bound_decode-fault',
@@ -196,15 +197,15 @@ describe('every page of inferscope ui in Chromium', () => {
     const first = page.locator('#named tbody tr').first();
     expect((await first.locator('td').nth(2).innerText()).replaceAll(/\D/g, '')).toBe(String(launches));
     expect(await first.locator('td').nth(3).innerText()).toBe(formatNs(total));
-    // With the keyboard: a name is a link.
+    // A name is a link that the keyboard can open.
     await first.locator('a').focus();
     await page.keyboard.press('Enter');
     await page.waitForSelector('#chosen');
     expect(await page.textContent('#chosen h2')).toBe(kernelLabel(name));
     expect(await page.textContent('#chosen')).toContain(name);
     const bars = await page.locator('.histogram title').allTextContents();
-    const counted = bars.map((text) => Number(/: (.*) launch/.exec(text)![1]!.replaceAll(/\D/g, '')));
-    expect(counted.reduce((sum, count) => sum + count, 0)).toBe(launches);
+    const counts = bars.map((text) => Number(/: (.*) launch/.exec(text)![1]!.replaceAll(/\D/g, '')));
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(launches);
     await page.click('#named th a:has-text("Kernel")');
     await page.waitForURL(/sort=/);
     await page.waitForSelector('#named tbody tr');
@@ -216,9 +217,9 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.waitForURL(/q=gemm/);
     expect(await page.locator('#named tbody tr').count()).toBeLessThan(names.length);
     await page.setViewportSize({ width: 390, height: 800 });
-    expect(await page.$eval('html', (html) => html.scrollWidth - html.clientWidth)).toBeLessThanOrEqual(0);
+    await expectFits(page);
     await page.click('#chosen a[href*="/timeline?"]');
-    await ready(page);
+    await waitForTimeline(page);
     const [start, end] = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
     expect(end! - start!).toBe(longest);
     await page.waitForSelector('#details table');
@@ -227,11 +228,8 @@ describe('every page of inferscope ui in Chromium', () => {
 
   it('lists operators and GEMMs with the sums of SQL, and links to the longest call', async () => {
     const name = 'kineto-tiny-llm-b1';
-    expect(
-      inferscope(ui.setup, ['session', 'import', fixture('kineto-torch2.11-h200/tiny-llm-b1-session.tgz')])
-        .status,
-    ).toBe(0);
-    const page = await ui.open(`/s/${ui.idOf(name)}`);
+    importArchive(ui.setup, 'kineto-torch2.11-h200/tiny-llm-b1-session.tgz');
+    const page = await ui.open(ui.pathOf(name));
     await page.click('nav.pages a:has-text("Operators")');
     const [[calls]] = ui.sql(name, "SELECT count(*) FROM rank_ops WHERE name = 'aten::mm'") as [[number]];
     await page.fill('input[name=q]', 'aten::mm');
@@ -240,17 +238,17 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.click('#named a:text-is("aten::mm")');
     await page.waitForSelector('#chosen');
     const bars = await page.locator('.histogram title').allTextContents();
-    const counted = bars.map((text) => Number(/: (.*) call/.exec(text)![1]!.replaceAll(/\D/g, '')));
-    expect(counted.reduce((sum, count) => sum + count, 0)).toBe(calls);
+    const counts = bars.map((text) => Number(/: (.*) call/.exec(text)![1]!.replaceAll(/\D/g, '')));
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(calls);
     await page.click('#chosen a[href*="/timeline?"]');
-    await ready(page);
+    await waitForTimeline(page);
     const [start, end] = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
     const [[longest]] = ui.sql(name, "SELECT max(dur_ns) FROM rank_ops WHERE name = 'aten::mm'") as [
       [number],
     ];
     expect(end! - start!).toBe(longest);
     await page.click('nav.pages a:has-text("GEMMs")');
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    await waitForCharts(page);
     const rows = await page.locator('#gemms table').last().locator('tbody tr').count();
     expect(rows).toBeGreaterThan(3);
     expect(await page.locator('#gemms .chart svg path').count()).toBeGreaterThan(rows);
@@ -270,9 +268,9 @@ describe('every page of inferscope ui in Chromium', () => {
     ) as [[number]];
     expect(countOfShape).toBe(recorded);
     await page.click('#chosen a[href*="/timeline?"]');
-    await ready(page);
+    await waitForTimeline(page);
     await page.waitForSelector('#details h2');
-    // The page of the kernel that ran these products shows them in a roofline chart.
+    // The page of the kernel that ran these GEMMs shows them in a roofline chart.
     await page.click('nav.pages a:has-text("Kernels")');
     await page.click('#named td a');
     await page.waitForSelector('#chosen .chart svg path', { state: 'attached' });
@@ -281,8 +279,7 @@ describe('every page of inferscope ui in Chromium', () => {
   });
 
   it('reports that a session was deleted while its page was open', async () => {
-    const archive = fixture('diagnosis/cpu_bound_host-fault.tgz');
-    expect(inferscope(ui.setup, ['session', 'import', archive]).status).toBe(0);
+    importArchive(ui.setup, 'diagnosis/cpu_bound_host-fault.tgz');
     const id = ui.idOf('cpu_bound_host-fault');
     const page = await ui.open(`/s/${id}`);
     expect(inferscope(ui.setup, ['session', 'delete', id, '--yes']).status).toBe(0);
@@ -297,18 +294,20 @@ describe('every page of inferscope ui in Chromium', () => {
   });
 });
 
-it('shows kernels with counters under the rooflines, each point linked to its kernel, with and without a timeline', async () => {
+it('draws kernels with counters under the rooflines, with links to the kernels, with and without a timeline', async () => {
   const counters = fixture('ncu-2025.3.1-h200/ncu-tiny.raw.csv');
-  const traced = [fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), counters, '--name', 'counted'];
-  expect(inferscope(ui.setup, ['import', ...traced]).status).toBe(0);
-  expect(inferscope(ui.setup, ['import', counters, '--name', 'alone']).status).toBe(0);
-  const page = await ui.open(`/s/${ui.idOf('counted')}/kernels`);
-  await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+  const captures = [fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), counters, '--name', 'with-timeline'];
+  expect(inferscope(ui.setup, ['import', ...captures]).status).toBe(0);
+  expect(inferscope(ui.setup, ['import', counters, '--name', 'counters-only']).status).toBe(0);
+  const page = await ui.open(ui.pathOf('with-timeline', '/kernels'));
+  await waitForCharts(page);
   const { points } = JSON.parse((await page.locator('figure > script').first().textContent())!) as {
     points: { name: string; link?: string }[];
   };
-  const [[counted]] = ui.sql('counted', 'SELECT count(DISTINCT kernel_name) FROM counters') as [[number]];
-  expect(new Set(points.map(({ link }) => link)).size).toBe(counted);
+  const [[kernelCount]] = ui.sql('with-timeline', 'SELECT count(DISTINCT kernel_name) FROM counters') as [
+    [number],
+  ];
+  expect(new Set(points.map(({ link }) => link)).size).toBe(kernelCount);
   // Points are drawn above the roofline's lines, which ignore clicks.
   await page.locator('.chart svg path[fill="#0072b2"]').last().click();
   await page.waitForSelector('#chosen');
@@ -316,17 +315,17 @@ it('shows kernels with counters under the rooflines, each point linked to its ke
   expect(
     points.map(({ link }) => new URLSearchParams(link?.split('?')[1]?.split('#')[0]).get('name')),
   ).toContain(chosen);
-  const [[launches]] = ui.sql('counted', `SELECT count(*) FROM kernels WHERE name = '${chosen}'`) as [
+  const [[launches]] = ui.sql('with-timeline', `SELECT count(*) FROM kernels WHERE name = '${chosen}'`) as [
     [number],
   ];
   expect(Number((await page.innerText('#chosen dd >> nth=0')).replaceAll(/\s/g, ''))).toBe(launches);
   expect(await page.locator('#chosen .chart').count()).toBe(1);
   await page.click('#chosen a[href*="/timeline?"]');
-  await ready(page);
-  const alone = await ui.open(`/s/${ui.idOf('alone')}`);
-  await alone.click('nav.pages a:text-is("Kernels")');
-  await alone.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
-  expect(await alone.locator('#kernels table').last().locator('tbody tr').count()).toBeGreaterThan(0);
-  await alone.close();
+  await waitForTimeline(page);
+  const countersPage = await ui.open(ui.pathOf('counters-only'));
+  await countersPage.click('nav.pages a:text-is("Kernels")');
+  await waitForCharts(countersPage);
+  expect(await countersPage.locator('#kernels table').last().locator('tbody tr').count()).toBeGreaterThan(0);
+  await countersPage.close();
   await page.close();
 });

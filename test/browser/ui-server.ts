@@ -1,9 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import process from 'node:process';
+import { type ChildProcess } from 'node:child_process';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { cli, environment, inferscope, type Place } from '../cli/profile-cli.js';
+import { inferscope, type TestSetup, startServer } from '../cli/run-cli.js';
 
 export interface UiServer {
   child: ChildProcess;
@@ -13,14 +11,8 @@ export interface UiServer {
 }
 
 /** Starts `inferscope ui` on a free port and waits until it listens. */
-export async function startUi(setup: Place): Promise<UiServer> {
-  const child = spawn(process.execPath, [cli, 'ui', '--no-open', '--port', '0'], {
-    cwd: setup.scratch,
-    env: environment(setup),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  const url = line.toString().trim();
+export async function startUi(setup: TestSetup): Promise<UiServer> {
+  const { child, url } = await startServer(setup, ['ui', '--no-open', '--port', '0']);
   return { child, url, origin: new URL(url).origin };
 }
 
@@ -41,19 +33,12 @@ export async function visit(page: Page, url: string): Promise<void> {
     .toBe(true);
 }
 
-export function idOf(setup: Place, name: string): string {
+/** The id of a session. */
+export function idOf(setup: TestSetup, name: string): string {
   const { stdout } = inferscope(setup, ['session', 'show', name, '--json']);
   return (JSON.parse(stdout) as { data: { manifest: { id: string } } }).data.manifest.id;
 }
 
-/** Rows of a query, read with `inferscope sql`. */
-export const sqlRows = (setup: Place, name: string, query: string): (string | number)[][] =>
-  (
-    JSON.parse(inferscope(setup, ['sql', name, query, '--json']).stdout) as {
-      data: { rows: (string | number)[][] };
-    }
-  ).data.rows;
-
 /** Waits until a timeline page is completely drawn. */
-export const timelineReady = (page: Page) =>
+export const waitForTimeline = (page: Page) =>
   page.waitForSelector('#timeline[data-ready]', { timeout: 60_000 });

@@ -2,38 +2,38 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { axisHeight, laneHeight, layoutOf } from '../../src/ui/client/rows.js';
 import type { Counter, TimelineData } from '../../src/ui/timeline/shown.js';
-import { inferscope } from '../cli/profile-cli.js';
-import { fixture, UiPages } from './ui-pages.js';
-import { timelineReady as ready } from './ui-server.js';
+import { importArchive, UiPages } from './ui-pages.js';
+import { waitForTimeline } from './ui-server.js';
 
 const ui = new UiPages();
 const name = 'launch_bound_decode-fault';
 const barHeight = laneHeight - 2;
 
 type Rgb = readonly [number, number, number];
-const away = (a: Rgb, b: Rgb): number => Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+const distance = (a: Rgb, b: Rgb): number => Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 
-/** Share of a pixel that each color covers, if at most two colors meet in it. */
-function covered(pixel: Rgb, colors: readonly Rgb[]): number[] {
-  let best = { away: Infinity, shares: [] as number[] };
+/** The share of a pixel that each color covers, if at most two colors meet in it. */
+function coveredShares(pixel: Rgb, colors: readonly Rgb[]): number[] {
+  let best = { error: Infinity, shares: [] as number[] };
   for (const [i, a] of colors.entries())
     for (const [j, b] of colors.entries()) {
       if (j < i) continue;
-      const length = away(a, b) ** 2;
+      const length = distance(a, b) ** 2;
       const dot = a.reduce((sum, value, index) => sum + (pixel[index]! - value) * (b[index]! - value), 0);
       const part = length === 0 ? 0 : Math.min(1, Math.max(0, dot / length));
       const mixed = a.map((value, index) => value + part * (b[index]! - value)) as unknown as Rgb;
-      if (away(mixed, pixel) >= best.away) continue;
+      const error = distance(mixed, pixel);
+      if (error >= best.error) continue;
       const shares = colors.map(() => 0);
       shares[i] = 1 - part;
       shares[j]! += part;
-      best = { away: away(mixed, pixel), shares };
+      best = { error, shares };
     }
   return best.shares;
 }
 
-/** Pixels of the bars of some lanes: rows from the top, columns from the first visible nanosecond to the last. */
-async function barsOf(page: Page, tops: readonly number[]): Promise<Rgb[][][]> {
+/** The pixels of the bars of some lanes: rows from the top, columns from the first visible nanosecond to the last. */
+async function readBars(page: Page, tops: readonly number[]): Promise<Rgb[][][]> {
   return page.evaluate<Rgb[][][]>(`(() => {
     const canvas = document.querySelector('#timeline canvas');
     const gutter = canvas.clientWidth < 600 ? 84 : 170;
@@ -46,64 +46,65 @@ async function barsOf(page: Page, tops: readonly number[]): Promise<Rgb[][][]> {
   })()`);
 }
 
-/** Opens the timeline at a time and waits until its tiles are drawn. @returns the page and the positions of its lanes */
-async function shownAt(start: number | null, end: number | null) {
+/** Opens the timeline at a time, waits until it is drawn, and reads the pixels of its kernels. */
+async function openAt(start: number | null, end: number | null) {
   const query = start === null ? '' : `?${new URLSearchParams({ start: String(start), end: String(end) })}`;
-  const page = await ui.open(`${ui.timelineOf(name)}${query}`);
-  await ready(page);
+  const page = await ui.open(`${ui.pathOf(name, '/timeline')}${query}`);
+  await waitForTimeline(page);
   await page.waitForLoadState('networkidle');
   await page.waitForTimeout(300);
   const linkQuery = new URL(page.url()).searchParams;
   const execution = linkQuery.get('execution')!;
-  const api = `/s/${ui.idOf(name)}/api`;
+  const api = ui.pathOf(name, '/api');
   const read = <T>(part: string): Promise<T> =>
     page.evaluate<T>(`fetch('${api}/${part}?execution=${execution}').then((answer) => answer.json())`);
-  const shown = await read<TimelineData>('timeline');
-  const { lanes } = layoutOf(shown, await read<Counter[]>('counters'), new Set());
+  const timeline = await read<TimelineData>('timeline');
+  const { lanes } = layoutOf(timeline, await read<Counter[]>('counters'), new Set());
   const colors = await page.evaluate<Rgb[]>(`(() => {
     const rgb = (color) => {
-      const one = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-      one.fillStyle = color;
-      one.fillRect(0, 0, 1, 1);
-      return [...one.getImageData(0, 0, 1, 1).data].slice(0, 3);
+      const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+      context.fillStyle = color;
+      context.fillRect(0, 0, 1, 1);
+      return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
     };
     const probe = document.createElement('span');
     document.body.append(probe);
     const resolved = (color) => { probe.style.color = color; return getComputedStyle(probe).color; };
-    return ['var(--surface)', 'var(--line)', ...${JSON.stringify(shown.classes['kernels']!.map(({ color }) => color))}].map((color) => rgb(resolved(color)));
+    return ['var(--surface)', 'var(--line)', ...${JSON.stringify(timeline.classes['kernels']!.map(({ color }) => color))}].map((color) => rgb(resolved(color)));
   })()`);
   const tops = lanes.filter(({ track }) => track.table === 'kernels').map(({ top }) => top);
   return {
     page,
     execution,
-    classes: shown.classes['kernels']!.map(({ id }) => id),
+    classes: timeline.classes['kernels']!.map(({ id }) => id),
     colors,
-    bars: await barsOf(page, tops),
+    bars: await readBars(page, tops),
     range: [Number(linkQuery.get('start')), Number(linkQuery.get('end'))] as const,
   };
 }
 
-describe('the picture of a timeline', () => {
-  it('covers the share of each class in SQL, at zooms where events are narrower than a pixel', async () => {
-    const whole = await shownAt(null, null);
-    const [from, to] = whole.range;
-    await whole.page.close();
+describe('the drawn timeline', () => {
+  it('gives each class its share of time in SQL, where events are narrower than a pixel', async () => {
+    const unzoomed = await openAt(null, null);
+    const [from, to] = unzoomed.range;
+    await unzoomed.page.close();
     for (const zoom of [1, 3, 10]) {
-      const [start, end] = [from + 0.3 * (to - from) * (1 - 1 / zoom), 0];
-      const until = start + (to - from) / zoom;
-      const { page, execution, classes, colors, bars, range } = await shownAt(
+      const start = from + 0.3 * (to - from) * (1 - 1 / zoom);
+      const end = start + (to - from) / zoom;
+      const { page, execution, classes, colors, bars, range } = await openAt(
         zoom === 1 ? null : Math.round(start),
-        zoom === 1 ? end : Math.round(until),
+        zoom === 1 ? null : Math.round(end),
       );
-      const found = new Map<string, number>();
+      const pixelsOfClass = new Map<string, number>();
       const columns = bars[0]![0]!.length;
-      const known = new Map<string, number[]>();
+      const sharesOfColor = new Map<string, number[]>();
       for (const pixel of bars.flat(2)) {
         const key = pixel.join(',');
-        const shares = known.get(key) ?? covered(pixel, colors);
-        known.set(key, shares);
+        const shares = sharesOfColor.get(key) ?? coveredShares(pixel, colors);
+        sharesOfColor.set(key, shares);
         for (const [index, id] of classes.entries())
-          if (shares[index + 2]! > 0) found.set(id, (found.get(id) ?? 0) + shares[index + 2]!);
+          if (shares[index + 2]! > 0)
+            pixelsOfClass.set(id, (pixelsOfClass.get(id) ?? 0) + shares[index + 2]!);
       }
       const rows = ui.sql(
         name,
@@ -113,7 +114,7 @@ describe('the picture of a timeline', () => {
       expect(rows.length).toBeGreaterThan(3);
       const span = range[1] - range[0];
       const all = rows.reduce((sum, [, ns]) => sum + ns / span, 0);
-      const drawn = [...found].map(([id, pixels]) => [id, pixels / (columns * barHeight)] as const);
+      const drawn = [...pixelsOfClass].map(([id, pixels]) => [id, pixels / (columns * barHeight)] as const);
       expect(Math.abs(drawn.reduce((sum, [, share]) => sum + share, 0) - all), `at ${zoom}`).toBeLessThan(
         0.01,
       );
@@ -125,7 +126,7 @@ describe('the picture of a timeline', () => {
     }
   });
 
-  it('has one bar per kernel in SQL where kernels are wider than some pixels', async () => {
+  it('has one bar per kernel in SQL, where kernels are wider than a few pixels', async () => {
     const [[execution]] = ui.sql(
       name,
       'SELECT execution_id FROM kernels GROUP BY 1 ORDER BY count(*) DESC LIMIT 1',
@@ -135,14 +136,14 @@ describe('the picture of a timeline', () => {
       `SELECT start_ns, start_ns + dur_ns FROM kernels WHERE execution_id = '${execution}' ORDER BY start_ns LIMIT 12 OFFSET 200`,
     ) as [number, number][];
     const [first, last] = [kernels[0]![0], kernels.at(-1)![1]];
-    const { page, colors, bars, range } = await shownAt(first - 1000, last + 1000);
+    const { page, colors, bars, range } = await openAt(first - 1000, last + 1000);
     const ns = (range[1] - range[0]) / bars[0]![0]!.length;
     expect(Math.min(...kernels.map(([start, end]) => (end - start) / ns))).toBeGreaterThan(4);
-    // In the pixel row above the names inside wide bars.
-    const edges = bars.flatMap(([row]) =>
-      row!.map((pixel) => away(pixel, colors[0]!) > 40 && away(pixel, colors[1]!) > 40),
+    // The first pixel row is above the names inside wide bars.
+    const isBarPixel = bars.flatMap(([row]) =>
+      row!.map((pixel) => distance(pixel, colors[0]!) > 40 && distance(pixel, colors[1]!) > 40),
     );
-    const starts = edges.filter((isBar, index) => isBar && !edges[index - 1]).length;
+    const starts = isBarPixel.filter((isBar, index) => isBar && !isBarPixel[index - 1]).length;
     const [[count]] = ui.sql(
       name,
       `SELECT count(*) FROM kernels WHERE execution_id = '${execution}' AND start_ns < ${range[1]} AND start_ns + dur_ns > ${range[0]}`,
@@ -152,55 +153,54 @@ describe('the picture of a timeline', () => {
   });
 });
 
-it('collapses ranks and expands them again, by click and key, and for an event inside', async () => {
-  const archive = fixture('diagnosis/exposed_communication-fault.tgz');
-  expect(inferscope(ui.setup, ['session', 'import', archive]).status).toBe(0);
-  const page = await ui.open(ui.timelineOf('exposed_communication-fault'));
-  await ready(page);
+it('collapses ranks and expands them again by click and key, and to show an event that a search finds', async () => {
+  importArchive(ui.setup, 'diagnosis/exposed_communication-fault.tgz');
+  const page = await ui.open(ui.pathOf('exposed_communication-fault', '/timeline'));
+  await waitForTimeline(page);
   const height = (): Promise<number> => page.$eval('#timeline canvas', (canvas) => canvas.clientHeight);
-  const open = await height();
+  const fullHeight = await height();
   await page.click('#timeline canvas', { position: { x: 30, y: axisHeight + 10 } });
-  await expect.poll(height).toBeLessThan(open);
+  await expect.poll(height).toBeLessThan(fullHeight);
   await expect.poll(() => new URL(page.url()).searchParams.get('closed')).toMatch(/^rank 0/);
-  const closed = await height();
-  const again = await ui.open(page.url().slice(ui.base.length));
-  await ready(again);
-  expect(await again.$eval('#timeline canvas', (canvas) => canvas.clientHeight)).toBe(closed);
+  const collapsedHeight = await height();
+  const again = await ui.open(page.url().slice(ui.server.origin.length));
+  await waitForTimeline(again);
+  expect(await again.$eval('#timeline canvas', (canvas) => canvas.clientHeight)).toBe(collapsedHeight);
   await again.close();
   await page.keyboard.press('c');
-  await expect.poll(height).toBe(open);
+  await expect.poll(height).toBe(fullHeight);
   await page.keyboard.press('c');
-  await expect.poll(height).toBeLessThan(open);
+  await expect.poll(height).toBeLessThan(fullHeight);
   await page.keyboard.press('c');
-  await expect.poll(height).toBe(open);
+  await expect.poll(height).toBe(fullHeight);
   // Without a mouse: the second group is the stages of rank 0.
   await page.focus('#timeline');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   expect(await page.textContent('#status')).toBe('Stages, open');
   await page.keyboard.press('Enter');
-  await expect.poll(height).toBeLessThan(open);
+  await expect.poll(height).toBeLessThan(fullHeight);
   expect(await page.textContent('#status')).toMatch(/^Stages, closed: \d+ lanes?$/);
   await expect.poll(() => new URL(page.url()).searchParams.get('closed')).toBe('rank 0 Stages');
   await page.keyboard.press('Space');
-  await expect.poll(height).toBe(open);
+  await expect.poll(height).toBe(fullHeight);
   await page.keyboard.press('Tab');
   expect(await page.textContent('#status')).toBe('');
   await page.keyboard.press('c');
-  await expect.poll(height).toBeLessThan(open);
+  await expect.poll(height).toBeLessThan(fullHeight);
   await page.keyboard.press('/');
   await page.keyboard.type('nccl');
   await page.keyboard.press('Enter');
   await page.waitForSelector('#details dl');
-  await expect.poll(height).toBe(open);
+  await expect.poll(height).toBe(fullHeight);
   await page.close();
-  // Except the browser's own message about canvases that this test reads.
+  // The browser complains about the canvases that this test reads.
   expect(ui.complaints.filter((complaint) => !complaint.includes('willReadFrequently'))).toEqual([]);
 });
 
-it('lists the single events of the visible range, sorted and paged, each linked to its place, by keyboard', async () => {
-  const page = await ui.open(ui.timelineOf(name));
-  await ready(page);
+it('lists the single events of the visible range by keyboard, sorted and in pages, with links into the timeline', async () => {
+  const page = await ui.open(ui.pathOf(name, '/timeline'));
+  await waitForTimeline(page);
   await page.focus('#timeline');
   await page.keyboard.press('v');
   await page.waitForSelector('#selected tbody tr');
@@ -209,9 +209,9 @@ it('lists the single events of the visible range, sorted and paged, each linked 
     name,
     `SELECT count(*), max(dur_ns) FROM kernels WHERE execution_id = '${execution}'`,
   ) as [[number, number]];
-  const digits = async (selector: string): Promise<number> =>
+  const readEventCount = async (selector: string): Promise<number> =>
     Number(/(\d+)events/.exec((await page.innerText(selector)).replaceAll(/\s/g, ''))![1]);
-  expect(await digits('#selected-pages')).toBe(count);
+  expect(await readEventCount('#selected-pages')).toBe(count);
   const firstRow = (): Promise<string> => page.innerText('#selected tbody tr >> nth=0');
   const before = await firstRow();
   await page.click('#selected-pages button:text-is("next")');
@@ -225,19 +225,19 @@ it('lists the single events of the visible range, sorted and paged, each linked 
   await page.keyboard.press('Enter');
   await page.waitForSelector('#event dl');
   await expect.poll(() => page.url()).toMatch(/event=.*mark=|mark=.*event=/);
-  const shown = await page.evaluate<{ start: number; end: number }>(`(() => {
+  const event = await page.evaluate<{ start: number; end: number }>(`(() => {
     const query = new URLSearchParams(location.search);
     const [lane, index] = query.get('event').split(',');
     return fetch(document.body.dataset.api + '/event?' + new URLSearchParams({ execution: query.get('execution'), lane, index }))
       .then((answer) => answer.json());
   })()`);
-  expect(shown.end - shown.start).toBe(longest);
+  expect(event.end - event.start).toBe(longest);
   // Lists the events of one name; the list is in the address.
-  const listed = page.locator('#selection .columns tbody tr:nth-child(2) button').first();
-  const [label, full] = [await listed.innerText(), await listed.getAttribute('title')];
-  await listed.click();
+  const nameButton = page.locator('#selection .columns tbody tr:nth-child(2) button').first();
+  const [label, full] = [await nameButton.innerText(), await nameButton.getAttribute('title')];
+  await nameButton.click();
   await expect.poll(() => new URL(page.url()).searchParams.get('name')).toBe(full ?? label);
-  const again = await ui.open(page.url().slice(ui.base.length));
+  const again = await ui.open(page.url().slice(ui.server.origin.length));
   await again.waitForSelector('#selected tbody tr');
   await expect.poll(() => page.innerText('#selected caption')).toContain(label);
   expect(await again.innerText('#selected')).toBe(await page.innerText('#selected'));

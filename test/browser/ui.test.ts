@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { UiPages } from './ui-pages.js';
-import { timelineReady as ready } from './ui-server.js';
+import { waitForTimeline } from './ui-server.js';
+import { waitForCharts } from './report-page.js';
 
 const ui = new UiPages();
 
@@ -12,15 +13,15 @@ describe('inferscope ui in Chromium', () => {
     await page.fill('#filter', 'fixed');
     expect(await page.locator('tbody tr:visible').count()).toBe(1);
     await page.click('tbody tr:visible a');
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    await waitForCharts(page);
     expect(await page.locator('nav.pages strong').first().textContent()).toBe('launch_bound_decode-fixed');
     await page.close();
   });
 
   it('links a finding to its gap', async () => {
-    const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
+    const page = await ui.open(ui.pathOf('launch_bound_decode-fault'));
     await page.click('#findings .place a[href*="/timeline?"]');
-    await ready(page);
+    await waitForTimeline(page);
     const mark = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
     // The longest gap of the cause with the most time, in a decode step that is not a warm-up.
     const longest = ui.sql(
@@ -32,18 +33,18 @@ describe('inferscope ui in Chromium', () => {
     expect(longest).toEqual([mark]);
     await page.waitForSelector('#details table');
     expect(await page.locator('#details').textContent()).toContain('launch call');
-    // The gap spans some pixels: it is not lost in the whole capture.
+    // The timeline is zoomed so that the gap is visible.
     const [start, end] = ['start', 'end'].map((name) => Number(new URL(page.url()).searchParams.get(name)));
     expect((mark[1]! - mark[0]!) / (end! - start!)).toBeGreaterThan(0.01);
     await page.close();
   });
 
-  it('links a bar to its place', async () => {
-    const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+  it('links a bar of the waterfall to the longest gap behind it', async () => {
+    const page = await ui.open(ui.pathOf('launch_bound_decode-fault'));
+    await waitForCharts(page);
     const bar = page.locator('#waterfall .chart svg path[fill="#c2480a"]').first();
     await bar.click();
-    await ready(page);
+    await waitForTimeline(page);
     await page.waitForSelector('#details table');
     expect(await page.locator('#details').textContent()).toContain('launch call');
     expect(new URL(page.url()).searchParams.get('mark')).not.toBe(null);
@@ -51,8 +52,8 @@ describe('inferscope ui in Chromium', () => {
   });
 
   it('finds a kernel, shows its details, and follows it to its launch', async () => {
-    const page = await ui.open(ui.timelineOf('launch_bound_decode-fault'));
-    await ready(page);
+    const page = await ui.open(ui.pathOf('launch_bound_decode-fault', '/timeline'));
+    await waitForTimeline(page);
     await page.keyboard.press('/');
     await page.keyboard.type('elementwise');
     await page.keyboard.press('Enter');
@@ -67,7 +68,7 @@ describe('inferscope ui in Chromium', () => {
     await page.click('#details button');
     await expect.poll(() => page.textContent('#details h2')).toMatch(/launch/i);
     expect(await correlation()).toBe(launchedBy);
-    // And back from the launch to its kernel.
+    // From the launch back to its kernel.
     await page.click('#details button');
     await expect.poll(() => page.textContent('#details h2')).toContain('elementwise');
     expect(await correlation()).toBe(launchedBy);
@@ -75,16 +76,16 @@ describe('inferscope ui in Chromium', () => {
     await expect.poll(() => page.textContent('#details h2')).toMatch(/launch/i);
     // The address includes the event, so that the page opens there again.
     await expect.poll(() => page.url()).not.toBe(before);
-    const again = await ui.open(page.url().slice(ui.base.length));
+    const again = await ui.open(page.url().slice(ui.server.origin.length));
     await expect.poll(() => again.textContent('#details h2')).toMatch(/launch/i);
     await again.close();
     await page.close();
   });
 
-  it('wrote no errors to the console, and Ctrl-C stops it at once', async () => {
+  it('wrote no errors to the console, and Ctrl-C stops the server at once', async () => {
     expect(ui.complaints).toEqual([]);
-    const ended = once(ui.server.child, 'exit') as Promise<[number | null]>;
+    const exit = once(ui.server.child, 'exit') as Promise<[number | null]>;
     ui.server.child.kill('SIGINT');
-    expect((await ended)[0]).toBe(0);
+    expect((await exit)[0]).toBe(0);
   });
 });

@@ -1,32 +1,29 @@
 import { spawn } from 'node:child_process';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import process from 'node:process';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Reply, testServer, type TestServer } from '../../src/ask/test-server.js';
 import { analyzeDocumentSchema, analyzeRequestDocumentSchema } from '../../src/model/documents/analyze.js';
-import { cli, environment, expectFailure, inferscope, place, type Ran } from './profile-cli.js';
+import { cli, expectFailure, inferscope, createSetup, type CliResult, environmentOf } from './run-cli.js';
+import { captures, fixture } from './capture-files.js';
 
-const setup = place();
+const setup = createSetup();
 let server: TestServer | null = null;
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 afterEach(async () => {
   await server?.close();
   server = null;
 });
 
-const fixture = (name: string) => join(process.cwd(), 'test/fixtures/diagnosis', `${name}.tgz`);
 beforeAll(() => {
   for (const name of ['serial_streams-fixed', 'serial_streams-fault'])
-    expect(inferscope(setup, ['session', 'import', fixture(name)]).status).toBe(0);
+    expect(inferscope(setup, ['session', 'import', fixture(`diagnosis/${name}.tgz`)]).status).toBe(0);
 });
 
-/** Runs the binary asynchronously, because the model's server runs in this process and must answer. */
-async function asking(
+/** Runs the binary with a scripted model: asynchronously, because the model's server runs in this process and must answer. */
+async function runWithModel(
   args: string[],
   script: (Reply | 'interrupt')[],
   env: NodeJS.ProcessEnv = {},
-): Promise<Ran> {
+): Promise<CliResult> {
   const interrupt = (): Reply => {
     child.kill('SIGINT');
     return { silence: true };
@@ -39,7 +36,7 @@ async function asking(
   };
   const child = spawn(process.execPath, [cli, ...args], {
     cwd: setup.scratch,
-    env: { ...environment(setup), ...settings, ...env },
+    env: { ...environmentOf(setup), ...settings, ...env },
   });
   const text = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk) => (text.stdout += String(chunk)));
@@ -50,15 +47,15 @@ async function asking(
 const sql = (query: string): Reply => ({ calls: [{ name: 'sql', arguments: JSON.stringify({ query }) }] });
 
 describe('with a model', () => {
-  test('--dry-run prints what is sent; SQL runs; answer on stdout, messages on stderr; the conversation continues', async () => {
+  test('--dry-run prints the request; SQL queries run; the answer is on stdout; --continue sends the conversation', async () => {
     const args = ['analyze', 'serial_streams-fault', '--question', 'how many kernels?'];
-    const dry = await asking([...args, '--dry-run', '--json'], [{ text: '' }]);
+    const dryRun = await runWithModel([...args, '--dry-run', '--json'], [{ text: '' }]);
     expect(server!.requests).toEqual([]);
-    const request = analyzeRequestDocumentSchema.parse(JSON.parse(dry.stdout)).data;
-    expect(dry.stdout).not.toContain('sk-0123');
+    const request = analyzeRequestDocumentSchema.parse(JSON.parse(dryRun.stdout)).data;
+    expect(dryRun.stdout).not.toContain('sk-0123');
     await server!.close();
 
-    const first = await asking(args, [
+    const first = await runWithModel(args, [
       sql('SELECT count(*) AS kernels, min(host) AS host FROM kernels'),
       sql("SELECT content FROM read_text('/etc/passwd')"),
       { text: 'There are many kernels [q1], at 4711 GB/s.' },
@@ -74,7 +71,7 @@ describe('with a model', () => {
     expect(sent[2]).not.toContain('root:');
     await server!.close();
 
-    const second = await asking(
+    const second = await runWithModel(
       ['analyze', 'serial_streams-fault', '--continue', '--question', 'and now?', '--json'],
       [{ text: 'The same [q1].' }],
     );
@@ -85,26 +82,31 @@ describe('with a model', () => {
   });
 
   test('Ctrl-C exits with 130', async () => {
-    const ran = await asking(['analyze', '--json'], ['interrupt']);
-    expectFailure(ran, 130, 'E_INTERRUPTED');
+    const result = await runWithModel(['analyze', '--json'], ['interrupt']);
+    expectFailure(result, 130, 'E_INTERRUPTED');
   });
 
   test('session compare --ai works; a failing model is a warning there', async () => {
     const pair = ['session', 'compare', 'serial_streams-fixed', 'serial_streams-fault', '--ai'];
-    const ran = await asking(pair, [{ text: 'The second launches more kernels.' }]);
-    expect(ran.status, ran.stderr).toBe(0);
-    expect(ran.stdout).toContain('The second launches more kernels.');
+    const result = await runWithModel(pair, [{ text: 'The second launches more kernels.' }]);
+    expect(result.status, result.stderr).toBe(0);
+    expect(result.stdout).toContain('The second launches more kernels.');
     await server!.close();
-    const failed = await asking(pair, [{ status: 401, message: 'who are you' }]);
+    const failed = await runWithModel(pair, [{ status: 401, message: 'who are you' }]);
     expect([failed.status, failed.stderr]).toEqual([0, expect.stringContaining('no narrative: 127.0.0.1')]);
   });
 });
 
 test('import ends with a narrative', async () => {
-  const file = join(process.cwd(), 'test/fixtures/kineto-torch2.11-h200/kineto-tiny.json.gz');
-  const ran = await asking(['import', file, '--quiet'], [{ text: 'Mostly launches [q0].' }]);
-  expect([ran.status, ran.stdout], ran.stderr).toEqual([0, expect.stringContaining('Mostly launches [q0].')]);
-  expect(ran.stdout.indexOf('report:')).toBeLessThan(ran.stdout.indexOf('Mostly launches'));
+  const result = await runWithModel(
+    ['import', captures.kineto, '--quiet'],
+    [{ text: 'Mostly launches [q0].' }],
+  );
+  expect([result.status, result.stdout], result.stderr).toEqual([
+    0,
+    expect.stringContaining('Mostly launches [q0].'),
+  ]);
+  expect(result.stdout.indexOf('report:')).toBeLessThan(result.stdout.indexOf('Mostly launches'));
   expect(server!.requests).toHaveLength(1);
 });
 
@@ -114,11 +116,11 @@ describe('without a model', () => {
     const { data } = analyzeDocumentSchema.parse(JSON.parse(inferscope(setup, args).stdout));
     expect(data).toMatchObject({ answered_by: 'stored', model: null, usage: null });
     const query = data.queries.find(({ tool }) => tool === 'sql')!;
-    const ran = inferscope(setup, ['sql', '-s', 'serial_streams-fault', query.input!, '--json']);
-    expect((JSON.parse(ran.stdout) as { data: { rows: unknown[] } }).data.rows.length).toBe(query.rows);
+    const result = inferscope(setup, ['sql', '-s', 'serial_streams-fault', query.input!, '--json']);
+    expect((JSON.parse(result.stdout) as { data: { rows: unknown[] } }).data.rows.length).toBe(query.rows);
   });
 
-  test('commands that need a model say what to set', () => {
+  test('commands that need a model name the variables to set', () => {
     const compared = inferscope(setup, [
       'session',
       'compare',

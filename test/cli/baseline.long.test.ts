@@ -1,59 +1,44 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { baselineCheckDocumentSchema } from '../../src/model/documents/baseline.js';
-import { inferscope, place, tinyArgs } from './profile-cli.js';
+import { inferscope, createSetup, tinyProfileArgs } from './run-cli.js';
+import { captures } from './capture-files.js';
+import { importServeRuns } from './serve-runs.js';
 
-const setup = place();
+const setup = createSetup();
 
-/** A run of vllm bench serve with `factor` times the fixture's TPOTs, varied by a few percent. */
-function serveRun(name: string, factor: number, run: number): string {
-  const fixture = 'test/fixtures/benchmark-results-from-schema/vllm-serve.json';
-  const file = JSON.parse(readFileSync(fixture, 'utf8')) as Record<string, number>;
-  const scatter = 1 + 0.01 * ((run * 7) % 4);
-  for (const key of Object.keys(file)) {
-    if (key.endsWith('_ms')) file[key]! *= scatter * (key.includes('tpot') ? factor : 1);
-  }
-  const path = join(setup.scratch, `${name}-${run}.json`);
-  writeFileSync(path, JSON.stringify(file));
-  return path;
-}
-
-function imported(name: string, factor: number): void {
-  const files = [1, 2, 3, 4].map((run) => serveRun(name, factor, run));
-  const { status, stderr, stdout } = inferscope(setup, ['import', ...files, '--name', name, '--quiet']);
-  expect(status, stderr).toBe(0);
+function importRuns(name: string, tpotFactor: number): void {
+  const { stdout } = importServeRuns(setup, { name, tpotFactor, runs: 4 });
   expect(stdout).toContain('vllm bench serve: rate inf, concurrency 8');
 }
 
 const check = (...args: string[]) => inferscope(setup, ['baseline', 'check', ...args]);
-const parsed = (stdout: string) => baselineCheckDocumentSchema.parse(JSON.parse(stdout)).data;
+const parseCheck = (stdout: string) => baselineCheckDocumentSchema.parse(JSON.parse(stdout)).data;
 
 beforeAll(() => {
-  imported('before', 1);
-  imported('slower', 1.12);
-  imported('again', 1.001);
+  importRuns('before', 1);
+  importRuns('slower', 1.12);
+  importRuns('again', 1.001);
   const { status, stderr } = inferscope(setup, ['baseline', 'set', 'before', '--name', 'main']);
   expect(status, stderr).toBe(0);
 });
 
-test('@last counts sessions with figures, as a session and as the baseline', () => {
-  const samples = resolve('test/fixtures/nvidia-smi-580-h200/nvidia-smi-query.csv');
-  expect(inferscope(setup, ['import', samples, '--quiet']).status).toBe(0);
-  const found = parsed(check('@last', '--baseline', '@last~2', '--json').stdout);
-  expect(found.sessions.map(({ name }) => name)).toEqual(['again']);
-  expect(found.baseline.sessions.map(({ name }) => name)).toEqual(['before']);
+test('@last selects the latest session with figures, as a session and as the baseline', () => {
+  expect(inferscope(setup, ['import', captures.query, '--quiet']).status).toBe(0);
+  const latest = parseCheck(check('@last', '--baseline', '@last~2', '--json').stdout);
+  expect(latest.sessions.map(({ name }) => name)).toEqual(['again']);
+  expect(latest.baseline.sessions.map(({ name }) => name)).toEqual(['before']);
   const unknown = check('--baseline', 'mian');
   expect([unknown.status, unknown.stderr]).toEqual([2, expect.stringContaining('no baseline "mian"')]);
 });
 
-test('a regression exits with 1, as text and as a document; the tolerance decides', () => {
+test('a regression exits with 1, as text and as JSON; --tolerance decides what is a regression', () => {
   const text = check('slower', '--baseline', 'main');
   expect([text.status, text.stderr]).toEqual([1, '']);
   expect(text.stdout).toContain('Regression: TPOT, TPOT median, TPOT p99.');
   const json = check('slower', '--baseline', 'main', '--json');
   expect(json.status).toBe(1);
-  const data = parsed(json.stdout);
+  const data = parseCheck(json.stdout);
   expect(data.comparisons.filter(({ verdict }) => verdict === 'regression').map(({ id }) => id)).toEqual([
     'tpot',
     'tpot.median',
@@ -66,7 +51,7 @@ test('a regression exits with 1, as text and as a document; the tolerance decide
 test('an equal session passes', () => {
   const { status, stdout } = check('again', '--baseline', 'main', '--json');
   expect(status).toBe(0);
-  expect(parsed(stdout).result).toBe('passed');
+  expect(parseCheck(stdout).result).toBe('passed');
 });
 
 test('accepts a baseline in a file of the repository', () => {
@@ -75,7 +60,7 @@ test('accepts a baseline in a file of the repository', () => {
   expect(check('slower', '--baseline', file).status).toBe(1);
 });
 
-test('usage errors: unknown baseline, a session against itself, other kinds, an invalid tolerance', () => {
+test('usage errors: an unknown baseline, a session compared with itself, an invalid tolerance or name', () => {
   expect(check('slower', '--baseline', 'nope').stderr).toContain('Saved: main.');
   expect(check('before', '--baseline', 'main').stderr).toContain('part of the baseline');
   expect(check('slower', '--baseline', 'main', '--tolerance', 'much')).toMatchObject({
@@ -87,14 +72,14 @@ test('usage errors: unknown baseline, a session against itself, other kinds, an 
 
 test('profiles of the embedded engine compare by launches; other kinds have no common metrics', () => {
   for (const name of ['p1', 'p2']) {
-    const ran = inferscope(setup, tinyArgs(setup, '--launches', '3', '--name', name));
-    expect(ran.status, ran.stderr).toBe(0);
+    const result = inferscope(setup, tinyProfileArgs(setup, '--launches', '3', '--name', name));
+    expect(result.status, result.stderr).toBe(0);
   }
   expect(inferscope(setup, ['baseline', 'set', 'p1', '--name', 'profile']).stdout).toMatch(
     /tpot_ms .* 3 +launches/,
   );
   const { stdout, status } = check('p2', '--baseline', 'profile', '--json');
-  const { result, comparisons } = parsed(stdout);
+  const { result, comparisons } = parseCheck(stdout);
   expect(status).toBe(result === 'regression' ? 1 : 0);
   const ids = comparisons.map(({ id }) => id);
   for (const id of ['ttft_ms', 'tpot_ms', 'e2e_ms', 'output_tokens_per_s', 'peak_memory_bytes']) {

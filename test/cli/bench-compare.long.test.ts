@@ -1,43 +1,29 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { benchCompareDocumentSchema } from '../../src/model/documents/bench-compare.js';
-import { inferscope, place } from './profile-cli.js';
+import { inferscope, createSetup } from './run-cli.js';
+import { importServeRuns } from './serve-runs.js';
 
-const setup = place();
+const setup = createSetup();
 
-/** Runs of vllm bench serve with `factor` times the fixture's TPOTs, varied by a few percent. */
-function imported(name: string, factor: number, runs: number): void {
-  const fixture = 'test/fixtures/benchmark-results-from-schema/vllm-serve.json';
-  const files = Array.from({ length: runs }, (_, run) => {
-    const file = JSON.parse(readFileSync(fixture, 'utf8')) as Record<string, number>;
-    for (const key of Object.keys(file)) {
-      if (key.endsWith('_ms'))
-        file[key]! *= (1 + 0.01 * ((run * 7) % 9)) * (key.includes('tpot') ? factor : 1);
-    }
-    const path = join(setup.scratch, `${name}-${run}.json`);
-    writeFileSync(path, JSON.stringify(file));
-    return path;
-  });
-  const { status, stderr } = inferscope(setup, ['import', ...files, '--name', name, '--quiet']);
-  expect(status, stderr).toBe(0);
+function importRuns(name: string, tpotFactor: number, runs: number): void {
+  importServeRuns(setup, { name, tpotFactor, runs });
 }
 
 const compare = (...args: string[]) => inferscope(setup, ['bench', 'compare', ...args]);
 
 beforeAll(() => {
-  imported('before', 1, 5);
-  imported('slower', 1.2, 5);
-  imported('again', 1, 4);
-  imported('few', 1.2, 3);
+  importRuns('before', 1, 5);
+  importRuns('slower', 1.2, 5);
+  importRuns('again', 1, 4);
+  importRuns('few', 1.2, 3);
   const { status, stderr } = inferscope(setup, ['baseline', 'set', 'before', '--name', 'main']);
   expect(status, stderr).toBe(0);
 });
 
 test('a gate decides the exit code; without one it is 0', () => {
-  const failed = compare('before', 'slower', '--fail-on', 'tpot=5%', '--json');
-  expect([failed.status, failed.stderr]).toEqual([1, '']);
-  const { data } = benchCompareDocumentSchema.parse(JSON.parse(failed.stdout));
+  const regression = compare('before', 'slower', '--fail-on', 'tpot=5%', '--json');
+  expect([regression.status, regression.stderr]).toEqual([1, '']);
+  const { data } = benchCompareDocumentSchema.parse(JSON.parse(regression.stdout));
   expect(data.gates).toEqual([{ metric: 'tpot', share: 0.05, result: 'failed', by: ['tpot'] }]);
   const tpot = data.comparisons.find(({ id }) => id === 'tpot')!;
   // All five are slower: 2 of C(10, 5) = 252 arrangements, in a family of one.
@@ -61,7 +47,7 @@ test('text starts with the finding, and reports non-significance and too few lau
   expect(few.status).toBe(1);
 });
 
-test('usage errors list what exists', () => {
+test('usage errors list the valid names', () => {
   expect(compare('before', 'slower', '--fail-on', 'topt=5%')).toMatchObject({ status: 2, stdout: '' });
   expect(compare('before', 'slower', '--fail-on', 'tpot').stderr).toContain('--fail-on tpot=5%,ttft=10%');
   expect(compare('before', 'before').stderr).toContain('does not differ from itself');

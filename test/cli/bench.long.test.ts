@@ -8,26 +8,26 @@ import { recordLineSchema, type RequestLine } from '../../src/model/record.js';
 import {
   expectFailure,
   inferscope,
-  leftovers,
-  place,
+  unfinishedSessions,
+  createSetup,
   plantRoofline,
-  sessions,
-  start,
-  untilDead,
-  untilRecorded,
-  type Place,
-} from './profile-cli.js';
+  listSessions,
+  startCli,
+  waitForExit,
+  waitForRecord,
+  type TestSetup,
+} from './run-cli.js';
 
 const small = ['--input-len', '8', '--output-len', '4', '--threads', '1'];
 
-function benchJson(setup: Place, args: string[]) {
+function benchJson(setup: TestSetup, args: string[]) {
   const { status, stdout, stderr } = inferscope(setup, ['bench', ...args, '--json']);
   expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
   return { document: benchDocumentSchema.parse(JSON.parse(stdout)), stderr };
 }
 
-/** Request lines of a saved session, as the engine wrote them. */
-function requestsOf({ home }: Place, id: string, execution: string): RequestLine[] {
+/** The request lines of a saved session, as the engine wrote them. */
+function readRequests({ home }: TestSetup, id: string, execution: string): RequestLine[] {
   const path = join(home, 'sessions', id, 'artifacts', `${execution}-record`, `${execution}.jsonl`);
   return readFileSync(path, 'utf8')
     .trimEnd()
@@ -36,12 +36,12 @@ function requestsOf({ home }: Place, id: string, execution: string): RequestLine
     .filter((line) => line.type === 'request');
 }
 
-const timed = (lines: RequestLine[]) => lines.filter(({ warmup }) => !warmup);
+const withoutWarmup = (lines: RequestLine[]) => lines.filter(({ warmup }) => !warmup);
 const ms = (ns: number) => ns / 1e6;
 const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-test("latency: the document, the files, the report, and the means of the engine's records", () => {
-  const setup = place();
+test("latency: writes the document, the files and the report, with the means of the engine's records", () => {
+  const setup = createSetup();
   const args = [
     'latency',
     '--model',
@@ -64,7 +64,7 @@ test("latency: the document, the files, the report, and the means of the engine'
   const [point] = variant!.points;
   expect([point!.point, point!.outcome, point!.interleaved]).toEqual(['b1-p8-o4', 'measured', true]);
 
-  const lines = timed(requestsOf(setup, data.session.id, 'bench-1'));
+  const lines = withoutWarmup(readRequests(setup, data.session.id, 'bench-1'));
   expect(lines.map(({ launch }) => launch)).toEqual([0, 0, 0, 1, 1, 1]);
   const { ttft_ms: ttft, tpot_ms: tpot, e2e_ms: e2e } = point!.latency;
   if (!('mean' in ttft) || !('mean' in tpot) || !('mean' in e2e))
@@ -81,12 +81,12 @@ test("latency: the document, the files, the report, and the means of the engine'
   expect(files).toEqual(['baseline_metrics.json', 'latency_results.csv']);
   const folder = join(setup.home, 'sessions', data.session.id);
   expect(readFileSync(join(folder, 'derived', 'report.html'), 'utf8')).toContain('batch 1, 8 in + 4 out');
-  expect(sessions(setup)).toHaveLength(1);
-  expect(leftovers(setup)).toEqual([]);
+  expect(listSessions(setup)).toHaveLength(1);
+  expect(unfinishedSessions(setup)).toEqual([]);
 });
 
-test('suite of two batches and two variants: each shape once, launches in turn, three CSV files', () => {
-  const setup = place();
+test('a suite of two batches and two variants measures each shape once, alternates launches, and writes three CSV files', () => {
+  const setup = createSetup();
   const output = join(setup.scratch, 'out');
   const args = [
     'suite',
@@ -113,29 +113,29 @@ test('suite of two batches and two variants: each shape once, launches in turn, 
   }
   const launches = ['bench-1', 'bench-2'].flatMap((execution) =>
     [0, 1].map((launch) => {
-      const launchRequests = requestsOf(setup, session.id, execution).filter(
+      const launchRequests = readRequests(setup, session.id, execution).filter(
         (request) => request.launch === launch,
       );
-      const points = timed(launchRequests).map(({ point }) => point);
+      const points = withoutWarmup(launchRequests).map(({ point }) => point);
       return {
         execution,
         launch,
-        begin: launchRequests[0]!.t_ns,
+        start: launchRequests[0]!.t_ns,
         end: launchRequests.at(-1)!.end_ns,
         points,
       };
     }),
   );
-  // Launch 0 of both variants, then launch 1 of both; one exits before the next starts.
-  launches.sort((x, y) => x.begin - y.begin);
+  // Launch 0 of both variants is followed by launch 1 of both, and each launch exits before the next starts.
+  launches.sort((x, y) => x.start - y.start);
   expect(launches.map(({ execution, launch }) => `${execution}/${launch}`)).toEqual([
     'bench-1/0',
     'bench-2/0',
     'bench-1/1',
     'bench-2/1',
   ]);
-  for (const [i, { begin }] of launches.entries())
-    if (i > 0) expect(begin).toBeGreaterThan(launches[i - 1]!.end);
+  for (const [i, { start }] of launches.entries())
+    if (i > 0) expect(start).toBeGreaterThan(launches[i - 1]!.end);
   const [b1, b2] = ['b1-p8-o4', 'b2-p8-o4'];
   expect(launches.map(({ points }) => points)).toEqual([
     [b1, b2, b2, b1],
@@ -157,31 +157,31 @@ test('suite of two batches and two variants: each shape once, launches in turn, 
   expect(stderr).toContain('launch 2/2');
 });
 
-test('Ctrl-C: exit 130, and the measurements are a complete session with its files', async () => {
-  const setup = place();
+test('Ctrl-C exits with 130, and the measurements are saved as a session with its files', async () => {
+  const setup = createSetup();
   const sizes = ['--input-len', '8', '--output-len', '60', '--threads', '1', '--runs', '400'];
   const args = ['bench', 'throughput', '--model', setup.slow, ...sizes, '--batch-size', '1,2', '--json'];
-  const { child, ended } = start(setup, args);
-  await untilRecorded(setup, 'bench-1', (line) => line.type === 'request' && line.warmup === false);
+  const { child, exit } = startCli(setup, args);
+  await waitForRecord(setup, 'bench-1', (line) => line.type === 'request' && line.warmup === false);
   process.kill(-child.pid!, 'SIGINT');
-  const { status, stdout, stderr } = await ended;
+  const { status, stdout, stderr } = await exit;
   expect([status, stderr.includes('error')], stderr).toEqual([130, false]);
   const { data } = benchDocumentSchema.parse(JSON.parse(stdout));
   expect(data.session.status).toBe('interrupted');
   expect(stderr).toContain(data.session.id);
   // An incomplete point with figures counts as measured, and states the number of its repeats.
-  const [begun] = data.variants[0]!.points;
-  expect([begun!.outcome, begun!.text]).toEqual([
+  const [incomplete] = data.variants[0]!.points;
+  expect([incomplete!.outcome, incomplete!.text]).toEqual([
     'measured',
     expect.stringMatching(/Stopped after \d+ of 400 timed repeats/),
   ]);
-  expect(timed(requestsOf(setup, data.session.id, 'bench-1')).length).toBeGreaterThanOrEqual(1);
+  expect(withoutWarmup(readRequests(setup, data.session.id, 'bench-1')).length).toBeGreaterThanOrEqual(1);
   expect(existsSync(join(setup.scratch, 'results', 'throughput_results.csv'))).toBe(true);
-  expect(sessions(setup).map((session) => session.status)).toEqual(['interrupted']);
+  expect(listSessions(setup).map((session) => session.status)).toEqual(['interrupted']);
 });
 
 test('kill -9 of the engine loses only its current point; another process measures the rest', async () => {
-  const setup = place();
+  const setup = createSetup();
   const sizes = [
     '--input-len',
     '8',
@@ -195,19 +195,19 @@ test('kill -9 of the engine loses only its current point; another process measur
     '1',
   ];
   const args = ['bench', 'throughput', '--model', setup.slow, ...sizes, '--batch-size', '1,2', '--json'];
-  const { ended } = start(setup, args);
-  const first = await untilRecorded(
+  const { exit } = startCli(setup, args);
+  const first = await waitForRecord(
     setup,
     'bench-1',
     (line) => line.type === 'request' && line.warmup === false,
   );
   process.kill(first.pid, 'SIGKILL');
-  const { status, stdout, stderr } = await ended;
+  const { status, stdout, stderr } = await exit;
   expect(status, stderr).toBe(0);
   const { data } = benchDocumentSchema.parse(JSON.parse(stdout));
   const [b1, b2] = data.variants[0]!.points;
-  const lines = timed(requestsOf(setup, data.session.id, 'bench-1'));
-  // If killed at batch 1, nothing larger is tried; if killed at batch 2, batch 1 gets its six repeats.
+  const lines = withoutWarmup(readRequests(setup, data.session.id, 'bench-1'));
+  // An engine killed at batch 1 is not started with a larger batch. If it was killed at batch 2, batch 1 has its six repeats.
   if (b1!.outcome === 'out_of_memory') {
     expect(b2!.outcome).toBe('skipped');
   } else {
@@ -217,28 +217,27 @@ test('kill -9 of the engine loses only its current point; another process measur
   }
   expect(new Set(lines.map(({ iteration }) => iteration)).size).toBe(lines.length);
   expect(stderr).toContain('out of memory');
-  await untilDead(first.pid);
+  await waitForExit(first.pid);
 });
 
-test('nothing measured: exit 4 with the engine’s own error, and no session', async () => {
-  const setup = place();
+test('a benchmark without a measurement exits with 4 and the engine’s error, and saves no session', async () => {
+  const setup = createSetup();
   const sizes = ['--input-len', '8', '--output-len', '200', '--threads', '1'];
-  const { ended } = start(setup, ['bench', 'latency', '--model', setup.slow, ...sizes, '--json']);
-  const { pid } = await untilRecorded(
+  const { exit } = startCli(setup, ['bench', 'latency', '--model', setup.slow, ...sizes, '--json']);
+  const { pid } = await waitForRecord(
     setup,
     'bench-1',
     (line) => line.type === 'stage' || line.type === 'model',
   );
   process.kill(pid, 'SIGKILL');
-  const ran = await ended;
-  const error = ran.stderr.slice(ran.stderr.indexOf('error: '));
-  expect(expectFailure({ ...ran, stderr: error }, 4, 'E_OUT_OF_MEMORY').why).toContain('SIGKILL');
-  expect(sessions(setup)).toEqual([]);
-  expect(leftovers(setup)).toEqual([]);
+  const result = await exit;
+  expect(expectFailure(result, 4, 'E_OUT_OF_MEMORY').why).toContain('SIGKILL');
+  expect(listSessions(setup)).toEqual([]);
+  expect(unfinishedSessions(setup)).toEqual([]);
 });
 
-test('invalid input: three parts, the right exit code, nothing measured', () => {
-  const setup = place();
+test('invalid input gives an error in three parts with its exit code, and nothing is measured', () => {
+  const setup = createSetup();
   plantRoofline(setup.home);
   const fail = (args: string[], exitCode: number, code: string) =>
     expectFailure(inferscope(setup, ['bench', ...args, '--json']), exitCode, code);
@@ -262,5 +261,5 @@ test('invalid input: three parts, the right exit code, nothing measured', () => 
   expect(fail(['latency', ...model, '--weights', 'trained'], 2, 'E_USAGE').what).toContain('random weights');
   writeFileSync(join(setup.scratch, 'file'), '');
   expect(fail(['latency', ...model, '--output', 'file'], 2, 'E_USAGE').what).toContain('--output file');
-  expect(sessions(setup)).toEqual([]);
+  expect(listSessions(setup)).toEqual([]);
 });

@@ -4,26 +4,31 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import Database from 'libsql';
 import { packageRoot } from '../../src/model/installation.js';
 
-const fixtures = join(packageRoot(), 'test', 'fixtures');
-const nsys = join(fixtures, 'nsys-2025.3.1-h200');
+/** The path of a file in test/fixtures. */
+export const fixture = (path: string): string => join(packageRoot(), 'test', 'fixtures', path);
 
-/** Captures from the fixtures, one of each format. */
+/** Captures of the fixtures, at least one of each format. */
 export const captures = {
-  sqlite: join(nsys, 'tiny-nsys.sqlite'),
-  graph: join(nsys, 'tiny-graph.sqlite'),
-  parquetdir: join(nsys, 'tiny-nsys.parquetdir'),
-  kineto: join(fixtures, 'kineto-torch2.11-h200', 'kineto-tiny.json.gz'),
-  ncuRaw: join(fixtures, 'ncu-2025.3.1-h200', 'ncu-kernels.raw.csv'),
-  ncuDetails: join(fixtures, 'ncu-2025.3.1-h200', 'ncu-kernels.details.csv'),
-  cublas: join(fixtures, 'cublas-cuda13.0-h200', 'cublas.log'),
-  cublaslt: join(fixtures, 'cublas-cuda13.0-h200', 'cublaslt.log'),
-  inspector: join(fixtures, 'nccl-inspector-from-docs'),
-  dmon: join(fixtures, 'nvidia-smi-580-h200', 'nvidia-smi-dmon-TD.txt'),
-  query: join(fixtures, 'nvidia-smi-580-h200', 'nvidia-smi-query.csv'),
+  sqlite: fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'),
+  graph: fixture('nsys-2025.3.1-h200/tiny-graph.sqlite'),
+  parquetdir: fixture('nsys-2025.3.1-h200/tiny-nsys.parquetdir'),
+  kineto: fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'),
+  ncuRaw: fixture('ncu-2025.3.1-h200/ncu-kernels.raw.csv'),
+  ncuDetails: fixture('ncu-2025.3.1-h200/ncu-kernels.details.csv'),
+  cublas: fixture('cublas-cuda13.0-h200/cublas.log'),
+  cublaslt: fixture('cublas-cuda13.0-h200/cublaslt.log'),
+  inspector: fixture('nccl-inspector-from-docs'),
+  dmon: fixture('nvidia-smi-580-h200/nvidia-smi-dmon-TD.txt'),
+  query: fixture('nvidia-smi-580-h200/nvidia-smi-query.csv'),
 };
 
-/** A changed copy of a SQLite capture. */
-export function changedSqlite(folder: string, name: string, sql: string, from = captures.sqlite): string {
+/** Writes a copy of a SQLite capture that `sql` changes. @returns its path */
+export function writeChangedSqlite(
+  folder: string,
+  name: string,
+  sql: string,
+  from = captures.sqlite,
+): string {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, name);
   cpSync(from, path);
@@ -37,8 +42,8 @@ interface Trace {
   traceEvents: { ph: string; cat?: string; name: string; ts: number; args?: Record<string, unknown> }[];
 }
 
-/** A changed copy of the Kineto capture. */
-export function changedKineto(folder: string, name: string, change: (trace: Trace) => void): string {
+/** Writes a copy of the Kineto capture that `change` changes. @returns its path */
+export function writeChangedKineto(folder: string, name: string, change: (trace: Trace) => void): string {
   mkdirSync(folder, { recursive: true });
   const trace = JSON.parse(gunzipSync(readFileSync(captures.kineto)).toString()) as Trace;
   change(trace);
@@ -48,8 +53,8 @@ export function changedKineto(folder: string, name: string, change: (trace: Trac
   return path;
 }
 
-/** All files in a folder and its subfolders. */
-export function filesBelow(folder: string): string[] {
+/** Paths of all files in a folder and its subfolders. */
+export function listFiles(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));

@@ -1,12 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import process from 'node:process';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cli, environment, inferscope, place, tinyArgs } from './profile-cli.js';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { cli, inferscope, createSetup, tinyProfileArgs, environmentOf } from './run-cli.js';
 
-const setup = place();
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const setup = createSetup();
 const bin = join(setup.scratch, 'bin');
 const script = join(setup.scratch, 'inferscope.bash');
 const ids: string[] = [];
@@ -19,8 +18,8 @@ beforeAll(() => {
   chmodSync(path, 0o755);
   writeFileSync(script, inferscope(setup, ['completion', 'bash']).stdout);
   for (const name of ['llm-b1', 'costs-$(touch${IFS}pwned)']) {
-    const ran = inferscope(setup, tinyArgs(setup, '--name', name));
-    expect(ran.status, ran.stderr).toBe(0);
+    const result = inferscope(setup, tinyProfileArgs(setup, '--name', name));
+    expect(result.status, result.stderr).toBe(0);
   }
   const { data } = JSON.parse(inferscope(setup, ['session', 'list', '--json']).stdout) as {
     data: { sessions: { id: string }[] };
@@ -43,57 +42,57 @@ function complete(line: string): string[] {
     '_inferscope',
     'printf "%s\\n" "${COMPREPLY[@]}"',
   ].join('\n');
-  const env = { ...environment(setup), PATH: `${bin}${delimiter}${process.env['PATH']}` };
-  const ran = spawnSync('bash', ['--norc', '-u', '-c', commands], {
+  const env = { ...environmentOf(setup), PATH: `${bin}${delimiter}${process.env['PATH']}` };
+  const result = spawnSync('bash', ['--norc', '-u', '-c', commands], {
     encoding: 'utf8',
     cwd: setup.scratch,
     env,
   });
-  expect([ran.status, ran.stderr]).toEqual([0, '']);
-  return ran.stdout.split('\n').filter((word) => word !== '');
+  expect([result.status, result.stderr]).toEqual([0, '']);
+  return result.stdout.split('\n').filter((word) => word !== '');
 }
 
 function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Commands in commander's own help. */
-function helpOf(...verb: string[]): { verbs: string[]; flags: string[] } {
-  const { stdout } = inferscope(setup, [...verb, '--help']);
+/** The subcommands and flags in the --help of a command. */
+function parseHelp(...command: string[]): { verbs: string[]; flags: string[] } {
+  const { stdout } = inferscope(setup, [...command, '--help']);
   const section = (title: string) => new RegExp(`^${title}:\n((?: {2,}.*\n?)+)`, 'm').exec(stdout)?.[1] ?? '';
   const groups = [...stdout.matchAll(/^([A-Z][\w ]*):$/gm)].flatMap(([, title]) =>
     title === 'Options' || title === 'Arguments' || title === 'Examples' ? [] : [section(title!)],
   );
-  const verbs = [...groups.join('\n').matchAll(/^ {2}([a-z][\w-]*)(?:\|([\w-]+))?/gm)].flatMap((found) =>
-    [found[1], found[2]].filter((name) => name !== undefined && name !== 'help'),
+  const verbs = [...groups.join('\n').matchAll(/^ {2}([a-z][\w-]*)(?:\|([\w-]+))?/gm)].flatMap((match) =>
+    [match[1], match[2]].filter((name) => name !== undefined && name !== 'help'),
   );
-  const flags = [...section('Options').matchAll(/^ {2}(-\w)?(?:, )?(--[\w-]+)?/gm)].flatMap((found) =>
-    [found[1], found[2]].filter((flag) => flag !== undefined),
+  const flags = [...section('Options').matchAll(/^ {2}(-\w)?(?:, )?(--[\w-]+)?/gm)].flatMap((match) =>
+    [match[1], match[2]].filter((flag) => flag !== undefined),
   );
   return { verbs: verbs as string[], flags: flags as string[] };
 }
 
 describe('bash', () => {
   test('completes the commands and subcommands of --help', () => {
-    const { verbs } = helpOf();
+    const { verbs } = parseHelp();
     expect(verbs).toContain('profile');
     expect(complete('inferscope ').toSorted()).toEqual(verbs.toSorted());
     expect(complete('inferscope se').toSorted()).toEqual(['serve', 'session', 'setup']);
-    expect(complete('inferscope session ').toSorted()).toEqual(helpOf('session').verbs.toSorted());
+    expect(complete('inferscope session ').toSorted()).toEqual(parseHelp('session').verbs.toSorted());
     expect(complete('inferscope session ex')).toEqual(['export']);
   });
 
   test.each([[], ['profile'], ['run'], ['sql'], ['export'], ['session', 'ls'], ['bench', 'serve']])(
-    'flags are those of --help: %s %s',
-    (...verb) => {
-      const { flags } = helpOf(...verb);
+    'offers the flags of --help: %s %s',
+    (...command) => {
+      const { flags } = parseHelp(...command);
       expect(flags.length).toBeGreaterThan(1);
-      const offered = complete(`inferscope ${[...verb, '-'].join(' ')}`);
+      const offered = complete(`inferscope ${[...command, '-'].join(' ')}`);
       expect(offered.toSorted()).toEqual(flags.toSorted());
     },
   );
 
-  test('completes values: choices, words of own parsers, lists with commas, --option=value', () => {
+  test('completes values: choices, words of special parsers, lists with commas, --option=value', () => {
     const formats = ['chrome-trace', 'csv', 'openmetrics', 'parquet', 'perfetto', 'speedscope'];
     expect(complete('inferscope export --format ').toSorted()).toEqual(formats);
     // Readline breaks words at =, so completions are the part after it.
@@ -129,15 +128,15 @@ describe('bash', () => {
   });
 });
 
-test('every shell has a script; other words are rejected in three parts', () => {
+test('prints a script for each shell, and rejects other words', () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { status, stdout, stderr } = inferscope(setup, ['completion', shell]);
     expect([status, stderr]).toEqual([0, '']);
     for (const word of ['session compare', 'bench serve', 'speedscope'])
       expect(stdout.includes(word), `${shell}: ${word}`).toBe(true);
   }
-  const ran = inferscope(setup, ['completion']);
-  expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('bash, zsh, fish')]);
+  const result = inferscope(setup, ['completion']);
+  expect([result.status, result.stderr]).toEqual([2, expect.stringContaining('bash, zsh, fish')]);
   const unknownShell = inferscope(setup, ['completion', 'tcsh']);
   expect([unknownShell.status, unknownShell.stderr]).toEqual([2, expect.stringContaining('(E_USAGE)')]);
 });

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { testFolder } from '../../src/session/test-folder.js';
 
-test('the demo starts with our own output: its build prints nothing', () => {
+test('the build of the demo prints nothing before the demo’s output', () => {
   const root = packageRoot();
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: { demo: string; build: string };
@@ -13,8 +13,8 @@ test('the demo starts with our own output: its build prints nothing', () => {
   expect(scripts.demo).toMatch(/^npm run --silent build && node dist\/cli\.js profile /);
   // Builds into another folder, because other tests run dist.
   const out = testFolder();
-  const elsewhere = scripts.build.replace('build({ ', `build({ outDir: '${out}', `);
-  const ran = spawnSync(elsewhere, { cwd: root, shell: true, encoding: 'utf8' });
-  expect([ran.status, ran.stdout, ran.stderr]).toEqual([0, '', '']);
+  const buildElsewhere = scripts.build.replace('build({ ', `build({ outDir: '${out}', `);
+  const result = spawnSync(buildElsewhere, { cwd: root, shell: true, encoding: 'utf8' });
+  expect([result.status, result.stdout, result.stderr]).toEqual([0, '', '']);
   expect(existsSync(join(out, 'cli.js'))).toBe(true);
 });

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { doctorIds } from '../../src/capture/doctor/judge.js';
 import { doctorSchema } from '../../src/model/documents/doctor.js';
-import { packageRoot } from '../../src/model/installation.js';
+import { cli } from './run-cli.js';
 
-const cli = join(packageRoot(), 'dist', 'cli.js');
+// testFolder() has a longer path, with which the table would be wider than 80 columns.
 const scratch = mkdtempSync(join(os.tmpdir(), 'inferscope-doctor-cli-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const home = join(scratch, 'home');

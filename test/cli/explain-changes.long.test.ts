@@ -1,26 +1,25 @@
-import { readFileSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { verifyDocumentSchema, whatIfDocumentSchema } from '../../src/model/documents/explain.js';
-import { expectFailure, inferscope, place } from './profile-cli.js';
+import { expectFailure, inferscope, createSetup, widestLine } from './run-cli.js';
+import { fixture } from './capture-files.js';
 
-const setup = place();
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const setup = createSetup();
 
-// A decode step that waits for 134 launches on an H200, and the repaired step with a CUDA graph.
+// A decode step on an H200 that waits for 134 launches, and the same step fixed with a CUDA graph.
 beforeAll(() => {
   for (const variant of ['fault', 'fixed']) {
-    const ran = inferscope(setup, [
+    const result = inferscope(setup, [
       'session',
       'import',
-      resolve(`test/fixtures/diagnosis/launch_bound_decode-${variant}.tgz`),
+      fixture(`diagnosis/launch_bound_decode-${variant}.tgz`),
     ]);
-    expect(ran.status, ran.stderr).toBe(0);
+    expect(result.status, result.stderr).toBe(0);
   }
 });
 
-const explain = (...words: string[]) => inferscope(setup, ['explain', 'launch_bound_decode-fault', ...words]);
-const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
+const explain = (...args: string[]) => inferscope(setup, ['explain', 'launch_bound_decode-fault', ...args]);
 
 describe('explain --what-if', () => {
   test('predicts the time with its interval, for one change and for several', () => {
@@ -30,7 +29,7 @@ describe('explain --what-if', () => {
       /what if\s+cudagraph\n\n {2}Decode step: .* → .* \(.* to .*\), [\d.]+× as fast\./,
     );
     expect(single.stdout).toMatch(/launch call +[\d.]+ ms +0 ms/);
-    expect(widest(single.stdout)).toBeLessThanOrEqual(80);
+    expect(widestLine(single.stdout)).toBeLessThanOrEqual(80);
     const several = explain('--what-if', 'cudagraph', '--what-if', 'batch-size=8,gpu=A100', '--json');
     const { data } = whatIfDocumentSchema.parse(JSON.parse(several.stdout));
     expect(data.change).toBe('cudagraph, batch-size=8, gpu=A100');
@@ -52,7 +51,7 @@ describe('explain --verify', () => {
     expect(text.stdout).toMatch(
       /^ +1 +Launch-bound\S* .*gone +[\d.]+ ms \([\d.]+ to [\d.]+ ms\) +[\d.]+ ms/m,
     );
-    expect(widest(text.stdout)).toBeLessThanOrEqual(80);
+    expect(widestLine(text.stdout)).toBeLessThanOrEqual(80);
     const json = explain('--verify', 'launch_bound_decode-fixed', '--json');
     const { data } = verifyDocumentSchema.parse(JSON.parse(json.stdout));
     expect(data.changes[0]).toMatchObject({ finding: 'launch_bound:decode', outcome: 'gone' });

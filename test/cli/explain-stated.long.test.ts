@@ -1,22 +1,20 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { explainDocumentSchema, verifyDocumentSchema } from '../../src/model/documents/explain.js';
 import { utilizationDocumentSchema } from '../../src/model/documents/utilization.js';
-import { packageRoot } from '../../src/model/installation.js';
-import { captures } from './capture-files.js';
-import { expectFailure, inferscope, place } from './profile-cli.js';
+import { captures, fixture } from './capture-files.js';
+import { expectFailure, inferscope, createSetup, listSessions } from './run-cli.js';
 
-const setup = place();
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const setup = createSetup();
 beforeAll(() => {
-  const ran = inferscope(setup, ['import', captures.sqlite, '--quiet', '--name', 'b1']);
-  expect(ran.status, ran.stderr).toBe(0);
+  const result = inferscope(setup, ['import', captures.sqlite, '--quiet', '--name', 'b1']);
+  expect(result.status, result.stderr).toBe(0);
 });
 
-const explain = (...words: string[]) => inferscope(setup, ['explain', ...words]);
+const explain = (...args: string[]) => inferscope(setup, ['explain', ...args]);
 
-test('context stated for a session is saved and used from then on; --clear removes it', () => {
+test('the model and sizes given for a session are saved and used by later commands, until --clear removes them', () => {
   const config = join(setup.scratch, 'config.json');
   writeFileSync(
     config,
@@ -30,21 +28,21 @@ test('context stated for a session is saved and used from then on; --clear remov
       vocab_size: 4096,
     }),
   );
-  const decode = (...words: string[]) => {
-    const ran = explain('b1', ...words, '--json');
-    expect(ran.status, ran.stderr).toBe(0);
-    const { data } = explainDocumentSchema.parse(JSON.parse(ran.stdout));
+  const decode = (...args: string[]) => {
+    const result = explain('b1', ...args, '--json');
+    expect(result.status, result.stderr).toBe(0);
+    const { data } = explainDocumentSchema.parse(JSON.parse(result.stdout));
     return { ...data.stages.find(({ kind }) => kind === 'decode')!, given: data.workload?.given };
   };
   expect(decode().roofline_ms.value).toBeNull();
   const stated = decode('--model', config, '--dtype', 'float16', '--batch-size', '1', '--input-len', '64');
   expect(stated.roofline_ms.value).toBeGreaterThan(0);
   expect(stated.given).toEqual(['model', 'dtype', 'batch_size', 'input_len']);
-  // Without the flag, and with figures of another command.
+  // Later commands use the saved values without the flags.
   expect(decode().roofline_ms).toEqual(stated.roofline_ms);
-  const used = inferscope(setup, ['session', 'utilization', 'b1', '--json']);
-  expect(used.status, used.stderr).toBe(0);
-  expect(utilizationDocumentSchema.parse(JSON.parse(used.stdout)).data.model).toMatchObject({
+  const utilization = inferscope(setup, ['session', 'utilization', 'b1', '--json']);
+  expect(utilization.status, utilization.stderr).toBe(0);
+  expect(utilizationDocumentSchema.parse(JSON.parse(utilization.stdout)).data.model).toMatchObject({
     dtype: 'float16',
     from: 'given by you',
   });
@@ -60,28 +58,25 @@ test('context stated for a session is saved and used from then on; --clear remov
 });
 
 describe('an archive instead of a session', () => {
-  const inClone = (...path: string[]) => join(packageRoot(), ...path);
-  const planted = (twin: string) =>
-    inClone('test', 'fixtures', 'diagnosis', `launch_bound_decode-${twin}.tgz`);
-  const sessions = () =>
-    readdirSync(join(setup.home, 'sessions')).filter((name) => !name.startsWith('.')).length;
-  const explained = (...words: string[]) => {
-    const ran = explain(...words, '--json');
-    expect(ran.status, ran.stderr).toBe(0);
-    return JSON.parse(ran.stdout) as { data: { findings: { id: string }[] } };
+  const archiveOf = (variant: 'fault' | 'fixed') => fixture(`diagnosis/launch_bound_decode-${variant}.tgz`);
+  const countSessions = () => listSessions(setup).length;
+  const explainJson = (...args: string[]) => {
+    const result = explain(...args, '--json');
+    expect(result.status, result.stderr).toBe(0);
+    return JSON.parse(result.stdout) as { data: { findings: { id: string }[] } };
   };
 
-  test('the export of a session is saved once and explained', () => {
-    const before = sessions();
-    expect(explained(planted('fault')).data.findings[0]!.id).toBe('launch_bound:decode');
-    expect(explained(planted('fault')).data.findings[0]!.id).toBe('launch_bound:decode');
-    expect(sessions()).toBe(before + 1);
+  test('an exported session is saved once and explained', () => {
+    const before = countSessions();
+    expect(explainJson(archiveOf('fault')).data.findings[0]!.id).toBe('launch_bound:decode');
+    expect(explainJson(archiveOf('fault')).data.findings[0]!.id).toBe('launch_bound:decode');
+    expect(countSessions()).toBe(before + 1);
   });
 
-  test('--verify accepts an archive too: 5.88 ms became 1.62 ms', () => {
-    const ran = explain(planted('fault'), '--verify', planted('fixed'), '--json');
-    expect(ran.status, ran.stderr).toBe(0);
-    const { data } = verifyDocumentSchema.parse(JSON.parse(ran.stdout));
+  test('--verify accepts an archive: the decode step went from 5.88 ms to 1.62 ms', () => {
+    const result = explain(archiveOf('fault'), '--verify', archiveOf('fixed'), '--json');
+    expect(result.status, result.stderr).toBe(0);
+    const { data } = verifyDocumentSchema.parse(JSON.parse(result.stdout));
     expect(data.stages.find(({ kind }) => kind === 'decode')!.achieved_ms).toBeCloseTo(4.26, 2);
   });
 });

@@ -1,42 +1,42 @@
-import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { explainDocumentSchema } from '../../src/model/documents/explain.js';
 import { packageRoot } from '../../src/model/installation.js';
 import { captures } from './capture-files.js';
-import { expectFailure, inferscope, place } from './profile-cli.js';
+import { expectFailure, inferscope, createSetup, widestLine, listSessions } from './run-cli.js';
 
-const setup = place();
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const setup = createSetup();
 
-let imported = '';
+let importSummary = '';
 beforeAll(() => {
-  const ran = inferscope(setup, ['import', captures.sqlite, '--quiet', '--name', 'b1']);
-  expect(ran.status, ran.stderr).toBe(0);
-  imported = ran.stdout;
+  const result = inferscope(setup, ['import', captures.sqlite, '--quiet', '--name', 'b1']);
+  expect(result.status, result.stderr).toBe(0);
+  importSummary = result.stdout;
 });
 
-const explain = (...words: string[]) => inferscope(setup, ['explain', ...words]);
-const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
+const explain = (...args: string[]) => inferscope(setup, ['explain', ...args]);
 
 describe('explain', () => {
-  test('the summary of import starts with stages, waterfall and findings', () => {
-    const places = [/^ +decode step +[\d.]+ ms/m, /launch call/, /expected gain: [\d.]+ ms/, /report:/].map(
-      (pattern) => imported.search(pattern),
-    );
-    expect(places.every((place) => place > 0)).toBe(true);
-    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  test('the summary of import has stages, waterfall and findings before the report', () => {
+    const positions = [
+      /^ +decode step +[\d.]+ ms/m,
+      /launch call/,
+      /expected gain: [\d.]+ ms/,
+      /report:/,
+    ].map((pattern) => importSummary.search(pattern));
+    expect(positions.every((position) => position > 0)).toBe(true);
+    expect(positions).toEqual(positions.toSorted((a, b) => a - b));
   });
 
   test('prints one stage in the terminal; --fail-on exits with 1 for any finding of that severity', () => {
-    const ran = explain('b1', '--stage', 'decode', '--limit', '1', '--fail-on', 'low');
-    expect(ran.status, ran.stderr).toBe(1);
-    expect(ran.stdout).toMatch(/Decode step: [\d.]+ ms .*n = 4\) under the\s+profiler/);
-    expect(ran.stdout).not.toContain('  prefill ');
+    const result = explain('b1', '--stage', 'decode', '--limit', '1', '--fail-on', 'low');
+    expect(result.status, result.stderr).toBe(1);
+    expect(result.stdout).toMatch(/Decode step: [\d.]+ ms .*n = 4\) under the\s+profiler/);
+    expect(result.stdout).not.toContain('  prefill ');
     // Code, commands to copy and single words are not wrapped.
-    const whole = /^ {17}(with|model)\b|^ {4}inferscope |^ *\S+$/;
-    const prose = ran.stdout.split('\n').filter((line) => !whole.test(line));
-    expect(widest(prose.join('\n'))).toBeLessThanOrEqual(80);
+    const unwrapped = /^ {17}(with|model)\b|^ {4}inferscope |^ *\S+$/;
+    const prose = result.stdout.split('\n').filter((line) => !unwrapped.test(line));
+    expect(widestLine(prose.join('\n'))).toBeLessThanOrEqual(80);
   });
 
   test('--json is one document; the query of a bar runs with inferscope sql and sums to the bar', () => {
@@ -44,24 +44,24 @@ describe('explain', () => {
     const { data } = explainDocumentSchema.parse(JSON.parse(stdout));
     const decode = data.stages.find(({ kind }) => kind === 'decode')!;
     const bar = decode.bars.find(({ id }) => id === 'launch_overhead')!;
-    const answered = inferscope(setup, ['sql', '--session', 'b1', '--json', bar.sql!]);
-    expect(answered.status, answered.stderr).toBe(0);
-    const { rows } = (JSON.parse(answered.stdout) as { data: { rows: (string | number)[][] } }).data;
+    const answer = inferscope(setup, ['sql', '--session', 'b1', '--json', bar.sql!]);
+    expect(answer.status, answer.stderr).toBe(0);
+    const { rows } = (JSON.parse(answer.stdout) as { data: { rows: (string | number)[][] } }).data;
     expect(rows.reduce((sum, row) => sum + Number(row[2]), 0)).toBeCloseTo(bar.ms, 6);
   });
 
-  test('--sql prints the query of an evidence, which can be run', () => {
+  test('--sql prints the query behind a piece of evidence, which can be run', () => {
     const query = explain('--sql', '1');
     expect(query.status, query.stderr).toBe(0);
-    const answered = inferscope(setup, ['sql', '--session', 'b1', query.stdout]);
-    expect(answered.status, answered.stderr).toBe(0);
+    const answer = inferscope(setup, ['sql', '--session', 'b1', query.stdout]);
+    expect(answer.status, answer.stderr).toBe(0);
   });
 
   test('--format md prints Markdown for a pull request', () => {
-    const ran = explain('--format', 'md', '--limit', '0');
-    expect(ran.status, ran.stderr).toBe(0);
-    expect(ran.stdout).toMatch(/^## inferscope explain: b1\n/);
-    expect(ran.stdout).toContain('| `launch_overhead` |');
+    const result = explain('--format', 'md', '--limit', '0');
+    expect(result.status, result.stderr).toBe(0);
+    expect(result.stdout).toMatch(/^## inferscope explain: b1\n/);
+    expect(result.stdout).toContain('| `launch_overhead` |');
   });
 
   test('errors are reported in three parts', () => {
@@ -73,18 +73,14 @@ describe('explain', () => {
 });
 
 describe('a file instead of a session', () => {
-  const inClone = (...path: string[]) => join(packageRoot(), ...path);
-  const sessions = () =>
-    readdirSync(join(setup.home, 'sessions')).filter((name) => !name.startsWith('.')).length;
-
-  test('imports a capture; rejects other files', () => {
-    const before = sessions();
-    const ran = explain(captures.sqlite, '--stage', 'decode');
-    expect(ran.status, ran.stderr).toBe(0);
-    expect(ran.stdout).toContain('launch call');
-    expect(sessions()).toBe(before + 1);
-    expectFailure(explain(inClone('package.json'), '--json'), 5, 'E_FORMAT_UNKNOWN');
+  test('imports a capture, and rejects other files', () => {
+    const before = listSessions(setup).length;
+    const result = explain(captures.sqlite, '--stage', 'decode');
+    expect(result.status, result.stderr).toBe(0);
+    expect(result.stdout).toContain('launch call');
+    expect(listSessions(setup).length).toBe(before + 1);
+    expectFailure(explain(join(packageRoot(), 'package.json'), '--json'), 5, 'E_FORMAT_UNKNOWN');
     expectFailure(explain('nowhere.json.gz', '--json'), 2, 'E_SESSION_NOT_FOUND');
-    expect(sessions()).toBe(before + 1);
+    expect(listSessions(setup).length).toBe(before + 1);
   });
 });

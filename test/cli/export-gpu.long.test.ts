@@ -1,16 +1,15 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import Database from 'libsql';
-import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { captures } from './capture-files.js';
-import { inferscope, place } from './profile-cli.js';
+import { inferscope, createSetup } from './run-cli.js';
 
-const setup = place();
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const setup = createSetup();
 
-/** Rows and device time in the profiler's own file, counted without inferscope's importers. */
+/** Rows and device time in the profiler's file, counted without inferscope's importers. */
 interface Oracle {
   kernels: number;
   copies: number;
@@ -85,25 +84,25 @@ describe.each([
   );
 
   beforeAll(() => {
-    const ran = inferscope(setup, ['import', '--quiet', file, '--name', name]);
-    expect(ran.status, ran.stderr).toBe(0);
+    const result = inferscope(setup, ['import', '--quiet', file, '--name', name]);
+    expect(result.status, result.stderr).toBe(0);
   });
 
-  function exported(format: string): string {
-    const ran = inferscope(setup, ['export', '--session', name, '--format', format]);
-    expect(ran.status, ran.stderr).toBe(0);
-    return ran.stdout;
+  function exportText(format: string): string {
+    const result = inferscope(setup, ['export', '--session', name, '--format', format]);
+    expect(result.status, result.stderr).toBe(0);
+    return result.stdout;
   }
-  function exportedFolder(format: string): string {
+  function exportFolder(format: string): string {
     const folder = join(setup.scratch, `${name}-${format}`);
-    const ran = inferscope(setup, ['export', '--session', name, '--format', format, '--output', folder]);
-    expect([ran.status, ran.stdout], ran.stderr).toEqual([0, `${folder}\n`]);
+    const result = inferscope(setup, ['export', '--session', name, '--format', format, '--output', folder]);
+    expect([result.status, result.stdout], result.stderr).toEqual([0, `${folder}\n`]);
     return folder;
   }
 
   test('chrome-trace follows the trace event format and loses no row', () => {
-    const { traceEvents } = JSON.parse(exported('chrome-trace')) as { traceEvents: Event[] };
-    expect(traceEvents.filter((event) => breaksTheRules(event))).toEqual([]);
+    const { traceEvents } = JSON.parse(exportText('chrome-trace')) as { traceEvents: Event[] };
+    expect(traceEvents.filter((event) => !isValidEvent(event))).toEqual([]);
     const spans = traceEvents.filter(({ ph }) => ph === 'X');
     for (const table of exportedTables) {
       expect(spans.filter(({ cat }) => cat === table).length, table).toBe(oracle[table]);
@@ -116,31 +115,33 @@ describe.each([
     expect(new Set(ids('s')).size).toBe(ids('s').length);
     expect(ids('f').toSorted((a, b) => a - b)).toEqual(ids('s').toSorted((a, b) => a - b));
     expect(ids('s').length).toBeGreaterThan(0);
-    noPartialOverlap(spans);
+    expectNoPartialOverlap(spans);
   });
 
   test('speedscope follows its schema and the rules of its importer', () => {
-    const text = JSON.parse(exported('speedscope')) as Speedscope;
-    expect(text.$schema).toBe('https://www.speedscope.app/file-format-schema.json');
-    for (const frame of text.shared.frames) expect(frame.name).toBeTypeOf('string');
-    expect(text.profiles.length).toBeGreaterThan(1);
+    const file = JSON.parse(exportText('speedscope')) as Speedscope;
+    expect(file.$schema).toBe('https://www.speedscope.app/file-format-schema.json');
+    for (const frame of file.shared.frames) expect(frame.name).toBeTypeOf('string');
+    expect(file.profiles.length).toBeGreaterThan(1);
     const names: string[] = [];
-    for (const profile of text.profiles) {
+    for (const profile of file.profiles) {
       expect([profile.type, profile.unit]).toEqual(['evented', 'nanoseconds']);
       expect(profile.name.length).toBeGreaterThan(0);
       const open: number[] = [];
       let last = profile.startValue;
-      for (const { type, frame, at: when } of profile.events) {
-        if (when < last) throw new Error(`${profile.name}: ${when} comes after ${last}`);
-        last = when;
+      for (const { type, frame, at: time } of profile.events) {
+        if (time < last) throw new Error(`${profile.name}: ${time} comes after ${last}`);
+        last = time;
         if (type === 'O') {
-          const found = text.shared.frames[frame];
-          if (!found) throw new Error(`${profile.name}: no frame ${frame}`);
-          if (profile.name.includes(', stream ')) names.push(found.name);
+          const opened = file.shared.frames[frame];
+          if (!opened) throw new Error(`${profile.name}: no frame ${frame}`);
+          if (profile.name.includes(', stream ')) names.push(opened.name);
           open.push(frame);
         } else if (type !== 'C' || open.pop() !== frame) {
           // speedscope rejects a file with "Tried to leave frame … while frame … was at the top".
-          throw new Error(`${profile.name}: ${type} of ${frame} at ${when} is not of the innermost frame`);
+          throw new Error(
+            `${profile.name}: ${type} at ${time} closes frame ${frame}, which is not the innermost one`,
+          );
         }
       }
       expect(open).toEqual([]);
@@ -150,7 +151,7 @@ describe.each([
   });
 
   test('csv and parquet: DuckDB reads every table with all its rows, and both are equal', async () => {
-    const [csv, parquet] = [exportedFolder('csv'), exportedFolder('parquet')];
+    const [csv, parquet] = [exportFolder('csv'), exportFolder('parquet')];
     const database = await (await DuckDBInstance.create(':memory:')).connect();
     const queryNumber = async (sql: string) => Number((await (await database.run(sql)).getRowsJS())[0]![0]);
     const tables = readdirSync(csv).map((path) => path.replace(/\.csv$/, ''));
@@ -162,14 +163,14 @@ describe.each([
       expect(rows, table).toBe(await queryNumber(`SELECT count(*) FROM ${fromParquet}`));
       if (table in oracle) expect(rows, table).toBe(oracle[table as keyof Oracle]);
       // Same columns in the same order, and the same cells: an empty unquoted field is null in both.
-      const described = async (from: string) =>
+      const columnsOf = async (from: string) =>
         (await (await database.run(`DESCRIBE FROM ${from}`)).getRowsJS()).map(([column]) => String(column));
-      const columns = await described(fromCsv);
-      expect(await described(fromParquet)).toEqual(columns);
-      const same = columns.filter(
+      const columns = await columnsOf(fromCsv);
+      expect(await columnsOf(fromParquet)).toEqual(columns);
+      const compared = columns.filter(
         (column) => !column.startsWith('api_') && /_(ns|id)$|^name$|^bytes$/.test(column),
       );
-      const list = same.map((column) => `CAST("${column}" AS VARCHAR)`).join(', ');
+      const list = compared.map((column) => `CAST("${column}" AS VARCHAR)`).join(', ');
       const differing = `(SELECT ${list} FROM ${fromCsv} EXCEPT ALL SELECT ${list} FROM ${fromParquet})`;
       expect(await queryNumber(`SELECT count(*) FROM ${differing}`), table).toBe(0);
     }
@@ -178,8 +179,8 @@ describe.each([
     database.closeSync();
   });
 
-  test('openmetrics: contiguous families, with names, labels and types of the text format', () => {
-    const text = exported('openmetrics');
+  test('openmetrics has contiguous families, with names, labels and types of the text format', () => {
+    const text = exportText('openmetrics');
     expect(text.endsWith('\n# EOF\n')).toBe(true);
     const closed = new Set<string>();
     const series = new Set<string>();
@@ -187,17 +188,17 @@ describe.each([
     let kernelSeconds = 0;
     const types = new Map<string, string>();
     for (const line of text.slice(0, -'# EOF\n'.length).split('\n').slice(0, -1)) {
-      const described = /^# (TYPE|UNIT|HELP) ([a-z_:][a-z0-9_:]*) (.+)$/.exec(line);
-      if (described) {
-        const [, what, owner = '', value = ''] = described;
+      const description = /^# (TYPE|UNIT|HELP) ([a-z_:][a-z0-9_:]*) (.+)$/.exec(line);
+      if (description) {
+        const [, field, owner = '', value = ''] = description;
         if (owner !== family) {
           expect(closed, 'a family is not continued after another').not.toContain(owner);
           closed.add(family);
           family = owner;
         }
-        if (what === 'TYPE') types.set(owner, value);
+        if (field === 'TYPE') types.set(owner, value);
         // The name ends with the unit.
-        if (what === 'UNIT') expect(owner.endsWith(`_${value}`)).toBe(true);
+        if (field === 'UNIT') expect(owner.endsWith(`_${value}`)).toBe(true);
         continue;
       }
       const sample =
@@ -224,29 +225,29 @@ describe.each([
   });
 });
 
-/** Fields that an event of each phase must have in the Trace Event Format. */
-function breaksTheRules({ ph, name, pid, tid, ts, dur, bp, args }: Event): boolean {
-  if (typeof name !== 'string' || !Number.isInteger(pid)) return true;
-  if (ph === 'M') return !/^(process|thread)_(name|sort_index|labels)$/.test(name);
-  if (typeof ts !== 'number') return true;
+/** Whether an event has the fields that the Trace Event Format requires for its phase. */
+function isValidEvent({ ph, name, pid, tid, ts, dur, bp, args }: Event): boolean {
+  if (typeof name !== 'string' || !Number.isInteger(pid)) return false;
+  if (ph === 'M') return /^(process|thread)_(name|sort_index|labels)$/.test(name);
+  if (typeof ts !== 'number') return false;
   const values = Object.values(args ?? {});
   switch (ph) {
     case 'X':
-      return !Number.isInteger(tid) || !(dur >= 0);
+      return Number.isInteger(tid) && dur >= 0;
     case 'C':
-      return values.length === 0 || values.some((value) => typeof value !== 'number');
+      return values.length > 0 && values.every((value) => typeof value === 'number');
     case 's':
-      return !Number.isInteger(tid);
+      return Number.isInteger(tid);
     case 'f':
       // Perfetto needs this to bind the end of a flow to the slice around it.
-      return !Number.isInteger(tid) || bp !== 'e';
+      return Number.isInteger(tid) && bp === 'e';
     default:
-      return true;
+      return false;
   }
 }
 
-/** Perfetto has one stack of slices per track and drops a slice that ends after its parent. */
-function noPartialOverlap(spans: readonly Event[]): void {
+/** Expects that spans of a track are nested, because Perfetto drops a slice that ends after its parent. */
+function expectNoPartialOverlap(spans: readonly Event[]): void {
   const tracks = new Map<string, [from: number, to: number][]>();
   for (const { pid, tid, ts, dur } of spans) {
     const key = `${pid}/${tid}`;
@@ -264,7 +265,7 @@ function noPartialOverlap(spans: readonly Event[]): void {
   }
 }
 
-test('names that reverse a line are escaped in JSON and keep their value', () => {
+test('names with a character that reverses the text direction are escaped in JSON, and keep their value', () => {
   const capture = join(setup.scratch, 'hostile.sqlite');
   copyFileSync(captures.sqlite, capture);
   const database = new Database(capture);

@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { inferscope, place, tinyArgs } from './profile-cli.js';
+import { inferscope, createSetup, tinyProfileArgs, sqlRows } from './run-cli.js';
 
-const setup = place();
+const setup = createSetup();
+
 /** Expects a usage error of three lines on stderr and nothing on stdout. */
-function failing(...args: string[]): { what: string; why: string; fix: string } {
+function expectUsageError(...args: string[]): { what: string; why: string; fix: string } {
   const { status, stdout, stderr } = inferscope(setup, ['export', ...args]);
   const [what = '', why = '', fix = '', ...rest] = stderr.trimEnd().split('\n');
   expect([status, stdout, rest], stderr).toEqual([2, '', []]);
@@ -15,31 +16,28 @@ function failing(...args: string[]): { what: string; why: string; fix: string } 
 }
 
 beforeAll(() => {
-  const ran = inferscope(setup, tinyArgs(setup));
-  expect(ran.status, ran.stderr).toBe(0);
+  const result = inferscope(setup, tinyProfileArgs(setup));
+  expect(result.status, result.stderr).toBe(0);
 });
 
 /** A number from the session's tables, read with `inferscope sql` instead of `export`. */
-function sql(query: string): number {
-  const { stdout } = inferscope(setup, ['sql', '--json', query]);
-  return (JSON.parse(stdout) as { data: { rows: number[][] } }).data.rows[0]![0]!;
-}
+const queryNumber = (query: string) => Number(sqlRows(setup, '@last', query)[0]![0]);
 
 test('chrome-trace is the same on stdout and in a file, and has every operator to the nanosecond', () => {
   const { stdout, status } = inferscope(setup, ['export', '--format', 'chrome-trace']);
   expect(status).toBe(0);
   const path = join(setup.scratch, 'deep', 'trace.json');
-  const ran = inferscope(setup, ['export', '--format', 'chrome-trace', '--output', path]);
-  expect([ran.status, ran.stdout]).toEqual([0, `${path}\n`]);
+  const result = inferscope(setup, ['export', '--format', 'chrome-trace', '--output', path]);
+  expect([result.status, result.stdout]).toEqual([0, `${path}\n`]);
   expect(readFileSync(path, 'utf8')).toBe(stdout);
   const { traceEvents } = JSON.parse(stdout) as { traceEvents: { cat?: string; dur: number }[] };
   const ops = traceEvents.filter((event) => event.cat === 'ops');
-  expect(ops).toHaveLength(sql('SELECT count(*) FROM ops'));
+  expect(ops).toHaveLength(queryNumber('SELECT count(*) FROM ops'));
   const ns = ops.reduce((sum, event) => sum + Math.round(event.dur * 1000), 0);
-  expect(ns).toBe(sql('SELECT sum(dur_ns) FROM ops'));
+  expect(ns).toBe(queryNumber('SELECT sum(dur_ns) FROM ops'));
 });
 
-test('perfetto means chrome-trace, the default; each execution starts at zero, and one can be selected', () => {
+test('perfetto is the same as chrome-trace, the default; each execution starts at zero, and --execution selects one', () => {
   interface Event {
     ph: string;
     pid: number;
@@ -59,17 +57,17 @@ test('perfetto means chrome-trace, the default; each execution starts at zero, a
   const clean = events('--execution', 'clean');
   expect(new Set(clean.map(({ pid }) => pid)).size).toBe(1);
   expect(clean.filter(({ cat }) => cat === 'stages').length).toBe(
-    sql("SELECT count(*) FROM stages WHERE execution_id = 'clean'"),
+    queryNumber("SELECT count(*) FROM stages WHERE execution_id = 'clean'"),
   );
 });
 
 test('a folder has a default name', () => {
-  const ran = inferscope(setup, ['export', '--format', 'csv']);
-  expect([ran.status, ran.stdout]).toEqual([0, expect.stringMatching(/-csv\n$/)]);
-  expect(readdirSync(ran.stdout.trim())).toContain('stages.csv');
+  const result = inferscope(setup, ['export', '--format', 'csv']);
+  expect([result.status, result.stdout]).toEqual([0, expect.stringMatching(/-csv\n$/)]);
+  expect(readdirSync(result.stdout.trim())).toContain('stages.csv');
 });
 
-test('speedscope and openmetrics', () => {
+test('speedscope has a profile per execution, and openmetrics counts the timed repeats', () => {
   const file = JSON.parse(inferscope(setup, ['export', '--format', 'speedscope']).stdout) as {
     profiles: { name: string; events: { type: string }[] }[];
   };
@@ -81,7 +79,7 @@ test('speedscope and openmetrics', () => {
   expect(stdout).toMatch(/\n# EOF\n$/);
   const count = /^inferscope_ttft_seconds_count\{execution="clean"\} (\d+)$/m.exec(stdout);
   expect(Number(count?.[1])).toBe(
-    sql("SELECT count(*) FROM iterations WHERE execution_id = 'clean' AND NOT warmup"),
+    queryNumber("SELECT count(*) FROM iterations WHERE execution_id = 'clean' AND NOT warmup"),
   );
 });
 
@@ -90,29 +88,35 @@ test('csv writes one file per table and leaves no other files', () => {
   expect(inferscope(setup, ['export', '--format', 'csv', '--output', folder]).status).toBe(0);
   expect(readdirSync(folder)).toContain('ops.csv');
   const lines = readFileSync(join(folder, 'stages.csv'), 'utf8').trimEnd().split('\n');
-  expect(lines.length - 1).toBe(sql('SELECT count(*) FROM stages'));
+  expect(lines.length - 1).toBe(queryNumber('SELECT count(*) FROM stages'));
   expect(readdirSync(setup.scratch).filter((name) => name.includes('.tmp'))).toEqual([]);
-  expect(failing('--format', 'csv', '--output', folder).what).toContain('not empty');
+  expect(expectUsageError('--format', 'csv', '--output', folder).what).toContain('not empty');
 });
 
 test('usage errors have three parts, before anything is written', () => {
-  const wrong = failing('--format', 'xml');
-  expect([wrong.what, wrong.why]).toEqual([
+  const unknownFormat = expectUsageError('--format', 'xml');
+  expect([unknownFormat.what, unknownFormat.why]).toEqual([
     expect.stringContaining('xml'),
     expect.stringContaining('chrome-trace, speedscope, openmetrics, csv'),
   ]);
-  expect(failing('--execution', 'none').why).toContain('clean, profiled');
-  expect(failing('--format', 'parquet', '--execution', 'clean').fix).toContain('csv');
+  expect(expectUsageError('--execution', 'none').why).toContain('clean, profiled');
+  expect(expectUsageError('--format', 'parquet', '--execution', 'clean').fix).toContain('csv');
   mkdirSync(join(setup.scratch, 'folder'));
-  expect(failing('--format', 'speedscope', '--output', 'folder').what).toContain('folder');
+  expect(expectUsageError('--format', 'speedscope', '--output', 'folder').what).toContain('folder');
   writeFileSync(join(setup.scratch, 'file'), 'x');
-  expect(failing('--format', 'csv', '--output', 'file').what).toContain('is a file');
+  expect(expectUsageError('--format', 'csv', '--output', 'file').what).toContain('is a file');
   expect(existsSync(join(setup.scratch, 'folder', 'trace.json'))).toBe(false);
 });
 
 test('an export that cannot be written is an error and leaves nothing', () => {
-  const ran = inferscope(setup, ['export', '--format', 'openmetrics', '--output', '/proc/none/metrics.txt']);
-  expect([ran.status, ran.stderr.includes('E_HOME_UNWRITABLE')]).toEqual([3, true]);
+  const result = inferscope(setup, [
+    'export',
+    '--format',
+    'openmetrics',
+    '--output',
+    '/proc/none/metrics.txt',
+  ]);
+  expect([result.status, result.stderr.includes('E_HOME_UNWRITABLE')]).toEqual([3, true]);
   const full = inferscope(setup, ['export', '--format', 'openmetrics', '--output', '/dev/full']);
   expect([full.status, full.stderr.includes('E_DISK_FULL')]).toEqual([3, true]);
 });

@@ -1,15 +1,14 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { gemmsDocumentSchema } from '../../src/model/documents/gemms.js';
 import { profileDocumentSchema } from '../../src/model/documents/profile.js';
 import { traceDocumentSchema } from '../../src/model/documents/trace.js';
 import { utilizationDocumentSchema } from '../../src/model/documents/utilization.js';
 import { captures } from './capture-files.js';
-import { expectFailure, inferscope, place } from './profile-cli.js';
+import { expectFailure, inferscope, createSetup, widestLine } from './run-cli.js';
 
-const setup = place();
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const setup = createSetup();
 
 /** The model of test/fixtures/tiny.py. */
 const config = {
@@ -34,33 +33,31 @@ beforeAll(() => {
     nsys: [captures.sqlite],
   };
   for (const [name, paths] of Object.entries(files)) {
-    const ran = inferscope(setup, ['import', ...paths, '--no-analyze', '--quiet', '--name', name]);
-    expect(ran.status, ran.stderr).toBe(0);
+    const result = inferscope(setup, ['import', ...paths, '--no-analyze', '--quiet', '--name', name]);
+    expect(result.status, result.stderr).toBe(0);
   }
 });
 
-const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
-
 describe('gemm', () => {
-  test('a torch trace: one stage, compared with the roofline, and the cost of more rows', () => {
-    const ran = inferscope(setup, ['gemm', '--session', 'torch', '--stage', 'decode']);
-    expect(ran.status, ran.stderr).toBe(0);
-    expect(ran.stdout).toContain('NVIDIA H200 · decode');
-    expect(ran.stdout).toMatch(/1×1408×512 +\S+ +24 /);
-    expect(ran.stdout).not.toContain('64×1408×512');
-    expect(ran.stdout).toContain('model, not measured');
+  test('a torch trace has the GEMMs of a stage, compared with the roofline, and the cost of more rows', () => {
+    const result = inferscope(setup, ['gemm', '--session', 'torch', '--stage', 'decode']);
+    expect(result.status, result.stderr).toBe(0);
+    expect(result.stdout).toContain('NVIDIA H200 · decode');
+    expect(result.stdout).toMatch(/1×1408×512 +\S+ +24 /);
+    expect(result.stdout).not.toContain('64×1408×512');
+    expect(result.stdout).toContain('model, not measured');
     // M* = r·b·K·N / (2NK − r·b(K + N)), r = 989/4.8, b = 2
-    expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('memory-bound up to M = 456');
-    expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
+    expect(result.stdout.replaceAll(/\s+/g, ' ')).toContain('memory-bound up to M = 456');
+    expect(widestLine(result.stdout)).toBeLessThanOrEqual(80);
   });
 
-  test('cuBLAS logs: layouts and algorithms, no times', () => {
-    const ran = inferscope(setup, ['gemm', '--session', 'logs', '--top', '3']);
-    expect(ran.status, ran.stderr).toBe(0);
-    expect(ran.stdout).toContain('Layouts and algorithms');
-    expect(ran.stdout).toMatch(/256×1408×512 +TN +COMPUTE_32F/);
-    expect(ran.stdout).toContain('more (gemm --top N)');
-    expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
+  test('cuBLAS logs have layouts and algorithms, without times', () => {
+    const result = inferscope(setup, ['gemm', '--session', 'logs', '--top', '3']);
+    expect(result.status, result.stderr).toBe(0);
+    expect(result.stdout).toContain('Layouts and algorithms');
+    expect(result.stdout).toMatch(/256×1408×512 +TN +COMPUTE_32F/);
+    expect(result.stdout).toContain('more (gemm --top N)');
+    expect(widestLine(result.stdout)).toBeLessThanOrEqual(80);
   });
 
   test('--json is a document of its schema, --csv one row per shape', () => {
@@ -96,20 +93,20 @@ describe('gemm', () => {
 describe('session utilization', () => {
   const sizes = ['--model', model, '--batch-size', '1', '--input-len', '64'];
 
-  test('an nsys capture and a model: stages, steps, and with --explain the formula', () => {
-    const ran = inferscope(setup, ['session', 'utilization', 'nsys', ...sizes, '--explain']);
-    expect(ran.status, ran.stderr).toBe(0);
-    const text = ran.stdout.replaceAll(/\s+/g, ' ');
+  test('an nsys capture with a model has stages and steps, and with --explain the formula', () => {
+    const result = inferscope(setup, ['session', 'utilization', 'nsys', ...sizes, '--explain']);
+    expect(result.status, result.stderr).toBe(0);
+    const text = result.stdout.replaceAll(/\s+/g, ' ');
     expect(text).toContain('MFU FLOPs / t / peak = 1.46 GFLOP / 4.07 ms / 989 TFLOP/s = 0.036 %');
     expect(text).toContain('NVIDIA H200 Tensor Core GPU data sheet');
     expect(text).toMatch(/0\.3 \S+ ms 1 68 27\.3 MFLOP/);
     expect(text).toContain('model llama-tiny in float16 (given by you; dtype: most of the GEMM time)');
-    expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
+    expect(widestLine(result.stdout)).toBeLessThanOrEqual(80);
   });
 
   test('--json is a document of its schema', () => {
-    const ran = inferscope(setup, ['session', 'utilization', 'nsys', ...sizes, '--json']);
-    const { data } = utilizationDocumentSchema.parse(JSON.parse(ran.stdout));
+    const result = inferscope(setup, ['session', 'utilization', 'nsys', ...sizes, '--json']);
+    const { data } = utilizationDocumentSchema.parse(JSON.parse(result.stdout));
     expect(data.stages.map(({ kind, flops }) => [kind, flops.value])).toEqual([
       ['prefill', 1_464_074_240],
       ['decode', 2 * (11_272_192 + 512 * 4096) + 8192 * 66.5],
@@ -117,8 +114,8 @@ describe('session utilization', () => {
   });
 
   test('the report of an import with a model has the same figures', () => {
-    const ran = inferscope(setup, ['import', captures.kineto, '--model', model, '--quiet']);
-    expect(ran.status, ran.stderr).toBe(0);
+    const result = inferscope(setup, ['import', captures.kineto, '--model', model, '--quiet']);
+    expect(result.status, result.stderr).toBe(0);
     const text = inferscope(setup, ['report', '--format', 'text']).stdout.replaceAll(/\s+/g, ' ');
     expect(text).toContain('MFU and MBU');
     expect(text).toContain('computes 1.18× the necessary FLOPs');
@@ -127,19 +124,21 @@ describe('session utilization', () => {
     expect(data.utilization?.stages.map(({ kind }) => kind)).toEqual(['prefill', 'decode']);
   });
 
-  test('without a model: times and the reason; a session without stages is rejected', () => {
-    // The test above stated a GPU, which is saved in the session.
+  test('without a model prints times, and the reason for missing figures; rejects a session without stages', () => {
+    // The tests above gave a model and sizes, which are saved in the session.
     expect(inferscope(setup, ['session', 'set', 'nsys', '--clear']).status).toBe(0);
-    const ran = inferscope(setup, ['session', 'utilization', 'nsys']);
-    expect(ran.status).toBe(0);
-    expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('does not record its model (add it with --model)');
+    const result = inferscope(setup, ['session', 'utilization', 'nsys']);
+    expect(result.status).toBe(0);
+    expect(result.stdout.replaceAll(/\s+/g, ' ')).toContain(
+      'does not record its model (add it with --model)',
+    );
     expectFailure(inferscope(setup, ['session', 'utilization', 'logs', '--json']), 2, 'E_USAGE');
   });
 
-  test("a profile session: the profile's own figures", () => {
+  test('a profile session has the figures of the profile', () => {
     const size = ['--model', setup.tiny, '--input-len', '8', '--output-len', '4', '--launches', '1'];
-    const ran = inferscope(setup, ['profile', ...size, '--repeats', '1', '--quiet', '--json']);
-    const profile = profileDocumentSchema.parse(JSON.parse(ran.stdout)).data.stages;
+    const result = inferscope(setup, ['profile', ...size, '--repeats', '1', '--quiet', '--json']);
+    const profile = profileDocumentSchema.parse(JSON.parse(result.stdout)).data.stages;
     const json = inferscope(setup, ['session', 'utilization', '--json']);
     const { stages } = utilizationDocumentSchema.parse(JSON.parse(json.stdout)).data;
     for (const stage of stages) {

@@ -3,15 +3,22 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect, test } from 'vitest';
 import { kernelsDocumentSchema } from '../../src/model/documents/kernels.js';
-import { expectFailure, inferscope, leftovers, place, sessions } from './profile-cli.js';
+import {
+  expectFailure,
+  inferscope,
+  unfinishedSessions,
+  createSetup,
+  listSessions,
+  widestLine,
+} from './run-cli.js';
 
-const setup = place();
+const setup = createSetup();
 
 const quick = ['--engine', 'onnx', '--threads', '1', '--runs', '5', '--max-seconds', '0.1'];
 
-test('a sweep of two kernels: one document, session, files that DuckDB reads, report with maps', async () => {
+test('a sweep of two kernels writes a document, a session, files that DuckDB reads, and a report with maps', async () => {
   const sweep = ['--batch-size', '1,2', '--seq-len', '4,8', '--hidden-size', '64'];
-  const ran = inferscope(setup, [
+  const result = inferscope(setup, [
     'kernels',
     'gemm,rmsnorm',
     ...quick,
@@ -21,8 +28,8 @@ test('a sweep of two kernels: one document, session, files that DuckDB reads, re
     'swept',
     '--json',
   ]);
-  expect(ran.status, ran.stderr).toBe(0);
-  const { data, issues } = kernelsDocumentSchema.parse(JSON.parse(ran.stdout));
+  expect(result.status, result.stderr).toBe(0);
+  const { data, issues } = kernelsDocumentSchema.parse(JSON.parse(result.stdout));
   // Batch 2 of 4 tokens and batch 1 of 8 tokens are the same case of these kernels, but two cells of the map.
   expect(data.cases).toHaveLength(6);
   expect(data.maps.map(({ cells }) => cells.length)).toEqual([4, 4]);
@@ -43,15 +50,15 @@ test('a sweep of two kernels: one document, session, files that DuckDB reads, re
 
   const csv = join(setup.scratch, 'results', 'kernel_results.csv');
   const database = await (await DuckDBInstance.create(':memory:')).connect();
-  const found = await database.runAndReadAll(
+  const csvTotals = await database.runAndReadAll(
     `SELECT kernel, count(*)::INT AS n, min(median_ns) > 0 AS timed, sum(flops)::DOUBLE AS flops,
-            count(roof_level)::INT AS judged
+            count(roof_level)::INT AS with_roof
      FROM read_csv('${csv}', header = true) GROUP BY kernel ORDER BY kernel`,
   );
   // gemm: 2·m·64·64 FLOPs for m = 4, 8, 16; rmsnorm: 5·m·64.
-  expect(found.getRowObjects()).toEqual([
-    { kernel: 'gemm', n: 3, timed: true, flops: 2 * 28 * 64 * 64, judged: 3 },
-    { kernel: 'rmsnorm', n: 3, timed: true, flops: 5 * 28 * 64, judged: 3 },
+  expect(csvTotals.getRowObjects()).toEqual([
+    { kernel: 'gemm', n: 3, timed: true, flops: 2 * 28 * 64 * 64, with_roof: 3 },
+    { kernel: 'rmsnorm', n: 3, timed: true, flops: 5 * 28 * 64, with_roof: 3 },
   ]);
   const json: unknown = JSON.parse(
     readFileSync(join(setup.scratch, 'results', 'kernel_results.json'), 'utf8'),
@@ -76,17 +83,17 @@ test('a sweep of two kernels: one document, session, files that DuckDB reads, re
 });
 
 test("a model's operations sum to its steps, and fit 80 columns", () => {
-  const ran = inferscope(setup, ['kernels', '--from-model', setup.tiny, '--context-len', '8', ...quick]);
-  expect(ran.status, ran.stderr).toBe(0);
+  const result = inferscope(setup, ['kernels', '--from-model', setup.tiny, '--context-len', '8', ...quick]);
+  expect(result.status, result.stderr).toBe(0);
   // Two layers: each step has 7 operations outside the layers and 9 in each layer.
-  expect(ran.stdout).toMatch(/prefill, batch 1, 8 tokens .* 22\/22/);
-  expect(ran.stdout).toMatch(/^ +attention +2 /m);
-  for (const line of ran.stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
-  expect(ran.stderr).toMatch(/kernel_results(-\d+)?\.csv, kernel_results(-\d+)?\.json in results/);
+  expect(result.stdout).toMatch(/prefill, batch 1, 8 tokens .* 22\/22/);
+  expect(result.stdout).toMatch(/^ +attention +2 /m);
+  expect(widestLine(result.stdout)).toBeLessThanOrEqual(80);
+  expect(result.stderr).toMatch(/kernel_results(-\d+)?\.csv, kernel_results(-\d+)?\.json in results/);
 });
 
 test('bad input is reported before anything is measured, with what to type', () => {
-  const sessionCount = sessions(setup).length;
+  const sessionCount = listSessions(setup).length;
   const fails = (args: string[], code: number, name: string) =>
     expectFailure(inferscope(setup, ['kernels', ...args, '--json']), code, name);
   expect(fails(['atention'], 2, 'E_USAGE').fix).toContain('inferscope kernels attention');
@@ -105,8 +112,8 @@ test('bad input is reported before anything is measured, with what to type', () 
   expect(fails(['--from-model', 'llama-9'], 5, 'E_MODEL_NOT_FOUND').fix).toContain('--fits');
   writeFileSync(join(setup.scratch, 'file'), '');
   expect(fails(['gemm', '--output', 'file'], 2, 'E_USAGE').why).toContain('folder');
-  expect(sessions(setup)).toHaveLength(sessionCount);
-  expect(leftovers(setup)).toEqual([]);
+  expect(listSessions(setup)).toHaveLength(sessionCount);
+  expect(unfinishedSessions(setup)).toEqual([]);
   expect(existsSync(join(setup.scratch, 'file', 'kernel_results.csv'))).toBe(false);
 });
 

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { describe, expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
-import { cli, environment, expectFailure, inferscope, place } from './profile-cli.js';
+import { cli, environmentOf, expectFailure, inferscope, createSetup, widestLine } from './run-cli.js';
 
-const setup = place();
-const verbs = [
+const setup = createSetup();
+/** Commands that --help must list (src/cli/commands.test.ts checks the examples and width of all). */
+const commands = [
   'profile',
   'run',
   'import',
@@ -25,23 +26,21 @@ const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'),
   version: string;
 };
 
-const longest = (text: string) => Math.max(...text.split('\n').map((line) => [...line].length));
-
 test('--version prints the version of the package', () => {
   for (const flag of ['--version', '-V']) {
     expect(inferscope(setup, [flag])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
   }
 });
 
-test('--help lists every command; so does no argument at all', () => {
+test('--help lists every command, as does the binary without arguments', () => {
   const { status, stdout, stderr } = inferscope(setup, ['--help']);
   expect([status, stderr]).toEqual([0, '']);
-  for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^ {2}${verb}[ |]`, 'm'));
-  expect(longest(stdout)).toBeLessThanOrEqual(80);
+  for (const command of commands) expect(stdout).toMatch(new RegExp(`^ {2}${command}[ |]`, 'm'));
+  expect(widestLine(stdout)).toBeLessThanOrEqual(80);
   expect(inferscope(setup, [])).toEqual({ status: 0, stdout, stderr: '' });
 });
 
-test('help and --help of a command are the same; examples and width of all: src/cli/commands.test.ts', () => {
+test('help COMMAND prints the same as COMMAND --help', () => {
   const { status, stdout, stderr } = inferscope(setup, ['doctor', '--help']);
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout.match(/^ {2}\$ inferscope /gm)).toHaveLength(2);
@@ -63,7 +62,7 @@ describe('invalid command lines', () => {
     expectFailure(inferscope(setup, ['--jsn', 'profile', '--json']), 2, 'E_USAGE');
   });
 
-  test('a word of another command says where it belongs', () => {
+  test('a subcommand without its command suggests the whole command', () => {
     expect(expectFailure(inferscope(setup, ['list', '--json']), 2, 'E_USAGE').fix).toContain(
       'inferscope session list',
     );
@@ -79,10 +78,10 @@ describe('invalid command lines', () => {
     expect(stderr).toContain('inferscope session --help');
   });
 
-  test('options after -- belong to another program: its --json does not change our errors', () => {
-    const ran = inferscope(setup, ['run', '--evaluator', 'nothing', '--', 'prog', '--json', 'profile']);
-    expect([ran.status, ran.stdout]).toEqual([2, '']);
-    expect(ran.stderr).toContain('(E_USAGE)');
+  test('options after -- belong to the program: its --json does not change inferscope’s errors', () => {
+    const result = inferscope(setup, ['run', '--evaluator', 'nothing', '--', 'prog', '--json', 'profile']);
+    expect([result.status, result.stdout]).toEqual([2, '']);
+    expect(result.stderr).toContain('(E_USAGE)');
   });
 
   test('run without a program, without --, or with an unknown option', () => {
@@ -108,30 +107,30 @@ describe('invalid command lines', () => {
 
 test('a reader that closes the pipe early is not a failure', () => {
   const script = `"${process.execPath}" "${cli}" schema profile | head -1`;
-  const ran = spawnSync('bash', ['-o', 'pipefail', '-c', script], {
+  const result = spawnSync('bash', ['-o', 'pipefail', '-c', script], {
     encoding: 'utf8',
-    env: environment(setup),
+    env: environmentOf(setup),
   });
-  expect(ran).toMatchObject({ status: 0, stdout: '{\n', stderr: '' });
+  expect(result).toMatchObject({ status: 0, stdout: '{\n', stderr: '' });
 });
 
-test.runIf(existsSync('/dev/full'))('a full disk behind stdout is a known failure', () => {
+test.runIf(existsSync('/dev/full'))('a full disk behind stdout is reported', () => {
   const script = `"${process.execPath}" "${cli}" schema profile > /dev/full`;
-  const ran = spawnSync('bash', ['-c', script], { encoding: 'utf8', env: environment(setup) });
-  expect(ran.status).toBe(3);
-  expect(ran.stderr).toContain('(E_DISK_FULL)');
+  const result = spawnSync('bash', ['-c', script], { encoding: 'utf8', env: environmentOf(setup) });
+  expect(result.status).toBe(3);
+  expect(result.stderr).toContain('(E_DISK_FULL)');
 });
 
 test('a closed stderr is not a failure', () => {
   const script = `"${process.execPath}" "${cli}" profle 2>&1 >/dev/null | true`;
-  const ran = spawnSync('bash', ['-o', 'pipefail', '-c', script], {
+  const result = spawnSync('bash', ['-o', 'pipefail', '-c', script], {
     encoding: 'utf8',
-    env: environment(setup),
+    env: environmentOf(setup),
   });
-  expect([ran.status, ran.stderr]).toEqual([2, '']);
+  expect([result.status, result.stderr]).toEqual([2, '']);
 });
 
-test('prints color only where it is wanted', () => {
+test('prints color only to terminals, or if FORCE_COLOR demands it', () => {
   const escape = '\u001B[';
   const wrong = ['profle'];
   expect(inferscope(setup, wrong, { CI: 'true' }).stderr).not.toContain(escape);

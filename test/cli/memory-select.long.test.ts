@@ -5,28 +5,28 @@ import { explainDocumentSchema } from '../../src/model/documents/explain.js';
 import { memoryCompareDocumentSchema } from '../../src/model/documents/memory-compare.js';
 import { validationDocumentSchema } from '../../src/model/documents/validate.js';
 import { packageRoot } from '../../src/model/installation.js';
-import { inferscope, place } from './profile-cli.js';
+import { inferscope, createSetup } from './run-cli.js';
 
-test('imported memory profiles are validated without being named, and are @last afterwards', () => {
-  const setup = place();
+test('validate, memory compare and explain use imported memory profiles that are not named', () => {
+  const setup = createSetup();
   const empty = join(setup.scratch, 'empty');
   mkdirSync(empty);
-  const errorOf = (...args: string[]) => {
-    const ran = inferscope(setup, [...args, '--json'], {}, empty);
-    expect(ran.status, ran.stderr).toBe(0);
-    return JSON.parse(ran.stdout) as unknown;
+  const runJson = (...args: string[]) => {
+    const result = inferscope(setup, [...args, '--json'], {}, empty);
+    expect(result.status, result.stderr).toBe(0);
+    return JSON.parse(result.stdout) as unknown;
   };
   const fixtures = join(packageRoot(), 'test', 'fixtures', 'memory-profiles-h200');
   for (const name of ['qwen2.5-0.5b-float16', 'llama-2-7b-float16'])
-    errorOf('import', join(fixtures, `${name}.json`));
+    runJson('import', join(fixtures, `${name}.json`));
 
-  expect(validationDocumentSchema.parse(errorOf('validate')).data.counts).toMatchObject({ compared: 2 });
+  expect(validationDocumentSchema.parse(runJson('validate')).data.counts).toMatchObject({ compared: 2 });
 
-  const { data } = memoryCompareDocumentSchema.parse(errorOf('memory', 'compare', '@last~1', '@last'));
+  const { data } = memoryCompareDocumentSchema.parse(runJson('memory', 'compare', '@last~1', '@last'));
   expect([data.base, data.now].map(({ model }) => model)).toEqual(['qwen2.5-0.5b', 'llama-2-7b']);
 
-  // The newest session is that of validate, to which no rule is applicable.
-  const { data: explained } = explainDocumentSchema.parse(errorOf('explain'));
+  // The newest session is that of validate, to which no rule applies.
+  const { data: explained } = explainDocumentSchema.parse(runJson('explain'));
   expect(explained.rules.every(({ outcome }) => outcome === 'not_applicable')).toBe(true);
   expect([explained.preface.length, explained.sentences.length]).toEqual([1, 0]);
 });

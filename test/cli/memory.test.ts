@@ -10,32 +10,33 @@ import { packageRoot } from '../../src/model/installation.js';
 import {
   expectFailure,
   inferscope,
-  place,
-  sessions,
-  start,
-  untilRecorded,
-  type Place,
-} from './profile-cli.js';
+  createSetup,
+  listSessions,
+  startCli,
+  waitForRecord,
+  type TestSetup,
+  widestLine,
+} from './run-cli.js';
 
 const shape = ['--input-len', '8', '--output-len', '4', '--batch-size', '2', '--threads', '1'];
-const setup = place();
+const setup = createSetup();
 let text: string;
 let profile: MemoryProfile;
 let stdout: string;
 
-const folder = ({ scratch }: Place) => join(scratch, 'results', 'memory-profiles');
-const written = (path: string) => memoryProfileSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+const profilesFolder = ({ scratch }: TestSetup) => join(scratch, 'results', 'memory-profiles');
+const readProfile = (path: string) => memoryProfileSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
 const run = (...more: string[]) =>
   inferscope(setup, ['memory', '--engine', 'onnx', '--model', setup.tiny, ...shape, '--runs', '2', ...more]);
 
 beforeAll(() => {
-  const ran = run('--name', 'first');
-  expect([ran.status, ran.stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
-  stdout = ran.stdout;
-  const [file, ...otherFiles] = readdirSync(folder(setup));
+  const result = run('--name', 'first');
+  expect([result.status, result.stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
+  stdout = result.stdout;
+  const [file, ...otherFiles] = readdirSync(profilesFolder(setup));
   expect(otherFiles).toEqual([]);
   expect(file).toMatch(/^tiny-profile_\d{8}-\d{6}\.json$/);
-  text = readFileSync(join(folder(setup), file!), 'utf8');
+  text = readFileSync(join(profilesFolder(setup), file!), 'utf8');
   profile = memoryProfileSchema.parse(JSON.parse(text));
 });
 
@@ -61,7 +62,7 @@ test('the profile has the names of schema 2.0, and the requested values', () => 
     max_model_len: null,
   });
   expect(metadata).toMatchObject({ where: 'host', status: 'measured', container_name: null });
-  expect(metadata.session_id).toBe(sessions(setup)[0]!.id);
+  expect(metadata.session_id).toBe(listSessions(setup)[0]!.id);
   // tinyConfig: 2 layers, 4 heads of 16, 2 KV heads, 131392 parameters; the embedded engine computes in float32.
   expect(model_info).toMatchObject({
     name: 'tiny',
@@ -101,7 +102,7 @@ test('the points are in order, and components with the residual sum to the measu
   for (const { evidence } of components) expect(evidence[0]!.length).toBeGreaterThan(10);
 });
 
-test('latency is from the same run', () => {
+test('latency is measured in the same run', () => {
   const { mean_latency_ms, tokens_per_second, mean_ttft_ms, runs } = profile.latency_stats;
   expect(runs).toBe(2);
   expect(tokens_per_second).toBeCloseTo((2 * 4) / (mean_latency_ms! / 1000), 6);
@@ -149,14 +150,14 @@ test.each([
 });
 
 test('the terminal output fits 80 columns', () => {
-  for (const line of stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
-  // In a summary of 30 lines, a warning about a busy machine replaces the last table; the report has it.
+  expect(widestLine(stdout)).toBeLessThanOrEqual(80);
+  // A warning about a busy machine may replace the last table of the summary, which is limited to 30 lines; the report has this table.
   const report = inferscope(setup, ['report', '--session', 'first', '--format', 'text']).stdout;
   for (const words of ['baseline', 'after warm-up']) expect(report).toContain(words);
   for (const words of ['peak', 'weights', 'KV cache', 'residual', 'latency']) expect(stdout).toContain(words);
 });
 
-test('a session shown later prints the same', () => {
+test('report prints the same profile later', () => {
   const { status, stdout: shown } = inferscope(setup, ['report', '--session', 'first', '--json']);
   expect(status).toBe(0);
   const { schema, data } = JSON.parse(shown) as { schema: string; data: { profile: unknown } };
@@ -164,7 +165,7 @@ test('a session shown later prints the same', () => {
   expect(data.profile).toEqual(JSON.parse(text));
 });
 
-test('the file of a profile imports as a session, also without raw files, and every command reads it', () => {
+test('the file of a profile imports as a session, also without raw files, and other commands read it', () => {
   const path = join(setup.scratch, 'elsewhere.json');
   const h200 = join(packageRoot(), 'test/fixtures/memory-profiles-h200/llama-2-7b-float16.json');
   writeFileSync(path, text);
@@ -178,18 +179,18 @@ test('the file of a profile imports as a session, also without raw files, and ev
   const validated = inferscope(setup, ['validate', 'imported', '--json']);
   const { counts } = (JSON.parse(validated.stdout) as { data: { counts: object } }).data;
   expect(counts).toMatchObject({ compared: 1, rejected: 0, skipped: 0 });
-  // Both sides are the same run, so compare reports no difference.
+  // Both are the same run, so there is nothing to compare.
   const same = inferscope(setup, ['memory', 'compare', 'first', 'imported', '--json']);
   expect(expectFailure(same, 2, 'E_USAGE').what).toContain('the same profile');
   expect(inferscope(setup, ['import', path, h200, '--json', '--quiet']).status).toBe(2);
 });
 
-test('typed dimensions override config.json, and a disagreement is a warning', () => {
+test('dimensions given as flags override config.json, and a disagreement is a warning', () => {
   const path = join(setup.scratch, 'given.json');
-  const ran = run('--num-kv-heads', '4', '--model-params', '131k', '--output', path, '--json', '--quiet');
-  expect(ran.status).toBe(0);
-  expect(JSON.parse(ran.stdout)).toEqual(written(path));
-  const { model_info, metadata, memory_breakdown } = written(path);
+  const result = run('--num-kv-heads', '4', '--model-params', '131k', '--output', path, '--json', '--quiet');
+  expect(result.status).toBe(0);
+  expect(JSON.parse(result.stdout)).toEqual(readProfile(path));
+  const { model_info, metadata, memory_breakdown } = readProfile(path);
   expect(model_info).toMatchObject({ num_kv_heads: 4, num_parameters: 131_000 });
   expect(model_info.sources).toMatchObject({ num_kv_heads: 'flag', num_parameters: 'flag' });
   expect(
@@ -200,15 +201,15 @@ test('typed dimensions override config.json, and a disagreement is a warning', (
   expect(memory_breakdown.kv_cache_gb).toBe((2 * 2 * 4 * 16 * 4 * 12 * 2) / 1e9);
 });
 
-test('unspecified KV heads equal all heads, with low confidence', () => {
+test('without a number of KV heads all heads are assumed, with low confidence', () => {
   const config: Partial<typeof tinyConfig> = { ...tinyConfig };
   delete config.num_key_value_heads;
-  const model = join(setup.scratch, 'silent.json');
+  const model = join(setup.scratch, 'no-kv-heads.json');
   writeFileSync(model, JSON.stringify(config));
-  const path = join(setup.scratch, 'silent-profile.json');
-  const typed = ['memory', '--engine', 'onnx', '--model', model, ...shape, '--runs', '1', '--output', path];
-  expect(inferscope(setup, [...typed, '--quiet']).status).toBe(0);
-  const { model_info, memory_breakdown } = written(path);
+  const path = join(setup.scratch, 'no-kv-heads-profile.json');
+  const args = ['memory', '--engine', 'onnx', '--model', model, ...shape, '--runs', '1', '--output', path];
+  expect(inferscope(setup, [...args, '--quiet']).status).toBe(0);
+  const { model_info, memory_breakdown } = readProfile(path);
   expect(model_info).toMatchObject({ num_kv_heads: 4, sources: { num_kv_heads: 'assumed: all heads' } });
   expect(memory_breakdown.confidence_levels.kv_cache).toBe('low');
 });
@@ -220,7 +221,7 @@ test('a run that times out is a partial profile with an error', async () => {
   const limits = ['--timeout', '1.5', '--output', path, '--quiet'];
   const { status, stderr } = inferscope(setup, ['memory', ...model, ...sizes, ...limits]);
   expect([status, stderr.includes('(E_TIMEOUT)')], stderr).toEqual([4, true]);
-  const { metadata, memory_measurements, latency_stats, missing } = written(path);
+  const { metadata, memory_measurements, latency_stats, missing } = readProfile(path);
   expect(metadata.status).toBe('partial');
   expect(memory_measurements.baseline.total_gb).toBeGreaterThan(0);
   expect(memory_measurements.peak.total_gb).toBeGreaterThan(0);
@@ -228,10 +229,10 @@ test('a run that times out is a partial profile with an error', async () => {
   expect(missing['latency_stats']).toContain('--timeout 1.5');
 });
 
-test('a killed engine leaves the data recorded until then', async () => {
+test('the data recorded before the engine was killed are a partial profile', async () => {
   const path = join(setup.scratch, 'killed.json');
   const sizes = ['--input-len', '128', '--output-len', '128', '--batch-size', '8', '--threads', '1'];
-  const running = start(setup, [
+  const running = startCli(setup, [
     'memory',
     '--engine',
     'onnx',
@@ -241,11 +242,11 @@ test('a killed engine leaves the data recorded until then', async () => {
     '--output',
     path,
   ]);
-  const record = await untilRecorded(setup, 'memory', ({ type }) => type === 'model');
+  const record = await waitForRecord(setup, 'memory', ({ type }) => type === 'model');
   process.kill(record.pid, 'SIGKILL');
-  const { status, stderr } = await running.ended;
+  const { status, stderr } = await running.exit;
   expect([status, stderr.includes('(E_OUT_OF_MEMORY)')], stderr).toEqual([4, true]);
-  const { metadata, memory_measurements } = written(path);
+  const { metadata, memory_measurements } = readProfile(path);
   expect(metadata.status).toBe('partial');
   expect(memory_measurements.peak.total_gb).toBeGreaterThan(0);
 });
@@ -253,7 +254,7 @@ test('a killed engine leaves the data recorded until then', async () => {
 test.each([
   [['--input-len', '8', '--output-len', '4'], '--model is missing'],
   [['--model', 'x', ...shape, '--gpu-memory-utilization', '1.2'], '--gpu-memory-utilization 1.2'],
-])('%j is refused before anything is measured', (args, what) => {
-  const ran = inferscope(setup, ['memory', ...args, '--json']);
-  expect(expectFailure(ran, 2, 'E_USAGE').what).toContain(what);
+])('%j is rejected before anything is measured', (args, what) => {
+  const result = inferscope(setup, ['memory', ...args, '--json']);
+  expect(expectFailure(result, 2, 'E_USAGE').what).toContain(what);
 });

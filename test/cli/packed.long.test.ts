@@ -1,35 +1,34 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
-import { expectFailure, inferscope, place, tinyArgs } from './profile-cli.js';
+import { expectFailure, inferscope, createSetup, tinyProfileArgs } from './run-cli.js';
 
-/** The package as a user gets it: packed and installed into an empty folder outside of the checkout. Needs npm's registry. */
-const setup = place();
+// Tests the package as users get it: packed, and installed into an empty folder outside of the checkout. Needs npm's registry.
+const setup = createSetup();
 const folder = join(setup.scratch, 'a project');
 const installed = { ...setup, cli: join(folder, 'node_modules', 'inferscope', 'dist', 'cli.js') };
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
-function npm(line: string, cwd: string): string {
-  // Runs a printed command in a shell without changes, and without the npm settings of the checkout.
+/** Runs a printed npm command in a shell, without the npm settings of the checkout. @returns its stdout */
+function runNpm(command: string, cwd: string): string {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name) && name !== 'INIT_CWD'),
   );
-  const ran = spawnSync(line, { cwd, env, shell: true, encoding: 'utf8' });
-  expect(ran.status, `${line}\n${ran.stderr}`).toBe(0);
-  return ran.stdout;
+  const result = spawnSync(command, { cwd, env, shell: true, encoding: 'utf8' });
+  expect(result.status, `${command}\n${result.stderr}`).toBe(0);
+  return result.stdout;
 }
 
 beforeAll(() => {
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{"name":"empty","private":true}');
-  const packed = npm(`npm pack --silent --pack-destination "${setup.scratch}"`, packageRoot()).trim();
-  npm(`npm install --no-audit --no-fund "${join(setup.scratch, packed)}"`, folder);
+  const tarball = runNpm(`npm pack --silent --pack-destination "${setup.scratch}"`, packageRoot()).trim();
+  runNpm(`npm install --no-audit --no-fund "${join(setup.scratch, tarball)}"`, folder);
 }, 300_000);
 
-const profile = tinyArgs(setup, '--json');
+const profileArgs = tinyProfileArgs(setup, '--json');
 
 test('without the engine it takes at most 120 MB, opens a session, imports a trace and explains it', () => {
   expect(existsSync(join(folder, 'node_modules', 'onnxruntime-node'))).toBe(false);
@@ -45,18 +44,18 @@ test('without the engine it takes at most 120 MB, opens a session, imports a tra
     ['explain', '@last', '--what-if', 'cudagraph'],
     ['analyze', '@last', '--question', 'why is decode slow?'],
   ]) {
-    const ran = inferscope(installed, args);
-    expect(ran.status, `${args.join(' ')}\n${ran.stderr}`).toBe(0);
-    expect(ran.stdout).not.toBe('');
+    const result = inferscope(installed, args);
+    expect(result.status, `${args.join(' ')}\n${result.stderr}`).toBe(0);
+    expect(result.stdout).not.toBe('');
   }
 }, 300_000);
 
 test('without the engine `profile` prints the command that adds it, and that command works', () => {
-  const failure = expectFailure(inferscope(installed, profile), 3, 'E_ENGINE_MISSING');
-  npm(failure.fix, setup.scratch);
-  const ran = inferscope(installed, profile);
-  expect(ran.status, ran.stderr).toBe(0);
-  expect(JSON.parse(ran.stdout)).toMatchObject({
+  const failure = expectFailure(inferscope(installed, profileArgs), 3, 'E_ENGINE_MISSING');
+  runNpm(failure.fix, setup.scratch);
+  const result = inferscope(installed, profileArgs);
+  expect(result.status, result.stderr).toBe(0);
+  expect(JSON.parse(result.stdout)).toMatchObject({
     schema: expect.stringContaining('inferscope/profile') as string,
   });
 }, 300_000);

@@ -2,14 +2,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { predictDocumentSchema } from '../../src/model/documents/predict.js';
-import { inferscope, place } from './profile-cli.js';
+import { inferscope, createSetup, widestLine } from './run-cli.js';
 
-const setup = place();
-const document = (stdout: string) => predictDocumentSchema.parse(JSON.parse(stdout));
+const setup = createSetup();
+const parsePredict = (stdout: string) => predictDocumentSchema.parse(JSON.parse(stdout));
 
-test('on a laptop: the embedded engine’s roofline, next to a profile of the same model', () => {
+test('without a GPU uses the embedded engine’s roofline, next to a profile of the same model', () => {
   const sizes = ['--batch-size', '1', '--input-len', '16', '--output-len', '8'];
-  const ran = inferscope(setup, [
+  const result = inferscope(setup, [
     'profile',
     '--model',
     setup.tiny,
@@ -22,11 +22,11 @@ test('on a laptop: the embedded engine’s roofline, next to a profile of the sa
     '--quiet',
     ...sizes,
   ]);
-  expect(ran.status, ran.stderr).toBe(0);
+  expect(result.status, result.stderr).toBe(0);
   const csv = join(setup.scratch, 'stages.csv');
-  const made = inferscope(setup, ['predict', '--session', '@last', '--json', '--csv', csv]);
-  expect(made.status, made.stderr).toBe(0);
-  const { data } = document(made.stdout);
+  const predicted = inferscope(setup, ['predict', '--session', '@last', '--json', '--csv', csv]);
+  expect(predicted.status, predicted.stderr).toBe(0);
+  const { data } = parsePredict(predicted.stdout);
   // The planted roofline of test-session.ts: 100 GFLOP/s.
   expect(data.device).toMatchObject({ kind: 'cpu', roofs: 'measured', peak_flops_per_s: { value: 100e9 } });
   expect(
@@ -50,10 +50,10 @@ test('on a laptop: the embedded engine’s roofline, next to a profile of the sa
 
   const text = inferscope(setup, ['predict', '--session', '@last']).stdout;
   expect(text).toContain('Predicted and measured');
-  expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
+  expect(widestLine(text)).toBeLessThanOrEqual(80);
 }, 60_000);
 
-test('without the GPU uses its data sheet and says so', () => {
+test('uses the data sheet of a GPU that this machine does not have, and says so', () => {
   const { status, stdout, stderr } = inferscope(setup, [
     'predict',
     '--model',
@@ -67,17 +67,17 @@ test('without the GPU uses its data sheet and says so', () => {
     '--json',
   ]);
   expect(status, stderr).toBe(0);
-  const { data, issues } = document(stdout);
+  const { data, issues } = parsePredict(stdout);
   expect(data.stages).toHaveLength(8);
   expect(issues.map(({ code }) => code)).toContain('data_sheet_roofs');
-  // 8.03e9 parameters less the embedding, in bfloat16, at 4.8 TB/s: 3.13 ms per token.
+  // 8.03e9 parameters without the embedding, in bfloat16, at 4.8 TB/s: 3.13 ms per token.
   const step = data.stages.find(({ phase, batch_size }) => phase === 'decode' && batch_size === 1)!;
   expect(step.roofline_ms.value).toBeCloseTo(((8_030_261_248 - 128_256 * 4096) * 2) / 4.8e12 / 1e-3, 1);
 });
 
 test.each([
   {
-    what: 'a GPU of which nothing is known',
+    what: 'an unknown GPU',
     args: ['--gpu', 'H9000'],
     code: 'E_USAGE',
     contains: 'inferscope roofline',
@@ -89,13 +89,13 @@ test.each([
     contains: 'float8',
   },
   {
-    what: 'more tokens than the model takes',
+    what: 'more tokens than the context of the model',
     args: ['--gpu', 'NVIDIA A10', '--context-len', '2040'],
     code: 'E_LENGTHS',
     contains: 'exceed the context of tinyllama-1.1b',
   },
   {
-    what: 'a batch of none',
+    what: 'an empty batch',
     args: ['--gpu', 'NVIDIA A10', '--batch-size', '0'],
     code: 'E_LENGTHS',
     contains: '--batch-size',
@@ -107,18 +107,18 @@ test.each([
     contains: 'standard',
   },
   {
-    what: 'a roofline that is none',
+    what: 'a file that is not a roofline',
     args: ['--roofline', 'notes.json'],
     code: 'E_USAGE',
     contains: 'roofline --json',
   },
   {
-    what: 'kernels of no session',
+    what: 'kernels of an unknown session',
     args: ['--gpu', 'NVIDIA A10', '--kernels', 'none'],
     code: 'E_SESSION_NOT_FOUND',
     contains: 'none',
   },
-])('$what', ({ args, code, contains: says }) => {
+])('rejects $what', ({ args, code, contains: expected }) => {
   writeFileSync(join(setup.scratch, 'notes.json'), '{"data":{}}');
   const { status, stdout, stderr } = inferscope(setup, [
     'predict',
@@ -129,10 +129,10 @@ test.each([
   ]);
   expect(status).toBe(2);
   expect(JSON.parse(stdout)).toMatchObject({ schema: 'inferscope/error/1.0', data: { code } });
-  expect(stderr + stdout).toContain(says);
+  expect(stderr + stdout).toContain(expected);
 });
 
-test('an error without a model', () => {
+test('rejects a prediction without a model', () => {
   const { status, stderr } = inferscope(setup, ['predict', '--gpu', 'NVIDIA H200']);
   expect(status).toBe(2);
   expect(stderr).toContain('--model');

@@ -11,45 +11,45 @@ import { homeFolders } from '../../src/session/home.js';
 import { testFolder } from '../../src/session/test-folder.js';
 import {
   cli,
-  environment,
   expectFailure,
   inferscope,
-  place,
-  start,
-  tinyArgs,
-  untilDead,
-} from './profile-cli.js';
+  createSetup,
+  startCli,
+  tinyProfileArgs,
+  waitForExit,
+  environmentOf,
+} from './run-cli.js';
 
-const traced = spawnSync('strace', ['-V']).status === 0;
+const hasStrace = spawnSync('strace', ['-V']).status === 0;
 
 /** strace lines of connections to another machine: sockets that are neither Unix nor netlink. */
 const outgoing = /connect\(.*AF_INET|sendto\(.*AF_INET/;
 
 /** A user who has never run anything: HOME and TMPDIR are empty. */
-function freshUser() {
-  const setup = place();
+function createFreshUser() {
+  const setup = createSetup();
   const [user, temporary] = [join(setup.scratch, 'user'), join(setup.scratch, 'tmp')];
   mkdirSync(user);
   mkdirSync(temporary);
-  const env = { ...environment(setup), HOME: user, TMPDIR: temporary };
+  const env = { ...environmentOf(setup), HOME: user, TMPDIR: temporary };
   for (const name of Object.keys(env))
     if (name.startsWith('XDG_') || name === 'ORT_DISABLE_TELEMETRY') delete env[name as keyof typeof env];
-  return { setup, env, written: () => [user, temporary].map((folder) => readdirSync(folder)) };
+  return { setup, env, listWritten: () => [user, temporary].map((folder) => readdirSync(folder)) };
 }
 
 test.each([
   ['doctor', () => ['doctor']],
-  ['profile', (setup: { tiny: string }) => tinyArgs(setup)],
+  ['profile', (setup: { tiny: string }) => tinyProfileArgs(setup)],
 ])('%s writes nothing in HOME and TMPDIR, and connects to nothing', (_, argumentsOf) => {
-  const { setup, env, written } = freshUser();
+  const { setup, env, listWritten } = createFreshUser();
   const log = join(setup.scratch, 'strace.log');
   const command = [process.execPath, cli, ...argumentsOf(setup)];
   const strace = ['strace', '-f', '-qq', '--seccomp-bpf', '-e', 'trace=connect,sendto', '-o', log];
-  const [file, ...args] = traced ? [...strace, ...command] : command;
-  const ran = spawnSync(file!, args, { env, cwd: setup.scratch, encoding: 'utf8' });
-  expect([0, 1, 3], ran.stderr).toContain(ran.status);
-  expect(written()).toEqual([[], []]);
-  if (traced)
+  const [file, ...args] = hasStrace ? [...strace, ...command] : command;
+  const result = spawnSync(file!, args, { env, cwd: setup.scratch, encoding: 'utf8' });
+  expect([0, 1, 3], result.stderr).toContain(result.status);
+  expect(listWritten()).toEqual([[], []]);
+  if (hasStrace)
     expect(
       readFileSync(log, 'utf8')
         .split('\n')
@@ -57,68 +57,71 @@ test.each([
     ).toEqual([]);
 });
 
-test.runIf(process.platform === 'linux')('processes end with the command that started them', async () => {
-  const setup = place();
-  await saveSession(homeFolders({ INFERSCOPE_HOME: setup.home }), {});
-  const endless = [
-    ['sql', 'SELECT count(*) FROM range(100000000000) a, range(1000)'],
-    // A program that ignores SIGTERM, with a child process.
-    ['run', '--evaluator', 'none', '--', 'sh', '-c', 'trap "" TERM; sleep 600 & wait; sleep 600'],
-    [
-      'profile',
-      '--model',
-      setup.slow,
-      '--threads',
-      '1',
-      '--input-len',
-      '8',
-      '--output-len',
-      '100',
-      '--repeats',
-      '500',
-    ],
-  ];
-  for (const args of endless) {
-    const { child, ended } = start(setup, args);
-    const below = () =>
-      processTree(child.pid!)
-        .slice(1)
-        .filter((pid) => !isWatcher(pid));
-    let pids: number[] = [];
-    // Waits until all processes have started: two readings are equal.
-    for (let tries = 0; tries < 200; tries++) {
-      const before = pids.join();
-      pids = below();
-      if (pids.length > 0 && pids.join() === before) break;
-      await sleep(500);
+test.runIf(process.platform === 'linux')(
+  'killing a command also stops the processes that it started',
+  async () => {
+    const setup = createSetup();
+    await saveSession(homeFolders({ INFERSCOPE_HOME: setup.home }), {});
+    const endless = [
+      ['sql', 'SELECT count(*) FROM range(100000000000) a, range(1000)'],
+      // A program that ignores SIGTERM, with a child process.
+      ['run', '--evaluator', 'none', '--', 'sh', '-c', 'trap "" TERM; sleep 600 & wait; sleep 600'],
+      [
+        'profile',
+        '--model',
+        setup.slow,
+        '--threads',
+        '1',
+        '--input-len',
+        '8',
+        '--output-len',
+        '100',
+        '--repeats',
+        '500',
+      ],
+    ];
+    for (const args of endless) {
+      const { child, exit } = startCli(setup, args);
+      const listDescendants = () =>
+        processTree(child.pid!)
+          .slice(1)
+          .filter((pid) => !isWatcher(pid));
+      let pids: number[] = [];
+      // Waits until all processes have started: two readings are equal.
+      for (let tries = 0; tries < 200; tries++) {
+        const before = pids.join();
+        pids = listDescendants();
+        if (pids.length > 0 && pids.join() === before) break;
+        await sleep(500);
+      }
+      expect(pids.length, `${args[0]}: descendant processes`).toBeGreaterThan(0);
+      process.kill(child.pid!, 'SIGKILL');
+      for (const pid of pids) await waitForExit(pid);
+      await exit;
     }
-    expect(pids.length, `${args[0]}: processes below it`).toBeGreaterThan(0);
-    process.kill(child.pid!, 'SIGKILL');
-    for (const pid of pids) await untilDead(pid);
-    await ended;
-  }
-});
+  },
+);
 
 test.runIf(process.platform === 'linux')(
-  'a program ends also when inferscope is killed before it knows the pid',
+  'a program is killed even if inferscope was killed before it knew the pid',
   async () => {
-    const setup = place();
+    const setup = createSetup();
     const file = join(setup.scratch, 'pid');
     const script = `echo $$ >'${file}'; kill -KILL $PPID; sleep 600`;
     const { status } = inferscope(setup, ['run', '--evaluator', 'none', '--', 'sh', '-c', script]);
     expect(status).toBeNull();
-    await untilDead(Number(readFileSync(file, 'utf8')));
+    await waitForExit(Number(readFileSync(file, 'utf8')));
   },
 );
 
-/** The shell that kills the other processes, and exits two seconds later. */
+/** Whether a process is the shell that kills the other processes, which exits two seconds later. */
 function isWatcher(pid: number): boolean {
   const path = `/proc/${pid}/cmdline`;
   return existsSync(path) && readFileSync(path, 'utf8').includes(watcherScript);
 }
 
 test('a TMPDIR that does not exist is an error', async () => {
-  const setup = place();
+  const setup = createSetup();
   await saveSession(homeFolders({ INFERSCOPE_HOME: setup.home }), {});
   const missing = join(testFolder(), 'none');
   const { what, fix } = expectFailure(
@@ -128,7 +131,7 @@ test('a TMPDIR that does not exist is an error', async () => {
   );
   expect(what).toContain(missing);
   expect(fix).toContain('TMPDIR');
-  // Before anything runs.
+  // The program is not started.
   const program = ['run', '--evaluator', 'none', '--json', '--', 'touch', join(setup.scratch, 'ran')];
   expectFailure(inferscope(setup, program, { TMPDIR: missing }), 3, 'E_HOME_UNWRITABLE');
   expect(existsSync(join(setup.scratch, 'ran'))).toBe(false);

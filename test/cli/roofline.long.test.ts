@@ -1,20 +1,27 @@
 import { expect, test } from 'vitest';
 import { rooflineDocumentSchema } from '../../src/model/documents/roofline.js';
 import { testFolder } from '../../src/session/test-folder.js';
-import { expectFailure, inferscope, place, profileJson, tinyArgs } from './profile-cli.js';
+import {
+  expectFailure,
+  inferscope,
+  profileJson,
+  tinyProfileArgs,
+  createSetup,
+  widestLine,
+} from './run-cli.js';
 
 // A home without a planted roofline, so that one is measured.
 const scratch = testFolder();
-const setup = { ...place(), scratch, home: `${scratch}/home` };
+const setup = { ...createSetup(), scratch, home: `${scratch}/home` };
 
-test('is measured once, cached, and used by a profile', () => {
+test('the roofline is measured once, cached, and used by a profile', () => {
   const first = inferscope(setup, ['roofline', '--threads', '1', '--json']);
   expect(first.status).toBe(0);
   const measured = rooflineDocumentSchema.parse(JSON.parse(first.stdout)).data;
   expect(measured).toMatchObject({ cached: false, age_s: 0, roofline: { threads: 1 } });
   const { compute, bandwidth, ridge_flop_per_byte: ridge, weight_streams: streams } = measured.roofline!;
   expect(compute.map((peak) => peak.dtype)).toEqual(['float32', 'int8']);
-  // Loose bounds for any CPU: no core reaches 10 TFLOP/s or 1 TB/s yet.
+  // Loose bounds for any CPU core.
   for (const peak of compute) {
     expect(peak.flops_per_s).toBeGreaterThan(1e9);
     expect(peak.flops_per_s).toBeLessThan(1e13);
@@ -29,15 +36,15 @@ test('is measured once, cached, and used by a profile', () => {
   expect(new Set(streams.map((stream) => stream.format))).toEqual(new Set(['float32', 'int4']));
 
   const again = inferscope(setup, ['roofline', '--threads', '1', '--json']);
-  const stored = rooflineDocumentSchema.parse(JSON.parse(again.stdout)).data;
-  expect(stored).toMatchObject({ cached: true, roofline: measured.roofline });
+  const cached = rooflineDocumentSchema.parse(JSON.parse(again.stdout)).data;
+  expect(cached).toMatchObject({ cached: true, roofline: measured.roofline });
 
   const { stdout } = inferscope(setup, ['roofline', '--threads', '1']);
   expect(stdout).toContain('ridge point');
   expect(stdout).not.toContain('\u001B[');
-  for (const line of stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
+  expect(widestLine(stdout)).toBeLessThanOrEqual(80);
 
-  const profile = profileJson(setup, tinyArgs(setup));
+  const profile = profileJson(setup, tinyProfileArgs(setup));
   expect(profile.data.roofline).toEqual(measured.roofline);
 });
 
@@ -45,7 +52,7 @@ test('rejects an impossible thread count', () => {
   expectFailure(inferscope(setup, ['roofline', '--threads', '0', '--json']), 2, 'E_LENGTHS');
 });
 
-test('rejects a missing GPU, and options of the other device', () => {
+test('rejects --device cuda without PyTorch, and options of the other device', () => {
   const cuda = inferscope(setup, ['roofline', '--device', 'cuda', '--python', '/nowhere/python3', '--json']);
   expectFailure(cuda, 3, 'E_ENGINE_MISSING');
   expectFailure(

@@ -1,44 +1,38 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
-import { testFolder } from '../../src/session/test-folder.js';
+import { expect, test } from 'vitest';
 import {
   cli,
-  environment,
   expectFailure,
   inferscope,
-  leftovers,
-  place,
-  sessions,
-  start,
-} from './profile-cli.js';
+  unfinishedSessions,
+  createSetup,
+  listSessions,
+  startCli,
+  environmentOf,
+  canMountDisks,
+} from './run-cli.js';
 
-const setup = place();
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const setup = createSetup();
 
 const run = (name: string, ...command: string[]) =>
   inferscope(setup, ['run', '--quiet', '--json', '--evaluator', 'none', '--name', name, '--', ...command]);
-/** Removes the program's own output before the error. */
-const error = (ran: ReturnType<typeof run>) => ({
-  ...ran,
-  stderr: ran.stderr.slice(ran.stderr.lastIndexOf('error: ')),
-});
-const status = (name: string) => sessions(setup).find((session) => session.name === name)?.status;
+const statusOf = (name: string) => listSessions(setup).find((session) => session.name === name)?.status;
 /** A saved log of a session. */
-function log(name: string, stream: 'stdout' | 'stderr'): string {
-  const id = sessions(setup).find((session) => session.name === name)!.id;
+function readLog(name: string, stream: 'stdout' | 'stderr'): string {
+  const id = listSessions(setup).find((session) => session.name === name)!.id;
   return readFileSync(join(setup.home, 'sessions', id, 'artifacts', 'clean', `${stream}.log`), 'utf8');
 }
-const file = (name: string, text: string) => {
+const writeScratchFile = (name: string, text: string) => {
   writeFileSync(join(setup.scratch, name), text);
   return join(setup.scratch, name);
 };
 
-test('a program that uses no GPU: its time and telemetry are saved, and a hint says how to record more', () => {
-  const ran = inferscope(setup, [
+test('a program that uses no GPU is saved with its time and telemetry, and a hint says how to record more', () => {
+  const result = inferscope(setup, [
     'run',
     '--evaluator',
     'none',
@@ -49,54 +43,54 @@ test('a program that uses no GPU: its time and telemetry are saved, and a hint s
     '-e',
     'console.log(1)',
   ]);
-  expect([ran.status, ran.stdout.split('\n')[0]]).toEqual([0, '1']);
-  expect(ran.stderr).toMatch(/no summary: the program ran without a profiler: add --evaluator/);
-  expect(status('cpu')).toBe('complete');
+  expect([result.status, result.stdout.split('\n')[0]]).toEqual([0, '1']);
+  expect(result.stderr).toMatch(/no summary: the program ran without a profiler: add --evaluator/);
+  expect(statusOf('cpu')).toBe('complete');
 });
 
-test('a missing program, and one that is not executable', () => {
-  const missing = expectFailure(error(run('missing', './no-such-program')), 4, 'E_WORKLOAD_FAILED');
+test('a missing program, and one that is not executable, are reported', () => {
+  const missing = expectFailure(run('missing', './no-such-program'), 4, 'E_WORKLOAD_FAILED');
   expect(missing.what).toContain('./no-such-program was not found');
-  const plain = file('plain.txt', 'echo hello\n');
+  const plain = writeScratchFile('plain.txt', 'echo hello\n');
   chmodSync(plain, 0o644);
-  expect(expectFailure(error(run('plain', plain)), 3, 'E_PERMISSION').fix).toContain('chmod +x');
+  expect(expectFailure(run('plain', plain), 3, 'E_PERMISSION').fix).toContain('chmod +x');
 });
 
-test('a program that ran out of memory reports that first, not that nothing was recorded', () => {
+test('if the program ran out of memory, this is the error, and not that nothing was recorded', () => {
   const message = 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.00 MiB.';
-  const words = ['run', '--evaluator', 'none', '--quiet', '--', 'sh', '-c', `echo "${message}" >&2; exit 1`];
-  const { status, stderr } = inferscope(setup, words);
+  const args = ['run', '--evaluator', 'none', '--quiet', '--', 'sh', '-c', `echo "${message}" >&2; exit 1`];
+  const { status, stderr } = inferscope(setup, args);
   expect(status).toBe(4);
   expect(stderr).toContain('ran out of GPU memory (E_OUT_OF_MEMORY)');
   expect(stderr).not.toContain('no summary:');
 });
 
-test('a Python syntax error is quoted with the path of the log', () => {
+test('a Python syntax error is quoted, with the path of the log', () => {
   const { why, fix } = expectFailure(
-    error(run('syntax', 'python3', file('broken.py', 'def f(:\n'))),
+    run('syntax', 'python3', writeScratchFile('broken.py', 'def f(:\n')),
     4,
     'E_WORKLOAD_FAILED',
   );
   expect(why).toContain('SyntaxError');
   expect(fix).toContain('stderr.log');
-  expect(log('syntax', 'stderr')).toContain('broken.py');
-  expect(status('syntax')).toBe('failed');
+  expect(readLog('syntax', 'stderr')).toContain('broken.py');
+  expect(statusOf('syntax')).toBe('failed');
 });
 
-test('a crash by a signal is reported as by a shell, and returned with --exit-code child', () => {
+test('a crash by a signal is reported with the exit code of a shell, which --exit-code child returns', () => {
   const crash = ['sh', '-c', 'echo before; kill -SEGV $$'];
-  const { what, fix } = expectFailure(error(run('crash', ...crash)), 4, 'E_WORKLOAD_FAILED');
+  const { what, fix } = expectFailure(run('crash', ...crash), 4, 'E_WORKLOAD_FAILED');
   expect(what).toContain('SIGSEGV');
   expect(fix).toContain('clean 139');
-  expect(log('crash', 'stdout')).toBe('before\n');
+  expect(readLog('crash', 'stdout')).toBe('before\n');
   expect(
     inferscope(setup, ['run', '--quiet', '--evaluator', 'none', '--exit-code', 'child', '--', ...crash])
       .status,
   ).toBe(139);
 });
 
-test('a timeout saves the output until then', () => {
-  const ran = inferscope(setup, [
+test('the output before a timeout is saved', () => {
+  const result = inferscope(setup, [
     'run',
     '--quiet',
     '--json',
@@ -109,15 +103,15 @@ test('a timeout saves the output until then', () => {
     '--',
     'sh',
     '-c',
-    'echo begun; sleep 60',
+    'echo started; sleep 60',
   ]);
-  expectFailure(error(ran), 4, 'E_TIMEOUT');
-  expect(log('late', 'stdout')).toBe('begun\n');
+  expectFailure(result, 4, 'E_TIMEOUT');
+  expect(readLog('late', 'stdout')).toBe('started\n');
 });
 
-test('Ctrl-C: the program exits by itself, the session is saved, exit 130', async () => {
+test('after Ctrl-C the program exits by itself, the session is saved, and the exit code is 130', async () => {
   const script = 'trap "echo cleaned up; exit 0" INT; echo ready; while :; do sleep 0.05; done';
-  const { child, ended } = start(setup, [
+  const { child, exit } = startCli(setup, [
     'run',
     '--evaluator',
     'none',
@@ -131,33 +125,32 @@ test('Ctrl-C: the program exits by itself, the session is saved, exit 130', asyn
   let output = '';
   child.stdout!.on('data', (chunk) => (output += String(chunk)));
   while (!output.includes('ready')) await sleep(10);
-  // The signal is sent only to inferscope, as `kill` does, which passes it on.
+  // The signal is sent only to inferscope, as by `kill`, and inferscope passes it on.
   process.kill(child.pid!, 'SIGINT');
-  const { status: code, stderr } = await ended;
-  expect([code, stderr.includes('has what was recorded')], stderr).toEqual([130, true]);
-  expect(status('stopped')).toBe('interrupted');
-  expect(log('stopped', 'stdout')).toBe('ready\ncleaned up\n');
-  expect(leftovers(setup)).toEqual([]);
+  const { status, stderr } = await exit;
+  expect([status, stderr.includes('has what was recorded')], stderr).toEqual([130, true]);
+  expect(statusOf('stopped')).toBe('interrupted');
+  expect(readLog('stopped', 'stdout')).toBe('ready\ncleaned up\n');
+  expect(unfinishedSessions(setup)).toEqual([]);
 });
 
 test('a missing profiler is reported before the program runs', () => {
   const touched = join(setup.scratch, 'touched');
   const env = { PATH: '/nonexistent' };
-  const ran = inferscope(
+  const result = inferscope(
     setup,
     ['run', '--json', '--evaluator', 'nsys,none', '--', '/usr/bin/touch', touched],
     env,
   );
   // Where CUDA is installed, nsys is found in its folder, and the program runs.
-  if (ran.status === 3) {
-    expect(expectFailure(ran, 3, 'E_TOOL_MISSING').fix).toContain('inferscope doctor');
-    expect(leftovers(setup)).toEqual([]);
-  } else expect(ran.stderr).toContain('nsys');
+  if (result.status === 3) {
+    expect(expectFailure(result, 3, 'E_TOOL_MISSING').fix).toContain('inferscope doctor');
+    expect(unfinishedSessions(setup)).toEqual([]);
+  } else expect(result.stderr).toContain('nsys');
 });
 
-const mounts = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', testFolder()]).status === 0;
-test.skipIf(!mounts)(
-  'a disk that fills up while the program writes: E_DISK_FULL, nothing half is left',
+test.skipIf(!canMountDisks())(
+  'a disk that fills up while the program writes gives E_DISK_FULL, and no incomplete session is left',
   () => {
     const inner = [
       'mount -t tmpfs -o size=3m tmpfs "$INFERSCOPE_HOME"',
@@ -165,14 +158,14 @@ test.skipIf(!mounts)(
       'echo; ls -A "$INFERSCOPE_HOME/sessions"',
     ].join('\n');
     const errors = join(setup.scratch, 'errors');
-    const ran = spawnSync('unshare', ['-Urm', 'bash', '-c', inner], {
+    const result = spawnSync('unshare', ['-Urm', 'bash', '-c', inner], {
       encoding: 'utf8',
       cwd: setup.scratch,
-      env: { ...environment(setup), ERRORS: errors },
+      env: { ...environmentOf(setup), ERRORS: errors },
     });
-    const talk = readFileSync(errors, 'utf8');
-    expect(talk.slice(-2000)).toContain('(E_DISK_FULL)');
-    const names = ran.stdout.trimEnd().split('\n').at(-1)!;
+    const stderr = readFileSync(errors, 'utf8');
+    expect(stderr.slice(-2000)).toContain('(E_DISK_FULL)');
+    const names = result.stdout.trimEnd().split('\n').at(-1)!;
     expect(names.startsWith('.tmp')).toBe(false);
   },
 );

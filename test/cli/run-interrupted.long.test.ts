@@ -1,67 +1,67 @@
 import { type ChildProcess } from 'node:child_process';
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
-import { packageRoot } from '../../src/model/installation.js';
-import { leftovers, place, sessions, start } from './profile-cli.js';
+import { expect, test } from 'vitest';
+import { unfinishedSessions, createSetup, listSessions, startCli } from './run-cli.js';
+import { fixture } from './capture-files.js';
 
-const setup = place();
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const setup = createSetup();
 
-const trace = join(packageRoot(), 'test/fixtures/kineto-torch2.11-h200/kineto-tiny-stack.json.gz');
+const trace = fixture('kineto-torch2.11-h200/kineto-tiny-stack.json.gz');
 /** A program that writes three traces where the torch probe would write them. */
-const copies = `for i in 1 2 3; do cp ${trace} "$INFERSCOPE_TORCH_TRACE/kineto-0-$i.json.gz"; done`;
+const writeTraces = `for i in 1 2 3; do cp ${trace} "$INFERSCOPE_TORCH_TRACE/kineto-0-$i.json.gz"; done`;
 const run = (name: string, evaluator: string, script: string) =>
-  start(setup, ['run', '--evaluator', evaluator, '--name', name, '--', 'sh', '-c', script]);
+  startCli(setup, ['run', '--evaluator', evaluator, '--name', name, '--', 'sh', '-c', script]);
 
-async function until(child: ChildProcess, text: string): Promise<void> {
+/** Waits until stderr contains the text. */
+async function waitForStderr(child: ChildProcess, text: string): Promise<void> {
   let output = '';
   child.stderr!.on('data', (chunk) => (output += String(chunk)));
   while (!output.includes(text)) await sleep(5);
 }
-const press = (child: ChildProcess) => process.kill(child.pid!, 'SIGINT');
-const sessionNamed = (name: string) => sessions(setup).find((session) => session.name === name);
+const pressControlC = (child: ChildProcess) => process.kill(child.pid!, 'SIGINT');
+const sessionNamed = (name: string) => listSessions(setup).find((session) => session.name === name);
 
 test('Ctrl-C before the program runs exits at once and leaves nothing', async () => {
-  const { child, ended } = run('early', 'none', 'sleep 30');
-  while (leftovers(setup).length === 0) await sleep(1);
-  press(child);
-  await ended;
-  expect(leftovers(setup)).toEqual([]);
+  const { child, exit } = run('early', 'none', 'sleep 30');
+  while (unfinishedSessions(setup).length === 0) await sleep(1);
+  pressControlC(child);
+  await exit;
+  expect(unfinishedSessions(setup)).toEqual([]);
 });
 
 test('Ctrl-C after the program has exited: its traces are read and saved, without a message about waiting', async () => {
-  const { child, ended } = run('read', 'torch', copies);
-  await until(child, 'reading kineto');
-  press(child);
-  const { status, stdout, stderr } = await ended;
+  const { child, exit } = run('read', 'torch', writeTraces);
+  await waitForStderr(child, 'reading kineto');
+  pressControlC(child);
+  const { status, stdout, stderr } = await exit;
   expect(stderr).toContain('the program has exited; reading its captures');
   expect(stderr).not.toContain('waiting for the program');
   expect([status, sessionNamed('read')?.status], stderr).toEqual([130, 'complete']);
   expect(stdout).toContain('evidence, causes, every finding');
 });
 
-test('the second Ctrl-C saves the traces unread, the third leaves nothing', async () => {
-  const twice = run('unread', 'torch', copies);
-  await until(twice.child, 'reading kineto');
-  press(twice.child);
-  await until(twice.child, 'save them unread');
-  press(twice.child);
-  const { status, stderr } = await twice.ended;
+test('a second Ctrl-C saves the traces unread, and a third saves nothing', async () => {
+  const twice = run('unread', 'torch', writeTraces);
+  await waitForStderr(twice.child, 'reading kineto');
+  pressControlC(twice.child);
+  await waitForStderr(twice.child, 'save them unread');
+  pressControlC(twice.child);
+  const { status, stderr } = await twice.exit;
   expect([status, sessionNamed('unread')?.status], stderr).toEqual([130, 'interrupted']);
   const folder = join(setup.home, 'sessions', sessionNamed('unread')!.id, 'artifacts');
   const files = readdirSync(folder, { recursive: true }).filter((name) => String(name).endsWith('.json.gz'));
   expect(files).toHaveLength(3);
 
-  const thrice = run('left', 'torch', copies);
-  await until(thrice.child, 'reading kineto');
-  for (const words of ['save them unread', 'save nothing']) {
-    press(thrice.child);
-    await until(thrice.child, words);
+  const thrice = run('unsaved', 'torch', writeTraces);
+  await waitForStderr(thrice.child, 'reading kineto');
+  for (const message of ['save them unread', 'save nothing']) {
+    pressControlC(thrice.child);
+    await waitForStderr(thrice.child, message);
   }
-  press(thrice.child);
-  await thrice.ended;
-  expect([sessionNamed('left'), leftovers(setup)]).toEqual([undefined, []]);
+  pressControlC(thrice.child);
+  await thrice.exit;
+  expect([sessionNamed('unsaved'), unfinishedSessions(setup)]).toEqual([undefined, []]);
 });

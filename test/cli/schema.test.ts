@@ -3,19 +3,23 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { packageRoot } from '../../src/model/installation.js';
-import { jsonSchema, published as documents, publishedNames as names } from '../../src/model/published.js';
-import { inferscope, place, tinyArgs } from './profile-cli.js';
+import { jsonSchema, published, publishedNames } from '../../src/model/published.js';
+import { inferscope, createSetup, tinyProfileArgs } from './run-cli.js';
 
-const setup = place();
+const setup = createSetup();
 
 test('`schema` lists the documents', () => {
-  expect(inferscope(setup, ['schema'])).toEqual({ status: 0, stdout: `${names.join('\n')}\n`, stderr: '' });
+  expect(inferscope(setup, ['schema'])).toEqual({
+    status: 0,
+    stdout: `${publishedNames.join('\n')}\n`,
+    stderr: '',
+  });
 });
 
-describe.each(names)('schema %s', (name) => {
+describe.each(publishedNames)('schema %s', (name) => {
   const path = join(packageRoot(), 'schemas', `${name}.schema.json`);
 
-  test('in the repository equals that in the code (else: npm run schemas)', () => {
+  test('in the repository equals that of the code (npm run schemas writes it)', () => {
     expect(readFileSync(path, 'utf8')).toBe(jsonSchema(name));
   });
 
@@ -26,37 +30,38 @@ describe.each(names)('schema %s', (name) => {
   });
 });
 
-test('no schema of a removed document is left', () => {
+test('schemas/ has a file for each published document and no others', () => {
   expect(readdirSync(join(packageRoot(), 'schemas')).sort()).toEqual(
-    names.map((name) => `${name}.schema.json`).sort(),
+    publishedNames.map((name) => `${name}.schema.json`).sort(),
   );
 });
 
-describe('what the binary prints and writes', () => {
+describe('documents that the binary prints and writes match their schemas', () => {
   let id: string;
   beforeAll(() => {
-    const { stdout } = inferscope(setup, tinyArgs(setup, '--json'));
-    checkDocument(stdout, 'profile');
+    const { stdout } = inferscope(setup, tinyProfileArgs(setup, '--json'));
+    expectDocument(stdout, 'profile');
     id = (JSON.parse(stdout) as { data: { session: { id: string } } }).data.session.id;
   });
 
-  /** Validates against the printed JSON Schema, and against the schema in the code. */
-  function checkDocument(text: string, name: (typeof names)[number]): void {
+  /** Expects the name of the document in `schema`, and a valid document. */
+  function expectDocument(text: string, name: (typeof publishedNames)[number]): void {
     const value: unknown = JSON.parse(text);
     expect((value as { schema?: string }).schema).toMatch(new RegExp(`^inferscope/${name}/\\d+\\.\\d+$`));
-    check(value, name);
+    expectValid(value, name);
   }
 
-  function check(value: unknown, name: (typeof names)[number]): void {
+  /** Validates against the printed JSON Schema, and against the schema in the code. */
+  function expectValid(value: unknown, name: (typeof publishedNames)[number]): void {
     const { stdout } = inferscope(setup, ['schema', name]);
-    const published = z.fromJSONSchema(JSON.parse(stdout));
-    expect(published.safeParse(value).error?.issues).toBeUndefined();
-    expect(documents[name].schema.safeParse(value).error?.issues).toBeUndefined();
+    const printed = z.fromJSONSchema(JSON.parse(stdout));
+    expect(printed.safeParse(value).error?.issues).toBeUndefined();
+    expect(published[name].schema.safeParse(value).error?.issues).toBeUndefined();
     // A schema that accepts everything would prove nothing.
-    expect(published.safeParse({}).success).toBe(false);
+    expect(printed.safeParse({}).success).toBe(false);
   }
 
-  test.each<[keyof typeof documents, string[]]>([
+  test.each<[keyof typeof published, string[]]>([
     ['roofline', ['roofline', '--threads', '1', '--json']],
     ['doctor', ['doctor', '--json']],
     ['session-list', ['session', 'list', '--json']],
@@ -68,24 +73,24 @@ describe('what the binary prints and writes', () => {
     ['sql', ['sql', 'SELECT * FROM stages', '--format', 'json']],
     ['sql-schema', ['sql', '--schema', '--format', 'json']],
     ['error', ['session', 'show', 'nothing', '--json']],
-  ])('%s', (name, args) => checkDocument(inferscope(setup, args).stdout, name));
+  ])('%s', (name, args) => expectDocument(inferscope(setup, args).stdout, name));
 
   test('session, user and record files', () => {
     const folder = join(setup.home, 'sessions', id);
-    checkDocument(readFileSync(join(folder, 'session.json'), 'utf8'), 'session');
-    checkDocument(readFileSync(join(folder, 'user.json'), 'utf8'), 'user');
+    expectDocument(readFileSync(join(folder, 'session.json'), 'utf8'), 'session');
+    expectDocument(readFileSync(join(folder, 'user.json'), 'utf8'), 'user');
     for (const execution of ['clean', 'profiled']) {
       const path = join(folder, 'artifacts', `${execution}-record`, `${execution}.jsonl`);
       const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
       const kinds = new Set(lines.map((line) => (JSON.parse(line) as { type: string }).type));
       expect([...kinds].sort()).toEqual(['clock', 'memory', 'model', 'request', 'stage']);
       const samples = [...kinds].map((kind) => lines.find((line) => line.includes(`"type":"${kind}"`))!);
-      for (const line of samples) check(JSON.parse(line), 'record');
+      for (const line of samples) expectValid(JSON.parse(line), 'record');
     }
   });
 
-  test('session-delete, last of all', () => {
-    checkDocument(
+  test('session-delete, after the others, which need the session', () => {
+    expectDocument(
       inferscope(setup, ['session', 'delete', '@last', '--yes', '--json']).stdout,
       'session-delete',
     );

@@ -3,12 +3,11 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import process from 'node:process';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, expect, test } from 'vitest';
-import { captures, changedKineto, changedSqlite, filesBelow } from './capture-files.js';
-import { environment, inferscope, place, start } from './profile-cli.js';
+import { expect, test } from 'vitest';
+import { captures, writeChangedKineto, writeChangedSqlite, listFiles } from './capture-files.js';
+import { environmentOf, inferscope, createSetup, startCli } from './run-cli.js';
 
-const setup = place();
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const setup = createSetup();
 
 /** Secrets recognized by their format, by the name of their variable, and by their option. */
 const planted = {
@@ -18,7 +17,7 @@ const planted = {
 };
 const secrets = Object.values(planted);
 
-/** Secrets in a raw report: in capture options, in the device environment, in a text with NUL separators, and in names of ranges. */
+/** SQL that adds the secrets to a raw report: in capture options, in the device environment, in a text with NUL separators, and in names of ranges. */
 const plantSql = `
   INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'MY_TOKEN="${planted.variable}"'),
     ('PROCESS_0:ENVIRONMENT_VARIABLE', 'HF_TOKEN="${planted.shaped}"'),
@@ -30,76 +29,79 @@ const plantSql = `
   UPDATE NVTX_EVENTS SET textId = NULL, text = 'decode ${planted.shaped} ${planted.variable} --token=${planted.option}'
     WHERE rowid IN (SELECT rowid FROM NVTX_EVENTS WHERE eventType = 59 LIMIT 3);`;
 
-/** Raw files of profilers: saved unchanged, and not exported. */
+/** Folders with raw files of profilers, which are saved unchanged and not exported. */
 const rawFolders = /\/artifacts\/[^/]*(nsys|torch|kineto|ncu|cublas)[^/]*\//;
-const isOurs = (path: string) =>
+const isRedacted = (path: string) =>
   !rawFolders.test(path) || /\/(stdout|stderr)\.log$|record.*\.jsonl$/.test(path);
 
 /** The secrets in a file, which may be compressed with gzip. */
-function holds(content: Buffer): string[] {
+function findSecrets(content: Buffer): string[] {
   const text = content[0] === 0x1f && content[1] === 0x8b ? gunzipSync(content) : content;
   return secrets.filter((secret) => text.includes(secret));
 }
 
-/** @param formats of exports: `all`, or only `csv` to save time */
-function lookEverywhere(
+/**
+ * Expects no secret in what commands print about a session, in its tables, files and exports.
+ * @param formats of exports: `all`, or only `csv` to save time
+ */
+function expectNoSecrets(
   session: string,
   { env = {}, formats = 'all' }: { env?: NodeJS.ProcessEnv; formats?: 'all' | 'csv' } = {},
 ): void {
-  const output = (...args: string[]) => {
+  const run = (...args: string[]) => {
     const { status, stdout, stderr } = inferscope(setup, args, env);
     expect(status, `${args.join(' ')}: ${stderr}`).toBe(0);
-    expect([args, holds(Buffer.from(stdout + stderr))]).toEqual([args, []]);
+    expect([args, findSecrets(Buffer.from(stdout + stderr))]).toEqual([args, []]);
     return stdout;
   };
-  const { data } = JSON.parse(output('session', 'show', session, '--json')) as {
+  const { data } = JSON.parse(run('session', 'show', session, '--json')) as {
     data: { folder: string; manifest: { tables: Record<string, unknown> } };
   };
-  output('session', 'show', session);
-  output('session', 'list', '--json');
+  run('session', 'show', session);
+  run('session', 'list', '--json');
   const tables = Object.keys(data.manifest.tables);
-  if (tables.includes('kernels')) output('report', '--session', session);
-  // Some printed outputs; all rows of all tables are checked below.
+  if (tables.includes('kernels')) run('report', '--session', session);
+  // Rows of two tables as printed; all rows of all tables are searched below.
   for (const table of tables.filter((name) => name === 'kernels' || name === 'stages'))
-    output('sql', '--session', session, '--json', `SELECT * FROM ${table} LIMIT 5000`);
+    run('sql', '--session', session, '--json', `SELECT * FROM ${table} LIMIT 5000`);
   // Parquet is compressed, so DuckDB searches every row. The query contains the secrets reversed, so that it does not contain them itself.
-  const anywhere = secrets.map(
+  const conditions = secrets.map(
     (secret) => `contains(CAST(t AS VARCHAR), reverse('${[...secret].reverse().join('')}'))`,
   );
   const counts = tables.map(
-    (table) => `SELECT '${table}', count(*) FROM ${table} t WHERE ${anywhere.join(' OR ')}`,
+    (table) => `SELECT '${table}', count(*) FROM ${table} t WHERE ${conditions.join(' OR ')}`,
   );
-  const found = output('sql', '--session', session, '--json', counts.join(' UNION ALL '));
-  expect(JSON.parse(found).data.rows.filter(([, n]: [string, number]) => n > 0)).toEqual([]);
+  const rowCounts = run('sql', '--session', session, '--json', counts.join(' UNION ALL '));
+  expect(JSON.parse(rowCounts).data.rows.filter(([, n]: [string, number]) => n > 0)).toEqual([]);
   const out = join(setup.scratch, `exports-${session}`);
   mkdirSync(out);
-  output('export', '-s', session, '--format', 'csv', '-o', join(out, 'csv'));
+  run('export', '-s', session, '--format', 'csv', '-o', join(out, 'csv'));
   if (formats === 'all') {
-    output('export', '-s', session, '--format', 'parquet', '-o', join(out, 'parquet'));
-    output('export', '-s', session, '--format', 'openmetrics', '-o', join(out, 'metrics.txt'));
+    run('export', '-s', session, '--format', 'parquet', '-o', join(out, 'parquet'));
+    run('export', '-s', session, '--format', 'openmetrics', '-o', join(out, 'metrics.txt'));
   }
   if (formats === 'all' && tables.includes('kernels')) {
-    output('export', '-s', session, '--format', 'chrome-trace', '-o', join(out, 'trace.json'));
-    output('export', '-s', session, '--format', 'speedscope', '-o', join(out, 'speedscope.json'));
+    run('export', '-s', session, '--format', 'chrome-trace', '-o', join(out, 'trace.json'));
+    run('export', '-s', session, '--format', 'speedscope', '-o', join(out, 'speedscope.json'));
   }
   const archive = join(out, 'archive');
   mkdirSync(archive);
-  output('session', 'export', session, '-o', join(out, 'all.tar.gz'), '--derived');
+  run('session', 'export', session, '-o', join(out, 'all.tar.gz'), '--derived');
   const untar = spawnSync('tar', ['-xzf', join(out, 'all.tar.gz'), '-C', archive]);
   expect(untar.status).toBe(0);
   rmSync(join(out, 'all.tar.gz'));
-  const files = [...filesBelow(out), ...filesBelow(data.folder).filter(isOurs)];
+  const files = [...listFiles(out), ...listFiles(data.folder).filter(isRedacted)];
   expect(files.length).toBeGreaterThan(15);
-  expect(files.filter((path) => holds(readFileSync(path)).length > 0)).toEqual([]);
+  expect(files.filter((path) => findSecrets(readFileSync(path)).length > 0)).toEqual([]);
 }
 
-test('import: nsys SQLite with a complete environment, tokens in range names and on the command line', () => {
-  const path = changedSqlite(join(setup.scratch, 'in'), 'secret.sqlite', plantSql);
-  expect(holds(readFileSync(path))).toEqual(secrets);
-  const ran = inferscope(setup, ['import', path, '--name', 'nsys']);
-  expect(ran.status, ran.stderr).toBe(0);
-  expect(holds(Buffer.from(ran.stdout + ran.stderr))).toEqual([]);
-  lookEverywhere('nsys');
+test('import of nsys SQLite with secrets in its environment, range names and command line', () => {
+  const path = writeChangedSqlite(join(setup.scratch, 'in'), 'secret.sqlite', plantSql);
+  expect(findSecrets(readFileSync(path))).toEqual(secrets);
+  const result = inferscope(setup, ['import', path, '--name', 'nsys']);
+  expect(result.status, result.stderr).toBe(0);
+  expect(findSecrets(Buffer.from(result.stdout + result.stderr))).toEqual([]);
+  expectNoSecrets('nsys');
   const { stdout } = inferscope(setup, ['session', 'show', 'nsys', '--json']);
   expect(JSON.parse(stdout).data.manifest.executions[0].command.slice(-3)).toEqual([
     '--api-key',
@@ -119,7 +121,7 @@ test('import: nsys SQLite with a complete environment, tokens in range names and
   expect(raw.stderr).toContain('secret.sqlite');
 });
 
-test('import: nsys parquet folder', async () => {
+test('import of an nsys parquet folder with secrets', async () => {
   const folder = join(setup.scratch, 'in', 'secret.parquetdir');
   cpSync(captures.parquetdir, folder, { recursive: true });
   const { DuckDBInstance } = await import('@duckdb/node-api');
@@ -142,27 +144,27 @@ test('import: nsys parquet folder', async () => {
     `SELECT * REPLACE (CASE WHEN text IS NULL THEN text ELSE text || ' ${planted.variable} ${planted.shaped}' END AS text) FROM t`,
   );
   connection.closeSync();
-  const ran = inferscope(setup, ['import', folder, '--name', 'parquet']);
-  expect(ran.status, ran.stderr).toBe(0);
-  expect(holds(Buffer.from(ran.stdout + ran.stderr))).toEqual([]);
-  lookEverywhere('parquet', { formats: 'csv' });
+  const result = inferscope(setup, ['import', folder, '--name', 'parquet']);
+  expect(result.status, result.stderr).toBe(0);
+  expect(findSecrets(Buffer.from(result.stdout + result.stderr))).toEqual([]);
+  expectNoSecrets('parquet', { formats: 'csv' });
 });
 
-test('import: Kineto, with the secret in the environment of the import', () => {
-  const path = changedKineto(join(setup.scratch, 'in'), 'secret.json.gz', ({ traceEvents }) => {
+test('import of a Kineto trace with secrets, one of which is in the environment of the import', () => {
+  const path = writeChangedKineto(join(setup.scratch, 'in'), 'secret.json.gz', ({ traceEvents }) => {
     const named = traceEvents.filter(({ cat }) => cat === 'user_annotation' || cat === 'cpu_op');
     named.slice(0, 400).forEach((event, i) => {
       if (i % 3 === 0) event.name += ` ${planted.variable} token=${planted.option} ${planted.shaped}`;
     });
   });
   const env = { MY_TOKEN: planted.variable };
-  const ran = inferscope(setup, ['import', path, '--name', 'kineto'], env);
-  expect(ran.status, ran.stderr).toBe(0);
-  expect(holds(Buffer.from(ran.stdout + ran.stderr))).toEqual([]);
-  lookEverywhere('kineto', { env, formats: 'csv' });
+  const result = inferscope(setup, ['import', path, '--name', 'kineto'], env);
+  expect(result.status, result.stderr).toBe(0);
+  expect(findSecrets(Buffer.from(result.stdout + result.stderr))).toEqual([]);
+  expectNoSecrets('kineto', { env, formats: 'csv' });
 });
 
-test('run: environment, command line, output, record, and errors', () => {
+test('run with secrets in environment, command line, output, record and errors', () => {
   const record = {
     v: 1,
     type: 'stage',
@@ -190,23 +192,23 @@ test('run: environment, command line, output, record, and errors', () => {
     planted.option,
     `--url=https://u:${planted.option}@host/`,
   ];
-  const ran = inferscope(setup, ['run', '--evaluator', 'none', '--name', 'ran', '--', ...command], env);
-  expect(ran.status, ran.stderr).toBe(0);
+  const result = inferscope(setup, ['run', '--evaluator', 'none', '--name', 'ran', '--', ...command], env);
+  expect(result.status, result.stderr).toBe(0);
   // The program's own output is shown unchanged, but not saved.
-  expect(ran.stdout).toContain(planted.variable);
-  lookEverywhere('ran', { env });
+  expect(result.stdout).toContain(planted.variable);
+  expectNoSecrets('ran', { env });
   const failed = inferscope(
     setup,
     ['run', '--evaluator', 'none', '--json', '--name', 'failed', '--', ...command, '--fail'],
     env,
   );
   expect(failed.status).toBe(4);
-  const last = JSON.parse(failed.stdout.slice(failed.stdout.indexOf('{'))) as { data: unknown };
-  expect(holds(Buffer.from(JSON.stringify(last)))).toEqual([]);
-  lookEverywhere('failed', { env, formats: 'csv' });
+  const document = JSON.parse(failed.stdout.slice(failed.stdout.indexOf('{'))) as { data: unknown };
+  expect(findSecrets(Buffer.from(JSON.stringify(document)))).toEqual([]);
+  expectNoSecrets('failed', { env, formats: 'csv' });
 });
 
-test('errors quote files and words without secrets', async () => {
+test('errors quote files and arguments without secrets', async () => {
   const path = join(setup.scratch, 'in', 'dotenv.json');
   writeFileSync(path, `HF_TOKEN=${planted.shaped}\n`);
   for (const args of [
@@ -217,9 +219,9 @@ test('errors quote files and words without secrets', async () => {
   ]) {
     const { status, stdout, stderr } = inferscope(setup, args);
     expect(status).toBeGreaterThan(0);
-    expect([args[0], holds(Buffer.from(stdout + stderr))]).toEqual([args[0], []]);
+    expect([args[0], findSecrets(Buffer.from(stdout + stderr))]).toEqual([args[0], []]);
   }
-  expect(environment(setup)['MY_TOKEN']).toBeUndefined();
-  const { ended } = start(setup, ['session', 'list']);
-  expect((await ended).status).toBe(0);
+  expect(environmentOf(setup)['MY_TOKEN']).toBeUndefined();
+  const { exit } = startCli(setup, ['session', 'list']);
+  expect((await exit).status).toBe(0);
 });

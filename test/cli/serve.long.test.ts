@@ -1,36 +1,33 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import process from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readServerMetrics } from '../../src/model/server-metrics.js';
 import { servingDocumentSchema } from '../../src/model/documents/serving.js';
-import { cli, environment, expectFailure, inferscope, leftovers, place, sessions } from './profile-cli.js';
+import {
+  expectFailure,
+  inferscope,
+  unfinishedSessions,
+  createSetup,
+  listSessions,
+  startServe,
+  sqlRows,
+  widestLine,
+} from './run-cli.js';
 
-const setup = place();
+const setup = createSetup();
 let server: ChildProcess;
 let url: string;
 
-/** Starts `inferscope serve` and waits for its line on stdout. */
-async function serve(args: string[] = []): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(
-    process.execPath,
-    [cli, 'serve', '--model', setup.tiny, '--threads', '1', '--port', '0', '--context-len', '128', ...args],
-    { cwd: setup.scratch, env: environment(setup), stdio: ['ignore', 'pipe', 'pipe'] },
-  );
-  const [line] = (await once(child.stdout!, 'data')) as [Buffer];
-  return { child, url: line.toString().trim() };
-}
-
 beforeAll(async () => {
-  ({ child: server, url } = await serve());
+  ({ child: server, url } = await startServe(setup));
 });
 afterAll(() => server.kill('SIGKILL'));
 
 const small = ['--requests', '4', '--input-len', '8', '--output-len', '6', '--timeout', '30s'];
 
-test('serve binds to loopback and is measured by bench serve: a session, its requests, its CSV', async () => {
+test('serve binds to loopback; bench serve measures it, and writes a session with its requests and a CSV file', async () => {
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);
   const args = ['bench', 'serve', url, '--concurrency', '1,2', ...small, '--seed', '5'];
   const slo = ['--slo', 'ttft=60s,tpot=10s', '--csv', 'out.csv', '--name', 'loaded'];
@@ -47,11 +44,9 @@ test('serve binds to loopback and is measured by bench serve: a session, its req
     expect(point.server.requests_running_max.value).not.toBeNull();
   }
   expect(readFileSync(join(setup.scratch, 'out.csv'), 'utf8').trim().split('\n')).toHaveLength(3);
-  expect(sessions(setup).map(({ name }) => name)).toEqual(['loaded']);
-  const sql =
-    'SELECT count(*) AS n, count(DISTINCT input_tokens) AS lengths, bool_and(ttft_ns = first_token_ns - sent_ns) AS fits FROM requests WHERE NOT warmup';
-  const answered = inferscope(setup, ['sql', '--session', '@last', sql, '--json']);
-  expect(answered.stdout).toContain('true');
+  expect(listSessions(setup).map(({ name }) => name)).toEqual(['loaded']);
+  const query = 'SELECT bool_and(ttft_ns = first_token_ns - sent_ns) FROM requests WHERE NOT warmup';
+  expect(sqlRows(setup, '@last', query)).toEqual([[true]]);
 
   // Reports that the same seed was used before.
   const again = inferscope(setup, [...args, '--json']);
@@ -67,11 +62,11 @@ test('serve binds to loopback and is measured by bench serve: a session, its req
     ...small.slice(2),
   ]);
   expect(text).toContain('20 req/s (poisson)');
-  for (const line of text.split('\n')) expect([...line].length).toBeLessThanOrEqual(110);
+  expect(widestLine(text)).toBeLessThanOrEqual(110);
 });
 
-test('invalid options are errors with the reason, and leave nothing', async () => {
-  const before = sessions(setup).length;
+test('invalid options are rejected with the reason, and save nothing', async () => {
+  const before = listSessions(setup).length;
   const run = (...args: string[]) => inferscope(setup, ['bench', 'serve', ...args, '--json']);
   expectFailure(run('http://127.0.0.1:1'), 4, 'E_SERVER_UNREACHABLE');
   expectFailure(run('http://127.0.0.1:1', '--model', 'x'), 4, 'E_SERVER_UNREACHABLE');
@@ -80,30 +75,30 @@ test('invalid options are errors with the reason, and leave nothing', async () =
   expectFailure(run('ftp://x'), 2, 'E_USAGE');
   expectFailure(run(url, '--slo', 'ttft=fast'), 2, 'E_USAGE');
   expectFailure(run(url, '--rate', '1', '--concurrency', '1'), 2, 'E_USAGE');
-  expect(sessions(setup)).toHaveLength(before);
-  expect(leftovers(setup)).toEqual([]);
+  expect(listSessions(setup)).toHaveLength(before);
+  expect(unfinishedSessions(setup)).toEqual([]);
 });
 
-test('the queue shows in /metrics, under the names of vLLM', async () => {
-  const long = (prompt: string) =>
+test('/metrics has the queue, under the names of vLLM', async () => {
+  const requestLongOutput = (prompt: string) =>
     fetch(`${url}/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ prompt, max_tokens: 120, temperature: 0, ignore_eos: true }),
     }).then((response) => response.json());
-  const answers = Promise.all(['a b', 'c d', 'e f'].map(long));
-  const page = async () => (await fetch(`${new URL(url).origin}/metrics`)).text();
-  let text = await page();
-  while (!/num_requests_waiting\{.*\} 2$/m.test(text)) text = await page();
+  const answers = Promise.all(['a b', 'c d', 'e f'].map(requestLongOutput));
+  const readMetrics = async () => (await fetch(`${new URL(url).origin}/metrics`)).text();
+  let text = await readMetrics();
+  while (!/num_requests_waiting\{.*\} 2$/m.test(text)) text = await readMetrics();
   const { server: name, reading } = readServerMetrics(text);
   expect(name).toBe('inferscope serve');
   expect(reading).toMatchObject({ requests_running: 1, requests_waiting: 2 });
   expect(reading['kv_cache_usage_ratio']).toBeGreaterThan(0);
   expect(reading['kv_cache_usage_ratio']).toBeLessThanOrEqual(1);
-  // The server has the same metrics names as vLLM.
+  // With the prefix of vLLM the metrics are read as vLLM's.
   expect(readServerMetrics(text.replaceAll('inferscope:', 'vllm:'))).toEqual({ server: 'vLLM', reading });
   await answers;
-  expect(readServerMetrics(await page()).reading).toMatchObject({
+  expect(readServerMetrics(await readMetrics()).reading).toMatchObject({
     requests_running: 0,
     requests_waiting: 0,
     kv_cache_usage_ratio: 0,
@@ -111,7 +106,7 @@ test('the queue shows in /metrics, under the names of vLLM', async () => {
 });
 
 test('Ctrl-C finishes running requests, with exit code 0', async () => {
-  const second = await serve();
+  const second = await startServe(setup);
   const answer = fetch(`${second.url}/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

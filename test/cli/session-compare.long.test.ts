@@ -1,12 +1,11 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { compareDocumentSchema } from '../../src/model/documents/compare.js';
-import { captures, changedSqlite } from './capture-files.js';
-import { expectFailure, inferscope, place } from './profile-cli.js';
+import { captures, writeChangedSqlite } from './capture-files.js';
+import { expectFailure, inferscope, createSetup, widestLine } from './run-cli.js';
 
-const setup = place();
-afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const setup = createSetup();
 
 /** Every kernel takes twice as long, as on a slower device. */
 const slower = 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET "end" = start + 2 * ("end" - start)';
@@ -15,23 +14,23 @@ beforeAll(() => {
   const files = {
     eager: captures.sqlite,
     graph: captures.graph,
-    slow: changedSqlite(join(setup.scratch, 'in'), 'slow.sqlite', slower),
+    slow: writeChangedSqlite(join(setup.scratch, 'in'), 'slow.sqlite', slower),
   };
   for (const [name, path] of Object.entries(files)) {
-    const ran = inferscope(setup, ['import', path, '--no-analyze', '--quiet', '--name', name]);
-    expect(ran.status, ran.stderr).toBe(0);
+    const result = inferscope(setup, ['import', path, '--no-analyze', '--quiet', '--name', name]);
+    expect(result.status, result.stderr).toBe(0);
   }
 });
 
 const compare = (...args: string[]) => inferscope(setup, ['session', 'compare', ...args]);
-function compared(...names: string[]) {
+function compareJson(...names: string[]) {
   const { status, stdout, stderr } = compare(...names, '--json');
   expect([status, stderr]).toEqual([0, '']);
   return compareDocumentSchema.parse(JSON.parse(stdout)).data;
 }
 
-test('kernels of twice the length are slower, none is new or gone', () => {
-  const { kernels, classes } = compared('eager', 'slow');
+test('kernels that take twice as long are matched with the original ones', () => {
+  const { kernels, classes } = compareJson('eager', 'slow');
   expect(kernels.length).toBeGreaterThan(5);
   for (const { values } of kernels) {
     const [before, after] = values;
@@ -46,24 +45,24 @@ test('prints text, and writes a page', () => {
   expect([status, stderr]).toEqual([0, `page written: ${page}\n`]);
   for (const word of ['A  eager', 'B  slow', 'Stages', 'Classes', 'slower']) expect(stdout).toContain(word);
   expect(readFileSync(page, 'utf8').slice(0, 15)).toBe('<!DOCTYPE html>');
-  expect(Math.max(...stdout.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
+  expect(widestLine(stdout)).toBeLessThanOrEqual(80);
 });
 
 test('three sessions are shown as a matrix', () => {
-  const { sessions, stages } = compared('eager', 'slow', 'graph');
+  const { sessions, stages } = compareJson('eager', 'slow', 'graph');
   expect(sessions.map(({ name }) => name)).toEqual(['eager', 'slow', 'graph']);
   for (const { values } of stages) expect(values).toHaveLength(3);
   expect(compare('eager', 'slow', 'graph').stdout).toContain('C  graph');
 });
 
-test('incomparable sessions are reported', () => {
+test('sessions that cannot be compared are rejected', () => {
   expectFailure(compare('eager', '--json'), 2, 'E_USAGE');
   expectFailure(compare('eager', 'eager', '--json'), 2, 'E_USAGE');
   expectFailure(compare('eager', 'none-such', '--json'), 2, 'E_SESSION_NOT_FOUND');
   expectFailure(compare('--json'), 2, 'E_USAGE');
   inferscope(setup, ['import', captures.dmon, '--no-analyze', '--quiet', '--name', 'log']);
   const { status, stderr } = compare('eager', 'log');
-  // A log of nvidia-smi has no timeline, which is stated in an error or with the result.
+  // A log of nvidia-smi has no timeline, which an error or a warning reports.
   expect(status !== 0 || stderr.length > 0).toBe(true);
   expect(compare('--help').stdout.match(/^ {2}\$ inferscope session compare /gm)).toHaveLength(2);
 });

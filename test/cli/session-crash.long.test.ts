@@ -8,11 +8,11 @@ import { packageRoot } from '../../src/model/installation.js';
 import { testFolder } from '../../src/session/test-folder.js';
 import { saveSession } from '../../src/session/test-session.js';
 import { homeFolders, type Home } from '../../src/session/home.js';
+import { canMountDisks, cli } from './run-cli.js';
 
-const cli = join(packageRoot(), 'dist', 'cli.js');
 // In node_modules, so that the built script finds packages that are not bundled.
-const built = join(packageRoot(), 'node_modules', '.cache', `inferscope-test-${process.pid}`);
-const writer = join(built, 'session-writer.js');
+const buildFolder = join(packageRoot(), 'node_modules', '.cache', `inferscope-test-${process.pid}`);
+const writer = join(buildFolder, 'session-writer.js');
 let home: Home;
 
 beforeAll(async () => {
@@ -20,7 +20,7 @@ beforeAll(async () => {
     config: false,
     entry: { 'session-writer': join(import.meta.dirname, 'session-writer.ts') },
     cwd: packageRoot(),
-    outDir: built,
+    outDir: buildFolder,
     format: 'esm',
     platform: 'node',
     dts: false,
@@ -28,7 +28,7 @@ beforeAll(async () => {
     outExtensions: () => ({ js: '.js' }),
   });
 });
-afterAll(() => rmSync(built, { recursive: true, force: true }));
+afterAll(() => rmSync(buildFolder, { recursive: true, force: true }));
 beforeEach(() => {
   home = homeFolders({ INFERSCOPE_HOME: testFolder() });
 });
@@ -41,20 +41,21 @@ function inferscope(...args: string[]) {
   return spawnSync(process.execPath, [cli, ...args], { encoding: 'utf8', env: env() });
 }
 
-async function started(child: ChildProcess): Promise<void> {
+/** Waits for the first output of a child process. */
+async function waitForOutput(child: ChildProcess): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     child.stdout?.once('data', () => resolve());
     child.once('exit', () => reject(new Error('the writer stopped early')));
   });
 }
 
-test('kill -9 while writing: the session is invisible, saved ones stay, the next writer cleans up', async () => {
+test('after kill -9 while writing the session is not listed, saved ones are intact, and the next writer cleans up', async () => {
   const saved = await saveSession(home);
   const child = spawn(process.execPath, [writer, 'forever'], {
     env: env(),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await started(child);
+  await waitForOutput(child);
   const during = readdirSync(home.sessions);
   expect(during).toHaveLength(2);
   // A writer does not remove the folder of another running writer.
@@ -74,7 +75,7 @@ test('kill -9 while writing: the session is invisible, saved ones stay, the next
   expect(readdirSync(home.sessions).sort()).toEqual([saved.id, second.id, third.id].sort());
 });
 
-test('two processes that save a session with the same id at once both succeed', async () => {
+test('processes that save a session with the same id at once all succeed', async () => {
   const time = '2026-11-20T22:15:03Z';
   const ids = await Promise.all(
     [1, 2, 3].map(
@@ -95,21 +96,10 @@ test('two processes that save a session with the same id at once both succeed', 
   expect(inferscope('session', 'verify', '--all').status).toBe(0);
 });
 
-/** A small file system for the test: needs user namespaces, or root. */
-function mayMount(): boolean {
-  const folder = testFolder();
-  const tried = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', folder]);
-  return tried.status === 0;
-}
-
-const mounts = mayMount();
-if (!mounts)
-  process.stderr.write(
-    'SKIPPED: full-disk and read-only tests need `unshare -Urm` and tmpfs, which this machine refuses\n',
-  );
+const canMount = canMountDisks();
 
 /** Runs a shell script with a separate file system of `sizeMiB` mounted at the home. */
-function onSmallDisk(
+function runOnSmallDisk(
   sizeMiB: number,
   script: string,
 ): { status: number | null; stdout: string; stderr: string } {
@@ -118,12 +108,12 @@ function onSmallDisk(
   return spawnSync('unshare', ['-Urm', 'sh', '-c', text], { encoding: 'utf8', env: env() });
 }
 
-test.skipIf(!mounts)(
-  'a disk that fills up while tables are written: its own code, nothing left, the rest unharmed',
+test.skipIf(!canMount)(
+  'a disk that fills up while tables are written gives E_DISK_FULL, and leaves no files and other sessions intact',
   () => {
     const script = `"${process.execPath}" "${writer}" keep 2026-11-20T22:15:03Z && "${process.execPath}" "${writer}" fill 600000;
     echo "exit $?"; ls -A "$INFERSCOPE_HOME/sessions"; "${process.execPath}" "${cli}" session verify --all`;
-    const { stdout, status } = onSmallDisk(3, script);
+    const { stdout, status } = runOnSmallDisk(3, script);
     const lines = stdout.trim().split('\n');
     expect(lines[0]).toBe('20261120-221503-writer');
     expect(JSON.parse(lines[1] ?? '')).toMatchObject({
@@ -138,18 +128,18 @@ test.skipIf(!mounts)(
   },
 );
 
-test.skipIf(!mounts)('a full disk: an import reports the needed size before it writes', async () => {
+test.skipIf(!canMount)('an import on a full disk reports E_DISK_FULL before it writes', async () => {
   const saved = await saveSession(home);
   const archive = join(testFolder(), 'a.tar.gz');
   expect(inferscope('session', 'export', saved.id, '-o', archive).status).toBe(0);
   const script = `head -c 1048576 /dev/zero > "$INFERSCOPE_HOME/ballast"; "${process.execPath}" "${cli}" session import "${archive}" --json`;
-  const { stdout, status } = onSmallDisk(1, script);
+  const { stdout, status } = runOnSmallDisk(1, script);
   expect(status).toBe(3);
   expect(JSON.parse(stdout).data.code).toBe('E_DISK_FULL');
 });
 
-test.skipIf(!mounts)(
-  'a read-only home: writing commands say so at once, reading ones go on, also for root',
+test.skipIf(!canMount)(
+  'on a read-only home commands that write fail at once, and commands that read work, also for root',
   async () => {
     const saved = await saveSession(home, { name: 'base' });
     const command = (args: string) => `"${process.execPath}" "${cli}" session ${args}; echo "exit $?"`;

@@ -3,14 +3,12 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { expect, test } from 'vitest';
-import { packageRoot } from '../../src/model/installation.js';
 import { digestOf } from '../../src/session/digest.js';
 import { testFolder, testHome } from '../../src/session/test-folder.js';
 import { saveSession } from '../../src/session/test-session.js';
+import { cli } from './run-cli.js';
 
-const cli = join(packageRoot(), 'dist', 'cli.js');
-
-// bench/cli-start measures its speed.
+// bench/cli-start measures the speed of this command.
 test('lists 1,000 sessions, one line each', async () => {
   const root = join(testFolder(), 'thousand');
   const { folder: source } = await saveSession(testHome(), { label: 'run' });
@@ -29,6 +27,6 @@ test('lists 1,000 sessions, one line each', async () => {
     env: { ...process.env, INFERSCOPE_HOME: root },
   });
   expect(status).toBe(0);
-  // 1000 sessions, the heads, and a note that there is no room for ids.
+  // 1000 sessions, the column heads, and a note that the column of ids does not fit.
   expect(stdout.trimEnd().split('\n')).toHaveLength(1002);
 });

@@ -1,6 +1,6 @@
 /**
- * Writes sessions in a separate process, for tests that kill it, run several at once or fill its disk. argv: forever | keep <ISO time> |
- * fill <rows>
+ * Writes sessions in a separate process, for tests that kill it, run several at once or fill its disk.
+ * Arguments: forever | keep <ISO time> | fill <rows>
  */
 import process from 'node:process';
 import { createSession } from '../../src/session/create.js';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
 import {
   sessionDeleteDocumentSchema,
@@ -13,13 +13,12 @@ import {
   sessionUserDocumentSchema,
   sessionVerifyDocumentSchema,
 } from '../../src/model/documents/session.js';
-import { packageRoot } from '../../src/model/installation.js';
 import { homeFolders, type Home } from '../../src/session/home.js';
 import { digestOf } from '../../src/session/digest.js';
 import { testFolder } from '../../src/session/test-folder.js';
 import { saveSession } from '../../src/session/test-session.js';
+import { cli } from './run-cli.js';
 
-const cli = join(packageRoot(), 'dist', 'cli.js');
 const scratch = testFolder();
 let home: Home;
 let ids: string[];
@@ -35,9 +34,8 @@ beforeAll(async () => {
     ids.push(saved.id);
   }
 });
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-function session(args: string[], root: string = home.root) {
+function runSession(args: string[], root: string = home.root) {
   const inherited = { ...process.env };
   delete inherited['FORCE_COLOR'];
   return spawnSync(process.execPath, [cli, 'session', ...args], {
@@ -48,23 +46,23 @@ function session(args: string[], root: string = home.root) {
 }
 
 /** Runs with --json: stdout must be one document of the published schema and stderr empty. */
-function json<T extends z.ZodType>(schema: T, args: string[], root?: string): z.infer<T> {
-  const { status, stdout, stderr } = session([...args, '--json'], root);
+function runJson<T extends z.ZodType>(schema: T, args: string[], root?: string): z.infer<T> {
+  const { status, stdout, stderr } = runSession([...args, '--json'], root);
   expect([status, stderr]).toEqual([0, '']);
   return schema.parse(JSON.parse(stdout));
 }
 
-const verbs = ['list', 'show', 'rename', 'tag', 'note', 'delete', 'export', 'import', 'verify'];
+const subcommands = ['list', 'show', 'rename', 'tag', 'note', 'delete', 'export', 'import', 'verify'];
 
-test.each(verbs)('session %s --help has two examples and fits 80 columns', (verb) => {
-  const { status, stdout } = session([verb, '--help']);
+test.each(subcommands)('session %s --help has two examples and fits 80 columns', (verb) => {
+  const { status, stdout } = runSession([verb, '--help']);
   expect(status).toBe(0);
   expect(stdout.match(/^ {2}\$ inferscope session /gm)).toHaveLength(2);
   for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test('list: newest last, 80 columns, no color in a pipe', () => {
-  const { stdout } = session(['list']);
+test('list prints the newest last, in 80 columns, without color in a pipe', () => {
+  const { stdout } = runSession(['list']);
   const lines = stdout.trimEnd().split('\n');
   expect(lines).toHaveLength(5);
   expect(lines[0]).toMatch(/^ *SESSION +SIZE +HEADLINE · TITLE$/);
@@ -72,27 +70,27 @@ test('list: newest last, 80 columns, no color in a pipe', () => {
   expect(lines.slice(1).map((line) => line.trim().split(' ')[0])).toEqual(ids);
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
   expect(stdout).not.toContain('\u001B[');
-  const { data } = json(sessionListDocumentSchema, ['list', '--limit', '2']);
+  const { data } = runJson(sessionListDocumentSchema, ['list', '--limit', '2']);
   expect(data.sessions.map(({ id }) => id)).toEqual(ids.slice(1));
 });
 
 test('rename, tag, note, show and list agree', () => {
   const [first = ''] = ids;
-  expect(json(sessionUserDocumentSchema, ['rename', first, 'base']).data).toMatchObject({
+  expect(runJson(sessionUserDocumentSchema, ['rename', first, 'base']).data).toMatchObject({
     id: first,
     user: { name: 'base' },
   });
-  json(sessionUserDocumentSchema, ['tag', 'base', 'h100', 'a']);
-  json(sessionUserDocumentSchema, ['tag', 'base', 'a', '--remove']);
-  json(sessionUserDocumentSchema, ['note', 'base', 'fans', 'at', 'full speed']);
-  const { data } = json(sessionShowDocumentSchema, ['show', 'base']);
+  runJson(sessionUserDocumentSchema, ['tag', 'base', 'h100', 'a']);
+  runJson(sessionUserDocumentSchema, ['tag', 'base', 'a', '--remove']);
+  runJson(sessionUserDocumentSchema, ['note', 'base', 'fans', 'at', 'full speed']);
+  const { data } = runJson(sessionShowDocumentSchema, ['show', 'base']);
   expect(data.user).toMatchObject({ name: 'base', tags: ['h100'], notes: [{ text: 'fans at full speed' }] });
   expect(data.manifest.id).toBe(first);
-  expect(json(sessionListDocumentSchema, ['list', '--tag', 'h100']).data.sessions).toMatchObject([
+  expect(runJson(sessionListDocumentSchema, ['list', '--tag', 'h100']).data.sessions).toMatchObject([
     { id: first, name: 'base' },
   ]);
 
-  const { stdout } = session(['show', 'base']);
+  const { stdout } = runSession(['show', 'base']);
   for (const text of [
     first,
     'base',
@@ -109,7 +107,7 @@ test('rename, tag, note, show and list agree', () => {
     if (!line.includes(home.root)) expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test('usage errors: exit 2, three parts on stderr, and with --json one error document on stdout', () => {
+test('usage errors exit with 2, and have three parts on stderr, and with --json an error document on stdout', () => {
   const cases: [string[], string][] = [
     [['show', 'nothing-like-it'], 'E_SESSION_NOT_FOUND'],
     [['show', '202611'], 'E_SESSION_AMBIGUOUS'],
@@ -120,7 +118,7 @@ test('usage errors: exit 2, three parts on stderr, and with --json one error doc
     [['delete', '@last'], 'E_USAGE'],
   ];
   for (const [args, code] of cases) {
-    const { status, stdout, stderr } = session([...args, '--json']);
+    const { status, stdout, stderr } = runSession([...args, '--json']);
     expect([args, status]).toEqual([args, 2]);
     expect(JSON.parse(stdout)).toMatchObject({
       schema: 'inferscope/error/1.0',
@@ -129,30 +127,30 @@ test('usage errors: exit 2, three parts on stderr, and with --json one error doc
     expect(stderr.trimEnd().split('\n').length).toBeGreaterThanOrEqual(3);
     expect(stderr).toContain(code);
   }
-  expect(json(sessionListDocumentSchema, ['list']).data.sessions).toHaveLength(3);
+  expect(runJson(sessionListDocumentSchema, ['list']).data.sessions).toHaveLength(3);
 });
 
-test('export and import: to another home and back, a second import has no effect; a truncated archive leaves nothing', () => {
-  const exported = json(sessionExportDocumentSchema, ['export', 'base']).data;
+test('an exported session can be imported into another home; a second import has no effect, and a truncated archive saves nothing', () => {
+  const exported = runJson(sessionExportDocumentSchema, ['export', 'base']).data;
   expect(exported.path).toBe(join(scratch, `${ids[0]}.inferscope.tar.gz`));
   expect(digestOf(readFileSync(exported.path))).toEqual({ bytes: exported.bytes, sha256: exported.sha256 });
-  const otherFolder = join(scratch, 'other');
-  const imported = json(sessionImportDocumentSchema, ['import', exported.path], otherFolder).data;
+  const otherHome = join(scratch, 'other');
+  const imported = runJson(sessionImportDocumentSchema, ['import', exported.path], otherHome).data;
   expect(imported).toEqual({ id: ids[0], outcome: 'imported', dropped_name: null });
-  expect(json(sessionImportDocumentSchema, ['import', exported.path], otherFolder).data.outcome).toBe(
+  expect(runJson(sessionImportDocumentSchema, ['import', exported.path], otherHome).data.outcome).toBe(
     'already_here',
   );
-  expect(json(sessionShowDocumentSchema, ['show', 'base'], otherFolder).data.user.tags).toEqual(['h100']);
+  expect(runJson(sessionShowDocumentSchema, ['show', 'base'], otherHome).data.user.tags).toEqual(['h100']);
 
   truncateSync(exported.path, Math.floor(exported.bytes / 2));
   const third = join(scratch, 'third');
-  const cut = session(['import', exported.path], third);
+  const cut = runSession(['import', exported.path], third);
   expect(cut.status).toBe(5);
   expect(cut.stderr).toContain('E_SESSION_ARCHIVE');
-  expect(json(sessionListDocumentSchema, ['list'], third).data.sessions).toEqual([]);
+  expect(runJson(sessionListDocumentSchema, ['list'], third).data.sessions).toEqual([]);
 });
 
-test('an archive with valid checksums but a damaged Parquet page is rejected, and leaves nothing', () => {
+test('an archive with valid checksums but a damaged Parquet page is rejected, and nothing is saved', () => {
   const root = join(scratch, 'damaged');
   cpSync(home.root, root, { recursive: true });
   const folder = join(root, 'sessions', ids[0]!);
@@ -169,19 +167,17 @@ test('an archive with valid checksums but a damaged Parquet page is rejected, an
   writeFileSync(manifestPath, JSON.stringify(manifest));
   writeFileSync(`${manifestPath}.sha256`, `${digestOf(readFileSync(manifestPath)).sha256}  session.json\n`);
   const archive = join(scratch, 'damaged.tar.gz');
-  expect(session(['export', ids[0]!, '--output', archive], root).status).toBe(0);
-  const unharmed = join(scratch, 'unharmed');
-  const { status, stderr } = session(['import', archive], unharmed);
+  expect(runSession(['export', ids[0]!, '--output', archive], root).status).toBe(0);
+  const otherHome = join(scratch, 'other-home');
+  const { status, stderr } = runSession(['import', archive], otherHome);
   expect([status, stderr.includes('(E_SESSION_ARCHIVE)')], stderr).toEqual([5, true]);
-  expect(readdirSync(join(unharmed, 'sessions'))).toEqual([]);
+  expect(readdirSync(join(otherHome, 'sessions'))).toEqual([]);
 });
 
-test('verify: exit 5 reports every damaged, missing and unknown file; delete removes a broken session', () => {
-  expect(json(sessionVerifyDocumentSchema, ['verify', '--all']).data.sessions.map(({ ok }) => ok)).toEqual([
-    true,
-    true,
-    true,
-  ]);
+test('verify reports every damaged, missing and unknown file, and exits with 5; delete removes a broken session', () => {
+  expect(runJson(sessionVerifyDocumentSchema, ['verify', '--all']).data.sessions.map(({ ok }) => ok)).toEqual(
+    [true, true, true],
+  );
   const folder = join(home.sessions, ids[2] ?? '');
   const table = join(folder, 'tables/ops/c0.parquet');
   const bytes = readFileSync(table);
@@ -190,7 +186,7 @@ test('verify: exit 5 reports every damaged, missing and unknown file; delete rem
   rmSync(join(folder, 'artifacts/c0/record.jsonl'));
   writeFileSync(join(folder, 'stray'), '');
 
-  const text = session(['verify', ids[2] ?? '']);
+  const text = runSession(['verify', ids[2] ?? '']);
   expect(text.status).toBe(5);
   expect(text.stderr).toContain('E_SESSION_CORRUPT');
   for (const line of [
@@ -201,18 +197,18 @@ test('verify: exit 5 reports every damaged, missing and unknown file; delete rem
     expect(text.stdout).toMatch(line);
   }
   const document = sessionVerifyDocumentSchema.parse(
-    JSON.parse(session(['verify', ids[2] ?? '', '--json']).stdout),
+    JSON.parse(runSession(['verify', ids[2] ?? '', '--json']).stdout),
   );
   expect(document.issues).toMatchObject([{ code: 'E_SESSION_CORRUPT', severity: 'error', count: 3 }]);
 
-  expect(session(['show', ids[2] ?? '']).status).toBe(5);
-  expect(session(['list']).stdout).toContain('broken E_SESSION_CORRUPT');
-  expect(json(sessionDeleteDocumentSchema, ['delete', '@last', '--yes']).data.deleted).toEqual([ids[2]]);
+  expect(runSession(['show', ids[2] ?? '']).status).toBe(5);
+  expect(runSession(['list']).stdout).toContain('broken E_SESSION_CORRUPT');
+  expect(runJson(sessionDeleteDocumentSchema, ['delete', '@last', '--yes']).data.deleted).toEqual([ids[2]]);
   expect(existsSync(folder)).toBe(false);
-  expect(json(sessionVerifyDocumentSchema, ['verify', '--all']).data.sessions).toHaveLength(2);
+  expect(runJson(sessionVerifyDocumentSchema, ['verify', '--all']).data.sessions).toHaveLength(2);
 });
 
-test('a session of a newer version has its own error code, and the list continues', () => {
+test('a session of a newer version gives E_SESSION_NEWER, and list still prints the others', () => {
   const root = join(scratch, 'newer');
   const folder = join(root, 'sessions', ids[0] ?? '');
   cpSync(home.sessions, join(root, 'sessions'), { recursive: true });
@@ -222,12 +218,12 @@ test('a session of a newer version has its own error code, and the list continue
   );
   writeFileSync(join(folder, 'session.json'), text);
   for (const args of [['show'], ['verify'], ['export', '-o', 'newer.tar.gz']]) {
-    const { status, stderr } = session([...args, ids[0] ?? ''], root);
+    const { status, stderr } = runSession([...args, ids[0] ?? ''], root);
     expect([args, status]).toEqual([args, 5]);
     expect(stderr).toContain('E_SESSION_NEWER');
     expect(stderr).toContain('Update inferscope');
   }
-  const listed = json(sessionListDocumentSchema, ['list'], root).data.sessions;
+  const listed = runJson(sessionListDocumentSchema, ['list'], root).data.sessions;
   for (const { id, broken } of listed)
     expect(broken?.code ?? null, id).toBe(id === ids[0] ? 'E_SESSION_NEWER' : null);
 });

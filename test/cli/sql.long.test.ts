@@ -1,17 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { sqlDocumentSchema, sqlSchemaDocumentSchema } from '../../src/model/documents/session.js';
-import { packageRoot } from '../../src/model/installation.js';
 import { derivedTables } from '../../src/model/derived-tables.js';
 import { tableNames } from '../../src/model/tables.js';
 import { homeFolders } from '../../src/session/home.js';
 import { testFolder } from '../../src/session/test-folder.js';
 import { saveSession } from '../../src/session/test-session.js';
+import { cli } from './run-cli.js';
 
-const cli = join(packageRoot(), 'dist', 'cli.js');
 const scratch = testFolder();
 const home = homeFolders({ INFERSCOPE_HOME: join(scratch, 'home') });
 const secret = join(scratch, 'secret.csv');
@@ -23,7 +22,6 @@ beforeAll(async () => {
   second = (await saveSession(home, { createdAt: new Date('2026-11-02') })).id;
   writeFileSync(secret, 'word\nxyzzy\n');
 });
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 function sql(...args: string[]) {
   return spawnSync(process.execPath, [cli, 'sql', ...args], {
@@ -51,7 +49,7 @@ test('queries one session by default, several if named; every row has its sessio
   ]);
 });
 
-test('csv as in RFC 4180; distinguishes NULL and empty text; large integers keep every digit', () => {
+test('csv follows RFC 4180, distinguishes NULL from empty text, and keeps every digit of large integers', () => {
   const query = `SELECT name, NULL AS a, '' AS b, 'x,"y"' AS c, 9007199254740993 AS d FROM ops ORDER BY op_id LIMIT 1`;
   expect(sql('--format', 'csv', query).stdout).toBe('name,a,b,c,d\nop 0,,"","x,""y""",9007199254740993\n');
 });
@@ -70,13 +68,13 @@ test('a table fits 80 columns; one that cannot is printed with one value per lin
 
 test('--schema lists every table, derived ones after recorded ones', () => {
   const { data } = sqlSchemaDocumentSchema.parse(JSON.parse(sql('--schema', '--json').stdout));
-  const named = (isDerived: boolean) =>
+  const namesOf = (isDerived: boolean) =>
     data.tables.filter(({ derived }) => derived === isDerived).map(({ name }) => name);
-  expect([named(false), named(true)]).toEqual([tableNames, Object.keys(derivedTables)]);
+  expect([namesOf(false), namesOf(true)]).toEqual([tableNames, Object.keys(derivedTables)]);
   for (const line of sql('--schema').stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test('derived tables are available for one session only: ids of windows repeat in others', () => {
+test('derived tables are available only for a single session, because ids of windows repeat in others', () => {
   const { status, stderr } = sql('-s', 'base', '-s', '@last', 'SELECT * FROM windows');
   expect([status, stderr.split('\n')[0]]).toEqual([
     2,
@@ -91,9 +89,9 @@ test('--schema TABLE prints one table; an unknown one names the nearest', () => 
   expect([unknown.status, unknown.stderr]).toEqual([2, expect.stringContaining('--schema kernels')]);
 });
 
-test('the session may come first; a session without the table is reported', () => {
-  const count = ['base', 'SELECT session_id, count(*) FROM ops GROUP BY ALL'];
-  const { data } = sqlDocumentSchema.parse(JSON.parse(sql('--json', ...count).stdout));
+test('the session may come first; a query without rows names the session on stderr', () => {
+  const sessionAndQuery = ['base', 'SELECT session_id, count(*) FROM ops GROUP BY ALL'];
+  const { data } = sqlDocumentSchema.parse(JSON.parse(sql('--json', ...sessionAndQuery).stdout));
   expect(data).toMatchObject({ sessions: [first], rows: [[first, 3]] });
   const none = sql('base', 'SELECT * FROM ops WHERE dur_ns < 0');
   expect([none.status, none.stderr]).toEqual([0, expect.stringContaining(first)]);
@@ -126,7 +124,7 @@ const attacks: [string, string][] = [
   [`EXPORT DATABASE '${scratch}/out'`, 'E_SQL_STATEMENT'],
 ];
 
-test.each(attacks)('nothing but the sessions can be reached: %s', (query, code) => {
+test.each(attacks)('a query can read only the sessions: %s', (query, code) => {
   const { status, stdout, stderr } = sql(query);
   expect([status, stdout]).toEqual([2, '']);
   expect(stderr).toContain(code);
@@ -148,7 +146,7 @@ test('rows above --max-rows are cut with a note', () => {
   ).toBe(false);
 });
 
-test('limits time and memory: a query that never returns, a query that needs too much', () => {
+test('stops a query that runs too long, and one that needs too much memory', () => {
   const slow = sql(
     '--timeout',
     '1s',
@@ -177,17 +175,17 @@ test('--help has two examples; nothing is left in the temporary folder', () => {
   const { stdout } = sql('--help');
   expect(stdout.match(/^ {2}\$ inferscope sql /gm)).toHaveLength(2);
   expect(existsSync(secret)).toBe(true);
-  const ran = spawnSync(process.execPath, [cli, 'sql', 'SELECT 1'], {
+  const result = spawnSync(process.execPath, [cli, 'sql', 'SELECT 1'], {
     env: { ...process.env, INFERSCOPE_HOME: home.root, TMPDIR: scratch },
   });
-  expect(ran.status).toBe(0);
+  expect(result.status).toBe(0);
   expect(readdirSync(scratch).sort()).toEqual(['home', 'secret.csv']);
 });
 
 test.runIf(process.platform === 'linux')(
-  'a list, which the memory limit of DuckDB does not count, is stopped too',
+  'stops a query with a large list, which the memory limit of DuckDB does not count',
   () => {
-    // One value of 2 GB; without the memory watch the query would succeed.
+    // One value of 2 GB. Without inferscope's own memory limit the query would succeed.
     const { status, stderr } = sql('--memory-limit', '64MiB', 'SELECT len(range(250000000))');
     expect([status, stderr.match(/E_\w+/)?.[0]], stderr).toEqual([2, 'E_SQL_LIMIT']);
   },

@@ -6,54 +6,56 @@ import { expect, test } from 'vitest';
 import { memoryCompareDocumentSchema } from '../../src/model/documents/memory-compare.js';
 import { memoryProfileSchema } from '../../src/model/documents/memory-profile.js';
 import { sweepDocumentSchema, type SweepResult } from '../../src/model/documents/sweep.js';
-import { expectFailure, inferscope, place, start, untilDead } from './profile-cli.js';
+import { expectFailure, inferscope, createSetup, startCli, waitForExit } from './run-cli.js';
 
-const setup = place();
+const setup = createSetup();
 
-const results = (folder = 'results') => join(setup.scratch, folder);
+const resultsFolder = (folder = 'results') => join(setup.scratch, folder);
 
-function sweepOf(stdout: string): SweepResult {
+function parseSweep(stdout: string): SweepResult {
   return sweepDocumentSchema.parse(JSON.parse(stdout)).data;
 }
 
 /** The newest journal in a folder of results. */
-function journal(folder: string): SweepResult {
-  const name = readdirSync(results(folder)).findLast((file) => /^sweep-.*\.json$/.test(file))!;
-  return sweepOf(readFileSync(join(results(folder), name), 'utf8'));
+function readJournal(folder: string): SweepResult {
+  const name = readdirSync(resultsFolder(folder)).findLast((file) => /^sweep-.*\.json$/.test(file))!;
+  return parseSweep(readFileSync(join(resultsFolder(folder), name), 'utf8'));
 }
 
-test('memory of a tiny model from YAML: one profile per run, one CSV, text and page; resumed, it runs nothing again', () => {
+test('a memory sweep from YAML writes a profile per run, and CSV, text and page; --resume runs nothing again', () => {
   const file = join(setup.scratch, 'models.yaml');
   writeFileSync(
     file,
     `engine: onnx\nmodels:\n  - model_id: ${setup.tiny}\n    input_lengths: 8\n    output_lengths: 4\n    batch_sizes: [1, 2]\n`,
   );
-  const dry = inferscope(setup, ['sweep', '--config', file, '--dry-run']);
-  expect(dry.status, dry.stderr).toBe(0);
-  expect(dry.stdout).toMatch(/^ +2 runs, about 6 s$/m);
+  const dryRun = inferscope(setup, ['sweep', '--config', file, '--dry-run']);
+  expect(dryRun.status, dryRun.stderr).toBe(0);
+  expect(dryRun.stdout).toMatch(/^ +2 runs, about 6 s$/m);
   expect(
-    dry.stdout.match(
+    dryRun.stdout.match(
       /^ +node .*cli\.js memory --model .*--output "results\/memory-profiles\/tiny-profile_\$\(date -u \+%Y%m%d-%H%M%S\)\.json"$/gm,
     ),
   ).toHaveLength(2);
-  expect(dry.stdout).toMatch(/^ +2 +2 +3 s .* fits$/m);
-  expect(existsSync(results())).toBe(false);
+  expect(dryRun.stdout).toMatch(/^ +2 +2 +3 s .* fits$/m);
+  expect(existsSync(resultsFolder())).toBe(false);
 
-  const ran = inferscope(setup, ['sweep', '--config', file, '--json']);
-  expect(ran.status, ran.stderr).toBe(0);
-  const sweep = sweepOf(ran.stdout);
+  const result = inferscope(setup, ['sweep', '--config', file, '--json']);
+  expect(result.status, result.stderr).toBe(0);
+  const sweep = parseSweep(result.stdout);
   expect(sweep).toMatchObject({ status: 'complete', varied: ['batch_size'] });
   expect(sweep.runs.map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
     ['measured', 1],
     ['measured', 1],
   ]);
   for (const run of sweep.runs) {
-    const profile = memoryProfileSchema.parse(JSON.parse(readFileSync(join(results(), run.output!), 'utf8')));
+    const profile = memoryProfileSchema.parse(
+      JSON.parse(readFileSync(join(resultsFolder(), run.output!), 'utf8')),
+    );
     expect(profile.metadata.session_id).toBe(run.session_id);
     expect(run.figures[0]!.values['peak_gb']).toBe(profile.memory_measurements.peak.total_gb);
   }
 
-  const files = readdirSync(results('results/memory-profiles')).filter((name) =>
+  const files = readdirSync(resultsFolder('results/memory-profiles')).filter((name) =>
     name.startsWith('batch-bench'),
   );
   expect(files.toSorted()).toEqual([
@@ -63,7 +65,7 @@ test('memory of a tiny model from YAML: one profile per run, one CSV, text and p
   ]);
   const [head = '', ...lines] = readFileSync(
     join(
-      results('results/memory-profiles'),
+      resultsFolder('results/memory-profiles'),
       files.find((name) => name.endsWith('.csv'))!,
     ),
     'utf8',
@@ -81,19 +83,22 @@ test('memory of a tiny model from YAML: one profile per run, one CSV, text and p
   });
   expect(Number(cells['peak_gb'])).toBeCloseTo(sweep.runs[1]!.figures[0]!.values['peak_gb']!, 9);
   const page = readFileSync(
-    join(results('results/memory-profiles'), `batch-bench-report-${sweep.stamp}.html`),
+    join(resultsFolder('results/memory-profiles'), `batch-bench-report-${sweep.stamp}.html`),
     'utf8',
   );
   expect(page.match(/data-chart="heat"/g)).toHaveLength(3);
   expect(page).not.toMatch(/(?:src|href)="https?:/);
   expect(
-    readFileSync(join(results('results/memory-profiles'), `batch-bench-report-${sweep.stamp}.txt`), 'utf8'),
+    readFileSync(
+      join(resultsFolder('results/memory-profiles'), `batch-bench-report-${sweep.stamp}.txt`),
+      'utf8',
+    ),
   ).toContain('2 measured');
 
   // Compares the two profiles, one as a file and one as a session.
   const [base, now] = [sweep.runs[0]!.output!, sweep.runs[1]!.session_id!];
-  const htmlToo = ['--html', 'compared.html'];
-  const compared = inferscope(setup, ['memory', 'compare', `results/${base}`, now, '--json', ...htmlToo]);
+  const htmlOption = ['--html', 'compared.html'];
+  const compared = inferscope(setup, ['memory', 'compare', `results/${base}`, now, '--json', ...htmlOption]);
   expect(compared.status, compared.stderr).toBe(0);
   const { data } = memoryCompareDocumentSchema.parse(JSON.parse(compared.stdout));
   expect(data.differences).toEqual([{ label: 'batch size', base: '1', now: '2' }]);
@@ -106,16 +111,16 @@ test('memory of a tiny model from YAML: one profile per run, one CSV, text and p
 
   const again = inferscope(setup, ['sweep', '--config', file, '--resume', '--json']);
   expect(again.status, again.stderr).toBe(0);
-  expect(sweepOf(again.stdout).runs).toEqual(sweep.runs);
+  expect(parseSweep(again.stdout).runs).toEqual(sweep.runs);
 }, 120_000);
 
 const program = (script: string) => ['--', 'run', '--', 'sh', '-c', script];
 
-test('a failed run does not stop the rest; machine failures are retried; the reasons are in the report', () => {
+test('a failed run does not stop the others; failures of the machine are retried; the report has the reasons', () => {
   // `flaky` fails at its first try like a network error, then works; `no` fails like a program error.
   const script =
     'case {n} in no) echo broken >&2; exit 3;; *) test -e {n} || { touch {n}; echo "Connection reset by peer" >&2; exit 1; };; esac';
-  const ran = inferscope(setup, [
+  const result = inferscope(setup, [
     'sweep',
     '--grid',
     'n=no,flaky',
@@ -125,46 +130,46 @@ test('a failed run does not stop the rest; machine failures are retried; the rea
     '--token',
     'hunter2hunter2',
   ]);
-  expect(ran.status).toBe(4);
-  // Only the journal has the whole command, which it needs to resume, and only the user can read it.
-  for (const name of readdirSync(results('failing')).filter((file) => file.includes('.'))) {
-    const path = join(results('failing'), name);
+  expect(result.status).toBe(4);
+  // Only the journal has the whole command, because --resume needs it, and only the user can read the journal.
+  for (const name of readdirSync(resultsFolder('failing')).filter((file) => file.includes('.'))) {
+    const path = join(resultsFolder('failing'), name);
     const isJournal = name.startsWith('sweep-');
     expect(readFileSync(path, 'utf8').includes('hunter2'), name).toBe(isJournal);
     if (isJournal) expect(statSync(path).mode & 0o077).toBe(0);
   }
-  const { runs } = journal('failing');
+  const { runs } = readJournal('failing');
   expect(runs.map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
     ['failed', 1],
     ['measured', 2],
   ]);
   expect(runs[0]!.failure).toMatchObject({ code: 'E_WORKLOAD_FAILED', infrastructure: false });
   expect(runs[0]!.failure!.why).toContain('broken');
-  expect(ran.stderr).toMatch(/2\/2 n flaky: .*retrying/);
-  expect(ran.stderr).toContain('--retry-failed');
-  expect(ran.stdout).toMatch(/Failures\n +1 +n no: sh exited with code 3 \(E_WORKLOAD_FAILED\)/);
-  expect(readFileSync(join(results('failing'), runs[0]!.log!), 'utf8')).toContain('broken');
+  expect(result.stderr).toMatch(/2\/2 n flaky: .*retrying/);
+  expect(result.stderr).toContain('--retry-failed');
+  expect(result.stdout).toMatch(/Failures\n +1 +n no: sh exited with code 3 \(E_WORKLOAD_FAILED\)/);
+  expect(readFileSync(join(resultsFolder('failing'), runs[0]!.log!), 'utf8')).toContain('broken');
 }, 120_000);
 
-/** Creates a file when it starts. */
-const sleeper = program('touch begun-{s}; exec sleep {s}');
+/** A program that creates a file and sleeps. */
+const sleeper = program('touch started-{s}; exec sleep {s}');
 
-/** Waits until the sleeping program of a sweep has started. */
-async function untilBegun(folder: string, seconds: number): Promise<SweepResult> {
-  const mark = join(setup.scratch, `begun-${seconds}`);
-  for (let tries = 0; tries < 1200 && !existsSync(mark); tries++) await sleep(25);
-  return journal(folder);
+/** Waits until the program that sleeps for `seconds` has started. @returns the journal of the sweep */
+async function waitForProgram(folder: string, seconds: number): Promise<SweepResult> {
+  const startMark = join(setup.scratch, `started-${seconds}`);
+  for (let tries = 0; tries < 1200 && !existsSync(startMark); tries++) await sleep(25);
+  return readJournal(folder);
 }
 
-test('a killed sweep stops its run and resumes where it was; a run over its time limit is stopped', async () => {
+test('a killed sweep stops its run, and --resume continues with this run; --timeout stops a run', async () => {
   const args = ['--output', 'killed', ...sleeper];
-  const running = start(setup, ['sweep', '--grid', 's=0,20', ...args]);
-  const before = await untilBegun('killed', 20);
+  const running = startCli(setup, ['sweep', '--grid', 's=0,20', ...args]);
+  const before = await waitForProgram('killed', 20);
   running.child.kill('SIGKILL');
-  await running.ended;
+  await running.exit;
   expect(before.runs.map(({ outcome }) => outcome)).toEqual(['measured', 'running']);
 
-  await untilDead(before.runs[1]!.pid!);
+  await waitForExit(before.runs[1]!.pid!);
 
   const more = ['--resume', '--timeout', '5s', '--retries', '0', '--json', ...args];
   const resumed = inferscope(setup, ['sweep', '--grid', 's=0,20,0.1', ...more]);
@@ -172,27 +177,29 @@ test('a killed sweep stops its run and resumes where it was; a run over its time
   expect(resumed.stderr).toContain(
     'configuration changed since this sweep started: 2 runs unchanged, 1 added, 0 removed',
   );
-  const { runs, stamp } = sweepOf(resumed.stdout);
+  const { runs, stamp } = parseSweep(resumed.stdout);
   expect(stamp).toBe(before.stamp);
   expect(runs.map(({ label }) => label)).toEqual(['s 0', 's 20', 's 0.1']);
   expect(runs[0]).toEqual(before.runs[0]);
   expect(runs[1]).toMatchObject({ outcome: 'timed_out', failure: { what: 'it took longer than 5 s' } });
 }, 120_000);
 
-test('Ctrl-C saves what was measured and says how to continue', async () => {
-  const running = start(setup, ['sweep', '--grid', 's=21,0', '--output', 'stopped', ...sleeper]);
-  await untilBegun('stopped', 21);
+test('Ctrl-C saves the measurements and prints how to continue', async () => {
+  const running = startCli(setup, ['sweep', '--grid', 's=21,0', '--output', 'stopped', ...sleeper]);
+  await waitForProgram('stopped', 21);
   process.kill(running.child.pid!, 'SIGINT');
-  const ended = await running.ended;
-  expect(ended.status, ended.stderr).toBe(130);
-  expect(ended.stderr).toMatch(/Resume with: inferscope sweep --resume stopped\/sweep-.*\.json/);
-  const { runs, status, stamp } = journal('stopped');
+  const { status: exitCode, stderr } = await running.exit;
+  expect(exitCode, stderr).toBe(130);
+  expect(stderr).toMatch(/Resume with: inferscope sweep --resume stopped\/sweep-.*\.json/);
+  const { runs, status, stamp } = readJournal('stopped');
   expect([status, ...runs.map(({ outcome }) => outcome)]).toEqual(['interrupted', 'interrupted', 'pending']);
-  expect(existsSync(join(results('stopped/memory-profiles'), `batch-bench-results-${stamp}.csv`))).toBe(true);
+  expect(existsSync(join(resultsFolder('stopped/memory-profiles'), `batch-bench-results-${stamp}.csv`))).toBe(
+    true,
+  );
 }, 120_000);
 
-test('too little disk: no run starts, and it says how to continue', () => {
-  const ran = inferscope(setup, [
+test('with too little free disk no run starts, and the error says how to continue', () => {
+  const result = inferscope(setup, [
     'sweep',
     '--grid',
     's=1',
@@ -206,34 +213,36 @@ test('too little disk: no run starts, and it says how to continue', () => {
     'sleep',
     '{s}',
   ]);
-  expect(ran.status).toBe(3);
-  expect(journal('full').runs[0]).toMatchObject({
+  expect(result.status).toBe(3);
+  expect(readJournal('full').runs[0]).toMatchObject({
     outcome: 'not_run',
     attempts: 0,
     failure: { code: 'E_DISK_FULL' },
   });
-  expect(ran.stderr).toContain('inferscope sweep --resume full/sweep-');
+  expect(result.stderr).toContain('inferscope sweep --resume full/sweep-');
 });
 
 /** A docker command that fails as if the daemon were stopped, and counts its calls. */
-function stoppedDaemon(): { command: string; calls: () => number } {
+function createStoppedDocker(): { command: string; countCalls: () => number } {
   const command = join(setup.scratch, 'stopped-docker');
   const log = join(setup.scratch, 'docker-calls');
-  const words =
+  const message =
     'Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?';
   writeFileSync(log, '');
-  writeFileSync(command, `#!/bin/sh\necho "$*" >> '${log}'\necho '${words}' >&2\nexit 1\n`, { mode: 0o755 });
-  return { command, calls: () => readFileSync(log, 'utf8').split('\n').length - 1 };
+  writeFileSync(command, `#!/bin/sh\necho "$*" >> '${log}'\necho '${message}' >&2\nexit 1\n`, {
+    mode: 0o755,
+  });
+  return { command, countCalls: () => readFileSync(log, 'utf8').split('\n').length - 1 };
 }
 
-test('a stopped daemon is queried once for a whole sweep of containers', () => {
-  const { command, calls } = stoppedDaemon();
+test('a stopped Docker daemon is called only once in a sweep of containers', () => {
+  const { command, countCalls } = createStoppedDocker();
   const shape = ['--model', setup.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4,8'];
   const sweepCommand = ['sweep', ...shape, '--container', 'c', '--retries', '2', '--output', 'stopped'];
-  const ran = inferscope(setup, sweepCommand, { INFERSCOPE_DOCKER: command });
-  expect(ran.status, ran.stderr).toBe(3);
-  expect(calls()).toBe(1);
-  const { runs } = journal('stopped');
+  const result = inferscope(setup, sweepCommand, { INFERSCOPE_DOCKER: command });
+  expect(result.status, result.stderr).toBe(3);
+  expect(countCalls()).toBe(1);
+  const { runs } = readJournal('stopped');
   expect(runs.map(({ attempts }) => attempts)).toEqual([1, 0, 0, 0]);
   expect(runs[0]!.failure).toMatchObject({ code: 'E_DOCKER' });
 }, 120_000);
@@ -243,11 +252,11 @@ test('without Docker a sweep of containers stops at its first run, and can be re
   const shape = ['--model', setup.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4'];
   const sweepCommand = ['sweep', ...shape, '--container', 'c', '--output', 'docker'];
   for (const args of [sweepCommand, ['sweep', '--resume', '--output', 'docker']]) {
-    const ran = inferscope(setup, args, noDocker);
-    expect(ran.status, ran.stderr).toBe(3);
-    expect(ran.stderr.match(/^error: .* \(E_DOCKER\)$/gm)).toHaveLength(1);
-    expect(ran.stderr).toMatch(/Then: inferscope sweep --resume docker\/sweep-.*\.json/);
-    const { runs, status } = journal('docker');
+    const result = inferscope(setup, args, noDocker);
+    expect(result.status, result.stderr).toBe(3);
+    expect(result.stderr.match(/^error: .* \(E_DOCKER\)$/gm)).toHaveLength(1);
+    expect(result.stderr).toMatch(/Then: inferscope sweep --resume docker\/sweep-.*\.json/);
+    const { runs, status } = readJournal('docker');
     expect(status).toBe('interrupted');
     expect(runs.map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
       ['not_run', 1],
@@ -258,8 +267,8 @@ test('without Docker a sweep of containers stops at its first run, and can be re
 }, 120_000);
 
 test('bad input is reported before anything runs, with what to type', () => {
-  const fails = (args: string[], exit: number, code: string) =>
-    expectFailure(inferscope(setup, ['sweep', ...args, '--json']), exit, code);
+  const fails = (args: string[], exitCode: number, code: string) =>
+    expectFailure(inferscope(setup, ['sweep', ...args, '--json']), exitCode, code);
   expect(fails([], 2, 'E_USAGE').fix).toContain('--init');
   expect(fails(['--resume', '--output', 'nothing'], 2, 'E_USAGE').what).toContain(
     'no sweep to resume in nothing',
@@ -270,20 +279,20 @@ test('bad input is reported before anything runs, with what to type', () => {
   expect(fails(['--init', 'new.yaml'], 2, 'E_USAGE').what).toContain('already exists');
 });
 
-test('a grid of estimate has the figures of each run, a grid of run the session of each', () => {
-  const words = 'sweep --grid batch-size=1,8 --output estimated --json -- estimate --model gpt2';
-  const estimated = inferscope(setup, `${words} --input-len 512 --output-len 128`.split(' '));
+test('a grid of estimate has the figures of each run, and a grid of run has the session of each run', () => {
+  const command = 'sweep --grid batch-size=1,8 --output estimated --json -- estimate --model gpt2';
+  const estimated = inferscope(setup, `${command} --input-len 512 --output-len 128`.split(' '));
   expect(estimated.status, estimated.stderr).toBe(0);
-  const [one, eight] = sweepOf(estimated.stdout).runs.map(({ figures }) => figures[0]!.values);
+  const [one, eight] = parseSweep(estimated.stdout).runs.map(({ figures }) => figures[0]!.values);
   // 124,439,808 parameters in float32; 12 layers × 2 × 768 × 4 bytes per token.
   expect(one!['model_weights_gb']).toBeCloseTo(0.497759232, 9);
   expect(eight!['kv_cache_gb']! / one!['kv_cache_gb']!).toBeCloseTo(8, 1);
   expect(eight!['largest_gpu_gb']).toBeGreaterThan(one!['largest_gpu_gb']!);
 
-  const grid = 'sweep --grid n=1,2 --output ran --json -- run -- sh -c'.split(' ');
+  const grid = 'sweep --grid n=1,2 --output sessions --json -- run -- sh -c'.split(' ');
   const run = inferscope(setup, [...grid, 'exit 0 {n}']);
   expect(run.status, run.stderr).toBe(0);
-  const ids = sweepOf(run.stdout).runs.map(({ session_id }) => session_id);
+  const ids = parseSweep(run.stdout).runs.map(({ session_id }) => session_id);
   const { sessions } = JSON.parse(inferscope(setup, ['session', 'list', '--json']).stdout).data;
   expect(sessions.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(ids));
 });

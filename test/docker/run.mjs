@@ -22,26 +22,27 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { skipTests } from '../skip.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const scratch = mkdtempSync(join(tmpdir(), 'inferscope-docker-'));
 const env = { ...process.env };
 const name = `inferscope-test-${process.pid}`;
 const docker = (...args) => spawnSync('docker', args, { env, encoding: 'utf8' });
-const must = (...args) => execFileSync('docker', args, { env, encoding: 'utf8' }).trim();
+const runDocker = (...args) => execFileSync('docker', args, { env, encoding: 'utf8' }).trim();
 
-function skip(why) {
+function skip(reason) {
   rmSync(scratch, { recursive: true, force: true });
-  process.stderr.write(
-    `\n*** SKIPPED: the tests of inferscope memory --container need a Docker engine, and there is none.\n*** ${why}\n*** What they cover is NOT tested in this run.\n\n`,
+  skipTests(
+    'the tests of inferscope memory --container need a Docker engine.',
+    reason,
+    'INFERSCOPE_REQUIRE_DOCKER',
   );
-  // A pipeline with an engine requires the tests: a missing engine is then an error.
-  process.exit(process.env.INFERSCOPE_REQUIRE_DOCKER === '1' ? 1 : 0);
 }
 
 async function startDaemon() {
   if (process.platform !== 'linux') skip(`dockerd is not started on ${process.platform}.`);
-  if (process.getuid() !== 0) skip('No engine answers, and starting dockerd takes root.');
+  if (process.getuid() !== 0) skip('No engine answers, and starting dockerd requires root.');
   if (spawnSync('dockerd', ['--version']).status !== 0)
     skip('No engine answers, and dockerd is not installed (Debian: apt-get install docker.io).');
   const socket = `unix://${join(scratch, 'docker.sock')}`;
@@ -61,15 +62,15 @@ async function startDaemon() {
     await sleep(200);
   }
   daemon.kill();
-  const words = readFileSync(join(scratch, 'dockerd.log'), 'utf8')
+  const logTail = readFileSync(join(scratch, 'dockerd.log'), 'utf8')
     .trim()
     .split('\n')
     .slice(-3)
     .join('\n*** ');
-  skip(`dockerd does not start here:\n*** ${words}`);
+  skip(`dockerd does not start here:\n*** ${logTail}`);
 }
 
-/** Folders, the links of a merged /usr, and a name for root. */
+/** Imports an image that has only empty folders, the links of a merged /usr, and an entry for root in /etc/passwd. */
 function makeImage() {
   const tree = join(scratch, 'tree');
   for (const folder of ['dev', 'etc', 'proc', 'root', 'run', 'sys', 'tmp', 'usr', 'var'])
@@ -85,16 +86,17 @@ function makeImage() {
 /** The virtual environment of npm run test:torch if it is complete, and its Python. */
 function torchPython() {
   const cache = join(root, 'node_modules', '.cache');
-  const found = existsSync(cache)
-    ? readdirSync(cache).filter((one) => one.startsWith('inferscope-torch-'))
+  const names = existsSync(cache)
+    ? readdirSync(cache).filter((name) => name.startsWith('inferscope-torch-'))
     : [];
-  const venv = found.map((one) => join(cache, one)).find((one) => existsSync(join(one, 'whole')));
+  // test/torch/run.mjs creates the file `whole` when everything is installed.
+  const venv = names.map((name) => join(cache, name)).find((folder) => existsSync(join(folder, 'whole')));
   if (!venv) return null;
   const python = join(venv, 'bin', 'python');
   const base = execFileSync(python, ['-c', 'import sys; print(sys.base_prefix)'], {
     encoding: 'utf8',
   }).trim();
-  return { python, mounts: [venv, base].filter((one) => !one.startsWith('/usr')) };
+  return { python, mounts: [venv, base].filter((folder) => !folder.startsWith('/usr')) };
 }
 
 let daemon = null;
@@ -107,20 +109,20 @@ try {
   const torch = torchPython();
   if (!torch)
     process.stderr.write(
-      '*** No environment of npm run test:torch: no engine runs in the container, a plain Python does.\n',
+      '*** npm run test:torch has not installed PyTorch: the container runs a plain Python instead of an engine.\n',
     );
   const mounts = [
     '/usr',
     ...(existsSync('/etc/ld.so.cache') ? ['/etc/ld.so.cache'] : []),
     ...(torch?.mounts ?? []),
   ];
-  const volumes = mounts.flatMap((one) => ['-v', `${one}:${one}:ro`]);
+  const volumes = mounts.flatMap((path) => ['-v', `${path}:${path}:ro`]);
   // An engine that answers may not be able to start containers, or be on another machine without these folders. The tests cannot use such
   // an engine.
   try {
     makeImage();
     // The probe is in a tmpfs, which `docker cp` cannot reach.
-    must(
+    runDocker(
       'run',
       '-d',
       '--name',
@@ -132,10 +134,10 @@ try {
       'sleep',
       '3600',
     );
-    must('create', '--name', `${name}-stopped`, name, 'true');
-    must('exec', name, torch?.python ?? 'python3', '-c', 'import os; os.kill(1, 0)');
+    runDocker('create', '--name', `${name}-stopped`, name, 'true');
+    runDocker('exec', name, torch?.python ?? 'python3', '-c', 'import os; os.kill(1, 0)');
   } catch (error) {
-    unusable = `The Docker engine starts no container that sees this machine's files:\n*** ${String(error.stderr || error.message).trim()}`;
+    unusable = `The Docker engine cannot start a container with this machine's folders:\n*** ${String(error.stderr || error.message).trim()}`;
   }
   const retry = process.env.CI ? ['--retry', '1'] : [];
   if (!unusable)
@@ -158,9 +160,9 @@ try {
   docker('rm', '-f', name, `${name}-stopped`);
   docker('rmi', '-f', name);
   if (daemon) {
-    const gone = new Promise((resolve) => daemon.once('exit', resolve));
+    const exited = new Promise((resolve) => daemon.once('exit', resolve));
     daemon.kill();
-    await gone;
+    await exited;
   }
   rmSync(scratch, { recursive: true, force: true });
 }

@@ -5,9 +5,9 @@ import { expect, test, vi } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { writeKinetoRanks } from '../../src/record/ranks/test-ranks.js';
 import { openSession } from '../../src/session/open.js';
-import { inferscope, place } from '../cli/profile-cli.js';
+import { inferscope, createSetup } from '../cli/run-cli.js';
 
-const setup = place();
+const setup = createSetup();
 vi.stubEnv('INFERSCOPE_HOME', setup.home);
 
 /** The Python of npm run test:engines, with Polars, DuckDB, chDB and Spark. */
@@ -20,24 +20,24 @@ test('Polars, DuckDB, ClickHouse and Spark read the tables of a session in place
   const session = await openSession('@last');
   const database = await session.connect();
   const rows = async (sql: string) => (await database.query(sql)).map((row) => Object.values(row));
-  const own = {
+  const expected = {
     kernels: await rows(
-      'SELECT rank, class, count(*) AS n, sum(dur_ns) AS d, sum(exclusive_ns) AS e FROM kernels GROUP BY ALL ORDER BY rank, class',
+      'SELECT rank, class, count(*) AS n, sum(dur_ns) AS dur_ns, sum(exclusive_ns) AS exclusive_ns FROM kernels GROUP BY ALL ORDER BY rank, class',
     ),
     collectives: (
       await rows(
-        `SELECT sum(w)::BIGINT AS w, sum(t)::BIGINT AS t FROM (SELECT min(dur_ns) * count(*) AS w, sum(dur_ns) AS t FROM collectives GROUP BY communicator, operation, sequence)`,
+        `SELECT sum(wire_ns)::BIGINT, sum(time_ns)::BIGINT FROM (SELECT min(dur_ns) * count(*) AS wire_ns, sum(dur_ns) AS time_ns FROM collectives GROUP BY communicator, operation, sequence)`,
       )
     )[0],
   };
   await database.close();
-  expect(own.kernels).toHaveLength(4 * 4);
-  const found: unknown = JSON.parse(
+  expect(expected.kernels).toHaveLength(4 * 4);
+  const sums: unknown = JSON.parse(
     execFileSync(python, ['-B', join(packageRoot(), 'test', 'engines', 'sums.py'), session.folder], {
       encoding: 'utf8',
     }),
   );
-  // Without a Java runtime, run.mjs has reported that Spark is left out.
-  const spark = spawnSync('java', ['-version']).error === undefined ? { spark: own } : {};
-  expect(found).toEqual({ polars: own, duckdb: own, chdb: own, ...spark });
+  // Without a Java runtime run.mjs has reported that Spark is not tested.
+  const spark = spawnSync('java', ['-version']).error === undefined ? { spark: expected } : {};
+  expect(sums).toEqual({ polars: expected, duckdb: expected, chdb: expected, ...spark });
 });

@@ -7,6 +7,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { skipTests } from '../skip.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, '..', '..');
@@ -15,27 +16,29 @@ const httpfs = 'duckdb-extension-httpfs==1.5.5';
 const key = createHash('sha256').update(readFileSync(requirements)).update(httpfs).digest('hex').slice(0, 12);
 const venv = join(root, 'node_modules', '.cache', `inferscope-engines-${key}`);
 const python = join(venv, 'bin', 'python');
-const whole = join(venv, 'whole');
+/** Created when everything is installed. */
+const completeMark = join(venv, 'complete');
 try {
-  if (!existsSync(whole)) {
+  if (!existsSync(completeMark)) {
     rmSync(venv, { recursive: true, force: true });
-    process.stderr.write('Installing Polars, DuckDB and chDB for the test, once…\n');
+    process.stderr.write('Installing Polars, DuckDB, chDB and Spark for the tests, once…\n');
     execFileSync('python3', ['-m', 'venv', venv], { stdio: 'inherit' });
     const install = [python, '-m', 'pip', 'install', '--quiet'];
     execFileSync(install[0], [...install.slice(1), '-r', requirements], { stdio: 'inherit' });
-    // For the DuckDB in inferscope, which is not that of requirements.txt.
+    // For the DuckDB in inferscope, which has another version than the one in requirements.txt.
     execFileSync(install[0], [...install.slice(1), '--no-deps', httpfs], { stdio: 'inherit' });
-    writeFileSync(whole, '');
+    writeFileSync(completeMark, '');
   }
 } catch (error) {
-  process.stderr.write(
-    `\n*** SKIPPED: the test of other engines needs Polars, DuckDB, chDB, Spark, httpfs and moto from PyPI (python3 with venv, network).\n*** ${error.message}\n*** What it covers is NOT tested in this run.\n\n`,
+  skipTests(
+    'the tests of other engines need Polars, DuckDB, chDB, Spark, httpfs and moto from PyPI (python3 with venv, network).',
+    error.message,
+    'INFERSCOPE_REQUIRE_ENGINES',
   );
-  process.exit(process.env.INFERSCOPE_REQUIRE_ENGINES === '1' ? 1 : 0);
 }
 if (spawnSync('java', ['-version']).error)
   process.stderr.write(
-    '\n*** SKIPPED: Spark needs a Java runtime (Debian: apt-get install default-jre-headless), and there is none.\n*** That Spark reads sessions is NOT tested in this run.\n\n',
+    '\n*** SKIPPED: Spark needs a Java runtime (Debian: apt-get install default-jre-headless).\n*** Reading sessions with Spark is NOT tested in this run.\n\n',
   );
 execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
 const tests = spawnSync('npx', ['vitest', 'run', '--project', 'engines'], {

@@ -1,5 +1,6 @@
-"""Sums over the Parquet files of a session, read in place by other engines: prints JSON by engine. Argument: the
-session's folder.
+"""Prints as JSON, for each engine, sums over the Parquet files of a session that it reads in place.
+
+The argument is the folder of the session.
 """
 
 import json
@@ -56,15 +57,15 @@ def spark_sums():
     return rows(by_class, kernels), rows(by_call, calls)[0]
 
 
-def numbers(row):
+def with_integers(row):
     return [value if isinstance(value, str) and not value.isdigit() else int(value) for value in row]
 
 
-found = {}
+sums_of = {}
 engines = {"polars": polars_sums, "duckdb": duckdb_sums, "chdb": chdb_sums}
 if shutil.which("java"):
     engines["spark"] = spark_sums
-for name, sums in engines.items():
-    time, wire = sums()
-    found[name] = {"kernels": [numbers(row) for row in time], "collectives": numbers(wire)}
-print(json.dumps(found))
+for name, compute_sums in engines.items():
+    time, wire = compute_sums()
+    sums_of[name] = {"kernels": [with_integers(row) for row in time], "collectives": with_integers(wire)}
+print(json.dumps(sums_of))

@@ -1,5 +1,5 @@
-// Golden documents: every document that the built binary prints for the fixtures, as lines `path = value`, so that two commits can be
-// compared with `diff`. Prose, times and paths are masked, so that only changed numbers, ids and names differ.
+// Golden documents: writes every document that the built binary prints for the fixtures as lines `path = value`, so that two commits can be
+// compared. Prose, times and paths are masked, so that only changed numbers, ids and names differ.
 //
 //   node test/golden/documents.mjs make DIR [--cli dist/cli.js] [--archives DIR] [--only TEXT]
 //   node test/golden/documents.mjs compare BEFORE AFTER
@@ -28,12 +28,13 @@ const { positionals, values } = parseArgs({
   },
 });
 
-const questions = [['report'], ['explain'], ['session', 'show'], ['session', 'utilization'], ['gemm']];
+/** Commands that print a document about a session. */
+const sessionCommands = [['report'], ['explain'], ['session', 'show'], ['session', 'utilization'], ['gemm']];
 
-const [verb, ...folders] = positionals;
-if (verb === 'make' && folders.length === 1) await make(folders[0]);
-else if (verb === 'compare' && folders.length === 2) compare(folders[0], folders[1]);
-else if (verb === 'core' && folders.length === 1) await core(folders[0]);
+const [action, ...paths] = positionals;
+if (action === 'make' && paths.length === 1) await make(paths[0]);
+else if (action === 'compare' && paths.length === 2) compare(paths[0], paths[1]);
+else if (action === 'core' && paths.length === 1) await writeCore(paths[0]);
 else {
   process.stderr.write(
     'usage: documents.mjs make DIR [--cli FILE] [--archives DIR] [--only TEXT] | compare BEFORE AFTER | core FILE\n',
@@ -41,19 +42,19 @@ else {
   process.exitCode = 2;
 }
 
-/** Sums of the columns of imported tables, and figures of bars, to 9 digits: sums of floats may differ in the last ones. */
-async function core(file) {
+/** Writes sums of the columns of imported tables, and the times of bars to 9 digits, because sums of floats may differ in later ones. */
+async function writeCore(file) {
   const folder = mkdtempSync(join(tmpdir(), 'inferscope-golden-core-'));
   const names = new Set(['nsys-tiny', 'kineto-gpu', 'ncu-tiny', 'diagnosis.launch_bound_decode-fault']);
   try {
     await make(folder, {
-      has: (name) => names.has(name),
-      asked: [['explain']],
-      imported: ['--no-analyze'],
+      isIncluded: (name) => names.has(name),
+      commands: [['explain']],
+      importOptions: ['--no-analyze'],
     });
     const bar = /^(data\.stages\[[^\]]*\]\.bars\[[^\]]*\]\.ms) = (.*)$/;
     const lines = readdirSync(folder)
-      // Tables of an archive are those of the version that wrote it.
+      // The tables of an archive do not depend on this version's importers.
       .filter((name) => !/^diagnosis.*\.tables\.txt$/.test(name))
       .sort()
       .flatMap((name) =>
@@ -74,7 +75,7 @@ async function core(file) {
 /** Writes one `.txt` per document into `folder`. */
 async function make(
   folder,
-  { has = (name) => name.includes(values.only), asked = questions, imported = [] } = {},
+  { isIncluded = (name) => name.includes(values.only), commands = sessionCommands, importOptions = [] } = {},
 ) {
   mkdirSync(folder, { recursive: true });
   const home = mkdtempSync(join(tmpdir(), 'inferscope-golden-'));
@@ -87,7 +88,7 @@ async function make(
     });
   const write = (name, text) =>
     writeFileSync(join(folder, `${name.replaceAll(/[^A-Za-z0-9._-]+/g, '-')}.txt`), text);
-  const document = (name, ...args) => {
+  const writeDocument = (name, ...args) => {
     const { status, stdout, stderr } = cli(...args);
     let lines;
     try {
@@ -99,28 +100,28 @@ async function make(
   };
   try {
     for (const session of sessions()) {
-      if (!has(session.name)) continue;
+      if (!isIncluded(session.name)) continue;
       process.stderr.write(`${session.name}\n`);
       const before = new Set(sessionFolders(home));
-      const more = session.make[0] === 'import' ? imported : [];
+      const more = session.make[0] === 'import' ? importOptions : [];
       const made = cli(...session.make, ...more);
-      const id = sessionFolders(home).find((one) => !before.has(one));
+      const id = sessionFolders(home).find((name) => !before.has(name));
       if (id === undefined) {
         write(session.name, `exit = ${made.status}\nno session was made\n`);
         continue;
       }
       cli('session', 'rename', id, session.name);
       write(`${session.name}.tables`, await tableSums(join(home, 'sessions', id)));
-      for (const question of asked)
-        document(`${session.name}.${question.join('-')}`, ...question, id, '--json');
+      for (const command of commands)
+        writeDocument(`${session.name}.${command.join('-')}`, ...command, id, '--json');
     }
-    for (const [name, ...args] of comparisons()) if (has(name)) document(name, ...args);
+    for (const [name, ...args] of comparisons()) if (isIncluded(name)) writeDocument(name, ...args);
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
 }
 
-/** Fixtures to import, and archives: one session each. */
+/** The sessions to make: one per fixture to import and per archive. */
 function sessions() {
   const file = (path) => join(fixtures, path);
   const imports = [
@@ -150,8 +151,8 @@ function sessions() {
     'nvidia-smi-580-h200',
   ].flatMap((folder) =>
     readdirSync(file(folder))
-      .filter((one) => !one.endsWith('.md') || one.startsWith('llama-bench'))
-      .map((one) => ({ name: `${folder}.${one}`, make: ['import', file(join(folder, one)), '--quiet'] })),
+      .filter((name) => !name.endsWith('.md') || name.startsWith('llama-bench'))
+      .map((name) => ({ name: `${folder}.${name}`, make: ['import', file(join(folder, name)), '--quiet'] })),
   );
   return [
     ...imports,
@@ -167,12 +168,12 @@ function archives() {
     'memory-torch2.11-h200',
     'monitor-0.1-h200',
     'vllm-0.26-h200',
-  ].map((one) => join(fixtures, one));
+  ].map((name) => join(fixtures, name));
   if (values.archives !== undefined) folders.push(resolve(values.archives));
   return folders.flatMap((folder) =>
     readdirSync(folder)
-      .filter((one) => /\.(tgz|tar\.gz)$/.test(one))
-      .map((one) => join(folder, one)),
+      .filter((name) => /\.(tgz|tar\.gz)$/.test(name))
+      .map((name) => join(folder, name)),
   );
 }
 
@@ -180,11 +181,11 @@ function archiveName(path) {
   return `${basename(join(path, '..'))}.${basename(path).replace(/\.(tgz|tar\.gz)$/, '')}`;
 }
 
-/** Documents about two sessions, and documents without a session. */
+/** Commands about two sessions, and commands without a session: [name of the document, ...arguments]. */
 function comparisons() {
   const faults = readdirSync(join(fixtures, 'diagnosis'))
-    .filter((one) => one.endsWith('-fault.tgz'))
-    .map((one) => one.replace('-fault.tgz', ''));
+    .filter((name) => name.endsWith('-fault.tgz'))
+    .map((name) => name.replace('-fault.tgz', ''));
   const models = [
     'llama-3.1-8b',
     'qwen2.5-7b',
@@ -194,16 +195,19 @@ function comparisons() {
     'tinyllama-1.1b',
   ];
   return [
-    ...faults.flatMap((one) => [
-      [`compare.${one}`, 'session', 'compare', `diagnosis.${one}-fault`, `diagnosis.${one}-fixed`, '--json'],
-      [`verify.${one}`, 'explain', `diagnosis.${one}-fault`, '--verify', `diagnosis.${one}-fixed`, '--json'],
-    ]),
+    ...faults.flatMap((name) => {
+      const [fault, fixed] = [`diagnosis.${name}-fault`, `diagnosis.${name}-fixed`];
+      return [
+        [`compare.${name}`, 'session', 'compare', fault, fixed, '--json'],
+        [`verify.${name}`, 'explain', fault, '--verify', fixed, '--json'],
+      ];
+    }),
     ['compare.nsys', 'session', 'compare', 'nsys-tiny', 'nsys-graph', '--json'],
     ['what-if.vllm', 'explain', 'vllm-0.26-h200.run-in-process', '--what-if', 'int4,batch-size=32', '--json'],
     ['validate', 'validate', join(fixtures, 'memory-profiles-h200'), '--json'],
-    ...models.flatMap((one) => [
-      [`estimate.${one}`, 'estimate', '--model', one, '--json'],
-      [`predict.${one}`, 'predict', '--model', one, '--gpu', 'H200', '--json'],
+    ...models.flatMap((model) => [
+      [`estimate.${model}`, 'estimate', '--model', model, '--json'],
+      [`predict.${model}`, 'predict', '--model', model, '--gpu', 'H200', '--json'],
     ]),
   ];
 }
@@ -216,16 +220,16 @@ function sessionFolders(home) {
   }
 }
 
-/** One line per column of every Parquet file of a session: rows, and the sum of the hashes of its values. */
+/** Lines about every Parquet file of a session: its number of rows, and for each column the sum of the hashes of its values. */
 async function tableSums(folder) {
   const files = readdirSync(join(folder, 'tables'), { recursive: true })
-    .filter((one) => one.endsWith('.parquet'))
+    .filter((name) => name.endsWith('.parquet'))
     .sort();
   const instance = await DuckDBInstance.create();
   const connection = await instance.connect();
   const lines = [];
-  for (const one of files) {
-    const from = `read_parquet('${join(folder, 'tables', one).replaceAll("'", "''")}')`;
+  for (const file of files) {
+    const from = `read_parquet('${join(folder, 'tables', file).replaceAll("'", "''")}')`;
     const columns = (await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${from}`))
       .getRows()
       .map(([name]) => name);
@@ -234,8 +238,8 @@ async function tableSums(folder) {
       await connection.runAndReadAll(`SELECT count(*)::VARCHAR, ${sums.join(', ')} FROM ${from}`)
     ).getRows();
     lines.push(
-      `${one} rows = ${row[0]}`,
-      ...columns.map((name, index) => `${one} ${name} = ${row[index + 1]}`),
+      `${file} rows = ${row[0]}`,
+      ...columns.map((name, index) => `${file} ${name} = ${row[index + 1]}`),
     );
   }
   connection.closeSync();
@@ -246,17 +250,17 @@ async function tableSums(folder) {
 /** A JSON value as lines; a list item with an id is named by it, so that an insertion does not change other lines. */
 function flatten(value, path = '') {
   if (Array.isArray(value)) {
-    const ids = value.map((one, index) => idOf(one) ?? String(index));
-    const seen = new Map();
-    return value.flatMap((one, index) => {
-      const nth = seen.get(ids[index]) ?? 0;
-      seen.set(ids[index], nth + 1);
-      return flatten(one, `${path}[${ids[index]}${nth === 0 ? '' : `#${nth}`}]`);
+    const ids = value.map((item, index) => idOf(item) ?? String(index));
+    const counts = new Map();
+    return value.flatMap((item, index) => {
+      const nth = counts.get(ids[index]) ?? 0;
+      counts.set(ids[index], nth + 1);
+      return flatten(item, `${path}[${ids[index]}${nth === 0 ? '' : `#${nth}`}]`);
     });
   }
   if (value !== null && typeof value === 'object')
-    return Object.entries(value).flatMap(([key, one]) =>
-      varies(key) ? [] : flatten(one, path === '' ? key : `${path}.${key}`),
+    return Object.entries(value).flatMap(([key, child]) =>
+      varies(key) ? [] : flatten(child, path === '' ? key : `${path}.${key}`),
     );
   return [`${path} = ${typeof value === 'string' ? mask(value) : JSON.stringify(value)}`];
 }
@@ -288,24 +292,24 @@ function compare(before, after) {
   const names = [...new Set([...readdirSync(before), ...readdirSync(after)])].sort();
   let changed = 0;
   for (const name of names) {
-    const [numbersBefore, numbersAfter] = [before, after].map((folder) => {
+    const [linesBefore, linesAfter] = [before, after].map((folder) => {
       try {
         return readFileSync(join(folder, name), 'utf8').split('\n');
       } catch {
         return [];
       }
     });
-    const gone = numbersBefore.filter((line) => !numbersAfter.includes(line));
-    const come = numbersAfter.filter((line) => !numbersBefore.includes(line));
-    if (gone.length + come.length === 0) continue;
+    const removed = linesBefore.filter((line) => !linesAfter.includes(line));
+    const added = linesAfter.filter((line) => !linesBefore.includes(line));
+    if (removed.length + added.length === 0) continue;
     changed += 1;
-    process.stdout.write(`${name}: ${gone.length} lines gone, ${come.length} new\n`);
-    for (const line of [...gone.map((one) => `- ${one}`), ...come.map((one) => `+ ${one}`)]) {
+    process.stdout.write(`${name}: ${removed.length} lines removed, ${added.length} added\n`);
+    for (const line of [...removed.map((text) => `- ${text}`), ...added.map((text) => `+ ${text}`)]) {
       const field = line.replace(/ = .*/s, '').replaceAll(/\[[^\]]*\]/g, '[]');
       fields.set(field, (fields.get(field) ?? 0) + 1);
     }
-    for (const line of gone.slice(0, 12)) process.stdout.write(`  - ${line}\n`);
-    for (const line of come.slice(0, 12)) process.stdout.write(`  + ${line}\n`);
+    for (const line of removed.slice(0, 12)) process.stdout.write(`  - ${line}\n`);
+    for (const line of added.slice(0, 12)) process.stdout.write(`  + ${line}\n`);
   }
   for (const [field, lines] of [...fields].sort(([, a], [, b]) => b - a))
     process.stdout.write(`${lines} ${field}\n`);

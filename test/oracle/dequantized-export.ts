@@ -9,21 +9,21 @@ import { onnx } from 'onnx-proto';
 export function dequantizeExport(from: string, to: string): void {
   const model = onnx.ModelProto.decode(readFileSync(from));
   const graph = model.graph;
-  if (!graph?.node || !graph.initializer) throw new Error(`${from} holds no graph`);
+  if (!graph?.node || !graph.initializer) throw new Error(`${from} has no graph`);
   const tensors = new Map(graph.initializer.map((tensor) => [tensor.name, tensor]));
   const producer = new Map(graph.node.flatMap((node) => (node.output ?? []).map((output) => [output, node])));
 
   const replaced = new Set<onnx.INodeProto>();
   const nodes = graph.node.flatMap((node): onnx.INodeProto[] => {
     const cast = node.opType === 'Mul' ? producer.get(node.input?.[0] ?? '') : undefined;
-    const product = cast?.opType === 'Cast' ? producer.get(cast.input?.[0] ?? '') : undefined;
-    if (product?.opType !== 'MatMulInteger') return [node];
-    replaced.add(cast!).add(product);
-    const [input, weight] = product.input as [string, string];
+    const matMul = cast?.opType === 'Cast' ? producer.get(cast.input?.[0] ?? '') : undefined;
+    if (matMul?.opType !== 'MatMulInteger') return [node];
+    replaced.add(cast!).add(matMul);
+    const [input, weight] = matMul.input as [string, string];
     const source = producer.get(input)!.input![0]!;
     const stem = weight.replace(/_quantized$/, '');
     const quantized = tensors.get(weight)!;
-    const scale = number(tensors.get(`${stem}_scale`)!);
+    const scale = readScalar(tensors.get(`${stem}_scale`)!);
     const zero = tensors.get(`${stem}_zero_point`)!;
     const zeroPoint = zero.rawData?.length
       ? Buffer.from(zero.rawData).readInt8(0)
@@ -44,6 +44,6 @@ export function dequantizeExport(from: string, to: string): void {
   writeFileSync(to, onnx.ModelProto.encode(model).finish());
 }
 
-function number(tensor: onnx.ITensorProto): number {
+function readScalar(tensor: onnx.ITensorProto): number {
   return tensor.floatData?.[0] ?? Buffer.from(tensor.rawData!).readFloatLE(0);
 }

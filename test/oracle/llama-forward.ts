@@ -1,10 +1,6 @@
 import type { Weights } from './onnx-weights.js';
 
-/**
- * A Llama-like decoder in float64, written from the architecture's definition (Llama 2, arXiv 2307.09288; rotary
- * embedding as in transformers' rotate_half; Qwen2's biases; Qwen3's q/k norms; Mistral's window) to check the ONNX
- * graph against. No cache: every position is computed from all tokens before it.
- */
+/** Fields of a model's config.json, and the variants of other Llama-like models. */
 export interface ForwardConfig {
   hidden_size: number;
   num_hidden_layers: number;
@@ -30,9 +26,14 @@ export interface ForwardConfig {
 
 type Vector = Float64Array;
 
-/** @returns logits [tokens][vocab] */
+/**
+ * A Llama-like decoder in float64, written from the architecture's definition (Llama 2, arXiv 2307.09288; rotary
+ * embedding as in transformers' rotate_half; Qwen2's biases; Qwen3's q/k norms; Mistral's window) to check the ONNX
+ * graph against. No cache: every position is computed from all tokens before it.
+ * @returns logits [tokens][vocab]
+ */
 export function llamaForward(config: ForwardConfig, weights: Weights, tokens: readonly number[]): Vector[] {
-  const product = (name: string, bias: boolean): ((x: Vector) => Vector) => {
+  const linear = (name: string, bias: boolean): ((x: Vector) => Vector) => {
     const matrix = weights.matrix(`${name}.weight`);
     const offset = bias ? weights.vector(`${name}.bias`) : null;
     return (x) => Float64Array.from(matrix, (row, i) => dot(row, x) + (offset ? offset[i]! : 0));
@@ -44,15 +45,15 @@ export function llamaForward(config: ForwardConfig, weights: Weights, tokens: re
     const prefix = `model.layers.${layer}`;
     const inputNorm = weights.vector(`${prefix}.input_layernorm.weight`);
     const normed = states.map((x) => rmsNorm(x, inputNorm, config.rms_norm_eps));
-    const attended = attention(config, weights, layer, normed, product);
-    const o = product(`${prefix}.self_attn.o_proj`, config.output_bias === true);
+    const attended = attention(config, weights, layer, normed, linear);
+    const o = linear(`${prefix}.self_attn.o_proj`, config.output_bias === true);
     states = states.map((x, t) => add(x, o(attended[t]!)));
 
     const postNorm = weights.vector(`${prefix}.post_attention_layernorm.weight`);
     const bias = config.mlp_bias === true;
-    const gate = product(`${prefix}.mlp.gate_proj`, bias);
-    const up = product(`${prefix}.mlp.up_proj`, bias);
-    const down = product(`${prefix}.mlp.down_proj`, bias);
+    const gate = linear(`${prefix}.mlp.gate_proj`, bias);
+    const up = linear(`${prefix}.mlp.up_proj`, bias);
+    const down = linear(`${prefix}.mlp.down_proj`, bias);
     states = states.map((x) => {
       const h = rmsNorm(x, postNorm, config.rms_norm_eps);
       const u = up(h);
@@ -60,9 +61,9 @@ export function llamaForward(config: ForwardConfig, weights: Weights, tokens: re
     });
   }
   const finalNorm = weights.vector('model.norm.weight');
-  // A tied int4 model quantizes the embedding for this product only, under the lm_head's name.
+  // A tied int4 model quantizes the embedding only for this GEMM, and stores it under the name of the lm_head.
   const tied = config.tie_word_embeddings && !weights.isInt4('lm_head.weight');
-  const head = product(tied ? 'model.embed_tokens' : 'lm_head', false);
+  const head = linear(tied ? 'model.embed_tokens' : 'lm_head', false);
   return states.map((x) => head(rmsNorm(x, finalNorm, config.rms_norm_eps)));
 }
 
@@ -71,13 +72,13 @@ function attention(
   weights: Weights,
   layer: number,
   inputs: Vector[],
-  product: (name: string, bias: boolean) => (x: Vector) => Vector,
+  linear: (name: string, bias: boolean) => (x: Vector) => Vector,
 ): Vector[] {
   const { num_attention_heads: heads, num_key_value_heads: kvHeads, head_dim: dim } = config;
   const prefix = `model.layers.${layer}.self_attn`;
   const bias = config.qkv_bias === true;
   const headsOf = (role: string, count: number, norm: string | null): Vector[][] => {
-    const project = product(`${prefix}.${role}`, bias);
+    const project = linear(`${prefix}.${role}`, bias);
     const scale = norm && config.qk_norm ? weights.vector(`${prefix}.${norm}.weight`) : null;
     return inputs.map((x, position) => {
       const y = project(x);
@@ -123,7 +124,7 @@ function rotate(x: Vector, position: number, config: ForwardConfig): Vector {
   return y;
 }
 
-/** `share` is 2i/d. llama3 as in meta-llama/llama-models, `apply_scaling`. */
+/** Rotations per position of a dimension pair; `share` is 2i/d. Scaling for llama3 as in `apply_scaling` of meta-llama/llama-models. */
 function frequency(share: number, config: ForwardConfig): number {
   const plain = 1 / config.rope_theta ** share;
   const scaling = config.rope_scaling;
@@ -144,7 +145,7 @@ function rmsNorm(x: Vector, scale: Vector, epsilon: number): Vector {
   return x.map((value, i) => value * inverse * scale[i]!);
 }
 
-/** Rows of an int4 matrix are padded with zeros to whole blocks; the input then ends earlier. */
+/** The vectors may differ in length, because rows of an int4 matrix are padded with zeros to whole blocks. */
 function dot(a: Vector, b: Vector): number {
   let sum = 0;
   for (let i = 0; i < Math.min(a.length, b.length); i++) sum += a[i]! * b[i]!;

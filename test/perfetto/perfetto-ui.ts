@@ -46,8 +46,8 @@ interface QueryResult {
 }
 
 /**
- * Opens a trace file in the UI, as a user does, and closes the previous one. @returns a function that runs queries in Perfetto's own SQL
- * engine
+ * Opens a trace file in the UI, as a user does, and closes the previous one.
+ * @returns a function that runs queries in Perfetto's SQL engine
  */
 export async function openInPerfetto(
   page: Page,

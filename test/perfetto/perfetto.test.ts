@@ -1,17 +1,16 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { launchBrowser } from '../browser/chromium.js';
 import { captures } from '../cli/capture-files.js';
-import { inferscope, place, tinyArgs } from '../cli/profile-cli.js';
+import { inferscope, createSetup, tinyProfileArgs } from '../cli/run-cli.js';
 import { openInPerfetto, servePerfetto, type Cell, type PerfettoUi } from './perfetto-ui.js';
 
 const folder = process.env['INFERSCOPE_TEST_PERFETTO_UI'];
 if (folder === undefined) throw new Error('npm run test:perfetto runs these tests');
 
-const setup = place();
+const setup = createSetup();
 let browser: Browser;
 let page: Page;
 let ui: PerfettoUi;
@@ -28,7 +27,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   ui?.close();
-  rmSync(setup.scratch, { recursive: true, force: true });
 });
 
 function run(...args: string[]): string {
@@ -41,13 +39,16 @@ function rowsOf(session: string, query: string): Cell[][] {
   return (JSON.parse(run('sql', session, '--json', query)) as { data: { rows: Cell[][] } }).data.rows;
 }
 
-async function exported(session: string, ...more: string[]): Promise<(sql: string) => Promise<Cell[][]>> {
+async function exportToPerfetto(
+  session: string,
+  ...more: string[]
+): Promise<(sql: string) => Promise<Cell[][]>> {
   const path = join(setup.scratch, `${session}.json`);
   run('export', session, '--format', 'perfetto', '--output', path, ...more);
   return openInPerfetto(page, ui, path);
 }
 
-/** Number, total time and first start of the events of each name. A start is ns since the first event of its execution. */
+/** Number, total time and first start of events. A start is ns since the first event of its execution. */
 const nameTotals = `count(*), sum(dur), min(ts)`;
 const stage = `CASE WHEN kind = 'other' THEN coalesce(raw_name, kind) ELSE coalesce(kind, raw_name) END`;
 const events = `(
@@ -68,17 +69,17 @@ const sessions: [string, string[], string[]][] = [
   ['nsys-telemetry', ['import', '--quiet', captures.sqlite, captures.dmon], ['kernels', 'copies', 'gaps']],
   ['kineto', ['import', '--quiet', captures.kineto], ['kernels', 'copies', 'ops', 'gaps']],
   ['graph', ['import', '--quiet', captures.graph], ['kernels', 'gaps']],
-  ['embedded', tinyArgs(setup), ['ops']],
+  ['embedded', tinyProfileArgs(setup), ['ops']],
 ];
 
-describe.each(sessions)('%s', (name, args, filled) => {
+describe.each(sessions)('%s', (name, args, categories) => {
   let perfetto: (sql: string) => Promise<Cell[][]>;
   beforeAll(async () => {
     run(...args, '--name', name);
-    perfetto = await exported(name);
+    perfetto = await exportToPerfetto(name);
   });
 
-  test('Perfetto loses nothing and starts at zero', async () => {
+  test('Perfetto reports no lost data, and each execution starts at zero', async () => {
     expect(await perfetto(`SELECT name, value FROM stats WHERE severity <> 'info' AND value > 0`)).toEqual(
       [],
     );
@@ -90,27 +91,27 @@ describe.each(sessions)('%s', (name, args, filled) => {
     expect(zeros).toEqual([[0]]);
   });
 
-  test('each name: events, time and first start', async () => {
-    const theirs = await perfetto(
+  test('events of each name have the number, time and first start of the session', async () => {
+    const inPerfetto = await perfetto(
       `SELECT category, name, ${nameTotals} FROM slice GROUP BY 1, 2 ORDER BY 1, 2`,
     );
-    const ours = rowsOf(
+    const inSession = rowsOf(
       name,
       `SELECT category, name, count(*)::INT, sum(dur_ns)::BIGINT, min(start_ns - zero)::BIGINT
        FROM ${events} JOIN ${zero} USING (execution_id) GROUP BY 1, 2 ORDER BY 1, 2`,
     );
-    expect(theirs).toEqual(ours);
-    expect([...new Set(ours.map(([category]) => category))]).toEqual(expect.arrayContaining(filled));
+    expect(inPerfetto).toEqual(inSession);
+    expect([...new Set(inSession.map(([category]) => category))]).toEqual(expect.arrayContaining(categories));
   });
 
-  test('each stream of a device is a track', async () => {
+  test('each stream of a device is a track with its kernels and copies', async () => {
     // Lanes "(2)" contain events that overlap others on one stream.
     const track = `CASE WHEN instr(thread.name, ' (') > 0 THEN substr(thread.name, 1, instr(thread.name, ' (') - 1) ELSE thread.name END`;
-    const theirs = await perfetto(
+    const inPerfetto = await perfetto(
       `SELECT ${track} AS track, ${nameTotals} FROM slice JOIN thread_track t ON t.id = track_id JOIN thread USING (utid)
        WHERE category IN ('kernels', 'copies') GROUP BY 1 ORDER BY 1`,
     );
-    const ours = rowsOf(
+    const inSession = rowsOf(
       name,
       `SELECT concat('GPU ', device, ', stream ', stream, ', process ', pid) AS track,
          count(*)::INT, sum(dur_ns)::BIGINT, min(start_ns - zero)::BIGINT
@@ -118,25 +119,25 @@ describe.each(sessions)('%s', (name, args, filled) => {
              UNION ALL SELECT execution_id, device, stream, pid, start_ns, dur_ns FROM copies)
        JOIN ${zero} USING (execution_id) GROUP BY 1 ORDER BY 1`,
     );
-    expect(theirs).toEqual(ours);
+    expect(inPerfetto).toEqual(inSession);
   });
 
-  test('arrows: Perfetto connects each launch to what it started', async () => {
-    const ours = rowsOf(
+  test('Perfetto connects each launch to the kernel or copy that it started', async () => {
+    const inSession = rowsOf(
       name,
       `SELECT count(*)::INT FROM (SELECT DISTINCT execution_id, capture_id, pid, correlation FROM (
          SELECT execution_id, capture_id, pid, correlation, api_start_ns FROM kernels UNION ALL
          SELECT execution_id, capture_id, pid, correlation, api_start_ns FROM copies) WHERE api_start_ns IS NOT NULL)`,
     );
-    expect(await perfetto('SELECT count(*) FROM flow')).toEqual(ours);
+    expect(await perfetto('SELECT count(*) FROM flow')).toEqual(inSession);
   });
 
-  test('counters: samples, sum of values and first sample', async () => {
-    // Perfetto adds the argument’s name to the counter’s.
-    const theirs = await perfetto(
+  test('counters have the number, sum and first time of the session’s samples', async () => {
+    // Perfetto appends the name of the argument (value, bytes) to the counter’s name.
+    const inPerfetto = await perfetto(
       `SELECT t.name, count(*), sum(value), min(ts) FROM counter JOIN counter_track t ON t.id = track_id GROUP BY 1 ORDER BY 1`,
     );
-    const ours = rowsOf(
+    const inSession = rowsOf(
       name,
       `SELECT concat(scope, ' ', metric, CASE WHEN scope = 'process' THEN concat(', process ', pid) ELSE '' END, ' value') AS name,
          count(*)::INT, sum(value), min(t_ns - zero)::BIGINT
@@ -145,15 +146,15 @@ describe.each(sessions)('%s', (name, args, filled) => {
          count(*)::INT, sum(bytes), min(t_ns - zero)::BIGINT
        FROM memory JOIN ${zero} USING (execution_id) WHERE bytes IS NOT NULL GROUP BY 1 ORDER BY 1`,
     );
-    const shown = (rows: Cell[][]) => rows.map(([label, count, , first]) => [label, count, first]);
-    expect(shown(theirs)).toEqual(shown(ours));
-    for (const [index, [label, , sum]] of ours.entries())
-      expect(Number(theirs[index]![2]) / Number(sum) || 1, String(label)).toBeCloseTo(1, 9);
+    const withoutSums = (rows: Cell[][]) => rows.map(([label, count, , first]) => [label, count, first]);
+    expect(withoutSums(inPerfetto)).toEqual(withoutSums(inSession));
+    for (const [index, [label, , sum]] of inSession.entries())
+      expect(Number(inPerfetto[index]![2]) / Number(sum) || 1, String(label)).toBeCloseTo(1, 9);
   });
 });
 
 test('a single execution starts at zero and has no events of other executions', async () => {
-  const perfetto = await exported('embedded', '--execution', 'profiled');
+  const perfetto = await exportToPerfetto('embedded', '--execution', 'profiled');
   expect(await perfetto('SELECT start_ts FROM trace_bounds')).toEqual([[0]]);
   const [[stages, first]] = (await perfetto(
     `SELECT count(*), (SELECT min(t) FROM (SELECT min(ts) AS t FROM slice UNION ALL SELECT min(ts) FROM counter)) FROM slice WHERE category = 'stages'`,

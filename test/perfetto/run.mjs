@@ -1,9 +1,10 @@
-// npm run test:perfetto: opens files of `inferscope export --format perfetto` in Perfetto's UI, served from this machine to the Chromium
-// from npm. Without python3, venv or PyPI the tests are skipped with a message.
+// npm run test:perfetto: opens files of `inferscope export --format perfetto` in Perfetto's UI, which is served locally, with the Chromium from
+// npm. Without python3, venv or PyPI the tests are skipped with a message.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { skipTests } from '../skip.mjs';
 import { perfettoFolder } from './download.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -11,10 +12,11 @@ let ui;
 try {
   ui = perfettoFolder();
 } catch (error) {
-  process.stderr.write(
-    `\n*** SKIPPED: the tests of export --format perfetto need Perfetto's UI from PyPI (python3 with venv, network).\n*** ${error.message}\n*** What they cover is NOT tested in this run.\n\n`,
+  skipTests(
+    "the tests of export --format perfetto need Perfetto's UI from PyPI (python3 with venv, network).",
+    error.message,
+    'INFERSCOPE_REQUIRE_PERFETTO',
   );
-  process.exit(process.env.INFERSCOPE_REQUIRE_PERFETTO === '1' ? 1 : 0);
 }
 execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
 const tests = spawnSync('npx', ['vitest', 'run', '--project', 'perfetto'], {

@@ -8,44 +8,44 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { skipTests } from '../skip.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const scratch = mkdtempSync(join(tmpdir(), 'inferscope-slurm-'));
 const conf = join(scratch, 'slurm.conf');
 const env = { ...process.env, SLURM_CONF: conf };
-const quiet = (...command) => spawnSync(command[0], command.slice(1), { env, encoding: 'utf8' });
+const runQuietly = (...command) => spawnSync(command[0], command.slice(1), { env, encoding: 'utf8' });
 
-function skip(why) {
+function skip(reason) {
   stop();
-  process.stderr.write(
-    `\n*** SKIPPED: the tests of --on slurm need Slurm, and there is none.\n*** ${why}\n*** What they cover is NOT tested in this run.\n\n`,
-  );
-  process.exit(process.env.INFERSCOPE_REQUIRE_SLURM === '1' ? 1 : 0);
+  skipTests('the tests of --on slurm need Slurm.', reason, 'INFERSCOPE_REQUIRE_SLURM');
 }
 
 function install() {
-  const found = () => ['slurmctld', 'slurmd', 'sbatch'].every((name) => quiet('which', name).status === 0);
-  if (found()) return;
-  if (process.platform !== 'linux') skip(`Slurm is not installed, and not for ${process.platform}.`);
+  const isInstalled = () =>
+    ['slurmctld', 'slurmd', 'sbatch'].every((name) => runQuietly('which', name).status === 0);
+  if (isInstalled()) return;
+  if (process.platform !== 'linux')
+    skip(`Slurm is not installed, and is not available for ${process.platform}.`);
   if (process.getuid() !== 0)
-    skip('It is not installed (Debian: apt-get install slurm-wlm), which takes root.');
+    skip('Slurm is not installed (Debian: apt-get install slurm-wlm), and installing it requires root.');
   process.stderr.write('Installing slurm-wlm for the tests, once…\n');
-  const apt = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const patient = ['-o', 'Acquire::Retries=1', '-o', 'Acquire::http::Timeout=20'];
+  const aptEnv = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const networkOptions = ['-o', 'Acquire::Retries=1', '-o', 'Acquire::http::Timeout=20'];
   for (const args of [
-    ['update', '-qq', ...patient],
-    ['install', '-y', '-qq', '--no-install-recommends', ...patient, 'slurm-wlm'],
+    ['update', '-qq', ...networkOptions],
+    ['install', '-y', '-qq', '--no-install-recommends', ...networkOptions, 'slurm-wlm'],
   ]) {
-    const run = spawnSync('apt-get', args, { env: apt, encoding: 'utf8', timeout: 4 * 60_000 });
+    const run = spawnSync('apt-get', args, { env: aptEnv, encoding: 'utf8', timeout: 4 * 60_000 });
     if (run.status !== 0)
       skip(`apt-get ${args[0]}: ${(run.stderr || String(run.error)).trim().split('\n').at(-1)}`);
   }
-  if (!found()) skip('slurm-wlm was installed, but slurmctld, slurmd or sbatch is not on PATH.');
+  if (!isInstalled()) skip('slurm-wlm was installed, but slurmctld, slurmd or sbatch is not on PATH.');
 }
 
 /** A controller and one node with two cores, both run by the current user. */
 async function start() {
-  if (process.getuid() !== 0) skip('Its daemons are started as root here.');
+  if (process.getuid() !== 0) skip('This script starts the daemons of Slurm as root.');
   const name = hostname().split('.')[0];
   const paths = {
     StateSaveLocation: 'state',
@@ -81,25 +81,25 @@ async function start() {
   writeFileSync(conf, `${lines.join('\n')}\n`);
   for (const folder of ['state', 'spool']) mkdirSync(join(scratch, folder));
   for (const daemon of ['slurmctld', 'slurmd']) {
-    const run = quiet(daemon, ...(daemon === 'slurmctld' ? ['-c'] : []));
+    const run = runQuietly(daemon, ...(daemon === 'slurmctld' ? ['-c'] : []));
     if (run.status !== 0) skip(`${daemon} does not start: ${run.stderr.trim().split('\n').at(-1)}`);
     await sleep(500);
   }
   for (let tries = 0; tries < 60; tries++) {
-    if (/idle/.test(quiet('sinfo', '--noheader', '--format', '%T').stdout)) return tried();
+    if (/idle/.test(runQuietly('sinfo', '--noheader', '--format', '%T').stdout)) return checkJobs();
     await sleep(500);
   }
-  skip(`its node is not ready after 30 s: ${quiet('sinfo', '-R', '--noheader').stdout.trim()}`);
+  skip(`The node is not ready after 30 s: ${runQuietly('sinfo', '-R', '--noheader').stdout.trim()}`);
 }
 
-/** On some machines Slurm starts but runs no job: the tests cannot use it. */
-function tried() {
+/** Skips the tests on machines where Slurm starts but runs no job. */
+function checkJobs() {
   const job = spawnSync('srun', ['--time=1', 'true'], { env, encoding: 'utf8', timeout: 60_000 });
   if (job.status !== 0)
-    skip(`it runs no job here: ${(job.stderr || String(job.error)).trim().split('\n').at(-1)}`);
+    skip(`Slurm runs no job here: ${(job.stderr || String(job.error)).trim().split('\n').at(-1)}`);
 }
 
-/** The daemons write into the folder until they exit. */
+/** Stops the daemons and waits for them, because they write into the folder until they exit. */
 function stop() {
   for (const daemon of ['slurmd', 'slurmctld']) {
     try {
@@ -134,7 +134,7 @@ try {
   });
   status = tests.status ?? 1;
 } finally {
-  quiet('scancel', '--user=root');
+  runQuietly('scancel', '--user=root');
   stop();
 }
 process.exitCode = status;

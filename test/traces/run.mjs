@@ -1,5 +1,5 @@
-// Public traces read by `import` and `explain`. The numbers of kernels and of marked steps were counted in the files with another program;
-// main classes and false findings were noted from reading the output.
+// Checks what `import` and `explain` report about public traces against traces.json: numbers of kernels and of marked steps, counted in the
+// files with another program, and main classes and false findings, noted while reading the output.
 // npm run build, then: INFERSCOPE_TRACES=FOLDER npm run test:traces   (--fetch first downloads the files into the folder)
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -8,13 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 
-const say = (line) => process.stdout.write(`${line}\n`);
+const printLine = (line) => process.stdout.write(`${line}\n`);
 
 const { traces } = JSON.parse(readFileSync(new URL('traces.json', import.meta.url), 'utf8'));
 const folder = process.env.INFERSCOPE_TRACES;
 if (!folder) {
-  say(
-    'SKIPPED: test:traces checked no trace. INFERSCOPE_TRACES names the folder for its files; --fetch loads them.',
+  printLine(
+    'SKIPPED: test:traces checked no trace. Set INFERSCOPE_TRACES to a folder for its files; --fetch downloads them.',
   );
   process.exit(0);
 }
@@ -28,7 +28,7 @@ if (process.argv.includes('--fetch')) {
   }
 }
 
-/** Files of a trace: those of all ranks of a job, or the file itself. */
+/** The files of a trace: one per rank of a job, or a single file. */
 function filesOf(trace) {
   return trace.ranks ?? [trace];
 }
@@ -42,38 +42,40 @@ const command = (...args) =>
     stdio: ['ignore', 'pipe', 'ignore'],
   });
 
-/** Minimum share of a stage from which an incorrect finding counts as a false alarm. */
-const claimed = 0.05;
+/** An incorrect finding is a false alarm if it claims at least this share of a stage. */
+const minFalseAlarmShare = 0.05;
 
-function problems(trace) {
-  const { file, ranks, kernels, steps, main_class: main, false_findings: untrue } = trace;
+function findProblems(trace) {
+  const { file, ranks, kernels, steps, main_class: mainClass, false_findings: falseFindings } = trace;
   const name = file.replace(/\..*/, '');
-  const paths = filesOf(trace).map((one) => join(folder, one.file));
+  const paths = filesOf(trace).map((traceFile) => join(folder, traceFile.file));
   command('import', ...paths, ...(ranks ? ['--ranks'] : []), '--name', name, '--quiet');
   const { data } = JSON.parse(command('explain', name, '--json'));
   const failures = [];
   for (const [kind, n] of Object.entries(steps)) {
-    const stage = data.stages.find((one) => one.kind === kind && one.name === null);
+    const stage = data.stages.find((candidate) => candidate.kind === kind && candidate.name === null);
     if (stage?.instances !== n) failures.push(`${kind}: ${stage?.instances ?? 'no'} steps, not ${n}`);
-    if (stage && main !== null) {
+    if (stage && mainClass !== null) {
       const bars = stage.bars.filter(({ id }) => /^(kernels|inefficiency|nonessential)\./.test(id));
       const [top] = bars.toSorted((a, b) => b.ms - a.ms);
-      if (top?.id.split('.')[1] !== main) failures.push(`most kernel time in ${top?.id}, not ${main}`);
+      if (top?.id.split('.')[1] !== mainClass)
+        failures.push(`most kernel time in ${top?.id}, not ${mainClass}`);
     }
   }
-  const others = data.stages.filter(
-    ({ kind, name: own }) => own === null && !(kind in steps) && kind !== 'request',
+  const unexpected = data.stages.filter(
+    (stage) => stage.name === null && !(stage.kind in steps) && stage.kind !== 'request',
   );
-  if (others.length > 0)
-    failures.push(`stages that are not there: ${others.map(({ kind }) => kind).join(', ')}`);
+  if (unexpected.length > 0)
+    failures.push(`unexpected stages: ${unexpected.map(({ kind }) => kind).join(', ')}`);
   const { rows } = JSON.parse(
     command('sql', name, 'SELECT count(*) AS n, count(DISTINCT rank) AS ranks FROM kernels', '--json'),
   ).data;
-  const [read, ranksRead] = rows[0];
-  if (ranks && ranksRead !== ranks.length) failures.push(`${ranksRead} ranks, not ${ranks.length}`);
-  if (Math.abs(read - kernels) > 0.01 * kernels) failures.push(`${read} kernels, not ${kernels}`);
+  const [kernelCount, rankCount] = rows[0];
+  if (ranks && rankCount !== ranks.length) failures.push(`${rankCount} ranks, not ${ranks.length}`);
+  if (Math.abs(kernelCount - kernels) > 0.01 * kernels)
+    failures.push(`${kernelCount} kernels, not ${kernels}`);
   for (const { rule, title, at_stake_share: share } of data.findings)
-    if (untrue.includes(rule) && share >= claimed) failures.push(`false: ${title}`);
+    if (falseFindings.includes(rule) && share >= minFalseAlarmShare) failures.push(`false finding: ${title}`);
   return failures;
 }
 
@@ -85,21 +87,21 @@ for (const trace of traces) {
   const absent = filesOf(trace).find(({ file }) => !existsSync(join(folder, file)));
   if (absent) {
     missing++;
-    say(`SKIPPED ${trace.file}: ${absent.file} is not in ${folder}`);
+    printLine(`SKIPPED ${trace.file}: ${absent.file} is not in ${folder}`);
     continue;
   }
-  let found = filesOf(trace)
+  let problems = filesOf(trace)
     .filter(({ file, sha256 }) => hashOf(join(folder, file)) !== sha256)
-    .map(({ file }) => `${file} is another file: its SHA-256 differs`);
+    .map(({ file }) => `${file}: SHA-256 differs from traces.json`);
   try {
-    if (found.length === 0) found = problems(trace);
+    if (problems.length === 0) problems = findProblems(trace);
   } catch (error) {
-    found = [String(error.message).split('\n')[0]];
+    problems = [String(error.message).split('\n')[0]];
   }
-  if (found.length > 0) failed++;
-  say(`${found.length > 0 ? 'FAILED' : 'ok'} ${trace.file}: ${trace.what}`);
-  for (const problem of found) say(`  ${problem}`);
+  if (problems.length > 0) failed++;
+  printLine(`${problems.length > 0 ? 'FAILED' : 'ok'} ${trace.file}: ${trace.what}`);
+  for (const problem of problems) printLine(`  ${problem}`);
 }
 rmSync(home, { recursive: true });
-say(`${traces.length} traces: ${failed} failed, ${missing} skipped`);
+printLine(`${traces.length} traces: ${failed} failed, ${missing} skipped`);
 process.exitCode = failed > 0 ? 1 : 0;

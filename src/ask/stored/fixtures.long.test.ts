@@ -9,26 +9,26 @@ const home = testHome();
 const open = async (file: string) =>
   openSession((await importSession(`test/fixtures/${file}.tgz`, home)).id, home);
 
-/** H200 sessions: a decode step launched kernel by kernel, the same step as a CUDA graph, one kernel with counters, a memory profile. */
-const fixed = await open('diagnosis/launch_bound_decode-fixed');
-const launches = await open('diagnosis/launch_bound_decode-fault');
-const counters = await open('diagnosis/low_occupancy-fault');
-const memory = await open('memory-torch2.11-h200/llama-2-7b');
-const closing: (() => Promise<void>)[] = [];
-afterAll(() => Promise.all(closing.map((close) => close())));
+// H200 sessions: a decode step as a CUDA graph, the same step launched kernel by kernel, one kernel with counters, a memory profile.
+const graphSession = await open('diagnosis/launch_bound_decode-fixed');
+const launchBoundSession = await open('diagnosis/launch_bound_decode-fault');
+const countersSession = await open('diagnosis/low_occupancy-fault');
+const memorySession = await open('memory-torch2.11-h200/llama-2-7b');
+const closeFunctions: (() => Promise<void>)[] = [];
+afterAll(() => Promise.all(closeFunctions.map((close) => close())));
 
-async function asking(session: typeof launches) {
+async function openAnswerer(session: typeof launchBoundSession) {
   const { answer, close } = await answerer(session);
-  closing.push(close);
+  closeFunctions.push(close);
   const database = await session.connect();
-  closing.push(() => database.close());
+  closeFunctions.push(() => database.close());
   return { answer, query: <T>(sql: string) => database.query<T & Record<string, unknown>>(sql) };
 }
-const direct = (answer: string) => answer.split('\n')[0]!;
+const firstLine = (answer: string) => answer.split('\n')[0]!;
 
-describe('a timeline of nsys', async () => {
-  const { answer, query } = await asking(launches);
-  const one = async <T>(sql: string) => (await query<T>(sql))[0]!;
+describe('questions about an nsys timeline', async () => {
+  const { answer, query } = await openAnswerer(launchBoundSession);
+  const queryRow = async <T>(sql: string) => (await query<T>(sql))[0]!;
 
   test.each<[string, RegExp]>([
     ['Why is decode slow?', /^Launch-bound: .* Affected: [\d.]+ ms/],
@@ -53,39 +53,39 @@ describe('a timeline of nsys', async () => {
     ],
   ])('%s', async (question, expected) => {
     const found = await answer(question);
-    expect([direct(found.answer), found.answered_by]).toEqual([expect.stringMatching(expected), 'stored']);
+    expect([firstLine(found.answer), found.answered_by]).toEqual([expect.stringMatching(expected), 'stored']);
     for (const { id } of found.queries) expect(found.answer).toContain(`[${id}]`);
   });
 
-  test('numbers equal those of the tables', async () => {
-    const longest = await one<{ name: string; ms: number; calls: number }>(
+  test('answers have the numbers of the tables', async () => {
+    const longest = await queryRow<{ name: string; ms: number; calls: number }>(
       'SELECT coalesce(short_name, name) AS name, sum(dur_ns) / 1e6 AS ms, count(*) AS calls FROM kernels GROUP BY 1 ORDER BY 2 DESC',
     );
-    expect(direct((await answer('Which kernels take longest?')).answer)).toContain(
+    expect(firstLine((await answer('Which kernels take longest?')).answer)).toContain(
       `${longest.name}: ${longest.ms.toFixed(2)} ms in ${longest.calls} calls`,
     );
-    const { share } = await one<{ share: number }>(
+    const { share } = await queryRow<{ share: number }>(
       `SELECT sum(dur_ns) FILTER (class = 'attention') / sum(dur_ns) AS share FROM kernels k
        JOIN stages s USING (execution_id, capture_id, stage_id) WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`,
     );
-    const stated = /: ([\d.]+) % of its kernel time/.exec(
-      direct((await answer('How much is attention?')).answer),
+    const answered = /: ([\d.]+) % of its kernel time/.exec(
+      firstLine((await answer('How much is attention?')).answer),
     )!;
-    expect(Number(stated[1]) / 100).toBeCloseTo(share, 2);
-    const steps = await one<{ launches: number }>(
+    expect(Number(answered[1]) / 100).toBeCloseTo(share, 2);
+    const perStep = await queryRow<{ launches: number }>(
       `SELECT count(DISTINCT k.correlation) / count(DISTINCT s.stage_id) AS launches FROM kernels k
        JOIN stages s USING (execution_id, capture_id, stage_id) WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`,
     );
     const count = /from ([\d.]+) launches/.exec(
-      direct((await answer('How many launches a decode step?')).answer),
+      firstLine((await answer('How many launches a decode step?')).answer),
     )!;
-    expect(Number(count[1])).toBeCloseTo(steps.launches, 0);
+    expect(Number(count[1])).toBeCloseTo(perStep.launches, 0);
   });
 
-  test('a prediction equals that of what-if, and its command is given', async () => {
+  test('a prediction equals that of explain --what-if, and the answer names this command', async () => {
     const found = await answer('Would CUDA graphs help?');
-    const [stage] = (await whatIf(launches, ['cudagraph'])).data.stages;
-    expect(direct(found.answer)).toContain(
+    const [stage] = (await whatIf(launchBoundSession, ['cudagraph'])).data.stages;
+    expect(firstLine(found.answer)).toContain(
       `Yes: with cudagraph a decode step is expected to take ${stage!.after_ms.value!.toFixed(2)} ms`,
     );
     expect(found.queries[0]).toMatchObject({
@@ -95,10 +95,10 @@ describe('a timeline of nsys', async () => {
     // Bars have the same labels as on other surfaces, not their ids.
     expect(found.answer).toMatch(/- launch call: 1\.81 ms →/);
     expect(found.answer).not.toMatch(/launch_overhead|host\.program/);
-    expect(direct((await answer('Would flash attention help?')).answer)).toMatch(/^Hardly: .*no change/);
+    expect(firstLine((await answer('Would flash attention help?')).answer)).toMatch(/^Hardly: .*no change/);
   });
 
-  test('an unknown answer names the capture that records it', async () => {
+  test('a question without an answer in the session names the command that records it', async () => {
     for (const [question, capture] of [
       ['What is the L2 hit rate?', /--evaluator nsys,ncu/],
       ['Which kernel is memory bound?', /--evaluator nsys,ncu/],
@@ -114,39 +114,42 @@ describe('a timeline of nsys', async () => {
   });
 });
 
-test('"since the last session" of the same program gives the result of session compare', async () => {
-  const { answer } = await asking(fixed);
+test('"since the last run" answers with the result of session compare', async () => {
+  const { answer } = await openAnswerer(graphSession);
   const found = await answer('What changed since the last run?');
-  // Both print their own mean under the profiler: 9.03 ms, then 2.69 ms.
-  expect(direct(found.answer)).toMatch(
+  expect(firstLine(found.answer)).toMatch(
     /^Since launch_bound_decode-fault \(2026-11-21 .* decode: .*× as fast/,
   );
   expect((await answer('What changed since yesterday?')).answered_by).toBe('nobody');
 });
 
 test('answers from ncu counters', async () => {
-  const { answer } = await asking(counters);
-  expect(direct((await answer('What limits occupancy?')).answer)).toMatch(/6\.1 %.*limited by shared memory/);
-  expect(direct((await answer('Which kernel is latency-bound?')).answer)).toMatch(
+  const { answer } = await openAnswerer(countersSession);
+  expect(firstLine((await answer('What limits occupancy?')).answer)).toMatch(
+    /6\.1 %.*limited by shared memory/,
+  );
+  expect(firstLine((await answer('Which kernel is latency-bound?')).answer)).toMatch(
     /^1 of 1 kernel with counters is latency-bound/,
   );
-  const none = await answer('Would fp8 help?');
-  expect([none.answered_by, none.next_capture]).toEqual([
+  const unanswered = await answer('Would fp8 help?');
+  expect([unanswered.answered_by, unanswered.next_capture]).toEqual([
     'nobody',
     'inferscope session set <session> --model <name>',
   ]);
 });
 
 test('answers from a memory profile', async () => {
-  const { answer } = await asking(memory);
-  expect(direct((await answer('What takes the memory?')).answer)).toMatch(
+  const { answer } = await openAnswerer(memorySession);
+  expect(firstLine((await answer('What takes the memory?')).answer)).toMatch(
     /^Most of it is weights: 13\.48 GB/,
   );
   // 2 × 32 layers × 4096 × 2 bytes per token, 4 sequences of 512 + 48.
-  const kv = (2 * 32 * 4096 * 2 * 4 * 560) / 1e9;
-  const stated = /KV cache: ([\d.]+) GB/.exec(direct((await answer('How big is the KV cache?')).answer))!;
-  expect(Math.abs(Number(stated[1]) / kv - 1)).toBeLessThan(0.1);
-  expect(direct((await answer('Does batch 64 fit on an L4?')).answer)).toMatch(/^No: .* it does not fit/);
-  // The session has no kernel times.
+  const kvCacheGb = (2 * 32 * 4096 * 2 * 4 * 560) / 1e9;
+  const answered = /KV cache: ([\d.]+) GB/.exec(
+    firstLine((await answer('How big is the KV cache?')).answer),
+  )!;
+  expect(Math.abs(Number(answered[1]) / kvCacheGb - 1)).toBeLessThan(0.1);
+  expect(firstLine((await answer('Does batch 64 fit on an L4?')).answer)).toMatch(/^No: .* it does not fit/);
+  // A memory profile has no kernel times.
   expect((await answer('What if batch 32?')).answered_by).toBe('nobody');
 });

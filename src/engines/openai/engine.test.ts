@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { abortAfter, programmedServer, type ProgrammedServer } from '../../load/test-server.js';
+import { abortAfter, startProgrammedServer, type ProgrammedServer } from '../../load/test-server.js';
 import { type BenchOrder, benchPoint, type BenchProgress } from '../../model/bench.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { type RecordLine, recordLineSchema } from '../../model/record.js';
@@ -13,7 +13,7 @@ import { notesOf } from './run-round.js';
 let server: ProgrammedServer;
 const root = mkdtempSync(join(tmpdir(), 'inferscope-openai-'));
 beforeAll(async () => {
-  server = await programmedServer();
+  server = await startProgrammedServer();
 });
 afterAll(() => {
   server.stop();
@@ -77,7 +77,7 @@ const body = (fields: Record<string, unknown>) => ({ extra_body: JSON.stringify(
 
 describe('a round against a server with known delays', () => {
   test("figures agree with the server's log, and repeats of the points alternate", async () => {
-    await server.log();
+    await server.readLog();
     const points = [benchPoint(['latency'], 1, 12, 8), benchPoint(['throughput'], 3, 12, 8)];
     const { ended, linesOf, progress, engine } = await round(body({ first_ms: 40, gap_ms: 5 }), points);
     expect(ended.failure).toBeNull();
@@ -92,7 +92,7 @@ describe('a round against a server with known delays', () => {
     expect(requests.every(({ launch, input_len }) => launch === 1 && input_len === 12)).toBe(true);
     // The server runs on the same clock, so its log lines between this batch's first send and last content belong to
     // the batch.
-    const log = await server.log();
+    const log = await server.readLog();
     for (const { t_ns, end_ns, first_token_ns, tpot_ns, batch_size } of timed) {
       const batchLog = log.filter(({ read_ns }) => read_ns >= t_ns && read_ns <= end_ns);
       expect(batchLog).toHaveLength(batch_size);
