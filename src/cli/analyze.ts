@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { type AllowedData, allowableData } from '../ask/allowable.js';
 import { InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
-import { wholeNumber } from './numbers.js';
+import { wholeNumberParser } from './numbers.js';
 import type { AnalyzeOptions } from './analyze-run.js';
 
 export function define(command: Command): void {
@@ -29,7 +29,7 @@ export function define(command: Command): void {
     .option(
       '--sql <n>',
       'print the SQL behind [qn] of the last answer (without a model: of this question)',
-      wholeNumber('--sql', 0, 1),
+      wholeNumberParser('--sql', { min: 0, example: 1 }),
     )
     .option('--json', 'print one inferscope/analyze document')
     .addHelpText(

@@ -4,12 +4,13 @@ import { InferscopeError } from '../model/errors.js';
 import { parseEngineName } from './bench-engines.js';
 import { collect } from './command-line.js';
 import { examples } from './examples.js';
-import { threadCount, wholeNumber } from './numbers.js';
+import { parseThreadCount, wholeNumberParser } from './numbers.js';
 import type { BenchOptions } from './bench-option-values.js';
 
+/** A size of the workload that a command takes. */
 interface SizeHelp {
-  /** Whether the command sweeps the size. */
-  list: boolean;
+  /** Whether the command accepts several values. */
+  isSwept: boolean;
   default: string;
   /** Which of the command's benchmarks use which values. */
   use?: string;
@@ -22,15 +23,18 @@ interface VerbHelp {
   examples: [command: string, meaning: string][];
 }
 
-/** `1,8,32`, `1 8 32` or repeated: whole numbers from 1, each once. */
-export function sizeList(flag: string, list: boolean): (text: string, before?: number[]) => number[] {
+/** Returns a parser of sizes: `1,8,32`, `1 8 32` or a repeated flag; whole numbers from 1, each once, and a single one unless `isSwept`. */
+export function sizesParser(
+  flag: string,
+  { isSwept } = { isSwept: true },
+): (text: string, before?: number[]) => number[] {
   return (text, before = []) => {
     const values = text
       .trim()
       .split(/\s*,\s*|\s+/)
-      .map(wholeNumber(flag, 1, 8));
+      .map(wholeNumberParser(flag, { min: 1, example: 8 }));
     const all = [...new Set([...before, ...values])];
-    if (!list && all.length > 1) {
+    if (!isSwept && all.length > 1) {
       throw new InferscopeError('E_USAGE', {
         what: `${flag} takes one number here, not ${all.join(', ')}`,
         why: 'This command measures a single value; other bench commands sweep it.',
@@ -48,9 +52,9 @@ export function sizeList(flag: string, list: boolean): (text: string, before?: n
 export function defineBenchOptions(command: Command, verb: BenchPart | 'suite', help: VerbHelp): Command {
   const sizeOption = (flag: string, sizes: SizeHelp, what: string) =>
     new Option(
-      `${flag} <${sizes.list ? 'n...' : 'n'}>`,
+      `${flag} <${sizes.isSwept ? 'n...' : 'n'}>`,
       `${what}${sizes.use ? `; ${sizes.use}` : ''} (default: ${sizes.default})`,
-    ).argParser(sizeList(flag, sizes.list));
+    ).argParser(sizesParser(flag, sizes));
   command
     .addOption(
       new Option('--engine <name>', 'onnx (embedded, CPU), transformers (PyTorch), vllm, openai (a server)')
@@ -66,7 +70,7 @@ export function defineBenchOptions(command: Command, verb: BenchPart | 'suite', 
     )
     .option('--dtype <dtype>', "float32, bfloat16, float16, int4, … (default: the engine's choice)")
     .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's choice)")
-    .option('--threads <n>', 'CPU threads for compute', threadCount)
+    .option('--threads <n>', 'CPU threads for compute', parseThreadCount)
     .addOption(sizeOption('--batch-size', help.batchSize, 'sequences per batch'))
     .addOption(sizeOption('--input-len', help.inputLen, 'prompt tokens per sequence'))
     .addOption(sizeOption('--output-len', help.outputLen, 'generated tokens per sequence'));
@@ -80,14 +84,24 @@ export function defineBenchOptions(command: Command, verb: BenchPart | 'suite', 
     )
     .option('--url <url>', 'server for --engine openai, e.g. http://127.0.0.1:8000/v1')
     .option('--python <path>', 'Python for engines in Python (default: the first that has the engine)')
-    .option('--runs <n>', 'timed repeats per point and launch', wholeNumber('--runs', 1, 5), 5)
+    .option(
+      '--runs <n>',
+      'timed repeats per point and launch',
+      wholeNumberParser('--runs', { min: 1, example: 5 }),
+      5,
+    )
     .option(
       '--launches <n>',
       'process launches; intervals are computed over them',
-      wholeNumber('--launches', 1, 3),
+      wholeNumberParser('--launches', { min: 1, example: 3 }),
       3,
     )
-    .option('--seed <n>', 'seed for weights and prompts', wholeNumber('--seed', 0, 1), 0)
+    .option(
+      '--seed <n>',
+      'seed for weights and prompts',
+      wholeNumberParser('--seed', { min: 0, example: 1 }),
+      0,
+    )
     .option('--no-device-work', "skip the repeat under the framework's profiler")
     .option('--fresh-roofline', "measure this machine's roofline again (engine onnx)")
     .option('--name <name>', 'name the session')

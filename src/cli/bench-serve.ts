@@ -3,9 +3,9 @@ import { Option, type Command } from 'commander';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import { parseSlo } from './bench-slo.js';
 import type { ServingCommandOptions } from './bench-serve-run.js';
-import { duration } from './durations.js';
+import { durationParser } from './durations.js';
 import { examples } from './examples.js';
-import { wholeNumber } from './numbers.js';
+import { wholeNumberParser } from './numbers.js';
 
 interface ServeBenchOptions extends Omit<ServingCommandOptions, 'slo'> {
   slo?: string;
@@ -14,16 +14,16 @@ interface ServeBenchOptions extends Omit<ServingCommandOptions, 'slo'> {
   json?: boolean;
 }
 
-/** `1,8,32`, `1 8 32` or repeated: positive numbers. */
-function parseLevels(flag: string, integers: boolean) {
+/** Returns a parser of load levels: `1,8,32`, `1 8 32` or a repeated flag; positive numbers. */
+function levelsParser(flag: string, { areIntegers }: { areIntegers: boolean }) {
   return (text: string, before: number[] = []): number[] => [
     ...before,
     ...text.split(/[\s,]+/).map((part) => {
       const value = Number(part);
-      if (value > 0 && Number.isFinite(value) && (!integers || Number.isInteger(value))) return value;
+      if (value > 0 && Number.isFinite(value) && (!areIntegers || Number.isInteger(value))) return value;
       throw new InferscopeError('E_USAGE', {
         what: `${flag} ${text} cannot be read at "${part}"`,
-        why: integers ? 'It is a list of whole numbers above 0.' : 'It is a list of numbers above 0.',
+        why: areIntegers ? 'It is a list of whole numbers above 0.' : 'It is a list of numbers above 0.',
         fix: `Type for example: ${flag} 1,4,16`,
       });
     }),
@@ -60,10 +60,11 @@ function parseRampRates(text: string): { from: number; to: number } {
   });
 }
 
-const parseSeconds = (flag: string, example: string) => {
-  const parse = duration(flag, example);
-  return (text: string) => parse(text) / 1000;
-};
+/** Returns a parser of durations in seconds. */
+function secondsParser(flag: string, { example }: { example: string }): (text: string) => number {
+  const parseMs = durationParser(flag, { example });
+  return (text) => parseMs(text) / 1000;
+}
 
 export function defineServe(command: Command): void {
   command
@@ -77,9 +78,13 @@ export function defineServe(command: Command): void {
     .option(
       '--concurrency <list>',
       'closed-loop users; each waits for its response (default: 1)',
-      parseLevels('--concurrency', true),
+      levelsParser('--concurrency', { areIntegers: true }),
     )
-    .option('--rate <list>', 'open-loop request rate in requests per second', parseLevels('--rate', false))
+    .option(
+      '--rate <list>',
+      'open-loop request rate in requests per second',
+      levelsParser('--rate', { areIntegers: false }),
+    )
     .addOption(
       new Option('--arrivals <kind>', 'arrival process of --rate')
         .choices(['poisson', 'constant'])
@@ -90,42 +95,56 @@ export function defineServe(command: Command): void {
     .option(
       '--max-concurrency <n>',
       'max in-flight requests for open-loop load; excess requests queue',
-      wholeNumber('--max-concurrency', 1, 64),
+      wholeNumberParser('--max-concurrency', { min: 1, example: 64 }),
     )
     .option(
       '--sweep',
       'double the load (users or --rate) until throughput saturates; with --slo find the highest load that meets it',
     )
-    .option('--sweep-max <n>', 'highest load level of a sweep', wholeNumber('--sweep-max', 1, 256), 256)
+    .option(
+      '--sweep-max <n>',
+      'highest load level of a sweep',
+      wholeNumberParser('--sweep-max', { min: 1, example: 256 }),
+      256,
+    )
     .option(
       '--requests <n>',
       'measured requests per load level (default: 8 per user, min 32)',
-      wholeNumber('--requests', 1, 100),
+      wholeNumberParser('--requests', { min: 1, example: 100 }),
     )
     .option(
       '--duration <time>',
       'start no requests after this time (default for open-loop load: 30s)',
-      parseSeconds('--duration', '30s'),
+      secondsParser('--duration', { example: '30s' }),
     )
     .option(
       '--warmup-requests <n>',
       'requests excluded from statistics (default: 1 per user; 5 % of open-loop load)',
-      wholeNumber('--warmup-requests', 0, 8),
+      wholeNumberParser('--warmup-requests', { min: 0, example: 8 }),
     )
     .addOption(
       new Option('--ramp <time>', 'stagger user start over this period')
-        .argParser(parseSeconds('--ramp', '2s'))
+        .argParser(secondsParser('--ramp', { example: '2s' }))
         .default(0, '0s'),
     )
     .option(
       '--input-len <n>',
       'prompt length in tokens with --tokenizer, else in words',
-      wholeNumber('--input-len', 1, 128),
+      wholeNumberParser('--input-len', { min: 1, example: 128 }),
       128,
     )
-    .option('--output-len <n>', 'generated tokens per request', wholeNumber('--output-len', 1, 64), 64)
+    .option(
+      '--output-len <n>',
+      'generated tokens per request',
+      wholeNumberParser('--output-len', { min: 1, example: 64 }),
+      64,
+    )
     .option('--tokenizer <path>', "the model's tokenizer.json, for exact lengths and token counts")
-    .option('--seed <n>', 'seed for prompts and arrivals (default: random)', wholeNumber('--seed', 0, 1))
+    .option(
+      '--seed <n>',
+      'seed for prompts and arrivals (default: random)',
+      wholeNumberParser('--seed', { min: 0, example: 1 }),
+    )
     .option('--slo <bounds>', 'latency limits per request (ttft, tpot, e2e), e.g. ttft=200ms,tpot=30ms')
     .option('--slo-share <share>', 'share of requests that must meet --slo', parseSloShare, 0.99)
     .option('--temperature <t>', 'sampling temperature', parseTemperature, 0)
@@ -134,13 +153,13 @@ export function defineServe(command: Command): void {
     .option('--header <name:value...>', 'header to add to every request')
     .addOption(
       new Option('--timeout <time>', 'timeout per request')
-        .argParser(duration('--timeout', '120s'))
+        .argParser(durationParser('--timeout', { example: '120s' }))
         .default(600_000, '10m'),
     )
     .option(
       '--threads <n>',
       'client threads (default: 1, more when one is not enough)',
-      wholeNumber('--threads', 1, 2),
+      wholeNumberParser('--threads', { min: 1, example: 2 }),
     )
     .option('--metrics-url <url>', "the server's Prometheus endpoint (default: /metrics)")
     .option('--no-probe', 'skip the three probe requests before the load')

@@ -4,14 +4,14 @@ import { defineBenchOptions } from './bench-options.js';
 export function defineSuite(command: Command): void {
   const description = 'measure latency, throughput and sequence scaling in one session';
   defineBenchOptions(command.summary(description).description(description), 'suite', {
-    batchSize: { list: true, use: 'latency and sequence use 1', default: '1,4,8,16,32' },
+    batchSize: { isSwept: true, use: 'latency and sequence use 1', default: '1,4,8,16,32' },
     inputLen: {
-      list: true,
+      isSwept: true,
       use: 'latency and throughput use the first',
       default: '128, sequence 10,50,200,1000',
     },
     outputLen: {
-      list: true,
+      isSwept: true,
       use: 'latency and throughput use the first',
       default: '64, sequence 50,100,200',
     },

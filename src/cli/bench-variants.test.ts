@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
-import { sizeList } from './bench-options.js';
+import { sizesParser } from './bench-options.js';
 import { expandVariants } from './bench-variants.js';
 
 const labels = (...texts: string[]) => expandVariants(texts).map(({ label }) => label);
@@ -47,14 +47,16 @@ test('an invalid engine argument is an error that contains it', () => {
 });
 
 test('lists are 1,8,32 or 1 8 32 or repeated, each number once', () => {
-  const list = sizeList('--batch-size', true);
-  expect(list('1,8,32')).toEqual([1, 8, 32]);
-  expect(list('1, 8 32')).toEqual([1, 8, 32]);
-  expect(list('8', [1, 8])).toEqual([1, 8]);
+  const parse = sizesParser('--batch-size');
+  expect(parse('1,8,32')).toEqual([1, 8, 32]);
+  expect(parse('1, 8 32')).toEqual([1, 8, 32]);
+  expect(parse('8', [1, 8])).toEqual([1, 8]);
   for (const text of ['', '0', '1,,2', '1,', '2.5', 'x', '-1'])
     expect(
-      refusal(() => list(text)),
+      refusal(() => parse(text)),
       text,
     ).toMatch(/^E_LENGTHS invalid --batch-size/);
-  expect(refusal(() => sizeList('--batch-size', false)('1,2'))).toMatch(/takes one number here, not 1, 2/);
+  expect(refusal(() => sizesParser('--batch-size', { isSwept: false })('1,2'))).toMatch(
+    /takes one number here, not 1, 2/,
+  );
 });

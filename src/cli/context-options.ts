@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Context } from '../model/context.js';
 import { type DType, parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
-import { wholeNumber } from './numbers.js';
+import { wholeNumberParser } from './numbers.js';
 
 /** What the user states about a session's workload; saved with the session. */
 export interface ContextOptions {
@@ -32,12 +32,12 @@ export function defineContextOptions(command: Command): Command {
     .option(
       '--batch-size <n>',
       'sequences per step (replaces the recorded number)',
-      wholeNumber('--batch-size', 1, 8),
+      wholeNumberParser('--batch-size', { min: 1, example: 8 }),
     )
     .option(
       '--input-len <n>',
       'prompt tokens per sequence (replaces the recorded number)',
-      wholeNumber('--input-len', 1, 128),
+      wholeNumberParser('--input-len', { min: 1, example: 128 }),
     );
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { duration, durationMs } from './durations.js';
+import { durationParser, durationMs } from './durations.js';
 
 describe('durations', () => {
   test.each([
@@ -14,7 +14,7 @@ describe('durations', () => {
     ['30', 30_000],
   ])('%s is %d ms', (text, ms) => {
     expect(durationMs(text)).toBeCloseTo(ms, 9);
-    expect(duration('--timeout', '10m')(text)).toBeCloseTo(ms, 9);
+    expect(durationParser('--timeout', { example: '10m' })(text)).toBeCloseTo(ms, 9);
   });
 
   test('a bare number of a latency target is milliseconds', () => {
@@ -22,6 +22,6 @@ describe('durations', () => {
   });
 
   test.each(['', 'soon', '10d', '-1s', '1e3', '0', '0ms', '25d', '600h'])('"%s" is rejected', (text) => {
-    expect(() => duration('--timeout', '10m')(text)).toThrow('--timeout');
+    expect(() => durationParser('--timeout', { example: '10m' })(text)).toThrow('--timeout');
   });
 });

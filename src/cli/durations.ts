@@ -9,11 +9,10 @@ export function durationMs(text: string, bare: 'ms' | 's' = 's'): number | null 
 }
 
 /**
- * Parses a duration flag; a number without unit is in seconds.
- * @returns milliseconds
- * @throws E_USAGE
+ * Returns a parser of durations for a flag, which returns milliseconds and throws E_USAGE; a number without unit is in seconds.
+ * @param example a valid value that errors show
  */
-export function duration(flag: string, example: string): (text: string) => number {
+export function durationParser(flag: string, { example }: { example: string }): (text: string) => number {
   return (text) => {
     const ms = durationMs(text);
     // Node's timers hold 2^31 ms, 24 days.

@@ -6,10 +6,10 @@ import type { Document } from '../model/document.js';
 import type { EstimateResult } from '../model/documents/estimate.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
-import { sizeList } from './bench-options.js';
+import { sizesParser } from './bench-options.js';
 import { parseGpuMemoryUtilization } from './memory-options.js';
 import { examples } from './examples.js';
-import { wholeNumber } from './numbers.js';
+import { wholeNumberParser } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
 import { findGpu } from './estimate-gpu.js';
 import { refuseUnused } from './unused-options.js';
@@ -33,9 +33,9 @@ interface EstimateCommandOptions extends Omit<
 
 export function define(command: Command): void {
   const sizes = (flag: string, what: string) =>
-    new Option(`${flag} <n...>`, what).argParser(sizeList(flag, true));
+    new Option(`${flag} <n...>`, what).argParser(sizesParser(flag));
   const group = (flag: string, what: string) =>
-    new Option(`${flag} <n>`, what).argParser(wholeNumber(flag, 1, 2)).default(1);
+    new Option(`${flag} <n>`, what).argParser(wholeNumberParser(flag, { min: 1, example: 2 })).default(1);
   command
     .option('--model <name>', 'preset, hub id, folder, config.json, safetensors or GGUF file')
     .option('--layers', 'list every module with parameters, FLOPs, bytes and activation sizes')
@@ -77,7 +77,11 @@ export function define(command: Command): void {
       parseGpuMemoryUtilization,
     )
     .option('--engine <name>', `${memoryEngines.join(', ')}`, parseEngine, 'transformers')
-    .option('--max-model-len <n>', 'vLLM: maximum sequence length', wholeNumber('--max-model-len', 1, 8192))
+    .option(
+      '--max-model-len <n>',
+      'vLLM: maximum sequence length',
+      wholeNumberParser('--max-model-len', { min: 1, example: 8192 }),
+    )
     .option('--json', 'print one inferscope/estimate document (with --fits inferscope/estimate-fits)')
     .addHelpText(
       'after',

@@ -8,7 +8,7 @@ import { defineContextOptions, saveContext, readContext } from './context-option
 import { examples } from './examples.js';
 import { verifyExtension } from './explain-verify.js';
 import { whatIfExtension } from './explain-what-if.js';
-import { wholeNumber } from './numbers.js';
+import { wholeNumberParser } from './numbers.js';
 import { print } from './output.js';
 import { type ExplainOptions, stageKinds, formats, severities } from './explain-option-values.js';
 
@@ -29,11 +29,15 @@ export function define(command: Command): void {
       'id prefix, name, @last or @last~1; or a file to save as a session first: a capture or an exported session',
     )
     .option('--session <selector>', 'same as the argument', '@last')
-    .option('--stage <kind>', `show one stage only: ${stageKinds.join(', ')}`, oneOf('--stage', stageKinds))
+    .option(
+      '--stage <kind>',
+      `show one stage only: ${stageKinds.join(', ')}`,
+      choiceParser('--stage', stageKinds),
+    )
     .option(
       '--format <format>',
       `${formats.join(', ')} (md: for a pull request)`,
-      oneOf('--format', formats),
+      choiceParser('--format', formats),
       'text',
     )
     .option('--json', 'print one inferscope/explain document (same as --format json)')
@@ -41,17 +45,25 @@ export function define(command: Command): void {
     .option(
       '--fail-on <severity>',
       `exit with code 1 on a finding of at least this severity: ${severities.join(', ')}`,
-      oneOf('--fail-on', severities),
+      choiceParser('--fail-on', severities),
     )
-    .option('--rank <n>', 'rank to show (default: the slowest)', wholeNumber('--rank', 0, 0))
-    .option('--device <n>', 'device to show', wholeNumber('--device', 0, 0))
+    .option(
+      '--rank <n>',
+      'rank to show (default: the slowest)',
+      wholeNumberParser('--rank', { min: 0, example: 0 }),
+    )
+    .option('--device <n>', 'device to show', wholeNumberParser('--device', { min: 0, example: 0 }))
     .option(
       '--limit <n>',
       'number of findings to show (default: 3, with --verbose 10)',
-      wholeNumber('--limit', 0, 5),
+      wholeNumberParser('--limit', { min: 0, example: 5 }),
     )
     .option('--verbose', 'show every finding with evidence, cause and verification')
-    .option('--sql <n>', 'print the query of [sql <n>], for inferscope sql', wholeNumber('--sql', 1, 1));
+    .option(
+      '--sql <n>',
+      'print the query of [sql <n>], for inferscope sql',
+      wholeNumberParser('--sql', { min: 1, example: 1 }),
+    );
   defineContextOptions(command);
   for (const extension of extensions) extension.define(command);
   command
@@ -171,10 +183,11 @@ const severityRank: Record<Finding['severity'], number> = { info: 0, low: 1, med
 const worstRank = ({ findings }: ExplainResult): number =>
   Math.max(0, ...findings.map(({ severity }) => severityRank[severity]));
 
-function oneOf<T extends string>(flag: string, allowed: readonly T[]): (text: string) => T {
+/** Returns a parser of a flag that accepts only these words. */
+function choiceParser<T extends string>(flag: string, allowed: readonly T[]): (text: string) => T {
   return (text) => {
-    const found = allowed.find((value) => value === text);
-    if (found !== undefined) return found;
+    const choice = allowed.find((value) => value === text);
+    if (choice !== undefined) return choice;
     throw new InferscopeError('E_USAGE', {
       what: `${flag} takes ${allowed.join(', ')}, not "${text}"`,
       why: 'inferscope explain --help shows every option.',

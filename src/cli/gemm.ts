@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { stageKinds } from '../model/record.js';
 import { examples } from './examples.js';
-import { wholeNumber } from './numbers.js';
+import { wholeNumberParser } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
 
 const stageNames: readonly string[] = stageKinds.filter((kind) => kind !== 'other');
@@ -23,7 +23,7 @@ export function define(command: Command): void {
     .option(
       '--top <n>',
       'show only the n most expensive shapes (default: 20 in the terminal)',
-      wholeNumber('--top', 1, 20),
+      wholeNumberParser('--top', { min: 1, example: 20 }),
     )
     .option('--json', 'print one inferscope/gemms document')
     .option('--csv', 'print CSV, one row per shape and source')

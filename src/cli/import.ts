@@ -4,7 +4,7 @@ import { InferscopeError } from '../model/errors.js';
 import { type ContextOptions, defineContextOptions, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { abortable, interruptible } from './interrupt.js';
-import { wholeNumber } from './numbers.js';
+import { wholeNumberParser } from './numbers.js';
 import { checkSbatch, onOption, sbatchOption, type SlurmOptions } from './slurm-options.js';
 
 interface ImportCommandOptions extends ContextOptions, SlurmOptions {
@@ -37,7 +37,7 @@ export function define(command: Command): void {
     .option(
       '--jobs <n>',
       'with --ranks: files imported at the same time (default: as many as cores and free memory allow)',
-      wholeNumber('--jobs', 1, 4),
+      wholeNumberParser('--jobs', { min: 1, example: 4 }),
     )
     .addOption(onOption('with --ranks: where files are imported'))
     .addOption(sbatchOption())

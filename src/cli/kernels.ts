@@ -1,14 +1,14 @@
 import { Option, type Command } from 'commander';
-import { sizeList } from './bench-options.js';
+import { sizesParser } from './bench-options.js';
 import { examples } from './examples.js';
 import { parseBackends, parseDTypes, parseKernelNames, parseMaxSeconds } from './kernels-parse.js';
-import { threadCount, wholeNumber } from './numbers.js';
+import { parseThreadCount, wholeNumberParser } from './numbers.js';
 import type { KernelName } from '../model/kernels.js';
 import type { KernelsOptions } from './kernels-option-values.js';
 
 export function define(command: Command): void {
   const sizes = (flag: string, what: string) =>
-    new Option(`${flag} <n...>`, what).argParser(sizeList(flag, true));
+    new Option(`${flag} <n...>`, what).argParser(sizesParser(flag));
   command
     .argument(
       '[names...]',
@@ -40,7 +40,7 @@ export function define(command: Command): void {
     .option(
       '--runs <n>',
       'minimum timed runs per case; continues until the mean is within 1 %',
-      wholeNumber('--runs', 1, 100),
+      wholeNumberParser('--runs', { min: 1, example: 100 }),
       100,
     )
     .option('--max-seconds <s>', 'time limit per case', parseMaxSeconds, 2)
@@ -51,11 +51,16 @@ export function define(command: Command): void {
         'torch or onnx (embedded, CPU); default: torch if it finds a GPU',
       ).choices(['torch', 'onnx']),
     )
-    .option('--threads <n>', 'CPU threads for compute (engine onnx)', threadCount)
+    .option('--threads <n>', 'CPU threads for compute (engine onnx)', parseThreadCount)
     .option('--no-check', 'skip the comparison with a float64 reference')
     .option('--no-graph', 'launch every run separately, even for kernels shorter than launch overhead')
     .option('--trace', 'also record operators and kernels of each case in a few profiled runs')
-    .option('--seed <n>', 'seed for random inputs (engine torch)', wholeNumber('--seed', 0, 1), 0)
+    .option(
+      '--seed <n>',
+      'seed for random inputs (engine torch)',
+      wholeNumberParser('--seed', { min: 0, example: 1 }),
+      0,
+    )
     .option('--python <path>', 'Python with torch (default: the one on PATH)')
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))

@@ -2,10 +2,10 @@ import { Option, type Command } from 'commander';
 import type { EngineName } from '../model/engine.js';
 import { InferscopeError } from '../model/errors.js';
 import { parseEngineName } from './bench-engines.js';
-import { duration } from './durations.js';
+import { durationParser } from './durations.js';
 import { collect } from './command-line.js';
 import { examples } from './examples.js';
-import { threadCount, wholeNumber } from './numbers.js';
+import { parseThreadCount, wholeNumberParser } from './numbers.js';
 
 /** Options as typed. */
 export interface MemoryOptions extends ModelOptions {
@@ -42,14 +42,27 @@ export const memoryDefaults = { dtype: 'float16', tensorParallelSize: 1, gpuMemo
 export function defineMemoryOptions(command: Command): Command {
   command
     .option('--model <spec>', 'preset, config.json, folder or hub id, in the form the engine takes')
-    .option('--input-len <n>', 'prompt tokens per sequence', wholeNumber('--input-len', 1, 512))
-    .option('--output-len <n>', 'generated tokens per sequence', wholeNumber('--output-len', 1, 512))
-    .option('--batch-size <n>', 'sequences per batch', wholeNumber('--batch-size', 1, 8), 1)
+    .option(
+      '--input-len <n>',
+      'prompt tokens per sequence',
+      wholeNumberParser('--input-len', { min: 1, example: 512 }),
+    )
+    .option(
+      '--output-len <n>',
+      'generated tokens per sequence',
+      wholeNumberParser('--output-len', { min: 1, example: 512 }),
+    )
+    .option(
+      '--batch-size <n>',
+      'sequences per batch',
+      wholeNumberParser('--batch-size', { min: 1, example: 8 }),
+      1,
+    )
     .option('--dtype <dtype>', `dtype of weights and activations (default: ${memoryDefaults.dtype})`)
     .option(
       '--tensor-parallel-size <n>',
       'GPUs that each layer is split over',
-      wholeNumber('--tensor-parallel-size', 1, 2),
+      wholeNumberParser('--tensor-parallel-size', { min: 1, example: 2 }),
       memoryDefaults.tensorParallelSize,
     );
   return defineModelOptions(command)
@@ -72,12 +85,22 @@ export function defineMemoryOptions(command: Command): Command {
     )
     .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's choice)")
     .option('--python <path>', 'Python for engines in Python (default: the first that has the engine)')
-    .option('--threads <n>', 'CPU threads for compute', threadCount)
+    .option('--threads <n>', 'CPU threads for compute', parseThreadCount)
     .option('--container <name>', 'run the engine in this running Docker container')
     .option('--url <url>', 'sample memory of the server at this URL')
     .option('--snapshot', "also record allocations of torch's allocator by call site")
-    .option('--runs <n>', 'timed repeats after warm-up', wholeNumber('--runs', 1, 3), 3)
-    .option('--seed <n>', 'seed for weights and prompts', wholeNumber('--seed', 0, 1), 0)
+    .option(
+      '--runs <n>',
+      'timed repeats after warm-up',
+      wholeNumberParser('--runs', { min: 1, example: 3 }),
+      3,
+    )
+    .option(
+      '--seed <n>',
+      'seed for weights and prompts',
+      wholeNumberParser('--seed', { min: 0, example: 1 }),
+      0,
+    )
     .option(
       '--output <file>',
       'file for the profile (default: <model>-profile_<stamp>.json in results/memory-profiles)',
@@ -128,29 +151,33 @@ export function defineModelOptions(command: Command): Command {
     .option(
       '--max-model-len <n>',
       'maximum sequence length of the engine',
-      wholeNumber('--max-model-len', 1, 4096),
+      wholeNumberParser('--max-model-len', { min: 1, example: 4096 }),
     )
     .option('--model-params <n>', 'parameter count, e.g. 7B (overrides config.json)', parseParameterCount)
     .option(
       '--num-layers <n>',
       'number of layers (overrides config.json)',
-      wholeNumber('--num-layers', 1, 32),
+      wholeNumberParser('--num-layers', { min: 1, example: 32 }),
     )
     .option(
       '--num-heads <n>',
       'number of query heads (overrides config.json)',
-      wholeNumber('--num-heads', 1, 32),
+      wholeNumberParser('--num-heads', { min: 1, example: 32 }),
     )
     .option(
       '--num-kv-heads <n>',
       'number of key/value heads (overrides config.json)',
-      wholeNumber('--num-kv-heads', 1, 8),
+      wholeNumberParser('--num-kv-heads', { min: 1, example: 8 }),
     )
-    .option('--head-dim <n>', 'head dimension (overrides config.json)', wholeNumber('--head-dim', 1, 128))
+    .option(
+      '--head-dim <n>',
+      'head dimension (overrides config.json)',
+      wholeNumberParser('--head-dim', { min: 1, example: 128 }),
+    )
     .option(
       '--hidden-size <n>',
       'hidden size (overrides config.json)',
-      wholeNumber('--hidden-size', 1, 4096),
+      wholeNumberParser('--hidden-size', { min: 1, example: 4096 }),
     );
 }
 
@@ -180,7 +207,7 @@ export function parseGpuMemoryUtilization(text: string): number {
 
 /** `600`, `10m`. @returns seconds */
 function parseTimeoutSeconds(text: string): number {
-  return duration('--timeout', '10m')(text) / 1000;
+  return durationParser('--timeout', { example: '10m' })(text) / 1000;
 }
 
 /** `load` is the name for published weights in sweep YAML files. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
-import { duration } from './durations.js';
+import { durationParser } from './durations.js';
 import { collect, areAfterDashes } from './command-line.js';
 import { examples } from './examples.js';
 import type { MonitorCommandOptions } from './monitor-session.js';
@@ -13,7 +13,11 @@ export function define(command: Command): void {
   command
     .usage('[options] [file...]\n       inferscope monitor [options] --while -- command…')
     .argument('[file...]', 'nvidia-smi recordings to summarize instead (dmon -o TD, --query-gpu CSV)')
-    .option('--duration <time>', 'stop after this time (default: on Ctrl-C)', duration('--duration', '30s'))
+    .option(
+      '--duration <time>',
+      'stop after this time (default: on Ctrl-C)',
+      durationParser('--duration', { example: '30s' }),
+    )
     .addOption(
       new Option('--hz <n>', 'samples per second, 1 to 50; AMD GPUs are sampled once per second')
         .argParser(parseHz)
@@ -31,7 +35,7 @@ export function define(command: Command): void {
     )
     .addOption(
       new Option('--idle-for <time>', 'shortest idle period to report')
-        .argParser(duration('--idle-for', '500ms'))
+        .argParser(durationParser('--idle-for', { example: '500ms' }))
         .default(500, '500ms'),
     )
     .option('--require-gpu', 'exit with code 3 if no GPU can be read')

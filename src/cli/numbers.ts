@@ -1,8 +1,15 @@
 import { maxThreads } from '../hardware/threads.js';
 import { InferscopeError } from '../model/errors.js';
 
-/** Parses a count: whole numbers from `min`. Unlike commander's errors it states a valid value. */
-export function wholeNumber(flag: string, min: number, example: number): (text: string) => number {
+/**
+ * Returns a parser of whole numbers for a flag.
+ * @param min the smallest valid value
+ * @param example a valid value that errors show, which those of commander do not
+ */
+export function wholeNumberParser(
+  flag: string,
+  { min, example }: { min: number; example: number },
+): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (text.trim() !== '' && Number.isSafeInteger(value) && value >= min) return value;
@@ -15,8 +22,8 @@ export function wholeNumber(flag: string, min: number, example: number): (text: 
 }
 
 /** Parses --threads for compute threads. */
-export function threadCount(text: string): number {
-  const threads = wholeNumber('--threads', 1, 2)(text);
+export function parseThreadCount(text: string): number {
+  const threads = wholeNumberParser('--threads', { min: 1, example: 2 })(text);
   const max = maxThreads();
   if (threads <= max) return threads;
   throw new InferscopeError('E_USAGE', {
@@ -26,11 +33,10 @@ export function threadCount(text: string): number {
   });
 }
 
-/** Reads --port. @param example shown in the error message */
-export const parsePort =
-  (example: number) =>
-  (text: string): number => {
-    const value = wholeNumber('--port', 0, example)(text);
+/** Returns a parser of --port. @param example a valid value that errors show */
+export function portParser({ example }: { example: number }): (text: string) => number {
+  return (text) => {
+    const value = wholeNumberParser('--port', { min: 0, example })(text);
     if (value < 2 ** 16) return value;
     throw new InferscopeError('E_USAGE', {
       what: `invalid --port ${text}`,
@@ -38,11 +44,12 @@ export const parsePort =
       fix: 'Type for example: --port 8000, or --port 0 for a free port.',
     });
   };
+}
 
 const exponents = { '': 0, k: 10, m: 20, g: 30, t: 40 } as const;
 
-/** `16GiB`, `500MiB`, `2G`; a number without unit is bytes. @throws E_USAGE */
-export function byteSize(flag: string): (text: string) => number {
+/** Returns a parser of sizes for a flag: `16GiB`, `500MiB`, `2G`; a number without unit is bytes. It throws E_USAGE. */
+export function byteSizeParser(flag: string): (text: string) => number {
   return (text) => {
     const match = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text.trim());
     const unit = match?.[2]!.toLowerCase() as keyof typeof exponents | undefined;

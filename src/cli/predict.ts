@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
 import { fusions, launches } from '../model/documents/predict.js';
 import { parseDType } from '../model/dtype.js';
-import { sizeList } from './bench-options.js';
+import { sizesParser } from './bench-options.js';
 import { collect } from './command-line.js';
 import { examples } from './examples.js';
-import { threadCount, wholeNumber } from './numbers.js';
+import { parseThreadCount, wholeNumberParser } from './numbers.js';
 import type { PredictOptions } from './predict-device.js';
 import { refuseUnused } from './unused-options.js';
 
@@ -15,16 +15,12 @@ export function define(command: Command): void {
       '--gpu <name>',
       'GPU name as in nvidia-smi -L, or short: H200 (default: GPU of this machine, else the CPU)',
     )
-    .option('--batch-size <n...>', 'batch size (default: 1)', sizeList('--batch-size', true))
-    .option(
-      '--context-len <n...>',
-      'prompt tokens per sequence (default: 128)',
-      sizeList('--context-len', true),
-    )
+    .option('--batch-size <n...>', 'batch size (default: 1)', sizesParser('--batch-size'))
+    .option('--context-len <n...>', 'prompt tokens per sequence (default: 128)', sizesParser('--context-len'))
     .option(
       '--output-len <n>',
       'generated tokens per sequence; decode time is the mean over these steps (default: 32)',
-      wholeNumber('--output-len', 1, 32),
+      wholeNumberParser('--output-len', { min: 1, example: 32 }),
     )
     .option(
       '--dtype <dtype>',
@@ -53,7 +49,7 @@ export function define(command: Command): void {
       '--roofline <source>',
       "measured roofs: file of roofline --json, or a session (default: this machine's cached roofline)",
     )
-    .option('--threads <n>', 'CPU threads without a GPU (default: cores − 1)', threadCount)
+    .option('--threads <n>', 'CPU threads without a GPU (default: cores − 1)', parseThreadCount)
     .option('--csv <file>', 'also write a CSV file, one row per stage')
     .option('--json', 'print one inferscope/predict document')
     .option('--quiet', 'no progress on stderr')

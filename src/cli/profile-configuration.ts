@@ -5,7 +5,7 @@ import { InferscopeError } from '../model/errors.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import type { NamedModel } from '../llm/model-files.js';
 import { parseGpuMemoryUtilization } from './memory-options.js';
-import { wholeNumber } from './numbers.js';
+import { wholeNumberParser } from './numbers.js';
 
 /** Options as typed: configuration that a memory profile of another tool does not state. */
 export interface ConfigurationOptions {
@@ -28,23 +28,39 @@ export function defineConfigurationOptions(command: Command): Command {
     .optionsGroup('Configuration of profiles that do not state it:')
     .option('--model <spec>', 'preset, config.json or a folder that has one')
     .addOption(new Option('--engine <name>', 'engine that ran').choices([...memoryEngines]))
-    .option('--input-len <n>', 'prompt tokens per sequence', wholeNumber('--input-len', 1, 512))
-    .option('--output-len <n>', 'generated tokens per sequence', wholeNumber('--output-len', 1, 512))
-    .option('--batch-size <n>', 'sequences per batch', wholeNumber('--batch-size', 1, 8))
+    .option(
+      '--input-len <n>',
+      'prompt tokens per sequence',
+      wholeNumberParser('--input-len', { min: 1, example: 512 }),
+    )
+    .option(
+      '--output-len <n>',
+      'generated tokens per sequence',
+      wholeNumberParser('--output-len', { min: 1, example: 512 }),
+    )
+    .option(
+      '--batch-size <n>',
+      'sequences per batch',
+      wholeNumberParser('--batch-size', { min: 1, example: 8 }),
+    )
     .option('--dtype <dtype>', 'dtype of weights and activations')
     .option('--quantization <method>', 'method in the name that the engine uses')
     .option('--kv-cache-dtype <dtype>', 'dtype of the KV cache')
     .option(
       '--tensor-parallel-size <n>',
       'GPUs that each layer is split over',
-      wholeNumber('--tensor-parallel-size', 1, 2),
+      wholeNumberParser('--tensor-parallel-size', { min: 1, example: 2 }),
     )
     .option(
       '--gpu-memory-utilization <share>',
       'share of GPU memory that vLLM used',
       parseGpuMemoryUtilization,
     )
-    .option('--max-model-len <n>', 'maximum sequence length', wholeNumber('--max-model-len', 1, 4096));
+    .option(
+      '--max-model-len <n>',
+      'maximum sequence length',
+      wholeNumberParser('--max-model-len', { min: 1, example: 4096 }),
+    );
 }
 
 type Fields = Record<string, unknown>;

@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander';
 import { exitCodeOf } from '../model/errors.js';
 import { examples } from './examples.js';
 import { interruptible } from './interrupt.js';
-import { threadCount, wholeNumber } from './numbers.js';
+import { parseThreadCount, wholeNumberParser } from './numbers.js';
 import { openInBrowser } from './open-in-browser.js';
 import { print, printDocument, warn } from './output.js';
 import { runProfile, type ProfileCommandOptions } from './profile-run.js';
@@ -21,18 +21,38 @@ export function define(command: Command): void {
       'llama-24m',
     )
     .option('--dtype <dtype>', "float32 or int4 (default: the export's dtype, else float32)")
-    .option('--batch-size <n>', 'sequences per batch', wholeNumber('--batch-size', 1, 1), 1)
-    .option('--input-len <n>', 'prompt tokens per sequence', wholeNumber('--input-len', 1, 128), 128)
-    .option('--output-len <n>', 'generated tokens per sequence', wholeNumber('--output-len', 1, 32), 32)
-    .option('--threads <n>', 'CPU threads for compute (default: cores − 1)', threadCount)
+    .option(
+      '--batch-size <n>',
+      'sequences per batch',
+      wholeNumberParser('--batch-size', { min: 1, example: 1 }),
+      1,
+    )
+    .option(
+      '--input-len <n>',
+      'prompt tokens per sequence',
+      wholeNumberParser('--input-len', { min: 1, example: 128 }),
+      128,
+    )
+    .option(
+      '--output-len <n>',
+      'generated tokens per sequence',
+      wholeNumberParser('--output-len', { min: 1, example: 32 }),
+      32,
+    )
+    .option('--threads <n>', 'CPU threads for compute (default: cores − 1)', parseThreadCount)
     .option(
       '--launches <n>',
       'process launches; intervals are computed over them',
-      wholeNumber('--launches', 1, 5),
+      wholeNumberParser('--launches', { min: 1, example: 5 }),
       5,
     )
-    .option('--runs <n>', 'timed repeats per launch', wholeNumber('--runs', 1, 3), 3)
-    .option('--seed <n>', 'seed for weights and prompts', wholeNumber('--seed', 0, 1), 0)
+    .option('--runs <n>', 'timed repeats per launch', wholeNumberParser('--runs', { min: 1, example: 3 }), 3)
+    .option(
+      '--seed <n>',
+      'seed for weights and prompts',
+      wholeNumberParser('--seed', { min: 0, example: 1 }),
+      0,
+    )
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
     .option('--output <file>', 'also write the HTML report to this file')

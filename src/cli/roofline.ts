@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { collect } from './command-line.js';
 import { examples } from './examples.js';
-import { threadCount } from './numbers.js';
+import { parseThreadCount } from './numbers.js';
 import type { RooflineCommandOptions } from './roofline-session.js';
 
 export function define(command: Command): void {
@@ -16,7 +16,7 @@ export function define(command: Command): void {
     .option(
       '--threads <n>',
       'CPU threads for compute; implies --device cpu (default: cores − 1)',
-      threadCount,
+      parseThreadCount,
     )
     .option('--fresh', 'measure again even if a roofline is cached')
     .option(

@@ -1,10 +1,10 @@
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { defineContextOptions } from './context-options.js';
-import { duration } from './durations.js';
+import { durationParser } from './durations.js';
 import { collect, areAfterDashes } from './command-line.js';
 import { examples } from './examples.js';
-import { wholeNumber } from './numbers.js';
+import { wholeNumberParser } from './numbers.js';
 import type { RunCommandOptions, RunCommandRange } from './run-session.js';
 
 export function define(command: Command): void {
@@ -54,7 +54,7 @@ export function define(command: Command): void {
     .option(
       '--ncu-launch-count <n>',
       'profiled launches per kernel and launch size',
-      wholeNumber('--ncu-launch-count', 1, 1),
+      wholeNumberParser('--ncu-launch-count', { min: 1, example: 1 }),
       1,
     )
     .option('--ncu-session <selector>', 'session to take hot kernels from')
@@ -69,7 +69,11 @@ export function define(command: Command): void {
     .option('--torch-memory', 'torch: record allocations per operator')
     .option('--torch-stack', 'torch: record Python call stacks (slow)')
     .option('--torch-flops', "torch: record the profiler's FLOP counts")
-    .option('--timeout <duration>', 'timeout per execution, e.g. 90s, 10m', duration('--timeout', '10m'))
+    .option(
+      '--timeout <duration>',
+      'timeout per execution, e.g. 90s, 10m',
+      durationParser('--timeout', { example: '10m' }),
+    )
     .addOption(
       new Option('--exit-code <from>', "exit code of a failed program: own (4) or the program's (child)")
         .choices(['own', 'child'])

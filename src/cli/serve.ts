@@ -10,7 +10,7 @@ import { ensureWritable } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { examples } from './examples.js';
 import { exitAtOnce, waitForStop, withStopHandler } from './interrupt.js';
-import { parsePort, threadCount, wholeNumber } from './numbers.js';
+import { portParser, parseThreadCount, wholeNumberParser } from './numbers.js';
 import { print, notify, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { plural, formatPart } from '../vocabulary/format.js';
@@ -34,20 +34,20 @@ export function define(command: Command): void {
       'llama-24m',
     )
     .option('--dtype <dtype>', "float32 or int4 (default: the export's dtype, else float32)")
-    .option('--threads <n>', 'CPU threads for compute (default: cores − 1)', threadCount)
+    .option('--threads <n>', 'CPU threads for compute (default: cores − 1)', parseThreadCount)
     .option(
       '--host <host>',
       'address to listen on; 0.0.0.0 accepts IP addresses and this host name',
       '127.0.0.1',
     )
-    .option('--port <n>', 'port; 0 chooses a free port', parsePort(8000), 8000)
+    .option('--port <n>', 'port; 0 chooses a free port', portParser({ example: 8000 }), 8000)
     .option(
       '--context-len <n>',
       'max tokens per request, prompt and output',
-      wholeNumber('--context-len', 2, 2048),
+      wholeNumberParser('--context-len', { min: 2, example: 2048 }),
       2048,
     )
-    .option('--seed <n>', 'seed for random weights', wholeNumber('--seed', 0, 1), 0)
+    .option('--seed <n>', 'seed for random weights', wholeNumberParser('--seed', { min: 0, example: 1 }), 0)
     .option('--quiet', 'no messages on stderr')
     .addHelpText(
       'after',

@@ -8,9 +8,9 @@ import { childEntry } from '../model/installation.js';
 import { nearest, nearestNames } from '../model/nearest.js';
 import type { Session } from '../session/open.js';
 import type { SqlResult } from '../session/sql-run.js';
-import { duration } from './durations.js';
+import { durationParser } from './durations.js';
 import { examples } from './examples.js';
-import { byteSize, wholeNumber } from './numbers.js';
+import { byteSizeParser, wholeNumberParser } from './numbers.js';
 import { print, printData, printDocument, notify, terminalWidth } from './output.js';
 
 interface SqlOptions {
@@ -40,16 +40,24 @@ export function define(command: Command): void {
     .option(
       '--timeout <duration>',
       'stop the query after this time (default: 30s)',
-      duration('--timeout', '60s'),
+      durationParser('--timeout', { example: '60s' }),
     )
-    .option('--max-rows <n>', 'limit the result to this many rows', parseNumber('--max-rows', 1e9), 100_000)
+    .option('--max-rows <n>', 'limit the result to this many rows', parseMaxRows, 100_000)
     .option(
       '--memory-limit <size>',
       'memory of DuckDB before it spills to disk (default: 1GiB)',
       parseMemoryLimit,
     )
-    .option('--rank <n>', 'rank for derived tables (default: the slowest)', wholeNumber('--rank', 0, 0))
-    .option('--device <n>', 'device for derived tables', wholeNumber('--device', 0, 0))
+    .option(
+      '--rank <n>',
+      'rank for derived tables (default: the slowest)',
+      wholeNumberParser('--rank', { min: 0, example: 0 }),
+    )
+    .option(
+      '--device <n>',
+      'device for derived tables',
+      wholeNumberParser('--device', { min: 0, example: 0 }),
+    )
     .option('--schema [table]', 'print all tables with their columns, or one table')
     .addHelpText(
       'after',
@@ -218,19 +226,18 @@ function parseFormat(text: string): SqlOptions['format'] {
   throw usage(`--format takes table, csv or json, not "${text}"`, 'inferscope sql --format csv "SELECT …"');
 }
 
-function parseNumber(flag: string, limit: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (text.trim() !== '' && value > 0 && value <= limit && Number.isInteger(value)) return value;
-    throw usage(
-      `${flag} takes a number up to ${limit}, not "${text}"`,
-      'inferscope sql --timeout 60s --max-rows 1000 "SELECT …"',
-    );
-  };
+function parseMaxRows(text: string): number {
+  const limit = 1e9;
+  const value = Number(text);
+  if (text.trim() !== '' && value > 0 && value <= limit && Number.isInteger(value)) return value;
+  throw usage(
+    `--max-rows takes a whole number from 1 to ${limit}, not "${text}"`,
+    'inferscope sql --max-rows 1000 "SELECT …"',
+  );
 }
 
 function parseMemoryLimit(text: string): number {
-  const bytes = byteSize('--memory-limit')(text);
+  const bytes = byteSizeParser('--memory-limit')(text);
   if (bytes >= 32 * 2 ** 20) return bytes;
   throw usage(
     `--memory-limit takes a size of at least 32MiB, not "${text}"`,

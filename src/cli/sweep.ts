@@ -1,17 +1,17 @@
 import { Option, type Command } from 'commander';
 import { parseEngineName } from './bench-engines.js';
-import { sizeList } from './bench-options.js';
+import { sizesParser } from './bench-options.js';
 import { collect } from './command-line.js';
 import { examples } from './examples.js';
 import { defineModelOptions } from './memory-options.js';
-import { byteSize, wholeNumber } from './numbers.js';
-import { duration } from './durations.js';
+import { byteSizeParser, wholeNumberParser } from './numbers.js';
+import { durationParser } from './durations.js';
 import { onOption, sbatchOption } from './slurm-options.js';
 import type { LoadableCommand } from './completion.js';
 import type { SweepOptions } from './sweep-plan.js';
 
 const sizeOption = (flag: string, what: string) =>
-  new Option(`${flag} <n...>`, what).argParser(sizeList(flag, true));
+  new Option(`${flag} <n...>`, what).argParser(sizesParser(flag));
 const wordOption = (flag: string, what: string) =>
   new Option(`${flag} <name...>`, what).argParser(parseWords);
 
@@ -56,20 +56,28 @@ export const defineSweep =
       .option('--dry-run', 'show commands, number of runs, estimated time and what does not fit; run nothing')
       .option('--resume [journal]', 'resume a stopped sweep (default: the newest in --output)')
       .option('--retry-failed', 'with --resume: also retry failed runs')
-      .option('--timeout <duration>', 'timeout per run, e.g. 30m (default: 1h)', duration('--timeout', '30m'))
+      .option(
+        '--timeout <duration>',
+        'timeout per run, e.g. 30m (default: 1h)',
+        durationParser('--timeout', { example: '30m' }),
+      )
       .option(
         '--retries <n>',
         'retries after machine faults, not model errors (default: 1)',
-        wholeNumber('--retries', 0, 2),
+        wholeNumberParser('--retries', { min: 0, example: 2 }),
       )
       .option(
         '--min-free-disk <size>',
         'minimum free disk space to start a run (default: 1GiB)',
-        byteSize('--min-free-disk'),
+        byteSizeParser('--min-free-disk'),
       )
       .addOption(onOption('where runs execute, one at a time on this machine; on Slurm one per task'))
       .addOption(sbatchOption())
-      .option('--jobs <n>', 'with --on slurm: runs at the same time', wholeNumber('--jobs', 1, 4))
+      .option(
+        '--jobs <n>',
+        'with --on slurm: runs at the same time',
+        wholeNumberParser('--jobs', { min: 1, example: 4 }),
+      )
       .option('--output <folder>', 'folder for profiles, CSV and reports', './results')
       .option('--name <name>', 'name the sweep')
       .option('--json', 'print one inferscope/sweep document')

@@ -9,7 +9,7 @@ import type { Homes } from '../ui/homes.js';
 import { collect } from './command-line.js';
 import { examples } from './examples.js';
 import { waitForStop } from './interrupt.js';
-import { parsePort } from './numbers.js';
+import { portParser } from './numbers.js';
 import { openInBrowser } from './open-in-browser.js';
 import { print, notify, warn } from './output.js';
 import { refuseUnused } from './unused-options.js';
@@ -35,7 +35,7 @@ export function define(command: Command): void {
       collect,
     )
     .option('--host <host>', 'address to listen on; all but loopback need --token', '127.0.0.1')
-    .option('--port <n>', 'port; 0 chooses a free port', parsePort(0), 0)
+    .option('--port <n>', 'port; 0 chooses a free port', portParser({ example: 0 }), 0)
     .option('--token <text>', 'token that the first URL carries (default: a random one)')
     .option('--no-open', 'print the URL without opening a browser')
     .option(
