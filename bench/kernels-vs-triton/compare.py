@@ -37,7 +37,7 @@ def cases():
 
 def inferscope_ns(spec):
     order = {
-        "cases": [spec], "runs": 100, "max_runs": 400, "max_seconds": 1.0, "narrow": 0.005, "graph": "auto",
+        "cases": [spec], "runs": 100, "max_runs": 400, "max_seconds": 1.0, "target_half_width": 0.005, "graph": "auto",
         "check": True, "seed": 1,
     }  # fmt: skip
     bench, case = Bench(order, "cuda:0", StopFlag()), Case(spec)

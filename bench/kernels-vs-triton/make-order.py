@@ -71,4 +71,4 @@ if "--ranks" in sys.argv:
 else:
     one_gpu()
 order = dict(v=1, execution_id="trial", device=None, cases=cases, runs=100, max_runs=400, max_seconds=1.0)
-json.dump(dict(order, narrow=0.01, graph="auto", check=True, seed=1), sys.stdout, indent=1)
+json.dump(dict(order, target_half_width=0.01, graph="auto", check=True, seed=1), sys.stdout, indent=1)

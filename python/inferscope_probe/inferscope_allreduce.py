@@ -115,7 +115,7 @@ class Rank:
             # The clock and the request to stop may differ between ranks.
             late = self.max_over_ranks(samples.end_ns - begin >= order["max_seconds"] * 1e9)
             self.stopping = bool(self.max_over_ranks(self.stop.is_set()))
-            enough = len(samples.ns) >= order["runs"] and samples.is_narrow(order["narrow"])
+            enough = len(samples.ns) >= order["runs"] and samples.is_narrow(order["target_half_width"])
             if late or self.stopping or enough or len(samples.ns) >= order["max_runs"]:
                 return
 

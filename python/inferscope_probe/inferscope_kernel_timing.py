@@ -134,7 +134,7 @@ def _collect(
         spent_ns = samples.end_ns - samples.t_ns
         if stop() or spent_ns >= order["max_seconds"] * 1e9 or count >= order["max_runs"]:
             return samples
-        if count >= order["runs"] and spent_ns >= min_ns and samples.is_narrow(order["narrow"]):
+        if count >= order["runs"] and spent_ns >= min_ns and samples.is_narrow(order["target_half_width"]):
             return samples
 
 

@@ -101,7 +101,7 @@ describe('claims', () => {
 
   test('verify a ratio, difference or sum of two numbers of cited queries, not without the citation', () => {
     const { claims } = check('The step takes 10.6 times its kernels [q1, q2]. It waits 21.1 ms [q1] [q2].');
-    expect(claims.map(({ how }) => how)).toEqual(['ratio', 'difference']);
+    expect(claims.map(({ derivation }) => derivation)).toEqual(['ratio', 'difference']);
     expect(check('The step takes 10.6 times its kernels.').claims[0]!.verified).toBe(false);
   });
 
@@ -134,10 +134,9 @@ describe('claims', () => {
     // 20 pairs with four results each: two digits do not prove a ratio; with two values they do.
     expect(checkClaims('2.2 times [q1].', few, '').claims[0]!.verified).toBe(false);
     const two = valuesOf({ rows: [{ a_ms: 1.3, b_ms: 2.9 }] }, 'q1');
-    expect(checkClaims('2.2 times, 55 % less [q1].', two, '').claims.map(({ how }) => how)).toEqual([
-      'ratio',
-      'ratio',
-    ]);
+    expect(
+      checkClaims('2.2 times, 55 % less [q1].', two, '').claims.map(({ derivation }) => derivation),
+    ).toEqual(['ratio', 'ratio']);
   });
 
   test('two digits of a percentage are verified by the cited query, however many values it returned', () => {
@@ -161,7 +160,7 @@ describe('claims', () => {
       text: 'q7',
       verified: false,
       queries: [],
-      how: null,
+      derivation: null,
     });
   });
 
@@ -170,7 +169,7 @@ describe('claims', () => {
       '1. At batch 32 use `batch_size=64`.\n2. Nothing else.',
       'What does batch 32 give?',
     );
-    expect(claims).toMatchObject([{ text: '32', verified: true, how: 'question' }]);
+    expect(claims).toMatchObject([{ text: '32', verified: true, derivation: 'question' }]);
   });
 });
 

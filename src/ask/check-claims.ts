@@ -52,7 +52,7 @@ export function checkClaims(
   for (const { index: bracket, 0: inside } of answer.matchAll(/\[[^[\]\n]*\]/g)) {
     for (const { index: offset, 0: id } of inside.matchAll(/\bq\d+\b/g)) {
       if (citable.has(id)) continue;
-      const claim: Claim = { text: id, verified: false, queries: [], how: null };
+      const claim: Claim = { text: id, verified: false, queries: [], derivation: null };
       marks.push({ index: bracket + offset + id.length, mark: ' (no such query)', claim });
     }
   }
@@ -145,11 +145,11 @@ const citationOf = (queries: string[], index: ValueIndex): Citation => ({
 
 function claimOf(number: WrittenNumber, known: ValueIndex, inQuestion: ValueIndex, cited: Citation): Claim {
   const { text, value, unit } = number;
-  const claim = (how: Claim['how'], queries: string[]): Claim => ({
+  const claim = (derivation: Claim['derivation'], queries: string[]): Claim => ({
     text,
-    verified: how !== null,
+    verified: derivation !== null,
     queries: [...new Set(queries)],
-    how,
+    derivation,
   });
   const citedQuery = returnedBy(number, known, cited.queries, byChance.cited);
   if (citedQuery !== null) return claim('returned', [citedQuery]);
@@ -161,7 +161,7 @@ function claimOf(number: WrittenNumber, known: ValueIndex, inQuestion: ValueInde
   const otherQuery = returnedBy(number, known, cited.others, byChance.elsewhere);
   if (otherQuery !== null) return claim('returned', [otherQuery]);
   const computed = findComputed(number, cited.computed);
-  return computed ? claim(computed.how, computed.queries) : claim(null, []);
+  return computed ? claim(computed.derivation, computed.queries) : claim(null, []);
 }
 
 /** Dimensions of values that may verify a number; without a unit these are counts and shares. */
@@ -206,7 +206,7 @@ const isSmallCount = ({ value, unit }: WrittenNumber): boolean =>
   unit === null && Number.isInteger(value) && Math.abs(value) < smallCount;
 
 interface Computed {
-  how: 'ratio' | 'difference' | 'sum';
+  derivation: 'ratio' | 'difference' | 'sum';
   queries: string[];
   magnitude: number;
 }
@@ -225,9 +225,9 @@ function computePairs(values: readonly KnownValue[]): Map<Dimension, ComputedVal
     for (const b of values) {
       if (a === b || a.dimension !== b.dimension) continue;
       const queries = [a.query, b.query];
-      const add = (how: Computed['how'], dimension: Dimension, value: number) => {
+      const add = (derivation: Computed['derivation'], dimension: Dimension, value: number) => {
         const sameDimension = all.get(dimension) ?? [];
-        sameDimension.push({ how, queries, magnitude: Math.abs(value) });
+        sameDimension.push({ derivation, queries, magnitude: Math.abs(value) });
         all.set(dimension, sameDimension);
       };
       if (b.value !== 0) {

@@ -204,7 +204,7 @@ describe('files', () => {
     const { data, issues } = await estimateDocument(options({ model: join(folder, 'qwen2-safetensors') }));
     // ORIGIN.md of the fixture: 43 584 bytes of different tensors, 49 728 in the files.
     expect(data.files).toMatchObject({ bytes: 43_584, parameters: 21_792, tensors: 26 });
-    expect(data.files!.left_out).toEqual([
+    expect(data.files!.excluded).toEqual([
       { what: 'the tied lm_head, stored twice', bytes: 49_728 - 43_584 },
     ]);
     expect(data.parameters.total).toBe(21_792);

@@ -15,7 +15,7 @@ export interface MeasuredKernels {
 export const executionId = 'kernels';
 export const host = 'localhost';
 /** Stop when half of the 95 % interval of the mean is below this. */
-const narrow = 0.01;
+const target_half_width = 0.01;
 /** Enough runs to separate recurring work from one-time work. */
 const tracedRuns = 3;
 
@@ -33,7 +33,7 @@ export function orderOf(
     runs: options.runs,
     max_runs: 10 * options.runs,
     max_seconds: options.maxSeconds,
-    narrow,
+    target_half_width,
     graph: options.graph ? 'auto' : 'never',
     check: options.check,
     seed: options.seed,

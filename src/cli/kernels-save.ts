@@ -86,14 +86,14 @@ function planOf(
   { options: typed, device, chosen, capture }: MeasuredKernels,
   threads: number | null,
 ): Omit<KernelPlan, 'traces'> {
-  const { runs, max_runs, max_seconds, narrow, graph, check, seed } = orderOf([], device, typed);
+  const { runs, max_runs, max_seconds, target_half_width, graph, check, seed } = orderOf([], device, typed);
   return {
     engine: { name: device.runner.name, version: device.runner.version },
     device: device.runner.device,
     device_facts: capture.device,
     threads,
     scope: device.scope,
-    protocol: { runs, max_runs, max_seconds, narrow, graph, check, seed },
+    protocol: { runs, max_runs, max_seconds, target_half_width, graph, check, seed },
     points: chosen.points,
     model: chosen.model && { name: chosen.model.name, dtype: chosen.model.dtype, steps: chosen.model.steps },
   };

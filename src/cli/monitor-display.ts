@@ -86,7 +86,7 @@ function gpuNow({ scope, device, sample, details }: LatestDevice): LiveGpu {
     limitedBy:
       bits === null
         ? null
-        : throttleReasons.filter(({ bit, limits }) => limits && (bits & bit) !== 0).map(({ words }) => words),
+        : throttleReasons.filter(({ bit, limits }) => limits && (bits & bit) !== 0).map(({ label }) => label),
     pcieTxMbPerS: details?.pcieTxMbPerS ?? null,
     pcieRxMbPerS: details?.pcieRxMbPerS ?? null,
     processes: sample.computeProcesses ?? details?.processes?.length ?? null,

@@ -97,6 +97,6 @@ test('a session of kernels is its own kernel table: no comparison, a time for ev
     const gemms = prefill.ops.filter(({ kernel }) => kernel === 'gemm');
     expect(gemms.length).toBeGreaterThan(3);
     for (const gemm of gemms)
-      expect([gemm.op, gemm.how, gemm.predicted_us]).toEqual([gemm.op, 'measured', 5]);
+      expect([gemm.op, gemm.method, gemm.predicted_us]).toEqual([gemm.op, 'measured', 5]);
   }
 });

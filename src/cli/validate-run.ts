@@ -67,8 +67,8 @@ async function saveValidation(
   };
   const { id, startedAt } = await recordSession(plan, async (recording) => {
     await recording.saveJson('validation', data);
-    const { compared, within, rejected } = data.counts;
-    const title = `validate · ${within} of ${compared} within ${formatPercent(tolerance)}${rejected > 0 ? `, ${rejected} rejected` : ''}`;
+    const { compared, within_tolerance, rejected } = data.counts;
+    const title = `validate · ${within_tolerance} of ${compared} within ${formatPercent(tolerance)}${rejected > 0 ? `, ${rejected} rejected` : ''}`;
     return { title, status: 'complete', issues, result: { startedAt: recording.startedAt } };
   });
   return { id, started_at: startedAt.toISOString() };

@@ -30,7 +30,7 @@ it("counts profiles of a shared GPU if the profile's own share is known, with a 
   const flagged = profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   flagged.memory_breakdown.total_measured_basis = 'own_processes';
   const found = validateOne(flagged);
-  expect(found.profiles[0]).toMatchObject({ status: 'compared', total: { within: true } });
+  expect(found.profiles[0]).toMatchObject({ status: 'compared', total: { within_tolerance: true } });
   expect(found.counts).toMatchObject({ compared: 1, rejected: 0 });
   const sentence = 'x.json: Others used the GPU; the total covers only its own processes';
   expect(textOf(found)).toContain(`note ${sentence}`);
@@ -116,7 +116,7 @@ describe('inferscope validate', () => {
     const sizes = { batchSize: 4, inputLen: 512, outputLen: 48, dtype: 'float16' };
     const configuration = { tolerance: 0.05, engine: 'transformers', model: 'llama-2-7b', ...sizes };
     const made = await validate([file], configuration);
-    expect(made.data.counts).toMatchObject({ compared: 1, within: 1 });
+    expect(made.data.counts).toMatchObject({ compared: 1, within_tolerance: 1 });
     // 2 × 32 layers × 4096 × 2 bytes × 512 tokens × 4 sequences: the peak is in prefill.
     const kv = made.data.profiles[0]!.components.find(({ component }) => component === 'kv_cache')!;
     expect(kv.estimated_bytes).toBe(2 * 32 * 4096 * 2 * 512 * 4);

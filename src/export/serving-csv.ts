@@ -13,7 +13,7 @@ function cells(point: ServingPoint): Record<string, Cell> {
     concurrency: load.concurrency,
     rate_per_s: load.rate_per_s,
     seconds: point.seconds,
-    requests: requests.counted,
+    requests: requests.measured,
     ok: requests.ok,
     failed: requests.failed,
     requests_per_s: throughput.requests_per_s.value,

@@ -2,7 +2,13 @@ import type { Validation } from '../model/documents/validate.js';
 import { estimatedComponents } from '../model/memory-components.js';
 import { csvLines } from './csv.js';
 
-const figures = ['measured_bytes', 'estimated_bytes', 'error_bytes', 'error_share', 'within'] as const;
+const figures = [
+  'measured_bytes',
+  'estimated_bytes',
+  'error_bytes',
+  'error_share',
+  'within_tolerance',
+] as const;
 const facts = [
   'source',
   'model',

@@ -257,8 +257,8 @@ const tableOf = {
     doc: '`collectives` without duplicates of repeated imports. Ranks may send different amounts in each all-to-all, so its size is the median.',
     columns: {
       ...tables.collectives.columns,
-      counted: text("what the sequence numbers count: the operation, or 'Send and Recv'"),
-      present: big(
+      sequence_of: text("what the sequence numbers count: the operation, or 'Send and Recv'"),
+      expected_ranks: big(
         'number of ranks that count as all: those with a timeline; in NCCL Inspector logs, those of the communicator',
       ),
     },
@@ -267,7 +267,7 @@ const tableOf = {
     doc: 'Calls that every rank of the communicator recorded by the GPU clock, and that no rank leaves before the last one has arrived: the rank with the shortest time arrived last.',
     columns: {
       ...pick('collectives', ['communicator', 'operation', 'sequence', 'bytes', 'ranks', 'nodes']),
-      among: big('ranks that recorded it'),
+      recorded_ranks: big('ranks that recorded it'),
       time_ns: big('sum of the durations, ns'),
       shortest_ns: big('shortest duration of a rank, ns: the exchange'),
       second_ns: big('second shortest, ns'),

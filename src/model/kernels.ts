@@ -71,7 +71,7 @@ export interface KernelOrder {
   max_runs: number;
   max_seconds: number;
   /** Half width of the mean's 95 % interval, as a share of the mean, at which a case is measured well enough. */
-  narrow: number;
+  target_half_width: number;
   /** auto: operations shorter than their launch are replayed from a CUDA graph. */
   graph: 'auto' | 'always' | 'never';
   /** Compare each case once with a float64 reference. */

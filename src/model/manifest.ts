@@ -85,7 +85,7 @@ export const workloadSchema = z.object({
   input_len: z.number().int().nullable(),
   output_len: z.number().int().nullable(),
   tensor_parallel_size: z.number().int().default(1),
-  given: z
+  given_by_user: z
     .array(z.enum(givenParts))
     .optional()
     .describe('Parts that the user gave because nothing recorded them: in documents, never in session.json.'),

@@ -1,7 +1,7 @@
 /** One number of a result file: a row of the table `metrics` without its keys. */
 export interface ResultMetric {
   name: string;
-  defined_as_ours: boolean;
+  same_definition: boolean;
   statistic: string;
   value: number;
   unit: string;

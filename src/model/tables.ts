@@ -336,7 +336,7 @@ export const tables = {
       point: int('load point, test or repeat of the file, from 0'),
       label: text('what distinguishes it, e.g. concurrency 8 or pp512'),
       name: text('ttft, tpot, itl, e2e, output_throughput, …, or vllm.itl, guidellm.request_latency, …'),
-      defined_as_ours: flag('true when the number may be compared with ours of the same name'),
+      same_definition: flag('true when the number may be compared with ours of the same name'),
       statistic: text(
         'value, mean, median, sd (n − 1), sd_population, min, max, p90 (type 7), p90_step (not interpolated), …',
       ),

@@ -58,8 +58,8 @@ function joinNames(names: readonly string[]): string {
 }
 
 function missingReason(text: Text = ''): string | null {
-  const [only, ...more] = parts(text);
-  if (only === undefined || typeof only === 'string' || more.length > 0) return null;
+  const [only, ...details] = parts(text);
+  if (only === undefined || typeof only === 'string' || details.length > 0) return null;
   if ('missing' in only) return only.missing;
   return 'figure' in only && only.figure.value === null ? only.figure.reason.text : null;
 }

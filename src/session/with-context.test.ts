@@ -32,7 +32,7 @@ test('given values replace recorded ones, and are listed', () => {
     batch_size: 8,
     input_len: 128,
     tensor_parallel_size: 2,
-    given: ['batch_size', 'input_len'],
+    given_by_user: ['batch_size', 'input_len'],
   });
   expect(workload!.model).toBe(recordedWorkload.model);
 });
@@ -54,6 +54,6 @@ test('a given model makes a workload if none was recorded, without a dtype', () 
   expect(workload).toMatchObject({
     model: { name: 'named', dtype: 'unknown' },
     batch_size: null,
-    given: ['model'],
+    given_by_user: ['model'],
   });
 });

@@ -13,7 +13,7 @@ const unknownWorkload: Workload = {
 };
 
 /**
- * The recorded workload with given values in place of recorded ones; `given` lists their names. A given model or dtype
+ * The recorded workload with given values in place of recorded ones; `given_by_user` lists their names. A given model or dtype
  * drops recorded counts, sizes and tensors of the weights; a given dtype also their quantization.
  */
 export function withContext(recorded: Workload | null, context: Context): Workload | null {
@@ -25,7 +25,7 @@ export function withContext(recorded: Workload | null, context: Context): Worklo
     model: modelOf(workload.model, context),
     batch_size: context.batch_size ?? workload.batch_size,
     input_len: context.input_len ?? workload.input_len,
-    given: givenNames,
+    given_by_user: givenNames,
   };
 }
 

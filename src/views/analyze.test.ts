@@ -22,7 +22,7 @@ const result: AnalyzeResult = {
     'SELECT 1;',
     '```',
   ].join('\n'),
-  claims: [{ text: '3 ms', verified: false, queries: [], how: null }],
+  claims: [{ text: '3 ms', verified: false, queries: [], derivation: null }],
   unverified: 1,
   queries: [
     { ...query('q0', null), tool: 'findings' },

@@ -144,7 +144,9 @@ export function efficiencySection(data: BenchResult): Section {
   const rows = measuredRows(data);
   const sources = new Set(
     rows.flatMap(({ point }) =>
-      [point.expected.ttft, point.expected.tpot].flatMap((figure) => ('value' in figure ? [] : [figure.how])),
+      [point.expected.ttft, point.expected.tpot].flatMap((figure) =>
+        'value' in figure ? [] : [figure.explanation],
+      ),
     ),
   );
   return {

@@ -60,7 +60,7 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
   const per = job.step_kind === null ? 'over the capture' : `in ${instanceWord(job.step_kind)}`;
   return [
     tableOf(`Ranks, ${per}`, rankColumns, job.ranks, { brief: briefGroups, filter: true }),
-    ...(job.own === null ? [] : [rankStrip(job.own)]),
+    ...(job.step_times === null ? [] : [rankStrip(job.step_times)]),
     ...(job.transfers.length === 0
       ? []
       : [
@@ -91,7 +91,13 @@ const transferColumns: readonly ColumnOf<JobTransfer>[] = [
   { id: 'bytes', head: 'bytes', ...number, cell: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
   { id: 'wire_ms', head: 'exchange', ...number, cell: (pair) => ms(pair.wire_ms) },
   { id: 'bandwidth', head: 'bandwidth', ...number, cell: ({ bandwidth }) => ({ figure: bandwidth }) },
-  { id: 'of_link', head: 'of the link', ...number, drop: 2, cell: ({ of_link }) => ({ figure: of_link }) },
+  {
+    id: 'of_link',
+    head: 'of the link',
+    ...number,
+    drop: 2,
+    cell: ({ link_share }) => ({ figure: link_share }),
+  },
   { id: 'receiver_waits_ms', head: 'receiver waits', ...number, cell: (pair) => ms(pair.receiver_waits_ms) },
   {
     id: 'sender_waits_ms',
@@ -131,8 +137,8 @@ const rankColumns: readonly ColumnOf<JobRank>[] = [
     id: 'last',
     head: 'last to arrive',
     drop: 6,
-    cell: ({ last, operations, late_by: by }) =>
-      `${last} of ${operations}${by === null ? '' : `: ${lateWords[by]}`}`,
+    cell: ({ delayed_operations, operations, late_cause }) =>
+      `${delayed_operations} of ${operations}${late_cause === null ? '' : `: ${lateWords[late_cause]}`}`,
   },
   {
     id: 'clock_offset',
@@ -217,16 +223,20 @@ const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
     head: 'of roof',
     ...number,
     drop: 3,
-    cell: ({ of_roof: figure }) => ({ figure, utilization: true }),
+    cell: ({ roof_share: figure }) => ({ figure, utilization: true }),
   },
   {
     id: 'of_link',
     head: 'of link',
     ...number,
     drop: 3,
-    cell: ({ of_link: figure }) => ({ figure, utilization: true }),
+    cell: ({ link_share: figure }) => ({ figure, utilization: true }),
   },
-  { id: 'last_rank', head: 'last to arrive', cell: ({ last }) => rankText(last, several) },
+  {
+    id: 'last_rank',
+    head: 'last to arrive',
+    cell: ({ last: delayed_operations }) => rankText(delayed_operations, several),
+  },
   { id: 'longest_rank', head: 'longest time', drop: 0, cell: ({ longest }) => rankText(longest, several) },
 ];
 

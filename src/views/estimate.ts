@@ -62,7 +62,7 @@ function modelFacts({
             text: [
               bytes(files.bytes),
               `, ${files.source}`,
-              ...files.left_out.flatMap(({ what, bytes: size }, index): Part[] => [
+              ...files.excluded.flatMap(({ what, bytes: size }, index): Part[] => [
                 index === 0 ? '; left out: ' : ', ',
                 bytes(size),
                 ` (${what})`,

@@ -162,11 +162,11 @@ const maxParts = 3;
 /** Parts of a run of each traced case: kernels if there are any, and the operators on the page. */
 function behindSections(cases: readonly KernelResult[], label: Label): Section[] {
   const rows = cases.flatMap((result): Row[] => {
-    const { behind } = result;
-    if (!behind?.length) return [];
-    const kernels = behind.filter(({ what }) => what === 'kernel');
-    const shown = new Set((kernels.length > 0 ? kernels : behind).slice(0, maxParts));
-    return behind.map((part) => ({
+    const { executed } = result;
+    if (!executed?.length) return [];
+    const kernels = executed.filter(({ what }) => what === 'kernel');
+    const shown = new Set((kernels.length > 0 ? kernels : executed).slice(0, maxParts));
+    return executed.map((part) => ({
       level: shown.has(part) ? 1 : 3,
       cells: [
         { text: cutEnd(label(result), maxLabel), hint: label(result) },

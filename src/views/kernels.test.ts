@@ -66,7 +66,7 @@ const part = { class: 'gemm' as const, count: 1 };
 const traced = {
   cases: [
     kernelResult({
-      behind: [
+      executed: [
         { ...part, what: 'kernel' as const, name, ns: 52_300 },
         { ...part, what: 'kernel' as const, name: 'reduce_kernel', ns: 1500, count: 2 },
         { ...part, what: 'operator' as const, name: 'aten::mm', ns: 9000 },
@@ -76,8 +76,8 @@ const traced = {
 };
 
 test('a traced case shows its kernels by time, and its operators on the page', () => {
-  const [behind] = tables('behind', traced);
-  expect(behind!.rows.map(({ level, cells }) => [level, ...cells.slice(2).map(rawValue)])).toEqual([
+  const [executed] = tables('behind', traced);
+  expect(executed!.rows.map(({ level, cells }) => [level, ...cells.slice(2).map(rawValue)])).toEqual([
     [1, name, 'GEMM', 1, 52_300],
     [1, 'reduce_kernel', 'GEMM', 2, 1500],
     [3, 'aten::mm', 'GEMM', 1, 9000],

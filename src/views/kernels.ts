@@ -58,13 +58,13 @@ function title({
 /** How the figures were measured. */
 function protocol({ plan, cases: all }: KernelsResult): Text {
   const cases = all.filter((result) => result.runs > 0);
-  const { runs, narrow, max_seconds: seconds, check } = plan.protocol;
+  const { runs, target_half_width, max_seconds: seconds, check } = plan.protocol;
   const graphs = cases.filter(({ method }) => method === 'graph').length;
   const how = plan.device === 'cpu' ? 'timed over several repeats per call' : 'launched as a CUDA graph';
   return [
     { count: runs },
     ' or more runs per case until the 95 % interval of the mean is within ± ',
-    { n: narrow, unit: 'ratio' },
+    { n: target_half_width, unit: 'ratio' },
     `, at most ${formatSetting(seconds, 's')}${graphs === 0 ? '' : `; ${graphs} of ${plural(cases.length, 'case')} ${how}`}; ${check ? 'results checked against float64' : 'results not checked'}`,
   ];
 }

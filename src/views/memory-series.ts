@@ -29,7 +29,7 @@ export function allocatedPartBytes(moment: AllocatorMoment, part: (typeof alloca
     case 'kv_cache':
       return moment.kv_cache_bytes ?? 0;
     case 'activations':
-      return Math.max(0, moment.rest_bytes ?? allocated);
+      return Math.max(0, moment.other_bytes ?? allocated);
     case 'allocator_reserve':
       return Math.max(0, (moment.reserved_bytes ?? allocated) - allocated);
   }

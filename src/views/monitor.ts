@@ -188,10 +188,10 @@ function deviceFacts(
             ] as Text,
           },
         ]),
-    ...processes.slice(0, 8).map(({ pid, name, here, peak_bytes }) => ({
+    ...processes.slice(0, 8).map(({ pid, name, on_this_machine, peak_bytes }) => ({
       name: 'process',
       text: [
-        `${pid} ${here === true ? (name ?? 'unnamed') : 'not a process of this machine or container'}, at most `,
+        `${pid} ${on_this_machine === true ? (name ?? 'unnamed') : 'not a process of this machine or container'}, at most `,
         { n: peak_bytes, unit: 'B' },
       ] as Text,
     })),
@@ -222,7 +222,7 @@ function throttleText({ throttling }: MonitorDevice): Text {
       { figure: throttling.share },
       ` of the time in ${plural(throttling.count, 'period')}: `,
       join(
-        throttling.reasons.map(({ words, share: n }): Text => [`${words} `, { n, unit: 'ratio' }]),
+        throttling.reasons.map(({ label, share: n }): Text => [`${label} `, { n, unit: 'ratio' }]),
         ', ',
       ),
       longestThrottle(throttling.periods),

@@ -37,7 +37,7 @@ const stage: PredictStage = {
       kernels: 32,
       roofline_us: 100,
       predicted_us: 200,
-      how: 'extrapolated',
+      method: 'extrapolated',
     },
   ],
   measured: [

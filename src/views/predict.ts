@@ -305,9 +305,9 @@ function largest({ ops }: PredictStage): Text {
   const total = timed.reduce((sum, { us }) => sum + us, 0);
   return timed
     .slice(0, maxOps)
-    .flatMap(({ op, us, how }, index): (string | Value)[] => [
+    .flatMap(({ op, us, method }, index): (string | Value)[] => [
       `${index === 0 ? '' : ' · '}${op} `,
       { n: us / total, unit: 'ratio' },
-      how === 'measured' ? '' : ` (${how})`,
+      method === 'measured' ? '' : ` (${method})`,
     ]);
 }

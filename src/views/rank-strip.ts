@@ -4,7 +4,7 @@ import { median } from '../model/statistics.js';
 import { formatPercent } from '../vocabulary/format.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
-type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['own']>;
+type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['step_times']>;
 
 /** Time above the median rank, as a share of it, that gets the darkest shade. */
 const darkestShare = 0.5;

@@ -22,7 +22,7 @@ export const statisticIn = (list: readonly Statistic[], names: readonly string[]
 
 /** A metric with our definition: recomputed from the file's requests if it has them, else as the tool wrote it. */
 export function ourStatistic({ metrics }: BenchmarkPoint, name: string, id: string): Statistic | null {
-  const metric = metrics.find((candidate) => candidate.defined_as_ours && candidate.name === name);
+  const metric = metrics.find((candidate) => candidate.same_definition && candidate.name === name);
   if (!metric) return null;
   const { names } = statistics.find((group) => group.id === id)!;
   return statisticIn(metric.recomputed, names) ?? statisticIn(metric.file, names);

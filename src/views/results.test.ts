@@ -35,7 +35,7 @@ const results = document<BenchmarkResults>(
                 name: 'ttft',
                 unit: 'ms',
                 definition: 'first token iteration',
-                defined_as_ours: true,
+                same_definition: true,
                 file: [statistic('mean', 40), statistic('p99_step', 90)],
                 recomputed: [statistic('mean', 41), statistic('p99', 88)],
               },
@@ -43,7 +43,7 @@ const results = document<BenchmarkResults>(
                 name: 'guidellm.tpot',
                 unit: 'ms',
                 definition: '(last − start) / n: includes TTFT <b>',
-                defined_as_ours: false,
+                same_definition: false,
                 file: [statistic('value', 12), statistic('p99_step', 13)],
                 recomputed: [],
               },
@@ -110,7 +110,7 @@ it("shows a log without comparable metrics by its tool's own metrics", () => {
     name,
     unit,
     definition: 'x',
-    defined_as_ours: false,
+    same_definition: false,
     file: [statistic('value', value)],
     recomputed: [],
   });
@@ -148,7 +148,7 @@ it('lists one row per load point if each has one metric, so that no point is los
         name: `llama_bench.metric_${i % 3}`,
         unit: 'tok/s',
         definition: 'x',
-        defined_as_ours: false,
+        same_definition: false,
         file: [statistic('mean', 100 + i)],
         recomputed: [],
       },
@@ -170,10 +170,10 @@ it('draws latencies with our definition against load, ordered by served rate', (
     metrics: [
       { name: 'request_throughput', unit: 'req/s', ...ours, file: [statistic('mean', rate)] },
       { name: 'ttft', unit: 'ms', ...ours, file: [statistic('median', ttft), statistic('p99', 2 * ttft)] },
-      { name: 'guidellm.tpot', unit: 'ms', ...ours, defined_as_ours: false, file: [statistic('median', 1)] },
+      { name: 'guidellm.tpot', unit: 'ms', ...ours, same_definition: false, file: [statistic('median', 1)] },
     ],
   });
-  const ours = { definition: '', defined_as_ours: true, recomputed: [] };
+  const ours = { definition: '', same_definition: true, recomputed: [] };
   const { session, captures } = results.data;
   const loads = [point('throughput', 9, 70), point('synchronous', 1, 40), point('constant', 5, 50)];
   const several = { ...results, data: { session, captures: [{ ...captures[0]!, points: loads }] } };

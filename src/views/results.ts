@@ -22,7 +22,7 @@ export function resultsView(document: Document<BenchmarkResults>): View {
   const { session, captures } = document.data;
   const metrics = captures.flatMap(({ points }) => points.flatMap((point) => point.metrics));
   const foreignNames = [
-    ...new Set(metrics.filter((metric) => !metric.defined_as_ours).map(({ name }) => name)),
+    ...new Set(metrics.filter((metric) => !metric.same_definition).map(({ name }) => name)),
   ];
   // A log has only its own metrics.
   const comparable =
@@ -155,7 +155,7 @@ const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing'
 
 function loadCell(point: BenchmarkPoint, column: { metric: string; statistic: string; head: string }): Text {
   const statistic = ourStatistic(point, column.metric, column.statistic);
-  const unit = point.metrics.find(({ name, defined_as_ours: ours }) => ours && name === column.metric)?.unit;
+  const unit = point.metrics.find(({ name, same_definition: ours }) => ours && name === column.metric)?.unit;
   // The head of a rate is its unit.
   return statisticText(statistic, unit === undefined || unit === column.head ? '' : unit);
 }
@@ -163,7 +163,7 @@ function loadCell(point: BenchmarkPoint, column: { metric: string; statistic: st
 /** Number of requests counted in the file, else reported by the tool. */
 function requestCount({ requests, metrics }: BenchmarkPoint): Text {
   const reported = (name: string) =>
-    metrics.find((metric) => metric.defined_as_ours && metric.name === name)?.file[0]?.value;
+    metrics.find((metric) => metric.same_definition && metric.name === name)?.file[0]?.value;
   const ok = requests?.ok ?? reported('completed');
   const failed = requests?.failed ?? reported('failed') ?? 0;
   if (ok === undefined) return { missing: 'the file has no value per load' };
@@ -258,7 +258,7 @@ function pointTable({ metrics }: BenchmarkPoint, meanings: Table['marks'] = []):
     level: metric.recomputed.length > 0 && !recomputed ? 2 : 1,
     cells: [
       recomputed ? `${metric.name} ${marks.recomputed.mark}` : metric.name,
-      metric.defined_as_ours ? 'same definition' : { text: 'not comparable', tone: 'fault' },
+      metric.same_definition ? 'same definition' : { text: 'not comparable', tone: 'fault' },
       ...columns.map(({ names }) => cell(list, names, metric.unit)),
       sampleCount(list),
     ],
@@ -320,7 +320,7 @@ function definitionSection(captures: readonly Capture[], hasForeign: boolean): S
   }
   const all = [...entries.values()]
     .filter(({ metric }) => metric.definition !== null)
-    .toSorted((a, b) => Number(a.metric.defined_as_ours) - Number(b.metric.defined_as_ours));
+    .toSorted((a, b) => Number(a.metric.same_definition) - Number(b.metric.same_definition));
   const undefinedNames = [...entries.values()]
     .filter(({ metric }) => metric.definition === null)
     .map(({ metric }) => metric.name);
@@ -341,11 +341,11 @@ function definitionSection(captures: readonly Capture[], hasForeign: boolean): S
           { id: 'fields', head: 'fields', wraps: true, drop: 0 },
         ],
         rows: all.map(({ tool, metric, fields }) => ({
-          level: metric.defined_as_ours ? 3 : 2,
+          level: metric.same_definition ? 3 : 2,
           cells: [
             metric.name,
             metric.definition ?? '',
-            metric.defined_as_ours ? 'same definition' : { text: 'not comparable', tone: 'fault' },
+            metric.same_definition ? 'same definition' : { text: 'not comparable', tone: 'fault' },
             metric.unit,
             tool,
             [...fields].slice(0, 6).join(', '),

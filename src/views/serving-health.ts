@@ -15,8 +15,8 @@ export function failureSections(points: readonly ServingPoint[]): Section[] {
         loadLabel(pointLoad),
         kind.replaceAll('_', ' '),
         { count },
-        requests.counted > 0
-          ? { n: count / requests.counted, unit: 'ratio' }
+        requests.measured > 0
+          ? { n: count / requests.measured, unit: 'ratio' }
           : { missing: 'no request was measured' },
         example ?? '',
       ],
@@ -102,14 +102,14 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
       rows: points.map((point) => ({
         cells: [
           loadLabel(point.load),
-          { count: point.requests.counted },
+          { count: point.requests.measured },
           { count: point.requests.warmup },
           point.load.concurrency === null
             ? { missing: 'no limit was set' }
             : { count: point.load.concurrency },
           ...tokenFigures.map(([, , figureOf]) => countText(figureOf(point))),
-          { count: point.tokens.shorter },
-          { count: point.tokens.longer },
+          { count: point.tokens.shorter_outputs },
+          { count: point.tokens.longer_outputs },
           { count: point.tokens.chunks_not_tokens },
         ],
       })),

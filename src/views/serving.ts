@@ -97,7 +97,7 @@ function clientAnswer(points: readonly ServingPoint[]): Text {
 
 function failureAnswer(points: readonly ServingPoint[]): Text {
   const failed = points.reduce((sum, { requests }) => sum + requests.failed, 0);
-  const all = points.reduce((sum, { requests }) => sum + requests.counted, 0);
+  const all = points.reduce((sum, { requests }) => sum + requests.measured, 0);
   return failed === 0
     ? ['None of ', { count: all }, ' measured requests failed.']
     : [

@@ -168,7 +168,8 @@ function pointOf(shape: Shape, slow: number, gpu: boolean): BenchPointResult {
     },
     expected: {
       ttft: missing('no_roofline', 'no roofline is known for prefill of this size'),
-      tpot: gpu && !oom ? { unit: 'ms', low: 0.51, high: 1.6, how: 'weights / bandwidth, × 3' } : noGpu,
+      tpot:
+        gpu && !oom ? { unit: 'ms', low: 0.51, high: 1.6, explanation: 'weights / bandwidth, × 3' } : noGpu,
     },
     flags,
     ...(oom ? {} : { repeats }),

@@ -13,7 +13,7 @@ function bar(id: string, ms: number, measured: number, more: Partial<WaterfallBa
     confidence: 'high',
     confidence_why: 'exact intervals',
     sql: `SELECT '${id}' AS what, 1 AS count, ${ms} AS ms`,
-    sharpen: null,
+    better_capture: null,
     note: null,
     parts: [],
     ...more,

@@ -97,7 +97,7 @@ export function kernelsDocument(change: Partial<KernelsResult> = {}): Document<K
         runs: 100,
         max_runs: 1000,
         max_seconds: 2,
-        narrow: 0.01,
+        target_half_width: 0.01,
         graph: 'auto',
         check: true,
         seed: 0,

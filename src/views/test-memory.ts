@@ -44,7 +44,7 @@ const moment = (
   max_allocated_bytes: allocated,
   weights_bytes: 7e9,
   kv_cache_bytes: kv,
-  rest_bytes: allocated - 7e9 - kv,
+  other_bytes: allocated - 7e9 - kv,
 });
 
 /** Llama-2-7B over two GPUs with round figures: 7 GB of weights on each, a snapshot, and a last sample after the memory was freed. */

@@ -34,7 +34,7 @@ export function testMonitor(): Document<MonitorResult> {
     throttling: {
       share: share(0.125),
       count: 300,
-      reasons: [{ reason: 'sw_power_cap', words: 'power cap', share: 0.125 }],
+      reasons: [{ reason: 'sw_power_cap', label: 'power cap', share: 0.125 }],
       periods: [
         {
           start_ns: 3 * second,
@@ -59,7 +59,7 @@ export function testMonitor(): Document<MonitorResult> {
       last_bytes: bytes(14),
       growth_bytes: bytes(4),
     },
-    processes: [{ pid: 4242, name: hostileText, here: true, peak_bytes: 1, last_bytes: 1 }],
+    processes: [{ pid: 4242, name: hostileText, on_this_machine: true, peak_bytes: 1, last_bytes: 1 }],
   };
   const series = (name: string, unit: string, value: number, scope = 'gpu0') => ({
     scope,

@@ -37,7 +37,7 @@ function pointOf(load: ServingPoint['load'], index: number): ServingPoint {
     load,
     seconds: load.requests / rate,
     requests: {
-      counted: load.requests,
+      measured: load.requests,
       ok: n,
       failed,
       cancelled: failed > 0 ? 2 : 0,
@@ -53,8 +53,8 @@ function pointOf(load: ServingPoint['load'], index: number): ServingPoint {
     tokens: {
       input: figure(128, 'tokens', 'usage', { n }),
       output: figure(63.5, 'tokens', 'usage', { n }),
-      shorter: 3,
-      longer: 0,
+      shorter_outputs: 3,
+      longer_outputs: 0,
       tokenizer_difference: missing('no_tokenizer', 'no tokenizer was given'),
       cached_share: none,
       chunks_not_tokens: 0,

@@ -6,7 +6,7 @@ import { driftSection } from './trace-drift.js';
 
 const section = (change: ReturnType<typeof figure> | ReturnType<typeof missing>, steps = 20) =>
   driftSection({
-    drift: [{ kind: 'decode', steps, alike: 'place', span_ns: 2e9, change, parts: [] }],
+    drift: [{ kind: 'decode', steps, matched_by: 'position', span_ns: 2e9, change, parts: [] }],
   } as Partial<TraceResult> as TraceResult);
 
 /** The cells of the only row, as text. */

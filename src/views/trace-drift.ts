@@ -5,8 +5,8 @@ import type { Block, Section, Text } from './block.js';
 import { tableOf } from './table-of.js';
 import { countValue, ns, number, ratio } from './trace-values.js';
 
-const comparedWith: Record<Drift['alike'], string> = {
-  place: 'same position in other requests',
+const comparedWith: Record<Drift['matched_by'], string> = {
+  position: 'same position in other requests',
   batch: 'the same batch size',
   kind: 'same kind',
 };
@@ -28,7 +28,12 @@ export function driftSection({ drift = [] }: TraceResult): Section | null {
           { id: 'span_ns', head: 'over', ...number, cell: ({ span_ns: span }) => ns(span) },
           { id: 'change', head: 'change per step', ...number, cell: ({ change }) => ({ figure: change }) },
           { id: 'verdict', head: 'trend', wraps: true, cell: verdict },
-          { id: 'alike', head: 'compared with steps of', drop: 0, cell: (row) => comparedWith[row.alike] },
+          {
+            id: 'alike',
+            head: 'compared with steps of',
+            drop: 0,
+            cell: (row) => comparedWith[row.matched_by],
+          },
         ],
         comparable,
       ),

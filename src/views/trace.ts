@@ -178,7 +178,7 @@ function lossesSection({ attribution, source }: TraceResult): Section {
             {
               id: 'how',
               head: 'method',
-              cell: ({ how }) => (how === null ? 'in no range' : (methodLabels[how] ?? how)),
+              cell: ({ method }) => (method === null ? 'in no range' : (methodLabels[method] ?? method)),
             },
             { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels: count }) => ({ count }) },
             { id: 'kernel_ns', head: 'time', ...number, cell: ({ kernel_ns: n }) => ns(n) },

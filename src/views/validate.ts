@@ -33,10 +33,12 @@ const results: Readonly<Record<Validation['result'], Text>> = {
 };
 
 function verdict({ result, counts, tolerance }: Validation): Text {
-  const { compared, rejected, skipped, within } = counts;
+  const { compared, rejected, skipped, within_tolerance } = counts;
   return [
     results[result],
-    ...(compared > 0 ? [`: ${within} of ${compared} totals within `, { n: tolerance, unit: 'ratio' }] : []),
+    ...(compared > 0
+      ? [`: ${within_tolerance} of ${compared} totals within `, { n: tolerance, unit: 'ratio' }]
+      : []),
     ...(rejected > 0 ? [`; ${rejected} rejected as implausible`] : []),
     ...(skipped > 0 ? [`; ${skipped} not comparable`] : []),
   ] as Text;
@@ -66,10 +68,10 @@ const errorCells = (row: ErrorSummary): Text[] => [
     : { n: row.mean_absolute_share, unit: 'ratio' },
   row.profiles === 0 ? { missing: 'no profile compared' } : gb(row.mean_absolute_bytes),
   signedShare(row.worst_share),
-  row.profiles === 0 ? { missing: 'no profile compared' } : `${row.within}/${row.profiles}`,
+  row.profiles === 0 ? { missing: 'no profile compared' } : `${row.within_tolerance}/${row.profiles}`,
 ];
 
-const groupLabels: Readonly<Record<Validation['groups'][number]['by'], string>> = {
+const groupLabels: Readonly<Record<Validation['groups'][number]['dimension'], string>> = {
   family: 'family',
   dtype: 'dtype',
   tensor_parallel_size: 'tensor parallel',
@@ -102,7 +104,7 @@ function errorSection(data: Validation): Section {
         columns: [{ id: 'component', head: 'component' }, ...errorColumns],
         rows: [
           ...data.components.map((row) => ({ cells: [componentLabels[row.component], ...errorCells(row)] })),
-          ...(data.rest ? [{ cells: ['not measured separately', ...errorCells(data.rest)] }] : []),
+          ...(data.uncovered ? [{ cells: ['not measured separately', ...errorCells(data.uncovered)] }] : []),
           { cells: [componentLabels.total, ...errorCells(data.total)] },
           ...(data.total_by_fit && data.total_by_fit.others.profiles > 0
             ? [
@@ -125,7 +127,9 @@ function errorSection(data: Validation): Section {
         level: 2,
         title: 'Error of the total by group',
         columns: [{ id: 'by', head: 'total by' }, { id: 'value', head: '', wraps: true }, ...errorColumns],
-        rows: data.groups.map((row) => ({ cells: [groupLabels[row.by], row.value, ...errorCells(row)] })),
+        rows: data.groups.map((row) => ({
+          cells: [groupLabels[row.dimension], row.value, ...errorCells(row)],
+        })),
       },
       ...notMeasured(data.profiles),
     ],
@@ -170,8 +174,10 @@ function profileSection({ profiles }: Validation): Section {
   });
   const manyGpus = new Set(compared.map(({ profile }) => profile.gpu)).size > 1;
   const outsideTolerance = compared.flatMap(({ profile, total, label }) => {
-    const text = total.within ? componentsOutside(profile) : (profile.explanation ?? []);
-    return total.within && profile.components.every(({ within }) => within) ? [] : [{ name: label, text }];
+    const text = total.within_tolerance ? componentsOutside(profile) : (profile.explanation ?? []);
+    return total.within_tolerance && profile.components.every(({ within_tolerance }) => within_tolerance)
+      ? []
+      : [{ name: label, text }];
   });
   return {
     id: 'profiles',
@@ -197,7 +203,7 @@ function profileSection({ profiles }: Validation): Section {
             signedShare(total.error_share),
             [
               profile.fitted ? 'fitted' : '',
-              ...(total.within
+              ...(total.within_tolerance
                 ? []
                 : [profile.fitted ? ' ' : '', { text: 'outside', tone: 'fault' as const }]),
             ],
@@ -236,7 +242,7 @@ function profileSection({ profiles }: Validation): Section {
 
 const componentsOutside = ({ components }: ValidatedProfile): Text =>
   components
-    .filter(({ within }) => !within)
+    .filter(({ within_tolerance }) => !within_tolerance)
     .flatMap(({ component, error_bytes, error_share }, index) => [
       `${index === 0 ? '' : ', '}${componentLabels[component]} `,
       { ...gb(error_bytes), signed: true },

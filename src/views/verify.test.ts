@@ -122,7 +122,7 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
       after_ms: figure(1.84, 'ms', 'bars', { ci95: [1.6, 2.4] }),
       per_token_before_ms: null,
       per_token_after_ms: null,
-      bars: [{ id: 'launch_overhead', before_ms: 1.81, after_ms: 0, how: 'one launch a stage' }],
+      bars: [{ id: 'launch_overhead', before_ms: 1.81, after_ms: 0, explanation: 'one launch a stage' }],
       assumptions: ['every kernel is captured'],
     },
     {

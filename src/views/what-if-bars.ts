@@ -65,10 +65,10 @@ export const whatIfNotes = (stage: Stage): Block => ({
 
 /** Bars that change for the same reason are named together. */
 const reasons = ({ bars }: Stage): string[] =>
-  [...new Set(bars.map(({ how }) => how))].map(
+  [...new Set(bars.map(({ explanation }) => explanation))].map(
     (why) =>
       `${bars
-        .filter(({ how }) => how === why)
+        .filter(({ explanation }) => explanation === why)
         .map(({ id }) => barWords(id).label)
         .join(', ')}: ${why}.`,
   );

@@ -20,5 +20,5 @@ export function nothingFound({
 }
 
 /** A change with its further text. */
-export const changeText = ({ text, more }: Finding['change']): string =>
-  more === undefined ? text : `${text} ${more}`;
+export const changeText = ({ text, details }: Finding['change']): string =>
+  details === undefined ? text : `${text} ${details}`;

@@ -52,10 +52,10 @@ export const identityWords = (workload: Workload): string =>
     .join(' · ');
 
 /** "model, batch size given by you". */
-const givenPartsText = ({ given = [] }: Workload): string =>
+const givenPartsText = ({ given_by_user: given = [] }: Workload): string =>
   given.length === 0 ? '' : `${given.map((part) => partWords[part]).join(', ')} given by you`;
 
-const partWords: Readonly<Record<NonNullable<Workload['given']>[number], string>> = {
+const partWords: Readonly<Record<NonNullable<Workload['given_by_user']>[number], string>> = {
   model: 'model',
   dtype: 'dtype',
   batch_size: 'batch size',

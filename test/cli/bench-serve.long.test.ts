@@ -49,7 +49,7 @@ test.each([
     const faulty = body({ fault, fault_every: 3 });
     const { data, codes } = parseLoad(run(server.url, ...options, '--concurrency', '3', ...faulty));
     const [point] = data.points;
-    expect(point!.requests).toMatchObject({ counted: 9, ok: 6, failed: 3, cancelled: 0 });
+    expect(point!.requests).toMatchObject({ measured: 9, ok: 6, failed: 3, cancelled: 0 });
     expect(point!.requests.failures).toMatchObject([{ kind, count: 3 }]);
     expect(codes).toContain('requests_failed');
     // The statistics are of the six successful requests, because a failed one would make the minimum zero. There is no stricter check, because a
@@ -83,7 +83,7 @@ test('a server that rejects every request is reported before any load', () => {
 test('outputs longer than requested are reported, with their real length', () => {
   const longer = run(server.url, '--requests', '4', ...body({ fault: 'ignores_max' }));
   const { data, codes } = parseLoad(longer);
-  expect(data.points[0]!.tokens).toMatchObject({ output: { value: 30 }, longer: 4 });
+  expect(data.points[0]!.tokens).toMatchObject({ output: { value: 30 }, longer_outputs: 4 });
   expect(codes).toContain('output_longer');
 });
 

@@ -32,7 +32,7 @@ test('the model and sizes given for a session are saved and used by later comman
     const result = explain('b1', ...args, '--json');
     expect(result.status, result.stderr).toBe(0);
     const { data } = explainDocumentSchema.parse(JSON.parse(result.stdout));
-    return { ...data.stages.find(({ kind }) => kind === 'decode')!, given: data.workload?.given };
+    return { ...data.stages.find(({ kind }) => kind === 'decode')!, given: data.workload?.given_by_user };
   };
   expect(decode().roofline_ms.value).toBeNull();
   const stated = decode('--model', config, '--dtype', 'float16', '--batch-size', '1', '--input-len', '64');

@@ -42,8 +42,8 @@ test('a sweep of two kernels writes a document, a session, files that DuckDB rea
     // This home has a planted roofline: 100 GFLOP/s and 100 GB/s at the smallest working set.
     expect(result.roof_share.value).toBeGreaterThan(0);
     const operator = result.kernel === 'gemm' ? 'MatMul' : 'SkipSimplifiedLayerNormalization';
-    expect(result.behind).toMatchObject([{ what: 'operator', name: operator, count: 1 }]);
-    expect(result.behind![0]!.ns).toBeGreaterThan(0);
+    expect(result.executed).toMatchObject([{ what: 'operator', name: operator, count: 1 }]);
+    expect(result.executed![0]!.ns).toBeGreaterThan(0);
   }
   expect(data.maps.map(({ series }) => series)).toEqual(['gemm', 'rmsnorm']);
   expect(issues.map(({ code }) => code)).not.toContain('no_roofline');

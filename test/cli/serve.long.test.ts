@@ -37,7 +37,7 @@ test('serve binds to loopback; bench serve measures it, and writes a session wit
   expect(data.target).toMatchObject({ api: 'completions', server: 'inferscope serve' });
   expect(data.points.map(({ load }) => load.concurrency)).toEqual([1, 2]);
   for (const point of data.points) {
-    expect(point.requests).toMatchObject({ counted: 4, ok: 4, failed: 0 });
+    expect(point.requests).toMatchObject({ measured: 4, ok: 4, failed: 0 });
     expect(point.tokens).toMatchObject({ input: { value: 8 }, output: { value: 6 }, chunks_not_tokens: 0 });
     expect(point.latency.itl).toMatchObject({ n: 4 * 5 });
     expect(point.goodput.meets_slo).toBe(true);

@@ -56,7 +56,7 @@ def softmax(name):
 
 def order(cases, **changes):
     whole = dict(
-        v=1, execution_id="kernels", device="cpu", cases=cases, runs=3, max_runs=6, max_seconds=0.05, narrow=0.05,
+        v=1, execution_id="kernels", device="cpu", cases=cases, runs=3, max_runs=6, max_seconds=0.05, target_half_width=0.05,
         graph="auto", check=True, seed=1,
     )  # fmt: skip
     return dict(whole, **changes)
@@ -153,8 +153,8 @@ class Operations(InProcess):
         self.assertEqual(line["rotated_bytes"], 5 * 2 * (32 << 10))
 
     def test_narrow_ends_it_and_runs_begin_it(self):
-        for narrow, least, most in ((1000, 10, 10), (0, 40, 40)):
-            changes = dict(runs=10, max_runs=40, max_seconds=20, narrow=narrow)
+        for half_width, least, most in ((1000, 10, 10), (0, 40, 40)):
+            changes = dict(runs=10, max_runs=40, max_seconds=20, target_half_width=half_width)
             (line,), _ = self.measure([softmax("a")], **changes)
             self.assertTrue(least <= len(line["samples_ns"]) <= most, len(line["samples_ns"]))
 
@@ -220,7 +220,7 @@ class Process(Started, unittest.TestCase):
     def test_sigint_keeps_what_is_done(self):
         cases = [softmax("a")] + [softmax(str(i)) for i in range(20)]
         with tempfile.TemporaryDirectory() as folder:
-            child = self.start("inferscope_kernels.py", order(cases, max_runs=10**6, max_seconds=0.5, narrow=0), folder)
+            child = self.start("inferscope_kernels.py", order(cases, max_runs=10**6, max_seconds=0.5, target_half_width=0), folder)
             for text in child.stdout:
                 if json.loads(text).get("done") == 1:
                     child.send_signal(signal.SIGINT)
@@ -268,7 +268,7 @@ class AllReduce(Started, unittest.TestCase):
     def test_sigint_ends_all_ranks_together(self):
         cases = [case("all-reduce", name=str(i), bytes=1 << 16, ranks=2) for i in range(3)]
         with tempfile.TemporaryDirectory() as folder:
-            child = self.start("inferscope_allreduce.py", order(cases, max_runs=10**6, max_seconds=30, narrow=0, runs=10**6), folder)
+            child = self.start("inferscope_allreduce.py", order(cases, max_runs=10**6, max_seconds=30, target_half_width=0, runs=10**6), folder)
             for text in child.stdout:
                 if json.loads(text)["type"] == "case":
                     child.send_signal(signal.SIGINT)
@@ -281,7 +281,7 @@ class AllReduce(Started, unittest.TestCase):
     def test_a_rank_that_dies_takes_its_cases_along(self):
         cases = [case("all-reduce", name=str(i), bytes=1 << 16, ranks=2) for i in range(3)]
         with tempfile.TemporaryDirectory() as folder:
-            given = order(cases, max_runs=10**6, max_seconds=30, narrow=0)
+            given = order(cases, max_runs=10**6, max_seconds=30, target_half_width=0)
             child = self.start("inferscope_allreduce.py", given, folder)
             for text in child.stdout:
                 if json.loads(text).get("type") == "case":

@@ -41,9 +41,9 @@ export function nextSteps(
     );
   } else if (lead && isProfiled(lead)) add(...withoutProfiler(framework));
   for (const bar of (lead?.bars ?? []).toSorted((a, b) => b.ms - a.ms)) {
-    if (bar.sharpen === null || bar.share < minBarShare) continue;
+    if (bar.better_capture === null || bar.share < minBarShare) continue;
     add(
-      bar.sharpen,
+      bar.better_capture,
       `refines "${bar.label}", ${formatPercent(bar.share)} of the stage: ${bar.confidence_why}`,
     );
   }

@@ -83,14 +83,14 @@ const engines: Record<Framework, EngineSwitches> = {
 
 /** Does not suggest options that are already in use. */
 function engineChange(framework: Framework, kind: PhaseKind, state: GraphState): Change {
-  const { name, off, kind: how, ...switches } = engines[framework];
+  const { name, off, kind: explanation, ...switches } = engines[framework];
   const { covers, example } = switches[kind === 'prefill' || kind === 'mixed' ? kind : 'decode'];
   const text = {
     on: `${name} replays CUDA graphs, but launches these kernels outside of them: ${covers}.`,
     off: `Let ${name} replay CUDA graphs: remove ${off}, and ${covers}.`,
     unknown: `Let ${name} replay CUDA graphs: run it without ${off}, and ${covers}.`,
   }[state];
-  return { kind: how, text, example };
+  return { kind: explanation, text, example };
 }
 
 /** The change for time that the host of an engine needs between two steps; null for a user's own program. */
@@ -124,14 +124,14 @@ async function productsInGraphs({ scope }: FindingContext, kind: PhaseKind): Pro
 const betweenReplaysChange = (engine: string): Change => ({
   kind: 'config',
   text: `${engine} replays the model as a CUDA graph already; between two replays it schedules, prepares inputs and samples. More sequences per step share that time.`,
-  more: 'Fewer sampling options and no per-token output leave less of it.',
+  details: 'Fewer sampling options and no per-token output leave less of it.',
   example: null,
 });
 
 const trainingChange: Change = {
   kind: 'code',
   text: 'Launch fewer kernels: compile the model, use a fused optimizer, and capture forward and backward pass into CUDA graphs where shapes are fixed.',
-  more: 'A larger micro-batch hides the launches as well.',
+  details: 'A larger micro-batch hides the launches as well.',
   example:
     'model = torch.compile(model, mode="reduce-overhead"); optimizer = torch.optim.AdamW(parameters, fused=True)',
 };
@@ -162,7 +162,8 @@ export async function launchBoundChange(
     return {
       kind: 'code',
       text: 'Pad prompts to a few lengths and capture a CUDA graph for each; then the host launches once.',
-      more: 'A plain torch.compile is not enough: it fuses kernels, and the host still launches what is left. More tokens per prefill (prompts together, longer chunks) hide the launches as well.',
+      details:
+        'A plain torch.compile is not enough: it fuses kernels, and the host still launches what is left. More tokens per prefill (prompts together, longer chunks) hide the launches as well.',
       example:
         'model.forward = torch.compile(model.forward, mode="reduce-overhead", dynamic=False)  # prompts padded to 128, 256, 512, …',
     };
@@ -175,7 +176,7 @@ export async function launchBoundChange(
   return {
     kind: 'code',
     text: `Launch the whole step at once: capture it into a CUDA graph${kind === 'decode' || kind === 'mixed' ? ' (a static KV cache is needed)' : ''}, or let torch.compile do so (mode="reduce-overhead"); then the host launches once per step.`,
-    more: 'A larger batch hides the launches as well.',
+    details: 'A larger batch hides the launches as well.',
     example: 'model.forward = torch.compile(model.forward, mode="reduce-overhead", fullgraph=True)',
   };
 }

@@ -39,14 +39,14 @@ const apply = (state: StageState, change: Change): Effect | MissingFigure => {
 /** One stage after all changes. Errors of the changes add up; the spread of the measurement is independent of them. */
 export function applyChanges(before: StageState, changes: readonly Change[]): StageResult {
   let state = before;
-  const how = new Map<string, string>();
+  const explanations = new Map<string, string>();
   const assumptions: string[] = [];
   let lessMs = 0;
   let moreMs = 0;
   for (const change of changes) {
     const effect = apply(state, change);
     if ('reason' in effect) return unpredicted(before, effect);
-    for (const [id, text] of effect.how) how.set(id, text);
+    for (const [id, text] of effect.explanations) explanations.set(id, text);
     assumptions.push(...effect.assumptions);
     lessMs += effect.lessMs;
     moreMs += effect.moreMs;
@@ -68,7 +68,7 @@ export function applyChanges(before: StageState, changes: readonly Change[]): St
     }),
     per_token_before_ms: perToken && batch_before ? beforeMs / batch_before : null,
     per_token_after_ms: perToken && batch_after ? afterMs / batch_after : null,
-    bars: barsOf(before, state, how),
+    bars: barsOf(before, state, explanations),
     assumptions: [...new Set(assumptions)],
   };
 }
@@ -94,7 +94,7 @@ function unpredicted(before: StageState, why: MissingFigure): StageResult {
 function barsOf(
   before: StageState,
   after: StageState,
-  how: ReadonlyMap<string, string>,
+  explanations: ReadonlyMap<string, string>,
 ): StageResult['bars'] {
   const ids = [...new Set([...before.bars.keys(), ...after.bars.keys()])];
   return ids.flatMap((id) => {
@@ -102,10 +102,10 @@ function barsOf(
     const to = after.bars.get(id) ?? 0;
     if (Math.abs(to - from) <= 1e-9) return [];
     const why =
-      how.get(id) ??
+      explanations.get(id) ??
       (after.idleBars.has(id) || before.idleBars.has(id)
         ? 'time in which the device waits for the host: host time is unchanged'
         : 'derived from the other bars');
-    return [{ id, before_ms: from, after_ms: to, how: why }];
+    return [{ id, before_ms: from, after_ms: to, explanation: why }];
   });
 }

@@ -30,7 +30,7 @@ export interface Scaling {
   measuredFactors?: ReadonlyMap<string, number> | undefined;
   /** Factor for copies between host and device. */
   copies?: number;
-  how: (name: string, factor: number) => string;
+  explain: (name: string, factor: number) => string;
   assumptions: string[];
 }
 
@@ -57,7 +57,7 @@ export function scaleKernels(state: StageState, scaling: Scaling): Effect | Miss
     );
   }
   const next = new Map<string, number>();
-  const how = new Map<string, string>();
+  const explanations = new Map<string, string>();
   let lessMs = 0;
   let moreMs = 0;
   for (const [id, ms] of state.bars) {
@@ -66,7 +66,7 @@ export function scaleKernels(state: StageState, scaling: Scaling): Effect | Miss
       ? Math.min(ms, (state.kernelCounts.get(id) ?? 0) * copyLatencyMs)
       : ms;
     next.set(id, latency + (ms - latency) * (scaling.copies ?? 1));
-    if (next.get(id) !== ms) how.set(id, scaling.how('copies', scaling.copies!));
+    if (next.get(id) !== ms) explanations.set(id, scaling.explain('copies', scaling.copies!));
   }
   const bars = new Map<string, number>([
     ['roofline', after.rooflineMs],
@@ -90,18 +90,18 @@ export function scaleKernels(state: StageState, scaling: Scaling): Effect | Miss
     moreMs += Math.max(...bounds) - scaled + otherError;
     const id = to === null ? `nonessential.${name}` : `inefficiency.${name}`;
     bars.set(id, scaled - (to ?? 0));
-    how.set(id, scaling.how(name, factor));
+    explanations.set(id, scaling.explain(name, factor));
   }
   // Profiler overhead is a share of the operators' time.
   const slower = next.get('unattributed') ?? 0;
   if (state.onCpu && slower < 0) next.set('unattributed', slower * (sumOf(bars) / kernelMs(state.bars)));
-  how.set('roofline', 'necessary work over the peaks');
-  how.set('serial', 'necessary work, one operation after another');
+  explanations.set('roofline', 'necessary work over the peaks');
+  explanations.set('serial', 'necessary work, one operation after another');
   for (const [id, ms] of next) bars.set(id, ms);
   const moved = withHostLimit(state, bars);
   return {
     state: { ...moved, needs: scaling.after },
-    how,
+    explanations,
     ...errorsOf(moved, lessMs, moreMs),
     assumptions: [
       ...scaling.assumptions,

@@ -43,7 +43,7 @@ function applyFinding(state: StageState, { gain, bars: ids, title, launches = 0 
   const hostMs = state.hostMs === null ? null : launchingWithout(state.hostMs, state.launches ?? 0, launches);
   return {
     state: withHostLimit({ ...state, hostMs }, bars),
-    how: new Map(positiveIds.map((id) => [id, title])),
+    explanations: new Map(positiveIds.map((id) => [id, title])),
     // A rule's limit is the time it found; the fused kernel may save more.
     lessMs: Math.max(high - expected, minError * removedMs),
     moreMs: Math.max(expected - low, minError * removedMs),
@@ -65,7 +65,7 @@ function fusedElementwise(state: StageState): Effect {
   );
   return {
     state: withHostLimit(state, bars),
-    how: new Map(elementwise.map(([id]) => [id, 'one kernel between two GEMMs'])),
+    explanations: new Map(elementwise.map(([id]) => [id, 'one kernel between two GEMMs'])),
     lessMs: remainingShare * sum,
     moreMs: remainingShare * sum,
     assumptions: [

@@ -98,7 +98,7 @@ export function withCudaGraph(state: StageState): Effect {
       launchIdleMs: 0,
       hostMs: remainingHostMs,
     },
-    how: new Map([
+    explanations: new Map([
       ...[...state.idleBars].map((id): [string, string] => [id, 'the stage is one launch']),
       [
         'launch_latency',
@@ -133,7 +133,7 @@ export function withoutSync(state: StageState): Effect {
   const bars = new Map([...state.bars].map(([id, ms]) => [id, ms * remainingMs(id)]));
   return {
     state: { ...state, bars },
-    how: new Map([
+    explanations: new Map([
       ...[...state.idleBars].map((id): [string, string] => [id, 'idle time after a host wait is removed']),
       ...[...state.bars.keys()].filter(isRead).map((id): [string, string] => [id, 'one read per stage']),
     ]),
@@ -172,7 +172,7 @@ export function withPinnedCopies(state: StageState): Effect {
   const about = link === null ? '' : ` at up to ${formatQuantity(linkShare * link, 'B/s')}`;
   return {
     state: { ...state, bars },
-    how: new Map([
+    explanations: new Map([
       ...copies.map(([id]): [string, string] => [id, `behind kernels${about}`]),
       ...(waits > 0
         ? [...state.idleBars].map((id): [string, string] => [id, 'the host does not wait for copies'])

@@ -65,7 +65,7 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
     : `no longer waits for ${name}`;
   return {
     state: { ...state, bars },
-    how: howOf(state, bars, how),
+    explanations: howOf(state, bars, how),
     lessMs: Math.max(spread * removed, slow.maxGainMs - removed),
     moreMs: Math.max(spread * removed, removed - slow.minGainMs),
     assumptions: [
@@ -86,7 +86,7 @@ export function withEqualLinks(state: StageState): Effect | MissingFigure {
   const why = `ranks ${link.ranks} exchange as fast as the fastest other group`;
   return {
     state: { ...state, bars },
-    how: howOf(state, bars, why),
+    explanations: howOf(state, bars, why),
     lessMs: spread * removed,
     moreMs: 0.5 * removed,
     assumptions: [why],

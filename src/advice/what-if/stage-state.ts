@@ -69,7 +69,7 @@ export interface StageState {
 export interface Effect {
   state: StageState;
   /** Why each bar changes. */
-  how: Map<string, string>;
+  explanations: Map<string, string>;
   /** Model error: how much shorter and longer than the bars' sum the later time may be, ms. */
   lessMs: number;
   moreMs: number;
@@ -93,7 +93,7 @@ export const idleMsOf = ({ bars, idleBars }: Pick<StageState, 'bars' | 'idleBars
 /** Nothing changes, for the reason given. */
 export const unchanged = (state: StageState, why: string): Effect => ({
   state,
-  how: new Map(),
+  explanations: new Map(),
   lessMs: 0,
   moreMs: 0,
   assumptions: [why],

@@ -45,7 +45,8 @@ export function withBatch(state: StageState, batchSize: number): Effect | Missin
     otherFactor: () => factor,
     measuredFactors: streams.measuredFactors,
     copies: factor,
-    how: (_, by) => `${times(by)}: weights once per step, everything else for each of ${batchSize} sequences`,
+    explain: (_, by) =>
+      `${times(by)}: weights once per step, everything else for each of ${batchSize} sequences`,
     assumptions: [
       ...streams.how,
       `${batchSize} sequences of the same length instead of ${needs.shape.batchSize}; launches and host stay, sampling included`,
@@ -67,7 +68,7 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
     // In a decode step only work on the cache grows, such as copies of it; other work is for one token.
     otherFactor: (name) => (prefill || name === 'copy' ? factor : 1),
     ...(prefill ? { copies: factor } : {}),
-    how: (_, by) => `${times(by)} at ${plural(contextLen, 'token')}`,
+    explain: (_, by) => `${times(by)} at ${plural(contextLen, 'token')}`,
     assumptions: [
       prefill
         ? `a prompt of ${plural(contextLen, 'token')} instead of ${formatCount(shape.newTokens)}, computed in one piece`
@@ -104,7 +105,7 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     otherFactor: () => elements,
     copies: elements,
     measuredFactors: isHalved ? new Map([['attention', halfAttention]]) : streams.measuredFactors,
-    how: (_, by) => `${times(by)}: bytes and peak of ${storage.weights.name}`,
+    explain: (_, by) => `${times(by)}: bytes and peak of ${storage.weights.name}`,
     assumptions: [
       ...streams.how,
       `${storage.weights.name}: ${formatSetting(weights, 'bytes')} per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
@@ -157,7 +158,7 @@ export function withGpu(
     after: { ...needs, peaks: target },
     otherFactor: () => bandwidth,
     ...(link && otherLink ? { copies: link / otherLink } : {}),
-    how: (_, by) => `${times(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
+    explain: (_, by) => `${times(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
     assumptions: [
       ...(chosen === null ? [] : [chosen]),
       `${name} reaches the same share of its data sheet as ${gpuName}: bandwidth ${times(1 / bandwidth)}`,

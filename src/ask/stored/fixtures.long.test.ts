@@ -108,7 +108,7 @@ describe('questions about an nsys timeline', async () => {
       ['Would speculative decoding help?', /inferscope bench/],
     ] as const) {
       const found = await answer(question);
-      expect([found.answered_by, found.next_capture]).toEqual(['nobody', expect.stringMatching(capture)]);
+      expect([found.answered_by, found.next_capture]).toEqual(['none', expect.stringMatching(capture)]);
       expect(found.answer).toContain(`Next: ${found.next_capture}`);
     }
   });
@@ -120,7 +120,7 @@ test('"since the last run" answers with the result of session compare', async ()
   expect(firstLine(found.answer)).toMatch(
     /^Since launch_bound_decode-fault \(2026-11-21 .* decode: .*× as fast/,
   );
-  expect((await answer('What changed since yesterday?')).answered_by).toBe('nobody');
+  expect((await answer('What changed since yesterday?')).answered_by).toBe('none');
 });
 
 test('answers from ncu counters', async () => {
@@ -133,7 +133,7 @@ test('answers from ncu counters', async () => {
   );
   const unanswered = await answer('Would fp8 help?');
   expect([unanswered.answered_by, unanswered.next_capture]).toEqual([
-    'nobody',
+    'none',
     'inferscope session set <session> --model <name>',
   ]);
 });
@@ -151,5 +151,5 @@ test('answers from a memory profile', async () => {
   expect(Math.abs(Number(answered[1]) / kvCacheGb - 1)).toBeLessThan(0.1);
   expect(firstLine((await answer('Does batch 64 fit on an L4?')).answer)).toMatch(/^No: .* it does not fit/);
   // A memory profile has no kernel times.
-  expect((await answer('What if batch 32?')).answered_by).toBe('nobody');
+  expect((await answer('What if batch 32?')).answered_by).toBe('none');
 });

@@ -41,7 +41,7 @@ test('answers from a profile: utilization, memory, operators', async () => {
     expect(gemm.answer).toContain(`${Math.round(100 * share)} % of the operators' time in ${kind}`);
   expect((await storedAnswer(session, 'is the GPU idle between steps?')).answer).toMatch(/^No GPU was used/);
   expect((await storedAnswer(session, 'from which batch size is there no scaling?')).answered_by).toBe(
-    'nobody',
+    'none',
   );
 });
 

@@ -68,13 +68,10 @@ test('without a question: key sentences and findings', async () => {
 
 test('an answer states that the stored data cannot answer the question', async () => {
   const found = await storedAnswer(session, 'What color is the sky?');
-  expect(found).toMatchObject({ answered_by: 'nobody', queries: [], claims: [] });
+  expect(found).toMatchObject({ answered_by: 'none', queries: [], claims: [] });
   expect(found.answer).toContain('cannot be answered without a model');
   const memory = await storedAnswer(session, 'how much memory does the KV cache take?');
   const silent = await storedAnswer(session, 'are there recompilations?');
   expect(silent.answer).toMatch(/recompil/i);
-  expect([memory.answered_by, memory.answer]).toEqual([
-    'nobody',
-    expect.stringContaining('was not recorded'),
-  ]);
+  expect([memory.answered_by, memory.answer]).toEqual(['none', expect.stringContaining('was not recorded')]);
 });

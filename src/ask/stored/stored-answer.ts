@@ -154,7 +154,7 @@ function resultDocument(
   return {
     session: { id: session.id, name: session.user.name, title: session.manifest.title },
     question,
-    answered_by: missing === null && parts.length > 0 ? 'stored' : 'nobody',
+    answered_by: missing === null && parts.length > 0 ? 'stored' : 'none',
     model: null,
     answer: [...unanswered, ...texts].join('\n'),
     claims: [],

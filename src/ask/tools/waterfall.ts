@@ -18,7 +18,7 @@ export function briefStage(stage: StageWaterfall, withSql = false) {
     clean_ms,
     roofline_ms,
     roofs,
-    bars: bars.map(({ id, label, ms, share, count, confidence, note, parts, sharpen, sql }) => ({
+    bars: bars.map(({ id, label, ms, share, count, confidence, note, parts, better_capture, sql }) => ({
       id,
       label,
       ms,
@@ -27,7 +27,7 @@ export function briefStage(stage: StageWaterfall, withSql = false) {
       confidence,
       ...(note === null ? {} : { note }),
       ...(parts.length === 0 ? {} : { parts: parts.slice(0, 5) }),
-      ...(withSql ? { sharpen, sql } : {}),
+      ...(withSql ? { sharpen: better_capture, sql } : {}),
     })),
     ...(stage.ranks.length > 1 ? { ranks: stage.ranks } : {}),
   };

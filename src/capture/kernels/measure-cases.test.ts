@@ -22,7 +22,7 @@ function softmax(name: string): KernelCase {
 }
 
 function orderOf(cases: KernelCase[]): KernelOrder {
-  const limits = { runs: 3, max_runs: 5, max_seconds: 0.2, narrow: 0.05 };
+  const limits = { runs: 3, max_runs: 5, max_seconds: 0.2, target_half_width: 0.05 };
   return {
     v: 1,
     execution_id: 'kernels',

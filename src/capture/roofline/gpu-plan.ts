@@ -135,7 +135,7 @@ export function rooflineOrder(executionId: string, device: string, cases: Kernel
     runs: 10,
     max_runs: 200,
     max_seconds: 0.25,
-    narrow: 0.003,
+    target_half_width: 0.003,
     graph: 'auto',
     check: false,
     seed: 0,

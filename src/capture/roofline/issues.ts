@@ -42,7 +42,7 @@ function throttlingIssues(gpu: MeasuredGpu): Issue[] {
     return {
       code: 'throttled',
       severity: reason === 'sw_power_cap' ? 'info' : 'warning',
-      text: `${deviceName(gpu)}: clocks were throttled (${known?.words ?? reason}${slowestClock}) during ${affected.map((result) => result.what).join(', ')}: these peaks are sustained values, below those at the maximum clock.`,
+      text: `${deviceName(gpu)}: clocks were throttled (${known?.label ?? reason}${slowestClock}) during ${affected.map((result) => result.what).join(', ')}: these peaks are sustained values, below those at the maximum clock.`,
       count: affected.length,
     };
   });

@@ -39,7 +39,7 @@ test('two H100 under torchrun, three executions: the slow rank comes first, with
   const { ranks } = job!;
   expect(ranks.map(({ clock }) => clock!.collectives)).toEqual([0, expect.any(Number)]);
   expect(ranks[1]!.clock!.bound_ns).toBeLessThan(1_000_000);
-  expect(ranks.find(({ late_by: by }) => by !== null)?.rank).toBe(1);
+  expect(ranks.find(({ late_cause }) => late_cause !== null)?.rank).toBe(1);
   // The bars come from nsys, which recorded no collective calls here: rank 0 waits in its kernels for those of rank 1, which computes three
   // more GEMMs.
   const prefill = (await explainSession(session, { rank: 0 })).data.stages.find(

@@ -62,11 +62,11 @@ test.each(
     expect.not.arrayContaining(causes.map(([cause]) => cause).filter((cause) => cause !== rule)),
   );
   const { job, groups } = collectives.data;
-  expect(job!.ranks.find(({ late_by: by }) => by !== null)?.rank ?? null).toBe(
+  expect(job!.ranks.find(({ late_cause }) => late_cause !== null)?.rank ?? null).toBe(
     rule === 'slow_link' ? null : rank,
   );
   // Rank's own time: every step of the slow rank has 3 attentions that are 80 µs longer; a slow link adds no rank's own time.
-  const { steps, ranks } = job!.own!;
+  const { steps, ranks } = job!.step_times!;
   expect(steps).toEqual([1, 2, 3, 4, 5].map((step) => ({ first: step, last: step })));
   const otherRanks = ranks.filter((row) => row.rank !== rank);
   const median = (rankRows: typeof ranks, stepIndex: number) =>
@@ -79,9 +79,9 @@ test.each(
     if (rule === 'expert_imbalance') expect(excess).toBeGreaterThan(0.15);
   }
   expect(collectives.issues.map(({ code }) => code)).not.toContain('collectives_over_link');
-  for (const { sums, of_link } of groups) {
+  for (const { sums, link_share } of groups) {
     expect(sums!.wire_ns + sums!.skew_ns).toBe(sums!.time_ns);
-    expect(of_link.value).toBeLessThan(1);
+    expect(link_share.value).toBeLessThan(1);
   }
   for (const row of job!.ranks) {
     expect(row.exposed_ms! + row.overlapped_ms!).toBeCloseTo(row.wire_ms! + row.skew_ms!, 9);
@@ -117,7 +117,7 @@ test.each([
     expect(transfers).toMatchObject({ operation: 'Send and Recv', ranks: 2, communicators: 3 });
     // Generated links carry 300 GB/s after 12 µs; an H100's NVLink has 450.
     const wire = 2 ** 20 / 300e9 + 12e-6;
-    expect(transfers.of_link.value! / (2 ** 20 / wire / 450e9)).toBeCloseTo(1, 1);
+    expect(transfers.link_share.value! / (2 ** 20 / wire / 450e9)).toBeCloseTo(1, 1);
   },
 );
 
@@ -152,9 +152,9 @@ test('disaggregated serving: KV cache goes from prefill ranks to decode ranks, c
   ]);
   // Generated links carry 300 GB/s after 12 µs; an H100's NVLink has 450.
   const rate = bytes / (bytes / 300e9 + 12e-6);
-  for (const { bandwidth, of_link, receiver_waits_ms, sender_waits_ms } of transfers) {
+  for (const { bandwidth, link_share, receiver_waits_ms, sender_waits_ms } of transfers) {
     expect(bandwidth.value! / rate).toBeCloseTo(1, 1);
-    expect(of_link.value).toBeCloseTo(bandwidth.value! / 450e9, 9);
+    expect(link_share.value).toBeCloseTo(bandwidth.value! / 450e9, 9);
     // The receiver waits for the prefill.
     expect(receiver_waits_ms).toBeGreaterThan(10 * sender_waits_ms);
   }

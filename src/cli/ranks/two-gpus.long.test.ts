@@ -156,10 +156,10 @@ test('processes of one run, in one nsys report, are the ranks of a job', async (
   expect(job).toMatchObject({
     world_size: 2,
     step_kind: 'prefill',
-    ranks: [{ late_by: null }, { late_by: 'compute' }],
+    ranks: [{ late_cause: null }, { late_cause: 'compute' }],
   });
   const [, slow] = job!.ranks;
-  expect(slow!.last / slow!.operations).toBeGreaterThan(0.9);
+  expect(slow!.delayed_operations / slow!.operations).toBeGreaterThan(0.9);
   const group = groups.find(({ bytes }) => bytes === 8 * 1024 * 2048 * 2)!;
   expect(group.sums!.wire_ns + group.sums!.skew_ns).toBe(group.sums!.time_ns);
 });

@@ -112,10 +112,10 @@ export const metricsPage = (): Page =>
     "Bits of `throttle_bits`, with NVML's names:",
     table(
       ['bit', 'id', 'label', 'lowers clocks'],
-      throttleReasons.map(({ bit, name, words, limits }) => [
+      throttleReasons.map(({ bit, name, label, limits }) => [
         code(`0x${bit.toString(16)}`),
         code(name),
-        words,
+        label,
         limits ? 'yes' : 'no',
       ]),
     ),

@@ -32,7 +32,7 @@ export async function resultParts(
   database: SessionDatabase,
 ): Promise<MetricPart[]> {
   const metricRows = await database.query<ComparedRow>(
-    `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, ${isRecomputedSql} AS recomputed FROM metrics
+    `SELECT capture_id, point, label, name, same_definition, statistic, value, unit, n, ${isRecomputedSql} AS recomputed FROM metrics
      ORDER BY recomputed DESC, capture_id, point, name, statistic`,
   );
   const summaries = await readSummaries(captures, database);

@@ -75,7 +75,7 @@ const metricRow = (change: Row<'metrics'>): Row<'metrics'> => ({
   point: 0,
   label: 'rate inf',
   name: 'ttft',
-  defined_as_ours: true,
+  same_definition: true,
   statistic: 'mean',
   value: 10,
   unit: 'ms',

@@ -187,8 +187,8 @@ test('status of kernels, significance of stages, tiles by position, a matrix of 
     'decode: no significant difference, within the spread of both: 10.0 ms → 10.4 ms; MFU 0.1 % → 0.1 %; idle 90 % → 90 %; launches 3 → 3.',
   );
   expect(pair.gemm_tiles).toEqual([
-    { phase: 'decode', count: 1, tiles: ['64x64x64', '128x64x64'], matched_by: 'place' },
-    { phase: 'decode', count: 1, tiles: ['128x128x64', '128x256x64'], matched_by: 'place' },
+    { phase: 'decode', count: 1, tiles: ['64x64x64', '128x64x64'], matched_by: 'position' },
+    { phase: 'decode', count: 1, tiles: ['128x128x64', '128x256x64'], matched_by: 'position' },
   ]);
   const matrix = compareSides('trace', [a, b, c]);
   expect(matrix.stages[0]!.changes.map((change) => change?.significant ?? null)).toEqual([null, false, true]);

@@ -23,7 +23,7 @@ function matchedByPlace(phase: string, sequences: string[][]): Row[] {
   for (const index of sequences[0]!.keys()) {
     const tiles = sequences.map((sequence) => sequence[index]!);
     if (new Set(tiles).size < 2) continue;
-    const row = rows.get(tiles.join('\n')) ?? { phase, count: 0, tiles, matched_by: 'place' };
+    const row = rows.get(tiles.join('\n')) ?? { phase, count: 0, tiles, matched_by: 'position' };
     row.count += 1;
     rows.set(tiles.join('\n'), row);
   }

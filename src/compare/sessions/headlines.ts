@@ -109,7 +109,7 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
     const tileTexts =
       rows.length === 0
         ? []
-        : rows[0]!.matched_by === 'place'
+        : rows[0]!.matched_by === 'position'
           ? [`${changed} with another tile, most often ${tiles[0]}`]
           : [`by tile: ${tiles.join(', ')}`];
     return [

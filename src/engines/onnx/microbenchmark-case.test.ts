@@ -14,7 +14,7 @@ const settings: CaseSettings = {
   runs: 10,
   max_runs: 20,
   max_seconds: 0.2,
-  narrow: 0.5,
+  target_half_width: 0.5,
   check: true,
   graph: 'auto',
   threads: 1,

@@ -20,7 +20,7 @@ import { formatNumber } from '../../vocabulary/format.js';
 
 export interface CaseSettings extends Pick<
   KernelOrder,
-  'runs' | 'max_runs' | 'max_seconds' | 'narrow' | 'check' | 'graph' | 'trace'
+  'runs' | 'max_runs' | 'max_seconds' | 'target_half_width' | 'check' | 'graph' | 'trace'
 > {
   threads: number;
   /** One graph has copies of the operation until their arrays take this much: 2 × the last-level cache. */
@@ -258,7 +258,7 @@ function largestError(
 async function repeat(
   run: () => Promise<unknown>,
   count: number,
-  { runs, max_runs, max_seconds, narrow, stopped }: CaseSettings,
+  { runs, max_runs, max_seconds, target_half_width, stopped }: CaseSettings,
 ): Promise<number[]> {
   const samples: number[] = [];
   let spentNs = 0;
@@ -267,7 +267,7 @@ async function repeat(
   while (samples.length < max_runs && !stopped()) {
     // The interval is checked every tenth run, because computing it takes time between runs.
     const n = samples.length;
-    const isNarrow = n >= runs && n % 10 === 0 && halfInterval(samples) <= narrow;
+    const isNarrow = n >= runs && n % 10 === 0 && halfInterval(samples) <= target_half_width;
     if (n >= 3 && (isNarrow || spentNs >= max_seconds * 1e9)) break;
     const ns = await timeOf(run);
     spentNs += ns;

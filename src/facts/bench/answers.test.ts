@@ -229,7 +229,7 @@ test('reports a mean more uncertain than the range of means', () => {
         {
           ...point,
           latency: { ...point.latency, tpot_ms: { ...tpot, mean: 10, ci95 } },
-          expected: { ...point.expected, tpot: { low: 1, high: 9, unit: 'ms', how: '' } },
+          expected: { ...point.expected, tpot: { low: 1, high: 9, unit: 'ms', explanation: '' } },
         },
       ],
       'latency',

@@ -85,7 +85,7 @@ test('a CPU run uses measured roofs, and warns only if a GPU was expected', asyn
   // 0.9 of 2 threads.
   expect(codes(point!)).toContain('low_utilization warning');
   expect(point!.expected.tpot).toMatchObject({
-    how: expect.stringContaining('high = 2 × Σ over operations') as string,
+    explanation: expect.stringContaining('high = 2 × Σ over operations') as string,
   });
   const intended = await variantOf([
     'inferscope',

@@ -20,7 +20,7 @@ test("MFU against the data sheet's dense peak, and the expected range", async ()
   expect(tpot.low).toBeLessThan((1.2 * 131_392 * 2e3) / 4.8e12);
   // Every operation is memory-bound here, so their sum equals the whole.
   expectClose(tpot.high, tpot.low / 0.58 + 0.25);
-  expect(tpot.how).toContain('10 launches (counted in a decode step)');
+  expect(tpot.explanation).toContain('10 launches (counted in a decode step)');
   // Nothing was counted at batch 4: 42 launches per layer, two layers.
   const batch4 = second.expected.tpot;
   if (!('low' in batch4)) throw new Error('no range');
@@ -35,7 +35,7 @@ test('each kernel of a CUDA graph costs a node instead of a launch', async () =>
   const { tpot, ttft } = data.variants[0]!.points[0]!.expected;
   if (!('low' in tpot) || !('low' in ttft)) throw new Error('no range');
   expectClose(tpot.high, tpot.low / 0.58 + (10 * 1.5) / 1000);
-  expect(tpot.how).toContain('10 nodes of a CUDA graph (counted in a decode step) × 1.5 µs');
+  expect(tpot.explanation).toContain('10 nodes of a CUDA graph (counted in a decode step) × 1.5 µs');
   expectClose(ttft.high, ttft.low / 0.58 + (10 * 25) / 1000);
   const vllm = gpuWorkload({ engine: { name: 'vllm', version: null, options: {} } });
   expect(usesGraphs(vllm, {})).toBe(true);

@@ -164,7 +164,7 @@ function expectation(
       unit: 'ms',
       low,
       high: cpuExcess.value * serialMs,
-      how: `${lowest}; high = ${cpuExcess.value} × ${serialFormula} (${cpuExcess.source})`,
+      explanation: `${lowest}; high = ${cpuExcess.value} × ${serialFormula} (${cpuExcess.source})`,
     };
   }
   const kernelsMs = serialMs / kernelShare.value;
@@ -179,13 +179,13 @@ function expectation(
       unit: 'ms',
       low,
       high: kernelsMs + (launches * nodeUs) / 1e3,
-      how: `${lowest}; ${atShare} + ${plural(launches, 'node')} of a CUDA graph (${countSource}) × ${formatSetting(nodeUs, 'µs')} (${launchSource})`,
+      explanation: `${lowest}; ${atShare} + ${plural(launches, 'node')} of a CUDA graph (${countSource}) × ${formatSetting(nodeUs, 'µs')} (${launchSource})`,
     };
   }
   return {
     unit: 'ms',
     low,
     high: kernelsMs + (launches * launchUs) / 1e3,
-    how: `${lowest}; ${atShare} + ${plural(launches, 'launch', 'launches')} (${countSource}) × ${formatSetting(launchUs, 'µs')} on the host (eager PyTorch takes 10 to 25)`,
+    explanation: `${lowest}; ${atShare} + ${plural(launches, 'launch', 'launches')} (${countSource}) × ${formatSetting(launchUs, 'µs')} on the host (eager PyTorch takes 10 to 25)`,
   };
 }

@@ -87,7 +87,7 @@ export async function readBenchTelemetry(
   const throttled = bits
     .filter(({ scope }) => gpus.includes(scope))
     .flatMap((row) =>
-      limitingReasons.flatMap(({ bit, words: text }) => {
+      limitingReasons.flatMap(({ bit, label: text }) => {
         const share = row[`bit_${bit}`] ?? 0;
         return share > 0 ? [{ point: row.point, scope: row.scope, text, share }] : [];
       }),

@@ -17,7 +17,7 @@ const metric = (change: Row<'metrics'>): Row<'metrics'> => ({
   point: 0,
   label: 'rate inf',
   name: 'ttft',
-  defined_as_ours: true,
+  same_definition: true,
   statistic: 'mean',
   value: 10,
   unit: 'ms',
@@ -30,7 +30,7 @@ const metric = (change: Row<'metrics'>): Row<'metrics'> => ({
 test("lists the tool's figure and the recomputed one, inferscope's metrics first, without warm-up requests", async () => {
   const session = await sessionWith({
     metrics: [
-      metric({ name: 'vllm.itl', defined_as_ours: false }),
+      metric({ name: 'vllm.itl', same_definition: false }),
       metric({ name: 'e2e' }),
       metric({}),
       metric({ value: 11, source: 'recomputed from 2 requests' }),

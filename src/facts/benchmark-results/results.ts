@@ -53,7 +53,7 @@ async function readCaptures(
   database: SessionDatabase,
 ): Promise<Capture[]> {
   const rows = await database.query<MetricRow>(
-    `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, definition, source FROM metrics
+    `SELECT capture_id, point, label, name, same_definition, statistic, value, unit, n, definition, source FROM metrics
      ORDER BY capture_id, point, name, ${isRecomputedSql}, statistic, source`,
   );
   const requests = await readRequestCounts(database);
@@ -126,7 +126,7 @@ function isSummaryOf(summary: Capture, detailed: Capture): boolean {
 
 /** ms; null if the point has no end-to-end latency. */
 function meanLatency({ metrics }: BenchmarkPoint): number | null {
-  const metric = metrics.find(({ name, defined_as_ours }) => name === 'e2e' && defined_as_ours);
+  const metric = metrics.find(({ name, same_definition }) => name === 'e2e' && same_definition);
   const all = metric ? [...metric.file, ...metric.recomputed] : [];
   return all.find(({ statistic }) => statistic === 'mean')?.value ?? null;
 }
@@ -160,12 +160,12 @@ function metricsOf(rows: readonly MetricRow[]): BenchmarkMetric[] {
       metricRows
         .filter(({ source }) => isRecomputed(source) === recomputed)
         .map(({ statistic, value, n, source }) => ({ statistic, value, n, source }));
-    const [{ unit, definition, defined_as_ours }] = metricRows as [MetricRow];
+    const [{ unit, definition, same_definition }] = metricRows as [MetricRow];
     return {
       name,
       unit,
       definition,
-      defined_as_ours,
+      same_definition,
       file: statistics(false),
       recomputed: statistics(true),
     };
@@ -187,8 +187,8 @@ const metricOrder = [
 ];
 
 /** inferscope's metrics first, in request order. */
-export function metricRank({ name, defined_as_ours }: { name: string; defined_as_ours: boolean }): number {
+export function metricRank({ name, same_definition }: { name: string; same_definition: boolean }): number {
   const known = metricOrder.indexOf(name);
   if (known >= 0) return known;
-  return defined_as_ours ? metricOrder.length : metricOrder.length + 1;
+  return same_definition ? metricOrder.length : metricOrder.length + 1;
 }

@@ -78,7 +78,7 @@ test('times, bandwidths and ranks by hand (ORIGIN.md of the fixture)', () => {
   expect(gather!.bus_bandwidth.value! / 1e9).toBeCloseTo((3 * 1.048576) / 0.06, 6);
   expect([send!.operation, receive!.operation, send!.complete]).toEqual(['Send', 'Recv', 0]);
   expect(send!.bus_bandwidth.value! / 1e9).toBeCloseTo(8.388608 / 0.1, 6);
-  expect(send!.of_roof).toMatchObject({ value: null, reason: { code: 'no_roofline' } });
+  expect(send!.roof_share).toMatchObject({ value: null, reason: { code: 'no_roofline' } });
   expect(
     data.communicators.map((communicator) => [
       communicator.operation,
@@ -149,7 +149,7 @@ test("a bus bandwidth above the link's is reported as an error; switches may hal
     );
     session.manifest.hardware['gpu_name'] = 'NVIDIA H100 80GB HBM3';
     const { data: found, issues } = await analyzeCollectives(session);
-    return { share: found.groups[0]!.of_link.value, codes: issues.map(({ code }) => code) };
+    return { share: found.groups[0]!.link_share.value, codes: issues.map(({ code }) => code) };
   };
   // NVLink of an H100: 450 GB/s in one direction.
   expect(await shareOfLink(225e9, 'AllGather')).toEqual({ share: 0.5, codes: [] });
@@ -170,11 +170,11 @@ test("over several hosts the link is the sum of one host's network adapters", as
     if (adapters !== undefined) session.manifest.hardware['network_adapters'] = adapters;
     return (await analyzeCollectives(session)).data.groups[0]!;
   };
-  expect((await groupOver(['a', 'a'])).of_link.value).toBeCloseTo(100 / 450, 12);
+  expect((await groupOver(['a', 'a'])).link_share.value).toBeCloseTo(100 / 450, 12);
   const twoHosts = await groupOver(['a', 'b'], '15b3:1021 15b3:1021 15b3:1021 15b3:1021');
   // Four ports of 400 Gbit/s.
-  expect([twoHosts.nodes, twoHosts.of_link.value]).toEqual([2, 0.5]);
-  expect((await groupOver(['a', 'b'])).of_link).toMatchObject({
+  expect([twoHosts.nodes, twoHosts.link_share.value]).toEqual([2, 0.5]);
+  expect((await groupOver(['a', 'b'])).link_share).toMatchObject({
     value: null,
     reason: { code: 'no_network' },
   });

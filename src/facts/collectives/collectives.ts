@@ -27,7 +27,7 @@ interface Group {
 }
 
 interface GroupRow extends Group {
-  counted: string;
+  sequence_of: string;
   recorded: number;
   communicators: number;
   named: string[];
@@ -119,7 +119,7 @@ function groupOf(
 ): CollectiveGroup {
   const { operation, bytes, ranks, nodes, recorded, communicators, timed } = row;
   const groupCalls = calls.filter(
-    (call) => call.operation === row.counted && row.named.includes(call.communicator),
+    (call) => call.operation === row.sequence_of && row.named.includes(call.communicator),
   );
   const callCount = groupCalls.reduce((sum, callsRow) => sum + callsRow.calls, 0);
   const time = (ns: number | null, share: string) =>
@@ -149,7 +149,7 @@ function groupOf(
     transfer_p50_ns: transfer,
     waiting_p50_ns: over(complete?.waiting, 'median of the longest minus the shortest time over ranks'),
     transfer_bus_bandwidth: transferBus,
-    of_roof: shareOfRoofline(row, transferBus, roof),
+    roof_share: shareOfRoofline(row, transferBus, roof),
     sums: complete
       ? {
           time_ns: complete.time_ns,
@@ -157,7 +157,7 @@ function groupOf(
           skew_ns: complete.time_ns - complete.wire_ns,
         }
       : null,
-    of_link: shareOfLink(transferBus, (nodes ?? 1) > 1 ? links.hosts : links.gpus),
+    link_share: shareOfLink(transferBus, (nodes ?? 1) > 1 ? links.hosts : links.gpus),
     longest: shareOf(longest),
     last: shareOf(last),
   };
@@ -220,7 +220,7 @@ function shareOfLink(bus: Figure, link: Figure): Figure {
  * Whether a bandwidth exceeds the link, so bytes, ranks or times are wrong. Switches that reduce (NVLS) halve the
  * traffic of an all-reduce, so its limit is 2(n − 1)/n of the link.
  */
-const isOverLink = ({ operation, ranks, of_link: { value } }: CollectiveGroup): boolean =>
+const isOverLink = ({ operation, ranks, link_share: { value } }: CollectiveGroup): boolean =>
   value !== null && value > (operation === 'AllReduce' ? busFactor(ranks) : 1) * (1 + tolerance);
 
 const recordedShare = (recorded: number, callCount: number): Figure =>

@@ -78,17 +78,17 @@ export async function readJob(
     execution: session.manifest.executions.length > 1 ? execution : null,
     step_kind: kind,
     transfers: await readTransfers(database, execution, link),
-    own: kind === null ? null : await readRankSteps(database, { kind, execution }),
+    step_times: kind === null ? null : await readRankSteps(database, { kind, execution }),
     ranks: rows.map((row) => {
       const compute = (row.compute_ms ?? 0) - medianComputeMs;
       const host = (row.host_ms ?? 0) - medianHostMs;
       const isLate =
-        row.last >= minLastShare * row.operations &&
-        row.last > 0 &&
+        row.delayed_operations >= minLastShare * row.operations &&
+        row.delayed_operations > 0 &&
         Math.max(compute, host) > minExcess * (row.step_ms ?? 0);
       return {
         ...row,
-        late_by: isLate ? (compute >= host ? ('compute' as const) : ('host' as const)) : null,
+        late_cause: isLate ? (compute >= host ? ('compute' as const) : ('host' as const)) : null,
         clock: clocks.find(({ rank }) => rank === row.rank) ?? null,
       };
     }),

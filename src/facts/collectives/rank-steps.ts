@@ -1,7 +1,7 @@
 import type { CollectivesResult } from '../../model/documents/collectives.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['own']>;
+type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['step_times']>;
 
 interface Steps {
   kind: string;

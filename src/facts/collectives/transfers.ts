@@ -45,7 +45,7 @@ export async function readTransfers(
     return {
       ...row,
       bandwidth,
-      of_link:
+      link_share:
         link.value === null
           ? link
           : figure(bandwidth.value / link.value, 'ratio', `bandwidth over ${link.source}`),

@@ -53,7 +53,7 @@ export function estimate(
       parameters: weights.parameters,
       tensors: weights.tensors,
       bytes_by_dtype: weights.byDtype,
-      left_out: weights.leftOut,
+      excluded: weights.leftOut,
     },
     kv_cache_bytes_per_token: kvBytesPerToken(architecture, storage.kvCache),
     layers: options.layers ? layersOf(architecture, shapeOf(options), storage) : null,

@@ -12,7 +12,7 @@ const protocol = {
   runs: 3,
   max_runs: 30,
   max_seconds: 1,
-  narrow: 0.01,
+  target_half_width: 0.01,
   graph: 'auto' as const,
   check: true,
   seed: 0,
@@ -314,7 +314,7 @@ test('kernels and operators of one run of a traced case come only from its own r
       artifacts: { 'kernel-plan': { ...onCpu, traces: [{ capture_id: 'torch', case: null }] } },
     },
   );
-  expect((await analyzeKernels(session)).data.cases[0]!.behind).toEqual([
+  expect((await analyzeKernels(session)).data.cases[0]!.executed).toEqual([
     { what: 'kernel', name: 'norm', class: 'norm', count: 2, ns: 800 },
     { what: 'kernel', name: 'scale', class: 'norm', count: 1, ns: 100 },
     { what: 'operator', name: 'aten::rms_norm', class: null, count: 1, ns: 50 },

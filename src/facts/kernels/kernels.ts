@@ -8,7 +8,7 @@ import {
 import type { Session } from '../../session/open.js';
 import { readPlan, readStoredRoofline } from '../artifact.js';
 import { readStoredGpuRoofline } from '../roofs.js';
-import { readKernelsOfCases } from './behind.js';
+import { readKernelsOfCases } from './executed.js';
 import { readCaseRows, readConditionRows } from './rows.js';
 import { resultOf } from './case.js';
 import { mapsOf } from './maps.js';
@@ -26,10 +26,10 @@ export async function analyzeKernels(session: Session): Promise<Document<Kernels
   try {
     const rows = await readCaseRows(database);
     const conditions = await readConditionRows(database);
-    const behind = await readKernelsOfCases(database, plan.traces);
+    const executedKernels = await readKernelsOfCases(database, plan.traces);
     const cases = rows.map((row) => ({
       ...resultOf(row, { plan, roofs, conditions }),
-      behind: behind.get(row.case_id) ?? null,
+      executed: executedKernels.get(row.case_id) ?? null,
     }));
     const byId = new Map(cases.map((testCase) => [testCase.case, testCase]));
     const { points, model, traces: _, ...settings } = plan;

@@ -2,7 +2,7 @@ import { kernelPlanSchema } from '../../model/documents/kernels.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { readPlan } from '../artifact.js';
-import { runsSql } from './behind.js';
+import { runsSql } from './executed.js';
 
 interface TracedRun extends Record<string, string | number | null> {
   case: string;

@@ -100,7 +100,7 @@ export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
       max_allocated_bytes: peakBytes,
       weights_bytes: weights,
       kv_cache_bytes: kv,
-      rest_bytes: allocatedBytes === null ? null : allocatedBytes - (weights ?? 0) - (kv ?? 0),
+      other_bytes: allocatedBytes === null ? null : allocatedBytes - (weights ?? 0) - (kv ?? 0),
     };
   });
 }

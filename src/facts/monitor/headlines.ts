@@ -23,7 +23,7 @@ export function deviceHeadline(device: MonitorDevice): string {
     const drop = dropOf(device);
     const clock = drop === null ? '' : `, with a ${formatPercent(drop)} lower SM clock`;
     parts.push(
-      `throttled for ${formatPercent(device.throttling.share.value ?? 0)} of the time (mostly ${worst.words}${clock})`,
+      `throttled for ${formatPercent(device.throttling.share.value ?? 0)} of the time (mostly ${worst.label}${clock})`,
     );
   }
   const power = meanOf(device.metrics, 'power_w') ?? meanOf(device.metrics, 'power_instant_w');

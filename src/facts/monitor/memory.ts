@@ -40,6 +40,10 @@ export async function readProcesses(
   );
   return rows.map((row) => {
     const processFacts = plan.processes.find(({ pid }) => pid === row.pid);
-    return { ...row, name: processFacts?.name ?? null, here: processFacts?.here ?? null };
+    return {
+      ...row,
+      name: processFacts?.name ?? null,
+      on_this_machine: processFacts?.on_this_machine ?? null,
+    };
   });
 }

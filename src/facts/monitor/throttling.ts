@@ -44,13 +44,13 @@ export async function readThrottling(
     [scope],
   );
   const reasons: MonitorDevice['throttling']['reasons'] = [];
-  for (const { bit, name, words, limits } of throttleReasons) {
+  for (const { bit, name, label, limits } of throttleReasons) {
     if (!limits) continue;
     const [row] = await database.query<{ ns: number | null; n: number }>(
       `SELECT sum(held_ns) AS ns, count(*) AS n FROM monitor_reasons WHERE scope = $1 AND (bits & ${bit}) <> 0`,
       [scope],
     );
-    if (row?.n) reasons.push({ reason: name, words, share: (row.ns ?? 0) / totals.total_ns });
+    if (row?.n) reasons.push({ reason: name, label, share: (row.ns ?? 0) / totals.total_ns });
   }
   const usual = usualMhz.value;
   return {

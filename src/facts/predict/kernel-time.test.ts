@@ -37,10 +37,10 @@ const gemm = (m: number, n: number, k: number, ns = 0) => measured('gemm', { m, 
 test('meets a power law over m exactly, at and between the cases', () => {
   const law = (m: number) => 500 * m ** 0.37;
   const table = [1, 8, 64].map((m) => gemm(m, 4096, 4096, law(m)));
-  expect(kernelTime(table, gemm(8, 4096, 4096), roof)).toEqual({ ns: law(8), how: 'measured' });
+  expect(kernelTime(table, gemm(8, 4096, 4096), roof)).toEqual({ ns: law(8), method: 'measured' });
   for (const m of [2, 5, 31]) {
     const found = kernelTime(table, gemm(m, 4096, 4096), roof)!;
-    expect(found.how).toBe('interpolated');
+    expect(found.method).toBe('interpolated');
     expect(found.ns).toBeCloseTo(law(m), 6);
   }
 });
@@ -49,10 +49,10 @@ test('extrapolates beyond the measured range at the efficiency of its end, and s
   const last = gemm(4096, 4096, 4096, 2 * roof(gemm(4096, 4096, 4096)));
   const requested = gemm(16_384, 4096, 4096);
   const found = kernelTime([gemm(1, 4096, 4096, 40_000), last], requested, roof)!;
-  expect(found.how).toBe('extrapolated');
+  expect(found.method).toBe('extrapolated');
   expect(found.ns).toBeCloseTo(2 * roof(requested), 3);
   // A tenth more still counts as interpolated.
-  expect(kernelTime([last], gemm(4500, 4096, 4096), roof)?.how).toBe('interpolated');
+  expect(kernelTime([last], gemm(4500, 4096, 4096), roof)?.method).toBe('interpolated');
 });
 
 test('times other shapes by a line over roofline time between the two nearest', () => {
@@ -65,10 +65,10 @@ test('times other shapes by a line over roofline time between the two nearest', 
   ];
   const table = shapes.map(([n, k]) => ({ ...gemm(8, n, k), ns: law(gemm(8, n, k)) }));
   const between = gemm(8, 5120, 4096);
-  expect(kernelTime(table, between, roof)!.how).toBe('interpolated');
+  expect(kernelTime(table, between, roof)!.method).toBe('interpolated');
   expect(kernelTime(table, between, roof)!.ns).toBeCloseTo(law(between), 3);
   const small = gemm(8, 256, 2048);
-  expect(kernelTime(table, small, roof)!.how).toBe('extrapolated');
+  expect(kernelTime(table, small, roof)!.method).toBe('extrapolated');
   expect(kernelTime(table, small, roof)!.ns).toBeCloseTo(law(small), 3);
 });
 
@@ -82,7 +82,7 @@ test('interpolates attention over batch and context, and does not use prompts fo
     [128, 2048].map((context) => caseOf(batch, context, law(batch, context))),
   );
   const found = kernelTime([...table, prompt], caseOf(8, 700), roof)!;
-  expect(found.how).toBe('interpolated');
+  expect(found.method).toBe('interpolated');
   expect(found.ns).toBeCloseTo(law(8, 700), 6);
   expect(kernelTime([prompt], caseOf(8, 700), roof)).toBeNull();
 });

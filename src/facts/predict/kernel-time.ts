@@ -5,7 +5,7 @@ type How = 'measured' | 'interpolated' | 'extrapolated' | 'assumed';
 
 export interface KernelTime {
   ns: number;
-  how: How;
+  method: How;
   /** Half of the 95 % interval of measured cases, as a share; null if unknown. */
   interval?: number | null;
 }
@@ -76,8 +76,8 @@ export function kernelTime(
     if (familyTime) {
       const ns = familyTime.isExtrapolated ? (familyTime.ns * roofNs) / familyTime.roof : familyTime.ns;
       // The interval applies only to measured cases.
-      const { how, interval = null } = familyTime;
-      return how === 'measured' && interval !== null ? { ns, how, interval } : { ns, how };
+      const { method, interval = null } = familyTime;
+      return method === 'measured' && interval !== null ? { ns, method, interval } : { ns, method };
     }
   }
   return interpolateAcross([...families.values()], axes.axes, position, roofNs, roof);
@@ -113,7 +113,7 @@ interface FamilyTime {
   ns: number;
   interval?: number | null;
   roof: number;
-  how: Exclude<How, 'assumed'>;
+  method: Exclude<How, 'assumed'>;
   isExtrapolated: boolean;
 }
 
@@ -129,7 +129,13 @@ function interpolateFamily(points: readonly Point[], position: readonly number[]
   if (first === undefined) {
     const [point] = points;
     return point
-      ? { ns: point.ns, interval: point.interval, roof: point.roof, how: 'measured', isExtrapolated: false }
+      ? {
+          ns: point.ns,
+          interval: point.interval,
+          roof: point.roof,
+          method: 'measured',
+          isExtrapolated: false,
+        }
       : null;
   }
   const groups = new Map<number, Point[]>();
@@ -146,21 +152,21 @@ function interpolateFamily(points: readonly Point[], position: readonly number[]
   const above = lines.findIndex(({ x }) => x > first);
   if (above > 0) {
     const [low, high] = [lines[above - 1]!, lines[above]!];
-    const extrapolated = low.line.how === 'extrapolated' || high.line.how === 'extrapolated';
+    const extrapolated = low.line.method === 'extrapolated' || high.line.method === 'extrapolated';
     const between = (valueOf: (familyTime: FamilyTime) => number) =>
       logLog(first, low.x, valueOf(low.line), high.x, valueOf(high.line));
     return {
       ns: between(({ ns }) => ns),
       roof: between((familyTime) => familyTime.roof),
-      how: extrapolated ? 'extrapolated' : 'interpolated',
+      method: extrapolated ? 'extrapolated' : 'interpolated',
       isExtrapolated: low.line.isExtrapolated || high.line.isExtrapolated,
     };
   }
   const nearest = above === 0 ? lines[0] : lines.at(-1);
   if (!nearest) return null;
   const isFar = Math.max(first / nearest.x, nearest.x / first) > maxNearFactor;
-  const how = isFar || nearest.line.how === 'extrapolated' ? 'extrapolated' : 'interpolated';
-  return { ...nearest.line, interval: null, how, isExtrapolated: true };
+  const method = isFar || nearest.line.method === 'extrapolated' ? 'extrapolated' : 'interpolated';
+  return { ...nearest.line, interval: null, method, isExtrapolated: true };
 }
 
 /** From other shapes: every family at the requested size, and a line over roofline time. */
@@ -184,15 +190,15 @@ function interpolateAcross(
   const above = points.findIndex(({ x }) => x >= roofNs);
   if (above > 0) {
     const line = affineThrough(points[above - 1]!, points[above]!);
-    return { ns: Math.max(roofNs, valueAt(line, roofNs)), how: 'interpolated' };
+    return { ns: Math.max(roofNs, valueAt(line, roofNs)), method: 'interpolated' };
   }
   const nearest = above === 0 ? points[0]! : points.at(-1)!;
   const scaled = (nearest.y * roofNs) / nearest.x;
-  if (above === -1) return { ns: scaled, how: 'extrapolated' };
+  if (above === -1) return { ns: scaled, method: 'extrapolated' };
   // Smaller than all measured cases: part of a kernel's time does not shrink with its work.
   const fit = affineFit(points);
   const ns = fit ? Math.min(nearest.y, Math.max(scaled, valueAt(fit, roofNs))) : nearest.y;
-  return { ns, how: 'extrapolated' };
+  return { ns, method: 'extrapolated' };
 }
 
 const valueAt = ({ offset, slope }: Line, x: number): number => offset + slope * x;
@@ -211,8 +217,8 @@ function elementwiseTime(
   const maxX = Math.max(...points.map(({ x }) => x));
   // Below the smallest case only the fixed part remains.
   const inside = requested.bytes <= maxX && (requested.bytes >= minX || minX < 1e6);
-  const how = inside ? 'interpolated' : 'extrapolated';
-  return { ns: Math.max(roofNs, valueAt(fit, requested.bytes)), how };
+  const method = inside ? 'interpolated' : 'extrapolated';
+  return { ns: Math.max(roofNs, valueAt(fit, requested.bytes)), method };
 }
 
 export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x: number; y: number }[] {
@@ -226,5 +232,5 @@ export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x
 export function assumedTime(requested: RequestedKernel, roof: Roof): KernelTime {
   const share =
     requested.kernel in usualShare ? usualShare[requested.kernel as keyof typeof usualShare] : null;
-  return { ns: roof(requested) / (share ?? usualGemmShare), how: 'assumed' };
+  return { ns: roof(requested) / (share ?? usualGemmShare), method: 'assumed' };
 }

@@ -82,8 +82,8 @@ test('eager takes the longer of host and device; a graph takes at least one node
     count,
   });
   const kernels = [
-    { kernel: kernel(1, 10), time: { ns: 500, how: 'measured' as const } },
-    { kernel: kernel(2, 5), time: { ns: 8000, how: 'measured' as const } },
+    { kernel: kernel(1, 10), time: { ns: 500, method: 'measured' as const } },
+    { kernel: kernel(2, 5), time: { ns: 8000, method: 'measured' as const } },
   ];
   const costs = { launch: 'eager' as const, hostPerLaunchNs: 1000, nodeNs: 1500, hostPerStageNs: 7000 };
   // Device 10 × 0.5 + 5 × 8 = 45 µs, host 20 launches × 1 µs.
@@ -134,8 +134,8 @@ test("with a table: the model's own cases are measured ones, and no prediction i
   const standard = decode(
     stages.filter(({ fusion, batch_size }) => fusion === 'standard' && batch_size === 8),
   );
-  const how = Object.fromEntries(standard.ops.map(({ op, how: howComputed }) => [op, howComputed]));
-  expect(how).toMatchObject({
+  const method = Object.fromEntries(standard.ops.map(({ op, method: howComputed }) => [op, howComputed]));
+  expect(method).toMatchObject({
     qkv_proj: 'measured',
     attention: 'measured',
     lm_head: 'measured',

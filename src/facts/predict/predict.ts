@@ -120,7 +120,7 @@ function composedOf(phase: 'prefill' | 'decode', point: PredictPoint, { model, r
     composed: table
       ? compose((kernel) => kernelTime(table, kernel, roof) ?? assumedTime(kernel, roof))
       : null,
-    launched: compose((kernel) => ({ ns: roof(kernel), how: 'assumed' })),
+    launched: compose((kernel) => ({ ns: roof(kernel), method: 'assumed' })),
   };
 }
 
@@ -133,7 +133,7 @@ function stageOf(
   const { roofs } = input;
   const { launch, kernels, roof, work, limit, composed, launched } = composedOf(phase, point, input);
   const source = `${roofs.roofs === 'measured' ? 'measured roofs' : 'data sheet'} of ${roofs.name}`;
-  const toFigure = (ms: number, how: string): Figure => figure(ms, 'ms', how);
+  const toFigure = (ms: number, method: string): Figure => figure(ms, 'ms', method);
   const rooflineMs =
     'bound' in limit
       ? toFigure(limit.roofline_s * 1e3, `max(Σ FLOPs / peak, Σ bytes / bandwidth), ${source}`)
@@ -194,16 +194,16 @@ function opsOf(kernels: readonly StageKernel[], composed: ComposedStage | null, 
       kernels: kernel.count * kernel.launches,
       roofline_us: roof(kernel) / 1e3,
       predicted_us: timed ? timed.totalNs / kernel.count / 1e3 : null,
-      how: timed?.time.how ?? null,
+      method: timed?.time.method ?? null,
     };
   });
 }
 
-const isExtrapolated = (how: string): boolean => how === 'extrapolated' || how === 'assumed';
+const isExtrapolated = (method: string): boolean => method === 'extrapolated' || method === 'assumed';
 
 function extrapolatedShare({ kernels, deviceNs }: ComposedStage): number {
   const extrapolatedNs = kernels
-    .filter(({ time }) => isExtrapolated(time.how))
+    .filter(({ time }) => isExtrapolated(time.method))
     .reduce((sum, { totalNs }) => sum + totalNs, 0);
   return deviceNs > 0 ? extrapolatedNs / deviceNs : 0;
 }
@@ -222,11 +222,11 @@ function errorShare({ kernels, totalNs }: ComposedStage, validation: readonly Cr
       validation.find((entry) => entry.kernel === kernel.kernel) ??
       validation.find((entry) => entry.kernel === 'elementwise');
     const error =
-      time.how === 'measured'
+      time.method === 'measured'
         ? (time.interval ?? kernelError?.median_error ?? assumedError)
-        : time.how === 'interpolated'
+        : time.method === 'interpolated'
           ? (kernelError?.median_error ?? assumedError)
-          : time.how === 'extrapolated'
+          : time.method === 'extrapolated'
             ? (kernelError?.worst_error ?? assumedError)
             : assumedError;
     return total + ns * error;

@@ -137,13 +137,13 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
   const issues: Issue[] = [];
   const add = (code: IssueCode, severity: Issue['severity'], text: ReturnType<typeof sentence>) =>
     issues.push({ code, severity, ...text });
-  if (requests.counted > 0 && requests.ok === 0)
+  if (requests.measured > 0 && requests.ok === 0)
     add('all_failed', 'error', sentence`Every request failed: there are no latencies.`);
   else if (requests.failed > 0)
     add(
       'requests_failed',
       'warning',
-      sentence`${requests.failed} of ${requests.counted} requests failed; latencies exclude them.`,
+      sentence`${requests.failed} of ${requests.measured} requests failed; latencies exclude them.`,
     );
   if (requests.cancelled > 0)
     add(
@@ -153,17 +153,17 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
     );
   if (client.bound)
     add('client_bound', 'warning', sentence`This client was a limit: ${client.reasons.join('; ')}.`);
-  if (tokens.shorter > 0)
+  if (tokens.shorter_outputs > 0)
     add(
       'output_shorter',
       'warning',
-      sentence`${tokens.shorter} of ${requests.ok} outputs were shorter than requested: the server may not support ignore_eos.`,
+      sentence`${tokens.shorter_outputs} of ${requests.ok} outputs were shorter than requested: the server may not support ignore_eos.`,
     );
-  if (tokens.longer > 0)
+  if (tokens.longer_outputs > 0)
     add(
       'output_longer',
       'warning',
-      sentence`${tokens.longer} of ${requests.ok} outputs were longer than max_tokens.`,
+      sentence`${tokens.longer_outputs} of ${requests.ok} outputs were longer than max_tokens.`,
     );
   if (tokens.chunks_not_tokens > 0)
     add(

@@ -24,7 +24,7 @@ export function servingPoint(
     load,
     seconds,
     requests: {
-      counted: measuredRequests.length,
+      measured: measuredRequests.length,
       ok: ok.length,
       failed: measuredRequests.length - ok.length,
       cancelled: rows.filter((row) => row.status === 'cancelled').length,
@@ -88,8 +88,8 @@ function tokensOf(ok: readonly RequestRow[]): ServingPoint['tokens'] {
       'requests.output_tokens, mean',
       uncounted,
     ),
-    shorter: countOutputs((actual, requested) => actual < requested),
-    longer: countOutputs((actual, requested) => actual > requested),
+    shorter_outputs: countOutputs((actual, requested) => actual < requested),
+    longer_outputs: countOutputs((actual, requested) => actual > requested),
     tokenizer_difference:
       countedTwice.length === 0
         ? missing('no_tokenizer', 'no local tokenizer was given')

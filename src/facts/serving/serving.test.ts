@@ -72,7 +72,7 @@ test('figures of a load by hand; warm-up and failures are not averaged in', () =
     row(400, 0, 0, failed),
   ];
   const point = servingPoint(facts(1), rows, slo, new Map());
-  expect(point.requests).toMatchObject({ counted: 4, ok: 3, failed: 1, warmup: 1 });
+  expect(point.requests).toMatchObject({ measured: 4, ok: 3, failed: 1, warmup: 1 });
   expect(point.requests.failures).toEqual([{ kind: 'http_500', count: 1, example: 'worker died' }]);
   expect(point.latency.ttft).toMatchObject({ n: 3, mean: 40, sd: 20, p50: 40, min: 20, max: 60, ci95: null });
   expect(point.latency.ttft_from_schedule).toMatchObject({ p50: 45 });

@@ -10,8 +10,8 @@ export async function readAttribution(
 ): Promise<TraceAttribution> {
   const { database } = scope;
   await scope.need('kernel_cells');
-  const methods = await database.query<{ how: string | null; kernels: number; kernel_ns: number }>(
-    `SELECT attributed_by AS how, sum(kernels)::BIGINT AS kernels, sum(dur_ns)::DOUBLE AS kernel_ns
+  const methods = await database.query<{ method: string | null; kernels: number; kernel_ns: number }>(
+    `SELECT attributed_by AS method, sum(kernels)::BIGINT AS kernels, sum(dur_ns)::DOUBLE AS kernel_ns
      FROM kernel_cells GROUP BY attributed_by ORDER BY kernels DESC`,
   );
   const [row] = await database.query<{ orphans: number; total: number; classified: number | null }>(

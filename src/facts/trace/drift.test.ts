@@ -28,7 +28,7 @@ async function driftOf(requests: number, decodes: number, factor: (progress: num
 
 test('a run that ends 20 % slower drifts by 18 % of the median step, within the interval', async () => {
   const drift = await driftOf(20, 8, (progress) => 1 + 0.2 * progress);
-  expect(drift).toMatchObject({ steps: 160, alike: 'place' });
+  expect(drift).toMatchObject({ steps: 160, matched_by: 'position' });
   // 0.2 divided by the median factor of 1.1.
   expect(drift.change.value).toBeCloseTo(0.2 / 1.1, 1);
   const [low, high] = 'ci95' in drift.change ? drift.change.ci95! : [0, 0];

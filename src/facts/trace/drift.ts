@@ -16,7 +16,7 @@ interface Step {
   kind: Drift['kind'];
   /** Steps with an equal value do the same work. */
   work: string;
-  comparedBy: Drift['alike'];
+  comparedBy: Drift['matched_by'];
   start_ns: number;
   wall_ns: number;
 }
@@ -40,7 +40,7 @@ export async function readDrift(scope: TraceScope): Promise<Drift[]> {
        SELECT kind, start_ns, (end_ns - start_ns)::DOUBLE AS wall_ns, step_index, coalesce(batch_size, 0) AS batch,
          count(DISTINCT iteration) OVER (PARTITION BY kind) > 0 AND step_index IS NOT NULL AS placed, batch_size IS NOT NULL AS sized
        FROM windows LEFT JOIN known_sizes USING (stage_id) WHERE kind IN ${kindsSql([...stepKinds, 'training', 'other'])} AND end_ns > start_ns)
-     SELECT kind, start_ns, wall_ns, CASE WHEN placed THEN 'place' WHEN sized THEN 'batch' ELSE 'kind' END AS "comparedBy",
+     SELECT kind, start_ns, wall_ns, CASE WHEN placed THEN 'position' WHEN sized THEN 'batch' ELSE 'kind' END AS "comparedBy",
        CASE WHEN placed THEN batch || ' ' || step_index ELSE batch::VARCHAR END AS work
      FROM step ORDER BY kind, start_ns`,
   );
@@ -71,7 +71,7 @@ function driftOf(kind: Drift['kind'], steps: readonly Step[]): Drift {
   return {
     kind,
     steps: compared.length,
-    alike: steps[0]?.comparedBy ?? 'kind',
+    matched_by: steps[0]?.comparedBy ?? 'kind',
     span_ns,
     change:
       compared.length < minSteps || span_ns === 0

@@ -86,14 +86,14 @@ async function readEvents(
     );
   const phasesOf = ({ phases }: Span): PhaseKind[] =>
     phases ? (phases.split(',').sort() as PhaseKind[]) : [];
-  for (const { bit, name, words, limits } of throttleReasons) {
+  for (const { bit, name, label, limits } of throttleReasons) {
     if (!limits) continue;
     const kind = name === 'sw_power_cap' ? 'power_cap' : 'throttling';
     const rows = await spans(
       `SELECT scope, '${kind}' AS what, t_ns, (value::BIGINT & ${bit}) <> 0 AS hit FROM ${samples} WHERE metric = 'throttle_bits'`,
     );
     for (const row of rows)
-      phaseEvents.push(eventOf(row, kind, `clocks throttled (${words})`, phasesOf(row)));
+      phaseEvents.push(eventOf(row, kind, `clocks throttled (${label})`, phasesOf(row)));
   }
   const drops = await spans(
     `SELECT c.scope, 'clock' AS what, c.t_ns, c.value < ${minClockShare} * m.median_mhz AS hit

@@ -26,7 +26,7 @@ export async function sessionModel(
   if (!workload || !workloadModelInfo) {
     return missing('no_model', 'the session does not record its model (add it with --model)');
   }
-  const userParts = new Set(workload.given);
+  const userParts = new Set(workload.given_by_user);
   const [dtype, source] = userParts.has('dtype')
     ? [dtypeNamed(workloadModelInfo.dtype), 'given by you']
     : await dtypeOf(database, workloadModelInfo.config, workloadModelInfo.dtype);

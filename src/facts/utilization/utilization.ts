@@ -176,7 +176,7 @@ async function readFacts(
 
 function runSizes(workload: Workload | null): RunSizes {
   const isShapeTyped =
-    workload?.given?.some((part) => part === 'batch_size' || part === 'input_len') ?? false;
+    workload?.given_by_user?.some((part) => part === 'batch_size' || part === 'input_len') ?? false;
   return {
     batch_size: workload?.batch_size ?? null,
     input_len: workload?.input_len ?? null,

@@ -9,7 +9,7 @@ import { estimatedComponents } from '../../model/memory-components.js';
 interface ComparedBytes {
   error_bytes: number;
   error_share: number | null;
-  within: boolean;
+  within_tolerance: boolean;
 }
 
 export function errorSummary(rows: readonly ComparedBytes[]): ErrorSummary {
@@ -26,7 +26,7 @@ export function errorSummary(rows: readonly ComparedBytes[]): ErrorSummary {
     mean_absolute_share: mean(shares.map(Math.abs)),
     worst_share: worst,
     mean_absolute_bytes: mean(rows.map(({ error_bytes }) => Math.abs(error_bytes))) ?? 0,
-    within: rows.filter(({ within }) => within).length,
+    within_tolerance: rows.filter(({ within_tolerance }) => within_tolerance).length,
   };
 }
 
@@ -48,22 +48,23 @@ export function fitSummary(profiles: readonly ValidatedProfile[]): Validation['t
   return profiles.some(({ fitted }) => fitted) ? { fitted: summary(true), others: summary(false) } : null;
 }
 
-export function restSummary(profiles: readonly ValidatedProfile[]): Validation['rest'] {
-  const rows = profiles.flatMap(({ rest }) => (rest === null ? [] : [rest]));
+export function restSummary(profiles: readonly ValidatedProfile[]): Validation['uncovered'] {
+  const rows = profiles.flatMap(({ uncovered }) => (uncovered === null ? [] : [uncovered]));
   return rows.length === 0 ? null : errorSummary(rows);
 }
 
 /** Errors of the total by family, dtype …; dimensions with a single value are left out. */
 export function groupSummaries(profiles: readonly ValidatedProfile[]): Validation['groups'] {
-  return errorDimensions.flatMap((by) => {
+  return errorDimensions.flatMap((dimension) => {
     const groups = new Map<string, ComparedBytes[]>();
     for (const profile of profiles) {
       if (!profile.total) continue;
-      const value = String(profile[by] ?? 'none');
+      const value = String(profile[dimension] ?? 'none');
       groups.set(value, [...(groups.get(value) ?? []), profile.total]);
     }
-    const isAlwaysListed = by === 'family' || by === 'dtype' || by === 'tensor_parallel_size';
+    const isAlwaysListed =
+      dimension === 'family' || dimension === 'dtype' || dimension === 'tensor_parallel_size';
     if (groups.size < 2 && !isAlwaysListed) return [];
-    return [...groups].map(([value, rows]) => ({ by, value, ...errorSummary(rows) }));
+    return [...groups].map(([value, rows]) => ({ dimension, value, ...errorSummary(rows) }));
   });
 }

@@ -33,5 +33,5 @@ it('names a wrong constant with the value that fits', () => {
   // 687 MiB in addition to the memory of attention kernels, and 300 more.
   expect(recommendations[0]!.fitted / 2 ** 20).toBeCloseTo(987, 0);
   expect(recommendations[0]!.error_after_bytes).toBeLessThan(8 * 2 ** 20);
-  expect(components.find(({ component }) => component === 'cuda_context')!.within).toBe(0);
+  expect(components.find(({ component }) => component === 'cuda_context')!.within_tolerance).toBe(0);
 });

@@ -22,10 +22,12 @@ describe('an H200, six shapes from 0.5 B to 14 B, MHA, GQA and MoE, in three dty
 
   it('summarizes by component, family, dtype and tensor parallelism, and recommends nothing', () => {
     expect(validation.result).toBe('passed');
-    expect(validation.counts).toEqual({ compared: 6, rejected: 0, skipped: 0, within: 6 });
+    expect(validation.counts).toEqual({ compared: 6, rejected: 0, skipped: 0, within_tolerance: 6 });
     const weights = validation.components.find(({ component }) => component === 'model_weights')!;
-    expect(weights).toMatchObject({ profiles: 6, worst_share: 0, within: 6 });
-    const values = validation.groups.map(({ by, value, profiles }) => `${by} ${value}: ${profiles}`);
+    expect(weights).toMatchObject({ profiles: 6, worst_share: 0, within_tolerance: 6 });
+    const values = validation.groups.map(
+      ({ dimension, value, profiles }) => `${dimension} ${value}: ${profiles}`,
+    );
     expect(values).toContain('family Qwen2: 3');
     expect(values).toContain('dtype bfloat16: 3');
     expect(values).toContain('tensor_parallel_size 1: 6');
@@ -109,7 +111,7 @@ it('a profile of another tool with only names and _gb figures', () => {
       engine_metadata: { engine_type: 'transformers' },
     }),
   ).profiles;
-  expect(row!.components.map(({ component, within }) => [component, within])).toEqual([
+  expect(row!.components.map(({ component, within_tolerance }) => [component, within_tolerance])).toEqual([
     ['model_weights', true],
     ['kv_cache', false],
     ['activations', true],

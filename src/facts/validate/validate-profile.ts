@@ -47,7 +47,7 @@ export function validateProfile(
   const notCompared = {
     total: null,
     components: [],
-    rest: null,
+    uncovered: null,
     not_measured: notMeasured,
     residual_bytes: measured.residualBytes,
     explanation: null,
@@ -59,10 +59,10 @@ export function validateProfile(
     const why = typeof estimated === 'string' ? estimated : 'It has no measured total.';
     return { row: { ...base, ...notCompared, status: 'skipped', reasons: [why] }, measured, estimate };
   }
-  const total = { ...comparedBytes(measured.totalBytes, estimate.totalBytes), within: false };
-  total.within = Math.abs(total.error_share ?? 0) <= tolerance.total;
+  const total = { ...comparedBytes(measured.totalBytes, estimate.totalBytes), within_tolerance: false };
+  total.within_tolerance = Math.abs(total.error_share ?? 0) <= tolerance.total;
   const components = componentsOf(measured, estimate, tolerance);
-  const rest = restOf(total, components, tolerance);
+  const uncovered = restOf(total, components, tolerance);
   return {
     row: {
       ...base,
@@ -73,10 +73,10 @@ export function validateProfile(
         contradictions(profile, estimated.architecture).length === 0
           ? components
           : components.map((component) => ({ ...component, estimate_confidence: 'low' as const })),
-      rest,
+      uncovered,
       not_measured: notMeasured,
       residual_bytes: measured.residualBytes,
-      explanation: explanationOf(components, rest, total.error_bytes, measured),
+      explanation: explanationOf(components, uncovered, total.error_bytes, measured),
     },
     measured,
     estimate,
@@ -128,7 +128,7 @@ function componentsOf(
       {
         component,
         ...row,
-        within: isWithin(row, tolerance),
+        within_tolerance: isWithin(row, tolerance),
         formula: line?.formula ?? 'the estimate has none',
         estimate_confidence: line?.confidence ?? ('low' as const),
       },
@@ -141,12 +141,12 @@ function restOf(
   total: { measured_bytes: number; estimated_bytes: number },
   components: ValidatedProfile['components'],
   { component: tolerance }: Tolerance,
-): ValidatedProfile['rest'] {
+): ValidatedProfile['uncovered'] {
   const sum = (field: 'measured_bytes' | 'estimated_bytes') =>
     components.reduce((remaining, component) => remaining - component[field], total[field]);
   const row = comparedBytes(sum('measured_bytes'), sum('estimated_bytes'));
   if (Math.max(Math.abs(row.measured_bytes), Math.abs(row.estimated_bytes)) < 1) return null;
-  return { ...row, within: isWithin(row, tolerance) };
+  return { ...row, within_tolerance: isWithin(row, tolerance) };
 }
 
 const isWithin = (
@@ -166,7 +166,7 @@ const componentNames: Readonly<Record<EstimatedComponent, string>> = {
 
 function explanationOf(
   components: ValidatedProfile['components'],
-  rest: ValidatedProfile['rest'],
+  rest: ValidatedProfile['uncovered'],
   totalError: number,
   { residualBytes }: MeasuredMemory,
 ): string | null {

@@ -28,22 +28,23 @@ export function validateProfiles(
   const rows = validated.map(({ row }) => row);
   const compared = rows.filter(({ status }) => status === 'compared');
   const totals = compared.flatMap(({ total }) => (total ? [total] : []));
-  const within = totals.filter((total) => total.within).length;
+  const within_tolerance = totals.filter((total) => total.within_tolerance).length;
   const absoluteShare = (share: number | null | undefined): number => Math.abs(share ?? 0);
   return {
     tolerance: tolerance.total,
     component_tolerance: tolerance.component,
-    result: compared.length === 0 ? 'nothing_compared' : within === compared.length ? 'passed' : 'failed',
+    result:
+      compared.length === 0 ? 'nothing_compared' : within_tolerance === compared.length ? 'passed' : 'failed',
     counts: {
       compared: compared.length,
       rejected: rows.filter(({ status }) => status === 'rejected').length,
       skipped: rows.filter(({ status }) => status === 'skipped').length,
-      within,
+      within_tolerance,
     },
     total: errorSummary(totals),
     total_by_fit: fitSummary(compared),
     components: componentSummaries(compared),
-    rest: restSummary(compared),
+    uncovered: restSummary(compared),
     groups: groupSummaries(compared),
     profiles: rows.toSorted(
       (a, b) => absoluteShare(b.total?.error_share) - absoluteShare(a.total?.error_share),

@@ -56,10 +56,10 @@ it('rows of a profile sum to its total, including a row for unmeasured memory', 
     return { source: name, profile: profileFieldsSchema.parse(JSON.parse(text)) };
   });
   const result = validateProfiles(profiles, toleranceOf(0.05));
-  expect(result.rest?.profiles).toBe(2);
-  for (const { total, components, rest } of result.profiles) {
+  expect(result.uncovered?.profiles).toBe(2);
+  for (const { total, components, uncovered } of result.profiles) {
     const sum = (field: 'measured_bytes' | 'error_bytes') =>
-      components.reduce((bytes, component) => bytes + component[field], rest![field]);
+      components.reduce((bytes, component) => bytes + component[field], uncovered![field]);
     expect(sum('measured_bytes')).toBeCloseTo(total!.measured_bytes, 0);
     expect(sum('error_bytes')).toBeCloseTo(total!.error_bytes, 0);
   }

@@ -143,7 +143,7 @@ export function splitByCounters(
     mean,
     ms,
   }: { counters: CountedClasses; key: string; ms: number } & Pick<GroupSums, 'mean'>,
-): Partial<Pick<WaterfallBar, 'parts' | 'confidence' | 'confidence_why' | 'sharpen'>> {
+): Partial<Pick<WaterfallBar, 'parts' | 'confidence' | 'confidence_why' | 'better_capture'>> {
   const { head, tail } = barParts(id);
   const counters = counterFacts.get(countedKey(key, tail));
   const classMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
@@ -155,7 +155,7 @@ export function splitByCounters(
     parts,
     confidence: 'high',
     confidence_why: `counters of ncu for ${formatPercent(Math.min(1, share))} of its time`,
-    sharpen: null,
+    better_capture: null,
   };
 }
 

@@ -168,7 +168,7 @@ function waterfallOf(
         host && isHostBar(bar.id)
           ? hostSql(bar.id, { executionId: execution_id, point: point.point, kind, host })
           : sqlOf(bar.id, bar.ms, { execution_id, point: point.point, kind }, kernels),
-      sharpen: exactBars.has(bar.id) ? null : sharperOf(workload),
+      better_capture: exactBars.has(bar.id) ? null : sharperOf(workload),
       note: notes.get(bar.id) ?? noteOf(bar.id, bar.ms, busyMs !== null),
       parts: [],
     })),

@@ -115,7 +115,10 @@ test('a whole CUDA graph is one bar that contains the kernels inside it', async 
   const stages = await waterfalls('nsys-sqlite', 'nsys-2025.3.1-h200/tiny-graph-opaque.sqlite', workload);
   expectSums(stages);
   const graph = stages[0]!.bars.find(({ id }) => id === 'inefficiency.graph')!;
-  expect(graph).toMatchObject({ confidence: 'low', sharpen: expect.stringContaining('nsys') as string });
+  expect(graph).toMatchObject({
+    confidence: 'low',
+    better_capture: expect.stringContaining('nsys') as string,
+  });
   expect(stages[0]!.bars.some(({ id }) => /gemm|norm|attention/.test(id))).toBe(false);
   expect(graph.ms).toBeGreaterThan(0);
 });

@@ -67,7 +67,7 @@ export function composedStage(
       label: stageBar?.label ?? '',
       confidence: stageBar?.confidence ?? 'medium',
       confidence_why: stageBar?.confidence_why ?? '',
-      sharpen: stageBar?.sharpen ?? null,
+      better_capture: stageBar?.better_capture ?? null,
       ...(stageBar ? {} : describeBar(id, { peaksMeasured: true, kind })),
       sql: sumSql(id, stageFacts, id === restId ? restMs : 0),
       note: noteOf(id, value, { kind, restId, restMs }),

@@ -202,7 +202,7 @@ function samplingOf(
       share: ms / measured,
       count: null,
       ...describeBar(id, { peaksMeasured: true, kind: 'sampling' }),
-      sharpen: null,
+      better_capture: null,
       sql: id === 'host.sampling' ? samplingSql(rooflineMs ?? 0) : null,
       note:
         id === 'roofline'

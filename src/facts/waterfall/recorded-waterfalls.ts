@@ -28,7 +28,7 @@ export async function recordedWaterfalls(
   const stages = groups.map(({ executionId, steps }) =>
     waterfallOf(executionId, steps, {
       ...stageFacts,
-      sharpen: `inferscope run --evaluator ${evaluator} -- <command>`,
+      better_capture: `inferscope run --evaluator ${evaluator} -- <command>`,
     }),
   );
   for (const executionId of new Set(groups.map((group) => group.executionId))) {
@@ -44,7 +44,7 @@ export async function recordedWaterfalls(
 function waterfallOf(
   executionId: string,
   steps: readonly SizedStep[],
-  { model, roofs, sharpen }: Pick<StageContext, 'roofs' | 'model'> & { sharpen: string },
+  { model, roofs, better_capture }: Pick<StageContext, 'roofs' | 'model'> & { better_capture: string },
 ): StageWaterfall {
   const first = steps[0]!;
   const byDevice = steps.every((step) => 'by_device' in step && step.by_device === true);
@@ -99,7 +99,7 @@ function waterfallOf(
       share: measured > 0 ? ms / measured : 0,
       count: null,
       ...describeBar(id, { peaksMeasured: true, kind: first.kind }),
-      sharpen: id === 'unattributed' ? sharpen : null,
+      better_capture: id === 'unattributed' ? better_capture : null,
       sql: null,
       note:
         id === 'roofline'

@@ -185,7 +185,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
     recomputed: boolean;
   }>(
     `SELECT capture_id, execution_id, point, label, name, value, unit, n, ${isRecomputedSql} AS recomputed FROM metrics
-     WHERE defined_as_ours AND statistic = 'mean' AND name IN ('e2e', 'ttft')
+     WHERE same_definition AND statistic = 'mean' AND name IN ('e2e', 'ttft')
      ORDER BY recomputed, capture_id, point, name`,
   );
   // Summaries come first, because requests may not say at which load they were sent.
@@ -205,7 +205,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
     seenPoints.push(means);
     const meanSql = (name: string, sign: string) =>
       `SELECT '${sign}mean ' || name AS what, n AS count, ${sign}value * CASE unit WHEN 's' THEN 1000 ELSE 1 END AS ms FROM metrics
-       WHERE capture_id = ${literal(e2e.capture_id)} AND point = ${e2e.point} AND name = '${name}' AND statistic = 'mean' AND defined_as_ours AND ${isRecomputedSql} = ${e2e.recomputed}`;
+       WHERE capture_id = ${literal(e2e.capture_id)} AND point = ${e2e.point} AND name = '${name}' AND statistic = 'mean' AND same_definition AND ${isRecomputedSql} = ${e2e.recomputed}`;
     return [
       requestStage(
         [{ nth: 0, lag_ms: 0, first_byte_ms: null, ttft_ms: ms(ttft), decode_ms: ms(e2e) - ms(ttft) }],

@@ -16,7 +16,7 @@ export interface ServerTimes {
   clientE2eMs: number | null;
 }
 
-type BarWords = Pick<WaterfallBar, 'label' | 'confidence' | 'confidence_why' | 'sharpen'>;
+type BarWords = Pick<WaterfallBar, 'label' | 'confidence' | 'confidence_why' | 'better_capture'>;
 
 const profileServer = 'inferscope run --evaluator nsys -- <the command of the server>';
 const readServerMetrics = 'inferscope bench serve --metrics-url <page of the server>';
@@ -29,42 +29,42 @@ export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): B
         label: 'prefill in the server',
         confidence: 'medium',
         confidence_why: "the server's own measurement, a mean",
-        sharpen: profileServer,
+        better_capture: profileServer,
       };
     case 'kernels.decode':
       return {
         label: 'decode in the server (first to last token)',
         confidence: 'medium',
         confidence_why: "exact intervals of the client's clock; include steps of other requests",
-        sharpen: profileServer,
+        better_capture: profileServer,
       };
     case 'host.client':
       return {
         label: 'due but not sent: waiting for a free client',
         confidence: 'high',
         confidence_why: "exact intervals of the client's clock",
-        sharpen: null,
+        better_capture: null,
       };
     case 'host.network':
       return {
         label: 'network and HTTP',
         confidence: 'low',
         confidence_why: 'a difference of means, or the fastest answer',
-        sharpen: null,
+        better_capture: null,
       };
     case 'host.queue':
       return {
         label: "waiting in the server's queue",
         confidence: queueFrom?.code === 'littles_law' ? 'low' : 'medium',
         confidence_why: queueFrom?.text ?? '',
-        sharpen: null,
+        better_capture: null,
       };
     default:
       return {
         label: 'not explained, before the first token',
         confidence: 'low',
         confidence_why: 'the session does not show its cause',
-        sharpen: queueMs === null ? readServerMetrics : profileServer,
+        better_capture: queueMs === null ? readServerMetrics : profileServer,
       };
   }
 }

@@ -2,7 +2,7 @@ import { barParts, type BarHead } from '../../model/bars.js';
 import type { WaterfallBar, WaterfallKind } from '../../model/documents/explain.js';
 import { barWords } from '../../vocabulary/bars.js';
 
-type Trust = Pick<WaterfallBar, 'confidence' | 'confidence_why' | 'sharpen'>;
+type Trust = Pick<WaterfallBar, 'confidence' | 'confidence_why' | 'better_capture'>;
 
 const withNcu = 'inferscope run --evaluator ncu -- <command>';
 const withTorch = 'inferscope run --evaluator torch -- <command>';
@@ -68,7 +68,7 @@ function trustOfHost(tail: string): Trust {
 function trust(
   confidence: Trust['confidence'],
   confidence_why: string,
-  sharpen: string | null = null,
+  better_capture: string | null = null,
 ): Trust {
-  return { confidence, confidence_why, sharpen };
+  return { confidence, confidence_why, better_capture };
 }

@@ -96,7 +96,7 @@ describe('AIPerf 0.13.0', () => {
     // Its latency from the scheduled time includes all twelve requests, also rejections of 1 ms, so it is not a latency
     // of answers.
     const effective = summary.metrics.find(({ name }) => name === 'aiperf.effective_latency')!;
-    expect([effective.n, effective.defined_as_ours]).toEqual([12, false]);
+    expect([effective.n, effective.same_definition]).toEqual([12, false]);
     expect(effective.definition).toContain('includes failed requests');
     expect(effective.value!).toBeLessThan(summary.value('e2e', 'mean'));
     const results = await loadResults(fixturePath('errors', '.jsonl'));

@@ -326,7 +326,7 @@ test('optimum-benchmark: units to ms and bytes, one value has no deviation, a re
     results.metrics.filter(({ point, statistic }) => point === 0 && statistic === 'sd_population'),
   ).toEqual([]);
   expect(codes(results)).toEqual(['per_token_repeated']);
-  expect(results.metrics.every(({ defined_as_ours }) => !defined_as_ours)).toBe(true);
+  expect(results.metrics.every(({ same_definition }) => !same_definition)).toBe(true);
 });
 
 test('counts duplicate results once; a second result in a format with one is an error', async () => {

@@ -60,10 +60,10 @@ export function metricList(tool: string): MetricList {
     ourMetric(name, statistic, value, { n = null, source, note }) {
       const [unit, text] = ourDefinitions[name];
       const definition = note === undefined ? text : `${text} (${note})`;
-      put({ name, defined_as_ours: true, statistic, unit, n, definition, source }, value);
+      put({ name, same_definition: true, statistic, unit, n, definition, source }, value);
     },
     toolMetric(name, unit, definition, statistic, value, { n = null, source }) {
-      put({ name: `${tool}.${name}`, defined_as_ours: false, statistic, unit, n, definition, source }, value);
+      put({ name: `${tool}.${name}`, same_definition: false, statistic, unit, n, definition, source }, value);
     },
   };
 }

@@ -76,7 +76,7 @@ const roundingTolerance = 0.01;
 /** A tool's mean that disagrees with its own requests. */
 export function disagreements(list: MetricList, label: string): Issue[] {
   const means = list.metrics.filter(
-    ({ defined_as_ours, statistic }) => defined_as_ours && statistic === 'mean',
+    ({ same_definition, statistic }) => same_definition && statistic === 'mean',
   );
   return means.flatMap((reported): Issue[] => {
     if (isRecomputed(reported.source)) return [];

@@ -83,7 +83,7 @@ test('sizes in bytes with their line and its time; numbers by name', async () =>
     value: 3.32,
     definition: 'requests of 40\u00a0960 tokens that fit concurrently',
   });
-  expect(value('vllm.weights')).toMatchObject({ unit: 'GiB', label: 'rank 0', defined_as_ours: false });
+  expect(value('vllm.weights')).toMatchObject({ unit: 'GiB', label: 'rank 0', same_definition: false });
   expect(issues).toEqual([]);
   const { tool, software } = await vllmLogImporter.facts(fixture('v0.9.2-qwen3-8b-a100'));
   expect(tool).toEqual({ name: 'vLLM', version: '0.9.2' });

@@ -87,7 +87,7 @@ export const vllmLogImporter = {
     }
     const metrics = [...engineMetrics(facts), ...facts.ranks.flatMap(rankMetrics)];
     for (const metric of metrics) {
-      const metricFields = { pid: null, rank: 0, defined_as_ours: false, statistic: 'value', n: null };
+      const metricFields = { pid: null, rank: 0, same_definition: false, statistic: 'value', n: null };
       sink.append('metrics', { ...keys, ...metricFields, ...metric, source: redact(metric.source) });
     }
     for (const { scope, values, seconds: loggedS } of stats) {

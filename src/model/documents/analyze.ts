@@ -22,7 +22,7 @@ const claimSchema = z.object({
   queries: z
     .array(z.string())
     .describe('The query that returned it, or the two queries that it is computed from.'),
-  how: z
+  derivation: z
     .enum(['returned', 'question', 'ratio', 'difference', 'sum'])
     .nullable()
     .describe('How it follows: returned, ratio, difference, sum; null when it does not.'),
@@ -32,9 +32,9 @@ export const analyzeResultSchema = z.object({
   session: z.object({ id: z.string(), name: z.string().nullable(), title: z.string() }),
   question: z.string().nullable(),
   answered_by: z
-    .enum(['model', 'stored', 'nobody'])
+    .enum(['model', 'stored', 'none'])
     .describe(
-      'model: a language model answered, and its numbers were checked. stored: analyses and findings answered.',
+      'model: a language model answered, and its numbers were checked. stored: analyses and findings answered. none: the session has no answer.',
     ),
   model: z.string().nullable(),
   answer: z.string().describe('Unverified numbers are marked in it.'),

@@ -48,7 +48,7 @@ const benchFlagSchema = z.object({
 
 /** Expected range from the roofline: its lower bound, and what eager programs commonly reach. */
 const benchExpectationSchema = z.union([
-  z.object({ unit: z.literal('ms'), low: z.number(), high: z.number(), how: z.string() }),
+  z.object({ unit: z.literal('ms'), low: z.number(), high: z.number(), explanation: z.string() }),
   missingFigureSchema,
 ]);
 

@@ -40,7 +40,7 @@ const groupSchema = z.object({
     'Longest minus shortest time of the ranks: median over complete operations.',
   ),
   transfer_bus_bandwidth: figureSchema.describe('Bus bandwidth of the shortest rank.'),
-  of_roof: figureSchema.describe(
+  roof_share: figureSchema.describe(
     'Share of the largest bus bandwidth that a ring of as many GPUs reached on this machine (inferscope roofline).',
   ),
   sums: z
@@ -51,7 +51,7 @@ const groupSchema = z.object({
     })
     .nullable()
     .describe('Over complete operations; null without one.'),
-  of_link: figureSchema.describe(
+  link_share: figureSchema.describe(
     'Bus bandwidth of the shortest rank over the rate of the link between GPUs by the data sheet: NVLink, else PCIe; over several hosts, of all network adapters of one host.',
   ),
   longest: rankShareSchema.nullable().describe('The rank that most often had the longest time: it waited.'),
@@ -88,11 +88,11 @@ const jobRankSchema = z.object({
   stages_ms: ms().describe(
     'Part of skew_ms in sends and receives: waiting for another pipeline stage or the other end of a transfer.',
   ),
-  last: count().describe(
+  delayed_operations: count().describe(
     'Complete operations that the others waited in for it, longer than the error of the clocks.',
   ),
   operations: count().describe('Complete operations that it took part in.'),
-  late_by: z
+  late_cause: z
     .enum(['compute', 'host'])
     .nullable()
     .describe(
@@ -121,7 +121,7 @@ const jobTransferSchema = z.object({
   sender_waits_ms: z.number(),
   receiver_waits_ms: z.number(),
   bandwidth: figureSchema,
-  of_link: figureSchema,
+  link_share: figureSchema,
   kv_cache: z
     .boolean()
     .describe('The sender computes prefills alone and the receiver decodes: disaggregated serving.'),
@@ -142,7 +142,7 @@ const jobSchema = z.object({
   transfers: z
     .array(jobTransferSchema)
     .describe('Sends from rank to rank over the whole capture, the longest sum of times first.'),
-  own: ownTimesSchema
+  step_times: ownTimesSchema
     .nullable()
     .describe('Steps of `step_kind` without exposed communication, by rank; null without steps.'),
 });

@@ -149,7 +149,7 @@ const compareResultSchema = z.object({
         tiles: z
           .array(z.string())
           .describe("Tile, or the kernel's name where it shows none; one per session."),
-        matched_by: z.enum(['place', 'share']),
+        matched_by: z.enum(['position', 'share']),
       }),
     )
     .describe('GEMMs of one typical instance, matched by their place in it.'),

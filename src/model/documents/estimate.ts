@@ -67,7 +67,7 @@ const estimateSchema = z.object({
       parameters: z.number().nullable(),
       tensors: z.number().int(),
       bytes_by_dtype: z.record(z.string(), z.number()),
-      left_out: z.array(z.object({ what: z.string(), bytes: z.number() })),
+      excluded: z.array(z.object({ what: z.string(), bytes: z.number() })),
     })
     .nullable()
     .describe(

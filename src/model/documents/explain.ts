@@ -31,7 +31,10 @@ const waterfallBarSchema = z.object({
     .describe(
       'Yields its rows with `inferscope sql --session ID`; null for bars that are arithmetic, explained in `note`.',
     ),
-  sharpen: z.string().nullable().describe('The capture that would sharpen it; null where none would.'),
+  better_capture: z
+    .string()
+    .nullable()
+    .describe('The capture that would make it more precise; null where none would.'),
   note: z.string().nullable(),
   parts: z
     .array(z.object({ label: z.string(), ms: z.number(), count: z.number().nullable() }))
@@ -154,7 +157,7 @@ const findingSchema = z.object({
   change: z.object({
     kind: z.enum(['flag', 'code', 'config', 'environment', 'capture']),
     text: z.string().describe('What to change, in one sentence.'),
-    more: z.string().optional().describe('How, or what would not be enough (1.4).'),
+    details: z.string().optional().describe('How, or what would not be enough (1.4).'),
     example: z
       .string()
       .nullable()
@@ -289,7 +292,9 @@ const whatIfResultSchema = z.object({
         .describe('The time a token of one sequence takes, where the batch changes.'),
       per_token_after_ms: z.number().nullable(),
       bars: z
-        .array(z.object({ id: barIdSchema, before_ms: z.number(), after_ms: z.number(), how: z.string() }))
+        .array(
+          z.object({ id: barIdSchema, before_ms: z.number(), after_ms: z.number(), explanation: z.string() }),
+        )
         .describe('Bars that change: by how much and why.'),
       assumptions: z.array(z.string()),
     }),

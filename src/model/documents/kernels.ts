@@ -64,7 +64,7 @@ export const kernelPlanSchema = z.object({
     runs: count,
     max_runs: count,
     max_seconds: z.number().describe('Time limit of a case, s.'),
-    narrow: z.number(),
+    target_half_width: z.number(),
     graph: z.enum(['auto', 'always', 'never']),
     check: z.boolean(),
     seed: count,
@@ -139,7 +139,7 @@ const kernelCaseSchema = z.object({
   clock_mhz: figureSchema,
   power_w: figureSchema,
   throttled_by: z.array(z.string()).describe('Reasons that throttled the clocks during it.'),
-  behind: z
+  executed: z
     .array(
       z.object({
         what: z.enum(['kernel', 'operator']),

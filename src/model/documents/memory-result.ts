@@ -29,7 +29,7 @@ const allocatorMomentSchema = z.object({
   max_allocated_bytes: bytes.describe('Peak allocation within the stage.'),
   weights_bytes: bytes,
   kv_cache_bytes: bytes,
-  rest_bytes: bytes.describe('max_allocated (else allocated) − weights − KV cache.'),
+  other_bytes: bytes.describe('max_allocated (else allocated) − weights − KV cache.'),
 });
 
 const memoryResultSchema = z.object({

@@ -26,7 +26,7 @@ const predictOpSchema = z.object({
   kernels: z.number().describe('Kernels on the device, all together.'),
   roofline_us: z.number().describe('Time of one call at the roofs.'),
   predicted_us: z.number().nullable().describe('Time of one call by the table.'),
-  how: z
+  method: z
     .enum(['measured', 'interpolated', 'extrapolated', 'assumed'])
     .nullable()
     .describe(

@@ -20,7 +20,7 @@ const resultMetricSchema = z.object({
     .string()
     .nullable()
     .describe("Null for a tool's own metric that neither the file nor inferscope defines."),
-  defined_as_ours: z.boolean().describe('True when it can be compared with ours of the same name.'),
+  same_definition: z.boolean().describe('True when it can be compared with ours of the same name.'),
   file: z.array(resultStatisticSchema).describe('As in the file.'),
   recomputed: z
     .array(resultStatisticSchema)

@@ -108,7 +108,7 @@ const servingPointSchema = z.object({
   load: loadSchema,
   seconds: z.number().describe('First counted request sent to the last one ended, s.'),
   requests: z.object({
-    counted: z.number().int(),
+    measured: z.number().int(),
     ok: z.number().int(),
     failed: z.number().int(),
     cancelled: z.number().int(),
@@ -120,8 +120,8 @@ const servingPointSchema = z.object({
   tokens: z.object({
     input: figureSchema,
     output: figureSchema,
-    shorter: z.number().int().describe('Requests with a shorter (longer) output than requested.'),
-    longer: z.number().int(),
+    shorter_outputs: z.number().int().describe('Requests with a shorter (longer) output than requested.'),
+    longer_outputs: z.number().int(),
     tokenizer_difference: figureSchema.describe(
       'By the local tokenizer where it disagrees with usage: mean of tokenizer − usage over the requests.',
     ),

@@ -8,10 +8,10 @@ const count = z.number().int();
 export const driftSchema = z.object({
   kind: phaseKindSchema,
   steps: count.describe('Steps for which there is another step of the same work.'),
-  alike: z
-    .enum(['place', 'batch', 'kind'])
+  matched_by: z
+    .enum(['position', 'batch', 'kind'])
     .describe(
-      'What makes two steps alike: their place in the request and batch size, or the batch size alone.',
+      'Which steps are compared with each other. position: of equal position in their request and equal batch size. batch: of equal batch size. kind: all.',
     ),
   span_ns: z.number().describe('From the first of them to the last.'),
   change: figureSchema.describe(

@@ -34,8 +34,8 @@ const count = z.number().int();
 
 const attributionSchema = z.object({
   methods: z
-    .array(z.object({ how: z.string().nullable(), kernels: count, kernel_ns: z.number() }))
-    .describe('By how the stage of a kernel was found; `how` null: in no range.'),
+    .array(z.object({ method: z.string().nullable(), kernels: count, kernel_ns: z.number() }))
+    .describe('By how the stage of a kernel was found; `method` null: in no range.'),
   orphans: count.describe('Kernels without the API call that launched them.'),
   classified_share: figureSchema.describe('Share of kernel time with a class other than `other`.'),
   losses: z.array(issueSchema).describe('The issues of the session that affect this document.'),

@@ -12,7 +12,7 @@ const comparedSchema = z.object({
   estimated_bytes: z.number(),
   error_bytes: z.number().describe('estimated − measured.'),
   error_share: z.number().nullable().describe('Share of measured; null where nothing was measured.'),
-  within: z.boolean(),
+  within_tolerance: z.boolean(),
 });
 
 const validatedProfileSchema = z.object({
@@ -47,7 +47,7 @@ const validatedProfileSchema = z.object({
   not_measured: z
     .array(z.enum(estimatedComponents))
     .describe('Components without a measurement to compare with: the profile has them by a formula (1.1).'),
-  rest: comparedSchema
+  uncovered: comparedSchema
     .nullable()
     .default(null)
     .describe(
@@ -64,7 +64,7 @@ const errorSummarySchema = z.object({
   mean_absolute_share: z.number().nullable(),
   worst_share: z.number().nullable(),
   mean_absolute_bytes: z.number(),
-  within: z.number().int(),
+  within_tolerance: z.number().int(),
 });
 
 const recommendationSchema = z.object({
@@ -100,7 +100,7 @@ export const validationSchema = z.object({
     compared: z.number().int(),
     rejected: z.number().int(),
     skipped: z.number().int(),
-    within: z.number().int(),
+    within_tolerance: z.number().int(),
   }),
   total: errorSummarySchema,
   total_by_fit: z
@@ -111,14 +111,14 @@ export const validationSchema = z.object({
       '`total` split into runs that constants were fitted to and the others; null where none was (1.5).',
     ),
   components: z.array(errorSummarySchema.extend({ component: z.enum(estimatedComponents) })),
-  rest: errorSummarySchema
+  uncovered: errorSummarySchema
     .nullable()
     .default(null)
     .describe('Memory that no component of a profile covers; null if there is none (1.2).'),
   groups: z
     .array(
       errorSummarySchema.extend({
-        by: z.enum(errorDimensions),
+        dimension: z.enum(errorDimensions),
         value: z.string(),
       }),
     )

@@ -78,10 +78,10 @@ function totalLines(
   timed: (name: string, ms: number) => string,
   level: Detail,
 ): string[] {
-  const [first, ...more] = totals.map(({ name, ms }) => timed(name, ms));
+  const [first, ...details] = totals.map(({ name, ms }) => timed(name, ms));
   const last = totals.at(-1);
   if (first === undefined || last === undefined) return [];
-  if (level > 1 || more.length === 0) return [first, ...more];
+  if (level > 1 || details.length === 0) return [first, ...details];
   return [`${first}  (${formatMs(last.ms)} ${inert(last.name)})`];
 }
 

@@ -122,7 +122,7 @@ async function findWaiting(
     change: {
       kind: 'config',
       text: `Fix the cause of the delay on ${late}; faster links would not shorten the wait.`,
-      more: host
+      details: host
         ? 'See its own findings about the host: CUDA graphs, and dedicated CPU cores on the NUMA node of the GPU.'
         : 'See its own findings for its work before it arrives.',
       example: `inferscope explain ${context.manifest.id} ${focus}`.trim(),

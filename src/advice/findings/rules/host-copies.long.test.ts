@@ -143,6 +143,6 @@ describe('waits between the launches of a step', () => {
   test('are too few to prevent a graph of the work between them', async () => {
     const context = await contextOf(experts(3));
     expect((await synchronizationEveryStep.find(context)).outcome).toBe('not_fired');
-    expect(fired(await launchBound.find(context)).change.more).toContain('between its launches');
+    expect(fired(await launchBound.find(context)).change.details).toContain('between its launches');
   });
 });

@@ -146,7 +146,7 @@ async function finding(
 function waitsFirst(change: FoundDraft['change'], inner: number): FoundDraft['change'] {
   if (inner < minInnerWaits) return change;
   const first = `First take the waits for the device out of the step (${count(inner)} between its launches): a graph ends at each.`;
-  return { ...change, more: [first, change.more ?? ''].join(' ').trim() };
+  return { ...change, details: [first, change.details ?? ''].join(' ').trim() };
 }
 
 /** Findings with time that is mostly counted here. */

@@ -85,7 +85,7 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
     loweredPeriods.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop!, 0) / loweredNs;
   const [worst] = throttled.reasons;
   const why = throttled.reasons
-    .map(({ words, share }) => `${words} (${formatPercent(share)} of the time)`)
+    .map(({ label, share }) => `${label} (${formatPercent(share)} of the time)`)
     .join(', ');
   const text = `${scopeLabel(scope)}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${formatFigure(clock.usual_mhz)} during that time`;
   const { evidence } = await context.evidence(throttledSql(scope), () => text);
@@ -108,7 +108,7 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
       {
         ...common,
         stage: kind,
-        title: `Throttled: ${worst!.words} lowers the clock by ${formatPercent(drop)} in ${formatPercent(share)} of the ${kind} time`,
+        title: `Throttled: ${worst!.label} lowers the clock by ${formatPercent(drop)} in ${formatPercent(share)} of the ${kind} time`,
         at_stake_ms: lost,
         gain: gainOf(
           measured,
@@ -129,7 +129,7 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
   return [
     doubt({
       ...common,
-      title: `Throttled: ${worst!.words} limited ${scopeLabel(scope)} for ${formatPercent(throttled.share.value!)} of the time, with a ${formatPercent(drop)} lower clock${where}`,
+      title: `Throttled: ${worst!.label} limited ${scopeLabel(scope)} for ${formatPercent(throttled.share.value!)} of the time, with a ${formatPercent(drop)} lower clock${where}`,
     }),
   ];
 }

@@ -2,7 +2,7 @@ import type { OpClass } from '../../model/classes.js';
 import type { KernelPlan, KernelResult } from '../../model/documents/kernels.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-type TracedRow = NonNullable<KernelResult['behind']>[number];
+type TracedRow = NonNullable<KernelResult['executed']>[number];
 
 /** PyTorch's traces name the range of each case; a trace of ONNX Runtime has a single case. */
 const rangePrefix = 'case:';
