@@ -188,10 +188,10 @@ function deviceFacts(
             ] as Text,
           },
         ]),
-    ...processes.slice(0, 8).map(({ pid, name, on_this_machine, peak_bytes }) => ({
+    ...processes.slice(0, 8).map(({ pid, name, here, peak_bytes }) => ({
       name: 'process',
       text: [
-        `${pid} ${on_this_machine === true ? (name ?? 'unnamed') : 'not a process of this machine or container'}, at most `,
+        `${pid} ${here === true ? (name ?? 'unnamed') : 'not a process of this machine or container'}, at most `,
         { n: peak_bytes, unit: 'B' },
       ] as Text,
     })),

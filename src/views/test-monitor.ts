@@ -59,7 +59,7 @@ export function testMonitor(): Document<MonitorResult> {
       last_bytes: bytes(14),
       growth_bytes: bytes(4),
     },
-    processes: [{ pid: 4242, name: hostileText, on_this_machine: true, peak_bytes: 1, last_bytes: 1 }],
+    processes: [{ pid: 4242, name: hostileText, here: true, peak_bytes: 1, last_bytes: 1 }],
   };
   const series = (name: string, unit: string, value: number, scope = 'gpu0') => ({
     scope,

@@ -130,7 +130,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
   test('a Python program: its files are copied in, its record comes out, its memory is sampled from outside; then nothing is left', async () => {
     const { scratch } = target();
     const facts = await inspectContainer(container);
-    expect(facts).toMatchObject({ name: container, on_this_machine: true, vendor: null });
+    expect(facts).toMatchObject({ name: container, here: true, vendor: null });
     await expect(containerPython(container, 'transformers', 'python3')).rejects.toThrow(
       /has no torch with transformers/,
     );

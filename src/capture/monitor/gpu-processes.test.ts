@@ -13,19 +13,19 @@ test.runIf(process.platform === 'linux')('a pid identifies a local process only 
   const ownPid = process.pid;
   expect(identifyGpuProcess(ownPid, 'initial')).toMatchObject({
     pid: ownPid,
-    on_this_machine: true,
+    here: true,
     name: expect.any(String),
   });
   // In a container the driver's pid may belong to another process here: ours uses no GPU.
-  expect(identifyGpuProcess(ownPid, 'nested')).toEqual({ pid: ownPid, name: null, on_this_machine: false });
+  expect(identifyGpuProcess(ownPid, 'nested')).toEqual({ pid: ownPid, name: null, here: false });
   const unusedPid = 2 ** 22 + 1; // above Linux's largest pid
   expect(identifyGpuProcess(unusedPid, 'initial')).toEqual({
     pid: unusedPid,
     name: null,
-    on_this_machine: false,
+    here: false,
   });
   // An open device file that is not a GPU's does not count.
   const descriptor = openSync('/dev/null', 'r');
-  expect(identifyGpuProcess(ownPid, 'nested').on_this_machine).toBe(false);
+  expect(identifyGpuProcess(ownPid, 'nested').here).toBe(false);
   closeSync(descriptor);
 });

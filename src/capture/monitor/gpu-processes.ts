@@ -5,7 +5,7 @@ export interface GpuProcessFacts {
   pid: number;
   name: string | null;
   /** Whether it is the local process with that id; null when unknown. */
-  on_this_machine: boolean | null;
+  here: boolean | null;
 }
 
 /** PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): the namespace that the machine booted with. */
@@ -32,10 +32,10 @@ function namespaceLink(): string | null {
  */
 export function identifyGpuProcess(pid: number, namespace = pidNamespace()): GpuProcessFacts {
   const name = nameOf(pid);
-  if (namespace === 'initial') return { pid, name, on_this_machine: name !== null };
-  if (name === null) return { pid, name: null, on_this_machine: false };
+  if (namespace === 'initial') return { pid, name, here: name !== null };
+  if (name === null) return { pid, name: null, here: false };
   const usesGpu = holdsGpu(pid);
-  return { pid, name: usesGpu ? name : null, on_this_machine: usesGpu };
+  return { pid, name: usesGpu ? name : null, here: usesGpu };
 }
 
 function nameOf(pid: number): string | null {

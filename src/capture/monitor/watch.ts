@@ -133,7 +133,7 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
       issues.push(...fromGpus.issues);
       // A monitor expects other programs to run.
       issues.push(...ended.issues.filter(({ code }) => code !== 'machine_not_idle'));
-      const foreign = [...processes.values()].filter(({ on_this_machine }) => on_this_machine !== true);
+      const foreign = [...processes.values()].filter(({ here }) => here !== true);
       if (foreign.length > 0) issues.push(foreignProcesses(foreign.length, namespace));
       return {
         telemetry: [...fromGpus.telemetry, ...fromHost.telemetry, memoryRow(monotonicNs(), memoryUsed())],

@@ -43,7 +43,7 @@ export async function readProcesses(
     return {
       ...row,
       name: processFacts?.name ?? null,
-      on_this_machine: processFacts?.on_this_machine ?? null,
+      here: processFacts?.here ?? null,
     };
   });
 }

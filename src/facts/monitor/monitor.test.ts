@@ -98,7 +98,7 @@ describe('a recording made by hand', () => {
       growth_bytes: { value: 4 * 2 ** 30 },
     });
     expect(gpu!.processes).toEqual([
-      { pid: 4242, name: null, on_this_machine: null, peak_bytes: 13 * 2 ** 30, last_bytes: 13 * 2 ** 30 },
+      { pid: 4242, name: null, here: null, peak_bytes: 13 * 2 ** 30, last_bytes: 13 * 2 ** 30 },
     ]);
     const utilization = gpu!.metrics.find(({ metric }) => metric === 'utilization_percent');
     // 1.0 + 1.5 s at 100 %, 0.2 s at 80 %, of 4 s
@@ -245,7 +245,7 @@ describe('a recording of inferscope on an H200', () => {
     const power = gpu!.metrics.find(({ metric }) => metric === 'power_instant_w')!;
     expect(gpu!.power.energy_j).toMatchObject({ source: expect.stringContaining('counter') });
     expect(gpu!.power.energy_j.value! / (power.mean * data.duration_s.value!)).toBeCloseTo(1, 1);
-    expect(gpu!.processes).toMatchObject([{ name: 'python3', on_this_machine: true }]);
+    expect(gpu!.processes).toMatchObject([{ name: 'python3', here: true }]);
     expect(data.sample_hz.value).toBeCloseTo(20, 0);
   });
 });

@@ -33,9 +33,9 @@ export const monitorPlanSchema = z.object({
     .nullable()
     .describe('The command of --while; null when nothing was started.'),
   processes: z
-    .array(z.object({ pid: count, name: z.string().nullable(), on_this_machine: z.boolean().nullable() }))
+    .array(z.object({ pid: count, name: z.string().nullable(), here: z.boolean().nullable() }))
     .describe(
-      'Processes seen on GPUs. `on_this_machine`: the pid is that of a process here; null where that is not known.',
+      'Processes seen on GPUs. `here`: the pid is that of a process on this machine; null where that is not known.',
     ),
   pid_namespace: z
     .enum(['initial', 'nested', 'unknown'])
@@ -119,7 +119,7 @@ const monitorDeviceSchema = z.object({
     z.object({
       pid: count,
       name: z.string().nullable(),
-      on_this_machine: z.boolean().nullable(),
+      here: z.boolean().nullable(),
       peak_bytes: z.number(),
       last_bytes: z.number(),
     }),
