@@ -27,7 +27,7 @@ export function briefStage(stage: StageWaterfall, withSql = false) {
       confidence,
       ...(note === null ? {} : { note }),
       ...(parts.length === 0 ? {} : { parts: parts.slice(0, 5) }),
-      ...(withSql ? { sharpen: better_capture, sql } : {}),
+      ...(withSql ? { better_capture, sql } : {}),
     })),
     ...(stage.ranks.length > 1 ? { ranks: stage.ranks } : {}),
   };

@@ -67,7 +67,7 @@ export async function readJob(
   const execution = await readExecution(database);
   const kind = await readStepKind(database, execution);
   const bounds = clocks.flatMap(({ bound_ns }) => bound_ns ?? []);
-  const rows = await database.query<Omit<JobRank, 'late_by' | 'clock'>>(
+  const rows = await database.query<Omit<JobRank, 'late_cause' | 'clock'>>(
     ranksSql({ kind, execution }, bounds.length > 0 ? Math.max(...bounds) : 0),
   );
   const medianComputeMs = lowerMedian(rows.map((row) => row.compute_ms ?? 0));

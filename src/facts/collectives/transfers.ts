@@ -6,7 +6,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { captureList } from '../trace/collectives.js';
 import { callLossesSql } from './job.js';
 
-type TransferRow = Omit<JobTransfer, 'bandwidth' | 'of_link'>;
+type TransferRow = Omit<JobTransfer, 'bandwidth' | 'link_share'>;
 
 /**
  * SQL of the pairs of ranks with transfers. In disaggregated serving a rank that only computes prefills sends the KV
