@@ -55,7 +55,7 @@ export function gemmBlocks(
             blocks: [tableOf(title, columns, others)],
           },
         ] satisfies Block[])),
-    { type: 'notes', level: 2, items: [columnNote(rows), ...leftOutNotes(leftOut)] },
+    { type: 'notes', level: 2, items: [columnNote(rows), ...leftOutNotes(leftOut)].filter(Boolean) },
     ...faultNotes(rows.slice(0, top)),
     ...predictedChanges(rows.slice(0, top)),
     ...algorithmBlocks(rows.slice(0, top)),
@@ -186,7 +186,10 @@ function columnNote(rows: readonly Gemm[]): string {
     from === undefined || rows.every(({ achieved_flops: rate }) => rate.value === null)
       ? ''
       : `of roof: max(FLOP / peak, bytes / bandwidth) / time per call (${roofNotes[from]}). `;
-  return `${roof}SMs used: tiles filled (M×N / area of its tiles) × waves / (waves rounded up); the rest is tile edges and idle SMs.`;
+  const hasTiles = rows.some(({ tilings }) => tilings.length > 0);
+  return hasTiles
+    ? `${roof}SMs used: tiles filled (M×N / area of its tiles) × waves / (waves rounded up); the rest is tile edges and idle SMs.`
+    : roof.trim();
 }
 
 function leftOutNotes(leftOut: readonly [Gemm['source'], number][]): string[] {

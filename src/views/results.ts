@@ -66,7 +66,10 @@ export function resultsView(document: Document<BenchmarkResults>): View {
             ]),
       },
       ...(latency === null ? [] : [latency]),
-      ...captures.map(captureSection),
+      // A log has one value per metric, and the table above has them all.
+      ...(comparable || metrics.some(({ file }) => file.some(({ statistic }) => statistic !== 'value'))
+        ? captures.map(captureSection)
+        : []),
       definitionSection(captures, foreignNames.length > 0),
       { id: 'notes', title: 'Notes', blocks: [{ type: 'issues', issues: document.issues }] },
     ],

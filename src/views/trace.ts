@@ -20,7 +20,7 @@ import { phasesSection } from './trace-phases.js';
 import { memorySection, telemetrySection, timelineSection } from './trace-timeline.js';
 import { countValue, ns, number, ratio } from './trace-values.js';
 import { utilizationSection } from './utilization.js';
-import { lengthWords } from '../vocabulary/workload.js';
+import { lengthWords, weightFormat } from '../vocabulary/workload.js';
 import { rankName } from '../vocabulary/ranks.js';
 
 /** Identity and cards of a timeline, shown with the explanation of its session. */
@@ -84,12 +84,16 @@ function identity({ workload, devices, source, session }: TraceResult): string {
   ].join(' · ');
 }
 
+const isKnown = (text: string): boolean => text !== 'unknown';
+
 function workloadTexts(workload: Workload | null): string[] {
   if (!workload) return [];
   const { model, engine, batch_size: batch, input_len: input, output_len: output } = workload;
   return [
-    ...(model ? [[model.name, model.dtype, model.quantization].filter(Boolean).join(' ')] : []),
-    `${engine.name} ${engine.version ?? ''}`.trim(),
+    ...(model
+      ? [[model.name, ...weightFormat(model.dtype, model.quantization)].filter(isKnown).join(' ')]
+      : []),
+    ...(isKnown(engine.name) ? [`${engine.name} ${engine.version ?? ''}`.trim()] : []),
     [
       ...(batch === null ? [] : [`batch ${batch}`]),
       ...(input === null && output === null ? [] : [lengthWords(input, output)]),

@@ -207,12 +207,20 @@ function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization):
           ['attention', executed.attention_flops],
         ] satisfies [string, Figure][])),
   ];
+  // One missing input explains most of the others.
+  const namesByReason = new Map<string, string>();
+  const missing = (name: string, reason: string): string => {
+    const first = namesByReason.get(reason);
+    if (first !== undefined) return `missing, as ${first}`;
+    namesByReason.set(reason, name);
+    return `missing: ${reason}`;
+  };
   const formula = (name: string, how: string, result: Figure, terms: Text): { name: string; text: Text } => ({
     name,
     text: [
       `${how} = `,
       ...(result.value === null
-        ? [`missing: ${result.reason.text}`]
+        ? [missing(name, result.reason.text)]
         : [...[terms].flat(), ' = ', ...[share(result)].flat()]),
     ],
   });
@@ -230,13 +238,13 @@ function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization):
             ...(sizes.length === 0
               ? ['sizes unknown']
               : sizes.flatMap((size, index) => [...(index === 0 ? [] : [', ']), ...[size].flat()])),
-            ` (from ${stage.sizes_from || 'nothing'})`,
+            stage.sizes_from ? ` (from ${stage.sizes_from})` : '',
           ],
         },
         ...inputs.map(([name, figure]) => ({
           name,
           text: (figure.value === null
-            ? `missing: ${figure.reason.text}`
+            ? missing(name, figure.reason.text)
             : [{ figure, spread: 'interval' }, ` — ${figure.source}`]) satisfies Text,
         })),
         formula('MFU', 'FLOPs / t / peak', stage.mfu, quotient(flops, time, stage.peak_flops_per_s)),

@@ -93,7 +93,7 @@ test('kernels listed together have different labels', () => {
     'elementwise fill, BFloat16',
     'elementwise fill, float',
     'a_kernel',
-    'k, 4',
-    'k, 8',
+    'k <4>',
+    'k <8>',
   ]);
 });

@@ -89,7 +89,9 @@ export function kernelLabels(
       const [rarest] = [...wordsByName[index]!]
         .filter((word) => words.get(word)! < names.length)
         .toSorted((x, y) => words.get(x)! - words.get(y)! || Number(/^\d/.test(x)) - Number(/^\d/.test(y)));
-      if (rarest !== undefined) labels.set(name, `${label}, ${rarest}`);
+      // A number alone is a template argument.
+      if (rarest !== undefined)
+        labels.set(name, /^\d/.test(rarest) ? `${label} <${rarest}>` : `${label}, ${rarest}`);
     }
   }
   return labels;

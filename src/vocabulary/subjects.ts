@@ -14,7 +14,7 @@ export const subjectWords: Readonly<Record<Subject, { label: string; command: st
   counters: { label: 'hardware counters', command: 'inferscope run --evaluator ncu' },
   gemms: { label: 'BLAS calls', command: 'inferscope run --gemm-log' },
   collectives: { label: 'recorded collectives', command: 'inferscope import' },
-  results: { label: 'results of another benchmark tool', command: 'inferscope import' },
+  results: { label: 'results of another tool', command: 'inferscope import' },
   roofline: { label: 'a measured roofline', command: 'inferscope roofline --record' },
   telemetry: { label: 'samples of GPUs and host', command: 'inferscope monitor --record' },
 };

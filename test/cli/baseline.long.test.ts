@@ -76,7 +76,7 @@ test('profiles of the embedded engine compare by launches; other kinds have no c
     expect(result.status, result.stderr).toBe(0);
   }
   expect(inferscope(setup, ['baseline', 'set', 'p1', '--name', 'profile']).stdout).toMatch(
-    /tpot_ms .* 3 +launches/,
+    /TPOT .* 3 +launches/,
   );
   const { stdout, status } = check('p2', '--baseline', 'profile', '--json');
   const { result, comparisons } = parseCheck(stdout);

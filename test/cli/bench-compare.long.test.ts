@@ -43,7 +43,7 @@ test('text starts with the finding, and reports non-significance and too few lau
   expect(same.stdout).toContain('No change is significant.');
   const few = compare('main', 'few', '--fail-on', 'tpot=5%');
   expect(few.stdout.replaceAll(/\s+/g, ' ')).toContain('a rank test cannot reach p < 0.05');
-  expect(few.stdout).toMatch(/tpot .* WORSE/);
+  expect(few.stdout).toMatch(/TPOT .* WORSE/);
   expect(few.status).toBe(1);
 });
 

@@ -44,7 +44,7 @@ export function nextSteps(
     if (bar.better_capture === null || bar.share < minBarShare) continue;
     add(
       bar.better_capture,
-      `refines "${bar.label}", ${formatPercent(bar.share)} of the stage: ${bar.confidence_why}`,
+      `refines "${bar.label}", ${formatPercent(bar.share)} of the stage (so far: ${bar.confidence_why})`,
     );
   }
   if (lead && lead.roofline_ms.value === null && lead.roofline_ms.reason.code === 'no_model') {

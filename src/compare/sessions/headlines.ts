@@ -1,8 +1,10 @@
 import { stepKinds } from '../../model/record.js';
 import type { CompareResult, StageValue } from '../../model/documents/compare.js';
+import { phaseLabel } from '../../vocabulary/stages.js';
 import {
   formatCount,
   formatFactor,
+  formatFigure,
   formatNs,
   formatPercent,
   formatSigned,
@@ -31,13 +33,14 @@ export function compareHeadlines(parts: Parts): CompareResult['headlines'] {
 function stageLines({ stages }: Parts, last: number): CompareResult['headlines'] {
   return stages
     .filter(({ phase }) => [...stepKinds, 'outside'].includes(phase))
-    .flatMap(({ phase, values, changes }) => {
+    .flatMap(({ phase: kind, values, changes }) => {
+      const phase = kind === 'outside' ? wholeOrRest(stages) : kind;
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];
       const isInsignificant = change.significant === false;
       const lead = isInsignificant ? 'no significant difference, within the spread of both: ' : '';
       const spreadNote = change.significant === null ? ', spread not known' : '';
-      const times = `${formatNs(1e6 * (from.duration_ms.value ?? 0))} → ${formatNs(1e6 * (to.duration_ms.value ?? 0))}`;
+      const times = `${formatFigure(from.duration_ms)} → ${formatFigure(to.duration_ms)}`;
       const rates = rateTexts(from, to, isInsignificant);
       // Steps of different sizes are different work, so work per second is compared instead of time.
       const texts =
@@ -61,6 +64,9 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
       return [{ id: 'stage', text: `${texts.join('; ')}.` }];
     });
 }
+
+/** What is outside of marked stages is the whole capture where none is marked. */
+const wholeOrRest = (stages: Parts['stages']): string => phaseLabel(stages.length === 1 ? null : 'outside');
 
 type Stage = NonNullable<StageValue>;
 
