@@ -66,12 +66,12 @@ const steps = (table: TableName, how: string): Table => ({
 });
 
 const tableOf = {
-  place_of: {
+  stage_places: {
     doc: 'The phase and step of every stage of the capture; -1 means no stage.',
     columns: { stage_id: big('stage'), ...phase },
   },
-  phase_of: {
-    doc: 'place_of without the stages outside of all phases.',
+  stages_in_phases: {
+    doc: 'stage_places without the stages outside of all phases.',
     columns: { stage_id: big('stage'), kind: phase.phase, phase_id: phase.phase_id, step_id: phase.step_id },
   },
   rank_kernels: ofRank('kernels', device),

@@ -312,8 +312,8 @@ export const issueCodes = {
   roofline_not_used: { means: 'the cached roofline is of another GPU', fix: 'inferscope roofline' },
   gpu_not_measured: { means: 'the GPU could not be measured: the roofline is that of the CPU' },
   throttled: { means: 'clocks were throttled while a peak was measured' },
-  over_sheet: { means: 'a peak is above the data sheet' },
-  under_sheet: {
+  above_data_sheet: { means: 'a peak is above the data sheet' },
+  below_data_sheet: {
     means: 'a peak is far below the data sheet',
     fix: 'inferscope roofline --fresh on an idle machine',
   },

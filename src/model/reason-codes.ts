@@ -34,10 +34,10 @@ export const reasonCodes = {
   no_tokenizer: { means: 'no local tokenizer was given: prompts are counted in words' },
   histogram: { means: "estimated from the server's histogram" },
   littles_law: { means: "estimated by Little's law" },
-  seen_from_outside: { means: 'a server is seen over HTTP only' },
+  http_only: { means: 'a server is seen over HTTP only' },
   remote: { means: 'a server does not report its hardware and batches' },
   one_server_process: { means: 'the server is one process through all rounds' },
-  streams_not_in_step: { means: 'streams of a batch are not in step: it has no gaps between tokens' },
+  streams_unaligned: { means: 'streams of a batch are not in step: it has no gaps between tokens' },
   not_paged: { means: 'the engine has no pool of cache blocks' },
 
   // Not applicable.
@@ -48,7 +48,7 @@ export const reasonCodes = {
   one_token: { means: 'it needs at least two output tokens' },
   training: { means: 'the necessary work of training steps is not computed' },
   host_stage: { means: 'the stage runs on the host, outside the model' },
-  own_range: { means: 'a range of the program: its necessary work is not known' },
+  program_range: { means: 'a range of the program: its necessary work is not known' },
   no_slo: { means: 'no SLO was given', fix: 'use --slo' },
   no_price: { means: 'no price is configured', fix: 'set it in inferscope.yaml' },
   no_flop: { means: 'there are no floating-point operations' },
@@ -88,7 +88,7 @@ export const reasonCodes = {
   unequal_sequences: { means: 'sequences of a step differ in length' },
   several_batch_sizes: { means: 'the stage ran with several batch sizes' },
   too_many_shapes: { means: 'the stage has too many shapes for a meaningful mean' },
-  other_needs: { means: 'steps differ: no single size explains their roofline' },
+  steps_differ: { means: 'steps differ: no single size explains their roofline' },
   other_step_count: {
     means: 'captures have different numbers of steps and cannot be matched',
     fix: 'use --batch-size and --input-len',

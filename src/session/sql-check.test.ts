@@ -88,8 +88,8 @@ test("text that does not parse is an error of the query, with DuckDB's message",
 
 test('returns the names of all tables that a statement reads, at any position', async () => {
   const sql = `WITH a AS (SELECT * FROM windows) SELECT *, (SELECT max(dur_ns) FROM "Rank_Kernels") FROM a JOIN ops USING (stage_id)
-    WHERE EXISTS (SELECT 1 FROM phase_of)`;
+    WHERE EXISTS (SELECT 1 FROM stages_in_phases)`;
   expect(await checkStatement(database.connection, sql)).toEqual(
-    new Set(['windows', 'rank_kernels', 'a', 'ops', 'phase_of']),
+    new Set(['windows', 'rank_kernels', 'a', 'ops', 'stages_in_phases']),
   );
 });

@@ -120,7 +120,7 @@ async function growingOf(
   }>(
     `WITH copy_rows AS (
        SELECT w.stage_id, coalesce(w.iteration, 0) AS iteration, w.start_ns, k.dur_ns, k.exclusive_ns, k.blocks
-       FROM (${copies}) k JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id WHERE w.kind = '${kind}'),
+       FROM (${copies}) k JOIN stages_in_phases p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id WHERE w.kind = '${kind}'),
      frequent AS (SELECT blocks FROM copy_rows GROUP BY blocks HAVING count(DISTINCT stage_id) >= ${minStepShare * instances}),
      step AS (
        SELECT frequent.blocks, stage_id, iteration, start_ns, sum(dur_ns) AS y, count(*) AS n, sum(exclusive_ns) AS ns

@@ -89,7 +89,7 @@ function kernelsSql(unmarked: boolean, withUnplaced: boolean): string {
   if (!withUnplaced) return cellKernels('step_kind');
   const columns = `coalesce(class, 'other') AS class, name, dtype, tile, graph_node IS NOT NULL AS in_graph`;
   return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${notSampling}),
-    candidates AS (SELECT p.stage_id FROM phase_of p JOIN w ON w.window_id = p.step_id),
+    candidates AS (SELECT p.stage_id FROM stages_in_phases p JOIN w ON w.window_id = p.step_id),
     unplaced AS (SELECT start_ns, ${columns}, 1::DOUBLE AS n, coalesce(exclusive_ns, 0)::DOUBLE AS ns FROM rank_kernels ANTI JOIN candidates USING (stage_id)),
     windowed AS (SELECT w.kind, k.* EXCLUDE (start_ns) FROM unplaced k ASOF JOIN w ON k.start_ns >= w.w_start WHERE k.start_ns < w_end)
     SELECT kind, class, name, dtype, tile, in_graph, sum(n) AS n, sum(ns) AS ns
@@ -186,7 +186,7 @@ async function makeWaitCosts({ database }: TraceScope): Promise<void> {
      steps AS (SELECT DISTINCT kind, window_id FROM waits),
      calls AS (SELECT s.kind, s.window_id, k.tid, k.api_start_ns AS start_ns, max(k.api_start_ns + k.api_dur_ns) AS end_ns, any_value(k.name) AS name,
          any_value(k.class) AS class
-       FROM rank_kernels k JOIN phase_of p USING (stage_id) JOIN steps s ON s.window_id = p.step_id WHERE k.api_start_ns IS NOT NULL GROUP BY ALL),
+       FROM rank_kernels k JOIN stages_in_phases p USING (stage_id) JOIN steps s ON s.window_id = p.step_id WHERE k.api_start_ns IS NOT NULL GROUP BY ALL),
      pauses AS (SELECT *, end_ns AS from_ns, row_number() OVER thread AS nth, lead(start_ns) OVER thread AS until_ns, start_ns - lag(end_ns) OVER thread AS before_ns
        FROM calls WINDOW thread AS (PARTITION BY window_id, tid ORDER BY start_ns)),
      waits_in_pauses AS (SELECT p.window_id, p.tid, p.from_ns, sum(w.dur_ns) AS waited_ns FROM waits w

@@ -14,7 +14,7 @@ export async function innerWaits(
   const [row] = await database.query<{ n: number }>(
     `SELECT count(*) / ${instances} AS n FROM finding_waits w
      JOIN (SELECT step_id AS window_id, quantile_disc(api_start_ns, ${marginShare}) AS first_ns, quantile_disc(api_start_ns, ${1 - marginShare}) AS last_ns
-           FROM rank_kernels JOIN phase_of USING (stage_id) WHERE api_start_ns IS NOT NULL GROUP BY step_id) l USING (window_id)
+           FROM rank_kernels JOIN stages_in_phases USING (stage_id) WHERE api_start_ns IS NOT NULL GROUP BY step_id) l USING (window_id)
      WHERE w.kind = '${kind}' AND w.cause IN ('synchronize', 'read', 'copy') AND w.start_ns BETWEEN l.first_ns AND l.last_ns`,
   );
   return row?.n ?? 0;

@@ -230,7 +230,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
      cost AS (SELECT kind, held_ns AS held FROM finding_wait_costs),
      launching AS (SELECT step_id AS stage_id, tid, min(api_start_ns) AS first_ns, max(api_start_ns + api_dur_ns) AS last_ns,
          coalesce(sum(greatest(0, api_dur_ns - ${longHostNs})) FILTER (graph_node IS NULL), 0) AS blocked_ns
-       FROM rank_kernels JOIN phase_of USING (stage_id) WHERE api_start_ns IS NOT NULL GROUP BY step_id, tid),
+       FROM rank_kernels JOIN stages_in_phases USING (stage_id) WHERE api_start_ns IS NOT NULL GROUP BY step_id, tid),
      between_launches AS (SELECT l.stage_id, l.tid, sum(f.dur_ns) AS waited_ns FROM launching l JOIN finding_waits f ON f.window_id = l.stage_id AND f.tid = l.tid
        WHERE f.start_ns BETWEEN first_ns AND last_ns GROUP BY ALL),
      host AS (SELECT stage_id, max(last_ns - first_ns - blocked_ns - coalesce(waited_ns, 0)) AS launching_ns FROM launching LEFT JOIN between_launches USING (stage_id, tid) GROUP BY stage_id)

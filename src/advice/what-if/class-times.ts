@@ -45,7 +45,7 @@ export function scaleKernels(state: StageState, scaling: Scaling): Effect | Miss
   if ('reason' in before) return before;
   const measuredRoofline = state.bars.get('roofline') ?? before.rooflineMs;
   if (Math.abs(before.rooflineMs - measuredRoofline) > maxNeedDifference * measuredRoofline) {
-    return missing('other_needs', "the stage's steps differ: no single size explains its roofline");
+    return missing('steps_differ', "the stage's steps differ: no single size explains its roofline");
   }
   const after = necessaryOf(scaling.after.model, scaling.after.shape, scaling.after.peaks);
   if ('reason' in after) return after;

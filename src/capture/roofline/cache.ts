@@ -99,7 +99,7 @@ export async function cachedGpuRoofline(
 
 /** Measured while another process ran or clocks were throttled: used now, but not cached for long. */
 const doubtfulForS = 600;
-const doubtfulCodes = new Set(['gpu_shared', 'under_sheet', 'not_measured']);
+const doubtfulCodes = new Set(['gpu_shared', 'below_data_sheet', 'not_measured']);
 
 function isDoubtful({ issues }: GpuRoofline): boolean {
   return issues.some(({ code, severity }) => doubtfulCodes.has(code) && severity !== 'info');

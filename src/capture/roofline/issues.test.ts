@@ -25,8 +25,8 @@ test('above the data sheet is an error, far below a warning; wide spread and mis
       compute: [{ ...peak!, of_sheet: { value: share, unit: 'ratio', source: 'x' } }],
       bandwidth: [],
     });
-  expect(roofIssues(throttled(1.1), []).map(({ code }) => code)).toEqual(['over_sheet']);
-  expect(roofIssues(throttled(0.3), []).map(({ code }) => code)).toEqual(['under_sheet']);
+  expect(roofIssues(throttled(1.1), []).map(({ code }) => code)).toEqual(['above_data_sheet']);
+  expect(roofIssues(throttled(0.3), []).map(({ code }) => code)).toEqual(['below_data_sheet']);
   expect(roofIssues(throttled(0.8), [])).toEqual([]);
   const wide = exampleGpu({ compute: [{ ...peak!, sd_share: 0.2 }], bandwidth: [] });
   expect(roofIssues(wide, []).map(({ code }) => code)).toEqual(['wide_spread']);

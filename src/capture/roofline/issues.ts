@@ -57,7 +57,9 @@ function sheetIssues(gpu: MeasuredGpu): Issue[] {
       share > aboveSheet
         ? `${deviceName(gpu)}: ${what} measured ${percent} of the data sheet: either the data sheet or the FLOP count is wrong here.`
         : `${deviceName(gpu)}: ${what} reached only ${percent} of the data sheet: another process, a low power limit or a slow kernel. Check with inferscope roofline --fresh on an idle machine.`;
-    return [{ code: share > aboveSheet ? 'over_sheet' : 'under_sheet', severity: 'warning', text }];
+    return [
+      { code: share > aboveSheet ? 'above_data_sheet' : 'below_data_sheet', severity: 'warning', text },
+    ];
   });
 }
 

@@ -155,7 +155,7 @@ async function loadTokenizerAt(path: string): Promise<PromptTokenizer> {
 
 function notMeasured({ tokenizer, metricsUrl }: ServerFacts): PreparedEngine['notMeasured'] {
   const outside = (what: string): PreparedEngine['notMeasured'][string] => ({
-    code: 'seen_from_outside',
+    code: 'http_only',
     text: `a server is seen over HTTP only: ${what}`,
   });
   return {
@@ -163,7 +163,7 @@ function notMeasured({ tokenizer, metricsUrl }: ServerFacts): PreparedEngine['no
       'its prefill and decode steps are not known. TTFT and TPOT are means over the streams of a batch, each from its own send; end to end is from the first send to the last content of the batch',
     ),
     itl: {
-      code: 'streams_not_in_step',
+      code: 'streams_unaligned',
       text: 'the streams of a batch are not in step, so a batch has no gaps between tokens; `inferscope bench serve URL` reports them per request',
     },
     device_time: outside('no events of its device'),

@@ -139,8 +139,8 @@ describe('a benchmark counted by hand', async () => {
 
 test('takes reasons from the engine, and rejects a session without a plan', async () => {
   const notMeasured: BenchPlan['not_measured'] = [
-    { figure: 'device_time', code: 'seen_from_outside', text: 'over HTTP only' },
-    { figure: 'idle_share', code: 'seen_from_outside', text: 'over HTTP only' },
+    { figure: 'device_time', code: 'http_only', text: 'over HTTP only' },
+    { figure: 'idle_share', code: 'http_only', text: 'over HTTP only' },
     { figure: 'launches', code: 'one_server_process', text: 'one server process' },
   ];
   const session = await gpuSession(
@@ -149,11 +149,11 @@ test('takes reasons from the engine, and rejects a session without a plan', asyn
   );
   const { data } = await analyzeBench(session);
   const [point] = data.variants[0]!.points;
-  expect(point!.latency.decode_device_ms).toMatchObject({ reason: { code: 'seen_from_outside' } });
+  expect(point!.latency.decode_device_ms).toMatchObject({ reason: { code: 'http_only' } });
   expect(point!.latency.itl_ms).toMatchObject({ reason: { code: 'no_steps' } });
   // Rounds against one server do not vary the server process.
   expect(point!.latency.ttft_ms).toMatchObject({ launches: 2, ci95_over_launches: false });
-  expect(reasonOf(point!.device_work.decode_idle_share)).toBe('seen_from_outside');
+  expect(reasonOf(point!.device_work.decode_idle_share)).toBe('http_only');
   const idle = data.variants[0]!.answers.find(({ id }) => id === 'idle');
   expect(idle!.answer).toBe('Not enough data: over HTTP only.');
   await expect(analyzeBench(await gpuSession({ artifacts: {} }))).rejects.toMatchObject({ code: 'E_USAGE' });

@@ -58,18 +58,18 @@ const recordedRows = (table: string, level: 'rank' | 'device'): Relation =>
 const withPhase = (table: TimelineTable): Relation =>
   relation(
     'view',
-    [table, 'place_of'],
+    [table, 'stage_places'],
     () =>
-      `SELECT t.*, p.phase, p.phase_id, p.step_id FROM ${table} t JOIN place_of p ON p.stage_id = ${placeKey('t')}`,
+      `SELECT t.*, p.phase, p.phase_id, p.step_id FROM ${table} t JOIN stage_places p ON p.stage_id = ${placeKey('t')}`,
   );
 
 /** Finds the step by time only for rows without a stage. Most rows have one, and a lookup by id is faster. */
 const withStep = (table: 'kernels' | 'copies', near: string): Relation =>
-  relation('view', [`rank_${table}`, 'place_of', 'windows', 'instances'], async (scope) =>
+  relation('view', [`rank_${table}`, 'stage_places', 'windows', 'instances'], async (scope) =>
     (await isUnmarked(scope))
       ? `SELECT *, 'outside' AS phase FROM rank_${table}`
       : `SELECT t.*, coalesce(own.kind, CASE WHEN ${near} < near.until_ns THEN near.kind END, 'outside') AS phase
-         FROM rank_${table} t JOIN place_of p ON p.stage_id = ${placeKey('t')}
+         FROM rank_${table} t JOIN stage_places p ON p.stage_id = ${placeKey('t')}
          LEFT JOIN (SELECT stage_id, kind FROM windows WHERE kind <> 'sampling') own ON own.stage_id = p.step_id
          ASOF LEFT JOIN (${nearestSql[table]}) near ON ${near} >= near.from_ns`,
   );
@@ -124,7 +124,7 @@ const isUnmarked = async (scope: TraceScope): Promise<boolean> =>
 const relationPerStep = (table: 'kernels' | 'copies', groups: Record<string, string>): Relation =>
   relation(
     'table',
-    [`rank_${table}`, 'rank_kernels', 'rank_copies', 'place_of', 'step_windows'],
+    [`rank_${table}`, 'rank_kernels', 'rank_copies', 'stage_places', 'step_windows'],
     async (scope) => activitiesOfWindows(table, groups, await isUnmarked(scope)),
   );
 
@@ -135,18 +135,18 @@ const relationPerRange = (table: 'kernels' | 'copies', groups: Record<string, st
 
 /** How to make each derived table; model/derived-tables.ts describes the rows. */
 export const relations: Readonly<Record<TimelineTable, Relation>> = {
-  place_of: relation('shared', [], ({ source }) => placesSql(source)),
-  phase_of: relation(
+  stage_places: relation('shared', [], ({ source }) => placesSql(source)),
+  stages_in_phases: relation(
     'view',
-    ['place_of'],
-    () => 'SELECT stage_id, phase AS kind, phase_id, step_id FROM place_of WHERE phase_id IS NOT NULL',
+    ['stage_places'],
+    () => 'SELECT stage_id, phase AS kind, phase_id, step_id FROM stage_places WHERE phase_id IS NOT NULL',
   ),
   rank_kernels: recordedRows('kernels', 'device'),
   rank_copies: recordedRows('copies', 'device'),
   rank_gaps: recordedRows('gaps', 'device'),
   rank_api: recordedRows('api_calls', 'rank'),
   rank_ops: recordedRows('ops', 'rank'),
-  // Queries that do not use the phase would still pay for the join with place_of, which adds no rows.
+  // Queries that do not use the phase would still pay for the join with stage_places, which adds no rows.
   phase_kernels: withPhase('rank_kernels'),
   phase_copies: withPhase('rank_copies'),
   step_kernels: withStep('kernels', 't.start_ns'),
@@ -156,26 +156,26 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
   phase_ops: withPhase('rank_ops'),
   phase_stages: relation(
     'view',
-    ['phase_of'],
+    ['stages_in_phases'],
     ({ source }) => `SELECT t.*, p.kind AS phase, p.step_id
-     FROM (SELECT * FROM stages WHERE ${stagesOf(source, 'rank')}) t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`,
+     FROM (SELECT * FROM stages WHERE ${stagesOf(source, 'rank')}) t LEFT JOIN stages_in_phases p ON p.stage_id = t.stage_id`,
   ),
-  instances: relation('shared', ['phase_stages', 'phase_of'], ({ source }) => instancesSql(source)),
+  instances: relation('shared', ['phase_stages', 'stages_in_phases'], ({ source }) => instancesSql(source)),
   windows: relation('table', ['instances'], async (scope) =>
     windowsSql(await windowClocks(scope), scope.source),
   ),
   request_parts: relation('table', ['windows', 'instances'], requestPartsOf),
   step_windows: relation('table', ['windows', 'request_parts'], () => stepWindowsSql),
-  inner_windows: relation('table', ['windows', 'phase_of', 'rank_kernels'], allInnerWindowsSql),
+  inner_windows: relation('table', ['windows', 'stages_in_phases', 'rank_kernels'], allInnerWindowsSql),
   spans: relation('table', ['windows', 'request_parts', 'inner_windows'], () => spansSql),
   members: relation('table', ['windows', 'request_parts', 'inner_windows'], () => membersSql),
   call_names: relation('shared', ['rank_api'], () => callNamesSql),
-  kernel_cells: relation('shared', ['rank_kernels', 'place_of', 'windows'], () => kernelCellsSql),
+  kernel_cells: relation('shared', ['rank_kernels', 'stage_places', 'windows'], () => kernelCellsSql),
   window_kernels: relationPerStep('kernels', kernelGroups),
   window_kernel_names: relationPerStep('kernels', { ...kernelGroups, ...nameGroups }),
   window_copies: relationPerStep('copies', copyGroups),
   gap_span: relation('shared', ['rank_gaps'], () => gapSpanSql),
-  step_gaps: relation('shared', ['rank_gaps', 'place_of', 'windows'], async (scope) =>
+  step_gaps: relation('shared', ['rank_gaps', 'stage_places', 'windows'], async (scope) =>
     stepGapsSql(await isUnmarked(scope)),
   ),
   window_communication: relation('table', ['rank_kernels', 'windows'], () =>
@@ -205,7 +205,7 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
   inner_idle: relation('table', ['inner_gaps', 'inner_kernels', 'inner_windows', 'gap_span'], (scope) =>
     innerIdleSql(scope),
   ),
-  host_gaps: relation('table', ['rank_gaps', 'rank_ops', 'phase_of'], async (scope) =>
+  host_gaps: relation('table', ['rank_gaps', 'rank_ops', 'stages_in_phases'], async (scope) =>
     hostGapsSql(await isUnmarked(scope)),
   ),
   loading_calls: relation('table', ['rank_gaps', 'rank_api', 'windows', 'call_names'], async (scope) =>

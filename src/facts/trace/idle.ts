@@ -57,7 +57,7 @@ export async function readIdle({ database }: TraceScope): Promise<Idle> {
   >(
     `WITH longest AS (SELECT start_ns, dur_ns, stage_id, ${parts}, before_op_id, pid, correlation FROM rank_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${maxLongest})
      SELECT p.phase, ${parts}, g.start_ns, g.dur_ns, any_value(o.name) AS operator, g.pid, g.correlation
-     FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN rank_ops o ON o.op_id = g.before_op_id
+     FROM longest g JOIN stage_places p ON p.stage_id = ${placeKey('g')} LEFT JOIN rank_ops o ON o.op_id = g.before_op_id
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
   const callGaps = waits.flatMap(({ cause, starts }) => (causesWithCalls.has(cause) ? (starts ?? []) : []));

@@ -8,5 +8,5 @@ export const kernelCellsSql = `SELECT phase, step_kind, name, short_name, class,
             count(*) AS kernels, sum(dur_ns)::BIGINT AS dur_ns, sum(exclusive_ns)::BIGINT AS exclusive_ns, min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns,
             count_if(dur_ns < ${shortKernelNs})::BIGINT AS short, coalesce(sum(dur_ns) FILTER (dur_ns < ${shortKernelNs}), 0)::BIGINT AS short_ns
      FROM rank_kernels k JOIN (
-       SELECT p.stage_id, phase, w.kind AS step_kind FROM place_of p LEFT JOIN windows w ON w.stage_id = p.step_id AND w.kind <> 'sampling') p ON p.stage_id = ${placeKey('k')}
+       SELECT p.stage_id, phase, w.kind AS step_kind FROM stage_places p LEFT JOIN windows w ON w.stage_id = p.step_id AND w.kind <> 'sampling') p ON p.stage_id = ${placeKey('k')}
      GROUP BY ALL`;

@@ -196,7 +196,7 @@ const windowsOf = (level: string, table: string): string =>
 function gapsByWindow(level: string, table: string): string {
   // One key for both kinds of gaps, because grouping millions of rows by two takes twice as long. Gaps of a device do
   // not overlap and equal the sum of their parts, so the start identifies a gap.
-  return `WITH candidates AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
+  return `WITH candidates AS (SELECT p.stage_id, w.* FROM stage_places p LEFT JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
       SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${unmatchedKey} END AS key, ${sumsOfParts}
       FROM rank_gaps g JOIN candidates ON candidates.stage_id = ${placeKey('g')} GROUP BY key`;
 }

@@ -22,7 +22,7 @@ export const literal = (value: string | number | null): string =>
 /** Key of activities launched outside of stages. */
 export const noStage = -1;
 
-/** SQL of the key of place_of, for a row of a table with stages. */
+/** SQL of the key of stage_places, for a row of a table with stages. */
 export const placeKey = (row: string): string => `coalesce(${row}.stage_id, ${noStage})`;
 
 /** Whether the engine recorded its repeats with the timeline. The last step of a repeat then ends with it. */

@@ -24,7 +24,7 @@ export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
        SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns,
               CASE WHEN s.phase = 'warmup' THEN coalesce(r.end_ns, s.end_ns) ELSE s.end_ns END AS end_ns, r.end_ns AS repeat_end_ns,
               s.device_start_ns, s.device_end_ns
-       FROM phase_stages s LEFT JOIN phase_of parent ON parent.stage_id = s.parent_id
+       FROM phase_stages s LEFT JOIN stages_in_phases parent ON parent.stage_id = s.parent_id
        LEFT JOIN repeats r ON r.pid = s.pid AND r.iteration = s.iteration
        WHERE s.stage_id = s.phase_id AND s.end_ns IS NOT NULL
          AND NOT (s.phase IN ('warmup', 'load') AND parent.kind IS NOT DISTINCT FROM s.phase)

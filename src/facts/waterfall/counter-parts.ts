@@ -51,7 +51,7 @@ export async function countedClasses(
     `WITH total AS (SELECT grp, count(*) AS instances FROM spans GROUP BY grp)
      SELECT grp, class, name, short_name, grid, instances, sum(ns)::DOUBLE AS ns, count(*) AS n FROM (
        SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(k.class, 'other') AS class, name, short_name, grid, coalesce(exclusive_ns, 0) AS ns
-       FROM rank_kernels k ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'})
+       FROM rank_kernels k ${unmarked ? '' : 'JOIN stages_in_phases p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'})
        JOIN total USING (grp) GROUP BY ALL`,
   );
   for (const row of rows) {

@@ -67,7 +67,7 @@ export function hostGapsSql(unmarked: boolean): string {
     root AS (SELECT c.op_id, r.start_ns AS root_ns, r.name AS root_name FROM roots c JOIN rank_ops r ON r.op_id = c.root_id)
     SELECT ${unmarked ? '0::BIGINT' : 'p.step_id'} AS step_id, root_name, sum(g.host_ns)::DOUBLE AS host_ns,
       sum(coalesce(greatest(0, least(g.host_ns, g.start_ns + g.synchronization_ns + g.host_ns - root_ns)), 0))::DOUBLE AS inside_ns, count(*) AS n
-    FROM rank_gaps g ${unmarked ? '' : 'JOIN phase_of p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0 GROUP BY ALL`;
+    FROM rank_gaps g ${unmarked ? '' : 'JOIN stages_in_phases p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0 GROUP BY ALL`;
 }
 
 export async function hostSplit(
@@ -150,7 +150,7 @@ export async function waitingParts(
      waits AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM rank_gaps WHERE synchronization_ns > 0 AND start_ns < ${counted.untilNs})
      SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(name, 'unknown call') AS label, sum(synchronization_ns)::DOUBLE AS ns, count(*) AS n
      FROM waits ASOF LEFT JOIN call ON waits.until_ns > call.call_ns
-     ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'} GROUP BY ALL ORDER BY ns DESC`,
+     ${unmarked ? '' : 'JOIN stages_in_phases p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'} GROUP BY ALL ORDER BY ns DESC`,
   );
   return byGroup(rows, counted.instances);
 }

@@ -41,7 +41,7 @@ const rangesSql = ({ attribution, focus }: TraceSource): string =>
   `SELECT stage_id, kind, raw_name, step_index, pid, tid, start_ns, end_ns, device_start_ns, device_end_ns
      FROM stages WHERE execution_id = ${literal(attribution.execution_id)} AND capture_id = ${literal(attribution.capture_id)}
        AND rank IS NOT DISTINCT FROM ${focus.rank ?? 'NULL'} AND kind IN ('other', 'sampling') AND raw_name IS NOT NULL AND confidence IS NULL AND end_ns > start_ns
-       AND stage_id NOT IN (SELECT stage_id FROM phase_of WHERE kind IN ('warmup', 'load'))`;
+       AND stage_id NOT IN (SELECT stage_id FROM stages_in_phases WHERE kind IN ('warmup', 'load'))`;
 
 interface NameRow {
   grp: string;

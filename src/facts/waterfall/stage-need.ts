@@ -27,7 +27,7 @@ export function needOf(sums: GroupSums, facts: NeedFacts): NecessaryTime | CopyN
   const { model, peaks, steps } = facts;
   if (group.kind === 'load') return needOfLoading(facts);
   if (group.kind === 'other') {
-    return missing('own_range', 'the FLOPs and bytes of a range named by the program are not known');
+    return missing('program_range', 'the FLOPs and bytes of a range named by the program are not known');
   }
   if (group.kind === 'training') {
     return missing('training', 'only the necessary work of inference is known, not of training');
@@ -80,7 +80,7 @@ function checkAssumedSizes(
 export async function readLoadedBytes(scope: TraceScope): Promise<number> {
   await scope.need('windows');
   const [row] = await scope.database.query<{ bytes: number | null }>(
-    `SELECT sum(bytes)::DOUBLE AS bytes FROM rank_copies c JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id
+    `SELECT sum(bytes)::DOUBLE AS bytes FROM rank_copies c JOIN stages_in_phases p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id
      WHERE w.kind = 'load' AND c.kind = 'HtoD'`,
   );
   return row?.bytes ?? 0;

@@ -123,7 +123,7 @@ test('merges ranges that differ only in numbers, and leaves out ranges of librar
   expect(block).toMatchObject({
     kind: 'other',
     instances: 2,
-    roofline_ms: { value: null, reason: { code: 'own_range' } },
+    roofline_ms: { value: null, reason: { code: 'program_range' } },
   });
   expect(block.rows.map(({ label, measured_ms }) => [label, measured_ms * 1e3])).toEqual([
     ['block 4', 80],

@@ -261,7 +261,7 @@ async function gapCounts(
   return database.query(
     `WITH of_stage AS (SELECT stage_id, ${stageCounts} FROM rank_gaps WHERE start_ns < ${counted.untilNs} GROUP BY stage_id),
      of_window AS (SELECT coalesce(p.step_id, 0) AS stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')}
-       FROM of_stage LEFT JOIN phase_of p USING (stage_id) GROUP BY ALL)
+       FROM of_stage LEFT JOIN stages_in_phases p USING (stage_id) GROUP BY ALL)
      SELECT grp, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM of_window JOIN members USING (stage_id) GROUP BY grp
      ${inner ? `UNION ALL BY NAME SELECT grp, ${innerCounts} FROM inner_idle JOIN members USING (stage_id) GROUP BY grp` : ''}`,
   );

@@ -49,7 +49,7 @@ export function activitiesOfWindows(
         SELECT ${columns}, ${cutColumns(table, 'a')}, coalesce(exclusive_ns, 0) AS e_ns,
           CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id END AS inside
         FROM rank_${table} a
-        JOIN (SELECT p.stage_id, sum_windows.* FROM place_of p LEFT JOIN sum_windows ON window_id = p.step_id) likely ON likely.stage_id = ${placeKey('a')}) GROUP BY ALL`,
+        JOIN (SELECT p.stage_id, sum_windows.* FROM stage_places p LEFT JOIN sum_windows ON window_id = p.step_id) likely ON likely.stage_id = ${placeKey('a')}) GROUP BY ALL`,
       sum_started: `SELECT s.* EXCLUDE (inside), CASE WHEN e_end <= w_end THEN window_id END AS inside
         FROM sum_groups s ASOF JOIN (SELECT * FROM sum_windows UNION ALL SELECT NULL, ${beforeAnyWindow}, ${beforeAnyWindow}) started ON s.e_start >= started.w_start`,
       sum_cuts: `SELECT sum_started.*, window_id, w_start, greatest(w_start, e_start) AS from_ns, least(w_end, e_end) AS to_ns

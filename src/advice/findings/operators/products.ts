@@ -18,6 +18,6 @@ export function productsSql({ scope }: FindingContext): string {
     : '';
   return `SELECT kind, step_id, start_ns, (a->0)::BIGINT AS token_rows, (a->1)::BIGINT AS inner_size, (b->1)::BIGINT AS outer_size, ns FROM (
      SELECT p.kind, p.step_id, start_ns, ${matrix(0)} AS a, ${matrix(1)} AS b, ${ns} AS ns
-     FROM (SELECT op_id, stage_id, name, input_shapes, start_ns, dur_ns, self_dur_ns FROM rank_ops WHERE ${withShapes}) o JOIN phase_of p USING (stage_id) ${onDevice}
+     FROM (SELECT op_id, stage_id, name, input_shapes, start_ns, dur_ns, self_dur_ns FROM rank_ops WHERE ${withShapes}) o JOIN stages_in_phases p USING (stage_id) ${onDevice}
      WHERE p.kind IN ${stepKindsSql})`;
 }

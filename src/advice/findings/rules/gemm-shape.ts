@@ -70,7 +70,7 @@ async function gemmsOf({ database }: FindingContext, { kind, instances }: StageF
   const where =
     kind === 'outside'
       ? ''
-      : `JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id AND w.kind = '${kind}'`;
+      : `JOIN stages_in_phases p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id AND w.kind = '${kind}'`;
   return database.query<GemmKernel>(
     `SELECT name, dtype, grid, "block", registers, shared_mem_bytes, count(*) / ${instances} AS n, sum(exclusive_ns) / 1e6 / ${instances} AS ms
      FROM rank_kernels ${where} WHERE class = 'gemm' AND dur_ns >= ${minNs} GROUP BY ALL ORDER BY ms DESC LIMIT 200`,

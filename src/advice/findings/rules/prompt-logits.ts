@@ -119,7 +119,7 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
   const { rows: samplings, evidence } = await context.evidence<Sampling>(
     `SELECT round(coalesce(sum(dur_ns) FILTER (class = 'gemm'), 0) / 1e6, 4) AS products_ms, round(sum(dur_ns) / 1e6, 4) AS busy_ms,
             round(any_value(device_end_ns - device_start_ns) / 1e6, 4) AS wall_ms
-     FROM rank_kernels k JOIN phase_of p ON p.stage_id = k.stage_id JOIN instances i ON i.stage_id = p.step_id
+     FROM rank_kernels k JOIN stages_in_phases p ON p.stage_id = k.stage_id JOIN instances i ON i.stage_id = p.step_id
      WHERE p.kind = 'sampling' GROUP BY p.step_id ORDER BY products_ms DESC`,
     ([longest]) =>
       `GEMMs of the longest sampling: ${ms(longest?.products_ms ?? 0)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`,
