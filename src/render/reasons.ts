@@ -58,8 +58,8 @@ function joinNames(names: readonly string[]): string {
 }
 
 function missingReason(text: Text = ''): string | null {
-  const [only, ...details] = parts(text);
-  if (only === undefined || typeof only === 'string' || details.length > 0) return null;
+  const [only, ...others] = parts(text);
+  if (only === undefined || typeof only === 'string' || others.length > 0) return null;
   if ('missing' in only) return only.missing;
   return 'figure' in only && only.figure.value === null ? only.figure.reason.text : null;
 }

@@ -45,8 +45,8 @@ export const plainText = (text: Text): string =>
 
 /** The number in a cell, for sorting and CSV; its text if it has none, null if it is missing. */
 export function rawValue(text: Text): number | string | null {
-  const [only, ...details] = parts(text);
-  if (only === undefined || details.length > 0) return plainText(text);
+  const [only, ...others] = parts(text);
+  if (only === undefined || others.length > 0) return plainText(text);
   if (typeof only === 'string') return only;
   if ('figure' in only) return only.figure.value;
   if ('n' in only) return only.n;

@@ -235,7 +235,7 @@ const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
   {
     id: 'last_rank',
     head: 'last to arrive',
-    cell: ({ last: delayed_operations }) => rankText(delayed_operations, several),
+    cell: ({ last }) => rankText(last, several),
   },
   { id: 'longest_rank', head: 'longest time', drop: 0, cell: ({ longest }) => rankText(longest, several) },
 ];

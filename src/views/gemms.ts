@@ -167,12 +167,12 @@ const wavesOf = (figure: Figure): Text =>
 const typeOf = ({ dtype }: Gemm): Text => dtype ?? { missing: 'the source does not name the type' };
 const stagesOf = ({ stages }: Gemm): Text =>
   stages.length === 0 ? { missing: 'the source has no stages' } : stages.join(', ');
-const madeBy = ({ made_by: [first, ...details] }: Gemm): Text =>
+const madeBy = ({ made_by: [first, ...others] }: Gemm): Text =>
   first === undefined
     ? { missing: 'the source names no operator or algorithm' }
     : {
         text: first.name,
-        hint: [first, ...details].map(({ name, calls }) => `${calls} × ${name}`).join('\n'),
+        hint: [first, ...others].map(({ name, calls }) => `${calls} × ${name}`).join('\n'),
       };
 
 const roofNotes = {

@@ -30,7 +30,7 @@ const dimension = (axis: string) =>
  */
 function metricsSql<M extends string, D extends string>(condition: CounterCondition<M, D>): string {
   const metrics = Object.entries<string>(condition.metrics);
-  const { with: details = {}, join = '' } = condition.tables ?? {};
+  const { with: tables = {}, join = '' } = condition.tables ?? {};
   return `WITH launch AS (
       SELECT kernel_name, concat_ws(',', ${['x', 'y', 'z'].map(dimension).join(', ')}) AS grid,
         max(value) FILTER (WHERE metric = 'gpu__time_duration.sum') AS duration_ns,
@@ -39,7 +39,7 @@ function metricsSql<M extends string, D extends string>(condition: CounterCondit
     kernel AS (
       SELECT kernel_name, grid, count(*) AS launches, avg(duration_ns) AS duration_ns, ${metrics.map(([column]) => `avg(${column}) AS ${column}`).join(', ')}
       FROM launch GROUP BY kernel_name, grid),
-    ${Object.entries(details)
+    ${Object.entries(tables)
       .map(([name, sql]) => `${name} AS (${sql}),\n    `)
       .join('')}with_metrics AS (
       SELECT kernel.*, ${Object.entries<string>(condition.derived)

@@ -83,14 +83,14 @@ const engines: Record<Framework, EngineSwitches> = {
 
 /** Does not suggest options that are already in use. */
 function engineChange(framework: Framework, kind: PhaseKind, state: GraphState): Change {
-  const { name, off, kind: explanation, ...switches } = engines[framework];
+  const { name, off, kind: changeKind, ...switches } = engines[framework];
   const { covers, example } = switches[kind === 'prefill' || kind === 'mixed' ? kind : 'decode'];
   const text = {
     on: `${name} replays CUDA graphs, but launches these kernels outside of them: ${covers}.`,
     off: `Let ${name} replay CUDA graphs: remove ${off}, and ${covers}.`,
     unknown: `Let ${name} replay CUDA graphs: run it without ${off}, and ${covers}.`,
   }[state];
-  return { kind: explanation, text, example };
+  return { kind: changeKind, text, example };
 }
 
 /** The change for time that the host of an engine needs between two steps; null for a user's own program. */

@@ -110,8 +110,8 @@ function predictionOf(
       .filter(({ before_ms: before, after_ms: after }) => Math.abs(after - before) >= minChangeMs)
       .toSorted((a, b) => Math.abs(b.after_ms - b.before_ms) - Math.abs(a.after_ms - a.before_ms))
       .slice(0, 3)
-      .map(({ id, before_ms: before, after_ms: after, explanation: derivation }) =>
-        part(`- ${barWords(id).label}: ${formatMs(before)} → ${formatMs(after)}: ${derivation}`),
+      .map(({ id, before_ms: before, after_ms: after, explanation }) =>
+        part(`- ${barWords(id).label}: ${formatMs(before)} → ${formatMs(after)}: ${explanation}`),
       ),
     assumed:
       first.assumptions.length > 0 ? [part(`Assumed: ${first.assumptions.map(withoutEnd).join('; ')}.`)] : [],

@@ -152,7 +152,7 @@ export function requestedChanges(text: string, workload: QuestionWorkload): Requ
     .filter((changes) => changes.length > 0);
   const unknown = unpredicted
     .filter(({ question }) => question.test(text))
-    .map(({ what, how: derivation }) => ({ what, how: derivation }));
+    .map(({ what, how }) => ({ what, how }));
   if (changesByReader.length === 0) return unknown.length === 0 ? null : { alternatives: [], unknown };
   const areAlternatives =
     /\bor\b|\bversus\b|\bvs\b/i.test(text) || changesByReader.some((changes) => changes.length > 1);

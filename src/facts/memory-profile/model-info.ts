@@ -46,7 +46,7 @@ const dimensionFields: Record<Exclude<Dimension, 'num_parameters'>, { names: str
  */
 export function modelOf(workload: Workload | null, plan: MemoryPlan): KnownModel {
   const config = textConfig(workload?.model?.config ?? {});
-  const { given: given_by_user } = plan;
+  const { given } = plan;
   const configSource = plan.config_source === 'preset' ? 'preset' : 'config';
   const sources: Record<string, string> = {};
   const issues: Issue[] = [];
@@ -54,7 +54,7 @@ export function modelOf(workload: Workload | null, plan: MemoryPlan): KnownModel
     const { names, flag } = dimensionFields[name];
     const recorded = names.map((field) => config[field]).find((value) => typeof value === 'number');
     const configured = typeof recorded === 'number' ? recorded : null;
-    const option = given_by_user[name];
+    const option = given[name];
     if (option !== null && configured !== null && option !== configured)
       issues.push(disagreement(`${flag} ${option}`, `${names[0]} ${configured}`));
     if (option !== null) sources[name] = 'flag';
@@ -66,7 +66,7 @@ export function modelOf(workload: Workload | null, plan: MemoryPlan): KnownModel
   const hidden = dimension('hidden_size');
   let kvHeads = dimension('num_kv_heads');
   let headDim = dimension('head_dim');
-  const architecture = architectureOf(config, given_by_user);
+  const architecture = architectureOf(config, given);
   if (architecture) issues.push(...unreadKeysIssues(architecture));
   const firstAttention = architecture?.layers[0]?.attention;
   if (headDim === null && firstAttention?.kind === 'grouped') {
@@ -103,12 +103,12 @@ export function modelOf(workload: Workload | null, plan: MemoryPlan): KnownModel
 function parametersOf(
   workload: Workload | null,
   architecture: Architecture | null,
-  { given: given_by_user, config_source }: MemoryPlan,
+  { given, config_source }: MemoryPlan,
   { sources, issues }: { sources: Record<string, string>; issues: Issue[] },
 ): number | null {
   const parameterCount =
     workload?.model?.num_parameters ?? (architecture && countParameters(architecture).total);
-  const { num_parameters: option } = given_by_user;
+  const { num_parameters: option } = given;
   // A typed count like 7B is rounded, so only larger differences contradict it.
   if (option !== null && parameterCount !== null && Math.abs(option - parameterCount) > 0.1 * parameterCount)
     issues.push(disagreement(`--model-params ${option}`, `${parameterCount} parameters by its dimensions`));

@@ -134,8 +134,8 @@ test("with a table: the model's own cases are measured ones, and no prediction i
   const standard = decode(
     stages.filter(({ fusion, batch_size }) => fusion === 'standard' && batch_size === 8),
   );
-  const method = Object.fromEntries(standard.ops.map(({ op, method: howComputed }) => [op, howComputed]));
-  expect(method).toMatchObject({
+  const methods = Object.fromEntries(standard.ops.map(({ op, method }) => [op, method]));
+  expect(methods).toMatchObject({
     qkv_proj: 'measured',
     attention: 'measured',
     lm_head: 'measured',

@@ -78,10 +78,10 @@ function totalLines(
   timed: (name: string, ms: number) => string,
   level: Detail,
 ): string[] {
-  const [first, ...details] = totals.map(({ name, ms }) => timed(name, ms));
+  const [first, ...others] = totals.map(({ name, ms }) => timed(name, ms));
   const last = totals.at(-1);
   if (first === undefined || last === undefined) return [];
-  if (level > 1 || details.length === 0) return [first, ...details];
+  if (level > 1 || others.length === 0) return [first, ...others];
   return [`${first}  (${formatMs(last.ms)} ${inert(last.name)})`];
 }
 
