@@ -79,7 +79,11 @@ export function findingBlocks(
       level: 2,
       text: 'Ordered by affected time in the whole run; high, medium and low are by share of the stage.',
     },
-    findings.length > 0 && findings.every(isMinor) && { type: 'text', text: nothingSignificant(data) },
+    findings.length > 0 &&
+      findings.every(isMinor) && {
+        type: 'text',
+        text: withWaterfalls ? nothingSignificant(data) : 'Nothing significant to change.',
+      },
     findings.length > listed.length && {
       type: 'text',
       level: 2,

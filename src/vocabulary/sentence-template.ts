@@ -30,7 +30,8 @@ const fillTemplate = ({
     const arg = args[next++]!;
     if (typeof arg === 'string') return arg;
     if (typeof arg === 'number') return numberText(arg, unit);
-    return `${numberText(arg.low, unit)} to ${numberText(arg.high, unit)}`;
+    const [low, high] = [numberText(arg.low, unit), numberText(arg.high, unit)];
+    return low === high ? low : `${low} to ${high}`;
   });
 };
 

@@ -171,7 +171,7 @@ async function stageOf(
       ms,
       share: explainedMs > 0 ? ms / explainedMs : 0,
       count: barRows.length === 0 ? null : barRows.reduce((sum, row) => sum + row.n, 0) / n,
-      ...describeBar(id, { peaksMeasured: true, kind: group.kind }),
+      ...describeBar(id, { peaksMeasured: true, kind: group.kind, onCpu: true }),
       ...(id === 'host.between_operators' ? { better_capture: null } : {}),
       sql: barRows.length === 0 ? null : sqlOf(id, windows, { n, differenceMs: ms - measuredMs }),
       note: noteOf(id, ms, { raw, parts }),

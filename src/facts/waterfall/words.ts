@@ -11,6 +11,8 @@ const withNsys = 'inferscope run --evaluator nsys -- <command>';
 interface Basis {
   peaksMeasured: boolean;
   kind?: WaterfallKind | null;
+  /** Whether the classes are of operators on the CPU, which ncu does not see. */
+  onCpu?: boolean;
 }
 
 /** Label of a bar, its confidence, and the capture that would make it more precise. */
@@ -34,7 +36,7 @@ const trustByHead: Partial<Record<BarHead, Trust>> = {
   profiler_overhead: trust('medium', 'difference of two executions of the same workload'),
 };
 
-function trustOf(id: string, { peaksMeasured, kind = null }: Basis): Trust {
+function trustOf(id: string, { peaksMeasured, kind = null, onCpu = false }: Basis): Trust {
   const { head, tail } = barParts(id);
   const arithmetic = peaksMeasured
     ? 'model arithmetic with measured peaks'
@@ -46,7 +48,10 @@ function trustOf(id: string, { peaksMeasured, kind = null }: Basis): Trust {
   }
   if (head === 'roofline' || head === 'serial') return trust('low', arithmetic, roofCommand);
   if ((head === 'inefficiency' || head === 'kernels') && tail === 'graph') return graphTrust;
-  if (head === 'inefficiency') return trust('low', `recorded kernels; roofline: ${arithmetic}`, withNcu);
+  if (head === 'inefficiency')
+    return onCpu
+      ? trust('low', `recorded operators; roofline: ${arithmetic}`)
+      : trust('low', `recorded kernels; roofline: ${arithmetic}`, withNcu);
   if (head === 'nonessential' || head === 'kernels') return byNames;
   if (head === 'host') return trustOfHost(tail);
   return (head && trustByHead[head]) ?? trust('low', 'reported by its source');

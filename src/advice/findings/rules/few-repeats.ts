@@ -8,7 +8,8 @@ import { stepTimesSql, windowTimesSql } from '../queries/stage-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 import { instancesOf, ms } from '../words.js';
-import { formatPercent } from '../../../vocabulary/format.js';
+import { formatPercent, plural } from '../../../vocabulary/format.js';
+import { stageLabels } from '../../../vocabulary/stages.js';
 import { withoutEnd } from '../../../vocabulary/sentence.js';
 import { pointLabel } from '../../../vocabulary/bench.js';
 
@@ -101,7 +102,11 @@ function doubtOf(
     ];
   const share = halfWidth(measured);
   if (share === null || share <= maxHalfWidth) return [];
-  const text = `High variance: the 95 % interval of the mean of ${instancesOf(n, kind)} is ± ${formatPercent(share)}`;
+  const over = measured.value === null ? undefined : measured.ci95_over;
+  const mean = over
+    ? `the mean ${stageLabels[kind] ?? kind} over ${plural(over.n, over.unit, over.unit)}`
+    : `the mean of ${instancesOf(n, kind)}`;
+  const text = `High variance: the 95 % interval of ${mean} is ± ${formatPercent(share)}`;
   return [{ waterfall, title: text }];
 }
 
