@@ -7,9 +7,9 @@ export const weightFormat = (dtype: string | null, quantization: string | null):
     (part) => part !== null,
   );
 
-/** "llama-24m (random weights, float32)". */
+/** "llama-24m (random weights, float32)"; "" for an unknown model, as on a server. */
 export function modelWords({ model }: Workload): string {
-  if (!model) return 'unknown model';
+  if (!model) return '';
   const { dtype, quantization } = model;
   const traits = [
     ...(model.weights === 'unknown' ? [] : [`${model.weights} weights`]),

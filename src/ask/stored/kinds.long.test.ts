@@ -4,6 +4,8 @@ import { analyzeProfile } from '../../facts/profile.js';
 import { profileRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { benchPoint } from '../../model/bench.js';
+import { importSession } from '../../session/archive-import.js';
+import { openSession } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
 import { storedAnswer } from './stored-answer.js';
@@ -83,4 +85,18 @@ test('answers from NCCL Inspector: bandwidth of an operation, the rank that othe
     'which rank is late?',
   ])
     expect((await storedAnswer(session, question)).answer).toContain('27 of 30');
+});
+
+test('idle time of a launch-bound step lists the launches; the rank that others wait for is named', async () => {
+  const archived = async (name: string) =>
+    openSession((await importSession(fixture(`diagnosis/${name}`), home)).id, home);
+  const idle = await storedAnswer(
+    await archived('launch_bound_decode-fault.tgz'),
+    'is the GPU idle between steps?',
+  );
+  expect(idle.answer).toMatch(
+    /launch call: 1\.81 ms.*\n.*host between launches: 1\.38 ms.*\n.*launch latency: 1\.12 ms/,
+  );
+  const slow = await storedAnswer(await archived('straggler-fault.tgz'), 'which rank is slow?');
+  expect(slow.answer).toMatch(/^Straggler: rank 1 \(GPU 1\)/);
 });

@@ -81,10 +81,12 @@ interface RequestRow {
 /**
  * Latencies of successful requests, and their tokens per second. Requests of one run share its load, so they are
  * repeats, not launches.
+ * @param loads labels of the loads by execution: "8 users"
  */
 export async function requestParts(
   database: SessionDatabase,
   executions: readonly string[],
+  loads: ReadonlyMap<string, string>,
 ): Promise<MetricPart[]> {
   const rows = await database.query<RequestRow>(
     `SELECT execution_id, ttft_ns, tpot_ns, end_ns - sent_ns AS e2e_ns, sent_ns, output_tokens FROM requests
@@ -94,7 +96,7 @@ export async function requestParts(
   const points = [...new Set(rows.map(({ execution_id }) => execution_id))];
   return points.flatMap((execution) => {
     const executionRows = rows.filter(({ execution_id }) => execution_id === execution);
-    const point = points.length > 1 ? execution : null;
+    const point = points.length > 1 ? (loads.get(execution) ?? execution) : null;
     const latencies = (['ttft', 'tpot', 'e2e'] as const).flatMap((name) =>
       partOfRepeats(
         { point, name: `${name}_ms`, unit: 'ms', better: 'lower', source: 'requests' },

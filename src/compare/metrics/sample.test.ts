@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { Row } from '../../model/tables.js';
+import { importSession } from '../../session/archive-import.js';
+import { openSession } from '../../session/open.js';
 import { homeFolders } from '../../session/home.js';
 import { profileRows } from '../../facts/test-rows.js';
 import { type Rows, sessionOf } from '../../facts/test-session.js';
@@ -136,4 +138,10 @@ test('repeated runs of one label are launches: appended lines, or several files'
 
 test('rejects a session without measurements', async () => {
   await expect(sampleSessions([await sessionWith({})])).rejects.toMatchObject({ code: 'E_USAGE' });
+});
+
+test('the loads of a load test are compared by what they are, not by their number', async () => {
+  const { id } = await importSession('test/fixtures/vllm-0.26-h200/bench-serve.tgz', home);
+  const { metrics } = await sampleSessions([await openSession(id, home)]);
+  expect([...new Set(metrics.map(({ point }) => point))]).toEqual(['4 users', '16 users', '32 users']);
 });

@@ -1,9 +1,11 @@
 import type { Baseline } from '../../model/documents/baseline.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData } from '../../model/manifest.js';
-import { hasRows } from '../../model/subjects.js';
+import { hasRows, hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { withRows } from '../../session/select.js';
+import { readLoadPlan } from '../../facts/serving/serving.js';
+import { loadLabel } from '../../vocabulary/loads.js';
 import { factsOf } from '../sessions/environment.js';
 import { benchParts, engineArgsOf, variantsOf } from './bench-parts.js';
 import { idOf, type MetricPart, pooled } from './metric-parts.js';
@@ -72,7 +74,7 @@ async function partsOf(session: Session, variant: string | null): Promise<Metric
     if (variants) return await benchParts(database, variants);
     const rows = [
       ...(await iterationParts(database, unprofiled)),
-      ...(await requestParts(database, unprofiled)),
+      ...(await requestParts(database, unprofiled, await loadsOf(session))),
       ...(await resultParts(session.manifest.captures, database)),
       ...(await memoryParts(database, unprofiled)),
     ];
@@ -80,6 +82,13 @@ async function partsOf(session: Session, variant: string | null): Promise<Metric
   } finally {
     await database.close();
   }
+}
+
+/** Labels of the loads of a load test by execution. The number of a load says nothing about it. */
+async function loadsOf(session: Session): Promise<Map<string, string>> {
+  if (!hasSubject(session.manifest, 'load')) return new Map();
+  const { points } = await readLoadPlan(session);
+  return new Map(points.map(({ execution_id, load }) => [execution_id, loadLabel(load)]));
 }
 
 /** Facts that are equal in all sessions; if they differ, all values are reported. */
