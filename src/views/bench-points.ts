@@ -7,7 +7,7 @@ import type {
 } from '../model/documents/bench.js';
 import type { Figure } from '../model/figure.js';
 import { cutEnd } from '../vocabulary/cut.js';
-import { pointLatencyLabels, pointOutcomeLabels } from '../vocabulary/bench.js';
+import { lengthLabel, pointLatencyLabels, pointOutcomeLabels } from '../vocabulary/bench.js';
 import type { Block, Section, Text } from './block.js';
 import { meanOf } from './bench-series.js';
 import { type ColumnOf, tableOf } from './table-of.js';
@@ -34,8 +34,16 @@ const variantColumn = <T extends { variant: BenchVariant }>({ variants }: BenchR
 /** Columns that identify a point. */
 export const pointColumns = <T extends PointRow>(data: BenchResult): ColumnOf<T>[] => [
   ...variantColumn<T>(data),
-  { id: 'point', head: 'point', cell: ({ point }) => point.point },
+  { id: 'point', head: 'point', cell: ({ point }) => pointName(point, data) },
 ];
+
+/** "batch 4" where all points have the same lengths; else the id, since batch and lengths leave no room for figures. */
+function pointName(point: BenchPointResult, data: BenchResult): string {
+  const rows = pointRows(data);
+  const lengths = new Set(rows.map(({ point: other }) => lengthLabel(other)));
+  const batches = new Set(rows.map(({ point: other }) => other.batch_size));
+  return lengths.size === 1 && batches.size > 1 ? `batch ${point.batch_size}` : point.point;
+}
 
 /** A figure with its interval; `drop` as in Column. */
 export const figureColumn = (
