@@ -31,6 +31,7 @@ import { ranksOfSession } from './session-ranks.js';
 import { sessionPath } from './session-path.js';
 import { sessionsPage, sessionsTable } from './sessions-page.js';
 import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
+import { noTimeline } from './timeline-parts.js';
 import { timelineApi } from './timeline/api.js';
 import { once, OpenSessions, type OpenSession } from './timeline/open-timelines.js';
 
@@ -98,11 +99,7 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
     const { executions } = openSession;
     const execution = executions.find((id) => id === context.req.query('execution')) ?? executions[0];
     if (execution === undefined)
-      throw new InferscopeError('E_USAGE', {
-        what: 'This session has no timeline',
-        why: 'It has no kernels, operators or stages.',
-        fix: 'Its overview shows what it has.',
-      });
+      return page(context, pageOfBlocks(openSession, 'Timeline', '/timeline', [noTimeline]));
     return page(context, timelinePage(pagesOfSession(openSession), executions, execution));
   });
   app.get('/s/:id/kernels', async (context) => {

@@ -1,5 +1,15 @@
 import type { FC } from 'hono/jsx';
 import { safeText } from '../render/safe-text.js';
+import { emptySection } from './empty-section.js';
+
+export const noTimeline = emptySection(
+  'timeline',
+  'Timeline',
+  'No timeline.',
+  'This session has no kernels, operators, stages or samples.',
+  ['inferscope run -- COMMAND', 'Record a program with its kernels and API calls'],
+  ['inferscope import FILE', 'Read a capture of nsys or the PyTorch profiler'],
+);
 
 /** The elements that the timeline script fills: buttons, canvas, legend and panel. */
 export const TimelineParts: FC<{ executions: readonly string[]; execution: string; trace?: string }> = ({

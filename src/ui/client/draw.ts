@@ -1,3 +1,4 @@
+import type { Place } from '../timeline/shown.js';
 import { cutEnd } from '../../vocabulary/cut.js';
 import { formatQuantity, formatTimeTick, plural } from '../../vocabulary/format.js';
 import {
@@ -35,12 +36,6 @@ export interface Scene {
   head: string | null;
 }
 
-/** An event under a point of the picture: its lane and index, as its tile has them. */
-export interface EventPlace {
-  lane: number;
-  index: number;
-}
-
 const font = '11px system-ui, sans-serif';
 
 export const xOf = ({ range, gutter, width }: Scene, ns: number): number =>
@@ -52,7 +47,7 @@ export const nsAt = ({ range, gutter, width }: Scene, x: number): number =>
 export const levelOf = ({ range, gutter, width }: Scene): number =>
   Tiles.level(range.width / Math.max(1, width - gutter));
 
-/** Draws the timeline. @returns the lanes in which single events were drawn, for clicks */
+/** Draws the timeline. */
 export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
   const { width, height, gutter, theme, layout, range } = scene;
   canvas.fillStyle = theme.surface;
@@ -345,7 +340,7 @@ function fitting(canvas: CanvasRenderingContext2D, text: string, width: number):
 }
 
 /** The event under a point; null if there is none or the lane shows shares there. */
-export function eventAt(scene: Scene, x: number, y: number): EventPlace | null {
+export function eventAt(scene: Scene, x: number, y: number): Place | null {
   const row = scene.layout.lanes.find(({ top }) => y >= top && y < top + laneHeight);
   if (!row) return null;
   const ns = nsAt(scene, x);

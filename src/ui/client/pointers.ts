@@ -1,3 +1,4 @@
+import type { Place } from '../timeline/shown.js';
 import { eventAt, nsAt, type Scene } from './draw.js';
 import { byId } from './panel.js';
 import { headAt } from './rows.js';
@@ -11,7 +12,7 @@ interface PointerTarget {
   redraw: () => void;
   /** Called after the visible time range changed. */
   moved: () => void;
-  select: (lane: number, index: number) => void;
+  select: (place: Place) => void;
   /** Called after a time range was selected. */
   selected: () => void;
   /** Collapses or expands the rows of a group header. */
@@ -78,7 +79,7 @@ export function bindPointers(target: PointerTarget): () => void {
     const head = headAt(scene.layout, pointer.offsetY);
     const found = eventAt(scene, pointer.offsetX, pointer.offsetY);
     if (head) target.toggle(head.key);
-    else if (found) target.select(found.lane, found.index);
+    else if (found) target.select(found);
   });
   const shareOf = (x: number): number => Math.max(0, (x - scene.gutter) / (scene.width - scene.gutter));
   canvas.addEventListener('dblclick', (pointer) => {

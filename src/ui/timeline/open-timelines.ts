@@ -81,15 +81,24 @@ async function connectSession(key: string, session: Session): Promise<OpenSessio
   };
 }
 
-/** Executions with events, most GPU work first; in a session without a GPU those with operators. */
+/**
+ * Executions with events, most GPU work first; in a session without a GPU those with operators, and in a session without events those
+ * with samples.
+ */
 export async function executionsOf(database: SessionDatabase): Promise<string[]> {
-  const executions = await database.query<{ execution_id: string }>(
+  const withEvents = await database.query<{ execution_id: string }>(
     `SELECT execution_id FROM (
          SELECT execution_id, count(*) AS kernels, 0 AS others FROM kernels GROUP BY 1 UNION ALL
          SELECT execution_id, 0, count(*) FROM ops GROUP BY 1 UNION ALL
          SELECT execution_id, 0, count(*) FROM stages GROUP BY 1)
        GROUP BY 1 ORDER BY sum(kernels) DESC, sum(others) DESC, 1`,
   );
+  const executions =
+    withEvents.length > 0
+      ? withEvents
+      : await database.query<{ execution_id: string }>(
+          'SELECT execution_id FROM telemetry GROUP BY 1 ORDER BY min(t_ns), 1',
+        );
   return executions.map((execution) => execution.execution_id);
 }
 

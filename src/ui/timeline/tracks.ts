@@ -82,14 +82,16 @@ const sources: readonly Source[] = [
 /** Tables in the order of loading: what a page shows first is loaded first. */
 const readOrder = ['kernels', 'copies', 'stages', 'gaps', 'api_calls', 'ops'] as const;
 
-/** A timeline without events yet. */
+/** A timeline without events yet. Its bounds are those of the events, or of the samples if there are no events. */
 export async function startTimeline(database: SessionDatabase, execution: string): Promise<Timeline> {
   const bounds = sources.map(
     ({ table, end }) =>
       `SELECT min(start_ns) AS start_ns, max(${end}) AS end_ns FROM ${table} WHERE execution_id = $1`,
   );
+  const samples = 'SELECT min(t_ns) AS start_ns, max(t_ns) AS end_ns FROM telemetry WHERE execution_id = $1';
   const [found] = await database.query<{ start_ns: number | null; end_ns: number | null }>(
-    `SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM (${bounds.join(' UNION ALL ')})`,
+    `SELECT coalesce(e.start_ns, s.start_ns) AS start_ns, coalesce(e.end_ns, s.end_ns) AS end_ns
+     FROM (SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM (${bounds.join(' UNION ALL ')})) e, (${samples}) s`,
     [execution],
   );
   const [from, to] = [found?.start_ns ?? 0, found?.end_ns ?? 0];

@@ -1,0 +1,170 @@
+import { safeText } from '../../render/safe-text.js';
+import type { Counter, TimelineData } from '../timeline/shown.js';
+import { draw, type Scene } from './draw.js';
+import { byId, element } from './panel.js';
+import { Range } from './range.js';
+import { layoutOf } from './rows.js';
+import type { TimelineSource } from './source.js';
+import { resolveColor, themeOf } from './theme.js';
+import { Tiles } from './tiles.js';
+
+/** The same label can name an API call and the idle time during it, so the legend has two parts. */
+const legendParts = [
+  { head: 'stages', tables: ['stages'] },
+  { head: 'kernels, copies, operators', tables: ['kernels', 'copies', 'ops'] },
+  { head: 'idle', tables: ['gaps'] },
+  { head: 'API calls', tables: ['api_calls'] },
+];
+
+/** The canvas of a timeline with its rows, colors and legend. */
+export class Picture {
+  readonly box = byId('timeline');
+  readonly canvas = this.box.querySelector('canvas')!;
+  private readonly context = this.canvas.getContext('2d', { alpha: false })!;
+  readonly scene: Scene;
+  /** Keys of collapsed groups. */
+  readonly closed = new Set<string>();
+  private readonly labels: string[];
+  /** Request of the next drawing; 0 if none is requested. */
+  private frame = 0;
+
+  constructor(
+    private timelineData: TimelineData,
+    private readonly counters: readonly Counter[],
+    source: TimelineSource,
+    failed: (error: unknown) => void,
+  ) {
+    this.labels = timelineData.labels.map((label) => safeText(label));
+    this.scene = {
+      width: 0,
+      height: 0,
+      gutter: 0,
+      range: new Range(Math.max(1, timelineData.span)),
+      layout: layoutOf(timelineData, counters, this.closed),
+      tiles: new Tiles(source, this.redraw, failed),
+      colors: {},
+      labels: this.labels,
+      theme: themeOf(),
+      selected: null,
+      event: null,
+      launch: null,
+      head: null,
+    };
+    this.paint();
+    this.showLegend();
+    this.fitCanvas();
+    addEventListener('resize', this.fitCanvas);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', this.paint);
+  }
+
+  get data(): TimelineData {
+    return this.timelineData;
+  }
+
+  /** Number of labels that are known, as the next request for data names it. */
+  get labelCount(): number {
+    return this.labels.length;
+  }
+
+  /** Shows data with more tracks. */
+  update(data: TimelineData): void {
+    const before = this.timelineData.tracks.length;
+    this.timelineData = data;
+    this.labels.push(...data.labels.map((label) => safeText(label)));
+    if (data.tracks.length === before) return;
+    this.scene.tiles.clear();
+    this.showLegend();
+    this.arrange();
+  }
+
+  /** Draws at the next frame. */
+  readonly redraw = (): void => {
+    if (this.frame !== 0) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      draw(this.context, this.scene);
+      this.box.dataset['drawn'] = String(Number(this.box.dataset['drawn'] ?? 0) + 1);
+    });
+  };
+
+  /** Updates the rows after data arrived or a group was toggled. */
+  arrange(): void {
+    this.scene.layout = layoutOf(this.timelineData, this.counters, this.closed);
+    this.fitCanvas();
+  }
+
+  toggle(key: string): void {
+    if (!this.closed.delete(key)) this.closed.add(key);
+    this.arrange();
+  }
+
+  /** Collapses all groups except the one of the selected event (or the first); expands all if any is collapsed. */
+  closeOthers(): void {
+    const { layout, event } = this.scene;
+    if (this.closed.size > 0) this.closed.clear();
+    else {
+      const ranks = layout.heads.filter(({ depth }) => depth === 0);
+      const lane = layout.lanes.find((row) => row.lane === event?.lane);
+      const rank = ranks.findLast(({ top }) => lane !== undefined && top <= lane.top) ?? ranks[0];
+      for (const { key } of ranks) if (key !== rank?.key) this.closed.add(key);
+    }
+    this.arrange();
+  }
+
+  /** Expands all groups if a lane is in a collapsed one. */
+  openGroupOf(lane: number): void {
+    if (this.closed.size === 0 || this.scene.layout.lanes.some((row) => row.lane === lane)) return;
+    this.closed.clear();
+    this.arrange();
+  }
+
+  scrollToLane(lane: number): void {
+    const { box } = this;
+    const row = this.scene.layout.lanes.find((laneRow) => laneRow.lane === lane);
+    if (row && (row.top < box.scrollTop || row.top > box.scrollTop + box.clientHeight - 20))
+      box.scrollTop = Math.max(0, row.top - box.clientHeight / 2);
+  }
+
+  private readonly fitCanvas = (): void => {
+    const { box, canvas, context, scene } = this;
+    scene.width = box.clientWidth;
+    scene.gutter = scene.width < 600 ? 84 : 170;
+    scene.height = Math.max(scene.layout.height + 4, 120);
+    const ratio = devicePixelRatio;
+    canvas.width = Math.round(scene.width * ratio);
+    canvas.height = Math.round(scene.height * ratio);
+    canvas.style.width = `${scene.width}px`;
+    canvas.style.height = `${scene.height}px`;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.redraw();
+  };
+
+  private readonly paint = (): void => {
+    this.scene.theme = themeOf();
+    this.scene.colors = Object.fromEntries(
+      Object.entries(this.timelineData.classes).map(([table, classes]) => [
+        table,
+        classes.map(({ color }) => resolveColor(color)),
+      ]),
+    );
+    this.redraw();
+  };
+
+  private showLegend(): void {
+    const { classes, tracks } = this.timelineData;
+    byId('legend').replaceChildren(
+      ...legendParts.flatMap(({ head, tables }) => {
+        const present = new Map<string, string>();
+        for (const track of tracks)
+          for (const number of tables.includes(track.table) ? track.classes : []) {
+            const { label, color } = classes[track.table]![number]!;
+            present.set(label, color);
+          }
+        const swatches = [...present].map(([label, color]) =>
+          element('span', {}, element('span', { class: 'swatch', style: `background:${color}` }), label),
+        );
+        return swatches.length === 0 ? [] : [element('p', {}, element('b', {}, head), ...swatches)];
+      }),
+    );
+  }
+}

@@ -1,0 +1,68 @@
+import { formatTimeTick } from '../../vocabulary/format.js';
+import type { EventDetails, Place } from '../timeline/shown.js';
+import { byId, element, eventPanel } from './panel.js';
+import type { Picture } from './picture.js';
+import type { TimelineSource } from './source.js';
+
+interface EventTarget {
+  source: TimelineSource;
+  picture: Picture;
+  goTo: (from: number, to: number, room: number) => void;
+  /** Called after another event is selected. */
+  changed: () => void;
+  failed: (error: unknown) => void;
+}
+
+/** The selected event, shown with its launch or the kernel that it launched. */
+export class SelectedEvent {
+  private readonly details = byId('event');
+  place: Place | null = null;
+
+  constructor(private readonly target: EventTarget) {}
+
+  /** @param show whether to move the picture to the event */
+  async select(place: Place, show: boolean): Promise<void> {
+    const { source, picture, changed } = this.target;
+    const event = await source.event(place);
+    if (!event) return;
+    const { start, end, launch } = event;
+    const { lane } = place;
+    this.place = place;
+    picture.scene.event = { lane, start, end };
+    picture.scene.launch = launch && { lane: launch.place.lane, start: launch.start, end: launch.end };
+    this.showDetails(event);
+    picture.openGroupOf(lane);
+    if (show) {
+      this.showTime(event);
+      picture.scrollToLane(lane);
+    }
+    changed();
+  }
+
+  leave(): void {
+    const { scene } = this.target.picture;
+    this.place = scene.event = scene.launch = null;
+    this.details.replaceChildren();
+  }
+
+  private showDetails(event: EventDetails): void {
+    const { source, failed } = this.target;
+    const { start, end, named, facts } = event;
+    const duration = end - start;
+    const times = `${formatTimeTick(duration, Math.max(1, duration / 100))}, from ${formatTimeTick(start, Math.max(1, duration / 10))}`;
+    const followLaunch = (): void => {
+      if (event.launch) void this.select(event.launch.place, true).catch(failed);
+    };
+    this.details.replaceChildren(
+      ...eventPanel(event, times, named ? source.pageOf?.(named) : undefined, followLaunch),
+      ...(facts.length === 0 ? [element('p', { class: 'hint' }, source.note)] : []),
+    );
+  }
+
+  /** Moves to an event that is not in the visible range, or too short to see. */
+  private showTime({ start, end }: EventDetails): void {
+    const { picture, goTo } = this.target;
+    const { range } = picture.scene;
+    if (start < range.start || end > range.end || end - start < range.width / 200) goTo(start, end, 8);
+  }
+}
