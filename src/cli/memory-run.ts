@@ -5,7 +5,7 @@ import type { MemoryTarget } from '../capture/memory/memory-target.js';
 import { findPreset } from '../llm/presets.js';
 import { benchPoint, type BenchPoint, type BenchProgress } from '../model/bench.js';
 import type { Issue } from '../model/document.js';
-import type { EngineRequest } from '../model/engine.js';
+import type { EngineName, EngineRequest } from '../model/engine.js';
 import { InferscopeError } from '../model/errors.js';
 import type { MemoryPlan } from '../model/memory-plan.js';
 import { redactJson } from '../model/redaction.js';
@@ -44,33 +44,20 @@ export async function runMemorySession(
 ): Promise<SavedMemory> {
   const requested = memoryRequest(options);
   const home = ensureWritable();
-  const point = benchPoint(
-    ['latency'],
-    options.batchSize,
-    requested.config.input_len,
-    requested.config.output_len,
-  );
-  const isElsewhere = options.container !== undefined || options.url !== undefined;
   progress.update('finding the engine');
-  const { engine, issues: choiceIssues } =
-    options.engine || isElsewhere
-      ? { engine: options.engine ?? null, issues: [] }
-      : await chooseMemoryEngine(options);
-  const { request, config, issues: engineIssues } = engineRequest(options, requested, engine);
-  const profileRequest = { ...requested, config };
-  const issues = [...choiceIssues, ...engineIssues];
+  const request = await requestRun(options, requested);
+  let target: MemoryTarget | null = null;
   const plan = {
-    label: `memory-${config.model}`,
+    label: `memory-${request.profile.config.model}`,
     kind: 'memory',
     name: options.name ?? null,
     tags: options.tag,
     doing: 'save the memory profile',
   };
-  let target: MemoryTarget | null = null;
   const saved = await recordSession(plan, async (recording) => {
     target = await openTarget({
-      engine,
-      request: { ...request, points: [point] },
+      engine: request.engine,
+      request: { ...request.launch, points: [request.point] },
       container: options.container ?? null,
       url: options.url ?? null,
       scratch: recording.scratch,
@@ -83,44 +70,76 @@ export async function runMemorySession(
           onProgress: (step, detail) => progress.update(step, detail),
         }),
     });
-    refuseAll([target.prepared.refusal(point)]);
-    progress.done(describeRun(target, config));
-    const run = await runMemory({
-      target,
-      point,
-      model: request.model,
-      dtype: request.dtype,
-      device: request.device,
-      engineArgs: request.engineArgs,
-      seed: options.seed,
-      runs: options.runs,
-      snapshot: options.snapshot === true,
-      timeoutS: options.timeout ?? null,
-      scratch: recording.scratch,
-      host,
-      originNs: recording.originNs,
-      signal,
-      onProgress: (event, leftS) => showEvent(progress, event, leftWords(leftS)),
-    });
+    refuseAll([target.prepared.refusal(request.point)]);
+    progress.done(describeRun(target, request.profile.config));
+    const run = await measure({ options, request, target }, recording, signal, progress);
     progress.done(run.failure ? `stopped early: ${run.failure.parts.what}` : 'measured');
-    const modelConfig = target.prepared.workload.model ? null : await readConfig(profileRequest.model);
+    const modelConfig = target.prepared.workload.model ? null : await readConfig(request.profile.model);
     progress.update('saving the session');
-    const recorded = await recordMemory(recording, {
-      options,
-      profileRequest,
-      request,
-      point,
-      target,
-      run,
-      issues,
-      modelConfig,
-    });
+    const recorded = await recordMemory(recording, { options, request, target, run, modelConfig });
     const interrupted = run.bench.stopped;
     return { ...recorded, result: { interrupted, failure: interrupted ? null : run.failure } };
   }).finally(() => target?.close());
   progress.done('session saved', saved.id);
   return saved;
 }
+
+/** What to run, by the options and the chosen engine. */
+interface RunRequest {
+  /** Null: the container or server knows it. */
+  engine: EngineName | null;
+  profile: MemoryRequest;
+  launch: EngineRequest;
+  point: BenchPoint;
+  issues: Issue[];
+}
+
+async function requestRun(options: MemoryOptions, requested: MemoryRequest): Promise<RunRequest> {
+  const { input_len: inputLen, output_len: outputLen } = requested.config;
+  const isElsewhere = options.container !== undefined || options.url !== undefined;
+  const { engine, issues: choiceIssues } =
+    options.engine || isElsewhere
+      ? { engine: options.engine ?? null, issues: [] }
+      : await chooseMemoryEngine(options);
+  const { request, config, issues } = engineRequest(options, requested, engine);
+  return {
+    engine,
+    profile: { ...requested, config },
+    launch: request,
+    point: benchPoint(['latency'], options.batchSize, inputLen, outputLen),
+    issues: [...choiceIssues, ...issues],
+  };
+}
+
+interface Measurement {
+  options: MemoryOptions;
+  request: RunRequest;
+  target: MemoryTarget;
+}
+
+const measure = (
+  { options, request: { launch, point }, target }: Measurement,
+  recording: Recording,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<MemoryRun> =>
+  runMemory({
+    target,
+    point,
+    model: launch.model,
+    dtype: launch.dtype,
+    device: launch.device,
+    engineArgs: launch.engineArgs,
+    seed: options.seed,
+    runs: options.runs,
+    snapshot: options.snapshot === true,
+    timeoutS: options.timeout ?? null,
+    scratch: recording.scratch,
+    host,
+    originNs: recording.originNs,
+    signal,
+    onProgress: (event, leftS) => showEvent(progress, event, leftWords(leftS)),
+  });
 
 /** Dimensions known locally; null without them. */
 async function readConfig(model: string): Promise<Record<string, unknown> | null> {
@@ -132,25 +151,19 @@ async function readConfig(model: string): Promise<Record<string, unknown> | null
   }
 }
 
-interface Measured {
-  options: MemoryOptions;
-  profileRequest: MemoryRequest;
-  request: EngineRequest;
-  point: BenchPoint;
-  target: MemoryTarget;
+interface Measured extends Measurement {
   run: MemoryRun;
-  issues: Issue[];
   modelConfig: Record<string, unknown> | null;
 }
 
 async function recordMemory(recording: Recording, measured: Measured): Promise<Recorded> {
   const { redact } = recording;
-  const { options: typed, request, point, target, run, issues } = measured;
+  const { options: typed, request, target, run } = measured;
   const imported = await importMemory(recording, run, target);
   const prepared = {
-    request,
+    request: request.launch,
     parts: ['latency' as const],
-    points: [point],
+    points: [request.point],
     variants: [run.bench.executions[0]!.variant],
   };
   const plan = planOf(prepared, { launches: 1, runs: typed.runs, seed: typed.seed });
@@ -159,32 +172,29 @@ async function recordMemory(recording: Recording, measured: Measured): Promise<R
   const workload = workloadOf(prepared, imported.model);
   const { hardware, software } = run.bench.facts;
   return {
-    title: `memory · ${describeRun(target, measured.profileRequest.config)}`,
+    title: `memory · ${describeRun(target, request.profile.config)}`,
     status: run.bench.stopped ? 'interrupted' : run.failure ? 'failed' : 'complete',
     workload: { ...workload, engine: redactJson(workload.engine, redact) },
     hardware,
     software,
     executions: imported.executions,
     captures: imported.captures,
-    issues: [...issues, ...imported.issues],
+    issues: [...request.issues, ...imported.issues],
   };
 }
 
 function memoryPlan(measured: Measured): MemoryPlan {
-  const { options: typed, profileRequest, target, run } = measured;
+  const { options: typed, request, target, run } = measured;
+  const { profile } = request;
   return {
     v: 1,
     execution_id: run.bench.executions[0]!.variant.execution_id,
-    config: profileRequest.config,
+    config: profile.config,
     where: target.where,
     container_name: target.containerName,
     engine: target.prepared.name,
-    given: profileRequest.given,
-    config_source: findPreset(profileRequest.model)
-      ? 'preset'
-      : target.prepared.workload.model
-        ? 'config'
-        : 'none',
+    given: profile.given,
+    config_source: findPreset(profile.model) ? 'preset' : target.prepared.workload.model ? 'config' : 'none',
     model_config: measured.modelConfig,
     seed: typed.seed,
     runs: typed.runs,

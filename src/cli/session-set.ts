@@ -4,13 +4,14 @@ import { readUser } from '../session/user-file.js';
 import { type ContextOptions, defineContextOptions, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { print, printDocument } from './output.js';
+import { selectorHelp } from './session-command.js';
 
 /** Adds `session set` to the command `session`. */
 export function defineSet(command: Command): void {
   const set = command
     .command('set')
     .description('state what a session did not record, or recorded wrongly; saved with it for later analyses')
-    .argument('<session>', 'id prefix, name, @last or @last~1');
+    .argument('<session>', selectorHelp);
   defineContextOptions(set)
     .option('--clear', 'remove what was set before')
     .option('--json', 'print one inferscope/session-user document')

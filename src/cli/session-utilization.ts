@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type ContextOptions, defineContextOptions, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { print, printDocument, terminalWidth } from './output.js';
+import { selectorHelp } from './session-command.js';
 
 interface UtilizationCommandOptions extends ContextOptions {
   explain?: boolean;
@@ -13,7 +14,7 @@ export function defineUtilization(command: Command): void {
   const utilization = command
     .command('utilization')
     .description('show MFU and MBU per stage and step, with formula and inputs')
-    .argument('[session]', 'id prefix, name, @last or @last~1', '@last');
+    .argument('[session]', selectorHelp, '@last');
   defineContextOptions(utilization)
     .option('--explain', 'show the formulas with every input and its source')
     .option('--json', 'print one inferscope/utilization document')

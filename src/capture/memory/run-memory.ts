@@ -85,23 +85,95 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   const gpus = target.samplesHere ? opened.gpus : null;
   const keys = { execution_id: memoryExecution, host };
   const othersBefore = gpus ? await waitForOthers(gpus, target.pids?.() ?? [], signal) : [];
-  const samplers: { stop(): SourceRows | Promise<SourceRows> }[] = [
-    ...(gpus ? [startDeviceSampler(gpus, { ...keys, capture_id: `${memoryExecution}-gpus` }, hz, true)] : []),
-    ...target.sources.map((source) =>
-      source.start({ ...keys, capture_id: `${memoryExecution}-${source.name}` }),
-    ),
-  ];
+  const samplers = startSamplers(target, gpus, keys);
   if (samplers.length > 0) await sleep(leadMs);
 
   const recordPath = join(scratch, `${memoryExecution}.jsonl`);
+  const launch = await runLaunch(options, recordPath, keys);
+  if (samplers.length > 0) await sleep(tailMs);
+  const parts: SourceRows[] = [launch.hostRows];
+  for (const sampler of samplers) parts.push(await sampler.stop());
+  opened.gpus?.close();
+  dropCutOffLine(recordPath);
+  passOnRecord(recordPath);
+
+  const recorded = await readRecordedFacts(recordPath);
+  const failure =
+    failureOf(launch.failure, launch.timedOut, options.timeoutS) ?? failureOfPoint(recorded, signal.aborted);
+  return {
+    bench: {
+      executions: [executionOf(options, { recordPath, launch, parts, failure, recorded })],
+      issues: [...target.issues],
+      facts: gpuFacts(gpus),
+      stopped: signal.aborted,
+    },
+    facts: {
+      timed_out: launch.timedOut,
+      launch_ns: launch.startNs - originNs,
+      ended_ns: launch.endNs - originNs,
+      sampled_until_ns: monotonicNs() - originNs,
+      phases: launch.phases,
+      sampler: { source: gpus?.source ?? null, hz, why: opened.reason?.text ?? null },
+      gpus: (gpus?.devices ?? []).map(({ index, name, memoryTotalBytes }) => ({
+        gpu: index,
+        name,
+        total_bytes: memoryTotalBytes,
+      })),
+      own_pids: launch.processes.stop(),
+      others_before: othersBefore,
+      pid_namespace: pidNamespace(),
+      failure: failure && { code: failure.code, ...failure.parts },
+    },
+    failure,
+    rows: {
+      memory: parts.flatMap(({ memory }) => memory),
+      telemetry: parts.flatMap(({ telemetry }) => telemetry),
+    },
+  };
+}
+
+interface SampleKeys {
+  execution_id: string;
+  host: string;
+}
+
+/** Starts what samples memory before and after the launch: the GPUs, and the target's own sources. */
+function startSamplers(
+  { sources }: MemoryTarget,
+  gpus: Gpus | null,
+  keys: SampleKeys,
+): { stop(): SourceRows | Promise<SourceRows> }[] {
+  return [
+    ...(gpus ? [startDeviceSampler(gpus, { ...keys, capture_id: `${memoryExecution}-gpus` }, hz, true)] : []),
+    ...sources.map((source) => source.start({ ...keys, capture_id: `${memoryExecution}-${source.name}` })),
+  ];
+}
+
+interface FinishedLaunch {
+  failure: unknown;
+  log: string | null;
+  timedOut: boolean;
+  startNs: number;
+  endNs: number;
+  phases: MemoryPlan['phases'];
+  hostRows: SourceRows;
+  processes: ReturnType<typeof watchProcesses>;
+}
+
+/** Starts the engine, samples its processes and waits for its end or the timeout. */
+async function runLaunch(
+  options: MemoryRunOptions,
+  recordPath: string,
+  keys: SampleKeys,
+): Promise<FinishedLaunch> {
+  const { target, originNs, timeoutS, signal } = options;
   const phases: MemoryPlan['phases'] = [];
   const timeout = new AbortController();
-  const timer =
-    options.timeoutS === null ? undefined : setTimeout(() => timeout.abort(), options.timeoutS * 1000);
+  const timer = timeoutS === null ? undefined : setTimeout(() => timeout.abort(), timeoutS * 1000);
   const expectedPoints = [{ execution_id: memoryExecution, points: [options.point] }];
   const eta = startEta(expectedPoints, { launches: 1, repeats: options.runs });
   eta.startLaunch(memoryExecution, 0);
-  const launchNs = monotonicNs();
+  const startNs = monotonicNs();
   const launched = await start(options, recordPath, AbortSignal.any([signal, timeout.signal]), (progress) => {
     if (progress.type === 'phase') phases.push({ phase: progress.phase, t_ns: monotonicNs() - originNs });
     if (progress.type === 'iteration') eta.addIteration(memoryExecution, 0, progress.point, progress.e2e_ms);
@@ -112,65 +184,39 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   const processes = watchProcesses(launched, target);
   const { failure, log } = await launched.ended.catch((error: unknown) => ({ failure: error, log: null }));
   clearTimeout(timer);
-  const endedNs = monotonicNs();
+  const endNs = monotonicNs();
   const hostRows = hostSampler?.stop() ?? { memory: [], telemetry: [], issues: [] };
-  if (samplers.length > 0) await sleep(tailMs);
-  const parts: SourceRows[] = [hostRows];
-  for (const sampler of samplers) parts.push(await sampler.stop());
-  opened.gpus?.close();
-  dropCutOffLine(recordPath);
-  passOnRecord(recordPath);
+  return { failure, log, timedOut: timeout.signal.aborted, startNs, endNs, phases, hostRows, processes };
+}
 
-  const timedOut = timeout.signal.aborted;
-  const recorded = await readRecordedFacts(recordPath);
-  const runFailure =
-    failureOf(failure, timedOut, options.timeoutS) ?? failureOfPoint(recorded, signal.aborted);
-  const rows = {
-    memory: parts.flatMap(({ memory }) => memory),
-    telemetry: parts.flatMap(({ telemetry }) => telemetry),
-  };
-  const execution: BenchExecution = {
+/** The run as one execution of a benchmark with one launch. */
+function executionOf(
+  options: MemoryRunOptions,
+  measured: {
+    recordPath: string;
+    launch: FinishedLaunch;
+    parts: readonly SourceRows[];
+    failure: InferscopeError | null;
+    recorded: RecordedFacts;
+  },
+): BenchExecution {
+  const { recordPath, launch, parts, failure, recorded } = measured;
+  const rows = [...parts.flatMap(({ memory }) => memory), ...parts.flatMap(({ telemetry }) => telemetry)];
+  return {
     variant: variantOf(options),
     recordPath,
     launches: [
       {
         launch: 0,
-        failure: runFailure,
-        log,
-        sampled: [...new Set([...rows.memory, ...rows.telemetry].map((row) => row.capture_id!))],
+        failure,
+        log: launch.log,
+        sampled: [...new Set(rows.map((row) => row.capture_id!))],
         issues: parts.flatMap(({ issues }) => issues),
       },
     ],
-    start_ns: launchNs,
-    end_ns: endedNs,
+    start_ns: launch.startNs,
+    end_ns: launch.endNs,
     recorded,
-  };
-  return {
-    bench: {
-      executions: [execution],
-      issues: [...target.issues],
-      facts: gpuFacts(gpus),
-      stopped: signal.aborted,
-    },
-    facts: {
-      timed_out: timedOut,
-      launch_ns: launchNs - originNs,
-      ended_ns: endedNs - originNs,
-      sampled_until_ns: monotonicNs() - originNs,
-      phases,
-      sampler: { source: gpus?.source ?? null, hz, why: opened.reason?.text ?? null },
-      gpus: (gpus?.devices ?? []).map(({ index, name, memoryTotalBytes }) => ({
-        gpu: index,
-        name,
-        total_bytes: memoryTotalBytes,
-      })),
-      own_pids: processes.stop(),
-      others_before: othersBefore,
-      pid_namespace: pidNamespace(),
-      failure: runFailure && { code: runFailure.code, ...runFailure.parts },
-    },
-    failure: runFailure,
-    rows,
   };
 }
 

@@ -42,12 +42,7 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
       const issue =
         capture.executions.length > 0 ? await waitForFreedMemory(gpus, before, options.signal) : null;
       if (issue) capture.issues.push(issue);
-      const execution = await execute(
-        plan,
-        capture.executions,
-        { gpus, rankVariables: rankVariables },
-        options,
-      );
+      const execution = await execute(plan, capture.executions, { gpus, rankVariables }, options);
       capture.executions.push(execution);
       options.onProgress({ type: 'end', execution });
       // A program that could not be started will not start for the next evaluator either.
@@ -60,6 +55,7 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
   return capture;
 }
 
+/** Runs the command under one evaluator. */
 async function execute(
   plan: PlannedExecution,
   earlier: readonly RunExecution[],
@@ -70,40 +66,21 @@ async function execute(
   await mkdir(folder, { recursive: true });
   const prepared = await plan.prepare(folder, earlier);
   const command = redactCommand(options.command, options.secrets);
-  const words = [plan.execution_id, prepared.bounds].filter(Boolean).join(' · ');
-  options.onProgress({ type: 'start', execution_id: plan.execution_id, words });
-
-  const record = join(folder, 'record.jsonl');
-  const paths = { stdout: join(folder, 'stdout.log'), stderr: join(folder, 'stderr.log') };
-  const keys = { execution_id: plan.execution_id, host: 'localhost' };
-  const samplers: { stop(): Pick<RunExecution, 'telemetry' | 'memory' | 'issues'> }[] = [];
-  const [file, ...args] = [...prepared.prefix, ...options.command] as [string, ...string[]];
-  const end = await runProgram({
-    file,
-    args,
-    env: {
-      ...process.env,
-      ...rankVariables,
-      ...prepared.environment,
-      [recordVariable]: record,
-    },
-    stdoutPath: paths.stdout,
-    stderrPath: paths.stderr,
-    stdout: options.stdout,
-    stderr: options.stderr,
-    secrets: options.secrets,
-    tool: plan.tool?.name ?? null,
-    timeoutMs: options.timeoutMs,
-    graceMs: plan.graceMs,
-    signal: options.signal,
-    kill: options.kill,
-    onStart: (pid) => {
-      samplers.push(startHostSampler({ pid, keys: { ...keys, capture_id: `${plan.execution_id}-host` } }));
-      if (gpus && options.job?.samplesGpus !== false)
-        samplers.push(startDeviceSampler(gpus, { ...keys, capture_id: `${plan.execution_id}-gpus` }));
-    },
+  options.onProgress({
+    type: 'start',
+    execution_id: plan.execution_id,
+    words: [plan.execution_id, prepared.bounds].filter(Boolean).join(' · '),
   });
-  const sampled = samplers.map((sampler) => sampler.stop());
+
+  const paths = { stdout: join(folder, 'stdout.log'), stderr: join(folder, 'stderr.log') };
+  const environment = {
+    ...process.env,
+    ...rankVariables,
+    ...prepared.environment,
+    [recordVariable]: join(folder, 'record.jsonl'),
+  };
+  const words = [...prepared.prefix, ...options.command];
+  const { end, sampled } = await runSampled({ plan, words, environment, paths, gpus }, options);
   const files = await listSavedFiles(folder, plan.kinds);
   const log = await failureLogName(paths);
   const ended = endedFacts(plan, end, options, log);
@@ -111,11 +88,14 @@ async function execute(
   const failure = options.signal.aborted
     ? null
     : (recognizeFailure(ended) ?? emptyCaptureError(plan, files, log));
-  const issues: Issue[] = sampled.flatMap((rows) => rows.issues);
-  for (const issue of [cpuFallbackIssue(ended.output), downloadIssue(ended.output)])
-    if (issue) issues.push(issue);
-  issues.push(...(await readProbeNotes(folder, options.secrets)));
-  if (prepared.bounds) issues.push({ code: 'profiling_bounded', severity: 'info', text: prepared.bounds });
+  const { bounds } = prepared;
+  const issues: (Issue | null)[] = [
+    ...sampled.flatMap((rows) => rows.issues),
+    cpuFallbackIssue(ended.output),
+    downloadIssue(ended.output),
+    ...(await readProbeNotes(folder, options.secrets)),
+    bounds ? { code: 'profiling_bounded', severity: 'info', text: bounds } : null,
+  ];
   return {
     execution_id: plan.execution_id,
     purpose: plan.purpose,
@@ -133,15 +113,60 @@ async function execute(
           ),
         }
       : null,
-    bounds: prepared.bounds,
+    bounds,
     files,
     telemetry: sampled.flatMap((rows) => rows.telemetry),
     memory: sampled.flatMap((rows) => rows.memory),
-    issues,
+    issues: issues.filter((issue) => issue !== null),
     engineProcesses: engineProcesses(ended.output),
     timedOut: end.timedOut,
     failure,
   };
+}
+
+type Samples = Pick<RunExecution, 'telemetry' | 'memory' | 'issues'>;
+
+/** Runs the program while host and GPUs are sampled. @param words the command, with the profiler before it */
+async function runSampled(
+  {
+    plan,
+    words,
+    environment,
+    paths,
+    gpus,
+  }: {
+    plan: PlannedExecution;
+    words: readonly string[];
+    environment: NodeJS.ProcessEnv;
+    paths: { stdout: string; stderr: string };
+    gpus: Gpus | null;
+  },
+  options: RunOptions,
+): Promise<{ end: ProgramEnd; sampled: Samples[] }> {
+  const keys = { execution_id: plan.execution_id, host: 'localhost' };
+  const samplers: { stop(): Samples }[] = [];
+  const [file, ...args] = words as [string, ...string[]];
+  const end = await runProgram({
+    file,
+    args,
+    env: environment,
+    stdoutPath: paths.stdout,
+    stderrPath: paths.stderr,
+    stdout: options.stdout,
+    stderr: options.stderr,
+    secrets: options.secrets,
+    tool: plan.tool?.name ?? null,
+    timeoutMs: options.timeoutMs,
+    graceMs: plan.graceMs,
+    signal: options.signal,
+    kill: options.kill,
+    onStart: (pid) => {
+      samplers.push(startHostSampler({ pid, keys: { ...keys, capture_id: `${plan.execution_id}-host` } }));
+      if (gpus && options.job?.samplesGpus !== false)
+        samplers.push(startDeviceSampler(gpus, { ...keys, capture_id: `${plan.execution_id}-gpus` }));
+    },
+  });
+  return { end, sampled: samplers.map((sampler) => sampler.stop()) };
 }
 
 function endedFacts(plan: PlannedExecution, end: ProgramEnd, options: RunOptions, log: string) {

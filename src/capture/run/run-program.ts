@@ -64,7 +64,7 @@ const pipeGraceMs = 2_000;
  * Runs a program with this process's stdin, shows its output live and stores a copy. Never throws.
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
-  const { file, args, env, signal, kill } = options;
+  const { file, args, env } = options;
   const start_ns = monotonicNs();
   const hasOwnSession = options.tool === toolInOwnSession && process.platform === 'linux';
   const child = endWithParent((mark) =>
@@ -78,6 +78,23 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
     teeOutput(child.stdout, options.stdoutPath, options.stdout, options.secrets, options.tool),
     teeOutput(child.stderr, options.stderrPath, options.stderr, options.secrets, options.tool),
   ] as const;
+  const stopping = stopOnRequest(child, options, hasOwnSession);
+  if (child.pid !== undefined) options.onStart(child.pid);
+  const ended = await waitForEnd(child);
+  const timedOut = stopping.end();
+  const [stdoutTail, stderrTail] = await Promise.all(outputs.map((output) => output.end(pipeGraceMs)));
+  return { ...ended, timedOut, start_ns, stdoutTail: stdoutTail!, stderrTail: stderrTail! };
+}
+
+/**
+ * Stops the program when the user asks for it, or after the timeout.
+ * @returns `end`, to call after the program has exited, returns whether the timeout stopped it
+ */
+function stopOnRequest(
+  child: ChildProcess,
+  { signal, kill, timeoutMs, graceMs }: ProgramOptions,
+  hasOwnSession: boolean,
+): { end(): boolean } {
   let timedOut = false;
   const timers: NodeJS.Timeout[] = [];
   const schedule = (ms: number, work: () => void) => timers.push(setTimeout(work, ms));
@@ -97,8 +114,8 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
     schedule(forwardingMs, () => signalProgram(name, 'all'));
   };
   const killAll = () => killTree(child);
-  if (options.timeoutMs !== null) {
-    schedule(options.timeoutMs, () => {
+  if (timeoutMs !== null) {
+    schedule(timeoutMs, () => {
       timedOut = true;
       // SIGINT first: Python and profilers then write their data.
       const steps: (() => void)[] = hasOwnSession
@@ -108,30 +125,35 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
             () => signalProgram('SIGKILL', 'all'),
           ]
         : stopSignals.map((name) => () => signalTree(child, name));
-      for (const [index, step] of [...steps, killAll].entries()) schedule(index * options.graceMs, step);
+      for (const [index, step] of [...steps, killAll].entries()) schedule(index * graceMs, step);
     });
   }
   signal.addEventListener('abort', interrupt, { once: true });
   kill.addEventListener('abort', killAll, { once: true });
-  if (child.pid !== undefined) options.onStart(child.pid);
-  const ended = await new Promise<Pick<ProgramEnd, 'exit_code' | 'signal' | 'startError' | 'end_ns'>>(
-    (resolve) => {
-      child.once('error', (error) => {
-        const startError = systemErrorCode(error) ?? 'unknown';
-        if (child.pid === undefined)
-          resolve({ exit_code: null, signal: null, startError, end_ns: monotonicNs() });
-      });
-      child.once('exit', (exit_code, exitSignal) =>
-        resolve({ exit_code, signal: exitSignal, startError: null, end_ns: monotonicNs() }),
-      );
+  return {
+    end() {
+      for (const timer of timers) clearTimeout(timer);
+      signal.removeEventListener('abort', interrupt);
+      kill.removeEventListener('abort', killAll);
+      return timedOut;
     },
-  );
-  for (const timer of timers) clearTimeout(timer);
-  signal.removeEventListener('abort', interrupt);
-  kill.removeEventListener('abort', killAll);
-  const [stdoutTail, stderrTail] = await Promise.all(outputs.map((output) => output.end(pipeGraceMs)));
-  return { ...ended, timedOut, start_ns, stdoutTail: stdoutTail!, stderrTail: stderrTail! };
+  };
 }
+
+/** How and when the program ended, or why it could not be started. */
+const waitForEnd = (
+  child: ChildProcess,
+): Promise<Pick<ProgramEnd, 'exit_code' | 'signal' | 'startError' | 'end_ns'>> =>
+  new Promise((resolve) => {
+    child.once('error', (error) => {
+      const startError = systemErrorCode(error) ?? 'unknown';
+      if (child.pid === undefined)
+        resolve({ exit_code: null, signal: null, startError, end_ns: monotonicNs() });
+    });
+    child.once('exit', (exit_code, signal) =>
+      resolve({ exit_code, signal, startError: null, end_ns: monotonicNs() }),
+    );
+  });
 
 function signalOf(reason: unknown): NodeJS.Signals {
   return reason === 'SIGTERM' ? 'SIGTERM' : 'SIGINT';

@@ -115,94 +115,140 @@ async function stagesElsewhere(
 async function chooseSource(
   database: SessionDatabase,
   manifest: ManifestData,
-  counts: KernelCount[],
-  { rank, device }: ScopeOptions,
+  counts: readonly KernelCount[],
+  options: ScopeOptions,
 ): Promise<Omit<TraceSource, 'gpu_used'>> {
-  const kernelsOf = (captureId: string) =>
-    counts.filter((row) => row.capture_id === captureId).reduce((sum, row) => sum + row.kernels, 0);
-  const isRequested = (row: KernelCount) =>
-    (rank === undefined || row.rank === rank) && (device === undefined || row.device === device);
-  const withKernels = manifest.captures.filter(({ capture_id }) => kernelsOf(capture_id) > 0);
+  const { capture, why: captureReasons } = chooseCapture(manifest, counts, options);
+  const { focus, why: focusReasons } = chooseFocus(manifest, counts, capture, options);
+  const { execution_id, capture_id, tool } = capture;
+  const timing = await findTiming(database, manifest, capture);
+  const timingReason = timing
+    ? `Stages timed in the clean execution (${timing.execution_id}) have its times; the others include profiler overhead.`
+    : 'The session has no clean execution with stages: times include profiler overhead.';
+  return {
+    attribution: {
+      execution_id,
+      capture_id,
+      ...(await stagesElsewhere(database, capture)),
+      tool: [tool.name, tool.version].filter(Boolean).join(' '),
+      purpose:
+        manifest.executions.find((execution) => execution.execution_id === execution_id)?.purpose ??
+        'imported',
+    },
+    timing,
+    focus: { rank: focus.rank, device: focus.device },
+    why: [...captureReasons, ...focusReasons, timingReason],
+    executions: manifest.executions.map((execution) => ({
+      execution_id: execution.execution_id,
+      purpose: execution.purpose,
+      captures: manifest.captures
+        .filter((other) => other.execution_id === execution.execution_id)
+        .map((other) => ({
+          capture_id: other.capture_id,
+          tool: other.tool.name,
+          kernels: kernelsOf(counts, other),
+        })),
+      used_for:
+        execution.execution_id === execution_id
+          ? ('attribution' as const)
+          : execution.execution_id === timing?.execution_id
+            ? ('timing' as const)
+            : null,
+    })),
+    ...(await activeSpan(database, capture_id, focus)),
+  };
+}
+
+const kernelsOf = (counts: readonly KernelCount[], { capture_id }: Capture): number =>
+  counts.filter((row) => row.capture_id === capture_id).reduce((sum, row) => sum + row.kernels, 0);
+
+const isRequested = (row: KernelCount, { rank, device }: ScopeOptions): boolean =>
+  (rank === undefined || row.rank === rank) && (device === undefined || row.device === device);
+
+/** The capture with the requested rank that disturbs the program least, and why not another. */
+function chooseCapture(
+  manifest: ManifestData,
+  counts: readonly KernelCount[],
+  options: ScopeOptions,
+): { capture: Capture; why: string[] } {
+  const withKernels = manifest.captures.filter((capture) => kernelsOf(counts, capture) > 0);
   // Each rank of a job may have its own capture.
   const withRank = withKernels.filter(({ capture_id }) =>
-    counts.some((row) => row.capture_id === capture_id && isRequested(row)),
+    counts.some((row) => row.capture_id === capture_id && isRequested(row, options)),
   );
-  const candidates = (withRank.length > 0 ? withRank : withKernels).toSorted(
-    (a, b) => toolRank(a) - toolRank(b) || kernelsOf(b.capture_id) - kernelsOf(a.capture_id),
+  const [capture, ...others] = (withRank.length > 0 ? withRank : withKernels).toSorted(
+    (a, b) => toolRank(a) - toolRank(b) || kernelsOf(counts, b) - kernelsOf(counts, a),
   );
-  const [chosen] = candidates;
-  if (!chosen) throw new Error('kernels of a capture that the manifest does not name');
-  const why: string[] = [];
-  const captureName = ({ tool, capture_id }: Capture) => `${tool.name} (${capture_id})`;
-  if (candidates.length > 1) {
-    const others = candidates.slice(1).map(captureName);
-    const otherNames = `${others.slice(0, maxNamed).join(', ')}${others.length > maxNamed ? ', …' : ''}`;
-    why.push(
-      `Kernels, stages and gaps are taken from ${captureName(chosen)}, not from ${otherNames}: no sums over captures.`,
-    );
-  }
-  const captureCounts = counts.filter((row) => row.capture_id === chosen.capture_id && isRequested(row));
-  const focus = captureCounts.toSorted((a, b) => b.kernel_ns - a.kernel_ns)[0];
+  if (!capture) throw new Error('kernels of a capture that the manifest does not name');
+  if (others.length === 0) return { capture, why: [] };
+  const nameOf = ({ tool, capture_id }: Capture) => `${tool.name} (${capture_id})`;
+  const otherNames = `${others.slice(0, maxNamed).map(nameOf).join(', ')}${others.length > maxNamed ? ', …' : ''}`;
+  return {
+    capture,
+    why: [
+      `Kernels, stages and gaps are taken from ${nameOf(capture)}, not from ${otherNames}: no sums over captures.`,
+    ],
+  };
+}
+
+/**
+ * The requested rank and GPU with the most kernel time in a capture, and why not another.
+ * @throws E_USAGE if the capture has no kernels of the requested rank and device
+ */
+function chooseFocus(
+  { id }: ManifestData,
+  counts: readonly KernelCount[],
+  { capture_id }: Capture,
+  options: ScopeOptions,
+): { focus: KernelCount; why: string[] } {
+  const requested = counts.filter((row) => row.capture_id === capture_id && isRequested(row, options));
+  const [focus] = requested.toSorted((a, b) => b.kernel_ns - a.kernel_ns);
   if (!focus) {
+    const { rank, device } = options;
     throw new InferscopeError('E_USAGE', {
-      what: `session ${manifest.id} has no kernels of rank ${rank ?? 'any'}, GPU ${device ?? 'any'}`,
+      what: `session ${id} has no kernels of rank ${rank ?? 'any'}, GPU ${device ?? 'any'}`,
       why: `It has ${[...new Set(counts.map(rankName))].join(', ')}.`,
       fix: 'Omit --rank and --device, or give one of these.',
     });
   }
-  if (captureCounts.length > 1) {
-    why.push(
-      `Showing ${rankName(focus)}, with the most recorded time of ${captureCounts.length}; ranks and GPUs are never summed.`,
-    );
-  }
-  const clean = manifest.executions.filter(({ purpose }) => purpose === 'clean');
+  if (requested.length === 1) return { focus, why: [] };
+  return {
+    focus,
+    why: [
+      `Showing ${rankName(focus)}, with the most recorded time of ${requested.length}; ranks and GPUs are never summed.`,
+    ],
+  };
+}
+
+/** The clean execution with timed stages, if it is not the one of the capture. */
+async function findTiming(
+  database: SessionDatabase,
+  { executions }: ManifestData,
+  { execution_id }: Capture,
+): Promise<{ execution_id: string } | null> {
+  const clean = executions.filter(({ purpose }) => purpose === 'clean');
   const [timed] = await database.query<{ execution_id: string }>(
     `SELECT execution_id FROM stages
      WHERE list_contains(string_split($1, ','), execution_id) AND NOT coalesce(warmup, false)
        AND kind IN ${stepKindsSql} LIMIT 1`,
-    [clean.map(({ execution_id }) => execution_id).join(',')],
+    [clean.map((execution) => execution.execution_id).join(',')],
   );
-  const timing = timed && timed.execution_id !== chosen.execution_id ? timed : null;
-  why.push(
-    timing
-      ? `Stages timed in the clean execution (${timing.execution_id}) have its times; the others include profiler overhead.`
-      : 'The session has no clean execution with stages: times include profiler overhead.',
-  );
-  const purposeOf = (id: string) =>
-    manifest.executions.find(({ execution_id }) => execution_id === id)?.purpose ?? 'imported';
-  // Copies count as activity too: loading has few kernels.
-  const [copySpan] = await database.query<{ start_ns: number | null; end_ns: number | null }>(
+  return timed && timed.execution_id !== execution_id ? timed : null;
+}
+
+/** From the first to the last activity of a GPU. Copies count too: loading has few kernels. */
+async function activeSpan(
+  database: SessionDatabase,
+  captureId: string,
+  { rank, device, start_ns, end_ns }: KernelCount,
+): Promise<{ start_ns: number; end_ns: number }> {
+  const [copies] = await database.query<{ start_ns: number | null; end_ns: number | null }>(
     `SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM copies
      WHERE capture_id = $1 AND rank IS NOT DISTINCT FROM $2::INTEGER AND device IS NOT DISTINCT FROM $3::INTEGER`,
-    [chosen.capture_id, focus.rank, focus.device],
+    [captureId, rank, device],
   );
-  const start_ns = Math.min(focus.start_ns, copySpan?.start_ns ?? focus.start_ns);
-  const end_ns = Math.max(focus.end_ns, copySpan?.end_ns ?? focus.end_ns);
   return {
-    attribution: {
-      execution_id: chosen.execution_id,
-      capture_id: chosen.capture_id,
-      ...(await stagesElsewhere(database, chosen)),
-      tool: [chosen.tool.name, chosen.tool.version].filter(Boolean).join(' '),
-      purpose: purposeOf(chosen.execution_id),
-    },
-    timing,
-    focus: { rank: focus.rank, device: focus.device },
-    why,
-    executions: manifest.executions.map(({ execution_id, purpose }) => ({
-      execution_id,
-      purpose,
-      captures: manifest.captures
-        .filter((capture) => capture.execution_id === execution_id)
-        .map(({ capture_id, tool }) => ({ capture_id, tool: tool.name, kernels: kernelsOf(capture_id) })),
-      used_for:
-        execution_id === chosen.execution_id
-          ? ('attribution' as const)
-          : execution_id === timing?.execution_id
-            ? ('timing' as const)
-            : null,
-    })),
-    start_ns,
-    end_ns,
+    start_ns: Math.min(start_ns, copies?.start_ns ?? start_ns),
+    end_ns: Math.max(end_ns, copies?.end_ns ?? end_ns),
   };
 }

@@ -13,7 +13,7 @@ export interface RankedPart {
   source: RankFiles['files'][number]['rank_source'];
 }
 
-interface Joined {
+export interface Joined {
   parts: RankPart[];
   captures: Capture[];
   /** Executions of the parts, if kept separate; times are those of the session. */

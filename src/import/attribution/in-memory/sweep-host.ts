@@ -50,73 +50,26 @@ export function sweepHostInMemory(
     unclosedRanges: closeRanges(ranges, calls),
   };
   const host = hostThreads(markedThreads(ranges));
-  const threads = new Map<Thread, number>();
+  const numbers = new Map<Thread, number>();
   const numberOf = (thread: Thread): number => {
-    if (!threads.has(thread)) threads.set(thread, threads.size);
-    return threads.get(thread)!;
+    if (!numbers.has(thread)) numbers.set(thread, numbers.size);
+    return numbers.get(thread)!;
   };
   const owners = rangeOwners(host, ranges, numberOf);
   const callCodes = callThreads(host, calls, synchronizing, numberOf);
-  const threadsByNumber = [...threads.keys()];
-  // For each thread, the end and the place of the range on top of its stack.
-  const topEnd = new Float64Array(threadsByNumber.length).fill(Number.NEGATIVE_INFINITY);
-  const topPlace = new Int32Array(threadsByNumber.length);
+  const threads = [...numbers.keys()];
+  const tops = {
+    end: new Float64Array(threads.length).fill(Number.NEGATIVE_INFINITY),
+    place: new Int32Array(threads.length),
+  };
   const labels = Array.from(ranges.shapes['name']!, (name) => stage(name));
   const opened: OpenedRanges = { stages: 0, nested: new Map(), counts };
   const stages = stageArrays(ranges.rows, { ...ranges.shapes, ...labelColumns(labels) });
+  const places = sharedInts(calls.rows);
+  const openRow = rowOpener({ ranges, owners, labels, opened, stages, tops });
+  const placeCalls = callPlacer({ calls, callCodes, threads, tops, counts, places });
+
   const order = rangeOrder(ranges);
-  const api = attributions.indexOf('api');
-
-  function setTop(number: number, stage: OpenStage | null): void {
-    topEnd[number] = stage ? stage.endNs : Number.NEGATIVE_INFINITY;
-    topPlace[number] = placeOf({ stage, by: api });
-  }
-
-  function openRow(row: number): void {
-    const code = ranges.shape[row]!;
-    const { process, thread, number, rank, name } = owners[code]!;
-    const startNs = ranges.start_ns[row]!;
-    const range = { startNs, endNs: Math.max(ranges.end_ns[row]!, startNs), name, rank };
-    const stage = openRange(opened, process, thread, range, labels[code]!);
-    if (thread) setTop(number, stage);
-    const { stageValues: values } = stages;
-    const stageRow = stages.rows++;
-    stages.shape[stageRow] = code;
-    values.parent_id[stageRow] = stage.parent ? stage.parent.id : Number.NaN;
-    values.phase_id[stageRow] = stage.phase ? stage.phase.id : Number.NaN;
-    values.step_index[stageRow] = stage.step ?? Number.NaN;
-    values.iteration[stageRow] = stage.iteration ?? Number.NaN;
-    values.start_ns[stageRow] = startNs;
-    values.end_ns[stageRow] = stage.endNs;
-    if (stage.warmup) values.warmup[stageRow] = 1;
-  }
-
-  const attribution: FoundStage = { stage: null, by: 0 };
-  function findPlace(number: number, startNs: number, endNs: number): number {
-    const thread = threadsByNumber[number]!;
-    if (findStageAt(thread, startNs, endNs, attribution)) counts.clippedCalls++;
-    setTop(number, thread.ranges.at(-1) ?? null);
-    return placeOf(attribution);
-  }
-
-  const { rows, start_ns: start, dur_ns: dur, shape } = calls;
-  const { thread: threadOfCode, synchronizes } = callCodes;
-  const places = sharedInts(rows);
-  /** Places calls from row `from` that start before `until`. @returns the row after them */
-  function placeCalls(from: number, until: number): number {
-    let i = from;
-    for (; i < rows; i++) {
-      const begin = start[i]!;
-      if (begin >= until) break;
-      const code = shape[i]!;
-      const number = threadOfCode[code]!;
-      const end = begin + dur[i]!;
-      if (synchronizes[code] === 1) threadsByNumber[number]!.waiting.add(begin, end);
-      places[i] = end <= topEnd[number]! ? topPlace[number]! : findPlace(number, begin, end);
-    }
-    return i;
-  }
-
   let call = 0;
   for (let next = 0; next < ranges.rows; next++) {
     const row = order ? order[next]! : next;
@@ -127,6 +80,83 @@ export function sweepHostInMemory(
   placeCalls(call, Number.POSITIVE_INFINITY);
   foldInMemory(stages, foldStages(opened.nested));
   return { host, counts, stages, places };
+}
+
+/** For each thread, the end and the place of the range on top of its stack. */
+interface TopRanges {
+  end: Float64Array;
+  place: Int32Array;
+}
+
+const api = attributions.indexOf('api');
+
+function setTop(tops: TopRanges, number: number, stage: OpenStage | null): void {
+  tops.end[number] = stage ? stage.endNs : Number.NEGATIVE_INFINITY;
+  tops.place[number] = placeOf({ stage, by: api });
+}
+
+/** @returns function that opens the range of a row and writes its stage */
+function rowOpener(sweep: {
+  ranges: InMemoryRanges;
+  owners: readonly Owner[];
+  labels: readonly StageName[];
+  opened: OpenedRanges;
+  stages: InMemoryStages;
+  tops: TopRanges;
+}): (row: number) => void {
+  const { ranges, owners, labels, opened, stages, tops } = sweep;
+  return (row) => {
+    const code = ranges.shape[row]!;
+    const { process, thread, number, rank, name } = owners[code]!;
+    const startNs = ranges.start_ns[row]!;
+    const range = { startNs, endNs: Math.max(ranges.end_ns[row]!, startNs), name, rank };
+    const stage = openRange(opened, process, thread, range, labels[code]!);
+    if (thread) setTop(tops, number, stage);
+    const { stageValues: values } = stages;
+    const stageRow = stages.rows++;
+    stages.shape[stageRow] = code;
+    values.parent_id[stageRow] = stage.parent ? stage.parent.id : Number.NaN;
+    values.phase_id[stageRow] = stage.phase ? stage.phase.id : Number.NaN;
+    values.step_index[stageRow] = stage.step ?? Number.NaN;
+    values.iteration[stageRow] = stage.iteration ?? Number.NaN;
+    values.start_ns[stageRow] = startNs;
+    values.end_ns[stageRow] = stage.endNs;
+    if (stage.warmup) values.warmup[stageRow] = 1;
+  };
+}
+
+/** @returns function that places calls from a row on that start before a time, and returns the row after them */
+function callPlacer(sweep: {
+  calls: InMemoryEvents;
+  callCodes: ReturnType<typeof callThreads>;
+  threads: readonly Thread[];
+  tops: TopRanges;
+  counts: HostCounts;
+  places: Places;
+}): (from: number, until: number) => number {
+  const { threads, tops, counts, places } = sweep;
+  const { rows, start_ns: start, dur_ns: dur, shape } = sweep.calls;
+  const { thread: threadOfCode, synchronizes } = sweep.callCodes;
+  const attribution: FoundStage = { stage: null, by: 0 };
+  const findPlace = (number: number, startNs: number, endNs: number): number => {
+    const thread = threads[number]!;
+    if (findStageAt(thread, startNs, endNs, attribution)) counts.clippedCalls++;
+    setTop(tops, number, thread.ranges.at(-1) ?? null);
+    return placeOf(attribution);
+  };
+  return (from, until) => {
+    let i = from;
+    for (; i < rows; i++) {
+      const begin = start[i]!;
+      if (begin >= until) break;
+      const code = shape[i]!;
+      const number = threadOfCode[code]!;
+      const end = begin + dur[i]!;
+      if (synchronizes[code] === 1) threads[number]!.waiting.add(begin, end);
+      places[i] = end <= tops.end[number]! ? tops.place[number]! : findPlace(number, begin, end);
+    }
+    return i;
+  };
 }
 
 /** Columns that follow from the names of combinations, for all their stages. */

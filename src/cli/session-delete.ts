@@ -1,0 +1,62 @@
+import process from 'node:process';
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { examples } from './examples.js';
+import { print } from './output.js';
+import {
+  type JsonOption,
+  jsonOption,
+  printSessionDocument,
+  selectorHelp,
+  sessionUsageError,
+} from './session-command.js';
+
+/** Adds `session delete` to the command `session`. */
+export function defineDelete(command: Command): void {
+  command
+    .command('delete')
+    .alias('rm')
+    .description('delete sessions and all their files')
+    .argument('<sessions...>', selectorHelp)
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session delete llm-b1', 'ask for confirmation, then delete'],
+        ['inferscope session delete @last --yes', 'delete without confirmation'],
+      ),
+    )
+    .action(async (selectors: string[], options: JsonOption & { yes?: boolean }) => {
+      const { selectSession } = await import('../session/select.js');
+      const { deleteSession } = await import('../session/delete.js');
+      const chosen = new Map(
+        selectors
+          .map((selector) => selectSession(selector))
+          .map((sessionFolder) => [sessionFolder.id, sessionFolder]),
+      );
+      const confirmed = options.yes || (await confirm(`Delete ${[...chosen.keys()].join(', ')}? [y/N] `));
+      const deleted: string[] = [];
+      for (const session of confirmed ? chosen.values() : []) {
+        await deleteSession(session);
+        deleted.push(session.id);
+      }
+      if (options.json) await printSessionDocument('session-delete', { deleted });
+      else print(deleted.length > 0 ? `deleted ${deleted.join(', ')}` : 'nothing deleted');
+    });
+}
+
+async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) {
+    throw sessionUsageError(
+      'session delete asks for confirmation, and there is no terminal',
+      'inferscope session delete … --yes',
+    );
+  }
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await reader.question(question)).trim());
+  } finally {
+    reader.close();
+  }
+}

@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import { shellWord } from '../model/shell.js';
+import { homeFolders } from '../session/home.js';
+import { examples } from './examples.js';
+import { notify, print, terminalWidth } from './output.js';
+import { type JsonOption, jsonOption, printSessionDocument, sessionUsageError } from './session-command.js';
+
+/** Adds `session list` to the command `session`. */
+export function defineList(command: Command): void {
+  command
+    .command('list')
+    .alias('ls')
+    .description('list saved sessions, newest last')
+    .option('--tag <tag>', 'only sessions with this tag')
+    .option(
+      '--kind <kind>',
+      'only sessions created by this command (e.g. run) or with this content (e.g. load)',
+    )
+    .option('--limit <n>', 'only the n newest', parseLimit)
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session list --limit 10', 'list the ten newest'],
+        ['inferscope session list --tag baseline --json', 'list sessions with tag baseline as JSON'],
+      ),
+    )
+    .action(async (options: JsonOption & { tag?: string; kind?: string; limit?: number }) => {
+      const [{ listSessions }, { waitingJobs }] = await Promise.all([
+        import('../session/list.js'),
+        import('../record/ranks/job-folder.js'),
+      ]);
+      const home = homeFolders();
+      const { tag, kind, limit } = options;
+      const listed = listSessions(home)
+        .filter((session) => tag === undefined || session.tags.includes(tag))
+        .filter(
+          ({ kind: verb, subjects }) =>
+            kind === undefined || verb === kind || subjects?.some((subject) => subject === kind),
+        );
+      const sessions = limit === undefined ? listed : listed.slice(-limit);
+      if (options.json) {
+        await printSessionDocument(
+          'session-list',
+          { home: home.root, sessions, jobs: waitingJobs(home) },
+          [],
+          '1.2',
+        );
+        return;
+      }
+      const [{ sessionListBlocks }, { terminalBlocks }] = await Promise.all([
+        import('../views/session.js'),
+        import('../render/terminal/view.js'),
+      ]);
+      if (sessions.length > 0) print(terminalBlocks(sessionListBlocks(sessions), terminalWidth()));
+      else if (tag === undefined && kind === undefined)
+        notify(`no session in ${home.sessions}; inferscope profile makes one`);
+      else notify(`no session in ${home.sessions} with this tag or kind`);
+      const unanalyzed = sessions.filter(({ headline_why }) => headline_why === 'not_analyzed');
+      if (unanalyzed.length > 0)
+        notify(
+          `${unanalyzed.length} without headline (not analyzed on this machine): inferscope explain ${unanalyzed.at(-1)!.id}`,
+        );
+      for (const { folder, recorded, unfinished } of waitingJobs(home))
+        notify(
+          `a job waits for ranks: ${recorded.length} recorded, ${unfinished.length} not ended; to join those recorded: inferscope session join ${shellWord(folder)}`,
+        );
+    });
+}
+
+function parseLimit(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value > 0) return value;
+  throw sessionUsageError(
+    `--limit takes a number of sessions, not "${text}"`,
+    'inferscope session list --limit 10',
+  );
+}
