@@ -57,7 +57,7 @@ const trueOfStock = {
   launch_bound: 'every operation is launched by itself',
   elementwise_norm_overhead: 'norms, rotary embeddings and activations are chains of kernels',
   kv_cache_concat: 'the default cache is concatenated in every step',
-  product_per_sequence: 'logits are computed of a view of the hidden states',
+  gemm_per_sequence: 'logits are computed of a view of the hidden states',
   synchronization_every_step: 'generate() asks after every step whether all sequences ended',
   host_bound: 'generate() prepares every step in Python',
   gpu_idle_between_requests: 'generate() prepares every call in Python',

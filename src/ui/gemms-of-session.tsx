@@ -71,7 +71,7 @@ export async function gemmsPage(openSession: OpenSession, shape: string): Promis
   const { gemms: all } = document.data;
   if (all.length === 0) return pageOfBlocks(openSession, 'GEMMs', '/gemms', [noGemms]);
   const row = calls.gemms.find(({ name }) => name === shape);
-  const gemm = all.find((product) => product.source === 'profiler' && gemmKey(product) === shape);
+  const gemm = all.find((call) => call.source === 'profiler' && gemmKey(call) === shape);
   const execution = executions.find((id) => id === gemm?.execution_id) ?? null;
   const lead = row && gemm && (
     <ChosenEvents

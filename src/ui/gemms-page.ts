@@ -109,7 +109,7 @@ const pointsTable = ({ points }: RooflineChart): Block =>
 
 /**
  * GEMMs that one kernel computed, under the rooflines of the GPU.
- * @param keys the kernel's GEMMs by productKey
+ * @param keys the kernel's GEMMs by gemmKey
  */
 export function kernelRoofline(
   gemms: readonly Gemm[],

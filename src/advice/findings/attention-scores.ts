@@ -12,7 +12,7 @@ const isBatch = (shape: number[] | undefined): shape is number[] =>
 const minHeadDimension = 8;
 
 /**
- * Whether the second of two batched products takes the result of the first, as attention does: queries × keys over the head
+ * Whether the second of two batched GEMMs takes the result of the first, as attention does: queries × keys over the head
  * dimension, then scores × values over the context.
  */
 export function multipliesScores(before: number[][] | undefined, after: number[][] | undefined): boolean {

@@ -21,10 +21,10 @@ interface CounterFault<M extends string, D extends string> {
   notFired: string;
   /** Saved shares of the kernel's time. */
   saving(row: CountedRow<M, D>): Saving;
-  /** Text for one kernel, with its numbers. */
-  evidence(row: CountedRow<M, D>): string;
+  /** Text for one kernel, with its numbers. @param kernel its label */
+  evidence(row: CountedRow<M, D>, kernel: string): string;
   /** Text for the longest kernel. */
-  title(row: CountedRow<M, D>): string;
+  title(row: CountedRow<M, D>, kernel: string): string;
   cause(row: CountedRow<M, D>, place: string): string;
   change: FoundDraft['change'];
   assumption: string;
@@ -46,7 +46,7 @@ export function counterRule<M extends string, D extends string>(
         (evidenceRows) =>
           evidenceRows
             .slice(0, 3)
-            .map((row) => fault.evidence(row))
+            .map((row) => fault.evidence(row, context.kernelLabel(row.kernel_name)))
             .join('; '),
       );
       if (rows.length === 0) {
@@ -86,7 +86,7 @@ function draft<M extends string, D extends string>(
   const share = formatPart(largest.kernel_ms, largest.total_ms);
   return {
     stage: largest.stage,
-    title: fault.title(worst),
+    title: fault.title(worst, context.kernelLabel(worst.kernel_name)),
     at_stake_ms: largest.expected_ms,
     share: largest.expected_ms / largest.total_ms,
     cause: fault.cause(worst, `These kernels take ${share} of ${placeWords(largest)}.`),

@@ -1,3 +1,4 @@
+import { byKernelKey, kernelKey } from '../../model/kernel-name.js';
 import { kernelLabel, kernelLabels } from '../../vocabulary/kernel-label.js';
 import { readKernelProperties } from '../../facts/trace/kernels.js';
 import type { Evidence, ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
@@ -38,7 +39,7 @@ export async function findingContext(
   const clocks = scope ? await windowClocks(scope) : [];
   await scope?.need('windows', 'window_kernels', 'window_copies', 'window_idle');
   const onGpu = scope?.source.gpu_used ?? false;
-  const labels = await labelsOfKernels(onGpu ? scope : null);
+  const labelOf = await kernelLabeler(database, onGpu ? scope : null);
   return {
     manifest,
     session,
@@ -53,9 +54,10 @@ export async function findingContext(
     machine: await readMachineLoad(database, manifest),
     roofs: onGpu ? await roofsOf(session, scope) : null,
     has: (table: TableName) => hasRows(manifest, table),
+    kernelLabel: labelOf,
     async evidence(sql, text) {
       const rows = await database.query(sql);
-      const labeledRows = rows.map((row) => labeled(row, labels));
+      const labeledRows = rows.map((row) => labeled(row, labelOf));
       const evidenceRows = rows.slice(0, maxRows) as Evidence['rows'];
       const evidence: Evidence = {
         text: text(labeledRows as never),
@@ -63,10 +65,9 @@ export async function findingContext(
         rows: evidenceRows,
         row_count: rows.length,
         kernel_labels: Object.fromEntries(
-          evidenceRows.flatMap(({ kernel }) => {
-            const label = typeof kernel === 'string' ? labels.get(kernel) : undefined;
-            return label === undefined ? [] : [[kernel, label]];
-          }),
+          evidenceRows.flatMap(({ kernel, kernel_name: counted }) =>
+            [kernel, counted].flatMap((name) => (typeof name === 'string' ? [[name, labelOf(name)]] : [])),
+          ),
         ),
       };
       return { rows: labeledRows as never, evidence };
@@ -74,19 +75,23 @@ export async function findingContext(
   };
 }
 
-type Labels = ReadonlyMap<string, string>;
+type LabelOf = FindingContext['kernelLabel'];
 
-/** Labels by name of all kernels of the scope. */
-async function labelsOfKernels(scope: TraceScope | null): Promise<Labels> {
+/** Labels that distinguish all kernels of the scope and of the hardware counters, in which names are spelled in another way. */
+async function kernelLabeler(database: SessionDatabase, scope: TraceScope | null): Promise<LabelOf> {
   await scope?.need('kernel_cells');
-  return kernelLabels(scope ? await readKernelProperties(scope.database) : []);
+  const traced = scope ? await readKernelProperties(scope.database) : [];
+  const counted = await database.query<{ name: string }>('SELECT DISTINCT kernel_name AS name FROM counters');
+  const tracedByKey = byKernelKey(traced, ({ name }) => name);
+  const onlyCounted = counted.filter(({ name }) => !tracedByKey.has(kernelKey(name)));
+  const labels = kernelLabels([...traced, ...onlyCounted]);
+  return (name) =>
+    labels.get(name) ?? labels.get(tracedByKey.get(kernelKey(name))?.[0]?.name ?? '') ?? kernelLabel(name);
 }
 
 /** A row with the label of its kernel instead of the name, for sentences. */
-const labeled = (row: Record<string, unknown>, labels: Labels): Record<string, unknown> =>
-  typeof row['kernel'] === 'string'
-    ? { ...row, kernel: labels.get(row['kernel']) ?? kernelLabel(row['kernel']) }
-    : row;
+const labeled = (row: Record<string, unknown>, labelOf: LabelOf): Record<string, unknown> =>
+  typeof row['kernel'] === 'string' ? { ...row, kernel: labelOf(row['kernel']) } : row;
 
 /** Removes the source indentation from a query. */
 const plainSql = (sql: string): string => sql.replaceAll(/\n\s+/g, '\n').trim();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { conversionsOfWeights } from './conversions-of-weights.js';
-import { lowRankProducts } from './low-rank-products.js';
+import { lowRankGemms } from './low-rank-gemms.js';
 import { chainsOf } from './pointwise-chains.js';
 import { tablesOfPositions } from './position-tables.js';
 import type { SequenceKernel } from './step-sequence.js';
@@ -75,9 +75,7 @@ describe('low-rank GEMMs', () => {
   ];
 
   test('finds two GEMMs, a scaling and an addition after every GEMM', () => {
-    const lists = lowRankProducts(
-      sequence(['norm', 4], ...adapted, ['attention', 50], ...adapted, ['add', 2]),
-    );
+    const lists = lowRankGemms(sequence(['norm', 4], ...adapted, ['attention', 50], ...adapted, ['add', 2]));
     expect(namesOf(lists)).toEqual([
       adapted.slice(1).map(([name]) => name),
       adapted.slice(1).map(([name]) => name),
@@ -120,11 +118,11 @@ describe('low-rank GEMMs', () => {
       ],
     ],
   ])('%s is not an adapter', (_what, layer) => {
-    expect(lowRankProducts(sequence(...layer, ...layer, ...layer))).toEqual([]);
+    expect(lowRankGemms(sequence(...layer, ...layer, ...layer))).toEqual([]);
   });
 
   test('does not report a single low-rank GEMM, which may belong to the model', () => {
-    expect(lowRankProducts(sequence(...adapted))).toEqual([]);
+    expect(lowRankGemms(sequence(...adapted))).toEqual([]);
   });
 });
 

@@ -7,7 +7,7 @@ import { closeAll, contextOf, stepRows } from './test-steps.js';
 
 afterAll(closeAll);
 
-/** Decode steps of vLLM: a graph of 300 nodes, and launches of single products around it. */
+/** Decode steps of vLLM: a graph of 300 nodes, and launches of single GEMMs around it. */
 const steps = (graph: boolean, single = 10) => {
   const more = { class: 'gemm' };
   const rows = stepRows('decode', 4, () => [

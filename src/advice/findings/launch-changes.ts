@@ -109,11 +109,11 @@ export async function engineHostChange(context: FindingContext): Promise<Change 
   };
 }
 
-/** Share of a stage's products in graphs from which the model is replayed whole: the product that computes logits is often outside. */
+/** Share of a stage's GEMMs in graphs from which the model is replayed whole: the GEMM that computes logits is often outside. */
 const minGraphShare = 0.9;
 
-/** Share of a stage's matrix products that graphs launched; 0 without a GPU timeline. */
-async function productsInGraphs({ scope }: FindingContext, kind: PhaseKind): Promise<number> {
+/** Share of a stage's GEMMs that graphs launched; 0 without a GPU timeline. */
+async function gemmsInGraphs({ scope }: FindingContext, kind: PhaseKind): Promise<number> {
   if (!scope) return 0;
   const [row] = await scope.database.query<{ share: number | null }>(
     `SELECT sum(n) FILTER (in_graph) / sum(n) AS share FROM finding_kernels WHERE kind = '${kind}' AND class = 'gemm'`,
@@ -153,7 +153,7 @@ export async function launchBoundChange(
   args: Readonly<Record<string, string>> = {},
 ): Promise<Change> {
   const { framework } = await programOf(context);
-  if (framework && (await productsInGraphs(context, kind)) >= minGraphShare)
+  if (framework && (await gemmsInGraphs(context, kind)) >= minGraphShare)
     return betweenReplaysChange(engines[framework].name);
   if (framework) return engineChange(framework, kind, await graphState(context, args));
   if (kind === 'training') return trainingChange;

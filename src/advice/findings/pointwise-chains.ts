@@ -1,6 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { conversionsOfWeights } from './conversions-of-weights.js';
-import { lowRankProducts } from './low-rank-products.js';
+import { lowRankGemms } from './low-rank-gemms.js';
 import { tablesOfPositions } from './position-tables.js';
 import type { SequenceKernel } from './step-sequence.js';
 
@@ -34,7 +34,7 @@ export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): 
   const chains: Chain[] = [];
   const removedByOthers = new Set([
     ...conversionsOfWeights(sequence, kind).flat(),
-    ...lowRankProducts(sequence).flat(),
+    ...lowRankGemms(sequence).flat(),
     ...tablesOfPositions(sequence).flat(),
   ]);
   const open = new Map<number, SequenceKernel[]>();

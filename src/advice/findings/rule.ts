@@ -37,6 +37,8 @@ export interface FindingContext {
   roofs: GpuRoofs | null;
   /** Whether the session has rows of a table, in any execution. */
   has(table: TableName): boolean;
+  /** Short name that distinguishes a kernel from all others of the session. */
+  kernelLabel(name: string): string;
   /**
    * Runs a query and stores it as evidence: the text uses all rows, the document has the first ten. It may use the views and
    * windows of the scope: the stored query includes their definitions. Text and rows have labels in the column `kernel`, the document the

@@ -51,7 +51,7 @@ function applyFinding(state: StageState, { gain, bars: ids, title, launches = 0 
   };
 }
 
-/** Fuses everything between two products into one kernel; a quarter of the time is assumed to stay, as with a compiler. */
+/** Fuses everything between two GEMMs into one kernel; a quarter of the time is assumed to stay, as with a compiler. */
 function fusedElementwise(state: StageState): Effect {
   const elementwise = [...state.bars].filter(([id, ms]) => elementwiseBars.has(id) && ms > 0);
   const sum = elementwise.reduce((total, [, ms]) => total + ms, 0);

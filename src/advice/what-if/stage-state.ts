@@ -61,7 +61,7 @@ export interface StageState {
   job: JobState | null;
   gpuName: string | null;
   onCpu: boolean;
-  /** Measured rates at which this CPU's matrix products stream weights, by format and batch; empty on a GPU. */
+  /** Measured rates at which this CPU's GEMMs stream weights, by format and batch; empty on a GPU. */
   weightStreams: readonly WeightStream[];
 }
 

@@ -21,7 +21,7 @@ export function streamRate(
 }
 
 /**
- * Ratio of a decode step's product time after a change to the time before, from weight-stream rates measured on this CPU:
+ * Ratio of a decode step's GEMM time after a change to the time before, from weight-stream rates measured on this CPU:
  * kernels of other formats and batches reach other shares of the roof. Null if one of the two was not measured.
  */
 export function streamFactor(

@@ -235,7 +235,7 @@ describe('work', () => {
     expect(
       classAfter(result, before, 'inefficiency.attention') / (2 * before.bars.get('inefficiency.attention')!),
     ).toBeCloseTo(4, 9);
-    // Products: hidden 64, 2 layers, vocabulary 512, bfloat16: weights once, activations 4 times (by hand).
+    // GEMMs: hidden 64, 2 layers, vocabulary 512, bfloat16: weights once, activations 4 times (by hand).
     const weights = 2 * (2 * (64 * (64 + 2 * 32) + 64 * 64 + 3 * 64 * 192) + 512 * 64);
     const activations = 2 * (2 * (64 + 128 + 64 + 64 + 64 + 2 * 192 + 192 + 64) + 64 + 512);
     const gemm =

@@ -17,7 +17,7 @@ import { formatGb, formatNumber, formatSetting, plural, formatCount } from '../.
  */
 const halfAttention = 0.2;
 
-/** Matrix products from the measured weight streams of a CPU, if both sides have one. */
+/** GEMMs from the measured weight streams of a CPU, if both sides have one. */
 function streamFactors(
   state: StageState,
   before: StageNeeds,
@@ -78,7 +78,7 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
 }
 
 /**
- * Weights and products in another dtype.
+ * Weights and GEMMs in another dtype.
  * @throws E_DTYPE if the device has no peak in the compute dtype
  */
 export function withDtype(state: StageState, dtype: DType): Effect | MissingFigure {

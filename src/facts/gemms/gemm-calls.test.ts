@@ -8,13 +8,13 @@ test('calls of each GEMM sum to its time, and kernels name their GEMMs', async (
   const session = await imported(testHome(), 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
   const { data } = await analyzeGemms(session);
   const database = await session.connect();
-  const { gemms: products, gemmsOfKernel: productsOfKernel } = await readGemmCalls(database);
+  const { gemms, gemmsOfKernel } = await readGemmCalls(database);
   await database.close();
-  expect(products.length).toBeGreaterThan(5);
-  expect(products.map(({ name, count, total_ns }) => [name, count, total_ns]).toSorted()).toEqual(
+  expect(gemms.length).toBeGreaterThan(5);
+  expect(gemms.map(({ name, count, total_ns }) => [name, count, total_ns]).toSorted()).toEqual(
     data.gemms.map((gemm) => [gemmKey(gemm), gemm.calls, gemm.total_time_ns.value]).toSorted(),
   );
-  for (const { bins, count } of products) expect(bins.reduce((sum, bin) => sum + bin.count, 0)).toBe(count);
-  const named = new Set([...productsOfKernel.values()].flat());
-  expect([...named].toSorted()).toEqual(products.map(({ name }) => name).toSorted());
+  for (const { bins, count } of gemms) expect(bins.reduce((sum, bin) => sum + bin.count, 0)).toBe(count);
+  const named = new Set([...gemmsOfKernel.values()].flat());
+  expect([...named].toSorted()).toEqual(gemms.map(({ name }) => name).toSorted());
 });

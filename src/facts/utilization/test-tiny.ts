@@ -17,7 +17,7 @@ export const fixtureConfig = {
 /** Weights of q, k, v, o and of gate, up, down of the four layers. */
 export const tinyLinear = 4 * (512 * 512 + 2 * 128 * 512 + 512 * 512 + 3 * 512 * 1408);
 export const tinyHead = 512 * 4096;
-/** FLOPs of attention per token and key: 2 products × 2 × head dimension, 8 heads, 4 layers. */
+/** FLOPs of attention per token and key: 2 GEMMs × 2 × head dimension, 8 heads, 4 layers. */
 export const tinyAttention = 4 * 64 * 8 * 4;
 
 /** A run of it on a GPU, with unknown lengths. */

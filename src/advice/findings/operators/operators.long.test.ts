@@ -57,7 +57,7 @@ function stepsOf(count: number, callsOf: (step: number) => Call[]): Promise<Find
   return contextOf({ stages, ops });
 }
 
-const product = (durationUs: number, shapes: unknown[] = []): Call => ({
+const gemm = (durationUs: number, shapes: unknown[] = []): Call => ({
   name: 'aten::bmm',
   durationUs,
   shapes,
@@ -97,7 +97,7 @@ test('reports a cache that is concatenated or reallocated by calls that write mo
       [],
     ],
   });
-  const context = await stepsOf(8, (step) => [product(500), cat(step), cat(step)]);
+  const context = await stepsOf(8, (step) => [gemm(500), cat(step), cat(step)]);
   const draft = await findingOf(kvCacheConcat, context);
   // 600 µs per step, of which a twentieth remains.
   expect(draft.gain!.expected_ms).toBeCloseTo(0.57, 6);
@@ -116,11 +116,11 @@ test('reports a cache that is concatenated or reallocated by calls that write mo
     class: 'copy',
     shapes: [[1, 8, tokens, 64], [1, 8, tokens, 64], []],
   });
-  expect(await firingRules(await stepsOf(8, (step) => [product(500), copy(100 + step)]))).toEqual([
+  expect(await firingRules(await stepsOf(8, (step) => [gemm(500), copy(100 + step)]))).toEqual([
     'kv_cache_concat',
   ]);
   // Only the new token is written in every step.
-  expect(await firingRules(await stepsOf(8, () => [product(500), copy(1)]))).toEqual([]);
+  expect(await firingRules(await stepsOf(8, () => [gemm(500), copy(1)]))).toEqual([]);
 });
 
 test('reports weights that are converted at every use', async () => {
@@ -131,7 +131,7 @@ test('reports weights that are converted at every use', async () => {
     shapes: [[512, 512], [512, 512], []],
     types: ['float', 'c10::Half', 'Scalar'],
   };
-  const context = await stepsOf(6, () => [cast, product(300), cast, product(300)]);
+  const context = await stepsOf(6, () => [cast, gemm(300), cast, gemm(300)]);
   const draft = await findingOf(castsAndLayoutCopies, context);
   expect(draft.gain!.expected_ms).toBeCloseTo(0.4, 6);
   expect(draft.title).toContain('2 casts take 40 % of every decode step, mostly from c10::Half to float');
@@ -144,26 +144,24 @@ test('recognizes unfused attention by two GEMMs that share a score matrix with a
     { name: 'aten::sum', durationUs: 50, class: 'norm' },
     { name: 'aten::div', durationUs: 100, class: 'elementwise' },
   ];
-  const scores = product(200, [
+  const scores = gemm(200, [
     [8, 16, 64],
     [8, 64, 128],
   ]);
   const values = (columns: number) =>
-    product(200, [
+    gemm(200, [
       [8, 16, columns],
       [8, columns, 64],
     ]);
-  const context = await stepsOf(6, () => [scores, ...between, values(128), product(500)]);
+  const context = await stepsOf(6, () => [scores, ...between, values(128), gemm(500)]);
   // A fifth of the 250 µs between them remains.
   expect((await findingOf(eagerAttention, context)).gain!.expected_ms).toBeCloseTo(0.2, 6);
   expect(await firingRules(context)).toEqual(['eager_attention']);
-  expect(await firingRules(await stepsOf(6, () => [scores, ...between, values(96), product(500)]))).toEqual(
-    [],
-  );
+  expect(await firingRules(await stepsOf(6, () => [scores, ...between, values(96), gemm(500)]))).toEqual([]);
 });
 
 test('does not report attention in one operator: rotary embeddings of two steps share no scores', async () => {
-  const rotary = product(100, [
+  const rotary = gemm(100, [
     [8, 64, 1],
     [8, 1, 1],
   ]);
@@ -174,12 +172,12 @@ test('does not report attention in one operator: rotary embeddings of two steps 
   };
   const norm: Call = { name: 'aten::mean', durationUs: 100, class: 'norm' };
   expect(await firingRules(await stepsOf(6, () => [rotary, norm, fused, rotary, norm, fused]))).toEqual([]);
-  // Similar products with fused attention or a layer's weights between them.
-  const scores = product(200, [
+  // Similar GEMMs with fused attention or a layer's weights between them.
+  const scores = gemm(200, [
     [8, 16, 64],
     [8, 64, 128],
   ]);
-  const values = product(200, [
+  const values = gemm(200, [
     [8, 16, 128],
     [8, 128, 64],
   ]);
@@ -192,9 +190,9 @@ test('does not report attention in one operator: rotary embeddings of two steps 
 test('reports host work at the same place in every step, but not a single delay', async () => {
   const steps = (waits: (step: number) => number) =>
     stepsOf(6, (step) => [
-      product(500),
+      gemm(500),
       { name: 'aten::argmax', durationUs: 20, class: 'sampling', after: waits(step) },
-      product(300),
+      gemm(300),
     ]);
   const context = await steps(() => 700);
   const draft = await findingOf(hostBound, context);
@@ -209,7 +207,7 @@ test('reports host work at the same place in every step, but not a single delay'
     shapes: [[64], [64]],
     types: ['float', 'double'],
   };
-  const castAndDelay = await stepsOf(6, () => [product(500), cast, { ...product(300), after: 700 }]);
+  const castAndDelay = await stepsOf(6, () => [gemm(500), cast, { ...gemm(300), after: 700 }]);
   const busy = { ...castAndDelay, machine: { ...castAndDelay.machine, busy: true } };
   const { findings: busyFindings, withheld, rules: outcomes } = await rankedFindings(busy, rules);
   expect(busyFindings.map(({ id }) => id)).toEqual(['casts_and_layout_copies:decode']);
@@ -223,7 +221,7 @@ test('reports code that is compiled in most steps, but not in the first step onl
       ...(compiles(step)
         ? [{ name: 'dynamo', durationUs: 3000, class: 'other', inside: ['frame', 'inductor_compile'] }]
         : []),
-      product(1000),
+      gemm(1000),
     ]);
   const context = await steps((step) => step < 4);
   // Three of the six steps, without the first.
@@ -232,7 +230,7 @@ test('reports code that is compiled in most steps, but not in the first step onl
   expect(await firingRules(await steps((step) => step === 0))).toEqual([]);
 });
 
-/** A product of `rows` tokens with a weight, as PyTorch records it. */
+/** A GEMM of `rows` tokens with a weight, as PyTorch records it. */
 const weighted = (durationUs: number, rows: number, outer = 512): Call => ({
   name: 'aten::mm',
   durationUs,

@@ -4,7 +4,7 @@ import { classBars, minShare } from '../stage-rule.js';
 import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
-import { productsSql } from './products.js';
+import { weightGemmsSql } from './weight-gemms.js';
 
 /** Operators that write a tensor without computing: copies within a type, constants, masks, positions. */
 const writeOperators = [
@@ -32,7 +32,7 @@ const writesSql = (stage: OperatorStage, context: FindingContext): string =>
        window_id, coalesce(self_dur_ns, dur_ns) AS ns FROM (${operatorsSql(stage.kind)})
      WHERE name IN (${writeOperators.map((name) => `'${name}'`).join(', ')}) AND json_extract_string(input_shapes, '$[0]') LIKE '[%'
        AND (name <> 'aten::copy_' OR json_extract_string(input_types, '$[0]') = json_extract_string(input_types, '$[1]'))),
-   activations AS (SELECT coalesce(max(token_rows * inner_size), 0) AS elements FROM (${productsSql(context)}) WHERE kind = '${stage.kind}')
+   activations AS (SELECT coalesce(max(token_rows * inner_size), 0) AS elements FROM (${weightGemmsSql(context)}) WHERE kind = '${stage.kind}')
    SELECT operator, shape, any_value(w.elements)::DOUBLE AS elements, round(count(*) / ${stage.instances}, 2) AS per_step,
      round(avg(ns) / 1e3, 2) AS us, round(sum(ns) / 1e6 / ${stage.instances}, 4) AS ms
    FROM write w, activations a WHERE w.elements >= greatest(${minElements}, ${minActivationMultiple} * a.elements)

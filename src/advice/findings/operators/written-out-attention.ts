@@ -8,33 +8,33 @@ import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
 import { plural } from '../../../vocabulary/format.js';
 
-/** Batched products of a stage in order, with the time of the operators between each one and the next. */
-const productsSql = ({ kind }: OperatorStage): string =>
+/** Batched GEMMs of a stage in order, with the time of the operators between each one and the next. */
+const batchedGemmsSql = ({ kind }: OperatorStage): string =>
   `WITH op AS (
-     SELECT window_id, start_ns, name, input_shapes, coalesce(self_dur_ns, dur_ns) AS self_ns, class, name IN ('aten::bmm', 'aten::baddbmm') AS product
+     SELECT window_id, start_ns, name, input_shapes, coalesce(self_dur_ns, dur_ns) AS self_ns, class, name IN ('aten::bmm', 'aten::baddbmm') AS gemm
      FROM (${operatorsSql(kind)}) WHERE tid = ${mainThread}),
-   numbered AS (SELECT *, sum(CASE WHEN product THEN 1 ELSE 0 END) OVER (PARTITION BY window_id ORDER BY start_ns, name ROWS UNBOUNDED PRECEDING) AS nth FROM op),
+   numbered AS (SELECT *, sum(CASE WHEN gemm THEN 1 ELSE 0 END) OVER (PARTITION BY window_id ORDER BY start_ns, name ROWS UNBOUNDED PRECEDING) AS nth FROM op),
    span AS (
-     SELECT window_id, nth, any_value(input_shapes) FILTER (product) AS shapes, sum(self_ns) FILTER (NOT product) AS between_ns, sum(self_ns) FILTER (product) AS product_ns,
-       count_if(NOT product AND class IN ('elementwise', 'norm', 'attention')) AS operators,
-       count_if(NOT product AND (class = 'norm' OR ${softmaxOperators})) AS reductions,
+     SELECT window_id, nth, any_value(input_shapes) FILTER (gemm) AS shapes, sum(self_ns) FILTER (NOT gemm) AS between_ns, sum(self_ns) FILTER (gemm) AS gemm_ns,
+       count_if(NOT gemm AND class IN ('elementwise', 'norm', 'attention')) AS operators,
+       count_if(NOT gemm AND (class = 'norm' OR ${softmaxOperators})) AS reductions,
        -- A layer's weights, or attention in one operator: what follows belongs to another attention.
-       count_if(NOT product AND (name IN ('aten::mm', 'aten::addmm', 'aten::mv', 'aten::addmv') OR class = 'sampling'
+       count_if(NOT gemm AND (name IN ('aten::mm', 'aten::addmm', 'aten::mv', 'aten::addmv') OR class = 'sampling'
          OR (class = 'attention' AND NOT ${softmaxOperators}))) AS others
      FROM numbered WHERE nth > 0 GROUP BY window_id, nth),
    pair AS (SELECT *, lead(shapes) OVER (PARTITION BY window_id ORDER BY nth) AS next_shapes FROM span)
-   SELECT shapes, next_shapes, count(*) AS pairs, round(avg(operators), 1) AS operators_between, round(sum(between_ns) / 1e6, 4) AS between_ms, round(sum(product_ns) / 1e6, 4) AS product_ms
+   SELECT shapes, next_shapes, count(*) AS pairs, round(avg(operators), 1) AS operators_between, round(sum(between_ns) / 1e6, 4) AS between_ms, round(sum(gemm_ns) / 1e6, 4) AS gemm_ms
    FROM pair WHERE reductions > 0 AND others = 0 AND next_shapes IS NOT NULL GROUP BY shapes, next_shapes ORDER BY between_ms DESC, shapes`;
 
-type Row = { shapes: string; next_shapes: string; pairs: number; between_ms: number; product_ms: number };
+type Row = { shapes: string; next_shapes: string; pairs: number; between_ms: number; gemm_ms: number };
 
-/** One product writes the attention scores to memory, and the next one reads them. */
+/** One GEMM writes the attention scores to memory, and the next one reads them. */
 export async function findUnfusedAttention(
   context: FindingContext,
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
-  const { rows, evidence } = await context.evidence<Row>(productsSql(stage), (evidenceRows) =>
+  const { rows, evidence } = await context.evidence<Row>(batchedGemmsSql(stage), (evidenceRows) =>
     evidenceRows
       .filter(isAttention)
       .slice(0, 2)

@@ -100,8 +100,8 @@ describe('attention', () => {
     expect(await firing(context)).toEqual(['eager_attention']);
   });
 
-  /** Two products around an unfused softmax, as einsum launches them: heads × rows × columns by their operators. */
-  const unfusedSteps = (products: [number[][], number[][]], reduces: boolean, around?: string) => {
+  /** Two GEMMs around an unfused softmax, as einsum launches them: heads × rows × columns by their operators. */
+  const unfusedSteps = (gemms: [number[][], number[][]], reduces: boolean, around?: string) => {
     const rows = stepRows('prefill', 3, () =>
       repeated(2, [
         gemm(200),
@@ -113,7 +113,7 @@ describe('attention', () => {
         gemm(200),
       ]),
     );
-    const ops = products.map((shapes, i) => ({
+    const ops = gemms.map((shapes, i) => ({
       op_id: i + 1,
       name: 'aten::bmm',
       start_ns: 0,
@@ -136,10 +136,10 @@ describe('attention', () => {
 
   test('recognizes an unfused softmax by the GEMMs around it, for any kernel names', async () => {
     const context = await unfusedSteps(scores, true);
-    // 400 µs from product to product, of which 15 % remain.
+    // 400 µs from GEMM to GEMM, of which 15 % remain.
     expect(fired(await eagerAttention.find(context)).gain!.expected_ms).toBeCloseTo(2 * 0.4 * 0.85, 6);
-    // Experts also multiply the result of a product, but without a reduction between; a norm reduces, but between other
-    // products.
+    // Experts also multiply the result of a GEMM, but without a reduction between; a norm reduces, but between other
+    // GEMMs.
     expect((await eagerAttention.find(await unfusedSteps(scores, false))).outcome).toBe('not_fired');
     const otherShapes: [number[][], number[][]] = [scores[0], [[32, 512, 64], scores[0][1]!]];
     expect((await eagerAttention.find(await unfusedSteps(otherShapes, true))).outcome).toBe('not_fired');

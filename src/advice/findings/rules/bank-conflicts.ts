@@ -1,4 +1,3 @@
-import { kernelLabel } from '../../../vocabulary/kernel-label.js';
 import { counterRule } from '../counter-rule.js';
 import { percent } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
@@ -53,10 +52,10 @@ export const bankConflicts = counterRule(
       const expected = excess! * Math.min(1, (busy ?? 100) / 100);
       return { low: expected / 2, expected, high: excess! };
     },
-    evidence: ({ kernel_name: name, excess, data_stage_percent: busy }) =>
-      `${kernelLabel(name)}: ${percent(excess!)} of its passes through shared memory are conflicts, the data stage is ${busy === null ? 'busy to an unknown share' : `${formatQuantity(busy, '%')} busy`}`,
-    title: ({ kernel_name: name, excess }) =>
-      `Bank conflicts: ${percent(excess!)} of the shared-memory passes of ${kernelLabel(name)}`,
+    evidence: ({ excess, data_stage_percent: busy }, kernel) =>
+      `${kernel}: ${percent(excess!)} of its passes through shared memory are conflicts, the data stage is ${busy === null ? 'busy to an unknown share' : `${formatQuantity(busy, '%')} busy`}`,
+    title: ({ excess }, kernel) =>
+      `Bank conflicts: ${percent(excess!)} of the shared-memory passes of ${kernel}`,
     cause: (_, place) =>
       `Threads of a warp address different words of the same bank (a row length that is a multiple of 32 words, read by column), so one access takes several passes. ${place}`,
     change: {

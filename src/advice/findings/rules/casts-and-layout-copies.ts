@@ -63,7 +63,7 @@ export const castsAndLayoutCopies = stageRule(
       casts: sum(separate.filter(({ role }) => role === 'cast')),
       layouts: sum(separate.filter(({ role }) => role === 'layout')),
       n: weights.size + separate.length,
-      products: weightConversions.length,
+      gemms: weightConversions.length,
       dequantized: [...weights].some(({ class: opClass }) => opClass !== 'copy'),
     };
     const time = conversionTimes.weights + conversionTimes.casts + conversionTimes.layouts;
@@ -82,8 +82,8 @@ interface Conversions {
   layouts: number;
   /** Kernels of a step. */
   n: number;
-  /** Products with converted weights. */
-  products: number;
+  /** GEMMs with converted weights. */
+  gemms: number;
   /** Whether the weights are computed, not only cast or copied. */
   dequantized: boolean;
 }
@@ -125,8 +125,8 @@ interface Words {
   change: { text: string; example: string };
 }
 
-function wordsForWeights({ weights, products, dequantized }: Conversions, { kind }: StageFacts): Words {
-  const cause = `Before ${plural(products, 'GEMM')} of ${instanceWord(kind)} kernels run that take as long as the GEMM, ${ms(weights)} in total: they move as many bytes as its weights, so the weights`;
+function wordsForWeights({ weights, gemms, dequantized }: Conversions, { kind }: StageFacts): Words {
+  const cause = `Before ${plural(gemms, 'GEMM')} of ${instanceWord(kind)} kernels run that take as long as the GEMM, ${ms(weights)} in total: they move as many bytes as its weights, so the weights`;
   return dequantized
     ? {
         what: 'Weights dequantized at every use',

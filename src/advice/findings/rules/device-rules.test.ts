@@ -54,7 +54,7 @@ describe('chains of elementwise kernels', () => {
   });
 });
 
-describe('products', () => {
+describe('GEMMs', () => {
   const wide = { name: 'sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8', dtype: 'fp32' };
   test('expects half of the time of a memory-bound float32 step to remain', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(250, wide)])));
@@ -88,7 +88,7 @@ describe('several devices', () => {
     expect(await firing(context)).toEqual(['exposed_communication']);
   });
 
-  /** Two ranks on one device clock: each has 4 products, a host gap, and an all-reduce until both have arrived. */
+  /** Two ranks on one device clock: each has 4 GEMMs, a host gap, and an all-reduce until both have arrived. */
   const twoRanks = (host: [number, number], reduces: (rank: number) => number[]) => {
     const rankRows = (rank: number) => {
       const rows = stepRows('decode', 3, () =>

@@ -16,16 +16,16 @@ import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
 const maxKernelsBetween = 10;
 /** Share of its roof that a fused kernel reaches on recent GPUs (FlashAttention-2 and 3 papers: 50 to 75 % of compute; bytes: 70 %). */
 const fusedEfficiency = { expected: 0.5, high: 0.7 };
-/** Without a model: remaining time of the two products, which no longer write and read scores. */
+/** Without a model: remaining time of the two GEMMs, which no longer write and read scores. */
 const remainingWithoutModel = 0.15;
 
-/** One unfused attention: two products around a softmax over scores in memory. */
+/** One unfused attention: two GEMMs around a softmax over scores in memory. */
 interface Region {
   kernels: SequenceKernel[];
   ns: number;
 }
 
-/** Attention runs as two products and a softmax over a score matrix in memory, instead of as one kernel. */
+/** Attention runs as two GEMMs and a softmax over a score matrix in memory, instead of as one kernel. */
 export const eagerAttention = stageRule(
   {
     id: 'eager_attention',
@@ -67,11 +67,11 @@ export const eagerAttention = stageRule(
   findUnfusedAttention,
 );
 
-/** Evidence of a softmax over a score matrix between two products. */
+/** Evidence of a softmax over a score matrix between two GEMMs. */
 interface Scores {
-  /** Product operators, with their input shapes where these were recorded. */
-  products: ReadonlyMap<number, { name: string; shapes: number[][] | null }>;
-  /** Whether the shapes show which products multiply scores. */
+  /** GEMM operators, with their input shapes where these were recorded. */
+  gemms: ReadonlyMap<number, { name: string; shapes: number[][] | null }>;
+  /** Whether the shapes show which GEMMs multiply scores. */
   hasShapes: boolean;
   /** Elements of one layer's score matrix and hidden state; null if the model's sizes are not known. */
   elements: number | null;
@@ -103,7 +103,7 @@ async function scoresOf(
   const heads = sized ? (model.architecture.layers[0]?.attention.headCount ?? null) : null;
   const queries = shape ? shape.batchSize * shape.newTokens : 0;
   return {
-    products: new Map(
+    gemms: new Map(
       rows.map(({ op_id: id, name, shapes }) => [
         id,
         { name, shapes: shapes === null ? null : (JSON.parse(shapes) as number[][]) },
@@ -116,23 +116,23 @@ async function scoresOf(
   };
 }
 
-/** Operators that multiply by a matrix without a batch: a layer's weights, which attention's products never are. */
-const weightProduct = /^aten::(?:addmm|mm|addmv|mv)(?:_|$)/;
+/** Operators that multiply by a matrix without a batch: a layer's weights, which attention's GEMMs never are. */
+const weightGemm = /^aten::(?:addmm|mm|addmv|mv)(?:_|$)/;
 
 /**
- * Whether kernels between two products compute a softmax of scores: by the product shapes where they were recorded, else by a
+ * Whether kernels between two GEMMs compute a softmax of scores: by the GEMM shapes where they were recorded, else by a
  * softmax kernel with nothing of a router or sampler around it, else by a kernel as large as the model's score matrix and far
- * larger than its hidden state, unless attention is fused: sizes are means, and steps of a stage may differ. A norm between two products
+ * larger than its hidden state, unless attention is fused: sizes are means, and steps of a stage may differ. A norm between two GEMMs
  * has none of these.
  */
 function isSoftmaxOfScores(
   kernels: readonly SequenceKernel[],
   softmax: number,
-  { products, hasShapes, elements, hidden, fused }: Scores,
+  { gemms, hasShapes, elements, hidden, fused }: Scores,
 ): boolean {
-  const [before, after] = [kernels[0]!, kernels.at(-1)!].map(({ op_id: id }) => products.get(id ?? -1));
+  const [before, after] = [kernels[0]!, kernels.at(-1)!].map(({ op_id: id }) => gemms.get(id ?? -1));
   if (hasShapes) return multipliesScores(before?.shapes ?? undefined, after?.shapes ?? undefined);
-  if ([before, after].some((product) => product && weightProduct.test(product.name))) return false;
+  if ([before, after].some((gemm) => gemm && weightGemm.test(gemm.name))) return false;
   if (isSoftmax(kernels[softmax]!))
     return kernels.every(
       (kernel, i) =>
@@ -151,7 +151,7 @@ const routerClasses: ReadonlySet<string> = new Set(['sampling', 'moe_routing', '
 const classesAfterRouter: ReadonlySet<string> = new Set(['norm', 'embedding']);
 
 /**
- * From the product before a softmax to the product after it, with the copies right before and after them: products want other layouts
+ * From the GEMM before a softmax to the GEMM after it, with the copies right before and after them: GEMMs want other layouts
  * than fused kernels. An unfused softmax includes a reduction.
  */
 function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[] {
@@ -163,8 +163,8 @@ function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[
     const before = nearestGemm(sequence, index, -1, firstFree);
     const after = nearestGemm(sequence, index, 1, sequence.length - 1);
     if (before === null || after === null) continue;
-    const products = sequence.slice(before, after + 1);
-    if (products.some(isFusedAttention) || !isSoftmaxOfScores(products, index - before, scores)) continue;
+    const attention = sequence.slice(before, after + 1);
+    if (attention.some(isFusedAttention) || !isSoftmaxOfScores(attention, index - before, scores)) continue;
     const first = lastAdjacentCopy(sequence, before, -1, firstFree);
     const last = lastAdjacentCopy(sequence, after, 1, sequence.length - 1);
     const kernels = sequence.slice(first, last + 1);
@@ -174,14 +174,14 @@ function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[
   return regions;
 }
 
-/** Index of the last copy in a row of copies next to a product; the product's index if there is none. */
+/** Index of the last copy in a row of copies next to a GEMM; the GEMM's index if there is none. */
 function lastAdjacentCopy(
   sequence: readonly SequenceKernel[],
-  product: number,
+  gemm: number,
   step: 1 | -1,
   limit: number,
 ): number {
-  let index = product;
+  let index = gemm;
   while (index !== limit && sequence[index + step]?.class === 'copy') index += step;
   return index;
 }

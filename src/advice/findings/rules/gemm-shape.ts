@@ -17,9 +17,9 @@ import {
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
 import { formatNumber, plural, formatPercent } from '../../../vocabulary/format.js';
 
-/** Launch cost dominates shorter products. */
+/** Launch cost dominates shorter GEMMs. */
 const minNs = 10_000;
-/** Share of its roof that a product with aligned sizes reaches (70 to 75 % in 16 bits on an H200). */
+/** Share of its roof that a GEMM with aligned sizes reaches (70 to 75 % in 16 bits on an H200). */
 const alignedEfficiency = 0.7;
 /** Without shapes: remaining time if a kernel that loads this many bytes at once loaded 16. */
 const remainingByBytes: Record<number, number> = { 2: 0.4, 4: 0.55, 8: 0.8 };
@@ -37,7 +37,7 @@ interface GemmKernel {
   ms: number;
 }
 
-/** Product sizes that tensor cores cannot load in 16 bytes, or tiles that leave most of the last wave empty. */
+/** GEMM sizes that tensor cores cannot load in 16 bytes, or tiles that leave most of the last wave empty. */
 export const gemmShape: Rule = {
   id: 'gemm_shape',
   title: 'Shapes of GEMMs',
@@ -134,7 +134,7 @@ async function findMisaligned(
   };
 }
 
-/** Time of the misaligned products with aligned sizes: the model's necessary products at their roof, in proportion. */
+/** Time of the misaligned GEMMs with aligned sizes: the model's necessary GEMMs at their roof, in proportion. */
 async function alignedMs(
   context: FindingContext,
   stage: StageFacts,

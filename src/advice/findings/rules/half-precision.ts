@@ -29,7 +29,7 @@ interface ClassTime {
   ms: number;
 }
 
-/** Products run in float32 or TF32 although 16 bits are enough. */
+/** GEMMs run in float32 or TF32 although 16 bits are enough. */
 export const halfPrecision = stageRule(
   {
     id: 'half_precision',
@@ -58,10 +58,10 @@ export const halfPrecision = stageRule(
       `SELECT class, CASE WHEN class = 'gemm' THEN ${wideType} END AS dtype, sum(n) / ${stage.instances} AS n, sum(ns) / 1e6 / ${stage.instances} AS ms
        FROM finding_kernels WHERE kind = '${stage.kind}' GROUP BY ALL`,
     );
-    const products = rows.filter(({ class: opClass }) => opClass === 'gemm');
-    const wide = products.filter(({ dtype }) => isWide(dtype));
+    const gemms = rows.filter(({ class: opClass }) => opClass === 'gemm');
+    const wide = gemms.filter(({ dtype }) => isWide(dtype));
     const time = wide.reduce((sum, row) => sum + row.ms, 0);
-    const all = products.reduce((sum, row) => sum + row.ms, 0);
+    const all = gemms.reduce((sum, row) => sum + row.ms, 0);
     if (time < minShare * stage.wall_ms || time < 0.2 * all) {
       return `${part(time, all)} of the GEMMs' time is in float32 or TF32`;
     }
@@ -85,7 +85,7 @@ async function finding(
   const { training } = await programOf(context);
   let after = 0;
   for (const row of wide) after += row.ms * (await ratio(context, stage, row.dtype as Wide));
-  // If nearly all products have this type, the rest of the model has it too.
+  // If nearly all GEMMs have this type, the rest of the model has it too.
   let otherMs = 0;
   let othersAfter = 0;
   if (isMostlyWide) {
@@ -151,7 +151,7 @@ async function finding(
   };
 }
 
-/** Time in 16 bits relative to a wider type: from the model's own products, else by what usually limits the stage. */
+/** Time in 16 bits relative to a wider type: from the model's own GEMMs, else by what usually limits the stage. */
 async function ratio(context: FindingContext, { kind }: StageFacts, dtype: Wide): Promise<number> {
   const { model, roofs } = context;
   const half = roofs?.roofFlops('bfloat16').value ?? null;

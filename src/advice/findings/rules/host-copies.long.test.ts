@@ -112,7 +112,7 @@ describe('waits between the launches of a step', () => {
   });
 
   test('include the cost of launches that only compute the value', async () => {
-    /** Four products, a comparison, its reduction, a wait of 3 µs and a pause of 40 µs, ten times per step. */
+    /** Four GEMMs, a comparison, its reduction, a wait of 3 µs and a pause of 40 µs, ten times per step. */
     const steps = (compare: string) =>
       stepRows('decode', 4, (step) =>
         Array.from({ length: 60 }, (_, nth): Part[] => {

@@ -1,13 +1,13 @@
 import type { Rule } from '../rule.js';
 import { kvCacheConcat } from './kv-cache-concat.js';
 import { noKvCache } from './no-kv-cache.js';
-import { productPerSequence } from './product-per-sequence.js';
 import { promptLogits } from './prompt-logits.js';
 import { rebuiltTensors } from './rebuilt-tensors.js';
 import { castsAndLayoutCopies } from './casts-and-layout-copies.js';
 import { elementwiseNormOverhead } from './elementwise-norm-overhead.js';
 import { eagerAttention } from './eager-attention.js';
 import { halfPrecision } from './half-precision.js';
+import { gemmPerSequence } from './gemm-per-sequence.js';
 import { gemmShape } from './gemm-shape.js';
 import { smallBatchMemoryBound } from './small-batch-memory-bound.js';
 import { hostCopies } from './host-copies.js';
@@ -83,7 +83,7 @@ export const rules: readonly Rule[] = [
   noKvCache,
   padding,
   promptLogits,
-  productPerSequence,
+  gemmPerSequence,
   vocabularySort,
   rebuiltTensors,
   lowOccupancy,

@@ -1,5 +1,4 @@
 import { bytesPerElement, dtypes } from '../../../model/dtype.js';
-import { kernelLabel } from '../../../vocabulary/kernel-label.js';
 import { counterRule } from '../counter-rule.js';
 import type { CountedRow } from '../kernel-metrics.js';
 import { formatBytes, formatFactor, formatQuantity } from '../../../vocabulary/format.js';
@@ -17,14 +16,14 @@ const metrics = {
 const derived = {
   // Upper limit of the distinct bytes to read.
   distinct_bytes: 'coalesce(operand_bytes, peak_bytes)',
-  of_product: '(operand_bytes IS NOT NULL)::INTEGER',
+  of_gemm: '(operand_bytes IS NOT NULL)::INTEGER',
 };
 const elementBytes = dtypes.map((dtype) => `WHEN '${dtype}' THEN ${bytesPerElement[dtype]}`).join(' ');
 
 /**
  * A kernel that fetches the same bytes from DRAM more than once because they left the L2 in between. A low hit rate alone is not
- * a problem: data that is read once cannot hit. The proof is more bytes read than exist: the operands of a matrix product with
- * a logged shape, or all memory in use by the program.
+ * a problem: data that is read once cannot hit. The proof is more bytes read than exist: the operands of a GEMM with a logged
+ * shape, or all memory in use by the program.
  */
 export const l2HitRate = counterRule(
   {
@@ -39,7 +38,7 @@ export const l2HitRate = counterRule(
     },
     references: [
       {
-        title: 'Triton: L2 cache optimizations of a matrix product',
+        title: 'Triton: L2 cache optimizations of a matrix multiplication',
         url: 'https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html#l2-cache-optimizations',
       },
     ],
@@ -54,7 +53,7 @@ export const l2HitRate = counterRule(
           // Peak device memory: no kernel can read more distinct bytes.
           peak_memory: `SELECT coalesce(max(bytes) FILTER (WHERE kind IN ('allocated', 'max_memory_allocated')), max(bytes) FILTER (WHERE kind = 'used')) AS peak_bytes
             FROM memory WHERE device IS NOT NULL`,
-          // Bytes of A, B and C of the products of a kernel, if all its products have one shape.
+          // Bytes of A, B and C of the GEMMs of a kernel, if all its GEMMs have one shape.
           operands: `SELECT k.name, max(bytes) AS operand_bytes FROM (
               SELECT op_id, capture_id, coalesce(batch, 1) * (m * k + k * n + m * n) * CASE dtype ${elementBytes} END AS bytes FROM gemms WHERE op_id IS NOT NULL) g
             JOIN kernels k ON k.op_id = g.op_id AND k.capture_id = g.capture_id
@@ -75,7 +74,7 @@ export const l2HitRate = counterRule(
       return { low: expected / 2, expected, high: again };
     },
     evidence: words,
-    title: (row) => `L2 misses: ${words(row)}`,
+    title: (row, kernel) => `L2 misses: ${words(row, kernel)}`,
     cause: (_, place) =>
       `The same data is fetched from DRAM again because it left the L2 before its next use: the blocks that run at the same time share too little of it. ${place}`,
     change: {
@@ -87,8 +86,8 @@ export const l2HitRate = counterRule(
   },
 );
 
-function words(row: CountedRow<keyof typeof metrics, keyof typeof derived>): string {
+function words(row: CountedRow<keyof typeof metrics, keyof typeof derived>, kernel: string): string {
   const { dram_read_bytes: read, distinct_bytes: distinct } = row;
-  const what = row.of_product ? 'the size of its GEMM operands' : 'the memory that the program uses';
-  return `${kernelLabel(row.kernel_name)} reads ${formatBytes(read!)} from DRAM, ${formatFactor(read! / distinct!)} ${what} (${formatBytes(distinct!)}); L2 hit rate ${formatQuantity(row.l2_hit_percent ?? 0, '%')}`;
+  const what = row.of_gemm ? 'the size of its GEMM operands' : 'the memory that the program uses';
+  return `${kernel} reads ${formatBytes(read!)} from DRAM, ${formatFactor(read! / distinct!)} ${what} (${formatBytes(distinct!)}); L2 hit rate ${formatQuantity(row.l2_hit_percent ?? 0, '%')}`;
 }

@@ -1,4 +1,3 @@
-import { kernelLabel } from '../../../vocabulary/kernel-label.js';
 import { gainOf } from '../gain.js';
 import type { CountersResult, KernelCounters } from '../../../model/documents/counters.js';
 import {
@@ -200,20 +199,21 @@ async function finding(
         b.duration_ns * b.launches * b.saving.expected - a.duration_ns * a.launches * a.saving.expected,
     )[0]!;
   const names = [...new Set(saving.kernels.map(({ name }) => name))];
+  const label = context.kernelLabel(worst.name);
   const { evidence } = await context.evidence<{ kernel_name: string; metric: string; value: number }>(
     `SELECT kernel_name, metric, avg(value) AS value, count(*) AS launches FROM counters
      WHERE kernel_name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')})
        AND regexp_matches(metric, '^(gpu__time_duration.sum|sm__warps_active.avg.pct_of_peak_sustained_active|sm__maximum_warps_per_active_cycle_pct|launch__(grid_size|registers_per_thread|waves_per_multiprocessor|occupancy_limit_.*)|(sm__throughput|gpu__compute_memory_throughput).avg.pct_of_peak_sustained_elapsed)$')
      GROUP BY ALL ORDER BY kernel_name, metric`,
-    () => `${kernelLabel(worst.name)}: ${worst.text}, ${formatNs(worst.duration_ns)} per launch under ncu.`,
+    () => `${label}: ${worst.text}, ${formatNs(worst.duration_ns)} per launch under ncu.`,
   );
   const share = saving.kernel_ms / saving.total_ms;
   return {
     stage: saving.stage,
     title:
       limiter === 'grid'
-        ? `Low occupancy: ${kernelLabel(worst.name)} has ${worst.text} and is latency-bound`
-        : `Low occupancy: in ${kernelLabel(worst.name)} ${worst.text}; it is latency-bound`,
+        ? `Low occupancy: ${label} has ${worst.text} and is latency-bound`
+        : `Low occupancy: in ${label} ${worst.text}; it is latency-bound`,
     at_stake_ms: saving.expected_ms,
     share: saving.expected_ms / saving.total_ms,
     cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${formatPercent(share)} of ${placeWords(saving)}) ${saving.kernels.length === 1 ? 'keeps' : 'keep'} neither compute nor memory busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,

@@ -1,6 +1,6 @@
 import { gainOf } from '../gain.js';
 import { operatorStages } from '../operators/operator-stages.js';
-import { productsSql } from '../operators/products.js';
+import { weightGemmsSql } from '../operators/weight-gemms.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
@@ -15,7 +15,7 @@ const minPairShare = 0.75;
 /** Rows that one core computes in the time to read the weights (float32, DRAM against FMA). */
 const freeRowsOnCpu = 16;
 
-/** Every step recomputes all tokens: the rows of its products grow by the new tokens from step to step. */
+/** Every step recomputes all tokens: the rows of its GEMMs grow by the new tokens from step to step. */
 export const noKvCache: Rule = {
   id: 'no_kv_cache',
   title: 'No KV cache',
@@ -80,31 +80,31 @@ type Row = {
 const stageRows = (kind: string): string =>
   `SELECT step_id, start_ns AS at_ns, new_tokens AS token_rows FROM phase_stages WHERE phase = '${kind}' AND stage_id = step_id AND new_tokens > 0`;
 
-const productRows = (context: FindingContext, kind: string): string =>
-  `SELECT step_id, min(start_ns) AS at_ns, median(token_rows) AS token_rows FROM (${productsSql(context)}) WHERE kind = '${kind}' GROUP BY step_id`;
+const gemmRows = (context: FindingContext, kind: string): string =>
+  `SELECT step_id, min(start_ns) AS at_ns, median(token_rows) AS token_rows FROM (${weightGemmsSql(context)}) WHERE kind = '${kind}' GROUP BY step_id`;
 
 const normRows = (kind: string): string =>
   `SELECT step_id, min(start_ns) AS at_ns, median(try_cast(split_part(grid, ',', 1) AS BIGINT)) AS token_rows
    FROM rank_kernels JOIN stages_in_phases p USING (stage_id) WHERE p.kind = '${kind}' AND class = 'norm' AND grid LIKE '%,1,1' AND graph_node IS NULL GROUP BY step_id`;
 
 /**
- * SQL of the rows of a step: as recorded by the program or a hook (steps), as in the shapes of its products, or by its norms, which have a
+ * SQL of the rows of a step: as recorded by the program or a hook (steps), as in the shapes of its GEMMs, or by its norms, which have a
  * block per row.
  */
 const rowsSql = (source: RowSource, context: FindingContext, kind: string): string =>
-  `WITH step AS (${source === 'steps' ? stageRows(kind) : source === 'products' ? productRows(context, kind) : normRows(kind)}),
+  `WITH step AS (${source === 'steps' ? stageRows(kind) : source === 'gemms' ? gemmRows(context, kind) : normRows(kind)}),
    pair AS (SELECT token_rows, token_rows - lag(token_rows) OVER (ORDER BY at_ns) AS more, at_ns FROM step),
    usual AS (SELECT more, count(*) AS n FROM pair WHERE more > 0 GROUP BY more ORDER BY n DESC, more LIMIT 1)
    SELECT count(*) AS steps, arg_min(token_rows, at_ns)::DOUBLE AS first_rows, arg_max(token_rows, at_ns)::DOUBLE AS last_rows, avg(token_rows) AS mean_rows,
      (SELECT more FROM usual)::DOUBLE AS grows_by, (SELECT n FROM usual) / nullif(count(more), 0) AS of_pairs FROM pair`;
 
-type RowSource = 'steps' | 'products' | 'norms';
+type RowSource = 'steps' | 'gemms' | 'norms';
 
 /** Recorded sizes come first, but a program may count only the new tokens, while kernels show all computed rows. */
 async function judge(context: FindingContext, stage: Stage): Promise<FoundDraft | string> {
   const bySteps = context.scope ? await judgeBy('steps', context, stage) : 'no sizes';
   if (typeof bySteps !== 'string') return bySteps;
-  return judgeBy(context.has('ops') ? 'products' : 'norms', context, stage);
+  return judgeBy(context.has('ops') ? 'gemms' : 'norms', context, stage);
 }
 
 async function judgeBy(

@@ -1,15 +1,15 @@
 import { gainOf } from '../gain.js';
 import { capitalize } from '../../../vocabulary/sentence.js';
-import { logitsLimit, logitsProduct, longestProductsSql } from '../logits-product.js';
+import { logitsLimit, logitsGemm, longestGemmsSql } from '../logits-gemm.js';
 import { operatorStages } from '../operators/operator-stages.js';
-import { productsSql } from '../operators/products.js';
+import { weightGemmsSql } from '../operators/weight-gemms.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts, type StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
 import { count, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from '../operators/copied-context.js';
 
-/** Minimum ratio of output to input features for a product to compute logits: other layers widen 4x to 8x. */
+/** Minimum ratio of output to input features for a GEMM to compute logits: other layers widen 4x to 8x. */
 const minWidening = 8;
 
 /** A prefill computes logits of every prompt token; only the last one's are sampled. */
@@ -56,43 +56,43 @@ export const promptLogits: Rule = {
 };
 
 /**
- * Minimum share of the roofline time of all rows for a product to have computed them: peaks are measured under a power limit
- * (1.36 of 1.98 GHz on an H200), and a single product runs at the full clock.
+ * Minimum share of the roofline time of all rows for a GEMM to have computed them: peaks are measured under a power limit
+ * (1.36 of 1.98 GHz on an H200), and a single GEMM runs at the full clock.
  */
 const minAllRowsShare = 0.65;
-/** Maximum multiple of that time: a slower product did something else. */
+/** Maximum multiple of that time: a slower GEMM did something else. */
 const maxAllRowsFactor = 2;
 /**
- * Minimum multiple of the roofline time of the needed rows: no product of so few rows is this slow if the step's others
+ * Minimum multiple of the roofline time of the needed rows: no GEMM of so few rows is this slow if the step's others
  * are not.
  */
 const minNeededRowsFactor = 4;
 
 /**
- * Judges by the time of the last product if a timeline has no shapes: it is as long as the logits of all rows need, and
+ * Judges by the time of the last GEMM if a timeline has no shapes: it is as long as the logits of all rows need, and
  * longer than those of the last row need.
  */
 async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
-  const product = await logitsProduct(context, stage);
-  if (typeof product === 'string') return product;
-  const { shape, ms: productMs, after_ms, limitMs } = product;
+  const gemm = await logitsGemm(context, stage);
+  if (typeof gemm === 'string') return gemm;
+  const { shape, ms: gemmMs, after_ms, limitMs } = gemm;
   if (shape.newTokens === 1) return 'the prefill has one token';
   const rows = shape.batchSize * shape.newTokens;
   const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
-  const last = `the last GEMM of a prefill takes ${ms(productMs)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`;
+  const last = `the last GEMM of a prefill takes ${ms(gemmMs)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`;
   if (
-    productMs < minAllRowsShare * all ||
-    productMs > maxAllRowsFactor * all ||
-    productMs < minNeededRowsFactor * needed
+    gemmMs < minAllRowsShare * all ||
+    gemmMs > maxAllRowsFactor * all ||
+    gemmMs < minNeededRowsFactor * needed
   )
     return last;
-  const gain = Math.max(0, productMs - needed) + after_ms * (1 - shape.batchSize / rows);
+  const gain = Math.max(0, gemmMs - needed) + after_ms * (1 - shape.batchSize / rows);
   if (gain < minShare * stage.wall_ms) return last;
-  const { evidence } = await context.evidence<{ kernel: string }>(longestProductsSql(stage), () => last);
+  const { evidence } = await context.evidence<{ kernel: string }>(longestGemmsSql(stage), () => last);
   return draftOf(context, {
     stage: 'prefill',
     wall: stage.wall_ms,
-    logits: productMs + after_ms,
+    logits: gemmMs + after_ms,
     gain,
     rows,
     needed: shape.batchSize,
@@ -102,10 +102,10 @@ async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<
   });
 }
 
-type Sampling = { products_ms: number; busy_ms: number; wall_ms: number };
+type Sampling = { gemms_ms: number; busy_ms: number; wall_ms: number };
 
 /**
- * Some engines compute logits in the sampling stage instead of the prefill: all products there are logits, in one piece
+ * Some engines compute logits in the sampling stage instead of the prefill: all GEMMs there are logits, in one piece
  * or in several.
  * @returns null if no sampling computes logits of whole prompts
  */
@@ -117,18 +117,17 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
   const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
   if (all < minNeededRowsFactor * needed) return null;
   const { rows: samplings, evidence } = await context.evidence<Sampling>(
-    `SELECT round(coalesce(sum(dur_ns) FILTER (class = 'gemm'), 0) / 1e6, 4) AS products_ms, round(sum(dur_ns) / 1e6, 4) AS busy_ms,
+    `SELECT round(coalesce(sum(dur_ns) FILTER (class = 'gemm'), 0) / 1e6, 4) AS gemms_ms, round(sum(dur_ns) / 1e6, 4) AS busy_ms,
             round(any_value(device_end_ns - device_start_ns) / 1e6, 4) AS wall_ms
      FROM rank_kernels k JOIN stages_in_phases p ON p.stage_id = k.stage_id JOIN instances i ON i.stage_id = p.step_id
-     WHERE p.kind = 'sampling' GROUP BY p.step_id ORDER BY products_ms DESC`,
+     WHERE p.kind = 'sampling' GROUP BY p.step_id ORDER BY gemms_ms DESC`,
     ([longest]) =>
-      `GEMMs of the longest sampling: ${ms(longest?.products_ms ?? 0)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`,
+      `GEMMs of the longest sampling: ${ms(longest?.gemms_ms ?? 0)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`,
   );
   const allTokens = samplings.filter(
-    ({ products_ms: productsMs }) =>
-      productsMs >= minAllRowsShare * all && productsMs <= maxAllRowsFactor * all,
+    ({ gemms_ms: gemmsMs }) => gemmsMs >= minAllRowsShare * all && gemmsMs <= maxAllRowsFactor * all,
   );
-  const neededMs = (productsMs: number): number => Math.max(needed, (productsMs * shape.batchSize) / rows);
+  const neededMs = (gemmsMs: number): number => Math.max(needed, (gemmsMs * shape.batchSize) / rows);
   const mean = (group: readonly Sampling[], value: (row: Sampling) => number): number =>
     group.reduce((sum, row) => sum + value(row), 0) / samplings.length;
   const gain = mean(allTokens, ({ busy_ms: busy }) => Math.max(0, busy - neededMs(busy)));
@@ -142,7 +141,7 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
     run_ms: gain * samplings.length,
     rows,
     needed: shape.batchSize,
-    cause: `Sampling after a prefill computes GEMMs for ${ms(allTokens[0]!.products_ms)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}: logits are computed for every prompt token, and its probabilities from them.`,
+    cause: `Sampling after a prefill computes GEMMs for ${ms(allTokens[0]!.gemms_ms)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}: logits are computed for every prompt token, and its probabilities from them.`,
     confidence: 'medium',
     evidence,
   });
@@ -202,13 +201,13 @@ function draftOf(context: FindingContext, logitsFinding: LogitsFinding): FoundDr
 
 type Row = { kind: string; inner_size: number; outer_size: number; rows: number; ms: number };
 
-/** The widest product that occurs in both prefill and decode. */
+/** The widest GEMM that occurs in both prefill and decode. */
 const logitsSql = (context: FindingContext, instances: number): string =>
-  `WITH product AS (${productsSql(context)}),
-   widest AS (SELECT inner_size, outer_size FROM product WHERE kind = 'decode' AND outer_size >= ${minWidening} * inner_size ORDER BY outer_size DESC LIMIT 1)
+  `WITH gemm AS (${weightGemmsSql(context)}),
+   widest AS (SELECT inner_size, outer_size FROM gemm WHERE kind = 'decode' AND outer_size >= ${minWidening} * inner_size ORDER BY outer_size DESC LIMIT 1)
    SELECT kind, inner_size, outer_size, median(token_rows)::DOUBLE AS rows,
      round(sum(ns) / 1e6 / CASE kind WHEN 'prefill' THEN ${instances} ELSE count(DISTINCT step_id) END, 4) AS ms
-   FROM product JOIN widest USING (inner_size, outer_size) WHERE kind IN ('prefill', 'decode') GROUP BY kind, inner_size, outer_size ORDER BY kind DESC`;
+   FROM gemm JOIN widest USING (inner_size, outer_size) WHERE kind IN ('prefill', 'decode') GROUP BY kind, inner_size, outer_size ORDER BY kind DESC`;
 
 async function judge(
   context: FindingContext,

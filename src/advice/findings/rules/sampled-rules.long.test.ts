@@ -103,7 +103,7 @@ describe('throttling', () => {
   test('reports the power cap and the pause of a recorded H200', async () => {
     const { id } = await importSession('test/fixtures/monitor-0.1-h200/session.tar.gz', home);
     const session = await openSession(id, home);
-    // ORIGIN.md: products for 4 s and 3 s, with nothing in the 3 s between.
+    // ORIGIN.md: GEMMs for 4 s and 3 s, with nothing in the 3 s between.
     expect(fired(await outcome(throttling, session)).title).toMatch(/power cap/);
     expect(fired(await outcome(idleRecording, session)).title).toMatch(
       /^Idle GPU: GPU 0 was idle for \d\d %/,

@@ -8,7 +8,7 @@ import { closeAll, contextOf, fired, type Part, stepRows } from '../test-steps.j
 import { hostCopies } from './host-copies.js';
 import { noKvCache } from './no-kv-cache.js';
 import { padding } from './padding.js';
-import { productPerSequence } from './product-per-sequence.js';
+import { gemmPerSequence } from './gemm-per-sequence.js';
 
 afterAll(closeAll);
 
@@ -91,9 +91,9 @@ test('reports logits computed sequence by sequence if the last GEMM takes as lon
     model: { architecture: llama, storage: floatStorage('bfloat16') },
     roofs,
   });
-  const finding = fired(await productPerSequence.find(await prefills(16 * readUs)));
-  // The other traffic of one product with 16 rows is less than a hundredth.
+  const finding = fired(await gemmPerSequence.find(await prefills(16 * readUs)));
+  // The other traffic of one GEMM with 16 rows is less than a hundredth.
   expect(finding.gain!.expected_ms).toBeGreaterThan((14.9 * readUs) / 1e3);
   expect(finding.gain!.expected_ms).toBeLessThan((15 * readUs) / 1e3);
-  expect(await productPerSequence.find(await prefills(1.2 * readUs))).toMatchObject({ outcome: 'not_fired' });
+  expect(await gemmPerSequence.find(await prefills(1.2 * readUs))).toMatchObject({ outcome: 'not_fired' });
 });

@@ -1,4 +1,3 @@
-import { kernelLabel } from '../../../vocabulary/kernel-label.js';
 import { counterRule } from '../counter-rule.js';
 import { percent } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
@@ -75,10 +74,10 @@ export const uncoalescedAccess = counterRule(
       const expected = Math.max(0, 1 - remaining);
       return { low: expected / 2, expected, high: Math.max(expected, wasted) };
     },
-    evidence: ({ kernel_name: name, excess }) =>
-      `${percent(excess!)} of the sectors that ${kernelLabel(name)} moves were not requested`,
-    title: ({ kernel_name: name, excess }) =>
-      `Uncoalesced access: ${percent(excess!)} of the sectors that ${kernelLabel(name)} moves were not requested`,
+    evidence: ({ excess }, kernel) =>
+      `${percent(excess!)} of the sectors that ${kernel} moves were not requested`,
+    title: ({ excess }, kernel) =>
+      `Uncoalesced access: ${percent(excess!)} of the sectors that ${kernel} moves were not requested`,
     cause: ({ memory_percent: busy }, place) =>
       `Threads of a warp touch addresses far apart (a transposed or strided layout), so each access moves whole sectors of 32 bytes for a few useful bytes${busy === null ? '' : `; memory is ${formatQuantity(busy, '%')} busy with it`}. ${place}`,
     change: {

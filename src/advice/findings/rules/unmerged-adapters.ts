@@ -1,14 +1,14 @@
 import { gainOf } from '../gain.js';
 import { stepKinds } from '../../../model/record.js';
-import { lowRankProducts } from '../low-rank-products.js';
-import { findAdapters } from '../operators/adapter-products.js';
+import { lowRankGemms } from '../low-rank-gemms.js';
+import { findAdapters } from '../operators/adapter-gemms.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { instanceFactor, stepSequence } from '../step-sequence.js';
 import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
 
-/** Low-rank adapters are computed next to products, although they could be merged into the weights. */
+/** Low-rank adapters are computed next to GEMMs, although they could be merged into the weights. */
 export const unmergedAdapters = stageRule(
   {
     id: 'unmerged_adapters',
@@ -29,20 +29,20 @@ export const unmergedAdapters = stageRule(
     ],
   },
   async (context, stage) => {
-    // Backward passes have pairs of products with additions after them too.
+    // Backward passes have pairs of GEMMs with additions after them too.
     if (!stepKinds.some((kind) => kind === stage.kind)) return 'judged for steps of inference only';
     const sequence = await stepSequence(context, stage.kind);
     const factor = instanceFactor(sequence, stage.compute_ms);
-    const products = lowRankProducts(sequence);
-    const kernels = products.flat();
+    const gemms = lowRankGemms(sequence);
+    const kernels = gemms.flat();
     const kernelsMs = (kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
     // Gaps after the kernels are removed with them; they are idle time like other gaps of the step.
     const gapsMs =
       (kernels.length * (stage.launch_latency_ms + stage.device_dependency_ms)) / Math.max(1, stage.kernels);
     const time = kernelsMs + gapsMs;
     if (time < minShare * stage.wall_ms)
-      return `${plural(products.length, 'GEMM')} with low-rank GEMMs after them; these take ${part(time, stage.wall_ms)}`;
-    return finding(context, stage, { products: products.length, kernels: kernels.length, kernelsMs, time });
+      return `${plural(gemms.length, 'GEMM')} with low-rank GEMMs after them; these take ${part(time, stage.wall_ms)}`;
+    return finding(context, stage, { gemms: gemms.length, kernels: kernels.length, kernelsMs, time });
   },
   findAdapters,
 );
@@ -50,12 +50,7 @@ export const unmergedAdapters = stageRule(
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  {
-    products,
-    kernels,
-    kernelsMs,
-    time,
-  }: { products: number; kernels: number; kernelsMs: number; time: number },
+  { gemms, kernels, kernelsMs, time }: { gemms: number; kernels: number; kernelsMs: number; time: number },
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
   const adapters = context.manifest.workload?.model?.facts?.adapters ?? null;
@@ -64,13 +59,13 @@ async function finding(
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' AND class IN ('gemm', 'elementwise', 'copy') GROUP BY ALL ORDER BY per_instance DESC, ms DESC`,
     () =>
-      `${plural(products, 'GEMM')} of ${instanceWord(kind)} followed by two small GEMMs and an addition: ${plural(kernels, 'kernel')}, ${ms(kernelsMs)}`,
+      `${plural(gemms, 'GEMM')} of ${instanceWord(kind)} followed by two small GEMMs and an addition: ${plural(kernels, 'kernel')}, ${ms(kernelsMs)}`,
   );
   return {
     stage: kind,
-    title: `Unmerged adapters: low-rank GEMMs after ${plural(products, 'GEMM')} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: `Unmerged adapters: low-rank GEMMs after ${plural(gemms, 'GEMM')} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: time,
-    cause: `${plural(products, 'GEMM')} of ${instanceWord(kind)} ${products === 1 ? 'is' : 'are'} followed by two small GEMMs, a scaling and an addition to the result: low-rank adapters that are computed next to the weights${adapters === null ? '' : ` (the program shows ${adapters.kind} in ${plural(adapters.layers, 'layer')}, ${adapters.merged} merged)`}. Each kernel takes about as long as its launch, however small the adapter.`,
+    cause: `${plural(gemms, 'GEMM')} of ${instanceWord(kind)} ${gemms === 1 ? 'is' : 'are'} followed by two small GEMMs, a scaling and an addition to the result: low-rank adapters that are computed next to the weights${adapters === null ? '' : ` (the program shows ${adapters.kind} in ${plural(adapters.layers, 'layer')}, ${adapters.merged} merged)`}. Each kernel takes about as long as its launch, however small the adapter.`,
     change: {
       kind: 'code',
       text: 'Merge the adapters into the weights once, before inference. Where requests use different adapters, keep them separate and serve them in one batch (vLLM --enable-lora).',

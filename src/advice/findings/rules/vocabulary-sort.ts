@@ -35,9 +35,9 @@ export const vocabularySort = stageRule(
   },
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
-    const product = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
-    const first = sequence.findIndex(({ name }, index) => index > product && sortKernels.test(name));
-    if (product < 0 || first < 0) return 'nothing is sorted after the last GEMM';
+    const gemm = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
+    const first = sequence.findIndex(({ name }, index) => index > gemm && sortKernels.test(name));
+    if (gemm < 0 || first < 0) return 'nothing is sorted after the last GEMM';
     const factor = instanceFactor(sequence, stage.compute_ms) / 1e6;
     const kernels = sequence.slice(first);
     const time = factor * kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0);

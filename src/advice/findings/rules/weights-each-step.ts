@@ -10,7 +10,7 @@ import { boundOfStage } from '../session-analyses.js';
 import { everyInstance, ms, part } from '../words.js';
 import { plural } from '../../../vocabulary/format.js';
 
-/** Share of a memory-bound step's bytes that matrix products must read for weights to be the cause. */
+/** Share of a memory-bound step's bytes that GEMMs must read for weights to be the cause. */
 const minWeightShare = 0.5;
 /** Share of the step that a change must save. */
 const minSavingShare = 0.1;
@@ -37,9 +37,9 @@ export const weightsEachStep = engineRule(
     if ((await boundOfStage(context, kind)) !== 'memory') return ['not memory-bound'];
     const { model, shape } = state.needs;
     const ops = necessaryOps(model, shape);
-    const products = totalWork(ops.filter((op) => op.class === 'gemm')).bytes_total;
+    const gemms = totalWork(ops.filter((op) => op.class === 'gemm')).bytes_total;
     const all = totalWork(ops).bytes_total;
-    if (products < minWeightShare * all) return [`GEMMs move ${part(products, all)} of its necessary bytes`];
+    if (gemms < minWeightShare * all) return [`GEMMs move ${part(gemms, all)} of its necessary bytes`];
     const changes = measuredChanges(state);
     if (changes.length === 0) return [`no change measured on this CPU saves ${part(minSavingShare, 1)}`];
     const batch = shape.batchSize;
@@ -54,11 +54,11 @@ export const weightsEachStep = engineRule(
       stage: kind,
       title: `Memory-bound decode: ${gain.per === 'token' ? `each step reads all weights for ${sequences}` : `reading ${model.storage.weights.name} weights takes at least ${part(roof, wall)} of ${everyInstance(kind)}`}`,
       at_stake_ms: busy ? roof : gain.per === 'token' ? gain.expected_ms * batch : gain.expected_ms,
-      cause: `A decode step takes at least ${ms(roof)} for its bytes. GEMMs move ${part(products, all)} of them: they read all weights once per step.`,
+      cause: `A decode step takes at least ${ms(roof)} for its bytes. GEMMs move ${part(gemms, all)} of them: they read all weights once per step.`,
       change: { kind: 'flag', text: change, example: flag },
       gain: busy ? null : { ...gain, what_if },
       confidence: 'medium',
-      // Smaller weights also shorten the products' time above the roofline.
+      // Smaller weights also shorten the GEMMs' time above the roofline.
       bars: ['roofline', 'serial', 'inefficiency.gemm'],
       evidence: [evidence],
       check: checkProfile,

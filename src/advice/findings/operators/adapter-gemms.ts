@@ -4,11 +4,11 @@ import { classBars, minShare } from '../stage-rule.js';
 import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import type { OperatorStage } from './operator-stages.js';
-import { productsSql } from './products.js';
+import { weightGemmsSql } from './weight-gemms.js';
 
 /** Largest rank of an adapter; latent attention has larger ones. */
 const maxRank = 256;
-/** Minimum size of both sides of the adapted product, as a multiple of the rank. */
+/** Minimum size of both sides of the adapted GEMM, as a multiple of the rank. */
 const minRankMultiple = 4;
 /** Minimum pairs per step: a single one may be a part of the model. */
 const minPairs = 2;
@@ -18,11 +18,11 @@ type Row = { rank: number; per_step: number; ms: number };
 const pairsSql = (context: FindingContext, { kind, instances }: OperatorStage): string =>
   `WITH pair AS (
      SELECT inner_size AS rank, ns + lag(ns) OVER step AS ns, lag(inner_size) OVER step AS from_size, lag(outer_size) OVER step AS between_size, outer_size AS to_size
-     FROM (${productsSql(context)}) WHERE kind = '${kind}' WINDOW step AS (PARTITION BY step_id ORDER BY start_ns))
+     FROM (${weightGemmsSql(context)}) WHERE kind = '${kind}' WINDOW step AS (PARTITION BY step_id ORDER BY start_ns))
    SELECT rank::DOUBLE AS rank, round(count(*) / ${instances}, 2) AS per_step, round(sum(ns) / 1e6 / ${instances}, 4) AS ms FROM pair
    WHERE between_size = rank AND rank <= ${maxRank} AND least(from_size, to_size) >= ${minRankMultiple} * rank GROUP BY rank ORDER BY ms DESC`;
 
-/** Two products in a row with a small dimension between them, next to other products: a low-rank adapter. */
+/** Two GEMMs in a row with a small dimension between them, next to other GEMMs: a low-rank adapter. */
 export async function findAdapters(
   context: FindingContext,
   stage: OperatorStage,

@@ -8,17 +8,17 @@ import type { StageFacts } from './stage-facts.js';
 import { stageShape } from './stage-shape.js';
 import { instanceFactor, stepSequence } from './step-sequence.js';
 
-/** Lower bound on the time of the product that computes the logits. */
+/** Lower bound on the time of the GEMM that computes the logits. */
 interface LogitsLimit {
   shape: StageShape;
-  /** Time to read the weights of the product once at the roofline bandwidth, ms. */
+  /** Time to read the weights of the GEMM once at the roofline bandwidth, ms. */
   read_ms: number;
-  /** Roofline time of the product for this many rows, ms. */
+  /** Roofline time of the GEMM for this many rows, ms. */
   limitMs(rows: number): number;
 }
 
 /** The last GEMM of a stage, which computes the logits; times per mean instance. */
-interface LogitsProduct extends LogitsLimit {
+interface LogitsGemm extends LogitsLimit {
   ms: number;
   /** Time of the kernels after it, ms. */
   after_ms: number;
@@ -45,11 +45,8 @@ export async function logitsLimit(context: FindingContext, stage: StageFacts): P
   };
 }
 
-/** @returns the product; a reason if the stage has none or its limit is unknown */
-export async function logitsProduct(
-  context: FindingContext,
-  stage: StageFacts,
-): Promise<LogitsProduct | string> {
+/** @returns the GEMM; a reason if the stage has none or its limit is unknown */
+export async function logitsGemm(context: FindingContext, stage: StageFacts): Promise<LogitsGemm | string> {
   const limit = await logitsLimit(context, stage);
   if (typeof limit === 'string') return limit;
   const sequence = await stepSequence(context, stage.kind);
@@ -64,6 +61,6 @@ export async function logitsProduct(
 }
 
 /** SQL of the GEMM kernels of a stage, ordered by their longest launch. */
-export const longestProductsSql = ({ kind, instances }: StageFacts): string =>
+export const longestGemmsSql = ({ kind, instances }: StageFacts): string =>
   `SELECT coalesce(name, short_name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(max(dur_ns) / 1e3, 2) AS longest_us
    FROM step_kernels WHERE phase = '${kind}' AND class = 'gemm' GROUP BY ALL ORDER BY longest_us DESC`;

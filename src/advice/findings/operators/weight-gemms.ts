@@ -1,17 +1,17 @@
 import { stepKindsSql } from '../../../model/record.js';
 import type { FindingContext } from '../rule.js';
 
-/** Products with weights on one side: the rows are the tokens of a step. */
+/** GEMMs with weights on one side: the rows are the tokens of a step. */
 const withShapes = `name IN ('aten::mm', 'aten::addmm') AND input_shapes IS NOT NULL`;
 /** The first argument of `addmm` is the addend. */
 const matrix = (side: 0 | 1) =>
   `CASE name WHEN 'aten::mm' THEN json_extract(input_shapes, '$[${side}]') ELSE json_extract(input_shapes, '$[${side + 1}]') END`;
 
 /**
- * SQL of the weight products with recorded shapes in prefills and steps: kind, step_id, start_ns, token_rows, inner, outer
+ * SQL of the weight GEMMs with recorded shapes in prefills and steps: kind, step_id, start_ns, token_rows, inner, outer
  * (token_rows × inner times inner × outer) and ns, on the device if one was used.
  */
-export function productsSql({ scope }: FindingContext): string {
+export function weightGemmsSql({ scope }: FindingContext): string {
   const ns = scope ? 'coalesce(k.ns, 0)' : 'coalesce(self_dur_ns, dur_ns)';
   const onDevice = scope
     ? 'LEFT JOIN (SELECT op_id, sum(exclusive_ns) AS ns FROM rank_kernels WHERE op_id IS NOT NULL GROUP BY op_id) k USING (op_id)'

@@ -1,9 +1,9 @@
 import type { SequenceKernel } from './step-sequence.js';
 
-/** Minimum products with an adapter per step: fewer are taken as part of the model. */
-const minProducts = 2;
+/** Minimum GEMMs with an adapter per step: fewer are taken as part of the model. */
+const minGemms = 2;
 
-const isProduct = ({ class: opClass, name }: SequenceKernel): boolean =>
+const isGemm = ({ class: opClass, name }: SequenceKernel): boolean =>
   opClass === 'gemm' && !isReduction(name);
 /** The second kernel of a split-K GEMM (cuBLASLt, CUTLASS, xmma), which adds the partial sums. */
 const isReduction = (name: string): boolean =>
@@ -15,30 +15,30 @@ const isAddition = (kernel: SequenceKernel): boolean =>
   kernel.class === 'elementwise' && /add/i.test(kernel.name);
 
 /**
- * Kernels of low-rank adapters (LoRA), one list per product with an adapter. An adapter computes x·W + (x·A)·B · scale: the
- * product x·W is followed by two products, at most one scaling and the addition, with only casts between them. Attention
+ * Kernels of low-rank adapters (LoRA), one list per GEMM with an adapter. An adapter computes x·W + (x·A)·B · scale: the
+ * GEMM x·W is followed by two GEMMs, at most one scaling and the addition, with only casts between them. Attention
  * projections also follow each other, but rotary embedding or attention runs before the next addition.
  */
-export function lowRankProducts(sequence: readonly SequenceKernel[]): SequenceKernel[][] {
-  const products: SequenceKernel[][] = [];
+export function lowRankGemms(sequence: readonly SequenceKernel[]): SequenceKernel[][] {
+  const gemms: SequenceKernel[][] = [];
   for (const stream of new Set(sequence.map((kernel) => kernel.stream))) {
     const kernels = sequence.filter((kernel) => kernel.stream === stream);
     for (let i = 0; i < kernels.length; i++) {
-      const end = isProduct(kernels[i]!) ? adapterEnd(kernels, i + 1) : null;
+      const end = isGemm(kernels[i]!) ? adapterEnd(kernels, i + 1) : null;
       if (end === null) continue;
-      products.push(kernels.slice(afterReductions(kernels, i + 1), end));
+      gemms.push(kernels.slice(afterReductions(kernels, i + 1), end));
       i = end - 1;
     }
   }
-  return products.length >= minProducts ? products : [];
+  return gemms.length >= minGemms ? gemms : [];
 }
 
 function adapterEnd(kernels: readonly SequenceKernel[], from: number): number | null {
   const is = (index: number, matches: (kernel: SequenceKernel) => boolean) =>
     index < kernels.length && matches(kernels[index]!);
   let index = skip(kernels, afterReductions(kernels, from), isCast);
-  for (let product = 0; product < 2; product++) {
-    if (!is(index, isProduct)) return null;
+  for (let gemm = 0; gemm < 2; gemm++) {
+    if (!is(index, isGemm)) return null;
     index = skip(kernels, afterReductions(kernels, index + 1), isCast);
   }
   if (is(index, isScaling)) index++;

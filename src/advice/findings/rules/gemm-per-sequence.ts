@@ -1,17 +1,17 @@
 import { gainOf } from '../gain.js';
-import { logitsProduct, longestProductsSql } from '../logits-product.js';
+import { logitsGemm, longestGemmsSql } from '../logits-gemm.js';
 import { barsOf, classBars, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { count, everyInstance, instanceWord, ms, part } from '../words.js';
 
-/** With fewer sequences the product looks like any slow one. */
+/** With fewer sequences the GEMM looks like any slow one. */
 const minSequences = 4;
 /** Maximum deviation of its time from one read of the weights per sequence. */
 const tolerance = 0.25;
 
-/** The product with the vocabulary runs once per sequence, and reads its weights each time. */
-export const productPerSequence = stageRule(
+/** The GEMM with the vocabulary runs once per sequence, and reads its weights each time. */
+export const gemmPerSequence = stageRule(
   {
-    id: 'product_per_sequence',
+    id: 'gemm_per_sequence',
     title: 'Logits computed sequence by sequence',
     docs: {
       finds:
@@ -24,7 +24,7 @@ export const productPerSequence = stageRule(
     },
     references: [
       {
-        title: 'PyTorch: torch.matmul, products of more than two dimensions',
+        title: 'PyTorch: torch.matmul of more than two dimensions',
         url: 'https://docs.pytorch.org/docs/stable/generated/torch.matmul.html',
       },
       {
@@ -34,26 +34,26 @@ export const productPerSequence = stageRule(
     ],
   },
   async (context, stage) => {
-    const product = await logitsProduct(context, stage);
-    if (typeof product === 'string') return product;
+    const gemm = await logitsGemm(context, stage);
+    if (typeof gemm === 'string') return gemm;
     const { kind, wall_ms: wall } = stage;
-    const { shape, ms: productMs, read_ms, limitMs } = product;
+    const { shape, ms: gemmMs, read_ms, limitMs } = gemm;
     const sequences = shape.batchSize;
-    const reads = productMs / read_ms;
-    const summary = `the last GEMM takes ${ms(productMs)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
+    const reads = gemmMs / read_ms;
+    const summary = `the last GEMM takes ${ms(gemmMs)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
     if (sequences < minSequences || Math.abs(reads / sequences - 1) > tolerance) return summary;
-    // With this many rows arithmetic limits the product, and one product would be no faster.
-    const gain = productMs - limitMs(sequences);
+    // With this many rows arithmetic limits the GEMM, and one GEMM would be no faster.
+    const gain = gemmMs - limitMs(sequences);
     if (gain < minShare * wall) return summary;
     const { evidence } = await context.evidence<{ kernel: string; longest_us: number }>(
-      longestProductsSql(stage),
+      longestGemmsSql(stage),
       () => summary,
     );
     return {
       stage: kind,
-      title: `Logits computed sequence by sequence: the GEMM takes ${part(productMs, wall)} of ${everyInstance(kind)}`,
+      title: `Logits computed sequence by sequence: the GEMM takes ${part(gemmMs, wall)} of ${everyInstance(kind)}`,
       at_stake_ms: gain,
-      cause: `The last GEMM of ${instanceWord(kind)} takes ${ms(productMs)}. One read of its weights takes ${ms(read_ms)}, and ${count(sequences)} sequences need no more than one: ${count(reads)} reads mean that the GEMM is computed for each sequence by itself. PyTorch does so where the last token's hidden states are a view of the whole prompt's, hidden[:, -1:], as stock Hugging Face models make it.`,
+      cause: `The last GEMM of ${instanceWord(kind)} takes ${ms(gemmMs)}. One read of its weights takes ${ms(read_ms)}, and ${count(sequences)} sequences need no more than one: ${count(reads)} reads mean that the GEMM is computed for each sequence by itself. PyTorch does so where the last token's hidden states are a view of the whole prompt's, hidden[:, -1:], as stock Hugging Face models make it.`,
       change: {
         kind: 'code',
         text: 'Make the hidden states contiguous before the LM head.',
@@ -61,11 +61,11 @@ export const productPerSequence = stageRule(
           'model.lm_head.register_forward_pre_hook(lambda module, args: (args[0].contiguous(),))  # transformers',
       },
       gain: gainOf(wall, gain, 'One GEMM of all sequences takes as long as one read of its weights.', {
-        high_ms: productMs,
+        high_ms: gemmMs,
       }),
       confidence: 'medium',
       covers: ['gemm_shape'],
-      // Other products may be faster than the measured roofline, and hide in the sum of the class what this one takes.
+      // Other GEMMs may be faster than the measured roofline, and hide in the sum of the class what this one takes.
       bars: [...classBars(context, kind, ['gemm']), ...barsOf(context, kind, ['roofline'])],
       evidence: [evidence],
       check: checkAgain,
