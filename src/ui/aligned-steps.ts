@@ -29,39 +29,18 @@ interface StepOptions {
 const stepsOffered = 12;
 
 /** One step of each kind that every session has, aligned at its start on one time axis; null if a session has no steps. */
-export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: StepOptions): Section | null {
-  if (sides.some(({ counts }) => counts.length === 0)) return null;
+export function alignedSteps(sides: readonly Side[], options: StepOptions): Section | null {
+  const { choice } = options;
+  const stepCount = mostCommonSteps(sides);
+  if (stepCount === 0) return null;
   const kinds = (sides[0]?.steps ?? [])
     .map(({ kind }) => kind)
     .filter((kind) => sides.every(({ steps }) => steps.some((step) => step.kind === kind)));
-  const common = (sides[0]?.counts ?? []).flatMap(({ kind, count }) => {
-    const counts = sides.map(
-      ({ counts: sideCounts }) => sideCounts.find((count) => count.kind === kind)?.count ?? 0,
-    );
-    return Math.min(count, ...counts) > 0 ? [Math.min(count, ...counts)] : [];
-  });
-  if (common.length === 0) return null;
-  const longestCommon = Math.max(...common);
-  const offered: StepChoice[] = ['median', 'slowest'];
-  for (let nth = 1; nth <= Math.min(longestCommon, stepsOffered); nth++) offered.push(nth);
-  if (!offered.includes(choice)) offered.push(choice);
   const lead: Block[] = [
+    { type: 'text', text: stepLinks(stepCount, options) },
     {
       type: 'text',
-      text: [
-        'Step: ',
-        ...offered.flatMap((stepChoice, index): Text[] => [
-          index === 0 ? '' : ' · ',
-          stepChoice === choice
-            ? { text: `${stepChoice}`, tone: 'strong' }
-            : { link: choose(stepChoice), text: `${stepChoice}` },
-        ]),
-        longestCommon > stepsOffered ? ` … ${longestCommon} (step=N in the address)` : '',
-      ].flat(),
-    },
-    {
-      type: 'text',
-      text: `Times here are under the profiler${clean ? '; those of the waterfalls are without it' : ''}.`,
+      text: `Times here are under the profiler${options.clean ? '; those of the waterfalls are without it' : ''}.`,
     },
     ...(kinds.length === 0
       ? ([
@@ -69,55 +48,87 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
         ] satisfies Block[])
       : []),
   ];
-  const blocks = kinds.flatMap((kind): Block[] => {
+  const blocks = kinds.flatMap((kind) => {
     const withStep = sides.map((side) => ({ ...side, step: side.steps.find((step) => step.kind === kind)! }));
-    const leftOut = withStep.reduce((sum, { step }) => sum + step.left_out, 0);
-    const where = withStep.flatMap(({ letter, step, linkTo }, index): Text[] => [
-      index === 0 ? '' : ' · ',
-      `${letter} `,
-      { n: step.dur_ns, unit: 'ns' },
-      `, step ${step.nth} of ${step.count}, `,
-      { link: linkTo(step.start_ns, step.start_ns + step.dur_ns), text: 'in the timeline' },
-    ]);
-    return [
-      {
-        type: 'chart',
-        title: phaseLabel(kind),
-        label: `${nameOf(choice)} ${phaseLabel(kind)} of each session on one axis`,
-        chart: chartOf(withStep),
-        behind: {
-          type: 'table',
-          title: 'The steps of the chart',
-          columns: [
-            { id: 'side', head: 'session' },
-            { id: 'step_ns', head: 'step', numeric: true },
-            { id: 'kernels', head: 'kernels', numeric: true },
-            { id: 'kernel_ns', head: 'kernel time', numeric: true },
-            { id: 'calls', head: 'API calls', numeric: true },
-          ],
-          rows: withStep.map(({ letter, step }) => ({
-            cells: [
-              letter,
-              { n: step.dur_ns, unit: 'ns' },
-              { count: step.kernels.length },
-              { n: step.kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0), unit: 'ns' },
-              { count: step.calls.length },
-            ],
-          })),
-        },
-      },
-      { type: 'text', text: where.flat() },
-      ...(leftOut > 0
-        ? [
-            {
-              type: 'text',
-              text: `${plural(leftOut, 'later event')} of these steps are not in the chart.`,
-            } as const,
-          ]
-        : []),
-    ];
+    return stepBlocks(withStep, phaseLabel(kind), choice);
   });
   return { id: 'steps', title: `${nameOf(choice)} on one axis`, blocks: [...lead, ...blocks] };
+}
+
+/** Of the kinds that every session has, the largest number of steps that all of them have; 0 without such a kind. */
+function mostCommonSteps(sides: readonly Side[]): number {
+  const common = (sides[0]?.counts ?? []).map(({ kind }) =>
+    Math.min(...sides.map(({ counts }) => counts.find((sideCount) => sideCount.kind === kind)?.count ?? 0)),
+  );
+  return Math.max(0, ...common);
+}
+
+/** Links to the comparison of other steps. */
+function stepLinks(stepCount: number, { choice, choose }: StepOptions): Text {
+  const offered: StepChoice[] = ['median', 'slowest'];
+  for (let nth = 1; nth <= Math.min(stepCount, stepsOffered); nth++) offered.push(nth);
+  if (!offered.includes(choice)) offered.push(choice);
+  return [
+    'Step: ',
+    ...offered.flatMap((stepChoice, index): Text[] => [
+      index === 0 ? '' : ' · ',
+      stepChoice === choice
+        ? { text: `${stepChoice}`, tone: 'strong' }
+        : { link: choose(stepChoice), text: `${stepChoice}` },
+    ]),
+    stepCount > stepsOffered ? ` … ${stepCount} (step=N in the address)` : '',
+  ].flat();
+}
+
+type SideStep = Side & { step: ChosenStep };
+
+/** The chart of one kind of step, with what it shows. */
+function stepBlocks(sides: readonly SideStep[], kind: string, choice: StepChoice): Block[] {
+  const leftOut = sides.reduce((sum, { step }) => sum + step.left_out, 0);
+  const where = sides.flatMap(({ letter, step, linkTo }, index): Text[] => [
+    index === 0 ? '' : ' · ',
+    `${letter} `,
+    { n: step.dur_ns, unit: 'ns' },
+    `, step ${step.nth} of ${step.count}, `,
+    { link: linkTo(step.start_ns, step.start_ns + step.dur_ns), text: 'in the timeline' },
+  ]);
+  return [
+    {
+      type: 'chart',
+      title: kind,
+      label: `${nameOf(choice)} ${kind} of each session on one axis`,
+      chart: chartOf(sides),
+      behind: {
+        type: 'table',
+        title: 'The steps of the chart',
+        columns: [
+          { id: 'side', head: 'session' },
+          { id: 'step_ns', head: 'step', numeric: true },
+          { id: 'kernels', head: 'kernels', numeric: true },
+          { id: 'kernel_ns', head: 'kernel time', numeric: true },
+          { id: 'calls', head: 'API calls', numeric: true },
+        ],
+        rows: sides.map(({ letter, step }) => ({
+          cells: [
+            letter,
+            { n: step.dur_ns, unit: 'ns' },
+            { count: step.kernels.length },
+            { n: step.kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0), unit: 'ns' },
+            { count: step.calls.length },
+          ],
+        })),
+      },
+    },
+    { type: 'text', text: where.flat() },
+    ...(leftOut > 0
+      ? [
+          {
+            type: 'text',
+            text: `${plural(leftOut, 'later event')} of these steps are not in the chart.`,
+          } as const,
+        ]
+      : []),
+  ];
 }
 
 const nameOf = (choice: StepChoice): string =>

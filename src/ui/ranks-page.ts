@@ -1,6 +1,7 @@
 import { emptySection } from './empty-section.js';
 import type { CollectiveKind, RankWaits } from '../facts/collectives/calls-by-rank.js';
-import type { Block, Section, Text } from '../views/block.js';
+import type { Section, Table, Text } from '../views/block.js';
+import type { HeatChart } from '../views/chart.js';
 import { tableOf } from '../views/table-of.js';
 import { formatBytes, formatMs, plural } from '../vocabulary/format.js';
 
@@ -19,32 +20,72 @@ const nameOf = ({ operation, bytes }: CollectiveKind): string => `${operation} o
 
 /** Chart of ranks over the calls of one kind of collective, shaded by waiting time: the rank without shade is the late one. */
 export function collectiveSection(waits: readonly RankWaits[], selection: KindChoice): Section {
-  const { kinds, chosen, linkTo, placeOf } = selection;
+  const { chosen } = selection;
   const ranks = [...new Set(waits.map(({ rank }) => rank))];
-  const bins = [...new Set(waits.map(({ bin }) => bin))].sort((a, b) => a - b);
-  const columns = bins.map((bin) => {
-    const binWaits = waits.filter((wait) => wait.bin === bin);
-    return {
-      first: Math.min(...binWaits.map(({ first }) => first)),
-      last: Math.max(...binWaits.map(({ last }) => last)),
-    };
-  });
-  const longestMs = waits.reduce((longest, { waiting_ms: ms }) => Math.max(longest, ms), 0);
-  const choice: Block = {
-    type: 'text',
-    text: [
-      'Collective: ',
-      ...kinds
-        .slice(0, kindsOffered)
-        .flatMap((kind, index): Text[] => [
-          index === 0 ? '' : ' · ',
-          kind === chosen
-            ? { text: nameOf(kind), tone: 'strong' }
-            : { link: linkTo(kind), text: nameOf(kind) },
-        ]),
-      kinds.length > kindsOffered ? ` and ${kinds.length - kindsOffered} others, which took less time` : '',
-    ].flat(),
+  return {
+    id: 'collective',
+    title: 'Waiting by rank and call',
+    blocks: [
+      { type: 'text', text: kindLinks(selection) },
+      {
+        type: 'text',
+        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call. Where the others waited, the rank that did not wait came last.`,
+      },
+      {
+        type: 'chart',
+        label: `Waiting of ranks over calls of ${nameOf(chosen)}`,
+        chart: waitsChart(waits, ranks),
+        behind: waitsTable(waits, ranks, selection),
+      },
+    ],
   };
+}
+
+/** Links to the other kinds of collectives. */
+const kindLinks = ({ kinds, chosen, linkTo }: KindChoice): Text =>
+  [
+    'Collective: ',
+    ...kinds
+      .slice(0, kindsOffered)
+      .flatMap((kind, index): Text[] => [
+        index === 0 ? '' : ' · ',
+        kind === chosen ? { text: nameOf(kind), tone: 'strong' } : { link: linkTo(kind), text: nameOf(kind) },
+      ]),
+    kinds.length > kindsOffered ? ` and ${kinds.length - kindsOffered} others, which took less time` : '',
+  ].flat();
+
+const callsText = (first: number, last: number): string => (first === last ? `${first}` : `${first}-${last}`);
+
+function waitsChart(waits: readonly RankWaits[], ranks: readonly number[]): HeatChart {
+  const bins = [...new Set(waits.map(({ bin }) => bin))].sort((a, b) => a - b);
+  const longestMs = waits.reduce((longest, { waiting_ms: ms }) => Math.max(longest, ms), 0);
+  return {
+    form: 'heat',
+    slim: true,
+    shades: [0, 0.5, 1].map((shade) => ({ name: formatMs(shade * longestMs), shade })),
+    x: {
+      name: 'call',
+      values: bins.map((bin) => {
+        const binWaits = waits.filter((wait) => wait.bin === bin);
+        return callsText(
+          Math.min(...binWaits.map(({ first }) => first)),
+          Math.max(...binWaits.map(({ last }) => last)),
+        );
+      }),
+    },
+    y: { name: 'rank', values: ranks.map(String).toReversed() },
+    cells: waits.map(({ rank, bin, first, last, waiting_ms: ms }) => ({
+      x: bins.indexOf(bin),
+      y: ranks.length - 1 - ranks.indexOf(rank),
+      shade: longestMs > 0 ? ms / longestMs : 0,
+      lines: [{ n: ms, unit: 'ms' }],
+      notes: [`rank ${rank}, call ${callsText(first, last)}`],
+    })),
+  };
+}
+
+/** Mean and longest waiting of each rank, the least first. */
+function waitsTable(waits: readonly RankWaits[], ranks: readonly number[], { placeOf }: KindChoice): Table {
   const rows = ranks.map((rank) => {
     const rankWaits = waits.filter((wait) => wait.rank === rank);
     const longest = rankWaits.reduce((best, wait) => (wait.longest_ms > best.longest_ms ? wait : best));
@@ -53,69 +94,32 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
       rankWaits.reduce((sum, wait) => sum + wait.waiting_ms * (wait.last - wait.first + 1), 0) / calls;
     return { rank, mean, longest };
   });
-  return {
-    id: 'collective',
-    title: 'Waiting by rank and call',
-    blocks: [
-      choice,
+  return tableOf(
+    'Waiting by rank: the others wait for the rank that waits least',
+    [
+      { id: 'rank', head: 'rank', numeric: true, cell: ({ rank }) => ({ count: rank }) },
+      { id: 'mean_ms', head: 'waiting, mean', numeric: true, cell: ({ mean: n }) => ({ n, unit: 'ms' }) },
       {
-        type: 'text',
-        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call. Where the others waited, the rank that did not wait came last.`,
+        id: 'longest_ms',
+        head: 'longest',
+        numeric: true,
+        cell: ({ longest: { longest_ms: n } }) => ({ n, unit: 'ms' }),
       },
       {
-        type: 'chart',
-        label: `Waiting of ranks over calls of ${nameOf(chosen)}`,
-        chart: {
-          form: 'heat',
-          slim: true,
-          shades: [0, 0.5, 1].map((shade) => ({ name: formatMs(shade * longestMs), shade })),
-          x: {
-            name: 'call',
-            values: columns.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)),
-          },
-          y: { name: 'rank', values: ranks.map(String).toReversed() },
-          cells: waits.map(({ rank, bin, first, last, waiting_ms: ms }) => ({
-            x: bins.indexOf(bin),
-            y: ranks.length - 1 - ranks.indexOf(rank),
-            shade: longestMs > 0 ? ms / longestMs : 0,
-            lines: [{ n: ms, unit: 'ms' }],
-            notes: [`rank ${rank}, call ${first === last ? first : `${first}-${last}`}`],
-          })),
-        },
-        behind: tableOf(
-          'Waiting by rank: the others wait for the rank that waits least',
-          [
-            { id: 'rank', head: 'rank', numeric: true, cell: ({ rank }) => ({ count: rank }) },
-            {
-              id: 'mean_ms',
-              head: 'waiting, mean',
-              numeric: true,
-              cell: ({ mean: n }) => ({ n, unit: 'ms' }),
-            },
-            {
-              id: 'longest_ms',
-              head: 'longest',
-              numeric: true,
-              cell: ({ longest: { longest_ms: n } }) => ({ n, unit: 'ms' }),
-            },
-            {
-              id: 'place',
-              head: 'in the timeline',
-              cell: ({ longest: { execution, start_ns: start, dur_ns: ns, first, last } }) =>
-                start === null
-                  ? { missing: 'no start was recorded' }
-                  : {
-                      link: placeOf(execution, start, start + ns),
-                      text: first === last ? `call ${first}` : `in calls ${first}-${last}`,
-                    },
-            },
-          ],
-          rows.toSorted((a, b) => a.mean - b.mean || a.rank - b.rank),
-          { filter: true },
-        ),
+        id: 'place',
+        head: 'in the timeline',
+        cell: ({ longest: { execution, start_ns: start, dur_ns: ns, first, last } }) =>
+          start === null
+            ? { missing: 'no start was recorded' }
+            : {
+                link: placeOf(execution, start, start + ns),
+                text: first === last ? `call ${first}` : `in calls ${first}-${last}`,
+              },
       },
     ],
-  };
+    rows.toSorted((a, b) => a.mean - b.mean || a.rank - b.rank),
+    { filter: true },
+  );
 }
 
 /** Shown if the session has no collectives of several ranks: the reason, and the commands that record them. */
