@@ -1,32 +1,21 @@
 // npm run test:torch: the Python side with a real PyTorch. Creates a virtual environment with the pinned versions of requirements.txt once
 // (about 5 GB, two minutes), then runs the tests next to this file, of the transformers engine and of the kernel runner. With arguments
 // (names of Python tests) it runs only these.
-import { execFileSync, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { pythonOfEnvironment } from '../python-environment.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, '..', '..');
 const requirements = join(here, 'requirements.txt');
-const hash = createHash('sha256').update(readFileSync(requirements));
-const key = hash
-  .update(readFileSync(join(root, 'python', 'workloads', 'requirements.txt')))
-  .digest('hex')
-  .slice(0, 12);
-const venv = join(root, 'node_modules', '.cache', `inferscope-torch-${key}`);
-const python = join(venv, 'bin', 'python');
-const whole = join(venv, 'whole');
-
-if (!existsSync(whole)) {
-  rmSync(venv, { recursive: true, force: true });
-  process.stderr.write('Installing torch and transformers for the tests, once…\n');
-  execFileSync('python3', ['-m', 'venv', venv], { stdio: 'inherit' });
-  execFileSync(python, ['-m', 'pip', 'install', '--quiet', '-r', requirements], { stdio: 'inherit' });
-  writeFileSync(whole, '');
-}
+const python = pythonOfEnvironment('torch', {
+  content: [readFileSync(requirements), readFileSync(join(root, 'python', 'workloads', 'requirements.txt'))],
+  installs: [['-r', requirements]],
+  message: 'Installing torch and transformers for the tests, once…',
+});
 const tests = spawnSync(python, ['-B', join(here, 'run_tests.py'), ...process.argv.slice(2)], {
   stdio: 'inherit',
   timeout: 20 * 60_000,
