@@ -1,4 +1,4 @@
-import { formatMs, plural } from '../vocabulary/format.js';
+import { formatMs, plural, roundMeanCount } from '../vocabulary/format.js';
 import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { barParts } from '../model/bars.js';
 import { halfInterval } from '../model/half-interval.js';
@@ -160,9 +160,9 @@ function barTable(stage: StageWaterfall, places?: Places): Block {
           places?.get(barPlace(stage.kind, bar.id)) ?? bar.label,
           { n: bar.ms, unit: 'ms' },
           { n: bar.share, unit: 'ratio' },
-          bar.count === null ? '' : { count: Math.round(bar.count) },
+          bar.count === null ? '' : { count: roundMeanCount(bar.count) },
           { text: bar.confidence, hint: bar.confidence_why },
-          meaningOf(bar),
+          meaningOf(bar, stage),
           { code: bar.id },
         ],
       })),
@@ -181,8 +181,13 @@ function barTable(stage: StageWaterfall, places?: Places): Block {
   };
 }
 
-function meaningOf({ id, note, parts }: StageWaterfall['bars'][number]): Text {
-  const barMeaning = [barWords(id).meaning, note].filter((text) => text !== null).join('. ');
+function meaningOf(
+  { id, note, parts, confidence_why }: StageWaterfall['bars'][number],
+  { source }: StageWaterfall,
+): Text {
+  // The meanings are of a timeline's bars; those of a request are a client's and a server's.
+  const general = source === 'serving' ? (note === null ? confidence_why : null) : barWords(id).meaning;
+  const barMeaning = [general, note].filter((text) => text !== null).join('. ');
   return [
     barMeaning,
     ...parts.flatMap((part, index): Part[] => [

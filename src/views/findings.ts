@@ -371,5 +371,14 @@ function evidenceBlocks({ sql, rows, row_count: count, kernel_labels: labels }: 
 function cell(value: string | number | boolean | null | undefined): Text {
   if (value === null || value === undefined) return { missing: 'the query returned no value' };
   if (typeof value !== 'number') return String(value);
-  return Number.isInteger(value) ? { count: value } : { n: value, unit: '', digits: 6 };
+  return Number.isInteger(value) ? { count: value } : { n: value, unit: '', digits: digitsOf(value) };
 }
+
+/** The significant digits of a number as the query returned it, at most six: queries round. */
+const digitsOf = (value: number): number =>
+  Math.max(
+    1,
+    String(Number(Math.abs(value).toPrecision(6)))
+      .replace(/e.*|\./g, '')
+      .replace(/^0+/, '').length,
+  );
