@@ -89,8 +89,8 @@ function torchPython() {
   const names = existsSync(cache)
     ? readdirSync(cache).filter((name) => name.startsWith('inferscope-torch-'))
     : [];
-  // test/torch/run.mjs creates the file `whole` when everything is installed.
-  const venv = names.map((name) => join(cache, name)).find((folder) => existsSync(join(folder, 'whole')));
+  // test/python-environment.mjs creates the file `complete` when everything is installed.
+  const venv = names.map((name) => join(cache, name)).find((folder) => existsSync(join(folder, 'complete')));
   if (!venv) return null;
   const python = join(venv, 'bin', 'python');
   const base = execFileSync(python, ['-c', 'import sys; print(sys.base_prefix)'], {
