@@ -1,4 +1,4 @@
-"""An unmodified program with a real small transformer; exits in the way of its argument."""
+"""A program without marks around a small transformer. Its argument says how it exits, or what it does before."""
 
 import importlib.util
 import os

@@ -29,11 +29,11 @@ SHAPES = [point(1, 8, 4), point(2, 8, 4), point(1, 16, 3)]
 
 
 def order(points=SHAPES, **changes):
-    whole = dict(
+    defaults = dict(
         v=1, execution_id="clean", launch=0, first_iteration=0, model="tiny", weights="random", dtype="float32", device="cpu",
         engine_args={"threads": "1"}, points=points, repeats=3, warmup={"min": 1, "max": 2, "within": 0.05}, device_work=True, seed=0,
     )
-    return dict(whole, **changes)
+    return dict(defaults, **changes)
 
 
 class InProcess(unittest.TestCase):
@@ -56,8 +56,8 @@ class InProcess(unittest.TestCase):
             path = os.path.join(folder, "record.jsonl")
             with mock.patch.object(self.record, "_recorder", self.record.Recorder(path)):
                 engine = self.engine.Engine(order(**changes), runner or self.runner)
-                hear = mock.patch.object(self.engine, "send_progress", lambda **fields: sent.append(fields))
-                with hear, torch.inference_mode():
+                collect_progress = mock.patch.object(self.engine, "send_progress", lambda **fields: sent.append(fields))
+                with collect_progress, torch.inference_mode():
                     engine.run()
             with open(path) as text:
                 return sent, [json.loads(line) for line in text]
@@ -84,7 +84,7 @@ class EngineTest(InProcess):
                 own = [one for one in warm if one["point"] == line["point"]]
                 self.assertEqual((line["warmup_iterations"], line["interleaved"], line["memory_bytes"]), (len(own), True, None))
 
-    def test_stages_are_the_request_without_a_hole(self):
+    def test_stages_cover_the_request_without_gaps(self):
         _, lines = self.measure(points=[point(2, 8, 4)], repeats=1)
         request = [line for line in lines if line["type"] == "request"][-1]
         stages = [line for line in lines if line["type"] == "stage" and line["iteration"] == request["iteration"]]
@@ -130,7 +130,7 @@ class EngineTest(InProcess):
         self.assertEqual(tokens[0], tokens[1])
         self.assertNotEqual(tokens[0][0], tokens[0][1])
 
-    def test_a_cache_of_fixed_length_gives_the_tokens_of_eager_windows_included(self):
+    def test_a_cache_of_fixed_length_gives_the_tokens_of_eager_also_with_windows(self):
         import torch
         from inferscope_decoder import Decoder, ModelError, random_prompt
         from transformers import AutoModelForCausalLM, MistralConfig
@@ -152,7 +152,7 @@ class EngineTest(InProcess):
             Decoder(model, "cpu", "cudagraph", "sdpa", 2, 8, 5)
         self.assertEqual(raised.exception.code, "E_LENGTHS")
 
-    def broken(self, fails):
+    def failing_prefills(self, fails):
         """Prefills fail if `fails(batch_size, other decoders alive)` returns a text, like torch's allocator."""
         import inferscope_decoder
         import torch
@@ -174,7 +174,7 @@ class EngineTest(InProcess):
 
     def test_out_of_memory_ends_that_point_only(self):
         text = "CUDA out of memory. Tried to allocate 2.00 GiB."
-        with self.broken(lambda batch, others: text if batch == 2 else None):
+        with self.failing_prefills(lambda batch, others: text if batch == 2 else None):
             _, lines = self.measure()
         a, b, c = (shape["point"] for shape in SHAPES)
         self.assertEqual(self.outcomes(lines), {a: "measured", b: "out_of_memory", c: "measured"})
@@ -182,8 +182,8 @@ class EngineTest(InProcess):
         self.assertIn(text, line["text"])
         self.assertEqual([name for name, _ in self.timed(lines)], [a, c, c, a, a, c])
 
-    def test_what_fits_alone_only_is_measured_in_a_row(self):
-        with self.broken(lambda batch, others: "out of memory" if batch == 2 and others else None):
+    def test_a_point_that_fits_only_alone_is_measured_in_a_row(self):
+        with self.failing_prefills(lambda batch, others: "out of memory" if batch == 2 and others else None):
             _, lines = self.measure()
         a, b, c = (shape["point"] for shape in SHAPES)
         self.assertEqual(self.outcomes(lines), {a: "measured", b: "measured", c: "measured"})
@@ -208,7 +208,7 @@ class EngineTest(InProcess):
         self.assertEqual(self.engine._unexpected(ModuleNotFoundError("no x", name="x"), order()).code, "E_ENGINE_MISSING")
 
     def test_another_exception_fails_that_point_only(self):
-        with self.broken(lambda batch, others: "no such kernel" if batch == 2 else None):
+        with self.failing_prefills(lambda batch, others: "no such kernel" if batch == 2 else None):
             _, lines = self.measure()
         a, b, c = (shape["point"] for shape in SHAPES)
         self.assertEqual(self.outcomes(lines), {a: "measured", b: "failed", c: "measured"})
@@ -216,8 +216,8 @@ class EngineTest(InProcess):
 
     def test_engine_arguments(self):
         args = self.engine.check_engine_args
-        usual = {"mode": "eager", "attn": "sdpa", "sync": "step", "tf32": "false", "threads": None, "tensor_parallel_size": None}
-        self.assertEqual(args({}), usual)
+        defaults = {"mode": "eager", "attn": "sdpa", "sync": "step", "tf32": "false", "threads": None, "tensor_parallel_size": None}
+        self.assertEqual(args({}), defaults)
         self.assertEqual(args({"threads": "3", "mode": "compile"})["threads"], 3)
         for given, fix in (
             ({"mod": "eager"}, "--engine-arg mode=eager"),
@@ -254,14 +254,14 @@ class DeviceWorkTest(unittest.TestCase):
             dict(stages=1, kernels=3, kernel_ns=2_000_500, copies=1, copy_ns=200, busy_ns=2_000_600, wall_ns=4_000_000),
         )
 
-    def test_what_cannot_be_assigned_is_said(self):
+    def test_work_that_cannot_be_assigned_is_reported(self):
         work = self.iteration.work_by_kind
         self.assertIn("no work in stage 2", work(self.stages, self.prefill))
         self.assertIn("across the end of stage 1", work(self.stages, self.prefill + [(9_000_000, 11_500_000, False)] + self.decode))
         self.assertIn("before the first stage", work(self.stages, [(-5_000_000, -4_000_000, False)] + self.prefill + self.decode))
         self.assertIn("after the last stage", work(self.stages, self.prefill + self.decode + [(16_000_000, 16_000_100, False)]))
 
-    def test_the_profilers_clock_is_the_realtime_that_stages_are_laid_onto(self):
+    def test_the_profiler_has_the_clock_that_stages_are_converted_to(self):
         import torch
 
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
@@ -289,7 +289,7 @@ class ProcessTest(unittest.TestCase):
         with open(os.path.join(folder, "record.jsonl")) as text:
             return [json.loads(line) for line in text]
 
-    def test_sigint_ends_it_after_the_iteration_at_work(self):
+    def test_sigint_ends_it_after_the_current_iteration(self):
         with tempfile.TemporaryDirectory() as folder:
             process = self.start(folder, order(SHAPES[:2], repeats=100_000, execution_id="v1"))
             for line in process.stdout:

@@ -1,9 +1,9 @@
 """FLOPs of inferscope's arithmetic against torch.utils.flop_counter on transformers' own modules.
 
 Tiny models of six architectures are built from their configs and run on the CPU; the command counts the same config. The
-counter counts what is executed, so three things are put on one footing: masked scores (attention runs whole matrices, T
-keys a query, where causality needs (T + 1) / 2), the product that makes the rotary table (no operation of the model's
-arithmetic), and lm_head (logits_to_keep=1: the last token of each sequence).
+counter counts what is executed, so the test accounts for three differences: attention computes whole score matrices, T keys per
+query, where causality needs (T + 1) / 2; the matrix multiplication of the rotary table is not in the command's count; and
+lm_head is computed for the last token of each sequence only (logits_to_keep=1).
 """
 
 import json
@@ -30,21 +30,21 @@ CONFIGS = {
 }
 
 
-def executed(config, attention):
+def count_executed(config, attention):
     """-> (linear layers, attention over whole matrices), FLOPs by torch's counter"""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    given = {key: value for key, value in config.items() if key != "model_type"}
-    settings = AutoConfig.for_model(config["model_type"], **given)
+    fields = {key: value for key, value in config.items() if key != "model_type"}
+    settings = AutoConfig.for_model(config["model_type"], **fields)
     # Experts one by one, because batched ones also compute padding.
-    more = {"experts_implementation": "eager"} if "num_local_experts" in config else {}
-    model = AutoModelForCausalLM.from_config(settings, attn_implementation=attention, **more).eval()
+    options = {"experts_implementation": "eager"} if "num_local_experts" in config else {}
+    model = AutoModelForCausalLM.from_config(settings, attn_implementation=attention, **options).eval()
     counter = FlopCounterMode(display=False)
     ids = torch.randint(1, 200, (BATCH, PROMPT))
-    # The counter does not know the CPU's fused kernel; the unfused one has the same products.
+    # The counter does not know the CPU's fused kernel; the unfused one has the same GEMMs.
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
         model(input_ids=ids, logits_to_keep=1, use_cache=False)
     counts = counter.get_flop_counts()
@@ -54,7 +54,7 @@ def executed(config, attention):
     return sum(names.values()) - scores, scores - rotary
 
 
-def estimated(config):
+def estimate(config):
     """-> (linear layers, causal attention), FLOPs by the command"""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "config.json")
@@ -71,17 +71,17 @@ def estimated(config):
     return layers["total"]["flops"] - attention, attention
 
 
-@unittest.skipUnless(CLI.exists(), "npm run build makes the command")
+@unittest.skipUnless(CLI.exists(), "dist/cli.js is not built: npm run build")
 class Flops(unittest.TestCase):
     def test_six_architectures(self):
         causal = Fraction(PROMPT + 1, 2 * PROMPT)
         for name, config in CONFIGS.items():
-            linear, attention = estimated(config)
+            linear, attention = estimate(config)
             for implementation in ("eager", "sdpa"):
                 with self.subTest(name, attention=implementation):
-                    seen = executed(config, implementation)
-                    self.assertEqual(linear, seen[0])
-                    self.assertEqual(attention, seen[1] * causal)
+                    executed = count_executed(config, implementation)
+                    self.assertEqual(linear, executed[0])
+                    self.assertEqual(attention, executed[1] * causal)
 
 
 if __name__ == "__main__":

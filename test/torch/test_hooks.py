@@ -29,13 +29,13 @@ def start(hooks, folder):
     )
 
 
-def recorded(folder, hooks):
+def read_lines(folder, hooks):
     """-> record lines by pid"""
-    path, found = Path(folder, "record-%s.jsonl" % hooks), {}
+    path, lines = Path(folder, "record-%s.jsonl" % hooks), {}
     for line in path.read_text().splitlines() if path.exists() else []:
         read = json.loads(line)
-        found.setdefault(read["pid"], []).append(read)
-    return found
+        lines.setdefault(read["pid"], []).append(read)
+    return lines
 
 
 def steps(lines):
@@ -58,16 +58,16 @@ class HooksTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             running = {hooks: start(hooks, folder) for hooks in ("on", "off")}
             cls.done = {hooks: json.loads(process.communicate(timeout=900)[0]) for hooks, process in running.items()}
-            cls.lines = {hooks: recorded(folder, hooks) for hooks in running}
+            cls.lines = {hooks: read_lines(folder, hooks) for hooks in running}
 
-    def of(self, what, hooks="on"):
+    def result_of(self, program, hooks="on"):
         """-> (the finished program, its record lines)"""
-        done = self.done[hooks][what]
+        done = self.done[hooks][program]
         return done, self.lines[hooks].get(done["pid"], [])
 
-    def same(self, what, expected, code=0):
+    def check(self, program, expected, code=0):
         """Checks that the program's output is the same with and without hooks, and its stages. -> record lines"""
-        (done, lines), (without, none) = self.of(what), self.of(what, "off")
+        (done, lines), (without, none) = self.result_of(program), self.result_of(program, "off")
         self.assertEqual((done["stdout"], done["code"]), (without["stdout"], without["code"]), done["stderr"])
         self.assertEqual(done["code"], code, done["stderr"])
         self.assertNotIn("inferscope:", done["stderr"])
@@ -78,7 +78,7 @@ class HooksTest(unittest.TestCase):
 
     def test_dense(self):
         calls = generation(0, 2, 7) + generation(1, 2, 7) + generation(2, 1, 3)
-        lines = self.same("dense", calls + [("prefill", 3, 0, 1, 4, 4)])
+        lines = self.check("dense", calls + [("prefill", 3, 0, 1, 4, 4)])
         first = [line["first_of_shape"] for line in lines if line["type"] == "stage" and line["kind"] != "load"]
         self.assertEqual(first, [True, True] + [False] * 8 + [True, True] + [False] * 3 + [True])
         self.assertEqual([line["type"] for line in lines if line["type"] != "stage"], ["clock", "model", "clock", "clock"])
@@ -91,63 +91,63 @@ class HooksTest(unittest.TestCase):
         self.assertTrue(all(a["end_ns"] <= b["t_ns"] for a, b in zip(stages, stages[1:])))
 
     def test_mixture_of_experts(self):
-        lines = self.same("moe", generation(0, 2, 7))
+        lines = self.check("moe", generation(0, 2, 7))
         self.assertEqual(next(line for line in lines if line["type"] == "model")["config"]["num_local_experts"], 4)
 
     def test_encoder_and_decoder(self):
         decodes = [("decode", 0, step, 2, 2, 2 * (1 + step)) for step in range(5)]
-        lines = self.same("t5", [("prefill", 0, 0, 2, 14, 14)] + decodes)
+        lines = self.check("t5", [("prefill", 0, 0, 2, 14, 14)] + decodes)
         self.assertEqual(next(line for line in lines if line["type"] == "model")["config"]["model_type"], "t5")
 
     def test_static_cache(self):
-        self.same("static", generation(0, 2, 7))
+        self.check("static", generation(0, 2, 7))
 
     def test_static_cache_in_a_loop(self):
-        self.same("static_loop", generation(0, 1, 6, 2) + generation(1, 1, 6, 2))
+        self.check("static_loop", generation(0, 1, 6, 2) + generation(1, 1, 6, 2))
 
     def test_assisted(self):
-        lines = self.of("assisted")[1]
-        found = steps(lines)
-        self.same("assisted", found)
+        lines = self.result_of("assisted")[1]
+        found_steps = steps(lines)
+        self.check("assisted", found_steps)
         # The first drafts are verified with the prompt.
-        self.assertEqual((found[0][0], found[0][4] > 7), ("prefill", True))
-        verified = found[1:]
+        self.assertEqual((found_steps[0][0], found_steps[0][4] > 7), ("prefill", True))
+        verified = found_steps[1:]
         self.assertEqual([(kind, batch, step) for kind, _, step, batch, _, _ in verified], [("decode", 1, n) for n in range(len(verified))])
         self.assertTrue(any(new > 1 for _, _, _, _, new, _ in verified))
         self.assertEqual(next(line for line in lines if line["type"] == "model")["config"]["num_hidden_layers"], 2)
 
     def test_loop_with_a_chunk(self):
-        self.same("loop", [
+        self.check("loop", [
             ("prefill", 0, 0, 2, 12, 12), ("prefill", 0, 1, 2, 8, 20), ("decode", 0, 0, 2, 2, 22), ("decode", 0, 1, 2, 2, 24),
         ])
 
-    def test_many_alike_and_a_crop(self):
+    def test_repeated_steps_and_a_crop(self):
         # 7 steps from 7 to 13 tokens, of which three are cropped.
         decodes = [("decode", 0, n, 1, 1, 7 + n if n < 7 else 4 + n) for n in range(9)]
-        self.same("cropped", [("prefill", 0, 0, 1, 6, 6)] + decodes)
+        self.check("cropped", [("prefill", 0, 0, 1, 6, 6)] + decodes)
 
     def test_without_a_cache(self):
         decodes = [("decode", 0, step, 1, 5 + step, 5 + step) for step in range(4)]
-        self.same("no_cache", [("prefill", 0, 0, 1, 4, 4)] + decodes)
+        self.check("no_cache", [("prefill", 0, 0, 1, 4, 4)] + decodes)
 
     def test_compiled(self):
-        lines = self.same("compiled", generation(0, 1, 7))
+        lines = self.check("compiled", generation(0, 1, 7))
         decodes = [line for line in lines if line.get("kind") == "decode"]
         self.assertEqual([line["first_of_shape"] for line in decodes], [True, True, True, False])
 
     def test_compiled_as_a_whole(self):
-        self.same("compiled_whole", [("prefill", 0, 0, 2, 12, 12), ("prefill", 1, 0, 2, 12, 12)])
+        self.check("compiled_whole", [("prefill", 0, 0, 2, 12, 12), ("prefill", 1, 0, 2, 12, 12)])
 
     def test_load(self):
-        lines = self.same("load", generation(0, 1, 3))
+        lines = self.check("load", generation(0, 1, 3))
         self.assertEqual(next(line for line in lines if line["type"] == "model")["dtype"], "bfloat16")
         self.assertEqual([line["kind"] for line in lines if line["type"] == "stage"][0], "load")
 
-    def model(self, what):
-        return next(line for line in self.of(what)[1] if line["type"] == "model")
+    def model(self, program):
+        return next(line for line in self.result_of(program)[1] if line["type"] == "model")
 
     def test_module_of_the_program(self):
-        self.same("own_module", generation(0, 2, 6, 3) + generation(1, 2, 6, 3))
+        self.check("own_module", generation(0, 2, 6, 3) + generation(1, 2, 6, 3))
         model = self.model("own_module")
         self.assertEqual((model["name"], model["config"], model["engine"]["name"]), ("Decoder", {}, "torch"))
         shapes = {line["path"]: (line["shape"], line["count"]) for line in model["tensors"]}
@@ -156,73 +156,73 @@ class HooksTest(unittest.TestCase):
         self.assertEqual(model["weight_bytes"], 4 * (2 * 128 * 32 + 2 * (4 * 32 * 32 + 3 * 64 * 32)))
 
     def test_module_without_a_cache(self):
-        self.same("own_module_without_cache", [("prefill", 0, 0, 1, 4, 4)] + [("decode", 0, n, 1, 5 + n, 5 + n) for n in range(2)])
+        self.check("own_module_without_cache", [("prefill", 0, 0, 1, 4, 4)] + [("decode", 0, n, 1, 5 + n, 5 + n) for n in range(2)])
 
     def test_a_second_module_is_found(self):
         # All stages of the first model; of the second those after the call that revealed it.
-        self.same("two_modules", [("prefill", n, 0, 1, 5, 5) for n in range(5)])
+        self.check("two_modules", [("prefill", n, 0, 1, 5, 5) for n in range(5)])
 
-    def test_parts_that_the_program_calls(self):
+    def test_parts_of_a_model_that_the_program_calls(self):
         # The first call shows which of them is the model.
-        self.same("encoder_of_torch", [("prefill", n, 0, 2, 12, 12) for n in range(2)])
+        self.check("encoder_of_torch", [("prefill", n, 0, 2, 12, 12) for n in range(2)])
         self.assertEqual(self.model("encoder_of_torch")["name"], "TransformerEncoder")
 
-    def test_layers_that_the_program_calls_are_no_steps(self):
-        self.same("layers_one_by_one", [])
+    def test_layers_that_the_program_calls_are_not_steps(self):
+        self.check("layers_one_by_one", [])
 
     def test_compiled_functions(self):
-        self.same("compiled_function", generation(0, 1, 4))
+        self.check("compiled_function", generation(0, 1, 4))
         decodes = [("decode", 0, n, 1, 1, 5) for n in range(4)]
-        lines = self.same("compiled_closure", [("prefill", 0, 0, 1, 4, 4)] + decodes)
+        lines = self.check("compiled_closure", [("prefill", 0, 0, 1, 4, 4)] + decodes)
         first = [line["first_of_shape"] for line in lines if line.get("kind") == "decode"]
         self.assertEqual(first, [True, True, True, False])
 
     def test_encoder(self):
-        lines = self.same("bert", [("prefill", 0, 0, 2, 14, 14), ("prefill", 1, 0, 2, 16, 16)])
+        lines = self.check("bert", [("prefill", 0, 0, 2, 14, 14), ("prefill", 1, 0, 2, 16, 16)])
         self.assertEqual([line["padding_tokens"] for line in lines if line.get("kind") == "prefill"], [3, None])
 
     def test_features_of_an_encoder(self):
-        (done, lines), (without, _) = self.of("whisper"), self.of("whisper", "off")
+        (done, lines), (without, _) = self.result_of("whisper"), self.result_of("whisper", "off")
         self.assertEqual((done["stdout"], done["code"]), (without["stdout"], 0), done["stderr"])
         # 40 frames are 20 positions of the encoder.
         expected = [("prefill", 0, 0, 2, 40, 40)] + [("decode", 0, n, 2, 2, 2 * (n + 1)) for n in range(4)]
         self.assertEqual(steps(lines), expected)
 
     def test_adapters(self):
-        self.same("lora", generation(0, 2, 7) + [("prefill", 1, 0, 1, 4, 4)])
-        self.same("autocast", generation(0, 1, 5))
+        self.check("lora", generation(0, 2, 7) + [("prefill", 1, 0, 1, 4, 4)])
+        self.check("autocast", generation(0, 1, 5))
         self.assertEqual((self.model("autocast")["dtype"], self.model("autocast")["facts"]["stored_dtype"]), ("bfloat16", "float32"))
         self.assertEqual(self.model("lora")["facts"]["adapters"], {"kind": "LoRA", "layers": 4, "ranks": [4], "merged": 0})
         # The layers around the adapted ones have no weights of their own.
         shapes = [line["path"] for line in self.model("lora")["tensors"] if "q_proj" in line["path"]]
         self.assertEqual(sorted(path.split("q_proj.")[1] for path in shapes), ["base_layer", "lora_A.default", "lora_B.default"])
 
-    def test_quantised(self):
-        for what, module, kind in (("dynamic_int8", "Linear", None), ("torchao_int8", "Linear", "Int8Tensor")):
-            (done, lines), (without, _) = self.of(what), self.of(what, "off")
+    def test_quantized(self):
+        for program, module, kind in (("dynamic_int8", "Linear", None), ("torchao_int8", "Linear", "Int8Tensor")):
+            (done, lines), (without, _) = self.result_of(program), self.result_of(program, "off")
             self.assertEqual((done["stdout"], done["code"]), (without["stdout"], 0), done["stderr"])
             self.assertEqual(steps(lines), generation(0, 1, 5))
-            query = next(line for line in self.model(what)["tensors"] if line["path"].endswith("q_proj"))
+            query = next(line for line in self.model(program)["tensors"] if line["path"].endswith("q_proj"))
             self.assertEqual((query["module"], query["type"], query["shape"]), (module, kind, [32, 32]))
             # One byte per weight, and scales.
             self.assertTrue(1024 <= query["bytes"] < 1400, query)
 
     def test_training_has_no_stages(self):
-        self.same("training", [])
+        self.check("training", [])
 
     def test_exceptions_pass(self):
-        lines = self.same("raises", [("prefill", 0, 0, 1, 3, 3)] + generation(1, 1, 3) + [("prefill", 2, 0, 1, 3, 3)], code=1)
+        lines = self.check("raises", [("prefill", 0, 0, 1, 3, 3)] + generation(1, 1, 3) + [("prefill", 2, 0, 1, 3, 3)], code=1)
         self.assertEqual(len([line for line in lines if line["type"] == "model"]), 1)
-        self.assertIn("IndexError", self.of("raises")[0]["stderr"])
+        self.assertIn("IndexError", self.result_of("raises")[0]["stderr"])
 
-    def test_programs_that_record_themselves_win(self):
-        lines = self.of("own_record")[1]
+    def test_hooks_record_nothing_where_the_program_records(self):
+        lines = self.result_of("own_record")[1]
         self.assertEqual(steps(lines), [("prefill", 0, 0, 1, 4, 4)])
         self.assertNotIn("marked_by", next(line for line in lines if line.get("kind") == "prefill"))
 
-    def test_a_fault_of_a_hook_is_one_line(self):
-        done, lines = self.of("fault")
-        self.assertEqual((done["code"], done["stdout"]), (0, self.of("dense", "off")[0]["stdout"]), done["stderr"])
+    def test_a_failing_hook_prints_one_line(self):
+        done, lines = self.result_of("fault")
+        self.assertEqual((done["code"], done["stdout"]), (0, self.result_of("dense", "off")[0]["stdout"]), done["stderr"])
         reported = [line for line in done["stderr"].splitlines() if line.startswith("inferscope:")]
         self.assertEqual((len(reported), steps(lines)), (1, []), reported)
 

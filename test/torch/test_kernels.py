@@ -55,11 +55,11 @@ def softmax(name):
 
 
 def order(cases, **changes):
-    whole = dict(
+    defaults = dict(
         v=1, execution_id="kernels", device="cpu", cases=cases, runs=3, max_runs=6, max_seconds=0.05, target_half_width=0.05,
         graph="auto", check=True, seed=1,
     )  # fmt: skip
-    return dict(whole, **changes)
+    return dict(defaults, **changes)
 
 
 class InProcess(unittest.TestCase):
@@ -83,7 +83,7 @@ class InProcess(unittest.TestCase):
 
 
 class Operations(InProcess):
-    def test_each_is_what_float64_says(self):
+    def test_each_operation_agrees_with_float64(self):
         cases = [case(kernel, dtype, **params) for kernel, dtypes, params in OPERATIONS for dtype in dtypes]
         lines, _ = self.measure(cases)
         self.assertEqual(len(lines), len(cases))
@@ -98,7 +98,7 @@ class Operations(InProcess):
                 if given["dtype"] == "int8" or given["kernel"] in ("embedding", "sampling", "copy"):
                     self.assertEqual(line["max_error"], 0)
 
-    def test_traced_after_they_are_timed(self):
+    def test_measured_cases_are_traced(self):
         with tempfile.TemporaryDirectory() as folder:
             cases = [softmax("a"), case("gemm", "int4", m=8, n=8, k=8), case("gemm", "float32", m=8, n=8, k=8)]
             lines, _ = self.measure(cases, trace={"folder": folder, "runs": 3})
@@ -112,31 +112,31 @@ class Operations(InProcess):
         self.assertEqual([names.count("case:" + one) for one in measured], [3, 3])
         self.assertEqual((names.count("aten::_softmax"), names.count("aten::mm")), (4, 4))
 
-    def test_kernels_of_the_model_are_all_here(self):
-        from inferscope_kernel_probes import OPERATIONS as known
+    def test_all_kernels_of_the_command_exist(self):
+        from inferscope_kernel_probes import OPERATIONS as implemented
 
         source = (PROBE.parents[1] / "src" / "model" / "kernels.ts").read_text()
         names = [part.split("] as const")[0] for part in source.split("Names = [")[1:3]]
         declared = {name.strip(" '\n") for part in names for name in part.split(",")} - {""}
-        self.assertEqual(set(known), declared - {"all-reduce"})
+        self.assertEqual(set(implemented), declared - {"all-reduce"})
 
     def test_a_wrong_result_is_found(self):
         import torch
 
-        right = torch.softmax
-        with mock.patch.object(torch, "softmax", lambda x, dim: right(x * 1.001, dim)):
+        original = torch.softmax
+        with mock.patch.object(torch, "softmax", lambda x, dim: original(x * 1.001, dim)):
             (line,), _ = self.measure([softmax("a")])
         self.assertEqual(line["outcome"], "wrong")
         self.assertIn("float64", line["text"])
         self.assertTrue(line["samples_ns"])
 
     def test_attention_by_backend(self):
-        whole = dict(HEADS, new_tokens=13, context=13)
-        cases = [case("attention", backend=backend, **whole) for backend in ("math", "flash", "cudnn", "nonsense")]
+        params = dict(HEADS, new_tokens=13, context=13)
+        cases = [case("attention", backend=backend, **params) for backend in ("math", "flash", "cudnn", "nonsense")]
         outcomes = [line["outcome"] for line in self.measure(cases)[0]]
         self.assertEqual(outcomes, ["measured", "measured", "unsupported", "unsupported"])
 
-    def test_what_there_is_not(self):
+    def test_operations_that_are_not_available(self):
         cases = [
             case("softmax", "float8", rows=3, columns=64), case("gemm", "int4", m=8, n=8, k=8), case("launch"),
             case("graph-node"), case("host-to-device", bytes=1024, pinned=1),
@@ -152,23 +152,23 @@ class Operations(InProcess):
             (line,), _ = self.measure([case("copy", bytes=32 << 10)])
         self.assertEqual(line["rotated_bytes"], 5 * 2 * (32 << 10))
 
-    def test_narrow_ends_it_and_runs_begin_it(self):
-        for half_width, least, most in ((1000, 10, 10), (0, 40, 40)):
+    def test_a_narrow_interval_ends_a_case_after_the_minimum_of_runs(self):
+        for half_width, runs in ((1000, 10), (0, 40)):
             changes = dict(runs=10, max_runs=40, max_seconds=20, target_half_width=half_width)
             (line,), _ = self.measure([softmax("a")], **changes)
-            self.assertTrue(least <= len(line["samples_ns"]) <= most, len(line["samples_ns"]))
+            self.assertEqual(len(line["samples_ns"]), runs)
 
 
 class Failures(InProcess):
-    def test_out_of_memory_goes_on(self):
+    def test_other_cases_run_after_one_that_is_out_of_memory(self):
         import torch
 
-        right = torch.softmax
+        original = torch.softmax
 
         def refuse(x, dim):
             if x.shape[0] == 5:
                 raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
-            return right(x, dim)
+            return original(x, dim)
 
         with mock.patch.object(torch, "softmax", refuse):
             lines, _ = self.measure([softmax("a"), case("softmax", name="large", rows=5, columns=64), softmax("b")])
@@ -176,12 +176,12 @@ class Failures(InProcess):
         self.assertIn("20.00 GiB", lines[1]["text"])
         self.assertEqual(lines[1]["samples_ns"], [])
 
-    def test_more_than_this_machine_has_is_not_tried(self):
+    def test_a_case_larger_than_the_memory_is_not_run(self):
         large = dict(case("softmax", rows=1 << 20, columns=1 << 24), bytes=2 << 46)
         (line,), _ = self.measure([large])
         self.assertEqual(line["outcome"], "out_of_memory")
 
-    def test_an_exception_goes_on(self):
+    def test_other_cases_run_after_an_exception(self):
         lines, _ = self.measure([case("gemm", m=2), softmax("b")])
         self.assertEqual([line["outcome"] for line in lines], ["failed", "measured"])
         self.assertIn("KeyError", lines[0]["text"])
@@ -192,19 +192,19 @@ class Failures(InProcess):
         self.assertEqual([line["case"] for line in lines], ["c", "a", "b"])
         self.assertEqual([(one["case"], one["done"], one["total"]) for one in sent], [("c", 0, 3), ("a", 1, 3), ("b", 2, 3), ("b", 3, 3)])
 
-    def test_stopped_between_and_within(self):
-        asked = []
+    def test_stopping_between_cases_and_within_one(self):
+        calls = []
 
         def stop():  # once before the first case, then after its first batch
-            asked.append(1)
-            return len(asked) > 1
+            calls.append(1)
+            return len(calls) > 1
 
         lines, _ = self.measure([softmax("a"), softmax("b")], stop, runs=10**6, max_runs=10**6)
         self.assertEqual([line["outcome"] for line in lines], ["stopped", "stopped"])
         self.assertEqual([line["samples_ns"] for line in lines], [[], []])
 
 
-class Started:
+class StartsScripts:
     def start(self, script, given, folder):
         Path(folder, "order.json").write_text(json.dumps(given))
         env = dict(os.environ, INFERSCOPE_RECORD=os.path.join(folder, "record.jsonl"))
@@ -216,8 +216,8 @@ class Started:
         return [json.loads(line) for line in text.splitlines()]
 
 
-class Process(Started, unittest.TestCase):
-    def test_sigint_keeps_what_is_done(self):
+class Process(StartsScripts, unittest.TestCase):
+    def test_sigint_keeps_finished_cases(self):
         cases = [softmax("a")] + [softmax(str(i)) for i in range(20)]
         with tempfile.TemporaryDirectory() as folder:
             child = self.start("inferscope_kernels.py", order(cases, max_runs=10**6, max_seconds=0.5, target_half_width=0), folder)
@@ -245,7 +245,7 @@ class Process(Started, unittest.TestCase):
             self.assertIn("fft", error["text"])
 
 
-class AllReduce(Started, unittest.TestCase):
+class AllReduce(StartsScripts, unittest.TestCase):
     def test_two_ranks_over_gloo(self):
         sizes = (8, 4096, 1 << 20)
         cases = [case("all-reduce", name=str(size), bytes=size, ranks=2) for size in sizes]
@@ -278,7 +278,7 @@ class AllReduce(Started, unittest.TestCase):
             found = [line for line in self.lines(folder) if line["type"] == "microbenchmark"]
         self.assertEqual([(line["outcome"], line["samples_ns"]) for line in found], [("stopped", [])] * 3)
 
-    def test_a_rank_that_dies_takes_its_cases_along(self):
+    def test_the_cases_of_a_rank_that_dies_fail(self):
         cases = [case("all-reduce", name=str(i), bytes=1 << 16, ranks=2) for i in range(3)]
         with tempfile.TemporaryDirectory() as folder:
             given = order(cases, max_runs=10**6, max_seconds=30, target_half_width=0)

@@ -33,29 +33,29 @@ def run(ranks=1, **changes):
         path, record = os.path.join(folder, "order.json"), os.path.join(folder, "record.jsonl")
         Path(path).write_text(json.dumps(order), encoding="utf8")
         torchrun = ["-m", "torch.distributed.run", "--standalone", "--nnodes=1", "--nproc-per-node=%d" % ranks] if ranks > 1 else []
-        ended = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-B", *torchrun, ENGINE, path], env=dict(os.environ, INFERSCOPE_RECORD=record), capture_output=True, timeout=120
         )
-        assert ended.returncode == 0, ended.stderr.decode()[-2000:]
+        assert done.returncode == 0, done.stderr.decode()[-2000:]
         with open(record) as text:
             return [json.loads(line) for line in text]
 
 
-def reported(lines, kind, rank=0):
+def reported_bytes(lines, kind, rank=0):
     return [line["bytes"] for line in lines if line["type"] == "memory" and line["kind"] == kind and line["rank"] == rank]
 
 
 class MemoryTest(unittest.TestCase):
-    def test_tensors_are_counted_where_they_are(self):
+    def test_tensors_are_counted_by_kind_and_stage(self):
         lines = run()
-        self.assertEqual(reported(lines, "weights:load:float16"), [2 * PARAMETERS])
+        self.assertEqual(reported_bytes(lines, "weights:load:float16"), [2 * PARAMETERS])
         # 3 sequences of 8 tokens after the prompt; the last of 4 new tokens is never fed back.
-        self.assertEqual(reported(lines, "kv_cache:prefill:float16"), [3 * 8 * KV_TOKEN * 2])
-        self.assertEqual(reported(lines, "kv_cache:decode:float16"), [3 * 11 * KV_TOKEN * 2])
+        self.assertEqual(reported_bytes(lines, "kv_cache:prefill:float16"), [3 * 8 * KV_TOKEN * 2])
+        self.assertEqual(reported_bytes(lines, "kv_cache:decode:float16"), [3 * 11 * KV_TOKEN * 2])
         points = [(line["kind"], line["point"]) for line in lines if line["type"] == "memory" and line["point"]]
         self.assertEqual(points, [("rss:baseline", "baseline"), ("rss:post_warmup", "post_warmup"), ("peak_rss", "peak")])
-        peak = reported(lines, "peak_rss")[0]
-        self.assertGreaterEqual(peak, reported(lines, "rss:post_warmup")[0])
+        peak = reported_bytes(lines, "peak_rss")[0]
+        self.assertGreaterEqual(peak, reported_bytes(lines, "rss:post_warmup")[0])
 
     def test_a_benchmark_reports_none_of_it(self):
         lines = run(memory=None)
@@ -64,8 +64,8 @@ class MemoryTest(unittest.TestCase):
     def test_two_ranks_have_half_of_the_cache_and_one_reports_the_times(self):
         lines = run(ranks=2)
         for rank in (0, 1):
-            self.assertEqual(reported(lines, "kv_cache:prefill:float16", rank), [3 * 8 * KV_TOKEN * 2 // 2])
-            self.assertLess(reported(lines, "weights:load:float16", rank)[0], 2 * PARAMETERS)
+            self.assertEqual(reported_bytes(lines, "kv_cache:prefill:float16", rank), [3 * 8 * KV_TOKEN * 2 // 2])
+            self.assertLess(reported_bytes(lines, "weights:load:float16", rank)[0], 2 * PARAMETERS)
         requests = [line for line in lines if line["type"] == "request"]
         self.assertEqual([(line["rank"], line["warmup"]) for line in requests], [(0, True), (0, False)])
         self.assertEqual({line["rank"] for line in lines if line["type"] == "memory"}, {0, 1})
@@ -76,7 +76,7 @@ class MemoryTest(unittest.TestCase):
 class SnapshotTest(unittest.TestCase):
     """A history of the allocator written by hand, in the form of torch.cuda.memory._snapshot()["device_traces"]."""
 
-    def test_what_was_alive_at_the_peak_by_place(self):
+    def test_allocations_alive_at_the_peak_by_place(self):
         import torch
         from inferscope_memory import live_at_peak
 

@@ -32,7 +32,7 @@ def run(arguments, options=None, path=str(PROBE), program=str(HERE / "program.py
         traces = []
         for file in sorted(Path(folder, "traces").glob("[!n]*")):
             if not file.name.endswith(".json.gz"):
-                raise AssertionError("left behind: %s" % file.name)
+                raise AssertionError("unexpected file: %s" % file.name)
             with gzip.open(file, "rt") as text:
                 traces.append(json.load(text))
         record = Path(folder, "record.jsonl")
@@ -45,7 +45,7 @@ def names(trace, category):
 
 
 class ProbeTest(unittest.TestCase):
-    def ends(self, how, code):
+    def check_exit(self, how, code):
         done, traces, lines = run([how])
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertTrue(done.stdout.startswith("computed\n"), done.stdout)
@@ -56,8 +56,8 @@ class ProbeTest(unittest.TestCase):
         self.assertEqual([line["type"] for line in lines], ["clock", "model", "clock"])
         return done, lines
 
-    def test_normal_end(self):
-        _, lines = self.ends("end", 0)
+    def test_normal_exit(self):
+        _, lines = self.check_exit("end", 0)
         model = lines[1]
         self.assertEqual(model["config"]["hidden_size"], 64)
         # 2 x vocab x hidden, per layer 2 x 64 x 64 + 2 x 64 x 32 + 3 x 64 x 128 + 2 x 64, the last norm; 4 bytes
@@ -66,32 +66,32 @@ class ProbeTest(unittest.TestCase):
         self.assertLess(lines[0]["t_ns"], lines[2]["t_ns"])
 
     def test_sys_exit(self):
-        self.ends("exit", 3)
+        self.check_exit("exit", 3)
 
     def test_exception(self):
-        done, _ = self.ends("exception", 1)
+        done, _ = self.check_exit("exception", 1)
         self.assertIn("ValueError: the program's own", done.stderr)
 
     def test_sigterm(self):
-        self.ends("SIGTERM", -15)
+        self.check_exit("SIGTERM", -15)
 
     def test_keyboard_interrupt(self):
-        done, _ = self.ends("SIGINT", -2)
+        done, _ = self.check_exit("SIGINT", -2)
         self.assertIn("KeyboardInterrupt", done.stderr)
 
     def test_os_exit(self):
-        self.ends("_exit", 5)
+        self.check_exit("_exit", 5)
 
     def test_fork(self):
-        done, _ = self.ends("fork", 0)
+        done, _ = self.check_exit("fork", 0)
         self.assertIn("child 7", done.stdout)
 
-    def test_child_processes_have_files_of_their_own(self):
+    def test_child_processes_write_separate_files(self):
         done, traces, _ = run(["spawn"])
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted("aten::linear" in names(trace, "cpu_op") for trace in traces), [False, True])
 
-    def test_a_profiler_of_the_program(self):
+    def test_a_profiler_of_the_program_ends_the_trace(self):
         done, traces, _ = run(["own profiler"])
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("own True", done.stdout)
@@ -119,17 +119,17 @@ class ProbeTest(unittest.TestCase):
         self.assertEqual(shapes[0][:2], [[1, 8, 64], [64, 64]])
         self.assertTrue([e for e in trace["traceEvents"] if e["name"] == "[memory]"])
 
-    def test_names_that_torch_writes_as_no_json_are_repaired(self):
+    def test_names_that_are_invalid_json_are_repaired(self):
         sys.path.insert(0, str(PROBE))
         from inferscope_torch_json import repair_lines
 
         line = b'    "ph": "X", "cat": "python_function", "name": "%s", "pid": 4965, "tid": 4965,\n'
-        seen = b'anyio/_lazyimport.py(0):     """'
-        for name in (seen, rb"C:\new\x.py(3): f"):
-            fixed = repair_lines(line % name).decode().strip().rstrip(",")
-            self.assertEqual(json.loads("{%s}" % fixed)["name"], name.decode())
-        for whole in (line % b"torch/nn/module.py(12): forward", line % rb"a \"quoted\" one", b'  "ts": 1.5, "dur": 2,\n'):
-            self.assertEqual(repair_lines(whole), whole)
+        quotes = b'anyio/_lazyimport.py(0):     """'
+        for name in (quotes, rb"C:\new\x.py(3): f"):
+            repaired = repair_lines(line % name).decode().strip().rstrip(",")
+            self.assertEqual(json.loads("{%s}" % repaired)["name"], name.decode())
+        for valid in (line % b"torch/nn/module.py(12): forward", line % rb"a \"quoted\" one", b'  "ts": 1.5, "dur": 2,\n'):
+            self.assertEqual(repair_lines(valid), valid)
 
     def test_a_program_without_torch(self):
         done, traces, lines = run(["-c", "import sys; print('torch' in sys.modules)"], program=None)
@@ -141,7 +141,7 @@ class ProbeTest(unittest.TestCase):
             done, _, _ = run(["-c", "print('program')"], path=str(PROBE) + os.pathsep + folder, program=None)
         self.assertEqual(done.stdout, "theirs\nprogram\n", done.stderr)
 
-    def test_faults_are_one_line(self):
+    def test_a_failing_probe_prints_one_line(self):
         done, traces, _ = run(["end"], {"max_seconds": "soon"})
         self.assertEqual((done.returncode, done.stdout), (0, "computed\n"), done.stderr)
         self.assertIn("inferscope: probe:", done.stderr)

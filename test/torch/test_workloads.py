@@ -78,12 +78,12 @@ class WorkloadTest(unittest.TestCase):
         done, _ = run("model_compare", *SMALL)
         self.assertEqual(done.returncode, 2)
 
-    def test_deep_dive_on_the_cpu_by_accident_says_so(self):
+    def test_deep_dive_warns_if_it_finds_no_gpu(self):
         done, _ = run("deep_dive", *SMALL[:4], "--dtype", "float32", CUDA_VISIBLE_DEVICES="")
         self.assertEqual(len(json.loads(done.stdout)["results"][0]["tokens"]), 8, done.stderr)
         self.assertIn("WARNING: no GPU found, this runs on the CPU", done.stderr)
 
-    def test_what_the_cpu_has_not(self):
+    def test_cuda_graphs_need_a_gpu(self):
         done, _ = run("single_inference", *SMALL, "--device", "cpu", "--mode", "cudagraph")
         self.assertEqual(done.returncode, 2)
         self.assertIn("CUDA graphs do not exist on the CPU", done.stderr)
