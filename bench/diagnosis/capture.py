@@ -1,8 +1,8 @@
-"""Runs the planted faults and their repaired twins on a GPU, all in one process: importing torch takes longer than any of them.
+"""Captures the planted faults and their repaired twins on a GPU, all in one process, because importing torch takes longer than each of them.
 
-time: both variants in turn, pair by pair, without a profiler; then one trace of PyTorch's profiler each.
-nsys: below `nsys profile -c cudaProfilerApi --capture-range-end=repeat:N`: one report each, in the order of order.jsonl.
-ncu:  below `ncu --profile-from-start off`: one stage of each of the faults that counters show, in that order.
+time: pairs of both variants without a profiler, then a trace of PyTorch's profiler of each.
+nsys: under `nsys profile -c cudaProfilerApi --capture-range-end=repeat:N`, a report of each, in the order of order.jsonl.
+ncu:  under `ncu --profile-from-start off`, a stage of each fault that only counters show, in that order.
 Writes into --out; a program that fails is reported in order.jsonl and does not stop the others.
 """
 
@@ -37,7 +37,7 @@ FAULTS = [fault["id"] for fault in _ALL if fault.get("gpus", 1) == 1]
 COUNTERS = [fault["id"] for fault in _ALL if fault.get("ncu")]
 VARIANTS = ("fault", "fixed")
 ALL_CORES = os.sched_getaffinity(0)
-MADE: Tuple[Any, ...] = (generated, stock, engine)
+SEEDED: Tuple[Any, ...] = (generated, stock, engine)
 """Modules with programs made from a seed."""
 
 
@@ -71,7 +71,7 @@ class Session:
                     torch.cuda.empty_cache()
             print("%s %s %.1f s" % (fault, variant, time.monotonic() - started), file=sys.stderr, flush=True)
 
-    def late(self, fault: str) -> bool:
+    def is_late(self, fault: str) -> bool:
         if time.monotonic() < self.until:
             return False
         self.report(fault=fault, variant="", failed="no time was left")
@@ -80,10 +80,10 @@ class Session:
 
 def prepare(fault: str, variant: str, device: str) -> Case:
     torch.manual_seed(0)
-    for programs in MADE:
-        made = programs.entries().get(fault)
-        if made is not None:
-            return programs.prepare(made, variant, device)
+    for programs in SEEDED:
+        entry = programs.entries().get(fault)
+        if entry is not None:
+            return programs.prepare(entry, variant, device)
     return importlib.import_module("faults." + fault).prepare(variant, device)
 
 
@@ -93,7 +93,7 @@ def warm(case: Case, device: str, runs: int = 2) -> None:
 
 
 Run = Tuple[int, int, List[int], bool]
-"""A run: its start and end, the borders of its stages, ns of CLOCK_MONOTONIC, and whether the device's events are these borders."""
+"""A run: its start and end and the boundaries of its stages (ns of CLOCK_MONOTONIC), and whether these are device events."""
 
 
 def record(path: Path, case: Case, execution: str, runs: List[Run]) -> None:
@@ -105,13 +105,13 @@ def record(path: Path, case: Case, execution: str, runs: List[Run]) -> None:
     lines.clock()
     if case.model is not None:
         lines.model("decoder", case.model, case.dtype, "cuda", weights="random", engine="torch", engine_version=torch.__version__)
-    for iteration, (start_ns, end_ns, borders, by_device) in enumerate(runs):
+    for iteration, (start_ns, end_ns, boundaries, by_device) in enumerate(runs):
         if case.batch is not None:
             context = (case.context or 0) // case.batch
             decodes = case.kind == "decode"
             size = (case.batch, max(context - 1, 0), case.stages) if decodes else (case.batch, context, 1)
             lines.request(start_ns, None, end_ns, iteration, *size)  # type: ignore[arg-type]
-        for index, (start, until) in enumerate(zip(borders, borders[1:])):
+        for index, (start, until) in enumerate(zip(boundaries, boundaries[1:])):
             device = dict(device_start_ns=start, device_dur_ns=until - start) if by_device else {}
             lines.stage(case.kind, start, until, iteration, index, case.batch, case.new_tokens, case.context, **device)
     lines.flush()
@@ -138,7 +138,7 @@ def nsys(session: Session, faults: List[str]) -> None:
     index = 0
     for fault in faults:
         for variant in VARIANTS:
-            if session.late(fault):
+            if session.is_late(fault):
                 return
             with session.guarded(fault, variant):
                 case = prepare(fault, variant, session.device)
@@ -159,7 +159,7 @@ def nsys(session: Session, faults: List[str]) -> None:
 def ncu(session: Session, faults: List[str]) -> None:
     for fault in faults:
         for variant in VARIANTS:
-            if session.late(fault):
+            if session.is_late(fault):
                 return
             with session.guarded(fault, variant):
                 case = prepare(fault, variant, session.device)
@@ -174,8 +174,8 @@ def ncu(session: Session, faults: List[str]) -> None:
                 del case
 
 
-def timed(case: Case, device: str) -> Dict[str, float]:
-    """Host wall time of one run, and the time between device events at its ends; ms per stage."""
+def time_run(case: Case, device: str) -> Dict[str, float]:
+    """Wall time of one run on the host, and the time between device events at its start and end; ms per stage."""
     if not case.more.get("cold"):
         run(case, unmarked, device)
     events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if device != "cpu" else []
@@ -191,12 +191,12 @@ def timed(case: Case, device: str) -> Dict[str, float]:
     return {"wall_ms": wall, "device_ms": events[0].elapsed_time(events[1]) / case.stages if events else wall}
 
 
-def untraced(case: Case, device: str) -> Run:
+def run_untraced(case: Case, device: str) -> Run:
     """One run without a profiler. Stages are timed with device events, or with the host's clock if there is no
     device.
     """
     starts: List[Any] = []
-    # Made before the run and recorded once, because only recording creates an event.
+    # Created before the run and recorded once, because only recording creates an event.
     events = [torch.cuda.Event(enable_timing=True) for _ in range(case.stages + 2)] if device != "cpu" else []
     for event in events:
         event.record()
@@ -223,15 +223,13 @@ def untraced(case: Case, device: str) -> Run:
         return start_ns, end_ns, [start for start, _ in starts] + [end_ns], False
     ends[1].record()
     ends[1].synchronize()
-    borders = [event for _, event in starts] + [ends[1]]
-    return start_ns, end_ns, [start_ns + int(ends[0].elapsed_time(event) * 1e6) for event in borders], True
+    boundaries = [event for _, event in starts] + [ends[1]]
+    return start_ns, end_ns, [start_ns + int(ends[0].elapsed_time(event) * 1e6) for event in boundaries], True
 
 
 @contextlib.contextmanager
-def run_delay(path: Path) -> Iterator[None]:
-    """Like inferscope's sampler (src/capture/host.ts): time that this thread waited for a core, one record line per
-    50 ms.
-    """
+def record_delay(path: Path) -> Iterator[None]:
+    """Records how long this thread waits for a core, a line per 50 ms, as inferscope's sampler does (src/capture/host.ts)."""
     pid = os.getpid()
     child = os.fork()
     if child == 0:
@@ -265,7 +263,7 @@ def kineto(case: Case, device: str, path: Path) -> Dict[str, float]:
     if device != "cpu":
         activities.append(torch.profiler.ProfilerActivity.CUDA)
     log = path.with_name(path.name.replace(".kineto.json.gz", "-delay.jsonl"))
-    delays = run_delay(log) if case.more.get("delay") else contextlib.nullcontext()
+    delays = record_delay(log) if case.more.get("delay") else contextlib.nullcontext()
     with delays, torch.profiler.profile(activities=activities, record_shapes=True) as profile:
         run(case, sized_marker(case, True), device)
     profile.export_chrome_trace(str(path))
@@ -281,24 +279,24 @@ def kineto(case: Case, device: str, path: Path) -> Dict[str, float]:
     return sums
 
 
-def times(session: Session, faults: List[str], pairs: int) -> None:
+def time_faults(session: Session, faults: List[str], pairs: int) -> None:
     """Runs each fault in a child process that has already imported torch, so that a device error affects only one
     fault.
     """
     for fault in faults:
-        if session.late(fault):
+        if session.is_late(fault):
             return
         child = os.fork()
         if child == 0:
             code = 1
             try:
                 with session.guarded(fault, "both"):
-                    pairs_of(session, fault, pairs)
+                    time_pairs(session, fault, pairs)
                 code = 0
             finally:
                 sys.stderr.flush()
                 os._exit(code)
-        limit_s = next((made.LIMIT_S for made in MADE if fault in made.entries()), generated.LIMIT_S)
+        limit_s = next((programs.LIMIT_S for programs in SEEDED if fault in programs.entries()), generated.LIMIT_S)
         until = time.monotonic() + limit_s
         while os.waitpid(child, os.WNOHANG) == (0, 0):
             if time.monotonic() > until:
@@ -309,7 +307,7 @@ def times(session: Session, faults: List[str], pairs: int) -> None:
             time.sleep(0.02)
 
 
-def pairs_of(session: Session, fault: str, pairs: int) -> None:
+def time_pairs(session: Session, fault: str, pairs: int) -> None:
     cases = {variant: prepare(fault, variant, session.device) for variant in VARIANTS}
     for case in cases.values():
         warm(case, session.device, 3)
@@ -317,7 +315,7 @@ def pairs_of(session: Session, fault: str, pairs: int) -> None:
     for pair in range(max(pairs, cases["fault"].more.get("pairs", 0))):
         row: Dict[str, Any] = {}
         for variant in VARIANTS if pair % 2 == 0 else VARIANTS[::-1]:
-            row[variant] = timed(cases[variant], session.device)
+            row[variant] = time_run(cases[variant], session.device)
         rows.append(row)
     result: Dict[str, Any] = {
         "fault": fault,
@@ -335,9 +333,9 @@ def pairs_of(session: Session, fault: str, pairs: int) -> None:
         if case.more.get("hooked"):
             record_hooked(session.out / ("%s-%s.jsonl" % (fault, variant)), case, session.device)
             continue
-        runs = [untraced(case, session.device) for _ in range(1 if case.more.get("cold") else 3)]
+        runs = [run_untraced(case, session.device) for _ in range(1 if case.more.get("cold") else 3)]
         record(session.out / ("%s-%s.jsonl" % (fault, variant)), case, "clean", runs)
-    # Last, because a profiler may still cost time after it has stopped.
+    # Traces are last, because a profiler may slow the process down after it has stopped. The first one is discarded.
     with torch.profiler.profile():
         torch.ones(1, device=session.device).sum().item()
     result["device"] = {
@@ -352,18 +350,18 @@ def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("mode", choices=["time", "nsys", "ncu"])
     flags.add_argument("--out", type=Path, required=True)
-    flags.add_argument("--faults", default="", help="ids, comma between (default: all of faults.json), or a half of generated.py, stock.py or engine.py")
+    flags.add_argument("--faults", default="", help="ids separated by commas, or a half of generated.py, stock.py or engine.py (default: all of faults.json)")
     flags.add_argument("--pairs", type=int, default=12)
     flags.add_argument("--limit-s", type=float, default=150)
     flags.add_argument("--device", default="cuda")
     args = flags.parse_args()
     session = Session(args.out, args.device, args.limit_s)
-    halves = {half: [program["id"] for program in made.programs(half)] for made in MADE for half in made.SEEDS}
+    halves = {half: [program["id"] for program in seeded.programs(half)] for seeded in SEEDED for half in seeded.SEEDS}
     chosen = halves.get(args.faults) or (args.faults.split(",") if args.faults else COUNTERS if args.mode == "ncu" else FAULTS)
     if any(program in stock.entries() for program in chosen):
-        stock.imported()
+        stock.import_libraries()
     modes: Dict[str, Callable[[], None]] = {
-        "time": lambda: times(session, chosen, args.pairs),
+        "time": lambda: time_faults(session, chosen, args.pairs),
         "nsys": lambda: nsys(session, chosen),
         "ncu": lambda: ncu(session, chosen),
     }

@@ -22,13 +22,13 @@ class Case:
     begin: Optional[Callable[[], Any]] = None
     whole: Optional[Callable[[Marker], Any]] = None
     synchronize: bool = False
-    """Whether a stage ends with a synchronization, as where a program measures or streams."""
+    """Whether a stage ends with a synchronization, as in a program that measures or streams."""
     batch: Optional[int] = None
     new_tokens: Optional[int] = None
     context: Optional[int] = None
     """Tokens attended to, summed over the batch."""
     model: Optional[Dict[str, Any]] = None
-    """config.json of the model; None where the work is no model's."""
+    """config.json of the model; None if the work is not that of a model."""
     dtype: str = "bfloat16"
     more: Dict[str, Any] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Sized:
 
 @dataclass
 class Planted:
-    """The entry of a kind of fault in generated.json."""
+    """A kind of fault: its stage, its description in generated.json, and the rules that name it."""
 
     id: str
     stage: str

@@ -1,8 +1,8 @@
-"""Programs that use torch.compile with transformers as users do, in the form of stock_kinds.py: each with one common mistake, and the repaired twin.
+"""Programs that use torch.compile with transformers as users do, like those of stock_kinds.py: each with one common mistake, and its repaired twin.
 
-Everything compiles during warm-up and has few layers, so that compilation takes about 20 s. Prompts with a new length each and dynamic=False
-are not included: every length compiles for seconds, and after eight lengths torch falls back to eager, so a run of four prompts would take
-half a minute, and twelve pairs ten minutes. faults/recompilation.py plants that fault in a function that compiles in half a second.
+They compile during warm-up and have few layers, so that compilation takes about 20 s. Prompts of different lengths with dynamic=False are
+not included: each length compiles for seconds, so a run of four prompts would take half a minute, and twelve pairs ten minutes.
+faults/recompilation.py plants that fault in a function that compiles in half a second.
 """
 
 from typing import Any, Callable
@@ -17,7 +17,7 @@ def _compiled(model: Any, stock: Stock, **more: Any) -> Any:
     return torch.compile(model, backend="inductor" if stock.device != "cpu" else "eager", **more)
 
 
-def _as_users_run(work: Work) -> Work:
+def _run_outside_inference_mode(work: Work) -> Work:
     """Creates and runs the weights outside of inference mode, as from_pretrained does: compiled code depends on that."""
 
     def run() -> None:
@@ -27,12 +27,12 @@ def _as_users_run(work: Work) -> Work:
     return run
 
 
-def _normal(prepare: Callable[[Stock], Work]) -> Callable[[Stock], Work]:
-    def prepared(stock: Stock) -> Work:
+def _outside_inference_mode(prepare: Callable[[Stock], Work]) -> Callable[[Stock], Work]:
+    def prepare_outside(stock: Stock) -> Work:
         with torch.inference_mode(False), torch.no_grad():
-            return _as_users_run(prepare(stock))
+            return _run_outside_inference_mode(prepare(stock))
 
-    return prepared
+    return prepare_outside
 
 
 def _decodes_static(stock: Stock, model: Any, compiled: Any) -> Work:
@@ -98,8 +98,8 @@ few = {**wide, "batch": [1, 4, 8], "hidden": [2048], "vocab": [32000]}
 dense = ["llama", "qwen3", "olmo2"]
 repeated = {"casts_and_layout_copies": "keys and values of a static cache are repeated for every head"}
 KINDS = [
-    Kind("checked", "decode", "torch.compile: a hook in every layer reads a value on the host and breaks the graph; repaired: no hook", ["synchronization_every_step"], _normal(checked), {**wide, "layers": [4, 6]}, host=True, families=dense, true_of_twin=repeated, issue=github + "pytorch/pytorch/issues/135410"),
-    Kind("uncompiled", "decode", "generate(cache_implementation='static', disable_compile=True); repaired: the default, which compiles and replays CUDA graphs", ["launch_bound"], _normal(uncompiled), {**few, "layers": [4, 6]}, host=True, families=dense, true_of_twin=repeated, issue=github + "huggingface/transformers/pull/34923"),
-    Kind("ungraphed", "decode", "torch.compile without CUDA graphs at a small batch; repaired: mode='reduce-overhead'", ["launch_bound"], _normal(ungraphed), {**few, "layers": [4, 6]}, host=True, families=dense, true_of_twin=repeated, issue=github + "huggingface/transformers/issues/30055"),
-    Kind("compiled_float32", "prefill", "torch.compile of a float32 model; repaired: bfloat16", ["half_precision"], _normal(float32), {**long, "layers": [2, 3], "hidden": [2048]}, families=dense),
+    Kind("checked", "decode", "torch.compile: a hook in every layer reads a value on the host and breaks the graph; repaired: no hook", ["synchronization_every_step"], _outside_inference_mode(checked), {**wide, "layers": [4, 6]}, host=True, families=dense, true_of_twin=repeated, issue=github + "pytorch/pytorch/issues/135410"),
+    Kind("uncompiled", "decode", "generate(cache_implementation='static', disable_compile=True); repaired: the default, which compiles and replays CUDA graphs", ["launch_bound"], _outside_inference_mode(uncompiled), {**few, "layers": [4, 6]}, host=True, families=dense, true_of_twin=repeated, issue=github + "huggingface/transformers/pull/34923"),
+    Kind("ungraphed", "decode", "torch.compile without CUDA graphs at a small batch; repaired: mode='reduce-overhead'", ["launch_bound"], _outside_inference_mode(ungraphed), {**few, "layers": [4, 6]}, host=True, families=dense, true_of_twin=repeated, issue=github + "huggingface/transformers/issues/30055"),
+    Kind("compiled_float32", "prefill", "torch.compile of a float32 model; repaired: bfloat16", ["half_precision"], _outside_inference_mode(float32), {**long, "layers": [2, 3], "hidden": [2048]}, families=dense),
 ]

@@ -1,6 +1,6 @@
 """Programs that use no GPU, with one fault each that no rule was tuned on: inferscope run --evaluator torch -- python bench/diagnosis/cpu_faults.py cat
 
-`none` is the twin of all of them. A decoder of four layers computes one prefill and 24 decode steps, twice; compile, loader and baddbmm are programs of their own.
+`none` has no fault. A decoder of four layers computes one prefill and 24 decode steps, twice; compile, loader and baddbmm are separate programs.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch.profiler import record_function
 
-HIDDEN, INNER, LAYERS, HEADS, VOCAB, ROOM = 256, 704, 4, 8, 4000, 640
+HIDDEN, INNER, LAYERS, HEADS, VOCAB, CACHE_LENGTH = 256, 704, 4, 8, 4000, 640
 SIZE = HIDDEN // HEADS
 DECODER = ["none", "cat", "clone", "casts", "einsum", "tokens", "lock", "wait", "item", "mask", "weights", "uncached", "logits"]
 OTHERS = ["compile", "loader", "baddbmm"]
@@ -30,8 +30,8 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, fault: str) -> 
     return torch.einsum("bhqk,bhkd->bhqd", weights / weights.sum(-1, keepdim=True), v)
 
 
-def appended(before: Optional[torch.Tensor], new: torch.Tensor, fault: str) -> torch.Tensor:
-    """[batch, heads, tokens, size]: a cache that is allocated again in every step."""
+def append(before: Optional[torch.Tensor], new: torch.Tensor, fault: str) -> torch.Tensor:
+    """-> [batch, heads, tokens, size], a cache that is allocated again in every step"""
     if before is None:
         return new
     if fault == "cat":
@@ -49,20 +49,20 @@ def layer(x: torch.Tensor, weights: Dict[str, torch.Tensor], cache: Dict[str, An
     batch, tokens, _ = x.shape
     q, k, v = (x @ weights["qkv"].T).view(batch, tokens, 3, HEADS, SIZE).permute(2, 0, 3, 1, 4)
     if fault in ("cat", "clone"):
-        k, v = cache["k"], cache["v"] = appended(cache.get("k"), k, fault), appended(cache.get("v"), v, fault)
+        k, v = cache["k"], cache["v"] = append(cache.get("k"), k, fault), append(cache.get("v"), v, fault)
     else:
         filled = cache.setdefault("tokens", 0)
         cache["tokens"] = filled + tokens
         for name, new in (("k", k), ("v", v)):
             if name not in cache:
-                cache[name] = torch.zeros(batch, HEADS, ROOM, SIZE)
+                cache[name] = torch.zeros(batch, HEADS, CACHE_LENGTH, SIZE)
             cache[name][:, :, filled : filled + tokens] = new
         k, v = cache["k"][:, :, : filled + tokens], cache["v"][:, :, : filled + tokens]
     x = x + attention(q, k, v, fault).transpose(1, 2).reshape(batch, tokens, HIDDEN) @ weights["o"].T
     return x + F.silu(x @ weights["up"].T) @ weights["down"].T
 
 
-def tokenizer(token: int) -> int:
+def detokenize(token: int) -> int:
     text = ""
     for i in range(3000):
         text += chr(97 + (token * 7 + i) % 26)
@@ -70,9 +70,9 @@ def tokenizer(token: int) -> int:
 
 
 def decoder(fault: str) -> None:
-    kept = torch.float16 if fault == "casts" else torch.float32
+    weight_dtype = torch.float16 if fault == "casts" else torch.float32
     shapes = dict(qkv=(3 * HIDDEN, HIDDEN), o=(HIDDEN, HIDDEN), up=(INNER, HIDDEN), down=(HIDDEN, INNER))
-    weights = [{name: (torch.randn(shape) * 0.05).to(kept) for name, shape in shapes.items()} for _ in range(LAYERS)]
+    weights = [{name: (torch.randn(shape) * 0.05).to(weight_dtype) for name, shape in shapes.items()} for _ in range(LAYERS)]
     embedding = torch.randn(VOCAB, HIDDEN) * 0.1
     done = threading.Event()
 
@@ -107,13 +107,13 @@ def decoder(fault: str) -> None:
                 if fault == "item" and out.amax().item() > 1e9:
                     raise FloatingPointError("overflow")
                 if fault == "tokens":
-                    tokenizer(int(token[0]))
+                    detokenize(int(token[0]))
                 if fault == "wait":
                     time.sleep(0.004)
     done.set()
 
 
-class Slow(torch.utils.data.Dataset):  # type: ignore[type-arg]
+class SlowDataset(torch.utils.data.Dataset):  # type: ignore[type-arg]
     def __len__(self) -> int:
         return 40
 
@@ -123,12 +123,12 @@ class Slow(torch.utils.data.Dataset):  # type: ignore[type-arg]
 
 def loader() -> None:
     weight = torch.randn(HIDDEN, HIDDEN)
-    for step, x in enumerate(torch.utils.data.DataLoader(Slow(), batch_size=4)):
+    for step, x in enumerate(torch.utils.data.DataLoader(SlowDataset(), batch_size=4)):
         with record_function("prefill %d" % step):
             torch.relu(x @ weight) @ weight
 
 
-def compiled() -> None:
+def recompile() -> None:
     work = torch.compile(lambda x: F.silu(x) * x.sum(-1, keepdim=True), dynamic=False)
     for step in range(6):
         with record_function("decode %d" % step):
@@ -153,7 +153,7 @@ def main() -> None:
         if fault in DECODER:
             decoder(fault)
         else:
-            {"compile": compiled, "loader": loader, "baddbmm": baddbmm}[fault]()
+            {"compile": recompile, "loader": loader, "baddbmm": baddbmm}[fault]()
 
 
 if __name__ == "__main__":

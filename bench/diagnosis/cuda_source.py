@@ -1,4 +1,4 @@
-"""Kernels in CUDA C++, compiled with NVRTC; torch operations replace them without a GPU."""
+"""Compiles kernels in CUDA C++ with NVRTC. Without a GPU, their programs use torch operations instead."""
 
 from typing import Any, Callable
 

@@ -60,12 +60,12 @@ def sized(shape: Shape, device: str) -> Shape:
     """The given shape on a GPU; on a CPU a small one that takes milliseconds."""
     if device != "cpu":
         return shape
-    odd = shape.hidden % 8  # kept, because a planted fault is a size that is no multiple of 8
+    odd = shape.hidden % 8  # kept for the planted fault of sizes that are not multiples of 8
     return replace(shape, hidden=64 - odd, inner=96, layers=2, heads=4, kv_heads=2, head_dim=16, vocab=128)
 
 
 def sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
-    """[batch, heads, queries, head_dim] from keys and values of [batch, kv_heads, keys, head_dim]."""
+    """q and the result are [batch, heads, queries, head_dim], keys and values [batch, kv_heads, keys, head_dim]."""
     return F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
 
 
@@ -74,7 +74,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 
 def gated(gate_up: torch.Tensor) -> torch.Tensor:
-    """silu(gate) * up of [..., 2 * inner], in one kernel."""
+    """silu(gate) * up: [..., 2 * inner] -> [..., inner], in one kernel"""
     inner = gate_up.shape[-1] // 2
     if triton is None or gate_up.device.type == "cpu":
         gate, up = gate_up.chunk(2, -1)
@@ -108,12 +108,12 @@ class Decoder:
         self.attention, self.norm, self.activation = sdpa, rms_norm, gated
         self.cache = "static"
         self.after_layer: Callable[[torch.Tensor], None] = lambda x: None
-        stored = weights or dtype
+        weight_dtype = weights or dtype
         kv = shape.kv_heads * shape.head_dim
         q = shape.heads * shape.head_dim
 
         def weight(rows: int, columns: int) -> torch.Tensor:
-            return torch.empty(rows, columns, device=device, dtype=stored).normal_(0, columns**-0.5)
+            return torch.empty(rows, columns, device=device, dtype=weight_dtype).normal_(0, columns**-0.5)
 
         def ones() -> torch.Tensor:
             return torch.ones(shape.hidden, device=device, dtype=dtype)
@@ -151,12 +151,12 @@ class Decoder:
         self.kv = [filled() for _ in range(shape.layers)]
 
     def layer(self, index: int, x: torch.Tensor, decode: bool) -> torch.Tensor:
-        """One layer over [batch, tokens, hidden]."""
+        """Applies a layer to [batch, tokens, hidden]."""
         shape, weights = self.shape, self.layers[index]
         batch, tokens, _ = x.shape
         y = self.linear(self.norm(x, weights.norm1), weights.qkv).view(batch, tokens, -1, shape.head_dim).transpose(1, 2)
         q, kv = y.split([shape.heads, 2 * shape.kv_heads], 1)
-        k, v = (self.cached(index, kv) if decode else kv).chunk(2, 1)
+        k, v = (self.with_cache(index, kv) if decode else kv).chunk(2, 1)
         a = self.attention(q, k, v, not decode).transpose(1, 2).reshape(batch, tokens, -1)
         x = x + self.linear(a, weights.out)
         x = x + self.mlp(index, self.norm(x, weights.norm2))
@@ -167,7 +167,7 @@ class Decoder:
         weights = self.layers[index]
         return self.linear(self.activation(self.linear(x, weights.gate_up)), weights.down)
 
-    def cached(self, index: int, kv: torch.Tensor) -> torch.Tensor:
+    def with_cache(self, index: int, kv: torch.Tensor) -> torch.Tensor:
         """Keys and values of the context and of the new token."""
         before = self.kv[index]
         if self.cache == "cat":
@@ -202,7 +202,7 @@ class Decoder:
 
 
 def graphed(work: Callable[[], Any], device: str) -> Callable[[], Any]:
-    """`work` as a CUDA graph, or unchanged on a CPU. Its result is that of the captured call."""
+    """Captures `work` in a CUDA graph; on a CPU returns it unchanged. The replay returns the result of the captured call."""
     if device == "cpu":
         return work
     side = torch.cuda.Stream()
@@ -213,15 +213,15 @@ def graphed(work: Callable[[], Any], device: str) -> Callable[[], Any]:
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        answer = work()
+        result = work()
 
     class Replay:
-        # The graph reads memory that `work` refers to, but does not keep it alive.
-        kept = work
+        # Keeps the memory that the graph reads alive.
+        captured_work = work
 
         def __call__(self) -> Any:
             graph.replay()
-            return answer
+            return result
 
     return Replay()
 

@@ -1,8 +1,8 @@
-"""Programs on vLLM 0.26, each with a mistake of its own, and the repaired twin: a Llama of some 1.5 B parameters with random weights, in process.
+"""Programs on vLLM 0.26 with one mistake each, and their repaired twins: a Llama of about 1.5 B parameters with random weights.
 
-Fault and twin are two engines of one process, run in turn: eager steps differ by 40 % from process to process, which pairs over two processes
-would measure. Each takes 0.3 of the GPU's memory, as starting one takes a minute, so each program is captured by itself
-(`capture.sh OUT ID`). Nothing marks a stage: inferscope's marks of vLLM's workers do, as below `inferscope run`.
+Fault and twin are two engines in one process, which run alternately, because eager steps differ by 40 % between processes. Each engine
+takes 0.3 of the GPU's memory and a minute to start, so each program is captured separately (`capture.sh OUT ID`). The programs mark no
+stages; inferscope marks those of vLLM's workers, as under `inferscope run`.
 """
 
 import json
@@ -17,11 +17,11 @@ import torch
 from case import Case, Planted, Sized, run, unmarked
 
 SEEDS = {"engine-validation": 2}
-"""1 was validation before; it was looked at."""
+"""Seed 1 was used for validation before, until its results were inspected."""
 PREFIX = "ew"
 LIMIT_S = 240
 NEW = 32
-"""Decode steps of a request; prompts of which one token is generated have none."""
+"""Decode steps of a request; programs about the prefill have none."""
 Work = Callable[[], Any]
 
 
@@ -40,71 +40,71 @@ class Engine(Sized):
             bos_token_id=1, eos_token_id=2, tie_word_embeddings=False, torch_dtype="bfloat16",
         )
         Path(folder, "config.json").write_text(json.dumps(config))
-        given = dict(
+        options = dict(
             dtype="bfloat16", load_format="dummy", skip_tokenizer_init=True, max_model_len=2048, max_num_seqs=64, max_num_batched_tokens=8192,
             # Prompts are the same in every run.
             enable_prefix_caching=False,
             # With a given size of the KV cache, vLLM needs no profiling run to find it.
             gpu_memory_utilization=0.3, kv_cache_memory_bytes=6 << 30,
         )
-        return LLM(model=folder, **{**given, **more})
+        return LLM(model=folder, **{**options, **more})
 
     def prompts(self) -> List[Dict[str, List[int]]]:
         dice = random.Random(self.length)
         return [{"prompt_token_ids": [dice.randrange(3, self.vocab) for _ in range(self.length)]} for _ in range(self.batch)]
 
 
-def parameters(new: int, **more: Any) -> Any:
+def sampling_params(new: int, **more: Any) -> Any:
     from vllm import SamplingParams
 
     return SamplingParams(temperature=0.0, ignore_eos=True, max_tokens=new, detokenize=False, **more)
 
 
 @dataclass
-class Made:
+class EngineProgram:
     llm: Any
     work: Work
     stages: int
     per: int = 1
 
 
-def generated(engine: Engine, new: int, llm: Any, **more: Any) -> Made:
-    """`new`: tokens of a request after its first one."""
-    prompts, given = engine.prompts(), parameters(new + 1, **more)
-    return Made(llm, lambda: llm.generate(prompts, given, use_tqdm=False), max(1, new))
+def make_program(engine: Engine, new: int, llm: Any, **more: Any) -> EngineProgram:
+    """A program that calls generate. `new`: tokens of a request after its first one."""
+    prompts, params = engine.prompts(), sampling_params(new + 1, **more)
+    return EngineProgram(llm, lambda: llm.generate(prompts, params, use_tqdm=False), max(1, new))
 
 
-def eager(engine: Engine) -> Made:
-    return generated(engine, NEW, engine.llm(enforce_eager=engine.faulty))
+def eager(engine: Engine) -> EngineProgram:
+    return make_program(engine, NEW, engine.llm(enforce_eager=engine.faulty))
 
 
-def half_precision(engine: Engine) -> Made:
-    return generated(engine, 0, engine.llm(dtype="float32" if engine.faulty else "bfloat16"))
+def half_precision(engine: Engine) -> EngineProgram:
+    return make_program(engine, 0, engine.llm(dtype="float32" if engine.faulty else "bfloat16"))
 
 
-def few_sequences(engine: Engine) -> Made:
+def few_sequences(engine: Engine) -> EngineProgram:
     """Requests run one after another; a step of the twin decodes all of them."""
-    at_once = 4 if engine.faulty else engine.batch
-    made = generated(engine, NEW, engine.llm(max_num_seqs=at_once))
-    made.stages, made.per = NEW * engine.batch // at_once, at_once
+    running = 4 if engine.faulty else engine.batch
+    made = make_program(engine, NEW, engine.llm(max_num_seqs=running))
+    made.stages, made.per = NEW * engine.batch // running, running
     return made
 
 
-def prompt_logprobs(engine: Engine) -> Made:
+def prompt_logprobs(engine: Engine) -> EngineProgram:
     """The probabilities of all prompt tokens are requested but not used."""
-    return generated(engine, 0, engine.llm(), **(dict(prompt_logprobs=1) if engine.faulty else {}))
+    return make_program(engine, 0, engine.llm(), **(dict(prompt_logprobs=1) if engine.faulty else {}))
 
 
-def texts(engine: Engine) -> Made:
+def texts(engine: Engine) -> EngineProgram:
     """A loop over the engine's steps detokenizes all sequences after every step; the twin once at their end."""
-    llm, prompts, given = engine.llm(), engine.prompts(), parameters(NEW + 1)
+    llm, prompts, params = engine.llm(), engine.prompts(), sampling_params(NEW + 1)
     words = ["token%d " % token for token in range(engine.vocab)]
     requests = 0
 
     def work() -> None:
         nonlocal requests
         for prompt in prompts:
-            llm.llm_engine.add_request("%d" % requests, dict(prompt), given)
+            llm.llm_engine.add_request("%d" % requests, dict(prompt), params)
             requests += 1
         while llm.llm_engine.has_unfinished_requests():
             for output in llm.llm_engine.step():
@@ -112,12 +112,12 @@ def texts(engine: Engine) -> Made:
                     ids = [*(output.prompt_token_ids or ()), *output.outputs[0].token_ids]
                     "".join(words[token] for token in ids).split()
 
-    return Made(llm, work, NEW)
+    return EngineProgram(llm, work, NEW)
 
 
 @dataclass
 class Kind(Planted):
-    prepare: Callable[[Engine], Made]
+    prepare: Callable[[Engine], EngineProgram]
     sizes: Dict[str, Any]
     host: bool = False
     true_of_twin: Optional[Dict[str, str]] = None
@@ -131,8 +131,8 @@ KINDS = [
     Kind("eager", "decode", "enforce_eager=True; repaired: the default, CUDA graphs", ["launch_bound"], eager, {**small, "batch": [4, 8, 16]}, host=True, issue=github + "scaleapi/llm-engine/pull/851"),
     Kind("few_sequences", "decode", "max_num_seqs=4, 64 requests; repaired: max_num_seqs=64", ["small_batch_memory_bound"], few_sequences, {**large, "batch": [64]}, issue=github + "vllm-project/vllm/issues/6801"),
     Kind("half_precision", "prefill", "dtype='float32'; repaired: bfloat16", ["half_precision"], half_precision, {**small, "batch": [8], "length": [512, 1024]}),
-    Kind("prompt_logprobs", "prefill", "prompt_logprobs=1 and no use of them; repaired: without", ["prompt_logits"], prompt_logprobs, {**small, "layers": [4], "vocab": [128256], "batch": [8], "length": [512, 1024]}, issue=github + "vllm-project/vllm/issues/5907"),
-    Kind("texts", "decode", "a loop over LLMEngine.step() makes the text of all sequences anew after every token; repaired: once at their end", ["host_bound"], texts, {**small, "batch": [32, 64], "length": [512]}, host=True, issue=github + "vllm-project/vllm/pull/24174"),
+    Kind("prompt_logprobs", "prefill", "prompt_logprobs=1, which are not used; repaired: without", ["prompt_logits"], prompt_logprobs, {**small, "layers": [4], "vocab": [128256], "batch": [8], "length": [512, 1024]}, issue=github + "vllm-project/vllm/issues/5907"),
+    Kind("texts", "decode", "a loop over LLMEngine.step() creates the text of all sequences again after every token; repaired: once at their end", ["host_bound"], texts, {**small, "batch": [32, 64], "length": [512]}, host=True, issue=github + "vllm-project/vllm/pull/24174"),
 ]
 BY_ID = {kind.id: kind for kind in KINDS}
 

@@ -1,8 +1,8 @@
-"""Programs made from a seed: kinds of fault over models, sizes and modes, each with its repaired twin.
+"""Programs generated from a seed: kinds of fault over models, sizes and modes, each with its repaired twin.
 
-A half is a seed. Rules may be tuned on `development`; `validation` is captured once, and its score is what the docs report; then its programs
-may be looked at: it becomes `earlier`, and the next score needs a new seed (2 was the first, 3 the second). The programs of a
-half are those of generated.json, which `python bench/diagnosis/generated.py` writes; kinds with a link were taken from issues of others.
+A half has one seed. Rules may be tuned on `development`. `validation` is captured once, and the docs report its score; afterwards its
+programs may be inspected: it becomes `earlier`, and the next score needs a new seed. Running this file writes generated.json, which
+lists the programs of all halves. Kinds with a link come from issues of other projects.
 """
 
 import gc
@@ -50,19 +50,19 @@ class Parts:
 @dataclass
 class Kind(Planted):
     plant: Callable[[Parts], None]
-    """Called before the work is captured in a graph, where it is."""
+    """Called before the work is captured in a graph, if it is."""
     after: bool = False
-    """Whether `plant` is called after that: its fault is outside the model's own kernels."""
+    """Whether `plant` is called after the capture: its fault is outside the kernels of the model."""
     host: bool = False
-    """Whether the time it costs is on the host: its gain shows in no kernel."""
+    """Whether it costs time of the host, so that no kernel shows the gain."""
     eager: bool = False
-    """Whether its step cannot be, or must not be, a CUDA graph; its twin's is one."""
+    """Whether its step is not a CUDA graph; that of its twin is."""
     twin_eager: bool = False
-    """Whether its twin's is none, either: a repair that leaves the launches as they are."""
+    """Whether the step of its twin is not a CUDA graph, either: the repair does not change the launches."""
     repair: Callable[[Parts], None] = lambda parts: None
     """Called in the twin, after the work was captured."""
     repair_before: Callable[[Parts], None] = lambda parts: None
-    """Called in the twin, before that."""
+    """Called in the twin, before the capture."""
     shape: Dict[str, Any] = None  # type: ignore[assignment]
     true_of_twin: Optional[Dict[str, str]] = None
     issue: Optional[str] = None
@@ -129,13 +129,13 @@ def cast_weights(parts: Parts) -> None:
 def dequantized_weights(parts: Parts) -> None:
     model = parts.model
     scales: Dict[int, torch.Tensor] = {}
-    kept: List[torch.Tensor] = []
+    quantized_weights: List[torch.Tensor] = []
 
     def quantized(weight: torch.Tensor) -> torch.Tensor:
         scale = weight.abs().amax(1, keepdim=True).float() / 127
         small = (weight / scale).round().to(torch.int8)
         scales[id(small)] = scale
-        kept.append(small)
+        quantized_weights.append(small)  # scales are found by id
         return small
 
     for layer in model.layers:
@@ -317,7 +317,7 @@ def on_device(parts: Parts) -> None:
 
 
 def sorted_logits(parts: Parts) -> None:
-    """Top-p over the whole vocabulary."""
+    """Top-p sampling over the whole vocabulary."""
     step, model = parts.work, parts.model
 
     def work(index: int) -> None:
@@ -331,7 +331,7 @@ def sorted_logits(parts: Parts) -> None:
 
 
 def candidates(parts: Parts) -> None:
-    """Top-p over the 50 largest logits."""
+    """Top-p sampling over the 50 largest logits."""
     step, model = parts.work, parts.model
 
     def work(index: int) -> None:
@@ -367,7 +367,7 @@ def rotary_each_layer(parts: Parts) -> None:
 
 
 def rotary(parts: Parts) -> None:
-    """The same with sines and cosines of the last position from a table."""
+    """The repaired twin: sines and cosines of the last position come from a table."""
     inner = parts.model.attention
     width = parts.program.shape.head_dim
     cosine = torch.ones(width, device=parts.device, dtype=parts.model.dtype)
@@ -395,27 +395,27 @@ def looped(parts: Parts) -> None:
 
 github = "https://github.com/"
 KINDS = [
-    Kind("kv_cat", "decode", "keys and values are concatenated anew in every step; repaired: written into a preallocated cache", ["kv_cache_concat"], cat_cache),
+    Kind("kv_cat", "decode", "keys and values are concatenated in every step; repaired: written into a preallocated cache", ["kv_cache_concat"], cat_cache),
     Kind("weight_casts", "decode", "weights are stored in float32 and cast at every use; repaired: stored as they are used", ["casts_and_layout_copies"], cast_weights),
-    Kind("scheduler", "decode", "block tables are built in Python between two steps; repaired: not", ["host_bound"], scheduler, after=True, host=True),
-    Kind("host_logits", "decode", "logits are copied to the host, which samples; repaired: the GPU does", ["logits_to_host"], host_logits, after=True, host=True),
+    Kind("scheduler", "decode", "block tables are built in Python between two steps; repaired: they are not", ["host_bound"], scheduler, after=True, host=True),
+    Kind("host_logits", "decode", "logits are copied to the host, which samples; repaired: the GPU samples", ["logits_to_host"], host_logits, after=True, host=True),
     Kind("launches", "decode", "every operation is launched by itself; repaired: one CUDA graph", ["launch_bound"], lambda parts: None, eager=True, shape={"layers": 12, "hidden": 1024, "inner": 2816}, host=True),
     Kind("sync_layers", "decode", "a value of every layer is read by the host; repaired: none, and a CUDA graph", ["synchronization_every_step", "launch_bound"], synchronized, eager=True, shape={"layers": 8}, host=True),
     Kind("float32", "prefill", "everything is computed in float32; repaired: in bfloat16", ["half_precision"], float32_all),
     Kind("written_attention", "prefill", "attention is written out; repaired: scaled_dot_product_attention", ["eager_attention"], written_attention),
     Kind("chained", "prefill", "norms and activation are chains of elementwise kernels; repaired: one kernel each", ["elementwise_norm_overhead"], chained),
-    Kind("emptied", "prefill", "torch.cuda.empty_cache() before every product; repaired: without", ["allocator_churn"], emptied, host=True),
+    Kind("emptied", "prefill", "torch.cuda.empty_cache() before every GEMM; repaired: without", ["allocator_churn"], emptied, host=True),
     Kind("pageable", "prefill", "embeddings come from pageable memory; repaired: they are on the GPU", ["host_copies"], pageable, after=True, repair=on_device, shape={"layers": 1}, host=True),
     Kind("misaligned", "prefill", "odd sizes, so that no matrix is aligned; repaired: padded by one", ["gemm_shape"], lambda parts: None),
-    Kind("expert_loop", "decode", "which tokens an expert gets is read by the host, expert by expert; repaired: it is known before", ["synchronization_every_step"], looped, eager=True, issue=github + "jingyaogong/minimind/issues/835", host=True),
-    Kind("adapters", "decode", "LoRA adapters are applied next to every product; repaired: merged", ["unmerged_adapters", "casts_and_layout_copies", "elementwise_norm_overhead"], adapters, issue=github + "huggingface/peft/issues/217"),
+    Kind("expert_loop", "decode", "the host reads which tokens each expert gets; repaired: they are known before", ["synchronization_every_step"], looped, eager=True, issue=github + "jingyaogong/minimind/issues/835", host=True),
+    Kind("adapters", "decode", "LoRA adapters are applied next to every GEMM; repaired: merged", ["unmerged_adapters", "casts_and_layout_copies", "elementwise_norm_overhead"], adapters, issue=github + "huggingface/peft/issues/217"),
     Kind("all_logits", "prefill", "logits of every prompt token in float32; repaired: of the last one", ["prompt_logits"], logits_of_all, shape={"vocab": 128256, "layers": 2}, issue=github + "huggingface/transformers/issues/30860"),
     Kind("repeated_heads", "decode", "keys and values are repeated for every query head; repaired: grouped attention", ["casts_and_layout_copies", "kv_cache_concat"], repeated_heads, shape={"kv_heads": 4}, issue=github + "huggingface/transformers/pull/36218"),
     Kind("collected", "decode", "a full garbage collection between two steps; repaired: none", ["host_bound"], collected, after=True, issue=github + "sgl-project/sglang/pull/28067", host=True),
     Kind("stop_check", "decode", "the host asks after every step whether all sequences ended; repaired: it does not", ["synchronization_every_step"], stop_check, after=True, shape={"layers": 2, "hidden": 1024, "inner": 2816}, issue=github + "huggingface/transformers/issues/43089", host=True),
-    Kind("mask", "decode", "a mask over all positions is made in every layer; repaired: none", ["rebuilt_tensors", "elementwise_norm_overhead"], mask_each_step, issue=github + "huggingface/transformers/issues/29206"),
+    Kind("mask", "decode", "a mask over all positions is created in every layer; repaired: none", ["rebuilt_tensors", "elementwise_norm_overhead"], mask_each_step, issue=github + "huggingface/transformers/issues/29206"),
     Kind("dequantized", "decode", "int8 weights are converted at every use; repaired: bfloat16 weights", ["casts_and_layout_copies"], dequantized_weights, issue=github + "lm-sys/FastChat/issues/1698"),
-    Kind("sorted_logits", "decode", "the whole vocabulary is sorted for top-p sampling; repaired: the 50 largest are", ["vocabulary_sort"], sorted_logits, after=True, repair=candidates, shape={"vocab": 128256, "layers": 3}, issue=github + "vllm-project/vllm/pull/48913"),
+    Kind("sorted_logits", "decode", "the whole vocabulary is sorted for top-p sampling; repaired: the 50 largest logits are", ["vocabulary_sort"], sorted_logits, after=True, repair=candidates, shape={"vocab": 128256, "layers": 3}, issue=github + "vllm-project/vllm/pull/48913"),
     Kind("asserted", "decode", "an assertion over every layer's output is read by the host; repaired: none, and a CUDA graph", ["synchronization_every_step", "launch_bound"], asserted, eager=True, issue=github + "NVIDIA/TensorRT-LLM/pull/12445", host=True),
     Kind("rotary", "decode", "sines and cosines of all positions are computed in every layer; repaired: they come from a table", ["rebuilt_tensors", "elementwise_norm_overhead"], rotary_each_layer, repair_before=rotary, issue=github + "openai/gpt-oss/pull/43"),
     Kind("tables_copied", "decode", "48 small tensors are copied from pageable memory in every step; repaired: they are on the GPU", ["host_copies", "synchronization_every_step", "host_bound"], tables_copied, after=True, shape={"layers": 2, "hidden": 1024, "inner": 2816}, issue=github + "NVIDIA/TensorRT-LLM/pull/16313", host=True),
@@ -427,7 +427,7 @@ OUTSIDE = ["scheduler", "collected"]
 
 
 def programs(half: str) -> List[Dict[str, Any]]:
-    """Two of each kind in development, else one; every fifth has a second fault. -> entries of generated.json"""
+    """Two programs of each kind in development, else one; every fifth has a second fault. -> entries of generated.json"""
     made = []
     for index, kind in enumerate([kind for kind in KINDS for _ in range(2 if half == "development" else 1)]):
         dice = random.Random(SEEDS[half] * 1000 + index)
@@ -489,7 +489,7 @@ def _program(entry: Dict[str, Any], variant: str, device: str) -> Program:
 
 
 def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
-    """The work of one program, in the form of those in faults/."""
+    """The work of one program, as a Case like those of faults/."""
     kinds = [BY_ID[kind] for kind in entry["kinds"]]
     kind, program = kinds[0], _program(entry, variant, device)
     make = Experts if kind.id == "expert_loop" else Decoder
@@ -539,8 +539,8 @@ def entries() -> Dict[str, Dict[str, Any]]:
 
 
 def main() -> None:
-    """Writes the facts that the score reads for every program: id, half, planted faults, the rules that name them,
-    the original issue.
+    """Writes generated.json, with the facts that the score reads: id, half, planted faults, the rules that name them, the
+    original issues.
     """
     import engine
     import stock
@@ -561,7 +561,7 @@ def main() -> None:
         if issues:
             line["issues"] = issues
         made.append(line)
-    # `npm run format` formats it.
+    # Run `npm run format` afterwards.
     Path(__file__).resolve().with_name("generated.json").write_text(json.dumps({"programs": made}, indent=2) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""One planted fault, or its repaired twin, as a program of its own: inferscope run -- python bench/diagnosis/run.py --fault kv_cache_cat"""
+"""Runs one planted fault, or its repaired twin: inferscope run -- python bench/diagnosis/run.py --fault kv_cache_cat"""
 
 import argparse
 import contextlib
@@ -42,7 +42,7 @@ def main() -> None:
 
             start = time.perf_counter()
             run(case, marked, args.device)
-            print("%s %s: %.3f ms a stage" % (args.fault, args.variant, (time.perf_counter() - start) * 1e3 / case.stages))
+            print("%s %s: %.3f ms per stage" % (args.fault, args.variant, (time.perf_counter() - start) * 1e3 / case.stages))
         if args.device == "cuda":
             torch.cuda.profiler.stop()
         recorder().flush()

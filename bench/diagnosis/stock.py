@@ -43,8 +43,8 @@ def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
     return Case(kind.stage, DECODES if kind.stage == "decode" else PREFILLS, whole=lambda mark: work(), more={"hooked": True})
 
 
-def imported() -> None:
-    """Before forking a child per program, so that children need not import it again."""
+def import_libraries() -> None:
+    """Called before a child process per program is forked, which then need not import them again."""
     import accelerate  # noqa: F401
     import peft  # noqa: F401
     from transformers import AutoModelForCausalLM, BertModel, StaticCache  # noqa: F401

@@ -52,7 +52,7 @@ def generate(model: Any, ids: torch.Tensor, new: int, mask: Optional[torch.Tenso
 
 
 PREFILLS, DECODES = 4, 32
-"""Stages of a run: prompts of which one token is generated, and decode steps of one prompt."""
+"""Stages of a run: prompts that generate one token each, or decode steps of one prompt."""
 
 
 def prefills(make: Callable[[Stock], Any]) -> Callable[[Stock], Work]:
@@ -345,17 +345,17 @@ KINDS = [
     Kind("eager", "prefill", "attn_implementation='eager'; repaired: sdpa", ["eager_attention"], prefills(written_attention), {**long, "hidden": [2048]}),
     Kind("autocast", "decode", "float32 weights under torch.autocast; repaired: loaded in bfloat16", ["casts_and_layout_copies"], autocast, {**wide, "hidden": [6144, 8192], "vocab": [32000]}),
     Kind("numpy", "decode", "a logits processor on the host; repaired: on the GPU", ["logits_to_host"], decodes(plain, logits_processor=processed_by_numpy), {**wide, "vocab": [128256]}, host=True),
-    Kind("detokenized", "decode", "text of all sequences is made anew after every token; repaired: not", ["host_bound"], decodes(plain, stopping_criteria=criteria(detokenized)), {**wide, "length": [512]}, host=True),
+    Kind("detokenized", "decode", "the text of all sequences is created again after every token; repaired: it is not", ["host_bound"], decodes(plain, stopping_criteria=criteria(detokenized)), {**wide, "length": [512]}, host=True),
     Kind("collected", "decode", "a full garbage collection after every fourth token; repaired: none", ["host_bound"], decodes(plain, stopping_criteria=criteria(collected)), wide, host=True),
-    Kind("emptied", "prefill", "torch.cuda.empty_cache() before every product; repaired: without", ["allocator_churn"], prefills(emptied), long, host=True),
-    Kind("watched", "decode", "norms of all activations are read by the host; repaired: not", ["synchronization_every_step"], decodes(watched), wide, host=True),
+    Kind("emptied", "prefill", "torch.cuda.empty_cache() before every GEMM; repaired: without", ["allocator_churn"], prefills(emptied), long, host=True),
+    Kind("watched", "decode", "norms of all activations are read by the host; repaired: they are not", ["synchronization_every_step"], decodes(watched), wide, host=True),
     Kind("offloaded", "decode", "weights are copied from the host's memory at every use (accelerate's cpu_offload); repaired: on the GPU", ["host_copies"], decodes(offloaded), {**wide, "hidden": [1024, 1536]}, host=True),
     Kind("scored", "prefill", "logits of every prompt token; repaired: logits_to_keep=1", ["prompt_logits"], scored, {**long, "vocab": [128256], "layers": [2], "length": [2048]}),
-    Kind("adapters", "prefill", "LoRA adapters are applied next to every product; repaired: merged", ["unmerged_adapters"], prefills(adapted), {**long, "length": [1024]}, issue=github + "huggingface/peft/issues/217"),
+    Kind("adapters", "prefill", "LoRA adapters are applied next to every GEMM; repaired: merged", ["unmerged_adapters"], prefills(adapted), {**long, "length": [1024]}, issue=github + "huggingface/peft/issues/217"),
     Kind("padded", "prefill", "one long prompt among short ones in a batch; repaired: two batches", ["padding"], padded, {**long, "batch": [16, 32], "length": [2048]}),
     Kind("padded_encoder", "prefill", "texts padded to 512 tokens; repaired: to their own length", ["padding"], padded_encoder, {**long, "batch": [32, 64], "length": [512], "hidden": [1024, 2048]}, families=["bert"]),
-    Kind("experts", "decode", "experts_implementation='eager': a loop that reads which experts are hit; repaired: grouped_mm", ["synchronization_every_step"], decodes(experts), {**wide, "hidden": [2048]}, host=True, families=["mixtral"]),
-    Kind("sampled", "decode", "top-p over the whole vocabulary is sorted; repaired: top-k of 50", ["vocabulary_sort"], sampled, {**wide, "vocab": [128256], "batch": [128, 192], "layers": [2], "hidden": [2048]}),
+    Kind("experts", "decode", "experts_implementation='eager': a loop that reads which experts get tokens; repaired: grouped_mm", ["synchronization_every_step"], decodes(experts), {**wide, "hidden": [2048]}, host=True, families=["mixtral"]),
+    Kind("sampled", "decode", "top-p sampling sorts the whole vocabulary; repaired: top-k of 50", ["vocabulary_sort"], sampled, {**wide, "vocab": [128256], "batch": [128, 192], "layers": [2], "hidden": [2048]}),
     Kind("sliced", "prefill", "stock generate(): logits of the last tokens, a view of the prompt's, are computed sequence by sequence; repaired: made contiguous", ["gemm_per_sequence"], prefills(sliced), {**wide, "batch": [64, 128], "length": [64, 512]}),
     Kind("quantized", "decode", "int8 weights are converted at every use; repaired: bfloat16 weights", ["casts_and_layout_copies"], decodes(quantized), {**wide, "hidden": [4096]}),
     Kind("embedded", "prefill", "embeddings come from pageable memory; repaired: they are on the GPU", ["host_copies"], embedded, {**long, "layers": [2], "length": [2048]}, host=True, families=["llama", "mistral", "qwen3"]),

@@ -1,7 +1,7 @@
 """Faults that need two GPUs: torchrun --nproc_per_node 2 two_gpus.py --fault exposed_communication --variant fault [--times FILE]
 
-exposed_communication: an all-reduce after every product, with nothing to overlap it; repaired: two halves, each all-reduce overlaps the other half's products.
-straggler: rank 1 computes three times the tokens of rank 0 before each all-reduce; repaired: the same number on both ranks, with the same total.
+exposed_communication: an exposed all-reduce after every MLP; repaired: two halves, so that the all-reduce of one overlaps the GEMMs of the other.
+straggler: rank 1 computes three times the tokens of rank 0 before each all-reduce; repaired: both compute half of the total.
 """
 
 import argparse
@@ -26,14 +26,14 @@ def exposed_communication(variant: str, rank: int) -> Callable[[], None]:
     up = torch.randn(INNER, HIDDEN, device="cuda", dtype=torch.bfloat16) * HIDDEN**-0.5
     down = torch.randn(HIDDEN, INNER, device="cuda", dtype=torch.bfloat16) * INNER**-0.5
 
-    def product(rows: torch.Tensor) -> torch.Tensor:
+    def mlp(rows: torch.Tensor) -> torch.Tensor:
         return torch.relu(rows @ up.T) @ down.T
 
     def step() -> None:
         if variant == "fault":
             y = x
             for _ in range(LAYERS):
-                y = product(y)
+                y = mlp(y)
                 dist.all_reduce(y)
             return
         halves: List[torch.Tensor] = list(x.chunk(2))
@@ -42,7 +42,7 @@ def exposed_communication(variant: str, rank: int) -> Callable[[], None]:
             for i in range(2):
                 if waits[i] is not None:
                     waits[i].wait()  # type: ignore[attr-defined]
-                halves[i] = product(halves[i])
+                halves[i] = mlp(halves[i])
                 waits[i] = dist.all_reduce(halves[i], async_op=True)
         for handle in waits:
             handle.wait()  # type: ignore[attr-defined]
@@ -77,7 +77,7 @@ def main() -> None:
     dist.init_process_group("nccl")
     steps = {variant: faults[args.fault](variant, rank) for variant in ("fault", "fixed")}
 
-    def once(variant: str) -> float:
+    def time_step_ms(variant: str) -> float:
         torch.cuda.synchronize()
         dist.barrier()
         torch.cuda.synchronize()
@@ -89,20 +89,20 @@ def main() -> None:
     with torch.inference_mode():
         for _ in range(5):
             for variant in steps:
-                once(variant)
+                time_step_ms(variant)
         if args.times is not None:
             pairs: List[Dict[str, Dict[str, float]]] = []
             for pair in range(12):
                 row = {}
                 for variant in list(steps) if pair % 2 == 0 else list(steps)[::-1]:
                     # A step ends when its slowest rank ends.
-                    wall = torch.tensor(once(variant), device="cuda")
+                    wall = torch.tensor(time_step_ms(variant), device="cuda")
                     dist.all_reduce(wall, op=dist.ReduceOp.MAX)
                     row[variant] = {"wall_ms": wall.item(), "device_ms": wall.item()}
                 pairs.append(row)
             if rank == 0:
-                same = {"fault": 1, "fixed": 1}
-                result = {"fault": args.fault, "kind": "prefill", "per": same, "stages": same, "pairs": pairs}
+                ones = {"fault": 1, "fixed": 1}
+                result = {"fault": args.fault, "kind": "prefill", "per": ones, "stages": ones, "pairs": pairs}
                 args.times.write_text(json.dumps(result))
         dist.barrier()
         torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""The same GEMMs and copies through inferscope's timing and through triton.testing.do_bench, in one process, in turn.
+"""Times the same GEMMs and copies with inferscope and with triton.testing.do_bench, alternately in one process.
 
 python bench/kernels-vs-triton/compare.py [OUT.json]   (a GPU, torch with triton; under a minute)
 """
@@ -15,8 +15,8 @@ import triton
 from inferscope_kernels import Bench, Case
 from inferscope_points import StopFlag
 
-TIMES = 3
-BOUND = 0.02
+REPEATS = 3
+MAX_DIFFERENCE = 0.02
 
 
 def cases():
@@ -64,7 +64,7 @@ def main():
     print("%-22s %-7s %12s %12s %10s %s" % ("case", "method", "inferscope", "triton", "difference", "rate"))
     for spec in cases():
         inferscope_times, triton_times = [], []
-        for _ in range(TIMES):
+        for _ in range(REPEATS):
             time_ns, method = inferscope_ns(spec)
             inferscope_times.append(time_ns)
             triton_times.append(triton_ns(spec))
@@ -74,7 +74,7 @@ def main():
         times = {"inferscope_ns": inferscope_median, "triton_ns": triton_median}
         rows.append({"case": spec["case"], "method": method, **times, "difference": difference})
         print(
-            "%-22s %-7s %9.1f us %9.1f us %+9.2f%% %.0f against %.0f %s"
+            "%-22s %-7s %9.1f us %9.1f us %+9.2f%% %.0f and %.0f %s"
             % (
                 spec["case"], method, inferscope_median / 1e3, triton_median / 1e3, 100 * difference,
                 work / inferscope_median, work / triton_median, unit,
@@ -84,14 +84,14 @@ def main():
         torch.cuda.empty_cache()
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(json.dumps(rows, indent=1) + "\n")
-    # Rooflines use the peaks; smaller cases differ by the cost of an event.
+    # Only the peaks are compared with the goal, because rooflines use them; smaller cases differ by the cost of an event.
     for kind, unit in (("gemm", "flops"), ("copy", "bytes")):
         specs = {spec["case"]: spec for spec in cases() if spec["kernel"] == kind}
-        of_kind = [row for row in rows if row["case"] in specs]
-        peaks = [max(specs[row["case"]][unit] / row[who] for row in of_kind) for who in ("inferscope_ns", "triton_ns")]
+        kind_rows = [row for row in rows if row["case"] in specs]
+        peaks = [max(specs[row["case"]][unit] / row[column] for row in kind_rows) for column in ("inferscope_ns", "triton_ns")]
         difference = peaks[0] / peaks[1] - 1
-        print("%s peak: %+.2f %% difference, goal: at most %g %%" % (kind, 100 * difference, 100 * BOUND))
-        if abs(difference) > BOUND:
+        print("%s peak: %+.2f %% difference, goal: at most %g %%" % (kind, 100 * difference, 100 * MAX_DIFFERENCE))
+        if abs(difference) > MAX_DIFFERENCE:
             sys.exit(1)
 
 

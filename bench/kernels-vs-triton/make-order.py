@@ -15,15 +15,15 @@ def add(kernel, dtype, params, flops, bytes_, backend=None):
 
 
 def gemm(dtype, m, n, k):
-    out = {"float8": 2, "int8": 4}.get(dtype, WIDTH[dtype])
-    add("gemm", dtype, dict(m=m, n=n, k=k), 2 * m * n * k, (m * k + k * n) * WIDTH[dtype] + m * n * out)
+    output_width = {"float8": 2, "int8": 4}.get(dtype, WIDTH[dtype])
+    add("gemm", dtype, dict(m=m, n=n, k=k), 2 * m * n * k, (m * k + k * n) * WIDTH[dtype] + m * n * output_width)
 
 
 def attention(batch, heads, kv_heads, dim, new, context, backend):
-    seen = new * context - new * (new - 1) // 2
+    scores = new * context - new * (new - 1) // 2
     params = dict(batch=batch, heads=heads, kv_heads=kv_heads, head_dim=dim, new_tokens=new, context=context)
-    moved = 2 * batch * dim * (2 * heads * new + 2 * kv_heads * context)
-    add("attention", "bfloat16", params, 4 * batch * heads * dim * seen, moved, backend)
+    bytes_ = 2 * batch * dim * (2 * heads * new + 2 * kv_heads * context)
+    add("attention", "bfloat16", params, 4 * batch * heads * dim * scores, bytes_, backend)
 
 
 def one_gpu():
@@ -41,7 +41,7 @@ def one_gpu():
         attention(1, 32, 8, 128, 2048, 2048, backend)
         attention(8, 32, 8, 128, 1, 2048, backend)
     attention(1, 32, 8, 128, 512, 2048, None)
-    tokens, hidden = 2048, 4096
+    hidden = 4096
     for tokens in (1, 2048):
         add("rmsnorm", "bfloat16", dict(tokens=tokens, hidden=hidden, residual=1), 0, 8 * tokens * hidden)
         add("swiglu", "bfloat16", dict(tokens=tokens, intermediate=14336), 0, 6 * tokens * 14336)
@@ -60,8 +60,8 @@ def one_gpu():
     add("graph-node", "float32", {}, 0, 0)
     for pinned in (0, 1):
         for size in (4096, 1 << 20, 256 << 20):
-            for way in ("host-to-device", "device-to-host"):
-                add(way, "float32", dict(bytes=size, pinned=pinned), 0, size)
+            for direction in ("host-to-device", "device-to-host"):
+                add(direction, "float32", dict(bytes=size, pinned=pinned), 0, size)
 
 
 if "--ranks" in sys.argv:

@@ -1,4 +1,4 @@
-"""torch.cuda.empty_cache() before every product, so that the driver frees and allocates memory again; repaired:
+"""torch.cuda.empty_cache() before every GEMM, so that the driver frees and allocates memory again; repaired:
 without.
 """
 

@@ -1,4 +1,4 @@
-"""Attention of a long prefill as products and a softmax over the whole score matrix; repaired: scaled_dot_product_attention."""
+"""Attention of a long prefill as two GEMMs and a softmax over the whole score matrix; repaired: scaled_dot_product_attention."""
 
 import torch
 from case import Case

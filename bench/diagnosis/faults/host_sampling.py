@@ -18,5 +18,5 @@ def prepare(variant: str, device: str) -> Case:
         logits = step().cpu()
         model.next.copy_(logits.argmax(-1, keepdim=True))
 
-    one = on_host if variant == "fault" else lambda _: step()
-    return Case("decode", 8, one, batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config())
+    step_of_variant = on_host if variant == "fault" else lambda _: step()
+    return Case("decode", 8, step_of_variant, batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config())

@@ -1,4 +1,4 @@
-"""The server looks for new requests every 10 ms, so that the GPU waits between two; repaired: they are taken from a queue at once."""
+"""The server polls for new requests every 10 ms, so the GPU waits between two; repaired: it takes them from a queue at once."""
 
 import time
 

@@ -20,7 +20,7 @@ def schedule(tokens: int) -> int:
 
 
 def prepare(variant: str, device: str) -> Case:
-    own, other = CORES[:2]
+    own_core, other_core = CORES[:2]
     shape = sized(Shape(layers=2), device)
     model = Decoder(shape, 1, 128, device)
     model.fill_cache()
@@ -29,8 +29,8 @@ def prepare(variant: str, device: str) -> Case:
     def step(index: int) -> None:
         if index == 0:
             # Moves this thread only, not the threads of the driver and the profiler.
-            os.sched_setaffinity(0, {own})
-            os.sched_setaffinity(_busy.pid, {own if variant == "fault" else other})
+            os.sched_setaffinity(0, {own_core})
+            os.sched_setaffinity(_busy.pid, {own_core if variant == "fault" else other_core})
         schedule(20000)
         replay()
 

@@ -5,6 +5,7 @@ dynamic.
 import torch
 from case import Case
 
+
 def prepare(variant: str, device: str) -> Case:
     import torch._dynamo
 
@@ -12,13 +13,13 @@ def prepare(variant: str, device: str) -> Case:
     torch._dynamo.config.accumulated_recompile_limit = 10_000
     hidden = 4096 if device != "cpu" else 64
     weight = torch.randn(hidden, device=device, dtype=torch.bfloat16)
-    product = torch.randn(hidden, hidden, device=device, dtype=torch.bfloat16) * hidden**-0.5
+    projection = torch.randn(hidden, hidden, device=device, dtype=torch.bfloat16) * hidden**-0.5
     x = torch.randn(16384 if device != "cpu" else 256, hidden, device=device, dtype=torch.bfloat16)
 
     def block(rows: torch.Tensor) -> torch.Tensor:
         y = rows.float()
         y = (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)).to(rows.dtype) * weight
-        return torch.nn.functional.linear(torch.nn.functional.silu(y), product)
+        return torch.nn.functional.linear(torch.nn.functional.silu(y), projection)
 
     # Compiled code is stored with the code object, so each variant needs its own.
     block.__code__ = block.__code__.replace(co_name="block_" + variant)

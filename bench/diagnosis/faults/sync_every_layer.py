@@ -16,7 +16,7 @@ def prepare(variant: str, device: str) -> Case:
     model.fill_cache()
     sizes: Dict[str, Any] = dict(batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config())
 
-    def layer_of(index: int, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    def run_layer(index: int, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
         y = model.layer(index, x, True)
         return y, y.amax()
 
@@ -30,11 +30,11 @@ def prepare(variant: str, device: str) -> Case:
     layers: List[Callable[[], Tuple[torch.Tensor, torch.Tensor]]] = []
     for index in range(shape.layers):
         # Each graph reads the output of the previous one in its memory.
-        layers.append(graphed(lambda index=index, x=x: layer_of(index, x), device))
+        layers.append(graphed(lambda index=index, x=x: run_layer(index, x), device))
         x, _ = layers[-1]()
     end = graphed(lambda x=x: model.next.copy_(model.logits(x).argmax(-1, keepdim=True)), device)
 
-    def looked_at(_: int) -> None:
+    def step_with_reads(_: int) -> None:
         begin()
         for layer in layers:
             _, largest = layer()
@@ -43,4 +43,4 @@ def prepare(variant: str, device: str) -> Case:
         end()
         model.next[0].item()
 
-    return Case("decode", 8, looked_at, **sizes)
+    return Case("decode", 8, step_with_reads, **sizes)
