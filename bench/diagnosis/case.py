@@ -19,7 +19,6 @@ class Case:
     stages: int
     step: Optional[Callable[[int], Any]] = None
     between: Optional[Callable[[int], Any]] = None
-    begin: Optional[Callable[[], Any]] = None
     whole: Optional[Callable[[Marker], Any]] = None
     synchronize: bool = False
     """Whether a stage ends with a synchronization, as in a program that measures or streams."""

@@ -89,8 +89,8 @@ def decoder(fault: str) -> None:
 
         def logits(tokens: torch.Tensor) -> torch.Tensor:
             x = embedding[tokens]
-            for own, cache in zip(weights, caches):
-                x = layer(x, own, cache, fault)
+            for layer_weights, cache in zip(weights, caches):
+                x = layer(x, layer_weights, cache, fault)
             return (x @ embedding.T)[:, -1] if fault == "logits" else x[:, -1] @ embedding.T
 
         ids = torch.randint(0, VOCAB, (batch, prompt))

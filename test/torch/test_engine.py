@@ -73,16 +73,16 @@ class EngineTest(InProcess):
     def test_repeats_are_interleaved_in_a_rotated_order(self):
         sent, lines = self.measure(first_iteration=30, launch=1)
         a, b, c = (shape["point"] for shape in SHAPES)
-        wanted = [b, c, a, c, a, b, a, b, c]
-        self.assertEqual(self.timed(lines), list(zip(wanted, range(30, 39))))
+        expected = [b, c, a, c, a, b, a, b, c]
+        self.assertEqual(self.timed(lines), list(zip(expected, range(30, 39))))
         self.assertEqual(self.outcomes(lines), {a: "measured", b: "measured", c: "measured"})
-        self.assertEqual([one["phase"] for one in sent if one["type"] == "phase"], ["warmup", "timed"])
+        self.assertEqual([line["phase"] for line in sent if line["type"] == "phase"], ["warmup", "timed"])
         warm = [line for line in lines if line["type"] == "request" and line["warmup"]]
         self.assertEqual([line["iteration"] for line in warm], [-10001 - number for number in range(len(warm))])
         for line in lines:
             if line["type"] == "point":
-                own = [one for one in warm if one["point"] == line["point"]]
-                self.assertEqual((line["warmup_iterations"], line["interleaved"], line["memory_bytes"]), (len(own), True, None))
+                warmups = [request for request in warm if request["point"] == line["point"]]
+                self.assertEqual((line["warmup_iterations"], line["interleaved"], line["memory_bytes"]), (len(warmups), True, None))
 
     def test_stages_cover_the_request_without_gaps(self):
         _, lines = self.measure(points=[point(2, 8, 4)], repeats=1)
@@ -122,11 +122,11 @@ class EngineTest(InProcess):
 
         runner = self.engine.load(order(engine_args={"mode": "compile", "threads": "1"}))
         tokens = []
-        for one in (self.runner, runner):
+        for mode_runner in (self.runner, runner):
             shape = self.engine.Point(point(2, 8, 4))
-            shape.decoder = one.decoder(shape)
+            shape.decoder = mode_runner.decoder(shape)
             with torch.inference_mode():
-                tokens.append([one.generate(shape, number).tokens for number in (0, 1)])
+                tokens.append([mode_runner.generate(shape, number).tokens for number in (0, 1)])
         self.assertEqual(tokens[0], tokens[1])
         self.assertNotEqual(tokens[0][0], tokens[0][1])
 
@@ -219,14 +219,14 @@ class EngineTest(InProcess):
         defaults = {"mode": "eager", "attn": "sdpa", "sync": "step", "tf32": "false", "threads": None, "tensor_parallel_size": None}
         self.assertEqual(args({}), defaults)
         self.assertEqual(args({"threads": "3", "mode": "compile"})["threads"], 3)
-        for given, fix in (
+        for engine_args, fix in (
             ({"mod": "eager"}, "--engine-arg mode=eager"),
             ({"mode": "cudagraphs"}, "--engine-arg mode=cudagraph"),
             ({"threads": "0"}, "--engine-arg threads=4"),
             ({"quantization": "int8"}, "Leave it out"),
         ):
             with self.assertRaises(self.engine.ModelError) as raised:
-                args(given)
+                args(engine_args)
             self.assertEqual(raised.exception.code, "E_USAGE")
             self.assertIn(fix, str(raised.exception))
 
@@ -304,7 +304,7 @@ class ProcessTest(unittest.TestCase):
             lines = self.lines(folder)
         self.assertEqual({line["execution_id"] for line in lines}, {"v1"})
         self.assertEqual([l["outcome"] for l in lines if l["type"] == "point"], ["stopped", "stopped"])
-        self.assertEqual([one["outcome"] for one in sent if one["type"] == "point"], ["stopped", "stopped"])
+        self.assertEqual([line["outcome"] for line in sent if line["type"] == "point"], ["stopped", "stopped"])
         requests = [line for line in lines if line["type"] == "request"]
         steps = [line for line in lines if line["type"] == "stage" and line["iteration"] == requests[-1]["iteration"]]
         self.assertEqual(len(steps), 4)

@@ -87,15 +87,15 @@ class Operations(InProcess):
         cases = [case(kernel, dtype, **params) for kernel, dtypes, params in OPERATIONS for dtype in dtypes]
         lines, _ = self.measure(cases)
         self.assertEqual(len(lines), len(cases))
-        for given, line in zip(cases, lines):
-            with self.subTest(given["kernel"], dtype=given["dtype"], **given["params"]):
+        for spec, line in zip(cases, lines):
+            with self.subTest(spec["kernel"], dtype=spec["dtype"], **spec["params"]):
                 self.assertEqual((line["outcome"], line["text"]), ("measured", None))
                 self.assertGreaterEqual(len(line["samples_ns"]), 3)
                 self.assertGreater(min(line["samples_ns"]), 0)
-                self.assertEqual(line["params"], given["params"])
+                self.assertEqual(line["params"], spec["params"])
                 self.assertLessEqual(line["t_ns"], line["end_ns"])
                 self.assertIsNotNone(line["max_error"])
-                if given["dtype"] == "int8" or given["kernel"] in ("embedding", "sampling", "copy"):
+                if spec["dtype"] == "int8" or spec["kernel"] in ("embedding", "sampling", "copy"):
                     self.assertEqual(line["max_error"], 0)
 
     def test_measured_cases_are_traced(self):
@@ -104,12 +104,12 @@ class Operations(InProcess):
             lines, _ = self.measure(cases, trace={"folder": folder, "runs": 3})
             (name,) = os.listdir(folder)
             with gzip.open(os.path.join(folder, name)) as file:
-                events = [one for one in json.load(file)["traceEvents"] if one.get("ph") == "X"]
-        names = [one["name"] for one in events]
+                events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
+        names = [event["name"] for event in events]
         measured = [line["case"] for line in lines if line["outcome"] == "measured"]
         self.assertEqual(len(measured), 2)
-        self.assertEqual({one for one in names if one.startswith("case:")}, {"case:" + one for one in measured})
-        self.assertEqual([names.count("case:" + one) for one in measured], [3, 3])
+        self.assertEqual({name for name in names if name.startswith("case:")}, {"case:" + name for name in measured})
+        self.assertEqual([names.count("case:" + name) for name in measured], [3, 3])
         self.assertEqual((names.count("aten::_softmax"), names.count("aten::mm")), (4, 4))
 
     def test_all_kernels_of_the_command_exist(self):
@@ -190,7 +190,7 @@ class Failures(InProcess):
         cases = [softmax(name) for name in "cab"]
         lines, sent = self.measure(cases)
         self.assertEqual([line["case"] for line in lines], ["c", "a", "b"])
-        self.assertEqual([(one["case"], one["done"], one["total"]) for one in sent], [("c", 0, 3), ("a", 1, 3), ("b", 2, 3), ("b", 3, 3)])
+        self.assertEqual([(line["case"], line["done"], line["total"]) for line in sent], [("c", 0, 3), ("a", 1, 3), ("b", 2, 3), ("b", 3, 3)])
 
     def test_stopping_between_cases_and_within_one(self):
         calls = []
@@ -205,8 +205,8 @@ class Failures(InProcess):
 
 
 class StartsScripts:
-    def start(self, script, given, folder):
-        Path(folder, "order.json").write_text(json.dumps(given))
+    def start(self, script, kernel_order, folder):
+        Path(folder, "order.json").write_text(json.dumps(kernel_order))
         env = dict(os.environ, INFERSCOPE_RECORD=os.path.join(folder, "record.jsonl"))
         command = [sys.executable, "-B", "-u", str(PROBE / script), os.path.join(folder, "order.json")]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
@@ -227,10 +227,10 @@ class Process(StartsScripts, unittest.TestCase):
                     break
             out, err = child.communicate(timeout=60)
             self.assertEqual(child.returncode, 0, err)
-            found = [line["outcome"] for line in self.lines(folder) if line["type"] == "microbenchmark"]
-        self.assertEqual(len(found), 21)
-        self.assertEqual(found[0], "measured")
-        self.assertEqual(set(found[2:]), {"stopped"})
+            outcomes = [line["outcome"] for line in self.lines(folder) if line["type"] == "microbenchmark"]
+        self.assertEqual(len(outcomes), 21)
+        self.assertEqual(outcomes[0], "measured")
+        self.assertEqual(set(outcomes[2:]), {"stopped"})
         self.assertEqual(json.loads(out.splitlines()[-1])["done"], 21)
 
     def test_an_unknown_kernel_is_refused_before_anything_is_measured(self):
@@ -275,14 +275,13 @@ class AllReduce(StartsScripts, unittest.TestCase):
                     break
             _, err = child.communicate(timeout=25)
             self.assertEqual(child.returncode, 0, err)
-            found = [line for line in self.lines(folder) if line["type"] == "microbenchmark"]
-        self.assertEqual([(line["outcome"], line["samples_ns"]) for line in found], [("stopped", [])] * 3)
+            lines = [line for line in self.lines(folder) if line["type"] == "microbenchmark"]
+        self.assertEqual([(line["outcome"], line["samples_ns"]) for line in lines], [("stopped", [])] * 3)
 
     def test_the_cases_of_a_rank_that_dies_fail(self):
         cases = [case("all-reduce", name=str(i), bytes=1 << 16, ranks=2) for i in range(3)]
         with tempfile.TemporaryDirectory() as folder:
-            given = order(cases, max_runs=10**6, max_seconds=30, target_half_width=0)
-            child = self.start("inferscope_allreduce.py", given, folder)
+            child = self.start("inferscope_allreduce.py", order(cases, max_runs=10**6, max_seconds=30, target_half_width=0), folder)
             for text in child.stdout:
                 if json.loads(text).get("type") == "case":
                     break
@@ -292,9 +291,9 @@ class AllReduce(StartsScripts, unittest.TestCase):
             time.sleep(0.5)
             os.kill(int(pids[1]), signal.SIGKILL)
             child.communicate(timeout=60)
-            found = [line for line in self.lines(folder) if line["type"] == "microbenchmark"]
-        self.assertEqual([line["outcome"] for line in found], ["failed"] * 3)
-        self.assertIn("SIGKILL", found[0]["text"])
+            lines = [line for line in self.lines(folder) if line["type"] == "microbenchmark"]
+        self.assertEqual([line["outcome"] for line in lines], ["failed"] * 3)
+        self.assertIn("SIGKILL", lines[0]["text"])
 
 
 if __name__ == "__main__":

@@ -46,8 +46,8 @@ class EngineTest(unittest.TestCase):
             cls.lines = [json.loads(line) for line in Path(folder, "record.jsonl").read_text().splitlines()]
 
     def ranges(self):
-        found = [event for event in self.trace["traceEvents"] if event.get("cat") == "user_annotation"]
-        return [(event["name"], event["ts"], event["ts"] + event["dur"]) for event in sorted(found, key=lambda event: event["ts"])]
+        events = [event for event in self.trace["traceEvents"] if event.get("cat") == "user_annotation"]
+        return [(event["name"], event["ts"], event["ts"] + event["dur"]) for event in sorted(events, key=lambda event: event["ts"])]
 
     def test_load_warmup_and_timed_stages_in_order(self):
         def generation(iteration):
@@ -55,36 +55,36 @@ class EngineTest(unittest.TestCase):
             inside = ["inferscope:%s:%d:%d" % (kind, iteration, step + (kind == "sampling")) for kind, step in steps]
             return ["inferscope:prefill:%d:0" % iteration, "inferscope:sampling:%d:0" % iteration] + inside
 
-        wanted = ["inferscope:load:0:0", "inferscope:warmup:-1:0"] + generation(-1) + generation(3) + generation(4)
-        self.assertEqual([name for name, _, _ in self.ranges() if name.startswith("inferscope:")], wanted)
+        expected = ["inferscope:load:0:0", "inferscope:warmup:-1:0"] + generation(-1) + generation(3) + generation(4)
+        self.assertEqual([name for name, _, _ in self.ranges() if name.startswith("inferscope:")], expected)
 
     def test_ranges_agree_with_the_stages_of_the_record(self):
-        own = {line["name"]: line for line in self.lines if line["type"] == "stage"}
+        stages = {line["name"]: line for line in self.lines if line["type"] == "stage"}
         clock = next(line for line in self.lines if line["type"] == "clock")
         # Trace times are µs since its base, record times ns of CLOCK_MONOTONIC.
         offset = int(clock["realtime_ns"]) - clock["t_ns"] - int(self.trace.get("baseTimeNanoseconds", 0))
         differences = []
         for name, begin, end in self.ranges():
-            if name in own:
-                differences += [abs(begin * 1e3 - own[name]["t_ns"] - offset), abs(end * 1e3 - own[name]["end_ns"] - offset)]
+            if name in stages:
+                differences += [abs(begin * 1e3 - stages[name]["t_ns"] - offset), abs(end * 1e3 - stages[name]["end_ns"] - offset)]
         self.assertEqual(len(differences), 2 * (1 + 3 * 4))
         # On a busy machine the process may be descheduled between the two.
         self.assertLess(sorted(differences)[len(differences) // 2], 1e6)
         self.assertLess(max(differences), 1e9)
 
     def test_warmup_contains_the_repeats_with_negative_numbers(self):
-        (warmup,) = [one for one in self.ranges() if one[0].startswith("inferscope:warmup")]
+        (warmup,) = [range_ for range_ in self.ranges() if range_[0].startswith("inferscope:warmup")]
         for name, begin, end in self.ranges():
             if name.startswith(("inferscope:prefill", "inferscope:decode")):
                 self.assertEqual(warmup[1] <= begin and end <= warmup[2], ":-1:" in name, name)
 
     def test_ranges_contain_operators_and_only_the_engine_records(self):
         linear = [event["ts"] for event in self.trace["traceEvents"] if event.get("name") == "aten::linear"]
-        decode = [one for one in self.ranges() if one[0].startswith("inferscope:decode:3")]
+        decode = [range_ for range_ in self.ranges() if range_[0].startswith("inferscope:decode:3")]
         # 2 layers of q, k, v, o, gate, up, down, and the head.
-        self.assertEqual([sum(begin <= at < end for at in linear) for _, begin, end in decode], [2 * 7 + 1] * 3)
+        self.assertEqual([sum(begin <= time < end for time in linear) for _, begin, end in decode], [2 * 7 + 1] * 3)
         self.assertEqual(len([line for line in self.lines if line["type"] == "model"]), 1)
-        self.assertEqual([one["outcome"] for one in self.progress if one["type"] == "point"], ["measured"])
+        self.assertEqual([line["outcome"] for line in self.progress if line["type"] == "point"], ["measured"])
 
 
 def scheduled(new, cached, in_prefill=()):
@@ -179,11 +179,11 @@ class VllmTest(unittest.TestCase):
     def test_vllm_spawns_below_a_guard_unless_the_user_chose_a_method(self):
         method = "VLLM_WORKER_MULTIPROC_METHOD"
         cases = (("nsys", True, None, "spawn"), ("nsys", False, None, None), ("ncu", True, "fork", "fork"), ("torch", True, None, None))
-        for evaluator, below, given, expected in cases:
+        for evaluator, is_below_guard, method_of_user, expected in cases:
             module = types.SimpleNamespace(get_mp_context=lambda: os.environ.get(method))
-            environment = {"INFERSCOPE_EVALUATOR": evaluator, **({method: given} if given else {})}
-            with mock.patch.dict(os.environ, environment), mock.patch.object(self.module, "is_below_main_guard", lambda: below):
-                if given is None:
+            environment = {"INFERSCOPE_EVALUATOR": evaluator, **({method: method_of_user} if method_of_user else {})}
+            with mock.patch.dict(os.environ, environment), mock.patch.object(self.module, "is_below_main_guard", lambda: is_below_guard):
+                if method_of_user is None:
                     os.environ.pop(method, None)
                 self.module._on_engine(module)
                 self.assertEqual(module.get_mp_context(), expected)
@@ -214,8 +214,8 @@ class VllmTest(unittest.TestCase):
             "    def compile_or_warm_up_model(self): return 1 + super().compile_or_warm_up_model()\n",
             worker.__dict__,
         )
-        for one in (worker.Worker, worker.Overriding):
-            one.__module__ = worker.__name__
+        for kind in (worker.Worker, worker.Overriding):
+            kind.__module__ = worker.__name__
         self.module._on_worker(worker)
         return worker
 
@@ -227,31 +227,31 @@ class VllmTest(unittest.TestCase):
             made.scheduled_cached_reqs.req_ids, made.scheduled_cached_reqs.num_computed_tokens = list(cached), computed
             return made
 
-        def serve(how):
-            own = self.worker_module().Overriding()
-            own.own_batch = scheduled({"_v2_mixed_warmup_prefill_": 16}, {})
-            own.load_model()
-            own.compile_or_warm_up_model()
-            for one in (batch({"a": 8}, {}, []), batch({"b": 6}, {"a": 1}, [8]), batch({}, {"a": 1, "b": 1}, [9, 6]), batch({"c": 5}, {}, [])):
-                self.assertEqual(own.execute_model(one), one.num_scheduled_tokens)
-                own.sample_tokens(None)
-            self.assertEqual(own.execute_model(batch({}, {}, [])), {})
-            if how == 1:
-                own.shutdown()
+        def serve(is_killed):
+            vllm_worker = self.worker_module().Overriding()
+            vllm_worker.own_batch = scheduled({"_v2_mixed_warmup_prefill_": 16}, {})
+            vllm_worker.load_model()
+            vllm_worker.compile_or_warm_up_model()
+            for scheduled_batch in (batch({"a": 8}, {}, []), batch({"b": 6}, {"a": 1}, [8]), batch({}, {"a": 1, "b": 1}, [9, 6]), batch({"c": 5}, {}, [])):
+                self.assertEqual(vllm_worker.execute_model(scheduled_batch), scheduled_batch.num_scheduled_tokens)
+                vllm_worker.sample_tokens(None)
+            self.assertEqual(vllm_worker.execute_model(batch({}, {}, [])), {})
+            if is_killed:
+                vllm_worker.shutdown()
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        for ends in (0, 1):
+        for is_killed in (False, True):
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "record.jsonl")
                 with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR="none", INFERSCOPE_RECORD=path), mock.patch.object(
                     self.module, "record_loaded_model", lambda worker: None
                 ):
                     # Like vLLM's engine core by default: forked, and exits with os._exit.
-                    process = multiprocessing.get_context("fork").Process(target=serve, args=(ends,))
+                    process = multiprocessing.get_context("fork").Process(target=serve, args=(is_killed,))
                     process.start()
                     process.join(60)
                 lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
-            self.assertEqual(process.exitcode, -signal.SIGKILL if ends else 0)
+            self.assertEqual(process.exitcode, -signal.SIGKILL if is_killed else 0)
             self.assertEqual([line["type"] for line in lines if line["type"] != "stage"], ["clock", "clock"])
             keys = ("kind", "iteration", "step", "batch_size", "new_tokens", "context_tokens_sum", "device_dur_ns")
             self.assertEqual(
@@ -270,28 +270,28 @@ class VllmTest(unittest.TestCase):
     def test_batches_are_not_recorded_in_our_own_engine_or_without_hooks(self):
         import inferscope_vllm_batches
 
-        wanted = dict(INFERSCOPE_EVALUATOR="none", INFERSCOPE_RECORD="record.jsonl")
+        environment = dict(INFERSCOPE_EVALUATOR="none", INFERSCOPE_RECORD="record.jsonl")
         for more, expected in (({}, True), ({"INFERSCOPE_EXECUTION_ID": "clean"}, False), ({"INFERSCOPE_HOOKS": "off"}, False), ({"INFERSCOPE_EVALUATOR": "nsys"}, False)):
-            with mock.patch.dict(os.environ, {**wanted, **more}):
+            with mock.patch.dict(os.environ, {**environment, **more}):
                 self.assertEqual(inferscope_vllm_batches.records_batches(), expected, more)
 
     def test_a_worker_in_a_separate_process_is_marked(self):
         import torch
 
         worker = self.worker_module()
-        own = worker.Overriding()
+        vllm_worker = worker.Overriding()
         # Like the warm-up of vLLM 0.26: its own request through the worker's methods, which is not a batch.
-        own.own_batch = scheduled({"_v2_mixed_warmup_prefill_": 16}, {})
+        vllm_worker.own_batch = scheduled({"_v2_mixed_warmup_prefill_": 16}, {})
         with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR="nsys"), torch.profiler.profile() as profile:
-            self.assertEqual((own.load_model(), own.compile_or_warm_up_model()), ("loaded", 2))
+            self.assertEqual((vllm_worker.load_model(), vllm_worker.compile_or_warm_up_model()), ("loaded", 2))
             for batch in (scheduled({"warmup-x-0": 8}, {}), scheduled({}, {"warmup-x-0": 1}), scheduled({"x-1": 8}, {})):
-                self.assertEqual(own.execute_model(batch), batch.num_scheduled_tokens)
-                self.assertIsNone(own.sample_tokens(None))
+                self.assertEqual(vllm_worker.execute_model(batch), batch.num_scheduled_tokens)
+                self.assertIsNone(vllm_worker.sample_tokens(None))
         events = sorted(profile.events(), key=lambda event: event.time_range.start)
-        seen = [(event.name, event.cpu_parent.name if event.cpu_parent else None) for event in events if ":" in event.name or "_" in event.name]
+        names_and_parents = [(event.name, event.cpu_parent.name if event.cpu_parent else None) for event in events if ":" in event.name or "_" in event.name]
         warmup, batch = "inferscope:warmup:-1:0", "execute_context_%d(%d)_generation_%d(%d)"
         self.assertEqual(
-            [one for one in seen if one[0].startswith(("inferscope", "execute"))],
+            [pair for pair in names_and_parents if pair[0].startswith(("inferscope", "execute"))],
             [
                 ("inferscope:load:0:0", None),
                 (warmup, None),

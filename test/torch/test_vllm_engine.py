@@ -63,8 +63,8 @@ class Arguments(unittest.TestCase):
             ("kv_cache_dtype", "fp8_e5m2", "fp8_e5m2"), ("block_size", "16", 16),
             ("compilation_config", '{"level": 3}', {"level": 3}),
         ]:
-            found = options.coerce_value(key, text, FIELDS[key])
-            self.assertEqual((type(found), found), (type(value), value), key)
+            coerced = options.coerce_value(key, text, FIELDS[key])
+            self.assertEqual((type(coerced), coerced), (type(value), value), key)
 
     def test_invalid_and_unknown_arguments_are_refused(self):
         for key, text in [("gpu_memory_utilization", "much"), ("max_num_seqs", "1.5"), ("enforce_eager", "perhaps"),
@@ -77,15 +77,15 @@ class Arguments(unittest.TestCase):
         self.assertIn("max_num_seqs", caught.exception.why)
 
     def test_options_of_an_order(self):
-        found = options.engine_options(order(engine_args={"enforce-eager": "true", "enable_prefix_caching": "true"}), FIELDS)
-        self.assertEqual(found, dict(
+        chosen = options.engine_options(order(engine_args={"enforce-eager": "true", "enable_prefix_caching": "true"}), FIELDS)
+        self.assertEqual(chosen, dict(
             model="facebook/opt-125m", seed=7, load_format="dummy", dtype="float16", enable_prefix_caching=True,
             disable_log_stats=True, skip_tokenizer_init=True, enforce_eager=True,
         ))
         large = order(weights="trained", points=[dict(point="b300", batch_size=300, input_len=1, output_len=1)])
-        found = options.engine_options(large, FIELDS)
-        self.assertEqual(found["max_num_seqs"], 300)
-        self.assertNotIn("load_format", found)
+        chosen = options.engine_options(large, FIELDS)
+        self.assertEqual(chosen["max_num_seqs"], 300)
+        self.assertNotIn("load_format", chosen)
 
     def test_versions(self):
         self.assertEqual([options.version_of(text) for text in ("0.6.6.post1", "0.11.0", "0.1.dev1+gabc", "x")],
@@ -183,14 +183,14 @@ class Memory(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "record.jsonl")
                 reports = [{"pid": child.pid, "rank": 1, "lines": [("kv_cache:float16", 4096, None, "torch"), ("rss", 99, None, "status")]}]
-                asked = []
-                llm = SimpleNamespace(collective_rpc=lambda name, timeout: asked.append(name) or reports)
+                calls = []
+                llm = SimpleNamespace(collective_rpc=lambda name, timeout: calls.append(name) or reports)
                 memory.WorkerMemory(record.Recorder(path)).record(llm, "end")
                 lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
         finally:
             child.kill()
             child.wait()
-        self.assertEqual(asked, ["inferscope_memory"])
+        self.assertEqual(calls, ["inferscope_memory"])
         self.assertEqual([(line["kind"], line["bytes"], line["rank"], line["pid"]) for line in lines[:2]],
                          [("kv_cache:end:float16", 4096, 1, child.pid), ("rss:end", 99, 1, child.pid)])
         # The other processes exclude the worker but include this process, the front end.
@@ -254,8 +254,8 @@ class BatchTimesTest(unittest.TestCase):
             seen.start_ns, seen.added_ns = 1000, {"a": 1000, "b": 1000}
             for at in (1100, 1200, 1300):
                 seen.add_step(at - 100, at, [output("a", [1], at == 1300), output("b", [1], at == 1300)])
-            one = order()
-            self.assertEqual(steps.write_lines(records, one, one["points"][0], 4, False, seen), 300)
+            bench_order = order()
+            self.assertEqual(steps.write_lines(records, bench_order, bench_order["points"][0], 4, False, seen), 300)
             records.flush()
             lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
         self.assertEqual([line["type"] for line in lines], ["stage", "stage", "stage", "request"])

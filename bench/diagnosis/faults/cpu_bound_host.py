@@ -25,13 +25,13 @@ def prepare(variant: str, device: str) -> Case:
     model = Decoder(shape, batch, context, device)
     model.fill_cache()
     step = graphed(model.decode, device)
-    kept = block_tables(batch, context * 8, 16)
+    cached_tables = block_tables(batch, context * 8, 16)
 
     def between(index: int) -> None:
         if variant == "fault":
             block_tables(batch, context * 8, 16)
         else:
-            kept[index % batch].append(index)
+            cached_tables[index % batch].append(index)
 
     return Case(
         "decode", 8, lambda _: step(), between=between, batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config()

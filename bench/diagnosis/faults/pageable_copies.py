@@ -19,8 +19,8 @@ def prepare(variant: str, device: str) -> Case:
     if variant == "fault" or device == "cpu":
         return Case("prefill", stages, lambda i: model.prefill_hidden(source[i % 2].to(device)), synchronize=True, **common)
 
-    pinned = [one.pin_memory() for one in source]
-    slots = [one.to(device) for one in source]
+    pinned = [tensor.pin_memory() for tensor in source]
+    slots = [tensor.to(device) for tensor in source]
     copies = torch.cuda.Stream()
     arrived = [torch.cuda.Event() for _ in slots]
     used = [torch.cuda.Event() for _ in slots]
