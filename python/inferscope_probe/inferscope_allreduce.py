@@ -102,7 +102,7 @@ class Rank:
         per_sample = max(1, min(BATCH, math.ceil(SAMPLE_NS / max(rough_ns, 1)))) if self.gpu else 1
         samples.per_sample = per_sample
         batch_size = max(1, min(BATCH, QUEUE // per_sample, int(1e9 / (per_sample * max(rough_ns, 1)))))
-        samples.t_ns = begin = time.monotonic_ns()
+        samples.t_ns = start_ns = time.monotonic_ns()
         order = self.order
         while True:
             data.copy_(first)  # sums grow with every reduction
@@ -113,7 +113,7 @@ class Rank:
             if os.getppid() != self.parent:  # the parent has exited
                 os._exit(1)
             # The clock and the request to stop may differ between ranks.
-            late = self.max_over_ranks(samples.end_ns - begin >= order["max_seconds"] * 1e9)
+            late = self.max_over_ranks(samples.end_ns - start_ns >= order["max_seconds"] * 1e9)
             self.stopping = bool(self.max_over_ranks(self.stop.is_set()))
             enough = len(samples.ns) >= order["runs"] and samples.is_narrow(order["target_half_width"])
             if late or self.stopping or enough or len(samples.ns) >= order["max_runs"]:
@@ -137,10 +137,10 @@ class Rank:
         times = []
         self.dist.all_reduce(data)
         for _ in range(count):
-            begin = time.monotonic_ns()
+            start_ns = time.monotonic_ns()
             for _ in range(per_sample):
                 self.dist.all_reduce(data)
-            times.append((time.monotonic_ns() - begin) / per_sample)
+            times.append((time.monotonic_ns() - start_ns) / per_sample)
         return times
 
 
@@ -185,8 +185,8 @@ def _run_rank(
 class Group:
     """The cases of one number of ranks, in the parent process."""
 
-    def __init__(self, order: Dict[str, Any], gpu: bool, stop: StopFlag, on_begin: Callable[[str], None]) -> None:
-        self.order, self.gpu, self.stop, self.on_begin = order, gpu, stop, on_begin
+    def __init__(self, order: Dict[str, Any], gpu: bool, stop: StopFlag, on_start: Callable[[str], None]) -> None:
+        self.order, self.gpu, self.stop, self.on_start = order, gpu, stop, on_start
 
     def run(self, ranks: int, cases: List[Dict[str, Any]]) -> None:
         import torch
@@ -230,7 +230,7 @@ class Group:
         except queue.Empty:
             return False
         if what == "begin":
-            self.on_begin(name)
+            self.on_start(name)
         else:
             self._record(remaining.pop(name), fields)
         return True

@@ -24,9 +24,9 @@ def usage_error(what: str, why: str, fix: str) -> ModelError:
     return ModelError("E_USAGE", what, why, fix)
 
 
-def check_engine_args(given: Dict[str, str]) -> Dict[str, Any]:
+def check_engine_args(arguments: Dict[str, str]) -> Dict[str, Any]:
     """-> engine arguments with their defaults; the two that are numbers are int or None"""
-    for key, value in given.items():
+    for key, value in arguments.items():
         argument = "--engine-arg %s=%s" % (key, value)
         if key in UNSUPPORTED:
             raise usage_error("the transformers engine has no %s" % argument, UNSUPPORTED[key], "Leave it out.")
@@ -47,7 +47,7 @@ def check_engine_args(given: Dict[str, str]) -> Dict[str, Any]:
                 argument + " is not known", "%s is one of %s." % (key, ", ".join(values)), "Did you mean --engine-arg %s=%s?" % (key, closest)
             )
     chosen = {key: values[0] if values else None for key, values in ENGINE_ARGS.items()}
-    chosen.update(given)
+    chosen.update(arguments)
     for key in ("threads", "tensor_parallel_size"):
         chosen[key] = int(chosen[key]) if chosen[key] else None
     return chosen

@@ -97,10 +97,10 @@ def _matmul_of(source: Source) -> Callable[..., Any]:
         return torch._int_mm
     if source.name != "float8":
         return torch.mm
-    one = torch.ones((), dtype=torch.float32, device=source.device)
+    scale = torch.ones((), dtype=torch.float32, device=source.device)
 
     def scaled(a: Any, b: Any) -> Any:
-        return torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+        return torch._scaled_mm(a, b, scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16)
 
     return scaled
 
@@ -289,8 +289,8 @@ def rope(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
         rows = spread(tokens, 64, out[0].device)
         pairs: Pairs = []
-        for rotated, given in ((out[0], x[0]), (out[1], x[1])):
-            first, second = given[:, rows, :half].double(), given[:, rows, half:].double()
+        for rotated, original in ((out[0], x[0]), (out[1], x[1])):
+            first, second = original[:, rows, :half].double(), original[:, rows, half:].double()
             cos, sin = x[2][rows, :half].double(), x[3][rows, :half].double()
             pairs.append((rotated[:, rows], torch.cat((first * cos - second * sin, second * cos + first * sin), -1)))
         return pairs

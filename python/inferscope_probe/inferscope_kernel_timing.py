@@ -55,21 +55,21 @@ class RotatingCalls:
 
     def __init__(self, op: Operation, sets: List[Tuple[Any, ...]]) -> None:
         self.op, self.sets, self.next = op, sets, 0
-        self.kept: List[Any] = [None] * len(sets)
+        self.outputs: List[Any] = [None] * len(sets)
 
     def __call__(self) -> None:
         index = self.next
         self.next = (index + 1) % len(self.sets)
-        self.kept[index] = self.op.run(*self.sets[index])
+        self.outputs[index] = self.op.run(*self.sets[index])
 
 
 def time_once_ns(call: Callable[[], Any], device: str) -> float:
     """A rough time of one synchronized call."""
     wait(device)
-    begin = time.monotonic_ns()
+    start = time.monotonic_ns()
     if device == "cpu":
         call()
-        return time.monotonic_ns() - begin
+        return time.monotonic_ns() - start
     first, last = _event(), _event()
     first.record()
     call()
@@ -96,24 +96,24 @@ def measure(
 
 def _warm_up(call_next: RotatingCalls, device: str) -> float:
     """Calls every set at least once, which also warms up the allocator. -> ns per call"""
-    begin, calls, chunk = time.monotonic_ns(), 0, 1
+    start, calls, chunk = time.monotonic_ns(), 0, 1
     while True:
         for _ in range(chunk):
             call_next()
         calls += chunk
         wait(device)
-        spent = time.monotonic_ns() - begin
+        spent = time.monotonic_ns() - start
         if calls > len(call_next.sets) and calls >= 3 and spent >= WARM_UP_NS:
             return _measure_roughly(call_next, device)
         chunk = min(calls, 256) if spent / calls < 1e6 else 1
 
 
 def _measure_roughly(call_next: RotatingCalls, device: str) -> float:
-    begin = time.monotonic_ns()
+    start = time.monotonic_ns()
     for _ in range(3):
         call_next()
     wait(device)
-    return max(1.0, (time.monotonic_ns() - begin) / 3)
+    return max(1.0, (time.monotonic_ns() - start) / 3)
 
 
 def _collect(
@@ -146,12 +146,12 @@ def _measure_on_host(call_next: RotatingCalls, order: Dict[str, Any], device: st
     def batch(count: int) -> List[float]:
         sample_times = []
         for _ in range(count):
-            begin = time.monotonic_ns()
+            start = time.monotonic_ns()
             for _ in range(calls_per_sample):
                 call_next()
             if not enqueue:
                 wait(device)
-            sample_times.append((time.monotonic_ns() - begin) / (calls_per_sample * op.passes))
+            sample_times.append((time.monotonic_ns() - start) / (calls_per_sample * op.passes))
             if enqueue:  # outside of the timed part, so that the queue does not fill
                 wait(device)
         return sample_times
@@ -249,10 +249,10 @@ def _measure_enqueue_and_run(call_next: RotatingCalls, device: str) -> Tuple[flo
     first, last = _event(), _event()
     wait(device)
     first.record()
-    begin = time.monotonic_ns()
+    start = time.monotonic_ns()
     for _ in range(calls):
         call_next()
-    host_ns = (time.monotonic_ns() - begin) / calls
+    host_ns = (time.monotonic_ns() - start) / calls
     last.record()
     wait(device)
     return host_ns, max(500.0, first.elapsed_time(last) * 1e6 / calls)

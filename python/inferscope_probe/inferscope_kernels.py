@@ -171,8 +171,8 @@ class Bench:
         """An idle GPU needs a few tenths of a second of load to reach its clocks."""
         import torch
 
-        begin, x = time.monotonic(), torch.randn(2048, 2048, device=self.device)
-        while time.monotonic() - begin < 0.3:
+        start, x = time.monotonic(), torch.randn(2048, 2048, device=self.device)
+        while time.monotonic() - start < 0.3:
             for _ in range(10):
                 torch.mm(x, x)
             torch.cuda.synchronize(self.device)

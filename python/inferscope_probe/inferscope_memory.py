@@ -148,8 +148,8 @@ class MemoryWatch:
     def record_warm(self, caches: Iterable[Any]) -> None:
         """After warm-up: the memory of an idle model. `caches`: those that stay between repeats."""
         gc.collect()
-        kept = [tensor for cache in caches for tensor in cache_tensors(cache)]
-        for (device, dtype), count in tensor_bytes(kept).items():
+        kept_tensors = [tensor for cache in caches for tensor in cache_tensors(cache)]
+        for (device, dtype), count in tensor_bytes(kept_tensors).items():
             recorder().memory("kv_cache:post_warmup:%s" % dtype, count, "torch: storages in kept caches", device)
         self.record_stage("post_warmup")
         if not self.gpu:
