@@ -10,7 +10,7 @@ const stageNames: readonly string[] = stageKinds.filter((kind) => kind !== 'othe
 interface GemmOptions {
   session: string;
   stage?: string;
-  top?: number;
+  limit?: number;
   json?: boolean;
   csv?: boolean;
 }
@@ -21,9 +21,9 @@ export function define(command: Command): void {
     .option('--session <selector>', 'same as the argument', '@last')
     .option('--stage <kind>', `only GEMMs of one stage: ${stageNames.join(', ')}`, parseStage)
     .option(
-      '--top <n>',
+      '--limit <n>',
       'show only the n most expensive shapes (default: 20 in the terminal)',
-      wholeNumberParser('--top', { min: 1, example: 20 }),
+      wholeNumberParser('--limit', { min: 1, example: 20 }),
     )
     .option('--json', 'print one inferscope/gemms document')
     .option('--csv', 'print CSV, one row per shape and source')
@@ -51,9 +51,9 @@ export function define(command: Command): void {
       const session = await openSession(selector ?? options.session, undefined, withGemms);
       const gemms = await analyzeGemms(session, { stage: options.stage ?? null });
       if (gemms.data.gemms.length === 0) throw noGemms(session.id, options.stage);
-      const { top } = options;
-      if (top !== undefined)
-        gemms.data.gemms = gemms.data.gemms.slice(0, options.json || options.csv ? top : undefined);
+      const { limit } = options;
+      if (limit !== undefined)
+        gemms.data.gemms = gemms.data.gemms.slice(0, options.json || options.csv ? limit : undefined);
       if (options.json) printDocument(gemms);
       else if (options.csv) {
         const { gemmCsv } = await import('../export/gemm-csv.js');
@@ -63,7 +63,7 @@ export function define(command: Command): void {
           import('../views/gemms.js'),
           import('../render/terminal/view.js'),
         ]);
-        print(terminalView(gemmsView(gemms, top), { width: terminalWidth(), level: 2 }));
+        print(terminalView(gemmsView(gemms, limit), { width: terminalWidth(), level: 2 }));
       }
     });
 }

@@ -113,7 +113,7 @@ test('types and sources are columns if they differ, else they are in the title',
   ]);
 });
 
-test('logs show the algorithms and why there is no time; --top cuts the table', () => {
+test('logs show the algorithms and why there is no time; --limit cuts the table', () => {
   const logged = [8, 16, 24].map((n) =>
     gemm('log', n, { layout: 'TN', compute_type: 'COMPUTE_32F', made_by: [{ name: 'algo 66', calls: 1 }] }),
   );
@@ -127,7 +127,7 @@ test('logs show the algorithms and why there is no time; --top cuts the table', 
   });
   const text = terminalView(view(logged, 2), { width: 80, level: 2 });
   expect(text).toContain('a log has no times');
-  expect(text).toContain('… and 1 more (gemm --top N)');
+  expect(text).toContain('… and 1 more (gemm --limit N)');
 });
 
 test.each([80, 120])('lines fit %i columns; hostile names cannot inject anything', (width) => {

@@ -11,8 +11,8 @@ const maxShapes = 20;
 /** Maximum shapes in a summary. */
 const briefShapes = 8;
 
-/** GEMMs by shape: calls, speed, tiles. @param top rows of the table */
-export function gemmsView(document: Document<GemmsResult>, top = maxShapes): View {
+/** GEMMs by shape: calls, speed, tiles. @param limit rows of the table */
+export function gemmsView(document: Document<GemmsResult>, limit = maxShapes): View {
   const { data } = document;
   const { constant } = columnsOf(data.gemms);
   return {
@@ -22,7 +22,7 @@ export function gemmsView(document: Document<GemmsResult>, top = maxShapes): Vie
     ),
     document,
     session: { id: null, started_at: '' },
-    lead: gemmBlocks(document, top),
+    lead: gemmBlocks(document, limit),
     sections: [],
   };
 }
@@ -33,7 +33,7 @@ export function gemmsView(document: Document<GemmsResult>, top = maxShapes): Vie
  */
 export function gemmBlocks(
   { data, issues }: Document<GemmsResult>,
-  top = maxShapes,
+  limit = maxShapes,
   linkTo: (gemm: Gemm) => string | undefined = () => undefined,
 ): Block[] {
   const { rows, leftOut } = oncePerShape(data.gemms);
@@ -41,13 +41,13 @@ export function gemmBlocks(
   const { columns, constant } = columnsOf(data.gemms, linkTo);
   const about = [...(data.gpu === null ? [] : [data.gpu]), ...constant].join(', ');
   const title = `GEMMs by shape${about === '' ? '' : ` (${about})`}: M tokens × N output features × K inner dimension`;
-  const others = rows.slice(top);
+  const others = rows.slice(limit);
   return [
-    tableOf(title, columns, rows.slice(0, top), { brief: briefShapes, filter: true }),
+    tableOf(title, columns, rows.slice(0, limit), { brief: briefShapes, filter: true }),
     ...(others.length === 0
       ? []
       : ([
-          { type: 'text', level: 2, text: `… and ${others.length} more (gemm --top N)` },
+          { type: 'text', level: 2, text: `… and ${others.length} more (gemm --limit N)` },
           {
             type: 'fold',
             level: 3,
@@ -56,9 +56,9 @@ export function gemmBlocks(
           },
         ] satisfies Block[])),
     { type: 'notes', level: 2, items: [columnNote(rows), ...leftOutNotes(leftOut)].filter(Boolean) },
-    ...faultNotes(rows.slice(0, top)),
-    ...predictedChanges(rows.slice(0, top)),
-    ...algorithmBlocks(rows.slice(0, top)),
+    ...faultNotes(rows.slice(0, limit)),
+    ...predictedChanges(rows.slice(0, limit)),
+    ...algorithmBlocks(rows.slice(0, limit)),
     { type: 'issues', level: 2, issues },
   ];
 }

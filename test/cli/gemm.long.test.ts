@@ -52,16 +52,16 @@ describe('gemm', () => {
   });
 
   test('cuBLAS logs have layouts and algorithms, without times', () => {
-    const result = inferscope(setup, ['gemm', '--session', 'logs', '--top', '3']);
+    const result = inferscope(setup, ['gemm', '--session', 'logs', '--limit', '3']);
     expect(result.status, result.stderr).toBe(0);
     expect(result.stdout).toContain('Layouts and algorithms');
     expect(result.stdout).toMatch(/256×1408×512 +TN +COMPUTE_32F/);
-    expect(result.stdout).toContain('more (gemm --top N)');
+    expect(result.stdout).toContain('more (gemm --limit N)');
     expect(widestLine(result.stdout)).toBeLessThanOrEqual(80);
   });
 
   test('--json is a document of its schema, --csv one row per shape', () => {
-    const json = inferscope(setup, ['gemm', '--session', 'torch', '--json', '--top', '4']);
+    const json = inferscope(setup, ['gemm', '--session', 'torch', '--json', '--limit', '4']);
     const { data } = gemmsDocumentSchema.parse(JSON.parse(json.stdout));
     expect(data.gemms).toHaveLength(4);
     const [first] = data.gemms;
