@@ -172,7 +172,7 @@ function leaveOut(name, streams, why) {
 }
 
 function printLimits() {
-  for (const [name] of costs)
+  for (const [name] of clients)
     console.log(
       `${name}: sustains ${sustained.get(name) ?? 'none of the loads'}${sustained.has(name) ? ' tokens/s' : ''}; ${reasonsLeftOut.get(name) ?? 'no higher load was run'}`,
     );
@@ -205,10 +205,11 @@ try {
     '| client | tok/s | requests | TTFT p50, client / server (ms) | TTFT error, p50 and p99 (ms) | TPOT error, p50 and p99 (ms) | CPU (s) | load before |\n|---|---|---|---|---|---|---|---|',
   );
   for (const streams of values.streams.split(',').map(Number)) {
-    await server.readLog();
     for (const [name, run] of clients) {
       if (searching && reasonsLeftOut.has(name)) continue;
       const loadBefore = loadAverage();
+      // Drops the requests of a client that failed.
+      await server.readLog();
       try {
         const { truth, ...result } = await run(server.url, streams);
         printRow(
@@ -220,7 +221,7 @@ try {
         );
       } catch (error) {
         const why = String(error.message).split('\n').at(-1);
-        console.log(`| ${name} | ${streams * rate} | ${why} |`);
+        console.log(`| ${name} | ${streams * rate} | ${why} | | | | | |`);
         leaveOut(name, streams, why);
       }
     }

@@ -1,4 +1,5 @@
-// Writes the trace of each rank with the generator of the tests, step by step, and next to the folder the planted clocks.
+// usage: generate FOLDER RANKS THOUSANDS_OF_KERNELS_PER_RANK. Writes one trace per rank (of the tests' generator, step by step) to FOLDER,
+// and the planted clocks to FOLDER-clocks.json: the import estimates the offset in the middle of the run.
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { finished } from 'node:stream/promises';

@@ -51,7 +51,7 @@ function parseHeader(text: string): [string, string] {
     // Reported below, like a header without a name.
   }
   throw new InferscopeError('E_USAGE', {
-    what: `--header ${text} is not a header`,
+    what: '--header is not a header',
     why: 'A header is name:value, without control characters.',
     fix: 'Type for example: --header "x-route: canary"',
   });

@@ -8,7 +8,10 @@ export function readFlag(fields: ConfigFields, rule: Rule): boolean {
   return typeof rule === 'boolean' ? rule : fields.boolean(rule.field, rule.fallback);
 }
 
-/** Attention of the layers with attention, by layer index. */
+/**
+ * Returns the attention of a layer by its index; meaningless for layers without attention.
+ * @throws E_MODEL_CONFIG if the numbers of heads or the head size cannot be
+ */
 export function readAttention(
   fields: ConfigFields,
   family: Family,
@@ -35,17 +38,17 @@ export function readAttention(
     family.kvHeads?.(fields, headCount) ?? fields.integer(['num_key_value_heads'], { fallback: headCount });
   if (headCount % kvHeadCount !== 0) {
     throw configError(
-      'num_key_value_heads',
+      family.kvHeads ? 'num_kv_heads' : 'num_key_value_heads',
       kvHeadCount,
-      `Query heads share key/value heads evenly, and ${headCount} heads do not divide by it.`,
+      `The number of query heads must be a multiple of it, and there are ${headCount}.`,
     );
   }
   const explicitHeadDim = fields.integerOrNull('head_dim');
   if (explicitHeadDim === null && hiddenSize % headCount !== 0) {
     throw configError(
-      'num_attention_heads',
+      names.heads.find((name) => fields.raw(name) !== undefined) ?? names.heads[0]!,
       headCount,
-      `Without head_dim a head is hidden_size / heads wide, and ${hiddenSize} does not divide by it.`,
+      `Without head_dim, hidden_size must be a multiple of it, and hidden_size is ${hiddenSize}.`,
     );
   }
   const headDim = explicitHeadDim ?? hiddenSize / headCount;

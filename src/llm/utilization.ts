@@ -21,14 +21,14 @@ export function mfuOfWork(work: Work, seconds: number, peaks: PeakFlops): Figure
   return figure(needed / seconds, 'ratio', `model FLOPs (${dtypes}) / time / peak FLOP/s of each dtype`);
 }
 
-/** Model bandwidth utilization, necessary bytes / t / peak bandwidth (as gpt-fast reports it). Over 1: see `mfuOfWork`. */
+/** Model bandwidth utilization, necessary bytes / time / peak bandwidth. Over 1: see `mfuOfWork`. */
 export function mbu(bytes: number, seconds: number, bandwidthBytesPerS: number | null): Figure {
   if (bandwidthBytesPerS === null || !(bandwidthBytesPerS > 0)) return noBandwidth;
   if (!(seconds > 0)) return noTime;
   return figure(bytes / seconds / bandwidthBytesPerS, 'ratio', 'necessary bytes / time / bandwidth');
 }
 
-/** FLOP per byte moved; Infinity if nothing is moved. */
+/** FLOP per byte moved; Infinity if nothing is moved, 0 if there is no work at all. */
 export function arithmeticIntensity(flops: number, bytes: number): number {
   return bytes === 0 && flops === 0 ? 0 : flops / bytes;
 }

@@ -5,14 +5,14 @@ import { traceScope } from '../../facts/derived/scope.js';
 import { findingContext } from './findings.js';
 import type { FindingContext, FoundDraft, Rule, RuleOutcome } from './rule.js';
 
-/** Sequence of a step, µs. An API call is outside the sequence: it starts `from` after the start of the step. */
+/** A part of a step, µs. Parts follow one another; only an API call takes no time of its own: it starts `from` after the start of the step. */
 export type Part =
   | { kernel: number; more?: Row<'kernels'> }
   | { copy: number; more: Row<'copies'> }
   | { idle: Record<string, number> }
   | { call: string; from: number; takes: number };
 
-/** Rows of identical consecutive steps; `partsOf` receives the step index. */
+/** Rows of consecutive steps; `partsOf` returns the parts of the step with an index. */
 export function stepRows(kind: string, steps: number, partsOf: (step: number) => Part[]): Required<Rows> {
   const rows = {
     stages: [] as Row<'stages'>[],
@@ -63,21 +63,21 @@ export function stepRows(kind: string, steps: number, partsOf: (step: number) =>
 export const repeated = (times: number, parts: Part[]): Part[] =>
   Array.from({ length: times }, () => parts).flat();
 
-const open: SessionDatabase[] = [];
+const openDatabases: SessionDatabase[] = [];
 
 /** The context of rules for these rows, without a waterfall. */
 export async function contextOf(rows: Rows): Promise<FindingContext> {
   const session = await sessionOf(rows);
   const database = await session.connect();
-  open.push(database);
+  openDatabases.push(database);
   return findingContext(session, database, await traceScope(database, session.manifest), []);
 }
 
 export async function closeAll(): Promise<void> {
-  for (const database of open.splice(0)) await database.close();
+  for (const database of openDatabases.splice(0)) await database.close();
 }
 
-/** Ids of these rules that fire; rules without an expected finding must not. */
+/** Ids of those of the rules that fire. */
 export const firingOf =
   (rules: readonly Rule[]) =>
   async (context: FindingContext): Promise<string[]> => {

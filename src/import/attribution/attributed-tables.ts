@@ -10,7 +10,7 @@ export function rowSaver(workbench: Workbench, context: ImportContext): SaveRows
   return (table, select) => workbench.save(table, context.capture_id, select, constants);
 }
 
-/** Code -> constant ENUM text, which the database folds to its number. */
+/** SQL from code to text. The texts are constants of an ENUM, so that the database handles numbers instead of strings. */
 function codeToText(column: string, texts: readonly string[]): string {
   const type = `ENUM(${texts.map((text) => `'${text}'`).join(', ')})`;
   const cases = texts.map((text, code) => `WHEN ${code} THEN '${text}'::${type}`);

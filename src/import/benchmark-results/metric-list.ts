@@ -1,8 +1,7 @@
 import type { ResultMetric } from '../../model/metric-source.js';
 
 /**
- * Names with the same definition in every session (docs/reference/metrics.md). A metric gets one only if its source has
- * this definition.
+ * Names with the same definition in the results of all tools. A metric gets one only if its source has this definition.
  */
 const ourDefinitions = {
   ttft: ['ms', 'request sent to the first chunk with generated text'],
@@ -105,13 +104,13 @@ export function objectOf(value: unknown): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }
 
-/** A wall clock, from µs to ns since 1970; null for an impossible time (1e308). */
+/** Converts µs since 1970 to ns; null for an impossible time (1e308). */
 export function realtimeNs(us: number): bigint | null {
   const rounded = Math.round(us);
   return Number.isSafeInteger(rounded) ? BigInt(rounded) * 1000n : null;
 }
 
-/** Factor from a unit that tools write to ms; null when it is not a time unit. */
+/** Milliseconds per unit of time, by the spellings that tools write; null for other units. */
 export function toMs(unit: string): number | null {
   return { ms: 1, s: 1000, sec: 1000, seconds: 1000, us: 1e-3, µs: 1e-3, ns: 1e-6 }[unit] ?? null;
 }

@@ -4,9 +4,9 @@ interface CopyKind {
   dst_kind: string | null;
 }
 
-/** "Memcpy HtoD (Pinned -> Device)", "Memcpy PtoP", "Memset (Device)"; ROCm: "CopyHostToDevice", "Memset (Device)". */
+/** "Memcpy HtoD (Pinned -> Device)", "Memcpy PtoP", "Memset (Device)"; ROCm: "CopyHostToDevice", "FillBuffer". */
 export function copyKind(name: string): CopyKind {
-  if (/^memset|fill/i.test(name)) {
+  if (/^memset|^fill/i.test(name)) {
     return { kind: 'memset', src_kind: null, dst_kind: memoryKind(/\((.*)\)/.exec(name)?.[1]) };
   }
   const direction = /\b(HtoD|DtoH|DtoD|HtoH|PtoP)\b/.exec(name)?.[1] ?? spelledOutDirection(name);

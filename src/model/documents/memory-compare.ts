@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { profileConfidences } from './memory-profile.js';
 
-/** Two memory profiles side by side; GB are 10^9 bytes, as in the profiles. */
+/** One of the two profiles. */
 const memorySideSchema = z.object({
   selector: z.string(),
   kind: z.enum(['session', 'file']),
@@ -25,6 +25,7 @@ const memoryChangeSchema = z.object({
 
 const confidence = z.enum(profileConfidences);
 
+/** Two memory profiles side by side; GB are 10^9 bytes, as in the profiles. */
 const memoryCompareSchema = z.object({
   base: memorySideSchema,
   now: memorySideSchema,
@@ -43,7 +44,7 @@ const memoryCompareSchema = z.object({
           .describe('Share of the change of the measured total; null where that is 0 or missing.'),
       }),
     )
-    .describe("Components of the run's own memory at the peak, the residual and their total among them."),
+    .describe("Components of the run's own memory at the peak, including the residual and the total."),
   gpus: z.array(memoryChangeSchema.extend({ gpu: z.number().int() })).describe('Peak of each GPU.'),
   latency: z.array(
     z.object({
