@@ -42,7 +42,7 @@ function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult 
     high_ms: 4.25,
     achieved_ms: 4.26,
     error: -0.052,
-    within_interval: true,
+    as_expected: true,
     text: 'Gone: 4.04 ms expected.',
   };
   const fresh = {
@@ -55,7 +55,7 @@ function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult 
     high_ms: null,
     achieved_ms: null,
     error: null,
-    within_interval: null,
+    as_expected: null,
     text: 'New.',
   };
   return {
@@ -63,7 +63,7 @@ function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult 
     after: { ...session, id: '20261121-000001-after', name: 'after' },
     stages: [stage],
     changes: [change, fresh],
-    score: { graded: 1, within_interval: 1, median_absolute_error: 0.052 },
+    score: { graded: 1, as_expected: 1, median_absolute_error: 0.052 },
     sentences: [
       'Decode step: 5.88 ms before, 1.62 ms after (−72 %).',
       'The achieved gain is within the expected interval.',

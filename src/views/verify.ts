@@ -113,7 +113,7 @@ function changeBlocks(data: VerifyResult): Block[] {
         { id: 'expected_ms', head: 'expected gain', numeric: true },
         { id: 'achieved_ms', head: 'achieved', numeric: true },
         { id: 'error', head: 'error', numeric: true, drop: 0 },
-        { id: 'within_interval', head: 'in range' },
+        { id: 'as_expected', head: 'in range' },
       ],
       rows: changes.map((change, i) => ({
         cells: [
@@ -123,9 +123,9 @@ function changeBlocks(data: VerifyResult): Block[] {
           expectedOf(change),
           achievedValue(change),
           valueOrReason(change.error, 'ratio'),
-          change.within_interval === null
+          change.as_expected === null
             ? { missing: 'the gain cannot be measured' }
-            : change.within_interval
+            : change.as_expected
               ? 'yes'
               : 'no',
         ],
@@ -133,7 +133,7 @@ function changeBlocks(data: VerifyResult): Block[] {
     },
     {
       type: 'notes',
-      items: changes.flatMap(({ within_interval: graded, text }, i) =>
+      items: changes.flatMap(({ as_expected: graded, text }, i) =>
         graded === null ? [`${i + 1}. ${text}`] : [],
       ),
     },

@@ -194,7 +194,7 @@ test('--verify against the recorded graph reports the finding as gone, with an a
   expect(changes.find(({ finding }) => finding === 'launch_bound:decode')).toMatchObject({
     outcome: 'gone',
     achieved_ms: expect.closeTo(6.36, 2) as number,
-    within_interval: true,
+    as_expected: true,
   });
 });
 

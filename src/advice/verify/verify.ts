@@ -51,14 +51,14 @@ export function compareExplanations(
 }
 
 function scoreOf(changes: readonly ChangeVerdict[]): VerifyResult['score'] {
-  const graded = changes.filter(({ within_interval: inside }) => inside !== null);
+  const graded = changes.filter(({ as_expected: inside }) => inside !== null);
   const errors = graded
     .flatMap(({ error }) => (error === null ? [] : [Math.abs(error)]))
     .toSorted((x, y) => x - y);
   const middle = errors.length / 2;
   return {
     graded: graded.length,
-    within_interval: graded.filter(({ within_interval: inside }) => inside).length,
+    as_expected: graded.filter(({ as_expected: inside }) => inside).length,
     median_absolute_error:
       errors.length === 0
         ? null
@@ -71,7 +71,7 @@ function scoreOf(changes: readonly ChangeVerdict[]): VerifyResult['score'] {
 function sentences(
   stages: readonly StageVerdict[],
   changes: readonly ChangeVerdict[],
-  { graded, within_interval: inside, median_absolute_error: error }: VerifyResult['score'],
+  { graded, as_expected: inside, median_absolute_error: error }: VerifyResult['score'],
 ): string[] {
   const stageSentences = stages.map((stage) => {
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];

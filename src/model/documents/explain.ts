@@ -347,17 +347,19 @@ const verifyResultSchema = z.object({
         .number()
         .nullable()
         .describe('(expected − achieved) / achieved; null where either is missing.'),
-      within_interval: z
+      as_expected: z
         .boolean()
         .nullable()
-        .describe('Whether the achieved gain lies in the stated interval; null where it cannot be graded.'),
+        .describe(
+          'Whether the achieved gain is from low_ms to high_ms, widened by the measurement error; null where it cannot be graded.',
+        ),
       text: z.string(),
     }),
   ),
   score: z
     .object({
       graded: z.number().int(),
-      within_interval: z.number().int(),
+      as_expected: z.number().int(),
       median_absolute_error: z.number().nullable(),
     })
     .describe('Over the changes that can be graded.'),
