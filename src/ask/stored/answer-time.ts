@@ -3,6 +3,7 @@ import { halfInterval } from '../../model/half-interval.js';
 import { headlineTime, isProfiled } from '../../model/headline-time.js';
 import { withheldWords } from '../../model/withheld.js';
 import { expectedWords } from '../../advice/explain/sentences.js';
+import type { StageWaterfall } from '../../model/documents/explain.js';
 import { changeOf, changesFound, findingText, stageText } from './finding-parts.js';
 import {
   notKnown,
@@ -16,7 +17,7 @@ import {
   instanceOf,
 } from './stored-facts.js';
 import {
-  formatFigureWithInterval,
+  formatFigureWithSpread,
   formatMs,
   formatPercent,
   plural,
@@ -41,7 +42,7 @@ export function timeOfStage(facts: StoredFacts): TopicAnswer {
   return known(stages[0]!, [...stages.slice(1), ...(first ? [findingText(first)] : [])]);
 }
 
-/** "What should I change first?": findings that are not hidden by others. */
+/** "What should I change first?": the first of the findings, those hidden by others last. */
 export function whatToChange(facts: StoredFacts): TopicAnswer {
   const [first, ...rest] = changesFound(facts);
   if (!first) return known(partFrom('findings', noneFound(facts), 0));
@@ -58,6 +59,17 @@ const noneFound = ({ explained }: StoredFacts): string =>
 
 const nothingTimed = () => notKnown('The session has no times.', capture.timeline);
 
+/** Why stages without a time have none. */
+function notTimed([stage]: readonly StageWaterfall[]): TopicAnswer {
+  const time = stage && headlineTime(stage);
+  return !time || time.value !== null
+    ? nothingTimed()
+    : notKnown(
+        `The time of ${instanceOf(stage)} is not known: ${withoutEnd(time.reason.text)}.`,
+        capture.timeline,
+      );
+}
+
 /** "What should I capture next?" */
 export function whatNext({ explained }: StoredFacts): TopicAnswer {
   const [first, ...rest] = explained.next_steps;
@@ -69,8 +81,8 @@ export function whatNext({ explained }: StoredFacts): TopicAnswer {
   );
 }
 
-/** "How noisy is it?": the spread of the stages' times over their instances. */
-export function howSure(facts: StoredFacts): TopicAnswer {
+/** "How noisy is it?": the interval and spread of the stages' times, and findings that make them doubtful. */
+export function spreadOfTimes(facts: StoredFacts): TopicAnswer {
   const parts = questionStages(facts).flatMap((stage) => {
     const stageTime = headlineTime(stage);
     if (stageTime.value === null) return [];
@@ -78,7 +90,7 @@ export function howSure(facts: StoredFacts): TopicAnswer {
     const half = halfInterval(stageTime);
     const text =
       half !== null
-        ? `${capitalize(instanceOf(stage))} takes ${formatFigureWithInterval(stageTime)} (95 % interval of the mean, ± ${formatPercent(half / stageTime.value)}, n = ${n}${stageTime.sd === undefined ? '' : `, sd ${formatMs(stageTime.sd)}`}).`
+        ? `${capitalize(instanceOf(stage))} takes ${formatFigureWithSpread({ ...stageTime, n })}: the interval of its mean is ± ${formatPercent(half / stageTime.value)}${stageTime.sd === undefined ? '' : `, sd ${formatMs(stageTime.sd)}`}.`
         : `${capitalize(instanceOf(stage))} was measured ${n === 1 ? 'once' : `${n} times`} (${formatMs(stageTime.value)}): its spread is not known.`;
     return [partFrom('waterfall', text)];
   });
@@ -86,17 +98,21 @@ export function howSure(facts: StoredFacts): TopicAnswer {
     .filter(({ rule }) => ['few_repeats', 'throttling', 'another_process', 'benchmark_flags'].includes(rule))
     .map(findingText);
   const [first, ...rest] = parts;
-  if (!first) return lacksStage(facts) ?? nothingTimed();
+  if (!first) return lacksStage(facts) ?? notTimed(questionStages(facts));
   return known(first, [...rest, ...doubts]);
 }
 
-/** "How much does the profiler add?": the same stage with and without it; null without a clean execution. */
+/** "How much does the profiler add?": the same stage with and without it; null if no stage of a timeline has both times. */
 export function profilerAdds(facts: StoredFacts): TopicAnswer | null {
   const parts = questionStages(facts).flatMap((stage) => {
     const { measured_ms: under, clean_ms: clean, source } = stage;
     if (source !== 'trace' || under.value === null || clean.value === null) return [];
     const added = under.value - clean.value;
-    const text = `The profiler adds ${formatMs(added)} to ${instanceOf(stage)}: ${formatMs(under.value)} under it, ${formatMs(clean.value)} without (${formatPercent(added / clean.value)} more).`;
+    const times = `${formatMs(under.value)} under it, ${formatMs(clean.value)} without`;
+    const text =
+      added > 0
+        ? `The profiler adds ${formatMs(added)} to ${instanceOf(stage)}: ${times} (${formatPercent(added / clean.value)} more).`
+        : `The profiler adds no measurable time to ${instanceOf(stage)}: ${times}.`;
     return [partFrom('waterfall', text)];
   });
   return parts[0] ? known(parts[0], parts.slice(1)) : null;
@@ -109,6 +125,7 @@ export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
   if (decode.length === 0) {
     return notKnown('No decode step is marked, so the token rate is not known.', capture.latency);
   }
+  if (decode.every((stage) => headlineTime(stage).value === null)) return notTimed(decode);
   const parts = decode.flatMap((stage) => {
     const stageTime = headlineTime(stage);
     const sequences = Number(/^b(\d+)-/.exec(stage.point ?? '')?.[1] ?? batch ?? 0);

@@ -14,7 +14,7 @@ import { findingText } from './finding-parts.js';
 import { answerMemoryUse } from './answer-memory.js';
 import { ruleAnswer, ruleTopics, type RuleTopic } from './answer-rules.js';
 import {
-  howSure,
+  spreadOfTimes,
   profilerAdds,
   timeOfStage,
   tokensPerSecond,
@@ -73,7 +73,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   launch_counts: launchCounts,
   copies,
   idle: idleTime,
-  certainty: howSure,
+  certainty: spreadOfTimes,
   class_share: shareOfClass,
   attention_kind: attentionKind,
   profiler: profilerAdds,
