@@ -69,7 +69,7 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
          ON (t.execution_id, t.capture_id) <> (o.execution_id, o.capture_id) AND ${sameKind} AND t.warm = o.warm AND t.step_count <> o.step_count
        GROUP BY ALL)
      SELECT execution_id, capture_id, stage_id, ${sizes.map(firstKnown).join(', ')},
-            array_to_string(list_distinct([${sizes.map(sourceName).join(', ')}]), ', ') AS sizes_from,
+            nullif(array_to_string(list_distinct([${sizes.map(sourceName).join(', ')}]), ', '), '') AS sizes_from,
             o.step_count AS steps_here, steps_elsewhere
      FROM steps o ${join('record', 'r')} ${join('shape', 'p')} ${join('same_execution', 'e')} ${join('other_execution', 'x')} ${join('different_count', 'u')}`,
   );

@@ -4,11 +4,12 @@ import type { SessionDatabase } from '../../session/query.js';
 import { makeStageSizes, sizeColumns } from '../trace/known-sizes.js';
 
 /**
- * One prefill, decode or mixed step with its window and its sizes, which are over the batch and null if not reported.
+ * A step, or another timed stage, with its time and its sizes, which are over the batch and null if neither reported nor
+ * inferred (makeStageSizes).
  */
 export interface Step {
   stage_id: number;
-  /** The process, which is the unit of the interval. */
+  /** Process; utilization and clean times of a trace count it as the launch in their intervals. */
   pid: number;
   kind: PhaseKind;
   point: string | null;
@@ -18,7 +19,7 @@ export interface Step {
   batch_size: number | null;
   new_tokens: number | null;
   context_tokens_sum: number | null;
-  /** Source of the sizes; null if unknown. */
+  /** Sources of the sizes; null without sizes. */
   sizes_from: string | null;
   /** Number of steps of this kind in the capture. */
   steps_here: number | null;
@@ -28,21 +29,25 @@ export interface Step {
 
 /** A step recorded by the engine. */
 export interface RecordedStep extends Step {
-  /** Process launch; null if its repeat did not complete. */
+  /** Process launch; null without an iteration, or if its repeat did not complete. */
   launch: number | null;
   /** Time between device events around the step; null if the engine records none. */
   device_ms: number | null;
-  /** Whether `wall_ns` is on the device clock: from the event at its start to that of the next step. */
+  /** Whether `wall_ns` is between device events. */
   by_device: boolean;
 }
 
-const followedSql = `s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') AND next_iteration IS NOT DISTINCT FROM s.iteration`;
+const isLastSql = 'next_ns IS NULL OR next_iteration IS DISTINCT FROM s.iteration';
+const isFollowedSql = `s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') AND NOT (${isLastSql})`;
 
 /**
  * Timed steps of an execution in order, by device events if the program's hooks recorded them, else by host ranges. A
- * decode or mixed step runs from its start to the start of the next one of its thread and iteration. The last step runs
- * to its own end, or with `toIterationEnd` to the end of the iteration if `iterations` has it
- * (docs/concepts/stages-and-clocks.md). Other `kinds` end with their range.
+ * decode or mixed step that is followed by another one in its thread and iteration runs from its start to the start of that
+ * one; other steps run to their own end (docs/concepts/stages-and-clocks.md).
+ * @param rank null: stages without a rank; 0: also these
+ * @param toIterationEnd a decode step on the host clock that is the last step of its iteration runs to the end of the
+ *   iteration, if `iterations` has it
+ * @param kinds stages that are read; other ones are not seen as following
  */
 export async function readRecordedSteps(
   database: SessionDatabase,
@@ -63,9 +68,9 @@ export async function readRecordedSteps(
          AND ${rank === null ? 'rank IS NULL' : `coalesce(rank, 0) = ${rank}`}
        WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns))
      SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, ${sizeColumns}, i.launch, s.device_dur_ns / 1e6 AS device_ms, by_device,
-            CASE WHEN by_device THEN CASE WHEN ${followedSql} THEN coalesce(next_device_ns - s.device_start_ns, s.device_dur_ns) ELSE s.device_dur_ns END
-                 WHEN ${followedSql} THEN next_ns - s.start_ns
-                 WHEN ${toIterationEnd} AND s.kind = 'decode' THEN coalesce(i.end_ns, s.end_ns) - s.start_ns
+            CASE WHEN by_device THEN CASE WHEN ${isFollowedSql} THEN coalesce(next_device_ns - s.device_start_ns, s.device_dur_ns) ELSE s.device_dur_ns END
+                 WHEN ${isFollowedSql} THEN next_ns - s.start_ns
+                 WHEN ${toIterationEnd} AND s.kind = 'decode' AND (${isLastSql}) THEN coalesce(i.end_ns, s.end_ns) - s.start_ns
                  ELSE s.end_ns - s.start_ns END AS wall_ns
      FROM step_rows s LEFT JOIN stage_sizes k USING (execution_id, capture_id, stage_id)
      LEFT JOIN (SELECT pid, iteration, any_value(point) AS point, any_value(launch) AS launch, max(end_ns) AS end_ns FROM iterations
