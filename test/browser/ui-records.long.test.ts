@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { inferscope } from '../cli/run-cli.js';
 import { waitForCharts } from './report-page.js';
 import { importArchive, UiPages } from './ui-pages.js';
+import { waitForTimeline } from './ui-server.js';
 import { fixture } from '../cli/capture-files.js';
 
 const ui = new UiPages((setup) => {
@@ -150,6 +151,20 @@ it('offers the ranks page for a job, not for logs without job ranks', async () =
     expect(await page.locator('nav.pages a', { hasText: 'Ranks' }).count()).toBe(linkCount);
     await page.close();
   }
+});
+
+it('shows the samples of a session without events on the timeline', async () => {
+  const page = await ui.open(ui.pathOf('watched', '/timeline'));
+  await waitForTimeline(page);
+  await expect.poll(() => page.textContent('#status')).toContain('Only samples were recorded');
+  const colors = await page.evaluate<number>(`(() => {
+    const canvas = document.querySelector('#timeline canvas');
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+  })()`);
+  // The curves of the counters and their names are drawn on the background.
+  expect(colors).toBeGreaterThan(3);
+  await page.close();
 });
 
 it('says why a page is empty, and what records its data', async () => {

@@ -54,7 +54,7 @@ export class SelectionPanel {
     const width = span.end - span.start;
     byId('selection').replaceChildren(
       element('h2', {}, `${formatTimeTick(width, width / 100)} selected`),
-      ...(selection.groups.length === 0 ? [element('p', {}, 'Nothing ran in it.')] : []),
+      ...(selection.groups.length === 0 ? [element('p', {}, 'It has no kernels, operators or stages.')] : []),
       ...this.sums(selection),
       element('div', { id: 'selected' }),
     );
