@@ -123,10 +123,10 @@ function ranksSql({ kind, execution }: { kind: string | null; execution: string 
    communicating AS (
      SELECT c.rank, sum(c.exposed_ns) AS exposed, sum(share * c.dur_ns - c.exposed_ns) AS overlapped, sum(share * k.shortest_ns) AS wire,
        sum(share * (c.dur_ns - k.shortest_ns)) FILTER (k.shortest_ns IS NOT NULL) AS skew, sum(share * (c.dur_ns - k.shortest_ns)) FILTER (c.operation = '${sendAndRecv}') AS stages,
-       count(k.shortest_ns) AS operations, count_if(k.last_rank = c.rank AND k.longest_ns - k.shortest_ns > ${boundNs}) AS last
+       count(k.shortest_ns) AS operations, count_if(k.last_rank = c.rank AND k.longest_ns - k.shortest_ns > ${boundNs}) AS delayed_operations
      FROM calls c ${inSteps('c')} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
      GROUP BY c.rank)
    SELECT rank, n AS steps, step_ms, ${per('computing.ns')} AS compute_ms, coalesce(${per('idle.ns')}, 0) AS host_ms, ${per('exposed')} AS exposed_ms, ${per('overlapped')} AS overlapped_ms,
-     ${per('wire')} AS wire_ms, ${per('skew')} AS skew_ms, ${per('stages')} AS stages_ms, coalesce(last, 0) AS last, coalesce(operations, 0) AS operations
+     ${per('wire')} AS wire_ms, ${per('skew')} AS skew_ms, ${per('stages')} AS stages_ms, coalesce(delayed_operations, 0) AS delayed_operations, coalesce(operations, 0) AS operations
    FROM step_counts LEFT JOIN computing USING (rank) LEFT JOIN idle USING (rank) LEFT JOIN communicating USING (rank) ORDER BY rank`;
 }
