@@ -38,10 +38,9 @@ export interface MemoryOptions extends ModelOptions {
 /** Defaults of `inferscope memory`. */
 export const memoryDefaults = { dtype: 'float16', tensorParallelSize: 1, gpuMemoryUtilization: 0.9 } as const;
 
-/** The options of `inferscope memory`. */
-export function defineMemoryOptions(command: Command): Command {
+/** Adds --input-len and --output-len. */
+export const defineLengthOptions = (command: Command): Command =>
   command
-    .option('--model <spec>', 'preset, config.json, folder or hub id, in the form the engine takes')
     .option(
       '--input-len <n>',
       'prompt tokens per sequence',
@@ -51,7 +50,12 @@ export function defineMemoryOptions(command: Command): Command {
       '--output-len <n>',
       'generated tokens per sequence',
       wholeNumberParser('--output-len', { min: 1, example: 512 }),
-    )
+    );
+
+/** The options of `inferscope memory`. */
+export function defineMemoryOptions(command: Command): Command {
+  command.option('--model <spec>', 'preset, config.json, folder or hub id, in the form the engine takes');
+  defineLengthOptions(command)
     .option(
       '--batch-size <n>',
       'sequences per batch',

@@ -4,7 +4,7 @@ import { unwrapProfile } from '../model/documents/memory-profile.js';
 import { InferscopeError } from '../model/errors.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import type { NamedModel } from '../llm/model-files.js';
-import { parseGpuMemoryUtilization } from './memory-options.js';
+import { defineLengthOptions, parseGpuMemoryUtilization } from './memory-options.js';
 import { wholeNumberParser } from './numbers.js';
 
 /** Options as typed: configuration that a memory profile of another tool does not state. */
@@ -24,20 +24,11 @@ export interface ConfigurationOptions {
 
 /** The flags of `memory` and `estimate` for the configuration of a run. */
 export function defineConfigurationOptions(command: Command): Command {
-  return command
+  command
     .optionsGroup('Configuration of profiles that do not state it:')
     .option('--model <spec>', 'preset, config.json or a folder that has one')
-    .addOption(new Option('--engine <name>', 'engine that ran').choices([...memoryEngines]))
-    .option(
-      '--input-len <n>',
-      'prompt tokens per sequence',
-      wholeNumberParser('--input-len', { min: 1, example: 512 }),
-    )
-    .option(
-      '--output-len <n>',
-      'generated tokens per sequence',
-      wholeNumberParser('--output-len', { min: 1, example: 512 }),
-    )
+    .addOption(new Option('--engine <name>', 'engine that ran').choices([...memoryEngines]));
+  return defineLengthOptions(command)
     .option(
       '--batch-size <n>',
       'sequences per batch',
