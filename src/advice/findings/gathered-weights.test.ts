@@ -21,9 +21,9 @@ const model = {
 };
 const weights = weightBytes(model.architecture, model.storage).total;
 
-/** Decode steps of rank 0 of two, which gathers `bytes` from both in four calls. */
-async function gathering(bytes: number) {
-  const rows = stepRows('decode', 3, () =>
+/** Steps of rank 0 of two, which gathers `bytes` from both in four calls. */
+async function gathering(bytes: number, kind = 'decode') {
+  const rows = stepRows(kind, 3, () =>
     repeated(4, [gemm(100), run(40, 'communication', 'ncclDevKernel_AllGather_RING_LL')]),
   );
   const collectives = rows.kernels
@@ -63,4 +63,9 @@ test('smaller all-gathers are activations', async () => {
   expect(finding.gain!.expected_ms).toBeCloseTo(0.08, 6);
   const change = await launchBoundChange(context, { kind: 'decode', graph_launches: 0 });
   expect(change.text).not.toContain('FSDP');
+});
+
+test('a prefill alone is not judged: its activations can have as many bytes', async () => {
+  const finding = fired(await exposedCommunication.find(await gathering(2 * weights, 'prefill')));
+  expect(finding.change.example).toContain('all_reduce');
 });
