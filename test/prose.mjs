@@ -38,7 +38,6 @@ const exceptions = [
   ['import/vllm-log/server-stats.ts', 'Avg prompt throughput'], // A line of vLLM's log.
   ['llm/memory-forward-attention.ts', "family === 'Gemma 3'"], // A model family.
   ['llm/memory-forward.ts', 'family === '],
-  ['llm/read-attention.ts', "family.name === 'Gemma 3n'"],
   ['llm/read-mixers.ts', "form === 'gated DeltaNet'"],
   ['model/metric-source.ts', 'source.startsWith('], // The code at the start of the column.
   ['session/session-files.ts', 'source.startsWith(scratch'], // A path.

@@ -5,7 +5,7 @@ import type { NecessaryWork } from '../model/documents/utilization.js';
 import type { SessionDatabase } from '../session/query.js';
 import { totalsOf } from './utilization/groups.js';
 
-/** Roofs for placing classes; null to skip. */
+/** Peaks and bandwidth that the classes are compared with. */
 interface Roofs {
   peaks: PeakFlops;
   bytesPerS: number;
@@ -17,7 +17,8 @@ const topOperators = 25;
  * Breakdown of a stage's profiled time: operators by class, layer and name, and the gaps between them, as means over
  * the stage's timed instances. Operators + gaps + remainder = stage.
  * @param work the stage's necessary operations; empty without a model
- * @returns null when the stage was not profiled
+ * @param roofs null if there is no roofline: bounds and necessary times are null
+ * @returns null when no operator of a timed instance was recorded
  */
 export async function readBreakdown(
   database: SessionDatabase,

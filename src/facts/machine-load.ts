@@ -41,7 +41,7 @@ export async function readMachineLoad(
       value: cores === null ? null : await valueOf(sampledSql('other_processes', 'cores_busy')),
       unit: 'cores',
       threshold: 0.25 * (cores ?? 0),
-      why: 'a quarter of the usable cores: with one core left to the system, more reduces the time of the program',
+      why: 'a quarter of the usable cores: the program leaves one core to the system, so more than that slows it down',
     },
     {
       id: 'steal',

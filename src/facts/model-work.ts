@@ -64,7 +64,8 @@ export function workloadModel(workload: Workload): WorkloadModel | MissingFigure
 
 /**
  * Storage of vLLM, transformers and other engines with float activations: the checkpoint's `quantization_config`, else
- * the requested quantization, else the dtype that ran. The KV cache as `kv_cache_dtype` says.
+ * the requested quantization, else the dtypes of the tensors in memory, else the dtype that ran. The KV cache is stored as
+ * `kv_cache_dtype` says, else in the dtype that ran.
  */
 function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
   const { quantization } = model!;
@@ -73,8 +74,8 @@ function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
   if (dtypeRun === null) return missing('no_dtype', `the dtype of the model is not known (${model!.dtype})`);
   const inMemory = quantization === null ? quantizedTensors(model!.tensors ?? [], model!.dtype) : null;
   const kvCacheDtype = engine.options['kv_cache_dtype'];
-  const unknownStorage = (dtypeField: string) =>
-    missing('unknown_storage', `it is not known how this engine stores and computes ${dtypeField}`);
+  const unknownStorage = (setting: string) =>
+    missing('unknown_storage', `it is not known how this engine stores and computes ${setting}`);
   const hasQuantizationConfig = 'quantization_config' in config;
   const declared = isFloat(dtypeRun) ? declaredWeights({ ...config, torch_dtype: dtypeRun }) : null;
   if (hasQuantizationConfig && isFloat(dtypeRun) && declared === null)
@@ -99,7 +100,8 @@ const isFloat = (dtype: DType): boolean => dtype === 'float32' || dtype === 'flo
 
 /**
  * Storage of the embedded engine: activations, norms and KV cache in float32; int4 weights in blocks of 32, multiplied
- * in int8. Exports with other quantizations spread their file's bytes over the parameters.
+ * in int8. Exports with other quantizations spread their file's bytes over the parameters; without a file's size, each
+ * parameter takes the bytes of its dtype.
  */
 export function embeddedStorage(
   model: Pick<NonNullable<Workload['model']>, 'dtype' | 'weight_bytes'>,
@@ -112,13 +114,13 @@ export function embeddedStorage(
   }
   const parameters = countParameters(architecture).total;
   const namedDtype = dtypes.find((dtype) => dtype === model.dtype);
-  const bytesPerWeight =
-    model.weight_bytes === null ? bytesPerElement[namedDtype ?? 'int8'] : model.weight_bytes / parameters;
+  const fileBytes = model.weight_bytes;
+  const bytesPerWeight = fileBytes === null ? bytesPerElement[namedDtype ?? 'int8'] : fileBytes / parameters;
   const format = { ...blocks(bytesPerWeight, Infinity, 0), scale: null };
   return {
     ...float32,
     weights: {
-      name: `${model.dtype} (${formatSetting(bytesPerWeight, 'bytes')} per weight, from the file)`,
+      name: `${model.dtype} (${formatSetting(bytesPerWeight, 'bytes')} per weight${fileBytes === null ? '' : ', from the file'})`,
       linear: format,
       lmHead: format,
       embedding: format,

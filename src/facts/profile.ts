@@ -17,7 +17,7 @@ import { formatPercent } from '../vocabulary/format.js';
 /**
  * The result of `inferscope profile`: time and memory breakdown of a transformer on this machine, compared with its
  * limits. Timing comes from the clean execution, attribution from the profiled one.
- * @throws E_USAGE for a session of another kind
+ * @throws E_USAGE for a session of another kind, or one that stopped before the engine reported its model
  */
 export async function analyzeProfile(session: Session): Promise<Document<ProfileResult>> {
   const { manifest } = session;

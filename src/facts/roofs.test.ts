@@ -70,6 +70,13 @@ test('MFU divides by the data sheet, roof_share by the measured peak, and each s
   expect(peaksOf(roofs.roofFlops)).not.toHaveProperty('int4');
 });
 
+test('a figure that the measured roofline lacks is not said to need a measurement', () => {
+  const measured = exampleGpuRoofline({ gpus: [exampleGpu({ l2: null })] });
+  expect(gpuRoofs('NVIDIA H200', measured).l2Bandwidth).toMatchObject({
+    reason: { code: 'no_roofline', text: 'the measured roofline of NVIDIA H200 does not include it' },
+  });
+});
+
 test('sums the GPUs of a tensor-parallel group, but not their latencies', () => {
   const roofs = gpuRoofs('NVIDIA H200', exampleGpuRoofline(), { devices: 2 });
   expect(roofs.mfuFlops('bfloat16')).toMatchObject({

@@ -104,10 +104,12 @@ export interface GpuRoofs {
   measured: MeasuredGpu | null;
 }
 
-const notMeasured = (name: string | null) =>
+const notMeasured = (name: string | null, measured: MeasuredGpu | null) =>
   missing(
     'no_roofline',
-    `the roofs of ${name ?? 'this GPU'} were not measured (run inferscope roofline on its machine)`,
+    measured
+      ? `the measured roofline of ${measured.name} does not include it`
+      : `the roofs of ${name ?? 'this GPU'} were not measured (run inferscope roofline on its machine)`,
   );
 
 /**
@@ -115,7 +117,7 @@ const notMeasured = (name: string | null) =>
  * @param name as the driver or PyTorch reports it; without a name there are no data-sheet peaks
  * @param roofline measured with the session (readStoredGpuRoofline), or cached (cachedGpuRoofline of
  * src/capture/roofline); null if there is none
- * @param options.index of the GPU
+ * @param options.index index of the GPU on its machine
  * @param options.devices number of GPUs that work together (tensor parallelism)
  * @param options.pciId vendor:device if known (manifest fact gpu_pci_id), because several models share some names
  */
@@ -130,7 +132,7 @@ export function gpuRoofs(
 ): GpuRoofs {
   const measured = measuredGpu(name, roofline, index);
   const pciDeviceId = pciId ?? measured?.pci_id ?? null;
-  const unmeasured = notMeasured(name);
+  const unmeasured = notMeasured(name, measured);
   const unnamed = missing('unknown_gpu', 'no capture of the session names the GPU');
   const source =
     roofline && measured
@@ -194,7 +196,7 @@ export function peaksOf(flops: (dtype: PeakDType) => Figure): PeakFlops {
   return Object.fromEntries(knownPeaks.filter(([, value]) => value !== null));
 }
 
-/** By index and name, else by name; never a roofline of another GPU model. */
+/** A whole GPU of this name, by index if measured; never another GPU model or a MIG slice. */
 function measuredGpu(
   name: string | null,
   roofline: GpuRoofline | null,
@@ -205,7 +207,7 @@ function measuredGpu(
   return wholeGpus.find((gpu) => gpu.index === index) ?? wholeGpus[0] ?? null;
 }
 
-/** The GPU roofline measured with the session; null if there is none. */
+/** The GPU roofline given for the session with --roofline, else the one measured with it; null if there is none. */
 export async function readStoredGpuRoofline(session: Session): Promise<GpuRoofline | null> {
   const { context } = session.user;
   if (context?.roofline) return context.roofline;

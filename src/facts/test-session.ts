@@ -85,12 +85,12 @@ export type { Rows };
 /** Captures of the summary, and those that rows of operators name. */
 function capturesOf({ ops = [] }: Rows): SessionSummary['captures'] {
   const [first] = summary.captures;
-  const requestByName = new Map(
+  const captureById = new Map(
     ops.flatMap(({ execution_id, capture_id }) =>
       execution_id && capture_id ? [[capture_id, { ...first!, execution_id, capture_id }]] : [],
     ),
   );
-  return [...summary.captures, ...requestByName.values()];
+  return [...summary.captures, ...captureById.values()];
 }
 
 /** Saves a session with these rows and opens it. */

@@ -21,8 +21,8 @@ const lengthenedBars: readonly ((id: string) => boolean)[] = [
 
 /**
  * Subtracts profiler overhead from bars: host first, then launches, then waits for them, then copies of pageable
- * memory. The remainder, or extra time of the clean execution, goes to `unattributed`, so the bars always sum to the
- * clean time.
+ * memory. The remainder, or extra time of the clean execution, goes to `unattributed`, if `parts` has it: then all bars
+ * except the added `profiler_overhead` sum to the clean time.
  * @param overheadMs the profiled time minus the clean time; 0 without one
  */
 export function removeProfilerOverhead(parts: readonly Part[], overheadMs: number): Part[] {

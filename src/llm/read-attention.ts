@@ -55,8 +55,7 @@ export function readAttention(
   const windows = layerWindows(fields, family.window, layerCount);
   const rotaryDim = readRotaryDim(fields, family, headDim);
   const chunked = family.window === 'chunks';
-  const sharedKvLayers =
-    family.name === 'Gemma 3n' ? fields.integer(['num_kv_shared_layers'], { min: 0, fallback: 0 }) : 0;
+  const sharedKvLayers = fields.integer(['num_kv_shared_layers'], { min: 0, fallback: 0 });
   const base: Omit<GroupedAttention, 'window' | 'rotaryDim' | 'sharedKv'> = {
     kind: 'grouped',
     headCount,

@@ -146,6 +146,35 @@ test('distinguishes the knee by decode from scaling by output tokens', () => {
   expect(answer(far, 'batch_knee').answer).toContain('the fixed part far beyond the measured range.');
 });
 
+test('with one output token the knee is of output tokens, and utilization names each reason', () => {
+  const points = [1, 2].map((batch) => pointOf(['throughput'], [batch, 8, 1], [[10, 0]]));
+  const knee = answer(points, 'batch_knee');
+  expect(knee.answer).toBe(
+    'No knee up to batch 2, the largest measured: every doubling gave at least 2.00× the output tokens/s.',
+  );
+  expect(knee.figures['gain_1_2']).toMatchObject({
+    source: 'output tokens/s, for each doubling of the batch',
+  });
+  expect(answer(points, 'utilization').answer).toBe(
+    'Not enough data. GPU utilization: no GPU sample during the timed repeats. Decode MFU and decode MBU: one output token needs no decode step.',
+  );
+});
+
+test('counts only the launches that ended as the named outcome says', () => {
+  const row = { warmup_iterations: null, stable: null, interleaved: null, memory_bytes: null };
+  const points = (['out_of_memory', 'stopped'] as const).map((outcome, i) => ({
+    ...row,
+    point: 'b1-p8-o11',
+    launch: i + 1,
+    outcome,
+    text: null,
+    memory_source: null,
+  }));
+  const { point, text } = pointOf(['latency'], [1, 8, 11], [[10, 10]], { points });
+  expect(point).toBe('b1-p8-o11');
+  expect(text).toBe('out of memory in 1 of 3 launches');
+});
+
 test('a small utilization keeps its digits', () => {
   expect(formatPercent(0.00018)).toBe('0.018 %');
   expect(formatPercent(0.0073)).toBe('0.7 %');

@@ -121,14 +121,14 @@ interface Growth {
 
 /** Measured pairs first, scaled to one doubling; then the fit, which separates the fixed part from the cost per token. */
 function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth): BenchAnswer | null {
-  const { id, question, size, spread, name, unitName: things } = growth;
+  const { id, question, size, spread, name, unitName } = growth;
   const sweep = (sweepOver(points, size) ?? []).flatMap((point) => {
     const distribution = point.latency[spread];
     return 'p50' in distribution ? [{ x: point[size], mean: distribution.mean, point }] : [];
   });
   if (sweep.length < 2) {
     return isMeasured(points, 'sequence')
-      ? notEnough(id, question, `fewer than two numbers of ${things} were measured`)
+      ? notEnough(id, question, `fewer than two numbers of ${unitName} were measured`)
       : null;
   }
   const figures: Record<string, Figure> = {};
@@ -153,7 +153,7 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
   return {
     id,
     question,
-    answer: `${name === 'TTFT' ? 'TTFT' : 'End to end'} at ${shapes.join(', ')}: ${pairs.join('; ')}.${fit ? ` ${fitWords(fit, name, things, figures)}` : ''}`,
+    answer: `${capitalize(name)} at ${shapes.join(', ')}: ${pairs.join('; ')}.${fit ? ` ${fitWords(fit, name, unitName, figures)}` : ''}`,
     figures,
   };
 }

@@ -10,7 +10,7 @@ import {
   formatPercent,
   formatQuantity,
 } from '../../vocabulary/format.js';
-import { joinWithAnd } from '../../vocabulary/sentence.js';
+import { capitalize, joinWithAnd } from '../../vocabulary/sentence.js';
 
 /** A batch is past the knee if doubling it gives less than this factor. */
 const kneeGain = 1.5;
@@ -18,7 +18,8 @@ const kneeGain = 1.5;
 interface Rate {
   point: BenchPointResult;
   batch: number;
-  decode: number;
+  /** Decode tokens/s; null with one output token. */
+  decode: number | null;
   output: number;
 }
 
@@ -27,7 +28,7 @@ export function batchAnswers(points: readonly BenchPointResult[], fits: readonly
   const rates = (sweepOver(points, 'batch_size') ?? []).flatMap((point): Rate[] => {
     const { output_tokens_per_s: output, decode_tokens_per_s: decode } = point.throughput;
     if (!output.value) return [];
-    return [{ point, batch: point.batch_size, output: output.value, decode: decode.value ?? output.value }];
+    return [{ point, batch: point.batch_size, output: output.value, decode: decode.value }];
   });
   if (rates.length < 2) {
     if (!points.some(({ parts }) => parts.includes('throughput'))) return [];
@@ -40,25 +41,29 @@ export function batchAnswers(points: readonly BenchPointResult[], fits: readonly
 const kneeQuestion = 'Up to which batch size does batching pay off?';
 
 function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAnswer {
+  const hasDecode = rates.every(({ decode }) => decode !== null);
+  const rateName = hasDecode ? 'decode tokens/s' : 'output tokens/s';
+  const rateOf = ({ decode, output }: Rate) => (hasDecode ? decode! : output);
   const steps = rates.slice(1).map((to, i) => {
     const from = rates[i]!;
-    const growth = (rate: 'decode' | 'output') => perDoubling(to[rate] / from[rate], from.batch, to.batch);
-    return { from, to, gain: growth('decode'), outputGain: growth('output') };
+    const growth = (valueOf: (rate: Rate) => number) =>
+      perDoubling(valueOf(to) / valueOf(from), from.batch, to.batch);
+    return { from, to, gain: growth(rateOf), outputGain: growth(({ output }) => output) };
   });
   const figures: Record<string, Figure> = {};
   for (const { from, to, gain } of steps) {
     figures[`gain_${from.batch}_${to.batch}`] = figure(
       gain,
       'ratio',
-      'decode tokens/s, for each doubling of the batch',
+      `${rateName}, for each doubling of the batch`,
     );
   }
   const knee = steps.find(({ gain }) => gain < kneeGain);
   const last = rates.at(-1)!;
   const sentences = [
     knee
-      ? `Up to batch ${knee.from.batch}: from ${knee.from.batch} to ${knee.to.batch} doubling the batch gives ${formatFactor(knee.gain)} the decode tokens/s, less than ${kneeGain} (${formatQuantity(knee.from.decode, 'tok/s')} → ${formatQuantity(knee.to.decode, 'tok/s')}).`
-      : `No knee up to batch ${last.batch}, the largest measured: every doubling gave at least ${formatFactor(Math.min(...steps.map(({ gain }) => gain)))} the decode tokens/s.`,
+      ? `Up to batch ${knee.from.batch}: from ${knee.from.batch} to ${knee.to.batch} doubling the batch gives ${formatFactor(knee.gain)} the ${rateName}, less than ${kneeGain} (${formatQuantity(rateOf(knee.from), 'tok/s')} → ${formatQuantity(rateOf(knee.to), 'tok/s')}).`
+      : `No knee up to batch ${last.batch}, the largest measured: every doubling gave at least ${formatFactor(Math.min(...steps.map(({ gain }) => gain)))} the ${rateName}.`,
   ];
   if (knee)
     figures['knee_batch'] = figure(
@@ -67,7 +72,7 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
       `largest batch before a doubling gives less than ${formatFactor(kneeGain)}`,
     );
   const worst = steps.reduce((x, y) => (y.outputGain < x.outputGain ? y : x));
-  if (!knee && worst.outputGain < kneeGain) {
+  if (!knee && hasDecode && worst.outputGain < kneeGain) {
     sentences.push(
       `Output tokens/s, which include the prefill, gain less: ${formatFactor(worst.outputGain)} per doubling from ${worst.from.batch} to ${worst.to.batch}.`,
     );
@@ -144,12 +149,18 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
     return [`${name} ${formatPercent(from.value / unit)} → ${formatPercent(to.value / unit)}`];
   });
   if (parts.length === 0) {
-    const { gpu_utilization_percent: why } = first.point.machine;
-    const text = why.value === null ? why.reason.text : 'no utilization measure is known at both ends';
+    const reasons = measures.flatMap(([name, measure]) => {
+      const unknown = [measure(first.point), measure(last.point)].find(({ value }) => value === null);
+      return unknown?.value === null ? [{ name, why: asClause(unknown.reason.text) }] : [];
+    });
+    const whys = [...new Set(reasons.map(({ why }) => why))].map((why) => {
+      const names = reasons.filter((reason) => reason.why === why).map(({ name }) => name);
+      return `${joinWithAnd(names)}: ${why}`;
+    });
     return {
       id: 'utilization',
       question,
-      answer: `Not enough data: ${asClause(text)}, and no roofline is known.`,
+      answer: `Not enough data. ${whys.map(capitalize).join('. ')}.`,
       figures,
     };
   }

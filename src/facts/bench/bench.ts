@@ -139,7 +139,7 @@ async function variantOf(
   };
 }
 
-/** Memory of each GPU at the first sample, if taken before the first repeat started. */
+/** Memory of each GPU at the first sample, if taken before the engine was loaded and the first repeat started. */
 function readUsedBefore(
   database: SessionDatabase,
   executionId: string,

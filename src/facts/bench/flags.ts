@@ -155,7 +155,7 @@ interface VariantFacts {
   workload: Workload;
   command: readonly string[];
   hardware: ManifestData['hardware'];
-  /** Memory of each GPU used before the first repeat started, at the first sample. */
+  /** Memory in use on each GPU before the engine was loaded. */
   usedBefore: { device: number; bytes: number }[];
   plan: BenchPlan;
 }
@@ -221,7 +221,7 @@ const firstSentences = (text: string): string =>
     .slice(0, 2)
     .join('. ');
 
-/** The largest batch that ran and the smallest that did not, per prompt and output length. */
+/** Each point that ran out of memory, with the largest batch that ran with the same prompt and output length. */
 function memoryLimitFlags(points: readonly BenchPointResult[]): BenchFlag[] {
   return points
     .filter(({ outcome }) => outcome === 'out_of_memory')

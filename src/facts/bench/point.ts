@@ -109,8 +109,9 @@ function outcomeOf(
   const unfinished = rows.filter(({ outcome }) => outcome !== 'measured');
   const worst = worstFirst.flatMap((outcome) => unfinished.filter((row) => row.outcome === outcome))[0];
   if (repeats > 0) {
+    const alike = unfinished.filter(({ outcome }) => outcome === worst?.outcome);
     const text = worst
-      ? `${outcomeText(worst.outcome)} in ${unfinished.length} of ${launches} launches${worst.text ? `: ${worst.text}` : ''}`
+      ? `${outcomeText(worst.outcome)} in ${alike.length} of ${launches} launches${worst.text ? `: ${worst.text}` : ''}`
       : null;
     return { outcome: 'measured', text };
   }

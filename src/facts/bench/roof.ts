@@ -19,7 +19,7 @@ import { formatSetting, plural } from '../../vocabulary/format.js';
  * H200 and an H100 (test/fixtures/diagnosis, explain; 0.58 to 0.80). Excluded are three decode steps with kernels too
  * short to fill the GPU, which the launch costs cover, and a deliberately slow kernel.
  */
-const kernelShare = { value: 0.58, source: 'the lowest of 13 stages on an H200' };
+const kernelShare = { value: 0.58, source: 'the lowest of 13 stages on an H200 and an H100' };
 /** Kernels per decoder layer of an eager decode step: 924 for TinyLlama's 22 layers, one model. */
 const launchesPerLayer = 42;
 /** Host time per launch, the upper end for eager PyTorch. It bounds a range; `predict` uses the measured value. */

@@ -56,7 +56,7 @@ export interface MemoryRow {
   bytes: number;
 }
 
-/** Rows of one variant (an execution), from the first rank. */
+/** Rows of one variant (an execution), from the first rank; memory is of all ranks. */
 export interface BenchRows {
   iterations: IterationRow[];
   points: PointRow[];

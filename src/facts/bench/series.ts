@@ -2,10 +2,11 @@ import type { BenchResult } from '../../model/documents/bench.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { notSeries, seriesOf } from '../sampled-metrics.js';
 
+/** Maximum points of a series. */
 const maxPoints = 600;
 const excluded = ['compute_processes', ...notSeries].map((metric) => `'${metric}'`).join(', ');
 
-/** Host and GPUs over the whole session, thinned by means of equal spans; times in ms since the session started. */
+/** Host and GPUs over the whole session, averaged over equal spans; times in ms since the session started. */
 export async function readBenchSeries(
   database: SessionDatabase,
 ): Promise<NonNullable<BenchResult['telemetry']>> {

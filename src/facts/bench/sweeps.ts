@@ -2,7 +2,7 @@ import type { BenchPointResult } from '../../model/documents/bench.js';
 import { mean } from '../../model/statistics.js';
 
 export type Size = 'batch_size' | 'input_len' | 'output_len';
-type TimedRepeat = NonNullable<BenchPointResult['repeats']>[number];
+export type TimedRepeat = NonNullable<BenchPointResult['repeats']>[number];
 
 /** Points that differ only in one size, ascending; the largest such set, null if none has two points. */
 export function sweepOver(points: readonly BenchPointResult[], size: Size): BenchPointResult[] | null {

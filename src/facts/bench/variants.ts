@@ -7,17 +7,15 @@ import {
   type RatioTest,
   realDifferences,
 } from '../difference/ratio-test.js';
-import { referencePoint, independentValues } from './sweeps.js';
+import { referencePoint, independentValues, type TimedRepeat } from './sweeps.js';
 import { pointWords } from './words.js';
 import { formatFactor, formatNumber } from '../../vocabulary/format.js';
 import { joinWithAnd } from '../../vocabulary/sentence.js';
 
-type Repeats = NonNullable<BenchPointResult['repeats']>[number];
-
 const comparedMetrics: {
   name: string;
   key: string;
-  read: (repeat: Repeats, point: BenchPointResult) => number | null;
+  read: (repeat: TimedRepeat, point: BenchPointResult) => number | null;
 }[] = [
   { name: 'TTFT', key: 'ttft_ms', read: ({ ttft_ms }) => ttft_ms },
   { name: 'TPOT', key: 'tpot_ms', read: ({ tpot_ms }) => tpot_ms },

@@ -7,7 +7,7 @@ export const pointWords = ({
   output_len,
 }: Omit<BenchPoint, 'point' | 'parts'>): string => `batch ${batch_size}, ${input_len} in + ${output_len} out`;
 
-/** A sentence as part of another: no full stop, first word in lower case unless it is a name. */
+/** A sentence as part of another: no full stop, and a first word The, A, An, It or There in lower case. */
 export const asClause = (text: string): string =>
   text
     .trimEnd()

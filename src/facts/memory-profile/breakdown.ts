@@ -99,7 +99,7 @@ export function breakdownOf(
       framework_overhead:
         overhead.length === 0 ? 'unknown' : weakest(overhead.map((component) => component.confidence)),
     },
-    /** Stage of the framework's peak, if reported. The cache is counted at that moment. */
+    /** Stage of the allocator's peak, if reported and the same on all GPUs. The cache is counted at that moment. */
     peak_stage: stages.size === 1 ? [...stages][0]! : null,
     components,
     per_gpu: perGpu,
@@ -133,7 +133,7 @@ function sumPlaces(places: readonly Place[], estimate: MemoryEstimate | null): M
   return [...components.values()];
 }
 
-/** GPUs of a group with the same evidence are listed once: `gpu0, gpu1: …`. */
+/** Evidence that several GPUs share is listed once: `GPU 0, GPU 1: …`. */
 function evidenceOf(places: readonly Place[], component: MemoryComponent['component']): string[] {
   const gpusByEvidence = new Map<string, Set<number>>();
   for (const { gpu, parts } of places)
@@ -158,6 +158,6 @@ function overallConfidence(
   const share = Math.abs(residual) / total;
   const residualConfidence: Confidence =
     share <= smallResidualShare ? 'high' : share <= largeResidualShare ? 'medium' : 'low';
-  // An unknown component lowers the confidence as much as a formula.
+  // An unknown component counts as one of low confidence.
   return weakest([residualConfidence, ...parts.map((part) => (part === 'unknown' ? 'low' : part))]);
 }

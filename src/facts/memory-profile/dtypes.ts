@@ -6,7 +6,10 @@ import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { MemoryRows } from './rows.js';
 import { recordedDtypes } from './torch-device.js';
 
-/** dtypes by component, and the quantization: from counted tensors, else from the log, else as declared. */
+/**
+ * dtypes by component, and the quantization: from counted tensors, else from the log, else as declared; null if only
+ * `auto` is declared.
+ */
 export function dtypesOfRun(
   rows: Pick<MemoryRows, 'recorded'>,
   { config }: MemoryPlan,
@@ -25,7 +28,7 @@ export function dtypesOfRun(
   return {
     dtype,
     dtypes: {
-      weights: recordedDtypes(rows, 'weights')[0] ?? workload?.model?.dtype ?? dtype,
+      weights: recordedDtypes(rows, 'weights')[0] ?? dtype,
       activations: log?.dtype?.value ?? storage?.activations ?? dtype,
       kv_cache:
         recordedDtypes(rows, 'kv_cache')[0] ?? kv ?? config.kv_cache_dtype ?? storage?.kvCache ?? dtype,

@@ -14,10 +14,10 @@ export interface KvPool {
   source: string;
 }
 
-/** From the engine's log, else from a server's metrics. Null if neither reports a pool. */
+/** From the engine's log, else from its metrics. Null if neither reports a pool. */
 export async function readKvPool(
   database: SessionDatabase,
-  { execution_id }: Pick<MemoryPlan, 'execution_id'>,
+  { execution_id, where }: Pick<MemoryPlan, 'execution_id' | 'where'>,
   log: VllmLogFacts | null,
 ): Promise<KvPool | null> {
   const rows = await database.query<{ metric: string; value: number }>(
@@ -40,6 +40,6 @@ export async function readKvPool(
     bytes: recorded('kv_cache_total_bytes'),
     used_share: share,
     max_concurrency: log?.max_concurrency?.value ?? null,
-    source: loggedTokens !== null ? 'log' : total !== null ? '/metrics' : 'the engine',
+    source: loggedTokens !== null ? 'log' : where === 'url' ? '/metrics' : 'the engine',
   };
 }

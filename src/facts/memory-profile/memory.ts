@@ -29,7 +29,7 @@ import { sessionOfKind } from '../session-identity.js';
 
 /**
  * Profile (schema 2.0), timeline and allocator facts of a memory session, always computed from its tables. An imported
- * profile is returned unchanged.
+ * profile is returned as it is in its file.
  * @throws E_USAGE if the session has no memory profile
  */
 export async function analyzeMemory(session: Session): Promise<Document<MemoryResult>> {
@@ -39,42 +39,18 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     return imported;
   }
   const plan = memoryPlanSchema.parse(await readPlan(session, 'memory'));
-  const { manifest } = session;
-  const workload = withModel(manifest.workload, plan);
-  const log = (await readArtifactJson(
-    session,
-    'vllm-log-facts',
-    'the facts from the vLLM log',
-  )) as VllmLogFacts | null;
-  const database = await session.connect();
-  let rows: MemoryRows;
-  let pool: KvPool | null;
-  try {
-    rows = await readMemoryRows(database, plan);
-    pool = await readKvPool(database, plan, log);
-  } finally {
-    await database.close();
-  }
+  const { rows, pool, log } = await readRecordedMemory(session, plan);
+  const workload = withModel(session.manifest.workload, plan);
   const enginePids = ownPids(rows, plan);
   const onHost = workload?.device === 'cpu' && plan.where === 'host';
   const gpus = onHost ? [] : gpusOfRun(rows, plan, enginePids);
   const points = gpus.length > 0 ? gpuPoints(rows, plan, gpus) : hostPoints(rows, plan);
   const model = modelOf(workload, plan);
-  const { architecture } = model;
+  const { architecture, kvHeadsKnown } = model;
   const estimate = expectedMemory(workload, plan, { architecture, gpus, log, pool });
   const measured = measureTotal(rows, plan, { gpus, enginePids, points });
-  const places = placesOf(rows, plan, {
-    gpus,
-    points,
-    enginePids,
-    measured,
-    log,
-    estimate,
-    workload,
-    pool,
-    kvHeadsKnown: model.kvHeadsKnown,
-  });
-  const latency = await readLatencyStats(session);
+  const placeFacts = { gpus, points, enginePids, measured, log, estimate, workload, pool, kvHeadsKnown };
+  const places = placesOf(rows, plan, placeFacts);
   const issues = [
     // `runIssues` reports the failure in full.
     ...session.issues.filter(({ code }) => plan.failure === null || !failureCodes.has(code)),
@@ -82,25 +58,19 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     ...otherProcessIssues(rows, plan, { gpus, enginePids, points }),
     ...runIssues(plan, places, measured),
   ];
-  const profile = profileOf({ session, plan, rows, gpus, points });
-  const fullProfile: MemoryProfile = {
-    ...profile,
-    metadata: {
-      ...profile.metadata,
-      issues: issues.filter(({ severity }) => severity !== 'info').map(({ code, text }) => ({ code, text })),
-    },
+  // The estimate is for a complete run, so it does not apply to one that stopped early.
+  const breakdown = breakdownOf(places, measured, plan.failure === null ? estimate : null, {
+    contradicted: model.issues.some(({ code }) => code === 'dimension_disagrees'),
+  });
+  const latency = await readLatencyStats(session);
+  const profile: MemoryProfile = {
+    ...measuredFields({ session, plan, rows, gpus, points, issues }),
     model_info: {
       ...model.info,
       ...dtypesOfRun(rows, plan, { workload, log, estimate }),
       ...(workload?.model ? { config: workload.model.config, weights: workload.model.weights } : {}),
     },
-    // The estimate is for a complete run, so it does not apply to one that stopped early.
-    memory_breakdown: {
-      ...breakdownOf(places, measured, plan.failure === null ? estimate : null, {
-        contradicted: model.issues.some(({ code }) => code === 'dimension_disagrees'),
-      }),
-      kv_pool: pool,
-    },
+    memory_breakdown: { ...breakdown, kv_pool: pool },
     latency_stats: latency.stats,
     engine_metadata: {
       engine_version: log?.version?.value ?? workload?.engine.version ?? null,
@@ -109,16 +79,16 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     },
     missing: {},
   };
-  const why = latency.why !== null && plan.failure ? plan.failure.what : latency.why;
-  fullProfile.missing = missingOf(fullProfile, points, why, plan);
-  Object.assign(fullProfile, withAliases(fullProfile));
+  const latencyWhy = latency.why !== null && plan.failure ? plan.failure.what : latency.why;
+  profile.missing = missingOf(profile, points, latencyWhy, plan);
+  Object.assign(profile, withAliases(profile));
   saveTotal(session, measured?.bytes ?? null);
   return document(
     'memory',
     '1.0',
     {
       session: sessionOfKind(session),
-      profile: fullProfile,
+      profile,
       timeline: timelineOf(rows, points, gpus),
       allocator: allocatorMoments(rows),
       fragmentation: fragmentationOf(rows),
@@ -126,6 +96,25 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     },
     issues,
   );
+}
+
+/** Memory rows, the KV pool, and the facts that vLLM logged. */
+async function readRecordedMemory(
+  session: Session,
+  plan: MemoryPlan,
+): Promise<{ rows: MemoryRows; pool: KvPool | null; log: VllmLogFacts | null }> {
+  const logFacts = await readArtifactJson(session, 'vllm-log-facts', 'the facts from the vLLM log');
+  const log = logFacts as VllmLogFacts | null;
+  const database = await session.connect();
+  try {
+    return {
+      rows: await readMemoryRows(database, plan),
+      pool: await readKvPool(database, plan, log),
+      log,
+    };
+  } finally {
+    await database.close();
+  }
 }
 
 function saveTotal(session: Session, total: number | null): void {
@@ -156,18 +145,20 @@ const failureCodes = new Set(['launch_failed', 'workload_error']);
 
 type MeasuredField = 'profiler_version' | 'schema_version' | 'units' | 'metadata' | 'memory_measurements';
 
-function profileOf({
+function measuredFields({
   session,
   plan,
   rows,
   gpus,
   points,
+  issues,
 }: {
   session: Session;
   plan: MemoryPlan;
   rows: MemoryRows;
   gpus: readonly number[];
   points: MemoryPoints;
+  issues: readonly Issue[];
 }): Pick<MemoryProfile, MeasuredField> {
   const { baseline, post_warmup, peak } = points;
   const increase = (to: number | null, from: number | null) =>
@@ -195,7 +186,7 @@ function profileOf({
         hz: seconds ? (samples.length - 1) / seconds : null,
       },
       gpus: plan.gpus.filter(({ gpu }) => gpus.includes(gpu)),
-      issues: [],
+      issues: issues.filter(({ severity }) => severity !== 'info').map(({ code, text }) => ({ code, text })),
     },
     memory_measurements: {
       baseline,

@@ -52,11 +52,11 @@ export function modelOf(workload: Workload | null, plan: MemoryPlan): KnownModel
   const issues: Issue[] = [];
   const dimension = (name: keyof typeof dimensionFields): number | null => {
     const { names, flag } = dimensionFields[name];
-    const recorded = names.map((field) => config[field]).find((value) => typeof value === 'number');
-    const configured = typeof recorded === 'number' ? recorded : null;
+    const field = names.find((name) => typeof config[name] === 'number');
+    const configured = field === undefined ? null : Number(config[field]);
     const option = given[name];
     if (option !== null && configured !== null && option !== configured)
-      issues.push(disagreement(`${flag} ${option}`, `${names[0]} ${configured}`));
+      issues.push(disagreement(`${flag} ${option}`, `${field} ${configured}`));
     if (option !== null) sources[name] = 'flag';
     else if (configured !== null) sources[name] = configSource;
     return option ?? configured;

@@ -12,7 +12,7 @@ export interface Part {
   basis?: 'formula';
 }
 
-/** Memory of one GPU (or the host), and the stage of the framework's peak. */
+/** Memory of one GPU (or the host) by component. */
 export interface Place {
   gpu: number | null;
   parts: Part[];

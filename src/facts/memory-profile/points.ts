@@ -26,7 +26,10 @@ const minGrowthBytes = 32 * 2 ** 20;
 /** A GPU with this much in use before the first request may be the server's. */
 const minServerBytes = 2 ** 30;
 
-/** GPUs of the run: named by the engine, listed by the driver for its processes, or grown in use. */
+/**
+ * GPUs of the run: named by the engine or listed by the driver for its processes. If neither names one: those that grew
+ * in use, or, for a running server, that were in use.
+ */
 export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, enginePids: ReadonlySet<number>): number[] {
   const gpuIds = new Set<number>();
   for (const { device } of rows.recorded) if (device !== null) gpuIds.add(device);
@@ -75,6 +78,8 @@ export function gpuPoints(rows: MemoryRows, plan: MemoryPlan, gpus: readonly num
   const warm = warmNs(rows, plan);
   const peak = peakNs(rows, plan, gpus);
   const noSample = () => null;
+  const wasSampled = gpus.some((gpu) => (rows.used.get(gpu) ?? []).length > 0);
+  const noSamples = 'no sample of its GPUs was taken';
   return {
     baseline: memoryAt(plan.launch_ns, nearest(plan.launch_ns)),
     post_warmup: memoryAt(
@@ -83,6 +88,7 @@ export function gpuPoints(rows: MemoryRows, plan: MemoryPlan, gpus: readonly num
     ),
     peak: memoryAt(peak, peak === null ? noSample : nearest(peak)),
     missing: {
+      ...(wasSampled ? {} : { baseline: noSamples, post_warmup: noSamples }),
       ...(warm === null ? { post_warmup: notReached('the first timed repeat', plan) } : {}),
       ...(peak === null ? { peak: 'no sample was taken while the engine ran' } : {}),
     },

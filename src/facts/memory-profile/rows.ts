@@ -20,7 +20,7 @@ export interface RecordedRow {
   bytes: number;
   point: 'baseline' | 'post_warmup' | 'peak' | null;
   source: string;
-  /** Number of blocks of an allocation; null in sessions of earlier builds. */
+  /** Number of blocks of an allocation; null for other kinds. */
   blocks: number | null;
 }
 
@@ -54,8 +54,8 @@ interface TableRow {
 }
 
 /**
- * All memory rows of the session, sorted by time.
- * @param pid one process; null for all
+ * Memory rows of an execution, sorted by time.
+ * @param pid only rows of this process; null for all processes
  */
 export async function readMemoryRows(
   database: SessionDatabase,
@@ -154,8 +154,7 @@ export function maxRecorded(recorded: readonly RecordedRow[], filter: RowFilter)
 }
 
 /**
- * Bytes of tensors, recorded per dtype: the maximum of each dtype, summed. On one device, processes (ranks) are summed
- * too.
+ * Bytes of tensors, recorded per dtype: the maximum of each rank, device and dtype, summed; null when never recorded.
  */
 export function tensorBytes(recorded: readonly RecordedRow[], filter: RowFilter): number | null {
   const matching = recordedRows(recorded, filter);
@@ -182,9 +181,12 @@ export function highest(samples: readonly Sample[]): Sample | null {
 const driverDelayNs = 50e6;
 /** Older samples do not describe the moment: some tools sample once per second. */
 const staleNs = 200e6;
+/** A next sample that is later than this does not describe the moment either. */
 const maxDelayNs = 1.5e9;
 
-/** The sample at a moment after which memory is not released: the last recent one, else the next. */
+/**
+ * The sample at a moment after which memory is not released: the last recent one, else the next soon after, else the last.
+ */
 export function quietSample(samples: readonly Sample[], t_ns: number): Sample | null {
   const before = samples.findLast((sample) => sample.t_ns <= t_ns + driverDelayNs);
   if (before && t_ns - before.t_ns <= staleNs) return before;

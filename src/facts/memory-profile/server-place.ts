@@ -6,8 +6,8 @@ import { plural } from '../../vocabulary/format.js';
 const computedComponents = new Set(['model_weights', 'kv_cache', 'activations']);
 
 /**
- * A running server reports at most the tokens of its KV pool. Other components are computed from the options, and the
- * remainder is a residual.
+ * A running server reports at most its KV pool, in bytes or tokens. Weights and activations are computed from the options,
+ * and the remainder is a residual.
  */
 export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null): Place {
   const recorded = pool?.bytes ?? null;

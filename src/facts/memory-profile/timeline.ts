@@ -9,7 +9,7 @@ import {
   type RecordedRow,
 } from './rows.js';
 
-/** Maximum points of a chart. */
+/** Maximum points of a series. */
 const maxPoints = 2000;
 
 export function timelineOf(

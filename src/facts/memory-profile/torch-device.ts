@@ -208,8 +208,8 @@ function largestPeak(peaks: readonly Peak[]): Peak | null {
 }
 
 /**
- * Driver memory minus torch's reserve after warm-up, a moment without allocations. The driver's part is measured like
- * the total: the GPU minus its baseline, or the run's processes if others share the GPU.
+ * Driver memory minus torch's reserve after warm-up (else after loading), a moment without allocations. Driver memory is
+ * measured like the total: the GPU minus its baseline, or the run's processes if others share the GPU.
  */
 function contextOf(
   rows: MemoryRows,
@@ -270,11 +270,11 @@ export function recordedDtypes(
   what: string,
   device?: number | null,
 ): string[] {
-  const maxByStage = new Map<string, number>();
+  const maxByDtype = new Map<string, number>();
   for (const { detail, bytes } of recordedRows(recorded, {
     what,
     ...(device === undefined ? {} : { device }),
   }))
-    if (detail !== null) maxByStage.set(detail, Math.max(maxByStage.get(detail) ?? 0, bytes));
-  return [...maxByStage].sort((a, b) => b[1] - a[1]).map(([dtype]) => dtype);
+    if (detail !== null) maxByDtype.set(detail, Math.max(maxByDtype.get(detail) ?? 0, bytes));
+  return [...maxByDtype].sort((a, b) => b[1] - a[1]).map(([dtype]) => dtype);
 }

@@ -23,8 +23,9 @@ const maxOwnOutsideBytes = 3e9;
 const sameMomentNs = 50e6;
 
 /**
- * Memory of the run at its peak. On exclusive GPUs: peak − baseline, sampled 20 times per second. On shared GPUs: the
- * run's processes as the driver lists them once per second, if it does. On the host: the run's processes.
+ * Memory of the run at its peak. On exclusive GPUs: peak − baseline, sampled 20 times per second. On shared GPUs, and for
+ * a running server: its processes as the driver lists them once per second; if it lists none, peak − baseline, or the
+ * peak itself for a server. On the host: its processes. Null if not sampled.
  */
 export function measureTotal(rows: MemoryRows, plan: MemoryPlan, facts: TotalFacts): MeasuredTotal | null {
   const { gpus, enginePids, points } = facts;
