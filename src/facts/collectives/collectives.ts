@@ -246,7 +246,7 @@ function overLinkIssues(groups: readonly CollectiveGroup[]): Issue[] {
   const over = groups.filter(isOverLink);
   if (over.length === 0) return [];
   const named = over.map(({ operation, bytes }) => `${operation} of ${formatBytes(bytes)}`).join(', ');
-  const text = `The bus bandwidth of ${named} is above the rate of the link between GPUs: their sizes, ranks or times are wrong, and their bandwidths should not be used.`;
+  const text = `The bus bandwidth of ${named} is above the rate of their link: their sizes, ranks or times are wrong, and their bandwidths should not be used.`;
   return [{ code: 'collectives_over_link', severity: 'warning', text, count: over.length }];
 }
 

@@ -185,11 +185,11 @@ function timeOf(shape: LoggedShape, measured: readonly MeasuredShape[]): Figure 
       measuredShape.batch === shape.batch &&
       measuredShape.dtype === shape.dtype,
   );
-  const longest = matching.sort((x, y) => y.timed_calls - x.timed_calls)[0];
-  if (!longest)
+  const [mostCalls] = matching.toSorted((x, y) => y.timed_calls - x.timed_calls);
+  if (!mostCalls)
     return missing('log_has_no_times', 'a cuBLAS log has no times, and no profiler capture has this shape');
-  const source = `mean time of this shape in capture ${longest.capture_id}`;
-  return figure(longest.time_ns / longest.timed_calls, 'ns', source, { n: longest.timed_calls });
+  const source = `mean time of this shape in capture ${mostCalls.capture_id}`;
+  return figure(mostCalls.time_ns / mostCalls.timed_calls, 'ns', source, { n: mostCalls.timed_calls });
 }
 
 function byCalls<T extends { calls: number }>(list: T[]): T[] {

@@ -130,7 +130,7 @@ function alignWhatIf(gemm: Gemm, all: readonly Gemm[], roof: DTypeRoof): GemmWha
       ...base,
       time_ratio: why,
       rate_ratio: why,
-      text: `${sizes}: tensor cores load 16 bytes at once, with ${formatPercent(roofRatio - 1)} more roofline time; the gain is not known here`,
+      text: `${sizes}: tensor cores load 16 bytes at once; the padding adds ${formatPercent(roofRatio - 1)} of roofline time, and the gain is not known here`,
     };
   }
   const peerShare = peers[Math.floor((peers.length - 1) / 2)]!;
@@ -160,6 +160,6 @@ function fillWhatIf(gemm: Gemm): GemmWhatIf | null {
     k: gemm.k,
     time_ratio: figure(1, 'ratio', model),
     rate_ratio: figure(gain, 'ratio', model),
-    text: `N ${gemm.n} leaves ${formatPercent(1 - 1 / gain)} of its tiles unused: up to ${n} output features in the same time, or fewer by a tile`,
+    text: `N ${gemm.n} leaves ${formatPercent(1 - 1 / gain)} of its tiles unused: up to ${n} output features take the same time${n > alongN ? `, ${n - alongN} need a row of tiles less` : ''}`,
   };
 }

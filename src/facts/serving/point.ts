@@ -74,7 +74,8 @@ function tokensOf(ok: readonly RequestRow[]): ServingPoint['tokens'] {
         row.requested_output_tokens !== null &&
         isCounted(row.output_tokens, row.requested_output_tokens),
     ).length;
-  const uncounted = 'neither usage nor a tokenizer counts tokens';
+  const ifAnswered = (why: string) => (ok.length === 0 ? noAnswer : why);
+  const uncounted = ifAnswered('neither usage nor a tokenizer counts tokens');
   return {
     input: meanOf(
       ok.map((row) => row.input_tokens),
@@ -92,13 +93,13 @@ function tokensOf(ok: readonly RequestRow[]): ServingPoint['tokens'] {
     longer_outputs: countOutputs((actual, requested) => actual > requested),
     tokenizer_difference:
       countedTwice.length === 0
-        ? missing('no_tokenizer', 'no local tokenizer was given')
+        ? missing('no_tokenizer', ifAnswered('no local tokenizer was given'))
         : figure(mean(differences), 'tokens', 'tokenizer_output_tokens − output_tokens, mean', {
             n: countedTwice.length,
           }),
     cached_share:
       input === 0
-        ? missing('not_reported', 'usage does not report cached tokens')
+        ? missing('not_reported', ifAnswered('usage does not report cached tokens'))
         : figure(cached / input, 'share', 'Σ cached_tokens / Σ input_tokens', { n: known.length }),
     chunks_not_tokens: ok.filter((row) => row.itl_split === true || row.itl_ns === null).length,
   };
@@ -140,7 +141,7 @@ function offeredRate(counted: readonly RequestRow[], kind: string): Figure {
   if (kind === 'closed')
     return missing('closed_loop', 'in a closed loop the offered load equals the answered load');
   const span = ((counted.at(-1)?.scheduled_ns ?? 0) - (counted[0]?.scheduled_ns ?? 0)) / 1e9;
-  if (!(span > 0)) return missing('no_values', 'fewer than two requests were due');
+  if (!(span > 0)) return missing('no_values', 'requests were due at fewer than two times');
   return figure((counted.length - 1) / span, '1/s', '(requests − 1) / (last due − first due)', {
     n: counted.length,
   });

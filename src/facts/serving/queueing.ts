@@ -17,7 +17,7 @@ export interface Queueing {
   queues: boolean;
 }
 
-/** TTFT of a request alone: the probe's, or the lowest median of a load. Null if neither is known. */
+/** TTFT of a request alone: the lower of the probe's and the lowest median of a load. Null if neither is known. */
 export function unloadedTtft(points: readonly ServingPoint[], probe: LoadPlan['probe']): number | null {
   const medians = points.flatMap(({ latency: { ttft } }) => ('p50' in ttft ? [ttft.p50] : []));
   const known = [probe?.ttft_ms ?? null, ...medians].filter((time) => time !== null);

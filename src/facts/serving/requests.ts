@@ -47,7 +47,7 @@ export function readRequestRows(database: SessionDatabase, executionId: string):
   );
 }
 
-/** Largest value and growth of a server's metric during an execution; null if not recorded. */
+/** Largest value and growth of each of the server's metrics that were recorded during an execution. */
 export async function readServerSeries(
   database: SessionDatabase,
   executionId: string,

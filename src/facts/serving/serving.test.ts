@@ -103,6 +103,9 @@ test('figures are missing, not 0, if all requests failed', () => {
   expect(point.goodput.share.value).toBe(0);
   const plan = { prompts: { seed_used_before: false }, probe: null } as unknown as LoadPlan;
   expect(servingIssues([point], plan)[0]).toMatchObject({ code: 'all_failed', severity: 'error' });
+  const { input, tokenizer_difference, cached_share } = point.tokens;
+  for (const figure of [input, tokenizer_difference, cached_share])
+    expect(figure).toMatchObject({ reason: { text: 'no counted request was answered' } });
 });
 
 test('uncounted tokens leave rates and TPOT missing', () => {

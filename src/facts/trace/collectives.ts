@@ -26,7 +26,7 @@ export interface RankCollectives extends Record<string, string | number | null> 
   waiting_ms: number | null;
   /** Time that the kernel takes on the rank that arrived last. */
   transfer_ms: number | null;
-  /** Share of waiting in exposed_ms. */
+  /** Part of exposed_ms that is waiting, by the share of waiting in each kernel. */
   exposed_waiting_ms: number | null;
   /** Instances in which at least half of the kernel's time is waiting. */
   waiting_instances: number | null;

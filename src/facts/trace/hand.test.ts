@@ -107,7 +107,23 @@ describe('windows', () => {
     ]);
   });
 
-  test('one step without launches keeps all steps on the host clock', async () => {
+  test('a warm-up that runs ahead of the device stays on the host clock if no step does', async () => {
+    const device = (from: number, to: number) => ({ device_start_ns: from * us, device_end_ns: to * us });
+    const session = await sessionOf({
+      stages: [stage(1, 'warmup', 0, 60, device(10, 90)), stage(2, 'decode', 130, 200, device(150, 190))],
+      kernels: [kernel(1, 10, 80), kernel(2, 150, 40)],
+    });
+    const { phases } = (await analyzeTrace(session)).data;
+    expect(phases.map(({ clock, clock_why }) => [clock, clock_why])).toEqual([
+      [
+        'host',
+        'in 1 of 1 instances the device was still busy after its range, but only steps are timed on the device',
+      ],
+      ['host', 'the device was done before the range ended, in every instance'],
+    ]);
+  });
+
+  test('one step without launches keeps the steps of its kind on the host clock', async () => {
     const silent = structuredClone(rows);
     // Prefill has device work after its range; decode 1 has no device work.
     Object.assign(silent.stages![0]!, { device_start_ns: 20 * us, device_end_ns: 105 * us });

@@ -24,7 +24,7 @@ export interface LaunchedRow {
 
 /** The parts of the summary with medians, which are the slowest: a median needs every value. */
 export interface Spreads {
-  /** The longest first. */
+  /** The most kernel time first. */
   launched: LaunchedRow[];
   /** Launching calls (api_) and queues (queue_) by phase. CUDA graphs have their own row after the plain launches. */
   phases: { phase: PhaseKind }[];

@@ -28,7 +28,7 @@ interface OperatorRow {
 }
 
 /**
- * Operators of one phase (decode if present, else the whole capture): host time with and without the operators and API
+ * Operators of one phase (the first recorded of decode, mixed and prefill, else the whole capture): host time with and without the operators and API
  * calls inside them, time of kernels and copies that they launched directly, shapes, allocations, and the largest cost
  * of each. Null without operators.
  *
@@ -144,12 +144,12 @@ function verdictText(verdict: Exclude<Operator['verdict'], 'cpu'>, costs: Costs)
   const scheduling = schedulingOf(costs);
   const sum = scheduling + device_ns + allocation_ns;
   const parts = `host ${formatPercent(scheduling / sum)}, kernels ${formatPercent(device_ns / sum)}, allocation ${formatPercent(allocation_ns / sum)}`;
-  const verdictText = {
+  const words = {
     scheduling: 'host work around the operators takes longer than their kernels',
     kernels: 'kernels of the operators take longer than the host work around them',
     allocation: 'allocator calls take longer than the operators and their kernels',
   }[verdict];
-  return `${capitalize(verdictText)} (${parts}).`;
+  return `${capitalize(words)} (${parts}).`;
 }
 
 /** Enclosing operators and Python frames of some calls, outermost first. Reads the file once per level. */

@@ -192,7 +192,7 @@ const sumsOfParts = gapParts
 const windowsOf = (level: string, table: string): string =>
   `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${table} WHERE ${level}`;
 
-/** SQL of (key, gap parts). The key is the window's id, else the gap's start plus beginKey, which is above every id. */
+/** SQL of (key, gap parts). The key is the window's id, else the gap's start plus unmatchedKey, which is above every id. */
 function gapsByWindow(level: string, table: string): string {
   // One key for both kinds of gaps, because grouping millions of rows by two takes twice as long. Gaps of a device do
   // not overlap and equal the sum of their parts, so the start identifies a gap.

@@ -11,7 +11,7 @@ const maxDecodeSteps = 3;
 const maxEvents = 4000;
 const binCount = 400;
 const maxPhases = 400;
-/** Time shown from the first kernel on if there are no phases. */
+/** Time shown from the first activity on if there are no phases. */
 const unmarkedSpanNs = 20e6;
 
 interface EventRow {

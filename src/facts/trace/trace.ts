@@ -25,8 +25,9 @@ import { windowClocks } from './windows.js';
 import { sessionIdentity } from '../session-identity.js';
 
 /**
- * Analyzes a GPU timeline: one rank and device of one capture and execution, never a sum over several.
- * @throws E_USAGE if the session has no kernels, or none for the requested rank and device
+ * Analyzes a timeline (without a GPU: of operators): one rank and device of one capture and execution, never a sum over
+ * several.
+ * @throws E_USAGE if the session has no timeline, or none of the requested rank and device
  */
 export async function analyzeTrace(
   session: Session,

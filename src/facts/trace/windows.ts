@@ -60,8 +60,8 @@ const clocksOf = new WeakMap<TraceScope, Promise<PhaseClock[]>>();
 /**
  * The clock of each kind of phase (docs/concepts/stages-and-clocks.md): the host range if the program waits for the
  * device in every step, else the device's first activity, because host ranges of programs that run ahead do not show
- * when the work ran. A decode or mixed step runs to the start of the next one of its thread and iteration. Warm-up is
- * one instance per outermost range. A capture without phases, or with almost no work in them, is one window, `outside`.
+ * when the work ran. A decode or mixed step runs to the start of the next one of its thread and iteration, a training or
+ * numbered step to the next one of its kind. Warm-up is one instance per outermost range, or per repeat. A capture without phases, or with almost no work in them, is one window, `outside`.
  */
 export function windowClocks(scope: TraceScope): Promise<PhaseClock[]> {
   const clocks = clocksOf.get(scope) ?? readClocks(scope);
@@ -105,24 +105,22 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
      FROM instances GROUP BY kind ORDER BY kind`,
   );
   const clocks = kinds.map(({ kind, n, device_after, no_launch }): PhaseClock => {
-    const runsAhead = device_after > 0 && steps.includes(kind);
-    if (!runsAhead) {
-      return {
-        kind,
-        clock: 'host',
-        clockWhy: 'the device was done before the range ended, in every instance',
-      };
+    if (device_after === 0) {
+      const clockWhy = 'the device was done before the range ended, in every instance';
+      return { kind, clock: 'host', clockWhy };
+    }
+    const stillBusy = (instances: string) =>
+      `in ${device_after} of ${instances} the device was still busy after its range`;
+    if (!steps.includes(kind)) {
+      const clockWhy = `${stillBusy(`${n} instances`)}, but only steps are timed on the device`;
+      return { kind, clock: 'host', clockWhy };
     }
     return no_launch > 0
       ? { kind, clock: 'host', clockWhy: `${no_launch} of ${n} instances launched nothing on the device` }
-      : {
-          kind,
-          clock: 'device',
-          clockWhy: `in ${device_after} of ${plural(n, phaseLabel(kind))} the device was still busy after its range`,
-        };
+      : { kind, clock: 'device', clockWhy: stillBusy(plural(n, phaseLabel(kind))) };
   });
-  // Consecutive phases (warm-up, prefill, decode) must use one clock: otherwise the end of one and the start of the next
-  // would overlap.
+  // Consecutive phases (warm-up, prefill, decode) should use one clock: otherwise the end of one and the start of the
+  // next would overlap. The kind of a step that launched nothing has no device times, so then each keeps its own.
   const withoutLaunch = new Set(kinds.filter((row) => row.no_launch > 0).map(({ kind }) => kind));
   const deviceStep = clocks.find(({ kind, clock }) => steps.includes(kind) && clock === 'device');
   const stepWithoutLaunch = steps.some((kind) => withoutLaunch.has(kind));

@@ -15,7 +15,7 @@ interface Repeats {
   steps: number;
 }
 
-/** Timed or warm-up repeats; null if none were recorded. */
+/** Timed or warm-up repeats; null if none were recorded. All are assumed to have as many steps as the first. */
 export async function readRepeats(
   database: SessionDatabase,
   { executionId, point, warmup }: { executionId: string; point: string | null; warmup: boolean },
@@ -41,8 +41,9 @@ export function composedStage(
   repeats: Repeats,
   { prefill, decode }: { prefill: StageWaterfall; decode: StageWaterfall | null },
 ): StageWaterfall | null {
-  const measured = repeats.e2e.value;
-  if (measured === null) return null;
+  const { e2e } = repeats;
+  if (e2e.value === null) return null;
+  const measured = e2e.value;
   const stageFacts = [
     { stage: prefill, times: 1 },
     ...(decode ? [{ stage: decode, times: repeats.steps }] : []),
@@ -79,12 +80,12 @@ export function composedStage(
   return {
     ...prefill,
     kind,
-    measured_ms: repeats.e2e,
+    measured_ms: e2e,
     median_ms: null,
     p10_ms: null,
-    instances: repeats.e2e.value === null ? 0 : (repeats.e2e.n ?? 1),
+    instances: e2e.n ?? 1,
     clock_why: `the engine's own time stamps: a prefill and ${decode ? repeats.steps : 0} decode steps, each as its mean`,
-    clean_ms: repeats.e2e,
+    clean_ms: e2e,
     bound: null,
     new_tokens: null,
     roofline_ms: missingRoof
@@ -119,7 +120,7 @@ function sumSql(
           },
     ];
   });
-  if (!queries.some(({ hasSql: known }) => known)) return null;
+  if (!queries.some(({ hasSql }) => hasSql)) return null;
   const remainder = restMs === 0 ? [] : [`SELECT '(between its stages)', NULL, ${restMs}`];
   return [...queries.map(({ sql }) => sql), ...remainder].join('\nUNION ALL ');
 }

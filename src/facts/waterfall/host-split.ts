@@ -34,11 +34,11 @@ export async function readCountedGaps(scope: TraceScope, unmarked: boolean): Pro
 
 /** Known parts of host time in gaps, by window and by group of stages. */
 export interface HostSplit {
-  /** Share of a window's host time inside framework operators; null if no operators were recorded. */
+  /** Share of a window's host time inside framework operators; null if no operators were recorded, or too many. */
   framework: Map<number, number> | null;
   /** Per mean instance. Outside operators: by the outermost operator that follows, else by innermost range. */
   parts: Map<string, Parts>;
-  /** Inside operators, by the outermost one; empty if none were recorded. */
+  /** Inside operators, by the outermost one; empty if `framework` is null. */
   insideParts: Map<string, Parts>;
 }
 
@@ -51,8 +51,8 @@ const notPython = "op_type IS DISTINCT FROM 'python_function'";
  * SQL of (step_id, root_name, host_ns, inside_ns, n): host time of a step's gaps by the outermost operator that
  * launched the activity after the gap, and the part for which the thread was inside that operator.
  *
- * Follows parents from the launching operator to the outermost one that is not a Python function. It joins ids and
- * looks up names last, because six tables with names take a gigabyte for a large trace.
+ * Follows parents, at most five, from the launching operator to the outermost one that is not a Python function. It joins
+ * ids and looks up names last, because six tables with names take a gigabyte for a large trace.
  */
 export function hostGapsSql(unmarked: boolean): string {
   const levels = [1, 2, 3, 4, 5];

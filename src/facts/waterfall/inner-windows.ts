@@ -7,7 +7,7 @@ import type { StageGroup } from './stage-group.js';
 /** Ranges inside or around steps: sampling, and ranges named by the program. */
 export interface InnerGroup extends StageGroup {
   level: 'inner';
-  /** Start of the last instance that is analyzed; null if all are. */
+  /** Instances that start later are not analyzed; null if all are. */
   lastStartNs: number | null;
   /** Number of instances, analyzed or not. */
   total: number;
@@ -107,7 +107,7 @@ function groupOf(row: NameRow, share: number): InnerGroup {
     name: sampling ? null : row.names === 1 ? row.raw_name.trim() : row.grp,
     level: 'inner',
     clock,
-    clockWhy: clockWhy,
+    clockWhy,
     lastStartNs: share === 1 ? null : Math.floor(row.first_ns + share * (row.last_ns - row.first_ns)),
     exactName: row.names === 1 ? row.raw_name : null,
     total: row.n,

@@ -14,8 +14,8 @@ export async function loadingCalls(scope: TraceScope): Promise<string[]> {
 }
 
 /**
- * SQL of (stage_id of the window, call, ns): host time in gaps of loading and warm-up in which the launching thread
- * loaded code. Nested calls count once.
+ * SQL of (stage_id of the window, call, ns): host time in gaps of loading and warm-up in which a thread loaded code.
+ * Nested calls of one thread count once.
  */
 export function loadingSql(calls: readonly string[]): string {
   return `WITH call AS (

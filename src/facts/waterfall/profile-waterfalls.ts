@@ -218,11 +218,10 @@ function samplingOf(
   };
 }
 
-/** The mean over the repeats of each launch, then over launches, like meanOverLaunches. */
+/** The mean over repeats, like meanOverLaunches, so that each repeat counts once. */
 const samplingSql = (rooflineMs: number): string =>
-  `SELECT 'sampling' AS what, sum(n) AS count, avg(ms) AS ms FROM (
-  SELECT launch, sum(n) AS n, avg(ms) AS ms FROM (
-    SELECT i.launch, s.pid, s.iteration, count(*) AS n, avg(s.end_ns - s.start_ns) / 1e6 AS ms
-    FROM stages s JOIN iterations i ON i.execution_id = s.execution_id AND i.pid = s.pid AND i.iteration = s.iteration
-    WHERE s.execution_id = 'clean' AND s.kind = 'sampling' AND NOT s.warmup GROUP BY ALL) GROUP BY launch)
+  `SELECT 'sampling' AS what, 1 AS count, avg(ms) AS ms FROM (
+  SELECT avg(s.end_ns - s.start_ns) / 1e6 AS ms
+  FROM stages s JOIN iterations i ON i.execution_id = s.execution_id AND i.pid = s.pid AND i.iteration = s.iteration
+  WHERE s.execution_id = 'clean' AND s.kind = 'sampling' AND NOT s.warmup GROUP BY s.pid, s.iteration)
 UNION ALL SELECT '(roofline)', NULL, ${-rooflineMs}`;

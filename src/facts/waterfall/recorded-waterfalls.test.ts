@@ -56,6 +56,10 @@ test('steps recorded without a profiler give summary and waterfall, timed on the
   expect(stage).toMatchObject({ kind: 'decode', source: 'record', clock: 'device', instances: 3 });
   expect(stage!.measured_ms.value).toBe(decode!.time_ms.value);
   expect(stage!.bars.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(7 / 3, 6);
+  // The session has no name of a GPU, so no peaks.
+  expect(stage!.bars.map(({ id, note }) => [id, note])).toEqual([
+    ['unattributed', 'the whole time, because the roofline is not known; its causes are in a timeline'],
+  ]);
 });
 
 test('ncu counters next to recorded steps do not change the steps', async () => {

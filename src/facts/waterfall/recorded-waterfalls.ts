@@ -1,4 +1,5 @@
 import type { StageWaterfall } from '../../model/documents/explain.js';
+import type { MissingFigure } from '../../model/figure.js';
 import { percentile } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
@@ -10,7 +11,7 @@ import { readRecordedStages } from '../utilization/utilization.js';
 import { peaksAt } from './bench-waterfalls.js';
 import { readLoadStage } from './composed-stages.js';
 import { needFields } from './group-needs.js';
-import { meanNecessary, peakLines } from './necessary.js';
+import { meanNecessary, peakLines, type NecessaryTime } from './necessary.js';
 import { describeBar } from './words.js';
 
 const maxRows = 64;
@@ -41,6 +42,19 @@ export async function recordedWaterfalls(
   }));
 }
 
+/** Necessary time of the steps, and the peaks it is computed with. */
+function needOf(
+  steps: readonly SizedStep[],
+  shape: ReturnType<typeof shapeOf>,
+  { model, roofs }: Pick<StageContext, 'roofs' | 'model'>,
+): { necessary: NecessaryTime | MissingFigure; lines: string[] } {
+  if ('reason' in model) return { necessary: model, lines: [] };
+  if ('reason' in shape) return { necessary: shape, lines: [] };
+  const peaks = peaksAt(roofs, model.model, shape);
+  const necessary = meanNecessary(steps, model.model, peaks);
+  return { necessary, lines: 'reason' in necessary ? [] : peakLines(model.model, shape, peaks) };
+}
+
 function waterfallOf(
   executionId: string,
   steps: readonly SizedStep[],
@@ -57,16 +71,7 @@ function waterfallOf(
   );
   const measured = time.value ?? 0;
   const shape = shapeOf(first);
-  const modelAndShape = 'model' in model && 'phase' in shape ? { model: model.model, shape } : null;
-  const peaks = modelAndShape && peaksAt(roofs, modelAndShape.model, modelAndShape.shape);
-  const necessary =
-    modelAndShape && peaks
-      ? meanNecessary(steps, modelAndShape.model, peaks)
-      : 'reason' in model
-        ? model
-        : 'reason' in shape
-          ? shape
-          : meanNecessary([], model.model, peaks!);
+  const { necessary, lines } = needOf(steps, shape, { model, roofs });
   const rooflineMs = 'reason' in necessary ? 0 : necessary.rooflineMs;
   const sorted = times.toSorted((a, b) => a - b);
   const split = (ms: number) => [
@@ -89,10 +94,7 @@ function waterfallOf(
       : 'time stamps of the host around the step',
     clean_ms: time,
     ...needFields(necessary),
-    roofs:
-      'reason' in necessary || !modelAndShape || !peaks
-        ? []
-        : peakLines(modelAndShape.model, modelAndShape.shape, peaks),
+    roofs: lines,
     bars: split(measured).map(({ id, ms }) => ({
       id,
       ms,
@@ -104,7 +106,7 @@ function waterfallOf(
       note:
         id === 'roofline'
           ? 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage'
-          : 'time above the roofline; its causes are in a timeline',
+          : `${'reason' in necessary ? 'the whole time, because the roofline is not known' : 'time above the roofline'}; its causes are in a timeline`,
       parts: [],
     })),
     sum_error_share: 0,

@@ -12,7 +12,7 @@ export interface ServerTimes {
   queueFrom: QueueSource | null;
   prefillMs: number | null;
   e2eMs: number | null;
-  /** The client's mean of the requests in e2eMs; null: of the measured requests. */
+  /** The client's mean of the requests in e2eMs; null if their number is not the server's. */
   clientE2eMs: number | null;
 }
 

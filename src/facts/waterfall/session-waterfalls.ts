@@ -24,8 +24,9 @@ interface SessionWaterfalls {
 }
 
 /**
- * Waterfalls that findings are about: steps, or the whole capture. Requests consist of steps, sampling is inside them,
- * and loading and warm-up happen once, so these count only if there is nothing else.
+ * Waterfalls that findings are about: steps, ranges named by the program, or the whole capture. Requests consist of steps
+ * and sampling is inside them, so they never count; loading and warm-up happen once, so they count only if there are no
+ * others.
  */
 export function judgedStages(stages: readonly StageWaterfall[]): StageWaterfall[] {
   const steps = stages.filter(({ kind }) => [...stepKinds, 'other'].includes(kind));

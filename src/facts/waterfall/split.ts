@@ -80,8 +80,8 @@ function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): Part[] 
 
 /**
  * The bars of the measured time. Without necessary times kernels are `kernels.<class>`, as measured. If copies are the
- * necessary work, the roofline is subtracted from them. The remainder, from activities that the edges of the stage cut,
- * goes to `unattributed`.
+ * necessary work, the roofline is subtracted from them. The remainder goes to `unattributed`: gaps before work with an
+ * unknown launch, and activities that the edges of the stage cut.
  */
 export function splitOf(measured: MeasuredTime, necessary: NecessaryTime | CopyNeed | null): Part[] {
   const { wallMs, classes, communicationMs, copies, idle } = measured;

@@ -237,7 +237,7 @@ function roofLines(
     : [`bandwidth ${formatQuantity(bandwidth.value, 'B/s')}: ${bandwidth.source}`];
 }
 
-/** The first instances with the same bar ids, each with the share of the mean's difference to the clean time. */
+/** Bars of the first instances, each with its share of the mean's difference to the clean time. */
 function rowsOf(
   { group, rows, mean }: GroupSums,
   { model, peaks, steps, waitShares: shares }: StageContext,

@@ -37,7 +37,7 @@ type SumRow = Record<string, number> & { grp: string; instance: number | null; c
 
 interface SumFacts {
   groups: readonly StageGroup[];
-  /** Share of a window's host time inside framework operators; null if no operators were recorded. */
+  /** Share of a window's host time inside framework operators; null if no operators were recorded, or too many. */
   framework: Map<number, number> | null;
   /** Host time spent loading code onto the device, ns, by window. */
   loading: ReadonlyMap<number, number>;
