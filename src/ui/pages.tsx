@@ -3,8 +3,9 @@ import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { safeText } from '../render/safe-text.js';
 import { inlineJson } from '../render/html/inline.js';
 import { style } from '../render/html/style.js';
+import { letter } from '../views/compare-sides.js';
 import { plural } from '../vocabulary/format.js';
-import { sessionPath } from './session-path.js';
+import { comparePath, sessionPath } from './session-path.js';
 import { uiStyle } from './style.js';
 import { TimelineParts } from './timeline-parts.js';
 
@@ -20,12 +21,14 @@ export interface SessionNamed {
 
 export interface NavigationProps {
   session?: SessionNamed;
+  /** Sessions that the open page compares. */
+  compared?: readonly SessionNamed[];
   /** Path of the open page. */
   current: string;
 }
 
 /** Links to the pages of a session. */
-export const Navigation: FC<NavigationProps> = ({ session, current }) => {
+export const Navigation: FC<NavigationProps> = ({ session, compared, current }) => {
   const link = (href: string, text: string) => (
     <a href={href} {...(href === current ? { 'aria-current': 'page' } : {})}>
       {text}
@@ -39,6 +42,17 @@ export const Navigation: FC<NavigationProps> = ({ session, current }) => {
         <>
           <strong title={session.id}>{safeText(session.title)}</strong>
           {session.pages.map(({ path, label }) => link(sessionPath(session.key, path), label))}
+        </>
+      )}
+      {compared && (
+        <>
+          {compared.map(({ key, title }, index) => (
+            <>
+              <strong>{letter(index)}</strong>
+              {link(sessionPath(key), safeText(title))}
+            </>
+          ))}
+          {link(comparePath(compared.toReversed()), 'Swap')}
         </>
       )}
     </nav>

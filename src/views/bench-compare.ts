@@ -15,6 +15,7 @@ import { comparedMetricLabel } from '../vocabulary/compared-metrics.js';
 export function benchCompareView(document: Document<BenchCompare>): View {
   const { data } = document;
   const uniform = isUniform(data.comparisons);
+  const differences = differenceTable(data.differences);
   const points = [...new Set(data.comparisons.map(({ point }) => point))];
   return {
     command: 'bench compare',
@@ -39,7 +40,9 @@ export function benchCompareView(document: Document<BenchCompare>): View {
         ]),
       },
       { id: 'notes', title: 'Method', blocks: [{ type: 'notes', items: notes(data) }] },
-      { id: 'differences', title: 'Other differences', blocks: differenceTable(data.differences) },
+      ...(differences.length > 0
+        ? [{ id: 'differences', title: 'Other differences', blocks: differences }]
+        : []),
     ],
   };
 }

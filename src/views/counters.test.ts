@@ -91,6 +91,16 @@ test('has a row per kernel, decode first; a counter that was not collected has i
   expect(terminalView(viewOf(all), { width: 80 })).toContain('the section was not collected');
 });
 
+test('rows of one kernel differ in their grids, at every width, and a heading names the grid once', () => {
+  const kernels = ['8,8,1', '8,2,1'].map((grid) => ({ ...kernel('decode_kernel', 'decode'), grid }));
+  const narrow = terminalView(viewOf(kernels), { width: 60 });
+  for (const grid of ['8,8,1', '8,2,1'])
+    expect(narrow).toMatch(new RegExp(String.raw`decode_kernel\s+${grid}\s`));
+  const fold = blocks(kernels).find((block) => block.type === 'fold')!;
+  const headings = fold.blocks.flatMap((block) => (block.type === 'heading' ? [plainText(block.text)] : []));
+  expect(headings.map((text) => text.match(/grid/g)?.length)).toEqual([1, 1]);
+});
+
 test('details have every number that was collected of a kernel', () => {
   const fold = blocks([kernel('decode_kernel', 'decode')]).find((block) => block.type === 'fold')!;
   const facts = fold.blocks.flatMap((block) => (block.type === 'facts' ? block.items : []));

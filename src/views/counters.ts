@@ -14,10 +14,8 @@ const briefKernels = 8;
 export function counterBlocks({ data, issues }: Document<CountersResult>): Block[] {
   const kernels = byStage(data.kernels);
   const labels = kernelLabels(kernels);
-  const isRepeated = (name: string) => kernels.filter((kernel) => kernel.name === name).length > 1;
   const cellOf = ({ name, grid, block }: KernelCounters): Value => ({
-    // Rows of one kernel differ in their grids.
-    text: `${labels.get(name)!}${isRepeated(name) && grid !== null ? `, grid ${grid}` : ''}`,
+    text: labels.get(name)!,
     hint: `${cutEnd(name, maxHintCharacters)}\n${grid ?? ''} × ${block ?? ''}`,
   });
   return [
@@ -32,7 +30,7 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
     },
     tableOf(
       "Means over launches; throughput in percent of the unit's peak sustained rate",
-      columnsOf(cellOf),
+      columnsOf(cellOf, labels.size < kernels.length),
       kernels,
       {
         brief: briefKernels,
@@ -62,9 +60,18 @@ const byStage = (kernels: readonly KernelCounters[]): KernelCounters[] =>
 const notCollected = { missing: 'not collected' };
 const number = { numeric: true } as const;
 
-const columnsOf = (cellOf: (kernel: KernelCounters) => Value): ColumnOf<KernelCounters>[] => [
+/** @param isGridNeeded whether rows have the same name, so that only the grid distinguishes them */
+const columnsOf = (
+  cellOf: (kernel: KernelCounters) => Value,
+  isGridNeeded: boolean,
+): ColumnOf<KernelCounters>[] => [
   { id: 'kernel', head: 'kernel', wraps: true, cell: cellOf },
-  { id: 'grid', head: 'grid', drop: 6, cell: ({ grid }) => grid ?? { missing: 'no grid was recorded' } },
+  {
+    id: 'grid',
+    head: 'grid',
+    ...(isGridNeeded ? {} : { drop: 6 }),
+    cell: ({ grid }) => grid ?? { missing: 'no grid was recorded' },
+  },
   {
     id: 'stage',
     head: 'phase',

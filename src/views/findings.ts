@@ -93,7 +93,12 @@ export function findingBlocks(
     queries.length > 0 && {
       type: 'commands',
       level: 2,
-      items: [{ command: `inferscope explain ${session} --sql 1`, why: 'prints the query of [sql 1]' }],
+      items: [
+        {
+          command: `inferscope explain ${session} --sql 1`,
+          why: 'prints the query that evidence marks as [sql 1]',
+        },
+      ],
     },
     !verbose &&
       data.stages.length + findings.length > 0 && {

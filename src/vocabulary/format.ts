@@ -110,9 +110,10 @@ function rungOf(value: number, unit: string, digits = 3): Rung {
 /** Clocks have a resolution of 1 ns, so two digits are enough. */
 const digitsOf = (rung: Rung, digits: number): number => (rung.unit === 'ns' ? Math.min(digits, 2) : digits);
 
-/** Whether a value is an integer count: bytes, operations and parameters below the first prefix. */
+/** Whether a value is an integer count: bytes, operations and parameters below the first prefix, processes, bits. */
 const isInteger = ({ factor, unit }: Rung, value: number): boolean =>
-  ['B', 'FLOP', 'parameters'].includes(unit) && Math.abs(value / factor - Math.round(value / factor)) < 1e-6;
+  ['B', 'FLOP', 'parameters', 'processes', 'bit field'].includes(unit) &&
+  Math.abs(value / factor - Math.round(value / factor)) < 1e-6;
 
 /** Rates are not accurate to five digits: 34 013 becomes 34 000. */
 const isRate = ({ unit }: Rung): boolean => unit === 'tok/s' || unit === 'req/s';

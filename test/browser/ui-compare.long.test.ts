@@ -1,20 +1,36 @@
 import { describe, expect, it } from 'vitest';
 import { formatQuantity } from '../../src/vocabulary/format.js';
 import { kernelLabel } from '../../src/vocabulary/kernel-label.js';
+import { fixture } from '../cli/capture-files.js';
 import { inferscope } from '../cli/run-cli.js';
-import { UiPages } from './ui-pages.js';
+import { importArchive, UiPages } from './ui-pages.js';
 import { waitForCharts } from './report-page.js';
 
 const ui = new UiPages();
 
+const records = new UiPages((setup) => {
+  importArchive(setup, 'memory-torch2.11-h200/llama-2-7b.tgz', 'small');
+  importArchive(setup, 'memory-torch2.11-h200/llama-3.1-8b-two-gpus.tgz', 'large');
+  for (const name of ['first', 'second']) {
+    const file = fixture('benchmark-results-from-schema/vllm-serve-detailed.json');
+    expect(inferscope(setup, ['import', file, '--name', name]).status).toBe(0);
+  }
+});
+
 describe('comparisons in inferscope ui', () => {
   it('compares two sessions and puts their steps on one axis', async () => {
     const page = await ui.open('/');
+    const listed = await page.locator('tbody td a').allInnerTexts();
     for (const box of await page.locator('input[name=s]').all()) await box.check();
     await page.click('button[type=submit]');
     await waitForCharts(page);
-    expect(await page.textContent('h1')).toContain('launch_bound_decode');
     const names = (await page.innerText('h1')).split(' → ');
+    // The list is newest first, a comparison oldest first.
+    expect(names).toEqual(listed.toReversed());
+    await page.click('nav.pages a:text-is("Swap")');
+    await expect.poll(() => page.innerText('h1')).toBe(listed.join(' → '));
+    await page.goBack();
+    await waitForCharts(page);
     expect(await page.locator('header dd a[href^="/s/"]').allInnerTexts()).toEqual(names);
     // The page has the bars and the changed kernels of `session compare`.
     const { data } = JSON.parse(inferscope(ui.setup, ['session', 'compare', ...names, '--json']).stdout) as {
@@ -107,5 +123,37 @@ describe('comparisons in inferscope ui', () => {
 
   it('wrote no errors to the console', () => {
     expect(ui.complaints).toEqual([]);
+  });
+});
+
+describe('comparisons of sessions without a timeline', () => {
+  const compare = (base: string, now: string) =>
+    records.open(`/compare?s=${records.idOf(base)}&s=${records.idOf(now)}`);
+
+  it('compares memory profiles by the components of the command', async () => {
+    const page = await compare('small', 'large');
+    const { data } = JSON.parse(
+      inferscope(records.setup, ['memory', 'compare', 'small', 'large', '--json']).stdout,
+    ) as { data: { headlines: string[]; components: unknown[] } };
+    const lead = (await page.innerText('header')).replaceAll('\u00a0', ' ');
+    for (const headline of data.headlines) expect(lead).toContain(headline.replaceAll('\u00a0', ' '));
+    expect(await page.locator('#components tbody tr').count()).toBe(data.components.length);
+    await page.close();
+  });
+
+  it('compares results by the metrics of the command', async () => {
+    const page = await compare('first', 'second');
+    const { data } = JSON.parse(
+      inferscope(records.setup, ['bench', 'compare', 'first', 'second', '--json']).stdout,
+    ) as { data: { headline: string; comparisons: unknown[] } };
+    expect(await page.innerText('header')).toContain(data.headline);
+    expect(await page.locator('#metrics tbody tr').count()).toBe(data.comparisons.length);
+    await page.close();
+  });
+
+  it('says what two sessions without anything in common have', async () => {
+    const page = await compare('small', 'first');
+    expect(await page.innerText('main')).toMatch(/no metric in common/);
+    await page.close();
   });
 });

@@ -59,7 +59,7 @@ async function openAt(start: number | null, end: number | null) {
   const read = <T>(part: string): Promise<T> =>
     page.evaluate<T>(`fetch('${api}/${part}?execution=${execution}').then((answer) => answer.json())`);
   const timeline = await read<TimelineData>('timeline');
-  const { lanes } = layoutOf(timeline, await read<Counter[]>('counters'), new Set());
+  const { lanes } = layoutOf(timeline, await read<Counter[]>('counters'), new Set(), () => true);
   const colors = await page.evaluate<Rgb[]>(`(() => {
     const rgb = (color) => {
       const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { memoryProfiles } from '../../facts/memory-profile/imported.js';
 import { analyzeMemory } from '../../facts/memory-profile/memory.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
-import { openSession } from '../../session/open.js';
+import { openSession, type Session } from '../../session/open.js';
 import type { ComparedSide } from './compare.js';
 import { checkComparedProfile, readComparedProfile } from './read-profile.js';
 
@@ -34,7 +34,10 @@ export async function comparedSide(
       ...readComparedProfile(content, selector, fill),
     };
   }
-  const session = await openSession(selector, undefined, memoryProfiles);
+  return sessionSide(await openSession(selector, undefined, memoryProfiles), selector);
+}
+
+export async function sessionSide(session: Session, selector: string): Promise<ComparedSide> {
   const { data } = await analyzeMemory(session);
   const label = session.user.name ?? session.id;
   return { selector, kind: 'session', label, ...checkComparedProfile(data.profile, label) };

@@ -18,7 +18,14 @@ export async function comparedSide(selector: string, home: Home = homeFolders())
   if (isBaselineFile(selector)) return storedSide(selector, home);
   const found = await sessionOf(selector, home);
   if (found === null) return storedSide(selector, home);
-  const { session, variant } = found;
+  return sessionSide(found.session, { selector, variant: found.variant });
+}
+
+/** @throws E_USAGE if the session has no comparable figures, or no such variant */
+export async function sessionSide(
+  session: Session,
+  { selector, variant }: { selector: string; variant: string | null },
+): Promise<SideData> {
   const { sessions, ...sampled } = await sampleSessions([session], variant);
   const caveats = await caveatsOf(session);
   return { side: { selector, baseline: null, variant, sessions }, caveats, ...sampled };

@@ -1,13 +1,21 @@
 import type { Place } from '../timeline/shown.js';
 import { cutEnd } from '../../vocabulary/cut.js';
-import { formatQuantity, formatTimeTick, plural } from '../../vocabulary/format.js';
+import { formatTimeTick, plural } from '../../vocabulary/format.js';
 import {
   binsPerTile,
   type EventsRecord,
   type LaneRecord,
   type SharesRecord,
 } from '../timeline/tile-format.js';
-import { axisHeight, counterHeight, headHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
+import {
+  axisHeight,
+  captionHeight,
+  counterHeight,
+  headHeight,
+  laneHeight,
+  type LaneRow,
+  type Layout,
+} from './rows.js';
 import type { Range } from './range.js';
 import { drawShares } from './shares.js';
 import { Tiles } from './tiles.js';
@@ -315,20 +323,18 @@ function drawLabels(canvas: CanvasRenderingContext2D, { gutter, height, theme, l
   canvas.fillStyle = theme.muted;
   for (const { top, track, first } of layout.lanes)
     if (first) canvas.fillText(fitting(canvas, track.label, gutter - 12), 8, top + laneHeight / 2 - 1);
-  for (const { top, counter } of layout.counters) {
-    const max = counter.values.reduce((largest, value) => Math.max(largest, value), 0);
-    const limit = `up to ${formatQuantity(max, counter.unit === 'bytes' ? 'B' : counter.unit)}`;
-    canvas.fillText(fitting(canvas, limit, gutter - 12), 8, top + 22);
-    const isNarrow = canvas.measureText(counter.label).width > gutter - 12;
-    // A long name overlaps the curve, so its letters get an outline.
-    if (isNarrow) {
-      canvas.strokeStyle = theme.surface;
-      canvas.lineWidth = 3;
-      canvas.strokeText(counter.label, gutter + 6, top + 8);
-      canvas.lineWidth = 1;
+  for (const { top, counter, limit, caption } of layout.counters)
+    if (caption) canvas.fillText(`${counter.label}, ${limit}`, 8, top - captionHeight / 2);
+    else {
+      canvas.fillText(counter.label, 8, top + 8);
+      canvas.fillText(limit, 8, top + 22);
     }
-    canvas.fillText(counter.label, isNarrow ? gutter + 6 : 8, top + 8);
-  }
+}
+
+/** Whether a text is narrower than the column of names. */
+export function fitsGutter(canvas: CanvasRenderingContext2D, text: string, gutter: number): boolean {
+  canvas.font = font;
+  return canvas.measureText(text).width <= gutter - 12;
 }
 
 /** Text cut to a width, px, instead of squeezed. */

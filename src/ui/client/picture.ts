@@ -1,6 +1,6 @@
 import { safeText } from '../../render/safe-text.js';
 import type { Counter, TimelineData } from '../timeline/shown.js';
-import { draw, type Scene } from './draw.js';
+import { draw, fitsGutter, type Scene } from './draw.js';
 import { byId, element } from './panel.js';
 import { Range } from './range.js';
 import { layoutOf } from './rows.js';
@@ -40,7 +40,7 @@ export class Picture {
       height: 0,
       gutter: 0,
       range: new Range(Math.max(1, timelineData.span)),
-      layout: layoutOf(timelineData, counters, this.closed),
+      layout: { lanes: [], heads: [], counters: [], height: 0 },
       tiles: new Tiles(source, this.redraw, failed),
       colors: {},
       labels: this.labels,
@@ -52,8 +52,8 @@ export class Picture {
     };
     this.paint();
     this.showLegend();
-    this.fitCanvas();
-    addEventListener('resize', this.fitCanvas);
+    this.arrange();
+    addEventListener('resize', this.arrange);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', this.paint);
   }
 
@@ -87,11 +87,16 @@ export class Picture {
     });
   };
 
-  /** Updates the rows after data arrived or a group was toggled. */
-  arrange(): void {
-    this.scene.layout = layoutOf(this.timelineData, this.counters, this.closed);
+  /** Updates the rows after data arrived, a group was toggled, or the width changed. */
+  readonly arrange = (): void => {
+    const { box, context, scene } = this;
+    scene.width = box.clientWidth;
+    scene.gutter = scene.width < 600 ? 84 : 170;
+    scene.layout = layoutOf(this.timelineData, this.counters, this.closed, (text) =>
+      fitsGutter(context, text, scene.gutter),
+    );
     this.fitCanvas();
-  }
+  };
 
   toggle(key: string): void {
     if (!this.closed.delete(key)) this.closed.add(key);
@@ -125,10 +130,8 @@ export class Picture {
       box.scrollTop = Math.max(0, row.top - box.clientHeight / 2);
   }
 
-  private readonly fitCanvas = (): void => {
-    const { box, canvas, context, scene } = this;
-    scene.width = box.clientWidth;
-    scene.gutter = scene.width < 600 ? 84 : 170;
+  private fitCanvas(): void {
+    const { canvas, context, scene } = this;
     scene.height = Math.max(scene.layout.height + 4, 120);
     const ratio = devicePixelRatio;
     canvas.width = Math.round(scene.width * ratio);
@@ -137,7 +140,7 @@ export class Picture {
     canvas.style.height = `${scene.height}px`;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.redraw();
-  };
+  }
 
   private readonly paint = (): void => {
     this.scene.theme = themeOf();

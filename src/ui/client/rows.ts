@@ -1,3 +1,4 @@
+import { formatQuantity } from '../../vocabulary/format.js';
 import type { Counter, TimelineData, TrackData } from '../timeline/shown.js';
 
 /** Height of the time axis above the rows, px. */
@@ -6,6 +7,8 @@ export const laneHeight = 16;
 const trackGap = 6;
 export const headHeight = 20;
 export const counterHeight = 30;
+/** Height of a line above a curve. */
+export const captionHeight = 14;
 
 /** A row of the picture that shows one lane. */
 export interface LaneRow {
@@ -31,18 +34,34 @@ export interface Head {
 export interface Layout {
   lanes: LaneRow[];
   heads: Head[];
-  counters: { top: number; counter: Counter }[];
+  counters: CounterRow[];
   height: number;
 }
+
+export interface CounterRow {
+  /** Top of the curve, px. */
+  top: number;
+  counter: Counter;
+  limit: string;
+  /** Name and limit are on a line above the curve, since they are wider than the column of names. */
+  caption: boolean;
+}
+
+const limitOf = ({ values, unit }: Counter): string => {
+  const max = values.reduce((largest, value) => Math.max(largest, value), 0);
+  return `up to ${formatQuantity(max, unit === 'bytes' ? 'B' : unit)}`;
+};
 
 /**
  * Rows from top to bottom: each rank with its threads and devices, in the order of the tables, then the counters.
  * @param closed keys of collapsed groups
+ * @param fits whether a text fits into the column of names
  */
 export function layoutOf(
   { tracks, tables }: TimelineData,
   counters: readonly Counter[],
   closed: ReadonlySet<string>,
+  fits: (text: string) => boolean,
 ): Layout {
   const layout: Layout = { lanes: [], heads: [], counters: [], height: axisHeight };
   /** @returns whether the group is expanded */
@@ -72,7 +91,10 @@ export function layoutOf(
   }
   if (counters.length > 0 && head('sampled', 'Sampled', 0, counters.length))
     for (const counter of counters) {
-      layout.counters.push({ top: layout.height, counter });
+      const limit = limitOf(counter);
+      const caption = !fits(counter.label) || !fits(limit);
+      if (caption) layout.height += captionHeight;
+      layout.counters.push({ top: layout.height, counter, limit, caption });
       layout.height += counterHeight + trackGap;
     }
   return layout;

@@ -24,6 +24,13 @@ function checkChosen(): void {
     box.checked = chosen.includes(box.value);
 }
 
+// The list is newest first; a comparison goes from the older session to the newer one.
+list.closest('form')!.addEventListener('formdata', ({ formData }) => {
+  const keys = formData.getAll('s').toReversed();
+  formData.delete('s');
+  for (const key of keys) formData.append('s', key);
+});
+
 // Polls for new sessions.
 const pauseMs = 3000;
 let lastList = '';
