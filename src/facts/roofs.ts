@@ -87,6 +87,9 @@ export interface GpuRoofs {
   roofBandwidth: Figure;
   /** Whether clocks were throttled while `roofFlops` was measured: it is a sustained value, which short work can exceed. */
   wasThrottled(dtype: PeakDType): boolean;
+  /** The measured peak and memory bandwidth alone; missing if not measured. */
+  measuredFlops(dtype: PeakDType): Figure;
+  measuredBandwidth: Figure;
   /** Whether both `roofFlops` and `roofBandwidth` were measured: one of a data sheet makes the roof the sheet's. */
   roofsAreMeasured(dtype: PeakDType): boolean;
   /** Read bandwidth of the L2, measured only. */
@@ -165,6 +168,8 @@ export function gpuRoofs(
     roofFlops: (dtype) => together(firstOf(measuredFlops(dtype), sheetFlops(dtype))),
     roofBandwidth: together(firstOf(measuredBandwidth, sheetBandwidth)),
     wasThrottled,
+    measuredFlops: (dtype) => together(measuredFlops(dtype)),
+    measuredBandwidth: together(measuredBandwidth),
     roofsAreMeasured: (dtype) => measuredFlops(dtype).value !== null && measuredBandwidth.value !== null,
     l2Bandwidth: together(toFigure(measured?.l2?.bytes_per_s, 'B/s')),
     l2Bytes: measured?.l2_bytes ?? null,

@@ -124,7 +124,7 @@ function isSummaryOf(summary: Capture, detailed: Capture): boolean {
   return summary.tool.name === detailed.tool.name && a !== null && b !== null && Math.abs(a - b) <= 1e-6 * a;
 }
 
-/** ms; null if the point has no end-to-end latency. */
+/** In the unit of its metric; null if the point has no end-to-end latency. */
 function meanLatency({ metrics }: BenchmarkPoint): number | null {
   const metric = metrics.find(({ name, same_definition }) => name === 'e2e' && same_definition);
   const all = metric ? [...metric.file, ...metric.recomputed] : [];

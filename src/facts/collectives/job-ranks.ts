@@ -21,7 +21,7 @@ const minLastShare = 0.1;
 const readRankFiles = (session: Session): Promise<unknown> =>
   readArtifactJson(session, 'ranks', 'the files and clocks of the ranks');
 
-/** The execution with collectives; without any, one with kernels. */
+/** The execution with collectives; without any, one with kernels, else with stages. Empty without these. */
 async function readExecution(database: SessionDatabase): Promise<string> {
   const tables = ['collectives', 'kernels', 'stages'];
   const [first] = await database.query<{ execution_id: string }>(

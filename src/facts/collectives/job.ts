@@ -122,8 +122,8 @@ export async function readHotExpert(
 
 /**
  * SQL of the exposed time that each call costs each rank of a job, ns: `skew_ns` waiting for a late rank,
- * `imbalance_ns` waiting for the rank with the busiest experts, and the exchange of its larger part. Waiting is unknown
- * in calls that some rank did not record.
+ * `imbalance_ns` waiting for the rank with the busiest experts, and the exchange of its larger part. In calls that some
+ * rank did not record, waiting is unknown and counts as 0.
  */
 export const callLossesSql = (captures: readonly string[], kind: PhaseKind): string => `WITH sizes AS (
      SELECT communicator, operation, sequence, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest

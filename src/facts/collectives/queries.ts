@@ -1,4 +1,4 @@
-/** Rows by operation, size and number of ranks. */
+/** Rows by operation, size, and number of ranks and nodes. */
 export const groupsSql = `SELECT operation, bytes, ranks, nodes, any_value(sequence_of) AS sequence_of, count(*) AS recorded, count(DISTINCT communicator) AS communicators,
      list_sort(list(DISTINCT communicator)) AS named, list_sort(list(DISTINCT timed_by)) AS timed_by, count(dur_ns) AS timed,
      quantile_cont(dur_ns, 0.5) AS p50, quantile_cont(dur_ns, 0.99) AS p99,

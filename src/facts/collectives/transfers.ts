@@ -39,7 +39,7 @@ export async function readTransfers(
      GROUP BY sender, receiver ORDER BY wire_ms DESC, sender, receiver`,
   );
   return rows.map((row) => {
-    const bandwidth = figure(row.bytes / (row.wire_ms / 1e3), 'B/s', 'bytes over the time of both ends', {
+    const bandwidth = figure(row.bytes / (row.wire_ms / 1e3), 'B/s', 'bytes / time of the shorter end', {
       n: row.transfers,
     });
     return {

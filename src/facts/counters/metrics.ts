@@ -11,22 +11,17 @@ export interface Mean {
 export type Metrics = ReadonlyMap<string, Mean>;
 
 /** The first of these metrics that was collected, as a figure. */
-export function metricFigure(
-  metrics: Metrics,
-  names: string | readonly string[],
-  unit: string,
-  scale = 1,
-): Figure {
+export function metricFigure(metrics: Metrics, names: string | readonly string[], unit: string): Figure {
   const list = typeof names === 'string' ? [names] : names;
   for (const name of list) {
     const mean = metrics.get(name);
-    if (mean) return meanFigure(mean, unit, name, scale);
+    if (mean) return meanFigure(mean, unit, name);
   }
   return missing('not_collected', `ncu did not collect ${list[0]}`);
 }
 
-function meanFigure({ value, n, sd }: Mean, unit: string, source: string, scale = 1): Figure {
-  return figure(value * scale, unit, source, { n, ...(sd === null ? {} : { sd: sd * scale }) });
+function meanFigure({ value, n, sd }: Mean, unit: string, source: string): Figure {
+  return figure(value, unit, source, { n, ...(sd === null ? {} : { sd }) });
 }
 
 /** Value of a metric; null when it was not collected. */

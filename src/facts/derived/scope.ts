@@ -37,7 +37,7 @@ function toolRank({ tool, importer }: Capture): number {
  *
  * A phase inside a warm-up, or marked as one, has kind warmup; rows outside phases have `outside`. step_id is the
  * phase, or the prefill or decode step around it: sampling inside a step belongs to the step.
- * @throws E_USAGE if the session has no kernels, or none for the requested rank and device
+ * @throws E_USAGE if the session has neither kernels nor operators, or none for the requested rank and device
  */
 export async function traceScope(
   database: SessionDatabase,
@@ -55,7 +55,7 @@ export async function traceScope(
   if (counts.length === 0) {
     throw new InferscopeError('E_USAGE', {
       what: `session ${manifest.id} has no GPU timeline`,
-      why: 'Its captures have no device kernels.',
+      why: 'Its captures have neither device kernels nor operators.',
       fix: 'Record one: inferscope run --evaluator nsys -- <command>, or inferscope import FILE.',
     });
   }

@@ -74,7 +74,7 @@ const sampleCount = 10_000;
 /**
  * Permutation test of the difference of mean logarithms: how often do randomly assigned labels differ by as much? It
  * assumes no distribution. Up to 20 000 arrangements are all counted, otherwise 10 000 are drawn with a fixed seed.
- * @returns two-sided p; null if even the most extreme arrangement cannot be below 0.05
+ * @returns two-sided p; null if even that of the most extreme arrangement is above 0.05, or a value is not positive
  */
 export function permutationP(from: readonly number[], to: readonly number[]): number | null {
   if ([...from, ...to].some((value) => !(value > 0))) return null;
@@ -134,7 +134,7 @@ function mulberry32(seed: number): () => number {
 
 /**
  * Holm's correction (1979) keeps the probability of any false positive below the level. Sorted ascending, the i-th p of
- * m is multiplied by m − i, and none may be smaller than the previous one.
+ * m (from i = 0) is multiplied by m − i, and none may be smaller than the previous one.
  */
 export function holm(ps: readonly number[]): number[] {
   const order = ps.map((p, index) => ({ p, index })).toSorted((a, b) => a.p - b.p);

@@ -21,7 +21,7 @@ export async function readMetrics(database: SessionDatabase): Promise<Map<string
   return metricsByScope;
 }
 
-/** Series for charts, thinned to means of equal spans. */
+/** Series for charts, averaged over equal spans. */
 export async function readMonitorSeries(database: SessionDatabase): Promise<MonitorResult['series']> {
   const rows = await database.query<{ scope: string; metric: string; t: number; value: number }>(
     `WITH span AS (SELECT min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM monitor_samples)

@@ -1,6 +1,4 @@
 import { isGpuScope } from '../../vocabulary/sampled-metrics.js';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { document, type Document } from '../../model/document.js';
 import {
   type MonitorDevice,
@@ -14,6 +12,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { readArtifactJson } from '../artifact.js';
 import { deviceHeadline, headlines } from './headlines.js';
 import { readIdle } from './idle.js';
 import { readMemory, readProcesses } from './memory.js';
@@ -41,7 +40,7 @@ export async function analyzeMonitor(
   session: Session,
   thresholds: MonitorThresholds = usualThresholds,
 ): Promise<Document<MonitorResult>> {
-  const plan = await readPlan(session);
+  const plan = await readMonitorPlan(session);
   const database = await session.connect();
   try {
     await makeSamples(database);
@@ -126,12 +125,10 @@ async function readSpan(database: SessionDatabase): Promise<{ duration_s: Figure
 }
 
 /** Recordings of other tools have no plan; their facts are in the manifest. */
-async function readPlan({ manifest, folder }: Session): Promise<MonitorPlan> {
-  const artifact = manifest.artifacts.find(({ kind }) => kind === 'monitor');
-  if (artifact) {
-    const text = await readFile(join(folder, artifact.path), 'utf8');
-    return monitorPlanSchema.parse(JSON.parse(text));
-  }
+async function readMonitorPlan(session: Session): Promise<MonitorPlan> {
+  const plan = await readArtifactJson(session, 'monitor', 'the devices and settings of the recording');
+  if (plan !== null) return monitorPlanSchema.parse(plan);
+  const { manifest } = session;
   const name = manifest.hardware['gpu_name'];
   const driver = manifest.software['nvidia_driver'];
   return {

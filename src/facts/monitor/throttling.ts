@@ -112,7 +112,7 @@ export async function readClock(
   };
 }
 
-/** For a GPU that was always throttled under load: its maximum clock is the reference. */
+/** For a GPU that was never busy without throttling: its maximum clock is the reference. */
 async function readHighestClock(database: SessionDatabase, scope: string, when: string): Promise<Figure> {
   const [row] = await database.query<{ mhz: number | null }>(
     `SELECT max(value) AS mhz FROM monitor_samples WHERE scope = $1 AND metric = 'max_sm_clock_mhz'`,

@@ -83,7 +83,7 @@ export function fusionAssumption(fusion: Fusion, launch: Launch): PredictAssumpt
 }
 
 /** Effects that a prediction does not model, listed with it. */
-export const notModelled: readonly string[] = [
+export const notModeled: readonly string[] = [
   'paged KV cache',
   'continuous batching',
   'overlap of kernels',

@@ -5,7 +5,7 @@ import type { Fusion, Launch, PredictAssumption, PredictResult } from '../../mod
 import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
 import { withRows } from '../../session/select.js';
-import { fusionAssumption, launchCosts, notModelled } from './assumptions.js';
+import { fusionAssumption, launchCosts, notModeled } from './assumptions.js';
 import { calibrationOf } from './calibration.js';
 import { checkPeak, type DeviceRoofs } from './device-roofs.js';
 import type { StageModel } from './fused-kernel.js';
@@ -35,7 +35,7 @@ export interface PredictedModel extends StageModel {
 /**
  * Predicted stages of a model on a device, next to a session's measurements, from the kernels measured in `tables`.
  * @param tables sessions with measured kernels; without one those of `session`
- * @throws E_USAGE without measured kernels in `tables`, or a peak; E_LENGTHS
+ * @throws E_USAGE without measured kernels in `tables`; E_DTYPE without a peak; E_LENGTHS
  */
 export async function predictDocument(
   model: PredictedModel,
@@ -95,7 +95,7 @@ export async function predictDocument(
     },
     table: table && { sessions: tables.map(({ id }) => id), cases: table.length, validation },
     assumptions: assumptionsOf(points, roofs),
-    not_modeled: [...notModelled],
+    not_modeled: [...notModeled],
     stages,
     calibration: calibrationOf(roofs, points[0]!.fusion),
     error,

@@ -58,7 +58,7 @@ export async function readMeasuredStages(
   });
 }
 
-/** How a workload runs: graphs by its engine and arguments, fusion by its engine. */
+/** How a workload runs, by its engine and arguments. */
 function styleOf(
   workload: Workload,
   engineArgs: Record<string, string> = {},

@@ -239,11 +239,11 @@ function compareStage(
   { roofline, predicted, launched }: Record<'roofline' | 'predicted' | 'launched', Figure>,
   composed: ComposedStage,
 ): MeasuredStage {
-  const ratio = (measured: Figure): Figure => {
-    if (measured.value === null) return measured;
+  const ratio = (prediction: Figure): Figure => {
+    if (prediction.value === null) return prediction;
     return time.ms.value === null
       ? time.ms
-      : figure(measured.value / time.ms.value, 'ratio', 'predicted / measured');
+      : figure(prediction.value / time.ms.value, 'ratio', 'predicted / measured');
   };
   return {
     session: time.session,

@@ -38,8 +38,8 @@ const textsOfCause: Record<Cause, readonly [more: string, less: string]> = {
   gemm: tookLonger('GEMMs'),
   sampling: tookLonger('sampling'),
   host: [
-    'the device waited for the program, or for its synchronization',
-    'the device waited for the program, or for its synchronization',
+    'the device waited for the program, or for its synchronization, longer than predicted',
+    'the device waited for the program, or for its synchronization, less than predicted',
   ],
   unattributed: ['not distinguished by the recorded data', 'not distinguished by the recorded data'],
 };

@@ -14,7 +14,7 @@ const equalRatios = [0.98, 1.02] as const;
 
 /**
  * Executed FLOPs: Σ 2·M·N·K·batch of the GEMMs with known shapes, plus the model's attention if it ran as one
- * operator. From operators of the same steps, else from cuBLAS logs of another execution.
+ * operator. From operators of the same steps, else from cuBLAS logs of equal steps in any execution.
  */
 export async function readExecutedWork(
   database: SessionDatabase,
@@ -124,7 +124,7 @@ function textOf(
   if (ratio < equalRatios[0]) {
     return `the shapes add up to ${factor} the necessary FLOPs: some GEMMs have no known shape, or another model ran`;
   }
-  if (ratio <= equalRatios[1]) return 'the program computes exactly the necessary FLOPs';
+  if (ratio <= equalRatios[1]) return `the program computes the necessary FLOPs (${factor})`;
   const headFlops = necessary.find(({ name }) => name === 'lm_head')?.flops ?? 0;
   const vocabulary = 'model' in model ? model.model.architecture.vocabSize : 0;
   const extraHead = (executed.flopsByWidth.get(vocabulary) ?? 0) - headFlops;

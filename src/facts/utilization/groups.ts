@@ -19,7 +19,10 @@ const maxSteps = 512;
 const maxShapes = 1024;
 const workSource = 'model arithmetic, necessary operations (docs/concepts/llm-arithmetic.md)';
 
-/** Groups steps by kind, batch size and point, in order of their first step. A mean over mixed steps is meaningless. */
+/**
+ * Groups steps by kind (in the order of `stepKinds`), batch size and point, then in order of their first step. A mean over
+ * mixed steps is meaningless.
+ */
 export function stepGroups(steps: readonly SizedStep[]): SizedStep[][] {
   const groups = new Map<string, SizedStep[]>();
   for (const kind of stepKinds) {
@@ -172,7 +175,6 @@ function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWo
   const byName = new Map<string, NecessaryWork>();
   for (const { shape, steps } of shapes) {
     const share = steps / group.length;
-    const names = new Set<string>();
     for (const op of necessaryOps(model, shape)) {
       const key = `${op.name} ${op.dtype}`;
       const row = byName.get(key) ?? {
@@ -185,7 +187,6 @@ function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWo
       };
       byName.set(key, row);
       if (shape === shapes[0]!.shape) row.ops++;
-      names.add(key);
       row.flops += op.flops * share;
       row.bytes += bytesOf(op) * share;
     }

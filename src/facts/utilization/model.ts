@@ -16,7 +16,7 @@ export interface SessionModel {
 
 /**
  * Architecture and storage of the model that a session ran. The dtype is the user's, else the workload's, else that
- * of most GEMM time, else the config's.
+ * of the GEMM kernels with the most time, else of the inputs of the GEMM operators with the most time, else the config's.
  */
 export async function sessionModel(
   database: SessionDatabase,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { figure } from '../../model/figure.js';
+import { exampleGpuRoofline } from '../../model/documents/test-gpu-roofline.js';
 import { deviceOf, ordinalOf } from '../device.js';
 import { exampleRoofline } from '../test-session.js';
 import { utilizationRoofs } from './roofs.js';
@@ -37,6 +38,19 @@ test('work in two dtypes: each at its own peak', () => {
   const { mfu, peak_flops_per_s } = stageShares(work, figure(10, 'ms', 'test'), 0, roofs);
   expect(mfu.value).toBeCloseTo(0.2, 12);
   expect(peak_flops_per_s.value).toBeCloseTo((989e9 + 67e9) / 2e-3, 0);
+});
+
+test('a dtype that the GPU was not measured in has no share of the measured roof', () => {
+  const facts = { hardware: h200, workload: fixtureWorkload() };
+  const roofs = utilizationRoofs(facts, { cpu: null, gpu: exampleGpuRoofline() }, { onCpu: false });
+  const shareOf = (dtype: string) => {
+    const work = { flops: 1e12, flops_by_dtype: { [dtype]: 1e12 }, bytes_total: 1 };
+    return stageShares(work, figure(10, 'ms', 'test'), 0, roofs).roof_share;
+  };
+  expect(shareOf('bfloat16').value).toBeCloseTo(1 / 8, 9);
+  expect(shareOf('float8')).toMatchObject({
+    reason: { code: 'no_roofline', text: 'the measured roofline of NVIDIA H200 does not include it' },
+  });
 });
 
 test('a CPU uses the measured roofs at the working set; without them the reason is given', () => {

@@ -44,8 +44,8 @@ export function utilizationRoofs(
     devices,
     peak: roofs.mfuFlops,
     bandwidth: () => roofs.mbuBandwidth,
-    measuredPeak: (dtype) => (roofs.measured === null ? notMeasured : roofs.roofFlops(dtype)),
-    measuredBandwidth: () => (roofs.measured === null ? notMeasured : roofs.roofBandwidth),
+    measuredPeak: (dtype) => (roofs.measured === null ? notMeasured : roofs.measuredFlops(dtype)),
+    measuredBandwidth: () => (roofs.measured === null ? notMeasured : roofs.measuredBandwidth),
   };
 }
 

@@ -53,7 +53,7 @@ export function restSummary(profiles: readonly ValidatedProfile[]): Validation['
   return rows.length === 0 ? null : errorSummary(rows);
 }
 
-/** Errors of the total by family, dtype …; dimensions with a single value are left out. */
+/** Errors of the total by family, dtype, GPUs …; other dimensions are left out if all profiles have the same value. */
 export function groupSummaries(profiles: readonly ValidatedProfile[]): Validation['groups'] {
   return errorDimensions.flatMap((dimension) => {
     const groups = new Map<string, ComparedBytes[]>();

@@ -3,10 +3,6 @@ import { knownEngine } from '../../llm/memory-request.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 import { codeSchema } from '../../model/code-schema.js';
 
-/**
- * Fields of a memory profile (schema 2.0) that validation reads. Files of other tools have fewer fields: names and _gb
- * figures are enough.
- */
 const gb = z.number().nullish();
 const point = z.looseObject({
   total_gb: gb,
@@ -24,6 +20,10 @@ const point = z.looseObject({
     .nullish(),
 });
 
+/**
+ * Fields of a memory profile (schema 2.0) that validation reads. Files of other tools have fewer fields: names and _gb
+ * figures are enough.
+ */
 export const profileFieldsSchema = z.looseObject({
   schema_version: z.string(),
   units: z.looseObject({ gb: z.string() }).nullish(),
@@ -97,7 +97,7 @@ export function bytesOf(inBytes: number | null | undefined, inGb: number | null 
 }
 
 export interface MeasuredMemory {
-  /** Memory of the run: peak − baseline, or its processes' own use. */
+  /** Memory of the run: peak − baseline, or its processes' own use; the peak if the profile has no total. */
   totalBytes: number | null;
   peakBytes: number | null;
   baselineBytes: number | null;
