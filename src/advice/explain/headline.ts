@@ -7,8 +7,8 @@ import { leadStage } from './sentences.js';
 import { formatFactor, formatFigure, formatQuantity } from '../../vocabulary/format.js';
 
 /**
- * "decode 13.1 ms/step, up to 312 tok/s at batch 8, 2.10× roofline": the time per instance of the first stage, without
- * the profiler if known, and a benchmark's best output throughput.
+ * "decode 13.1 ms/step, up to 312 tok/s at batch 8, 2.10× roofline": the time per instance of the leading stage, without
+ * the profiler if known, and a benchmark's best output throughput. Null without a measured stage.
  */
 export function headlineOf(
   { stages }: Pick<ExplainResult, 'stages'>,

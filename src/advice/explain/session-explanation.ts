@@ -3,7 +3,7 @@ import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
 
-/** Session kinds with a waterfall and findings; `true` if the document states a reason when both are missing. */
+/** Session kinds that have an explanation; `true` if it is shown without stages and findings too, because it states why. */
 const explainedKinds: Partial<Record<AnalyzedSession['kind'], boolean>> = {
   profile: false,
   bench: true,

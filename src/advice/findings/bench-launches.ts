@@ -14,6 +14,7 @@ import { benchOf } from './session-analyses.js';
 import { minShare } from './stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part, plural } from './words.js';
 import { formatCount, formatPercent, formatNs } from '../../vocabulary/format.js';
+import { mean } from '../../model/statistics.js';
 import { uncapitalize } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
@@ -166,7 +167,14 @@ interface StepEvidence extends Record<string, string | number | null> {
 }
 
 function stepEvidenceText(rows: StepEvidence[]): string {
-  const mean = (column: 'step_ms' | 'kernels' | 'busy_ms' | 'cores_busy') =>
-    rows.reduce((sum, row) => sum + (row[column] ?? 0), 0) / Math.max(1, rows.length);
-  return `${plural(mean('kernels'), 'kernel')} and ${ms(mean('busy_ms'))} of device work per instrumented decode step; timed repeats take ${ms(mean('step_ms'))} per step, with ${formatCount(mean('cores_busy'))} cores busy in the process`;
+  const meanOf = (column: 'step_ms' | 'kernels' | 'busy_ms' | 'cores_busy'): number | null => {
+    const values = rows.flatMap((row) => row[column] ?? []);
+    return values.length === 0 ? null : mean(values);
+  };
+  const [stepMs, cores] = [meanOf('step_ms'), meanOf('cores_busy')];
+  const timed =
+    stepMs === null
+      ? ''
+      : `; timed repeats take ${ms(stepMs)} per step${cores === null ? '' : `, with ${formatCount(cores)} cores busy in the process`}`;
+  return `${plural(meanOf('kernels') ?? 0, 'kernel')} and ${ms(meanOf('busy_ms') ?? 0)} of device work per instrumented decode step${timed}`;
 }

@@ -39,7 +39,7 @@ export interface StageSaving {
   /** Time of the kernels. */
   kernel_ms: number;
   kernels: CountedKernel[];
-  /** Launches of these kernels in the timeline. */
+  /** Classes of these kernels in the timeline. */
   classes: Set<string>;
 }
 

@@ -23,7 +23,7 @@ interface CounterFault<M extends string, D extends string> {
   saving(row: CountedRow<M, D>): Saving;
   /** Text for one kernel, with its numbers. @param kernel its label */
   evidence(row: CountedRow<M, D>, kernel: string): string;
-  /** Text for the longest kernel. */
+  /** Text for the kernel with the most time. */
   title(row: CountedRow<M, D>, kernel: string): string;
   cause(row: CountedRow<M, D>, place: string): string;
   change: FoundDraft['change'];
@@ -65,7 +65,11 @@ export function counterRule<M extends string, D extends string>(
         saving: fault.saving(row),
       }));
       const [largest] = await savingsByStage(context, counters, kernels);
-      if (!largest) return { outcome: 'not_fired', why: 'Such kernels affect less than 2 % of the time.' };
+      if (!largest)
+        return {
+          outcome: 'not_fired',
+          why: 'A change of such kernels would save less than 2 % of the time.',
+        };
       const worst = rows.find(({ kernel_name: name }) =>
         largest.kernels.some((kernel) => kernel.name === name),
       )!;

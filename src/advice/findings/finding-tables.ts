@@ -38,7 +38,7 @@ const notSampling = "kind <> 'sampling'";
  * Tables shared by several rules, each created once: sums over names and calls, few rows each.
  * finding_kernels (kind, class, name, dtype, tile, in_graph, n, ns), finding_copies (kind, direction, memory, n, bytes,
  * largest_bytes, dur_ns, ns), finding_graphs (kind, graph_launches), finding_waits
- * (kind, stage_id of the window, cause, name, start_ns, dur_ns, tid, op_id, bytes), finding_wait_costs (kind, held_ns), finding_long_hosts (kind, stage_id,
+ * (kind, window_id, cause, name, start_ns, dur_ns, tid, op_id, direction, bytes, correlation), finding_wait_costs (kind, held_ns), finding_long_hosts (kind, stage_id,
  * start_ns, ns, cause, tid, inside: after the step's first activity, operator: the enclosing operator that had not launched yet,
  * null outside operators or if none were recorded).
  */
@@ -97,8 +97,8 @@ function kernelsSql(unmarked: boolean, withUnplaced: boolean): string {
 }
 
 /**
- * Host events by the step range in which they start, on the host clock, independent of the windows' clock. A step's range
- * ends at the start of the next one.
+ * Host events by the step range in which they start, on the host clock, independent of the windows' clock. The range of a step
+ * that another one follows ends at the start of that one.
  */
 function inWindows(
   events: string,

@@ -23,7 +23,7 @@ export const staticCacheSource =
 
 /**
  * Period from one graph node to the next on this GPU: measured with empty nodes, else the value measured on an H200.
- * @returns least_ns the part that every gap keeps (idleCauses.floor), and words that follow "follow each other"
+ * @returns floor_ns: the part that every gap keeps (idleCauses.floor); words: follow "follow each other"
  */
 export function graphNode(roofs: Pick<GpuRoofs, 'graphNodeNs'> | null): {
   ns: number;

@@ -48,7 +48,7 @@ function metricsSql<M extends string, D extends string>(condition: CounterCondit
       FROM kernel ${join} WHERE duration_ns >= ${minKernelNs})`;
 }
 
-/** Kernels that meet the condition, longest first. */
+/** Kernels that meet the condition, by their time over all launches, the largest first. */
 export const faultSql = <M extends string, D extends string>(condition: CounterCondition<M, D>): string =>
   `${metricsSql(condition)}
     SELECT * FROM with_metrics WHERE ${condition.where} ORDER BY launches * duration_ns DESC, kernel_name, grid`;

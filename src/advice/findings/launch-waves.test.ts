@@ -35,6 +35,8 @@ test('the scarcest of registers, shared memory, threads and blocks limits the bl
   expect(blocksPerSm({ ...launch, registers: 128 }, '9.0')).toBe(2);
   // 101 KiB with the driver's part: two of them fit in 228 KiB.
   expect(blocksPerSm({ ...launch, shared_mem_bytes: 100 * 1024 }, '9.0')).toBe(2);
+  // Before compute capability 8 the driver reserves none: two of 32 KiB in 64 KiB.
+  expect(blocksPerSm({ ...launch, shared_mem_bytes: 32 * 1024 }, '7.5')).toBe(2);
   expect(blocksPerSm({ ...launch, threads: 32 }, '8.6')).toBe(16);
   expect(blocksPerSm(launch, null)).toBeNull();
 });

@@ -16,8 +16,8 @@ const sheets: Record<string, Multiprocessor> = {
   '10.0': { sharedBytes: 228 * 1024, threads: 2048, blocks: 32 },
   '12.0': { sharedBytes: 100 * 1024, threads: 1536, blocks: 24 },
 };
-/** Shared memory per block reserved by the driver, compute capability 8 and later. */
-const reservedSharedBytes = 1024;
+/** Shared memory per block reserved by the driver. */
+const reservedSharedBytes = (capability: string): number => (Number.parseFloat(capability) >= 8 ? 1024 : 0);
 
 interface Launch {
   blocks: number;
@@ -30,21 +30,21 @@ interface Launch {
 /** Blocks of a launch that are resident per multiprocessor; null for an unknown GPU. */
 export function blocksPerSm(launch: Launch, capability: string | null): number | null {
   const sm = capability === null ? undefined : sheets[capability];
-  if (!sm) return null;
+  if (capability === null || !sm) return null;
   const warps = Math.ceil(launch.threads / 32);
   // Registers are allocated per warp, in units of 256.
   const byRegisters = launch.registers
     ? Math.floor(registersPerSm / (warps * Math.ceil((launch.registers * 32) / 256) * 256))
     : Infinity;
   const byShared = launch.shared_mem_bytes
-    ? Math.floor(sm.sharedBytes / (launch.shared_mem_bytes + reservedSharedBytes))
+    ? Math.floor(sm.sharedBytes / (launch.shared_mem_bytes + reservedSharedBytes(capability)))
     : Infinity;
   return Math.max(1, Math.min(sm.blocks, Math.floor(sm.threads / (warps * 32)), byRegisters, byShared));
 }
 
 /**
  * Waves of blocks that a launch needs, and the used share of all slots: waves / ⌈waves⌉ (NVIDIA, Matrix Multiplication
- * Background User's Guide, wave quantization).
+ * Background User's Guide, wave quantization). Null for an unknown GPU.
  */
 export function wavesOf(
   launch: Launch,

@@ -11,7 +11,7 @@ import { instanceFactor, stepSequence } from './step-sequence.js';
 /** Lower bound on the time of the GEMM that computes the logits. */
 interface LogitsLimit {
   shape: StageShape;
-  /** Time to read the weights of the GEMM once at the roofline bandwidth, ms. */
+  /** Time to move the bytes of the GEMM once at the roofline bandwidth, ms: its weights, and few others. */
   read_ms: number;
   /** Roofline time of the GEMM for this many rows, ms. */
   limitMs(rows: number): number;

@@ -58,7 +58,7 @@ function chainOf(run: readonly SequenceKernel[]): Chain | null {
   if (kernels.length < minKernels || !kernels.some(({ class: opClass }) => opClass !== 'copy')) return null;
   const sum = kernels.reduce((total, { dur_ns }) => total + dur_ns, 0);
   const longest = Math.max(...kernels.map(({ dur_ns }) => dur_ns));
-  const hasCast = kernels.filter(({ role }) => role === 'cast').length > 0;
+  const hasCast = kernels.some(({ role }) => role === 'cast');
   return { kernels, saved_ns: sum - longest * (hasCast ? fusedShare.converted : fusedShare.plain) };
 }
 

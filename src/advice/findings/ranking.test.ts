@@ -219,3 +219,29 @@ test('kernels can be removed until the host launches as slowly as the device com
   expect(gainWith({ launches: 50 }).expected_ms).toBeCloseTo(6);
   expect(gainWith({ removes: 'idle' }).expected_ms).toBeCloseTo(6);
 });
+
+test('waiting for the host hides no gain per token, which does not shorten the step', () => {
+  const token = ruleFinding('batch', 3, ['inefficiency.gemm'], {
+    gain: { per: 'token', expected_ms: 2, low_ms: 1, high_ms: 2, after_ms: 1, assumption: '', what_if: null },
+  });
+  const launches = ruleFinding('launches', 4, ['launch_overhead'], { removes: 'idle' });
+  const all = rankFindings([token, launches, ruleFinding('copies', 1, ['nonessential.copy'])], [decode]);
+  expect(Object.fromEntries(all.map(({ rule, hidden_by }) => [rule, hidden_by]))).toEqual({
+    launches: null,
+    batch: null,
+    copies: 'launches:decode',
+  });
+});
+
+test('a gain of a what-if that exceeds the bars of its finding is not hidden by itself', () => {
+  const gain = {
+    expected_ms: 5,
+    low_ms: 4,
+    high_ms: 6,
+    after_ms: 5,
+    assumption: '',
+    what_if: 'dtype=bfloat16',
+  };
+  const [types] = rankFindings([ruleFinding('types', 2, ['nonessential.copy'], { gain })], [decode]);
+  expect(types).toMatchObject({ hidden_by: null, gain: { expected_ms: 5 } });
+});

@@ -192,13 +192,13 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
   const remaining = new Map([...stage.bars].map(([id, ms]) => [id, Math.max(0, ms)]));
   const largestTakers = new Map<string, { id: string; ms: number }>();
   let rest = stage.time_ms;
-  const withGain = all
-    .filter(({ finding }) => (finding.gain?.expected_ms ?? 0) > 0)
-    .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
   // A gain from more sequences per step does not shorten the step: it neither hides other findings nor is hidden.
-  for (const { finding } of withGain.filter((ranked) => ranked.finding.gain!.per === 'stage')) {
+  const shortening = all
+    .filter(({ finding: { gain } }) => gain !== null && gain.expected_ms > 0 && gain.per === 'stage')
+    .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
+  for (const { finding } of shortening) {
     const gain = finding.gain!;
-    const covering = withGain.find((candidate) => isCoveredBy(candidate, finding));
+    const covering = shortening.find((candidate) => isCoveredBy(candidate, finding));
     if (covering) {
       finding.hidden_by = covering.finding.id;
       continue;
@@ -210,8 +210,10 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
             rest,
             finding.bars.reduce((sum, id) => sum + (remaining.get(id) ?? 0), 0),
           );
-    if (free < minRemainingShare * gain.expected_ms) {
-      finding.hidden_by = largestTaker(finding, largestTakers) ?? withGain[0]!.finding.id;
+    const [largest] = shortening;
+    // The first gain has all bars: one of a what-if may be larger than those of its finding.
+    if (free < minRemainingShare * gain.expected_ms && finding !== largest!.finding) {
+      finding.hidden_by = largestTaker(finding, largestTakers) ?? largest!.finding.id;
       continue;
     }
     const remainingMs = Math.min(gain.expected_ms, free);
@@ -220,16 +222,16 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
     takeBars(finding, remainingMs, remaining, largestTakers);
   }
   // A larger cause also hides findings without a gain that it covers.
-  for (const { finding } of all.filter((ranked) => !withGain.includes(ranked)))
-    finding.hidden_by ??= withGain.find((candidate) => isCoveredBy(candidate, finding))?.finding.id ?? null;
-  const host = withGain.find(
+  for (const { finding } of all.filter(({ finding: { gain } }) => (gain?.expected_ms ?? 0) <= 0))
+    finding.hidden_by ??= shortening.find((candidate) => isCoveredBy(candidate, finding))?.finding.id ?? null;
+  const host = shortening.find(
     ({ finding, removes }) =>
       removes === 'idle' &&
       finding.hidden_by === null &&
       finding.gain!.expected_ms >= minHostBoundShare * stage.time_ms,
   );
   if (!host) return;
-  for (const { finding, removes } of withGain) {
+  for (const { finding, removes } of shortening) {
     if (removes === 'busy' && finding !== host.finding) finding.hidden_by ??= host.finding.id;
   }
 }

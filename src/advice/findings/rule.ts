@@ -25,15 +25,15 @@ export interface FindingContext {
   scope: TraceScope | null;
   /** The same views of a program without a GPU that has recorded framework operators; null otherwise. */
   operators: TraceScope | null;
-  /** The clock of the windows of each kind; empty without a GPU timeline. */
+  /** The clock of the windows of each kind; empty without a timeline. */
   clocks: readonly PhaseClock[];
-  /** By kind; may be empty. */
+  /** By kind, and by point of a benchmark or load; may be empty. */
   waterfalls: readonly StageWaterfall[];
   /** Architecture and storage of the workload's model; missing with the reason. */
   model: WorkloadModel | MissingFigure;
   /** Other load on the machine. */
   machine: MachineLoad;
-  /** Roofs of the device; null for a CPU session. */
+  /** Roofs of the device; null without a GPU timeline. */
   roofs: GpuRoofs | null;
   /** Whether the session has rows of a table, in any execution. */
   has(table: TableName): boolean;

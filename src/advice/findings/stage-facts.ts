@@ -37,12 +37,12 @@ export interface StageFacts {
   graph_launches: number;
   /** Host time from the first launch to the last, without waits, blocking launches and profiler overhead. */
   launching_ms: number;
-  /** Part of host_ms in host gaps longer than a dispatch. */
+  /** Part of host_ms in host gaps longer than a dispatch, without those of compile_ms and first_use_ms. */
   long_host_ms: number;
-  /** The part of those gaps in which modules were loaded or code was compiled. */
+  /** Such gaps in which modules were loaded or code was compiled. */
   compile_ms: number;
   compiles: number;
-  /** The part of those gaps in first steps far above the median: first-use cost. */
+  /** Such gaps in first steps far above the median, or of operators that take as long only in the first step: first-use cost. */
   first_use_ms: number;
   /**
    * The part of long_host_ms and compile_ms between two activities of a step that belongs to dispatch: inside operators, during
@@ -53,7 +53,7 @@ export interface StageFacts {
   insides: number;
   /** The part of inside_ms in longer operators, which do preparation before they launch. */
   prepared_ms: number;
-  /** The part of inside_ms that ended with a code load. */
+  /** The part of inside_ms in which code was compiled or loaded. */
   inside_compile_ms: number;
   /** The part of long_host_ms before the first activity of a step. */
   before_ms: number;
@@ -70,7 +70,8 @@ export type WaitCause = (typeof waitCauses)[number];
 const factsByContext = new WeakMap<FindingContext, Promise<StageFacts[]>>();
 
 /**
- * Facts of the stages that rules judge: prefill, decode, mixed and training steps, else the whole capture. Computed once per context, with
+ * Facts of the stages that rules judge: prefill, decode, mixed and training steps, else all other windows, such as the whole capture.
+ * Computed once per context, with
  * the tables of finding-tables.ts. Empty without a GPU timeline.
  */
 export function stageFacts(context: FindingContext): Promise<StageFacts[]> {

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { remoteDevice } from '../../facts/bench/machine.js';
+import { deviceOf } from '../../facts/device.js';
 import { readArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import type { Issue } from '../../model/document.js';
@@ -11,7 +13,7 @@ import { plural } from '../../vocabulary/format.js';
 /**
  * Whether a difference in time can come from the changes. A different model or device is refused; different lengths and
  * batches only give a warning, because they may be the change.
- * @throws E_USAGE naming what differs
+ * @throws E_USAGE naming what differs, or that both are one session
  */
 export function checkComparable(before: Session, after: Session): Issue[] {
   if (before.id === after.id)
@@ -73,12 +75,13 @@ function modelDifference(x: Workload | null, y: Workload | null): { refuse: bool
 }
 
 function deviceDifference(a: ManifestData, b: ManifestData): string | null {
+  // A server does not say what it runs on.
   const kind = ({ workload }: ManifestData) =>
-    workload && (workload.device.startsWith('cpu') ? 'CPU' : 'GPU');
+    workload && workload.device !== remoteDevice && (workload.device.startsWith('cpu') ? 'CPU' : 'GPU');
   const [x, y] = [kind(a), kind(b)];
   if (x && y && x !== y) return `one ran on a ${x}, the other on a ${y}`;
-  const name = ({ hardware }: ManifestData) =>
-    hardware[x === 'CPU' ? 'cpu_model' : 'gpu_name'] ?? hardware['gpu0_name'] ?? null;
+  const name = (manifest: ManifestData) =>
+    x === 'CPU' ? (manifest.hardware['cpu_model'] ?? null) : deviceOf(manifest).name;
   const [nameA, nameB] = [name(a), name(b)];
   if (nameA !== null && nameB !== null && nameA !== nameB)
     return `they ran on different devices, ${nameA} and ${nameB}`;

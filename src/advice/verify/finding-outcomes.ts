@@ -1,12 +1,13 @@
 import { isIdleBar } from '../../model/bars.js';
-import type { ExplainResult, Finding, VerifyResult } from '../../model/documents/explain.js';
+import type { ExplainResult, Finding, StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
+import { headlineTime } from '../../model/headline-time.js';
 import type { StagePair } from './stage-pairs.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
 
 export type ChangeVerdict = VerifyResult['changes'][number];
 type OldOutcome = Exclude<ChangeVerdict['outcome'], 'new'>;
 
-/** Shares of the time a finding affected before: below the first it is gone, above the second it is still there. */
+/** Shares of the time a finding affected before: below the first it is gone, from the second on it is still there. */
 const goneShare = 0.1;
 const sameShare = 0.7;
 
@@ -17,35 +18,35 @@ const sameShare = 0.7;
  * bars is part of that of the larger one.
  */
 export function findingOutcomes(
-  before: readonly Finding[],
+  { findings: before, stages }: Pick<ExplainResult, 'findings' | 'stages'>,
   { findings: after, withheld }: Pick<ExplainResult, 'findings' | 'withheld'>,
   pairs: readonly StagePair[],
 ): ChangeVerdict[] {
   const outcomes = before.map((finding) => {
     const scale = pairs.find((pair) => pair.before.kind === finding.stage)?.scale ?? 1;
-    const unknown = withheld.some(({ rule, stage }) => rule === finding.rule && stage === finding.stage);
-    return { finding, ...outcomeOf(finding, after, scale, unknown) };
+    const gain = gainPerStep(
+      finding,
+      stages.find(({ kind }) => kind === finding.stage),
+    );
+    return { finding, gain, ...outcomeOf(finding, after, scale, withheld) };
   });
-  const reduced = outcomes
-    .filter(
-      ({ outcome, finding }) => (outcome === 'gone' || outcome === 'smaller') && gainOf(finding) !== null,
-    )
-    .map(({ finding }) => finding);
-  const hiderOf = (finding: Finding) => reduced.find(({ id }) => id === finding.hidden_by);
-  const withOwnGain = reduced.filter((finding) => {
+  const reduced = outcomes.filter(
+    ({ outcome, gain }) => (outcome === 'gone' || outcome === 'smaller') && gain !== null,
+  );
+  const hiderOf = (finding: Finding) => reduced.find(({ finding: { id } }) => id === finding.hidden_by);
+  const withOwnGain = reduced.filter(({ finding }) => {
     if (finding.hidden_by === null) return true;
     const hider = hiderOf(finding);
     // Hidden by a finding in other bars: its gain becomes visible when that one is gone. In the same bars it is part of that one.
-    return hider !== undefined && !finding.bars.some((id) => hider.bars.includes(id));
+    return hider !== undefined && !finding.bars.some((id) => hider.finding.bars.includes(id));
   });
   const old = outcomes
     .filter(({ finding, outcome }) => finding.severity !== 'info' || outcome !== 'still_there')
     .map((entry): ChangeVerdict => {
-      const { finding } = entry;
+      const { finding, gain } = entry;
       const pair = pairs.find((stagePair) => stagePair.before.kind === finding.stage) ?? null;
-      const sharing = withOwnGain.filter(({ stage }) => stage === finding.stage);
+      const sharing = withOwnGain.filter((other) => other.finding.stage === finding.stage);
       const grade = gradeOf(entry, pair, sharing, hiderOf(finding) !== undefined);
-      const gain = gainOf(finding);
       return {
         finding: finding.id,
         stage: finding.stage,
@@ -69,44 +70,59 @@ export function findingOutcomes(
   return [...old, ...newFindings.map(newFinding)];
 }
 
-/** Converts a gain per token to a gain per step with the step's token count; sessions are compared per step. */
-function gainOf({ gain, at_stake_ms: stake }: Finding) {
+type Gain = NonNullable<Finding['gain']>;
+
+/**
+ * The gain per step, in which sessions are compared: one per token times the tokens of a step; null without an expected gain.
+ * @param stage of the finding, in the earlier session
+ */
+function gainPerStep({ gain }: Finding, stage: StageWaterfall | undefined): Gain | null {
   if (!gain || gain.expected_ms <= 0) return null;
-  if (gain.per === 'stage' || stake === null) return gain;
-  const tokens = stake / gain.expected_ms;
+  if (gain.per === 'stage') return gain;
+  const stepMs = stage && headlineTime(stage).value;
+  if (!stepMs) return gain;
+  const tokens = stepMs / (gain.after_ms + gain.expected_ms);
   return {
     ...gain,
-    expected_ms: stake,
+    expected_ms: gain.expected_ms * tokens,
     low_ms: gain.low_ms * tokens,
     high_ms: gain.high_ms * tokens,
   };
 }
 
-/** A finding of the earlier session, and the same one of the later session if it is still found. */
+type Withheld = ExplainResult['withheld'][number];
+
+/** A finding of the earlier session, and what the later session says about it. */
 interface FindingOutcome {
   finding: Finding;
+  /** Per step. */
+  gain: Gain | null;
   outcome: OldOutcome;
+  /** The same finding, if it is still found. */
   findingAfter: Finding | null;
+  /** Why the later session does not claim it; null if it does, or does not find it. */
+  withheldWhy: string | null;
 }
 
 function outcomeOf(
   finding: Finding,
   after: readonly Finding[],
   scale: number,
-  withheld: boolean,
-): Omit<FindingOutcome, 'finding'> {
+  withheld: readonly Withheld[],
+): Omit<FindingOutcome, 'finding' | 'gain'> {
   const findingAfter = after.find(({ id }) => id === finding.id) ?? null;
-  if (!findingAfter) return { outcome: withheld ? 'not_judged' : 'gone', findingAfter };
+  const same = withheld.find(({ rule, stage }) => rule === finding.rule && stage === finding.stage);
+  const withheldWhy = findingAfter === null && same ? same.reason.text : null;
+  if (!findingAfter) return { outcome: same ? 'not_judged' : 'gone', findingAfter, withheldWhy };
   const [was, is] = [finding.at_stake_ms, findingAfter.at_stake_ms];
-  if (was === null || is === null || was <= 0) return { outcome: 'still_there', findingAfter };
+  if (was === null || is === null || was <= 0) return { outcome: 'still_there', findingAfter, withheldWhy };
   const ratio = (is * scale) / was;
   return {
     outcome: ratio < goneShare ? 'gone' : ratio < sameShare ? 'smaller' : 'still_there',
     findingAfter,
+    withheldWhy,
   };
 }
-
-type Gain = NonNullable<ReturnType<typeof gainOf>>;
 
 /** The achieved gain of a finding compared with the expected one. */
 interface Grade {
@@ -123,19 +139,18 @@ interface Grade {
 
 /**
  * The grade of a finding, or why it has none.
- * @param sharing findings of the stage that share its gain
+ * @param sharing findings of the stage that may share its gain
  * @param isHiderReduced whether the finding that hides this one is gone or smaller
  */
 function gradeOf(
   entry: FindingOutcome,
   pair: StagePair | null,
-  sharing: readonly Finding[],
+  sharing: readonly FindingOutcome[],
   isHiderReduced: boolean,
 ): Grade | string {
-  const { finding, outcome, findingAfter } = entry;
-  const gain = gainOf(finding);
+  const { finding, gain, outcome, findingAfter, withheldWhy } = entry;
   if (outcome === 'not_judged')
-    return 'Not judged: the machine was busy during the later session, and noise can cause this finding.';
+    return `Not judged: the later session withholds such findings (${withheldWhy}).`;
   if (outcome === 'still_there') {
     const stakeMs = findingAfter?.at_stake_ms ?? null;
     return stakeMs === null
@@ -145,14 +160,15 @@ function gradeOf(
   const words = outcomeWords(entry);
   if (!gain) return `${words}; no gain was expected.`;
   if (finding.stage === null) return `${words}; it is not in one stage, so no stage time shows its gain.`;
-  if (!pair) return `${words}; the later session has no such stage to compare.`;
-  if (!sharing.includes(finding))
+  if (!pair) return `${words}; its stage is not compared between the sessions.`;
+  if (!sharing.includes(entry))
     return isHiderReduced
       ? `${words}; its gain was hidden by ${finding.hidden_by} and is included there.`
       : `${words}; its gain is still hidden by ${finding.hidden_by}.`;
-  const achieved = achievedOf(finding, pair, sharing);
-  if (achieved === null) return `${words}; the stage time varies too much to measure the gain.`;
-  const { ms, errorMs } = achieved;
+  const measured = sharing.filter((other) => pair.verdict.graded_on === 'wall' || !isOnlyIdle(other.finding));
+  if (!measured.includes(entry))
+    return `${words}; the stage's wall time is too uncertain to measure the gain, and kernels and copies do not show it.`;
+  const { ms, errorMs } = achievedOf(gain, pair, measured);
   return {
     gain,
     achieved_ms: ms,
@@ -160,9 +176,12 @@ function gradeOf(
     error: ms < 1e-6 ? null : (gain.expected_ms - ms) / ms,
     as_expected: ms >= gain.low_ms - errorMs && ms <= gain.high_ms + errorMs,
     stage_ms: pair.verdict.achieved_ms,
-    sharing: sharing.length,
+    sharing: measured.length,
   };
 }
+
+/** Whether a finding is about idle time only, which the time of kernels and copies does not include. */
+const isOnlyIdle = ({ bars }: Finding): boolean => bars.length > 0 && bars.every(isIdleBar);
 
 const outcomeWords = ({ outcome, findingAfter }: FindingOutcome): string =>
   outcome === 'gone' ? 'Gone' : `Smaller (it still affects ${formatMs(findingAfter?.at_stake_ms ?? 0)})`;
@@ -187,19 +206,13 @@ function gradeText(
 /** Minimum uncertainty of a difference of two means, as a share of the difference: machines drift between runs. */
 const minErrorShare = 0.05;
 
-/**
- * The part of the stage's gain that counts for this finding, and its uncertainty; null if only time of kernels and copies is
- * compared, and the findings are about idle time, which that does not include.
- */
+/** The part of the stage's gain that counts for a finding with this expected gain, and its uncertainty. */
 function achievedOf(
-  finding: Finding,
+  gain: Gain,
   { verdict, wall }: StagePair,
-  sharing: readonly Finding[],
-): { ms: number; errorMs: number } | null {
-  const sum = sharing.reduce((total, entry) => total + gainOf(entry)!.expected_ms, 0);
-  const part = sum > 0 ? gainOf(finding)!.expected_ms / sum : 1;
-  const names = sharing.flatMap(({ bars }) => bars);
-  if (verdict.graded_on === 'gpu' && names.length > 0 && names.every(isIdleBar)) return null;
+  sharing: readonly FindingOutcome[],
+): { ms: number; errorMs: number } {
+  const part = gain.expected_ms / sharing.reduce((sum, other) => sum + other.gain!.expected_ms, 0);
   const achieved = verdict.achieved_ms;
   const noise = verdict.graded_on === 'wall' ? (wall.noise_ms ?? 0) : 0;
   return { ms: part * achieved, errorMs: part * Math.max(noise, minErrorShare * Math.abs(achieved)) };

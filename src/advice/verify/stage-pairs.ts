@@ -15,18 +15,18 @@ export interface StagePair {
   /** Factor on the later session's times: tokens per step before over those after. */
   scale: number;
   verdict: StageVerdict;
-  /** Wall time before minus after, and half of the 95 % interval of that difference; null without a spread. */
+  /** Wall time before minus after, and half of the 95 % interval of that difference; null unless both have a spread. */
   wall: { gained_ms: number; noise_ms: number | null };
 }
 
 /** Half of the 95 % interval of the mean wall time, as a share of it, up to which wall times are compared. */
 const maxSteadyHalfWidth = 0.1;
 
-/** If the difference exceeds its own 95 % interval by this factor, it is graded on wall time even if both vary more. */
+/** A difference of at least this many half widths of its 95 % interval is graded on wall time even if both vary more. */
 const clearNoiseFactor = 2;
 
-/** Kinds with times per batch. */
-const perToken: ReadonlySet<string> = new Set([...stepKinds, 'sampling', 'request']);
+/** Kinds with times that are for a whole batch. */
+const kindsOfBatch: ReadonlySet<string> = new Set([...stepKinds, 'sampling', 'request']);
 
 /** Stages that both sessions have, by kind and by point of a benchmark. */
 export function stagePairs(
@@ -45,7 +45,7 @@ export function stagePairs(
     if (index === -1) return [];
     const [later] = unpaired.splice(index, 1);
     const scale =
-      batches.before !== null && batches.after !== null && perToken.has(earlier.kind)
+      batches.before !== null && batches.after !== null && kindsOfBatch.has(earlier.kind)
         ? batches.before / batches.after
         : 1;
     const verdict = verdictOf(earlier, later!, scale);
@@ -90,7 +90,7 @@ function verdictOf(
   const sideName = side === 0 ? 'before' : 'after';
   const why =
     share === null
-      ? `${sideName} the change the stage ran only once, so its spread is unknown`
+      ? `the spread of the stage ${sideName} the change is unknown`
       : `the 95 % interval of the stage's mean ${sideName} the change is ± ${formatPercent(share)}`;
   const gpu = [busyMs(before), busyMs(after) * scale];
   // GPU kernels are timed independently of the host; CPU operators and bars of other sources share its noise.
@@ -105,7 +105,10 @@ function verdictOf(
   return { wall, verdict };
 }
 
-/** The same statistic on both sides: the headline time if both or neither include a profiler, else times under it. */
+/**
+ * The same statistic on both sides: the headline times if both are without a profiler, else the measured ones, which are under a
+ * profiler for timelines; medians if both are known. Null if a stage was not measured.
+ */
 function wallTimes(
   before: StageWaterfall,
   after: StageWaterfall,
@@ -117,17 +120,22 @@ function wallTimes(
       after: headlineTime(after),
       statistic: 'means without a profiler',
     };
+  const [first, second] = [before, after].map(({ source }) => source === 'trace' || source === 'operators');
+  const profiler =
+    first === second
+      ? ' under the profiler'
+      : `, only ${first ? 'before' : 'after'} the change under a profiler`;
   if (before.median_ms !== null && after.median_ms !== null)
-    return { before: median(before), after: median(after), statistic: 'medians under the profiler' };
-  return { before: before.measured_ms, after: after.measured_ms, statistic: 'means under the profiler' };
+    return { before: median(before), after: median(after), statistic: `medians${profiler}` };
+  return { before: before.measured_ms, after: after.measured_ms, statistic: `means${profiler}` };
 }
 
 /** The median, with the width of the mean's interval. */
 function median({ measured_ms: mean, median_ms: value }: StageWaterfall): Figure {
-  const half = (halfWidth(mean) ?? null) === null ? null : halfWidth(mean)! * value!;
+  const share = halfWidth(mean);
   return figure(value!, 'ms', 'median measured time of the stage', {
     ...(mean.value !== null && mean.n !== undefined ? { n: mean.n } : {}),
-    ...(half === null ? {} : { ci95: [Math.max(0, value! - half), value! + half] }),
+    ...(share === null ? {} : { ci95: [Math.max(0, value! * (1 - share)), value! * (1 + share)] }),
   });
 }
 

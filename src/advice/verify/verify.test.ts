@@ -6,6 +6,7 @@ import {
   verifyDocumentSchema,
 } from '../../model/documents/explain.js';
 import { figure, missing } from '../../model/figure.js';
+import { withheldReasons } from '../../model/withheld.js';
 import { terminalView } from '../../render/terminal/view.js';
 import { verifyView } from '../../views/verify.js';
 import { explainSession } from '../explain/explain.js';
@@ -232,7 +233,17 @@ test('with an unsteady wall time kernels are compared, and idle time only if the
   // 10 ± 1.5 and 8 ± 1.2 ms: 2 is within the noise.
   const noise = compareExplanations(launches(8, bound), launches(6, []), noSession).changes[0]!;
   expect(noise).toMatchObject({ achieved_ms: null, as_expected: null });
-  expect(noise.text).toContain('varies too much');
+  expect(noise.text).toContain('too uncertain to measure the gain');
+  // Kernels show the gain of the casts only: launches have no share of it.
+  const both = [...bound, findingOf('casts', 2, ['kernels.gemm'])];
+  const unsteady = (kernelMs: number, findings: Finding[]) =>
+    explanationOf([stageOf({ 'kernels.gemm': kernelMs, launch_overhead: 8 }, 0.5)], findings);
+  const graded = compareExplanations(unsteady(4, both), unsteady(2, []), noSession);
+  expect(graded.stages[0]).toMatchObject({ graded_on: 'gpu', achieved_ms: 2 });
+  expect(graded.changes).toMatchObject([
+    { finding: 'launch_bound:decode', achieved_ms: null },
+    { finding: 'casts:decode', achieved_ms: 2, error: 0, as_expected: true },
+  ]);
 });
 
 test('grades a difference far above the noise on time, and a CPU never on GPU time', () => {
@@ -266,6 +277,30 @@ test('with another batch, step times are compared per token', () => {
   const result = compareExplanations(before, after, { before: 1, after: 16 });
   expect(result.stages[0]).toMatchObject({ after_ms: { value: 0.25 }, achieved_ms: 0.75 });
   expect(result.stages[0]!.graded_why).toContain('per token of the earlier batch');
+});
+
+test('a gain per token is graded by the tokens of a step, whatever share of the stage the rule named', () => {
+  // 4 ms for two sequences, 2 ms per token; at batch 8 half a millisecond per token is expected.
+  const gain = { per: 'token' as const, expected_ms: 1.5, low_ms: 1.2, high_ms: 1.6, after_ms: 0.5 };
+  const finding = findingOf('small_batch', 2.5, ['roofline'], {
+    gain: { ...gain, assumption: '', what_if: 'batch-size=8' },
+  });
+  const before = explanationOf([stageOf({ roofline: 4 })], [finding]);
+  const after = explanationOf([stageOf({ roofline: 4.8 })], []);
+  const result = compareExplanations(before, after, { before: 2, after: 8 });
+  // Two tokens: 4 ms, then 2 × 4.8 / 8.
+  expect(result.changes[0]).toMatchObject({ expected_ms: 3, low_ms: 2.4, high_ms: 3.2, as_expected: true });
+  expect(result.changes[0]!.achieved_ms).toBeCloseTo(2.8, 9);
+});
+
+test('a profiled session compared with one without a profiler is said to be so', () => {
+  const bench = { ...stageOf({ roofline: 4 }), source: 'bench' as const };
+  const both = compareExplanations(
+    explanationOf([bench], []),
+    explanationOf([stageOf({ roofline: 4 })], []),
+    noSession,
+  );
+  expect(both.stages[0]!.graded_why).toContain('medians, only after the change under a profiler');
 });
 
 const planted = async (name: string): Promise<Session> =>
@@ -318,6 +353,9 @@ test('rejects other models and devices, and reports other lengths', async () => 
     code: 'E_USAGE',
   });
   await expect(verifySessions(base, base)).rejects.toMatchObject({ code: 'E_USAGE' });
+  // Clients on machines with other GPUs: the server may run on another machine.
+  const served = (gpu: string) => runWith({ device: 'server' }, gpu);
+  await expect(verifySessions(await served('NVIDIA A10'), await served('NVIDIA L4'))).resolves.toBeDefined();
   const result = await verifySessions(
     base,
     await runWith({ batch_size: 8, input_len: 9, model: { ...model, dtype: 'bfloat16' } }),
@@ -339,7 +377,7 @@ test('a finding withheld in the later session is not judged as gone', () => {
     [stageOf({ 'host.program': 5, roofline: 5 })],
     [findingOf('host_bound', 5, ['host.program'])],
   );
-  const reason = { code: 'machine_busy' as const, text: '' };
+  const reason = withheldReasons.passes_differ;
   const after = explanationOf(
     [stageOf({ 'host.program': 4, roofline: 5 })],
     [],
@@ -347,5 +385,6 @@ test('a finding withheld in the later session is not judged as gone', () => {
   );
   const { changes, score } = compareExplanations(before, after, noSession);
   expect(changes).toMatchObject([{ outcome: 'not_judged', achieved_ms: null }]);
+  expect(changes[0]!.text).toContain('the profiled and the clean pass differ too much');
   expect(score.graded).toBe(0);
 });

@@ -12,8 +12,9 @@ import { stageLabels } from '../../vocabulary/stages.js';
 
 /**
  * Compares the expected gains of one session's findings with those achieved in a second session that has the changes. Graded
- * on wall time if its 95 % interval is under ± 10 % in both, else on the time of kernels and copies.
- * @throws E_USAGE for sessions of different models or devices
+ * on wall time if its 95 % interval is at most ± 10 % in both or the difference is far above its error, else on the time of
+ * kernels and copies if both have a GPU timeline.
+ * @throws E_USAGE for sessions of different models or devices, or one session twice
  */
 export async function verifySessions(before: Session, after: Session): Promise<Document<VerifyResult>> {
   const issues = checkComparable(before, after);
@@ -37,7 +38,7 @@ export function compareExplanations(
   batches: { before: number | null; after: number | null },
 ): VerifyResult {
   const pairs = stagePairs(before.stages, after.stages, batches);
-  const changes = findingOutcomes(before.findings, after, pairs);
+  const changes = findingOutcomes(before, after, pairs);
   const stages = pairs.map(({ verdict }) => verdict);
   const score = scoreOf(changes);
   return {

@@ -15,9 +15,9 @@ const latencyMs = { expected: 12e-3, min: 6e-3, max: 25e-3 };
 const unknownLatencyMs = { expected: 2.5e-3, min: 1.5e-3, max: 12e-3 };
 /** A copy of a few bytes (H200: 1.2 to 2 µs). */
 const copyLatencyMs = 2e-3;
-/** Ratio of the mean size's roofline to the mean of the steps' rooflines: above it, bars cannot be split. */
+/** Relative difference of the mean size's roofline from the mean of the steps' rooflines: above it, bars cannot be split. */
 const maxNeedDifference = 0.05;
-/** By how much the reached share of the roof may change with shapes or dtypes: half the spread of `reached`. */
+/** By how much the reached share of the roof may change with shapes or dtypes: about half the range of `reachedShare`. */
 const efficiencyError = 0.2;
 /** Share of the roof that a kernel with enough work reaches: 0.62 to 0.99 of the measured roofs in 13 stages (test/fixtures/diagnosis). */
 const reachedShare = 0.7;
@@ -125,7 +125,7 @@ const errorsOf = (
 const kernelMs = (bars: ReadonlyMap<string, number>): number =>
   [...bars].reduce((sum, [id, ms]) => sum + (isKernelBar(id) ? ms : 0), 0);
 
-/** The same times with other peaks: bars are time above the need, so all of them change, but not their sum. */
+/** The same times with other peaks: kernel bars are time above the need, so all of them change, but not their sum. */
 export function rebase(state: StageState, needs: StageNeeds): StageState | MissingFigure {
   if ('reason' in state.needs) return state.needs;
   const from = necessaryOf(state.needs.model, state.needs.shape, state.needs.peaks);
@@ -158,7 +158,7 @@ function classTimes({ bars }: StageState, before: NecessaryTime): Map<string, nu
   return times;
 }
 
-/** A graph traced as one row, or all kernels of a benchmark, has the need of all classes without their own bar. */
+/** A graph traced as one row, or all kernels of a benchmark, has the need of all classes without their own bar, except sampling. */
 function needOf(name: string, need: NecessaryTime, names: { has(name: string): boolean }): number | null {
   if (name !== 'graph' && name !== 'kernels') return need.byClass.get(name as never) ?? null;
   return [...need.byClass].reduce(

@@ -2,7 +2,7 @@ import { launchingWithout } from '../findings/gain.js';
 import { withHostLimit } from './host-limit.js';
 import { type ComputedGain, type Effect, type StageState, unchanged } from './stage-state.js';
 
-/** Minimum uncertainty of a gain. */
+/** Minimum uncertainty of a gain, as a share of it. */
 const minError = 0.05;
 
 const noFinding = {
@@ -10,7 +10,7 @@ const noFinding = {
   'fused-elementwise': 'no rule finds chains of elementwise kernels in this stage',
 } as const;
 
-/** Kernel classes absorbed by a fused kernel: their bars are removed, except necessary time. */
+/** Bars that a fused kernel shortens: time above the roofline of the kernels that it replaces. */
 const elementwiseBars = new Set([
   'nonessential.elementwise',
   'nonessential.copy',

@@ -90,7 +90,7 @@ async function copiedBytes({ database }: TraceScope): Promise<Map<string, number
   return new Map(rows.map(({ phase, bytes }) => [phase, bytes]));
 }
 
-/** Mean time from the start of a stage's host range to the start of the next: host time including waits. */
+/** Mean host time of a stage including waits: to the start of the step that follows it, else to the end of its range. */
 async function hostTimes({ database }: TraceScope): Promise<Map<string, number>> {
   const rows = await database.query<{ kind: string; ms: number }>(
     `SELECT kind, avg(host_end_ns - start_ns) / 1e6 AS ms FROM instances WHERE host_end_ns IS NOT NULL GROUP BY kind`,

@@ -120,12 +120,12 @@ export function withCudaGraph(state: StageState): Effect {
 /** Removes host waits inside the stage: it takes as long as the slower of host and device. */
 export function withoutSync(state: StageState): Effect {
   const causes = causesOf(state);
-  if (!causes) return unchanged(state, 'without a timeline host waits are not known');
+  if (!causes || !state.facts) return unchanged(state, 'without a timeline host waits are not known');
   const removed = causes.wait.synchronize + causes.wait.read;
   if (removed <= 0.001 * sumOf(state.bars))
     return unchanged(state, 'the host does not wait for the device inside the stage');
   const total = idleMsOf(state);
-  const { synchronize, read } = state.facts!.waits;
+  const { synchronize, read } = state.facts.waits;
   const reads = Math.max(1, read.calls, synchronize.calls);
   const isRead = (id: string) => isCopyBar(id, 'dtoh') && reads > 1;
   const remainingMs = (id: string): number =>
@@ -158,7 +158,12 @@ export function withPinnedCopies(state: StageState): Effect {
   const causes = causesOf(state);
   const waits = causes?.wait.copy ?? 0;
   if (exposed + waits <= 0.001 * sumOf(state.bars))
-    return unchanged(state, 'no copy to the device is exposed in the stage');
+    return unchanged(
+      state,
+      state.facts || state.onCpu
+        ? 'no copy to the device is exposed in the stage'
+        : 'without a timeline copies to the device are not known',
+    );
   const busy = sumOf(state.bars) - exposed - waits;
   const link = state.gpuName === null ? null : gpuHostLink(state.gpuName).value;
   const pinned =

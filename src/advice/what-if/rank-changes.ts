@@ -1,4 +1,4 @@
-import { isBarOf } from '../../model/bars.js';
+import { classOfBar } from '../../model/bars.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import { isMember, jobCauses } from '../findings/job-causes.js';
 import { rankName } from '../../vocabulary/ranks.js';
@@ -25,13 +25,12 @@ export async function jobState(context: FindingContext, stage: StageFacts): Prom
   };
 }
 
-const isKernelBar = (id: string): boolean => isBarOf(id, 'kernels', 'inefficiency', 'nonessential');
 const isSkew = (id: string): boolean => id === 'exposed_comm.skew';
 const isWire = (id: string): boolean => id === 'exposed_comm.wire';
 
 /**
  * Removes a time from these bars, in proportion to each.
- * @returns the time they had to give
+ * @returns the time removed: at most their sum
  */
 function removeTime(bars: Map<string, number>, isSelected: (id: string) => boolean, ms: number): number {
   const selected = [...bars].filter(([id, barMs]) => isSelected(id) && barMs > 0);
@@ -53,7 +52,7 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
   if (slow.computeMs + slow.hostMs <= 0) return unchanged(state, 'no rank takes longer than the others');
   const bars = new Map(state.bars);
   const removed = slow.isShownRank
-    ? removeTime(bars, isKernelBar, slow.computeMs) +
+    ? removeTime(bars, (id) => classOfBar(id) !== null, slow.computeMs) +
       removeTime(bars, (id) => state.idleBars.has(id), slow.hostMs)
     : removeTime(bars, isSkew, slow.computeMs + slow.hostMs);
   if (removed === 0) return notSplit;

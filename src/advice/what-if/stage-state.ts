@@ -26,9 +26,9 @@ export type ComputedGain = Pick<Finding, 'stage' | 'title' | 'bars'> & {
 
 /** Effects of other ranks on a stage of the rank shown, ms per mean instance. */
 export interface JobState {
-  /** `shown`: the waterfall is of this rank. */
+  /** `isShownRank`: the waterfall is of this rank. */
   slow: (SlowRank & { isShownRank: boolean }) | null;
-  /** A group of ranks with a slower exchange than the others; `shown`: it includes the rank shown. */
+  /** A group of ranks with a slower exchange than the others; `isShownRank`: it includes the rank shown. */
   link: { ranks: string; isShownRank: boolean; lostMs: number } | null;
 }
 
@@ -45,7 +45,7 @@ export interface StageState {
   /** Kernels per mean instance, and their launches; null if not counted. */
   kernels: number | null;
   launches: number | null;
-  /** Bytes copied between host and device per mean instance; null if not counted. */
+  /** Bytes copied from host to device per mean instance; null if not counted. */
   copiedBytes: number | null;
   /** Counts and waits of the timeline; null for other sources. */
   facts: StageFacts | null;
@@ -99,6 +99,6 @@ export const unchanged = (state: StageState, why: string): Effect => ({
   assumptions: [why],
 });
 
-/** Half of the 95 % interval of the measurement, as a share. */
+/** Half of the 95 % interval of the measurement, as a share; 5 % if it is not known. */
 export const measuredSpread = (waterfall: StageWaterfall): number =>
   halfWidth(headlineTime(waterfall)) ?? 0.05;

@@ -10,10 +10,12 @@ import type { StageFacts } from '../findings/stage-facts.js';
 import { gpuRoofs } from '../../facts/roofs.js';
 import { tinyConfig } from '../../facts/test-session.js';
 import { gpuPeaks, necessaryOf, type Peaks } from '../../facts/waterfall/necessary.js';
-import { waitsForHost, type StageNeeds, type StageState } from './stage-state.js';
+import { type Effect, waitsForHost, type StageNeeds, type StageState } from './stage-state.js';
 import { classOfBar } from '../../model/bars.js';
 import { applyChanges } from './apply-changes.js';
 import { changeWords, parseChanges } from './words.js';
+import { withDtype } from './work-changes.js';
+import { bytesPerElement } from '../../model/dtype.js';
 
 describe('change words', () => {
   test('parses several changes, by commas or in sequence', () => {
@@ -170,6 +172,23 @@ describe('launches', () => {
     const result = after({ ...eager, facts: waiting }, 'no-sync');
     expect(result.ms).toBeCloseTo(8.6 - 1.2, 9);
     expect(after(eager, 'no-sync').bars).toEqual([]);
+    expect(after(eager, 'no-sync').assumptions).toEqual([
+      'the host does not wait for the device inside the stage',
+    ]);
+  });
+
+  test('a benchmark knows neither waits nor copies, and says so', () => {
+    const { waterfall } = eager;
+    const bench: StageState = {
+      ...eager,
+      facts: null,
+      waterfall: { ...waterfall, source: 'bench' },
+    };
+    for (const word of ['no-sync', 'pinned-copies'])
+      expect(after(bench, word)).toMatchObject({
+        bars: [],
+        assumptions: [expect.stringContaining('without a timeline')],
+      });
   });
 
   test("pinned copies overlap with kernels as far as these reach, at the link's rate", () => {
@@ -204,9 +223,10 @@ function twiceTheNeed(
   peaks: Peaks,
   shapeChange: Partial<StageShape> = {},
   change: Partial<StageState> = {},
+  storage = floatStorage('bfloat16'),
 ): StageState {
   const needs: StageNeeds = {
-    model: { architecture, storage: floatStorage('bfloat16') },
+    model: { architecture, storage },
     shape: { ...shape, ...shapeChange },
     peaks,
   };
@@ -284,6 +304,18 @@ describe('work', () => {
       (0.5 * layers + scales + head + activations) / (2 * layers + head + activations),
       9,
     );
+  });
+
+  test.each([
+    ['a KV cache in the type of the activations follows them', 'float32', 0.5],
+    ['a KV cache of its own type stays', 'float8', 1],
+  ] as const)('%s', (_, kvCache, factor) => {
+    const before = twiceTheNeed(slow, {}, {}, floatStorage('float32', kvCache));
+    const { state } = withDtype(before, 'int4') as Effect;
+    if ('reason' in state.needs) throw new Error('no needs');
+    const { activations, kvCache: kvAfter } = state.needs.model.storage;
+    expect(activations).toBe('bfloat16');
+    expect(bytesPerElement[kvAfter] / bytesPerElement[kvCache]).toBe(factor);
   });
 
   test('rejects a dtype that the GPU does not support', () => {

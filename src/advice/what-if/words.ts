@@ -27,7 +27,10 @@ export const changeWords: readonly { word: string; means: string }[] = [
   { word: 'cudagraph', means: 'the stage is launched as one CUDA graph' },
   { word: 'batch-size=N', means: 'N sequences share a step' },
   { word: 'dtype=NAME', means: `weights and GEMMs in ${dtypes.join(', ')}` },
-  { word: 'int4', means: 'dtype=int4: 4-bit weights, multiplied in the dtype of the activations' },
+  {
+    word: 'int4',
+    means: 'dtype=int4: 4-bit weights, multiplied in the dtype of the activations (CPU: in int8)',
+  },
   { word: 'fused-attention', means: 'attention in one kernel, without its score matrix' },
   { word: 'fused-elementwise', means: 'norms, rotations, activations and casts in one kernel each' },
   { word: 'no-sync', means: 'the host waits for the device at most once per step' },

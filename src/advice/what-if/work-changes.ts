@@ -12,8 +12,8 @@ import { streamFactor } from './weight-streams.js';
 import { formatGb, formatNumber, formatSetting, plural, formatCount } from '../../vocabulary/format.js';
 
 /**
- * Time of 16-bit fused attention relative to float32, which does not use tensor cores: a fifth, measured on an H200 (also used by
- * the half_precision rule), independent of the peaks.
+ * Time of 16-bit fused attention relative to float32, which does not use tensor cores: a fifth, measured on an H200, independent of
+ * the peaks.
  */
 const halfAttention = 0.2;
 
@@ -120,11 +120,16 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
   });
 }
 
-/** Weight formats of the usual schemes; activations keep their type, at least a 16-bit float on a GPU. */
+/**
+ * Weight formats of the usual schemes. Activations take a float type, and keep theirs otherwise (float32 on a GPU: bfloat16). A KV
+ * cache in the type of the activations follows them; another one stays.
+ */
 function storedAs(before: Storage, dtype: DType, onCpu: boolean): Storage {
-  if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') return floatStorage(dtype);
+  const floats = (activations: DType) =>
+    floatStorage(activations, before.kvCache === before.activations ? activations : before.kvCache);
+  if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') return floats(dtype);
   const half = before.activations === 'float32' && !onCpu ? 'bfloat16' : before.activations;
-  const plain = onCpu ? before : floatStorage(half);
+  const plain = onCpu ? before : floats(half);
   const scheme = {
     float8: 'fp8-row',
     int8: 'int8-row',

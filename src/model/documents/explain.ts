@@ -168,8 +168,8 @@ const findingSchema = z.object({
   gain: z
     .object({
       /**
-       * stage: gain per mean instance of the stage. token: gain in the time per token of one sequence, if the change does not shorten a
-       * step but serves more sequences per step; low, high and after are then also per token.
+       * stage: gain per mean instance of the stage. token: gain in the time of a step divided by its sequences, if the change does not
+       * shorten a step but serves more sequences per step; low, high and after are then also per token.
        */
       per: z.enum(['stage', 'token']).default('stage'),
       expected_ms: z.number(),
@@ -289,7 +289,7 @@ const whatIfResultSchema = z.object({
       per_token_before_ms: z
         .number()
         .nullable()
-        .describe('The time a token of one sequence takes, where the batch changes.'),
+        .describe('Time of a step divided by its sequences, if the batch changes.'),
       per_token_after_ms: z.number().nullable(),
       bars: z
         .array(
@@ -337,7 +337,7 @@ const verifyResultSchema = z.object({
       outcome: z
         .enum(['gone', 'smaller', 'still_there', 'new', 'not_judged'])
         .describe(
-          'gone, smaller, still there, or new in the session after; not_judged: withheld there, the machine was busy.',
+          'gone, smaller, still there, or new in the session after; not_judged: withheld there, for the reason in text.',
         ),
       expected_ms: z.number().nullable(),
       low_ms: z.number().nullable(),
@@ -346,7 +346,7 @@ const verifyResultSchema = z.object({
       error: z
         .number()
         .nullable()
-        .describe('(expected − achieved) / achieved; null where either is missing.'),
+        .describe('(expected − achieved) / achieved; null if either is missing or nothing was achieved.'),
       as_expected: z
         .boolean()
         .nullable()

@@ -22,7 +22,7 @@ type Row = {
   ms: number;
 };
 
-/** Tensors converted to another type in every step. */
+/** Tensors that are converted to another type. */
 export async function findConversions(
   context: FindingContext,
   stage: OperatorStage,

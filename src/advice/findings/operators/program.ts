@@ -2,10 +2,11 @@ import { gainOf } from '../gain.js';
 import { longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { barsOf, minShare } from '../stage-rule.js';
-import { instanceWord, meanCount, everyInstance, ms, part } from '../words.js';
+import { instanceWord, meanCount, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
 import { formatSetting } from '../../../vocabulary/format.js';
+import { perInstance } from '../../../vocabulary/stages.js';
 
 /** Share of the steps: a gap that occurs at one place in fewer steps is chance, such as preemption by another process. */
 const minStepShare = 0.5;
@@ -51,7 +52,7 @@ export async function findProgramTime(
       .slice(0, 3)
       .map(
         (row) =>
-          `after ${row.after_operator}, before ${row.before_operator}: ${row.stretches} stretches, ${ms(row.ms)} ${instanceWord(kind)}`,
+          `after ${row.after_operator}, before ${row.before_operator}: ${plural(row.stretches, 'gap')}, ${ms(row.ms)} ${perInstance(kind)}`,
       )
       .join('; '),
   );

@@ -8,8 +8,8 @@ const matrix = (side: 0 | 1) =>
   `CASE name WHEN 'aten::mm' THEN json_extract(input_shapes, '$[${side}]') ELSE json_extract(input_shapes, '$[${side + 1}]') END`;
 
 /**
- * SQL of the weight GEMMs with recorded shapes in prefills and steps: kind, step_id, start_ns, token_rows, inner, outer
- * (token_rows × inner times inner × outer) and ns, on the device if one was used.
+ * SQL of the weight GEMMs with recorded shapes in prefills and steps: kind, step_id, start_ns, token_rows, inner_size,
+ * outer_size (token_rows × inner_size times inner_size × outer_size) and ns, on the device if one was used.
  */
 export function weightGemmsSql({ scope }: FindingContext): string {
   const ns = scope ? 'coalesce(k.ns, 0)' : 'coalesce(self_dur_ns, dur_ns)';

@@ -20,7 +20,7 @@ export const allocatorChurn = stageRule(
       change:
         'Keep memory in the caching allocator: no `empty_cache()` in the loop, buffers allocated before it.',
       withheld:
-        'less than 5 % of the stage is affected, or it has a single instance that allocates and frees nothing',
+        'less than 5 % of the stage is affected, or it has a single instance, which allocates but never frees',
     },
     references: [
       {

@@ -46,11 +46,11 @@ export const anotherProcess: Rule = {
     }
     if (!context.has('telemetry') && !context.has('memory'))
       return { outcome: 'not_applicable', why: 'No GPU processes were sampled during the session.' };
-    return (await findProcesses(context)) ?? (await findMemoryBefore(context)) ?? notSampled;
+    return (await findProcesses(context)) ?? (await findMemoryBefore(context)) ?? noOtherProcess;
   },
 };
 
-const notSampled = {
+const noOtherProcess = {
   outcome: 'not_fired' as const,
   why: 'No sample shows a second compute process, or memory in use before the program started.',
 };
@@ -82,7 +82,7 @@ async function findProcesses(context: FindingContext) {
       max > 1 && shared >= Math.max(2, 0.05 * samples),
   );
   if (!worst) return null;
-  const note = ranks > 1 ? ' (this includes ranks of the same program on one GPU)' : '';
+  const note = ranks > 1 ? ' (they may be ranks of the same program)' : '';
   const text = `${scopeLabel(worst.scope)} had up to ${worst.max_processes} compute processes during the measurement${note}`;
   return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };
 }

@@ -16,9 +16,10 @@ export const bankConflicts = counterRule(
       finds:
         'Threads of a warp access different words of one shared-memory bank, which serializes the accesses.',
       needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
-      gain: 'The time in which that unit is busy, in proportion to the conflicts; low end half of it.',
+      gain: 'The time in which the data stage of shared memory is busy, in proportion to the conflicts; low end half of it.',
       change: 'Pad rows by one word, or swizzle the columns.',
-      withheld: 'less than 30 % of the passes, or a unit less than 30 % busy',
+      withheld:
+        'conflicts in less than 30 % of the passes through shared memory, or its data stage less than 30 % busy',
     },
     references: [
       {

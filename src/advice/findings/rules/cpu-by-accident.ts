@@ -50,7 +50,7 @@ export const cpuByAccident: Rule = {
 /** `--device cpu`, `device="cpu"`, or GPUs hidden on the command line. */
 const isCpuRequested = ({ manifest }: FindingContext): boolean =>
   [...manifest.command, ...manifest.executions.flatMap(({ command }) => command)].some((word) =>
-    /^--device(=|$)|^cpu$|CUDA_VISIBLE_DEVICES=(-1)?$/.test(word),
+    /^cpu$|\bdevice["']?[=:]\s*["']?cpu\b|CUDA_VISIBLE_DEVICES=(-1)?$/.test(word),
   );
 
 /** GPU activity during the program: none expected. */

@@ -16,7 +16,7 @@ import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
 const maxKernelsBetween = 10;
 /** Share of its roof that a fused kernel reaches on recent GPUs (FlashAttention-2 and 3 papers: 50 to 75 % of compute; bytes: 70 %). */
 const fusedEfficiency = { expected: 0.5, high: 0.7 };
-/** Without a model: remaining time of the two GEMMs, which no longer write and read scores. */
+/** Without a model: share of the time that remains, for two GEMMs that no longer write and read scores. */
 const remainingWithoutModel = 0.15;
 
 /** One unfused attention: two GEMMs around a softmax over scores in memory. */
@@ -251,7 +251,7 @@ async function finding(
     stage: kind,
     title: `Eager attention: ${regions.length} attentions of ${count(regions[0]!.kernels.length)} kernels take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `In ${instanceWord(kind)} one GEMM writes the attention scores to memory, then scale, mask, softmax and casts read and write them, and the second GEMM reads them: ${ms(time)}. The score matrix grows with the square of the context; a fused kernel keeps it on the chip.`,
+    cause: `In ${instanceWord(kind)} one GEMM writes the attention scores to memory, then scale, mask, softmax and casts read and write them, and the second GEMM reads them: ${ms(time)}. The score matrix grows with ${kind === 'decode' ? 'the context' : 'the square of the context'}; a fused kernel keeps it on the chip.`,
     change: await fusedAttentionChange(
       context.database,
       'AutoModelForCausalLM.from_pretrained(name, attn_implementation="sdpa")',
@@ -260,7 +260,7 @@ async function finding(
     gain: gainOf(
       wall,
       stake,
-      `A fused kernel reaches ${formatPercent(fusedEfficiency.expected)} of its roof for the model's causal attention (without a model: ${formatPercent(remainingWithoutModel)} of the time remains)`,
+      `A fused kernel reaches ${formatPercent(fusedEfficiency.expected)} of its roof for the model's causal attention (without a model: ${formatPercent(remainingWithoutModel)} of the time remains).`,
       { low_ms: 0.8 * stake, high_ms: Math.max(stake, best), what_if: 'fused-attention' },
     ),
     confidence: 'high',

@@ -75,7 +75,7 @@ async function finding(
     gain: gainOf(
       wall,
       saved,
-      'One fused kernel per chain takes as long as its longest kernel, or 75 % of that if the chain computes in float32 between 16-bit tensors',
+      'One fused kernel per chain takes as long as its longest kernel, or 75 % of that if the chain computes in float32 between 16-bit tensors.',
       { high_ms: Math.min(time, 1.15 * saved), what_if: 'fused-elementwise' },
     ),
     confidence: 'medium',

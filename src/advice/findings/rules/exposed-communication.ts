@@ -13,8 +13,8 @@ import { type RankCollectives, waitingOfRanks } from '../../../facts/trace/colle
 import { callsOf, instanceWord, everyInstance, ms, part, plural } from '../words.js';
 
 /**
- * Minimum share removed by overlap or a faster all-reduce. Overlap removed 0.91 in the one planted pair
- * (test/fixtures/diagnosis).
+ * Expected share removed by overlap or a faster all-reduce, and the minimum for weights that need not be gathered. Overlap removed
+ * 0.91 in the one planted pair (test/fixtures/diagnosis).
  */
 const overlapShare = 0.5;
 
@@ -30,7 +30,7 @@ export const exposedCommunication = stageRule(
       gain: 'Half of the exposed transfer (range 20 % to all of it), all of it for weights that need not be gathered; if one rank keeps the others waiting, that waiting time.',
       change:
         'Keep gathered weights (FSDP), overlap communication with compute, use fewer GPUs per replica, or a faster all-reduce for small messages.',
-      withheld: 'less than 5 % of the stage is exposed, or is exposed apart from waiting for others',
+      withheld: 'less than 5 % of the stage is exposed, or less than that without waiting for other ranks',
     },
     references: [
       {
@@ -83,7 +83,7 @@ const isWaitingForOneRank = (
   awaited.waiting_ms <= 0.5 * focusWaits.waiting_ms &&
   focusWaits.waiting_instances >= instances / 2;
 
-/** The late rank has more to compute; its host is not late. */
+/** Whether the late rank computes longer, by at least half of the waiting. */
 function computesLonger({ focusWaits, awaited, focusTime, awaitedTime }: CollectiveWaits): boolean {
   if (focusWaits === awaited) return false;
   const longer = (awaitedTime?.compute_ms ?? 0) - (focusTime?.compute_ms ?? 0);
@@ -169,17 +169,28 @@ function findRemainingExchange(
     0,
     Math.min(stage.comm_ms, focusWaits.exposed_ms - focusWaits.exposed_waiting_ms - lost),
   );
+  const rules = [
+    link && 'slow_link',
+    expert && 'expert_imbalance',
+    pipeline && 'pipeline_bubbles',
+    kvTransfers.length > 0 && 'kv_transfer',
+  ]
+    .filter(Boolean)
+    .join(' and ');
   return exchangeMs < minShare * stage.wall_ms
-    ? `beyond ${[link && 'slow_link', expert && 'expert_imbalance', pipeline && 'pipeline_bubbles', kvTransfers.length > 0 && 'kv_transfer'].filter(Boolean).join(' and ')}, ${part(exchangeMs, stage.wall_ms)} is exposed`
-    : findExchange(context, { ...stage, comm_ms: exchangeMs }, waits);
+    ? `beyond ${rules}, ${part(exchangeMs, stage.wall_ms)} is exposed`
+    : findExchange(context, stage, waits, { ms: exchangeMs, rules });
 }
 
+/** @param beyond the part of the exposed time that counts here, and the rules that claim the rest; null: all of it */
 async function findExchange(
   context: FindingContext,
   stage: StageFacts,
   waits: CollectiveWaits | null,
+  beyond: { ms: number; rules: string } | null = null,
 ): Promise<FoundDraft> {
-  const { kind, wall_ms: wall, comm_ms: all, instances } = stage;
+  const { kind, wall_ms: wall, comm_ms, instances } = stage;
+  const all = beyond?.ms ?? comm_ms;
   // A faster exchange does not shorten waiting; waiting for a rank with more to compute belongs to rank_stragglers.
   const movable = waits
     ? Math.min(all, waits.focusWaits.exposed_ms - waits.focusWaits.exposed_waiting_ms)
@@ -207,7 +218,7 @@ async function findExchange(
     stage: kind,
     title: `Exposed communication: ${part(time, wall)} of ${everyInstance(kind)} in ${plural(placed?.n ?? 0, 'collective')}`,
     at_stake_ms: time,
-    cause: `In ${instanceWord(kind)} ${ms(all)} of communication kernels run while nothing computes. ${
+    cause: `In ${instanceWord(kind)} ${ms(comm_ms)} of communication kernels run while nothing computes.${beyond ? ` ${ms(all)} of it is exchange beyond what ${beyond.rules} found.` : ''} ${
       gathered
         ? `They gather ${formatBytes(gathered.bytes)} of weights from the other ranks, which are sharded again after each use.`
         : 'The next layer needs their result.'

@@ -27,7 +27,7 @@ export const fewRepeats: Rule = {
     needs: 'stages with several instances, or a benchmark',
     gain: 'None: it makes the numbers unreliable.',
     change: 'Repeat more often, in several processes, on an otherwise idle machine.',
-    withheld: 'at least three instances, and the 95 % interval of its mean is at most ± 10 %',
+    withheld: 'at least three instances, with a 95 % interval of their mean of at most ± 10 %',
   },
   references: [
     {
@@ -74,7 +74,7 @@ export const fewRepeats: Rule = {
     }
     return {
       outcome: 'not_fired',
-      why: 'Every stage has at least three instances, and the 95 % interval of its mean is at most ± 10 %.',
+      why: 'No stage has a mean with a 95 % interval above ± 10 %.',
     };
   },
 };
@@ -91,7 +91,7 @@ function doubtOf(
   // Comparisons use the time without a profiler if there is one.
   const measured = headlineTime(waterfall);
   const n = (measured.value === null ? undefined : measured.n) ?? instances;
-  // The embedded engine's profiled pass is short by design; the clean pass is the timed one.
+  // The passes of the embedded engine are short by design.
   if (instances < minInstances && hasSubject(manifest, 'profile')) return [];
   if (n < minInstances)
     return [

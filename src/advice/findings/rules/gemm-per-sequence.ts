@@ -17,7 +17,7 @@ export const gemmPerSequence = stageRule(
       finds:
         'The GEMM that computes the logits reads its weights once for each sequence of the batch: it takes as long as so many reads.',
       needs: 'a GPU timeline with the model, the batch and the roofline',
-      gain: 'The time of the GEMM above that of one read of its weights; low end 70 % of it.',
+      gain: 'The time of the GEMM above its roofline with one read of its weights; low end 70 % of it.',
       change: 'Make the hidden states of the last tokens contiguous before the LM head.',
       withheld:
         'less than 5 % of the stage is affected, fewer than 4 sequences, or a time that differs by more than 25 % from so many reads',
@@ -42,7 +42,7 @@ export const gemmPerSequence = stageRule(
     const reads = gemmMs / read_ms;
     const summary = `the last GEMM takes ${ms(gemmMs)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
     if (sequences < minSequences || Math.abs(reads / sequences - 1) > tolerance) return summary;
-    // With this many rows arithmetic limits the GEMM, and one GEMM would be no faster.
+    // Not the time of one read: with many rows arithmetic limits the GEMM.
     const gain = gemmMs - limitMs(sequences);
     if (gain < minShare * wall) return summary;
     const { evidence } = await context.evidence<{ kernel: string; longest_us: number }>(
@@ -60,9 +60,14 @@ export const gemmPerSequence = stageRule(
         example:
           'model.lm_head.register_forward_pre_hook(lambda module, args: (args[0].contiguous(),))  # transformers',
       },
-      gain: gainOf(wall, gain, 'One GEMM of all sequences takes as long as one read of its weights.', {
-        high_ms: gemmMs,
-      }),
+      gain: gainOf(
+        wall,
+        gain,
+        'One GEMM of all sequences reads its weights once, and reaches its roofline.',
+        {
+          high_ms: gemmMs,
+        },
+      ),
       confidence: 'medium',
       covers: ['gemm_shape'],
       // Other GEMMs may be faster than the measured roofline, and hide in the sum of the class what this one takes.

@@ -21,7 +21,7 @@ import { formatNumber, plural, formatPercent } from '../../../vocabulary/format.
 const minNs = 10_000;
 /** Share of its roof that a GEMM with aligned sizes reaches (70 to 75 % in 16 bits on an H200). */
 const alignedEfficiency = 0.7;
-/** Without shapes: remaining time if a kernel that loads this many bytes at once loaded 16. */
+/** Without a model: share of the time that remains if a kernel that loads this many bytes at once loaded 16. */
 const remainingByBytes: Record<number, number> = { 2: 0.4, 4: 0.55, 8: 0.8 };
 const bytesOf: Record<string, number> = { fp16: 2, bf16: 2, fp8: 1, int8: 1, fp32: 4, tf32: 4, fp64: 8 };
 
@@ -44,8 +44,8 @@ export const gemmShape: Rule = {
   docs: {
     finds:
       'Matrix sizes that tensor cores cannot load in 16 bytes, or tiles that leave most of the last wave of multiprocessors empty.',
-    needs: "a GPU timeline: nsys, or PyTorch's profiler; shapes of operators or BLAS logs make it exact",
-    gain: 'Misaligned: the same GEMMs at 70 % of their roof. Waves: the empty part of the last wave.',
+    needs: "a GPU timeline: nsys, or PyTorch's profiler; with the model and the batch the gain is more exact",
+    gain: 'Misaligned: the same GEMMs at 70 % of their roof, without a model by the bytes that a kernel loads at once. Waves: the empty part of the last wave.',
     change: 'Pad the dimension to a multiple of 64, or choose rows and tiles that fill whole waves.',
     withheld: 'less than 5 % of the stage is affected, or GEMMs shorter than 10 µs',
   },
@@ -193,7 +193,7 @@ async function findQuantized(
   );
   return {
     stage: kind,
-    title: `Wave quantization: GEMMs of ${worst.blocks} tiles leave ${part(stake, time)} of the GPU idle in ${everyInstance(kind)}`,
+    title: `Wave quantization: GEMMs of ${worst.blocks} tiles leave ${part(stake, time)} of the GPU idle while they run in ${instanceWord(kind)}`,
     at_stake_ms: stake,
     cause: `${plural(worst.blocks, 'tile')} run in ${plural(Math.ceil(worst.waves), 'wave')} on ${sms} multiprocessors (the work fills ${count(worst.waves)}): the last wave takes as long as a full one. Such GEMMs take ${ms(time)} of ${instanceWord(kind)}.`,
     change: {

@@ -60,8 +60,8 @@ export const gpuIdleBetweenRequests: Rule = {
 };
 
 /**
- * Idle time of the device between the end of one stage and the start of the next: from its last activity in or before that time
- * to its next one. Warm-up, loading and the time before the first request are excluded.
+ * Idle time of the device between the end of one stage and the start of the next. Warm-up, loading and the time before the first
+ * request are excluded.
  */
 const idleSql = `WITH stage AS (
     SELECT start_ns, end_ns, kind, lead(start_ns) OVER (ORDER BY start_ns) AS next_ns, lead(kind) OVER (ORDER BY start_ns) AS next_kind FROM windows WHERE kind <> 'sampling'),

@@ -63,7 +63,7 @@ export const halfPrecision = stageRule(
     const time = wide.reduce((sum, row) => sum + row.ms, 0);
     const all = gemms.reduce((sum, row) => sum + row.ms, 0);
     if (time < minShare * stage.wall_ms || time < 0.2 * all) {
-      return `${part(time, all)} of the GEMMs' time is in float32 or TF32`;
+      return `${part(time, all)} of the GEMMs' time is in float32, TF32 or float64`;
     }
     return finding(context, stage, { rows, wide, time, isMostlyWide: time > 0.8 * all });
   },
@@ -123,7 +123,7 @@ async function finding(
     stage: kind,
     title: `${names.join(' and ')} GEMMs take ${part(time, wall)} of ${everyInstance(kind)}; 16 bits are enough`,
     at_stake_ms: gain,
-    cause: `In ${instanceWord(kind)} GEMMs run for ${ms(time)} in ${names.join(' and ')}${isMostlyWide ? `, and ${ms(otherMs)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 GEMMs do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with GEMMs in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
+    cause: `In ${instanceWord(kind)} GEMMs run for ${ms(time)} in ${names.join(' and ')}${isMostlyWide ? `, and ${ms(otherMs)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 GEMMs do not use tensor cores. ' : names.includes('TF32') ? 'TF32 has half the rate of 16-bit tensor cores. ' : ''}${training ? 'Training keeps its quality with GEMMs in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
     change: {
       kind: 'code',
       text: training

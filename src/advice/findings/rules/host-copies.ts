@@ -7,7 +7,7 @@ import { barsOf, checkAgain, type StageOutcome, minShare, noTimeline, outcomeOf 
 import { instanceWord, everyInstance, mib, ms, part, plural } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
 
-/** Pinned-memory rate if the link is not known: PCIe 5 ×16 has 63 GB/s minus protocol overhead, PCIe 4 half of it. */
+/** Pinned-memory rate, B/s, if the link is not known: PCIe 5 ×16 has 63 GB/s minus protocol overhead, PCIe 4 half of it. */
 const pinnedBytesPerS = 50e9;
 /** Share of the link's rate that large copies from pinned memory reach. */
 const linkShare = 0.85;
@@ -76,12 +76,14 @@ async function judgeBetween(context: FindingContext): Promise<FoundDraft | strin
     n: number;
     bytes: number;
     pageable: number;
+    pinned: number;
     dur_ms: number;
     ms: number;
     run_ms: number;
     pauses: number;
   }>(
     `SELECT count(*) AS n, coalesce(sum(bytes), 0)::DOUBLE AS bytes, coalesce(sum(bytes) FILTER (memory = 'pageable'), 0)::DOUBLE AS pageable,
+       coalesce(sum(bytes) FILTER (memory = 'pinned'), 0)::DOUBLE AS pinned,
        coalesce(sum(dur_ns), 0) / 1e6 AS dur_ms, coalesce(sum(exclusive_ns), 0) / 1e6 AS ms,
        (SELECT (max(end_ns) - min(start_ns)) / 1e6 FROM windows WHERE kind IN ${stepKindsSql}) AS run_ms,
        (SELECT count(*) - 1 FROM windows WHERE kind IN ${stepKindsSql}) AS pauses
@@ -101,11 +103,12 @@ async function judgeBetween(context: FindingContext): Promise<FoundDraft | strin
   );
   const pageable = between.pageable > between.bytes / 2;
   const each = between.ms / between.pauses;
+  const from = pageable ? 'pageable' : between.pinned > between.bytes / 2 ? 'pinned' : null;
   const rate = pinnedRate(context);
   const after = ((between.bytes / between.pauses) * 1e3) / rate;
   return {
     stage: null,
-    title: `Exposed H2D copies between stages: ${mib(between.bytes / between.pauses)} from ${pageable ? 'pageable' : 'pinned'} memory before each, ${part(between.ms, between.run_ms)} of the run`,
+    title: `Exposed H2D copies between stages: ${mib(between.bytes / between.pauses)}${fromWords(from)} before each, ${part(between.ms, between.run_ms)} of the run`,
     at_stake_ms: each,
     run_ms: between.ms,
     cause: `Before a stage starts, ${mib(between.bytes / between.pauses)} are copied to the device in ${ms(each)}, at ${formatQuantity((between.bytes * 1e3) / Math.max(between.dur_ms, 1e-9), 'B/s')}, while no kernel runs. ${pageable ? fromPageable : 'The stage waits for them.'}`,
@@ -128,8 +131,11 @@ async function judgeBetween(context: FindingContext): Promise<FoundDraft | strin
 
 function pinnedRate({ roofs }: FindingContext): number {
   const link = roofs?.hostLink.value ?? null;
-  return link === null ? pinnedBytesPerS : Math.min(pinnedBytesPerS, linkShare * link);
+  return link === null ? pinnedBytesPerS : linkShare * link;
 }
+
+/** Words for the memory that most of the bytes come from; none if it is not known. */
+const fromWords = (memory: string | null): string => (memory === null ? '' : ` from ${memory} memory`);
 
 const fromPageable =
   'From pageable memory the driver copies through its own buffer, and the call blocks until the copy is done.';
@@ -151,8 +157,10 @@ async function finding(
   const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
   const n = rows.reduce((sum, row) => sum + row.n, 0);
   const dur = rows.reduce((sum, row) => sum + row.dur_ms, 0);
-  const pageable =
-    rows.filter(({ memory }) => memory === 'pageable').reduce((sum, row) => sum + row.bytes, 0) > bytes / 2;
+  const bytesFrom = (memory: string) =>
+    rows.filter((row) => row.memory === memory).reduce((sum, row) => sum + row.bytes, 0);
+  const pageable = bytesFrom('pageable') > bytes / 2;
+  const from = pageable ? 'pageable' : bytesFrom('pinned') > bytes / 2 ? 'pinned' : null;
   const copyMs = (rate: number) => (bytes / rate) * 1e3;
   const pinned = pinnedRate(context);
   const expected = Math.max(0, stake - Math.max(0, copyMs(pinned) - compute));
@@ -176,7 +184,7 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Exposed H2D copies: ${mib(bytes)} from ${pageable ? 'pageable' : 'pinned'} memory take ${part(stake, wall)} of ${everyInstance(kind)}`,
+    title: `Exposed H2D copies: ${mib(bytes)}${fromWords(from)} take ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? fromPageable : 'The copy precedes the kernels in the same stream.'}`,
     change: changeOf(pageable),

@@ -18,7 +18,7 @@ export const idleCores = engineRule(
     noise: true,
   },
   async (context, { kind }) => {
-    if (kind !== 'prefill') return [];
+    if (kind !== 'prefill') return ['judged for prefill only'];
     const { workload, hardware } = context.manifest;
     const cores = hardware['cpu_usable_cores'];
     const threads = workload?.threads ?? null;

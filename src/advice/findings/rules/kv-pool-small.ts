@@ -1,6 +1,7 @@
 import { doubt } from '../doubt.js';
 import type { Rule } from '../rule.js';
 import { percent } from '../words.js';
+import { capitalize } from '../../../vocabulary/sentence.js';
 
 /** Used share of the KV cache pool from which the next token may find no free block. */
 const minFullShare = 0.97;
@@ -49,8 +50,12 @@ export const kvPoolSmall: Rule = {
         (preempted ?? 0) > 0 || ((fullest ?? 0) >= minFullShare && (waiting ?? 0) > 0),
     );
     if (!worst) {
-      const peak = Math.max(...rows.map(({ fullest }) => fullest ?? 0));
-      return { outcome: 'not_fired', why: `No preemptions; the KV cache was ${percent(peak)} full at most.` };
+      const peaks = rows.flatMap(({ fullest }) => fullest ?? []);
+      const why = [
+        rows.some(({ preempted }) => preempted !== null) ? 'no request was preempted' : null,
+        peaks.length > 0 ? `the KV cache was ${percent(Math.max(...peaks))} full at most` : null,
+      ];
+      return { outcome: 'not_fired', why: `${capitalize(why.filter((text) => text !== null).join('; '))}.` };
     }
     const preempted = worst.preempted ?? 0;
     const why =

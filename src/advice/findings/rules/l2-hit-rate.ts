@@ -34,7 +34,7 @@ export const l2HitRate = counterRule(
       needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
       gain: 'The share of DRAM reads that repeat, as far as DRAM is busy; low end half of it.',
       change: 'Order blocks so that neighbors share operands, use larger tiles, or fuse passes.',
-      withheld: 'less than 1.25x the distinct bytes, or DRAM less than 40 % busy',
+      withheld: 'a kernel that reads less than 1.25x its distinct bytes, or DRAM less than 40 % busy',
     },
     references: [
       {
@@ -67,7 +67,7 @@ export const l2HitRate = counterRule(
       otherwise:
         'The number of distinct bytes is not known: neither GEMM shapes nor memory in use were recorded.',
     },
-    notFired: 'No profiled kernel that keeps DRAM busy reads more than the distinct bytes.',
+    notFired: `No profiled kernel that keeps DRAM busy reads ${minRereads}x its distinct bytes or more.`,
     saving({ dram_read_bytes: read, distinct_bytes: distinct, dram_percent: busy }) {
       const again = 1 - distinct! / read!;
       const expected = (again * (busy ?? 0)) / 100;
@@ -89,5 +89,5 @@ export const l2HitRate = counterRule(
 function words(row: CountedRow<keyof typeof metrics, keyof typeof derived>, kernel: string): string {
   const { dram_read_bytes: read, distinct_bytes: distinct } = row;
   const what = row.of_gemm ? 'the size of its GEMM operands' : 'the memory that the program uses';
-  return `${kernel} reads ${formatBytes(read!)} from DRAM, ${formatFactor(read! / distinct!)} ${what} (${formatBytes(distinct!)}); L2 hit rate ${formatQuantity(row.l2_hit_percent ?? 0, '%')}`;
+  return `${kernel} reads ${formatBytes(read!)} from DRAM, ${formatFactor(read! / distinct!)} ${what} (${formatBytes(distinct!)})${row.l2_hit_percent === null ? '' : `; L2 hit rate ${formatQuantity(row.l2_hit_percent, '%')}`}`;
 }

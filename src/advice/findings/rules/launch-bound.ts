@@ -174,7 +174,7 @@ function idleText(
     kind === 'outside'
       ? 'the capture'
       : stages === 1
-        ? `the ${kind}`
+        ? instancesOf(1, kind)
         : `each of ${instancesOf(stages, kind)}`;
   return `under the profiler ${ms(idle)} idle in ${place}: ${ms(host)} before the launch call, ${ms(calls)} in it and ${ms(latency)} from its return to the kernel`;
 }

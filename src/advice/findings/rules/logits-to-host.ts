@@ -4,14 +4,14 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
-import { instanceWord, count, everyInstance, mib, ms, part } from '../words.js';
+import { instanceWord, everyInstance, mib, ms, part } from '../words.js';
 import { plural, formatQuantity } from '../../../vocabulary/format.js';
 
 /** Token ids take 8 bytes per sequence; larger copies are logits, probabilities or hidden states. */
 const minLogitCopyBytes = 32 * 1024;
 /** Host work on the copied data starts within this time. */
 const maxDelayNs = 200_000;
-/** Minimum share of copies with distinct sizes: there are as many sizes of logits as batches. */
+/** Share of copies with distinct sizes above which they are not logits, which have as many sizes as there are batches. */
 const minDistinctShare = 0.5;
 /** Time of argmax on the device (H200, 64 × 128 256: two short kernels). */
 const onDeviceMs = 0.03;
@@ -45,7 +45,7 @@ export const logitsToHost = stageRule(
       gain: 'The exposed copy, the host work right after it and copies of as many bytes back to the GPU, minus the time to sample on the GPU.',
       change: 'Sample on the GPU and copy only token ids.',
       withheld:
-        'less than 5 % of the stage is affected, less than 32 KiB per step, or steps that generate no tokens',
+        'less than 5 % of the stage is affected, copies of less than 32 KiB, or steps that generate no tokens',
     },
     references: [
       {
@@ -66,9 +66,9 @@ export const logitsToHost = stageRule(
       `SELECT count(*) / ${stage.instances} AS n, count(*) AS all, count(DISTINCT bytes) AS sizes, coalesce(sum(bytes), 0)::DOUBLE / ${stage.instances} AS bytes, coalesce(sum(exclusive_ns), 0) / 1e6 / ${stage.instances} AS ms
        FROM (${largeCopiesSql(stage)})`,
     );
-    if (!copies || copies.n < 0.5) return 'no step copies more than token ids to the host';
+    if (!copies || copies.n < 0.5) return 'few or no steps copy more than token ids to the host';
     if (copies.sizes > minDistinctShare * copies.all)
-      return 'what is copied to the host grows from step to step: token ids or text, not logits';
+      return 'what is copied to the host has another size in most steps: token ids or text, not logits';
     const minBytes = await minLogitBytes(context, stage.kind);
     if (minBytes !== null && copies.bytes < minBytes)
       return `${mib(copies.bytes)} per step are copied to the host; logits and hidden states of its batch are larger`;
@@ -149,7 +149,7 @@ async function finding(
     stage: kind,
     title: `Logits copied to the host: ${mib(bytes)} take ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `${instanceWord(kind)} copies ${mib(bytes)} to the host in ${count(n)} copies (${ms(exposed)} exposed)${after > 0 ? `; the host then works on them for ${ms(after)} while the device waits` : ''}${back ? `; ${mib(back.bytes)} are copied back (${ms(back.ms)})` : ''}. Token ids would take 8 bytes per sequence.`,
+    cause: `${instanceWord(kind)} copies ${mib(bytes)} to the host in ${plural(n, 'copy', 'copies')} (${ms(exposed)} exposed)${after > 0 ? `; the host then works on them for ${ms(after)} while the device waits` : ''}${back ? `; ${mib(back.bytes)} are copied back (${ms(back.ms)})` : ''}. Token ids would take 8 bytes per sequence.`,
     change: {
       kind: 'code',
       text: 'Sample on the device and copy only token ids, or copy nothing until the text is needed.',

@@ -48,7 +48,7 @@ const changes: Record<Limiter, { text: string; example: string | null }> = {
     example: 'a block of 256 threads instead of 1024',
   },
   'blocks per SM': {
-    text: 'Use larger blocks: an SM holds at most 32 blocks, regardless of their size.',
+    text: 'Use larger blocks: an SM holds at most 16 to 32 blocks, depending on the GPU, regardless of their size.',
     example: 'a block of 128 or 256 threads instead of 32; Triton: num_warps=4',
   },
   barriers: { text: 'Use fewer named barriers per block.', example: null },
@@ -90,7 +90,7 @@ export const lowOccupancy: Rule = {
     change:
       'Depends on the limiter: more blocks, fewer registers, less shared memory, another block size, or another kernel of the library.',
     withheld:
-      'kernels near a peak, kernels limited by something else, or less than 2 % of the time is affected',
+      'kernels near a peak, kernels limited by something else, or less than 2 % of the time would be saved',
   },
   references: [
     {
@@ -117,8 +117,8 @@ export const lowOccupancy: Rule = {
 
 function whyNot({ kernels }: CountersResult, limited: readonly LimitedKernel[]): string {
   return limited.length === 0
-    ? `None of ${kernels.length} profiled kernels of 5 µs and more is both latency-bound and limited in warps.`
-    : `${limited.length} of ${kernels.length} profiled kernels have low occupancy, affecting less than 2 % of the time.`;
+    ? `None of ${plural(kernels.length, 'profiled kernel')} takes 5 µs or more and is latency-bound with few warps.`
+    : `Of ${plural(kernels.length, 'profiled kernel')}, ${limited.length} with low occupancy: changes would save less than 2 % of the time.`;
 }
 
 /** Null if it is not latency-bound, or if nothing limits its warps. */

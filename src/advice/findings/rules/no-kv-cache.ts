@@ -99,6 +99,7 @@ const rowsSql = (source: RowSource, context: FindingContext, kind: string): stri
      (SELECT more FROM usual)::DOUBLE AS grows_by, (SELECT n FROM usual) / nullif(count(more), 0) AS of_pairs FROM pair`;
 
 type RowSource = 'steps' | 'gemms' | 'norms';
+const sourceLabels: Record<RowSource, string> = { steps: 'recorded sizes', gemms: 'GEMMs', norms: 'norms' };
 
 /** Recorded sizes come first, but a program may count only the new tokens, while kernels show all computed rows. */
 async function judge(context: FindingContext, stage: Stage): Promise<FoundDraft | string> {
@@ -114,14 +115,14 @@ async function judgeBy(
 ): Promise<FoundDraft | string> {
   const { rows, evidence } = await context.evidence<Row>(rowsSql(source, context, kind), ([row]) =>
     row
-      ? `rows of the ${source}: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, +${row.grows_by ?? 0} per step`
-      : 'no GEMMs',
+      ? `rows by ${sourceLabels[source]}: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, +${row.grows_by ?? 0} per step`
+      : 'no rows',
   );
   const [row] = rows;
   if (!row || row.steps < minSteps) return `${row?.steps ?? 0} steps with known rows`;
   const batch = row.grows_by ?? 0;
   if (batch <= 0 || (row.of_pairs ?? 0) < minPairShare || row.mean_rows < minTokens * batch)
-    return `its ${source} have ${plural(row.mean_rows, 'row')}, without growth from step to step`;
+    return `${plural(row.mean_rows, 'row')} by its ${sourceLabels[source]}, without even growth from step to step`;
   const { roofs } = context;
   const balance =
     context.scope && roofs
@@ -136,7 +137,7 @@ async function judgeBy(
     stage: phase,
     title: `No KV cache: ${everyInstance(phase)} recomputes ${plural(tokens, 'token')} of each sequence`,
     at_stake_ms: gain,
-    cause: `The ${source === 'steps' ? 'recorded sizes' : source} of ${instanceWord(phase)} have ${count(row.mean_rows)} rows on average, +${count(batch)} per step: all tokens so far go through the whole model to generate one. With a KV cache, ${count(batch)} ${batch === 1 ? 'row is' : 'rows are'} enough.`,
+    cause: `By its ${sourceLabels[source]}, ${instanceWord(phase)} computes ${count(row.mean_rows)} rows on average, +${count(batch)} per step: all tokens so far go through the whole model to generate one. With a KV cache, ${count(batch)} ${batch === 1 ? 'row is' : 'rows are'} enough.`,
     change: {
       kind: 'code',
       text: 'Keep keys and values of the tokens so far, and pass only the new token to the model.',

@@ -53,7 +53,7 @@ export const profilerOverhead: Rule = {
       const worst = overheads.toSorted((a, b) => b.share - a.share)[0]!;
       return {
         outcome: 'not_fired',
-        why: `The profiler adds ${percent(worst.share)} to ${worst.kind} at most.`,
+        why: `The profiler adds ${percent(Math.max(0, worst.share))} to ${worst.kind} at most.`,
       };
     }
     const recorder = context.manifest.captures.find(

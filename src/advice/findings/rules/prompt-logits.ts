@@ -50,7 +50,7 @@ export const promptLogits: Rule = {
         why: 'The session has no prefill on a GPU, nor a prefill and decode steps with the shapes of their GEMMs.',
       };
     return typeof result === 'string'
-      ? { outcome: 'not_fired', why: result }
+      ? { outcome: 'not_fired', why: `prefill: ${result}.` }
       : { outcome: 'fired', findings: [result] };
   },
 };
@@ -223,10 +223,10 @@ async function judge(
   );
   const inPrefill = rows.find(({ kind }) => kind === 'prefill');
   const inDecode = rows.find(({ kind }) => kind === 'decode');
-  if (!inPrefill || !inDecode) return 'No logits GEMM was recorded with its shape in both.';
+  if (!inPrefill || !inDecode) return 'no logits GEMM was recorded with its shape in prefill and decode';
   const gain = inPrefill.ms * Math.max(0, 1 - inDecode.rows / inPrefill.rows);
   if (gain < minShare * wall)
-    return `The logits of ${plural(inPrefill.rows, 'token')} take ${part(inPrefill.ms, wall)} of a prefill.`;
+    return `the logits of ${plural(inPrefill.rows, 'token')} take ${part(inPrefill.ms, wall)}`;
   return draftOf(context, {
     stage: 'prefill',
     wall,

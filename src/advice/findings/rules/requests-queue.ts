@@ -44,7 +44,7 @@ export const requestsQueue: Rule = {
       outcome: 'not_fired',
       why: worst
         ? `At most ${percent(worst.queue.share)} of a request's time is waiting for its first token (${loadLabel(worst.point.load)}).`
-        : 'No request was answered.',
+        : 'No load has times to the first token.',
     };
   },
 };

@@ -182,7 +182,14 @@ describe('KV cache too small', () => {
   });
   test('is not reported for a full cache without waiting requests, or without records', async () => {
     expect(await outcomeOf(kvPoolSmall, server(0.99, 0, 0))).toMatchObject({ outcome: 'not_fired' });
-    expect(await outcomeOf(kvPoolSmall, server(0.4, 0, 9))).toMatchObject({ outcome: 'not_fired' });
+    expect(await outcomeOf(kvPoolSmall, server(0.4, 0, 9))).toMatchObject({
+      outcome: 'not_fired',
+      why: 'No request was preempted; the KV cache was 40 % full at most.',
+    });
+    const usageOnly = { telemetry: [sample(0, 'kv_cache_usage_ratio', 0.4, 'server')] };
+    expect(await outcomeOf(kvPoolSmall, usageOnly)).toMatchObject({
+      why: 'The KV cache was 40 % full at most.',
+    });
     expect(await outcomeOf(kvPoolSmall, {})).toMatchObject({ outcome: 'not_applicable' });
   });
 });
@@ -211,12 +218,22 @@ describe('CPU by accident', () => {
     expect(fired(await outcomeOf(cpuByAccident, {}, { workload: onCpu, manifest: gpu })).title).toContain(
       'although this machine has NVIDIA H200',
     );
+    const requestedGpu = { ...gpu, command: ['python', 'infer.py', '--device', 'auto'] };
+    expect(await outcomeOf(cpuByAccident, {}, { workload: onCpu, manifest: requestedGpu })).toMatchObject({
+      outcome: 'fired',
+    });
   });
   test('is not reported if the CPU was requested, without a GPU, or for the embedded engine', async () => {
-    const requestedCpu = { ...gpu, command: ['python', 'infer.py', '--device', 'cpu'] };
-    expect(await outcomeOf(cpuByAccident, {}, { workload: onCpu, manifest: requestedCpu })).toMatchObject({
-      outcome: 'not_fired',
-    });
+    for (const words of [
+      ['infer.py', '--device', 'cpu'],
+      ['infer.py', '--device=cpu'],
+      ['-c', 'f(device="cpu")'],
+    ]) {
+      const requestedCpu = { ...gpu, command: ['python', ...words] };
+      expect(await outcomeOf(cpuByAccident, {}, { workload: onCpu, manifest: requestedCpu })).toMatchObject({
+        outcome: 'not_fired',
+      });
+    }
     expect(await outcomeOf(cpuByAccident, {}, { workload: onCpu })).toMatchObject({
       outcome: 'not_applicable',
     });

@@ -13,7 +13,7 @@ import { plural } from '../../../vocabulary/format.js';
 
 /** Share of the measured time: if the roofline is a smaller part, other changes come first. */
 const minRoofShare = 0.4;
-/** Share of the time per token that a larger batch must save for this one to count as small. */
+/** Share of the roofline per token that a larger batch must save for this one to count as small. */
 const minSavingShare = 0.5;
 const maxBatch = 1024;
 /** A batch smaller than the balance point by this factor is small. */
@@ -69,7 +69,9 @@ export const smallBatchMemoryBound = stageRule(
     const perTokenAtBalance = large.roof / balanceBatch;
     const share = 1 - perTokenAtBalance / perToken;
     if (shape.batchSize * smallBatchFactor > balanceBatch)
-      return `batch ${shape.batchSize} is not small: decode becomes compute-bound at ${balanceBatch}`;
+      return large.bound === 'compute'
+        ? `batch ${shape.batchSize} is not small: decode becomes compute-bound at ${balanceBatch}`
+        : `batch ${shape.batchSize} is not small: ${balanceBatch} is the largest that is tried`;
     if (share < minSavingShare) {
       return `batch ${shape.batchSize}: batch ${balanceBatch} would save only ${part(share, 1)} of the roofline per token`;
     }
@@ -138,7 +140,7 @@ async function finding(
       low_ms: 0.7 * gain,
       high_ms: Math.min(perToken, gain * 1.02),
       after_ms: perTokenAtBalance,
-      assumption: `A token of one sequence takes ${ms(perToken)} now (${ms(wall)} per step for ${batch}) and ${ms(perTokenAtBalance)} at batch ${balanceBatch}, where a step takes ${ms(stepAtBalance)}: its roofline plus the time that this step takes above its own roofline. Steps do not become shorter, and a single sequence does not become faster.`,
+      assumption: `A token takes ${ms(perToken)} of a step now (${ms(wall)} per step for ${batch}) and ${ms(perTokenAtBalance)} at batch ${balanceBatch}, where a step takes ${ms(stepAtBalance)}: its roofline plus the time that this step takes above its own roofline. Steps do not become shorter, and a single sequence does not become faster.`,
       what_if: `batch-size=${balanceBatch}`,
     },
     confidence: 'medium',

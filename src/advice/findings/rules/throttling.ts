@@ -40,7 +40,7 @@ export const throttling: Rule = {
     const monitor = await monitorOf(context);
     const devices = usedDevices(context, monitor?.devices ?? []);
     if (devices.length === 0)
-      return { outcome: 'not_applicable', why: 'No GPU clocks were sampled during the session.' };
+      return { outcome: 'not_applicable', why: 'No samples of a busy GPU were taken during the session.' };
     const findings: FoundDraft[] = [];
     for (const device of devices) findings.push(...(await deviceFindings(context, device)));
     if (findings.length > 0) return { outcome: 'fired', findings };

@@ -23,7 +23,8 @@ export const uncoalescedAccess = counterRule(
       needs: 'hardware counters of ncu (`inferscope run --evaluator nsys,ncu`)',
       gain: 'The memory busy time, in proportion to the unrequested sectors; low end half of it.',
       change: 'Let neighboring threads take neighboring addresses, or transpose through shared memory.',
-      withheld: 'less than 25 % of the sectors, a memory system less than 25 % busy, or a gather by index',
+      withheld:
+        'less than 25 % of the sectors are unused, a memory system less than 25 % busy, or a gather by index',
     },
     references: [
       {
@@ -58,7 +59,7 @@ export const uncoalescedAccess = counterRule(
       column: 'excess',
       otherwise: 'ncu did not collect the sectors of global accesses (section SourceCounters, --set full).',
     },
-    notFired: `No profiled kernel of 5 µs and more moves over ${percent(minExcess)} of its sectors without use (except gathers by index, which do not reuse sectors).`,
+    notFired: `No profiled kernel of 5 µs and more that keeps memory busy moves over ${percent(minExcess)} of its sectors without use (except gathers by index, which do not reuse sectors).`,
     // Memory busy time shrinks with the sectors moved; latencies and compute stay, and DRAM moves each requested byte once, at
     // most at the share of its peak that sequential reads reach.
     saving(row) {

@@ -14,7 +14,7 @@ export const unmergedAdapters = stageRule(
     id: 'unmerged_adapters',
     title: 'Unmerged adapters',
     docs: {
-      finds: 'LoRA adapters are computed next to every GEMM instead of being merged into its weights.',
+      finds: 'LoRA adapters are computed next to GEMMs instead of being merged into their weights.',
       needs:
         "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators with shapes of a program without a GPU",
       gain: "The time of the adapters' kernels and of the gaps between them; low end 70 % of it.",

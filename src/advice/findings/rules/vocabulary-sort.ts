@@ -18,7 +18,7 @@ export const vocabularySort = stageRule(
     docs: {
       finds: 'Sampling sorts the logits of the whole vocabulary, and sums and filters all of them.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: 'The time of the sort and half of what follows to the end of the step; low end the sort alone, high end all of it.',
+      gain: 'The time of the sort and half of what follows to the end of the step; low end the sort alone (at most 70 % of both), high end all of it.',
       change: 'Take the largest logits first, or sample without a sort.',
       withheld: 'less than 5 % of the stage is affected, or a sort before the last GEMM of the step',
     },

@@ -30,7 +30,7 @@ export const weightsEachStep = engineRule(
     references: [],
   },
   async (context, { kind, wall_ms: wall, waterfall }) => {
-    if (kind !== 'decode') return [];
+    if (kind !== 'decode') return ['judged for decode only'];
     const [state] = await plannedStates(context.session, [waterfall], []);
     const roof = waterfall.roofline_ms.value;
     if (!state || 'reason' in state.needs || roof === null) return ["the model's arithmetic is not known"];
