@@ -16,7 +16,7 @@ const byChance = { cited: 0.9, elsewhere: 0.15 };
 const nearby = 1.25;
 /** With fewer steps of its last digit in this range, chance cannot be estimated, as for two digits of a percentage. */
 const fewestSteps = 6;
-/** Whole numbers up to this match by chance, so only the cited query is required. */
+/** Whole numbers below this match by chance, so only the cited query is required. */
 const smallCount = 100;
 
 interface CheckedAnswer {

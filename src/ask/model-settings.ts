@@ -16,13 +16,13 @@ interface AiSection {
   output_usd_per_million?: number | undefined;
 }
 
-/** Source of a setting; a project's file is not trusted, since others may have written it. */
-type AiSource = 'flag' | 'environment' | 'project' | 'user' | 'default';
+/** Source of the server's URL; a project's file is not trusted, since others may have written it. */
+type UrlSource = 'environment' | 'project' | 'user' | 'default';
 
 export interface ModelSettings {
   provider: AiProvider;
   baseUrl: string;
-  baseUrlFrom: AiSource;
+  baseUrlFrom: UrlSource;
   model: string;
   apiKey: string | null;
   /** Name of the environment variable of the key. */
@@ -43,7 +43,8 @@ const defaults: Record<AiProvider, { baseUrl: string; apiKeyEnv: string }> = {
 };
 
 /**
- * The model to use: each setting from flag > environment > project's file > user's file. Null if none names a model, or with --model none.
+ * The model to use: the model from flag > environment > project's file > user's file, provider and URL without a flag, other settings
+ * from the files. Null if none names a model, or with --model none.
  * @param sections nearest first
  * @throws E_USAGE for an unknown provider or an invalid URL
  */
@@ -52,10 +53,7 @@ export function modelSettings(
   env: Readonly<Record<string, string | undefined>>,
   sections: readonly { section: AiSection; from: 'project' | 'user' }[],
 ): ModelSettings | null {
-  const first = <K extends keyof AiSection>(key: K, from: 'project' | 'user' | null = null) =>
-    sections.find(
-      (section) => section.section[key] !== undefined && (from === null || section.from === from),
-    );
+  const first = (key: keyof AiSection) => sections.find(({ section }) => section[key] !== undefined);
   const model = flag || env['INFERSCOPE_AI_MODEL'] || first('model')?.section.model;
   if (!model || flag === 'none') return null;
   const provider = providerOf(

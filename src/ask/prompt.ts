@@ -5,7 +5,10 @@ import type { Session } from '../session/open.js';
 import { briefFindings } from './tools/findings.js';
 import { briefStage } from './tools/waterfall.js';
 
-/** question: asked by the user. deeper: more steps, and the next capture. narrative: automatic summary. */
+/**
+ * question: asked by the user. deeper: more steps, and the next capture. narrative: automatic summary. comparison: of several
+ * sessions.
+ */
 export type AskMode = 'question' | 'deeper' | 'narrative' | 'comparison';
 
 const rules = `You are the analyst inside inferscope, a profiler of LLM inference. You explain a measurement that is stored; you cannot change or run anything.

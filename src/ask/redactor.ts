@@ -10,14 +10,14 @@ export interface Surroundings {
   users: readonly string[];
   /** First parts of operator names that look like paths: "layers.3" of /layers.3/attn/qkv. */
   operatorRoots: ReadonlySet<string>;
-  /** Values of environment variables. */
+  /** Long values of this machine's environment variables. */
   values: readonly string[];
   secrets: readonly string[];
 }
 
 export interface Redactor {
   text(text: string): string;
-  /** Redacts every text of a JSON value; keys and numbers stay. */
+  /** Redacts every text of a JSON value, keys included; numbers stay. */
   json<T>(value: T): T;
 }
 
@@ -124,7 +124,7 @@ const genericNames = new Set([
   'imported',
 ]);
 
-/** Hosts, users and operators of the sessions and of this machine. */
+/** Hosts, users and operators of the sessions, and names and environment of this machine. */
 export async function surroundingsOf(
   sessions: readonly Session[],
   env: Readonly<Record<string, string | undefined>>,

@@ -9,22 +9,25 @@ interface ValuesOptions {
   unitOf?: (key: string) => Unit | null;
   /** Texts chosen by programs and files (names): numbers in them are not our figures. */
   names?: readonly string[];
-  /** Numbers that do not count because they are from the question. */
+  /** Whether a number does not count: a constant of the query itself. */
   isExcluded?: (value: number) => boolean;
 }
 
 /** A text that is only a number, as 128-bit integers and decimals are returned. */
 const numeric = /^[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?$/i;
 
-/** Every number of a tool's result, including those in sentences of findings, where a number without a unit is a plain one. */
+/**
+ * Every number of a tool's result and the lengths of its lists, including numbers in sentences of findings, where one without a unit is
+ * a plain one.
+ */
 export function valuesOf(
   answer: unknown,
   query: string,
-  { texts = true, unitOf = unitOfKey, names = [], isExcluded: without = () => false }: ValuesOptions = {},
+  { texts = true, unitOf = unitOfKey, names = [], isExcluded = () => false }: ValuesOptions = {},
 ): KnownValue[] {
   const known: KnownValue[] = [];
   const add = (value: number, unit: Unit | null, dimension: Dimension = 'unknown') => {
-    if (Number.isFinite(value) && !without(value))
+    if (Number.isFinite(value) && !isExcluded(value))
       known.push({ value: value * (unit?.scale ?? 1), dimension: unit?.dimension ?? dimension, query });
   };
   const walk = (item: unknown, key: string): void => {

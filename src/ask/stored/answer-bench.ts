@@ -62,7 +62,7 @@ export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | nu
   return parts[0] ? known(parts[0], parts.slice(1)) : null;
 }
 
-/** Answers about a load test: latencies and rates at the highest load, and where it saturates. */
+/** Answers about a load test: latencies and rates at its last load, and where it saturates. */
 async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   const { analyzeServing } = await import('../../facts/serving/serving.js');
   const found = await orNull(() => analyzeServing(facts.session));

@@ -141,7 +141,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
   return known(parts[0]!, [...parts.slice(1), ...rooflineShares(facts)]);
 }
 
-/** ": most of …" of exactly this point; empty if the session has no bars of it, or several without a name. */
+/** ": the largest part …" of exactly this point; empty if the session has no such stage, or several. */
 function largestCause({ explained }: StoredFacts, kind: string, point: string | null): string {
   const matching = explained.stages.filter(
     (stage) => stage.kind === kind && (point === null || stage.point === point),
@@ -149,7 +149,7 @@ function largestCause({ explained }: StoredFacts, kind: string, point: string | 
   const largest = (matching.length === 1 ? matching[0]!.bars : [])
     .filter(({ id }) => !['roofline', 'serial', 'profiler_overhead', 'unattributed'].includes(id))
     .toSorted((a, b) => b.ms - a.ms)[0];
-  return largest ? `: most of its time goes to ${largest.label} (${formatMs(largest.ms)})` : '';
+  return largest ? `: the largest part of its time is ${largest.label} (${formatMs(largest.ms)})` : '';
 }
 
 /** "At which batch does decode become compute-bound?" */

@@ -46,7 +46,7 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
   );
 }
 
-/** "Yesterday" ends at the start of the session's day; without it everything before the session counts. */
+/** "Yesterday" ends at the start of the session's day, UTC; without such a word everything before the session counts. */
 function latestStart(text: string, startedAt: string): string {
   const start = Date.parse(startedAt);
   const midnight = Math.floor(start / dayMs) * dayMs;

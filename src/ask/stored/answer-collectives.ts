@@ -5,7 +5,7 @@ import { findingText } from './finding-parts.js';
 import { hasTable, type StoredFacts, type StoredPart, known, type TopicAnswer } from './stored-facts.js';
 import { formatBytes, formatMs, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
 
-/** "Which rank is late?", "what is the bus bandwidth of the all-reduce?"; null if NCCL Inspector recorded no operations. */
+/** "Which rank is late?", "what is the bus bandwidth of the all-reduce?"; null if no operations were recorded. */
 export async function answerCollectives(facts: StoredFacts): Promise<TopicAnswer | null> {
   if (!hasTable(facts, 'collectives')) return null;
   const { groups } = (await analyzeCollectives(facts.session)).data;
@@ -26,7 +26,7 @@ export async function answerCollectives(facts: StoredFacts): Promise<TopicAnswer
   return known(first, [...rest, ...(late ? [findingText(late)] : [])]);
 }
 
-/** "AllReduce of 64.0 MiB on 4 ranks: p50 0.51 ms, bus bandwidth 197 GB/s; …" */
+/** "AllReduce of 64.0 MiB on 4 ranks: p50 0.51 ms, bus bandwidth 197 GB/s, …" */
 function groupText(group: CollectiveGroup): string {
   const { operation, bytes, ranks, recorded, time_p50_ns: p50, time_p99_ns: p99, bus_bandwidth: bus } = group;
   const { waiting_p50_ns: waiting, last, recorded_share: share } = group;

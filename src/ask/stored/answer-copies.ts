@@ -29,7 +29,7 @@ export async function copies(facts: StoredFacts): Promise<TopicAnswer> {
   }
   const sql = `SELECT kind, CASE WHEN kind = 'HtoD' THEN src_kind WHEN kind = 'DtoH' THEN dst_kind END AS memory,
   count(*) AS copies, sum(bytes) AS total_bytes, sum(dur_ns) / 1e6 AS total_ms
-FROM copies WHERE ${inLargestCapture('copies')}
+FROM copies WHERE kind IS NOT NULL AND ${inLargestCapture('copies')}
 GROUP BY ALL ORDER BY total_ms DESC`;
   const rows = await facts.database.query<CopyRow>(sql);
   const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });

@@ -113,7 +113,7 @@ function timelineCosts(facts: StoredFacts): StoredPart[] {
     });
 }
 
-/** Findings of the allocator rule, or why it was not applicable. */
+/** Why the allocator rule found nothing. */
 const allocator = ({ explained: { rules } }: StoredFacts): StoredPart[] =>
   rules
     .filter(({ rule, outcome }) => rule === 'allocator_churn' && outcome !== 'fired')

@@ -254,31 +254,27 @@ const metrics: readonly {
   pattern: RegExp;
   what: string;
   figure: (kernel: KernelCounters) => KernelCounters['l2_hit_rate'];
-  low: boolean;
   isOccupancy?: true;
 }[] = [
-  { pattern: /\bl2\b/i, what: 'L2 hit rate', figure: (kernel) => kernel.l2_hit_rate, low: true },
-  { pattern: /\bl1\b/i, what: 'L1 hit rate', figure: (kernel) => kernel.l1_hit_rate, low: true },
+  { pattern: /\bl2\b/i, what: 'L2 hit rate', figure: (kernel) => kernel.l2_hit_rate },
+  { pattern: /\bl1\b/i, what: 'L1 hit rate', figure: (kernel) => kernel.l1_hit_rate },
   {
     pattern: /\boccupancy\b/i,
     what: 'achieved occupancy',
     figure: (kernel) => kernel.occupancy.achieved,
-    low: true,
     isOccupancy: true,
   },
   {
     pattern: /\btensor (?:cores?|pipe)\b/i,
     what: 'tensor pipe use',
     figure: (kernel) => kernel.tensor_pipe,
-    low: false,
   },
   {
     pattern: /\bregisters?\b/i,
     what: 'registers per thread',
     figure: (kernel) => kernel.registers_per_thread,
-    low: false,
   },
-  { pattern: /\bdram\b/i, what: 'DRAM throughput', figure: (kernel) => kernel.dram_throughput, low: false },
+  { pattern: /\bdram\b/i, what: 'DRAM throughput', figure: (kernel) => kernel.dram_throughput },
 ];
 
 /** "What is the L2 hit rate?", "what limits occupancy?": a counter of the longest kernels. */

@@ -28,7 +28,7 @@ const componentWords: readonly [RegExp, RegExp][] = [
   [/\boverhead\b|\bcontext\b|\bframework\b/i, /overhead|context|runtime|framework|non_torch/],
 ];
 
-/** "What takes the memory?", "how big is the KV cache?": components of a memory profile, else samples. */
+/** "What takes the memory?", "how big is the KV cache?": components at the peak, else samples, else the model's arithmetic. */
 export async function answerMemoryUse(facts: StoredFacts): Promise<TopicAnswer> {
   const parts = await componentsOf(facts);
   if (parts.length === 0) return sampledMemory(facts);
@@ -53,7 +53,7 @@ export async function answerMemoryUse(facts: StoredFacts): Promise<TopicAnswer> 
               `${capitalize(componentWord(component))}: ${formatGb(bytes)}, ${formatPercent(bytes / total)} of the ${formatGb(total)} at the peak.`,
           )
           .join(' ')
-      : `Most of it is ${componentWord(first!.component)}: ${formatGb(first!.bytes)} of ${formatGb(total)} at the peak${second ? `; then ${componentWord(second.component)}, ${formatGb(second.bytes)}` : ''}.`;
+      : `${first!.bytes > total / 2 ? 'Most of it is' : 'The largest part is'} ${componentWord(first!.component)}: ${formatGb(first!.bytes)} of ${formatGb(total)} at the peak${second ? `; then ${componentWord(second.component)}, ${formatGb(second.bytes)}` : ''}.`;
   return known(partFrom('memory profile', text), [list]);
 }
 

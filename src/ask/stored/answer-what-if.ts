@@ -129,9 +129,12 @@ const asksForGain = (text: string): boolean =>
 function verdict(stage: Stage): string {
   const ratio = gainOf(stage);
   const { before_ms: before, after_ms: after } = stage;
-  const certain =
-    after.value !== null && after.ci95 && before.value !== null && stage.per_token_after_ms === null;
-  if (ratio > 1.02) return certain && after.ci95![1] > before.value! ? 'Probably: ' : 'Yes: ';
+  const mayBeLonger =
+    stage.per_token_after_ms === null &&
+    after.value !== null &&
+    before.value !== null &&
+    (after.ci95?.[1] ?? 0) > before.value;
+  if (ratio > 1.02) return mayBeLonger ? 'Probably: ' : 'Yes: ';
   return ratio < 0.98 ? 'No, it would take longer: ' : 'Hardly: ';
 }
 

@@ -43,7 +43,7 @@ export function changeOf(finding: Finding): StoredPart {
   };
 }
 
-/** Findings that share words with the question in rule, title, cause or change; the best match first. */
+/** Findings that share words with the question in rule, title, bars or cause; the best match first. */
 export function matchedFindings(facts: StoredFacts, most = 2): Finding[] {
   const { explained, question } = facts;
   return explained.findings
@@ -68,7 +68,7 @@ export function matchedFindings(facts: StoredFacts, most = 2): Finding[] {
 const ruleTitle = ({ rules }: ExplainResult, id: string): string =>
   rules.find(({ rule }) => rule === id)?.title ?? '';
 
-/** Findings with a gain in the stages of the question; those not hidden by another one first. */
+/** Findings about time in the stages of the question; those not hidden by another one first. */
 export const changesFound = (facts: StoredFacts): Finding[] =>
   facts.explained.findings
     .filter(({ stage, severity }) => severity !== 'info' && isOnStage(facts, stage))
@@ -89,9 +89,10 @@ export function silentRule({ explained, question }: StoredFacts): ExplainResult[
 
 /** The time of a stage, its limit, and its three largest bars above the roofline. */
 export function stageText(stage: StageWaterfall): StoredPart {
-  const { measured_ms: measured, roofline_ms: roofline, instances } = stage;
+  const { measured_ms: measured, roofline_ms: roofline } = stage;
   const { bars, profiler } = explainedBars(stage.bars);
   const time = headlineTime(stage);
+  const n = (time === measured || time.value === null ? null : time.n) ?? stage.instances;
   const largest = bars
     .filter(({ id, ms }) => id !== 'roofline' && ms > 0)
     .toSorted((a, b) => b.ms - a.ms)
@@ -100,8 +101,8 @@ export function stageText(stage: StageWaterfall): StoredPart {
     time.value === null
       ? 'was not measured'
       : profiler && measured.value !== null
-        ? `takes ${formatMs(time.value)} (${formatMs(measured.value)} under the profiler, n = ${instances})`
-        : `takes ${formatMs(time.value)}${isProfiled(stage) ? ' under the profiler' : ''} (n = ${instances})`,
+        ? `takes ${formatMs(time.value)} (n = ${n}, ${formatMs(measured.value)} under the profiler)`
+        : `takes ${formatMs(time.value)}${isProfiled(stage) ? ' under the profiler' : ''} (n = ${n})`,
     roofline.value === null
       ? `the roofline limit is not known: ${withoutEnd(roofline.reason.text)}`
       : `the roofline limit is ${formatMs(roofline.value)}`,

@@ -66,7 +66,7 @@ export async function answerer(session: Session): Promise<{
   };
 }
 
-/** The home of the session if it is in sessions/<id>; otherwise only its own folder is read. */
+/** The home of the session if it is in sessions/<id>; otherwise the folders next to its own are the sessions. */
 function homeOf({ folder }: Session): StoredFacts['home'] {
   const sessions = dirname(folder);
   return { root: dirname(sessions), sessions, cache: dirname(sessions) };

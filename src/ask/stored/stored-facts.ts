@@ -74,7 +74,7 @@ export const capture = {
   monitor: 'inferscope monitor --record --while -- <command>',
 } as const;
 
-/** The stages named in the question, else the lead stage. */
+/** The stages of the kinds named in the question, else of the leading kind. */
 export function questionStages({ explained, question }: StoredFacts): StageWaterfall[] {
   const named = explained.stages.filter(({ kind }) => question.stages.includes(kind));
   // A question about whole requests uses the lead stage if the session has no requests.
@@ -84,7 +84,7 @@ export function questionStages({ explained, question }: StoredFacts): StageWater
   return lead ? explained.stages.filter(({ kind }) => kind === lead.kind) : [];
 }
 
-/** "No stage decode" if the question names a stage that the session lacks; else null. */
+/** "The session has no decode: …" if it has none of the stages in the question, or no stages; else null. */
 export function lacksStage(facts: StoredFacts): TopicAnswer | null {
   const { explained, question } = facts;
   if (questionStages(facts).length > 0) return null;
@@ -93,7 +93,7 @@ export function lacksStage(facts: StoredFacts): TopicAnswer | null {
     explained.without_waterfall.find(({ stage }) => stage === null || question.stages.includes(stage))
       ?.reason ??
     (explained.stages.length > 0
-      ? `it marks ${explained.stages.map(({ kind }) => kind).join(', ')} only`
+      ? `it has ${[...new Set(explained.stages.map(({ kind }) => kind))].join(', ')} only`
       : 'no stages are marked');
   return notKnown(`The session has no ${stageWords}: ${why}.`, capture.timeline);
 }

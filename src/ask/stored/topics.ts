@@ -122,7 +122,7 @@ const index = new PhraseIndex(topics.map(([topic, phrases]) => [topic, phrases.t
 
 /** Topics below this share of the best score share only a word with the question. */
 const minScoreShare = 0.4;
-/** Topics with measurements of larger batches or longer prompts: tried before any prediction. */
+/** Topics about what was measured, although their questions name changes: tried before any prediction. */
 const beforePredictions = new Set(['changed', 'verdict', 'turning_batch', 'measured_growth']);
 const hypothetical = /\b(?:what if|what happens|would|should|suppose|expect\w*|if (?:i|we|you))\b/i;
 
