@@ -1,18 +1,4 @@
-const units: readonly [RegExp, string][] = [
-  [/_percent$/, '%'],
-  [/_mhz$/, 'MHz'],
-  [/_w$/, 'W'],
-  [/_j$/, 'J'],
-  [/_c$/, '°C'],
-  [/_bytes$/, 'B'],
-  [/_mb_per_s$/, 'MB/s'],
-  [/^cores_busy$/, 'cores'],
-];
-
-/** Unit of a metric of the table `telemetry`, by its name; "" for counts. */
-export function unitOf(metric: string): string {
-  return units.find(([pattern]) => pattern.test(metric))?.[1] ?? '';
-}
+import { metricUnit } from '../vocabulary/sampled-metrics.js';
 
 /** Constants, counters and bit masks, which have no meaningful mean. */
 export const notSeries: readonly string[] = [
@@ -37,7 +23,7 @@ export function seriesOf(
   const seriesByName = new Map<string, Series>();
   for (const { scope, metric, t, value } of rows) {
     const key = `${scope} ${metric}`;
-    const series = seriesByName.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
+    const series = seriesByName.get(key) ?? { scope, metric, unit: metricUnit(metric), points: [] };
     series.points.push([t, value]);
     seriesByName.set(key, series);
   }

@@ -6,7 +6,7 @@ import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } fro
 export interface Privacy {
   /** Values that must not be saved: from environment variables and options of this command. */
   secrets: readonly string[];
-  /** This command as typed, without the launcher of its job and without secrets. */
+  /** This command as typed, without secrets; `run` with the words that started the ranks of its job. */
   command: string[];
   redact(text: string): string;
 }

@@ -11,8 +11,8 @@ import { writeAtomically } from '../model/atomic-write.js';
 const minCachedRows = 500_000;
 
 /**
- * A cached answer about a large session, saved in its derived/. A session never changes, so its answer is valid as long as its manifest,
- * its name and this installation are the same. A file that cannot be read or written only costs time.
+ * A cached answer about a large session, saved in its derived/. It is valid as long as the session's manifest, name and given context, and
+ * this installation are the same. A file that cannot be read or written only costs time.
  * @param name of the file, without .json
  */
 export async function cachedAnswer<T>(

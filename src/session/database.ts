@@ -20,7 +20,7 @@ interface DatabaseOptions {
 }
 
 /**
- * A quarter of the memory, at most 2 GiB: DuckDB's limit does not cover the whole process (vectors, Parquet pages and V8 are added), and a
+ * A quarter of the memory, at most 2 GiB or what is free now, at least 256 MiB: DuckDB's limit does not cover the whole process (vectors, Parquet pages and V8 are added), and a
  * workload may be running at the same time.
  */
 function defaultMemoryLimitBytes(): number {

@@ -15,7 +15,7 @@ import { readUser } from './user-file.js';
 import type { SessionTables } from './views.js';
 import { withContext } from './with-context.js';
 
-/** Tables up to this size are hashed on every opening (a tenth of a second); `verify` hashes all. */
+/** Tables of up to this size together are hashed on every opening (a tenth of a second); `verify` hashes all. */
 const hashedOnOpenBytes = 32 * 2 ** 20;
 
 export interface Session {

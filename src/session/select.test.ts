@@ -1,6 +1,7 @@
 import { renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { InferscopeError } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
 import { deleteSession } from './delete.js';
 import { noteSession, renameSession, tagSession } from './edit.js';
@@ -69,6 +70,22 @@ test('selects by id, unique prefix, name, @last and @last~n; otherwise suggests 
   expect(failure('')).toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
   expect(failure('../sessions')).toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
   expect(failure('@first')).toMatchObject({ code: 'E_USAGE' });
+});
+
+test('a name in two homes selects neither', async () => {
+  const homes = [testHome(), testHome()];
+  const ids = [];
+  for (const [index, home] of homes.entries())
+    ids.push((await saveSession(home, { name: 'before', label: `model ${index}` })).id);
+  expect(() => selectSession('before', homes)).toThrow('"before" selects 2 sessions');
+  try {
+    selectSession('before', homes);
+  } catch (error) {
+    const { why, fix } = (error as InferscopeError).parts;
+    expect(why).toMatch(/have this name\.$/);
+    for (const id of ids) expect(why).toContain(id);
+    expect(fix).toMatch(/^Type more of the id, for example/);
+  }
 });
 
 test('@last of a command for one kind of session counts only that kind; a damaged session is not skipped', async () => {

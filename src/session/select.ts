@@ -44,7 +44,7 @@ export function selectSession(
   const byName = sessions.filter(({ name }) => name === selector);
   const matches = byName.length > 0 ? byName : prefixed;
   if (matches.length === 1 && matches[0]) return { id: matches[0].id, folder: matches[0].folder };
-  if (matches.length > 1) throw ambiguous(selector, matches);
+  if (matches.length > 1) throw ambiguous(selector, matches, byName.length > 0);
   throw notFound(
     selector,
     folders.length,
@@ -117,12 +117,12 @@ function manifestOf({ id, folder }: SessionFolder): ManifestData | null {
   }
 }
 
-function ambiguous(selector: string, found: SessionFolder[]): InferscopeError {
+function ambiguous(selector: string, found: SessionFolder[], byName: boolean): InferscopeError {
   const shownIds = found.slice(-8).map(({ id }) => id);
   const moreText = found.length > shownIds.length ? ` and ${found.length - shownIds.length} more` : '';
   return new InferscopeError('E_SESSION_AMBIGUOUS', {
     what: `"${selector}" selects ${found.length} sessions`,
-    why: `${shownIds.join(', ')}${moreText} start with it.`,
+    why: `${shownIds.join(', ')}${moreText} ${byName ? 'have this name' : 'start with it'}.`,
     fix: `Type more of the id, for example ${shownIds.at(-1) ?? ''}`,
   });
 }

@@ -45,7 +45,7 @@ const copyLabels: Readonly<Record<string, string>> = {
   dtoh: 'D2H copies',
   dtod: 'D2D copies',
   ptop: 'P2P copies',
-  hton: 'host copies',
+  htoh: 'host copies',
   memset: 'memset',
 };
 

@@ -13,7 +13,7 @@ export const pointLabels = {
 export const pointMeanings: Readonly<Record<'baseline' | 'post_warmup' | 'peak', string>> = {
   baseline: 'before the model is loaded',
   post_warmup: 'after warm-up, before the measured run',
-  peak: 'maximum during the measured run',
+  peak: 'maximum from the launch to the end of the run',
 };
 
 /** Colors of the points on the lines of memory. */

@@ -63,11 +63,12 @@ export function labeledMetrics<M extends { metric: string }>(metrics: readonly M
 /** Suffixes of the ids of sampled metrics, and their units. */
 const units: readonly [end: string, unit: string][] = [
   ['_percent', '%'],
-  ['_bytes', 'bytes'],
+  ['_bytes', 'B'],
   ['_mb_per_s', 'MB/s'],
   ['_mhz', 'MHz'],
   ['_c', '°C'],
   ['_w', 'W'],
+  ['_j', 'J'],
   ['cores_busy', 'cores'],
   ['compute_processes', 'processes'],
   ['throttle_bits', 'bit field'],

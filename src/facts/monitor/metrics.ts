@@ -1,6 +1,7 @@
 import type { MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { notSeries, seriesOf, unitOf } from '../sampled-metrics.js';
+import { metricUnit } from '../../vocabulary/sampled-metrics.js';
+import { notSeries, seriesOf } from '../sampled-metrics.js';
 
 const maxPoints = 600;
 
@@ -16,7 +17,10 @@ export async function readMetrics(database: SessionDatabase): Promise<Map<string
   const metricsByScope = new Map<string, MonitorMetric[]>();
   for (const { scope, ...row } of rows) {
     if (notSeries.includes(row.metric)) continue;
-    metricsByScope.set(scope, [...(metricsByScope.get(scope) ?? []), { ...row, unit: unitOf(row.metric) }]);
+    metricsByScope.set(scope, [
+      ...(metricsByScope.get(scope) ?? []),
+      { ...row, unit: metricUnit(row.metric) },
+    ]);
   }
   return metricsByScope;
 }

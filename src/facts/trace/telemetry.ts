@@ -1,9 +1,9 @@
 import type { PhaseKind, TraceTelemetry } from '../../model/documents/trace.js';
 import { throttleReasons } from '../../model/throttle-reasons.js';
-import { notSeries, unitOf } from '../sampled-metrics.js';
+import { notSeries } from '../sampled-metrics.js';
 import type { TraceScope } from './scope.js';
 import { formatNs, formatPercent } from '../../vocabulary/format.js';
-import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
+import { metricUnit, scopeLabel } from '../../vocabulary/sampled-metrics.js';
 import { phaseLabel } from '../../vocabulary/stages.js';
 
 const maxPoints = 600;
@@ -48,7 +48,7 @@ export async function readTelemetry(scope: TraceScope): Promise<TraceTelemetry |
   return {
     series: series.map((metricSeries) => ({
       ...metricSeries,
-      unit: unitOf(metricSeries.metric),
+      unit: metricUnit(metricSeries.metric),
       phases: byPhase
         .filter(({ scope, metric }) => scope === metricSeries.scope && metric === metricSeries.metric)
         .map(({ kind, mean, samples: count }) => ({ kind, mean, samples: count })),

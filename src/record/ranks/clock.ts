@@ -4,7 +4,10 @@ import type { Workbench } from '../../model/workbench.js';
 /** Relation of a rank's clock to the reference: corrected time = t − (a_ns + b × t). */
 export interface RankClock {
   rank: number;
-  /** The rank it was compared with; itself for the reference. Null: shares too few collectives with any aligned rank. */
+  /**
+   * The rank it was compared with; itself for the reference. Null: it shares too few collectives with any aligned rank, or they do not
+   * overlap.
+   */
   against: number | null;
   a_ns: number;
   b: number;

@@ -16,8 +16,8 @@ const taskSchema = z.object({
 export type RankTask = z.infer<typeof taskSchema>;
 
 /**
- * Tasks for these files. Tasks of an earlier journal that are done stay done while their file is unchanged; an unfinished one keeps its
- * folder, which may have a result by now; a failed one starts again.
+ * Tasks for these files. Files that an earlier journal has as imported stay imported while they are unchanged; an unfinished one keeps its
+ * folder, which may have a result by now; a failed or skipped one starts again.
  */
 export function planTasks(files: readonly string[], before: readonly RankTask[]): RankTask[] {
   const tasksByFile = new Map(before.map((task) => [task.file, task]));
@@ -32,7 +32,7 @@ export function planTasks(files: readonly string[], before: readonly RankTask[])
   });
 }
 
-/** @returns no tasks if there is no journal, or one of another version */
+/** @returns no tasks if there is no journal, or it cannot be read: damaged, or of another version */
 export function readJournal(path: string): RankTask[] {
   if (!existsSync(path)) return [];
   try {

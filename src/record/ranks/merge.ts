@@ -234,7 +234,10 @@ async function moveTables(
   }
 }
 
-/** As doubles: DuckDB reads decimal literals, which take four times as long as writing the table. */
+/**
+ * Writes the collectives of a part in session time, corrected for the clock's offset and drift. Computes with doubles: DuckDB reads decimal
+ * literals, which take four times as long as writing the table.
+ */
 async function saveCalls(
   workbench: Workbench,
   part: RankPart,

@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest';
+import { barWords } from './bars.js';
+
+test.each([
+  ['exposed_copy.htod_pageable', 'exposed H2D copies (pageable)'],
+  ['exposed_copy.dtoh_pinned', 'exposed D2H copies (pinned)'],
+  ['exposed_copy.htoh_pageable', 'exposed host copies (pageable)'],
+  ['exposed_copy.ptop', 'exposed P2P copies'],
+  ['exposed_copy.memset', 'exposed memset'],
+])('%s: each kind of copy that a timeline records has a label', (id, label) => {
+  expect(barWords(id).label).toBe(label);
+});
