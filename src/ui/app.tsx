@@ -23,7 +23,7 @@ import type { Homes } from './homes.js';
 import { gemmsPage } from './gemms-of-session.js';
 import { kernels, operators } from './named-events.js';
 import { pagesOfSession, pageOfBlocks, withDatabase } from './open-session-pages.js';
-import { placesOf } from './places.js';
+import { placeQuery, placesOf } from './places.js';
 import type { TableState } from './named-page.js';
 import { failurePage, Navigation, sqlPage, timelinePage, waitingPage } from './pages.js';
 import { showWaiting } from './show-waiting.js';
@@ -248,9 +248,8 @@ async function linksOf(
 ): Promise<Places> {
   const database = await openSession.session.connect();
   try {
-    return await placesOf(openSession.session, database, explained, ({ execution, start, end, mark }) => {
-      const query = new URLSearchParams({ execution, start: String(start), end: String(end) });
-      if (mark) query.set('mark', `${mark.start},${mark.end}`);
+    return await placesOf(openSession.session, database, explained, (place) => {
+      const query = new URLSearchParams([['execution', place.execution], ...placeQuery(place)]);
       return `${sessionPath(openSession.key, '/timeline')}?${query}`;
     });
   } finally {

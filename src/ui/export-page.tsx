@@ -11,7 +11,7 @@ import type { Places } from '../views/findings.js';
 import { viewOf } from '../views/registry.js';
 import { formatBytes, formatNs, plural } from '../vocabulary/format.js';
 import { exportedRecords, exportedWhatIf, packBase64 } from './exported-parts.js';
-import { placesOf } from './places.js';
+import { placeQuery, placesOf } from './places.js';
 import { uiStyle } from './style.js';
 import { TimelineParts } from './timeline-parts.js';
 import { countersOf } from './timeline/counters.js';
@@ -133,11 +133,8 @@ async function placesIn(
 ): Promise<Places> {
   const places = await placesOf(session, database, found, (place) => {
     if (place.execution !== execution) return '';
-    const { start, end, mark } = place;
-    windows.push({ start, end });
-    const query = new URLSearchParams({ start: String(start), end: String(end) });
-    if (mark) query.set('mark', `${mark.start},${mark.end}`);
-    return `#timeline?${query}`;
+    windows.push({ start: place.start, end: place.end });
+    return `#timeline?${placeQuery(place)}`;
   });
   return new Map([...places].filter(([, { link }]) => link !== ''));
 }

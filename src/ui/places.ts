@@ -28,11 +28,21 @@ interface Place {
   end: number;
   /** The gap or kernel to mark; null to show the whole stage. */
   mark: { start: number; end: number } | null;
+  /** Class of all events of the same kind, as the timeline highlights it: gaps:launch_latency; null without a mark. */
+  highlight: string | null;
   /** Link text. */
   text: string;
 }
 
 type LinkTo = (place: Place) => string;
+
+/** The part of a timeline's URL that shows a place. */
+export function placeQuery({ start, end, mark, highlight }: Place): URLSearchParams {
+  const query = new URLSearchParams({ start: String(start), end: String(end) });
+  if (mark) query.set('mark', `${mark.start},${mark.end}`);
+  if (highlight) query.set('class', highlight);
+  return query;
+}
 
 /**
  * The best place in the timeline for each finding, bar and roofline point: the longest of its gaps, kernels, copies or operators in a stage
@@ -112,18 +122,24 @@ async function placeOf(
   if (cause)
     return marked(
       longest('gaps', cause, stage),
+      `gaps:${cause}`,
       `longest gap in ${inStage(stage)}: ${idleCauseLabel(cause)}`,
     );
   const opClass = isBarOf(bar, 'exposed_comm') ? 'communication' : classOfBar(bar);
   if (isBarOf(bar, 'exposed_copy')) {
     const direction = isCopyBar(bar, 'htod') ? 'HtoD' : isCopyBar(bar, 'dtoh') ? 'DtoH' : null;
     const words = direction === null ? '' : `${direction} `;
-    return marked(longest('copies', direction, stage), `longest ${words}copy in ${inStage(stage)}`);
+    return marked(
+      longest('copies', direction, stage),
+      'kernels:copy',
+      `longest ${words}copy in ${inStage(stage)}`,
+    );
   }
   if (opClass === null) return null;
   return (
     marked(
       longest('kernels', opClass, stage),
+      `kernels:${opClass}`,
       `longest ${classLabel(opClass)} kernel in ${inStage(stage)}`,
     ) ?? operatorPlace(stage.kind, opClass, await findOperators())
   );
@@ -132,15 +148,17 @@ async function placeOf(
 const operatorPlace = (kind: string, opClass: string, longestOperator: LongestOperator): Place | null =>
   marked(
     longestOperator(kind, opClass),
+    `kernels:${opClass}`,
     `longest ${classLabel(opClass)} operator in a ${stageLabels[kind as PhaseKind] ?? kind}`,
   );
 
-const marked = (event: StageEvent | undefined, text: string): Place | null =>
+const marked = (event: StageEvent | undefined, highlight: string, text: string): Place | null =>
   event
     ? {
         execution: event.execution_id,
         ...around(event),
         mark: { start: event.start_ns, end: event.end_ns },
+        highlight,
         text,
       }
     : null;
@@ -153,6 +171,7 @@ const wholeStage = (
   start,
   end,
   mark: null,
+  highlight: null,
   text: `slowest ${stageLabels[kind as PhaseKind] ?? kind}`,
 });
 
@@ -192,6 +211,6 @@ const linkOfInstance = (
   text: string,
   linkTo: LinkTo,
 ): { link: string; text: string } => ({
-  link: linkTo({ execution, start, end, mark: null, text }),
+  link: linkTo({ execution, start, end, mark: null, highlight: null, text }),
   text,
 });

@@ -33,7 +33,9 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
 /* One long text does not push the other columns out of sight. */
 #answer td { max-width: 34rem; overflow: hidden; text-overflow: ellipsis; }
 #legend { display: flex; flex-wrap: wrap; gap: .125rem 1.5rem; font-size: .8125rem; color: var(--muted); padding: 0 .25rem; }
-#legend p { display: flex; flex-wrap: wrap; gap: .125rem .75rem; margin: 0; max-width: none; }
+#legend p { display: flex; flex-wrap: wrap; gap: .125rem .25rem; margin: 0; max-width: none; align-items: center; }
+#legend button { font: inherit; color: inherit; background: none; border: 1px solid transparent; border-radius: 4px; padding: 0 .25rem; min-height: 1.5rem; cursor: pointer; }
+#legend button:hover { color: var(--ink); border-color: var(--line); } #legend button[aria-pressed=true] { color: var(--ink); border-color: var(--link); background: var(--raised); }
 #filter { min-width: 14rem; } table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 10rem; }
 .trend { white-space: nowrap; font-variant-numeric: tabular-nums; } .sparkline { vertical-align: middle; } .sparkline polyline { fill: none; stroke: var(--muted); stroke-width: 1.5; } .sparkline circle { fill: var(--link); }
 .whole { max-height: none; }

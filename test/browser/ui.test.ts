@@ -48,6 +48,15 @@ describe('inferscope ui in Chromium', () => {
     await page.waitForSelector('#details table');
     expect(await page.locator('#details').textContent()).toContain('launch call');
     expect(new URL(page.url()).searchParams.get('mark')).not.toBe(null);
+    // All gaps of this cause are highlighted, until Escape.
+    const pressed = page.locator('#legend button[aria-pressed=true]');
+    expect(await pressed.allInnerTexts()).toEqual(['launch call']);
+    expect(await pressed.locator('xpath=..').locator('b').innerText()).toBe('idle');
+    await page.keyboard.press('Escape');
+    expect(await pressed.count()).toBe(0);
+    await expect.poll(() => new URL(page.url()).searchParams.get('class')).toBe(null);
+    await page.click('#legend button:has-text("GEMM")');
+    await expect.poll(() => new URL(page.url()).searchParams.get('class')).toBe('kernels:gemm');
     await page.close();
   });
 

@@ -7,6 +7,7 @@ import {
   type LaneRecord,
   type SharesRecord,
 } from '../timeline/tile-format.js';
+import { channelsOf } from './channels.js';
 import {
   axisHeight,
   captionHeight,
@@ -224,10 +225,7 @@ const darkness = new Map<string, boolean>();
 function isDark(color: string): boolean {
   const known = darkness.get(color);
   if (known !== undefined) return known;
-  const parts = color.startsWith('#')
-    ? [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16))
-    : (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
-  const [red = 0, green = 0, blue = 0] = parts.map((channel) => (channel / 255) ** 2.2);
+  const [red = 0, green = 0, blue = 0] = channelsOf(color).map((channel) => (channel / 255) ** 2.2);
   const dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.3;
   darkness.set(color, dark);
   return dark;

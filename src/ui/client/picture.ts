@@ -1,20 +1,13 @@
 import { safeText } from '../../render/safe-text.js';
 import type { Counter, TimelineData } from '../timeline/shown.js';
 import { draw, fitsGutter, type Scene } from './draw.js';
-import { byId, element } from './panel.js';
+import { colorsOf, type Highlight, legendRows } from './legend.js';
+import { byId } from './panel.js';
 import { Range } from './range.js';
 import { layoutOf } from './rows.js';
 import type { TimelineSource } from './source.js';
 import { resolveColor, themeOf } from './theme.js';
 import { Tiles } from './tiles.js';
-
-/** The same label can name an API call and the idle time during it, so the legend has two parts. */
-const legendParts = [
-  { head: 'stages', tables: ['stages'] },
-  { head: 'kernels, copies, operators', tables: ['kernels', 'copies', 'ops'] },
-  { head: 'idle', tables: ['gaps'] },
-  { head: 'API calls', tables: ['api_calls'] },
-];
 
 /** The canvas of a timeline with its rows, colors and legend. */
 export class Picture {
@@ -24,6 +17,7 @@ export class Picture {
   readonly scene: Scene;
   /** Keys of collapsed groups. */
   readonly closed = new Set<string>();
+  private highlighted: Highlight = null;
   private readonly labels: string[];
   /** Request of the next drawing; 0 if none is requested. */
   private frame = 0;
@@ -33,6 +27,8 @@ export class Picture {
     private readonly counters: readonly Counter[],
     source: TimelineSource,
     failed: (error: unknown) => void,
+    /** Called after the reader highlighted another class. */
+    private readonly changed: () => void,
   ) {
     this.labels = timelineData.labels.map((label) => safeText(label));
     this.scene = {
@@ -142,32 +138,28 @@ export class Picture {
     this.redraw();
   }
 
+  get highlight(): Highlight {
+    return this.highlighted;
+  }
+
+  set highlight(highlight: Highlight) {
+    this.highlighted = highlight;
+    this.paint();
+    this.showLegend();
+  }
+
   private readonly paint = (): void => {
-    this.scene.theme = themeOf();
-    this.scene.colors = Object.fromEntries(
-      Object.entries(this.timelineData.classes).map(([table, classes]) => [
-        table,
-        classes.map(({ color }) => resolveColor(color)),
-      ]),
-    );
+    const { scene, timelineData, highlighted } = this;
+    scene.theme = themeOf();
+    scene.colors = colorsOf(timelineData, highlighted, resolveColor(scene.theme.surface));
     this.redraw();
   };
 
   private showLegend(): void {
-    const { classes, tracks } = this.timelineData;
-    byId('legend').replaceChildren(
-      ...legendParts.flatMap(({ head, tables }) => {
-        const present = new Map<string, string>();
-        for (const track of tracks)
-          for (const number of tables.includes(track.table) ? track.classes : []) {
-            const { label, color } = classes[track.table]![number]!;
-            present.set(label, color);
-          }
-        const swatches = [...present].map(([label, color]) =>
-          element('span', {}, element('span', { class: 'swatch', style: `background:${color}` }), label),
-        );
-        return swatches.length === 0 ? [] : [element('p', {}, element('b', {}, head), ...swatches)];
-      }),
-    );
+    const choose = (highlight: Highlight): void => {
+      this.highlight = highlight;
+      this.changed();
+    };
+    byId('legend').replaceChildren(...legendRows(this.timelineData, this.highlighted, choose));
   }
 }

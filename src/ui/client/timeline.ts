@@ -18,7 +18,11 @@ export const showTimeline = (source: TimelineSource): void => void loadTimeline(
 
 async function loadTimeline(source: TimelineSource): Promise<void> {
   const data = await source.timeline(0);
-  await new TimelinePage(source, new Picture(data, await source.counters(), source, failed)).start();
+  const page = new TimelinePage(
+    source,
+    new Picture(data, await source.counters(), source, failed, () => page.moved()),
+  );
+  await page.start();
 }
 
 /** What the reader does on a timeline page, and the URL that stores it. */
@@ -62,7 +66,7 @@ class TimelinePage {
   }
 
   /** Draws the changed state and stores it in the URL. */
-  private readonly moved = (): void => {
+  readonly moved = (): void => {
     this.picture.redraw();
     clearTimeout(this.remembering);
     this.remembering = setTimeout(() => this.remember(), 150);
@@ -130,6 +134,7 @@ class TimelinePage {
         this.event.leave();
         scene.selected = null;
         this.selection.clear();
+        this.picture.highlight = null;
       },
     });
   }
@@ -172,6 +177,7 @@ class TimelinePage {
     }
     const { place } = this.event;
     if (place) search.set('event', `${place.lane},${place.index}`);
+    if (this.picture.highlight) search.set('class', this.picture.highlight);
     if (closed.size > 0) search.set('closed', [...closed].join(','));
     this.source.address.write(search);
   }
@@ -185,6 +191,7 @@ class TimelinePage {
     closed.clear();
     for (const key of query.get('closed')?.split(',') ?? []) closed.add(key);
     this.picture.arrange();
+    this.picture.highlight = query.get('class');
     const [markStart, markEnd] = timesOf(query.get('mark'));
     scene.selected =
       markStart === undefined || markEnd === undefined ? null : { start: markStart, end: markEnd };
