@@ -1,7 +1,7 @@
 import type { ThreadHealth } from './client-health.js';
 import { formatMs, formatPercent } from '../vocabulary/format.js';
 
-/** Whether the client limited the result. Milliseconds; null if nothing was sent. */
+/** Whether the client limited the result. Milliseconds; send lags are null if none are given. */
 export interface ClientVerdict {
   threads: number;
   /** From when a request was due (or its user free) until this client handled it, without waits for a slot. */

@@ -20,7 +20,7 @@ const pairs = 3;
  * Requests before any load: a fresh prompt (which warms up connection and server), then another one twice. Checks that
  * the server answers as requested. If the repeat was faster, the pair is repeated: a prefix cache is reported only if
  * all repeats were faster than all fresh prompts, or usage counts cached tokens.
- * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_INTERRUPTED if the first request fails
+ * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_INTERRUPTED if one of them fails
  */
 export async function probeServer(
   target: LoadTarget,

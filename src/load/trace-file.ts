@@ -16,7 +16,7 @@ export interface TracedRequest {
 export function parseTraceFile(text: string, name: string): TracedRequest[] {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
   const traced = /^\s*\{/.test(lines[0] ?? '') ? mooncake(lines, name) : azure(lines, name);
-  if (traced.length === 0) throw unknownTrace(name, 1, 'it holds no request');
+  if (traced.length === 0) throw unknownTrace(name, 1, 'The file has no request');
   return traced.sort((x, y) => x.at_s - y.at_s);
 }
 

@@ -13,7 +13,7 @@ const fields = profileFieldsSchema.shape;
 const number = z.number().nullish();
 const text = z.string().nullish();
 
-/** Fields of a schema 2.0 profile that a comparison reads; files of other tools may lack all except the peak. */
+/** Fields of a schema 2.0 profile that a comparison reads; files of other tools may lack all except the model's name and the peak. */
 const comparedProfileSchema = profileFieldsSchema.extend({
   metadata: fields.metadata.unwrap().unwrap().extend({ timestamp: text }).nullish(),
   model_info: fields.model_info.extend({

@@ -91,7 +91,7 @@ async function loadsOf(session: Session): Promise<Map<string, string>> {
   return new Map(points.map(({ execution_id, load }) => [execution_id, loadLabel(load)]));
 }
 
-/** Facts that are equal in all sessions; if they differ, all values are reported. */
+/** Facts of all sessions: one value if it is equal in all of them, else every value. */
 function identityOf(manifests: readonly ManifestData[]): Baseline['identity'] {
   const facts = manifests.map(factsOf);
   const ids = [...new Set(facts.flatMap((fact) => [...fact.keys()]))];

@@ -3,7 +3,7 @@ import type { Session } from '../../session/open.js';
 import { traceSide } from '../sessions/trace-side.js';
 import type { MetricPart } from './metric-parts.js';
 
-const phases = new Set([...stepKinds, 'sampling']);
+const phases = new Set([...stepKinds, 'training', 'sampling']);
 
 /**
  * Phases of a GPU timeline, from the clean execution if there is one. Times under a profiler have separate names, so

@@ -61,13 +61,15 @@ const softmax = /softmax/i;
  * Attention implementations of a phase by kernel names. Softmax kernels without fused attention mean two GEMMs with a
  * softmax between them: PyTorch's math fallback or a model's eager code, which only operators distinguish.
  */
-export function attentionOf(side: Pick<Side, 'kernels' | 'operators'>, phase: string): string[] {
+export function attentionOf(side: Pick<Side, 'kernels' | 'attention_operators'>, phase: string): string[] {
   const phaseKernels = side.kernels.filter((kernel) => kernel.phase === phase);
   const fused = phaseKernels.flatMap(({ name }) => implementationOf(name) ?? []);
   if (fused.length > 0) return [...new Set(fused)].sort();
   if (!phaseKernels.some(({ name }) => softmax.test(name))) return [];
-  const operator = operatorNames.find(({ pattern }) => side.operators.some((name) => pattern.test(name)));
-  return [operator?.name ?? (side.operators.length > 0 ? 'unfused (eager)' : 'unfused (math or eager)')];
+  const { attention_operators: operators } = side;
+  if (operators === null) return ['unfused (math or eager)'];
+  const named = operatorNames.find(({ pattern }) => operators.some((name) => pattern.test(name)));
+  return [named?.name ?? 'unfused (eager)'];
 }
 
 /** The attention library of a kernel; null if no pattern matches. */

@@ -6,8 +6,9 @@ import { testHome } from '../../session/test-folder.js';
 import { summary } from '../../session/test-session.js';
 import { clean, profileRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
+import { kernel as kernelRow, sessionOf as traceOf, stage as stageRow } from '../../facts/trace/test-hand.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
-import { attentionSamples, implementationOf } from './attention.js';
+import { attentionOf, attentionSamples, implementationOf } from './attention.js';
 import { compareSessions, compareSides, timingIssues } from './compare.js';
 import type { Side, SideKernel } from './side.js';
 
@@ -112,7 +113,7 @@ async function side(
       mean_ns: 1000,
       ...kernel,
     })),
-    operators: [],
+    attention_operators: null,
     gemms: [{ phase: 'decode', tiles }],
     clocks: [],
   };
@@ -293,6 +294,26 @@ test('rejects sessions with nothing in common, and a single session', async () =
   await expect(compareSessions([onlySession, await nsys('tiny-graph')])).rejects.toMatchObject({
     code: 'E_USAGE',
   });
+});
+
+test('only operators distinguish eager attention from the math fallback', () => {
+  const softmax = { phase: 'decode', name: 'softmax_warp_forward' } as SideKernel;
+  const names = (attention_operators: string[] | null) =>
+    attentionOf({ kernels: [softmax], attention_operators }, 'decode');
+  expect(names(null)).toEqual(['unfused (math or eager)']);
+  expect(names([])).toEqual(['unfused (eager)']);
+  expect(names(['aten::_scaled_dot_product_attention_math'])).toEqual(['unfused (SDPA math)']);
+});
+
+test('training steps compare by kernels, too', async () => {
+  const training = (kernelUs: number) =>
+    traceOf({
+      stages: [0, 1, 2].map((step) => stageRow(step, 'training', 1000 * step, 1000 * step + 900)),
+      kernels: [0, 1, 2].map((step) => kernelRow(step, 1000 * step + 10, kernelUs, { name: 'dgrad' })),
+    });
+  const { data } = await compareSessions([await training(400), await training(800)]);
+  expect(data.kernels).toMatchObject([{ phase: 'training', name: 'dgrad', status: 'slower' }]);
+  expect(data.headlines[0]!.text).toMatch(/^training: /);
 });
 
 test('recognizes every attention implementation by its kernel', () => {

@@ -181,7 +181,7 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
   }
   for (const { lacking, without, phases } of under.values()) {
     const times = `Times of ${phases.join(', ')}`;
-    const why = `${sideNames(lacking)} has no clean execution (inferscope run --evaluator none,nsys)`;
+    const why = `${sideNames(lacking)} ${lacking.length === 1 ? 'has' : 'have'} no clean execution (inferscope run --evaluator none,nsys)`;
     list.push({
       code: 'times_under_profiler',
       severity: without.length === 0 ? 'info' : 'warning',
@@ -247,7 +247,7 @@ function classRows(sides: readonly Side[]): CompareResult['classes'] {
   );
 }
 
-const phases = ['decode', 'prefill', 'mixed', 'sampling', 'outside'];
+const phases = ['decode', 'prefill', 'mixed', 'training', 'sampling', 'outside'];
 const phaseRank = (phase: string): number => (phases.includes(phase) ? phases.indexOf(phase) : phases.length);
 const largest = (values: ({ ms: number } | null)[]): number =>
   Math.max(...values.map((value) => value?.ms ?? 0));

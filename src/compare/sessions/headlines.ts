@@ -32,7 +32,7 @@ export function compareHeadlines(parts: Parts): CompareResult['headlines'] {
 
 function stageLines({ stages }: Parts, last: number): CompareResult['headlines'] {
   return stages
-    .filter(({ phase }) => [...stepKinds, 'outside'].includes(phase))
+    .filter(({ phase }) => [...stepKinds, 'training', 'outside'].includes(phase))
     .flatMap(({ phase: kind, values, changes }) => {
       const phase = kind === 'outside' ? wholeOrRest(stages) : kind;
       const [from, to, change] = [values[0], values[last], changes[last]];
@@ -140,7 +140,10 @@ function kernelLine({ kernel_counts, what }: Parts): CompareResult['headlines'] 
 function environmentLine({ environment }: Parts): CompareResult['headlines'] {
   const explaining = environment.filter(({ could_explain }) => could_explain !== null);
   if (explaining.length === 0) {
-    return [{ id: 'environment', text: 'No known difference in workload, software or machine.' }];
+    // What one session does not record need not differ.
+    const differs = environment.some(({ values }) => values.every((value) => value !== null));
+    const which = differs ? ' that is known to change times' : '';
+    return [{ id: 'environment', text: `No known difference in workload, software or machine${which}.` }];
   }
   const words = explaining
     .slice(0, 4)

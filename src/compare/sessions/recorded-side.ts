@@ -47,7 +47,7 @@ export async function recordedSide(session: Session): Promise<Side> {
         is_clean: true,
       })),
       kernels: [],
-      operators: [],
+      attention_operators: null,
       gemms: [],
       clocks: [],
     };

@@ -31,17 +31,16 @@ export interface Side {
     value: Omit<NonNullable<StageValue>, 'idle_ms' | 'idle_share' | 'tokens_per_s' | 'ms_per_token'>;
     /** The time that `mfu` refers to, ms. */
     mfu_ms: number | null;
-    /**
-     * Only for timelines: whether duration_ms is from an execution without a profiler, and the time under the profiler.
-     */
+    /** Whether duration_ms is from an execution without a profiler. */
     is_clean?: boolean;
+    /** The time under the profiler; only for timelines. */
     profiled_ms?: Figure;
     /** Set if an instance is a mean over several batch sizes. */
     batch_sizes?: number[];
   }[];
   kernels: SideKernel[];
-  /** Names of operators if recorded; they identify an attention implementation. */
-  operators: string[];
+  /** Names of attention operators, which identify an implementation; null if no operators were recorded. */
+  attention_operators: string[] | null;
   /** Phases with the GEMMs of one typical instance, in order. */
   gemms: { phase: string; tiles: string[] }[];
   /** Mean clocks, power and temperature of each GPU in the compared phases. */

@@ -15,8 +15,8 @@ import { utilizationOfTrace } from '../../facts/utilization/utilization.js';
 import type { Side, SideKernel } from './side.js';
 import { rankName } from '../../vocabulary/ranks.js';
 
-/** Warm-up and loading vary by chance, so only their times are compared. */
-const comparedPhases = new Set([...stepKinds, 'sampling', 'outside']);
+/** Phases with kernels to compare. Warm-up and loading vary by chance, so only their times are compared. */
+const comparedPhases = new Set([...stepKinds, 'training', 'sampling', 'outside']);
 
 /** A timeline reduced for comparison: kernels of a GPU, or operators of a program without one. */
 export async function traceSide(session: Session): Promise<Side> {
@@ -27,9 +27,7 @@ export async function traceSide(session: Session): Promise<Side> {
     const phaseResult = await readPhases(scope, clocks);
     const utilization = await utilizationOfTrace(session, scope, clocks);
     const { attribution, focus } = scope.source;
-    const operators = await database.query<{ name: string }>(
-      `SELECT DISTINCT name FROM phase_ops WHERE name LIKE '%attention%'`,
-    );
+    const operators = await attentionOperators(scope);
     const kernels = await (scope.source.gpu_used ? kernelsOf : operatorsOf)(scope, phaseResult);
     return {
       session,
@@ -52,13 +50,21 @@ export async function traceSide(session: Session): Promise<Side> {
         batch_sizes: phase.by_batch.map(({ batch_size }) => batch_size),
       })),
       kernels,
-      operators: operators.map(({ name }) => name),
+      attention_operators: operators,
       gemms: await gemmSequences(scope, phaseResult),
       clocks: await clocksOf(scope),
     };
   } finally {
     await database.close();
   }
+}
+
+async function attentionOperators({ database }: TraceScope): Promise<string[] | null> {
+  if ((await database.query('SELECT 1 FROM phase_ops LIMIT 1')).length === 0) return null;
+  const rows = await database.query<{ name: string }>(
+    `SELECT DISTINCT name FROM phase_ops WHERE name LIKE '%attention%'`,
+  );
+  return rows.map(({ name }) => name);
 }
 
 function profiledTime(phase: TracePhase): Figure {
@@ -174,7 +180,10 @@ async function gemmSequences(
   return sequences;
 }
 
-/** Mean clocks and power of the GPU in the compared phases, if sampled there; idle clocks do not describe a step. */
+/**
+ * Mean clocks, power and temperature of each GPU in the compared phases, because idle clocks do not describe a step; over all samples
+ * if none is there.
+ */
 async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
   const sampled = await readTelemetry(scope);
   const metrics = new Set(['sm_clock_mhz', 'memory_clock_mhz', 'power_w', 'power_limit_w', 'temperature_c']);
