@@ -109,25 +109,26 @@ test('visible gains never sum to more than the stage', () => {
   expect(all).toHaveLength(7);
 });
 
-test('on a host-bound device shorter kernels gain nothing, and gains of a covering change count once', () => {
-  const all = rankFindings(
-    [
-      ruleFinding('launches', 5, ['launch_overhead', 'host.program'], {
-        removes: 'idle',
-        covers: ['compile'],
-      }),
-      ruleFinding('compile', 1, ['host.program'], { removes: 'idle' }),
-      ruleFinding('copies', 1, ['nonessential.copy']),
-    ],
-    [decode],
-  );
-  expect(all.map(({ rule, hidden_by }) => [rule, hidden_by])).toEqual([
-    ['launches', null],
-    ['compile', 'launches:decode'],
-    ['copies', 'launches:decode'],
+test('a finding about the host hides gains that the launches limit, and gains of a covering change count once', () => {
+  const findingsWith = (launching_ms: number) =>
+    rankFindings(
+      [
+        ruleFinding('launches', 5, ['launch_overhead', 'host.program'], {
+          removes: 'idle',
+          covers: ['compile'],
+        }),
+        ruleFinding('compile', 1, ['host.program'], { removes: 'idle' }),
+        ruleFinding('copies', 1, ['nonessential.copy']),
+      ],
+      [{ ...decode, launching_ms, busy_ms: 4 }],
+    ).map(({ rule, hidden_by, gain }) => [rule, hidden_by, gain!.expected_ms]);
+  expect(findingsWith(9)).toEqual([
+    ['launches', null, 5],
+    ['compile', 'launches:decode', 1],
+    ['copies', 'launches:decode', 0],
   ]);
-  // Its own gain is still stated.
-  expect(all[2]!.gain!.expected_ms).toBe(1);
+  // The host pauses, but does not launch more slowly than the device computes.
+  expect(findingsWith(2)[2]).toEqual(['copies', null, 1]);
 });
 
 test('findings without a time are informational and last; two findings of one rule in a stage have two ids', () => {
@@ -225,7 +226,10 @@ test('waiting for the host hides no gain per token, which does not shorten the s
     gain: { per: 'token', expected_ms: 2, low_ms: 1, high_ms: 2, after_ms: 1, assumption: '', what_if: null },
   });
   const launches = ruleFinding('launches', 4, ['launch_overhead'], { removes: 'idle' });
-  const all = rankFindings([token, launches, ruleFinding('copies', 1, ['nonessential.copy'])], [decode]);
+  const all = rankFindings(
+    [token, launches, ruleFinding('copies', 1, ['nonessential.copy'])],
+    [{ ...decode, launching_ms: 9, busy_ms: 4 }],
+  );
   expect(Object.fromEntries(all.map(({ rule, hidden_by }) => [rule, hidden_by]))).toEqual({
     launches: null,
     batch: null,

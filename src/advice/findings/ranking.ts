@@ -15,7 +15,7 @@ const highShare = 0.2;
 const mediumShare = 0.05;
 /** Minimum share of a finding's gain that remains in its bars; below it, a larger finding hides it. */
 const minRemainingShare = 0.5;
-/** Share of a stage's time: if the device waits this long for the host, shorter kernels save no time. */
+/** Minimum share of a stage's time that a finding about the host gains; then it hides findings with gains that the host limits. */
 const minHostBoundShare = 0.3;
 
 /**
@@ -27,6 +27,8 @@ interface Ranked {
   finding: Finding;
   removes: 'idle' | 'busy';
   covers: readonly string[];
+  /** Whether the launches that remain leave less than half of the gain. */
+  limited: boolean;
   /** Affected ms over the whole run that are certain. */
   certain_ms: number;
 }
@@ -93,8 +95,11 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
         ? at_stake_ms / stage.time_ms
         : (share ?? runShare(statedMs ?? at_stake_ms, stages));
   const certainty = stage && stage.time_ms > 0 ? stage.low_ms / stage.time_ms : 1;
+  const unlimited = draft.gain && { per: 'stage' as const, ...draft.gain };
+  const gain = unlimited && limitToHost(unlimited, removes, launches ?? 0, stage);
   return {
     removes,
+    limited: gain !== null && gain.expected_ms < minRemainingShare * unlimited!.expected_ms,
     covers,
     certain_ms: certainty * (statedMs ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1)),
     finding: {
@@ -107,14 +112,7 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
       bars,
       at_stake_ms,
       at_stake_share,
-      gain:
-        draft.gain &&
-        clampGain(
-          limitToHost({ per: 'stage', ...draft.gain }, removes, launches ?? 0, stage),
-          at_stake_ms ?? Infinity,
-          ceiling,
-          stage,
-        ),
+      gain: gain && clampGain(gain, at_stake_ms ?? Infinity, ceiling, stage),
       hidden_by: null,
       references: rule.references,
     },
@@ -187,7 +185,7 @@ function makeIdsUnique(all: readonly Finding[]): void {
   }
 }
 
-/** Bars go to the larger gain; then a host-bound stage hides findings that shorten device work. */
+/** Bars go to the larger gain; then a finding about the host hides those with gains that the host limits. */
 function shareBars(all: readonly Ranked[], stage: StageTime): void {
   const remaining = new Map([...stage.bars].map(([id, ms]) => [id, Math.max(0, ms)]));
   const largestTakers = new Map<string, { id: string; ms: number }>();
@@ -231,9 +229,7 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
       finding.gain!.expected_ms >= minHostBoundShare * stage.time_ms,
   );
   if (!host) return;
-  for (const { finding, removes } of shortening) {
-    if (removes === 'busy' && finding !== host.finding) finding.hidden_by ??= host.finding.id;
-  }
+  for (const { finding, limited } of all) if (limited) finding.hidden_by ??= host.finding.id;
 }
 
 const isCoveredBy = (covering: Ranked, covered: Finding): boolean =>

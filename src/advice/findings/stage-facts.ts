@@ -35,7 +35,7 @@ export interface StageFacts {
   /** API calls that launched them: all nodes of a CUDA graph share one. */
   launches: number;
   graph_launches: number;
-  /** Host time from the first launch to the last, without waits, blocking launches and profiler overhead. */
+  /** Host time from the first launch to the last, without waits, pauses in which it launches nothing, blocking launches and profiler overhead. */
   launching_ms: number;
   /** Part of host_ms in host gaps longer than a dispatch, without those of compile_ms and first_use_ms. */
   long_host_ms: number;
@@ -118,9 +118,13 @@ function rowAsClean(row: Row, window: Row): Row {
   return {
     ...clean,
     held_ms: scaled.held_ms * (hostIdle(clean) / (hostIdle(scaled) || 1)),
-    launching_ms: Math.max(0, row.launching_ms - addedMs),
+    launching_ms: Math.max(0, row.launching_ms - pausedMs(window) - addedMs),
   };
 }
+
+/** Time of the long gaps between two activities of a step in which the host neither dispatches nor prepares launches. */
+const pausedMs = ({ long_host_ms, before_ms, inside_ms, inside_compile_ms }: Row): number =>
+  Math.max(0, long_host_ms - before_ms - (inside_ms - inside_compile_ms));
 
 /** Columns of device work, and idle time with its parts. */
 const busyColumns = ['compute_ms', 'comm_ms', 'copy_ms'] as const;

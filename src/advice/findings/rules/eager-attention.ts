@@ -62,7 +62,10 @@ export const eagerAttention = stageRule(
     if (stake < minShare * stage.wall_ms) {
       return `${regions.length} unfused attentions take ${part(time, stage.wall_ms)}; one kernel each would save ${part(stake, stage.wall_ms)}`;
     }
-    return finding(context, stage, { regions, time, stake, best: time - Math.min(time, fused.high) });
+    return {
+      ...(await finding(context, stage, { regions, time, stake, best: time - Math.min(time, fused.high) })),
+      covers: mostGemmTimeIn(regions, sequence) ? ['gemm_shape'] : [],
+    };
   },
   findUnfusedAttention,
 );
@@ -172,6 +175,13 @@ function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[
     firstFree = last + 1;
   }
   return regions;
+}
+
+/** Whether most of a stage's GEMM time is in attention: then the GEMMs that other rules report are gone with its change. */
+function mostGemmTimeIn(regions: readonly Region[], sequence: readonly SequenceKernel[]): boolean {
+  const gemmNs = (kernels: readonly SequenceKernel[]) =>
+    kernels.reduce((sum, kernel) => sum + (kernel.class === 'gemm' ? kernel.dur_ns : 0), 0);
+  return 2 * gemmNs(regions.flatMap(({ kernels }) => kernels)) > gemmNs(sequence);
 }
 
 /** Index of the last copy in a row of copies next to a GEMM; the GEMM's index if there is none. */
