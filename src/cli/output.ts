@@ -1,6 +1,7 @@
 import process from 'node:process';
 import { safeJson, safeText } from '../render/safe-text.js';
 import { color, stderrColor } from '../render/terminal/color.js';
+import { hanging } from '../render/terminal/text.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
 import { asTyped } from '../model/program-name.js';
@@ -69,7 +70,10 @@ export function reportError(error: unknown, json: boolean): number {
   const parts = { what: clean(what).replaceAll('\n', ' '), why: clean(why), fix: clean(fix) };
   if (!known && error instanceof Error && error.stack) notify(clean(error.stack));
   notify(`${stderrColor.red('error:')} ${parts.what} (${code})`);
-  for (const line of `${parts.why}\n${parts.fix}`.split('\n')) notify(`  ${line}`);
+  // What to type stays on one line, so that it can be copied.
+  const width = process.stderr.isTTY ? terminalWidth(process.stderr) : Infinity;
+  for (const line of parts.why.split('\n').flatMap((text) => hanging('  ', text, width))) notify(line);
+  for (const line of parts.fix.split('\n')) notify(`  ${line}`);
   const exitCode = known?.exitCode ?? 70;
   if (json) {
     printJson({

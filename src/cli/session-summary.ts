@@ -22,7 +22,7 @@ export async function writeAnalyzedReport(
   return writePage(path, (parts) => pageOfView(view, { ...parts, explain }));
 }
 
-/** The report as text, with its details. */
+/** The report as text or Markdown, with its details. */
 export async function reportText(
   analyzed: AnalyzedSession,
   explain: Document<ExplainResult> | null,
@@ -30,8 +30,11 @@ export async function reportText(
 ): Promise<string> {
   const view = await viewOf(analyzed);
   if (format === 'md') {
-    const { markdownView } = await import('../render/markdown.js');
-    return markdownView(view);
+    const [{ markdownView }, { withExplanation }] = await Promise.all([
+      import('../render/markdown.js'),
+      import('../views/explain.js'),
+    ]);
+    return markdownView(withExplanation(view, explain));
   }
   const { terminalView } = await import('../render/terminal/view.js');
   return terminalView(view, { width: terminalWidth(), level: 2, explain });

@@ -1,5 +1,5 @@
-/** Maximum slug length in an id, so that ids fit 80 columns and the 255 bytes of a file name. */
-const slugLength = 40;
+/** Maximum slug length in an id, so that ids are at most 40 characters and fit tables and commands in 80 columns. */
+const slugLength = 24;
 
 /** Valid session folder names; names with a leading dot are temporary folders. */
 export const sessionIdPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

@@ -18,7 +18,7 @@ test.each([
   ['Größe Ünïcode', 'gro-e-unicode'],
   ['', 'session'],
   ['模型', 'session'],
-  ['a'.repeat(100), 'a'.repeat(40)],
+  ['a'.repeat(100), 'a'.repeat(24)],
 ])('slug of %j', (label, slug) => {
   expect(slugOf(label)).toBe(slug);
 });

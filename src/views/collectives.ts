@@ -37,7 +37,7 @@ export function collectiveBlocks({ data, issues }: Document<CollectivesResult>):
       level: 2,
       items: [
         'recorded: share of the calls between the first and the last recorded one; NCCL Inspector omits small messages and operations that finished between two dumps.',
-        'transfer: time of the rank that arrived last. waiting: longest minus shortest time. Both over operations recorded by all ranks.',
+        'exchange: time of the rank that arrived last. waiting: longest minus shortest time. Both over operations recorded by all ranks.',
         'bus bandwidth: as nccl-tests defines it (doc/PERFORMANCE.md), comparable with the rate of a link; at the median time, including waiting.',
       ],
     },
@@ -119,7 +119,12 @@ const notAligned = (clock: JobRank['clock']): Text => ({
 
 const rankColumns: readonly ColumnOf<JobRank>[] = [
   { id: 'rank', head: 'rank', ...number, cell: ({ rank }) => ({ count: rank }) },
-  { id: 'step_ms', head: 'time', ...number, cell: (row) => ms(row.step_ms) },
+  {
+    id: 'step_ms',
+    head: 'time',
+    ...number,
+    cell: ({ step_ms: value }) => (value === null ? { missing: 'the session has no steps' } : ms(value)),
+  },
   { id: 'compute_ms', head: 'compute', ...number, cell: (row) => ms(row.compute_ms) },
   { id: 'host_ms', head: 'host', ...number, drop: 3, cell: (row) => ms(row.host_ms) },
   { id: 'exposed_ms', head: 'exposed comm.', ...number, cell: (row) => ms(row.exposed_ms) },
@@ -206,7 +211,7 @@ const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
   { id: 'bus_bytes_per_s', head: 'bus', ...number, cell: ({ bus_bandwidth: figure }) => ({ figure }) },
   {
     id: 'transfer_ns',
-    head: 'transfer',
+    head: 'exchange',
     ...number,
     drop: 4,
     cell: ({ transfer_p50_ns: figure }) => ({ figure }),

@@ -83,7 +83,6 @@ const columnsOf = (
   {
     id: 'launches',
     head: 'launches',
-    detail: true,
     ...number,
     drop: 7,
     cell: ({ launches }) => ({ count: launches }),

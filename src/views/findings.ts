@@ -129,7 +129,7 @@ function detailCommands(
   const isUnexplained =
     withWaterfalls && data.session.status === 'complete' && unexplainedStage(data) !== null;
   return [
-    { command: `inferscope explain ${session} --verbose`, why: 'evidence, causes, every finding' },
+    { command: `inferscope explain ${session} --verbose`, why: 'evidence, causes' },
     ...(tables || stages.length === 0
       ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]
       : []),

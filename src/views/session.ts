@@ -7,7 +7,7 @@ import type { Block, Section, Table, Text, View } from './block.js';
 
 const bytes = (n: number): Text => ({ n, unit: 'B' });
 
-/** Newest last, next to the prompt; if there is no room for ids, a session is listed by its name. */
+/** Newest last, next to the prompt; a session is listed by its name, or by its id if it has none. */
 export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
   if (sessions.length === 0)
     return [{ type: 'text', text: ['No sessions yet. Create one: ', { code: 'inferscope profile' }] }];
@@ -18,14 +18,12 @@ export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
       title: 'Sessions',
       columns: [
         { id: 'name', head: 'SESSION' },
-        { id: 'id', head: 'ID', drop: 0 },
         { id: 'bytes', head: 'SIZE', numeric: true },
         { id: 'headline', head: 'HEADLINE · TITLE', wraps: true, endCut: true },
       ],
       rows: sessions.map((session) => ({
         cells: [
           [session.name ?? session.id, ...session.tags.map((tag) => `#${tag}`)].join(' '),
-          { code: session.id },
           session.bytes === null ? { missing: 'unknown' } : bytes(session.bytes),
           leadOf(session),
         ],

@@ -32,15 +32,18 @@ const results: Readonly<Record<Validation['result'], Text>> = {
   nothing_compared: { text: 'nothing compared', tone: 'fault' },
 };
 
-function verdict({ result, counts, tolerance }: Validation): Text {
+function verdict({ result, counts, tolerance, session }: Validation): Text {
   const { compared, rejected, skipped, within_tolerance } = counts;
   return [
     results[result],
     ...(compared > 0
       ? [`: ${within_tolerance} of ${compared} totals within `, { n: tolerance, unit: 'ratio' }]
       : []),
-    ...(rejected > 0 ? [`; ${rejected} rejected as implausible`] : []),
+    ...(rejected > 0 ? [`; ${rejected} rejected`] : []),
     ...(skipped > 0 ? [`; ${skipped} not comparable`] : []),
+    ...(compared > 0 && rejected + skipped > 0 && session !== null
+      ? [' (why: ', { code: `inferscope report ${session.id} --format text` }, ')']
+      : []),
   ] as Text;
 }
 
@@ -118,7 +121,7 @@ function errorSection(data: Validation): Section {
         ? [
             {
               type: 'text',
-              text: "Fitted: constants of the estimate were fitted to this run; only the others' errors are those of a new run.",
+              text: 'Fitted: constants of the estimate come from this run. Expect the errors of the other runs for a new one.',
             } satisfies Block,
           ]
         : []),
@@ -261,7 +264,7 @@ function noteBlocks(items: readonly { name: string; text: Text }[], before = '')
 
 const otherSection = ({ profiles, counts }: Validation): Section => ({
   id: 'rejected',
-  // If anything was compared, the verdict counts them.
+  // If anything was compared, the verdict counts them and names the report.
   level: counts.compared > 0 ? 2 : 1,
   title: 'Rejected and not comparable',
   blocks: (['rejected', 'skipped'] as const).flatMap((status) =>

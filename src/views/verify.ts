@@ -108,7 +108,7 @@ function changeBlocks(data: VerifyResult): Block[] {
         'Gains (mean per instance). Drawn: the interval, the expected gain as a line, the achieved gain as a dot',
       columns: [
         { id: 'number', head: '#', numeric: true },
-        { id: 'finding', head: 'finding', wraps: 16, lines: true },
+        { id: 'finding', head: 'finding', wraps: 24, lines: true },
         { id: 'outcome', head: 'now' },
         { id: 'expected_ms', head: 'expected gain', numeric: true },
         { id: 'achieved_ms', head: 'achieved', numeric: true },

@@ -5,7 +5,7 @@ import { explainSession } from '../explain/explain.js';
 import { checkComparable } from './comparable.js';
 import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
 import { stagePairs, type StageVerdict } from './stage-pairs.js';
-import { formatMs, formatPercent, formatSigned } from '../../vocabulary/format.js';
+import { formatMs, formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
 import { capitalize } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 import { stageLabels } from '../../vocabulary/stages.js';
@@ -96,9 +96,11 @@ function sentences(
   const fresh = changes.filter(({ outcome }) => outcome === 'new');
   if (remaining[0])
     stageSentences.push(
-      `Still there: ${remaining[0].title}${remaining.length > 1 ? `, and ${remaining.length - 1} more` : ''}.`,
+      `Still there: ${remaining[0].title}${remaining.length > 1 ? ` (and ${plural(remaining.length - 1, 'other')})` : ''}.`,
     );
   if (fresh[0])
-    stageSentences.push(`New: ${fresh[0].title}${fresh.length > 1 ? `, and ${fresh.length - 1} more` : ''}.`);
+    stageSentences.push(
+      `New: ${fresh[0].title}${fresh.length > 1 ? ` (and ${plural(fresh.length - 1, 'other')})` : ''}.`,
+    );
   return stageSentences;
 }

@@ -124,7 +124,16 @@ function atCleanTime(
         ? cleanSamplingSql
         : null
       : withConstant(bar.sql, added);
-    return { ...bar, ms, share: measured > 0 ? ms / measured : 0, sql };
+    return {
+      ...bar,
+      ms,
+      share: measured > 0 ? ms / measured : 0,
+      sql,
+      // No other profiler sees more of the embedded engine.
+      ...(bar.id === 'unattributed'
+        ? { better_capture: null, confidence_why: 'difference of the clean and the profiled execution' }
+        : {}),
+    };
   });
   const total = bars.reduce((sum, { ms }) => sum + ms, 0);
   return {

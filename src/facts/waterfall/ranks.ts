@@ -15,7 +15,7 @@ import {
 import { traceScope } from '../derived/scope.js';
 import { formatMs } from '../../vocabulary/format.js';
 import { rankName } from '../../vocabulary/ranks.js';
-import { perInstance } from '../../vocabulary/stages.js';
+import { perInstance, phaseLabel } from '../../vocabulary/stages.js';
 import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 
 /** Kinds of stages that every rank runs at the same time, so the slowest rank decides. */
@@ -125,7 +125,7 @@ const awaitedWords = (awaited: AwaitedRank): string =>
   `Showing ${rankName(awaited)}: another rank waits ${formatMs(awaited.waiting_ms)} ${perInstance(awaited.kind)} for it in collectives.`;
 
 const slowestWords = (slowest: RankTime, compared: number, recorded: number): string =>
-  `Showing ${rankName(slowest)}, the slowest of ${compared} ranks${recorded > compared ? ` that were compared, of ${recorded}` : ''}.`;
+  `Showing ${rankName(slowest)}, with the longest ${slowest.kind === 'outside' ? 'capture' : phaseLabel(slowest.kind)} of ${compared} ranks${recorded > compared ? ` that were compared, of ${recorded}` : ''}.`;
 
 /** Null if the ranks differ in time, collectives cannot be paired, or almost no time is waiting. */
 async function awaitedRank(

@@ -10,17 +10,27 @@ export function factLines(items: readonly { name: string; text: Text }[], width:
   );
 }
 
-/** In a summary the reasons are a column if all fit; with details they are below their commands. */
+/** In a summary the reasons that fit are a column; with details they are below their commands. */
 export function commandLines(
   items: readonly { command: string; why: string }[],
   width: number,
   level: Detail,
 ): string[] {
-  const widest = Math.max(0, ...items.map(({ command }) => textWidth(inert(command))));
-  const lines = items.map(({ command, why }) => `    ${inert(command).padEnd(widest)}  ${inert(why)}`);
-  if (lines.every((line) => textWidth(line) <= width)) return lines;
-  return items.flatMap(({ command, why }) => [
-    `    ${inert(command)}`,
-    ...(level < 2 ? [] : hanging('        ', inert(why), width)),
-  ]);
+  const fits = ({ command, why }: { command: string; why: string }, column: number) =>
+    textWidth(inert(command)) <= column && 4 + column + 2 + textWidth(inert(why)) <= width;
+  // The widest command that leaves room for its own reason sets the column.
+  const column = Math.max(
+    0,
+    ...items.map(({ command, why }) => {
+      const own = textWidth(inert(command));
+      return fits({ command, why }, own) ? own : 0;
+    }),
+  );
+  const allFit = items.every((item) => fits(item, column));
+  return items.flatMap((item) => {
+    const command = inert(item.command);
+    const why = inert(item.why);
+    if (allFit || (level < 2 && fits(item, column))) return [`    ${command.padEnd(column)}  ${why}`];
+    return [`    ${command}`, ...(level < 2 ? [] : hanging('        ', why, width))];
+  });
 }
