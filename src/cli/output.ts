@@ -51,6 +51,8 @@ export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): numb
   return Math.max(minWidth, Number.isSafeInteger(columns) && columns > 0 ? columns : stream.columns || 80);
 }
 
+const linesOf = (text: string): string[] => text.split('\n');
+
 /**
  * Prints a failure and returns its exit code. With `json`, stdout gets an `inferscope/error` document, so programs
  * need not parse stderr.
@@ -72,8 +74,8 @@ export function reportError(error: unknown, json: boolean): number {
   notify(`${stderrColor.red('error:')} ${parts.what} (${code})`);
   // What to type stays on one line, so that it can be copied.
   const width = process.stderr.isTTY ? terminalWidth(process.stderr) : Infinity;
-  for (const line of parts.why.split('\n').flatMap((text) => hanging('  ', text, width))) notify(line);
-  for (const line of parts.fix.split('\n')) notify(`  ${line}`);
+  for (const line of linesOf(parts.why).flatMap((text) => hanging('  ', text, width))) notify(line);
+  for (const line of linesOf(parts.fix)) notify(`  ${line}`);
   const exitCode = known?.exitCode ?? 70;
   if (json) {
     printJson({

@@ -187,11 +187,11 @@ function meaningOf(
 ): Text {
   // The meanings are of a timeline's bars; those of a request are a client's and a server's.
   const general = source === 'serving' ? (note === null ? confidence_why : null) : barWords(id).meaning;
-  const barMeaning = [general, note].filter((text) => text !== null).join('. ');
+  const barMeaning = [general, note].filter((text) => text !== null).join('; ');
   return [
     barMeaning,
     ...parts.flatMap((part, index): Part[] => [
-      `${index > 0 ? ', ' : barMeaning === '' ? '' : '. '}${part.label} `,
+      `${index > 0 ? ', ' : barMeaning === '' ? '' : '; '}${part.label} `,
       { n: part.ms, unit: 'ms' },
     ]),
   ];

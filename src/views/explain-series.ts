@@ -159,7 +159,8 @@ export const stageHead = (stage: Pick<StageWaterfall, 'kind' | 'name' | 'point'>
 
 /** Queries behind the findings; "[sql 3]" refers to the third. */
 export function numberedQueries(findings: readonly Finding[]): string[] {
-  return findings.flatMap(({ evidence }) => evidence.flatMap(({ sql }) => (sql === null ? [] : [sql])));
+  const queries = findings.flatMap(({ evidence }) => evidence.map(({ sql }) => sql));
+  return [...new Set(queries)].filter((sql) => sql !== null);
 }
 
 /**

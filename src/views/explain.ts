@@ -114,7 +114,7 @@ function firstScreen(lead: readonly Block[]): { first: Block[]; rest: Block[] } 
       const warnings = issuesOf('warning');
       const foldedWarnings = {
         type: 'fold',
-        title: `${warnings.length} warnings`,
+        title: 'Warnings',
         blocks: [{ type: 'issues', issues: warnings }],
       };
       first.push({ ...block, issues: [...issuesOf('error'), ...(warnings.length > 1 ? [] : warnings)] });

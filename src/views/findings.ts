@@ -82,7 +82,7 @@ export function findingBlocks(
     findings.length > 0 &&
       findings.every(isMinor) && {
         type: 'text',
-        text: withWaterfalls ? nothingSignificant(data) : 'Nothing significant to change.',
+        text: withWaterfalls ? nothingSignificant(data) : 'The rules found nothing significant to change.',
       },
     findings.length > listed.length && {
       type: 'text',
@@ -194,7 +194,7 @@ function nothingSignificant(data: ExplainResult): Text {
     return `No rule explains the largest bar: ${largest.label}${meaning === null ? '' : ` (${meaning})`}.`;
   }
   return unexplainedTime === null
-    ? 'Nothing significant to change.'
+    ? 'The rules found nothing significant to change.'
     : [
         'The session does not show the cause of ',
         { n: unexplainedTime.share, unit: 'ratio' },

@@ -8,9 +8,9 @@ const idle = (id: string): string => idleCauses[id]!.meaning;
 export const barMeanings: Readonly<Record<BarHead, string>> = {
   roofline: 'time of the necessary FLOPs and bytes of the stage at the device peaks, fully overlapped',
   serial: 'extra time because operations run one after another, each at its own limit',
-  kernels: 'time of kernels of a class that has no known roofline',
-  inefficiency: 'time of kernels of a class above their roofline',
-  nonessential: 'time of kernels that fusion or another choice would remove: elementwise, copies, casts',
+  kernels: 'time of operations of a class that has no known roofline',
+  inefficiency: 'time of operations of a class above their roofline',
+  nonessential: 'time of operations that fusion or another choice would remove: elementwise, copies, casts',
   exposed_comm: 'communication while nothing computes',
   exposed_copy: 'copies while no kernel runs, by direction and kind of host memory',
   launch_latency: idle('launch_latency'),
@@ -37,6 +37,7 @@ const headLabels: Readonly<Partial<Record<BarHead, string>>> = {
   roofline: 'roofline',
   serial: 'one operation after another',
   exposed_comm: 'exposed communication',
+  unattributed: 'not explained',
   profiler_overhead: 'added by the profiler',
 };
 

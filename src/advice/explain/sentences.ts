@@ -169,7 +169,7 @@ function changeSentence(findings: readonly Finding[], withoutTimes = false): str
   const first =
     findings.find(({ severity, hidden_by }) => (withoutTimes || severity !== 'info') && hidden_by === null) ??
     null;
-  if (!first) return 'Nothing significant to change was found.';
+  if (!first) return 'The rules found nothing significant to change.';
   const expected = expectedWords(first);
   return `${withoutEnd(first.title)}. Change first: ${withoutEnd(first.change.text)}${expected}.`;
 }
