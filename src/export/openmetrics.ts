@@ -131,7 +131,7 @@ const families: Family[] = [
     name: 'inferscope_stage_seconds',
     type: 'summary',
     unit: 'seconds',
-    help: 'Duration of each stage outside the warm-up; under a profiler, its overhead is included.',
+    help: 'Duration of each stage on the host, outside the warm-up, with the overhead of a profiler. explain measures a step from its start to the next one, on the GPU where the host runs ahead.',
     select: `SELECT execution_id AS execution, kind AS stage, (end_ns - start_ns) / 1e9 AS value
       FROM stages WHERE warmup IS NOT TRUE`,
     labels: ['execution', 'stage'],

@@ -54,6 +54,7 @@ function runBlocks(data: SweepResult): Block[] {
     (run.figures.length > 0 ? run.figures : [{ label: null, values: {} }]).map((one) => ({ run, ...one })),
   );
   const figures = shownFiguresOf(data);
+  const shortIds = uniqueBeginnings(data.runs.flatMap(({ session_id: id }) => (id === null ? [] : [id])));
   const parameters = parametersOf(data);
   const [byModel, others] = [true, false].map((follows) =>
     parameters.filter((name) => followsModel(data.runs, name) === follows),
@@ -90,7 +91,7 @@ function runBlocks(data: SweepResult): Block[] {
       id: 'session',
       head: 'session',
       cell: ({ run: { session_id: id } }) =>
-        id === null ? { missing: 'the command saves none' } : { code: id },
+        id === null ? { missing: 'the command saves none' } : { code: shortIds.get(id) ?? id },
     },
   ];
   const keptIds = ['run', 'duration', 'session', ...figures, ...data.varied];
@@ -103,6 +104,21 @@ function runBlocks(data: SweepResult): Block[] {
     ...(constants.length > 0 ? [{ type: 'text', text: ['all: ', ...constants] } as const] : []),
     tableOf('Main figures of each run; all are in the CSV', columnsInDropOrder, lines, { filter: true }),
   ];
+}
+
+/** Length of the time at the beginning of a session id. */
+const stampLength = 15;
+
+/** The shortest beginnings, not shorter than the time, that select each session among the others. */
+function uniqueBeginnings(ids: readonly string[]): ReadonlyMap<string, string> {
+  const isUnique = (beginning: string) => ids.filter((id) => id.startsWith(beginning)).length === 1;
+  return new Map(
+    ids.map((id) => {
+      let length = stampLength;
+      while (length < id.length && !isUnique(id.slice(0, length))) length += 1;
+      return [id, id.slice(0, length)];
+    }),
+  );
 }
 
 /** Whether a parameter has one value per model, with several models. */
