@@ -13,7 +13,8 @@ export function nothingFound({
 }: Pick<ExplainResult, 'rules' | 'withheld' | 'stages'>): string {
   const appliedRules = rules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired').length;
   if (appliedRules > 0 && stages.length === 0) return nothingRecorded;
-  if (appliedRules > 0) return `The rules found nothing significant to change (${plural(appliedRules, 'rule')} applied).`;
+  if (appliedRules > 0)
+    return `The rules found nothing significant to change (${plural(appliedRules, 'rule')} applied).`;
   return withheld.length > 0
     ? 'No finding: everything the rules found is withheld.'
     : 'No finding: the session has none of the data that the rules need.';

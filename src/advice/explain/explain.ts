@@ -52,6 +52,7 @@ export async function explainSession(
       next_steps: nextSteps(stages, ruleResults.findings, {
         framework: (await programOf(context)).framework,
         withoutGpu: context.operators !== null,
+        session: session.user.name ?? session.id,
       }).map(({ command, why }) => ({ command: belowLauncher(command, manifest), why })),
     };
     return document('explain', explainVersion, result, session.issues);

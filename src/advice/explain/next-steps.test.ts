@@ -5,7 +5,7 @@ import { nextSteps } from './next-steps.js';
 
 const { stages, findings } = testExplain().data;
 const commands = (framework: Framework | null, withoutGpu = false, stageList = stages): string[] =>
-  nextSteps(stageList, findings, { framework, withoutGpu }).map(({ command }) => command);
+  nextSteps(stageList, findings, { framework, withoutGpu, session: 'b1' }).map(({ command }) => command);
 const cleanRunCommand = /--evaluator none,nsys|^inferscope bench latency --engine vllm/;
 const profiled = stages.map((stage) => ({
   ...stage,

@@ -1,5 +1,6 @@
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { isProfiled } from '../../model/headline-time.js';
+import { shellWord } from '../../model/shell.js';
 import { formatPercent } from '../../vocabulary/format.js';
 import type { Framework } from '../findings/framework.js';
 import { leadStage } from './sentences.js';
@@ -10,12 +11,17 @@ type Step = ExplainResult['next_steps'][number];
 const minBarShare = 0.1;
 const maxSteps = 4;
 
-/** Facts about the program, in addition to its stages, that decide which commands to suggest. */
+/** Facts about the session, in addition to its stages, that decide which commands to suggest. */
 interface Program {
   framework: Framework | null;
   /** A capture of a program that used no GPU. */
   withoutGpu: boolean;
+  session: string;
 }
+
+/** States the model of a recorded session. @param session its name, else its id */
+export const setModelCommand = (session: string): string =>
+  `inferscope session set ${shellWord(session)} --model <name>`;
 
 /**
  * Commands to suggest next: the check of the first finding, a run without a profiler if only a profiled time is known, and
@@ -24,7 +30,7 @@ interface Program {
 export function nextSteps(
   stages: readonly StageWaterfall[],
   findings: readonly Finding[],
-  { framework, withoutGpu }: Program,
+  { framework, withoutGpu, session }: Program,
 ): Step[] {
   const lead = leadStage(stages);
   const steps: Step[] = [];
@@ -48,10 +54,7 @@ export function nextSteps(
     );
   }
   if (lead && lead.roofline_ms.value === null && lead.roofline_ms.reason.code === 'no_model') {
-    add(
-      'inferscope session set <session> --model <name>',
-      'adds the model, so that the roofline can be computed',
-    );
+    add(setModelCommand(session), 'adds the model, so that the roofline can be computed');
   }
   return steps.slice(0, maxSteps);
 }

@@ -32,6 +32,8 @@ function streamFactors(
 }
 
 const times = (factor: number) => `× ${formatNumber(factor)}`;
+/** Kernels scale with it, except for their latency. */
+const limitTimes = (factor: number) => `roofline limit ${times(factor)}`;
 
 /** N sequences instead of B: weights are read once per step for all; KV cache, activations and FLOPs scale per sequence. */
 export function withBatch(state: StageState, batchSize: number): Effect | MissingFigure {
@@ -46,7 +48,7 @@ export function withBatch(state: StageState, batchSize: number): Effect | Missin
     measuredFactors: streams.measuredFactors,
     copies: factor,
     explain: (_, by) =>
-      `${times(by)}: weights once per step, everything else for each of ${batchSize} sequences`,
+      `${limitTimes(by)}: weights once per step, everything else for each of ${batchSize} sequences`,
     assumptions: [
       ...streams.how,
       `${batchSize} sequences of the same length instead of ${needs.shape.batchSize}; launches and host stay, sampling included`,
@@ -68,7 +70,7 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
     // In a decode step only work on the cache grows, such as copies of it; other work is for one token.
     otherFactor: (name) => (prefill || name === 'copy' ? factor : 1),
     ...(prefill ? { copies: factor } : {}),
-    explain: (_, by) => `${times(by)} at ${plural(contextLen, 'token')}`,
+    explain: (_, by) => `${limitTimes(by)} at ${plural(contextLen, 'token')}`,
     assumptions: [
       prefill
         ? `a prompt of ${plural(contextLen, 'token')} instead of ${formatCount(shape.newTokens)}, computed in one piece`
@@ -105,7 +107,7 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     otherFactor: () => elements,
     copies: elements,
     measuredFactors: isHalved ? new Map([['attention', halfAttention]]) : streams.measuredFactors,
-    explain: (_, by) => `${times(by)}: bytes and peak of ${storage.weights.name}`,
+    explain: (_, by) => `${limitTimes(by)}: bytes and peak of ${storage.weights.name}`,
     assumptions: [
       ...streams.how,
       `${storage.weights.name}: ${formatSetting(weights, 'bytes')} per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
@@ -163,7 +165,7 @@ export function withGpu(
     after: { ...needs, peaks: target },
     otherFactor: () => bandwidth,
     ...(link && otherLink ? { copies: link / otherLink } : {}),
-    explain: (_, by) => `${times(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
+    explain: (_, by) => `${limitTimes(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
     assumptions: [
       ...(chosen === null ? [] : [chosen]),
       `${name} reaches the same share of its data sheet as ${gpuName}: bandwidth ${times(1 / bandwidth)}`,

@@ -1,3 +1,4 @@
+import { setModelCommand } from '../../advice/explain/next-steps.js';
 import { leadOrder } from '../../advice/explain/sentences.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { headlineTime } from '../../model/headline-time.js';
@@ -112,7 +113,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
     if ((await facts.captures()).counters) return boundKernels(facts);
     return notKnown(
       `The limiting resource is not known: ${withoutEnd(why ?? 'the session does not record the model')}.`,
-      'inferscope session set <session> --model <name>',
+      setModelCommand(facts.session.user.name ?? facts.session.id),
     );
   }
   const { text } = facts.question;

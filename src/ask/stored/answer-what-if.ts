@@ -1,3 +1,4 @@
+import { setModelCommand } from '../../advice/explain/next-steps.js';
 import type { WhatIfResult } from '../../model/documents/explain.js';
 import { InferscopeError } from '../../model/errors.js';
 import { leadOrder } from '../../advice/explain/sentences.js';
@@ -47,7 +48,7 @@ export async function answerPrediction(
       .flatMap((finding) => [findingText(finding), changeOf(finding)]);
     const codes = new Set(refusals.map(({ code }) => code));
     const fallback = codes.has('no_model')
-      ? 'inferscope session set <session> --model <name>'
+      ? setModelCommand(facts.session.user.name ?? facts.session.id)
       : codes.has('no_kernel_times')
         ? capture.bench
         : capture.timeline;
