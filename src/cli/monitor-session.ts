@@ -54,7 +54,7 @@ export async function recordMonitor<T extends object>(
     const path = reportPath(saved.folder);
     const { pageOfView } = await import('../render/html/view.js');
     await writePage(path, (parts) => pageOfView(monitorView(document), parts));
-    if (!options.quiet) notify(`${options.json ? `session ${saved.id} saved · ` : ''}report: ${path}`);
+    if (!options.quiet) notify(`${options.json ? `session ${saved.id} saved · ` : '  '}report: ${path}`);
     return saved;
   } finally {
     temporary?.remove();

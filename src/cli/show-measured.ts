@@ -30,8 +30,8 @@ export async function showMeasured(
   const written = results?.();
   if (json) printJson(printed);
   if (!quiet) {
-    if (written !== undefined) notify(written);
-    notify(`report: ${report}`);
+    if (written !== undefined) notify(`  ${written}`);
+    notify(`  report: ${report}`);
   }
   if (saved.interrupted) {
     warn(`interrupted: session ${saved.id} has what was measured so far`);
