@@ -186,6 +186,7 @@ function loadTable(points: readonly ServingPoint[], slo: boolean): Block {
     { id: 'ok', head: 'ok', numeric: true, cell: ({ requests }) => ({ count: requests.ok }) },
     ...(points.some(({ requests }) => requests.failed > 0) ? [failedColumn] : []),
     ...(slo ? sloColumns : []),
+    // Never dropped: such a row does not describe the server.
     ...(points.some(({ client }) => client.bound) ? [clientBoundColumn] : []),
     {
       id: 'requests_per_s',
@@ -228,7 +229,6 @@ const failedColumn: LoadColumn = {
 const clientBoundColumn: LoadColumn = {
   id: 'client_bound',
   head: 'client-bound',
-  drop: 3,
   cell: ({ client }) => (client.bound ? { text: 'yes', tone: 'fault' } : 'no'),
 };
 

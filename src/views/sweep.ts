@@ -111,12 +111,13 @@ const stampLength = 15;
 
 /** The shortest beginnings, not shorter than the time, that select each session among the others. */
 function uniqueBeginnings(ids: readonly string[]): ReadonlyMap<string, string> {
-  const isUnique = (beginning: string) => ids.filter((id) => id.startsWith(beginning)).length === 1;
   return new Map(
-    ids.map((id) => {
+    ids.map((session) => {
       let length = stampLength;
-      while (length < id.length && !isUnique(id.slice(0, length))) length += 1;
-      return [id, id.slice(0, length)];
+      const isShared = () =>
+        ids.filter((one) => one.slice(0, length) === session.slice(0, length)).length > 1;
+      while (length < session.length && isShared()) length += 1;
+      return [session, session.slice(0, length)];
     }),
   );
 }
