@@ -16,10 +16,10 @@ export const subjectWords: Readonly<Record<Subject, { label: string; command: st
   collectives: { label: 'recorded collectives', command: 'inferscope import' },
   results: { label: 'results of another tool', command: 'inferscope import' },
   roofline: { label: 'a measured roofline', command: 'inferscope roofline --record' },
-  telemetry: { label: 'samples of GPUs and host', command: 'inferscope monitor --record' },
+  telemetry: { label: 'hardware samples', command: 'inferscope monitor --record' },
 };
 
-/** "a load test and samples of GPUs and host"; "nothing that can be analyzed" for none. */
+/** "a load test and hardware samples"; "nothing that can be analyzed" for none. */
 export function subjectList(subjects: readonly Subject[]): string {
   if (subjects.length === 0) return 'nothing that can be analyzed';
   return joinWithAnd(subjects.map((subject) => subjectWords[subject].label));
