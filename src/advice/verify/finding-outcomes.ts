@@ -81,7 +81,8 @@ function gainPerStep({ gain }: Finding, stage: StageWaterfall | undefined): Gain
   if (gain.per === 'stage') return gain;
   const stepMs = stage && headlineTime(stage).value;
   if (!stepMs) return gain;
-  const tokens = stepMs / (gain.after_ms + gain.expected_ms);
+  // A whole number, which gain and step time have only nearly.
+  const tokens = Math.max(1, Math.round(stepMs / (gain.after_ms + gain.expected_ms)));
   return {
     ...gain,
     expected_ms: gain.expected_ms * tokens,
