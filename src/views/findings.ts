@@ -82,7 +82,10 @@ export function findingBlocks(
     findings.length > 0 &&
       findings.every(isMinor) && {
         type: 'text',
-        text: withWaterfalls ? nothingSignificant(data) : 'The rules found nothing significant to change.',
+        text:
+          withWaterfalls || data.session.status !== 'complete'
+            ? nothingSignificant(data)
+            : 'The rules found nothing significant to change.',
       },
     findings.length > listed.length && {
       type: 'text',

@@ -8,6 +8,9 @@ import { formatGb } from '../../vocabulary/format.js';
  */
 const stages = ['prefill', 'decode', 'failed'] as const;
 
+const stageWords = (stage: (typeof stages)[number]): string =>
+  stage === 'failed' ? 'the failed step' : stage;
+
 interface DeviceFacts {
   baselineBytes: number | null;
   warmNs: number | null;
@@ -132,13 +135,13 @@ function tensorParts(
       component: 'kv_cache',
       bytes: peak.kv,
       confidence: peak.stage === 'failed' ? 'low' : 'high',
-      evidence: `cache tensors at the peak, in ${peak.stage} (${dtypesOf(rows, gpu, 'kv_cache')})${otherKvText(peaks, peak)}`,
+      evidence: `cache tensors at the peak, in ${stageWords(peak.stage)} (${dtypesOf(rows, gpu, 'kv_cache')})${otherKvText(peaks, peak)}`,
     },
     {
       component: 'activations',
       bytes: peak.bytes - graphAllocated - weights - peak.kv - kept - rounding,
       confidence: peak.stage === 'failed' ? 'medium' : 'high',
-      evidence: `torch.cuda.max_memory_allocated ${formatGb(peak.bytes)} in ${peak.stage} − weights − cache − memory kept between repeats − rounding to blocks${graphAllocated > 0 ? ` − ${formatGb(graphAllocated)} inside graphs` : ''}`,
+      evidence: `torch.cuda.max_memory_allocated ${formatGb(peak.bytes)} in ${stageWords(peak.stage)} − weights − cache − memory kept between repeats − rounding to blocks${graphAllocated > 0 ? ` − ${formatGb(graphAllocated)} inside graphs` : ''}`,
     },
   );
   return parts;
