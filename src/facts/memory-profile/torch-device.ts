@@ -8,8 +8,7 @@ import { formatGb } from '../../vocabulary/format.js';
  */
 const stages = ['prefill', 'decode', 'failed'] as const;
 
-const stageWords = (stage: (typeof stages)[number]): string =>
-  stage === 'failed' ? 'the failed step' : stage;
+const stageWords = (stage: string): string => (stage === 'failed' ? 'the failed step' : stage);
 
 interface DeviceFacts {
   baselineBytes: number | null;
