@@ -1,3 +1,4 @@
+import { type CallRoof, readCallRoofs } from '../facts/gemms/gemm-calls.js';
 import { readFile } from 'node:fs/promises';
 import { raw } from 'hono/html';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
@@ -149,6 +150,7 @@ async function fitTimeline(
   const steps = await stepsOf(database, timeline);
   const counters = await countersOf(database, timeline);
   const stepEvents = await stepWindows(database, timeline, steps);
+  const roofs = await readCallRoofs(session, database);
   const lanes = lanesIn(timeline).map(({ lane }) => lane);
   const events = lanes.reduce((sum, { length }) => sum + length, 0);
   const span = timeline.to - timeline.from;
@@ -170,7 +172,9 @@ async function fitTimeline(
           : partOf(lane, windows, timeline.from, level),
       ),
       rows:
-        plan.rows === 'none' ? {} : await rowsOf(database, timeline, plan.rows === 'all' ? null : windows),
+        plan.rows === 'none'
+          ? {}
+          : await rowsOf(database, timeline, plan.rows === 'all' ? null : windows, roofs),
     });
     const text = packBase64(data);
     if (text.length <= room) return { data: text, note };
@@ -231,13 +235,14 @@ async function rowsOf(
   database: SessionDatabase,
   { execution }: Timeline,
   windows: readonly Span[] | null,
+  roofs: readonly CallRoof[],
 ): Promise<EmbeddedTimeline['rows']> {
   const rows: Record<string, Row[]> = {};
   for (const table of trackTables) {
     const end = table === 'stages' ? 'e.end_ns' : 'e.start_ns + e.dur_ns';
     const inside = windows?.map(({ start, end: until }) => `e.start_ns < ${until} AND ${end} > ${start}`);
     rows[table] = await database.query<Row>(
-      `SELECT * EXCLUDE (execution_id, host) FROM (${rowsWithNames(table)} WHERE e.execution_id = $1 ${inside ? `AND (${inside.join(' OR ') || 'false'})` : ''}) ORDER BY start_ns`,
+      `SELECT * EXCLUDE (execution_id, host) FROM (${rowsWithNames(table, roofs)} WHERE e.execution_id = $1 ${inside ? `AND (${inside.join(' OR ') || 'false'})` : ''}) ORDER BY start_ns`,
       [execution],
     );
   }

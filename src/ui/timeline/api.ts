@@ -1,11 +1,12 @@
 import { Hono } from 'hono';
+import { readCallRoofs } from '../../facts/gemms/gemm-calls.js';
 import type { Note } from '../../export/exporter.js';
 import { InferscopeError } from '../../model/errors.js';
 import { countersOf } from './counters.js';
 import { eventDetails } from './details.js';
 import { encodeRecords, eventsPerLane } from './tile-format.js';
 import { recordsOf } from './lane.js';
-import type { OpenSessions } from './open-timelines.js';
+import { once, type OpenSessions } from './open-timelines.js';
 import { lanesIn, search } from './places.js';
 import { stepsOf } from './steps.js';
 import { selectedEvents, selection } from './selection.js';
@@ -25,11 +26,12 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
   }) => {
     const id = context.req.param('id')!;
     const execution = context.req.query('execution') ?? '';
-    const { executions, session } = await opened.get(id);
+    const openSession = await opened.get(id);
+    const { executions, session } = openSession;
     if (!executions.includes(execution)) throw usageError(`no execution ${execution}`);
     const { timeline, failed } = await opened.timeline(id, execution);
     if (failed !== null) throw usageError(failed);
-    return { timeline, session };
+    return { timeline, session, openSession };
   };
 
   api.get('/timeline', async (context) => {
@@ -51,14 +53,15 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     });
   });
   api.get('/event', async (context) => {
-    const { timeline, session } = await sessionOf(context);
+    const { timeline, session, openSession } = await sessionOf(context);
     const place = {
       lane: integerIn(context.req.query('lane'), 0, 1e9),
       index: integerIn(context.req.query('index'), 0, 1e12),
     };
     const database = await session.connect();
     try {
-      return context.json(await eventDetails(storedRows(database, timeline), timeline, place));
+      const roofs = await once(openSession, 'call roofs', () => readCallRoofs(session, database));
+      return context.json(await eventDetails(storedRows(database, timeline, roofs), timeline, place));
     } finally {
       await database.close();
     }

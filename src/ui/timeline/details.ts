@@ -1,6 +1,6 @@
 import { gapParts } from '../../model/bars.js';
 import { tables } from '../../model/tables.js';
-import { formatBytes, formatNs } from '../../vocabulary/format.js';
+import { formatBytes, formatNs, formatPercent } from '../../vocabulary/format.js';
 import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { lanesIn, placeOf } from './places.js';
@@ -22,6 +22,13 @@ const hiddenColumns = new Set([
 
 /** Columns shown last; all other columns come before them. */
 const lastColumns = ['device', 'stream', 'rank', 'pid', 'tid', 'context', 'correlation', 'attributed_by'];
+
+/** Meaning of columns that a kernel's row has from its operator. */
+const joinedColumns: Readonly<Record<string, string>> = {
+  roof_share:
+    'Share of the roofline: max(FLOP / peak, bytes / bandwidth) of this GEMM, divided by the time of all its kernels.',
+  roof_bound: 'What limits the GEMM at the roofline: compute or memory bandwidth.',
+};
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -55,7 +62,7 @@ export async function eventDetails(
     .map(([column, value]) => ({
       name: column.replace(/_(ns|bytes)$/, '').replaceAll('_', ' '),
       text: textOf(column, value, timeline.from),
-      meaning: columns[column]?.doc ?? '',
+      meaning: columns[column]?.doc ?? joinedColumns[column] ?? '',
     }))
     .sort((a, b) => Number(a.text.length > 60) - Number(b.text.length > 60));
   const title = track.table === 'gaps' ? `idle: ${idleCauseLabel(gapParts[lane.class[index]!]!)}` : label;
@@ -80,6 +87,7 @@ function namedOn(table: string, row: Row): EventDetails['named'] {
 function textOf(column: string, value: unknown, from: number): string {
   if (column.endsWith('_ns')) return formatNs(timeOf(column, Number(value), from));
   if (column.endsWith('bytes')) return formatBytes(Number(value));
+  if (column === 'roof_share') return formatPercent(Number(value));
   return column === 'class' ? classLabel(String(value)) : String(value);
 }
 

@@ -1,21 +1,39 @@
+import type { CallRoof } from '../../facts/gemms/gemm-calls.js';
 import { tables } from '../../model/tables.js';
 import type { SessionDatabase } from '../../session/query.js';
 import type { EventRows, Row } from './details.js';
 import type { Timeline, TrackTable } from './timeline.js';
 
-/** SQL of the rows of a table as `e`, each with the names of its stage and operator. */
-export function rowsWithNames(table: TrackTable): string {
+/**
+ * SQL of the rows of a table as `e`, each with the names of its stage and operator, and a kernel with the share of the roofline that its
+ * GEMM reached: the minimum time of the call divided by the time of all kernels of the call.
+ */
+export function rowsWithNames(table: TrackTable, roofs: readonly CallRoof[] = []): string {
   const columns: object = tables[table].columns;
   const same = (other: string, id: string): string =>
     ['execution_id', 'capture_id', id].map((column) => `${other}.${column} = e.${column}`).join(' AND ');
   const hasStage = 'stage_id' in columns && table !== 'stages';
   const hasOperator = 'op_id' in columns && table !== 'ops';
-  return `SELECT e.*${hasStage ? ', s.raw_name AS stage' : ''}${hasOperator ? ', o.name AS operator, o.input_shapes AS shapes' : ''} FROM ${table} e
-    ${hasStage ? `LEFT JOIN stages s ON ${same('s', 'stage_id')}` : ''} ${hasOperator ? `LEFT JOIN ops o ON ${same('o', 'op_id')}` : ''}`;
+  const hasRoof = table === 'kernels' && roofs.length > 0;
+  const roofColumns = `, r.bound AS roof_bound,
+    r.roof_ns / (SELECT sum(dur_ns) FROM kernels k WHERE ${same('k', 'op_id')}) AS roof_share`;
+  return `SELECT e.*${hasStage ? ', s.raw_name AS stage' : ''}${hasOperator ? ', o.name AS operator, o.input_shapes AS shapes' : ''}${hasRoof ? roofColumns : ''} FROM ${table} e
+    ${hasStage ? `LEFT JOIN stages s ON ${same('s', 'stage_id')}` : ''} ${hasOperator ? `LEFT JOIN ops o ON ${same('o', 'op_id')}` : ''}
+    ${hasRoof ? `LEFT JOIN ${roofTable(roofs)} r ON r.capture_id = o.capture_id AND r.name = o.name AND r.inputs = o.input_shapes AND r.types IS NOT DISTINCT FROM o.input_types` : ''}`;
+}
+
+function roofTable(roofs: readonly CallRoof[]): string {
+  const columns =
+    '{"capture_id":"VARCHAR","name":"VARCHAR","inputs":"VARCHAR","types":"VARCHAR","roof_ns":"DOUBLE","bound":"VARCHAR"}';
+  return `(SELECT unnest(from_json('${JSON.stringify(roofs).replaceAll("'", "''")}', '[${columns}]'), recursive := true))`;
 }
 
 /** Reads rows of events from a session's tables. */
-export const storedRows = (database: SessionDatabase, { execution }: Timeline): EventRows => ({
+export const storedRows = (
+  database: SessionDatabase,
+  { execution }: Timeline,
+  roofs: readonly CallRoof[] = [],
+): EventRows => ({
   rowOf: async (track, start, end) => {
     const inside =
       track.table === 'gaps'
@@ -23,7 +41,7 @@ export const storedRows = (database: SessionDatabase, { execution }: Timeline): 
         : `e.start_ns = $2 AND ${track.table === 'stages' ? 'e.end_ns' : 'e.start_ns + e.dur_ns'} = $3`;
     const keys = (['rank', 'pid', 'tid', 'device', 'stream'] as const).filter((key) => track[key] !== null);
     const [row] = await database.query<Row>(
-      `${rowsWithNames(track.table)} WHERE e.execution_id = $1 AND ${inside} ${keys.map((key, i) => `AND e.${key} = $${i + 4}`).join(' ')} LIMIT 1`,
+      `${rowsWithNames(track.table, roofs)} WHERE e.execution_id = $1 AND ${inside} ${keys.map((key, i) => `AND e.${key} = $${i + 4}`).join(' ')} LIMIT 1`,
       [execution, start, end, ...keys.map((key) => track[key])],
     );
     return row ?? null;
