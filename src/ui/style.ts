@@ -29,7 +29,9 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
 #details .columns { columns: 26rem; column-gap: 2rem; } #details .columns .scroll { margin: 0 0 .75rem; break-inside: avoid; }
 #selection > details:not([open]) { display: inline-block; margin-right: 1rem; }
 #details th button { font-weight: 600; } #details td button { text-align: left; overflow-wrap: anywhere; }
-#details dl { font-size: .875rem; } #details button { font: inherit; color: var(--link); background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline; text-underline-offset: 3px; }
+#details dl { font-size: .875rem; columns: 22rem; column-gap: 2rem; margin: .5rem 0; } #details dl div { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: 0 1rem; padding: .125rem 0; break-inside: avoid; }
+#details dt { color: var(--muted); } #details dd { margin: 0; overflow-wrap: anywhere; }
+#details button { font: inherit; color: var(--link); background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline; text-underline-offset: 3px; }
 /* One long text does not push the other columns out of sight. */
 #answer td { max-width: 34rem; overflow: hidden; text-overflow: ellipsis; }
 #legend { display: flex; flex-wrap: wrap; gap: .125rem 1.5rem; font-size: .8125rem; color: var(--muted); padding: 0 .25rem; }

@@ -67,7 +67,7 @@ describe('inferscope ui in Chromium', () => {
     await page.keyboard.type('elementwise');
     await page.keyboard.press('Enter');
     await page.waitForSelector('#details dl');
-    expect(await page.textContent('#found')).toMatch(/^[1-9]\d* found$/);
+    expect(await page.textContent('#found')).toMatch(/^[1-9][\d\s]* found$/);
     expect(await page.textContent('#details h2')).toContain('elementwise');
     await expect.poll(() => page.url()).toContain('event=');
     const correlation = () => page.innerText('#details dt:text-is("correlation") + dd');

@@ -27,9 +27,9 @@ export function eventPanel(
   page: string | undefined,
   follow: () => void,
 ): Node[] {
-  const facts = element('dl', { class: 'definitions' });
+  const facts = element('dl', { class: 'facts' });
   for (const { name, text, meaning } of details.facts)
-    facts.append(element('dt', { title: meaning }, name), element('dd', {}, text));
+    facts.append(element('div', {}, element('dt', { title: meaning }, name), element('dd', {}, text)));
   const launch = details.launch;
   const button = element('button', { type: 'button' }, launch?.text ?? '');
   button.addEventListener('click', follow);

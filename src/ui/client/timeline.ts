@@ -1,3 +1,4 @@
+import { formatCount } from '../../vocabulary/format.js';
 import { bindGroupKeys } from './groups.js';
 import { bindKeys } from './keys.js';
 import { byId } from './panel.js';
@@ -150,7 +151,7 @@ class TimelinePage {
   private async find(direction: 'next' | 'previous'): Promise<void> {
     const { event, range } = this.picture.scene;
     const found = await this.source.find(this.search.value, event ? event.start : range.start);
-    byId('found').textContent = `${found.count} found`;
+    byId('found').textContent = `${formatCount(found.count)} found`;
     const match = found[direction];
     if (match) await this.event.select(match, true);
   }
