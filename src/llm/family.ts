@@ -7,8 +7,8 @@ export type Rule = boolean | { field: string; fallback: boolean };
 /**
  * Layers with a sliding window if `layer_types` is absent. all: every layer, if the window is set. upper: layers from
  * max_window_layers on, if use_sliding_window. switched: every layer, if use_sliding_window. alternate: even layers.
- * pattern: all except every sliding_window_pattern-th. chunks: like pattern, with chunks of attention_chunk_size
- * instead of windows (Llama 4).
+ * pattern: all except every sliding_window_pattern-th. chunks: layers with rotary positions, with chunks of
+ * attention_chunk_size instead of windows (Llama 4).
  */
 export type WindowRule = 'none' | 'all' | 'upper' | 'switched' | 'alternate' | 'pattern' | 'chunks';
 

@@ -19,8 +19,8 @@ interface Elements {
   outputs: number;
   /** Bytes of another type: token ids are int64. */
   otherBytes?: number;
-  /** Elements in memory that are not all read. */
-  unread?: number;
+  /** Elements of the inputs in memory, if a kernel does not read each of them once. */
+  held?: number;
 }
 
 const param = (params: Params, name: string): number => {
@@ -144,7 +144,7 @@ const elementsOf: Record<KernelName, (params: Params) => Elements> = {
       inputs: n,
       outputs: n,
       otherBytes: 8 * param(params, 'tokens'),
-      unread: param(params, 'vocab') * param(params, 'hidden'),
+      held: param(params, 'vocab') * param(params, 'hidden'),
     };
   },
   /** argmax: one comparison per logit; writes a token id (8 bytes). */
@@ -182,9 +182,9 @@ function outputBytes(dtype: string): number {
 
 /** Minimum work of one run: every input read once, every output written once. */
 export function kernelWork(kernel: KernelName, dtype: string, params: Params): KernelWork {
-  const { flops, inputs, outputs, otherBytes = 0, unread = 0 } = elementsOf[kernel](params);
+  const { flops, inputs, outputs, otherBytes = 0, held = inputs } = elementsOf[kernel](params);
   const bytes = inputs * elementBytes(dtype) + outputs * outputBytes(dtype) + otherBytes;
-  return { flops, bytes, footprintBytes: bytes + unread * elementBytes(dtype) };
+  return { flops, bytes, footprintBytes: bytes + (held - inputs) * elementBytes(dtype) };
 }
 
 /** A case with its id, FLOPs and bytes: "attention bfloat16 8x32x8x128x1x2048 flash". */

@@ -284,5 +284,5 @@ export const allocatableGib: Readonly<Record<string, number>> = {
   'AMD Instinct MI300X': 191.98,
 };
 
-/** For other GPUs: the lowest share of the data sheet's memory in the table (a T4; at most 0.99). */
+/** For other GPUs: the lowest share of the data sheet's memory in the table (a T4). */
 export const allocatableShare = 0.91;

@@ -39,11 +39,11 @@ export function loadingRemainders(
   const matrices = matricesOf(tensors, storage);
   const allocator = torchAllocator(20 * mib);
   // Made with the model: embedding and lm_head. Quantized layers follow one by one.
-  const unquantized = [
+  const inOrder = [
     ...matrices.filter(({ floatBytes }) => floatBytes === null),
     ...matrices.filter(({ floatBytes }) => floatBytes),
   ];
-  return unquantized.reduce((sum, { bytes, floatBytes }) => {
+  return inOrder.reduce((sum, { bytes, floatBytes }) => {
     const float = floatBytes === null ? null : allocator.malloc(floatBytes);
     const { size } = allocator.malloc(bytes);
     if (float) allocator.free(float);

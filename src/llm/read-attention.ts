@@ -10,7 +10,7 @@ export function readFlag(fields: ConfigFields, rule: Rule): boolean {
 
 /**
  * Returns the attention of a layer by its index; meaningless for layers without attention.
- * @throws E_MODEL_CONFIG if the numbers of heads or the head size cannot be
+ * @throws E_MODEL_CONFIG if the numbers of heads or the head size are impossible
  */
 export function readAttention(
   fields: ConfigFields,

@@ -99,7 +99,7 @@ export function weightsOfFiles(
   const byDtype: Record<string, number> = {};
   let bytes = 0;
   let parameters = 0;
-  let parameterCount = 0;
+  let tensorCount = 0;
   let quantized = false;
   for (const tensor of tensors) {
     const why = whyLeftOut(tensor, embedding, layers, tied);
@@ -108,7 +108,7 @@ export function weightsOfFiles(
       continue;
     }
     bytes += tensor.bytes;
-    parameterCount += 1;
+    tensorCount += 1;
     byDtype[tensor.dtype] = (byDtype[tensor.dtype] ?? 0) + tensor.bytes;
     parameters += tensor.shape.reduce((n, size) => n * size, 1);
     quantized ||= !floats.has(tensor.dtype);
@@ -116,7 +116,7 @@ export function weightsOfFiles(
   return {
     bytes,
     parameters: quantized ? null : parameters,
-    tensors: parameterCount,
+    tensors: tensorCount,
     byDtype,
     leftOut: [...excluded].map(([what, bytes]) => ({ what, bytes })),
   };

@@ -43,7 +43,10 @@ export function layerWindows(fields: ConfigFields, rule: WindowRule, layerCount:
   return Array.from({ length: layerCount }, (_, index) => (hasWindow[rule](index) ? window : null));
 }
 
-/** Llama 4: layers with rotary positions are chunked; no_rope_layers marks those with 1, else every fourth has none. */
+/**
+ * Llama 4: layers with rotary positions are chunked; no_rope_layers marks those with 1, else every
+ * no_rope_layer_interval-th has none.
+ */
 function chunkedLayers(fields: ConfigFields): (index: number) => boolean {
   const listed = fields.raw('no_rope_layers');
   if (Array.isArray(listed) && listed.length > 0) return (index) => listed[index] === 1;

@@ -158,7 +158,7 @@ function blockOps(stage: Stage, layer: Layer): NecessaryOp[] {
     case 'single':
       return [entry(2), ...attention];
     case 'parallel-two':
-      // Reads the output of the first norm.
+      // Reads the layer's input, which the first norm wrote as the new residual.
       return [entry(3), ...attention, norm('post_attention_norm', 1, 1), ...mlp];
     case 'parallel':
       return [entry(3), ...attention, ...mlp];

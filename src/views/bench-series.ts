@@ -60,7 +60,7 @@ export function batchSizes(lines: readonly BatchLine[]): number[] {
   );
 }
 
-/** The batch size above which a larger batch increases latency; null if the analysis found none. */
+/** The largest batch size before a doubling gains little throughput; null if the analysis found none. */
 export function kneeOf({ answers }: BenchVariant): number | null {
   const figures = answers.find(({ id }) => id === 'batch_knee')?.figures ?? {};
   return figures['knee_batch']?.value ?? null;

@@ -21,9 +21,9 @@ interface BatchRow {
   line: string;
   point: BenchPointResult;
   knee: boolean;
-  /** Output tokens/s relative to the smallest batch; null if either is unknown. */
+  /** Output tokens/s relative to the smallest batch with a known rate; null if either is unknown. */
   factor: number | null;
-  /** Batch size relative to the smallest batch. */
+  /** Batch size relative to that batch. */
   times: number;
 }
 
@@ -44,7 +44,7 @@ function batchRows(data: BenchResult): BatchRow[] {
   });
 }
 
-const notScaled = { missing: 'its rate, or that of the smallest batch, is unknown' };
+const notScaled = { missing: 'its rate, or that of every batch, is unknown' };
 
 /** Throughput and time per token against batch size. */
 export function batchSections(data: BenchResult): Section[] {

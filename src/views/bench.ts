@@ -161,7 +161,7 @@ function cards(data: BenchResult): { label: string; value: Text; note: Text }[] 
 
 const severities: readonly Issue['severity'][] = ['error', 'warning', 'info'];
 
-/** Issues of the measurement, warnings first; issues that differ only in numbers are merged, with the points that have them. */
+/** Issues of the measurement, the most severe first; issues that differ only in numbers are merged, with the points that have them. */
 export function flags({ variants }: BenchResult): Issue[] {
   const all = variants.flatMap(({ label, flags: variantFlags, points }) => {
     const prefix = variants.length > 1 ? `${label}: ` : '';

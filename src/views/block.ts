@@ -53,10 +53,10 @@ export interface Table {
   marks?: readonly { mark: string; meaning: string }[];
 }
 
-/** `notes`: text after the bar, most important first; a narrow line drops the last ones. */
 export interface Bar {
   name: string;
   ms: number;
+  /** Text after the bar, most important first; a narrow line drops the last ones. */
   notes?: readonly Text[];
 }
 

@@ -180,7 +180,7 @@ function differenceChart(waterfall: DrawnWaterfall, { short, timeKinds }: SideTe
     signed: true,
     bars: [
       // The first side's time, in the color of a roofline.
-      { ...chartBar('roofline', short[0]!, from), meaning: 'measured' },
+      { ...chartBar('roofline', short[0]!, from), meaning: timeKinds[0]! },
       ...sharedBars(waterfall).map(({ id, name, label, values }) => ({
         ...chartBar(id, name, (values[1] ?? 0) - (values[0] ?? 0)),
         meaning: label,

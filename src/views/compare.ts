@@ -179,7 +179,7 @@ function stageTable(data: CompareResult): Block {
   const isPair = count === 2;
   return {
     type: 'table',
-    title: 'Stages; a change is significant when it exceeds the 95 % intervals of both sessions',
+    title: 'Stages; a change is significant when it exceeds the 95 % interval of the difference',
     columns: [
       { id: 'stage', head: 'stage' },
       ...sideColumns(count, 'value'),

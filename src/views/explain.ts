@@ -75,7 +75,7 @@ const headline = (data: ExplainResult): Block => ({
   rows: stageRows(data),
 });
 
-/** Issues that the first sentence already states for a busy machine. */
+/** Issues that the preface already states for a busy machine. */
 const machineIssueCodes = new Set(['machine_not_idle', 'cpu_steal']);
 
 const isStated = ({ code }: Issue, { machine }: ExplainResult): boolean =>

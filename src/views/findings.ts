@@ -15,7 +15,7 @@ import { barsOfFinding } from './finding-bars.js';
 import { largestBars, leadingStages, numberedQueries } from './explain-series.js';
 import { headlineTime } from '../model/headline-time.js';
 import { halfInterval } from '../model/half-interval.js';
-import { formatColumn, formatWithin, formatWithRange, nbsp } from '../vocabulary/format.js';
+import { formatColumn, formatWithin, formatWithRange, nbsp, plural } from '../vocabulary/format.js';
 import { perInstance, stageLabels } from '../vocabulary/stages.js';
 import { namedKernels } from './trace-values.js';
 
@@ -151,7 +151,7 @@ function silentRules({ rules }: ExplainResult): Block[] {
     {
       type: 'fold',
       level: 3,
-      title: `${silent.length} rules found nothing`,
+      title: `${plural(silent.length, 'rule')} without a finding`,
       blocks: [
         {
           type: 'table',
@@ -178,7 +178,7 @@ const ordersDiffer = (found: readonly Finding[]): boolean =>
 /** Minimum unexplained share of a stage that is reported. */
 const minUnexplainedShare = 0.2;
 
-/** The unexplained share of the first stage, if it is large. */
+/** The unexplained share of the leading stage, if it is large. */
 function unexplainedStage(data: ExplainResult): { share: number; stage: StageWaterfall } | null {
   const [stage] = leadingStages(data).full;
   const share = stage?.bars.find(({ id }) => id === 'unattributed')?.share ?? 0;

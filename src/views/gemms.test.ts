@@ -111,6 +111,10 @@ test('types and sources are columns if they differ, else they are in the title',
     { dtype: 'float16', source: 'profiler' },
     { dtype: 'float32', source: 'log' },
   ]);
+  // A source without a row of its own is not in the table.
+  const twice = [timed, gemm('cublas-log', 256)];
+  expect(view(twice).title).toBe('NVIDIA H200 · float16 · profiler');
+  expect(rows(twice)[0]![0]).not.toHaveProperty('source');
 });
 
 test('logs show the algorithms and why there is no time; --limit cuts the table', () => {

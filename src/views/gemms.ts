@@ -14,7 +14,7 @@ const briefShapes = 8;
 /** GEMMs by shape: calls, speed, tiles. @param limit rows of the table */
 export function gemmsView(document: Document<GemmsResult>, limit = maxShapes): View {
   const { data } = document;
-  const { constant } = columnsOf(data.gemms);
+  const { constant } = columnsOf(oncePerShape(data.gemms).rows);
   return {
     command: 'gemm',
     title: [data.gpu ?? 'unknown GPU', ...(data.stage === undefined ? [] : [data.stage]), ...constant].join(
@@ -38,7 +38,7 @@ export function gemmBlocks(
 ): Block[] {
   const { rows, leftOut } = oncePerShape(data.gemms);
   if (rows.length === 0) return [{ type: 'text', text: 'No GEMM has a known shape.' }];
-  const { columns, constant } = columnsOf(data.gemms, linkTo);
+  const { columns, constant } = columnsOf(rows, linkTo);
   const about = [...(data.gpu === null ? [] : [data.gpu]), ...constant].join(', ');
   const title = `GEMMs by shape${about === '' ? '' : ` (${about})`}: M tokens × N output features × K inner dimension`;
   const others = rows.slice(limit);

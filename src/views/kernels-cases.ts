@@ -190,7 +190,7 @@ function behindSections(cases: readonly KernelResult[], label: Label): Section[]
           filter: true,
           columns: [
             { id: 'operation', head: 'operation' },
-            { id: 'what', head: 'variant', drop: 0 },
+            { id: 'what', head: 'kind', drop: 0 },
             { id: 'name', head: 'kernel or operator', wraps: true },
             { id: 'class', head: 'class', drop: 1 },
             { id: 'times', head: 'count', numeric: true },

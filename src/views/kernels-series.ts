@@ -59,7 +59,7 @@ function shadeOf(cells: ReturnType<typeof cellsOf>): (result: KernelResult) => n
     ns === null ? null : high > low ? 1 - (Math.log(ns) - low) / (high - low) : 1;
 }
 
-/** Medians over two swept sizes; a darker color is closer to the roofline. */
+/** Medians over two swept sizes; a stronger color is closer to the roofline, or faster if the roofline is unknown. */
 export function mapChart(data: KernelsResult, map: KernelMap): HeatChart {
   const cells = cellsOf(data, map);
   const shade = shadeOf(cells);

@@ -83,7 +83,7 @@ function roofs({ roofs: { bytes_per_s: bandwidth, compute, levels } }: KernelsRe
   const source = sourceOf(levels.length === 0 ? bandwidth : (peaks[0]?.flops_per_s ?? bandwidth));
   return [
     ...rates.flatMap((rate, index) => [index === 0 ? '' : ', ', ...[rate].flat()]),
-    `: ${source}${levels.length === 0 ? '' : '; each operation is compared with the level that fits its working set'}`,
+    `: ${source}${levels.length === 0 ? '' : '; each operation is compared with the level of its working set'}`,
   ] as Text;
 }
 
@@ -150,7 +150,7 @@ const sweepSection = (data: KernelsResult): Section => ({
       { type: 'heading', text: name },
       {
         type: 'chart',
-        label: `Median time of ${name} over ${across.name} and ${down.name}; a stronger color is closer to the roof`,
+        label: `Median time of ${name} over ${across.name} and ${down.name}; a stronger color is closer to the roof, or faster if the roof is unknown`,
         chart: mapChart(data, map),
         behind: {
           type: 'table',
@@ -197,7 +197,7 @@ const meanings: readonly [name: string, text: string][] = [
   ],
   [
     'bound',
-    'The longer of the two; latency: the roofline time is below one launch (or one CUDA graph node).',
+    'compute or memory, whichever takes longer at the roof; latency: the roofline time is below one launch (or one CUDA graph node).',
   ],
   [
     'timed by',

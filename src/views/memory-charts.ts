@@ -1,6 +1,7 @@
 import type { AllocatorMoment, MemoryResult } from '../model/documents/memory-result.js';
 import { cutEnd } from '../vocabulary/cut.js';
 import { classColors, componentColor, lineMark } from '../vocabulary/colors.js';
+import { plural } from '../vocabulary/format.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import { pointColors, pointLabels } from '../vocabulary/memory-points.js';
 import type { LinesChart, Series, WaterfallChart } from './chart.js';
@@ -134,7 +135,7 @@ export const allocationsChart = (allocations: NonNullable<MemoryResult['allocati
   bars: allocations.slice(0, maxAllocations).map(({ operator, stage, bytes, blocks }) => ({
     name: cutEnd(shortPlace(operator), 60),
     value: gb(bytes),
-    meaning: `${stage}${blocks === null ? '' : `, ${blocks} blocks`}: ${operator}`,
+    meaning: `${stage}${blocks === null ? '' : `, ${plural(blocks, 'block')}`}: ${operator}`,
     color: classColors.gemm,
   })),
 });

@@ -101,7 +101,7 @@ function identity(profile: MemoryProfile): Text {
   );
 }
 
-/** Used share of the GPUs of the run. */
+/** Memory in use at the peak, and its share of the GPUs of the run. */
 function peakText(profile: MemoryProfile): Text {
   const { peak } = profile.memory_measurements;
   const capacityBytes = peak.per_gpu_details.reduce((sum, { total_bytes }) => sum + (total_bytes ?? 0), 0);

@@ -7,7 +7,7 @@ import { componentNames } from '../vocabulary/profile-memory.js';
 import type { Block, Section, Text } from './block.js';
 import { linked, type Places, pointPlace } from './findings.js';
 import { memoryChart, repeatsChart, rooflineChart, stepsChart } from './profile-charts.js';
-import { bandwidthRoofs, repeatLabels, rooflinePoints } from './profile-series.js';
+import { bandwidthRoofs, intervalsOver, repeatLabels, rooflinePoints } from './profile-series.js';
 import { cpuTables } from './roofline.js';
 import { samplesBlock } from './samples.js';
 import { tableOf } from './table-of.js';
@@ -42,7 +42,7 @@ export function rooflineSection(data: ProfileResult, places?: Places): Section {
     {
       type: 'text',
       text: [
-        `Measured peaks of this machine with ${roofline.engine} with ${plural(roofline.threads, 'thread')}, measured on ${roofline.measured_at.slice(0, 10)}. Left of the ridge at `,
+        `Peaks of this machine, measured by ${roofline.engine} with ${plural(roofline.threads, 'thread')} on ${roofline.measured_at.slice(0, 10)}. Left of the ridge at `,
         { n: roofline.ridge_flop_per_byte, unit: 'FLOP/byte' },
         ' bandwidth is the limit, right of it compute. The lines are bandwidths at the largest working set of each level; the roof of a stage may lie between them. Diamonds are whole stages, triangles classes of prefill, circles classes of decode.',
       ],
@@ -183,7 +183,7 @@ export function latencySection({ latency }: ProfileResult): Section {
     blocks: [
       {
         type: 'text',
-        text: `${plural(latency.repeats, 'timed repeat')} in ${plural(latency.launches, 'process launch', 'process launches')}, after ${plural(latency.warmup_repeats, 'warm-up repeat')} that are not counted. Intervals are over launches. No repeat is left out; outliers are marked by a triangle.`,
+        text: `${plural(latency.repeats, 'timed repeat')} in ${plural(latency.launches, 'process launch', 'process launches')}, after ${plural(latency.warmup_repeats, 'warm-up repeat')} that are not counted. Intervals are over ${intervalsOver(latency)}. No repeat is left out; outliers are marked by a triangle.`,
       },
       figureTable('Latency and throughput', [
         ['TTFT', latency.ttft_ms],

@@ -13,10 +13,9 @@ const visibleOperators = 8;
 
 const ms = (value: number): Text => ({ n: value, unit: 'ms' });
 const share = (value: number): Text => ({ n: value, unit: 'ratio' });
+const noRoof = { missing: 'the class has no necessary work, or its roof is unknown' };
 const knownValue = (value: number | null, unit: string): Text =>
-  value === null
-    ? { missing: 'the class has no necessary work, or its roof is unknown' }
-    : { n: value, unit };
+  value === null ? noRoof : { n: value, unit };
 const stageText = (kind: string): string => stageLabels[kind as StageResult['kind']] ?? kind;
 
 const noTrace = 'The operator trace of the runtime is missing or could not be read.';
@@ -133,7 +132,7 @@ function classTable(kind: string, breakdown: Breakdown): Block {
           knownValue(row.intensity_flop_per_byte, ''),
           knownValue(row.achieved_flops_per_s, 'FLOP/s'),
           knownValue(row.achieved_bytes_per_s, 'B/s'),
-          row.bound ?? { missing: 'roofs unknown' },
+          row.bound ?? noRoof,
         ],
       })),
       ...outsideOperators(breakdown).map(([name, time]): Row => ({

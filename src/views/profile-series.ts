@@ -16,6 +16,10 @@ export function repeatLabels(repeats: LatencyResult['per_repeat']): string[] {
   });
 }
 
+/** What the intervals of the run are over. */
+export const intervalsOver = ({ launches }: LatencyResult): string =>
+  launches > 1 ? 'launches' : 'the repeats of one launch';
+
 /** A stage, or a class of a stage, on the roofline. */
 export interface RooflinePoint {
   stage: string;

@@ -42,6 +42,17 @@ test('stages show time, throughput, roofline, MFU and MBU of the document', () =
     expect(numbers(stages!, column)).toEqual(profile.data.stages.map((stage) => stage[column].value));
 });
 
+test('intervals are over launches, with one launch over its repeats', () => {
+  const titleOf = (shown: typeof profile) => plainText(tables('stages', profileView(shown))[0]!.title);
+  const withLaunches = (launches: number) => {
+    const changed = testProfile();
+    changed.data.latency.launches = launches;
+    return titleOf(changed);
+  };
+  expect(withLaunches(3)).toBe('Times without a profiler; intervals are over launches');
+  expect(withLaunches(1)).toBe('Times without a profiler; intervals are over the repeats of one launch');
+});
+
 test('points of the roofline and their rows link to their places, if there are any', () => {
   const places = new Map([[pointPlace('prefill'), { link: '/timeline?start=1', text: 'slowest prefill' }]]);
   const withPlaces = profileView(profile, places);

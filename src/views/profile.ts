@@ -17,6 +17,7 @@ import {
   telemetrySection,
 } from './profile-machine.js';
 import { layerSection, operatorSection } from './profile-operators.js';
+import { intervalsOver } from './profile-series.js';
 import { tableOf } from './table-of.js';
 import { timelineSection } from './trace-timeline.js';
 
@@ -121,7 +122,7 @@ function leadingFacts({ latency, memory }: ProfileResult): { name: string; text:
   ];
 }
 
-/** MFU of a compute-bound stage, MBU of a memory-bound one; `usual` if the limit is unknown. */
+/** MFU of a compute-bound stage, MBU of a memory-bound one; `fallback` if the limit is unknown. */
 function utilizationCard(name: 'prefill' | 'decode', data: ProfileResult, fallback: 'MFU' | 'MBU') {
   const stage = data.stages.find(({ kind }) => kind === name);
   const metric = stage?.bound === 'compute' ? 'MFU' : stage?.bound === 'memory' ? 'MBU' : fallback;
@@ -164,7 +165,7 @@ const details: readonly [name: string, figureOf: (stage: StageResult) => Figure]
 
 const stageText = ({ kind }: StageResult): string => stageLabels[kind] ?? kind;
 
-function stageSection({ stages }: ProfileResult): Section {
+function stageSection({ stages, latency }: ProfileResult): Section {
   return {
     id: 'stages',
     restated: true,
@@ -172,7 +173,7 @@ function stageSection({ stages }: ProfileResult): Section {
     untitled: true,
     blocks: [
       tableOf(
-        'Times without a profiler; intervals are over launches',
+        `Times without a profiler; intervals are over ${intervalsOver(latency)}`,
         [
           { id: 'stage', head: 'stage', cell: stageText },
           {

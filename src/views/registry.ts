@@ -2,7 +2,7 @@ import type { DocumentOf, AnyDocument } from '../model/documents/by-kind.js';
 import type { View } from './block.js';
 import type { Places } from './findings.js';
 
-/** The view of each kind of document, loaded on demand: the only list of what can be shown. */
+/** The view of each kind of document that is shown by itself, loaded on demand. */
 const views = {
   analyze: async () => (await import('./analyze.js')).analyzeView,
   bench: async () => (await import('./bench.js')).benchView,

@@ -209,3 +209,11 @@ it('draws latencies with our definition against load, ordered by served rate', (
   });
   expect(view.sections.map(({ id }) => id)).not.toContain('latency');
 });
+
+it('explains the marks of the table of loads', () => {
+  const changed = structuredClone(results);
+  const [ttft] = changed.data.captures[0]!.points[0]!.metrics;
+  ttft!.recomputed = [];
+  const text = stripVTControlCharacters(terminalView(resultsView(changed), { width: 120 }));
+  expect(text).toContain('† nearest rank, not interpolated');
+});

@@ -150,6 +150,7 @@ function loadTable(captures: readonly Capture[]): Block {
     rows: points.map(({ label, point }, row) => ({
       cells: [label, requestCount(point), ...columns.map(({ cells }) => cells[row]!)],
     })),
+    marks: Object.values(marks),
     brief: 8,
   };
 }
@@ -324,9 +325,9 @@ function definitionSection(captures: readonly Capture[], hasForeign: boolean): S
   const all = [...entries.values()]
     .filter(({ metric }) => metric.definition !== null)
     .toSorted((a, b) => Number(a.metric.same_definition) - Number(b.metric.same_definition));
-  const undefinedNames = [...entries.values()]
-    .filter(({ metric }) => metric.definition === null)
-    .map(({ metric }) => metric.name);
+  const undefinedNames = new Set(
+    [...entries.values()].flatMap(({ metric }) => (metric.definition === null ? [metric.name] : [])),
+  );
   return {
     id: 'definitions',
     title: 'Definitions',
@@ -355,11 +356,11 @@ function definitionSection(captures: readonly Capture[], hasForeign: boolean): S
           ],
         })),
       },
-      ...(undefinedNames.length > 0
+      ...(undefinedNames.size > 0
         ? [
             {
               type: 'text',
-              text: `Not defined in the file or here: ${undefinedNames.join(', ')}.`,
+              text: `Not defined in the file or here: ${[...undefinedNames].join(', ')}.`,
             } satisfies Block,
           ]
         : []),

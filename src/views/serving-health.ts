@@ -7,7 +7,7 @@ const load: Column = { id: 'load', head: 'load' };
 const ms = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ms' });
 const cancelled = 'cancelled';
 
-/** Failed requests by kind; nothing without failures. */
+/** Failed requests by kind, and cancelled ones; nothing without any. */
 export function failureSections(points: readonly ServingPoint[]): Section[] {
   const rows = points.flatMap(({ load: pointLoad, requests }): Row[] => [
     ...requests.failures.map(({ kind, count, example }) => ({

@@ -62,7 +62,7 @@ function answers({ saturation, best_under_slo: best }: ServingResult): { name: s
   return [{ name: 'Saturation', text: saturation.text }, ...(best ? [{ name: 'SLO', text: best.text }] : [])];
 }
 
-/** Doubts about the figures; every summary shows the first one if it is a warning. */
+/** Doubts about the figures; a summary has a column of client-bound loads and one of failures instead, if there are any. */
 function doubts({ probe }: ServingResult, points: readonly ServingPoint[]): { name: string; text: Text }[] {
   return [
     { name: 'Client-bound', text: clientAnswer(points) },

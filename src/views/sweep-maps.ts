@@ -108,7 +108,7 @@ function gridAxes({ varied }: SweepResult): [Axis, Axis] | null {
   return first === undefined || second === undefined ? null : [axis(first), axis(second)];
 }
 
-/** Darker is more, relative to the map's own values; logarithmic if they span more than a factor of ten. */
+/** A stronger color is more, relative to the map's own values; logarithmic if they span more than a factor of ten. */
 function shadeOf({ cells }: SweepMap): (value: number | null) => number | null {
   const values = cells.flatMap(({ value }) => (value === null ? [] : [value]));
   const [low, high] = [Math.min(...values), Math.max(...values)];

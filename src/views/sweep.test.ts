@@ -57,6 +57,20 @@ test.each([80, 100, 120])('the text fits %i columns and shows failures with thei
   expect(text).toContain('run 4: gpu0 held 1 GiB more.');
 });
 
+test('a run that failed has no session for that reason', () => {
+  const sweep = testSweep();
+  for (const run of sweep.runs) if (run.outcome !== 'measured') run.session_id = null;
+  const table = sweepView(document('sweep', '1.0', sweep)).sections[0]!.blocks.find(
+    (block) => block.type === 'table',
+  )!;
+  const sessions = table.rows.map(
+    ({ cells }) => cells[table.columns.findIndex(({ id }) => id === 'session')],
+  );
+  expect(sessions.filter((cell) => typeof cell === 'object' && 'missing' in cell)).toEqual([
+    { missing: 'run failed' },
+  ]);
+});
+
 test('config keys that a model family ignores are a note in plan, text and page', () => {
   const text = 'tiny: Sizes may be off: the Llama family does not read num_local_experts.';
   const issues: Issue[] = [{ code: 'config_keys_unread', severity: 'warning', text }];

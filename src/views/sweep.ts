@@ -1,5 +1,6 @@
 import type { Document, Issue } from '../model/document.js';
 import type { SweepFigures, SweepResult, SweepRun } from '../model/documents/sweep.js';
+import { plural } from '../vocabulary/format.js';
 import { figureLabel, runOutcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
 import type { Block, Part, Section, Text, Value, View } from './block.js';
 import { figureValue, parametersOf, parameterValue, seconds, shownFiguresOf } from './sweep-columns.js';
@@ -16,7 +17,7 @@ export function sweepView(document: Document<SweepResult>): View {
   const { name, stamp, runs, started_at } = data;
   return {
     command: 'sweep',
-    title: `${name ?? stamp} · ${runs.length} runs`,
+    title: `${name ?? stamp} · ${plural(runs.length, 'run')}`,
     document,
     session: { id: stamp, started_at },
     lead: [{ type: 'text', text: outcomeText(data) }],
@@ -90,8 +91,12 @@ function runBlocks(data: SweepResult): Block[] {
     {
       id: 'session',
       head: 'session',
-      cell: ({ run: { session_id: id } }) =>
-        id === null ? { missing: 'the command saves none' } : { code: shortIds.get(id) ?? id },
+      cell: ({ run: { session_id: id, outcome } }) =>
+        id === null
+          ? {
+              missing: outcome === 'measured' ? 'the command saves none' : `run ${runOutcomeLabels[outcome]}`,
+            }
+          : { code: shortIds.get(id) ?? id },
     },
   ];
   const keptIds = ['run', 'duration', 'session', ...figures, ...data.varied];

@@ -140,9 +140,6 @@ export function densityChart(density: Density): LinesChart {
   };
 }
 
-/** Maximum bands in the background; a capture may have thousands of decode steps. */
-const maxPhases = 200;
-
 /** Allocated and reserved memory over the capture, with the peak marked. */
 export function memoryChart(
   { allocated, reserved, peak }: NonNullable<TraceResult['memory']>,
@@ -172,11 +169,7 @@ export function memoryChart(
         ].filter(({ points }) => points.length > 0),
       },
     ],
-    shades: (timeline?.density.phases ?? []).slice(0, maxPhases).map(({ kind, start_ns, dur_ns }) => ({
-      name: phaseLabel(kind),
-      from: start_ns / 1e9,
-      to: (start_ns + dur_ns) / 1e9,
-    })),
+    shades: phaseShades(timeline?.density),
     marks: [{ x: peak.t_ns / 1e9, y: peak.allocated_bytes, name: 'peak', color: classColors.sampling }],
   };
 }

@@ -215,7 +215,7 @@ function profileSection({ profiles }: Validation): Section {
         brief: 3,
       },
       ...(outsideTolerance.length > 0
-        ? [{ type: 'heading', level: 2, text: 'Above tolerance' } satisfies Block]
+        ? [{ type: 'heading', level: 2, text: 'Outside tolerance' } satisfies Block]
         : []),
       ...noteBlocks(outsideTolerance),
       {
