@@ -1,28 +1,25 @@
 import type { DuckDBAppender, DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import type * as DuckDB from '@duckdb/node-api';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf } from '../model/errors.js';
-import { type TableName, tables } from '../model/tables.js';
+import type { TableName } from '../model/tables.js';
 import type {
   Batch,
   BulkWriter,
   FileScan,
-  InMemoryColumns,
-  SavedColumn,
   SavedColumnsWriter,
   RowTaker,
   Workbench,
 } from '../model/workbench.js';
 import { quote } from './database.js';
-import type { Digest } from './digest.js';
-import type { FileColumn } from './parquet/file-column.js';
+import { memoryLimit } from './memory-limit.js';
 import { inMemoryTables } from './parquet/in-memory-tables.js';
 import { writeTable } from './parquet/write-table.js';
 import { queryRows } from './query.js';
 import { doubles, scan } from './scan.js';
 import { type ScanThread, startScanThread } from './scan-thread.js';
-import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
+import type { StagedFile } from './staged-file.js';
+import { stagedFiles } from './staged-files.js';
+import { columnExpressions, columnsOf, fileColumns, type Constants } from './workbench-columns.js';
 
 /** DuckDB's chunk size. */
 const chunkRows = 2048;
@@ -35,9 +32,6 @@ const maxDictionaryValues = 4096;
 
 /** Smaller files are read before a thread has started. */
 const scanThreadFromRows = 500_000;
-
-/** Maximum factor by which the memory limit is raised. */
-const maxRaiseFactor = 4;
 
 export interface OpenWorkbench extends Workbench {
   /** Files that were written. */
@@ -52,31 +46,13 @@ export function createWorkbench(
   duckdb: typeof DuckDB,
   folder: string,
 ): OpenWorkbench {
-  const stagedFiles: StagedFile[] = [];
-  const pendingWrites: Promise<void>[] = [];
+  const files = stagedFiles(folder);
+  const memory = memoryLimit(connection);
   const inMemory = inMemoryTables();
   const scans: ScanThread[] = [];
   const running = new Set<Promise<unknown>>();
   /** Connections with statements to interrupt when the workbench closes. */
   const connections = new Set([connection]);
-  async function claimPath(table: TableName, captureId: string): Promise<string> {
-    checkCaptureId(table, captureId);
-    const path = capturePath(table, captureId);
-    if (stagedFiles.some((file) => file.path === path)) throw new Error(`${path} is saved already`);
-    await mkdir(join(folder, 'tables', table), { recursive: true });
-    return path;
-  }
-  /** `written` reports a failure; an unhandled rejection must not end the process before it is awaited. */
-  function stageWhen(
-    written: Promise<{ rows: number; digest: Digest }>,
-    file: Pick<StagedFile, 'table' | 'capture_id' | 'path'>,
-  ): void {
-    const staged = (async () => {
-      stagedFiles.push({ ...file, ...(await written) });
-    })();
-    staged.catch(() => {});
-    pendingWrites.push(staged);
-  }
   /** Closing a connection during its statement hangs DuckDB, so wait for it even if another statement fails. */
   async function trackUntilDone<T>(statement: Promise<T>): Promise<T> {
     running.add(statement);
@@ -86,35 +62,13 @@ export function createWorkbench(
       running.delete(statement);
     }
   }
-  /** Memory limit of the database; null: the initial one. */
-  let memoryBytes: number | null = null;
-  let raiseFactor = 1;
-  /**
-   * Raises the memory limit. DuckDB spills but may still need more at once; some megabytes more are better than a capture that cannot be
-   * read.
-   * @returns whether the limit was raised
-   */
-  async function raiseMemory(error: unknown): Promise<boolean> {
-    if (
-      memoryBytes === null ||
-      raiseFactor >= maxRaiseFactor ||
-      !/Out of Memory|ended before its last/.test(messageOf(error))
-    )
-      return false;
-    raiseFactor *= 1.25;
-    await setMemory(memoryBytes * raiseFactor);
-    return true;
-  }
-  function setMemory(bytes: number) {
-    const mebibytes = Math.round(bytes / 2 ** 20);
-    return connection.run(`SET memory_limit = '${mebibytes}MiB'`);
-  }
+  /** Repeats a statement with more memory if it fails for lack of it. */
   async function withMemory<T>(statement: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await trackUntilDone(statement());
       } catch (error) {
-        if (!(await raiseMemory(error))) throw error;
+        if (!(await memory.raise(error))) throw error;
       }
     }
   }
@@ -141,7 +95,7 @@ export function createWorkbench(
     }
   }
   return {
-    stagedFiles: () => stagedFiles,
+    stagedFiles: () => files.written,
     async close() {
       // An interrupt has no effect on a statement that is about to start, so repeat it.
       const interruptTimer = setInterval(() => connections.forEach((open) => open.interrupt()), 20);
@@ -157,15 +111,15 @@ export function createWorkbench(
       await withMemory(() => connection.run(sql));
     },
     query: <T extends object>(sql: string) => withMemory(() => queryRows<T>(connection, sql, [])),
-    scan: (sql) => onNewConnection((ownConnection) => scan(ownConnection, sql, raiseMemory)),
-    async scanFiles<T, R>(files: FileScan<T>, taker: (input: T) => RowTaker<R>) {
-      if (files.rows >= scanThreadFromRows) {
-        const thread = startScanThread(files);
+    scan: (sql) => onNewConnection((ownConnection) => scan(ownConnection, sql, memory.raise)),
+    async scanFiles<T, R>(order: FileScan<T>, taker: (input: T) => RowTaker<R>) {
+      if (order.rows >= scanThreadFromRows) {
+        const thread = startScanThread(order);
         scans.push(thread);
         return (await thread.result) as R;
       }
-      const { take, result } = taker(files.input);
-      for await (const batch of onNewConnection((ownConnection) => scan(ownConnection, files.sql)))
+      const { take, result } = taker(order.input);
+      for await (const batch of onNewConnection((ownConnection) => scan(ownConnection, order.sql)))
         take(batch);
       return result();
     },
@@ -174,82 +128,91 @@ export function createWorkbench(
       await connection.run(`CREATE TABLE "${name}" (${definition})`);
       return bulkWriter(await connection.createAppender(name), columns, duckdb);
     },
-    async createNames(name, texts) {
-      await connection.run(`CREATE TABLE "${name}" (code BIGINT, text VARCHAR)`);
-      const appender = await connection.createAppender(name);
-      let code = 0n;
-      for (const text of texts) {
-        appender.appendBigInt(code++);
-        appender.appendVarchar(text.replaceAll('\0', '\u2400'));
-        appender.endRow();
-      }
-      appender.closeSync();
-    },
+    createNames: (name, texts) => createNames(connection, name, texts),
     async save(table, captureId, select, constants) {
-      const path = await claimPath(table, captureId);
+      const file = await files.claim(table, captureId);
       const rows = await withConnection(async (ownConnection) => {
-        const described = await ownConnection.run(`DESCRIBE ${select}`);
-        const types = new Map(
-          (await described.getRowsJS()).map(([name, type]) => [String(name), String(type)]),
-        );
-        const columns = columnExpressions(table, types, { ...constants, capture_id: captureId });
+        const columns = await columnsOfSelect(ownConnection, table, select, {
+          ...constants,
+          capture_id: captureId,
+        });
         const result = await withMemory(() =>
           ownConnection.run(
             `COPY (SELECT ${columns.join(', ')} FROM (${select}))
-             TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${maxDictionaryValues})`,
+             TO ${quote(join(folder, file.path))} (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${maxDictionaryValues})`,
           ),
         );
         return result.rowsChanged;
       });
-      stagedFiles.push({ table, capture_id: captureId, path, rows });
+      files.written.push({ ...file, rows });
       return rows;
     },
     async saveColumns(table, captureId, columns, constants): Promise<SavedColumnsWriter> {
-      const path = await claimPath(table, captureId);
+      const file = await files.claim(table, captureId);
       const specs = fileColumns(table, columns, { ...constants, capture_id: captureId });
-      const { writer, written } = writeTable(join(folder, path), specs);
-      stageWhen(written, { table, capture_id: captureId, path });
+      const { writer, written } = writeTable(join(folder, file.path), specs);
+      files.addWhen(written, file);
       return writer;
     },
     async saveInMemory(table, captureId, rows, constants) {
-      const path = await claimPath(table, captureId);
-      const file = inMemory.open(join(folder, path), rows);
-      stageWhen(file.written, { table, capture_id: captureId, path });
+      const file = await files.claim(table, captureId);
+      const target = inMemory.open(join(folder, file.path), rows);
+      files.addWhen(target.written, file);
       const constantColumns: Constants = { ...constants, capture_id: captureId };
       return {
         add(part) {
           const partColumns = columnsOf(part.columns(part.input));
           Object.assign(constantColumns, partColumns.constantColumns);
           const columns = fileColumns(table, partColumns.columns, {});
-          file.add(
+          target.add(
             columns.filter(({ name }) => name in partColumns.columns),
             part,
           );
         },
-        close: () => file.close(fileColumns(table, {}, constantColumns)),
+        close: () => target.close(fileColumns(table, {}, constantColumns)),
       };
     },
-    savedRows(table, captureIds) {
-      const paths = stagedFiles
-        .filter((file) => file.table === table && file.rows > 0 && captureIds.includes(file.capture_id))
-        .map(({ path }) => quote(join(folder, path)));
-      return paths.length === 0 ? null : `read_parquet([${paths.join(', ')}])`;
-    },
+    savedRows: (table, captureIds) => files.rowsOf(table, captureIds),
     async flush() {
       await inMemory.help();
-      await Promise.all(pendingWrites.splice(0));
+      await files.finish();
     },
     async limit({ threads, memory_bytes: bytes, return_pages: returnPages }) {
       if (threads !== undefined) await connection.run(`SET threads = ${threads}`);
-      if (bytes !== undefined) {
-        memoryBytes = bytes;
-        raiseFactor = 1;
-        await setMemory(bytes);
-      }
+      if (bytes !== undefined) await memory.set(bytes);
       if (returnPages !== undefined)
         await connection.run(`SET allocator_background_threads = ${returnPages}`);
     },
   };
+}
+
+/** Creates a table of texts with their codes, from 0 on. */
+async function createNames(
+  connection: DuckDBConnection,
+  name: string,
+  texts: Iterable<string>,
+): Promise<void> {
+  await connection.run(`CREATE TABLE "${name}" (code BIGINT, text VARCHAR)`);
+  const appender = await connection.createAppender(name);
+  let code = 0n;
+  for (const text of texts) {
+    appender.appendBigInt(code++);
+    appender.appendVarchar(text.replaceAll('\0', '\u2400'));
+    appender.endRow();
+  }
+  appender.closeSync();
+}
+
+/** SQL of each column of the model's table from a statement's columns. */
+async function columnsOfSelect(
+  connection: DuckDBConnection,
+  table: TableName,
+  select: string,
+  constants: Constants,
+): Promise<string[]> {
+  const described = await connection.run(`DESCRIBE ${select}`);
+  const types = new Map((await described.getRowsJS()).map(([name, type]) => [String(name), String(type)]));
+  return columnExpressions(table, types, constants);
 }
 
 function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: typeof DuckDB): BulkWriter {
@@ -270,69 +233,4 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
     },
     close: () => appender.closeSync(),
   };
-}
-
-type Constants = Record<string, string | number | null>;
-
-/** Columns given row by row, by the first column of each source, and columns with one value. */
-function columnsOf(inMemory: InMemoryColumns): {
-  columns: Record<string, SavedColumn>;
-  constantColumns: Constants;
-} {
-  const columns: Record<string, SavedColumn> = {};
-  const constantColumns: Constants = {};
-  const names = new Map<object, string>();
-  for (const [name, column] of Object.entries(inMemory)) {
-    if (typeof column !== 'object' || column === null) {
-      constantColumns[name] = column;
-      continue;
-    }
-    const { source, ...rest } = column;
-    if (!names.has(source)) names.set(source, name);
-    columns[name] = { from: names.get(source)!, ...rest };
-  }
-  return { columns, constantColumns };
-}
-
-/** The file column of each column of the model's table: given by row, constant, or null. */
-function fileColumns(
-  table: TableName,
-  columns: Record<string, SavedColumn>,
-  constants: Constants,
-): FileColumn[] {
-  checkNames(table, [...Object.keys(columns), ...Object.keys(constants)]);
-  return Object.entries(tables[table].columns).map(([name, { type }]) => {
-    const constant = constants[name] ?? null;
-    const savedColumn = columns[name];
-    if (savedColumn && !(name in constants)) return { name, type, texts: [], ...savedColumn };
-    if (typeof constant === 'string') return { name, type, texts: [constant], constant: 0 };
-    return { name, type, texts: [], constant };
-  });
-}
-
-function checkNames(table: TableName, names: string[]): void {
-  const unknown = names.filter((name) => !(name in tables[table].columns));
-  if (unknown.length > 0) throw new Error(`table ${table} has no column ${unknown.join(', ')}`);
-}
-
-/** SQL of each column of the model's table from the columns of the select, cast to the schema's type; NaN becomes null. */
-function columnExpressions(
-  table: TableName,
-  types: Map<string, string>,
-  constants: Record<string, string | number | null>,
-): string[] {
-  checkNames(table, [...types.keys(), ...Object.keys(constants)]);
-  return Object.entries(tables[table].columns).map(([name, { type }]) => {
-    const constant = constants[name];
-    const from = types.get(name);
-    let value = 'NULL';
-    if (typeof constant === 'string') value = quote(constant);
-    else if (typeof constant === 'number') value = String(constant);
-    else if (from === 'DOUBLE' || from === 'FLOAT')
-      value = `CASE WHEN isnan("${name}") THEN NULL ELSE "${name}" END`;
-    // An ENUM is written to Parquet by its dictionary; as VARCHAR each row's text would be hashed again (10 times slower).
-    else if (from?.startsWith('ENUM') && type === 'VARCHAR') return `"${name}"`;
-    else if (from !== undefined) value = `"${name}"`;
-    return `CAST(${value} AS ${type}) AS "${name}"`;
-  });
 }

@@ -1,4 +1,4 @@
-import { stepKinds } from '../model/documents/trace-phase.js';
+import { jointKinds } from '../model/documents/trace-phase.js';
 import { isBarOf } from '../model/bars.js';
 import { halfInterval } from '../model/half-interval.js';
 import type {
@@ -102,7 +102,7 @@ export const lostMs = (stage: StageWaterfall): number =>
  * Kinds shown bar by bar: requests consist of steps, sampling is part of them, and loading and warm-up happen once, so these get one line
  * each.
  */
-const barKinds: ReadonlySet<WaterfallKind> = new Set(stepKinds);
+const barKinds: ReadonlySet<WaterfallKind> = new Set(jointKinds);
 
 /**
  * Stages to show bar by bar and stages to show as one line each: bar by bar are the first one, and of the other steps those with the most

@@ -1,4 +1,4 @@
-import { stepKinds } from '../../model/documents/trace-phase.js';
+import { jointKinds } from '../../model/documents/trace-phase.js';
 import type {
   ExplainResult,
   Finding,
@@ -25,7 +25,7 @@ import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
 /** Stages by importance: a served model spends most of its time in decode. */
-export const leadOrder = [...stepKinds, 'other'] as const;
+export const leadOrder = [...jointKinds, 'other'] as const;
 
 export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | null {
   for (const kind of leadOrder) {

@@ -1,4 +1,4 @@
-import { stepKinds } from '../../model/documents/trace-phase.js';
+import { jointKinds } from '../../model/documents/trace-phase.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { callLossesSql } from '../collectives/job.js';
 import {
@@ -10,7 +10,7 @@ import {
 import type { TraceScope } from '../trace/scope.js';
 import type { Part } from './split.js';
 
-const stepKindSet: ReadonlySet<string> = new Set(stepKinds);
+const jointKindSet: ReadonlySet<string> = new Set(jointKinds);
 
 /** Shares of a rank's exposed communication spent waiting, 0 to 1. The remainder is the exchange (wire). */
 interface WaitShares {
@@ -34,7 +34,7 @@ export async function waitShares(
   const source = await collectiveSource(scope.database, captures);
   if (source.ranks < 2 || focus.rank === null) return sharesByStage;
   for (const kind of kinds) {
-    if (!stepKindSet.has(kind)) continue;
+    if (!jointKindSet.has(kind)) continue;
     const shares = source.recorded
       ? await waitSharesOfCalls(scope, captures, kind as PhaseKind)
       : await waitSharesOfKernels(scope, captures, { kind: kind as PhaseKind, ranks: source.ranks });

@@ -1,4 +1,4 @@
-import { stepKinds } from '../../model/documents/trace-phase.js';
+import { jointKinds } from '../../model/documents/trace-phase.js';
 import { hasRows } from '../../model/subjects.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
@@ -19,7 +19,7 @@ import { perInstance, phaseLabel } from '../../vocabulary/stages.js';
 import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 
 /** Kinds of stages that every rank runs at the same time, so the slowest rank decides. */
-const synchronousKinds: ReadonlySet<PhaseKind> = new Set(stepKinds);
+const synchronousKinds: ReadonlySet<PhaseKind> = new Set(jointKinds);
 
 /** Relative difference of step times up to which ranks count as equally slow. Then their waits decide. */
 const equalTimeShare = 0.05;

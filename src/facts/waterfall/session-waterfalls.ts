@@ -1,4 +1,4 @@
-import { stepKinds } from '../../model/documents/trace-phase.js';
+import { jointKinds } from '../../model/documents/trace-phase.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
 import { firstSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
@@ -29,7 +29,7 @@ interface SessionWaterfalls {
  * others.
  */
 export function judgedStages(stages: readonly StageWaterfall[]): StageWaterfall[] {
-  const steps = stages.filter(({ kind }) => [...stepKinds, 'other'].includes(kind));
+  const steps = stages.filter(({ kind }) => [...jointKinds, 'other'].includes(kind));
   if (steps.length > 0) return steps;
   return stages.filter(({ kind }) => kind === 'load' || kind === 'warmup');
 }

@@ -19,12 +19,13 @@ function codeToText(column: string, texts: readonly string[]): string {
 
 const attributedBy = `${codeToText('k.attributed_by', attributions)} AS attributed_by`;
 
-const launchKeys = `k.start_ns, k.dur_ns, k.pid, k.tid, k.rank, k.device, k.context, k.stream, k.correlation,
+/** Columns that kernels and copies share: times, launch, and the stage that launched them. */
+const launchedColumns = `k.start_ns, k.dur_ns, k.pid, k.tid, k.rank, k.device, k.context, k.stream, k.correlation,
   k.api_start_ns, k.api_dur_ns, k.stage_id, ${attributedBy}, k.op_id, k.graph_node`;
 
-/** attr_exclusive has only activities that overlap others; the exclusive time of the others is their duration. */
-function exclusiveSql(overlapping: boolean, activity: string): { column: string; join: string } {
-  if (!overlapping) return { column: 'k.dur_ns AS exclusive_ns', join: '' };
+/** Exclusive time of an activity: attr_exclusive has only activities that overlap others; for the others it is their duration. */
+function exclusiveSql(hasOverlaps: boolean, activity: string): { column: string; join: string } {
+  if (!hasOverlaps) return { column: 'k.dur_ns AS exclusive_ns', join: '' };
   return {
     column: 'coalesce(e.exclusive_ns::BIGINT, k.dur_ns) AS exclusive_ns',
     join: `LEFT JOIN attr_exclusive e ON e.activity = ${activity}`,
@@ -32,27 +33,27 @@ function exclusiveSql(overlapping: boolean, activity: string): { column: string;
 }
 
 /**
- * @param overlapping whether attr_exclusive has rows
- * @param shortNames whether a name can have several short names, which needs a separate lookup
+ * @param hasOverlaps whether attr_exclusive has rows
+ * @param hasShortNames whether a name can have several short names, which needs a separate lookup
  */
-export function kernelsSql(overlapping: boolean, shortNames: boolean): string {
-  const exclusive = exclusiveSql(overlapping, 'k.activity');
+export function kernelsSql(hasOverlaps: boolean, hasShortNames: boolean): string {
+  const exclusive = exclusiveSql(hasOverlaps, 'k.activity');
   return `
-  SELECT ${launchKeys}, ${exclusive.column}, n.text AS name, ${shortNames ? 's.text' : 'n.short_name'} AS short_name,
+  SELECT ${launchedColumns}, ${exclusive.column}, n.text AS name, ${hasShortNames ? 's.text' : 'n.short_name'} AS short_name,
     ${kernelClassSql} AS class, n.tile, n.dtype,
     g.text AS grid, b.text AS block, k.registers, k.shared_mem_bytes, k.graph_id
   FROM attr_kernels k ${exclusive.join}
   LEFT JOIN attr_kernel_names n ON n.code = k.name
-  ${shortNames ? 'LEFT JOIN attr_short_names s ON s.code = k.short_name' : ''}
+  ${hasShortNames ? 'LEFT JOIN attr_short_names s ON s.code = k.short_name' : ''}
   LEFT JOIN attr_dims g ON g.code = k.grid
   LEFT JOIN attr_dims b ON b.code = k.block`;
 }
 
-/** @param overlapping as in kernelsSql */
-export function copiesSql(overlapping: boolean): string {
-  const exclusive = exclusiveSql(overlapping, '-1 - k.activity');
+/** @param hasOverlaps as in kernelsSql */
+export function copiesSql(hasOverlaps: boolean): string {
+  const exclusive = exclusiveSql(hasOverlaps, '-1 - k.activity');
   return `
-  SELECT ${launchKeys}, ${exclusive.column}, n.text AS kind, s.text AS src_kind, d.text AS dst_kind, k.bytes
+  SELECT ${launchedColumns}, ${exclusive.column}, n.text AS kind, s.text AS src_kind, d.text AS dst_kind, k.bytes
   FROM attr_copies k ${exclusive.join}
   LEFT JOIN attr_copy_texts n ON n.code = k.kind
   LEFT JOIN attr_copy_texts s ON s.code = k.src_kind

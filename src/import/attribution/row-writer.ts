@@ -9,6 +9,7 @@ export interface RowWriter {
 
 const bufferRows = 2048 * 8;
 
+/** Creates the table and returns its writer. */
 export async function openRowWriter(
   workbench: Workbench,
   table: string,

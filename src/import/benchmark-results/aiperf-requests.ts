@@ -1,5 +1,13 @@
 import { tokenCountIssues } from './aiperf-summary.js';
-import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf, toMs } from './metric-list.js';
+import {
+  type JsonObject,
+  metricList,
+  numberOf,
+  numbersOf,
+  objectOf,
+  textOf,
+  msPerUnit,
+} from './metric-list.js';
 import { recompute, type RequestSample, requestRows } from './recompute.js';
 import {
   allFailed,
@@ -71,8 +79,8 @@ async function parseAiperfRequests(path: string, signal?: AbortSignal): Promise<
   const measured = requests.filter(({ warmup }) => !warmup);
   const succeeded = measured.filter(({ failure }) => failure === null);
   const source = `recomputed from ${measured.length} requests`;
-  list.ourMetric('completed', 'value', succeeded.length, { source });
-  list.ourMetric('failed', 'value', measured.length - succeeded.length, { source });
+  list.addCommon('completed', 'value', succeeded.length, { source });
+  list.addCommon('failed', 'value', measured.length - succeeded.length, { source });
   const withoutGaps = succeeded.filter(
     ({ gaps_ms, output_tokens }) => gaps_ms === null && (output_tokens ?? 0) > 1,
   );
@@ -108,13 +116,13 @@ function sampleOf(object: JsonObject): RequestSample {
   const value = (name: string) => objectOf(metrics[name])?.['value'];
   const ms = (name: string) => {
     const number = numberOf(value(name));
-    const factor = toMs(textOf(objectOf(metrics[name])?.['unit']) ?? '');
+    const factor = msPerUnit(textOf(objectOf(metrics[name])?.['unit']) ?? '');
     return number === null || factor === null ? null : number * factor;
   };
   const error = objectOf(object['error']);
   const cancelled = metadata['was_cancelled'] === true;
   const output = numberOf(value('output_sequence_length')) ?? numberOf(value('output_token_count'));
-  const factor = toMs(textOf(objectOf(metrics['inter_chunk_latency'])?.['unit']) ?? '') ?? 1;
+  const factor = msPerUnit(textOf(objectOf(metrics['inter_chunk_latency'])?.['unit']) ?? '') ?? 1;
   const gaps = numbersOf(value('inter_chunk_latency')).map((gap) => gap * factor);
   const failed = error !== null || cancelled;
   return {

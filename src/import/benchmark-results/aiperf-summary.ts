@@ -5,9 +5,9 @@ import {
   metricList,
   numberOf,
   objectOf,
-  type OurMetric,
+  type CommonMetric,
   textOf,
-  toMs,
+  msPerUnit,
   realtimeNs,
 } from './metric-list.js';
 import {
@@ -37,7 +37,7 @@ export const aiperfSummaryImporter = resultsImporter({
  * AIPerf's names for metrics that inferscope defines the same way. Its inter_token_latency is one number per request:
  * TPOT.
  */
-export const aiperfCommonNames: Record<string, OurMetric> = {
+export const aiperfCommonNames: Record<string, CommonMetric> = {
   time_to_first_token: 'ttft',
   inter_token_latency: 'tpot',
   request_latency: 'e2e',
@@ -59,7 +59,7 @@ const units: Record<string, string> = {
 };
 
 /** Unit in which a metric of AIPerf is stored. */
-export const unitOf = (unit: string): string => (toMs(unit) === null ? (units[unit] ?? unit) : 'ms');
+export const unitOf = (unit: string): string => (msPerUnit(unit) === null ? (units[unit] ?? unit) : 'ms');
 
 const meanings: Record<string, string> = {
   inter_chunk_latency: 'gap between chunks of any number of tokens',
@@ -95,7 +95,7 @@ function parseAiperfSummary(file: JsonObject, path: string): ResultFile {
   const failed = errors.reduce((sum: number, error) => sum + (numberOf(objectOf(error)?.['count']) ?? 0), 0);
   if (failed > 0) {
     if (!list.metrics.some(({ name }) => name === 'failed')) {
-      list.ourMetric('failed', 'value', failed, { source: 'file: error_summary' });
+      list.addCommon('failed', 'value', failed, { source: 'file: error_summary' });
     }
     issues.push(requestsFailed('AIPerf', failed));
   }
@@ -145,7 +145,7 @@ export function putMetric(
   if (!metric || unit === null) return;
   const n = numberOf(metric['count']);
   const commonName = aiperfCommonNames[name];
-  const factor = commonName === 'duration' ? (toMs(unit) ?? 1000) / 1000 : (toMs(unit) ?? 1);
+  const factor = commonName === 'duration' ? (msPerUnit(unit) ?? 1000) / 1000 : (msPerUnit(unit) ?? 1);
   const isTotal = commonName !== undefined && !['ttft', 'tpot', 'e2e'].includes(commonName);
   for (const [key, value] of Object.entries(metric)) {
     if (!savedStatistic.test(key)) continue;
@@ -154,9 +154,9 @@ export function putMetric(
     const number = numberOf(value);
     const details = { n, source: `file: ${name}.${key}` };
     const scaled = number === null ? null : number * factor;
-    if (commonName && (!isTotal || key === 'avg')) list.ourMetric(commonName, statistic, scaled, details);
+    if (commonName && (!isTotal || key === 'avg')) list.addCommon(commonName, statistic, scaled, details);
     else if (!commonName) {
-      list.toolMetric(name, unitOf(unit), meanings[name] ?? null, statistic, scaled, details);
+      list.addOwn(name, unitOf(unit), meanings[name] ?? null, statistic, scaled, details);
     }
   }
 }

@@ -7,7 +7,7 @@ import {
   numberOf,
   objectOf,
   textOf,
-  toMs,
+  msPerUnit,
 } from './metric-list.js';
 import { notStreamed, type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
 import { readObject, unreadable } from './result-text.js';
@@ -95,14 +95,14 @@ function putSpread(
   const [low, high] = [numberOf(metric['min']), numberOf(metric['max'])];
   if (low === null || high === null || low === high) return;
   const unit = textOf(metric['unit']) ?? '';
-  const factor = toMs(unit) ?? 1;
+  const factor = msPerUnit(unit) ?? 1;
   for (const [key, statisticName] of [
     ['std', 'sd'],
     ['min', 'min'],
     ['max', 'max'],
   ] as const) {
     const value = numberOf(metric[key]);
-    list.toolMetric(
+    list.addOwn(
       `${name}_${statistic}_over_runs`,
       unitOf(unit),
       `${statistic} of each run, compared over the runs of this combination`,

@@ -59,17 +59,17 @@ export function putFigures(measured: Measured, list: MetricList): void {
       const scaled = value === null ? null : value * factor;
       if (commonName && !hasZeros && requestCount !== null) {
         const note = commonName === 'tpot' ? {} : { note: definition };
-        list.ourMetric(commonName, statistic, scaled, { n: requestCount, source, ...note });
+        list.addCommon(commonName, statistic, scaled, { n: requestCount, source, ...note });
       } else {
         const text = hasZeros ? `${definition}; a request without a token counts as 0` : definition;
-        list.toolMetric(reported, unit, text, statistic, scaled, { n: entries, source });
+        list.addOwn(reported, unit, text, statistic, scaled, { n: entries, source });
       }
     }
   }
   const attained = numberOf(measured.metrics['slo_attainment']);
   const source = 'file: metrics.slo_attainment';
   const text = "share of requests that met all of the run's own limits; failed requests count as not met";
-  list.toolMetric('slo_attainment', 'ratio', text, 'value', attained, { source });
+  list.addOwn('slo_attainment', 'ratio', text, 'value', attained, { source });
 }
 
 /**
@@ -92,17 +92,17 @@ function requestCountIfUnweighted(
 export function putTotals({ metrics, completed, duration }: Measured, list: MetricList): void {
   const sum = (field: string, name: 'input_tokens' | 'output_tokens') => {
     const value = numberOf(objectOf(objectOf(metrics[field])?.['successful'])?.['total_sum']);
-    list.ourMetric(name, 'value', value, { source: `file: metrics.${field}.successful.total_sum` });
+    list.addCommon(name, 'value', value, { source: `file: metrics.${field}.successful.total_sum` });
     return value;
   };
   sum('prompt_token_count', 'input_tokens');
   const output = sum('output_token_count', 'output_tokens');
   if (!duration) return;
   const rate = (amount: number | null) => (amount === null ? null : amount / duration);
-  list.ourMetric('request_throughput', 'value', rate(completed), {
+  list.addCommon('request_throughput', 'value', rate(completed), {
     source: 'recomputed: completed / duration',
   });
-  list.ourMetric('output_throughput', 'value', rate(output), {
+  list.addCommon('output_throughput', 'value', rate(output), {
     source: 'recomputed: output tokens / duration',
   });
 }

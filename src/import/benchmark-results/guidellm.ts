@@ -93,12 +93,12 @@ function pointOf(benchmark: JsonObject, label: string, zero: number | null, issu
   const errored =
     numberOf(counts?.['errored']) ??
     numberOf(objectOf(objectOf(metrics['request_latency'])?.['errored'])?.['count']);
-  list.ourMetric('completed', 'value', completed, { source: 'file: metrics.request_totals.successful' });
-  list.ourMetric('failed', 'value', errored, { source: 'file: metrics.request_totals.errored' });
+  list.addCommon('completed', 'value', completed, { source: 'file: metrics.request_totals.successful' });
+  list.addCommon('failed', 'value', errored, { source: 'file: metrics.request_totals.errored' });
   const window = measuredWindow(benchmark);
   const requests = requestsOf(benchmark, zero, window);
   const duration = numberOf(benchmark['duration']);
-  if (window === null) list.ourMetric('duration', 'value', duration, { source: 'file: duration' });
+  if (window === null) list.addCommon('duration', 'value', duration, { source: 'file: duration' });
   if (completed === 0) {
     issues.push(allFailed('GuideLLM', label));
     return { label, metrics: list.metrics, requests: requestRows(requests), iterations: [] };

@@ -68,9 +68,9 @@ function pointOf(run: JsonObject, isOneOfSeveral: boolean): ResultPoint {
       putLatency(run, list, { key, statistic, metric, value });
   }
   for (const [key, [unit, definition]] of Object.entries(throughputs))
-    list.toolMetric(key, unit, definition, 'value', numberOf(run[key]), { source: `file: ${key}` });
-  list.ourMetric('duration', 'value', run['duration_seconds'], { source: 'file: duration_seconds' });
-  list.ourMetric('completed', 'value', run['total_requests_completed'], {
+    list.addOwn(key, unit, definition, 'value', numberOf(run[key]), { source: `file: ${key}` });
+  list.addCommon('duration', 'value', run['duration_seconds'], { source: 'file: duration_seconds' });
+  list.addCommon('completed', 'value', run['total_requests_completed'], {
     source: 'file: total_requests_completed',
   });
   return { label: labelOf(run, isOneOfSeveral), metrics: list.metrics, requests: [], iterations: [] };
@@ -86,10 +86,10 @@ function putLatency(
   const statisticName = statistic === 'std' ? 'sd_population' : statistic;
   const details = { source: `file: ${key}` };
   const latency = latencies[metric];
-  if (metric === 'e2el') list.ourMetric('e2e', statisticName, seconds * 1000, details);
-  else if (latency) list.toolMetric(latency[0], 'ms', latency[1], statisticName, seconds * 1000, details);
+  if (metric === 'e2el') list.addCommon('e2e', statisticName, seconds * 1000, details);
+  else if (latency) list.addOwn(latency[0], 'ms', latency[1], statisticName, seconds * 1000, details);
   else if (metric === 'intvty' && !isInverseDeviation(run, statistic, seconds))
-    list.toolMetric(
+    list.addOwn(
       'intvty',
       'tok/s/user',
       'interactivity: 1 / TPOT of the same statistic, so its p99 describes the slow requests',

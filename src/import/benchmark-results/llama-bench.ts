@@ -72,7 +72,7 @@ function pointOf(test: JsonObject, from: number, path: string): ResultPoint {
   const rates = numbersOf(test['samples_ts']);
   const n = rates.length || null;
   const put = (statistic: string, value: unknown, source: string) =>
-    list.toolMetric(name, 'tok/s', definitions[name], statistic, value, { n, source });
+    list.addOwn(name, 'tok/s', definitions[name], statistic, value, { n, source });
   put('mean', test['avg_ts'], 'file: avg_ts');
   // It writes 0 for a single repeat; csv and md do not record the number of repeats.
   put('sd', n === 1 || (n === null && test['stddev_ts'] === 0) ? null : test['stddev_ts'], 'file: stddev_ts');

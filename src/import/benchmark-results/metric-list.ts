@@ -3,7 +3,7 @@ import type { ResultMetric } from '../../model/metric-source.js';
 /**
  * Names with the same definition in the results of all tools. A metric gets one only if its source has this definition.
  */
-const ourDefinitions = {
+const commonDefinitions = {
   ttft: ['ms', 'request sent to the first chunk with generated text'],
   tpot: [
     'ms',
@@ -21,7 +21,7 @@ const ourDefinitions = {
   output_tokens: ['tokens', 'generated tokens of completed requests'],
 } as const;
 
-export type OurMetric = keyof typeof ourDefinitions;
+export type CommonMetric = keyof typeof commonDefinitions;
 
 interface Details {
   n?: number | null;
@@ -33,9 +33,9 @@ interface Details {
 export interface MetricList {
   metrics: ResultMetric[];
   /** A number with the same definition as inferscope's. Non-finite numbers are dropped. */
-  ourMetric(name: OurMetric, statistic: string, value: unknown, details: Details): void;
+  addCommon(name: CommonMetric, statistic: string, value: unknown, details: Details): void;
   /** A number with the tool's own definition, stored as `tool.name`. */
-  toolMetric(
+  addOwn(
     name: string,
     unit: string,
     definition: string | null,
@@ -56,23 +56,23 @@ export function metricList(tool: string): MetricList {
   };
   return {
     metrics,
-    ourMetric(name, statistic, value, { n = null, source, note }) {
-      const [unit, text] = ourDefinitions[name];
+    addCommon(name, statistic, value, { n = null, source, note }) {
+      const [unit, text] = commonDefinitions[name];
       const definition = note === undefined ? text : `${text} (${note})`;
       put({ name, same_definition: true, statistic, unit, n, definition, source }, value);
     },
-    toolMetric(name, unit, definition, statistic, value, { n = null, source }) {
+    addOwn(name, unit, definition, statistic, value, { n = null, source }) {
       put({ name: `${tool}.${name}`, same_definition: false, statistic, unit, n, definition, source }, value);
     },
   };
 }
 
 /**
- * Totals that serving benchmarks write under the same names.
+ * Adds totals that serving benchmarks write under the same names.
  * @param total key of the total token throughput
  */
-export function servingTotals(list: MetricList, run: JsonObject, total: string): void {
-  const keys: [OurMetric, string][] = [
+export function addServingTotals(list: MetricList, run: JsonObject, total: string): void {
+  const keys: [CommonMetric, string][] = [
     ['input_tokens', 'total_input_tokens'],
     ['output_tokens', 'total_output_tokens'],
     ['request_throughput', 'request_throughput'],
@@ -80,7 +80,7 @@ export function servingTotals(list: MetricList, run: JsonObject, total: string):
     ['total_throughput', total],
   ];
   for (const [name, key] of keys)
-    list.ourMetric(name, 'value', numberOf(run[key]), { source: `file: ${key}` });
+    list.addCommon(name, 'value', numberOf(run[key]), { source: `file: ${key}` });
 }
 
 /** A finite number, else null: "inf", NaN and absent fields are not numbers. */
@@ -111,6 +111,6 @@ export function realtimeNs(us: number): bigint | null {
 }
 
 /** Milliseconds per unit of time, by the spellings that tools write; null for other units. */
-export function toMs(unit: string): number | null {
+export function msPerUnit(unit: string): number | null {
   return { ms: 1, s: 1000, sec: 1000, seconds: 1000, us: 1e-3, µs: 1e-3, ns: 1e-6 }[unit] ?? null;
 }

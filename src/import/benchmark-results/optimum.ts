@@ -1,5 +1,13 @@
 import type { Issue } from '../../model/document.js';
-import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf, toMs } from './metric-list.js';
+import {
+  type JsonObject,
+  metricList,
+  numberOf,
+  numbersOf,
+  objectOf,
+  textOf,
+  msPerUnit,
+} from './metric-list.js';
 import { summaryOf } from './recompute.js';
 import { type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
 import { readObject, unreadable } from './result-text.js';
@@ -88,7 +96,7 @@ function torchOf(backend: JsonObject | null): string | null {
 function pointOf(stage: string, measured: JsonObject, repeats: number | null, issues: Issue[]): ResultPoint {
   const list = metricList('optimum');
   const latency = objectOf(measured['latency']);
-  const factor = toMs(textOf(latency?.['unit']) ?? '');
+  const factor = msPerUnit(textOf(latency?.['unit']) ?? '');
   if (latency && factor !== null) {
     const definition = latencyDefinitions[stage] ?? `duration of ${stage}`;
     const values = numbersOf(latency['values']);
@@ -99,17 +107,10 @@ function pointOf(stage: string, measured: JsonObject, repeats: number | null, is
       // The deviation of a single value is unknown, not 0.
       if (statistic === 'sd_population' && n < 2) continue;
       const number = numberOf(value);
-      list.toolMetric(
-        `${stage}_latency`,
-        'ms',
-        definition,
-        statistic,
-        number === null ? null : number * factor,
-        {
-          n,
-          source: `file: ${stage}.latency.${key}`,
-        },
-      );
+      list.addOwn(`${stage}_latency`, 'ms', definition, statistic, number === null ? null : number * factor, {
+        n,
+        source: `file: ${stage}.latency.${key}`,
+      });
     }
     if (stage === 'per_token' && repeatsItself(values)) {
       const text =
@@ -128,7 +129,7 @@ function otherMetrics(stage: string, measured: JsonObject, list: ReturnType<type
   for (const [key, value] of Object.entries(memory ?? {})) {
     const number = numberOf(value);
     if (bytes === undefined || number === null) continue;
-    list.toolMetric(
+    list.addOwn(
       `${stage}_${key}`,
       'B',
       `${key.replaceAll('_', ' ')} during ${stage}`,
@@ -141,7 +142,7 @@ function otherMetrics(stage: string, measured: JsonObject, list: ReturnType<type
   }
   for (const kind of ['throughput', 'efficiency'] as const) {
     const figures = objectOf(measured[kind]);
-    list.toolMetric(
+    list.addOwn(
       `${stage}_${kind}`,
       textOf(figures?.['unit']) ?? '',
       `${kind} of ${stage}, as computed by the tool`,
@@ -157,16 +158,9 @@ function otherMetrics(stage: string, measured: JsonObject, list: ReturnType<type
   for (const [key, value] of Object.entries(energy ?? {})) {
     const number = numberOf(value);
     if (joules === undefined || number === null) continue;
-    list.toolMetric(
-      `${stage}_energy_${key}`,
-      'J',
-      `energy of ${key} during ${stage}`,
-      'value',
-      number * joules,
-      {
-        source: `file: ${stage}.energy.${key}`,
-      },
-    );
+    list.addOwn(`${stage}_energy_${key}`, 'J', `energy of ${key} during ${stage}`, 'value', number * joules, {
+      source: `file: ${stage}.energy.${key}`,
+    });
   }
 }
 
@@ -194,7 +188,7 @@ function recomputePerToken(
   const last = values.slice(-(repeats * tokens - 1)).filter((_, i) => (i + 1) % tokens !== 0);
   const sorted = Float64Array.from(last, (value) => value * factor).sort();
   for (const [statistic, value] of summaryOf(sorted)) {
-    list.toolMetric('per_token_latency', 'ms', definition, statistic, value, {
+    list.addOwn('per_token_latency', 'ms', definition, statistic, value, {
       n: sorted.length,
       source: `recomputed from ${plural(sorted.length, 'token')}, each counted once`,
     });

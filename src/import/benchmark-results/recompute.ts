@@ -1,7 +1,7 @@
 import { isRecomputed } from '../../model/metric-source.js';
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
-import type { MetricList, OurMetric } from './metric-list.js';
+import type { MetricList, CommonMetric } from './metric-list.js';
 import { warning } from './result-file.js';
 import { mean, percentile, standardDeviation } from '../../model/statistics.js';
 import { formatQuantity } from '../../vocabulary/format.js';
@@ -33,11 +33,11 @@ function tpotMs({ ttft_ms, e2e_ms, output_tokens }: RequestSample): number | nul
 export function recompute(requests: readonly RequestSample[], list: MetricList): void {
   const succeeded = requests.filter(({ failure, warmup }) => failure === null && !warmup);
   const source = `recomputed from ${succeeded.length} requests`;
-  const put = (name: OurMetric, values: (number | null)[]) => {
+  const put = (name: CommonMetric, values: (number | null)[]) => {
     const sorted = Float64Array.from(values.filter((value) => value !== null)).sort();
     const n = sorted.length;
     if (n === 0) return;
-    for (const [statistic, value] of summaryOf(sorted)) list.ourMetric(name, statistic, value, { n, source });
+    for (const [statistic, value] of summaryOf(sorted)) list.addCommon(name, statistic, value, { n, source });
   };
   put(
     'ttft',

@@ -5,7 +5,7 @@ import {
   metricList,
   numberOf,
   numbersOf,
-  servingTotals,
+  addServingTotals,
   textOf,
 } from './metric-list.js';
 import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
@@ -74,14 +74,14 @@ const definitions = {
 function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   const list = metricList('sglang');
   const completed = numberOf(run['completed']);
-  list.ourMetric('duration', 'value', numberOf(run['duration']), { source: 'file: duration' });
-  list.ourMetric('completed', 'value', completed, { source: 'file: completed' });
+  list.addCommon('duration', 'value', numberOf(run['duration']), { source: 'file: duration' });
+  list.addCommon('completed', 'value', completed, { source: 'file: completed' });
   const native = nativeBackends.has(textOf(run['backend']) ?? '');
   const streamed = run['mean_ttft_ms'] !== run['mean_e2e_latency_ms'];
   const requests = requestsOf(run, native, streamed);
   const rows = requests ? requestRows(requests) : [];
   const failed = requests?.filter(({ failure }) => failure !== null).length ?? null;
-  list.ourMetric('failed', 'value', failed, { source: 'recomputed: requests with an error' });
+  list.addCommon('failed', 'value', failed, { source: 'recomputed: requests with an error' });
   if (completed === 0) {
     issues.push(allFailed('sglang bench_serving', label));
     return { label, metrics: list.metrics, requests: rows, iterations: [] };
@@ -98,11 +98,11 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
     const statistic = reported === 'std' ? 'sd_population' : reported;
     const n = metric === 'ttft' || metric === 'e2e_latency' ? completed : null;
     const details = { n, source: `file: ${key}` };
-    if (metric === 'ttft' && streamed) list.ourMetric('ttft', statistic, value, details);
-    else if (metric === 'itl' && native) list.ourMetric('itl', statistic, value, details);
+    if (metric === 'ttft' && streamed) list.addCommon('ttft', statistic, value, details);
+    else if (metric === 'itl' && native) list.addCommon('itl', statistic, value, details);
     else if (metric === 'itl' && isRetokenized(run))
-      list.toolMetric('itl', 'ms', definitions.itl_retokenized, statistic, value, details);
-    else list.toolMetric(metric, 'ms', definitions[metric], statistic, value, details);
+      list.addOwn('itl', 'ms', definitions.itl_retokenized, statistic, value, details);
+    else list.addOwn(metric, 'ms', definitions[metric], statistic, value, details);
   }
   if (!streamed) issues.push(notStreamed(label));
   if (requests) {
@@ -137,7 +137,7 @@ function requestedTokensIssue(run: JsonObject, label: string): Issue[] {
 }
 
 function putTotals(run: JsonObject, list: MetricList): void {
-  servingTotals(list, run, 'total_throughput');
+  addServingTotals(list, run, 'total_throughput');
   const toolMetrics: [string, string, string][] = [
     ['input_throughput', 'tok/s', 'prompt tokens / duration'],
     [
@@ -153,7 +153,7 @@ function putTotals(run: JsonObject, list: MetricList): void {
     ['accept_length', 'tokens', 'accepted tokens per step of speculative decoding, from the server'],
   ];
   for (const [key, unit, definition] of toolMetrics) {
-    list.toolMetric(key, unit, definition, 'value', run[key], { source: `file: ${key}` });
+    list.addOwn(key, unit, definition, 'value', run[key], { source: `file: ${key}` });
   }
 }
 

@@ -25,7 +25,7 @@ function parseVllmLatency(object: JsonObject, path: string): ResultFile {
   const list = metricList('vllm');
   const n = seconds.length;
   const put = (statistic: string, value: number | null, source: string) =>
-    list.toolMetric('batch_latency', 'ms', definition, statistic, value === null ? null : value * 1000, {
+    list.addOwn('batch_latency', 'ms', definition, statistic, value === null ? null : value * 1000, {
       n,
       source,
     });

@@ -5,7 +5,7 @@ import {
   metricList,
   numberOf,
   numbersOf,
-  servingTotals,
+  addServingTotals,
   textOf,
   realtimeNs,
 } from './metric-list.js';
@@ -109,9 +109,9 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   const completed = numberOf(run['completed']);
   const failed = numberOf(run['failed']) ?? failedOf(run, completed);
   const field = (name: string, n: number | null = null) => ({ n, source: `file: ${name}` });
-  list.ourMetric('duration', 'value', numberOf(run['duration']), field('duration'));
-  list.ourMetric('completed', 'value', completed, field('completed'));
-  list.ourMetric(
+  list.addCommon('duration', 'value', numberOf(run['duration']), field('duration'));
+  list.addCommon('completed', 'value', completed, field('completed'));
+  list.addCommon(
     'failed',
     'value',
     failed,
@@ -164,7 +164,7 @@ function withoutFirstToken(request: RequestSample): RequestSample {
 }
 
 function putTotals(run: JsonObject, list: MetricList): void {
-  servingTotals(list, run, 'total_token_throughput');
+  addServingTotals(list, run, 'total_token_throughput');
   const toolMetrics: [string, string, string][] = [
     [
       'request_goodput',
@@ -177,11 +177,11 @@ function putTotals(run: JsonObject, list: MetricList): void {
   for (const [key, unit, definition] of toolMetrics) {
     // Versions of 2025 wrote "request_goodput:" with the colon.
     const value = numberOf(run[key]) ?? numberOf(run[`${key}:`]);
-    list.toolMetric(key, unit, definition, 'value', value, { source: `file: ${key}` });
+    list.addOwn(key, unit, definition, 'value', value, { source: `file: ${key}` });
   }
   for (const [key, value] of Object.entries(run)) {
     if (key.startsWith('spec_decode_')) {
-      list.toolMetric(key, '', "speculative decoding, from the server's counters", 'value', value, {
+      list.addOwn(key, '', "speculative decoding, from the server's counters", 'value', value, {
         source: `file: ${key}`,
       });
     }
@@ -213,19 +213,19 @@ function putLatencies(
     const statistic = reported === 'std' ? 'sd_population' : reported;
     const queue = clientQueueMetrics[metric];
     if (queue !== undefined) {
-      list.toolMetric(metric, 'ms', queue, statistic, value, { n: completed, source: `file: ${key}` });
+      list.addOwn(metric, 'ms', queue, statistic, value, { n: completed, source: `file: ${key}` });
       continue;
     }
     // numpy's mean of no values is written as 0: no request had this metric.
     if (numberOf(run[`mean_${metric}_ms`]) === 0) continue;
     const n = metric === 'ttft' || metric === 'e2el' ? completed : null;
     const details = { n, source: `file: ${key}` };
-    if (metric === 'e2el') list.ourMetric('e2e', statistic, value, details);
-    else if (metric === 'itl') list.toolMetric('itl', 'ms', chunkGap, statistic, value, details);
-    else if (everyChunkHasToken) list.ourMetric(metric, statistic, value, details);
-    else if (metric === 'ttft') list.toolMetric('ttft', 'ms', firstChunk, statistic, value, details);
+    if (metric === 'e2el') list.addCommon('e2e', statistic, value, details);
+    else if (metric === 'itl') list.addOwn('itl', 'ms', chunkGap, statistic, value, details);
+    else if (everyChunkHasToken) list.addCommon(metric, statistic, value, details);
+    else if (metric === 'ttft') list.addOwn('ttft', 'ms', firstChunk, statistic, value, details);
     else
-      list.toolMetric(
+      list.addOwn(
         'tpot',
         'ms',
         `(last chunk − first chunk with choices) / (output tokens − 1)`,

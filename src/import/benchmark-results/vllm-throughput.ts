@@ -22,15 +22,15 @@ function parseVllmThroughput(runs: readonly JsonObject[]): ResultFile {
   const points = runs.map((run) => {
     const list = metricList('vllm');
     const field = (name: string) => ({ n: 1, source: `file: ${name}` });
-    list.ourMetric('duration', 'value', numberOf(run['elapsed_time']), field('elapsed_time'));
-    list.ourMetric('completed', 'value', numberOf(run['num_requests']), field('num_requests'));
-    list.ourMetric(
+    list.addCommon('duration', 'value', numberOf(run['elapsed_time']), field('elapsed_time'));
+    list.addCommon('completed', 'value', numberOf(run['num_requests']), field('num_requests'));
+    list.addCommon(
       'request_throughput',
       'value',
       numberOf(run['requests_per_second']),
       field('requests_per_second'),
     );
-    list.ourMetric(
+    list.addCommon(
       'total_throughput',
       'value',
       numberOf(run['tokens_per_second']),

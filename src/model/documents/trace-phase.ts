@@ -7,4 +7,10 @@ export const phaseKindSchema = z.enum(phaseKinds);
 export type PhaseKind = z.infer<typeof phaseKindSchema>;
 
 /** Kinds in which all ranks work together, most important first: a served model spends most time in decode. */
-export const stepKinds = ['decode', 'mixed', 'prefill', 'training', 'outside'] as const satisfies PhaseKind[];
+export const jointKinds = [
+  'decode',
+  'mixed',
+  'prefill',
+  'training',
+  'outside',
+] as const satisfies PhaseKind[];
