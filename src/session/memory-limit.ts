@@ -7,18 +7,22 @@ const maxRaiseFactor = 4;
 /** The memory limit of a database that was set for an import. */
 interface MemoryLimit {
   set(bytes: number): Promise<void>;
+  /** How often the limit was raised, for `raise`. */
+  raises(): number;
   /**
    * Raises a set limit after a failure for lack of memory. DuckDB spills but may still need more at once; some megabytes more are better than
    * a capture that cannot be read.
-   * @returns whether the limit was raised, so that a retry may succeed
+   * @param raisesBefore raises() when the failed statement started: after a raise for another statement, it is only repeated
+   * @returns whether the limit is higher than then, so that a retry may succeed
    */
-  raise(error: unknown): Promise<boolean>;
+  raise(error: unknown, raisesBefore?: number): Promise<boolean>;
 }
 
 export function memoryLimit(connection: DuckDBConnection): MemoryLimit {
   /** Null: the initial limit, which is not raised. */
   let setBytes: number | null = null;
   let raiseFactor = 1;
+  let raises = 0;
   const apply = async (bytes: number): Promise<void> => {
     const mebibytes = Math.round(bytes / 2 ** 20);
     await connection.run(`SET memory_limit = '${mebibytes}MiB'`);
@@ -29,9 +33,12 @@ export function memoryLimit(connection: DuckDBConnection): MemoryLimit {
       raiseFactor = 1;
       await apply(bytes);
     },
-    async raise(error) {
-      if (setBytes === null || raiseFactor >= maxRaiseFactor) return false;
-      if (!/Out of Memory|ended before its last/.test(messageOf(error))) return false;
+    raises: () => raises,
+    async raise(error, raisesBefore = raises) {
+      if (setBytes === null || !/Out of Memory|ended before its last/.test(messageOf(error))) return false;
+      if (raises > raisesBefore) return true;
+      if (raiseFactor >= maxRaiseFactor) return false;
+      raises++;
       raiseFactor *= 1.25;
       await apply(setBytes * raiseFactor);
       return true;

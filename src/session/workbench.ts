@@ -65,10 +65,11 @@ export function createWorkbench(
   /** Repeats a statement with more memory if it fails for lack of it. */
   async function withMemory<T>(statement: () => Promise<T>): Promise<T> {
     for (;;) {
+      const raisesBefore = memory.raises();
       try {
         return await trackUntilDone(statement());
       } catch (error) {
-        if (!(await memory.raise(error))) throw error;
+        if (!(await memory.raise(error, raisesBefore))) throw error;
       }
     }
   }
@@ -111,7 +112,8 @@ export function createWorkbench(
       await withMemory(() => connection.run(sql));
     },
     query: <T extends object>(sql: string) => withMemory(() => queryRows<T>(connection, sql, [])),
-    scan: (sql) => onNewConnection((ownConnection) => scan(ownConnection, sql, memory.raise)),
+    scan: (sql) =>
+      onNewConnection((ownConnection) => scan(ownConnection, sql, (error) => memory.raise(error))),
     async scanFiles<T, R>(order: FileScan<T>, taker: (input: T) => RowTaker<R>) {
       if (order.rows >= scanThreadFromRows) {
         const thread = startScanThread(order);

@@ -30,6 +30,7 @@ export function necessaryOfParts(
     byClass: new Map(),
     bound: 'memory',
     tokens: null,
+    overSteps: true,
   };
   let computeMs = 0;
   for (const kind of stepKinds) {
@@ -122,5 +123,6 @@ const figureOfNeed = (need: NecessaryTime | CopyNeed | MissingFigure): Figure =>
       `${formatBytes(need.bytes)} once over the host link; disk time is not known`,
     );
   }
-  return figure(need.rooflineMs, 'ms', `max(Σ FLOPs / peak, Σ bytes / bandwidth): ${need.bound}-bound`);
+  const formula = `${need.overSteps ? 'Σ over its steps of ' : ''}max(Σ FLOPs / peak, Σ bytes / bandwidth)`;
+  return figure(need.rooflineMs, 'ms', `${formula}: ${need.bound}-bound`);
 };

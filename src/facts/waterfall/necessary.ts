@@ -3,6 +3,7 @@ import type { StageShape } from '../../llm/shape.js';
 import { samplingOp, stageWork } from '../../llm/work.js';
 import type { OpClass } from '../../model/classes.js';
 import type { DType } from '../../model/dtype.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 import { type Figure, missing, type MissingFigure } from '../../model/figure.js';
 import type { WorkloadModel } from '../model-work.js';
 import type { GpuRoofs } from '../roofs.js';
@@ -23,6 +24,8 @@ export interface NecessaryTime {
   bound: 'compute' | 'memory';
   /** New tokens of all sequences; null if an instance is not one forward pass. */
   tokens: number | null;
+  /** Whether rooflineMs is a sum over several steps. */
+  overSteps?: boolean;
 }
 
 export interface Peaks {
@@ -30,17 +33,27 @@ export interface Peaks {
   bandwidth: Figure;
   /** Share of the data sheet's peak that was measured; null if clocks were not throttled then. */
   throttledShare?: (dtype: DType) => number | null;
+  /** The dtype that matrix multiplications of a dtype ran as; default: the same. */
+  ranAs?: (dtype: DType) => PeakDType;
 }
 
-/** Measured peaks, else the data sheet's. */
-export const gpuPeaks = (roofs: GpuRoofs): Peaks => ({
-  flops: roofs.roofFlops,
-  bandwidth: roofs.roofBandwidth,
-  throttledShare: (dtype) =>
-    roofs.wasThrottled(dtype)
-      ? (roofs.roofFlops(dtype).value ?? Number.NaN) / (roofs.mfuFlops(dtype).value ?? Number.NaN)
-      : null,
-});
+/**
+ * Measured peaks, else the data sheet's.
+ * @param float32As whether float32 matrix multiplications ran as TF32
+ */
+export const gpuPeaks = (roofs: GpuRoofs, float32As: 'float32' | 'tfloat32' = 'float32'): Peaks => {
+  const ranAs = (dtype: DType): PeakDType => (dtype === 'float32' ? float32As : dtype);
+  return {
+    flops: (dtype) => roofs.roofFlops(ranAs(dtype)),
+    bandwidth: roofs.roofBandwidth,
+    ranAs,
+    throttledShare: (dtype) =>
+      roofs.wasThrottled(ranAs(dtype))
+        ? (roofs.roofFlops(ranAs(dtype)).value ?? Number.NaN) /
+          (roofs.mfuFlops(ranAs(dtype)).value ?? Number.NaN)
+        : null,
+  };
+};
 
 /** Maximum number of distinct shapes; the mean over more is not meaningful. */
 const maxShapes = 256;
@@ -122,9 +135,11 @@ export function peakLines(model: WorkloadModel, shape: StageShape, peaks: Peaks)
   const ops = stageWork(model.architecture, shape, model.storage).filter(({ flops }) => flops > 0);
   const lines = [...new Set(ops.map(({ dtype }) => dtype))].map((dtype) => {
     const peak = peaks.flops(dtype);
+    const ranAs = peaks.ranAs?.(dtype) ?? dtype;
+    const name = ranAs === dtype ? dtype : `${dtype} as ${ranAs}`;
     return peak.value === null
-      ? `${dtype}: ${peak.reason.text}`
-      : `${dtype} ${formatQuantity(peak.value, 'FLOP/s')}: ${peak.source}`;
+      ? `${name}: ${peak.reason.text}`
+      : `${name} ${formatQuantity(peak.value, 'FLOP/s')}: ${peak.source}`;
   });
   const { bandwidth } = peaks;
   return [

@@ -129,11 +129,7 @@ export async function peaksUsed(
   const [gemm] = await database.query<{ share: number | null }>(
     `SELECT sum(dur_ns) FILTER (dtype = 'tf32' OR contains(name, 'tf32')) / sum(dur_ns) AS share FROM rank_kernels WHERE class = 'gemm'`,
   );
-  if ((gemm?.share ?? 0) < 0.5) return peaks;
-  return {
-    ...peaks,
-    flops: (dtype) => roofs.roofFlops(dtype === 'float32' ? 'tfloat32' : dtype),
-  };
+  return (gemm?.share ?? 0) < 0.5 ? peaks : gpuPeaks(roofs, 'tfloat32');
 }
 
 async function waterfallOf(
