@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { safeJson, safeText } from '../render/safe-text.js';
 import { color, stderrColor } from '../render/terminal/color.js';
-import { hanging } from '../render/terminal/text.js';
+import { hanging, textWidth } from '../render/terminal/text.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
 import { asTyped } from '../model/program-name.js';
@@ -74,7 +74,8 @@ export function reportError(error: unknown, json: boolean): number {
   notify(`${stderrColor.red('error:')} ${parts.what} (${code})`);
   // What to type stays on one line, so that it can be copied.
   const width = process.stderr.isTTY ? terminalWidth(process.stderr) : Infinity;
-  for (const line of linesOf(parts.why).flatMap((text) => hanging('  ', text, width))) notify(line);
+  for (const line of linesOf(parts.why))
+    for (const part of textWidth(line) + 2 > width ? hanging('  ', line, width) : [`  ${line}`]) notify(part);
   for (const line of linesOf(parts.fix)) notify(`  ${line}`);
   const exitCode = known?.exitCode ?? 70;
   if (json) {

@@ -18,9 +18,9 @@ test('the list line of a benchmark has time and throughput', () => {
   expect(headline).toMatch(/^decode 23\.3 ms\/step, \d+(\.\d+)?× roofline$/);
   const withPoints = headlineOf(explain, data)!.text;
   expect(withPoints).toMatch(
-    /^decode 23\.3 ms\/step, up to [\d.\u00a0]+ tok\/s at batch \d+, [\d.]+× roofline$/,
+    /^decode 23\.3 ms\/step, up to [\d.\u00a0]+ tok\/s end to end at batch \d+, [\d.]+× roofline$/,
   );
-  const [, rate, batch] = /up to ([\d.\u00a0]+) tok\/s at batch (\d+)/.exec(withPoints)!;
+  const [, rate, batch] = /up to ([\d.\u00a0]+) tok\/s end to end at batch (\d+)/.exec(withPoints)!;
   expect(Number(batch)).toBe(best.batch);
   expect(Math.abs(Number(rate!.replaceAll('\u00a0', '')) / best.rate - 1)).toBeLessThan(0.005);
   const onePoint = { variants: [{ ...variant!, points: variant!.points.slice(0, 1) }] };

@@ -7,7 +7,7 @@ import { leadStage } from './sentences.js';
 import { formatFactor, formatFigure, formatQuantity } from '../../vocabulary/format.js';
 
 /**
- * "decode 13.1 ms/step, up to 312 tok/s at batch 8, 2.10× roofline": the time per instance of the leading stage, without
+ * "decode 13.1 ms/step, up to 312 tok/s end to end at batch 8, 2.10× roofline": the time per instance of the leading stage, without
  * the profiler if known, and a benchmark's best output throughput. Null without a measured stage.
  */
 export function headlineOf(
@@ -39,7 +39,7 @@ function throughputOf({ variants }: Pick<BenchResult, 'variants'>): string {
   const best = rates.toSorted((rate, other) => other.rate - rate.rate)[0];
   if (!best) return '';
   const text = formatQuantity(best.rate, 'tok/s');
-  return rates.length === 1 ? `, ${text}` : `, up to ${text} at batch ${best.batch}`;
+  return rates.length === 1 ? `, ${text} end to end` : `, up to ${text} end to end at batch ${best.batch}`;
 }
 
 const perStep: Partial<Record<StageWaterfall['kind'], string>> = { decode: '/step', mixed: '/step' };
