@@ -24,7 +24,9 @@ test('the list line of a benchmark has time and throughput', () => {
   expect(Number(batch)).toBe(best.batch);
   expect(Math.abs(Number(rate!.replaceAll('\u00a0', '')) / best.rate - 1)).toBeLessThan(0.005);
   const onePoint = { variants: [{ ...variant!, points: variant!.points.slice(0, 1) }] };
-  expect(headlineOf(explain, onePoint)?.text).toContain(`/step, ${formatNumber(rates[0]!.rate)} tok/s end to end, `);
+  expect(headlineOf(explain, onePoint)?.text).toContain(
+    `/step, ${formatNumber(rates[0]!.rate)} tok/s end to end, `,
+  );
 });
 
 test('a time under a profiler has another name than a clean time', () => {

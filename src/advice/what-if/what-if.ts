@@ -9,6 +9,7 @@ import { applyChanges } from './apply-changes.js';
 import { initialStates } from './initial-state.js';
 import type { StageState } from './stage-state.js';
 import { parseChanges } from './words.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 
 /**
  * Predicted times of a session's stages after changes, with intervals: each change transforms the bars
@@ -48,7 +49,7 @@ export async function measuredStages(
     const issues = withoutWaterfall.map(({ stage, reason }): Issue => ({
       code: 'no_waterfall',
       severity: 'warning',
-      text: stage === null ? `No prediction: ${reason}.` : `${stage}: ${reason}.`,
+      text: `${capitalize(stage === null ? reason : `${stage}: ${reason}`)}.`,
     }));
     return { states: await initialStates(session, context, drafts), issues };
   } finally {
