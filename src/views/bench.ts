@@ -312,7 +312,7 @@ const meanings: readonly [name: string, text: string][] = [
   ['Knee', 'The largest batch before a doubling gives less than 1.5 times the decode tokens/s.'],
   [
     '95 % interval',
-    "Student's t over the means of the process launches, repeats interleaved within each: the expected range for another launch. With one launch it is over repeats and shows only variation within that process.",
+    "Student's t over the means of the process launches, repeats interleaved within each: where the mean over many launches is expected. With one launch it is over repeats and shows only variation within that process.",
   ],
   ['Percentiles, sd', 'Linear between order statistics (type 7); the sample standard deviation (n − 1).'],
   ['Outliers', 'Beyond 1.5 interquartile ranges from the quartiles (Tukey). Marked, never removed.'],

@@ -96,7 +96,7 @@ const meanings: readonly [name: string, text: string][] = [
   ['peak', 'Maximum over all samples of the run.'],
   [
     'measured',
-    'Memory of the run at its peak: its own processes if the driver lists them, else peak − baseline.',
+    'Memory of the run at its peak: peak − baseline, on a shared GPU what the driver lists for its own processes; on a CPU that of its processes.',
   ],
   [
     'residual',

@@ -356,7 +356,7 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
           {
             name: 'usual clock',
             text: [
-              `Median SM clock while at least ${formatSetting(thresholds.busy_percent, '%')} busy and not throttled; a drop is below `,
+              `Median SM clock while at least ${formatSetting(thresholds.busy_percent, '%')} busy and not throttled, else its maximum; a drop is below `,
               { n: thresholds.clock_drop, unit: 'ratio' },
               ' of it.',
             ],

@@ -137,7 +137,7 @@ export const memoryProfileSchema = z.looseObject({
   }),
   memory_breakdown: z.looseObject({
     total_measured_gb: gb.describe(
-      "What the run itself took at the peak: peak − baseline, or the process's own use where the driver reports it.",
+      "What the run itself took at the peak: peak − baseline; on a shared GPU, and for a running server, its processes' use as the driver lists it.",
     ),
     total_measured_bytes: bytes,
     total_measured_basis: z
