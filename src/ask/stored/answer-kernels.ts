@@ -58,7 +58,7 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
   const what = table === 'kernels' ? 'kernel' : 'operator';
   const lines = listedRows.map(
     (row) =>
-      `- ${shortened(row.name)} (${row.class}): ${formatMs(row.total_ms)}, ${formatPercent(row.share)}, ${plural(row.calls, 'call')}`,
+      `- ${shortened(row.name)} (${classLabel(row.class)}): ${formatMs(row.total_ms)}, ${formatPercent(row.share)}, ${plural(row.calls, 'call')}`,
   );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
   const sentenceStart = matches.length > 0 ? `The longest matching ${what} is` : `The longest ${what} is`;
@@ -73,7 +73,7 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
 
 /** Word stems that occur in both questions and kernel names. */
 const genericTokens = tokensOf(
-  'kernel operator gpu cuda decode prefill step longest most slow fast run launch total top list is',
+  'kernel operator gpu cuda decode prefill step token longest most slow fast run launch total top list is',
 );
 
 /** Classes by their common names. */
