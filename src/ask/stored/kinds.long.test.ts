@@ -26,7 +26,7 @@ test('answers from a profile: utilization, memory, operators', async () => {
     expect(parts.toLowerCase()).toContain(component.replaceAll('_', ' '));
   // Two calls of 17.5 ms, the longest operator.
   expect((await storedAnswer(session, 'which operators take longest?')).answer).toMatch(
-    /\n- \/gemm\/0 \(gemm\): 35\.0 ms, 63 %, 2 calls/,
+    /\n- \/gemm\/0 \(GEMM\): 35\.0 ms, 63 %, 2 calls/,
   );
   // Per stage, without its warm-up.
   const gemm = await storedAnswer(session, 'how much of it is GEMM?');

@@ -35,7 +35,7 @@ test('word forms with different endings match', () => {
 
 test.each([
   // 1.2 ms of kernels in total.
-  ['Which kernels take longest?', /gemm_128x64 \(gemm\): 1\.20 ms, 100 %, 4 calls/],
+  ['Which kernels take longest?', /gemm_128x64 \(GEMM\): 1\.20 ms, 100 %, 4 calls/],
   [
     'How much is copied to the host?',
     /^4 copies between host and device: 32 B in 0\.400 ms[^]*D2H \(pageable\): 4 copies/,
