@@ -41,6 +41,12 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
       <button type="button" id="step-next" title="next step">
         ›
       </button>
+      <label title="draws another step below the chosen one">
+        with{' '}
+        <select id="overlay">
+          <option value="">no other step</option>
+        </select>
+      </label>
       <button type="button" id="fit" title="the whole capture (f)">
         Fit
       </button>

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { axisHeight, laneHeight, layoutOf } from '../../src/ui/client/rows.js';
+import { axisHeight, headHeight, laneHeight, layoutOf } from '../../src/ui/client/rows.js';
 import type { Counter, TimelineData } from '../../src/ui/timeline/shown.js';
 import { importArchive, UiPages } from './ui-pages.js';
 import { waitForTimeline } from './ui-server.js';
@@ -59,7 +59,11 @@ async function openAt(start: number | null, end: number | null) {
   const read = <T>(part: string): Promise<T> =>
     page.evaluate<T>(`fetch('${api}/${part}?execution=${execution}').then((answer) => answer.json())`);
   const timeline = await read<TimelineData>('timeline');
-  const { lanes } = layoutOf(timeline, await read<Counter[]>('counters'), new Set(), () => true);
+  const { lanes } = layoutOf(timeline, await read<Counter[]>('counters'), {
+    closed: new Set(),
+    overlaid: false,
+    fits: () => true,
+  });
   const colors = await page.evaluate<Rgb[]>(`(() => {
     const rgb = (color) => {
       const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
@@ -151,6 +155,42 @@ describe('the drawn timeline', () => {
     expect(starts).toBe(count);
     await page.close();
   });
+});
+
+it('draws another step below the shown one, aligned at their starts, also from a link', async () => {
+  const page = await ui.open(ui.pathOf(name, '/timeline'));
+  await waitForTimeline(page);
+  const textOf = async (list: string): Promise<string> =>
+    (await page.textContent(`${list} option:checked`)) ?? '';
+  /** The rows of the lane that is the `number`-th from the top, and the rows of the other step below it. */
+  const readLane = async (opened: Page, number: number): Promise<[string, string]> => {
+    await opened.waitForLoadState('networkidle');
+    await opened.waitForTimeout(300);
+    const top = axisHeight + headHeight + 2 * laneHeight * number;
+    return (await readBars(opened, [top, top + laneHeight])).map((rows) => JSON.stringify(rows)) as [
+      string,
+      string,
+    ];
+  };
+  await page.selectOption('#overlay', '0');
+  // Without a shown step, one of the same kind is chosen.
+  expect([await textOf('#step'), await textOf('#overlay')]).toEqual([
+    expect.stringContaining('slowest'),
+    expect.stringContaining('median'),
+  ]);
+  const [slowest, median] = await readLane(page, 0);
+  expect(median).not.toBe(slowest);
+  await page.selectOption('#step', '0');
+  const [shown, below] = await readLane(page, 0);
+  expect(below).toBe(shown);
+  await page.selectOption('#overlay', '1');
+  await expect.poll(() => new URL(page.url()).searchParams.has('overlay')).toBe(true);
+  const drawn = await readLane(page, 0);
+  const again = await ui.open(page.url().slice(ui.server.origin.length));
+  await waitForTimeline(again);
+  expect(await readLane(again, 0)).toEqual(drawn);
+  await again.close();
+  await page.close();
 });
 
 it('collapses ranks and expands them again by click and key, and to show an event that a search finds', async () => {

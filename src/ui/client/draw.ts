@@ -19,6 +19,7 @@ import {
 } from './rows.js';
 import type { Range } from './range.js';
 import { drawShares } from './shares.js';
+import type { OverlaidStep } from './step-picker.js';
 import { Tiles } from './tiles.js';
 
 export interface Mark {
@@ -38,6 +39,8 @@ export interface Scene {
   labels: readonly string[];
   /** Colors of the light or dark theme. */
   theme: { ink: string; muted: string; line: string; surface: string; raised: string; link: string };
+  /** Another step, drawn below each lane. */
+  overlay: OverlaidStep | null;
   selected: Mark | null;
   event: { lane: number; start: number; end: number } | null;
   launch: { lane: number; start: number; end: number } | null;
@@ -58,7 +61,7 @@ export const levelOf = ({ range, gutter, width }: Scene): number =>
 
 /** Draws the timeline. */
 export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
-  const { width, height, gutter, theme, layout, range } = scene;
+  const { width, height, gutter, theme, layout } = scene;
   canvas.fillStyle = theme.surface;
   canvas.fillRect(0, 0, width, height);
   canvas.font = font;
@@ -68,18 +71,31 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
   canvas.rect(gutter, 0, width - gutter, height);
   canvas.clip();
   drawAxis(canvas, scene);
-  const level = levelOf(scene);
-  const names: NameInside[] = [];
-  for (const { tile, from, to } of scene.tiles.covering(range.start, range.end, level))
-    for (const row of layout.lanes)
-      for (const record of tile.lanes.get(row.lane) ?? [])
-        drawRecord(canvas, scene, { row, tile, from, to }, record, names);
-  // After all tiles: the next tile would paint over a name that reaches into it.
-  for (const name of names) drawName(canvas, name);
+  for (const overlaid of [false, true])
+    drawLanes(
+      canvas,
+      sceneOf(scene, overlaid),
+      layout.lanes.filter((row) => row.overlaid === overlaid),
+    );
   for (const row of layout.counters) drawCounter(canvas, scene, row);
   drawOverlays(canvas, scene);
   canvas.restore();
   drawLabels(canvas, scene);
+}
+
+/** The scene of the rows of the shown step, or of the other one. */
+const sceneOf = (scene: Scene, overlaid: boolean): Scene =>
+  overlaid && scene.overlay ? { ...scene, range: scene.range.shifted(scene.overlay.shift) } : scene;
+
+function drawLanes(canvas: CanvasRenderingContext2D, scene: Scene, rows: readonly LaneRow[]): void {
+  if (rows.length === 0) return;
+  const names: NameInside[] = [];
+  for (const { tile, from, to } of scene.tiles.covering(scene.range.start, scene.range.end, levelOf(scene)))
+    for (const row of rows)
+      for (const record of tile.lanes.get(row.lane) ?? [])
+        drawRecord(canvas, scene, { row, tile, from, to }, record, names);
+  // After all tiles: the next tile would paint over a name that reaches into it.
+  for (const name of names) drawName(canvas, name);
 }
 
 /** A counter as steps: each value is drawn until the next sample, scaled from 0 to the maximum of the whole capture. */
@@ -294,7 +310,8 @@ function drawOverlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
   }
 }
 
-function drawLabels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layout, head }: Scene): void {
+function drawLabels(canvas: CanvasRenderingContext2D, scene: Scene): void {
+  const { gutter, height, theme, layout, head, overlay } = scene;
   canvas.fillStyle = theme.surface;
   canvas.fillRect(0, 0, gutter, height);
   canvas.strokeStyle = theme.line;
@@ -319,8 +336,10 @@ function drawLabels(canvas: CanvasRenderingContext2D, { gutter, height, theme, l
   }
   canvas.font = font;
   canvas.fillStyle = theme.muted;
-  for (const { top, track, first } of layout.lanes)
-    if (first) canvas.fillText(fitting(canvas, track.label, gutter - 12), 8, top + laneHeight / 2 - 1);
+  for (const { top, track, first, overlaid } of layout.lanes) {
+    const label = overlaid ? `⤷ ${overlay?.label ?? ''}` : track.label;
+    if (first) canvas.fillText(fitting(canvas, label, gutter - 12), 8, top + laneHeight / 2 - 1);
+  }
   for (const { top, counter, limit, caption } of layout.counters)
     if (caption) canvas.fillText(`${counter.label}, ${limit}`, 8, top - captionHeight / 2);
     else {
@@ -344,9 +363,10 @@ function fitting(canvas: CanvasRenderingContext2D, text: string, width: number):
 }
 
 /** The event under a point; null if there is none or the lane shows shares there. */
-export function eventAt(scene: Scene, x: number, y: number): Place | null {
-  const row = scene.layout.lanes.find(({ top }) => y >= top && y < top + laneHeight);
+export function eventAt(shown: Scene, x: number, y: number): Place | null {
+  const row = shown.layout.lanes.find(({ top }) => y >= top && y < top + laneHeight);
   if (!row) return null;
+  const scene = sceneOf(shown, row.overlaid);
   const ns = nsAt(scene, x);
   const slack = (1.5 * scene.range.width) / scene.width;
   for (const { tile } of scene.tiles.covering(ns - slack, ns + slack, levelOf(scene))) {

@@ -6,6 +6,7 @@ import { byId } from './panel.js';
 import { Range } from './range.js';
 import { layoutOf } from './rows.js';
 import type { TimelineSource } from './source.js';
+import type { OverlaidStep } from './step-picker.js';
 import { resolveColor, themeOf } from './theme.js';
 import { Tiles } from './tiles.js';
 
@@ -41,6 +42,7 @@ export class Picture {
       colors: {},
       labels: this.labels,
       theme: themeOf(),
+      overlay: null,
       selected: null,
       event: null,
       launch: null,
@@ -88,11 +90,19 @@ export class Picture {
     const { box, context, scene } = this;
     scene.width = box.clientWidth;
     scene.gutter = scene.width < 600 ? 84 : 170;
-    scene.layout = layoutOf(this.timelineData, this.counters, this.closed, (text) =>
-      fitsGutter(context, text, scene.gutter),
-    );
+    scene.layout = layoutOf(this.timelineData, this.counters, {
+      closed: this.closed,
+      overlaid: scene.overlay !== null,
+      fits: (text) => fitsGutter(context, text, scene.gutter),
+    });
     this.fitCanvas();
   };
+
+  /** Draws another step below each lane; null: none. */
+  overlay(step: OverlaidStep | null): void {
+    this.scene.overlay = step;
+    this.arrange();
+  }
 
   toggle(key: string): void {
     if (!this.closed.delete(key)) this.closed.add(key);

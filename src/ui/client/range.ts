@@ -17,6 +17,14 @@ export class Range {
     this.end = this.start + width;
   }
 
+  /** The range of the same width that starts later by `ns`; it may reach over the ends of the timeline. */
+  shifted(ns: number): Range {
+    const range = new Range(this.span);
+    range.start = this.start + ns;
+    range.end = this.end + ns;
+    return range;
+  }
+
   /** Zooms by a factor around a fixed point. @param center position of the point, 0 to 1 of the width */
   zoom(factor: number, center: number): void {
     const fixed = this.start + center * this.width;

@@ -17,6 +17,18 @@ export interface LaneRow {
   top: number;
   track: TrackData;
   first: boolean;
+  /** Shows the lane during another step, below the row of the shown one. */
+  overlaid: boolean;
+}
+
+/** What decides which rows there are. */
+interface RowChoice {
+  /** Keys of collapsed groups. */
+  closed: ReadonlySet<string>;
+  /** Whether another step is shown below each lane. */
+  overlaid: boolean;
+  /** Whether a text fits into the column of names. */
+  fits: (text: string) => boolean;
 }
 
 /** Header of a group of rows, which it collapses and expands. */
@@ -52,16 +64,11 @@ const limitOf = ({ values, unit }: Counter): string => {
   return `up to ${formatQuantity(max, unit === 'bytes' ? 'B' : unit)}`;
 };
 
-/**
- * Rows from top to bottom: each rank with its threads and devices, in the order of the tables, then the counters.
- * @param closed keys of collapsed groups
- * @param fits whether a text fits into the column of names
- */
+/** Rows from top to bottom: each rank with its threads and devices, in the order of the tables, then the counters. */
 export function layoutOf(
   { tracks, tables }: TimelineData,
   counters: readonly Counter[],
-  closed: ReadonlySet<string>,
-  fits: (text: string) => boolean,
+  { closed, overlaid, fits }: RowChoice,
 ): Layout {
   const layout: Layout = { lanes: [], heads: [], counters: [], height: axisHeight };
   /** @returns whether the group is expanded */
@@ -82,8 +89,11 @@ export function layoutOf(
       if (!head(`rank ${rank} ${label}`, label, several ? 1 : 0, lanesOf(groupTracks))) continue;
       for (const track of groupTracks.toSorted((a, b) => tables.indexOf(a.table) - tables.indexOf(b.table))) {
         for (let lane = 0; lane < track.lanes; lane++) {
-          layout.lanes.push({ lane: track.firstLane + lane, top: layout.height, track, first: lane === 0 });
-          layout.height += laneHeight;
+          for (const isOther of overlaid ? [false, true] : [false]) {
+            const row = { lane: track.firstLane + lane, track, first: lane === 0, overlaid: isOther };
+            layout.lanes.push({ ...row, top: layout.height });
+            layout.height += laneHeight;
+          }
         }
         layout.height += trackGap;
       }

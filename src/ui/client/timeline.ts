@@ -7,7 +7,7 @@ import { bindPointers } from './pointers.js';
 import { SelectedEvent } from './selected-event.js';
 import { SelectionPanel } from './selection.js';
 import type { TimelineSource } from './source.js';
-import { fillStepPicker } from './step-picker.js';
+import { StepPicker } from './step-picker.js';
 
 const status = byId('status');
 
@@ -31,6 +31,11 @@ class TimelinePage {
   private readonly event: SelectedEvent;
   private readonly selection: SelectionPanel;
   private readonly search = byId<HTMLInputElement>('search');
+  private readonly steps = new StepPicker({
+    show: (span) => (span ? this.goTo(span.start, span.end) : this.goTo(0, this.picture.scene.range.span, 0)),
+    overlay: (step) => this.picture.overlay(step),
+    changed: () => this.moved(),
+  });
   private remembering: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -55,12 +60,14 @@ class TimelinePage {
     this.bindKeyboard(this.bindMouse());
     const named = this.source.address.read().get('event');
     this.showAddress();
-    await fillStepPicker(this.source, this.goTo);
+    await this.steps.fill(this.source);
+    this.showSteps();
     await this.followLoading();
     await this.showNamed(named);
     this.remember();
     this.source.address.follow(() => {
       this.showAddress();
+      this.showSteps();
       void this.showNamed(this.source.address.read().get('event')).catch(failed);
     });
     this.picture.box.dataset['ready'] = 'true';
@@ -178,6 +185,9 @@ class TimelinePage {
     }
     const { place } = this.event;
     if (place) search.set('event', `${place.lane},${place.index}`);
+    const { step, overlay } = this.steps.state;
+    if (step !== null) search.set('step', time(step));
+    if (overlay !== null) search.set('overlay', time(overlay));
     if (this.picture.highlight) search.set('class', this.picture.highlight);
     if (closed.size > 0) search.set('closed', [...closed].join(','));
     this.source.address.write(search);
@@ -199,6 +209,14 @@ class TimelinePage {
     const [[from], [to]] = [timesOf(query.get('start')), timesOf(query.get('end'))];
     if (from !== undefined && to !== undefined && to > from) scene.range.show(from, to);
     this.picture.redraw();
+  }
+
+  /** Chooses the steps in the URL after they are listed. */
+  private showSteps(): void {
+    const query = this.source.address.read();
+    const startOf = (name: string): number | null =>
+      query.has(name) ? Number(query.get(name)) - this.picture.data.zero : null;
+    this.steps.state = { step: startOf('step'), overlay: startOf('overlay') };
   }
 
   /** Selects the event in the URL after all lanes have their numbers. */
