@@ -16,6 +16,7 @@ export function validateView(document: Document<Validation>): View {
     session: data.session ?? { id: null, started_at: '' },
     lead: [
       { type: 'text', text: verdict(data) },
+      ...whyRejected(data),
       { type: 'issues', issues: document.issues },
     ],
     sections: [
@@ -32,7 +33,7 @@ const results: Readonly<Record<Validation['result'], Text>> = {
   nothing_compared: { text: 'nothing compared', tone: 'fault' },
 };
 
-function verdict({ result, counts, tolerance, session }: Validation): Text {
+function verdict({ result, counts, tolerance }: Validation): Text {
   const { compared, rejected, skipped, within_tolerance } = counts;
   return [
     results[result],
@@ -41,11 +42,20 @@ function verdict({ result, counts, tolerance, session }: Validation): Text {
       : []),
     ...(rejected > 0 ? [`; ${rejected} rejected`] : []),
     ...(skipped > 0 ? [`; ${skipped} not comparable`] : []),
-    ...(compared > 0 && rejected + skipped > 0 && session !== null
-      ? [' (why: ', { code: `inferscope report ${session.id} --format text` }, ')']
-      : []),
   ] as Text;
 }
+
+/** The report has the reasons; a summary names it. */
+const whyRejected = ({ counts, session }: Validation): Block[] =>
+  counts.compared > 0 && counts.rejected + counts.skipped > 0 && session !== null
+    ? [
+        {
+          type: 'text',
+          summary: true,
+          text: ['reasons: ', { code: `inferscope report ${session.id} --format text` }],
+        },
+      ]
+    : [];
 
 /** +4.2 %: the calculator estimates too much. */
 export const signedShare = (n: number | null): Text =>

@@ -19,7 +19,7 @@ const sameShare = 0.7;
  */
 export function findingOutcomes(
   { findings: before, stages }: Pick<ExplainResult, 'findings' | 'stages'>,
-  { findings: after, withheld }: Pick<ExplainResult, 'findings' | 'withheld'>,
+  { findings: after, withheld, stages: stagesAfter }: Pick<ExplainResult, 'findings' | 'withheld' | 'stages'>,
   pairs: readonly StagePair[],
 ): ChangeVerdict[] {
   const outcomes = before.map((finding) => {
@@ -28,7 +28,17 @@ export function findingOutcomes(
       finding,
       stages.find(({ kind }) => kind === finding.stage),
     );
-    return { finding, gain, ...outcomeOf(finding, after, scale, withheld) };
+    const isJudged =
+      finding.stage === null ||
+      stagesAfter.some(({ kind }) => kind === finding.stage) ||
+      after.some(({ id }) => id === finding.id);
+    return {
+      finding,
+      gain,
+      ...(isJudged
+        ? outcomeOf(finding, after, scale, withheld)
+        : { outcome: 'not_judged' as const, findingAfter: null, withheldWhy: null }),
+    };
   });
   const reduced = outcomes.filter(
     ({ outcome, gain }) => (outcome === 'gone' || outcome === 'smaller') && gain !== null,
@@ -151,7 +161,9 @@ function gradeOf(
 ): Grade | string {
   const { finding, gain, outcome, findingAfter, withheldWhy } = entry;
   if (outcome === 'not_judged')
-    return `Not judged: the later session withholds such findings (${withheldWhy}).`;
+    return withheldWhy === null
+      ? 'Not judged: the later session has no such stage.'
+      : `Not judged: the later session withholds such findings (${withheldWhy}).`;
   if (outcome === 'still_there') {
     const stakeMs = findingAfter?.at_stake_ms ?? null;
     return stakeMs === null

@@ -192,6 +192,16 @@ test('a slower stage is reported by its whole time, not by the part of one of se
   for (const { text } of changes) expect(text).toContain('the stage got no faster (2.00 ms slower)');
 });
 
+test('a finding of a stage that the later session lacks is not judged', () => {
+  const before = explanationOf(
+    [stageOf({ launch_overhead: 10 })],
+    [findingOf('launch_bound', 6, ['launch_overhead'])],
+  );
+  const [change] = compareExplanations(before, explanationOf([], []), noSession).changes;
+  expect(change).toMatchObject({ outcome: 'not_judged', achieved_ms: null });
+  expect(change!.text).toBe('Not judged: the later session has no such stage.');
+});
+
 test('distinguishes smaller and slower from gone', () => {
   const before = explanationOf(
     [stageOf({ launch_overhead: 10 })],
