@@ -5,33 +5,25 @@ import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { predictStages, measuredStages } from '../advice/what-if/what-if.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { documentsOf } from '../facts/session-document.js';
-import { readMemoryOverTime } from '../facts/memory-profile/over-time.js';
 import { InferscopeError } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import { requestGuard } from '../model/request-guard.js';
 import { pageOfView } from '../render/html/view.js';
 import { sessionTables } from '../session/open.js';
 import { defaultSqlLimits, runSql } from '../session/sql-run.js';
-import { describedTables } from '../session/table-schema.js';
 import type { Places } from '../views/findings.js';
 import { viewOf } from '../views/registry.js';
 import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
-import { memorySections, noMemory } from './memory-page.js';
-import { loadsOf, requestsOfSession } from './session-requests.js';
 import { comparePage } from './compare-page.js';
 import type { Homes } from './homes.js';
-import { gemmsPage } from './gemms-of-session.js';
-import { kernels, operators } from './named-events.js';
-import { pagesOfSession, pageOfBlocks, withDatabase } from './open-session-pages.js';
+import { pagesOfSession } from './open-session-pages.js';
 import { placeQuery, placesOf } from './places.js';
-import type { TableState } from './named-page.js';
-import { failurePage, Navigation, sqlPage, timelinePage, waitingPage } from './pages.js';
+import { failurePage, Navigation, waitingPage } from './pages.js';
 import { showWaiting } from './show-waiting.js';
-import { ranksOfSession } from './session-ranks.js';
+import { sessionPages } from './session-pages.js';
 import { sessionPath } from './session-path.js';
 import { sessionsPage, sessionsTable } from './sessions-page.js';
 import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
-import { noTimeline } from './timeline-parts.js';
 import { timelineApi } from './timeline/api.js';
 import { once, OpenSessions, type OpenSession } from './timeline/open-timelines.js';
 
@@ -94,59 +86,10 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
     const openSession = await opened.get(context.req.param('id'));
     return reportPage(context, await overview(openSession, context.req.query('what-if')));
   });
-  app.get('/s/:id/timeline', async (context) => {
-    const openSession = await opened.get(context.req.param('id'));
-    const { executions } = openSession;
-    const execution = executions.find((id) => id === context.req.query('execution')) ?? executions[0];
-    if (execution === undefined)
-      return page(context, pageOfBlocks(openSession, 'Timeline', '/timeline', [noTimeline]));
-    return page(context, timelinePage(pagesOfSession(openSession), executions, execution));
-  });
-  app.get('/s/:id/kernels', async (context) => {
-    const openSession = await opened.get(context.req.param('id'));
-    return page(context, await kernels(openSession, tableState(context)));
-  });
-  app.get('/s/:id/operators', async (context) => {
-    const openSession = await opened.get(context.req.param('id'));
-    return page(context, await operators(openSession, tableState(context)));
-  });
-  app.get('/s/:id/gemms', async (context) => {
-    const openSession = await opened.get(context.req.param('id'));
-    return page(context, await gemmsPage(openSession, context.req.query('shape') ?? ''));
-  });
-  app.get('/s/:id/ranks', async (context) => {
-    const openSession = await opened.get(context.req.param('id'));
-    return page(
-      context,
-      pageOfBlocks(
-        openSession,
-        'Ranks',
-        '/ranks',
-        await ranksOfSession(openSession, context.req.query('of') ?? ''),
-      ),
+  for (const [path, pageOf] of Object.entries(sessionPages))
+    app.get(`/s/:id${path}`, async (context) =>
+      page(context, await pageOf(await opened.get(context.req.param('id')!), context)),
     );
-  });
-  app.get('/s/:id/requests', async (context) => {
-    const openSession = await opened.get(context.req.param('id'));
-    const { execution, from } = context.req.query();
-    const sections = await requestsOfSession(openSession, { execution, from: Number(from) || 0 });
-    return page(context, pageOfBlocks(openSession, 'Requests', '/requests', sections));
-  });
-  app.get('/s/:id/memory', async (context) => {
-    const openSession = await opened.get(context.req.param('id'));
-    const series = await once(openSession, 'memory', () =>
-      withDatabase(openSession.session, readMemoryOverTime),
-    );
-    const sections =
-      series.length > 0
-        ? memorySections(series, openSession.session.manifest, (await loadsOf(openSession)).labels)
-        : [noMemory];
-    return page(context, pageOfBlocks(openSession, 'Memory', '/memory', sections));
-  });
-  app.get('/s/:id/sql', async (context) => {
-    const openSession = await opened.get(context.req.param('id'));
-    return page(context, sqlPage(pagesOfSession(openSession), describedTables()));
-  });
   app.get('/s/:id/api/sql', async (context) => {
     const { session } = await opened.get(context.req.param('id'));
     const limits = { ...defaultSqlLimits, maxRows: maxSqlRows };
@@ -163,12 +106,6 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
       .then(explained)
       .catch(() => {});
   return app;
-}
-
-/** Reads sort, filter, selection and page from the URL of a table of events. */
-function tableState(context: Context): TableState {
-  const query = (name: string): string => context.req.query(name) ?? '';
-  return { sort: query('sort'), filter: query('q'), chosen: query('name'), page: Number(query('page')) };
 }
 
 function page(context: Context, html: string, status: 200 | 400 | 404 = 200): Response {

@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { readCallRoofs } from '../../facts/gemms/gemm-calls.js';
 import type { Note } from '../../export/exporter.js';
 import { InferscopeError } from '../../model/errors.js';
+import { withDatabase } from '../open-session-pages.js';
 import { countersOf } from './counters.js';
 import { eventDetails } from './details.js';
 import { encodeRecords, eventsPerLane } from './tile-format.js';
@@ -58,13 +59,11 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
       lane: integerIn(context.req.query('lane'), 0, 1e9),
       index: integerIn(context.req.query('index'), 0, 1e12),
     };
-    const database = await session.connect();
-    try {
+    const details = await withDatabase(session, async (database) => {
       const roofs = await once(openSession, 'call roofs', () => readCallRoofs(session, database));
-      return context.json(await eventDetails(storedRows(database, timeline, roofs), timeline, place));
-    } finally {
-      await database.close();
-    }
+      return eventDetails(storedRows(database, timeline, roofs), timeline, place);
+    });
+    return context.json(details);
   });
   api.get('/selection', async (context) => {
     const { timeline } = await sessionOf(context);
@@ -92,21 +91,11 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
   });
   api.get('/steps', async (context) => {
     const { timeline, session } = await sessionOf(context);
-    const database = await session.connect();
-    try {
-      return context.json(await stepsOf(database, timeline));
-    } finally {
-      await database.close();
-    }
+    return context.json(await withDatabase(session, (database) => stepsOf(database, timeline)));
   });
   api.get('/counters', async (context) => {
     const { timeline, session } = await sessionOf(context);
-    const database = await session.connect();
-    try {
-      return context.json(await countersOf(database, timeline));
-    } finally {
-      await database.close();
-    }
+    return context.json(await withDatabase(session, (database) => countersOf(database, timeline)));
   });
   api.get('/trace', async (context) => {
     const execution = context.req.query('execution') ?? '';
