@@ -148,7 +148,7 @@ function stepBlocks(
     [
       {
         id: 'step',
-        head: 'step',
+        head: 'iteration.step',
         wraps: true,
         cell: ({ iteration, step_index: index }) =>
           [iteration, index].filter((part) => part !== null).join('.') || {
@@ -190,7 +190,9 @@ function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization):
   ];
   const sizes = [
     ...(stage.batch_size === null ? [] : [`batch ${stage.batch_size}`]),
-    ...(stage.new_tokens === null ? [] : [sizeText(stage.new_tokens, 'new tokens')]),
+    ...(stage.new_tokens === null
+      ? []
+      : [sizeText(stage.new_tokens, stage.new_tokens === 1 ? 'new token' : 'new tokens')]),
     ...(stage.context_tokens_sum === null ? [] : [sizeText(stage.context_tokens_sum, 'tokens attended to')]),
   ];
   const inputs: [name: string, figure: Figure][] = [
