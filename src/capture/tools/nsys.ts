@@ -25,7 +25,7 @@ export async function requireNsys(purpose: string): Promise<ToolFacts> {
     why: 'It is neither on PATH nor in the usual folders (/opt/nvidia/nsight-systems, /usr/local/cuda).',
     fix:
       'Install NVIDIA Nsight Systems and type: inferscope doctor\n' +
-      'Without it: --evaluator torch, or import a report that was exported to .sqlite elsewhere.',
+      'Without it: --evaluator torch; for a report: nsys export --type sqlite --include-json=true REPORT where it was recorded, then import the .sqlite file.',
   });
 }
 

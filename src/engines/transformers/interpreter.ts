@@ -205,6 +205,6 @@ function noPython(candidates: readonly string[], failures: readonly string[]): I
   return new InferscopeError('E_ENGINE_MISSING', {
     what: `no Python could be started (${candidates.join(', ')})`,
     why: failures.join('; '),
-    fix: 'Name one that does: --python PATH, or INFERSCOPE_PYTHON=PATH. inferscope doctor shows what this machine has.',
+    fix: 'Name one that starts: --python PATH, or INFERSCOPE_PYTHON=PATH. inferscope doctor shows what this machine has.',
   });
 }
