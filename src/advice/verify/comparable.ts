@@ -8,7 +8,7 @@ import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import { capitalize } from '../../vocabulary/sentence.js';
-import { plural } from '../../vocabulary/format.js';
+import { formatCount, formatQuantity, plural } from '../../vocabulary/format.js';
 
 /**
  * Whether a difference in time can come from the changes. A different model or device is refused; different lengths and
@@ -65,9 +65,12 @@ function modelDifference(x: Workload | null, y: Workload | null): { refuse: bool
     if (one.layers.length === other.layers.length && Math.abs(p / q - 1) <= maxPaddingShare)
       return {
         refuse: false,
-        text: `the models' sizes differ a little (${p} and ${q} parameters): padding is assumed to be the change`,
+        text: `the models' sizes differ a little (${plural(p, 'parameter')} and ${formatCount(q)}): padding is assumed to be the change`,
       };
-    return { refuse: true, text: `they ran ${names} of ${p} and ${q} parameters` };
+    return {
+      refuse: true,
+      text: `they ran ${names}, of ${formatQuantity(p, 'parameters')} and ${formatQuantity(q, 'parameters')}`,
+    };
   } catch (error) {
     if (!(error instanceof InferscopeError)) throw error;
     return a.name === b.name ? null : { refuse: true, text: `they ran ${names}` };
