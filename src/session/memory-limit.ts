@@ -5,7 +5,7 @@ import { messageOf } from '../model/errors.js';
 const maxRaiseFactor = 4;
 
 /** The memory limit of a database that was set for an import. */
-interface MemoryLimit {
+export interface MemoryLimit {
   set(bytes: number): Promise<void>;
   /** How often the limit was raised, for `raise`. */
   raises(): number;

@@ -6,6 +6,7 @@ import type { Artifact, TableFile } from '../model/manifest.js';
 import type { TableName } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
 import { copyWithDigest, type Digest, digestFile, flushToDisk, writeDurably } from './digest.js';
+import type { StagedFile } from './staged-file.js';
 import { createStaging } from './staging.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
@@ -101,23 +102,11 @@ export async function openSessionFiles(
     async close() {
       try {
         const written = await staging.writeParquet(forgotten);
-        const digests: Digest[] = [];
-        await inLanes(written, filesAtOnce, async ({ path, digest: known }, index) => {
-          digests[index] = known ?? (await digestFile(join(folder, path)));
-          await flushToDisk(join(folder, path));
-        });
-        const tables: Record<string, TableFile[]> = {};
-        for (const [index, { table, path, capture_id, rows }] of written.entries())
-          (tables[table] ??= []).push({ path, ...digests[index]!, capture_id, rows });
-        for (const table of Object.keys(tables)) await flushToDisk(join(folder, 'tables', table));
+        const tables = await flushTables(folder, written);
         await staging.close();
+        const keptPaths = new Set(written.map(({ path }) => path));
         for (const { path } of staging.workbench.stagedFiles())
-          if (
-            !Object.values(tables)
-              .flat()
-              .some((file) => file.path === path)
-          )
-            await rm(join(folder, path));
+          if (!keptPaths.has(path)) await rm(join(folder, path));
         await rm(scratch, { recursive: true, force: true });
         await rm(spill, { recursive: true, force: true });
         for (const artifactFolder of new Set(artifacts.map(({ path }) => join(folder, path, '..'))))
@@ -132,6 +121,23 @@ export async function openSessionFiles(
     },
     discard: () => staging.close(),
   };
+}
+
+/** Flushes the written files of the tables and their folders to disk. @returns their entries in the manifest */
+async function flushTables(
+  folder: string,
+  written: readonly StagedFile[],
+): Promise<Record<string, TableFile[]>> {
+  const digests: Digest[] = [];
+  await inLanes(written, filesAtOnce, async ({ path, digest: known }, index) => {
+    digests[index] = known ?? (await digestFile(join(folder, path)));
+    await flushToDisk(join(folder, path));
+  });
+  const tables: Record<string, TableFile[]> = {};
+  for (const [index, { table, path, capture_id, rows }] of written.entries())
+    (tables[table] ??= []).push({ path, ...digests[index]!, capture_id, rows });
+  for (const table of Object.keys(tables)) await flushToDisk(join(folder, 'tables', table));
+  return tables;
 }
 
 /** Moves a file from the scratch folder, copies other files, writes bytes. */

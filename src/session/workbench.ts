@@ -2,24 +2,17 @@ import type { DuckDBAppender, DuckDBConnection, DuckDBInstance } from '@duckdb/n
 import type * as DuckDB from '@duckdb/node-api';
 import { join } from 'node:path';
 import type { TableName } from '../model/tables.js';
-import type {
-  Batch,
-  BulkWriter,
-  FileScan,
-  SavedColumnsWriter,
-  RowTaker,
-  Workbench,
-} from '../model/workbench.js';
+import type { BulkWriter, SavedColumnsWriter, Workbench } from '../model/workbench.js';
 import { quote } from './database.js';
 import { memoryLimit } from './memory-limit.js';
 import { inMemoryTables } from './parquet/in-memory-tables.js';
 import { writeTable } from './parquet/write-table.js';
 import { queryRows } from './query.js';
-import { doubles, scan } from './scan.js';
-import { type ScanThread, startScanThread } from './scan-thread.js';
+import { doubles } from './scan.js';
 import type { StagedFile } from './staged-file.js';
 import { stagedFiles } from './staged-files.js';
 import { columnExpressions, columnsOf, fileColumns, type Constants } from './workbench-columns.js';
+import { workbenchStatements } from './workbench-statements.js';
 
 /** DuckDB's chunk size. */
 const chunkRows = 2048;
@@ -29,9 +22,6 @@ const chunkRows = 2048;
  * the time to write a table and saves no space.
  */
 const maxDictionaryValues = 4096;
-
-/** Smaller files are read before a thread has started. */
-const scanThreadFromRows = 500_000;
 
 export interface OpenWorkbench extends Workbench {
   /** Files that were written. */
@@ -49,82 +39,16 @@ export function createWorkbench(
   const files = stagedFiles(folder);
   const memory = memoryLimit(connection);
   const inMemory = inMemoryTables();
-  const scans: ScanThread[] = [];
-  const running = new Set<Promise<unknown>>();
-  /** Connections with statements to interrupt when the workbench closes. */
-  const connections = new Set([connection]);
-  /** Closing a connection during its statement hangs DuckDB, so wait for it even if another statement fails. */
-  async function trackUntilDone<T>(statement: Promise<T>): Promise<T> {
-    running.add(statement);
-    try {
-      return await statement;
-    } finally {
-      running.delete(statement);
-    }
-  }
-  /** Repeats a statement with more memory if it fails for lack of it. */
-  async function withMemory<T>(statement: () => Promise<T>): Promise<T> {
-    for (;;) {
-      const raisesBefore = memory.raises();
-      try {
-        return await trackUntilDone(statement());
-      } catch (error) {
-        if (!(await memory.raise(error, raisesBefore))) throw error;
-      }
-    }
-  }
-  /** Runs on a new connection: a stream ends when another statement runs on its connection. */
-  async function* onNewConnection(
-    rows: (ownConnection: DuckDBConnection) => AsyncIterable<Batch>,
-  ): AsyncGenerator<Batch> {
-    const ownConnection = await instance.connect();
-    try {
-      yield* rows(ownConnection);
-    } finally {
-      ownConnection.closeSync();
-    }
-  }
-  /** Runs on a new connection, so that statements of one table do not wait for those of another. */
-  async function withConnection<T>(work: (ownConnection: DuckDBConnection) => Promise<T>): Promise<T> {
-    const ownConnection = await instance.connect();
-    connections.add(ownConnection);
-    try {
-      return await work(ownConnection);
-    } finally {
-      connections.delete(ownConnection);
-      ownConnection.closeSync();
-    }
-  }
+  const statements = workbenchStatements(instance, connection, memory);
   return {
     stagedFiles: () => files.written,
-    async close() {
-      // An interrupt has no effect on a statement that is about to start, so repeat it.
-      const interruptTimer = setInterval(() => connections.forEach((open) => open.interrupt()), 20);
-      await Promise.allSettled([
-        ...running,
-        inMemory.close(),
-        ...scans.map((scanThread) => scanThread.close()),
-      ]);
-      clearInterval(interruptTimer);
-      connection.closeSync();
-    },
+    close: () => statements.close(() => inMemory.close()),
     async run(sql) {
-      await withMemory(() => connection.run(sql));
+      await statements.withMemory(() => connection.run(sql));
     },
-    query: <T extends object>(sql: string) => withMemory(() => queryRows<T>(connection, sql, [])),
-    scan: (sql) =>
-      onNewConnection((ownConnection) => scan(ownConnection, sql, (error) => memory.raise(error))),
-    async scanFiles<T, R>(order: FileScan<T>, taker: (input: T) => RowTaker<R>) {
-      if (order.rows >= scanThreadFromRows) {
-        const thread = startScanThread(order);
-        scans.push(thread);
-        return (await thread.result) as R;
-      }
-      const { take, result } = taker(order.input);
-      for await (const batch of onNewConnection((ownConnection) => scan(ownConnection, order.sql)))
-        take(batch);
-      return result();
-    },
+    query: <T extends object>(sql: string) => statements.withMemory(() => queryRows<T>(connection, sql, [])),
+    scan: statements.scan,
+    scanFiles: statements.scanFiles,
     async createTable(name, columns) {
       const definition = columns.map((column) => `"${column}" DOUBLE`).join(', ');
       await connection.run(`CREATE TABLE "${name}" (${definition})`);
@@ -133,12 +57,12 @@ export function createWorkbench(
     createNames: (name, texts) => createNames(connection, name, texts),
     async save(table, captureId, select, constants) {
       const file = await files.claim(table, captureId);
-      const rows = await withConnection(async (ownConnection) => {
+      const rows = await statements.withConnection(async (ownConnection) => {
         const columns = await columnsOfSelect(ownConnection, table, select, {
           ...constants,
           capture_id: captureId,
         });
-        const result = await withMemory(() =>
+        const result = await statements.withMemory(() =>
           ownConnection.run(
             `COPY (SELECT ${columns.join(', ')} FROM (${select}))
              TO ${quote(join(folder, file.path))} (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${maxDictionaryValues})`,
