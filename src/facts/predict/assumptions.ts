@@ -1,12 +1,11 @@
 import type { PredictAssumption, Fusion, Launch } from '../../model/documents/predict.js';
-import type { Figure } from '../../model/figure.js';
 import type { DeviceRoofs } from './device-roofs.js';
 import { formatNs } from '../../vocabulary/format.js';
 
 /** Costs of putting kernels on the device for the assumed kind of program, ns. */
 export interface LaunchCosts {
   launch: Launch;
-  /** Host time from one launch to the next: driver and framework. */
+  /** Host time from one launch to the next: driver, framework and Python. */
   hostPerLaunchNs: number;
   /** Minimum time from the start of a node of a replayed CUDA graph to that of the next. */
   nodeNs: number;
@@ -23,7 +22,7 @@ const eagerLaunchNs = 10_000;
  * An empty kernel launched from C++ on the same kind of machine. The rest of eagerLaunchNs is Python and the
  * dispatcher.
  */
-const driverLaunchNs = 3_000;
+const emptyLaunchNs = 3_000;
 /** Same machine: a graph node with negligible kernels. */
 export const graphNodeNs = 1_500;
 /** Same machine: a decode step on the host clock minus its time between two device events. */
@@ -48,9 +47,9 @@ export function launchCosts(
     };
   }
   const measuredLaunch = roofs.launchNs.value;
-  const hostPerLaunchNs = (measuredLaunch ?? driverLaunchNs) + (eagerLaunchNs - driverLaunchNs);
+  const hostPerLaunchNs = (measuredLaunch ?? emptyLaunchNs) + (eagerLaunchNs - emptyLaunchNs);
   const nodeNs = roofs.graphNodeNs.value ?? graphNodeNs;
-  const sourceOf = (figure: Figure, otherwise: string) => (figure.value === null ? otherwise : figure.source);
+  const nodeSource = roofs.graphNodeNs.value === null ? launchSource : roofs.graphNodeNs.source;
   return {
     costs: { launch, hostPerLaunchNs, nodeNs, hostPerStageNs: hostStageNs },
     assumptions: [
@@ -58,8 +57,8 @@ export function launchCosts(
         id: 'launch',
         text:
           launch === 'eager'
-            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's${measuredLaunch === null ? '' : ` (${sourceOf(roofs.launchNs, launchSource)})`}, the rest Python's (${launchSource}); a stage takes the longer of host and device`
-            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${sourceOf(roofs.graphNodeNs, launchSource)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as in serving engines`,
+            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? emptyLaunchNs)} of it as for an empty kernel${measuredLaunch === null ? '' : ` (${roofs.launchNs.source})`}, the rest for PyTorch and the model's Python (${launchSource}); a stage takes the longer of host and device`
+            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${nodeSource}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as in serving engines`,
       },
       {
         id: 'host',

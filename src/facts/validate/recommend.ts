@@ -97,45 +97,14 @@ function observations({ row, measured, estimate }: ProfileComparison): ModelObse
   };
   const estimated = (component: string): number =>
     (estimate.lines.find((line) => line.component === component)?.bytes ?? 0) / gpus;
-  const constantOf = (
-    constant: string,
-    value: MemoryConstant,
-    fittingValue: number | null,
-  ): ModelObservation[] =>
-    fittingValue === null
-      ? []
-      : [
-          {
-            constant,
-            current: value.bytes,
-            source: sourceWithRuns(value),
-            unit: 'bytes',
-            fittingValue,
-            bytesPerUnit: 1,
-          },
-        ];
-  const factorOf = (constant: string, component: string): ModelObservation[] => {
-    const right = measuredBytes(component);
-    const estimatedBytes = estimated(component);
-    return right === null || estimatedBytes <= 0
-      ? []
-      : [
-          {
-            constant,
-            current: 1,
-            source: 'the formula',
-            unit: 'factor',
-            fittingValue: right / estimatedBytes,
-            bytesPerUnit: estimatedBytes,
-          },
-        ];
-  };
+  const factorOf = (constant: string, component: string): ModelObservation[] =>
+    factorObservation(constant, measuredBytes(component), estimated(component));
   const architecture = row.gpu === null ? null : (gpuSheet(row.gpu)?.architecture ?? null);
   const context = byArchitecture(cudaContext, architecture);
   const contextBytes = measuredBytes('cuda_context');
   // Memory that attention adds is not part of the constant.
   const added = Math.max(0, estimated('cuda_context') - context.bytes);
-  const contextObservations = constantOf(
+  const contextObservations = constantObservation(
     `cudaContext.${generationIn(cudaContext, architecture)}`,
     context,
     contextBytes === null ? null : contextBytes - added,
@@ -144,25 +113,55 @@ function observations({ row, measured, estimate }: ProfileComparison): ModelObse
     const name = nonTorchKind(estimate.request);
     return [
       ...contextObservations,
-      ...constantOf(`vllmNonTorch.${name}`, vllmNonTorch[name], measuredBytes('framework_overhead')),
+      ...constantObservation(`vllmNonTorch.${name}`, vllmNonTorch[name], measuredBytes('framework_overhead')),
       // No constant is needed if tensors are counted.
       ...(estimated('cuda_graphs') === vllmGraphs.bytes
-        ? constantOf('vllmGraphs', vllmGraphs, measuredBytes('cuda_graphs'))
+        ? constantObservation('vllmGraphs', vllmGraphs, measuredBytes('cuda_graphs'))
         : factorOf('CUDA graphs (vllm)', 'cuda_graphs')),
       ...factorOf('activations (vllm)', 'activations'),
     ];
   }
   if (estimate.request.device === 'cpu' && row.engine !== 'onnx')
-    return constantOf('pythonWithTorch', pythonWithTorch, measuredBytes('framework_overhead'));
+    return constantObservation('pythonWithTorch', pythonWithTorch, measuredBytes('framework_overhead'));
   if (row.engine === 'onnx')
-    return constantOf('onnxRuntime', onnxRuntime, measuredBytes('framework_overhead'));
+    return constantObservation('onnxRuntime', onnxRuntime, measuredBytes('framework_overhead'));
   const workspace = byArchitecture(cublasWorkspace, architecture);
   const framework = measuredBytes('framework_overhead');
   return [
     ...contextObservations,
     ...(gpus > 1
-      ? constantOf('ncclBuffers', ncclBuffers, framework === null ? null : framework - workspace.bytes)
-      : constantOf(`cublasWorkspace.${generationIn(cublasWorkspace, architecture)}`, workspace, framework)),
+      ? constantObservation(
+          'ncclBuffers',
+          ncclBuffers,
+          framework === null ? null : framework - workspace.bytes,
+        )
+      : constantObservation(
+          `cublasWorkspace.${generationIn(cublasWorkspace, architecture)}`,
+          workspace,
+          framework,
+        )),
     ...factorOf(`activations (${row.engine})`, 'activations'),
   ];
+}
+
+function constantObservation(
+  constant: string,
+  value: MemoryConstant,
+  fittingValue: number | null,
+): ModelObservation[] {
+  if (fittingValue === null) return [];
+  const source = sourceWithRuns(value);
+  return [{ constant, current: value.bytes, source, unit: 'bytes', fittingValue, bytesPerUnit: 1 }];
+}
+
+/** The ratio of the measured to the estimated bytes. */
+function factorObservation(
+  constant: string,
+  measuredBytes: number | null,
+  estimatedBytes: number,
+): ModelObservation[] {
+  if (measuredBytes === null || estimatedBytes <= 0) return [];
+  const fittingValue = measuredBytes / estimatedBytes;
+  const source = 'the formula';
+  return [{ constant, current: 1, source, unit: 'factor', fittingValue, bytesPerUnit: estimatedBytes }];
 }

@@ -108,7 +108,9 @@ const gpuRoofsSchema = z.object({
   l2: gpuBandwidthSchema.omit({ pattern: true, sheet: true, of_sheet: true }).nullable(),
   launch: gpuLatencySchema
     .nullable()
-    .describe('Host time to launch an empty kernel through PyTorch: the cost per kernel of eager programs.'),
+    .describe(
+      'Host time to launch an empty kernel through PyTorch: the least cost per kernel of eager programs.',
+    ),
   launch_device: gpuLatencySchema
     .nullable()
     .describe('From one empty kernel to the next on the device when many are waiting.'),
