@@ -15,7 +15,7 @@ export interface MemoryLimit {
    * @param raisesBefore raises() when the failed statement started: after a raise for another statement, it is only repeated
    * @returns whether the limit is higher than then, so that a retry may succeed
    */
-  raise(error: unknown, raisesBefore?: number): Promise<boolean>;
+  raise(error: unknown, raisesBefore: number): Promise<boolean>;
 }
 
 export function memoryLimit(connection: DuckDBConnection): MemoryLimit {
@@ -23,10 +23,21 @@ export function memoryLimit(connection: DuckDBConnection): MemoryLimit {
   let setBytes: number | null = null;
   let raiseFactor = 1;
   let raises = 0;
+  /** Raises wait for each other. */
+  let lastRaise = Promise.resolve(false);
   const apply = async (bytes: number): Promise<void> => {
     const mebibytes = Math.round(bytes / 2 ** 20);
     await connection.run(`SET memory_limit = '${mebibytes}MiB'`);
   };
+  async function raiseOnce(error: unknown, raisesBefore: number): Promise<boolean> {
+    if (setBytes === null || !/Out of Memory|ended before its last/.test(messageOf(error))) return false;
+    if (raises > raisesBefore) return true;
+    if (raiseFactor >= maxRaiseFactor) return false;
+    raiseFactor *= 1.25;
+    await apply(setBytes * raiseFactor);
+    raises++;
+    return true;
+  }
   return {
     async set(bytes) {
       setBytes = bytes;
@@ -34,14 +45,10 @@ export function memoryLimit(connection: DuckDBConnection): MemoryLimit {
       await apply(bytes);
     },
     raises: () => raises,
-    async raise(error, raisesBefore = raises) {
-      if (setBytes === null || !/Out of Memory|ended before its last/.test(messageOf(error))) return false;
-      if (raises > raisesBefore) return true;
-      if (raiseFactor >= maxRaiseFactor) return false;
-      raises++;
-      raiseFactor *= 1.25;
-      await apply(setBytes * raiseFactor);
-      return true;
+    raise(failure, raisesBefore) {
+      const raised = lastRaise.then(() => raiseOnce(failure, raisesBefore));
+      lastRaise = raised.catch(() => false);
+      return raised;
     },
   };
 }

@@ -73,7 +73,14 @@ export function workbenchStatements(
         ownConnection.closeSync();
       }
     },
-    scan: (sql) => scanOnNewConnection(sql, (error) => memory.raise(error)),
+    scan(sql) {
+      let raisesBefore = memory.raises();
+      return scanOnNewConnection(sql, async (error) => {
+        const canRetry = await memory.raise(error, raisesBefore);
+        raisesBefore = memory.raises();
+        return canRetry;
+      });
+    },
     async scanFiles<T, R>(order: FileScan<T>, taker: (input: T) => RowTaker<R>) {
       if (order.rows >= scanThreadFromRows) {
         const thread = startScanThread(order);
