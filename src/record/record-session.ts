@@ -9,6 +9,7 @@ import { createSession, type NewSession, type SessionWriter } from '../session/c
 import { type Home, homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import type { SessionFiles } from '../session/session-files.js';
+import { cutEnd } from '../vocabulary/cut.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { type Privacy, privacyOfCommand } from './privacy.js';
 
@@ -95,7 +96,7 @@ async function openRecording(plan: RecordingPlan): Promise<OpenRecording> {
       const environment = elsewhere ? null : describeEnvironment();
       return writer.finish(
         {
-          title: redact(recorded.title).slice(0, maxTitleLength),
+          title: cutEnd(redact(recorded.title), maxTitleLength),
           status: recorded.status,
           started_at: (elsewhere?.startedAt ?? startedAt).toISOString(),
           ended_at: new Date().toISOString(),
