@@ -7,7 +7,7 @@ import { findingContext, rankedFindings } from '../findings/findings.js';
 import { programOf } from '../findings/framework.js';
 import type { ScopeOptions, TraceScope } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
-import { saveHeadline } from '../../session/headline.js';
+import { readHeadline, saveHeadline } from '../../session/headline.js';
 import { headlineOf } from './headline.js';
 import { belowLauncher } from '../below-launcher.js';
 import { nextSteps } from './next-steps.js';
@@ -77,6 +77,12 @@ export async function cachedExplanation(session: Session): Promise<Document<Expl
   const explanation = await cachedAnswer(session, 'explain', explainDocumentSchema, () =>
     explainSession(session),
   );
+  // The headline of a memory profile is its total, which its own analysis saves.
+  if (hasSubject(session.manifest, 'memory')) {
+    if (readHeadline(session.folder, session.sha256) === undefined)
+      await (await import('../../facts/memory-profile/memory.js')).analyzeMemory(session);
+    return explanation;
+  }
   const bench = hasSubject(session.manifest, 'bench') ? await import('../../facts/bench/bench.js') : null;
   saveHeadline(session, headlineOf(explanation.data, bench && (await bench.analyzeBench(session)).data));
   return explanation;
