@@ -39,7 +39,9 @@ export function notify(text: string): void {
 }
 
 export function warn(text: string): void {
-  notify(`${stderrColor.yellow('warning:')} ${text}`);
+  const mark = stderrColor.yellow('warning:');
+  if (!process.stderr.isTTY) return notify(`${mark} ${text}`);
+  for (const line of hanging(`${mark} `, text, terminalWidth(process.stderr))) notify(line);
 }
 
 /** Minimum layout width; a narrower terminal wraps lines. */
