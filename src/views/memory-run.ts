@@ -48,16 +48,16 @@ const valueText = (value: unknown): Text => {
 };
 
 function modelRows({ model_info: model, missing }: MemoryProfile): Text[][] {
-  const dimension = (label: string, key: keyof typeof model & string): Text[] => [
+  const dimension = (label: string, key: keyof typeof model & string, text = valueText): Text[] => [
     label,
-    model[key] === null ? { missing: missing[`model_info.${key}`] ?? 'not known' } : valueText(model[key]),
+    model[key] === null ? { missing: missing[`model_info.${key}`] ?? 'not known' } : text(model[key]),
     model.sources[key] ?? '',
   ];
   return [
     ['name', model.name, ''],
     ['family', valueText(model.family), ''],
     ['weights', valueText(model.weights), ''],
-    dimension('parameters', 'num_parameters'),
+    dimension('parameters', 'num_parameters', (n) => ({ n: Number(n), unit: 'parameters', bare: true })),
     dimension('layers', 'num_layers'),
     dimension('query heads', 'num_heads'),
     dimension('KV heads', 'num_kv_heads'),
