@@ -188,6 +188,9 @@ def stop() -> None:
 
     if torch.cuda.is_initialized():
         guarded(torch.cuda.synchronize, "waiting for the GPU")
+    # torch writes the rank only if the process group exists when the profiler starts.
+    if os.environ.get("RANK") or record.rank() > 0:
+        guarded(lambda: profile.add_metadata_json("inferscope_rank", str(record.rank())), "recording the rank")
     profile.stop()
     results = profile.profiler.kineto_results if profile.profiler is not None else None
     if results is None or len(results.events()) == 0:

@@ -16,14 +16,25 @@ export function realtimeOrigin(facts: ReadonlyMap<string, unknown>, originUs: nu
   return base === null ? null : base + originNs;
 }
 
-/** Rank in the process group; 0 if the trace has none. */
-export const rankOf = (facts: ReadonlyMap<string, unknown>): number => groupField(facts, 'rank') ?? 0;
+/** NCCL's version in a distributedInfo that Kineto makes. */
+const unknownVersion = 'unknown';
 
-/** An integer of distributedInfo; null if the trace has none. */
-function groupField(facts: ReadonlyMap<string, unknown>, field: 'rank' | 'world_size'): number | null {
-  const value = asRecord(facts.get('distributedInfo'))[field];
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+/** Rank in the process group; 0 if the trace has none. */
+export const rankOf = (facts: ReadonlyMap<string, unknown>): number => recordedRank(facts) ?? 0;
+
+/**
+ * The rank that inferscope's probe or torch wrote; null without one. A distributedInfo with an unknown NCCL version is Kineto's own, made from
+ * the first collective, which names the root of a broadcast and the other rank of a send or receive (output_json.cpp).
+ */
+function recordedRank(facts: ReadonlyMap<string, unknown>): number | null {
+  const group = asRecord(facts.get('distributedInfo'));
+  const rank = group['nccl_version'] === unknownVersion ? null : group['rank'];
+  return asCount(facts.get('inferscope_rank') ?? rank);
 }
+
+/** A whole number from 0; null for anything else. */
+const asCount = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 
 /** The fields of a device that are read, with their maximum values. */
 const maxDeviceFields = { totalGlobalMem: 2 ** 48, numSms: 65_536, computeMajor: 999, computeMinor: 999 };
@@ -62,7 +73,9 @@ export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
       major === null ? null : `${major}.${deviceField(first, 'computeMinor') ?? 0}`;
   }
   const group = asRecord(facts.get('distributedInfo'));
-  const [rank, world_size] = [groupField(facts, 'rank'), groupField(facts, 'world_size')];
+  const rank = recordedRank(facts);
+  // Kineto writes a number as text.
+  const world_size = asCount(Number(group['world_size'] ?? Number.NaN));
   return {
     tool: { name: 'torch.profiler', version: null },
     realtime_zero_ns: realtimeOrigin(facts, originUs),
@@ -74,7 +87,7 @@ export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
       cupti: asScalar(facts.get('cupti_version')),
       hip_runtime: asScalar(facts.get('hip_runtime_version')),
       roctracer: asScalar(facts.get('roctracer_version')),
-      nccl: asScalar(group['nccl_version']),
+      nccl: group['nccl_version'] === unknownVersion ? null : asScalar(group['nccl_version']),
       world_size: asScalar(group['world_size']),
       kineto_schema: asScalar(facts.get('schemaVersion')),
     }),

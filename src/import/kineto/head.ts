@@ -76,8 +76,10 @@ async function addTailFacts(path: string, facts: Map<string, unknown>): Promise<
   const base = /"baseTimeNanoseconds"\s*:\s*"?(\d+)/.exec(tailText)?.[1];
   if (base !== undefined && !facts.has('baseTimeNanoseconds')) facts.set('baseTimeNanoseconds', base);
   const rank = /"distributedInfo"\s*:\s*\{[^[\]{}]*"rank"\s*:\s*(\d+)/.exec(tailText)?.[1];
-  if (rank !== undefined && !facts.has('distributedInfo'))
-    facts.set('distributedInfo', { rank: Number(rank) });
+  if (rank !== undefined && !facts.has('distributedInfo')) {
+    const nccl_version = /"nccl_version"\s*:\s*"([^"]*)"/.exec(tailText)?.[1];
+    facts.set('distributedInfo', { rank: Number(rank), nccl_version });
+  }
 }
 
 function earliestTime(bytes: Uint8Array, from: number, end: number): number {

@@ -163,6 +163,20 @@ test('old files: absolute µs, metadata after the events, texts as pids, integer
   ).toEqual([{ start_ns: 1519, dur_ns: 1250, device: 3, stream: 7, rank: 5, huge: true, text: 'b' }]);
 });
 
+test('takes no rank from the distributedInfo that Kineto makes from the first collective', async () => {
+  const derived = `"distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2, "pg_count": 1, "pg_config": [{"pg_name": "0"}], "nccl_version": "unknown"}`;
+  const events = `"traceEvents": [${kernelJson('')}]`;
+  const ranksOf = async (text: string) => {
+    const { query, facts } = await fillTables(writeTrace(`{${text}}`));
+    const [kernel] = await query<{ rank: number }>('SELECT rank FROM trace_kernels');
+    return [facts.rank, kernel!.rank];
+  };
+  expect(await ranksOf(`${events}, ${derived}`)).toEqual([undefined, 0]);
+  expect(await ranksOf(`${derived}, ${events}`)).toEqual([undefined, 0]);
+  expect(await ranksOf(`"inferscope_rank": 5, ${events}, ${derived}`)).toEqual([5, 5]);
+  expect(await ranksOf(`${events}, ${derived.replace('unknown', '2.28.9')}`)).toEqual([1, 1]);
+});
+
 test('reads and counts control characters and unknown escapes, and skips a broken event', async () => {
   const good = kernelJson('').replace('"k"', '"k\\x1b \u0001<"');
   const { query, issues } = await fillTables(
