@@ -12,6 +12,8 @@ interface Call {
   communicator: string;
   operation: string;
   bytes: number;
+  /** Null if the call does not say it. */
+  received_bytes: number | null;
   /** The other rank of a Send or Recv, counted within the communicator; null for collectives. */
   peer: number | null;
 }
@@ -39,9 +41,7 @@ export async function saveCollectiveCalls(
     dur_ns: column((call) => call.dur_ns),
     pid: column((call) => call.pid),
     bytes: column((call) => call.bytes),
-    received: column(({ operation, bytes }) =>
-      operation === 'Send' ? 0 : operation === 'Recv' ? bytes : Number.NaN,
-    ),
+    received: column((call) => call.received_bytes ?? Number.NaN),
     peer: column((call) => call.peer ?? Number.NaN),
     // Call number within its communicator, operation and peer.
     sequence: column(({ pid, communicator, operation, peer }) => {
@@ -115,6 +115,7 @@ async function readCalls(
       communicator,
       operation: operation === 'AlltoAll' ? 'AllToAll' : operation,
       bytes: Number(bytes),
+      received_bytes: operation === 'Send' ? 0 : operation === 'Recv' ? Number(bytes) : null,
       peer: peer === null ? null : Number(peer),
     });
   }
@@ -127,9 +128,47 @@ function mergeCalls(calls: readonly Call[]): Call[] {
   const merged = new Map<string, Call>();
   for (const call of calls) {
     const key = `${call.communicator} ${call.operation} ${call.peer}`;
-    merged.set(key, { ...call, bytes: call.bytes + (merged.get(key)?.bytes ?? 0) });
+    merged.set(key, addSizes(merged.get(key), call));
   }
-  return [...merged.values()];
+  const all = [...merged.values()];
+  return [...new Set(all.map(({ communicator }) => communicator))].flatMap((id) => {
+    const ofOne = all.filter(({ communicator }) => communicator === id);
+    return joinAllToAll(ofOne) ?? ofOne;
+  });
+}
+
+const addSizes = (sum: Call | undefined, call: Call): Call => ({
+  ...call,
+  bytes: call.bytes + (sum?.bytes ?? 0),
+  received_bytes: call.received_bytes === null ? null : call.received_bytes + (sum?.received_bytes ?? 0),
+});
+
+/**
+ * One all-to-all for sends to all ranks and receives from all ranks, the own one included: torch's all_to_all_single, for example. Null for
+ * other calls.
+ */
+function joinAllToAll(calls: readonly Call[]): Call | null {
+  const peersOf = (operation: string) =>
+    calls
+      .flatMap((call) => (call.operation === operation ? (call.peer ?? []) : []))
+      .toSorted((a, b) => a - b);
+  const [receivers, senders] = [peersOf('Send'), peersOf('Recv')];
+  const isComplete = [receivers, senders].every((peers) => peers.every((peer, index) => peer === index));
+  if (
+    receivers.length < 2 ||
+    !isComplete ||
+    2 * receivers.length !== calls.length ||
+    senders.length !== receivers.length
+  )
+    return null;
+  const sum = (select: (call: Call) => number) => calls.reduce((total, call) => total + select(call), 0);
+  return {
+    ...calls[0]!,
+    operation: 'AllToAll',
+    peer: null,
+    bytes: sum(({ operation, bytes }) => (operation === 'Send' ? bytes : 0)),
+    received_bytes: sum((call) => call.received_bytes ?? 0),
+  };
 }
 
 const communicatorKey = 'NCCL communicator ID';

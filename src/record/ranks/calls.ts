@@ -104,9 +104,11 @@ export const membersSql = (calls: string): string =>
 export const jobPeerSql = (knownBy: string): string =>
   `CASE WHEN ${knownBy} = 'call' THEN members[peer + 1] ELSE peer END`;
 
-/** NCCL's call of an all-to-all has the size for one peer, torch's call the size for all peers. */
+/** NCCL's own call of an all-to-all has the size for one peer and no received bytes, other calls the size for all peers. */
 export const totalBytesSql = (knownBy: KnownBy): string =>
-  knownBy === 'call' ? "CASE WHEN operation = 'AllToAll' THEN bytes * ranks ELSE bytes END" : 'bytes';
+  knownBy === 'call'
+    ? "CASE WHEN operation = 'AllToAll' AND received_bytes IS NULL THEN bytes * ranks ELSE bytes END"
+    : 'bytes';
 
 interface CollectiveExecution {
   execution_id: string;
@@ -116,7 +118,7 @@ interface CollectiveExecution {
   captures: { capture_id: string; host: string }[];
 }
 
-/** The execution with the most information about its collectives; undefined without one. */
+/** The execution with recorded calls, under nsys if there is one, as in the waterfall; undefined without collectives. */
 async function findExecution(
   workbench: Workbench,
   kernels: string,
@@ -130,13 +132,13 @@ async function findExecution(
        SELECT execution_id, coalesce(sum(calls), 0)::INTEGER AS calls, coalesce(sum(on_host), 0)::INTEGER AS on_host, len(list_distinct(flatten(list(ranks)))) AS processes,
          list({capture_id: capture_id, host: host} ORDER BY capture_id) AS captures
        FROM captures_with_kernels LEFT JOIN call_counts USING (capture_id) GROUP BY execution_id)
-     SELECT * FROM executions ${isPart ? '' : 'WHERE processes > 1'} ORDER BY calls - on_host DESC, calls DESC, execution_id LIMIT 1`,
+     SELECT * FROM executions ${isPart ? '' : 'WHERE processes > 1'} ORDER BY least(calls, 1) DESC, on_host DESC, calls DESC, execution_id LIMIT 1`,
   );
   return execution;
 }
 
 /**
- * Writes the collectives of the execution with the most information into the session's `collectives`.
+ * Writes the collectives of one execution into the session's `collectives`.
  * @param isPart whether this is a part of a job: its ranks count from 0, and group sizes are found when all parts are joined. Otherwise all
  * ranks are present
  * @returns null without kernels, and for a whole job in which fewer than two ranks communicate
