@@ -146,6 +146,19 @@ def first_tensor(args: Any, kwargs: Any, dimensions: int) -> Any:
     return None
 
 
+def receives_hidden_states(module: Any, args: Any, kwargs: Any) -> bool:
+    """Whether a module without an embedding takes hidden states in a process of several: a later stage of a pipeline."""
+    distributed = _torch.distributed
+    return (
+        distributed.is_available()
+        and distributed.is_initialized()
+        and distributed.get_world_size() > 1
+        and next(module.children(), None) is not None
+        and first_tensor(args, kwargs, 3) is not None
+        and not holds_embedding(module)
+    )
+
+
 def start_sequence(speculative: bool) -> Sequence:
     global _iterations
     _iterations += 1
@@ -224,9 +237,14 @@ def _read_call(called: Any, args: Any, kwargs: Any, is_compiled: bool) -> Option
 
 
 def _read_plain(called: Any, facts: ModelFacts, args: Any, kwargs: Any, is_compiled: bool) -> Optional[ModelCall]:
-    """A call of a module of the program: with token ids, or with the output of the embedding that was called last."""
+    """A call of a module of the program: with token ids, the output of the embedding that was called last, or the hidden
+    states of another process.
+    """
     query = first_tensor(args, kwargs, 2)
-    if query is None:
+    if receives_hidden_states(called, args, kwargs) and local.thread.embedded_shape is None:
+        query = first_tensor(args, kwargs, 3)
+        batch, length = query.shape[:2]
+    elif query is None:
         query = first_tensor(args, kwargs, 3) if local.thread.embedded_shape is not None else None
         if query is None:
             return None

@@ -197,7 +197,7 @@ def _watch_class(kind: Any) -> None:
 
 
 def _takes_tokens(module: Any, args: Any, kwargs: Any) -> Any:
-    """-> whether it takes token ids; _HIDDEN if it takes the output of an embedding"""
+    """-> whether it takes token ids, or is seen to be a later stage of a pipeline; _HIDDEN if it takes hidden states"""
     if isinstance(module, _torch.nn.Embedding):
         return False
     if calls.first_tensor(args, kwargs, 2) is not None and holds_embedding(module):
@@ -207,7 +207,19 @@ def _takes_tokens(module: Any, args: Any, kwargs: Any) -> Any:
     if hidden is not None and set(hidden.shape[:2]) == set(thread.embedded_shape) and next(module.children(), None) is not None:
         thread.called_since = [*(thread.called_since or []), module]
         return _HIDDEN
+    if thread.embedded_shape is None and calls.receives_hidden_states(module, args, kwargs):
+        called = thread.called_since or []
+        if module in called:
+            return _main_module(called) is module
+        thread.called_since = [*called, module]
+        return _HIDDEN
     return False
+
+
+def _main_module(called: List[Any]) -> Any:
+    """The module with most of the parameters of all; None if they are spread over several."""
+    sizes = [sum(p.numel() for p in module.parameters()) for module in called]
+    return called[sizes.index(max(sizes))] if max(sizes) >= _MAIN_SHARE * sum(sizes) else None
 
 
 def _on_embedding(ids: Any) -> None:
@@ -219,9 +231,9 @@ def _on_embedding(ids: Any) -> None:
     thread = local.thread
     called, thread.called_since = thread.called_since, None
     if called:
-        sizes = [sum(p.numel() for p in module.parameters()) for module in called]
-        if max(sizes) >= _MAIN_SHARE * sum(sizes):
-            _watch_class(type(called[sizes.index(max(sizes))]))
+        main = _main_module(called)
+        if main is not None:
+            _watch_class(type(main))
             _calls_parts = True
             _stop_discovery()
     elif thread.embedded_shape is None and not _calls_parts:

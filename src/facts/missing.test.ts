@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { profileDocumentSchema } from '../model/documents/profile.js';
 import { testHome } from '../session/test-folder.js';
+import { workloadArchitecture } from './model-work.js';
 import { readMeasuredStages } from './predict/measured.js';
 import { analyzeProfile } from './profile.js';
 import { clean, expectClose, profiled, reasonOf, stageOf, profileRows } from './test-rows.js';
@@ -36,6 +37,17 @@ describe('unknown figures are missing with a reason', () => {
       'runtime',
       'residual',
     ]);
+  });
+
+  test('a model without a config, with layers of no known family', () => {
+    const workload = tinyWorkload();
+    workload.model = { ...workload.model!, name: 'Stage', config: {}, tensors: [] };
+    expect(workloadArchitecture(workload)).toMatchObject({
+      reason: {
+        code: 'unknown_architecture',
+        text: 'the layers of Stage are those of no known model family (name the model with --model)',
+      },
+    });
   });
 
   test('no profiled execution', async () => {

@@ -39,8 +39,14 @@ export function arithmeticConfig({
 /** Dimensions of the session's model; missing, with the reason, when the family is not known. */
 export function workloadArchitecture({ model }: Workload): Architecture | MissingFigure {
   if (!model) return missing('no_model', 'the workload does not record its model');
+  const { config } = arithmeticConfig(model);
+  if (Object.keys(config).length === 0)
+    return missing(
+      'unknown_architecture',
+      `the layers of ${model.name} are those of no known model family (name the model with --model)`,
+    );
   try {
-    return readArchitecture(arithmeticConfig(model).config);
+    return readArchitecture(config);
   } catch (error) {
     if (error instanceof InferscopeError)
       return missing('unknown_architecture', `${error.parts.what} (name the model with --model)`);

@@ -235,6 +235,32 @@ def layers_one_by_one():
         show(x.double().sum())
 
 
+def join_group():
+    """Joins a process group of two, of which the other is not there."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=1, world_size=2)
+
+
+@torch.no_grad()
+def pipeline_stage():
+    join_group()
+    stage = nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), 2).eval()
+    for _ in range(3):
+        show(stage(torch.ones(2, 6, 32)).double().sum())
+
+
+@torch.no_grad()
+def pipeline_layers():
+    join_group()
+    layers = [Block(32, 16) for _ in range(3)]
+    x = torch.ones(2, 6, 32)
+    for _ in range(3):
+        for layer in layers:
+            x = layer(x, 0)
+        show(x.double().sum())
+
+
 @torch.inference_mode()
 def compiled_function():
     model = Decoder()

@@ -15,7 +15,7 @@ PROBE = HERE.parents[1] / "python" / "inferscope_probe"
 PROGRAMS = (
     "dense", "moe", "t5", "static", "static_loop", "assisted", "loop", "no_cache", "compiled", "compiled_whole", "load",
     "training", "raises", "own_record", "fault", "own_module", "own_module_without_cache", "two_modules", "encoder_of_torch",
-    "layers_one_by_one", "cropped", "compiled_function", "compiled_closure", "bert", "whisper", "lora", "autocast", "dynamic_int8", "torchao_int8",
+    "layers_one_by_one", "pipeline_stage", "pipeline_layers", "cropped", "compiled_function", "compiled_closure", "bert", "whisper", "lora", "autocast", "dynamic_int8", "torchao_int8",
 )
 
 
@@ -169,6 +169,11 @@ class HooksTest(unittest.TestCase):
 
     def test_layers_that_the_program_calls_are_not_steps(self):
         self.check("layers_one_by_one", [])
+
+    def test_a_later_stage_of_a_pipeline(self):
+        # The second call shows that the module is called for each batch.
+        self.check("pipeline_stage", [("prefill", n, 0, 2, 12, 12) for n in range(2)])
+        self.check("pipeline_layers", [])
 
     def test_compiled_functions(self):
         self.check("compiled_function", generation(0, 1, 4))

@@ -40,9 +40,8 @@ export function findingOutcomes(
         : { outcome: 'not_judged' as const, findingAfter: null, withheldWhy: null }),
     };
   });
-  const reduced = outcomes.filter(
-    ({ outcome, gain }) => (outcome === 'gone' || outcome === 'smaller') && gain !== null,
-  );
+  const allReduced = outcomes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
+  const reduced = allReduced.filter(({ gain }) => gain !== null);
   const hiderOf = (finding: Finding) => reduced.find(({ finding: { id } }) => id === finding.hidden_by);
   const withOwnGain = reduced.filter(({ finding }) => {
     if (finding.hidden_by === null) return true;
@@ -56,7 +55,17 @@ export function findingOutcomes(
       const { finding, gain } = entry;
       const pair = pairs.find((stagePair) => stagePair.before.kind === finding.stage) ?? null;
       const sharing = withOwnGain.filter((other) => other.finding.stage === finding.stage);
-      const grade = gradeOf(entry, pair, sharing, hiderOf(finding) !== undefined);
+      const unmeasured = allReduced.find(
+        (other) =>
+          other.gain === null &&
+          other.finding.stage === finding.stage &&
+          (other.finding.at_stake_ms ?? 0) > (gain?.expected_ms ?? 0),
+      );
+      const grade = gradeOf(entry, pair, {
+        sharing,
+        unmeasured,
+        isHiderReduced: hiderOf(finding) !== undefined,
+      });
       return {
         finding: finding.id,
         stage: finding.stage,
@@ -150,14 +159,17 @@ interface Grade {
 
 /**
  * The grade of a finding, or why it has none.
- * @param sharing findings of the stage that may share its gain
- * @param isHiderReduced whether the finding that hides this one is gone or smaller
+ * @param others `sharing`: findings of the stage that may share its gain; `unmeasured`: a larger one that is gone or smaller, without an
+ * expected gain; `isHiderReduced`: whether the finding that hides this one is gone or smaller
  */
 function gradeOf(
   entry: FindingOutcome,
   pair: StagePair | null,
-  sharing: readonly FindingOutcome[],
-  isHiderReduced: boolean,
+  {
+    sharing,
+    unmeasured,
+    isHiderReduced,
+  }: { sharing: readonly FindingOutcome[]; unmeasured: FindingOutcome | undefined; isHiderReduced: boolean },
 ): Grade | string {
   const { finding, gain, outcome, findingAfter, withheldWhy } = entry;
   if (outcome === 'not_judged')
@@ -178,6 +190,8 @@ function gradeOf(
     return isHiderReduced
       ? `${words}; its gain was hidden by ${finding.hidden_by} and is included there.`
       : `${words}; its gain is still hidden by ${finding.hidden_by}.`;
+  if (unmeasured)
+    return `${words}; not graded, because another finding with a larger effect and no expected gain is reduced, too: ${unmeasured.finding.title}.`;
   const measured = sharing.filter((other) => pair.verdict.graded_on === 'wall' || !isOnlyIdle(other.finding));
   if (!measured.includes(entry))
     return `${words}; the stage's wall time is too uncertain to measure the gain, and kernels and copies do not show it.`;

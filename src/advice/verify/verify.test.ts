@@ -156,6 +156,18 @@ test('two changes share the gain in proportion to their expected gains, includin
   expect(result.changes[2]!.text).toContain('hidden by casts:decode');
 });
 
+test('no gain is measured next to a larger finding without an expected gain that is gone, too', () => {
+  const copies = findingOf('exposed_communication', 4, ['exposed_comm.wire'], { gain: null });
+  const before = explanationOf(
+    [stageOf({ 'nonessential.copy': 5, 'exposed_comm.wire': 5 })],
+    [copies, findingOf('casts', 2, ['nonessential.copy'])],
+  );
+  const after = explanationOf([stageOf({ 'nonessential.copy': 3, 'exposed_comm.wire': 1 })], []);
+  const { changes } = compareExplanations(before, after, noSession);
+  expect(changes.map(({ achieved_ms: ms }) => ms)).toEqual([null, null]);
+  expect(changes[1]!.text).toContain('another finding with a larger effect and no expected gain');
+});
+
 test('a finding hidden by a larger one in other bars is graded once both are gone', () => {
   const findings = [
     findingOf('host_bound', 6, ['host.program']),

@@ -8,6 +8,8 @@ import { plural } from '../../../vocabulary/format.js';
 const minShare = 0.05;
 /** Normal time to prepare the next request. */
 const longNs = 500_000;
+/** One pause, such as between warm-up and measurement, is no habit of the program. */
+const minPauses = 2;
 
 /** Between two stages nothing runs on the device and nothing is launched. */
 export const gpuIdleBetweenRequests: Rule = {
@@ -19,7 +21,7 @@ export const gpuIdleBetweenRequests: Rule = {
     gain: 'The idle time between stages; low end half of it.',
     change:
       'Take the next request at once, prepare it while the GPU works, and add requests to running batches.',
-    withheld: 'no marked requests, or less than 5 % of the run',
+    withheld: 'no marked requests, a single pause, or less than 5 % of the run',
   },
   references: [
     {
@@ -55,6 +57,11 @@ export const gpuIdleBetweenRequests: Rule = {
         why: `Between stages the device is idle for ${part(idle?.ms ?? 0, idle?.run_ms ?? 0)} of the run.`,
       };
     }
+    if (idle.n < minPauses)
+      return {
+        outcome: 'not_fired',
+        why: `The device is idle between stages only once, for ${ms(idle.ms)}.`,
+      };
     return { outcome: 'fired', findings: [await finding(context, idle)] };
   },
 };
@@ -81,7 +88,7 @@ async function finding(
   const each = idle.ms / idle.n;
   return {
     stage: null,
-    title: `GPU idle between requests: ${part(idle.ms, idle.run_ms)} of the run, ${plural(idle.n, 'pause')} of ${ms(each)}${idle.n > 1 ? ' on average' : ''}`,
+    title: `GPU idle between requests: ${part(idle.ms, idle.run_ms)} of the run, ${plural(idle.n, 'pause')} of ${ms(each)} on average`,
     at_stake_ms: each,
     run_ms: idle.ms,
     cause: `Between two stages the device is idle for ${ms(each)} on average, ${ms(idle.ms)} of ${ms(idle.run_ms)} in total: no request is queued, or the host polls too rarely or prepares the next request only then.`,

@@ -212,45 +212,59 @@ describe("the program's own host time", () => {
     expect(await firing(context)).toEqual([]);
   });
 
-  test('reports host time between two requests, outside all stages', async () => {
-    const rows = stepRows('decode', 4, () => [{ idle: { host: 20 } }, { kernel: 1000 }]);
-    // 10 ms without requests, then the same again.
-    const later = 14_080 * 1000;
-    const shifted = <T extends { start_ns?: number | null; stage_id?: number | null }>(row: T): T => ({
-      ...row,
-      start_ns: row.start_ns! + later,
-      stage_id: row.stage_id! + 10,
-    });
-    rows.gaps.push({
-      start_ns: 4080 * 1000,
-      dur_ns: 10_000 * 1000,
-      cause: 'host',
-      host_ns: 10_000 * 1000,
-      stage_id: 10,
-    });
-    rows.kernels.push(
-      ...rows.kernels.map((row) => ({
-        ...shifted(row),
-        correlation: row.correlation! + 500,
-        api_start_ns: row.api_start_ns! + later,
-      })),
-    );
-    rows.gaps.push(...rows.gaps.slice(0, 4).map(shifted));
-    rows.stages.push(
-      ...rows.stages.map((row) => ({
-        ...shifted(row),
-        phase_id: row.stage_id! + 10,
-        end_ns: row.end_ns! + later,
-        device_start_ns: row.device_start_ns! + later,
-        device_end_ns: row.device_end_ns! + later,
-        iteration: 1,
-      })),
-    );
-    const context = await contextOf(rows);
-    const finding = fired(await gpuIdleBetweenRequests.find(context));
+  test('reports host time between requests, outside all stages, if it recurs', async () => {
+    const request = stepRows('decode', 4, () => [{ idle: { host: 20 } }, { kernel: 1000 }]);
+    /** Rows of several requests with 10 ms between each and the next. */
+    const requests = (count: number) => {
+      const rows = {
+        ...request,
+        kernels: [...request.kernels],
+        gaps: [...request.gaps],
+        stages: [...request.stages],
+      };
+      for (let nth = 1; nth < count; nth++) {
+        const later = nth * 14_080 * 1000;
+        const shifted = <T extends { start_ns?: number | null; stage_id?: number | null }>(row: T): T => ({
+          ...row,
+          start_ns: row.start_ns! + later,
+          stage_id: row.stage_id! + 10 * nth,
+        });
+        rows.gaps.push({
+          start_ns: later - 10_000 * 1000,
+          dur_ns: 10_000 * 1000,
+          cause: 'host',
+          host_ns: 10_000 * 1000,
+          stage_id: 10 * nth,
+        });
+        rows.kernels.push(
+          ...request.kernels.map((row) => ({
+            ...shifted(row),
+            correlation: row.correlation! + 500 * nth,
+            api_start_ns: row.api_start_ns! + later,
+          })),
+        );
+        rows.gaps.push(...request.gaps.slice(0, 4).map(shifted));
+        rows.stages.push(
+          ...request.stages.map((row) => ({
+            ...shifted(row),
+            phase_id: row.stage_id! + 10 * nth,
+            end_ns: row.end_ns! + later,
+            device_start_ns: row.device_start_ns! + later,
+            device_end_ns: row.device_end_ns! + later,
+            iteration: nth,
+          })),
+        );
+      }
+      return rows;
+    };
+    const finding = fired(await gpuIdleBetweenRequests.find(await contextOf(requests(3))));
     expect(finding.at_stake_ms).toBeCloseTo(10, 6);
     expect(finding.stage).toBeNull();
-    // 10 ms of 8 × 1.02 + 10.
-    expect(finding.title).toContain('55 % of the run, 1 pause of 10.0 ms');
+    // 20 ms of 12 × 1.02 + 20.
+    expect(finding.title).toContain('62 % of the run, 2 pauses of 10.0 ms on average');
+    expect(await gpuIdleBetweenRequests.find(await contextOf(requests(2)))).toEqual({
+      outcome: 'not_fired',
+      why: 'The device is idle between stages only once, for 10.0 ms.',
+    });
   });
 });
