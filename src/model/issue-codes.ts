@@ -242,7 +242,10 @@ export const issueCodes = {
 
   // Profile of the embedded engine.
   cache_copied: { means: 'the embedded engine copies its KV cache every step' },
-  warmup_unstable: { means: 'warm-up did not settle', fix: 'measure on an idle machine' },
+  warmup_unstable: {
+    means: 'warm-up did not settle in some launch',
+    fix: 'measure on an idle machine, or raise the warm-up',
+  },
   trace_shortened: { means: 'the profiled pass generated fewer tokens than the clean ones' },
   trace_unreadable: { means: 'the operator trace could not be read' },
 
@@ -258,7 +261,6 @@ export const issueCodes = {
     fix: 'inferscope run shows what it waits for',
   },
   high_variance: { means: 'launches or repeats differ much', fix: 'use more launches on an idle machine' },
-  unstable_warmup: { means: 'warm-up did not settle in some launch', fix: 'raise the warm-up' },
   throttling: { means: 'clocks were throttled during the repeats', fix: 'check power limit and cooling' },
   other_process: { means: 'another process used the GPU', fix: 'free the GPU and measure again' },
   no_scaling: { means: 'a larger batch did not raise throughput' },

@@ -119,7 +119,7 @@ describe('a benchmark counted by hand', async () => {
     expect(codes(first)).toEqual([
       'high_variance warning',
       'high_variance warning',
-      'unstable_warmup warning',
+      'warmup_unstable warning',
     ]);
     // Samples of the second point are 80 and 90 %, none of them settled: neither good nor low.
     expect(codes(second)).toEqual([

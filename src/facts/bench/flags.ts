@@ -118,7 +118,7 @@ function warmupFlags({ warmup: { stable, iterations } }: BenchPointResult): Benc
     iterations.value === null
       ? 'warm-up did not settle in some launch: the first repeats may be slow'
       : sentence`warm-up did not settle after ${iterations.value} repeats in some launch: the first repeats may be slow`;
-  return [flag('unstable_warmup', 'warning', text)];
+  return [flag('warmup_unstable', 'warning', text)];
 }
 
 function throttlingFlags({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag[] {

@@ -38,7 +38,7 @@ const queries: Record<string, string> = {
   high_variance: `WITH repeats AS (${repeats})
    SELECT execution_id, point, launch, count(*) AS repeats, round(avg(e2e_ms), 3) AS e2e_ms, round(stddev_samp(e2e_ms) / avg(e2e_ms), 4) AS variation
    FROM repeats GROUP BY ALL ORDER BY execution_id, point, launch`,
-  unstable_warmup: `SELECT execution_id, point, launch, warmup_iterations, stable FROM points WHERE stable = false ORDER BY execution_id, point, launch`,
+  warmup_unstable: `SELECT execution_id, point, launch, warmup_iterations, stable FROM points WHERE stable = false ORDER BY execution_id, point, launch`,
   one_launch: `WITH repeats AS (${repeats})
    SELECT execution_id, count(DISTINCT launch) AS launches, count(*) AS repeats FROM repeats GROUP BY execution_id ORDER BY execution_id`,
 };

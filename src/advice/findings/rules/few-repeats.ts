@@ -42,7 +42,7 @@ export const fewRepeats: Rule = {
         ...variantFlags.map((flag) => ({ ...flag, point: null as string | null })),
         ...points.flatMap(({ flags, point }) => flags.map((flag) => ({ ...flag, point }))),
       ]);
-      const varying = flags.filter(({ code }) => code === 'high_variance' || code === 'unstable_warmup');
+      const varying = flags.filter(({ code }) => code === 'high_variance' || code === 'warmup_unstable');
       const single = bench.issues.filter(({ code }) => code === 'one_launch');
       if (varying.length === 0 && single.length === 0)
         return { outcome: 'not_fired', why: 'Repeats and launches of the benchmark agree within 5 %.' };
