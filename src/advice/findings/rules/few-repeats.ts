@@ -10,7 +10,7 @@ import { benchOf } from '../session-analyses.js';
 import { instancesOf, ms } from '../words.js';
 import { formatPercent, plural } from '../../../vocabulary/format.js';
 import { stageLabels } from '../../../vocabulary/stages.js';
-import { withoutEnd } from '../../../vocabulary/sentence.js';
+import { uncapitalize, withoutEnd } from '../../../vocabulary/sentence.js';
 import { pointLabel } from '../../../vocabulary/bench.js';
 
 /** Half width of the 95 % interval as a share of the mean: smaller changes cannot be distinguished from noise. */
@@ -56,7 +56,7 @@ export const fewRepeats: Rule = {
         () =>
           [
             ...varying.map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`)),
-            ...single.map(({ text }) => text),
+            ...single.map(({ text }) => uncapitalize(withoutEnd(text))),
           ].join('; '),
       );
       return { outcome: 'fired', findings: [finding(title, evidence)] };
