@@ -125,3 +125,21 @@ it('Tab moves through the controls of every page, each visible and outlined, and
   }
   await context.close();
 });
+
+it('a timeline is printed in light colors, also by a browser in dark mode', async () => {
+  const context = await ui.browser.newContext({ colorScheme: 'dark' });
+  const page = await context.newPage();
+  await page.goto(ui.server.url);
+  await visit(page, `${ui.server.origin}${ui.pathOf('fault', '/timeline')}`);
+  await waitForTimeline(page);
+  const cornerRed = () =>
+    page.evaluate<number>(
+      "document.querySelector('#timeline canvas').getContext('2d').getImageData(2, 2, 1, 1).data[0]",
+    );
+  expect(await cornerRed()).toBeLessThan(60);
+  await page.emulateMedia({ media: 'print' });
+  await expect.poll(cornerRed).toBe(255);
+  await page.emulateMedia({ media: 'screen' });
+  await expect.poll(cornerRed).toBeLessThan(60);
+  await context.close();
+});

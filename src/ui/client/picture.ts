@@ -53,6 +53,11 @@ export class Picture {
     this.arrange();
     addEventListener('resize', this.arrange);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', this.paint);
+    // Paper is light. The browser takes its picture before the next frame.
+    matchMedia('print').addEventListener('change', () => {
+      this.paint();
+      draw(this.context, this.scene);
+    });
   }
 
   get data(): TimelineData {
