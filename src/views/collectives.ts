@@ -109,7 +109,9 @@ const transferColumns: readonly ColumnOf<JobTransfer>[] = [
 ];
 
 const ms = (value: number | null): Text =>
-  value === null ? { missing: 'no operation was recorded on all ranks' } : { n: value, unit: 'ms' };
+  value === null
+    ? { missing: 'no operation recorded on all ranks runs within this time' }
+    : { n: value, unit: 'ms' };
 
 const lateWords = { compute: 'it computes longer', host: 'its host is late' } as const;
 
