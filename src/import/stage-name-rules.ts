@@ -13,7 +13,8 @@ export interface StageNameRule {
 
 /**
  * Marks of engines and users for their stages, first match wins. Named groups: iteration, step_index, batch_size,
- * new_tokens, context_tokens_sum; context_requests and generation_requests (vLLM), from which kind and batch follow.
+ * new_tokens, context_tokens_sum; context_requests and generation_requests (vLLM, TensorRT-LLM), from which kind and
+ * batch follow.
  */
 export const stageNameRules: readonly StageNameRule[] = [
   {
@@ -36,6 +37,14 @@ export const stageNameRules: readonly StageNameRule[] = [
     kind: 'other',
     source: 'vLLM, TraceLens',
     sample: 'execute_4_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk516sqsq4sqsk516)',
+  },
+  {
+    // PyExecutor: requests in prefill and their tokens, then requests in generation, which have several tokens with drafts.
+    pattern:
+      /(?:TensorRT-LLM:)?\[Executor\] _forward_step(?: (?<step_index>\d+))?: (?<context_requests>\d+) ctx reqs, (?:(?<context_counts>\d+) ctx tokens, )?(?<generation_requests>\d+) gen reqs/,
+    kind: 'other',
+    source: 'TensorRT-LLM',
+    sample: '[Executor] _forward_step 7: 1 ctx reqs, 512 ctx tokens, 3 gen reqs',
   },
   {
     pattern:

@@ -30,6 +30,16 @@ test.each([
     { kind: 'decode', batch_size: 4, new_tokens: 4, context_tokens_sum: 516 },
   ],
   ['execute_context_0(0)_generation_4(4)', { kind: 'decode', new_tokens: 4, context_tokens_sum: null }],
+  // TensorRT-LLM, py_executor.py: with and without the domain of its ranges, the step's number and the tokens of prompts.
+  [
+    'TensorRT-LLM:[Executor] _forward_step 12: 2 ctx reqs, 900 ctx tokens, 0 gen reqs',
+    { kind: 'prefill', step_index: 12, batch_size: 2, new_tokens: 900 },
+  ],
+  [
+    '[Executor] _forward_step 13: 0 ctx reqs, 0 ctx tokens, 32 gen reqs',
+    { kind: 'decode', batch_size: 32, new_tokens: null },
+  ],
+  ['[Executor] _forward_step: 1 ctx reqs, 3 gen reqs', { kind: 'mixed', batch_size: 4, new_tokens: null }],
   ['step[EXTEND bs=15 toks=15360]', { kind: 'prefill', batch_size: 15, new_tokens: 15360 }],
   ['step[DECODE bs=32]', { kind: 'decode', batch_size: 32 }],
   ['prefill', { kind: 'prefill', iteration: null }],

@@ -71,15 +71,15 @@ function stageFields(ruleKind: StageKind, groups: Record<string, string | undefi
   const generation = number('generation_requests');
   return context === null || generation === null
     ? stage
-    : { ...stage, ...vllmBatch(context, generation, groups) };
+    : { ...stage, ...readBatch(context, generation, groups) };
 }
 
 /**
- * A batch of vLLM: requests in prefill and in decode. The first number in the brackets is the group's new tokens; if it
- * is marked sq (0.26), sk is the number of attended tokens. Other numbers (sums of squares, and of context in versions
- * without the mark) are ignored.
+ * A batch of requests in prefill and in decode. The first number of a group's counts is its new tokens, which are unknown without one; if it
+ * is marked sq (vLLM 0.26), sk is the number of attended tokens. Other numbers (sums of squares, and of context in versions without the mark)
+ * are ignored.
  */
-function vllmBatch(
+function readBatch(
   context: number,
   generation: number,
   groups: Record<string, string | undefined>,

@@ -32,7 +32,7 @@ const marks: readonly EngineMarks[] = [
     framework: 'tensorrt_llm',
     program: /trtllm|tensorrt[-_.]?llm/i,
     operators: /^(?:trtllm|tensorrt_llm)::/,
-    ranges: /^\[Executor\]/,
+    ranges: /^(?:TensorRT-LLM:)?\[Executor\]/,
     kernels: /tensorrt_llm/i,
   },
 ];
