@@ -26,7 +26,7 @@ export interface ImportContext {
 
 export type Fact = string | number | boolean | null;
 
-/** Facts that a capture records about itself; read in milliseconds, before loading. */
+/** Facts that a capture records about itself, read before loading. */
 export interface CaptureFacts {
   tool: { name: string; version: string | null };
   /** Wall clock of the source's own time 0, ns since the epoch; null if not recorded. */
@@ -53,7 +53,7 @@ export interface ImportOutcome {
   issues: Issue[];
 }
 
-/** One file format. `load` streams: it never holds a whole trace in memory. */
+/** One file format. */
 export interface Importer<Outcome extends ImportOutcome = ImportOutcome> {
   name: string;
   /** Analyses read the file itself, so it is stored even with --no-raw, and gets a separate session. */

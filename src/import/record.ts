@@ -25,7 +25,7 @@ export interface RecordOutcome extends ImportOutcome {
   callsByPid: Map<number, StageCall[]>;
   clockPairs: { monotonic_ns: string; realtime_ns: string }[];
   errors: { code: string; text: string }[];
-  /** Sizes of the requests; null if they differ. */
+  /** Sizes of the requests, each null where they differ; null without requests. */
   sizes: RequestSizes | null;
 }
 
@@ -371,7 +371,7 @@ function putStage(
 const hooksIssue = 'stages_from_hooks';
 
 function hookStagesIssue(steps: number): Issue {
-  const text = `The hooks of inferscope run marked ${steps} steps that the program does not mark. The first call of each repeated kind counts as warm-up. run --no-hooks records without hooks.`;
+  const text = `The hooks of inferscope run marked ${steps} steps that the program does not mark. In kinds with several calls, the first call with each size counts as warm-up, and the first iteration of a repeated context can. run --no-hooks records without hooks.`;
   return { code: hooksIssue, severity: 'info', text, count: steps };
 }
 

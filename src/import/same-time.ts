@@ -8,7 +8,7 @@ const maxDistanceNs = 100n * 24n * 3600n * 1_000_000_000n;
  * Checks that a recording can share the clock of others.
  * @param realtimeNs wall clock of its start, ns since the epoch; null: unknown
  * @param zeroNs zero of the session
- * @throws E_USAGE if they are months apart
+ * @throws E_USAGE if they are more than 100 days apart
  */
 export function ensureSameTime(path: string, realtimeNs: bigint | null, zeroNs: bigint | null): void {
   if (realtimeNs === null || zeroNs === null) return;

@@ -5,7 +5,7 @@ type TraceFileError = (path: string, why: string, cause?: unknown) => Inferscope
 
 /**
  * E_TRACE_FILE of a format.
- * @param fileKind names the file in "cannot read the <sort> <path>"; null: only the path
+ * @param fileKind names the file in "cannot read the <fileKind> <path>"; null: only the path
  */
 export const unreadableFile =
   (fileKind: string | null, fix: string): TraceFileError =>

@@ -57,7 +57,7 @@ export const issueCodes = {
   telemetry_cut_off: { means: 'lines of a log with too few columns were skipped' },
   telemetry_out_of_order: { means: 'lines of a log are older than lines before them' },
   telemetry_undated: {
-    means: 'a log without time was placed at the start of the session',
+    means: 'a log without dates was placed at the start of the session',
     fix: 'record it with a timestamp',
   },
   telemetry_local_time: { means: 'a log has local times: the zone of this machine was used' },
@@ -154,7 +154,7 @@ export const issueCodes = {
   },
   shapes_impossible: { means: 'Kineto: operator shapes with invalid dimensions were dropped' },
   device_properties_impossible: {
-    means: 'Kineto: devices without a name or with impossible sizes were dropped',
+    means: 'Kineto: devices have no name or an impossible size, which was ignored',
   },
   event_lists_repeated: { means: 'Kineto: a file with several lists of events was read as one trace' },
   events_damaged: { means: 'Kineto: events that are not valid JSON were skipped' },

@@ -55,7 +55,7 @@ export interface Inference {
   ranges: InferredRange[];
   /** Whether numbered steps of unknown kind are training steps. */
   training: boolean;
-  /** Why steps were not inferred; null if they were, or if the program marks its steps. */
+  /** Why no steps were inferred; null if some were, or if the program marks its steps and its kernels could separate them. */
   why: string | null;
 }
 
@@ -131,7 +131,10 @@ async function measureMarkedShare(process: ProcessKernels, marks: readonly Marke
   return total > 0 ? inside / total : 0;
 }
 
-/** On the host a step lasts from its first launch to the first launch after it; null if these are not in order. */
+/**
+ * On the host a step lasts from its first launch to the first launch after it, or to the end of its last launch if none follows; null if
+ * these are not in order.
+ */
 async function findHostRanges(
   process: ProcessKernels,
   steps: readonly InferredStep[],
@@ -179,7 +182,7 @@ async function findHostRanges(
   return ranges;
 }
 
-/** Distinct inferred labels, with codes for their names from `from` on. */
+/** Distinct inferred names and labels, numbered from `firstCode` on, and the code of each range. */
 export function inferredNames(
   ranges: readonly InferredRange[],
   firstCode: number,

@@ -57,8 +57,8 @@ export const separatesSteps = (names: readonly string[]): boolean =>
 /**
  * Finds the steps of a program that marks none. A step ends with kernels that a model runs once per pass (the optimizer
  * in training, sampling in generation), or starts with the lookup of embeddings. Passes between two of them must
- * contain the same number of GEMMs and attentions. Nothing is inferred without such a period, or if two periods
- * disagree.
+ * contain about the same number of GEMMs and, except in training, attention. Nothing is inferred without such a period,
+ * or if two periods disagree.
  */
 export function inferSteps(sequence: KernelSequence): InferredSteps {
   const roles = rolesOf(sequence);
@@ -103,7 +103,7 @@ interface Roles {
   embedding: Uint8Array;
   optimizer: Uint8Array;
   backward: Uint8Array;
-  /** Rows, for kernels with one block per row; 0: another kernel. */
+  /** Rows, for kernels with one block per row; NaN: their grid is not one-dimensional; 0: another kernel. */
   rowBlocks: Float64Array;
   /** Blocks of kernels that do more work with more tokens: all except GEMMs and attention. */
   blocks: Float64Array;
@@ -276,8 +276,8 @@ function mode(values: readonly number[]): number {
 }
 
 /**
- * Decode if it is certain: a run of passes with equal GEMM launches after a longer one, GEMMs of single rows, or
- * attention kernels for one new token. Other passes are steps of unknown kind.
+ * Prefill and decode if that is certain: several other passes follow a prompt (other GEMM launches than usual, and longer or with more
+ * blocks), or most GEMMs are of single rows or most attention kernels for one new token. Else all passes are of unknown kind.
  */
 function passKinds(sequence: KernelSequence, roles: Roles, passes: readonly Pass[]): StageKind[] {
   const { code, dur_ns: dur } = sequence;

@@ -12,7 +12,7 @@ import type { IssueCode } from '../../model/issue-codes.js';
 interface AttributionCounts {
   counts: HostCounts;
   orphans: OrphanCounts;
-  /** Calls with the correlation id of another call. */
+  /** Calls with the correlation id of an earlier call. */
   shared: number;
   impossible: ImpossibleCounts;
   times: DeviceTimes;

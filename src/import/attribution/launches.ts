@@ -51,7 +51,7 @@ export async function joinCalls(workbench: Workbench): Promise<void> {
  * A kernel's `op_class` is the class that its operator gives kernels (OpenOp.kernelClass); null in CUDA graphs, which contain
  * kernels of other classes than the operator that launched the graph.
  * @param graphLaunches name codes of calls that launch CUDA graphs
- * @returns number of calls with the id of another call
+ * @returns number of calls with the id of an earlier call
  */
 export async function joinLaunches(
   workbench: Workbench,

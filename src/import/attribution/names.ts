@@ -7,7 +7,7 @@ import { convertToEnum, createTextTable } from './texts.js';
 const classType = `CREATE TYPE attr_class_type AS ENUM (${opClasses.map((name) => `'${name}'`).join(', ')})`;
 
 /**
- * Table attr_kernel_names: code text, short_name, class, tile, dtype. Each distinct name is classified once.
+ * Table attr_kernel_names: code, text, short_name, class, tile, dtype. Each distinct name is classified once.
  * @returns whether each name has one short name, which is then in the column short_name
  */
 export async function createKernelNames(workbench: Workbench): Promise<boolean> {

@@ -132,7 +132,7 @@ export function tokenCountIssues(counted: number | null, usage: number | null): 
 }
 
 /**
- * Stores a metric, with times in ms; tokens/sec and requests/sec are unchanged. `std` over requests is numpy's with
+ * Stores a metric, with times in ms (the duration of the run in s); tokens/sec and requests/sec are unchanged. `std` over requests is numpy's with
  * ddof 0 (metric_dicts.py of 0.3 to 0.13).
  */
 export function putMetric(

@@ -7,9 +7,8 @@ const statuses = { successful: null, errored: 'failed', incomplete: 'incomplete'
 type Window = readonly [start: number, end: number];
 
 /**
- * The part of the benchmark between warm-up and cool-down; null if nothing was excluded. From 0.4 on their durations
- * are recorded; `config.warmup` is not evidence, because it is present even if none was requested. Before, they were in
- * `args`.
+ * The part of the benchmark between warm-up and cool-down; null if nothing was excluded. From 0.4 on the durations of both
+ * are recorded and decide, because `config.warmup` is present even if none was requested. Before, `args` or `config` has them.
  */
 export function measuredWindow(benchmark: JsonObject): Window | null {
   const [start, end] = [numberOf(benchmark['start_time']), numberOf(benchmark['end_time'])];
@@ -23,7 +22,7 @@ export function measuredWindow(benchmark: JsonObject): Window | null {
     : null;
 }
 
-/** Rows of one benchmark. As in the tool, requests in flight at an end of the window count. */
+/** Requests of one benchmark. As in the tool, requests in flight at an end of the window count. */
 export function requestsOf(
   benchmark: JsonObject,
   zero: number | null,

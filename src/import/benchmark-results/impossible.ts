@@ -4,7 +4,7 @@ import { formatNs } from '../../vocabulary/format.js';
 
 /** Times, counts and rates are never negative. Others (temperatures, differences) may be. */
 const unitsFromZero = new Set(['ms', 's', 'req/s', 'tok/s', 'tok/s/user', 'tok/s/GPU', 'tokens', 'requests']);
-/** Times of requests and steps, ns, and counts. */
+/** Times of requests, ns, and their counts. */
 const rowsFromZero = [
   'sent_ns',
   'first_token_ns',

@@ -55,8 +55,8 @@ export const requestsFailed = (label: string, failed: number): Issue =>
   );
 
 /**
- * Repeats of known length at unknown times: placed end to end from the file's zero, so that `end_ns − start_ns` is the
- * measured duration.
+ * Repeats of known length at unknown times: placed end to end, so that `end_ns − start_ns` is the measured duration.
+ * @param from start of the first one, ns since the file's zero
  */
 export function endToEnd(
   durationsNs: readonly number[],

@@ -126,7 +126,7 @@ function operation(compute: Map<string, string>, key: string): string {
   return /OP_([NTC])/.exec(compute.get(key) ?? '')?.[1] ?? 'N';
 }
 
-/** "66 stages=64xAUTO customOption=3 clusterShape=2x4x1": the id, then the other choices. */
+/** "66 stages=64xAUTO customoption=3 clustershape=2x4x1": the id, then the other choices. */
 function algoText(algo: Map<string, string>): string {
   const options = [...algo]
     .filter(([key]) => key !== 'algoid' && key !== 'tile')

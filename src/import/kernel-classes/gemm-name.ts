@@ -14,7 +14,7 @@ interface GemmName {
  * | CUTLASS 3 | cutlass3x_sm100_bstensorop_s256x128x64gemm_block_scaled_ue4m3xe2m1_ue4m3xe2m1_f32_bf16_bf16_128x128x256_… | after the types | after gemm, scale x element |
  * | xmma | sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize96x64x32_stage4_… | tilesize | first of the pair |
  * | cuBLAS | ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn | 128x64, stages_Kxn | before gemm |
- * | cuBLAS | ampere_sgemm_32x32_sliced1x4_tn | 32x32 | letter before gemm |
+ * | cuBLAS | ampere_sgemm_32x32_sliced1x4_tn | null, because K is not in the name | letter before gemm |
  * | TensorRT-LLM | bmm_Bfloat16_E4m3E4m3_Fp32_t128x16x128u2_… | t | after the output |
  * | Tensile | Cijk_Ailk_Bljk_HHS_BH_MT64x64x32_… | MT | first letter of the type |
  */
@@ -33,9 +33,8 @@ function parseTile(name: string): string | null {
   const staged = /_(\d+)x(\d+)_(\d+)x\d+(?:_|$)/.exec(name);
   if (staged && /nvjet_|cutlass_|gemm/i.test(name)) return staged.slice(1, 4).join('x');
   const cublas = /gemm_(?:\w+?_)??(\d+)x(\d+)_/.exec(name);
-  if (!cublas) return null;
-  const depth = /stages_(\d+)x\d+/.exec(name)?.[1] ?? /_sliced(?:1x)?\d*x?(\d+)?_/.exec(name)?.[0];
-  return /^\d+$/.test(depth ?? '') ? `${cublas[1]}x${cublas[2]}x${depth}` : null;
+  const depth = /stages_(\d+)x\d+/.exec(name)?.[1];
+  return cublas && depth !== undefined ? `${cublas[1]}x${cublas[2]}x${depth}` : null;
 }
 
 /** nvjet and Tensile write one letter per type (input first): BLAS's s and d, then CUDA's. */

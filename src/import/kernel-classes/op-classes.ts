@@ -43,7 +43,7 @@ const opClassRules: readonly { pattern: RegExp; class: OpClass }[] = [
   },
 ];
 
-/** @param name e.g. aten::mm; `other` for unknown operators and Python functions */
+/** @param name e.g. aten::mm; `other` if no rule matches */
 export function opClassOf(name: string): OpClass {
   return opClassRules.find(({ pattern }) => pattern.test(name))?.class ?? 'other';
 }

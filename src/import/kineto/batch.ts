@@ -26,7 +26,7 @@ export const batchColumns = {
   api: ['start_ns', 'dur_ns', 'pid', 'tid', 'correlation', 'name', 'driver'],
   ranges: ['start_ns', 'end_ns', 'pid', 'tid', 'name'],
   ops: ['start_ns', 'dur_ns', 'pid', 'tid', 'external', 'name', 'python', 'input_shapes', 'input_types'],
-  /** Kernels of torch.distributed; bytes are elements here, with the element type in `dtype`. */
+  /** Kernels of torch.distributed; `sent` and `received` are numbers of elements of type `dtype`. */
   collectives: ['start_ns', 'dur_ns', 'device', 'name', 'group', 'group_ranks', 'group_text', 'dtype'].concat(
     ['group_size', 'sent', 'received', 'sequence', 'peer'],
   ),
@@ -60,7 +60,7 @@ export interface Batch {
   oversized: number;
   /** Shapes with an invalid dimension. */
   oddShapes: number;
-  /** Bytes used; the rest is the start of an incomplete event. */
+  /** Position in the buffer after the events that were read; the rest is the start of an incomplete event. */
   consumed: number;
   /** The array of events ended in this batch. */
   closed: boolean;

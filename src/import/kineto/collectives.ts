@@ -21,7 +21,7 @@ const elementBytes = `CASE WHEN dtype IN ('Double', 'Long', 'ComplexFloat') THEN
 
 /**
  * Saves the calls of the collectives that kernels name into recorded_calls. A communicator is its group's name and ranks, which are equal on
- * all of them. Calls are numbered by torch's sequence number if it differs for every call of the group, else in the
+ * all of them. Calls are numbered by torch's sequence number if it differs for every call of their operation in the group, else in the
  * order of their starts; sends and receives in their order to or from one rank.
  */
 export async function saveCollectives(

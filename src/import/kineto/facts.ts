@@ -48,7 +48,7 @@ function deviceField(device: Record<string, unknown>, field: DeviceField): numbe
   return isPossible ? Number(value) : null;
 }
 
-/** Number of devices without a name or with an impossible size; 1 without a list of devices. */
+/** Number of devices without a name or with an impossible size; 1 if deviceProperties is not a list. */
 export function countOddDevices(facts: ReadonlyMap<string, unknown>): number {
   const devices = facts.get('deviceProperties') ?? [];
   if (!Array.isArray(devices)) return 1;

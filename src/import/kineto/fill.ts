@@ -5,7 +5,7 @@ import { copyKind } from './copy-kind.js';
 import { createIdSet } from './id-set.js';
 import { shortKernelName } from './short-name.js';
 
-/** Operators without an External id (Python calls, old files) are numbered from here, above all real ids. */
+/** Operators without an External id of their own (Python calls, old files) are numbered from here, above all real ids. */
 const ownIdsFrom = 2 ** 32;
 
 export interface FilledTables {
@@ -21,7 +21,7 @@ interface TraceFill {
   add(batch: Batch, source: number): void;
   /** Finishes the tables and creates trace_names. */
   finish(): Promise<FilledTables>;
-  /** Drops the tables, to start again. */
+  /** Closes the writers; the unfinished tables must then be dropped. */
   abandon(): void;
 }
 

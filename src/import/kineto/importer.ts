@@ -195,8 +195,8 @@ const timedTables = [
 ];
 
 /**
- * Shifts times counted from the file's first events to the session's zero, if both are known; else 0.
- * @throws E_USAGE
+ * Session time of the file's first events, from which its times are counted, ns; 0 if one of the two clocks is unknown.
+ * @throws E_USAGE if they are more than 100 days apart
  */
 function offsetNs(
   path: string,
@@ -209,7 +209,7 @@ function offsetNs(
   return origin === null || zero.realtime_ns === null ? 0 : Number(origin - zero.realtime_ns);
 }
 
-/** Needed only if baseTimeNanoseconds follows the events of a compressed file. */
+/** Needed only if baseTimeNanoseconds follows the events and readHead did not find it, as in a compressed file. */
 async function shiftTimes(workbench: Workbench, ns: number): Promise<void> {
   if (ns === 0) return;
   for (const { name, columns } of [

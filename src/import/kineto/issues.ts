@@ -81,7 +81,7 @@ export function lossIssues(losses: Losses, { rows, sharedIds, unnamed }: FilledT
   warn(
     'device_properties_impossible',
     losses.oddDevices,
-    'Devices without a name or with impossible sizes were dropped.',
+    'Devices have no name or an impossible size, which was ignored.',
   );
   warn(
     'event_lists_repeated',

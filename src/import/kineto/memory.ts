@@ -27,7 +27,7 @@ export async function saveAllocatorTotals(
 }
 
 /**
- * Bytes allocated on devices are added to allocated_bytes of the innermost enclosing operator of the same thread.
+ * Bytes allocated on devices become allocated_bytes of the innermost enclosing operator of the same thread; Python calls do not count.
  * @returns allocations outside every operator
  */
 export async function attributeAllocations(workbench: Workbench): Promise<number> {

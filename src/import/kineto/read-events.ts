@@ -148,7 +148,10 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
     window = next;
   }
 
-  /** @returns the part of the file's last chunk after its events */
+  /**
+   * Takes the result of the oldest running chunk.
+   * @param last the chunk is the last one of the file
+   */
   async function finishOne(last: boolean): Promise<ParsedChunk> {
     const parsed = await running.shift()!;
     const { batch } = parsed;

@@ -99,7 +99,7 @@ function isRepeated({ row }: Pick<InspectorRecord, 'row'>, sequences: Map<string
   return false;
 }
 
-/** Start of the operation, if the line has it. */
+/** Start of the operation; if the line lacks it, the time of writing minus the duration, which is at or after the start. */
 const startUsOf = ({ row, writtenUs, startUs }: InspectorRecord): number | null =>
   startUs ?? (writtenUs === null ? null : writtenUs - (row.dur_ns ?? 0) / 1000);
 

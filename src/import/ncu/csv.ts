@@ -12,7 +12,7 @@ interface CsvRecord {
  * Records of an `ncu --csv` page by RFC 4180 (a rule's description may have line breaks). Output of the profiled
  * program and of ncu around the page ("==PROF== Connected to process …") also comes as records, which the reader
  * distinguishes by their first field. Streams; a `--set full` row is about 20 kB.
- * @throws E_TRACE_FILE if the file ends inside quotes
+ * @throws E_TRACE_FILE if the file ends inside quotes, or a record is longer than any of ncu's
  */
 export async function* readCsvRecords(path: string): AsyncGenerator<CsvRecord> {
   let line = 0;

@@ -43,7 +43,7 @@ export async function saveCollectiveCalls(
     bytes: column((call) => call.bytes),
     received: column((call) => call.received_bytes ?? Number.NaN),
     peer: column((call) => call.peer ?? Number.NaN),
-    // Call number within its communicator, operation and peer.
+    // Call number within its process, communicator, operation and peer.
     sequence: column(({ pid, communicator, operation, peer }) => {
       const key = `${pid} ${communicator} ${operation} ${peer}`;
       const number = numbers.get(key) ?? 0;
@@ -123,7 +123,10 @@ async function readCalls(
   return { calls, ranks };
 }
 
-/** Calls of a group that NCCL carries out as one: equal operations on one communicator, to or from one rank. */
+/**
+ * The calls that NCCL carries out for a group: one for equal operations on one communicator to or from one rank, and one all-to-all where
+ * they form it.
+ */
 function mergeCalls(calls: readonly Call[]): Call[] {
   const merged = new Map<string, Call>();
   for (const call of calls) {
@@ -173,7 +176,7 @@ function joinAllToAll(calls: readonly Call[]): Call | null {
 
 const communicatorKey = 'NCCL communicator ID';
 
-/** 64-bit ids exceed the exact range of a JSON number. */
+/** The integer of a key as text, because 64-bit ids exceed the exact range of a JSON number; null if the key is absent. */
 function fieldOf(json: string, name: string): string | null {
   const index = json.indexOf(`"${name}":`);
   return index < 0 ? null : (/^-?\d+/.exec(json.slice(index + name.length + 3).trimStart())?.[0] ?? null);

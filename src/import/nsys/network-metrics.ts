@@ -12,7 +12,7 @@ export type ReadMeans = (
   binNs: number,
 ) => Promise<{ time: number; key: string; mean: number }[]>;
 
-/** Samples come up to every 0.1 ms per metric and port. */
+/** By default nsys samples each metric of a GPU every 0.1 ms. */
 const binNs = 1_000_000;
 
 /** inferscope's names for the metrics, which are shares of the link's peak including protocol. TX leaves the GPU. */

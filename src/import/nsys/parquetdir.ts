@@ -19,7 +19,7 @@ import {
 } from './tables.js';
 import { takeEvents } from './take-events.js';
 
-/** SQL over one table of the folder; null if the folder does not have it. `nsys` writes `<table>.parquet`. */
+/** SQL over one table of the folder, `<table>.parquet`; null if the file is absent or empty. */
 function parquetTable(folder: string, table: string): string | null {
   const path = join(folder, `${table}.parquet`);
   return existsSync(path) && statSync(path).size > 0 ? `read_parquet('${path.replaceAll("'", "''")}')` : null;

@@ -33,7 +33,7 @@ export async function readRanges(
   { rows, strings }: NsysTables,
   offset_ns: number,
 ): Promise<RangeRows> {
-  // Keys are computed from the distinct combinations: one more column per row would cost a third more.
+  // DISTINCT without the key, which is computed afterwards: as one more column of it, it would cost a third more.
   const combinations = `SELECT DISTINCT pid, tid, "eventType", "textId", "domainId", text FROM ${rows.nvtx ?? noEvents} WHERE ${isRangeEventSql}`;
   const names = rangeNames(
     `(SELECT ${shapeKeySql} AS shape, * FROM (${combinations}))`,

@@ -20,7 +20,7 @@ export interface BulkTable {
 export interface DecodedBatch {
   rows: number;
   columns: Columns;
-  /** Combinations new to this decoder, in code order, and the first of these codes. */
+  /** Combinations that this decoder meets for the first time, in code order, and the first of their codes. */
   shapes: { first: number; rows: number; columns: Columns };
   /** Texts new to this decoder, in code order. */
   texts: string[];
@@ -33,7 +33,7 @@ export interface Decoder {
 
 /**
  * globalPid and globalTid do not fit a double: 8 bits of hardware id, 8 of the virtual machine, 24 of the
- * pid and 24 of the tid. They are read as two columns, `<name>Pid` and `<name>Tid`.
+ * pid and 24 of the tid. They are read as the two columns named here; `noTid` of a globalPid has no meaning.
  */
 export const globalColumns: Record<string, readonly [string, string]> = {
   globalPid: ['pid', 'noTid'],

@@ -122,7 +122,7 @@ export function pageStart(page: number): number {
 
 /**
  * The leaf pages of a table in the order of their rows.
- * @throws E_TRACE_FILE on a cycle or a page of another kind
+ * @throws E_TRACE_FILE on a cycle or a page that does not belong to a table; most leaves are checked only when they are read
  */
 export function leafPages(file: SqliteFile, root: number): Uint32Array {
   const leaves: number[] = [];
@@ -208,8 +208,8 @@ export function readCell(file: SqliteFile, page: Buffer, offset: number): Cell {
 }
 
 /**
- * Cells of a leaf page.
- * @throws E_TRACE_FILE if it is not a leaf or its cells are invalid
+ * Number of cells of a leaf page.
+ * @throws E_TRACE_FILE if it is not a leaf, or is too small for them
  */
 export function cellCount(file: SqliteFile, bytes: Buffer, page: number): number {
   const start = pageStart(page);
@@ -238,7 +238,7 @@ function* readTableRows(file: SqliteFile, root: number, rowidColumn = -1): Gener
   }
 }
 
-/** Rows of a small table, the requested columns in the requested order; null if the table lacks the column. */
+/** Rows of a table, the requested columns in the requested order; null if the table lacks the column. Empty if there is no such table. */
 export function* readRows(
   file: SqliteFile,
   name: string,

@@ -15,9 +15,9 @@ const workersFromBytes = 24 * 2 ** 20;
 const laneCodes = 2 ** 32;
 
 export interface LoadOptions {
-  /** Threads to read with: two, or only this one if the file is small. */
+  /** Threads to read with; default: two workers, or only this thread if the file is small. */
   lanes?: (file: SqliteFile) => Lane[];
-  /** Keep the events in memory instead of in tables of the workbench. */
+  /** Keep the events in memory instead of in tables of the workbench, except ranges. */
   inMemory?: boolean;
   progress?: (share: number) => void;
   signal?: AbortSignal;

@@ -23,7 +23,7 @@ export interface EventsRead {
   rows: number;
   /** Dropped rows: they end before they start, or have an impossible time. */
   impossible: number;
-  /** Copies with an impossible size, stored without one. */
+  /** Copies and memsets with an impossible size, stored without one. */
   oversized: number;
   /** The rows in the arrays are sorted by start. */
   sorted: boolean;

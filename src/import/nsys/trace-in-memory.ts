@@ -87,7 +87,7 @@ interface TableRows {
   kinds: (EventsRead & { kind: EventKind; first_code: number })[];
 }
 
-/** In parallel, because a thread may read each of the large ones. */
+/** In parallel: a thread of its own may read each of the large ones. */
 async function readTables(tables: NsysTables, offset_ns: number, losses: Losses) {
   const [trace_kernels, trace_copies, trace_api] = await Promise.all([
     readTable(tables, 'trace_kernels', offset_ns, losses),

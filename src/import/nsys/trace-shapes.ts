@@ -123,7 +123,7 @@ export async function createShapes(
   }
 }
 
-/** Removes everything that createNames and createShapes created, except trace_names. */
+/** Drops nsys_texts and the tables nsys_<kind>_trace. */
 export async function dropShapes(workbench: Workbench): Promise<void> {
   for (const kind of eventKinds) await workbench.run(`DROP TABLE IF EXISTS nsys_${kind}_trace`);
   await workbench.run('DROP TABLE nsys_texts');

@@ -73,8 +73,8 @@ export async function createTrace(
 export const oneRank = '0';
 
 /**
- * SQL for the rank of a row's process: 0 with one process on GPUs; with several by the order of their first devices, as
- * launchers place ranks. Processes without GPU work have none.
+ * SQL for the rank of a row's process: 0 in every process with one process on GPUs; with several by the order of their first
+ * devices, as launchers place ranks, and null in processes without GPU work.
  */
 export async function findRankSql(workbench: Workbench, { shapes }: NsysTables): Promise<string> {
   const parts = [shapes.kernel, shapes.graph, shapes.memcpy, shapes.memset].filter((part) => part !== null);
@@ -87,7 +87,7 @@ export async function findRankSql(workbench: Workbench, { shapes }: NsysTables):
   return `CASE pid ${processes.map(({ pid }, rank) => `WHEN ${pid} THEN ${rank}`).join(' ')} END::BIGINT`;
 }
 
-/** Rows with impossible times, of the given kinds. */
+/** Number of rows with impossible times, of the given kinds. */
 export async function countImpossibleRows(
   workbench: Workbench,
   rows: Partial<NsysTables['rows']>,

@@ -131,8 +131,9 @@ type Metric = Required<Pick<Row<'metrics'>, 'point' | 'label' | 'name' | 'value'
   source: string;
 };
 
-function rankMetrics(rank: VllmRankFacts, timeNs: number): Metric[] {
-  const point = timeNs + 1;
+/** @param index of the rank; point 0 is the engine */
+function rankMetrics(rank: VllmRankFacts, index: number): Metric[] {
+  const point = index + 1;
   const engine = rank.data_parallel_rank === 0 ? '' : `engine ${rank.data_parallel_rank}, `;
   const label = `${engine}rank ${rank.rank}`;
   const seconds = (name: string, definition: string, fact: VllmLogFact<number> | null): Metric[] =>

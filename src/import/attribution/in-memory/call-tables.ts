@@ -9,7 +9,7 @@ export interface CallTable {
   dense: Int32Array;
   /** Row + 1 by id, used when `dense` is empty. */
   sparse: Map<number, number>;
-  /** Calls with the correlation id of another call. */
+  /** Calls with the correlation id of an earlier call. */
   shared: number;
 }
 
