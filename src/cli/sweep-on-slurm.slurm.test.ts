@@ -161,7 +161,7 @@ test('doctor describes this Slurm', () => {
   const [version] = /\d[\d.]+/.exec(execFileSync('sbatch', ['--version'], { encoding: 'utf8' }))!;
   expect(rows.find(({ id }) => id === 'slurm')).toMatchObject({
     status: 'ok',
-    found: `${version}; SIGKILL 30 s after a job's end: unwritten profiler reports are lost`,
+    found: `${version}; SIGKILL 30 s after a job's time limit or cancellation: unwritten profiler reports are lost`,
   });
   expect(rows.find(({ id }) => id === 'slurm_home')).toMatchObject({ status: 'ok', found: 'one node' });
 });

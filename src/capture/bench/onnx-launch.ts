@@ -24,8 +24,8 @@ interface LaunchState {
 }
 
 /**
- * One launch of the embedded engine. A process that dies at a point costs only that point: it is recorded as out of memory
- * (SIGKILL) or failed, and another process continues with the remaining points.
+ * One launch of the embedded engine. If its process dies, its current point is recorded as out of memory (SIGKILL) or failed,
+ * points that need more memory than one that ran out of it are skipped, and another process continues with the rest.
  */
 export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: LaunchControl): EngineLaunch {
   const state: LaunchState = {

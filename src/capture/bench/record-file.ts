@@ -36,12 +36,12 @@ export function dropCutOffLine(path: string): void {
 }
 
 export interface RecordedFacts {
-  /** Timed requests over all points. */
+  /** Timed repeats over all points. */
   timed: number;
   /** Highest iteration that was recorded; -1 without one. */
   lastIteration: number;
-  /** Points that ran out of memory, and the texts of all unsuccessful outcomes. */
   outOfMemory: Set<string>;
+  /** All points with another outcome than measured. */
   unmeasured: { point: string; outcome: string; text: string | null }[];
 }
 

@@ -147,8 +147,8 @@ function startExecution(variant: VariantPlan, { scratch }: BenchOptions): BenchE
 }
 
 /**
- * Points still to measure, without rejected ones and those that ran out of memory before. Empty after a launch that failed without a
- * figure: the next launch would fail too.
+ * Points still to measure, without rejected ones and those that ran out of memory before. Empty after a launch that failed before any
+ * timed repeat: the next launch would fail too.
  */
 function openPoints({ variant, recorded, launches }: BenchExecution): BenchPoint[] {
   if (recorded.timed === 0 && launches.some(({ failure }) => failure !== null)) return [];

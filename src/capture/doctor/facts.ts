@@ -72,14 +72,14 @@ export interface ToolFacts {
 }
 
 export interface PythonFacts {
-  /** Command name: python3 or python. */
+  /** INFERSCOPE_PYTHON if set, else python3 or python. */
   command: string;
   version: string;
   packages: Record<string, string | null>;
   /** Read from torch/version.py, without importing torch. */
   torchCuda: string | null;
   torchHip: string | null;
-  /** Output of torch after importing it; null when it is not installed. */
+  /** The GPUs that torch sees, or why it did not answer; null when it is not installed. */
   torchDevices: { available: boolean; names: string[] } | { failed: string } | null;
 }
 

@@ -132,7 +132,7 @@ function ncuCounters(facts: DoctorFacts): Verdict {
     `Without it: ${runWith('nsys')}, or --evaluator torch`;
   if (noGpu(facts)) return notApplicable(id, label, 'no NVIDIA GPU', fix);
   if (countersAdminOnly === false) return ok(id, label, 'readable by all users');
-  if (sysAdmin) return ok(id, label, 'administrators only, and this process has the rights');
+  if (sysAdmin) return ok(id, label, 'this process has the rights of an administrator');
   if (countersAdminOnly === null) {
     return warning(
       id,

@@ -78,7 +78,7 @@ export function judgeSlurm({ slurm, home }: DoctorFacts): Verdict[] {
   const wait =
     killWaitS === null
       ? ''
-      : `; SIGKILL ${formatSetting(killWaitS, 's')} after a job's end: unwritten profiler reports are lost`;
+      : `; SIGKILL ${formatSetting(killWaitS, 's')} after a job's time limit or cancellation: unwritten profiler reports are lost`;
   const local = homeOfOneHost && nodes !== null && nodes > 1;
   return [
     reason === null

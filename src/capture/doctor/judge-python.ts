@@ -12,7 +12,7 @@ export function judgePython(facts: DoctorFacts): Verdict[] {
       : missing(
           'python',
           'Python',
-          'neither python3 nor python runs',
+          'no interpreter runs (INFERSCOPE_PYTHON, else python3 or python)',
           'sudo apt install python3 python3-venv',
         ),
     torch(python),
@@ -56,7 +56,9 @@ function torchGpu(facts: DoctorFacts): Verdict {
   const [id, label] = ['torch_gpu', 'torch sees a GPU'];
   const { python } = facts;
   const anyGpu = hasNvidiaGpu(facts) || facts.amd.kfd;
-  const gpuBuild = pip(python, `--force-reinstall torch`);
+  const gpuBuild = hasNvidiaGpu(facts)
+    ? pip(python, '--force-reinstall torch')
+    : 'Install torch for ROCm: pytorch.org/get-started';
   if (!python?.torchDevices) return notApplicable(id, label, 'torch is not installed', pip(python, 'torch'));
   if ('failed' in python.torchDevices) {
     const fix = `${python.command} -c "import torch; print(torch.cuda.is_available())"   shows the full message`;

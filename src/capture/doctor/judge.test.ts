@@ -180,7 +180,7 @@ describe('NVIDIA', () => {
   test('a GPU on the bus without driver; a library that is newer than the kernel module', () => {
     const bare = { ...laptop, pciGpus: { nvidia: 2, amd: 0 } };
     expect(rowOf(bare, 'gpu')).toMatchObject({ status: 'missing', found: '2 on the PCI bus, none usable' });
-    expect(judge(bare).summary).toContain('NVIDIA capture: no, the driver is missing');
+    expect(judge(bare).summary).toContain('NVIDIA capture: no, the GPU is not usable');
     const mismatch = h200With({
       nvml: null,
       nvmlReason: { code: 'init_failed', text: 'nvmlInit_v2 answered NVML_ERROR_LIB_RM_VERSION_MISMATCH' },
@@ -254,9 +254,14 @@ describe('Python', () => {
   });
 
   test('torch that cannot be imported is a warning with its error', () => {
-    const row = rowOf(python({ torchDevices: { failed: 'ImportError: libcudart.so.13' } }), 'torch_gpu');
+    const facts = python({ torchDevices: { failed: 'ImportError: libcudart.so.13' } });
+    const row = rowOf(facts, 'torch_gpu');
     expect(row.status).toBe('warning');
     expect(row.found).toContain('libcudart.so.13');
+    expect(judge(facts).capabilities.find(({ id }) => id === 'pytorch')).toMatchObject({
+      usable: false,
+      text: 'no, torch did not respond',
+    });
   });
 });
 

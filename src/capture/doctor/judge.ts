@@ -6,7 +6,7 @@ import { hasAmdGpu, judgeAmd, judgeContainers, judgeSlurm } from './judge-other.
 import { judgePython, torchBuild } from './judge-python.js';
 import type { Verdict } from './row.js';
 
-/** Required by every command; `--require` adds more. The embedded engine is an optional package that only `profile` needs. */
+/** Required by every command; `--require` adds more. The embedded engine is an optional package that only its own runs need. */
 export const alwaysRequired: readonly string[] = ['node', 'duckdb', 'home', 'tmp', 'disk'];
 
 /** All ids for --require, in table order. */
@@ -60,14 +60,16 @@ function capabilitiesOf(facts: DoctorFacts, verdicts: Verdict[]): Capability[] {
   const devices = python?.torchDevices;
   const torch =
     python && devices
-      ? 'available' in devices && devices.available
-        ? `yes, ${torchBuild(python)}`
-        : 'yes, on the CPU'
+      ? 'failed' in devices
+        ? 'no, torch did not respond'
+        : devices.available
+          ? `yes, ${torchBuild(python)}`
+          : 'yes, on the CPU'
       : 'not installed';
   return [
     engine,
     capability('nvidia_capture', 'NVIDIA capture', nvidia.usable, nvidia.text),
-    capability('pytorch', 'PyTorch', isOk('torch'), torch),
+    capability('pytorch', 'PyTorch', isOk('torch') && !(devices && 'failed' in devices), torch),
     ...(hasAmdGpu(facts)
       ? [capability('amd', 'AMD', isOk('amd_smi') || isOk('rocm_smi'), facts.amd.names[0] ?? 'GPU found')]
       : []),
@@ -76,7 +78,7 @@ function capabilitiesOf(facts: DoctorFacts, verdicts: Verdict[]): Capability[] {
 
 function nvidiaText(facts: DoctorFacts, isOk: (id: string) => boolean): { usable: boolean; text: string } {
   if (!isOk('gpu'))
-    return { usable: false, text: facts.pciGpus?.nvidia ? 'no, the driver is missing' : 'no GPU found' };
+    return { usable: false, text: facts.pciGpus?.nvidia ? 'no, the GPU is not usable' : 'no GPU found' };
   const tools = [
     isOk('nsys') ? 'nsys' : null,
     isOk('ncu') ? (isOk('ncu_counters') ? 'ncu' : 'ncu without counters') : null,

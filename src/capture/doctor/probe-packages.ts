@@ -38,7 +38,7 @@ export async function checkDuckdb(timeoutMs: number): Promise<PackageCheck> {
   return checkPackage('@duckdb/node-api', duckdbScript, timeoutMs);
 }
 
-/** Runs `script` in its own Node process, from the folder above which the package is installed. */
+/** Runs `script` in its own Node process, in the folder from which the package resolves. */
 export async function checkPackage(name: string, script: string, timeoutMs: number): Promise<PackageCheck> {
   const version = packageVersion(name);
   if (version === null) return { version, works: false, detail: 'not installed' };

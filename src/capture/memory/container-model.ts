@@ -13,7 +13,7 @@ interface PlacedModel {
  * A folder in the container, as `--model` names it. Preparation reads config.json on this machine, so a copy of the
  * folder is created below `scratch`, with an empty file in place of the weights; the container gets its own path.
  * Presets, hub ids and bare config.json files need no copy.
- * @throws E_MODEL_NOT_FOUND for a folder that exists only on this machine
+ * @throws E_MODEL_NOT_FOUND for a folder that is not in the container
  */
 export async function placeContainerModel(
   model: string,

@@ -161,7 +161,7 @@ function targetOf(
     gpus: facts.gpus,
     samplesHere,
     pids: () => (run.pid === null || !facts.isLocal ? [] : processTree(run.pid)),
-    sources: tool === null ? [] : [insideGpuSource(container, tool)],
+    sources: tool === null ? [] : [insideGpuSource(container, tool, facts.gpus)],
     issues,
     async readLeftovers(): Promise<RunFile[]> {
       const script = 'import sys; sys.stdout.write(open(sys.argv[1], errors="replace").read())';

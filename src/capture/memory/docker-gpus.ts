@@ -10,11 +10,10 @@ import { docker } from './docker.js';
 import type { MemorySource } from './memory-target.js';
 
 interface GpuReading {
+  /** As the container numbers them. */
   gpu: number;
   usedBytes: number | null;
   utilizationPercent: number | null;
-  /** With process ids of the container. */
-  processes: { pid: number; usedBytes: number | null }[];
 }
 
 interface InsideTool {
@@ -53,7 +52,6 @@ export function readNvidiaSmi(stdout: string): GpuReading[] {
         gpu: gpu!,
         usedBytes: used === null || used === undefined ? null : used * 2 ** 20,
         utilizationPercent: busy ?? null,
-        processes: [],
       };
     });
 }
@@ -65,7 +63,6 @@ function readings(
     gpu: index,
     usedBytes: sample.memoryUsedBytes,
     utilizationPercent: sample.utilizationPercent,
-    processes: [],
   }));
 }
 
@@ -89,10 +86,16 @@ const periodMs = 500;
 const processesEvery = 4;
 
 /**
- * GPU memory as reported by the container's own tool, for machines where this process cannot query the driver.
- * @returns rows of the table `memory`, kind used and process
+ * GPU memory (kind used; with amd-smi also process) and utilization as reported by the container's own tool, for machines where this
+ * process cannot query the driver.
+ * @param gpus GPUs of the container by the driver's numbers, which its record has too; null: they are numbered alike
  */
-export function insideGpuSource(container: string, tool: InsideTool): MemorySource {
+export function insideGpuSource(
+  container: string,
+  tool: InsideTool,
+  gpus: readonly number[] | null,
+): MemorySource {
+  const numberOf = (inside: number) => gpus?.[inside] ?? inside;
   return {
     name: 'container',
     tool: { name: tool.name, version: null },
@@ -116,7 +119,7 @@ export function insideGpuSource(container: string, tool: InsideTool): MemorySour
           if (usedBytes !== null) {
             memory.push({
               ...common,
-              device: gpu,
+              device: numberOf(gpu),
               t_ns,
               kind: 'used',
               bytes: usedBytes,
@@ -128,7 +131,7 @@ export function insideGpuSource(container: string, tool: InsideTool): MemorySour
             telemetry.push({
               ...common,
               t_ns,
-              scope: `gpu${gpu}`,
+              scope: `gpu${numberOf(gpu)}`,
               metric: 'utilization_percent',
               value: utilizationPercent,
             });
@@ -140,7 +143,14 @@ export function insideGpuSource(container: string, tool: InsideTool): MemorySour
           for (const [gpu, processes] of amdSmiProcesses(toolJson(listed.stdout))) {
             for (const { pid, usedBytes } of processes) {
               if (usedBytes === null) continue;
-              const row = { device: gpu, t_ns, kind: 'process', bytes: usedBytes, point: null, source };
+              const row = {
+                device: numberOf(gpu),
+                t_ns,
+                kind: 'process',
+                bytes: usedBytes,
+                point: null,
+                source,
+              };
               memory.push({ ...common, ...row, pid });
             }
           }

@@ -21,7 +21,6 @@ const inspectSchema = z.looseObject({
   Config: z.looseObject({
     Image: z.string(),
     Env: z.array(z.string()).nullable().optional(),
-    Cmd: z.array(z.string()).nullable().optional(),
   }),
   HostConfig: z.looseObject({
     DeviceRequests: z
@@ -50,7 +49,7 @@ export interface ContainerFacts {
   id: string;
   name: string;
   image: string;
-  /** Process id of its first process on this machine; 0 if the daemon runs elsewhere. */
+  /** Process id of its first process on the machine of the daemon. */
   pid: number;
   /** nvidia, amd or null: vendor of the GPUs that it was given, if known. */
   vendor: 'nvidia' | 'amd' | null;

@@ -26,7 +26,7 @@ const usualPaths = [
 
 interface ContainerPython {
   engine: ContainerEngine;
-  /** Its path in the container. */
+  /** As docker exec accepts it: a name, or its path in the container. */
   command: string;
   version: string;
   packages: Record<string, string | null>;
@@ -90,7 +90,7 @@ function wantedEngines(engine: EngineName | null): ContainerEngine[] {
     what: `--engine ${engine} does not run in a container`,
     why:
       engine === 'onnx'
-        ? 'The embedded engine is part of inferscope and runs in its place.'
+        ? 'The embedded engine is part of inferscope and runs on this machine.'
         : 'A server is measured from outside.',
     fix:
       engine === 'onnx'
@@ -105,7 +105,7 @@ const prefix = 'inferscope-memory-';
 /**
  * Makes a folder in the container and copies the probe into it. Not with `docker cp`: files that it writes below a tmpfs are
  * not visible inside.
- * @returns the folder, and those of earlier runs
+ * @returns the folder, and those of other runs
  */
 export async function copyProbe(
   container: string,

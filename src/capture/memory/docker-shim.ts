@@ -24,7 +24,7 @@ const passedVariables = `HF_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_ENDPOINT|HF_HUB_OFFL
 /**
  * A program that Python engines use like a local Python: it starts the one in the container. A launch's
  * files (its order, a model's dimensions) are sent as a tar. It does not handle signals: docker does not pass them on, and
- * a stopped client would leave the engine running (`stopInContainer` reaches it).
+ * a stopped client would leave the engine running (the agent's `stop` reaches it).
  */
 function pythonShim({ container, python, folder, places, scratch, docker }: ContainerPlaces): string {
   const agent = `${folder}/probe/inferscope_container.py`;

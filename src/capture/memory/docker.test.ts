@@ -3,9 +3,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { dockerFailure, lacksProgram, type DockerAnswer } from './docker-failures.js';
-import { insideTools, readNvidiaSmi } from './docker-gpus.js';
+import { insideGpuSource, insideTools, readNvidiaSmi } from './docker-gpus.js';
 import { devicesOf } from './docker-inspect.js';
 import { hostPid } from './docker-processes.js';
 import { recordTranslator } from './docker-record.js';
@@ -85,9 +85,19 @@ test('reads the GPUs of a container from docker inspect', () => {
 describe('GPU memory by the tool of the image', () => {
   test('nvidia-smi reports MiB', () => {
     expect(readNvidiaSmi('0, 1234, 17\n1, [N/A], [N/A]\n')).toEqual([
-      { gpu: 0, usedBytes: 1234 * 2 ** 20, utilizationPercent: 17, processes: [] },
-      { gpu: 1, usedBytes: null, utilizationPercent: null, processes: [] },
+      { gpu: 0, usedBytes: 1234 * 2 ** 20, utilizationPercent: 17 },
+      { gpu: 1, usedBytes: null, utilizationPercent: null },
     ]);
+  });
+  test("rows have this machine's GPU numbers", async () => {
+    vi.stubEnv('INFERSCOPE_DOCKER', 'true');
+    const tool = { name: 'nvidia-smi', args: [], read: () => readNvidiaSmi('0, 1, 17') };
+    const source = insideGpuSource('c', tool, [3]);
+    const sampling = source.start({ execution_id: 'memory', capture_id: 'memory-container', host: 'h' });
+    const { memory, telemetry } = await sampling.stop();
+    vi.unstubAllEnvs();
+    expect(memory[0]).toMatchObject({ device: 3, bytes: 2 ** 20 });
+    expect(telemetry[0]).toMatchObject({ scope: 'gpu3', value: 17 });
   });
   test('reads amd-smi and rocm-smi with the parsers of the sampler', () => {
     const readingOf = (name: string, file: string) =>

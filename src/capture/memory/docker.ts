@@ -38,7 +38,7 @@ export async function docker(
 
 /**
  * Runs a docker command that must succeed.
- * @throws E_DOCKER, E_TOOL_FAILED, E_WORKLOAD_FAILED, E_TIMEOUT with docker's own message
+ * @throws the error of dockerFailure
  */
 export async function dockerOk(
   args: readonly string[],

@@ -5,7 +5,7 @@ import type { MemoryTarget } from './memory-target.js';
 /** Ranks and workers start and exit; this interval is short enough to see each. */
 const periodMs = 250;
 
-/** Collects the process ids of an engine while it runs: descendants of the launched process, and those that the target reports. */
+/** Collects the process ids of an engine while it runs: the launched process, its descendants, and those that the target reports. */
 export function watchProcesses(
   launched: { readonly pid: number | null },
   target: Pick<MemoryTarget, 'pids'>,

@@ -57,7 +57,7 @@ test.each([
   [null, 'ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`'],
   [null, 'Failed to initialize NVML: Driver/library version mismatch; Connection reset by peer'],
   ['E_WORKLOAD_FAILED', "KeyError: 'rope_scaling'"],
-  ['E_TIMEOUT', 'the run took longer than --timeout 60'],
+  ['E_TIMEOUT', 'the run did not finish within 60 s (--timeout)'],
   [null, ''],
 ] as const)('%s, %s: not again', (code, text) => {
   expect(infrastructureFault(code, text)).toBeNull();

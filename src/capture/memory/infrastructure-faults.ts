@@ -43,13 +43,13 @@ const faults: readonly (InfrastructureFault & { words: RegExp })[] = [
   {
     id: 'docker_gone',
     text: 'Docker did not respond',
-    words: /Cannot connect to the Docker daemon|error during connect|Docker does not answer/,
+    words: /Cannot connect to the Docker daemon|error during connect|Docker does not respond/,
   },
   {
     id: 'gpu_initialization',
     text: 'the driver could not be initialized',
     words:
-      /CUDA driver initialization failed|CUDA error: initialization error|CUDA-capable devices? (?:\(s\) )?(?:is|are|is\/are) busy|CUDA-capable device\(s\) is\/are busy|busy or unavailable|CUDA unknown error/,
+      /CUDA driver initialization failed|CUDA error: initialization error|CUDA-capable device(?:s|\(s\))? (?:is|are|is\/are) busy|busy or unavailable|CUDA unknown error/,
   },
   {
     id: 'gpu_lost',

@@ -3,8 +3,7 @@ import type { Engine, EngineName, EngineRequest, PreparedEngine } from '../../mo
 import type { Row } from '../../model/tables.js';
 
 /** Where the engine of `inferscope memory` runs. */
-const memoryPlaces = ['host', 'container', 'url'] as const;
-type MemoryPlace = (typeof memoryPlaces)[number];
+type MemoryPlace = 'host' | 'container' | 'url';
 
 export interface TargetRequest {
   /** Null uses the installed engine of a container. */

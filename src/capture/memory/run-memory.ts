@@ -15,6 +15,7 @@ import { monotonicNs } from '../../model/clock.js';
 import { readUsedMemory } from '../run/memory-cleared.js';
 import { startDeviceSampler } from '../run/device-sampler.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
+import { formatSetting, plural } from '../../vocabulary/format.js';
 import { watchProcesses, withoutEngine } from './engine-processes.js';
 import type { MemoryTarget, SourceRows } from './memory-target.js';
 
@@ -93,6 +94,7 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   if (samplers.length > 0) await sleep(tailMs);
   const parts: SourceRows[] = [launch.hostRows];
   for (const sampler of samplers) parts.push(await sampler.stop());
+  const sampledUntilNs = monotonicNs();
   opened.gpus?.close();
   dropCutOffLine(recordPath);
   passOnRecord(recordPath);
@@ -111,7 +113,7 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
       timed_out: launch.timedOut,
       launch_ns: launch.startNs - originNs,
       ended_ns: launch.endNs - originNs,
-      sampled_until_ns: monotonicNs() - originNs,
+      sampled_until_ns: sampledUntilNs - originNs,
       phases: launch.phases,
       sampler: { source: gpus?.source ?? null, hz, why: opened.reason?.text ?? null },
       gpus: (gpus?.devices ?? []).map(({ index, name, memoryTotalBytes }) => ({
@@ -296,7 +298,7 @@ async function listProcesses({ devices }: Gpus): Promise<MemoryPlan['others_befo
 function failureOf(failure: unknown, timedOut: boolean, timeoutS: number | null): InferscopeError | null {
   if (timedOut) {
     return new InferscopeError('E_TIMEOUT', {
-      what: `the run took longer than --timeout ${timeoutS}`,
+      what: `the run did not finish within ${formatSetting(timeoutS ?? 0, 's')} (--timeout)`,
       why: 'It was stopped; measurements until then were saved.',
       fix: 'Give it more time, or a smaller --output-len or --batch-size.',
     });
@@ -316,7 +318,7 @@ function failureOfPoint({ timed, unmeasured }: RecordedFacts, stopped: boolean):
   const outOfMemory = unmeasuredPoint?.outcome === 'out_of_memory';
   return new InferscopeError(outOfMemory ? 'E_OUT_OF_MEMORY' : 'E_WORKLOAD_FAILED', {
     what: outOfMemory
-      ? `the run ran out of memory${timed > 0 ? ` after ${timed} timed repeats` : ' in warm-up'}`
+      ? `the run ran out of memory${timed > 0 ? ` after ${plural(timed, 'timed repeat')}` : ' in warm-up'}`
       : timed > 0
         ? 'the run failed'
         : 'no repeat was measured',

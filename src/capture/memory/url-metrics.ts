@@ -3,6 +3,7 @@ import { readServerMetrics } from '../../model/server-metrics.js';
 import { sampleMetrics } from '../../model/metrics-page.js';
 import type { Row } from '../../model/tables.js';
 import { monotonicNs } from '../../model/clock.js';
+import { plural } from '../../vocabulary/format.js';
 import type { MemorySource } from './memory-target.js';
 
 /** The KV cache configuration of a server, from vllm:cache_config_info. */
@@ -96,7 +97,7 @@ export function metricsSource(
       return {
         async stop() {
           await sampling.stop();
-          const text = `${url} did not respond to ${missed} requests.`;
+          const text = `${url} did not respond to ${plural(missed, 'request')}.`;
           const issues: Issue[] =
             missed === 0 ? [] : [{ code: 'metrics_missed', severity: 'warning', text, count: missed }];
           return { memory: [], telemetry, issues };

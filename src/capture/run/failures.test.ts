@@ -70,6 +70,12 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<EndedRun>]
     },
   ],
   [
+    'out_of_memory',
+    'E_OUT_OF_MEMORY',
+    /HIP out of memory: it asked for 2\.00 GiB more.*amd-smi/s,
+    { output: 'torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB.' },
+  ],
+  [
     // ToTheBeginning/PuLID#97
     'model_gated',
     'E_MODEL_ACCESS',

@@ -18,12 +18,15 @@ export const modelFailures: FailurePattern[] = [
         total && `the GPU has ${total}`,
         free && `${free} of it was free`,
       ].filter(Boolean);
+      const [api, tool] = /HIP out of memory/.test(ended.output)
+        ? ['HIP', 'amd-smi']
+        : ['CUDA', 'nvidia-smi'];
       return failure(
         'E_OUT_OF_MEMORY',
         'the program ran out of GPU memory',
-        figures.length > 0 ? `CUDA out of memory: ${figures.join(', ')}.` : 'A CUDA allocation failed.',
+        figures.length > 0 ? `${api} out of memory: ${figures.join(', ')}.` : `A ${api} allocation failed.`,
         'Lower --batch-size or the lengths, use a smaller dtype (float16, int8, int4) or model, or stop other ' +
-          'programs on the GPU (nvidia-smi lists them).',
+          `programs on the GPU (${tool} lists them).`,
       );
     },
   },

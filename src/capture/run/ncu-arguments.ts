@@ -32,7 +32,7 @@ export function ncuBounds(options: NcuOptions, choice: KernelChoice | null): str
       ? `kernels that match ${options.kernel}`
       : choice && choice.names.length > 0
         ? `the ${choice.names.length} hottest kernel names (${choice.source})`
-        : 'all kernels (hot kernels are unknown without an nsys execution before ncu)';
+        : 'all kernels (the hot ones are unknown)';
   const where = [
     ...(options.nvtx.length > 0 ? [`inside NVTX ranges ${options.nvtx.join(', ')}`] : []),
     ...(options.profilerApi ? ['between cudaProfilerStart and cudaProfilerStop'] : []),

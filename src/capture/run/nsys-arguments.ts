@@ -31,7 +31,7 @@ export function nsysArguments(
 /** Option for processes between fork and exec; old versions of nsys lack it. */
 export const traceForksOption = '--trace-fork-before-exec';
 
-/** `--sample=none` -> `--sample`; documented short forms map to the long ones. */
+/** `--sample=none` -> `--sample`; short forms of our arguments map to the long ones. */
 function optionOf(arg: string): string {
   const [name] = arg.split('=', 1) as [string];
   return shortForms[name] ?? name;
@@ -42,6 +42,7 @@ const shortForms: Record<string, string> = {
   '-s': '--sample',
   '-c': '--capture-range',
   '-f': '--force-overwrite',
+  '-o': '--output',
 };
 
 /** `nvtx NAME`: ranges of any domain; unregistered names need nsysEnvironment(). */

@@ -41,7 +41,9 @@ const outputFiles: [RegExp, FileKind][] = [
 const programGraceMs = 10_000;
 const profilerGraceMs = 60_000;
 
-/** @throws E_TOOL_MISSING when a requested profiler, or its Python part, is missing */
+/**
+ * @throws E_TOOL_MISSING when a requested profiler, or its Python part, is missing; E_USAGE for an invalid INFERSCOPE_TORCH_OPTIONS
+ */
 export async function planExecutions(options: RunOptions): Promise<PlannedExecution[]> {
   const planned: PlannedExecution[] = [];
   // ncu comes after nsys because it profiles the kernels that nsys found to be hot.
@@ -137,6 +139,7 @@ async function planTorch(options: RunOptions): Promise<PlannedExecution> {
       fix: 'Reinstall inferscope.',
     });
   }
+  const torchOptions = { ...torchOptionsFromEnvironment(), ...options.torch };
   return {
     execution_id: 'torch',
     purpose: 'profiled',
@@ -148,7 +151,7 @@ async function planTorch(options: RunOptions): Promise<PlannedExecution> {
       environment: {
         ...withProbe('torch', options.hooks),
         INFERSCOPE_TORCH_TRACE: folder,
-        INFERSCOPE_TORCH_OPTIONS: JSON.stringify({ ...torchOptionsFromEnvironment(), ...options.torch }),
+        INFERSCOPE_TORCH_OPTIONS: JSON.stringify(torchOptions),
       },
       bounds: null,
     }),

@@ -1,11 +1,14 @@
 import { failure, lineAround, outputMatches, type FailurePattern } from './failure-pattern.js';
 import { formatSetting } from '../../vocabulary/format.js';
 
-/** A path is used as it is, a plain name is searched on PATH. */
+/** A path is used as it is, a plain name is searched on PATH. A missing interpreter (#!) is reported like a missing file. */
 const adviceForMissing = (program: string): [why: string, fix: string] =>
   program.includes('/')
-    ? ['There is no such file.', 'Check the path, relative to the current folder.']
-    : ['It is neither a file here nor on PATH.', `Check the spelling, or give its path: ./${program}`];
+    ? [
+        'The file, or the interpreter in its first line, does not exist.',
+        'Check the path, relative to the current folder.',
+      ]
+    : ['It is not on PATH.', `Check the spelling, or give its path: ./${program}`];
 
 /** General failures of the program. */
 export const programFailures: FailurePattern[] = [
@@ -103,7 +106,7 @@ export const programFailures: FailurePattern[] = [
     explain: (ended, match) =>
       failure(
         'E_WORKLOAD_FAILED',
-        'the engine answered with invalid JSON',
+        'the program read invalid JSON',
         lineAround(ended, match),
         `Check the full output for an earlier error: ${ended.log}`,
       ),

@@ -84,8 +84,12 @@ test("passes the evaluator's name to the program; a limited trace is an issue, w
   expect(traceIssues(clean)).toEqual([]);
   expect(traceIssues(torch).map(({ text }) => text)).toEqual(['The torch trace of *** ends here']);
   vi.stubEnv('INFERSCOPE_TORCH_OPTIONS', 'cpu');
-  const bad = runEvaluators(options(['true'], { evaluators: ['torch'] }));
+  const started: string[] = [];
+  const bad = runEvaluators(
+    options(['true'], { evaluators: ['none', 'torch'], onProgress: ({ type }) => started.push(type) }),
+  );
   await expect(bad).rejects.toMatchObject({ code: 'E_USAGE' });
+  expect(started).toEqual([]);
 });
 
 test('secrets of the environment and the command line are in no stored log, command or message', async () => {

@@ -20,7 +20,7 @@ import { engineProcesses } from './unseen-kernels.js';
 /**
  * Runs the command once for each evaluator, in sequence, and stores the files of each. Never throws for a
  * program that failed or was stopped: its execution has a `failure`, and the others still run.
- * @throws E_TOOL_MISSING before anything is run, when a requested profiler is missing
+ * @throws the errors of planExecutions before anything is run
  */
 export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
   const planned = await planExecutions(options);

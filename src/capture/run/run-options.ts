@@ -6,9 +6,9 @@ import type { GpuFacts } from '../telemetry-gpus.js';
 
 /** Kernels worth an ncu replay. */
 export interface KernelChoice {
-  /** Function names without namespace, template arguments and parameters, hottest first. */
+  /** Function names without namespace, template arguments and parameters. */
   names: string[];
-  /** Basis of the choice, e.g. `the nsys execution of this run: prefill and decode`. */
+  /** Basis of the choice, e.g. `by nsys, of decode, prefill`. */
   source: string;
 }
 
@@ -103,7 +103,7 @@ export interface RunExecution {
   purpose: Execution['purpose'];
   /** The program's command line, redacted; the profiler's own part is in `tool`. */
   command: string[];
-  /** Exit code of the program, or of the profiler that forwards it; null if killed by a signal. */
+  /** Exit code of the program, or of the profiler that forwards it; null if killed by a signal or not started. */
   exit_code: number | null;
   signal: string | null;
   /** CLOCK_MONOTONIC, ns. */

@@ -47,10 +47,13 @@ export function teeOutput(
     }
   }
 
+  const resume = () => source.resume();
+  // A closed stream is never drained: the program must not wait for it.
+  live?.once('close', resume);
   function show(bytes: Buffer): void {
     if (bytes.length === 0 || !live || !live.writable || live.write(bytes)) return;
     source.pause();
-    live.once('drain', () => source.resume());
+    live.once('drain', resume);
   }
 
   source.on('data', (chunk: Buffer) => {
@@ -71,6 +74,7 @@ export function teeOutput(
       await Promise.race([closed, grace]);
       clearTimeout(timer);
       source.destroy();
+      live?.off('close', resume);
       if (filter) show(filter.flush());
       store(pending + decoder.end());
       pending = '';
