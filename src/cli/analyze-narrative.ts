@@ -15,8 +15,9 @@ import { configuredModel } from './analyze-settings.js';
 import { notify, terminalWidth, warn } from './output.js';
 
 /**
- * Asks the configured model for a narrative of a new session's findings, as terminal text. Null without a model, and
- * null with a warning when the model fails: `run` and `import` are complete at this point.
+ * Asks the configured model for a narrative of a new session's findings, as terminal text. Null without findings or a
+ * model, with a message if the project's file names the server, and with a warning if the model fails: `run` and
+ * `import` are complete at this point.
  */
 export async function narrateExplanation(
   session: Session,

@@ -28,7 +28,7 @@ interface SavedBench {
 const host = 'localhost';
 
 /**
- * Target → prepare → run → import → session. Input errors are found before anything is measured; measurements are
+ * Prepare → run → import → session. Input errors are found before anything is measured; measurements are
  * saved whatever fails later.
  */
 export async function runBenchSession(

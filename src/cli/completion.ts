@@ -2,7 +2,7 @@ import { Argument, Command, Option } from 'commander';
 import { examples } from './examples.js';
 import { print } from './output.js';
 
-/** A command of main.ts before it is loaded. */
+/** An entry of `commands`: a command before its module is loaded. */
 export interface LoadableCommand {
   name: string;
   alias?: string;

@@ -41,7 +41,7 @@ export function defineContextOptions(command: Command): Command {
     );
 }
 
-/** Reads the given options. @throws E_MODEL_NOT_FOUND …, E_RECORD_FILE, E_SESSION_NOT_FOUND */
+/** Reads the given options. @throws E_USAGE, E_MODEL_NOT_FOUND …, E_RECORD_FILE, E_SESSION_NOT_FOUND */
 export async function readContext(options: ContextOptions): Promise<Context> {
   const { model, dtype, batchSize, inputLen, roofline } = options;
   return {

@@ -58,7 +58,7 @@ export function define(command: Command): void {
       'number of findings to show (default: 3, with --verbose 10)',
       wholeNumberParser('--limit', { min: 0, example: 5 }),
     )
-    .option('--verbose', 'show every finding with evidence, cause and verification')
+    .option('--verbose', 'show evidence, cause and verification of each finding')
     .option(
       '--sql <n>',
       'print the query of [sql <n>], for inferscope sql',

@@ -23,7 +23,7 @@ export interface ImportOptions {
   stageNames?: readonly StageNameRule[];
   /** Values to redact everywhere, e.g. tokens in the program's environment. */
   redact?: (text: string) => string;
-  /** Save the raw files in addition to the tables. */
+  /** Save the raw files as artifacts, in addition to the tables. */
   keepRaw: boolean;
   /** Ids used by earlier captures of the same session. */
   usedCaptureIds?: readonly string[];
@@ -57,9 +57,9 @@ export interface ImportedCaptures {
 const host = 'localhost';
 
 /**
- * Imports files of any known format into one session: captures of one or several runs of the same workload. Raw files
- * are saved as artifacts.
- * @throws E_FORMAT_UNKNOWN, E_TRACE_FILE, E_TOOL_MISSING … unless `tolerant`
+ * Imports files of any known format into one session: captures of one or several runs of the same workload.
+ * @throws E_USAGE for captures that need a session of their own; E_FORMAT_UNKNOWN, E_TRACE_FILE, E_TOOL_MISSING … unless
+ *   `tolerant`
  */
 export async function importCaptures(
   session: SessionFiles,
@@ -294,7 +294,7 @@ function clockIssues({ file, facts }: RecognizedFile): Issue[] {
   return [{ code: 'clock_impossible', severity: 'warning', text }];
 }
 
-/** Telemetry logs belong to the execution of the timeline; the file of any other tool is an execution of its own. */
+/** The given execution, or the one of the file's tool; telemetry logs belong to the execution of the timeline. */
 function executionOf(
   { file, facts }: RecognizedFile,
   timeline: RecognizedFile,
@@ -315,7 +315,7 @@ function executionOf(
   };
 }
 
-/** An unused capture id: the tool's name, numbered if it has several files (nsys, nsys-2, …). */
+/** An unused capture id: the tool's name, after the id of a given execution; numbered if several files have it (nsys, nsys-2, …). */
 function freeId({ facts, file }: RecognizedFile, usedIds: string[]): string {
   const stem = idOf(file.execution ? `${file.execution.execution_id}-${facts.tool.name}` : facts.tool.name);
   let id = stem;

@@ -14,7 +14,7 @@ export interface MeasuredKernels {
 
 export const executionId = 'kernels';
 export const host = 'localhost';
-/** Stop when half of the 95 % interval of the mean is below this. */
+/** Stop when half of the 95 % interval of the mean is at most this share of the mean. */
 const target_half_width = 0.01;
 /** Enough runs to separate recurring work from one-time work. */
 const tracedRuns = 3;

@@ -6,7 +6,7 @@ import {
 import { countProgress, type Progress } from './progress.js';
 import { formatQuantity } from '../vocabulary/format.js';
 
-/** This machine's rooflines, cached or measured; shows the estimated time left. @throws as machineRoofline */
+/** This machine's rooflines, cached or measured; shows the estimated time left. @throws as measureMachineRoofline */
 export async function rooflineWithProgress(
   progress: Progress,
   options: Omit<RooflineOptions, 'onProgress'>,

@@ -66,8 +66,10 @@ async function main(argv: string[]): Promise<number> {
 /** The typed command or its subcommand: session, session show. */
 function invokedCommand(program: Command, ownArguments: readonly string[]): Command | undefined {
   const [first, second] = ownArguments.filter((word) => !word.startsWith('-'));
-  const command = program.commands.find((candidate) => candidate.name() === first);
-  return command?.commands.find((candidate) => candidate.name() === second) ?? command;
+  const named = (commands: readonly Command[] | undefined, word: string | undefined) =>
+    commands?.find((command) => word !== undefined && [command.name(), ...command.aliases()].includes(word));
+  const command = named(program.commands, first);
+  return named(command?.commands, second) ?? command;
 }
 
 /** Subcommands defined after their parent was configured do not inherit these settings. */

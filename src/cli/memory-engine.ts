@@ -11,7 +11,7 @@ interface ChosenEngine {
 
 /**
  * Default engine: vLLM if torch sees a GPU, transformers if vLLM is not installed; the embedded engine without GPU or
- * torch. `--device cpu` and several ranks use torch if available.
+ * torch. With --device, --python or several ranks, transformers may run on the CPU.
  */
 export async function chooseMemoryEngine({
   python,
@@ -24,10 +24,12 @@ export async function chooseMemoryEngine({
   if (!gpus && !needsTorch) return { engine: 'onnx', issues: [] };
   const onCpu = device === 'cpu';
   if (!onCpu && (await pythonHas(python, ['vllm']))) return { engine: 'vllm', issues: [] };
-  if (await pythonHas(python, ['torch', 'transformers'], onCpu || needsTorch))
+  if (await pythonHas(python, ['torch', 'transformers'], needsTorch))
     return { engine: 'transformers', issues: [] };
-  const text =
-    'No Python here has vLLM, or torch and transformers, with a GPU, so the embedded engine ran on the CPU (inferscope doctor shows what is missing).';
+  const missing = needsTorch
+    ? 'torch and transformers'
+    : 'vLLM, or torch and transformers, together with a GPU that torch sees';
+  const text = `No Python here has ${missing}, so the embedded engine ran on the CPU (inferscope doctor shows what is missing).`;
   return { engine: 'onnx', issues: [{ code: 'engine_fallback', severity: 'warning', text }] };
 }
 

@@ -78,7 +78,7 @@ export function defineMemoryOptions(command: Command): Command {
     .addOption(
       new Option(
         '--engine <name>',
-        'transformers, vllm or onnx (default: the first that runs on a GPU here, else embedded onnx on the CPU)',
+        'vllm, transformers or onnx (default: the first that runs on a GPU here, else embedded onnx on the CPU)',
       ).argParser(parseEngineName),
     )
     .option('--engine-arg <key=value>', 'argument for the engine', collect)

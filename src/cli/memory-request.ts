@@ -67,7 +67,8 @@ export function memoryRequest(options: MemoryOptions): MemoryRequest {
 }
 
 /**
- * Converts the request for the engine: vLLM has a name for every flag; other engines reject flags they do not support.
+ * Converts the request for the engine: vLLM has a name for every flag. Other engines reject --kv-cache-dtype,
+ * --quantization and --tensor-parallel-size if they do not support them; --gpu-memory-utilization is an issue.
  * `config` is the resolved request: an engine argument overrides the flag of the same name; without --dtype the
  * embedded engine uses its default and the dtype of a server is unknown.
  * @throws E_USAGE

@@ -18,7 +18,7 @@ export function printJson(value: unknown): void {
   printData(`${safeJson(JSON.stringify(value, null, 2))}\n`);
 }
 
-/** Writes output of another program byte for byte; as uncolored text on a terminal. */
+/** Writes data for another program byte for byte; as uncolored text on a terminal. */
 export function printData(text: string): void {
   process.stdout.write(process.stdout.isTTY ? safeText(text) : text);
 }

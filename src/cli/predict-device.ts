@@ -43,8 +43,8 @@ interface DeviceRooflines {
 }
 
 /**
- * Chooses the device and its rooflines. Device: --gpu, else the GPU of the given roofline, session or kernels, else this machine's GPU,
- * else its CPU. Rooflines, first match on a GPU of that name: given, the session's own, cached on this machine, newest saved session; else
+ * Chooses the device and its rooflines. Device: --gpu; else the CPU for --threads, a CPU roofline or a session on a CPU; else the GPU of the
+ * given roofline, session or kernels; else this machine's GPU if its roofline is cached; else the CPU. Rooflines, first match on a GPU of that name: given, the session's own, cached on this machine, newest saved session; else
  * the data sheet.
  * @throws E_USAGE for an unknown GPU
  */

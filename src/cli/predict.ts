@@ -13,7 +13,7 @@ export function define(command: Command): void {
     .option('--model <name>', "preset, config.json, or a folder that has one (default: the session's model)")
     .option(
       '--gpu <name>',
-      'GPU name as in nvidia-smi -L, or short: H200 (default: GPU of this machine, else the CPU)',
+      'GPU name as in nvidia-smi -L, or short: H200 (default: GPU of --roofline, --session or --kernels, else of this machine if inferscope roofline measured it, else the CPU)',
     )
     .option('--batch-size <n...>', 'batch size (default: 1)', sizesParser('--batch-size'))
     .option('--context-len <n...>', 'prompt tokens per sequence (default: 128)', sizesParser('--context-len'))

@@ -6,7 +6,7 @@ import { interruptible } from './interrupt.js';
 import { terminalWidth } from './output.js';
 
 export interface Progress {
-  /** Replaces the current line on a terminal; elsewhere prints a line when `text` starts a new step. */
+  /** Replaces the current line on a terminal; elsewhere prints a line when the step is another one. */
   update(step: string, detail?: string): void;
   /** Finishes the current step with its result. */
   done(step: string, detail?: string): void;

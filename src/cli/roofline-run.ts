@@ -91,7 +91,7 @@ async function measure(
   );
 }
 
-/** @returns no GPU if none was requested and there is no GPU or no PyTorch; `issue` then states the reason */
+/** @returns no GPU if none was requested and none can be measured; `issue` then states the reason, unless the machine has no GPU */
 async function measureGpus(
   options: RooflineCommandOptions,
   home: Home,

@@ -11,7 +11,8 @@ import { formatPercent } from '../vocabulary/format.js';
 
 /**
  * Saves the executions' output in the session: logs as artifacts, captures through their importers, telemetry as rows.
- * The file of an unreadable capture is saved; after `unread` aborts, all capture files are saved unread.
+ * The file of an unreadable capture is saved; after `unread` aborts, captures are saved unread, except the
+ * workload's record.
  */
 export async function saveRun(
   { files: session, zero, originNs, redact, append }: Recording,

@@ -261,7 +261,7 @@ interface Place {
   place: string;
 }
 
-/** Prints the summary or document, then any failure, so that stdout is always complete. */
+/** Prints a failure, then the summary or document; with --json a failure is the document. Sets the exit code. */
 async function reportOutcome(
   { capture, interrupted }: RecordedRun,
   { id, place }: Place,

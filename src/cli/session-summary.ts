@@ -48,7 +48,8 @@ async function printSession(session: Session, json: boolean | undefined): Promis
 }
 
 /**
- * Final step of `import` and `run`: prints the summary or one document, and writes the report into the session's folder.
+ * Final step of `import`, `run` and `session join`: prints the summary or one document, and writes the report into the
+ * session's folder; without `analyze` prints only the session's id or contents.
  * @param failed the program failed for a known reason, which explains why nothing was recorded
  */
 export async function showSession(

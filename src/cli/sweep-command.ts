@@ -216,7 +216,7 @@ async function chooseExecutor(
   return { execute, lanes: sweep.runs.length };
 }
 
-/** Prints how to continue and sets the exit code: 3 runs could not start on this machine, 130 stopped, 4 a configuration failed. */
+/** Prints how to continue. Sets the exit code: of what prevents further runs, 130 if stopped, 4 if a configuration failed. */
 function reportSweepEnd(
   { path, sweep }: Journal,
   obstacle: SweepFailure | null,

@@ -83,7 +83,8 @@ function freeStamp(folder: string): string {
 }
 
 /**
- * The sweep to resume: the named journal, else the newest in the folder with the same configuration and runs left.
+ * The sweep to resume: the named journal, else the newest in the folder that has the requested configuration file or one
+ * of its runs; if nothing is requested, the newest with runs left.
  * Changes since then are reported on stderr.
  * @throws E_USAGE when there is none, E_RECORD_FILE
  */
@@ -117,7 +118,7 @@ export function resumedJournal(
   return journal;
 }
 
-/** Warns if the configuration file changed since the sweep started: it is resumed unchanged. */
+/** Warns if the configuration file changed since the sweep started: the sweep is resumed as planned. */
 function warnOfChange({ sweep }: Journal): void {
   if (sweep.config === null) return;
   const { path, sha256 } = sweep.config;

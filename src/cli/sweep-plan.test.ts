@@ -1,5 +1,5 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { type SweepContext, expectRuns } from '../capture/sweep/expected.js';
@@ -88,6 +88,18 @@ test('invalid options are errors before anything runs', () => {
   expect(errorOf(() => options('--min-free-disk', 'much')).fix).toBe(
     'Type for example: --min-free-disk 2GiB',
   );
+});
+
+test('--url replaces the mode of the file', () => {
+  const path = join(testFolder(), 'models.yaml');
+  mkdirSync(dirname(path), { recursive: true });
+  const model = '{model_id: a, input_lengths: 8, output_lengths: 4, batch_sizes: 1, container_name: vllm-1}';
+  for (const mode of ['container', 'host']) {
+    writeFileSync(path, `mode: ${mode}\nmodels: [${model}]`);
+    const { plan } = readSweepRequest([], options('--config', path, '--url', 'http://localhost:8000/v1'))!;
+    expect(plan.runs[0]!.arguments).toEqual(expect.arrayContaining(['--url', 'http://localhost:8000/v1']));
+    expect(plan.runs[0]!.arguments).not.toContain('--container');
+  }
 });
 
 test('an invalid file is an error with line and column', () => {

@@ -62,7 +62,7 @@ export interface RequestedSweep {
   retries: number | null;
 }
 
-/** Commands allowed after `sweep --grid … --`; the others measure nothing. */
+/** Commands allowed after `sweep --grid … --`. */
 const verbs = ['bench', 'estimate', 'gemm', 'kernels', 'memory', 'predict', 'profile', 'roofline', 'run'];
 
 const memoryFlags = ['model', 'inputLen', 'outputLen', 'batchSize'] as const;
@@ -137,7 +137,7 @@ function memorySweep(
   return { plan: withoutRepeats(planMemory(entries, targets, refuse)), dimensions };
 }
 
-/** Checks every run of an entry for errors of `memory` before the first run. @throws E_DTYPE, E_USAGE, E_CONFIG_FILE */
+/** Checks dtype and parameter count of an entry before the first run. @throws E_DTYPE, E_USAGE, E_CONFIG_FILE */
 function checkEntry(entry: ModelEntry, index: number, refuse?: Parameters<typeof planMemory>[2]): void {
   try {
     if (typeof entry.dtype === 'string') parseDType(entry.dtype);
@@ -155,7 +155,7 @@ function entriesOf(options: SweepOptions): ModelEntry[] {
   if (missing.length > 0)
     throw usage(
       `a memory sweep needs ${missing.map((name) => ({ model: '--model', inputLen: '--input-len', outputLen: '--output-len' })[name as 'model']).join(' and ')}`,
-      'Each run needs a model, a prompt length, an output length and a batch size.',
+      'Each run needs a model, a prompt length and an output length; the batch size is 1 by default.',
       'Type for example: inferscope sweep --model M --input-len 512 --output-len 128 --batch-size 1 8 16',
     );
   const sharedFields = {
@@ -201,7 +201,11 @@ function entriesOf(options: SweepOptions): ModelEntry[] {
 function targetsOf(options: SweepOptions, config: SweepConfig): MemoryTargets {
   const url = options.url ?? config.url ?? null;
   const mode =
-    options.container !== undefined ? 'container' : (config.mode ?? (url === null ? 'host' : 'url'));
+    options.container !== undefined
+      ? 'container'
+      : options.url !== undefined
+        ? 'url'
+        : (config.mode ?? (url === null ? 'host' : 'url'));
   if (mode === 'url' && url === null)
     throw usage(
       'mode: url needs url:',

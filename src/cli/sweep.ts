@@ -41,7 +41,7 @@ export const defineSweep =
       .addOption(
         new Option(
           '--engine <name>',
-          'transformers, vllm or onnx (default: as in inferscope memory)',
+          'vllm, transformers or onnx (default: as in inferscope memory)',
         ).argParser(parseEngineName),
       )
       .option('--engine-arg <key=value>', 'argument for the engine', collect)

@@ -20,7 +20,7 @@ const defaultFolder = join('results', 'memory-profiles');
 /**
  * Profiles from files, folders (recursive) and memory sessions. Default: results/memory-profiles, else every session
  * with a memory profile, including imported ones.
- * @throws E_USAGE when there is none, E_FORMAT_UNKNOWN for a named file that is not a profile, E_SESSION_NOT_FOUND
+ * @throws E_USAGE when there is none or a path does not exist, E_FORMAT_UNKNOWN for a named file that is not a profile, E_SESSION_NOT_FOUND
  */
 export async function readProfiles(
   paths: readonly string[],
@@ -44,7 +44,9 @@ export async function readProfiles(
     why:
       paths.length > 0
         ? `${paths.join(', ')} ${paths.length === 1 ? 'holds' : 'hold'} none of schema 2.0.`
-        : `There is no ${defaultFolder} here and no memory session.`,
+        : defaultStats
+          ? `${defaultFolder} holds none of schema 2.0.`
+          : `There is no ${defaultFolder} here and no memory session.`,
     fix: 'Measure one: inferscope memory --model llama-3.1-8b --input-len 512 --output-len 128',
   });
 }

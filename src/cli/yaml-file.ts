@@ -240,7 +240,7 @@ function numberWords(field: z.ZodNumber): string {
   return `${what}${above || from}${to}`;
 }
 
-/** Zod's message when the type is right and the value is not. */
+/** What the schema expects at the place of the error; zod's message if it has nothing there. */
 function expectedWords(field: z.ZodType | null, issue: z.core.$ZodIssue): string {
   if (issue.code === 'too_small' && issue.origin === 'array') return 'at least one entry';
   return field === null ? issue.message : typeWords(field);

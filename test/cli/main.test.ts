@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { describe, expect, test } from 'vitest';
@@ -56,6 +56,24 @@ describe('invalid command lines', () => {
     const schema = inferscope(setup, ['schema', 'profil']);
     expect([schema.status, schema.stdout]).toEqual([2, '']);
     expect(schema.stderr).toContain('Did you mean profile?\n  inferscope schema profile');
+  });
+
+  test('an unknown flag of a command typed by its alias suggests its own flags', () => {
+    for (const words of [
+      ['session', 'ls', '--limt'],
+      ['setup', '--requir'],
+    ]) {
+      const { why, fix } = expectFailure(inferscope(setup, [...words, '--json']), 2, 'E_USAGE');
+      expect(why).toMatch(/^Did you mean --(limit|require)\?$/);
+      expect(fix).toMatch(/^See inferscope (session list|doctor) --help\.$/);
+    }
+  });
+
+  test('validate names the default folder without profiles', () => {
+    const empty = join(setup.scratch, 'empty');
+    mkdirSync(join(empty, 'results', 'memory-profiles'), { recursive: true });
+    const failed = expectFailure(inferscope(setup, ['validate', '--json'], {}, empty), 2, 'E_USAGE');
+    expect(failed.why).toBe(`${join('results', 'memory-profiles')} holds none of schema 2.0.`);
   });
 
   test('an unknown flag before the command', () => {

@@ -31,7 +31,7 @@ const flags = (values: Record<string, string | number | null | undefined>): stri
  * Every combination of an entry's lists is a run of `inferscope memory`: smallest batch and shortest context first, so
  * that configurations that do not fit come late.
  * @param makeError makes the error of an entry from its position in the file
- * @throws E_USAGE, E_CONFIG_FILE (by `refuse`) for an entry without container in container mode
+ * @throws the error of `makeError`, by default E_USAGE, for an entry without container in container mode
  */
 export function planMemory(
   entries: readonly ModelEntry[],
@@ -39,7 +39,7 @@ export function planMemory(
   makeError: (entry: number, what: string, fix: string) => InferscopeError = usageError,
 ): SweepPlan {
   const runs = entries.flatMap((entry, index) => {
-    const container = entry.container_name ?? targets.container;
+    const container = targets.mode === 'url' ? null : (entry.container_name ?? targets.container);
     if (targets.mode === 'container' && container === null)
       throw makeError(
         index,
