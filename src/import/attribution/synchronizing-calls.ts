@@ -10,7 +10,8 @@ const synchronizingCalls: readonly RegExp[] = [
   /^(?:cuda|hip)Memcpy(?:2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray|2DToArray|2DFromArray)?(?:_ptds)?$/,
   /^(?:cu|hip)Memcpy(?:HtoD|DtoH|DtoD|HtoA|AtoH|AtoA|DtoA|AtoD|2D|2DUnaligned|3D|3DPeer|Peer)?(?:_v2)?(?:_ptds)?$/,
   /^hipMemcpyWithStream$/,
-  /^(?:cuda|hip)Memset(?:2D|3D)?(?:_ptds)?$/,
+  // CUDA's counterpart returns before the device memory is set.
+  /^hipMemset(?:2D|3D)?$/,
   // Allocator calls that wait for the device: allocation maps memory, freeing waits for users of the memory.
   /^(?:cuda|hip)(?:Malloc|MallocHost|MallocManaged|MallocPitch|Malloc3D|HostAlloc|Free|FreeHost|HostFree|HostRegister|HostUnregister|HostMalloc|ExtMallocWithFlags)$/,
   /^cuMem(?:Alloc|AllocHost|AllocManaged|AllocPitch|HostAlloc|Free|FreeHost|HostRegister|HostUnregister|Unmap|Release)(?:_v2)?$/,

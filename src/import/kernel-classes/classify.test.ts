@@ -43,6 +43,7 @@ test.each([
   ['ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn', 'gemm', '128x64x64', 'fp16'],
   ['ampere_bf16_s16816gemm_bf16_64x64_ldg8_f2f_stages_64x5_tn', 'gemm', '64x64x64', 'bf16'],
   ['ampere_sgemm_32x32_sliced1x4_tn', 'gemm', null, 'fp32'],
+  ['turing_igemm_int8_128x64_ldg4_nn', 'gemm', null, 'int8'],
   [
     'sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize96x64x32_stage4_warpsize2x2x1_tensor16x8x16_kernel',
     'gemm',

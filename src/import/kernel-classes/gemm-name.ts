@@ -84,6 +84,7 @@ const words: Record<string, string> = {
   e5m2: 'fp8',
   e2m1: 'fp4',
   s8: 'int8',
+  i: 'int8',
   i8: 'int8',
   int8: 'int8',
 };
