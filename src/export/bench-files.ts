@@ -22,8 +22,8 @@ const csvNames: Record<BenchPart, string> = {
 };
 
 /**
- * The files of a benchmark: baseline_metrics.json with every point, and a CSV for each part that was measured. Rows and
- * columns are the same in both; a missing number is null with its reason in `missing` there, an empty cell here.
+ * The files of a benchmark: baseline_metrics.json with every point, and a CSV for each part that was measured, with the same numbers
+ * (scaling only for throughput). A missing number is null in the JSON, with its reason in `missing`, and an empty cell in the CSV.
  */
 export function benchFiles(document: Document<BenchResult>): BenchFile[] {
   const { data } = document;

@@ -33,7 +33,7 @@ function requestFamily(name: string, help: string, value: string): Family {
   return { name, type: 'summary', unit: 'seconds', help, select, labels: ['execution'], quantiles };
 }
 
-/** Sums of answered requests / the time from the first sent to the last answered one, as `bench serve` shows them. */
+/** Sums of answered requests / the time from the first sent to the end of the last one, as `bench serve` shows them. */
 function rateFamily(name: string, unit: string, help: string, sum: string): Family {
   return {
     name,

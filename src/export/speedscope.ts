@@ -2,11 +2,6 @@ import type { TextExport } from './exporter.js';
 import { rowsOf } from './pages.js';
 import { plural, formatNs } from '../vocabulary/format.js';
 
-/**
- * Two kinds of profiles. Host threads: stages and operators over time; operators are clipped to their stage, because the two may come from
- * different clocks. A stage of a thread without operators is assigned to the process's only thread with operators (the recorder's thread is
- * not the engine's), else it stays. Streams: kernels and copies below their phase.
- */
 const sameProcess = (a: string, b: string): string =>
   `${a}.execution_id = ${b}.execution_id AND ${a}.host IS NOT DISTINCT FROM ${b}.host AND ${a}.pid IS NOT DISTINCT FROM ${b}.pid`;
 
@@ -25,6 +20,11 @@ const onStream = (table: 'kernels' | 'copies', name: string): string => `
     capture_id, pid, stage_id, ${name} AS name, start_ns, start_ns + dur_ns AS end_ns
   FROM ${table}`;
 
+/**
+ * Two kinds of profiles. Host threads: stages and operators over time; operators are clipped to their stage, because the two may come from
+ * different clocks. A stage of a thread without operators is assigned to the process's only thread with operators (the recorder's thread is
+ * not the engine's), else it stays. Streams: kernels and copies below their phase.
+ */
 const select = `
   WITH threads AS (
     SELECT DISTINCT execution_id, host, pid, tid FROM ops

@@ -21,8 +21,8 @@ export function makeFolder(path: string): string[] {
 }
 
 /**
- * Writes a file and its folder atomically: to another name in the folder, which then replaces the file. A device, a pipe and a link are
- * written directly.
+ * Writes a file atomically: to another name in the folder, which then replaces the file. Makes the folder first. A device, a pipe and a
+ * link are written directly.
  */
 export function writeAtomically(
   path: string,

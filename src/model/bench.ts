@@ -45,7 +45,7 @@ export interface BenchOrder {
   points: BenchPoint[];
   /** Timed repeats per point. */
   repeats: number;
-  /** Warm-up of a point ends when two successive repeats differ by less than `within`, at the latest after `max`. */
+  /** Warm-up of a point ends when the last two of at least `min` repeats differ by the share `within` or less, at the latest after `max`. */
   warmup: { min: number; max: number; within: number };
   /** Whether to run one more repeat of every point under the framework's profiler after the timed ones, for device work. */
   device_work: boolean;

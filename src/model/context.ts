@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { gpuRooflineSchema } from './documents/gpu-roofline.js';
 
-/** Parts of a workload that a user can give, by their names there, and rooflines of the GPU. */
+/** Parts of a workload that a user can give, by their names there. */
 export const givenParts = ['model', 'dtype', 'batch_size', 'input_len'] as const;
 
 export const contextSchema = z.object({

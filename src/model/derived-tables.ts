@@ -8,7 +8,7 @@ import { type TableName, tables } from './tables.js';
  */
 
 const phase = {
-  phase: text('load, warmup, prefill, decode, mixed, sampling, other, or outside of all'),
+  phase: text('load, warmup, prefill, decode, mixed, training, sampling, other, or outside of all'),
   phase_id: big('stage_id of that phase; null outside'),
   step_id: big('the phase, or the prefill or decode step around it: sampling in a step belongs to the step'),
 };

@@ -68,7 +68,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   E_CHECK_FAILED:
     'a check or gate that was asked for failed, e.g. in `doctor`, `baseline check` or `bench compare`',
   E_USAGE: 'an unknown command, option or value, or options that exclude each other',
-  E_LENGTHS: 'prompt and output do not fit the context length of the model',
+  E_LENGTHS:
+    'a number is not valid for its option, or prompt and output do not fit the context length of the model',
   E_DTYPE: 'the engine, model or device does not support the data type',
   E_SESSION_NOT_FOUND: 'no saved session matches the selector, or it does not hold what the command needs',
   E_SESSION_AMBIGUOUS: 'the selector matches several sessions',
@@ -105,7 +106,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   E_FORMAT_UNKNOWN: 'no importer knows the file',
   E_SESSION_CORRUPT: 'a file of the session is missing, changed or damaged',
   E_SESSION_NEWER: 'the session was written by a newer version',
-  E_SESSION_ARCHIVE: 'the archive holds files that its manifest does not list',
+  E_SESSION_ARCHIVE:
+    'the archive of a session is damaged, does not have the files of its manifest, or has the id of another session',
   E_INTERNAL: 'a fault of inferscope: please report it with its stack',
   E_INTERRUPTED: 'stopped by Ctrl-C or a signal',
 };

@@ -83,17 +83,17 @@ export const issueCodes = {
   // Captures in general.
   capture_unreadable: { means: 'a capture could not be read', fix: 'see the reason in the text' },
   rank_unreadable: {
-    means: 'import --ranks: the file of a rank could not be imported',
-    fix: 'see the reason in the text; repeat the command with --resume once it is fixed',
+    means: 'the file of a rank could not be imported, or its recording has not ended',
+    fix: 'see the reason in the text; repeat import --ranks with --resume once it is fixed',
   },
-  rank_missing: { means: 'import --ranks: a rank of the job has no file', fix: 'look for its trace' },
+  rank_missing: { means: 'a rank of the job has no file or recording', fix: 'look for its trace' },
   rank_file_skipped: { means: 'import --ranks: files that are not timelines were left out' },
   rank_windows_apart: {
-    means: 'import --ranks: the captures of the ranks cover different times',
+    means: 'the captures of the ranks cover different times',
     fix: 'begin and end all captures at the same step: cudaProfilerStart and a torch schedule by the number of the step',
   },
   rank_clock_unaligned: {
-    means: 'import --ranks: the clock of a rank could not be aligned on the ends of collectives',
+    means: 'the clock of a rank could not be aligned on the ends of collectives',
     fix: 'capture the same steps on all ranks',
   },
   capture_unread: { means: 'a capture was not read because of Ctrl-C', fix: 'import it into the session' },
@@ -311,7 +311,10 @@ export const issueCodes = {
     means: 'other processes used the CPU while the roofline was measured',
     fix: 'inferscope roofline --fresh',
   },
-  roofline_not_used: { means: 'the cached roofline is of another GPU', fix: 'inferscope roofline' },
+  roofline_not_used: {
+    means: 'the roofline of --roofline is not of the captured GPU',
+    fix: 'measure that GPU: inferscope roofline --json on its machine',
+  },
   gpu_not_measured: { means: 'the GPU could not be measured: the roofline is that of the CPU' },
   throttled: { means: 'clocks were throttled while a peak was measured' },
   above_data_sheet: { means: 'a peak is above the data sheet' },

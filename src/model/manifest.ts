@@ -50,7 +50,7 @@ const captureSchema = z.object({
       error_bound_ns: z.number().nullable(),
     })
     .describe(
-      "How times of this source were converted to the session's: t_session = t_source + offset_ns ± error_bound_ns.",
+      "Clock of the source's times, and the largest error of their conversion to the session's; null where it is not known.",
     ),
 });
 

@@ -37,7 +37,7 @@ export const modelFactsSchema = z.object({
     .number()
     .nullable()
     .default(null)
-    .describe('Share of the prompt positions; computed at import from the stage lines.'),
+    .describe('Share of the prompt positions that are padding; computed at import from the stage lines.'),
 });
 
 export const modelTensorSchema = z.object({

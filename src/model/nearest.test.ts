@@ -26,3 +26,10 @@ test('many names: lists those that start with the typed text, nearest first, els
   expect(nearestNames(models, 'foo', 2)).toBe('llama-24m, llama-3.1-8b, …');
   expect(nearestNames(models, 'foo')).toBe('llama-24m, llama-3.1-8b, mistral-7b, qwen3-8b');
 });
+
+test('capital letters do not count', () => {
+  const gpus = ['A10G', 'H100 PCIe', 'H100 SXM5 80GB', 'H200'];
+  expect(nearest('h20o', gpus)).toBe('H200');
+  expect(nearest('h100 p', gpus)).toBe('H100 PCIe');
+  expect(nearestNames(gpus, 'h100-nvl', 2)).toBe('H100 PCIe, H100 SXM5 80GB, …');
+});

@@ -1,14 +1,14 @@
 import { type Figure, figure } from './figure.js';
 import { studentT95 } from './student-t.js';
 
-/** NaN without values, as for the other functions here. */
+/** NaN without values. */
 export function mean(values: ArrayLike<number>): number {
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i]!;
   return sum / values.length;
 }
 
-/** Sample standard deviation (n − 1). */
+/** Sample standard deviation (n − 1); NaN for one value. */
 export function standardDeviation(values: ArrayLike<number>): number {
   const center = mean(values);
   let squares = 0;
@@ -23,7 +23,7 @@ export function percentile(sorted: ArrayLike<number>, share: number): number {
   return low + (sorted[Math.ceil(position)]! - low) * (position - Math.floor(position));
 }
 
-/** Median of values in any order. */
+/** Median of values in any order; NaN without values. */
 export function median(values: readonly number[]): number {
   return percentile(
     values.toSorted((x, y) => x - y),

@@ -1,5 +1,5 @@
 /**
- * The one table model for every source (docs/reference/tables.md is generated from this file). Times are BIGINT nanoseconds since the
+ * The one table model for every source (docs/reference/tables.md is generated from it). Times are BIGINT nanoseconds since the
  * session's start, exact as JS doubles for 104 days. Every event row has the event keys; a correlation id is unique only with (capture_id,
  * pid).
  */

@@ -18,7 +18,7 @@ export function tablesPage(): Page {
     '## Recorded tables',
     ...all.filter((describedTable) => !describedTable.derived).map(tableSection),
     '## Derived tables: the SQL library',
-    'Bars and findings are queries over these tables. `inferscope sql` builds one from a timeline when a query uses it, for one rank and one device of one capture (`--rank`, `--device`).',
+    'Bars and findings are queries over these tables. `inferscope sql` builds one when a query uses it: those of collectives for all ranks, the others from a timeline, for one rank and one device of one capture (`--rank`, `--device`).',
     table(
       ['table', 'rows'],
       derived.filter(({ name }) => isSelection(name)).map(({ name, doc }) => [code(name), doc]),

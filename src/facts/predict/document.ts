@@ -1,7 +1,13 @@
 import { countParameters } from '../../llm/parameters.js';
 import { unreadKeysIssues } from '../../llm/unread-keys.js';
 import { document, type Document, type Issue } from '../../model/document.js';
-import type { Fusion, Launch, PredictAssumption, PredictResult } from '../../model/documents/predict.js';
+import {
+  type Fusion,
+  type Launch,
+  type PredictAssumption,
+  type PredictResult,
+  predictVersion,
+} from '../../model/documents/predict.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
 import { withRows } from '../../session/select.js';
@@ -100,7 +106,10 @@ export async function predictDocument(
     calibration: calibrationOf(roofs, points[0]!.fusion),
     error,
   };
-  return document('predict', '1.2', result, [...unreadKeysIssues(model.architecture), ...issuesOf(result)]);
+  return document('predict', predictVersion, result, [
+    ...unreadKeysIssues(model.architecture),
+    ...issuesOf(result),
+  ]);
 }
 
 function assumptionsOf(points: readonly PredictPoint[], roofs: DeviceRoofs): PredictAssumption[] {

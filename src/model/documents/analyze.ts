@@ -25,7 +25,9 @@ const claimSchema = z.object({
   derivation: z
     .enum(['returned', 'question', 'ratio', 'difference', 'sum'])
     .nullable()
-    .describe('How it follows: returned, ratio, difference, sum; null when it does not.'),
+    .describe(
+      'How it follows: returned by a query, stated in the question, or ratio, difference or sum of two numbers; null when it does not.',
+    ),
 });
 
 export const analyzeResultSchema = z.object({

@@ -48,7 +48,10 @@ const comparedMetricSchema = z.object({
     ),
   p: z.number().nullable(),
   p_adjusted: z.number().nullable().describe("After Holm's correction within its family."),
-  p_mann_whitney: z.number().nullable().describe('The other test and the permutation test, for comparison.'),
+  p_mann_whitney: z
+    .number()
+    .nullable()
+    .describe('This and the next two: every test, for comparison with the one that decided.'),
   p_welch: z.number().nullable(),
   p_permutation: z.number().nullable(),
   family: z

@@ -112,12 +112,11 @@ const kernelCaseSchema = z.object({
   roof_ns: figureSchema.describe(
     'Least time the roofs allow: max(FLOPs / peak, bytes / bandwidth); for kernels without matrix multiplications only the bytes.',
   ),
-  working_set_bytes: z
-    .number()
-    .describe(
-      'Bytes that its copies hold together, and the level of the memory hierarchy that holds them; null on a GPU (1.2).',
-    ),
-  roof_level: z.string().nullable(),
+  working_set_bytes: z.number().describe('Bytes that its copies hold together (1.2).'),
+  roof_level: z
+    .string()
+    .nullable()
+    .describe('Level of the memory hierarchy that holds them; null on a GPU (1.2).'),
   roof_bytes_per_s: figureSchema.describe(
     'Bandwidth of that level at this working set: the roof of every kernel that moves bytes (1.2).',
   ),

@@ -170,7 +170,8 @@ const predictResultSchema = z.object({
     ),
 });
 
-export const predictDocumentSchema = documentSchema('predict', '1.1', predictResultSchema);
+export const predictVersion = '1.2';
+export const predictDocumentSchema = documentSchema('predict', predictVersion, predictResultSchema);
 
 export type PredictAssumption = z.infer<typeof predictAssumptionSchema>;
 export type PredictOp = z.infer<typeof predictOpSchema>;

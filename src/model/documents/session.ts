@@ -151,7 +151,7 @@ export const sqlSchemaDocumentSchema = documentSchema(
       z.object({
         name: z.string(),
         doc: z.string(),
-        derived: z.boolean().describe("Computed from a timeline's recorded tables when a query names it."),
+        derived: z.boolean().describe('Computed from the recorded tables when a query names it.'),
         columns: z.array(z.object({ name: z.string(), type: z.string(), doc: z.string() })),
       }),
     ),

@@ -48,7 +48,7 @@ const traceResultSchema = z.object({
   devices: z.array(traceDeviceSchema),
   phases: z
     .array(tracePhaseSchema)
-    .describe('In the order load, warmup, prefill, decode, mixed, sampling, other; then outside.'),
+    .describe('In the order load, warmup, prefill, decode, mixed, training, sampling, other; then outside.'),
   kernels: z
     .array(traceKernelSchema)
     .describe('By total time, at most 200; `kernels_total` counts them all.'),

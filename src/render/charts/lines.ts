@@ -19,7 +19,7 @@ export function linesHeight(chart: LinesChart): number {
   return isPaneled(chart) ? panels.length * panelHeight + 24 : small ? 220 : 300;
 }
 
-/** Lines over categories, a number or time, with intervals, limits, background areas and marks; from 0, so that heights can be compared. */
+/** Lines over categories, a number or time, with intervals, limits, background areas and marks; from 0 unless a panel is scaled, so that heights can be compared. */
 export function linesOption(chart: LinesChart, frame: Frame): EChartsOption {
   const { panels, x } = chart;
   const several = isPaneled(chart);

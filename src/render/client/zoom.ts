@@ -8,7 +8,7 @@ interface Range {
 /** Next zoom range, percent of the axis, after a key; null for keys that are not ours. */
 function zoomed({ start, end }: Range, key: string): Range | null {
   const span = end - start;
-  const within_tolerance = (from: number, size: number): Range => {
+  const clamped = (from: number, size: number): Range => {
     const width = Math.min(100, Math.max(0.1, size));
     const left = Math.min(100 - width, Math.max(0, from));
     return { start: left, end: left + width };
@@ -16,13 +16,13 @@ function zoomed({ start, end }: Range, key: string): Range | null {
   switch (key) {
     case '+':
     case '=':
-      return within_tolerance(start + span / 4, span / 2);
+      return clamped(start + span / 4, span / 2);
     case '-':
-      return within_tolerance(start - span / 2, span * 2);
+      return clamped(start - span / 2, span * 2);
     case 'ArrowLeft':
-      return within_tolerance(start - span / 4, span);
+      return clamped(start - span / 4, span);
     case 'ArrowRight':
-      return within_tolerance(start + span / 4, span);
+      return clamped(start + span / 4, span);
     case '0':
     case 'Home':
       return { start: 0, end: 100 };

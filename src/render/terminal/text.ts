@@ -14,7 +14,7 @@ const widestLine = 120;
 export const readingWidth = (columns: number): number => Math.min(widestLine, columns);
 
 /**
- * Lines of at most `width` cells, broken at spaces (never inside "4.40 ms", `unbroken`). A longer word (a path, an id, a URL) gets its own
+ * Lines of at most `width` cells, broken at spaces (never inside "4.40 ms"). A longer word (a path, an id, a URL) gets its own
  * line and is not broken, so that it can be copied: the terminal folds it.
  */
 export function wrap(text: string, width: number): string[] {
