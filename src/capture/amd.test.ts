@@ -203,9 +203,9 @@ describe('a tool on PATH', () => {
       [4242, 2 ** 30],
       [5150, 512 * mebibyte],
     ]);
-    expect(issues.find(({ text }) => text.startsWith('gpu1'))?.text).toContain(
-      'powerW (amd-smi does not report it)',
-    );
+    const missing = issues.find(({ text }) => text.startsWith('gpu1'))?.text;
+    expect(missing).toContain('powerW (amd-smi does not report it)');
+    expect(missing).toContain('memoryUsedBytes (amd-smi does not report it)');
   });
 
   test('rocm-smi with one card reports the memory of each process', async () => {

@@ -14,7 +14,7 @@ import {
   type GpuSample,
 } from './telemetry-gpu.js';
 
-/** Both tools are Python programs that take about a second, so they are read once per second, in sequence. */
+/** Pause between two readings: both tools are Python programs that take about a second. */
 const periodMs = 1000;
 const timeoutMs = 10_000;
 /** Listing processes needs a separate program. */
@@ -36,7 +36,7 @@ interface Answer extends AmdReading {
 
 /**
  * Opens AMD's GPUs through a tool: reads once, then continues in the background until close().
- * @throws Error with the output of the tool, when it reports no GPU
+ * @throws Error with the output of the tool, when it fails or lists no GPU
  */
 export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
   const ask = async (...args: string[]) => {

@@ -21,7 +21,7 @@ export function bind(library: LibraryHandle, names: string[], parameters: string
   return null;
 }
 
-/** Signatures as in nvml.h of CUDA 13 (API version 13); the comment on each line is the driver version that added it. */
+/** Signatures as in nvml.h of CUDA 13 (API version 13); numbers in comments are the driver versions that added a function. */
 export function bindDeviceCalls(library: LibraryHandle) {
   const single = (...names: string[]) => bind(library, names, ['uintptr_t', 'void *']);
   const withNumber = (...names: string[]) => bind(library, names, ['uintptr_t', 'int', 'void *']);

@@ -17,7 +17,7 @@ export interface KernelOptions {
   onProgress: (progress: KernelProgress) => void;
   /** Clocks, power, temperature and throttling of the GPUs, after each launch; t_ns is CLOCK_MONOTONIC. */
   onRows: (rows: { telemetry: Row<'telemetry'>[]; memory: Row<'memory'>[] }) => void;
-  /** A case that takes longer counts as hung, and its process is killed; at least 10 × order.max_seconds and two minutes. */
+  /** A case that takes longer counts as hung, and its process is killed; default: 10 × order.max_seconds, at least two minutes. */
   patienceMs?: number;
 }
 

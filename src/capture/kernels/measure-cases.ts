@@ -90,13 +90,15 @@ async function measurePart(part: KernelCase[], context: Context): Promise<void> 
       return;
     }
     if (current) {
-      const text = hung ? 'It hung, and its process was killed.' : `Its process died: ${words}`;
+      const died = failure === null ? words : `Its process died: ${words}`;
+      const text = hung ? 'It hung, and its process was killed.' : died;
       recordUnmeasured(record, [current], 'failed', text);
       remaining = remaining.filter((kernelCase) => kernelCase !== current);
     }
     if (remaining.length === 0) break;
     const where = current ? ` in ${current.case}` : '';
-    const text = `A process ${hung ? 'hung' : 'exited'}${where}; the ${remaining.length} remaining cases ran in a new process.`;
+    const next = deaths < maxDeaths ? 'continued in a new process' : 'were not tried';
+    const text = `A process ${hung ? 'hung' : 'exited'}${where}; remaining cases (${remaining.length}) ${next}.`;
     capture.issues.push({ code: 'kernel_process_died', severity: 'warning', text });
   }
   if (remaining.length > 0) recordUnmeasured(record, remaining, 'stopped', 'Stopped before this case.');

@@ -67,11 +67,11 @@ export function sharedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuP
 
 /** Processes that appeared during a measurement; a collective has several ranks, one per GPU. */
 export function sharedDuring(telemetry: readonly Row<'telemetry'>[]): Issue[] {
-  const maxByPid = new Map<string, number>();
+  const maxByScope = new Map<string, number>();
   for (const { scope, metric, value } of telemetry)
     if (metric === 'compute_processes' && scope && typeof value === 'number')
-      maxByPid.set(scope, Math.max(maxByPid.get(scope) ?? 0, value));
-  return [...maxByPid]
+      maxByScope.set(scope, Math.max(maxByScope.get(scope) ?? 0, value));
+  return [...maxByScope]
     .filter(([, count]) => count > 1)
     .map(([scope, count]) =>
       sharedIssue(`Up to ${count} processes used ${scopeLabel(scope)} during the measurement.`),

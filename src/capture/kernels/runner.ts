@@ -25,7 +25,7 @@ export interface TorchRunner extends KernelRunner {
  * PyTorch in a process of the user's Python.
  * @param python --python; null finds one
  * @param device cpu, cuda, cuda:N; null is the first GPU, the CPU without one
- * @throws E_ENGINE_MISSING
+ * @throws E_ENGINE_MISSING; E_USAGE for another device
  */
 export async function torchRunner(options: {
   python: string | null;
@@ -59,7 +59,7 @@ function chooseDevice(requested: string | null, gpus: readonly string[], python:
   if (index && Number(index[1] ?? 0) < gpus.length) return `cuda:${index[1] ?? 0}`;
   throw new InferscopeError(index ? 'E_ENGINE_MISSING' : 'E_USAGE', {
     what: index
-      ? `--device ${requested}, and torch ${python.packages['torch']} finds ${plural(gpus.length, 'GPU')}`
+      ? `device ${requested} does not exist: torch ${python.packages['torch']} finds ${plural(gpus.length, 'GPU')}`
       : `no device ${requested}`,
     why: index
       ? `Checked with torch of ${python.command}; CUDA_VISIBLE_DEVICES, the driver or a CPU build may hide a GPU.`

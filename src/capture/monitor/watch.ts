@@ -19,7 +19,7 @@ interface WatchOptions {
   pid: number | null;
 }
 
-/** Means over the last second. */
+/** Memory now; the other values are means since the last tick. */
 export interface HostNow {
   cpuPercent: number | null;
   memoryUsedBytes: number;
@@ -86,7 +86,7 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
     };
   }
 
-  /** MemAvailable, or the system's free memory: reclaimable caches do not count as used. */
+  /** os.freemem is MemAvailable on Linux: reclaimable caches do not count as used. */
   const memoryUsed = () => os.totalmem() - os.freemem();
 
   function identifyProcesses(): void {

@@ -31,7 +31,7 @@ export interface EngineProcess<Result> {
 /**
  * Parent's side: starts a built entry with its plan.
  * @param what names the work in the error of a process that died
- * @returns `result` rejects with the engine's own error, E_OUT_OF_MEMORY, E_WORKLOAD_FAILED or E_PROCESS_START
+ * @returns `result` rejects with the engine's own error, E_OUT_OF_MEMORY, E_WORKLOAD_FAILED, E_PROCESS_START or E_INTERRUPTED
  */
 export function startEngineProcess<Plan, Progress, Result>(
   entry: string,

@@ -85,7 +85,7 @@ export function rooflineIssues({ roofline, cached, ageS }: CachedRoofline): Issu
     issues.push({
       code: 'roofline_old',
       severity: 'info',
-      text: `The roofline was measured ${formatDuration(ageS)} ago; --fresh-roofline repeats it.`,
+      text: `The roofline was measured ${formatDuration(ageS)} ago; inferscope roofline --fresh repeats the measurement.`,
     });
   }
   return issues;

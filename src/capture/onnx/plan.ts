@@ -23,7 +23,7 @@ export interface WorkloadPlan {
   launch: number;
   /** Number of the first iteration; iterations are numbered over all launches. */
   firstIteration: number;
-  /** Warm-up per point: ends when two successive repeats are within `within` of each other, after at most `max`. */
+  /** Warm-up per point: ends when two successive repeats are within `within` of each other, after at least `min` and at most `max`. */
   warmup: { min: number; max: number; within: number };
   /** Path prefix of the operator trace; null runs without a profiler. */
   profilePrefix: string | null;

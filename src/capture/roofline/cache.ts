@@ -97,7 +97,7 @@ export async function cachedGpuRoofline(
   return entries.filter((roofline) => roofline !== null).sort((a, b) => a.ageS - b.ageS)[0] ?? null;
 }
 
-/** Measured while another process ran or clocks were throttled: used now, but not cached for long. */
+/** Measured while another process ran, far below the data sheet, or incompletely: used now, but not cached for long. */
 const doubtfulForS = 600;
 const doubtfulCodes = new Set(['gpu_shared', 'below_data_sheet', 'not_measured']);
 

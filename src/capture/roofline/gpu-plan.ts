@@ -18,7 +18,7 @@ export interface PlannedDevice {
 const MiB = 2 ** 20;
 
 /**
- * Compute capability from which tensor cores support a dtype (CUDA C++ programming guide, "Arithmetic instructions"), in
+ * Compute capability from which GPUs compute in a dtype (CUDA C++ programming guide, "Arithmetic instructions"), in
  * the order in which they are measured. A case reports a dtype that the framework lacks.
  */
 const minCapability: [dtype: PeakDType, capability: number][] = [
@@ -70,7 +70,7 @@ function probe(
 /** Number of arrays read and written per run of each pattern. */
 const arraysMoved = { copy: 2, read: 1, write: 1, triad: 3 } as const;
 
-/** More than four times today's largest last-level cache (B200: 126 MB; AMD's Infinity Cache: 256 MB). */
+/** At least four times today's largest last-level cache (B200: 126 MB; AMD's Infinity Cache: 256 MB). */
 const arrayBytes = [1024 * MiB, 2048 * MiB];
 const cpuArrayBytes = [128 * MiB];
 

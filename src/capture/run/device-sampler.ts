@@ -113,7 +113,7 @@ export function startDeviceSampler(
       const sample = device.sample();
       latest[index]!.sample = sample;
       const t_ns = device.sampledNs ?? monotonicNs();
-      // AMD's tools update once per second: a repeated reading is not a sample.
+      // AMD's tools are read every two seconds or so: a repeated reading is not a sample.
       if (t_ns === lastNs[index]) return;
       lastNs[index] = t_ns;
       for (const [field, metric] of metrics) addTelemetry(scope, t_ns, metric, sample[field]);
@@ -197,7 +197,7 @@ export function startDeviceSampler(
         const text = sentence`GPUs were sampled at ${quantity(samples / seconds, 'Hz')} instead of ${quantity(hz, 'Hz')}: this machine was too busy.`;
         issues.push({ code: 'telemetry_sparse', severity: 'warning', ...text });
       }
-      const names = [['energyJ'], ...metrics, ...(withDetails ? detailMetrics : [])];
+      const names = [['energyJ'], ['memoryUsedBytes'], ...metrics, ...(withDetails ? detailMetrics : [])];
       for (const { scope, device } of sources) {
         const fields = Object.entries(device.missing).filter(([field]) =>
           names.some(([name]) => name === field),

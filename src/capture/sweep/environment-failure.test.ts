@@ -23,6 +23,13 @@ function blocked(code: string): boolean[] | null {
   );
 }
 
+test('a missing engine prevents runs of a grid that differ in lengths, not those with another engine', () => {
+  const failure = { code: 'E_ENGINE_MISSING', what: '', why: '', fix: '', infrastructure: false };
+  const obstacle = obstacleOf({ ...run({ input_len: 8, output_len: 4, engine: 'vllm' }), failure })!;
+  expect(obstacle.blocks(run({ input_len: 16, output_len: 8, engine: 'vllm' }))).toBe(true);
+  expect(obstacle.blocks(run({ input_len: 8, output_len: 4, engine: 'onnx' }))).toBe(false);
+});
+
 test.each([
   ['E_DOCKER', [true, true, false]],
   ['E_HOME_UNWRITABLE', [true, true, true]],

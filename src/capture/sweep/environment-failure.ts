@@ -9,11 +9,9 @@ const sizeParameters: ReadonlySet<string> = new Set([
   'batch_size',
   'input_length',
   'output_length',
+  'input_len',
+  'output_len',
   'max_model_len',
-  'batch-size',
-  'input-len',
-  'output-len',
-  'max-model-len',
 ]);
 
 const blocksAll = (): boolean => true;

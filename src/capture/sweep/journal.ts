@@ -35,7 +35,7 @@ export function writeJournal({ path, sweep }: Journal): void {
   writeAtomically(path, text, { mode: 0o600, flush: true });
 }
 
-/** @throws E_RECORD_FILE for a file that is not a journal, E_CONFIG_FILE if it cannot be read */
+/** @throws E_RECORD_FILE for a file that cannot be read or is not a journal */
 export function readJournal(path: string): Journal {
   let parsed: unknown;
   try {

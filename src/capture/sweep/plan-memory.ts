@@ -28,8 +28,7 @@ const flags = (values: Record<string, string | number | null | undefined>): stri
   );
 
 /**
- * Every combination of an entry's lists is a run of `inferscope memory`: smallest batch and shortest context first, so
- * that configurations that do not fit come late.
+ * Every combination of an entry's lists is a run of `inferscope memory`, in the order of the lists; the batch size changes fastest.
  * @param makeError makes the error of an entry from its position in the file
  * @throws the error of `makeError`, by default E_USAGE, for an entry without container in container mode
  */

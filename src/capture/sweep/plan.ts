@@ -11,7 +11,7 @@ export interface PlannedRun {
   /** As typed; null if the command names none. */
   model: string | null;
   parameters: Record<string, SweepValue>;
-  /** The flag and kind of the command's output path; null if it writes none. */
+  /** Kind of the command's output path; null if it writes none. */
   writes: 'profile' | 'folder' | null;
 }
 

@@ -54,7 +54,12 @@ export function readOutcome(
   const isSaved = profile !== null;
   if (stopped && end.exit_code === exitCodeOf.E_INTERRUPTED)
     return { ...base, outcome: 'interrupted', failure: null };
-  if (end.timedOut) return { ...base, outcome: 'timed_out', failure: timeout(timeoutMs ?? 0, isSaved) };
+  if (end.timedOut)
+    return {
+      ...base,
+      outcome: 'timed_out',
+      failure: timeout(timeoutMs ?? 0, isSaved || base.session_id !== null),
+    };
   if (stopped) return { ...base, outcome: 'interrupted', failure: null };
   const failure = end.lost ?? failureOf(end, printed, profilePath, profile);
   return { ...base, outcome: isSaved ? 'partial' : 'failed', failure };
@@ -74,7 +79,7 @@ function timeout(ms: number, isSaved: boolean): SweepFailure {
     what: `it took longer than ${formatSetting(ms / 1000, 's')}`,
     why: isSaved
       ? 'It was stopped; its measurements were saved.'
-      : 'It was stopped before it had measured anything.',
+      : 'It was stopped before it had saved measurements.',
     fix: 'Allow more time (--timeout 2h), or use shorter lengths. A first download of weights counts as well.',
     infrastructure: false,
   };
@@ -114,7 +119,7 @@ function failureOf(
   };
 }
 
-/** `error: what (E_CODE)` and two indented lines, the format of every inferscope error. */
+/** `error: what (E_CODE)` and the indented lines after it, the format of every inferscope error. */
 function parsePrintedError(text: string): Omit<SweepFailure, 'infrastructure'> | null {
   const lastError = [...text.matchAll(/^error: (.*) \((E_[A-Z_]+)\)\n((?: {2}.*(?:\n|$))*)/gm)].at(-1);
   if (!lastError) return null;

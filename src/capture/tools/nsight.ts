@@ -3,7 +3,7 @@ import { findTool } from '../doctor/find-tool.js';
 
 const versionOf = { versionArgs: ['--version'], version: /version\s+(\d+(?:\.\d+)+)/i };
 
-/** Nsight Systems: `NVIDIA Nsight Systems version 2025.3.1.90-253135822126v0`. On PATH, else the newest installed. */
+/** Nsight Systems: `NVIDIA Nsight Systems version 2025.3.1.90-253135822126v0`. On PATH, else the newest in the first folder that has one. */
 export function findNsys(timeoutMs: number): Promise<ToolFacts | null> {
   return findTool({
     name: 'nsys',

@@ -50,8 +50,9 @@ export async function submitArray(work: Orders, maxConcurrent: number | null): P
 
 /** Submits a job that executes one order after the jobs `after` have ended. @throws E_TOOL_MISSING, E_TOOL_FAILED */
 export async function submitAfter(work: Orders, after: readonly string[]): Promise<string> {
-  const dependencies = after.map((id) => `--dependency=afterany:${id}`);
-  return submitOrders(work, 1, [...dependencies, `--output=${join(work.folder, work.name)}.log`]);
+  // sbatch uses only the last --dependency.
+  const dependency = `--dependency=${['afterany', ...after].join(':')}`;
+  return submitOrders(work, 1, [dependency, `--output=${join(work.folder, work.name)}.log`]);
 }
 
 /** Orders may contain a user's command with its secrets, so only the user can read them. */

@@ -31,7 +31,7 @@ export function hubHeaders(env: NodeJS.ProcessEnv = process.env): Record<string,
 /**
  * config.json and the headers of the safetensors files of a model on the hub: at most a few MB, no weights.
  * HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE work as in huggingface_hub.
- * @throws E_SERVER_UNREACHABLE offline, E_MODEL_ACCESS for a gated model, E_MODEL_NOT_FOUND
+ * @throws E_SERVER_UNREACHABLE offline, E_MODEL_ACCESS for a gated model, E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_SERVER_RESPONSE
  */
 export async function hubModel(id: string, env: NodeJS.ProcessEnv = process.env): Promise<HubModel> {
   if (/^(1|true|yes|on)$/i.test(env['HF_HUB_OFFLINE'] ?? '')) throw offline(id, 'HF_HUB_OFFLINE is set.');

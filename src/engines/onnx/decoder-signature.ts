@@ -18,7 +18,8 @@ const knownInputs = new Set(['input_ids', 'attention_mask', 'position_ids', 'use
 
 /**
  * Reads the signature from the model's inputs and outputs; open sizes come from config.json.
- * @throws E_MODEL_ARCHITECTURE if it is not a decoder with a KV cache; E_DTYPE if the cache is not float32
+ * @throws E_MODEL_ARCHITECTURE if it is not a decoder with a KV cache; E_MODEL_CONFIG if config.json lacks such a size; E_DTYPE if
+ * the cache or the logits are not float32
  */
 export function decoderSignature(session: InferenceSession, model: OnnxModel): DecoderSignature {
   checkDecoderNames(session.inputNames, session.outputNames, model.modelPath);

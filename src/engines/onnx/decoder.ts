@@ -68,7 +68,7 @@ export function defaultThreads(cores = availableParallelism()): number {
 /**
  * Loads a model and returns its decoder.
  * @throws E_ENGINE_MISSING, E_MODEL_FILE (the runtime cannot read it), E_MODEL_ARCHITECTURE (not a decoder with a KV
- * cache), E_DTYPE (the cache is not float32), E_LENGTHS (contextLen exceeds the model), E_OUT_OF_MEMORY
+ * cache), E_MODEL_CONFIG (it lacks a size that the file leaves open), E_DTYPE (the cache is not float32), E_LENGTHS (contextLen exceeds the model), E_OUT_OF_MEMORY
  */
 export async function openDecoder(model: OnnxModel, options: DecoderOptions): Promise<Decoder> {
   const { contextLen } = options;

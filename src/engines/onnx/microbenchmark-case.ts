@@ -23,7 +23,7 @@ export interface CaseSettings extends Pick<
   'runs' | 'max_runs' | 'max_seconds' | 'target_half_width' | 'check' | 'graph' | 'trace'
 > {
   threads: number;
-  /** One graph has copies of the operation until their arrays take this much: 2 × the last-level cache. */
+  /** One graph has copies of the operation until their arrays take this much: 2 × the last-level cache, at most 128 MiB. */
   rotateBytes: number;
   /** Folder for the model. */
   scratch: string;

@@ -43,7 +43,7 @@ export function conv2d(x: HostArray, w: HostArray, pad: number): Element {
   };
 }
 
-/** erf to 1e-16: by its series below 3, by its continued fraction above (Abramowitz & Stegun 7.1.5, 7.1.14). */
+/** erf to 1e-13: by its series below 3, by its continued fraction above (Abramowitz & Stegun 7.1.5, 7.1.14). */
 export function erf(x: number): number {
   const a = Math.abs(x);
   if (a > 6) return Math.sign(x);

@@ -59,7 +59,7 @@ async function modelAt(path: string, isFile: boolean, weights: Weights | null): 
   if (weights === 'trained' && !hasWeights) {
     throw noWeights(
       path,
-      isFile ? 'It is a config.json: dimensions only.' : 'The folder holds no .safetensors file.',
+      isFile ? 'It is a config.json: dimensions only.' : 'The folder has no .safetensors or .bin file.',
     );
   }
   return {

@@ -101,7 +101,7 @@ function checkGpuCount(ranks: number, device: string, { torch }: PythonEnvironme
     what:
       ranks <= count
         ? `tensor_parallel_size=${ranks} cannot be combined with --device ${device}`
-        : `tensor_parallel_size=${ranks}, and torch finds ${plural(count, 'GPU')}`,
+        : `tensor_parallel_size=${ranks} is too large: torch finds ${plural(count, 'GPU')}`,
     why: 'Each rank needs a GPU of its own, the first takes cuda:0.',
     fix:
       ranks <= count
@@ -155,8 +155,8 @@ function chooseDevice(requested: string | null, { command, packages, torch }: Py
   throw new InferscopeError('E_ENGINE_MISSING', {
     what:
       devices.length === 0
-        ? `--device ${requested}, and torch ${packages['torch']} finds no GPU`
-        : `--device ${requested}, and torch finds ${plural(devices.length, 'GPU')}`,
+        ? `device ${requested} does not exist: torch ${packages['torch']} finds no GPU`
+        : `device ${requested} does not exist: torch finds ${plural(devices.length, 'GPU')}`,
     why: `torch of ${command} is built for ${build}; CUDA_VISIBLE_DEVICES or the driver may hide a GPU.`,
     fix: 'Type: inferscope doctor – it checks driver, CUDA and torch separately – or take --device cpu.',
   });

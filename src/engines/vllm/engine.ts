@@ -132,7 +132,7 @@ function promptTokenizer(model: ChosenModel, args: Record<string, string>): stri
   if (tokenizer !== null) return tokenizer;
   throw new InferscopeError('E_USAGE', {
     what: `${model.name} has no tokenizer, and vllm bench throughput makes its prompts with one`,
-    why: 'It has only dimensions. Stepping the engine needs no tokenizer, since its prompts are token ids.',
+    why: 'No tokenizer files are next to it. Stepping the engine needs none, since its prompts are token ids.',
     fix: 'Leave --engine-arg via=bench-throughput out, or add --engine-arg tokenizer=FOLDER.',
   });
 }

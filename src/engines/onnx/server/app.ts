@@ -155,7 +155,7 @@ function usage(promptLen: number, { tokens }: Generated) {
   return { prompt_tokens: promptLen, completion_tokens: tokens, total_tokens: promptLen + tokens };
 }
 
-/** One event per token, then the finish reason, usage if requested, and [DONE]. A failure is an event `error`. */
+/** One event per piece of text, then the finish reason, usage if requested, and [DONE]. A failure is an event `error`. */
 function streamResponse(
   queue: GenerationQueue,
   request: GenerationRequest,

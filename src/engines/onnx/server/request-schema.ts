@@ -7,7 +7,7 @@ const stop = z
     (value === null || value === undefined ? [] : [value].flat()).filter((text) => text !== ''),
   );
 
-/** The supported parameters of OpenAI's API. `unsupported` rejects the others; none are ignored. */
+/** The supported parameters of OpenAI's API. `unsupported` rejects others that would change the answer. */
 const common = {
   model: z.string().optional(),
   max_tokens: z.number().int().min(1).nullish(),

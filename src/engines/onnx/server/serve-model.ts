@@ -27,7 +27,7 @@ export interface RunningServer {
 
 /**
  * Loads a model and serves it. Requests are computed one at a time.
- * @throws E_USAGE if the port is in use, E_LENGTHS and the errors of openDecoder
+ * @throws E_USAGE if the port is in use, E_MODEL_FILE for its tokenizer, and the errors of openDecoder
  */
 export async function serveModel(model: OnnxModel, options: ServeOptions): Promise<RunningServer> {
   const decoder = await openDecoder(model, options);
