@@ -21,7 +21,7 @@ const minLaunchShare = 0.01;
 /** Blocking calls by purpose, as patterns of the call's name. */
 const waitingCalls = {
   synchronize: '^(cuda|cu|hip)(Device|Stream|Event|Ctx|Thread|Context)Synchronize',
-  copy: '^((cuda|hip)Memcpy(2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray)?|(cu|hip)Memcpy(HtoD|DtoH|DtoD|2D|3D|Peer)?(_v2)?|hipMemcpyWithStream|(cuda|hip)Memset(2D|3D)?)(_v\\d+|_ptds)*$',
+  copy: '^((cuda|hip)Memcpy(2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray)?|(cu|hip)Memcpy(HtoD|DtoH|DtoD|2D|3D|Peer)?(_v2)?|hipMemcpyWithStream|hipMemset(2D|3D)?)(_v\\d+|_ptds)*$',
   allocator:
     '^((cuda|hip)(Malloc|Free|Host(Alloc|Free|Malloc|Register|Unregister)|FreeHost|MallocHost|MallocManaged|MallocPitch|Malloc3D|ExtMallocWithFlags)(_v\\d+)?|cuMem(Alloc|Free|HostAlloc|HostRegister|HostUnregister|Create|Map|Unmap|Release|SetAccess|AddressReserve|AddressFree)\\w*)$',
 } as const;

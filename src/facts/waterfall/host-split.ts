@@ -1,5 +1,6 @@
 import type { WaterfallBar } from '../../model/documents/explain.js';
 import { libraryRange } from '../../model/library-ranges.js';
+import { isSynchronizing } from '../../model/synchronizing-calls.js';
 import { readCallNames } from '../trace/call-names.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
@@ -135,16 +136,16 @@ function byGroup(rows: readonly PartRow[], instances: ReadonlyMap<string, number
   return partsByGroup;
 }
 
-/** Calls of any vendor's API that wait for the device; a blocking copy waits too. */
-const waitingCall = /synchronize|memcpy|memset|malloc|free/i;
-
-/** Host waiting time by call, per mean instance. A gap waited in the last waiting call that started before its wait ended. */
+/**
+ * Host waiting time by call, per mean instance. A gap's waits are taken to be at its start; they count for the last synchronizing call that
+ * started before their end.
+ */
 export async function waitingParts(
   scope: TraceScope,
   unmarked: boolean,
   counted: CountedGaps,
 ): Promise<Map<string, Parts>> {
-  const calls = (await readCallNames(scope)).filter((name) => waitingCall.test(name)).map(literal);
+  const calls = (await readCallNames(scope)).filter(isSynchronizing).map(literal);
   const rows = await scope.database.query<PartRow>(
     `WITH call AS (SELECT start_ns AS call_ns, name FROM rank_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${counted.untilNs}),
      waits AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM rank_gaps WHERE synchronization_ns > 0 AND start_ns < ${counted.untilNs})

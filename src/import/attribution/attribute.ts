@@ -28,7 +28,7 @@ import { redactNames } from './redact-names.js';
 import { rollUpOps, rollUpStages } from './roll-up.js';
 import { stageLabels } from './infer-ranges.js';
 import { addInferredRanges, inferFromTables } from './table-inference.js';
-import { isSynchronizing } from './synchronizing-calls.js';
+import { isSynchronizing } from '../../model/synchronizing-calls.js';
 import { openRowWriter } from './row-writer.js';
 import { createTextTable } from './texts.js';
 

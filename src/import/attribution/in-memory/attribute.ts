@@ -8,7 +8,7 @@ import { isLaunch, newImpossibleCounts } from '../impossible.js';
 import { attributionIssues } from '../issues.js';
 import type { OrphanCounts } from '../orphans.js';
 import { stageLabels } from '../infer-ranges.js';
-import { isSynchronizing } from '../synchronizing-calls.js';
+import { isSynchronizing } from '../../../model/synchronizing-calls.js';
 import { correlate } from './correlate.js';
 import { sweepHostInMemory } from './sweep-host.js';
 import { withGraphNodes } from './graph-nodes.js';
