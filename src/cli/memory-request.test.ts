@@ -54,11 +54,19 @@ test('an engine argument overrides the flag of the same name', () => {
   expect(config).toMatchObject({ gpu_memory_utilization: 0.5, dtype: 'float16', tensor_parallel_size: 1 });
 });
 
-test('transformers splits a model over GPUs; --gpu-memory-utilization has no effect', () => {
+test('transformers splits a model over GPUs; flags of memory that vLLM reserves have no effect', () => {
   const { request, issues } = requestOf('transformers', '--tensor-parallel-size', '2');
   expect([request.engineArgs, issues]).toEqual([{ tensor_parallel_size: '2' }, []]);
-  const reported = requestOf('transformers', '--gpu-memory-utilization', '0.8').issues;
-  expect(reported.map(({ code }) => code)).toEqual(['flag_without_effect']);
+  for (const flag of [
+    ['--gpu-memory-utilization', '0.8'],
+    ['--max-model-len', '8192'],
+  ]) {
+    const reported = requestOf('transformers', ...flag).issues;
+    expect(reported).toMatchObject([
+      { code: 'flag_without_effect', text: `${flag[0]} has no effect: transformers allocates on demand.` },
+    ]);
+    expect(requestOf('vllm', ...flag).issues).toEqual([]);
+  }
 });
 
 test('the embedded engine uses its default dtype without --dtype', () => {

@@ -68,7 +68,8 @@ export function memoryRequest(options: MemoryOptions): MemoryRequest {
 
 /**
  * Converts the request for the engine: vLLM has a name for every flag. Other engines reject --kv-cache-dtype,
- * --quantization and --tensor-parallel-size if they do not support them; --gpu-memory-utilization is an issue.
+ * --quantization and --tensor-parallel-size if they do not support them; --gpu-memory-utilization and --max-model-len without effect are
+ * issues.
  * `config` is the resolved request: an engine argument overrides the flag of the same name; without --dtype the
  * embedded engine uses its default and the dtype of a server is unknown.
  * @throws E_USAGE
@@ -164,12 +165,16 @@ function refuseUnsupported(config: MemoryPlan['config'], engine: EngineName | nu
 
 function flagIssues(options: MemoryOptions, engine: EngineName | null): Issue[] {
   const issues: Issue[] = [];
-  if ((engine === 'transformers' || engine === 'onnx') && options.gpuMemoryUtilization !== undefined)
-    issues.push({
-      code: 'flag_without_effect',
-      severity: 'warning',
-      text: `--gpu-memory-utilization has no effect: ${engine} allocates on demand.`,
-    });
+  for (const [flag, value] of [
+    ['--gpu-memory-utilization', options.gpuMemoryUtilization],
+    ['--max-model-len', options.maxModelLen],
+  ] as const)
+    if ((engine === 'transformers' || engine === 'onnx') && value !== undefined)
+      issues.push({
+        code: 'flag_without_effect',
+        severity: 'warning',
+        text: `${flag} has no effect: ${engine} allocates on demand.`,
+      });
   if (engine === 'onnx' && options.dtype === undefined)
     issues.push({
       code: 'dtype_of_engine',

@@ -26,6 +26,7 @@ import { resultsFolder } from './results-folder.js';
 import { interruptibleTwice } from './interrupt.js';
 import { checkSbatch } from './slurm-options.js';
 import type { SweepOptions } from './sweep-plan.js';
+import { refuseUnused } from './unused-options.js';
 
 /** Plans, runs or resumes a sweep, and writes its files. Sets the exit code. */
 export async function sweepCommand(
@@ -43,6 +44,11 @@ export async function sweepCommand(
       what: '--jobs needs --on slurm',
       why: 'Runs at the same time on one machine would disturb each other.',
       fix: 'Leave out --jobs, or add --on slurm.',
+    });
+  if (options.resume === undefined)
+    refuseUnused(program.sweep, ['retryFailed'], {
+      why: 'It retries failed runs of an earlier sweep.',
+      fix: 'Add --resume, or leave it out.',
     });
   const { readSweepRequest: requestedSweep } = await import('./sweep-plan.js');
   const requested = requestedSweep(command, options);

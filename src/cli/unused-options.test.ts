@@ -27,6 +27,7 @@ test.each([
   ['estimate', ['--fits', '--gpu', 'A10G', ...model], '--model'],
   ['predict', [...model, '--gpu', 'H100', '--threads', '4'], '--threads'],
   ['report', ['--json', '--output', 'x.html'], '--output'],
+  ['sweep', ['--retry-failed', '--config', 'models.yaml'], '--retry-failed'],
 ])('%s rejects an option without effect: %j', async (name, args, option) => {
   await expect(runCommandLine(name, ...args)).rejects.toMatchObject({
     code: 'E_USAGE',

@@ -7,9 +7,11 @@ import { shellCommand } from '../model/shell.js';
 
 /** Parents of subcommands, for users who type a subcommand without its parent. */
 const parentsOf = new Map<string, readonly string[]>([
-  ...['list', 'ls', 'show', 'rename', 'tag', 'note', 'delete', 'rm', 'verify', 'utilization'].map(
+  ...['show', 'rename', 'tag', 'note', 'join', 'delete', 'rm', 'verify', 'utilization'].map(
     (verb) => [verb, ['session']] as const,
   ),
+  ...['list', 'ls', 'set'].map((verb) => [verb, ['session', 'baseline']] as const),
+  ['check', ['baseline']],
   ...[...benchParts, 'suite'].map((verb) => [verb, ['bench']] as const),
   ['compare', ['session', 'bench', 'memory']],
 ]);

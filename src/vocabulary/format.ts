@@ -1,6 +1,6 @@
 /**
  * All formatting of numbers, for views, sentences, charts and messages. A space separates number and unit; renderers that wrap lines
- * (terminal, page) keep them together with `unbroken`. Thousands are separated by a no-break space. Sizes in memory, files and copies use
+ * (terminal, page) keep them together with `keepUnits`. Thousands are separated by a no-break space. Sizes in memory, files and copies use
  * powers of 1024, rates and documents in GB powers of 1000.
  */
 import type { Figure, MeasuredFigure } from '../model/figure.js';

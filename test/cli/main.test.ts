@@ -84,6 +84,9 @@ describe('invalid command lines', () => {
     expect(expectFailure(inferscope(setup, ['list', '--json']), 2, 'E_USAGE').fix).toContain(
       'inferscope session list',
     );
+    expect(expectFailure(inferscope(setup, ['check', '--json']), 2, 'E_USAGE').fix).toBe(
+      'Type: inferscope baseline check',
+    );
     expect(expectFailure(inferscope(setup, ['help', 'nope', '--json']), 2, 'E_USAGE').why).toContain(
       'profile',
     );
