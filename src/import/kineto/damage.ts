@@ -10,7 +10,7 @@ export const damagedTrace = unreadableFile(
 export function truncatedTrace(path: string, cause?: unknown): InferscopeError {
   return damagedTrace(
     path,
-    'It ends in the middle of its events: the file is cut off (the profiler was killed, or a copy stopped).',
+    'It is incomplete: the file is cut off (the profiler was killed, or a copy stopped).',
     cause,
   );
 }

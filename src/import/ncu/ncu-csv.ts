@@ -233,7 +233,7 @@ function launchIssues({ count: launches, repeated }: Launches, rules: number): I
     {
       code: 'ncu_replayed',
       severity: 'info',
-      text: 'Nsight Compute replays each kernel alone, with flushed caches and, unless --clock-control none was given, locked clocks: durations differ from those of the run.',
+      text: 'Nsight Compute runs each kernel alone, by default with flushed caches and locked clocks (--cache-control, --clock-control): durations differ from those of the run.',
       count: launches,
     },
   ];

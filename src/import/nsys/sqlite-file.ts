@@ -77,10 +77,7 @@ function readHeader(path: string, fd: number): SqliteFile {
     );
   for (const suffix of ['-wal', '-journal']) {
     if ((statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0)
-      throw damagedCapture(
-        path,
-        `${path}${suffix} exists: it has changes that are not yet in the database file.`,
-      );
+      throw damagedCapture(path, `${path}${suffix} exists: the last change of the database is not finished.`);
   }
   const pages = Math.floor(size / pageSize);
   const file: SqliteFile = {
