@@ -65,7 +65,10 @@ function torchGpu(facts: DoctorFacts): Verdict {
     return warning(id, label, `torch did not respond: ${python.torchDevices.failed}`, fix);
   }
   const { available, names } = python.torchDevices;
-  if (available) return ok(id, label, `${names.length} × ${names[0]}`);
+  if (available) {
+    const same = names.every((name) => name === names[0]);
+    return ok(id, label, same ? `${names.length} × ${names[0]}` : names.join(', '));
+  }
   if (!anyGpu) return notApplicable(id, label, 'no GPU: models run on the CPU', 'Needs a machine with a GPU');
   const build = gpuBuildOf(python);
   return build === null

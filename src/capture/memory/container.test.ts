@@ -120,7 +120,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     const before = process.env['DOCKER_HOST'];
     process.env['DOCKER_HOST'] = `unix://${join(root, 'none.sock')}`;
     try {
-      await expect(openContainer(target())).rejects.toMatchObject({ code: 'E_TOOL_FAILED' });
+      await expect(openContainer(target())).rejects.toMatchObject({ code: 'E_DOCKER' });
     } finally {
       if (before === undefined) delete process.env['DOCKER_HOST'];
       else process.env['DOCKER_HOST'] = before;
@@ -130,7 +130,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
   test('a Python program: its files are copied in, its record comes out, its memory is sampled from outside; then nothing is left', async () => {
     const { scratch } = target();
     const facts = await inspectContainer(container);
-    expect(facts).toMatchObject({ name: container, here: true, vendor: null });
+    expect(facts).toMatchObject({ name: container, isLocal: true, gpus: null });
     await expect(containerPython(container, 'transformers', 'python3')).rejects.toThrow(
       /has no torch with transformers/,
     );
@@ -152,8 +152,8 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
         'held = bytearray(os.urandom(1 << 20) * 64)',
         'r = recorder()',
         'r.clock()',
-        'r._add("telemetry", None, scope="process", metric="held_bytes", value=len(held))',
-        'r._add("telemetry", None, scope="process", metric="place", value=1 if order["place"] == os.path.join(os.getcwd(), "launch") else 0)',
+        'r.add_line("telemetry", None, scope="process", metric="held_bytes", value=len(held))',
+        'r.add_line("telemetry", None, scope="process", metric="place", value=1 if order["place"] == os.path.join(os.getcwd(), "launch") else 0)',
         'r.flush()',
         'print("talk", file=sys.stderr)',
         'time.sleep(3)',

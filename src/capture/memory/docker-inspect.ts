@@ -46,13 +46,9 @@ const inspectSchema = z.looseObject({
 
 /** Docker's data about a running container. */
 export interface ContainerFacts {
-  id: string;
   name: string;
-  image: string;
   /** Process id of its first process on the machine of the daemon. */
   pid: number;
-  /** nvidia, amd or null: vendor of the GPUs that it was given, if known. */
-  vendor: 'nvidia' | 'amd' | null;
   /** The GPUs that it may use, by the driver's numbers; null: all, or not named by numbers. */
   gpus: number[] | null;
   /** Whether its processes are visible in this machine's /proc. */
@@ -78,14 +74,10 @@ export async function inspectContainer(container: string): Promise<ContainerFact
   const [found] = parsed.data;
   const { State, Config, HostConfig } = found!;
   checkState(container, State);
-  const { vendor, gpus } = devicesOf(Config.Env ?? [], HostConfig);
   return {
-    id: found!.Id,
     name: found!.Name.replace(/^\//, ''),
-    image: Config.Image,
     pid: State.Pid,
-    vendor,
-    gpus,
+    gpus: gpusOf(Config.Env ?? [], HostConfig),
     isLocal: isHere(found!.Id, State.Pid),
     stored: {
       name: found!.Name.replace(/^\//, ''),
@@ -128,19 +120,19 @@ function checkState(container: string, state: State): void {
 
 type HostConfig = z.infer<typeof inspectSchema>['HostConfig'];
 
-/** `--gpus all`, `--gpus '"device=1,3"'`, NVIDIA_VISIBLE_DEVICES of the nvidia runtime, /dev/kfd of AMD's. */
-export function devicesOf(
+/**
+ * GPUs of `--gpus all`, `--gpus '"device=1,3"'` or NVIDIA_VISIBLE_DEVICES of the nvidia runtime, by number. Null for /dev/kfd of AMD's
+ * runtime, which has all GPUs.
+ */
+export function gpusOf(
   env: readonly string[],
   { DeviceRequests, Devices }: Pick<HostConfig, 'DeviceRequests' | 'Devices'>,
-): Pick<ContainerFacts, 'vendor' | 'gpus'> {
+): ContainerFacts['gpus'] {
   const request = (DeviceRequests ?? []).find(({ Driver = '' }) => Driver === '' || Driver === 'nvidia');
-  if (request) return { vendor: 'nvidia', gpus: numbersOf(request.DeviceIDs ?? []) };
-  if ((Devices ?? []).some(({ PathOnHost }) => PathOnHost.startsWith('/dev/kfd')))
-    return { vendor: 'amd', gpus: null };
-  const visible =
-    env.find((variable) => variable.startsWith('NVIDIA_VISIBLE_DEVICES='))?.split('=')[1] ?? 'none';
-  if (visible === '' || visible === 'none' || visible === 'void') return { vendor: null, gpus: null };
-  return { vendor: 'nvidia', gpus: visible === 'all' ? null : numbersOf(visible.split(',')) };
+  if (request) return numbersOf(request.DeviceIDs ?? []);
+  if ((Devices ?? []).some(({ PathOnHost }) => PathOnHost.startsWith('/dev/kfd'))) return null;
+  const visible = env.find((variable) => variable.startsWith('NVIDIA_VISIBLE_DEVICES='))?.split('=')[1];
+  return visible === undefined ? null : numbersOf(visible.split(','));
 }
 
 function numbersOf(ids: readonly string[]): number[] | null {

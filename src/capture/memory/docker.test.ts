@@ -6,7 +6,7 @@ import process from 'node:process';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { dockerFailure, lacksProgram, type DockerAnswer } from './docker-failures.js';
 import { insideGpuSource, insideTools, readNvidiaSmi } from './docker-gpus.js';
-import { devicesOf } from './docker-inspect.js';
+import { gpusOf } from './docker-inspect.js';
 import { hostPid } from './docker-processes.js';
 import { recordTranslator } from './docker-record.js';
 import { writeShim } from './docker-shim.js';
@@ -73,13 +73,13 @@ test('reads the GPUs of a container from docker inspect', () => {
   const hostConfig = (DeviceIDs: string[] | null) => ({
     DeviceRequests: [{ Driver: '', Count: DeviceIDs ? 0 : -1, DeviceIDs, Capabilities: [['gpu']] }],
   });
-  expect(devicesOf([], hostConfig(null))).toEqual({ vendor: 'nvidia', gpus: null });
-  expect(devicesOf([], hostConfig(['1', '3']))).toEqual({ vendor: 'nvidia', gpus: [1, 3] });
-  expect(devicesOf([], hostConfig(['GPU-3a23c669']))).toEqual({ vendor: 'nvidia', gpus: null });
+  expect(gpusOf([], hostConfig(null))).toBeNull();
+  expect(gpusOf([], hostConfig(['1', '3']))).toEqual([1, 3]);
+  expect(gpusOf([], hostConfig(['GPU-3a23c669']))).toBeNull();
   const amd = { Devices: [{ PathOnHost: '/dev/kfd' }, { PathOnHost: '/dev/dri' }] };
-  expect(devicesOf(['PATH=/bin'], amd)).toEqual({ vendor: 'amd', gpus: null });
-  expect(devicesOf(['NVIDIA_VISIBLE_DEVICES=2'], {})).toEqual({ vendor: 'nvidia', gpus: [2] });
-  expect(devicesOf(['NVIDIA_VISIBLE_DEVICES=void'], {})).toEqual({ vendor: null, gpus: null });
+  expect(gpusOf(['PATH=/bin'], amd)).toBeNull();
+  expect(gpusOf(['NVIDIA_VISIBLE_DEVICES=2'], {})).toEqual([2]);
+  expect(gpusOf(['NVIDIA_VISIBLE_DEVICES=void'], {})).toBeNull();
 });
 
 describe('GPU memory by the tool of the image', () => {

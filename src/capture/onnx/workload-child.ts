@@ -86,6 +86,6 @@ function memoryPoint(
     kind: isPeak ? 'peak_rss' : 'rss',
     bytes: isPeak ? Math.max(peakRssBytes, sampledBytes) : rssBytes,
     point,
-    source: isPeak ? `${source} VmHWM` : `${source} VmRSS`,
+    source: peakRssBytes === null ? source : `${source} ${isPeak ? 'VmHWM' : 'VmRSS'}`,
   });
 }

@@ -12,7 +12,7 @@ export interface KernelNodes {
   /** Arrays fed in every run. */
   inputs: HostArray[];
   output: OnnxValue & { shape: number[] };
-  /** Outputs written over an input: a KV cache. */
+  /** Further outputs: a KV cache is written over its input; an empty `input` is a separate array. */
   inPlace: { output: OnnxValue & { shape: number[] }; input: string }[];
   /** The output's element at a flat index, in float64. */
   expected: (index: number) => number;

@@ -77,7 +77,7 @@ const inlineLimitBytes = 16 * 1024;
 const alignmentBytes = 4096;
 
 /**
- * Writes `folder/fileName` and, if a tensor is large, `folder/fileName.data`; both are flushed to the disk.
+ * Writes `folder/fileName` and `folder/fileName.data`, which is empty without a large tensor; both are flushed to the disk.
  * `onProgress(done, total)` counts bytes of tensors.
  */
 export async function writeOnnx(
