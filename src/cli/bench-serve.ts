@@ -51,8 +51,9 @@ function parseTemperature(text: string): number {
 }
 
 function parseRampRates(text: string): { from: number; to: number } {
-  const [from, to] = text.split(/\.\.|:|-/).map(Number);
-  if (from !== undefined && to !== undefined && from >= 0 && to >= 0 && from + to > 0) return { from, to };
+  const match = /^\s*(\d+(?:\.\d+)?)\s*(?:\.\.|:|-)\s*(\d+(?:\.\d+)?)\s*$/.exec(text);
+  const [from, to] = [Number(match?.[1]), Number(match?.[2])];
+  if (from + to > 0) return { from, to };
   throw new InferscopeError('E_USAGE', {
     what: `--ramp-rate ${text} cannot be read`,
     why: 'It takes the first and last rate of the load in requests per second.',
