@@ -3,7 +3,7 @@ import { findContaining, type Process, type Thread } from './host-threads.js';
 import { isNested, type NestedStages } from './nested-stages.js';
 import { openStage, type OpenStage, type Range } from './open-stage.js';
 
-/** Counters of open ranges. */
+/** What opening the ranges of a capture collects. */
 export interface OpenedRanges {
   /** Number of stages so far; numbers start at 1. */
   stages: number;

@@ -4,9 +4,9 @@ import { closeBracket, comma, sentinelBytes, skipSpace } from './json-bytes.js';
 import { openSource, readTail } from './source.js';
 import { readTopLevel } from './top-level.js';
 
-/** Metadata of a trace: keys before its events, or shortly after them. */
+/** Metadata of a trace, without reading all of its events. */
 export interface TraceHead {
-  /** Keys of the outermost object before the events and, in a plain file, in its last bytes. */
+  /** Keys of the outermost object before the events; in a plain file also those of clock and rank in its last bytes. */
   facts: Map<string, unknown>;
   /** Whole µs of the earliest of the first events: the origin of times. 0 without events. */
   originUs: number;

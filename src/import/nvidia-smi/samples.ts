@@ -58,14 +58,14 @@ const maxValues: [unit: RegExp, max: number][] = [
   [/_mb_per_s$/, 1e9],
 ];
 
-/** Percentages end at 100; only temperatures may be negative. Power violations are shares of a time and may round up. */
+/** Utilizations end at 100; only temperatures may be negative. Power violations are shares of a time and may round up above 100 %. */
 function isPossible(name: string, value: number): boolean {
   if (value < (name.endsWith('_c') ? -273.15 : 0)) return false;
   if (name.endsWith('utilization_percent')) return value <= 100;
   return value <= (maxValues.find(([unit]) => unit.test(name))?.[1] ?? 2 ** 64);
 }
 
-/** Wall clock of a local time. The file has no time zone, so this machine's is used. */
+/** Wall clock of a local time, ns since the epoch; null if date or time has another form. The file has no time zone, so this machine's is used. */
 export function localTimeNs(date: string, time: string): bigint | null {
   const day = /^(\d{4})\D?(\d\d)\D?(\d\d)$/.exec(date);
   const clock = /^(\d\d):(\d\d):(\d\d)(?:\.(\d{1,3}))?$/.exec(time);
