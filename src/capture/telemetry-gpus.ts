@@ -67,7 +67,10 @@ export async function openGpus(path = process.env['PATH'] ?? ''): Promise<GpusOp
       `The NVIDIA driver responds but shows no GPU (CUDA_VISIBLE_DEVICES has no effect on it; a container may hide GPUs).${amd}`,
     );
   if (reason.code === 'no_permission') return openFailure('permission', `${reason.text}.${amd}`);
-  if (failures.length > 0) return openFailure('failed', `No NVIDIA driver.${amd}`);
+  if (failures.length > 0) {
+    const nvidia = reason.code === 'library_missing' ? 'No NVIDIA driver' : reason.text;
+    return openFailure('failed', `${nvidia}.${amd}`);
+  }
   if (reason.code === 'library_missing')
     return openFailure(
       'no_driver',

@@ -44,6 +44,12 @@ export function readCacheConfig(page: string): CacheConfig | null {
   };
 }
 
+/** Tokens that fit in the KV cache; null if the page has neither tokens nor blocks (num_gpu_blocks="None"). */
+export function kvCapacityTokens(config: CacheConfig | null): number | null {
+  if (config === null || config.tokens !== null) return config?.tokens ?? null;
+  return config.blocks === null || config.block_size === null ? null : config.blocks * config.block_size;
+}
+
 /** Start arguments from the server's page, by vLLM's names. */
 export function startedWith(config: CacheConfig | null): Record<string, string> {
   const reported = {
@@ -58,7 +64,7 @@ export function startedWith(config: CacheConfig | null): Record<string, string> 
 
 /**
  * KV cache use, from before the requests until after them. Rows of telemetry, scope server:
- * kv_cache_total_tokens and kv_cache_total_bytes (once), kv_cache_used_tokens, preemptions_total. A page without the metric gives no row: absent
+ * kv_cache_total_tokens and kv_cache_total_bytes (once), kv_cache_used_tokens, preemptions_total. Without the metric or the capacity there is no row: absent
  * is not 0 %.
  */
 export function metricsSource(
@@ -67,11 +73,7 @@ export function metricsSource(
   config: CacheConfig | null,
   savePage: (page: string) => void,
 ): MemorySource {
-  const byBlocks =
-    config === null || config.blocks === null || config.block_size === null
-      ? null
-      : config.blocks * config.block_size;
-  const capacity = config?.tokens ?? byBlocks;
+  const capacity = kvCapacityTokens(config);
   return {
     name: 'metrics',
     tool: { name: `${server} /metrics`, version: null },

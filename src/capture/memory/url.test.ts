@@ -12,7 +12,7 @@ import { readServerMetrics } from '../../model/server-metrics.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { openUrl } from './url.js';
 import { isThisMachine, findListenerPid, listeningInodes } from './url-listener.js';
-import { metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
+import { kvCapacityTokens, metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
 import { readServerIdentity } from './url-server.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-url-'));
@@ -200,7 +200,8 @@ describe("vLLM's page", () => {
       cache_dtype: 'auto',
     });
     expect(readCacheConfig(`${page}\n${page.replaceAll('8505', '8500')}`)!.blocks).toBe(17_005);
-    expect(readCacheConfig(page.replace('"8505"', '"None"'))!.blocks).toBeNull();
+    expect(kvCapacityTokens(readCacheConfig(page))).toBe(8505 * 16);
+    expect(kvCapacityTokens(readCacheConfig(page.replace('"8505"', '"None"')))).toBeNull();
     expect(readCacheConfig('vllm:num_requests_running 0')).toBeNull();
     const answering = createServer((socket) => {
       socket.once('data', () => {

@@ -5,7 +5,7 @@ import type { EngineRequest } from '../../model/engine.js';
 import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
 import { processTree } from '../process-tree.js';
 import { isThisMachine, findListenerPid } from './url-listener.js';
-import { metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
+import { kvCapacityTokens, metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
 import { fetchMetricsPage } from '../../model/metrics-page.js';
 import { readServerIdentity } from './url-server.js';
 import type { MemoryTarget, OpenTarget } from './memory-target.js';
@@ -48,7 +48,7 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
       `The process listening on port ${port} is not visible (another user or a container): GPU memory is that of the whole device, all processes included.`,
     );
   if (page === null) warn('metrics_absent', `${metricsUrl} does not respond: KV cache use is unknown.`);
-  else if (config === null)
+  else if (kvCapacityTokens(config) === null)
     warn(
       'kv_capacity_unknown',
       `${metricsUrl} does not report the blocks of the KV cache (vllm:cache_config_info): its use is known only as a share.`,
