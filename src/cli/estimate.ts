@@ -106,7 +106,10 @@ async function firstGpuName(): Promise<string | null> {
 }
 
 /** Rejects options that the engine or the output mode ignores. */
-function refuseIgnoredOptions(command: Command, { engine, fits, layers }: EstimateCommandOptions): void {
+function refuseIgnoredOptions(
+  command: Command,
+  { engine, fits, layers, contextLen }: EstimateCommandOptions,
+): void {
   if (engine !== 'vllm')
     refuseUnused(command, ['gpuMemoryUtilization', 'maxModelLen'], {
       why: `Only vLLM has this option; the estimate is for ${engine}.`,
@@ -119,6 +122,11 @@ function refuseIgnoredOptions(command: Command, { engine, fits, layers }: Estima
     });
   if (!layers)
     refuseUnused(command, ['phase'], { why: 'It applies to --layers only.', fix: 'Add --layers.' });
+  if (contextLen && !layers && !fits)
+    refuseUnused(command, ['inputLen', 'outputLen'], {
+      why: '--context-len is the sum of prompt and output.',
+      fix: 'Remove it, or remove --context-len.',
+    });
   if (fits)
     refuseUnused(command, ['model', 'layers'], {
       why: '--fits compares all bundled models.',

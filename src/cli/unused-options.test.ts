@@ -25,6 +25,7 @@ test.each([
   ['estimate', ['--model', 'llama-24m', '--engine', 'onnx', '--gpu', 'H100'], '--gpu'],
   ['estimate', [...model, '--phase', 'decode'], '--phase'],
   ['estimate', ['--fits', '--gpu', 'A10G', ...model], '--model'],
+  ['estimate', [...model, '--context-len', '4096', '--input-len', '512'], '--input-len'],
   ['predict', [...model, '--gpu', 'H100', '--threads', '4'], '--threads'],
   ['report', ['--json', '--output', 'x.html'], '--output'],
   ['sweep', ['--retry-failed', '--config', 'models.yaml'], '--retry-failed'],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 
-/** As in Nsight Compute's Speed Of Light section; balanced: both above 60 % and within 10 percentage points. */
+/** As in Nsight Compute's Speed Of Light section; balanced: one at 60 to 80 % and both within 10 percentage points. */
 const bounds = ['compute', 'memory', 'latency', 'balanced'] as const;
 
 const boundSchema = z.object({

@@ -22,7 +22,7 @@ const memorySeriesSchema = z.object({
 const allocatorMomentSchema = z.object({
   gpu: z.number().int().nullable(),
   rank: z.number().int(),
-  stage: z.string().describe('load, post_warmup, prefill, decode, end: the stage that ends at t_s.'),
+  stage: z.string().describe('load, post_warmup, prefill, decode, end, failed: the stage that ends at t_s.'),
   t_s: z.number(),
   allocated_bytes: bytes,
   reserved_bytes: bytes,
