@@ -226,7 +226,7 @@ test('a run that times out is a partial profile with an error', async () => {
   expect(memory_measurements.baseline.total_gb).toBeGreaterThan(0);
   expect(memory_measurements.peak.total_gb).toBeGreaterThan(0);
   expect([latency_stats.mean_latency_ms, latency_stats.runs]).toEqual([null, 0]);
-  expect(missing['latency_stats']).toContain('--timeout 1.5');
+  expect(missing['latency_stats']).toContain('did not finish within 1.5 s (--timeout)');
 });
 
 test('the data recorded before the engine was killed are a partial profile', async () => {
