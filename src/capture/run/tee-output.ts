@@ -48,8 +48,8 @@ export function teeOutput(
   }
 
   const resume = () => source.resume();
-  // A closed stream is never drained: the program must not wait for it.
-  live?.once('close', resume);
+  // A closed stream is never drained: the program must not wait for it. Standard streams stay open and close at each failed write.
+  live?.on('close', resume);
   function show(bytes: Buffer): void {
     if (bytes.length === 0 || !live || !live.writable || live.write(bytes)) return;
     source.pause();
