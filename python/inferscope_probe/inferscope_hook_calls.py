@@ -5,8 +5,6 @@ shapes alone. A step is an NVTX or record_function range where an evaluator list
 (inferscope_hook_times.py).
 """
 
-import os
-import sys
 import threading
 import time
 import types
@@ -15,10 +13,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import inferscope_record
 from inferscope_after_import import guarded, warn
+from inferscope_hook_inputs import first_tensor, holds_embedding, receives_hidden_states
 from inferscope_hook_steps import Sequence, classify_call, classify_plain_call
 from inferscope_hook_times import RepeatedStep, Step, Times
 from inferscope_ranges import Close, is_evaluated, range_opener
-from inferscope_torch_model import RecordedModel, holds_embedding, returns_tokens
+from inferscope_torch_model import RecordedModel, returns_tokens
 
 # First calls of a compiled model: compilation, recording of its CUDA graph, its first replay.
 _FIRST_COMPILED = 3
@@ -134,29 +133,6 @@ def fail(what: str, error: BaseException) -> None:
         _broken = True
         local.thread.repeated = None
         warn("hooks: %s failed, stages end here and the program goes on: %r" % (what, error))
-
-
-def first_tensor(args: Any, kwargs: Any, dimensions: int) -> Any:
-    """The first tensor with this number of dimensions: token ids have two, hidden states three."""
-    for value in (*args, *kwargs.values()):
-        if isinstance(value, _torch.Tensor) and value.dim() == dimensions:
-            holds_integers = not value.is_floating_point() and value.dtype is not _torch.bool
-            if holds_integers == (dimensions == 2):
-                return value
-    return None
-
-
-def receives_hidden_states(module: Any, args: Any, kwargs: Any) -> bool:
-    """Whether a module without an embedding takes hidden states in a process of several: a later stage of a pipeline."""
-    distributed = _torch.distributed
-    return (
-        distributed.is_available()
-        and distributed.is_initialized()
-        and distributed.get_world_size() > 1
-        and next(module.children(), None) is not None
-        and first_tensor(args, kwargs, 3) is not None
-        and not holds_embedding(module)
-    )
 
 
 def start_sequence(speculative: bool) -> Sequence:

@@ -1,8 +1,9 @@
 """Watches the model calls of PyTorch programs that mark no stages: armed by sitecustomize.py under every evaluator of
 `inferscope run`.
 
-Models are those of transformers, and any module that takes token ids or the hidden states of an embedding. A compiled
-function around a model and the replay of a CUDA graph of one are steps, too (inferscope_hook_calls.py).
+Models are those of transformers, and any module that takes token ids, the hidden states of an embedding, or those of
+another process. A compiled function around a model and the replay of a CUDA graph of one are steps, too
+(inferscope_hook_calls.py).
 """
 
 import atexit
@@ -16,7 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import inferscope_hook_calls as calls
 from inferscope_after_import import after_import, guarded
 from inferscope_hook_calls import fail, is_silent, local, run_step
-from inferscope_torch_model import holds_embedding
+from inferscope_hook_inputs import first_tensor, holds_embedding, receives_hidden_states
 
 # Engines that call models with their own batches and are marked elsewhere.
 _ENGINES = ("vllm", "sglang", "tensorrt_llm")
@@ -200,14 +201,14 @@ def _takes_tokens(module: Any, args: Any, kwargs: Any) -> Any:
     """-> whether it takes token ids, or is seen to be a later stage of a pipeline; _HIDDEN if it takes hidden states"""
     if isinstance(module, _torch.nn.Embedding):
         return False
-    if calls.first_tensor(args, kwargs, 2) is not None and holds_embedding(module):
+    if first_tensor(args, kwargs, 2) is not None and holds_embedding(module):
         return True
     thread = local.thread
-    hidden = None if thread.embedded_shape is None else calls.first_tensor(args, kwargs, 3)
+    hidden = None if thread.embedded_shape is None else first_tensor(args, kwargs, 3)
     if hidden is not None and set(hidden.shape[:2]) == set(thread.embedded_shape) and next(module.children(), None) is not None:
         thread.called_since = [*(thread.called_since or []), module]
         return _HIDDEN
-    if thread.embedded_shape is None and calls.receives_hidden_states(module, args, kwargs):
+    if thread.embedded_shape is None and receives_hidden_states(module, args, kwargs):
         called = thread.called_since or []
         if module in called:
             return _main_module(called) is module

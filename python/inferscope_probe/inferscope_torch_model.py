@@ -9,19 +9,6 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 from inferscope_after_import import guarded
 from inferscope_record import Recorder
 
-# By id of a module: the module, and whether it holds an embedding.
-_embeddings: Dict[int, Tuple[Any, bool]] = {}
-
-
-def holds_embedding(module: Any) -> bool:
-    """Whether one of its parts is an embedding, by name, because parallel engines have their own classes."""
-    entry = _embeddings.get(id(module))
-    if entry is None or entry[0]() is not module:
-        holds = any("embed" in type(part).__name__.lower() for part in module.modules())
-        entry = _embeddings[id(module)] = (weakref.ref(module), holds)
-    return entry[1]
-
-
 def returns_tokens(model: Any, result: Any) -> bool:
     """Whether the output of a model is tokens, or logits over the vocabulary of one of its embeddings."""
     out = getattr(result, "logits", result)

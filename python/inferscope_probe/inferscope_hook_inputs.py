@@ -1,0 +1,41 @@
+"""What a module takes by its arguments: token ids, or hidden states."""
+
+import sys
+import weakref
+from typing import Any, Dict, Tuple
+
+# By id of a module: the module, and whether it holds an embedding.
+_embeddings: Dict[int, Tuple[Any, bool]] = {}
+
+
+def holds_embedding(module: Any) -> bool:
+    """Whether one of its parts is an embedding, by name, because parallel engines have their own classes."""
+    entry = _embeddings.get(id(module))
+    if entry is None or entry[0]() is not module:
+        holds = any("embed" in type(part).__name__.lower() for part in module.modules())
+        entry = _embeddings[id(module)] = (weakref.ref(module), holds)
+    return entry[1]
+
+
+def first_tensor(args: Any, kwargs: Any, dimensions: int) -> Any:
+    """The first tensor with this number of dimensions: token ids have two, hidden states three."""
+    torch = sys.modules["torch"]
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, torch.Tensor) and value.dim() == dimensions:
+            holds_integers = not value.is_floating_point() and value.dtype is not torch.bool
+            if holds_integers == (dimensions == 2):
+                return value
+    return None
+
+
+def receives_hidden_states(module: Any, args: Any, kwargs: Any) -> bool:
+    """Whether a module without an embedding takes hidden states in a process of several: a later stage of a pipeline."""
+    distributed = sys.modules["torch"].distributed
+    return (
+        distributed.is_available()
+        and distributed.is_initialized()
+        and distributed.get_world_size() > 1
+        and next(module.children(), None) is not None
+        and first_tensor(args, kwargs, 3) is not None
+        and not holds_embedding(module)
+    )
