@@ -180,6 +180,33 @@ describe('text around a page', () => {
     }
   });
 
+  test('a raw page and a details page of the same launches: each launch counts once, with the metrics of both', async () => {
+    const [raw, detailsPage] = ['ncu-tiny.raw.csv', 'ncu-tiny.details.csv'].map((name) =>
+      readFileSync(fixture(name), 'utf8'),
+    );
+    const rawFirst = writePage('raw-details.csv', `${raw!}${detailsPage!}`);
+    expect(await load(rawFirst)).toEqual(await load(fixture('ncu-tiny.raw.csv')));
+    const { issues } = await ncuCsvImporter.load(rawFirst, { sink: { append: () => {} } }, context);
+    expect(issues.find(({ code }) => code === 'ncu_replayed')?.count).toBe(6);
+    expect(issues.find(({ code }) => code === 'ncu_repeated')?.count).toBeGreaterThan(6);
+    const detailsFirst = await load(writePage('details-raw.csv', `${detailsPage!}${raw!}`));
+    const launches = byLaunch(detailsFirst);
+    expect(launches.map((metrics) => [...metrics.keys()].sort())).toEqual(
+      scaled.map((metrics, i) => [...new Set([...metrics.keys(), ...details[i]!.keys()])].sort()),
+    );
+    expect(launches.reduce((sum, { size }) => sum + size, 0)).toBe(detailsFirst.length);
+    // A single launch: its details page does not continue the record of the raw page.
+    const lines = raw!.trim().split('\n');
+    const one = `${lines.slice(0, 3).join('\n')}\n`;
+    const oneDetails = detailsPage!
+      .split('\n')
+      .filter((line) => line.startsWith('"ID"') || line.startsWith('"0"'))
+      .join('\n');
+    expect(await load(writePage('one.csv', `${one}${oneDetails}\n`))).toEqual(
+      await load(writePage('one-raw.csv', one)),
+    );
+  });
+
   test('a raw page truncated between quotes is an error', async () => {
     const text = readFileSync(fixture('ncu-tiny.raw.csv'), 'utf8');
     const cut = text.slice(0, text.lastIndexOf('","'));

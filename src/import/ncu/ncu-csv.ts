@@ -55,7 +55,10 @@ export const ncuCsvImporter = {
       const keys = rowKeys(page, fields, launch, context);
       const put = (metric: string, value: number | null, unit: string | null) =>
         sink.append('counters', { ...keys, metric, value, unit });
-      if (launch.isNew) launchMetrics(page, fields, put);
+      if (launch.isNew)
+        launchMetrics(page, fields, (metric, value, unit) => {
+          if (!launch.isRepeated(metric)) put(metric, value, unit);
+        });
       if (page.kind === 'raw') {
         if (fields.length < page.names.length) {
           throw badPage(
@@ -65,7 +68,7 @@ export const ncuCsvImporter = {
         }
         page.metrics.forEach(({ column, name, base }) => {
           const text = fields[column]!;
-          if (text === '') return;
+          if (text === '' || launch.isRepeated(name)) return;
           const value = counterValue(text);
           if (value !== undefined) put(name, value === null ? null : value * base.factor, base.unit);
         });
@@ -148,41 +151,63 @@ interface Launch {
   ordinal: number;
   isNew: boolean;
   /**
-   * Details pages repeat a metric in several sections.
-   * @returns whether it is a duplicate
+   * Details pages repeat a metric in several sections, and a raw page after them has their metrics.
+   * @returns whether an earlier record of the launch has the metric
    */
   isRepeated(metric: string): boolean;
 }
 
-/** Counts the launches of each kernel name in each process. A launch is one ncu ID with consecutive records. */
+interface SeenLaunch {
+  ordinal: number;
+  isInRawPage: boolean;
+  /** Metrics of a details page. Those of a raw page are not stored: thousands per launch. */
+  metrics: Set<string>;
+}
+
+/** Counts the launches of each kernel name in each process. A launch is one ncu ID; its records on a page are consecutive. */
 class Launches {
   count = 0;
-  /** Number of records of repeated launches: two pages in one file. */
+  /** Number of records of launches that an earlier page of the file has. */
   repeated = 0;
-  private readonly seen = new Set<string>();
+  private readonly seen = new Map<string, SeenLaunch>();
   private readonly ordinals = new Map<string, number>();
   private id = '';
+  private page: Page | null = null;
   private current: Launch | null = null;
 
-  /** Null for a record of a repeated launch. */
+  /** Null for a record that an earlier page has: the same page again, or a details page after the raw one, which has every metric. */
   launchOf(page: Page, fields: string[]): Launch | null {
     const id = `${fields[0]} ${field(page, fields, 'Process ID')}`;
+    const isRaw = page.kind === 'raw';
     // A raw page has one record per launch.
-    if (this.current && id === this.id && page.kind === 'details') return { ...this.current, isNew: false };
+    if (this.current && id === this.id && page === this.page && !isRaw)
+      return { ...this.current, isNew: false };
     const key = `${field(page, fields, 'Process ID')} ${field(page, fields, 'Kernel Name')}`;
-    if (this.seen.has(`${page.kind} ${fields[0]} ${key}`)) {
+    const known = this.seen.get(`${fields[0]} ${key}`);
+    if (known && (known.isInRawPage || !isRaw)) {
       this.repeated++;
       return null;
     }
-    this.seen.add(`${page.kind} ${fields[0]} ${key}`);
+    const launch = known ?? this.add(`${fields[0]} ${key}`, key);
+    launch.isInRawPage = isRaw;
+    const { ordinal, metrics } = launch;
+    this.id = id;
+    this.page = page;
+    this.current = {
+      ordinal,
+      isNew: known === undefined,
+      isRepeated: (metric) => (isRaw ? metrics.has(metric) : metrics.size === metrics.add(metric).size),
+    };
+    return this.current;
+  }
+
+  private add(launchKey: string, key: string): SeenLaunch {
     const ordinal = this.ordinals.get(key) ?? 0;
     this.ordinals.set(key, ordinal + 1);
     this.count++;
-    const metrics = new Set<string>();
-    const isRepeated = (metric: string) => metrics.size === metrics.add(metric).size;
-    this.id = id;
-    this.current = { ordinal, isNew: true, isRepeated };
-    return this.current;
+    const launch = { ordinal, isInRawPage: false, metrics: new Set<string>() };
+    this.seen.set(launchKey, launch);
+    return launch;
   }
 }
 
@@ -241,7 +266,7 @@ function launchIssues({ count: launches, repeated }: Launches, rules: number): I
     list.push({
       code: 'ncu_repeated',
       severity: 'warning',
-      text: 'Duplicate records of launches were dropped: the file contains a page twice.',
+      text: 'Records of launches were dropped, because an earlier page of the file has them.',
       count: repeated,
     });
   }
