@@ -17,7 +17,13 @@ interface CacheConfig {
   gpu_memory_utilization: number | null;
   /** auto is the model's own dtype. */
   cache_dtype: string | null;
+  /** Tokens that fit in the KV cache of each data-parallel engine, by its label `engine`. */
+  engine_tokens: ReadonlyMap<string, number | null>;
 }
+
+const labelOf = (line: string, name: string) => new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1];
+/** Versions with a single engine write no label. */
+const engineOf = (line: string): string => labelOf(line, 'engine') ?? '0';
 
 /**
  * Reads `vllm:cache_config_info{block_size="16",num_gpu_blocks="27392",…} 1.0`. Data-parallel engines have one line each: blocks are
@@ -26,28 +32,53 @@ interface CacheConfig {
 export function readCacheConfig(page: string): CacheConfig | null {
   const lines = page.split('\n').filter((line) => line.startsWith('vllm:cache_config_info{'));
   if (lines.length === 0) return null;
-  const label = (line: string, name: string) => new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1];
-  const number = (text: string | undefined) =>
-    text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : null;
-  const sumOf = (name: string) => {
-    const values = lines.map((line) => number(label(line, name)));
-    return values.every((value) => value !== null) ? values.reduce((sum, value) => sum + value, 0) : null;
+  const number = (line: string, name: string) => {
+    const text = labelOf(line, name);
+    return text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : null;
+  };
+  const sumOf = (name: string) => sumOfKnown(lines.map((line) => number(line, name)));
+  const tokensOf = (line: string) => {
+    const [blocks, blockSize] = [number(line, 'num_gpu_blocks'), number(line, 'block_size')];
+    return (
+      number(line, 'kv_cache_size_tokens') ??
+      (blocks === null || blockSize === null ? null : blocks * blockSize)
+    );
   };
   const [first] = lines;
   return {
     blocks: sumOf('num_gpu_blocks'),
     tokens: sumOf('kv_cache_size_tokens'),
     bytes: sumOf('kv_cache_memory_bytes'),
-    block_size: number(label(first!, 'block_size')),
-    gpu_memory_utilization: number(label(first!, 'gpu_memory_utilization')),
-    cache_dtype: label(first!, 'cache_dtype') ?? null,
+    block_size: number(first!, 'block_size'),
+    gpu_memory_utilization: number(first!, 'gpu_memory_utilization'),
+    cache_dtype: labelOf(first!, 'cache_dtype') ?? null,
+    engine_tokens: new Map(lines.map((line) => [engineOf(line), tokensOf(line)])),
   };
 }
 
-/** Tokens that fit in the KV cache; null if the page has neither tokens nor blocks (num_gpu_blocks="None"). */
-export function kvCapacityTokens(config: CacheConfig | null): number | null {
-  if (config === null || config.tokens !== null) return config?.tokens ?? null;
-  return config.blocks === null || config.block_size === null ? null : config.blocks * config.block_size;
+/** Null if one of the values is, or there are none. */
+const sumOfKnown = (values: readonly (number | null)[]): number | null =>
+  values.length > 0 && values.every((value) => value !== null)
+    ? values.reduce((sum, value) => sum + value, 0)
+    : null;
+
+/** Tokens that fit in the KV caches of all engines; null if an engine has neither tokens nor blocks (num_gpu_blocks="None"). */
+export const kvCapacityTokens = (config: CacheConfig | null): number | null =>
+  config && sumOfKnown([...config.engine_tokens.values()]);
+
+/** Tokens in the KV caches of all engines: each engine reports a share of its own cache. Null if a share or size is missing. */
+export function kvUsedTokens(config: CacheConfig | null, page: string): number | null {
+  if (config === null) return null;
+  const shares = page.split('\n').flatMap((line) => {
+    const value = /^vllm:(?:kv|gpu)_cache_usage_perc(?:\{.*\})?\s+(\S+)/.exec(line)?.[1];
+    return value === undefined ? [] : [{ engine: engineOf(line), share: Number(value) }];
+  });
+  return sumOfKnown(
+    shares.map(({ engine, share }) => {
+      const tokens = config.engine_tokens.get(engine) ?? null;
+      return tokens === null || !(share >= 0) ? null : share * tokens;
+    }),
+  );
 }
 
 /** Start arguments from the server's page, by vLLM's names. */
@@ -90,8 +121,8 @@ export function metricsSource(
           return;
         }
         const { reading } = readServerMetrics(page.text);
-        const used = reading['kv_cache_usage_ratio'];
-        if (used !== undefined && capacity !== null) put(page.t_ns, 'kv_cache_used_tokens', used * capacity);
+        const used = kvUsedTokens(config, page.text);
+        if (used !== null) put(page.t_ns, 'kv_cache_used_tokens', used);
         if (reading['preemptions_total'] !== undefined)
           put(page.t_ns, 'preemptions_total', reading['preemptions_total']);
         savePage(page.text);

@@ -12,7 +12,13 @@ import { readServerMetrics } from '../../model/server-metrics.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { openUrl } from './url.js';
 import { isThisMachine, findListenerPid, listeningInodes } from './url-listener.js';
-import { kvCapacityTokens, metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
+import {
+  kvCapacityTokens,
+  kvUsedTokens,
+  metricsSource,
+  readCacheConfig,
+  startedWith,
+} from './url-metrics.js';
 import { readServerIdentity } from './url-server.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-url-'));
@@ -198,8 +204,20 @@ describe("vLLM's page", () => {
       bytes: null,
       gpu_memory_utilization: 0.9,
       cache_dtype: 'auto',
+      engine_tokens: new Map([['0', 8505 * 16]]),
     });
-    expect(readCacheConfig(`${page}\n${page.replaceAll('8505', '8500')}`)!.blocks).toBe(17_005);
+    expect(kvUsedTokens(readCacheConfig(page), page)).toBe(0.25 * 8505 * 16);
+    // A second data-parallel engine with a smaller cache in less use.
+    const second = page
+      .replace('8505', '8500')
+      .replaceAll('engine="0"', 'engine="1"')
+      .replace('0.25', '0.125');
+    const both = `${page}\n${second}`;
+    expect(readCacheConfig(both)!.blocks).toBe(17_005);
+    expect(kvCapacityTokens(readCacheConfig(both))).toBe(17_005 * 16);
+    expect(kvUsedTokens(readCacheConfig(both), both)).toBe((0.25 * 8505 + 0.125 * 8500) * 16);
+    expect(kvUsedTokens(readCacheConfig(page), both)).toBeNull();
+    expect(kvUsedTokens(readCacheConfig(page), 'vllm:num_requests_running 0')).toBeNull();
     expect(kvCapacityTokens(readCacheConfig(page))).toBe(8505 * 16);
     expect(kvCapacityTokens(readCacheConfig(page.replace('"8505"', '"None"')))).toBeNull();
     expect(readCacheConfig('vllm:num_requests_running 0')).toBeNull();
