@@ -36,16 +36,17 @@ function meanOrNull(values: number[]): number | null {
 
 /**
  * Index of the driver (as `nvidia-smi` counts) of PyTorch's GPU `index`: CUDA_VISIBLE_DEVICES selects and reorders by
- * number or by UUID.
+ * number or by UUID. Without an entry, or with an unknown one (a MIG instance), both are equal. GPUs of different models
+ * need CUDA_DEVICE_ORDER=PCI_BUS_ID: by default CUDA counts the fastest first.
+ * @param devices all GPUs of the driver, but not those that fell off the bus
  */
 export function driverIndex(
   index: number,
-  uuids: readonly (string | null)[],
+  devices: readonly { index: number; uuid: string | null }[],
   visible = process.env['CUDA_VISIBLE_DEVICES'] ?? process.env['HIP_VISIBLE_DEVICES'],
 ): number {
   const entry = visible?.split(',')[index]?.trim();
   if (entry === undefined || entry === '') return index;
   if (/^\d+$/.test(entry)) return Number(entry);
-  const found = uuids.findIndex((uuid) => uuid !== null && uuid.startsWith(entry));
-  return found === -1 ? index : found;
+  return devices.find(({ uuid }) => uuid?.startsWith(entry))?.index ?? index;
 }

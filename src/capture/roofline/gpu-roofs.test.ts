@@ -102,11 +102,15 @@ test('takes clocks, power and throttle reasons from the timed part', () => {
 });
 
 test("maps PyTorch's GPU numbers through CUDA_VISIBLE_DEVICES", () => {
-  const uuids = ['GPU-aaaa', 'GPU-bbbb', 'GPU-cccc'];
-  expect(driverIndex(1, uuids, undefined)).toBe(1);
-  expect(driverIndex(0, uuids, '2,0')).toBe(2);
-  expect(driverIndex(1, uuids, '2,0')).toBe(0);
-  expect(driverIndex(0, uuids, 'GPU-bb')).toBe(1);
+  const devices = ['GPU-aaaa', 'GPU-bbbb', 'GPU-cccc'].map((uuid, index) => ({ index, uuid }));
+  expect(driverIndex(1, devices, undefined)).toBe(1);
+  expect(driverIndex(0, devices, '2,0')).toBe(2);
+  expect(driverIndex(1, devices, '2,0')).toBe(0);
+  expect(driverIndex(0, devices, 'GPU-bb')).toBe(1);
+  expect(driverIndex(0, devices, 'MIG-1234')).toBe(0);
+  // GPU 1 fell off the bus: the others keep their indices.
+  const withoutSecond = devices.filter(({ index }) => index !== 1);
+  expect(driverIndex(0, withoutSecond, 'GPU-cc')).toBe(2);
 });
 
 test('measures the L2 with arrays that do not fit the L1s together', () => {

@@ -202,8 +202,9 @@ function plannedGpu(name: string, index: number, gpus: Gpus | null): PlannedDevi
 }
 
 function driverDevice(index: number, gpus: Gpus | null) {
-  const uuids = (gpus?.devices ?? []).map(({ uuid }) => uuid);
-  return gpus?.devices[driverIndex(index, uuids)] ?? null;
+  const devices = gpus?.devices ?? [];
+  const driverGpu = driverIndex(index, devices);
+  return devices.find((device) => device.index === driverGpu) ?? null;
 }
 
 function factsOf(plan: PlannedDevice, index: number, reported: KernelDevice | null, gpus: Gpus | null) {
@@ -220,10 +221,10 @@ function factsOf(plan: PlannedDevice, index: number, reported: KernelDevice | nu
 }
 
 function conditionsOf(recording: RooflineRecording, gpus: Gpus | null) {
-  const uuids = (gpus?.devices ?? []).map(({ uuid }) => uuid);
+  const devices = gpus?.devices ?? [];
   return (index: number): ConditionsOf =>
     (line) =>
-      conditionsWithin(recording.telemetry, `gpu${driverIndex(index, uuids)}`, {
+      conditionsWithin(recording.telemetry, `gpu${driverIndex(index, devices)}`, {
         fromNs: line.t_ns,
         toNs: line.end_ns,
       });

@@ -25,7 +25,7 @@ export type CacheMemory = Map<string, Float32Array>;
 
 /**
  * In place: each entry is one buffer [batch, kv heads, capacity, head_dim] that is past and present at once.
- * GroupQueryAttention appends the new keys and copies nothing. Only for graphs with that operator.
+ * GroupQueryAttention appends the new keys and copies nothing itself. Only for graphs with that operator.
  */
 export function cacheInPlace(
   ort: OnnxRuntime,

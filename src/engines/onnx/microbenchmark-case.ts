@@ -209,7 +209,10 @@ function graphOf(copies: readonly KernelNodes[]): OnnxGraph {
   };
 }
 
-/** Preallocated outputs are not reallocated in each run; a KV cache is input and output in one. */
+/**
+ * Operators write into preallocated outputs; a KV cache is input and output in one. onnxruntime-node returns a copy of each
+ * output all the same (src/capture/bench/copied-cache.ts).
+ */
 function tensorsOf(ort: OnnxRuntime, copies: readonly KernelNodes[]) {
   const feeds: Record<string, Tensor> = {};
   const fetches: Record<string, Tensor> = {};
