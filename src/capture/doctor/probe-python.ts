@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { packageVersionScript, pythonCandidates } from '../../engines/transformers/interpreter.js';
 import type { DoctorFacts, PythonFacts } from './facts.js';
 import { failureLine, runTool } from './run-tool.js';
+import { lastJson } from '../../model/last-json.js';
 
 const pythonPackages = ['torch', 'transformers', 'accelerate', 'vllm'] as const;
 
@@ -70,15 +71,6 @@ async function probeTorchDevices(command: string, timeoutMs: number): Promise<Py
   const run = await runTool(command, ['-c', devicesScript], { timeoutMs });
   const reported = devicesSchema.safeParse(lastJson(run.stdout));
   return reported.success ? reported.data : { failed: failureLine(run) };
-}
-
-/** Packages may print on import; our JSON is the last line. */
-function lastJson(stdout: string): unknown {
-  try {
-    return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
-  } catch {
-    return null;
-  }
 }
 
 /**

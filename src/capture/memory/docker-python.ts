@@ -9,6 +9,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { packageRoot } from '../../model/installation.js';
 import { docker, dockerCommand, dockerOk } from './docker.js';
 import { dockerFailure, lacksProgram } from './docker-failures.js';
+import { lastJson } from '../../model/last-json.js';
 
 /** Engines that an image may have, the most common first. */
 const engines = { vllm: ['vllm'], transformers: ['torch', 'transformers'] } as const;
@@ -64,8 +65,11 @@ export async function containerPython(
       }
       throw dockerFailure(answer, container, ['exec']);
     }
-    const reported = answerSchema.safeParse(JSON.parse(answer.stdout.trim().split('\n').at(-1) ?? 'null'));
-    if (!reported.success) continue;
+    const reported = answerSchema.safeParse(lastJson(answer.stdout));
+    if (!reported.success) {
+      tried.push(`${command} printed no list of packages`);
+      continue;
+    }
     pythons.push({ command, ...reported.data });
     const has = Object.entries(reported.data.packages).flatMap(([name, version]) =>
       version === null ? [] : `${name} ${version}`,
@@ -82,6 +86,8 @@ export async function containerPython(
     fix: `Use a container of an image with the engine (vllm/vllm-openai, rocm/vllm, pytorch/pytorch), name its Python with --python PATH, or type: docker exec ${container} ${pythons[0]?.command ?? 'python3'} -m pip install ${engines[requestedEngines[0]!].join(' ')}`,
   });
 }
+
+const copiedSchema = z.object({ folder: z.string(), others: z.array(z.string()) });
 
 function wantedEngines(engine: EngineName | null): ContainerEngine[] {
   if (engine === null) return ['vllm', 'transformers'];
@@ -106,6 +112,7 @@ const prefix = 'inferscope-memory-';
  * Makes a folder in the container and copies the probe into it. Not with `docker cp`: files that it writes below a tmpfs are
  * not visible inside.
  * @returns the folder, and those of other runs
+ * @throws E_TOOL_FAILED if the Python does not report the folder; docker's own failures
  */
 export async function copyProbe(
   container: string,
@@ -130,9 +137,14 @@ export async function copyProbe(
   const reported = await dockerOk(['exec', '-i', container, python, '-B', '-c', script], container, {
     input: payload,
   });
-  const { folder, others } = z
-    .object({ folder: z.string(), others: z.array(z.string()) })
-    .parse(JSON.parse(reported.trim().split('\n').at(-1) ?? 'null'));
+  const copied = copiedSchema.safeParse(lastJson(reported));
+  if (!copied.success)
+    throw new InferscopeError('E_TOOL_FAILED', {
+      what: `the probe could not be copied into the container ${container}`,
+      why: `${python} in it printed: ${reported.trim().slice(-300) || 'nothing'}`,
+      fix: 'Name another Python of the container with --python PATH.',
+    });
+  const { folder, others } = copied.data;
   return {
     folder,
     others: others.flatMap((line) => {

@@ -8,6 +8,7 @@ import { dockerFailure, lacksProgram, type DockerAnswer } from './docker-failure
 import { insideGpuSource, insideTools, readNvidiaSmi } from './docker-gpus.js';
 import { gpusOf } from './docker-inspect.js';
 import { hostPid } from './docker-processes.js';
+import { containerPython, copyProbe } from './docker-python.js';
 import { recordTranslator } from './docker-record.js';
 import { writeShim } from './docker-shim.js';
 
@@ -67,6 +68,20 @@ describe('docker errors, with what to type', () => {
     expect(lacksProgram(answer({ exitCode: 126, stderr: words.noPath }))).toBe(true);
     expect(lacksProgram(answer({ exitCode: 1, stderr: words.missing }))).toBe(false);
   });
+});
+
+test('a Python that prints other text than asked for', async () => {
+  // Prints its arguments.
+  vi.stubEnv('INFERSCOPE_DOCKER', 'echo');
+  await expect(containerPython('c', 'transformers', 'python3')).rejects.toMatchObject({
+    code: 'E_ENGINE_MISSING',
+    parts: { why: 'In it: python3 printed no list of packages.' },
+  });
+  await expect(copyProbe('c', 'python3')).rejects.toMatchObject({
+    code: 'E_TOOL_FAILED',
+    parts: { why: expect.stringContaining('python3 in it printed: ') },
+  });
+  vi.unstubAllEnvs();
 });
 
 test('reads the GPUs of a container from docker inspect', () => {

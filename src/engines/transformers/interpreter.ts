@@ -5,6 +5,7 @@ import { endWithParent } from '../../model/end-with-parent.js';
 import { InferscopeError } from '../../model/errors.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
 import { formatSetting } from '../../vocabulary/format.js';
+import { lastJson } from '../../model/last-json.js';
 
 /** Python facts for an engine, as a short process reported them. */
 export interface PythonEnvironment {
@@ -172,15 +173,6 @@ async function probePython(
   if (run.timedOut) return `it did not answer within ${formatSetting(timeoutMs / 1000, 's')}`;
   const lastLine = run.stderr.trim().split('\n').at(-1);
   return lastLine || `it ended with ${run.signal ?? `exit code ${run.exitCode ?? run.code}`}`;
-}
-
-/** Packages may print on import; the probe's line is the last. */
-function lastJson(stdout: string): unknown {
-  try {
-    return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
-  } catch {
-    return null;
-  }
 }
 
 function incomplete({ command, packages, torch }: PythonEnvironment, needed: readonly string[]) {
