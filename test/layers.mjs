@@ -37,7 +37,7 @@ const layers = {
   views: base,
   render: [...base, 'views'],
   'render/charts': [...base, 'views', 'render'],
-  'render/client': ['views', 'render', 'render/charts'],
+  'render/client': [...base, 'views', 'render', 'render/charts'],
   'render/terminal': [...base, 'views', 'render'],
   'render/html': [...base, 'views', 'render', 'render/charts'],
   record: [...base, 'hardware', 'session', 'import'],

@@ -1,3 +1,4 @@
+import { csvField } from '../model/csv-field.js';
 import type { SqlValue } from '../session/sql-message.js';
 import type { SqlResult } from '../session/sql-run.js';
 import { tableNames, tables, type TableName } from '../model/tables.js';
@@ -14,13 +15,6 @@ export function cellText(value: SqlValue): string {
 export function csvText({ columns, rows }: SqlResult): string {
   const cellOf = (value: SqlValue) => (value === null ? null : cellText(value));
   return csvLines([columns.map(({ name }) => name), ...rows.map((row) => row.map(cellOf))]);
-}
-
-/** RFC 4180: null is an empty field, an empty text is "". */
-function csvField(value: unknown): string {
-  if (value === null || value === undefined) return '';
-  const text = String(value);
-  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** Rows of cells as CSV. */

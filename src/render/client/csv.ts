@@ -1,15 +1,15 @@
 import type { HeatChart } from '../../views/chart.js';
-import { csvField } from '../csv-field.js';
+import { csvField } from '../../model/csv-field.js';
 
-/** A CSV row per cell of a heat map: its position and number (RFC 4180); empty if not measured. */
+/** A header and a CSV row per cell of a heat map: its position and number, empty if not measured. */
 export function heatCsv({ x, y, cells }: HeatChart): string {
   const unit = cells.map(({ lines: [first] }) => numberOf(first)?.unit).find((found) => found !== undefined);
   const rows = cells.map((cell) => [
     y.values[cell.y] ?? '',
     x.values[cell.x] ?? '',
-    String(numberOf(cell.lines[0])?.n ?? ''),
+    numberOf(cell.lines[0])?.n,
   ]);
-  const line = (fields: readonly string[]): string => fields.map(csvField).join(',');
+  const line = (fields: readonly unknown[]): string => fields.map(csvField).join(',');
   return [[y.name, x.name, unit ?? 'value'], ...rows].map((row) => `${line(row)}\r\n`).join('');
 }
 
