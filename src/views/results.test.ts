@@ -163,6 +163,50 @@ it('lists one row per load point if each has one metric, so that no point is los
   expect(text).not.toContain('no room');
 });
 
+it('lists each metric of a log once, with all statistics and its number of samples', () => {
+  const metric = {
+    name: 'llama_bench.decode',
+    unit: 'tok/s',
+    definition: 'x',
+    same_definition: false,
+    file: [statistic('mean', 100), statistic('sd', 2)],
+    recomputed: [],
+  };
+  const data = {
+    ...results.data,
+    captures: [
+      {
+        capture_id: 'c0',
+        tool: { name: 'llama-bench', version: null },
+        points: [{ label: 'tg8', requests: null, metrics: [metric] }],
+      },
+    ],
+  };
+  const log = resultsView(document('results', resultsVersion, data));
+  expect(log.sections.map(({ id }) => id)).toEqual(['loads', 'definitions', 'notes']);
+  const table = log.sections[0]!.blocks.find((block) => isTable(block));
+  expect(table!.columns.map(({ id }) => id)).toEqual(['point', 'metric', 'mean', 'sd', 'n']);
+  expect(table!.rows.map(({ cells }) => cells.map(rawValue))).toEqual([
+    ['tg8', 'llama_bench.decode', 100, 2, 10],
+  ]);
+});
+
+it('names six fields of a definition and counts the others', () => {
+  const fields = Array.from({ length: 8 }, (_, i) => ({
+    ...statistic(`p${i}`, i),
+    source: `file: field_${i}`,
+  }));
+  const [capture] = results.data.captures;
+  const [point] = capture!.points;
+  const metrics = [{ ...point!.metrics[0]!, file: fields }];
+  const data = { ...results.data, captures: [{ ...capture!, points: [{ ...point!, metrics }] }] };
+  const definitions = resultsView({ ...results, data }).sections.find(({ id }) => id === 'definitions')!;
+  const table = definitions.blocks.find((block) => isTable(block));
+  expect(rawValue(table!.rows[0]!.cells.at(-1)!)).toBe(
+    'field_0, field_1, field_2, field_3, field_4, field_5, 2 more',
+  );
+});
+
 it('draws latencies with our definition against load, ordered by served rate', () => {
   const point = (label: string, rate: number, ttft: number) => ({
     label,

@@ -66,10 +66,8 @@ export function resultsView(document: Document<BenchmarkResults>): View {
             ]),
       },
       ...(latency === null ? [] : [latency]),
-      // A log has one value per metric, and the table above has them all.
-      ...(comparable || metrics.some(({ file }) => file.some(({ statistic }) => statistic !== 'value'))
-        ? captures.map(captureSection)
-        : []),
+      // The tables of a tool's own metrics have everything.
+      ...(comparable ? captures.map(captureSection) : []),
       definitionSection(captures, foreignNames.length > 0),
       { id: 'notes', title: 'Notes', blocks: [{ type: 'issues', issues: document.issues }] },
     ],
@@ -174,15 +172,20 @@ function requestCount({ requests, metrics }: BenchmarkPoint): Text {
   return failed > 0 ? [{ count: ok }, ' + ', { count: failed, unit: 'failed' }] : { count: ok };
 }
 
+const isSingleValue = ({ statistic }: Statistic): boolean => statistic === 'value';
+
 /**
- * The tool's own metrics: one row per metric and one column per point (an engine or one of its ranks). If no two points share a metric, or
- * points outnumber metrics, one row per point and metric.
+ * The tool's own metrics: one row per metric and one column per point (an engine or one of its ranks). If a metric has several statistics,
+ * no two points share a metric, or points outnumber metrics, one row per point and metric.
  */
 function toolTable({ points, tool }: Capture): Block {
   const names = [...new Set(points.flatMap(({ metrics }) => metrics.map(({ name }) => name)))];
   const isShared = (name: string) =>
     points.filter(({ metrics }) => metrics.some((metric) => metric.name === name)).length > 1;
-  if (points.length > names.length || (points.length > 1 && !names.some(isShared)))
+  const hasSingleValues = points.every(({ metrics }) =>
+    metrics.every(({ file }) => file.every(isSingleValue)),
+  );
+  if (!hasSingleValues || points.length > names.length || (points.length > 1 && !names.some(isShared)))
     return toolList(points, tool);
   const valueOf = ({ metrics }: BenchmarkPoint, name: string): Text => {
     const metric = metrics.find((candidate) => candidate.name === name);
@@ -209,9 +212,8 @@ function toolTable({ points, tool }: Capture): Block {
 
 function toolList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Block {
   const all = points.flatMap(({ metrics }) => metrics.flatMap(({ file }) => file));
-  const columns = statistics.filter(
-    ({ names, detail }) => !detail && all.some(({ statistic }) => names.includes(statistic)),
-  );
+  const columns = statistics.filter(({ names }) => all.some(({ statistic }) => names.includes(statistic)));
+  const isSampled = all.some((value) => value.n !== null && !isSingleValue(value));
   return {
     type: 'table',
     title: `Metrics of ${tool.name}`,
@@ -219,22 +221,26 @@ function toolList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Blo
       { id: 'point', head: 'label' },
       { id: 'metric', head: 'metric', wraps: true },
       // Some metrics have a maximum and no mean.
-      ...columns.map(({ id, head }, i): Column => ({
+      ...columns.map(({ id, head, detail }, i): Column => ({
         id,
-        head: all.every(({ statistic }) => statistic === 'value') ? 'value' : head,
+        head: all.every(isSingleValue) ? 'value' : head,
         numeric: true,
         ...(id === 'mean' || id === 'max' ? {} : { drop: i }),
+        ...(detail ? { detail } : {}),
       })),
+      ...(isSampled ? [{ id: 'n', head: 'n', numeric: true, drop: columns.length }] : []),
     ],
     rows: points.flatMap(({ label, metrics }) =>
-      metrics.map(({ name, file, recomputed, unit }) => ({
+      metrics.map(({ name, file, unit }) => ({
         cells: [
           label,
           name,
-          ...columns.map(({ names }) => cell(recomputed.length > 0 ? recomputed : file, names, unit)),
+          ...columns.map(({ names }) => cell(file, names, unit)),
+          ...(isSampled ? [sampleCount(file)] : []),
         ],
       })),
     ),
+    marks: [marks.step, marks.population],
     brief: 14,
   };
 }
@@ -311,6 +317,15 @@ function markOf(statistic: string): string | null {
   return statistic === 'sd_population' ? marks.population.mark : null;
 }
 
+const maxFields = 6;
+
+/** The first names, and the number of the others. */
+const shortList = (names: readonly string[]): string =>
+  [
+    ...names.slice(0, maxFields),
+    ...(names.length > maxFields ? [`${names.length - maxFields} more`] : []),
+  ].join(', ');
+
 /** Every definition once, those that differ from ours first; a summary shows only these. */
 function definitionSection(captures: readonly Capture[], hasForeign: boolean): Section {
   const entries = new Map<string, { tool: string; metric: BenchmarkMetric; fields: Set<string> }>();
@@ -352,7 +367,7 @@ function definitionSection(captures: readonly Capture[], hasForeign: boolean): S
             metric.same_definition ? 'same definition' : { text: 'not comparable', tone: 'fault' },
             metric.unit,
             tool,
-            [...fields].slice(0, 6).join(', '),
+            shortList([...fields]),
           ],
         })),
       },

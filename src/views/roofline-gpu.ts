@@ -195,7 +195,9 @@ function comparedSection(gpus: readonly MeasuredGpu[], full: readonly MeasuredGp
     });
     return {
       name: `cuda:${gpu.index}`,
-      text: [`${gpu.name}, relative to cuda:${reference?.index ?? 0}: `, ...[join(shares)].flat()] as Text,
+      text: reference
+        ? ([`${gpu.name}, relative to cuda:${reference.index}: `, ...[join(shares)].flat()] as Text)
+        : `${gpu.name}: no GPU of this name was measured in full`,
     };
   });
   return {

@@ -76,6 +76,14 @@ test('a second GPU of the same name is compared with the first', () => {
   ]);
 });
 
+test('a GPU is not compared without a fully measured one of its name', () => {
+  const other = exampleGpu({ index: 1, scope: 'compared', name: 'NVIDIA L4' });
+  const mixed = rooflineView(gpuDocument(exampleGpuRoofline({ gpus: [exampleGpu(), other] })));
+  expect(facts(section(mixed, 'compared'))).toEqual([
+    'cuda:1: NVIDIA L4: no GPU of this name was measured in full',
+  ]);
+});
+
 test('a CPU shows peaks, bandwidth by level, and the ridge point', () => {
   const [compute, bandwidth] = section(cpuView, 'cpu').filter(isTable);
   expect(compute!.rows.map(({ cells }) => cells.slice(0, 2).map(rawValue))).toEqual([
