@@ -17,8 +17,6 @@ interface MetricChange {
 }
 
 const faultVerdicts: ReadonlySet<MetricChange['verdict']> = new Set(['worse', 'regression']);
-const unclaimedVerdicts: ReadonlySet<MetricChange['verdict']> = new Set(['within_process', 'no_spread']);
-
 const oneSided = 'missing on one side';
 
 const quantity = (n: number | null, unit: string): Text => (n === null ? { missing: oneSided } : { n, unit });
@@ -36,7 +34,8 @@ export function metricTable(
   const whyNot = ({ base: from, now: to }: MetricChange, otherwise: string) => ({
     missing: from === null || to === null ? oneSided : otherwise,
   });
-  const noSpread = 'the spread of a side is unknown';
+  const noTest = (metric: MetricChange) =>
+    whyNot(metric, isSpreadUnknown(metric) ? 'the spread of a side is unknown' : 'a value is 0');
   return {
     type: 'table',
     title,
@@ -59,8 +58,12 @@ export function metricTable(
         metric.change === null
           ? whyNot(metric, 'no ratio to 0')
           : { n: metric.change, unit: 'ratio', signed: true },
-        metric.change_ci95 === null ? whyNot(metric, noSpread) : interval(metric.change_ci95),
-        metric.p_adjusted === null ? whyNot(metric, noSpread) : { n: metric.p_adjusted, unit: '', digits: 2 },
+        metric.change_ci95 === null
+          ? metric.p_adjusted === null
+            ? noTest(metric)
+            : { missing: 'too few values for an interval' }
+          : interval(metric.change_ci95),
+        metric.p_adjusted === null ? noTest(metric) : { n: metric.p_adjusted, unit: '', digits: 2 },
         ...(uniform ? [] : [`${metric.n[0]}, ${metric.n[1]}`]),
         faultVerdicts.has(metric.verdict)
           ? ({ text: verdictLabels[metric.verdict], tone: 'fault' } as const)
@@ -80,11 +83,16 @@ const interval = ([low, high]: readonly [number, number]): Text => [
 export const isUniform = (metrics: readonly Pick<MetricChange, 'n'>[]): boolean =>
   new Set(metrics.map(({ n }) => n.join())).size === 1;
 
+/** Otherwise a metric without a test has a value of 0. */
+const isSpreadUnknown = ({ verdict, n }: Pick<MetricChange, 'verdict' | 'n'>): boolean =>
+  verdict === 'within_process' || (verdict === 'no_spread' && Math.min(...n) < 2);
+
 /** Why some metrics have no verdict, and how to get one. */
-export const unclaimedNote = (metrics: readonly Pick<MetricChange, 'verdict'>[], fix: string): string[] =>
-  metrics.some(({ verdict }) => unclaimedVerdicts.has(verdict))
-    ? [`no claim: the spread between launches of a side is unknown. ${fix}`]
-    : [];
+export const unclaimedNote = (
+  metrics: readonly Pick<MetricChange, 'verdict' | 'n'>[],
+  fix: string,
+): string[] =>
+  metrics.some(isSpreadUnknown) ? [`no claim: the spread between launches of a side is unknown. ${fix}`] : [];
 
 export const withinProcessNote = (isWithinProcess: boolean): string[] =>
   isWithinProcess ? ['Repeats of one process were treated as independent (--within-process).'] : [];

@@ -22,13 +22,13 @@ export const verdictMeanings: typeof verdictLabels = {
   better: 'significantly better',
   no_real_difference: 'the difference is within the spread of repeated runs',
   regression: 'significantly worse than the baseline, by more than the tolerance',
-  improvement: 'significantly better than the baseline, by more than the tolerance',
-  within_tolerance: 'significant difference within the tolerance',
+  improvement: 'significantly better than the baseline',
+  within_tolerance: 'significantly worse than the baseline, within the tolerance',
   unchanged: 'no change beyond the tolerance in either direction',
   no_worse: 'not worse by more than the tolerance; it may be better',
   inconclusive: 'it may be worse by more than the tolerance: the interval is too wide to decide',
   within_process: 'repeats of one process only: not comparable between runs',
-  no_spread: 'one side has a single value: no interval',
+  no_spread: 'one side has a single value, or a value is 0: no interval',
   missing: 'the metric is on one side only',
 };
 

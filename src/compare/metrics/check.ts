@@ -5,6 +5,7 @@ import type {
   BaselineVerdict,
 } from '../../model/documents/baseline.js';
 import { realDifferences } from '../../facts/difference/ratio-test.js';
+import { whyNoSpread } from './comparison-text.js';
 import { differencesOf, isClaim, type MetricPair, pairsOf, refuseShared, sizes, knownOf } from './pairs.js';
 import type { Sampled } from './sample.js';
 import { comparedLabel } from '../../vocabulary/compared-metrics.js';
@@ -107,7 +108,7 @@ function wordsOf(comparison: Omit<BaselineComparison, 'text'>, tolerance: number
   }
   const signedChange = change === null ? 'no ratio to a baseline of 0' : `${formatSigned(change, 'ratio')}`;
   if (verdict === 'no_spread') {
-    return `${signedChange}, with one value on a side: how far launches differ is not known, so nothing is claimed`;
+    return `${signedChange}, ${whyNoSpread(comparison.n)}`;
   }
   const range = `${formatSigned(interval![0], 'ratio')} to ${formatSigned(interval![1], 'ratio')}`;
   if (verdict === 'within_process') {

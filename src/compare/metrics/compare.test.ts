@@ -124,6 +124,11 @@ describe('metrics without a verdict', () => {
       text: 'only the first side has it',
     });
   });
+  test('a value of 0 has no ratio, whatever the number of launches', () => {
+    const { comparisons } = compare([metric(before)], [metric([...before.slice(1), 0])]);
+    expect(comparisons[0]).toMatchObject({ verdict: 'no_spread', n: [4, 4] });
+    expect(comparisons[0]!.text).toContain('with a value of 0');
+  });
   test('no common metric, and a gate that names none of the metrics', () => {
     const ttft = metric(before, { id: 'ttft_ms', name: 'ttft_ms' });
     expect(() => compare([metric(before)], [ttft])).toThrow('a and b have no metric in common');

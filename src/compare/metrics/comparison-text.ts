@@ -1,6 +1,12 @@
 import type { ComparedMetric } from '../../model/documents/bench-compare.js';
 import { formatPercent, formatSigned } from '../../vocabulary/format.js';
 
+/** Why a difference has no interval: a side has a single value, or a value is 0, which has no logarithm. */
+export const whyNoSpread = (n: readonly [number, number]): string =>
+  Math.min(...n) > 1
+    ? 'with a value of 0: the difference has no interval, so nothing is claimed'
+    : 'with one value on a side: how far launches differ is not known, so nothing is claimed';
+
 /** The result in one sentence. */
 export function comparisonText(compared: Omit<ComparedMetric, 'text'>): string {
   const { verdict, change_ci95: interval } = compared;
@@ -11,7 +17,7 @@ export function comparisonText(compared: Omit<ComparedMetric, 'text'>): string {
     : '';
   switch (verdict) {
     case 'no_spread':
-      return `${signedChange}, with one value on a side: how far launches differ is not known, so nothing is claimed`;
+      return `${signedChange}, ${whyNoSpread(compared.n)}`;
     case 'within_process':
       return `${signedChange}${range} by the scatter inside one process; other launches may differ by more, so nothing is claimed`;
     case 'worse':
