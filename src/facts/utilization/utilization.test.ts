@@ -284,6 +284,22 @@ describe('executed work from a cuBLAS log of another execution', () => {
   });
 });
 
+test.each([
+  ['profiled', true],
+  ['clean', false],
+  ['imported', false],
+] as const)(
+  'says whether recorded steps of a %s execution ran under a profiler',
+  async (purpose, profiled) => {
+    const stages = [step('only', 'prefill', 0, 5, sizes(1, 64, 64))];
+    const session = await sessionOf({ stages }, { only: purpose });
+    const [prefill] = (await analyzeUtilization(session)).data.stages;
+    expect(prefill!.profiled).toBe(profiled);
+    const { time_ms } = prefill!;
+    expect(time_ms.value === null ? '' : time_ms.source.endsWith('profiler on')).toBe(profiled);
+  },
+);
+
 describe('a timeline with a clean execution', () => {
   const kernel = (from: number, to: number): Row<'kernels'> => ({
     execution_id: 'profiled',

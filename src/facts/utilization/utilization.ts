@@ -26,8 +26,8 @@ import { readRecordedSteps, type Step } from './steps.js';
 import { stepGroups, stageOf, stepRows } from './groups.js';
 
 /**
- * Figures of the stages that an execution without a profiler recorded (embedded engine, benchmark); empty if it timed
- * none.
+ * Figures of the stages that the program recorded (embedded engine, benchmark), without a profiler if an execution had
+ * none; empty if no stage was timed.
  */
 export async function readRecordedUtilization(
   session: Session,
@@ -64,7 +64,7 @@ interface StepSource {
   executed: Map<number, ExecutedGemms> | null;
 }
 
-/** Steps timed in executions without a profiler, by kind and batch size, with roofs and model. */
+/** Recorded steps by kind and batch size, without a profiler if an execution had none, with roofs and model. */
 export async function readRecordedStages(
   session: Session,
   database: SessionDatabase,
@@ -238,13 +238,14 @@ async function readRecordSteps(
   const measuredHere = hasSubject(manifest, 'profile', 'bench');
   const clean = executions.filter(({ purpose }) => purpose === 'clean');
   const sources: StepSource[] = [];
-  for (const { execution_id } of clean.length > 0 ? clean : executions) {
+  for (const { execution_id, purpose } of clean.length > 0 ? clean : executions) {
+    const profiled = purpose !== 'clean' && purpose !== 'imported';
     const steps = await readRecordedSteps(database, execution_id, { rank: 0, toIterationEnd: measuredHere });
     sources.push({
       executionId: execution_id,
       timed: steps.map((step) => withSizes(step, run)),
-      timeFrom: `stages of execution ${execution_id}`,
-      profiled: false,
+      timeFrom: `stages of execution ${execution_id}${profiled ? ', profiler on' : ''}`,
+      profiled,
       traced: [],
       executed: null,
     });
