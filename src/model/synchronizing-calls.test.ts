@@ -1,14 +1,22 @@
 import { expect, test } from 'vitest';
-import { isSynchronizing } from './synchronizing-calls.js';
+import { isSynchronizing, waitPurpose } from './synchronizing-calls.js';
 
 test.each([
-  ['cudaStreamSynchronize', true],
-  ['cudaDeviceSynchronize_v3020', true],
-  ['cuMemcpyDtoH_v2', true],
-  ['cudaMemcpyAsync', false],
-  ['hipMemset', true],
-  ['cudaMemset', false],
-  ['cudaMemset_v3020', false],
-])('%s waits for the device: %s', (name, expected) => {
-  expect(isSynchronizing(name)).toBe(expected);
+  ['cudaStreamSynchronize', 'synchronize'],
+  ['cudaDeviceSynchronize_v3020', 'synchronize'],
+  ['cuStreamSynchronize_ptsz', 'synchronize'],
+  ['cuCtxSynchronize_v2', 'synchronize'],
+  ['cuMemcpyDtoH_v2', 'copy'],
+  ['cudaMemcpy_ptds_v7000', 'copy'],
+  ['cudaMemcpyAsync', null],
+  ['hipMemset', 'copy'],
+  ['cudaMemset', null],
+  ['cudaMemset_v3020', null],
+  ['cudaMalloc_v3020', 'allocator'],
+  ['cuMemFree_v2', 'allocator'],
+  ['cudaMallocAsync', null],
+  ['cuMemCreate', null],
+] as const)('%s waits for the device: %s', (name, purpose) => {
+  expect(waitPurpose(name)).toBe(purpose);
+  expect(isSynchronizing(name)).toBe(purpose !== null);
 });

@@ -1,24 +1,38 @@
 /**
- * API calls in which the host waits for the device (CUDA Runtime API reference, "API synchronization behavior", and the
- * driver's and HIP's counterparts). A gap before a launch is `synchronization` while its thread is in one of them.
- * cudaMemcpyAsync is not included: it returns immediately, except for pageable memory, where the copy itself is busy.
+ * API calls in which the host waits for the device, by purpose (CUDA Runtime API reference, "API synchronization behavior", and the
+ * driver's and HIP's counterparts), without suffixes of versions and streams. A gap before a launch is `synchronization` while its thread
+ * is in one of them. cudaMemcpyAsync is not included: it returns immediately, except for pageable memory, where the copy itself is busy.
  */
-const synchronizingCalls: readonly RegExp[] = [
+const synchronizingCalls: Readonly<Record<WaitPurpose, readonly RegExp[]>> = {
   // Waits by name: cudaDeviceSynchronize, cuStreamSynchronize, cudaEventSynchronize, hipDeviceSynchronize, …
-  /^(?:cuda|cu|hip)(?:Device|Stream|Event|Ctx|Thread|Context)Synchronize(?:_ptsz)?$/,
+  synchronize: [/^(?:cuda|cu|hip)(?:Device|Stream|Event|Ctx|Thread|Context)Synchronize$/],
   // Copies and sets that return after completion.
-  /^(?:cuda|hip)Memcpy(?:2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray|2DToArray|2DFromArray)?(?:_ptds)?$/,
-  /^(?:cu|hip)Memcpy(?:HtoD|DtoH|DtoD|HtoA|AtoH|AtoA|DtoA|AtoD|2D|2DUnaligned|3D|3DPeer|Peer)?(?:_v2)?(?:_ptds)?$/,
-  /^hipMemcpyWithStream$/,
-  // CUDA's counterpart returns before the device memory is set.
-  /^hipMemset(?:2D|3D)?$/,
-  // Allocator calls that wait for the device: allocation maps memory, freeing waits for users of the memory.
-  /^(?:cuda|hip)(?:Malloc|MallocHost|MallocManaged|MallocPitch|Malloc3D|HostAlloc|Free|FreeHost|HostFree|HostRegister|HostUnregister|HostMalloc|ExtMallocWithFlags)$/,
-  /^cuMem(?:Alloc|AllocHost|AllocManaged|AllocPitch|HostAlloc|Free|FreeHost|HostRegister|HostUnregister|Unmap|Release)(?:_v2)?$/,
-];
+  copy: [
+    /^(?:cuda|hip)Memcpy(?:2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray|2DToArray|2DFromArray)?$/,
+    /^(?:cu|hip)Memcpy(?:HtoD|DtoH|DtoD|HtoA|AtoH|AtoA|DtoA|AtoD|2D|2DUnaligned|3D|3DPeer|Peer)?$/,
+    /^hipMemcpyWithStream$/,
+    // CUDA's counterpart returns before the device memory is set.
+    /^hipMemset(?:2D|3D)?$/,
+  ],
+  // Allocation maps memory, freeing waits for users of the memory.
+  allocator: [
+    /^(?:cuda|hip)(?:Malloc|MallocHost|MallocManaged|MallocPitch|Malloc3D|HostAlloc|Free|FreeHost|HostFree|HostRegister|HostUnregister|HostMalloc|ExtMallocWithFlags)$/,
+    /^cuMem(?:Alloc|AllocHost|AllocManaged|AllocPitch|HostAlloc|Free|FreeHost|HostRegister|HostUnregister|Unmap|Release)$/,
+  ],
+};
 
-/** @param name of the API call; a version suffix such as _v3020 is allowed */
-export function isSynchronizing(name: string): boolean {
-  const plain = name.replace(/_v\d{4,}$/, '');
-  return synchronizingCalls.some((pattern) => pattern.test(plain));
+export type WaitPurpose = 'synchronize' | 'copy' | 'allocator';
+
+/**
+ * What an API call waits for the device for; null if it does not wait.
+ * @param name may have suffixes: cuMemFree_v2, cudaMemcpy_ptds_v7000
+ */
+export function waitPurpose(name: string): WaitPurpose | null {
+  const plain = name.replace(/(?:_v\d+|_ptsz|_ptds)+$/, '');
+  const purposes = Object.keys(synchronizingCalls) as WaitPurpose[];
+  return (
+    purposes.find((purpose) => synchronizingCalls[purpose].some((pattern) => pattern.test(plain))) ?? null
+  );
 }
+
+export const isSynchronizing = (name: string): boolean => waitPurpose(name) !== null;

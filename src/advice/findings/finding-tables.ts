@@ -1,5 +1,6 @@
 import { readCallNames } from '../../facts/trace/call-names.js';
 import { literal, type TraceScope } from '../../facts/trace/scope.js';
+import { waitPurpose } from '../../model/synchronizing-calls.js';
 
 /**
  * A host gap between two calls of a thread that is too long for a dispatch: PyTorch dispatches an operator
@@ -18,13 +19,8 @@ const minInstances = 3;
 /** Share of all launches from which a thread counts as launching. */
 const minLaunchShare = 0.01;
 
-/** Blocking calls by purpose, as patterns of the call's name. */
-const waitingCalls = {
-  synchronize: '^(cuda|cu|hip)(Device|Stream|Event|Ctx|Thread|Context)Synchronize',
-  copy: '^((cuda|hip)Memcpy(2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray)?|(cu|hip)Memcpy(HtoD|DtoH|DtoD|2D|3D|Peer)?(_v2)?|hipMemcpyWithStream|hipMemset(2D|3D)?)(_v\\d+|_ptds)*$',
-  allocator:
-    '^((cuda|hip)(Malloc|Free|Host(Alloc|Free|Malloc|Register|Unregister)|FreeHost|MallocHost|MallocManaged|MallocPitch|Malloc3D|ExtMallocWithFlags)(_v\\d+)?|cuMem(Alloc|Free|HostAlloc|HostRegister|HostUnregister|Create|Map|Unmap|Release|SetAccess|AddressReserve|AddressFree)\\w*)$',
-} as const;
+/** Calls of an allocator with expandable segments: they map memory and do not wait for the device. */
+const mappingCalls = /^cuMem(?:Create|Map|SetAccess|AddressReserve|AddressFree)$/;
 
 /** Calls that load code onto a device: Triton, TorchInductor, NVRTC and lazy loading all use them. */
 export const moduleLoads = '^(cuModuleLoad|cuLibraryLoad|cudaLibraryLoad|hipModuleLoad|nvrtc|cuLink)';
@@ -120,8 +116,8 @@ async function makeWaits(
   names: readonly string[],
 ): Promise<void> {
   const waitingNames = names.flatMap((name) => {
-    const cause = Object.entries(waitingCalls).find(([, pattern]) => new RegExp(pattern).test(name))?.[0];
-    return cause === undefined ? [] : [{ name, cause }];
+    const cause = waitPurpose(name) ?? (mappingCalls.test(name) ? 'allocator' : null);
+    return cause === null ? [] : [{ name, cause }];
   });
   const causeOf = waitingNames.map(({ name, cause }) => `WHEN ${literal(name)} THEN '${cause}'`);
   const calls = `SELECT ${causeOf.length > 0 ? `CASE name ${causeOf.join(' ')} END` : 'NULL::VARCHAR'} AS cause, name, start_ns, dur_ns, tid, op_id,
@@ -237,7 +233,7 @@ async function removeStalls(database: TraceScope['database']): Promise<void> {
 }
 
 /** SQL test of `name` that can use the file's statistics. */
-const inList = (names: readonly string[]): string =>
+export const inList = (names: readonly string[]): string =>
   names.length === 0 ? 'false' : `name IN (${names.map((name) => literal(name)).join(', ')})`;
 
 /** Long parts of gaps in which the host was in no API call, clipped to the window. */

@@ -165,6 +165,7 @@ const meansOf =
   (table, { time, keys, value }, binNs) => {
     const sums = new Map<string, { time: number; key: string; sum: number; n: number }>();
     for (const [sampleNs, sampleValue, ...keyValues] of readRows(file, table, [time, value, ...keys])) {
+      if (sampleNs === null || sampleValue === null) continue;
       const from = Number(sampleNs) - (Number(sampleNs) % binNs);
       const key = keyValues.join(' ');
       const row = sums.get(`${from} ${key}`) ?? { time: from, key, sum: 0, n: 0 };

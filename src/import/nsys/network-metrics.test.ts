@@ -15,7 +15,7 @@ const home = homeFolders({ INFERSCOPE_HOME: folder });
 const fixtures = 'test/fixtures/nsys-2025.3.1-h200';
 
 /** Layout: "Export SQLite schema" of NVIDIA's User Guide for Nsight Systems; no report with such tables was at hand. */
-const tables: Record<string, [columns: string, rows: (string | number)[][]]> = {
+const tables: Record<string, [columns: string, rows: (string | number | null)[][]]> = {
   TARGET_INFO_GPU_METRICS: [
     'typeId BIGINT, sourceId BIGINT, typeName TEXT, metricId BIGINT, metricName TEXT',
     [1, 2].flatMap((gpu) =>
@@ -64,11 +64,14 @@ const tables: Record<string, [columns: string, rows: (string | number)[][]]> = {
       [0, 1_000_000, 7, 0, 1, 0, 40_000_000],
       [0, 1_000_000, 7, 0, 1, 1, 10_000_000],
       [0, 1_000_000, 7, 0, 1, 2, 123],
+      // A sample without a value is no traffic of 0 bytes.
+      [0, 1_000_000, 7, 0, 1, 0, null],
+      [2_000_000, 3_000_000, 7, 0, 1, 0, null],
       [1_000_000, 2_000_000, 6, 1, 1, 0, 2_000_000],
     ],
   ],
 };
-const literal = (value: string | number) => (typeof value === 'string' ? quote(value) : String(value));
+const literal = (value: string | number | null) => (typeof value === 'string' ? quote(value) : String(value));
 const inserts = Object.entries(tables).flatMap(([name, [columns, rows]]) => [
   `CREATE TABLE ${name} (${columns})`,
   `INSERT INTO ${name} VALUES ${rows.map((row) => `(${row.map(literal).join(', ')})`).join(', ')}`,

@@ -69,7 +69,8 @@ export function parquetMeans(folder: string, workbench: Workbench): ReadMeans {
     const source = parquetTable(folder, table);
     if (!source) return [];
     const key = keys.map((name) => `"${name}"`).join(', ');
-    const sql = `SELECT ("${time}" - "${time}" % ${binNs})::DOUBLE AS time, concat_ws(' ', ${key}) AS key, avg("${value}")::DOUBLE AS mean FROM ${source} GROUP BY ALL`;
+    const sql = `SELECT ("${time}" - "${time}" % ${binNs})::DOUBLE AS time, concat_ws(' ', ${key}) AS key, avg("${value}")::DOUBLE AS mean FROM ${source}
+      WHERE "${time}" IS NOT NULL AND "${value}" IS NOT NULL GROUP BY ALL`;
     return unlessTruncated(folder, table, () =>
       workbench.query<{ time: number; key: string; mean: number }>(sql),
     );

@@ -1,12 +1,10 @@
+import { inList } from '../finding-tables.js';
 import { gainOf } from '../gain.js';
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { instanceWord, everyInstance, ms, part, plural, timesPer } from '../words.js';
-
-const allocatorCalls =
-  '^(cuda|hip)(Malloc|Free|Host(Alloc|Free|Malloc|Register|Unregister)|FreeHost|MallocHost|MallocManaged)|^cuMem(Alloc|Free|HostAlloc|Create|Map|Unmap|Release)';
 
 /** The loop calls the driver's allocator, which is slow and waits for the device. */
 export const allocatorChurn = stageRule(
@@ -60,9 +58,12 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     kind === 'outside'
       ? ''
       : ` AND EXISTS (SELECT 1 FROM instances i WHERE i.kind = '${kind}' AND a.start_ns >= i.start_ns AND a.start_ns < i.host_end_ns)`;
+  const names = await context.database.query<{ name: string }>(
+    `SELECT DISTINCT name FROM finding_waits WHERE kind = '${kind}' AND cause = 'allocator' ORDER BY 1`,
+  );
   const { rows, evidence } = await context.evidence<Calls>(
     `SELECT name, o.operator, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 1) AS us, round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM rank_api a LEFT JOIN (SELECT op_id, name AS operator FROM rank_ops) o USING (op_id) WHERE regexp_matches(name, '${allocatorCalls}')${inside} GROUP BY ALL ORDER BY ms DESC, name, operator`,
+     FROM rank_api a LEFT JOIN (SELECT op_id, name AS operator FROM rank_ops) o USING (op_id) WHERE ${inList(names.map(({ name }) => name))}${inside} GROUP BY ALL ORDER BY ms DESC, name, operator`,
     (rows) =>
       rows
         .slice(0, 3)
