@@ -1,22 +1,8 @@
 import { expect, test } from 'vitest';
-import {
-  type ExplainResult,
-  type Finding,
-  type StageWaterfall,
-  verifyDocumentSchema,
-} from '../../model/documents/explain.js';
+import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { figure, missing } from '../../model/figure.js';
 import { withheldReasons } from '../../model/withheld.js';
-import { terminalView } from '../../render/terminal/view.js';
-import { verifyView } from '../../views/verify.js';
-import { explainSession } from '../explain/explain.js';
-import { importSession } from '../../session/archive-import.js';
-import { openSession, type Session } from '../../session/open.js';
-import { testHome } from '../../session/test-folder.js';
-import { sessionOf, tinyWorkload } from '../../facts/test-session.js';
-import { compareExplanations, verifySessions } from './verify.js';
-
-const home = testHome();
+import { compareExplanations } from './verify.js';
 
 const session: ExplainResult['session'] = {
   id: '20261121-000000-a',
@@ -323,75 +309,6 @@ test('a profiled session compared with one without a profiler is said to be so',
     noSession,
   );
   expect(both.stages[0]!.graded_why).toContain('medians, only after the change under a profiler');
-});
-
-const planted = async (name: string): Promise<Session> =>
-  openSession((await importSession(`test/fixtures/diagnosis/${name}.tgz`, home)).id, home);
-
-test('a planted fault and its fix on an H200: gone, with the expected gain', async () => {
-  const [before, after] = [await planted('bank_conflicts-fault'), await planted('bank_conflicts-fixed')];
-  const result = await verifySessions(before, after);
-  expect(verifyDocumentSchema.parse(result)).toEqual(result);
-  expect(result.data.changes[0]).toMatchObject({
-    finding: 'bank_conflicts:decode',
-    outcome: 'gone',
-    as_expected: true,
-  });
-  // Interleaved timings without a profiler: 4.19 ms before, 0.229 ms after (timings.json).
-  expect(Math.abs(result.data.changes[0]!.achieved_ms! - 3.96)).toBeLessThan(0.1);
-  expect(Math.abs(result.data.changes[0]!.error!)).toBeLessThan(0.15);
-  const text = terminalView(verifyView(result, await explainSession(before)), { width: 80 });
-  expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
-  expect(text).toContain('The achieved gain is within the expected interval');
-  // Complete on several lines, and no number without its unit.
-  expect(text).toMatch(/1 {2}Bank conflicts: 97 % of .*\n +the shared-memory passes/);
-});
-
-test('rejects other models and devices, and reports other lengths', async () => {
-  const runWith = (change: Parameters<typeof tinyWorkload>[0], gpu = 'NVIDIA H200') =>
-    sessionOf(
-      home,
-      {},
-      {
-        kind: 'run',
-        roofline: null,
-        workload: tinyWorkload({ device: 'cuda:0', ...change }),
-        manifest: { hardware: { gpu_name: gpu } },
-      },
-    );
-  const base = await runWith({});
-  const model = tinyWorkload().model!;
-  const larger = await runWith({
-    model: { ...model, name: 'larger', config: { ...model.config, num_hidden_layers: 4 } },
-  });
-  await expect(verifySessions(base, larger)).rejects.toMatchObject({
-    code: 'E_USAGE',
-    parts: { why: expect.stringContaining('different models, tiny and larger') },
-  });
-  await expect(verifySessions(base, await runWith({}, 'NVIDIA H100 80GB HBM3'))).rejects.toMatchObject({
-    code: 'E_USAGE',
-  });
-  await expect(verifySessions(base, await runWith({ device: 'cpu' }))).rejects.toMatchObject({
-    code: 'E_USAGE',
-  });
-  await expect(verifySessions(base, base)).rejects.toMatchObject({ code: 'E_USAGE' });
-  // Clients on machines with other GPUs: the server may run on another machine.
-  const served = (gpu: string) => runWith({ device: 'server' }, gpu);
-  await expect(verifySessions(await served('NVIDIA A10'), await served('NVIDIA L4'))).resolves.toBeDefined();
-  const result = await verifySessions(
-    base,
-    await runWith({ batch_size: 8, input_len: 9, model: { ...model, dtype: 'bfloat16' } }),
-  );
-  expect(result.issues.map(({ text }) => text)).toEqual([
-    'Batch 2 became 8: step times are compared per token.',
-    'Prompt tokens differ, 4 and 9: attention and KV cache have different lengths.',
-    'The sessions have no common stage with times in both: only findings are compared.',
-  ]);
-  // Padding is a change of the same model.
-  const padded = await runWith({ model: { ...model, config: { ...model.config, vocab_size: 520 } } });
-  expect((await verifySessions(base, padded)).issues[0]!.text).toContain(
-    'padding is assumed to be the change',
-  );
 });
 
 test('a finding withheld in the later session is not judged as gone', () => {
