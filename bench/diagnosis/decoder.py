@@ -96,8 +96,8 @@ class Layer:
 
 
 class Decoder:
-    """`linear`, `attention`, `norm` and `activation` may be replaced. `cache` is "static" (written in place) or "cat" (grows by
-    torch.cat).
+    """`linear`, `attention`, `norm` and `activation` may be replaced. `cache` is "static" (written in place) or "cat" (copied
+    together with the new token by torch.cat).
     """
 
     def __init__(

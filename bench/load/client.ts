@@ -25,7 +25,7 @@ const target: LoadTarget = {
   temperature: 0,
   ignoreEos: true,
   extraBody: { first_ms: firstMs, gap_ms: 1000 / rate },
-  timeout_ms: 60_000,
+  timeoutMs: 60_000,
 };
 const requests = Array.from({ length: 3 * streams }, (_, index): PlannedRequest => ({
   index,

@@ -44,10 +44,7 @@ export interface ServingCommandOptions extends TargetOptions, LoadOptions {
   quiet?: boolean;
 }
 
-/**
- * Target → probe → loads → session → analysis. Input and server errors are found before a session is created;
- * measurements are saved whatever fails later.
- */
+/** Checks options and server, probes it, measures the loads into a session, and analyzes the session. */
 export async function runServing(
   url: string,
   options: ServingCommandOptions,

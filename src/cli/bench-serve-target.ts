@@ -36,7 +36,7 @@ export async function targetOf(
     temperature: options.temperature,
     ignoreEos: options.ignoreEos,
     extraBody,
-    timeout_ms: options.timeout,
+    timeoutMs: options.timeout,
   };
 }
 

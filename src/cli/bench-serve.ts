@@ -163,7 +163,7 @@ export function defineServe(command: Command): void {
       wholeNumberParser('--threads', { min: 1, example: 2 }),
     )
     .option('--metrics-url <url>', "the server's Prometheus endpoint (default: /metrics)")
-    .option('--no-probe', 'skip the three probe requests before the load')
+    .option('--no-probe', 'skip the probe requests before the load')
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
     .option('--csv <file>', 'also write a CSV file, one row per load level')

@@ -28,7 +28,7 @@ export function configFiles(cwd = process.cwd(), env: NodeJS.ProcessEnv = proces
  * Applies the config files to this process and to a command: `home` becomes INFERSCOPE_HOME if the environment does
  * not set it, and the section of the command (`bench: {latency: …}` of `bench latency`) sets options that were not
  * typed.
- * @throws E_CONFIG_FILE with line and column
+ * @throws E_CONFIG_FILE if a file cannot be read, or with line and column if a setting is wrong
  */
 export async function applyConfig(command: Command): Promise<void> {
   const files = configFiles();

@@ -209,7 +209,7 @@ function addFailure(imported: ImportedCaptures, path: string, thrown: unknown, t
   if (!tolerant || !(error instanceof InferscopeError) || error.code === 'E_DISK_FULL') throw error;
   imported.failures.push({ path, error });
   if (error.code === 'E_INTERRUPTED') {
-    const text = `${basename(path)} was not read because of Ctrl-C; it is saved with the artifacts, and inferscope import can read it.`;
+    const text = `${basename(path)} was not read because of Ctrl-C or a signal; it is saved with the artifacts, and inferscope import can read it.`;
     imported.issues.push({ code: 'capture_unread', severity: 'warning', text });
   } else {
     const text = `${basename(path)} could not be read: ${error.parts.what}. ${error.parts.why}`;
@@ -246,7 +246,7 @@ function ensureNotInterrupted({ path, kind }: CaptureFile, signal: AbortSignal |
   if (signal?.aborted !== true || kind === 'record') return;
   throw new InferscopeError('E_INTERRUPTED', {
     what: `${basename(path)} was not read`,
-    why: 'Ctrl-C was pressed first.',
+    why: 'Ctrl-C or a signal stopped it first.',
     fix: 'Import it from the artifacts of the session.',
   });
 }

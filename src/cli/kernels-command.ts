@@ -7,7 +7,7 @@ import { measureWithProgress } from './progress.js';
 import { resultsFolder, writeResults } from './results-folder.js';
 import { showMeasured } from './show-measured.js';
 
-/** Measures, saves, analyses and prints. Sets the exit code. */
+/** Measures, saves, analyzes and prints. Sets the exit code. */
 export async function kernelsCommand(names: readonly KernelName[], options: KernelsOptions): Promise<void> {
   const { runKernels } = await import('./kernels-run.js');
   const folder = resultsFolder(options.output);

@@ -78,10 +78,7 @@ async function gpuFacts(index: number): Promise<{ scope: string; freeBytes: numb
   const { gpus } = await openGpus();
   if (!gpus) return null;
   try {
-    const driverGpu = driverIndex(
-      index,
-      gpus.devices.map(({ uuid }) => uuid),
-    );
+    const driverGpu = driverIndex(index, gpus.devices);
     const device = gpus.devices.find((gpuDevice) => gpuDevice.index === driverGpu);
     return { scope: `gpu${driverGpu}`, freeBytes: device?.sample().memoryFreeBytes ?? null };
   } finally {

@@ -147,7 +147,7 @@ function launchIssues({ capture }: MeasuredKernels): Issue[] {
     issues.push({
       code: 'interrupted',
       severity: 'warning',
-      text: 'Stopped by Ctrl-C: later cases are missing.',
+      text: 'Stopped by Ctrl-C or a signal: later cases are missing.',
     });
   return issues;
 }

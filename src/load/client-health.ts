@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import process from 'node:process';
 
-/** Load of one client thread, ms. */
+/** Load of one client thread. */
 export interface ThreadHealth {
   seconds: number;
   /** Delay beyond the sampler's period; a stamp can be late by this much. */

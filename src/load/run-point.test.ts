@@ -87,8 +87,8 @@ test.each([
 });
 
 test('a failed request keeps what arrived before the failure', async () => {
-  const recordsOf = async (fault: string, timeout_ms = 5000) => {
-    const target = { ...testTarget(server, { fault }), timeout_ms };
+  const recordsOf = async (fault: string, timeoutMs = 5000) => {
+    const target = { ...testTarget(server, { fault }), timeoutMs };
     const [exchange] = (await run(target, { requests: plannedRequests(1, 8) })).exchanges;
     return [exchange!.status, exchange!.chunk_ns.length];
   };
@@ -105,7 +105,7 @@ test('reads the full answer of a server that ignores max_tokens, and keeps its t
 });
 
 test('a hanging request ends at its time limit, also if its body is never read', async () => {
-  const target = { ...testTarget(server, { fault: 'hang' }), timeout_ms: 300 };
+  const target = { ...testTarget(server, { fault: 'hang' }), timeoutMs: 300 };
   const hung = await run(target, {});
   expect(hung.exchanges[0]).toMatchObject({ status: 'timeout', first_byte_ns: null });
   // More than the buffers of both sockets.
@@ -182,7 +182,7 @@ test('an open loop does not wait for answers; with one slot the wait counts as l
   const unanswered = testTarget(server, { first_ms: 600_000 });
   const [free] = await Promise.all([
     run(
-      { ...unanswered, timeout_ms: 600_000 },
+      { ...unanswered, timeoutMs: 600_000 },
       { requests, loop: 'open', concurrency: null },
       controller.signal,
     ),

@@ -67,7 +67,7 @@ export async function runPoint(plan: PointPlan, control: PointControl): Promise<
   if (lead > 0) await sleep(lead);
   const healthOf = watchThread();
   const timer = setInterval(() => {
-    const limit = monotonicNs() - plan.target.timeout_ms * 1e6;
+    const limit = monotonicNs() - plan.target.timeoutMs * 1e6;
     for (const handle of inFlight) if (handle.dispatched_ns < limit) handle.abort('timeout');
     control.onProgress?.({ done: exchanges.length, failed, in_flight: inFlight.size, tokens });
   }, 200);

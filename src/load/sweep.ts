@@ -16,8 +16,9 @@ const maxPoints = 16;
 
 /**
  * The next load of a sweep to saturation, or null at its end. Loads double until doubling gives less than 5 % more,
- * more than 5 % of requests fail, or `max` is reached. With an SLO, they double until it is missed, and the gap
- * between the highest load that met it and the lowest that missed it is halved, whole numbers for users.
+ * more than 5 % of requests fail, or `max` is reached. With an SLO, they double until it is missed (or requests fail, or
+ * `max` is reached), and the gap between the highest load that met it and the lowest that missed it is halved up to four
+ * times, in whole numbers for users.
  */
 export function nextLevel(
   points: readonly SweepPoint[],
@@ -31,8 +32,7 @@ export function nextLevel(
   const met = points.filter((point) => point.meets_slo === true).map(({ level }) => level);
   const missed = points.filter((point) => point.meets_slo === false).map(({ level }) => level);
   const high = Math.min(...missed);
-  if (missed.length === 0)
-    return isSaturated(points) && last.failed_share > maximumFailedShare ? null : doubled(last.level);
+  if (missed.length === 0) return last.failed_share > maximumFailedShare ? null : doubled(last.level);
   const low = Math.max(0, ...met.filter((level) => level < high));
   const halvings = points.length - 1 - points.findIndex((point) => point.meets_slo === false);
   if (halvings >= bisections) return null;

@@ -12,7 +12,7 @@ export interface LoadTarget {
   /** Fields added to every body. */
   extraBody: Record<string, unknown>;
   /** A request that has not ended by then counts as timed out. */
-  timeout_ms: number;
+  timeoutMs: number;
 }
 
 function requestPath(target: LoadTarget): string {

@@ -67,6 +67,6 @@ export function testTarget(server: ProgrammedServer, extraBody: Record<string, u
     temperature: 0,
     ignoreEos: true,
     extraBody,
-    timeout_ms: 5000,
+    timeoutMs: 5000,
   };
 }

@@ -20,7 +20,7 @@ const startAndEnd = {
 
 const gapParts = {
   synchronization: num('the host waited for the device, ns'),
-  host: num('the host was in no call, ns'),
+  host: num('before the launching call, its thread in no synchronizing call, ns'),
   launch_overhead: num('inside the launching call, ns'),
   launch_latency: num('from the end of the call to the start of the activity, ns'),
   device_dependency: num('launched in time, waiting for other work of the device, ns'),

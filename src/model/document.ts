@@ -19,7 +19,7 @@ export const issueSchema = z.object({
 });
 export type Issue = z.infer<typeof issueSchema>;
 
-/** The envelope of every JSON document: an addition is a minor version, and readers reject a newer major version. */
+/** The envelope of every JSON document: an addition is a minor version, and readers reject another major version. */
 export function documentSchema<T extends z.ZodType>(name: string, version: string, data: T) {
   const [major] = version.split('.');
   return z.object({

@@ -129,7 +129,7 @@ export const eventTables = {
       ...interval,
       cause: text('bar id of the waterfall: launch_overhead, synchronization, host.runtime_dispatch, …'),
       stage_id: big('stage of the activity that ends it'),
-      before_op_id: big('operator or kernel that ends the gap'),
+      before_op_id: big('operator that ends the gap, or that launched what ends it'),
       correlation: big('API call that the gap is attributed to'),
       synchronization_ns: big(
         'device gaps: part before the API call, launching thread in a synchronizing call',
@@ -146,7 +146,7 @@ export const eventTables = {
     columns: {
       ...eventKeys,
       kernel_name: text('kernel name'),
-      launch_ordinal: big('how many launches of this name came before'),
+      launch_ordinal: big('how many profiled launches of this name in its process came before'),
       nvtx_path: text('NVTX ranges around the launch'),
       metric: text('metric name'),
       value: num('value'),

@@ -47,7 +47,7 @@ export const issueCodes = {
     fix: 'find the process with nvidia-smi and stop it',
   },
   cpu_by_accident: {
-    means: 'the program computed on the CPU although the machine has a GPU',
+    means: 'the engine computed on the CPU, and --device cpu was not given',
     fix: 'install a GPU build of the framework, or state --device cpu',
   },
   telemetry_missing: { means: 'the GPU or tool does not report a metric' },
@@ -65,7 +65,7 @@ export const issueCodes = {
   // Executions of a recording.
   execution_failed: { means: 'the program failed in this execution', fix: 'read its log in the session' },
   ended_early: { means: 'the run stopped before its last point', fix: 'see the reason in the text' },
-  interrupted: { means: 'the run was stopped by Ctrl-C: what was measured so far is saved' },
+  interrupted: { means: 'the run was stopped by Ctrl-C or a signal: what was measured so far is saved' },
   workload_error: { means: 'the program reported an error' },
   nested_session: { means: 'the program recorded a session of its own' },
   profiling_bounded: { means: 'a profiler recorded only part of the run' },
@@ -90,13 +90,16 @@ export const issueCodes = {
   rank_file_skipped: { means: 'import --ranks: files that are not timelines were left out' },
   rank_windows_apart: {
     means: 'the captures of the ranks cover different times',
-    fix: 'begin and end all captures at the same step: cudaProfilerStart and a torch schedule by the number of the step',
+    fix: 'start and stop all captures at the same step: cudaProfilerStart and a torch schedule by the number of the step',
   },
   rank_clock_unaligned: {
     means: 'the clock of a rank could not be aligned on the ends of collectives',
     fix: 'capture the same steps on all ranks',
   },
-  capture_unread: { means: 'a capture was not read because of Ctrl-C', fix: 'import it into the session' },
+  capture_unread: {
+    means: 'a capture was not read because of Ctrl-C or a signal',
+    fix: 'import it into the session',
+  },
   files_left_out: { means: 'files of a folder were not read' },
   files_ignored: { means: 'files of a folder are not of the expected kind' },
   trailing_bytes: { means: 'a file continues after the end of its capture: the rest was not read' },
@@ -167,7 +170,7 @@ export const issueCodes = {
   clock_skew: { means: 'ONNX Runtime: the operator trace does not fit the recorded calls' },
 
   // ncu.
-  ncu_repeated: { means: 'ncu: duplicate records of launches were dropped' },
+  ncu_repeated: { means: 'ncu: records of launches that an earlier page of the file has were dropped' },
   ncu_replayed: { means: 'ncu replays kernels alone: its durations are not those of the run' },
   ncu_rules_left_out: { means: 'ncu: its rule texts are not read' },
   no_counters: { means: 'the session has no counters of kernels', fix: 'inferscope run --evaluator ncu' },
@@ -192,7 +195,9 @@ export const issueCodes = {
     means: 'NCCL Inspector: operations without a time are excluded from times and bandwidths',
   },
   collectives_repeated: { means: 'NCCL Inspector: duplicate records were dropped' },
-  collectives_version: { means: 'NCCL Inspector: the format of the logs is newer than supported' },
+  collectives_version: {
+    means: 'NCCL Inspector: the logs have another format version than the supported one',
+  },
   collectives_empty_log: { means: 'NCCL Inspector: a log has no records: its ranks are missing' },
   collectives_bandwidth_differs: { means: 'bandwidths in the log differ from those of nccl-tests' },
   collectives_over_link: {
@@ -269,7 +274,7 @@ export const issueCodes = {
 
   // Load tests.
   all_failed: { means: 'every request of a load failed', fix: 'read the log of the server' },
-  requests_cancelled: { means: 'requests were stopped by Ctrl-C and are excluded' },
+  requests_cancelled: { means: 'requests were stopped by Ctrl-C or a signal and are excluded' },
   client_bound: { means: 'the load generator was a limit', fix: 'run it on another or a larger machine' },
   output_shorter: {
     means: 'outputs are shorter than requested',
@@ -287,7 +292,7 @@ export const issueCodes = {
   not_measured: { means: 'a quantity was not measured', fix: 'see the reason in the text' },
   no_breakdown: { means: 'no breakdown of memory was reported' },
   dimension_disagrees: { means: 'a flag contradicts config.json' },
-  flag_without_effect: { means: 'the engine has no such flag' },
+  flag_without_effect: { means: 'a flag has no effect with this engine' },
   dtype_of_engine: { means: 'the embedded engine computes in float32' },
   engine_fallback: { means: 'the embedded engine ran because no other is installed' },
   embedded_engine: { means: 'kernels were measured on the CPU with the embedded engine' },
@@ -298,7 +303,7 @@ export const issueCodes = {
   server_process_unknown: {
     means: 'the process of the server is not visible: GPU memory is that of all processes',
   },
-  metrics_absent: { means: 'the server has no /metrics page: KV cache use is unknown' },
+  metrics_absent: { means: 'the /metrics page does not respond: KV cache use is unknown' },
   metrics_missed: { means: 'the /metrics page did not respond at times' },
   kv_capacity_unknown: { means: 'the server does not report its KV cache blocks: use is a share only' },
   partial_profile: { means: 'a memory profile is of a run that stopped early' },
@@ -335,7 +340,7 @@ export const issueCodes = {
   // Estimates and predictions.
   config_keys_unread: { means: 'keys of the model config are not supported: sizes may be off' },
   decoder_only: { means: 'parts of the model other than its decoder are not counted' },
-  files_differ: { means: 'model files and config disagree: sizes are those of the files' },
+  files_differ: { means: 'model files and config disagree: the size of the weights is that of the files' },
   headers_not_read: { means: 'headers of the model files were not read: sizes are those of the config' },
   quantization_unknown: { means: 'the quantization is not supported: sizes are of unquantized weights' },
   not_calibrated: { means: 'the prediction is not calibrated', fix: 'give a kernel table with --kernels' },
@@ -350,7 +355,7 @@ export const issueCodes = {
     means: 'MFU or MBU is over 100 %, which is impossible',
     fix: 'check model, dtype and roofs',
   },
-  no_waterfall: { means: 'there is no waterfall to predict from' },
+  no_waterfall: { means: 'a stage or the session has no waterfall to predict from' },
   no_common_stage: { means: 'the sessions have no stage in common' },
   other_workload: { means: 'the sessions ran different workloads' },
   times_under_profiler: { means: 'times are those of a profiled run: no clean one was recorded' },

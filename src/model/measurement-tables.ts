@@ -8,7 +8,7 @@ export const measurementTables = {
     columns: {
       ...runKeys,
       t_ns: big("sample time, ns since the session's start"),
-      scope: text('host, cpu0…, process, gpu0…'),
+      scope: text('host, cpu0…, process, gpu0…, engine, server, …'),
       metric: text('utilization_percent, clock_mhz, rss_bytes, power_w, …'),
       value: num('value'),
     },
@@ -19,7 +19,7 @@ export const measurementTables = {
       ...runKeys,
       device: int('device ordinal; null for host memory'),
       t_ns: big("sample time, ns since the session's start"),
-      kind: text('rss, anonymous, file, peak_rss, allocated, reserved, used'),
+      kind: text('rss, anonymous, file, peak_rss, allocated, reserved, used, process, …'),
       bytes: big('bytes'),
       point: text('baseline, post_warmup or peak on the rows that are those points'),
       source: text('where the number comes from, e.g. /proc/<pid>/status VmHWM'),

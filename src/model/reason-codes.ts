@@ -6,7 +6,6 @@ export const reasonCodes = {
   not_measured: { means: 'it was not measured' },
   not_profiled: { means: 'the run stopped before its profiled pass' },
   not_reached: { means: 'the run did not reach this point' },
-  not_sampled: { means: 'there is no sample in the time that it is about' },
   not_watched: { means: 'device work was not recorded' },
   no_samples: { means: 'there is no sample in the time that it is about' },
   no_memory: { means: 'memory was not sampled' },

@@ -28,10 +28,10 @@ interface StepOptions {
 /** Maximum steps listed by number. */
 const stepsOffered = 12;
 
-/** One step of each kind that every session has, aligned at its start on one time axis; null if a session has no steps. */
+/** One step of each kind that every session has, aligned at its start on one time axis; null if they have no kind in common. */
 export function alignedSteps(sides: readonly Side[], options: StepOptions): Section | null {
   const { choice } = options;
-  const stepCount = mostCommonSteps(sides);
+  const stepCount = sharedStepCount(sides);
   if (stepCount === 0) return null;
   const kinds = (sides[0]?.steps ?? [])
     .map(({ kind }) => kind)
@@ -55,8 +55,8 @@ export function alignedSteps(sides: readonly Side[], options: StepOptions): Sect
   return { id: 'steps', title: `${nameOf(choice)} on one axis`, blocks: [...lead, ...blocks] };
 }
 
-/** Of the kinds that every session has, the largest number of steps that all of them have; 0 without such a kind. */
-function mostCommonSteps(sides: readonly Side[]): number {
+/** The largest number of steps of one kind that every session has; 0 if they have no kind in common. */
+function sharedStepCount(sides: readonly Side[]): number {
   const common = (sides[0]?.counts ?? []).map(({ kind }) =>
     Math.min(...sides.map(({ counts }) => counts.find((sideCount) => sideCount.kind === kind)?.count ?? 0)),
   );
@@ -124,7 +124,7 @@ function stepBlocks(sides: readonly SideStep[], kind: string, choice: StepChoice
       ? [
           {
             type: 'text',
-            text: `${plural(leftOut, 'later event')} of these steps are not in the chart.`,
+            text: `${plural(leftOut, 'later event')} of these steps ${leftOut === 1 ? 'is' : 'are'} neither in the chart nor in the counts of its table.`,
           } as const,
         ]
       : []),

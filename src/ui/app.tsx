@@ -38,7 +38,7 @@ export interface UiOptions {
   token: string;
   /** Key of the session that is opened first: its overview is computed while the browser starts. */
   first: string | null;
-  /** Logs errors for which there is no error page. */
+  /** Logs unexpected errors, and what the export of a trace changed or left out. */
   log: (error: unknown) => void;
 }
 

@@ -28,7 +28,7 @@ interface ChosenProps {
   eventNoun: readonly [string, string];
 }
 
-/** Height of a bar with one of many events, as a share of the highest: below it nothing would be visible. */
+/** Minimum height of a bar with events, as a share of the highest: a lower one would not be visible. */
 const minHeight = 0.015;
 
 /** Duration statistics of the events of one name, with links to the longest ones. */
@@ -89,7 +89,7 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
       </svg>
       <p class="ends spread">
         <span>{formatNs(min_ns)}</span>
-        <span>logarithmic, at most {plural(maxCount, ...eventNoun)} per bar</span>
+        <span>logarithmic durations, at most {plural(maxCount, ...eventNoun)} per bar</span>
         <span>{formatNs(max_ns)}</span>
       </p>
       {execution !== null && (

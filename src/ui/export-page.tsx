@@ -50,9 +50,9 @@ const fewEvents = 4096;
 
 /**
  * One HTML page that opens offline, with overview, requests, memory over time, what-if and timeline of a session.
- * @param limitBytes maximum size of the page
+ * @param limitBytes maximum size of a page with a timeline
  * @returns the page, and a text about the parts of the timeline that it lacks; null if it has all
- * @throws E_USAGE for a session without an overview, or if the page exceeds `limitBytes` even without a timeline
+ * @throws E_USAGE for a session without an overview, or if the page exceeds `limitBytes` even with the shortest timeline
  */
 export async function exportedPage(
   session: Session,
@@ -213,7 +213,7 @@ async function stepWindows(
   return windows;
 }
 
-/** The windows with the margin that a page shows around a step, sorted and merged. */
+/** The windows with a little more than the margin that a page shows around a step, sorted and merged. */
 function widenAndMerge(windows: readonly Span[], { from, to }: Timeline): Span[] {
   const merged: Span[] = [];
   const wide = windows.map(({ start, end }) => {

@@ -26,7 +26,7 @@ export function tokenGuard(token: string): MiddlewareHandler {
   };
 }
 
-/** Security headers of every response: no content from elsewhere, no frames, no type sniffing. */
+/** Security headers of every response: no type sniffing, no referrer, no use by pages of other sites, and no cache unless it asks for one. */
 export const securityHeaders: MiddlewareHandler = async (context, next) => {
   await next();
   const headers = context.res.headers;

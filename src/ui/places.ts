@@ -6,7 +6,7 @@ import type { PhaseKind } from '../model/documents/trace.js';
 import { classOfBar, gapParts, isBarOf, isCopyBar, isHostBar } from '../model/bars.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { classLabel } from '../vocabulary/op-classes.js';
-import { stageLabels } from '../vocabulary/stages.js';
+import { instanceWord, stageLabels } from '../vocabulary/stages.js';
 import { barPlace, type Places, pointPlace } from '../views/findings.js';
 import {
   longestEvents,
@@ -107,10 +107,6 @@ function around({ start_ns: start, end_ns: end, stage_start_ns: from, stage_end_
   };
 }
 
-/** "a decode step", or "the whole capture" if it has no stages. */
-const inStage = ({ kind }: StageWaterfall): string =>
-  kind === 'outside' ? 'the whole capture' : `a ${stageLabels[kind] ?? kind}`;
-
 /** The longest gap with a bar's cause, kernel or operator of its class, or copy of its direction; null for other bars. */
 async function placeOf(
   bar: string,
@@ -123,7 +119,7 @@ async function placeOf(
     return marked(
       longest('gaps', cause, stage),
       `gaps:${cause}`,
-      `longest gap in ${inStage(stage)}: ${idleCauseLabel(cause)}`,
+      `longest gap in ${instanceWord(stage.kind)}: ${idleCauseLabel(cause)}`,
     );
   const opClass = isBarOf(bar, 'exposed_comm') ? 'communication' : classOfBar(bar);
   if (isBarOf(bar, 'exposed_copy')) {
@@ -132,7 +128,7 @@ async function placeOf(
     return marked(
       longest('copies', direction, stage),
       'kernels:copy',
-      `longest ${words}copy in ${inStage(stage)}`,
+      `longest ${words}copy in ${instanceWord(stage.kind)}`,
     );
   }
   if (opClass === null) return null;
@@ -140,7 +136,7 @@ async function placeOf(
     marked(
       longest('kernels', opClass, stage),
       `kernels:${opClass}`,
-      `longest ${classLabel(opClass)} kernel in ${inStage(stage)}`,
+      `longest ${classLabel(opClass)} kernel in ${instanceWord(stage.kind)}`,
     ) ?? operatorPlace(stage.kind, opClass, await findOperators())
   );
 }
@@ -149,7 +145,7 @@ const operatorPlace = (kind: string, opClass: string, longestOperator: LongestOp
   marked(
     longestOperator(kind, opClass),
     `kernels:${opClass}`,
-    `longest ${classLabel(opClass)} operator in a ${stageLabels[kind as PhaseKind] ?? kind}`,
+    `longest ${classLabel(opClass)} operator in ${instanceWord(kind)}`,
   );
 
 const marked = (event: StageEvent | undefined, highlight: string, text: string): Place | null =>

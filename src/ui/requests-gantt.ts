@@ -27,7 +27,7 @@ const startOf = ({ sent_s: sent, due_s: due }: Timed): number => Math.min(sent, 
 
 export interface Gantt {
   chart: TimelineChart;
-  /** Requests in the chart, in the order in which they were sent. */
+  /** Requests of the requested range, in the order in which they were sent, with those that have no end. */
   drawn: readonly TimedRequest[];
   /** Number of requests sent earlier and still in flight. */
   before: number;
@@ -38,8 +38,8 @@ export interface Gantt {
 }
 
 /**
- * When each request was due, sent, and had its first and last token. A row has one request at a time, so the number of rows is the number
- * of requests in flight.
+ * When each request was due, sent, and had its first and last token. A row has one request at a time, so the number of rows is the
+ * largest number of requests that were due or in flight at the same time. Null if none of them has a send time and an end.
  * @param from index of the first request, in the order in which they were sent
  * @param max number of requests from there on
  */

@@ -122,7 +122,7 @@ function ganttBlocks(
       {
         type: 'missing',
         what: 'Requests are not drawn over time.',
-        why: 'The session does not have when they were sent and answered.',
+        why: 'The session does not record when they were sent and answered.',
       },
     ];
   const { chart, drawn, before, endless, start_s } = gantt;
@@ -135,9 +135,9 @@ function ganttBlocks(
         drawn.length < requests.length
           ? `Requests ${formatCount(from + 1)} to ${formatCount(last)} of ${formatCount(requests.length)} in the order of sending`
           : `${plural(requests.length, 'request')} in the order of sending`,
-        from > 0 ? `, from ${formatQuantity(start_s, 's')} after the first one on` : '',
+        from > 0 ? `, starting ${formatQuantity(start_s, 's')} after the first one` : '',
         before > 0 ? `, and ${formatCount(before)} sent before that were still in flight` : '',
-        '. A row is one request at a time.',
+        '. Each row shows one request at a time.',
         endless > 0
           ? ` ${plural(endless, 'request')} without an end ${endless === 1 ? 'is' : 'are'} not drawn.`
           : '',

@@ -28,13 +28,13 @@ export async function ranksOfSession(openSession: OpenSession, query: string): P
     withDatabase(session, (database) => readCallsByRank(database, chosen)),
   );
   const placeOf = (execution: string, start: number, end: number, room = end - start): string => {
-    const query = {
+    const parameters = new URLSearchParams({
       execution,
       start: String(start - room),
       end: String(end + room),
       mark: `${start},${end}`,
-    };
-    return `${sessionPath(openSession.key, '/timeline')}?${new URLSearchParams(query)}`;
+    });
+    return `${sessionPath(openSession.key, '/timeline')}?${parameters}`;
   };
   const rankBlocks =
     times === null

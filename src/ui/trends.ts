@@ -5,14 +5,14 @@ interface Trend {
   values: number[];
   /** Index of the session in `values`. */
   index: number;
-  /** Relative change from the session before; null for the first. */
+  /** Relative change from the session before; null for the first, and after a figure of 0. */
   change: number | null;
 }
 
 /**
- * Trends of sessions; a session that is the only one of its workload has none. A workload is model, dtype, engine, GPU, batch, lengths and
- * parallelism; versions of engine, driver and framework may differ, since a trend shows their effect. Without a model, the command line
- * identifies the workload; imported files have no trend.
+ * Trends of sessions; a session that is the only one of its workload has none. A workload is model, dtype, quantization, engine, GPU,
+ * batch, lengths and tensor parallelism; versions of engine, driver and framework may differ, since a trend shows their effect. Without a
+ * model, the command line identifies the workload, and files imported without a model have no trend.
  * @param gpuOf GPU of a program, null if unknown
  */
 export function trendsOf<T extends ListedProgram>(

@@ -100,7 +100,7 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
     { id: 'flops', head: 'FLOPs', ...number, drop: 1, cell: ({ flops: figure }) => ({ figure }) },
     { id: 'bytes', head: 'bytes', ...number, drop: 1, cell: ({ bytes: figure }) => ({ figure }) },
     { id: 'mfu', head: 'MFU', ...number, cell: ({ mfu }) => share(mfu) },
-    { id: 'refined_mfu', head: 'executed MFU', ...number, cell: ({ executed }) => share(executed.mfu) },
+    { id: 'executed_mfu', head: 'executed MFU', ...number, cell: ({ executed }) => share(executed.mfu) },
     {
       id: 'executed_over_necessary',
       head: 'executed / necessary',

@@ -14,5 +14,5 @@ export const changeOutcomeMeanings: typeof changeOutcomes = {
   smaller: 'found on both sides, with less affected time after the change',
   still_there: 'found on both sides with about the same affected time',
   new: 'found only after the change',
-  not_judged: 'the session after the change has no data to judge it',
+  not_judged: 'withheld in the session after the change, or it has no data to judge it',
 };

@@ -107,9 +107,11 @@ export function stageText(stage: StageWaterfall): StoredPart {
       ? `the roofline limit is not known: ${withoutEnd(roofline.reason.text)}`
       : `the roofline limit is ${formatMs(roofline.value)}`,
   ];
-  const gains = largest.map(({ label, ms, share }) => `${label} ${formatMs(ms)} (${formatPercent(share)})`);
+  const largestTexts = largest.map(
+    ({ label, ms, share }) => `${label} ${formatMs(ms)} (${formatPercent(share)})`,
+  );
   return {
-    text: `${capitalize(instanceOf(stage))} ${parts.join('; ')}.${gains.length > 0 ? ` Largest parts: ${gains.join(', ')}.` : ''}`,
+    text: `${capitalize(instanceOf(stage))} ${parts.join('; ')}.${largestTexts.length > 0 ? ` Largest parts: ${largestTexts.join(', ')}.` : ''}`,
     sql: largest[0]?.sql ?? null,
     from: 'waterfall',
     rows: bars.length,

@@ -5,7 +5,7 @@ import { askTool } from './tool.js';
 export const schemaTool = askTool({
   name: 'schema',
   description:
-    'Tables that have rows, and those derived from a timeline, with their columns. With a table: its columns with type, unit and meaning. Ask before the first sql.',
+    'Tables that have rows, and those derived from a timeline, with their columns. With a table: its columns with type and meaning. Ask before the first sql.',
   input: z.object({
     table: z.string().optional().describe('only this table, with the meaning of its columns'),
   }),

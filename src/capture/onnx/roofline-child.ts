@@ -77,7 +77,7 @@ async function measure(
 function interrupted(): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {
     what: 'stopped while measuring the roofline',
-    why: 'Ctrl-C was pressed.',
+    why: 'Ctrl-C or a signal stopped it.',
     fix: 'Run it again; the measurement takes about 20 s and is then cached.',
   });
 }

@@ -292,7 +292,7 @@ function interruptedError(tasks: readonly RankTask[], patterns: readonly string[
   const done = tasks.filter(({ outcome }) => outcome === 'imported').length;
   return new InferscopeError('E_INTERRUPTED', {
     what: `stopped after ${done} of ${tasks.length} files`,
-    why: 'Ctrl-C was pressed. What is imported is kept.',
+    why: 'Ctrl-C or a signal stopped it. What is imported is kept.',
     fix: shellCommand(['inferscope', 'import', ...patterns, '--ranks', '--resume']),
   });
 }

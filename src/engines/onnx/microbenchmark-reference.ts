@@ -142,8 +142,8 @@ export function argmax(x: HostArray): Element {
 }
 
 /**
- * `keys` and `values` [batch, kv heads, context, dim] have the cache with the new tokens last. Those are read from
- * `key` and `val`, because the runtime overwrites them in the cache. Causal.
+ * Causal. `keys` and `values` [batch, kv heads, context, dim] are the cache, with room for the new tokens at its end; the new
+ * tokens are read from `key` and `val`, because the runtime writes them into the cache.
  */
 export function attention(
   arrays: Record<'query' | 'key' | 'val' | 'keys' | 'values', HostArray>,

@@ -35,7 +35,7 @@ export const openaiEngine: Engine = {
         temperature: 0,
         ignoreEos: true,
         extraBody: args.extraBody,
-        timeout_ms: args.timeoutMs,
+        timeoutMs: args.timeoutMs,
       },
       tokenizer,
       server: scraped?.server ?? 'openai-compatible',

@@ -66,7 +66,7 @@ function noGpu({ device, engine }: Workload, reasonFor: MissingReason): MissingF
   }
   return reasonFor(
     ['gpu', 'gpu_utilization', 'telemetry'],
-    missing('not_sampled', 'no GPU sample during the timed repeats'),
+    missing('no_samples', 'no GPU sample during the timed repeats'),
   );
 }
 

@@ -15,7 +15,7 @@ export interface MemoryOverTime {
 /** Maximum points per line. A bin shows its highest sample, so that peaks remain. */
 const maxPoints = 1000;
 
-/** Samples of memory captures, allocators and the driver, one series each. */
+/** Samples of memory captures, allocators and the driver, one series each, without those that have a single sample. */
 export async function readMemoryOverTime(database: SessionDatabase): Promise<MemoryOverTime[]> {
   const rows = await database.query<{
     execution: string;

@@ -54,10 +54,10 @@ export function headlines(data: MonitorResult): string[] {
   const cpu = data.host.metrics.find(
     ({ scope, metric }) => scope === 'host' && metric === 'utilization_percent',
   );
-  const idlest = data.devices.find(({ idle }) => (idle.share.value ?? 0) > 0.2);
-  if (cpu && cpu.mean > 80 && idlest)
+  const idleDevice = data.devices.find(({ idle }) => (idle.share.value ?? 0) > 0.2);
+  if (cpu && cpu.mean > 80 && idleDevice)
     deviceHeadlines.push(
-      `The host's CPUs were ${formatQuantity(cpu.mean, '%')} busy while ${scopeLabel(idlest.scope)} was idle: it may have waited for the host.`,
+      `The host's CPUs were ${formatQuantity(cpu.mean, '%')} busy while ${scopeLabel(idleDevice.scope)} was idle: it may have waited for the host.`,
     );
   const growing = data.devices.find(({ memory }) => (memory.growth_bytes.value ?? 0) > 2 ** 30);
   if (growing)

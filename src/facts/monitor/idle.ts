@@ -37,7 +37,7 @@ export async function readIdle(
     share: figure(
       idleNs / totals.total_ns,
       'share',
-      `telemetry: utilization_percent under ${formatSetting(percent, '%')}`,
+      `telemetry: utilization_percent under ${formatSetting(percent, '%')} for at least ${formatSetting(ms, 'ms')}`,
       {
         n: totals.n,
       },

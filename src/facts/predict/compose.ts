@@ -21,7 +21,8 @@ export interface ComposedStage {
 
 /**
  * Time of a stage with sequential kernels. Eager: the host launches ahead, and the stage takes the longer of host and
- * device time. Graph: a kernel takes at least one node. Measured kernel times include the gap to the next kernel.
+ * device time. Graph: a kernel takes at least one node. Both: the host's time per stage is added. Measured kernel times
+ * include the gap to the next kernel.
  */
 export function composeStage(
   kernels: readonly { kernel: StageKernel; time: KernelTime }[],

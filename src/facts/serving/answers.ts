@@ -87,7 +87,7 @@ function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation
   const limit = behind.client.bound ? ' The client was also a limit there.' : '';
   return {
     execution_id: behind.execution_id,
-    text: `It falls behind at ${loadLabel(behind.load)}: it completes ${formatQuantity(behind.throughput.requests_per_s.value!, 'req/s')}, and the queue grows.${limit}`,
+    text: `The server falls behind at ${loadLabel(behind.load)}: it completes ${formatQuantity(behind.throughput.requests_per_s.value!, 'req/s')}, and the queue grows.${limit}`,
   };
 }
 
@@ -149,7 +149,7 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
     add(
       'requests_cancelled',
       'warning',
-      sentence`${requests.cancelled} requests were stopped by Ctrl-C and are left out.`,
+      sentence`${requests.cancelled} requests were stopped by Ctrl-C or a signal and are left out.`,
     );
   if (client.bound)
     add('client_bound', 'warning', sentence`This client was a limit: ${client.reasons.join('; ')}.`);

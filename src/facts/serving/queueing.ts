@@ -13,7 +13,7 @@ export interface Queueing {
   wait_ms: number;
   /** Share of its end-to-end time. By Little's law also the share of in-flight requests that wait. */
   share: number;
-  /** Most of the time is waiting. */
+  /** Half of the time or more is waiting, and TTFT is at least three times that of a request alone. */
   queues: boolean;
 }
 

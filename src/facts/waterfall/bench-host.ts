@@ -8,7 +8,7 @@ export interface StageHost {
   samplingMs: number;
   /** Time between device events around the step's work; null if the engine records no events. */
   deviceMs: number | null;
-  /** Number of stages in the means. */
+  /** Number of steps in the means: a prefill in chunks is one. */
   stages: number;
 }
 

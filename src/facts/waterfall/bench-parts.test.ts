@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { figure, missing } from '../../model/figure.js';
 import { benchParts, type BenchTimes } from './bench-parts.js';
 
-const notSampled = missing('not_sampled', 'no samples');
+const notSampled = missing('no_samples', 'no samples');
 
 /**
  * A decode step of 10 ms: 9 ms in the call, 8 ms between device events. The device is busy for 3 ms, of which 100

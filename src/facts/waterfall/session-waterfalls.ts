@@ -35,8 +35,8 @@ export function judgedStages(stages: readonly StageWaterfall[]): StageWaterfall[
 }
 
 /**
- * Waterfalls of a session from its best source: the embedded engine's bars, a benchmark's figures or a GPU timeline,
- * else a reason.
+ * Waterfalls of a session from its best source, or the reason for none: a profile, a benchmark, a load test, a timeline,
+ * imported results, recorded steps.
  */
 export async function sessionWaterfalls(
   session: Session,

@@ -40,7 +40,7 @@ interface AiperfRequests {
   truncatedLine: number | null;
 }
 
-/** @throws E_TRACE_FILE if a line other than a truncated last one is not a request */
+/** @throws E_TRACE_FILE if a line other than a truncated last one is not a request, or there is no request */
 async function readRequests(path: string, signal?: AbortSignal): Promise<AiperfRequests> {
   const starts: bigint[] = [];
   const requests: RequestSample[] = [];

@@ -53,7 +53,7 @@ const baselineSchema = z.object({
 /**
  * regression, improvement, within_tolerance: a significant change. unchanged: no change beyond the tolerance in either direction; no_worse:
  * none for the worse. inconclusive: a change for the worse beyond it is possible. within_process, no_spread: no verdict, because the spread
- * between launches is unknown.
+ * between launches is unknown (or a value is 0).
  */
 const baselineVerdicts = [
   'regression',

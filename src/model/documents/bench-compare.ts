@@ -12,7 +12,7 @@ const comparedSideSchema = z.object({
 
 /**
  * worse, better: a significant change. no_real_difference: not significant; the interval shows what is excluded. within_process, no_spread:
- * no verdict, because the spread between launches is unknown. missing: only on one side.
+ * no verdict, because the spread between launches is unknown (or a value is 0). missing: only on one side.
  */
 const compareVerdicts = [
   'worse',
@@ -35,7 +35,9 @@ const comparedMetricSchema = z.object({
   now: z.number().nullable(),
   change: share
     .nullable()
-    .describe("Effect: now / base − 1, by `method` as Hodges–Lehmann's estimate or of geometric means."),
+    .describe(
+      "Effect: now / base − 1, by `method` as Hodges–Lehmann's estimate or of geometric means; without a test of the two figures.",
+    ),
   change_ci95: z.tuple([share, share]).nullable().describe('95 %, not corrected for the number of metrics.'),
   superiority: share
     .nullable()
@@ -44,7 +46,7 @@ const comparedMetricSchema = z.object({
     .enum(['mann_whitney', 'welch'])
     .nullable()
     .describe(
-      "Test that decided: Mann–Whitney if this many values can reach p = 0.05, else Welch's t-test on the logarithms.",
+      "Test that decided: Mann–Whitney if this many values can reach p = 0.05 after correction, else Welch's t-test on the logarithms; null without a verdict of a test.",
     ),
   p: z.number().nullable(),
   p_adjusted: z.number().nullable().describe("After Holm's correction within its family."),

@@ -31,7 +31,7 @@ const groupSchema = z.object({
     .number()
     .int()
     .describe(
-      "Operations that all ranks recorded by the GPU's clock, if every rank waits in them for the last one.",
+      "Operations that all ranks recorded by the GPU's clock; 0 for kinds of operations in which a rank need not wait for the last one.",
     ),
   transfer_p50_ns: figureSchema.describe(
     'Time of the rank that arrived last, the shortest of all: median over complete operations.',

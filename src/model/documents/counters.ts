@@ -26,7 +26,11 @@ const occupancySchema = z.object({
 
 const stallSchema = z.object({
   reason: z.string().describe("ncu's name for it: long_scoreboard, barrier, …"),
-  share: z.number().describe('Share of the cycles between two instructions of a warp, 0 to 1.'),
+  share: z
+    .number()
+    .describe(
+      'Share of the cycles between two instructions of a warp, 0 to 1; of the stall samples where `cycles` is null.',
+    ),
   cycles: z
     .number()
     .nullable()
@@ -53,7 +57,7 @@ const kernelRooflineSchema = z.object({
   roof_side: z
     .enum(['compute', 'memory'])
     .nullable()
-    .describe('The roof that limits the kernel; null without an intensity.'),
+    .describe('The roof that limits the kernel; null without a roof.'),
 });
 
 const kernelCountersSchema = z.object({

@@ -142,7 +142,7 @@ const findingSchema = z.object({
   severity: z
     .enum(severities)
     .describe(
-      'By the affected share of the stage, times the lower end of the 95 % interval of its time over the time: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed.',
+      "By the affected share of the stage, multiplied by the lower end of the 95 % interval of the stage's time divided by that time: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed.",
     ),
   stage: waterfallKindSchema.nullable(),
   title: z
@@ -242,7 +242,11 @@ const explainResultSchema = z.object({
   without_waterfall: z
     .array(z.object({ stage: z.string().nullable(), reason: z.string() }))
     .describe('Why a stage or the whole session has no waterfall; empty where all have one.'),
-  findings: z.array(findingSchema).describe('By affected ms over the whole run, the largest first.'),
+  findings: z
+    .array(findingSchema)
+    .describe(
+      'By affected ms over the whole run, as far as the interval of the stage makes them certain, the largest first; findings with a gain per token come after those that shorten their stage noticeably.',
+    ),
   rules: z
     .array(
       z.object({

@@ -53,7 +53,7 @@ export const machineRooflineSchema = z.object({
 export const rooflineVersion = '1.1';
 
 /**
- * Rooflines of the CPU, the GPUs (1.1) or both; null if neither measured nor requested. `cached` and `age_s` describe `roofline`;
+ * Roofline of the CPU or of the GPUs (1.1); the other is null. `cached` and `age_s` describe `roofline`;
  * `gpu_cached` and `gpu_age_s` describe `gpu`.
  */
 export const rooflineDocumentSchema = documentSchema(

@@ -28,10 +28,10 @@ const listedSessionSchema = z.object({
   broken: z
     .object({ code: codeSchema<ErrorCode>(), text: z.string() })
     .nullable()
-    .describe('Why the session cannot be opened; its other fields are null then.'),
+    .describe('Why the session cannot be opened; its other fields except id, name and tags are null then.'),
 });
 
-/** `inferscope session list`, oldest first. */
+/** `inferscope session list`: the session made or imported last is at the end. */
 export const sessionListDocumentSchema = documentSchema(
   'session-list',
   '1.2',

@@ -12,7 +12,7 @@ export const idleSchema = z.object({
         operator: z
           .string()
           .nullable()
-          .describe('Operator that ended the gaps; null where the capture has none.'),
+          .describe('Operator that launched what ended the gaps; null where none did.'),
         api_name: z
           .string()
           .nullable()

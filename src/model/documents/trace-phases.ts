@@ -5,7 +5,7 @@ import { spreadSchema } from './trace-spread.js';
 
 const count = z.number().int();
 
-/** Device activity per instance, ns. busy + idle is `clean_ms` if there is one, else `wall`. */
+/** Device activity, ns. busy + idle is: in a mean instance `clean_ms` if there is one, else `wall`; in a row `wall_ns`. */
 const splitFields = {
   busy_ns: z.number(),
   /** Kernels without communication. */
@@ -55,7 +55,7 @@ export const tracePhaseSchema = z.object({
   clean_ms: figureSchema.describe('`wall` without a profiler.'),
   ...splitFields,
   idle_by_cause: z.array(causeSchema),
-  main_cause: z.string().nullable().describe('Largest part of idle_by_cause; null if never idle.'),
+  main_cause: z.string().nullable().describe('Largest part of idle_by_cause; null if that is empty.'),
   kernels: z.number().describe('Mean per instance.'),
   copies: z.number(),
   launches: z.number().describe('API calls that launched kernels; fewer than kernels with CUDA graphs.'),

@@ -11,7 +11,7 @@ const necessaryWorkSchema = z.object({
   name: z.string().describe('q_proj …, attention, lm_head; src/llm.'),
   class: z.enum(opClasses),
   dtype: z.string(),
-  ops: count.describe('In a step: once per layer.'),
+  ops: count.describe('Number of them in a step: one per layer that has it, or one.'),
   flops: z.number(),
   bytes: z.number(),
 });
@@ -29,7 +29,7 @@ const executedWorkSchema = z.object({
     "The model's attention (causal), where it ran fused, so that no GEMM has its shape; else 0.",
   ),
   flops: figureSchema,
-  mfu: figureSchema.describe('Refined MFU: these FLOPs / t / peak.'),
+  mfu: figureSchema.describe('MFU of the executed work: these FLOPs / t / peak.'),
   over_necessary: figureSchema.describe('executed / necessary FLOPs.'),
   gemm_time_covered: z
     .number()
@@ -64,17 +64,18 @@ const utilizationStageSchema = z.object({
   new_tokens: z
     .number()
     .nullable()
-    .describe(
-      "A mean step's tokens computed, and attended to, over the batch; null where they are not known.",
-    ),
-  context_tokens_sum: z.number().nullable(),
+    .describe('Tokens that a mean step computes, over the batch; null where they are not known.'),
+  context_tokens_sum: z
+    .number()
+    .nullable()
+    .describe('Tokens that it attends to, summed over the batch; null where they are not known.'),
   sizes_from: z.string().describe('Where sizes come from, in words.'),
   tokens_per_s: figureSchema,
   flops: figureSchema,
   bytes: figureSchema,
   peak_flops_per_s: figureSchema.describe('Dense peak of its dtype; for several dtypes FLOPs / Σ F/P.'),
   peak_bandwidth_bytes_per_s: figureSchema,
-  mfu: figureSchema.describe("FLOPs / t / peak: early MFU, from throughput and the model's arithmetic."),
+  mfu: figureSchema.describe("FLOPs / t / peak, with the FLOPs of the model's arithmetic."),
   mbu: figureSchema,
   bound: z.enum(['compute', 'memory']).nullable(),
   roof_ms: figureSchema.describe('max(FLOPs / measured peak, bytes / measured bandwidth).'),

@@ -43,5 +43,5 @@ export class Range {
   }
 }
 
-/** Minimum visible time, ns: no event on a device is shorter than some ns. */
+/** Minimum visible time, ns: about the duration of the shortest events. */
 const minWidthNs = 50;

@@ -54,7 +54,9 @@ export class SelectionPanel {
     const width = span.end - span.start;
     byId('selection').replaceChildren(
       element('h2', {}, `${formatTimeTick(width, width / 100)} selected`),
-      ...(selection.groups.length === 0 ? [element('p', {}, 'It has no kernels, operators or stages.')] : []),
+      ...(selection.groups.length === 0
+        ? [element('p', {}, 'It has no kernels, copies, idle time or API calls.')]
+        : []),
       ...this.sums(selection),
       element('div', { id: 'selected' }),
     );

@@ -1,5 +1,6 @@
-import { csvField } from '../../render/csv-field.js';
+import { csvField } from '../../model/csv-field.js';
 import { safeText } from '../../render/safe-text.js';
+import { plural } from '../../vocabulary/format.js';
 import { fetchJson } from './fetch.js';
 import { element } from './panel.js';
 import { sqlEditor, type TableDescribed } from './sql-editor.js';
@@ -37,7 +38,7 @@ async function ask(): Promise<void> {
   try {
     result = await fetchJson<Result>(`${api}/sql?q=${query}`);
     const { columns, rows, truncated } = result;
-    answered.textContent = `${rows.length} rows${truncated ? ', more were left out' : ''}${rows.length > maxRows ? `, ${maxRows} shown` : ''}`;
+    answered.textContent = `${plural(rows.length, 'row')}${truncated ? ', more were left out' : ''}${rows.length > maxRows ? `, ${maxRows} shown` : ''}`;
     const numeric = columns.map(({ type }) => /INT|DOUBLE|FLOAT|DECIMAL/.test(type));
     const row = (cells: (Node | string)[], tag: 'td' | 'th'): HTMLElement =>
       element(
@@ -84,7 +85,7 @@ const cellText = (value: string | number | boolean | null): string =>
 save.addEventListener('click', () => {
   if (!result) return;
   const lines = [result.columns.map(({ name }) => name), ...result.rows].map((cells) =>
-    cells.map((value) => csvField(value === null ? '' : String(value))).join(','),
+    cells.map(csvField).join(','),
   );
   const url = URL.createObjectURL(new Blob([`${lines.join('\r\n')}\r\n`], { type: 'text/csv' }));
   element('a', { href: url, download: 'inferscope.csv' }).click();

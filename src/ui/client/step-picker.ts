@@ -42,7 +42,7 @@ export class StepPicker {
     byId('step-previous').addEventListener('click', turn(-1));
   }
 
-  /** Lists the median and the slowest step of each kind, then all steps in order. */
+  /** Lists the median and the slowest step of each kind, then its steps in order, as many as the source has. */
   async fill(source: TimelineSource): Promise<void> {
     for (const { label, count, list, median, slowest } of await source.steps()) {
       const options = [

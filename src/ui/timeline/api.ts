@@ -17,7 +17,8 @@ import { traceDownload } from './trace-download.js';
 import { trackClasses } from './tracks.js';
 
 /**
- * The HTTP API of a timeline: overview, tiles, one event, a selection, a search, steps, and the export as a chrome trace.
+ * The HTTP API of a timeline: its tracks, tiles, one event, sums and single events of a selection, a search, steps, counters, and the export
+ * as a chrome trace.
  * @param note receives what an export changed or left out
  */
 export function timelineApi(opened: OpenSessions, note: Note): Hono {
@@ -113,7 +114,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
 function integerIn(text: string | undefined, min: number, max: number): number {
   const value = Number(text);
   if (text === undefined || !Number.isInteger(value) || value < min || value > max)
-    throw usageError(`${text} is not a number that a timeline has`);
+    throw usageError(`${text} is not a valid number here`);
   return value;
 }
 
@@ -121,5 +122,5 @@ const usageError = (why: string): InferscopeError =>
   new InferscopeError('E_USAGE', {
     what: 'The timeline was not read',
     why,
-    fix: 'Open the page of the timeline anew.',
+    fix: 'Open the page of the timeline again.',
   });

@@ -6,7 +6,7 @@ import type { Timeline } from './timeline.js';
 /** Maximum points per series, about a screen width: longer series keep the minimum and maximum of each time bin. */
 const maxPoints = 4000;
 
-/** Sampled series with values during an execution, GPUs first, then the host. Constant series are left out. */
+/** Sampled series with values during an execution, GPUs first, then the host. Constant series and single cores are left out. */
 export async function countersOf(database: SessionDatabase, { from, to }: Timeline): Promise<Counter[]> {
   const rows = await database.query<{ scope: string; metric: string; times: number[]; values: number[] }>(
     `SELECT scope, metric, list(t_ns ORDER BY t_ns) AS times, list(value ORDER BY t_ns) AS values FROM (

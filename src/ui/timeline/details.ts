@@ -113,16 +113,7 @@ async function launchOf(
       start,
       end,
     );
-    return (
-      place &&
-      launchAt(
-        timeline,
-        place,
-        start,
-        end,
-        `launched ${formatNs(numberOf('start_ns') - end)} before it started`,
-      )
-    );
+    return place && launchAt(timeline, place, start, end, launchText(numberOf('start_ns') - end));
   }
   if (table !== 'api_calls') return null;
   const first = await rows.launchedBy(row);
@@ -132,15 +123,18 @@ async function launchOf(
   const wait = first.start_ns - numberOf('start_ns') - numberOf('dur_ns');
   return (
     place &&
-    launchAt(
-      timeline,
-      place,
-      first.start_ns,
-      end,
-      `what it launched started ${formatNs(wait)} after its return`,
-    )
+    launchAt(timeline, place, first.start_ns, end, `what it launched started ${delayText(wait)} its return`)
   );
 }
+
+/** A call can return after its kernel starts: a synchronous copy returns when the copy is done. */
+const launchText = (waitNs: number): string =>
+  waitNs < 0
+    ? `launched by a call that returned ${formatNs(-waitNs)} after it started`
+    : `launched ${formatNs(waitNs)} before it started`;
+
+const delayText = (waitNs: number): string =>
+  `${formatNs(Math.abs(waitNs))} ${waitNs < 0 ? 'before' : 'after'}`;
 
 const launchAt = (timeline: Timeline, place: Place, start: number, end: number, text: string) => ({
   place,

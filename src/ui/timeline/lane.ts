@@ -11,7 +11,7 @@ export class Lane {
   end: Float64Array;
   class: Uint8Array;
   name: Uint32Array;
-  /** Shares over the whole lane, computed when a wide tile is first requested. */
+  /** Shares over the whole lane, computed when a tile with many of its events is first requested. */
   coarse: CoarseShares | null = null;
   /** Times for which the lane has its events, ns since the session's start; elsewhere it has only its coarse shares. null: everywhere. */
   windows: readonly Span[] | null = null;
@@ -61,7 +61,7 @@ export class Lane {
     return low;
   }
 
-  /** Index of the first event that starts at `ns` or later. */
+  /** Index of the first event that starts at `ns` or later; `length` if there is none. */
   firstStartingFrom(ns: number): number {
     let [low, high] = [0, this.length];
     while (low < high) {
@@ -181,7 +181,7 @@ export interface Shares {
   shares: Float32Array;
 }
 
-/** Minimum bins of a lane at its coarse level: wider tiles are summed from them instead of from millions of events. */
+/** Maximum bins of a lane at its coarse level: wider tiles are summed from them instead of from millions of events. */
 const coarseBins = 2 ** 15;
 
 function coarsen(lane: Lane, zero: number): CoarseShares {

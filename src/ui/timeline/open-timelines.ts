@@ -82,8 +82,8 @@ async function connectSession(key: string, session: Session): Promise<OpenSessio
 }
 
 /**
- * Executions with events, most GPU work first; in a session without a GPU those with operators, and in a session without events those
- * with samples.
+ * Executions with kernels, operators or stages: most kernels first, then most operators and stages. In a session without these, the
+ * executions with samples.
  */
 export async function executionsOf(database: SessionDatabase): Promise<string[]> {
   const withEvents = await database.query<{ execution_id: string }>(

@@ -172,7 +172,7 @@ export function selectedEvents(
       },
     });
   });
-  // Events with the same duration as the first of the page can be on the page before.
+  // Events with the same sort key as the first of the page can be on the page before.
   const before = first - keys.indexOf(keys[first]!);
   const rows = onPage
     .sort((a, b) => a.key - b.key)

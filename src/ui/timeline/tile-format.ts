@@ -1,15 +1,15 @@
 /**
  * Binary format of timeline tiles from server to page: 32-bit words, one record per lane after the other.
  *
- * A tile (level, n) is the time [n · 512 · 2^level, (n + 1) · 512 · 2^level) ns after the start of the execution. If a lane has few events
+ * A tile (level, n) is the time [n · 512 · 2^level, (n + 1) · 512 · 2^level) ns after the start of the timeline. If a lane has few events
  * in it, the record contains them; otherwise it has the share of time per class for each of the 512 bins. A share above 0 is never rounded
  * to 0, so an event is visible at every zoom level.
  */
 export const binsPerTile = 512;
-/** Maximum events of all lanes in one response: about 100 kB, and a view needs three tiles. */
+/** Events of all lanes in one response: about 100 kB, and a view needs three tiles. A timeline with many lanes exceeds it. */
 const eventsPerTile = 8192;
 
-/** Lanes with more events are sent as shares. @param lanes of the timeline */
+/** Lanes with more events in a tile are sent as shares. @param lanes number of lanes of the timeline */
 export const eventsPerLane = (lanes: number): number => Math.max(64, Math.floor(eventsPerTile / lanes));
 
 export interface EventsRecord {
@@ -41,7 +41,7 @@ const full = 255;
 /** Bits for the number of a name; the class is in the bits above. */
 const nameBits = 24;
 
-/** Number of the tile that contains a time. @param ns after the start of the execution */
+/** Number of the tile that contains a time. @param ns after the start of the timeline */
 export const tileAt = (ns: number, level: number): number => Math.floor(ns / (binsPerTile * 2 ** level));
 
 export function encodeRecords(records: readonly LaneRecord[]): Uint32Array<ArrayBuffer> {

@@ -3,6 +3,7 @@ import { fixture, imported } from '../../facts/trace/test-import.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { testHome } from '../../session/test-folder.js';
+import { formatNs } from '../../vocabulary/format.js';
 import { kernelLabel } from '../../vocabulary/kernel-label.js';
 import { eventDetails } from './details.js';
 import { recordsOf } from './lane.js';
@@ -156,6 +157,21 @@ describe('a timeline of an nsys capture', () => {
     expect(back?.title).toMatch(/launch/i);
     expect(back?.launch?.place).toEqual({ lane, index: lanes[lane]!.lane.firstStartingFrom(row!.start_ns) });
     expect(await eventDetails(storedRows(database, timeline), timeline, { lane: 999, index: 0 })).toBeNull();
+  });
+
+  test('states how long a call returned after the start of what it launched', async () => {
+    const [row] = await database.query<{ start_ns: number; stream: string; late_ns: number }>(
+      `SELECT start_ns, stream, api_start_ns + api_dur_ns - start_ns AS late_ns FROM copies
+       WHERE api_start_ns + api_dur_ns > start_ns ORDER BY start_ns LIMIT 1`,
+    );
+    const lanes = lanesIn(timeline);
+    const lane = lanes.findIndex(({ track }) => track.table === 'copies' && track.stream === row!.stream);
+    const place = { lane, index: lanes[lane]!.lane.firstStartingFrom(row!.start_ns) };
+    const copy = await eventDetails(storedRows(database, timeline), timeline, place);
+    const late = formatNs(row!.late_ns);
+    expect(copy?.launch?.text).toBe(`launched by a call that returned ${late} after it started`);
+    const call = await eventDetails(storedRows(database, timeline), timeline, copy!.launch!.place);
+    expect(call?.launch?.text).toBe(`what it launched started ${late} before its return`);
   });
 
   test('finds names forwards, backwards and around the ends', async () => {

@@ -28,7 +28,7 @@ export async function findRecompilation(
   const { rows, evidence } = await context.evidence<Row>(compiledSql(stage), (evidenceRows) =>
     evidenceRows
       .slice(0, 4)
-      .map((row) => `step ${row.step}: ${row.times} times, ${ms(row.ms)}`)
+      .map((row) => `step ${row.step}: ${plural(row.times, 'compilation')}, ${ms(row.ms)}`)
       .join('; '),
   );
   const later = rows.filter(({ step }) => step > 1);

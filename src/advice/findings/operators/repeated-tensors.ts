@@ -6,7 +6,7 @@ import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
 import { weightGemmsSql } from './weight-gemms.js';
 
-/** Operators that write a tensor without computing: copies within a type, constants, masks, positions. */
+/** Operators that write a tensor without computing: copies within a type, constants, masks, positions, random numbers. */
 const writeOperators = [
   'aten::copy_',
   'aten::fill_',
@@ -44,7 +44,7 @@ export async function findRepeatedTensors(
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
-  if (kind !== 'decode' && kind !== 'mixed') return 'judged for steps only';
+  if (kind !== 'decode' && kind !== 'mixed') return 'judged for steps that generate tokens';
   if (instances < 4) return `${plural(instances, 'step')}: too few to see what recurs`;
   const { rows, evidence } = await context.evidence<Row>(writesSql(stage, context), (evidenceRows) =>
     evidenceRows

@@ -36,7 +36,8 @@ type Row = { kernel: string; per_instance: number; us: number; ms: number };
 /** Kernels that write a tensor without reading one, so that it cannot depend on the step. */
 async function findFilledTensors(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
-  if (kind !== 'decode' && kind !== 'mixed' && kind !== 'prefill') return 'judged for steps only';
+  if (kind !== 'decode' && kind !== 'mixed' && kind !== 'prefill')
+    return 'judged for steps of inference only';
   const { rows, evidence } = await context.evidence<Row>(
     `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
