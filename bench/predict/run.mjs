@@ -1,5 +1,5 @@
 // Compares predictions with measured times on a GPU. See README.md.
-// node bench/predict/run.mjs [--models 1.1b,8b] [--batch-size 1,8,32] [--context-len 128,2048] [--output-len 16]
+// node bench/predict/run.mjs [--models 1.1b,8b] [--batch-size 1,8,32] [--input-len 128,2048] [--output-len 16]
 //   [--python python3] [--cli dist/cli.js] [--no-roofline] [--keep]
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const { values } = parseArgs({
   options: {
     models: { type: 'string', default: '1.1b,8b' },
     'batch-size': { type: 'string', default: '1,8,32' },
-    'context-len': { type: 'string', default: '128,2048' },
+    'input-len': { type: 'string', default: '128,2048' },
     'output-len': { type: 'string', default: '16' },
     python: { type: 'string', default: process.env.INFERSCOPE_PYTHON ?? 'python3' },
     cli: { type: 'string', default: join(here, '..', '..', 'dist', 'cli.js') },
@@ -23,7 +23,7 @@ const { values } = parseArgs({
   },
 });
 const output = Number(values['output-len']);
-const contexts = values['context-len'].split(',').map(Number);
+const contexts = values['input-len'].split(',').map(Number);
 const goals = { median: 0.1, worst: 0.25 };
 
 /** Dimensions of TinyLlama-1.1B and Llama-3.1-8B, with positions for the longest context and its output. */
@@ -194,7 +194,7 @@ function printStages(id, { stages, error, device }) {
     for (const measurement of stage.measured) {
       const parts = measurement.residual.toSorted((a, b) => Math.abs(b.ms) - Math.abs(a.ms)).slice(0, 2);
       console.log(
-        `${stage.phase.padEnd(8)} ${String(stage.batch_size).padStart(5)} ${String(stage.context_len).padStart(7)} ${ms(stage.roofline_ms)} ${ms(measurement.ms)} ${ms(stage.predicted_ms)} ${ratio(measurement.table_ratio)} ${percent(stage.beyond_table_share).padStart(6)}  ${parts.map((part) => `${part.cause} ${part.ms.toFixed(3)}`).join(', ')}`,
+        `${stage.phase.padEnd(8)} ${String(stage.batch_size).padStart(5)} ${String(stage.input_len).padStart(7)} ${ms(stage.roofline_ms)} ${ms(measurement.ms)} ${ms(stage.predicted_ms)} ${ratio(measurement.table_ratio)} ${percent(stage.beyond_table_share).padStart(6)}  ${parts.map((part) => `${part.cause} ${part.ms.toFixed(3)}`).join(', ')}`,
       );
       if (measurement.above_measurement) stagesAbove++;
       if (measurement.table_ratio.value === null) continue;

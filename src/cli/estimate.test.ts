@@ -283,6 +283,17 @@ describe('--fits', () => {
     }
   });
 
+  it('--context-len is the sum of prompt and output; lists are refused', () => {
+    const { data } = estimateFits(findGpu('A10G'), options({ contextLen: [639] }));
+    expect([data.input_len, data.output_len]).toEqual([639, 0]);
+    const same = data.models.find(({ model }) => model === 'llama-2-7b')!;
+    // As many tokens in the KV cache as with 512 + 128, since the last one is not read again.
+    expect(same.formats[1]!.kv_cache_bytes).toBe(row('llama-2-7b').formats[1]!.kv_cache_bytes);
+    expect(() => estimateFits(findGpu('A10G'), options({ batchSize: [1, 8] }))).toThrow(
+      '--fits takes one --batch-size, not 1, 8',
+    );
+  });
+
   it('Llama-2 7B on 22.06 GiB: not in float32 (25.1 GiB of weights), in bfloat16 (12.6)', () => {
     const [float32, bfloat16] = row('llama-2-7b').formats;
     expect([float32!.fits, bfloat16!.fits]).toEqual([false, true]);

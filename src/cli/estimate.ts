@@ -108,8 +108,34 @@ async function firstGpuName(): Promise<string | null> {
 /** Rejects options that the engine or the output mode ignores. */
 function refuseIgnoredOptions(
   command: Command,
-  { engine, fits, layers, contextLen }: EstimateCommandOptions,
+  { engine, fits, layers, phase, contextLen }: EstimateCommandOptions,
 ): void {
+  if (fits) {
+    refuseUnused(
+      command,
+      ['model', 'layers', 'phase', ...placement, 'dtype', 'quantization', 'kvCacheDtype'],
+      {
+        why: '--fits compares all bundled models at each dtype on one GPU.',
+        fix: 'Remove it, or remove --fits.',
+      },
+    );
+    if (engine === 'onnx')
+      refuseUnused(command, ['engine'], {
+        why: 'The embedded engine runs on the CPU, and --fits compares models on a GPU.',
+        fix: 'Use --engine vllm or --engine transformers.',
+      });
+  }
+  if (layers) {
+    refuseUnused(command, ['outputLen', 'gpu', 'engine', ...placement], {
+      why: '--layers shows the work of one prefill or decode step, without memory, engine and GPU.',
+      fix: 'Remove it, or remove --layers.',
+    });
+    if (contextLen && phase === 'decode')
+      refuseUnused(command, ['inputLen'], {
+        why: 'A decode step processes one token per sequence after --context-len tokens.',
+        fix: 'Remove it, or remove --context-len.',
+      });
+  }
   if (engine !== 'vllm')
     refuseUnused(command, ['gpuMemoryUtilization', 'maxModelLen'], {
       why: `Only vLLM has this option; the estimate is for ${engine}.`,
@@ -122,17 +148,21 @@ function refuseIgnoredOptions(
     });
   if (!layers)
     refuseUnused(command, ['phase'], { why: 'It applies to --layers only.', fix: 'Add --layers.' });
-  if (contextLen && !layers && !fits)
+  if (contextLen && !layers)
     refuseUnused(command, ['inputLen', 'outputLen'], {
       why: '--context-len is the sum of prompt and output.',
       fix: 'Remove it, or remove --context-len.',
     });
-  if (fits)
-    refuseUnused(command, ['model', 'layers'], {
-      why: '--fits compares all bundled models.',
-      fix: 'Remove it, or remove --fits.',
-    });
 }
+
+/** Options of where a model runs: parallelism and limits of an engine. */
+const placement = [
+  'tensorParallelSize',
+  'pipelineParallelSize',
+  'expertParallelSize',
+  'gpuMemoryUtilization',
+  'maxModelLen',
+];
 
 async function run(commandOptions: EstimateCommandOptions, command: Command): Promise<void> {
   refuseIgnoredOptions(command, commandOptions);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Session } from '../session/open.js';
 import { showView } from './show-view.js';
+import { refuseUnused } from './unused-options.js';
 import type { ExplainOptions } from './explain-option-values.js';
 
 type Options = ExplainOptions & { verify?: string };
@@ -12,6 +13,13 @@ export const verifyExtension = {
       '--verify <after>',
       "compare the findings' expected gains with those achieved in this later session",
     );
+  },
+  refuseUnused(command: Command, { verify }: Options): void {
+    if (verify === undefined) return;
+    refuseUnused(command, ['failOn', 'sql', 'verbose', 'limit', 'rank', 'device'], {
+      why: '--verify compares the findings of the slowest rank and device of both sessions.',
+      fix: `Remove it, or explain the later session: inferscope explain ${verify}`,
+    });
   },
   async answer(session: Session, options: Options): Promise<boolean> {
     if (options.verify === undefined) return false;

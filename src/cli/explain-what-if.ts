@@ -2,6 +2,7 @@ import { collect } from './command-line.js';
 import type { Command } from 'commander';
 import type { Session } from '../session/open.js';
 import { showView } from './show-view.js';
+import { refuseUnused } from './unused-options.js';
 import type { ExplainOptions } from './explain-option-values.js';
 
 type Options = ExplainOptions & { whatIf?: string[] };
@@ -14,6 +15,13 @@ export const whatIfExtension = {
       'predict stage times with changes: cudagraph, batch-size=32, dtype=float8, int4, fused-attention, fused-elementwise, no-sync, pinned-copies, no-slow-rank, equal-links, context-len=4096, gpu=H100; separate several by commas, or repeat',
       collect,
     );
+  },
+  refuseUnused(command: Command, { whatIf }: Options): void {
+    if (whatIf === undefined) return;
+    refuseUnused(command, ['failOn', 'sql', 'verbose', 'limit'], {
+      why: '--what-if predicts times; it shows no findings.',
+      fix: 'Remove it, or remove --what-if.',
+    });
   },
   async answer(session: Session, options: Options): Promise<boolean> {
     if (options.whatIf === undefined) return false;

@@ -10,11 +10,14 @@ import { verifyExtension } from './explain-verify.js';
 import { whatIfExtension } from './explain-what-if.js';
 import { wholeNumberParser } from './numbers.js';
 import { print } from './output.js';
+import { refuseUnused } from './unused-options.js';
 import { type ExplainOptions, stageKinds, formats, severities } from './explain-option-values.js';
 
 /** Alternatives to the explanation: --what-if, --verify. Each adds its option and reports whether it was typed. */
 interface ExplainExtension {
   define(command: Command): void;
+  /** @throws E_USAGE for options without effect on its answer */
+  refuseUnused(command: Command, options: ExplainOptions): void;
   /** @returns whether it printed an answer */
   answer(session: Session, options: ExplainOptions): Promise<boolean>;
 }
@@ -82,6 +85,12 @@ export function define(command: Command): void {
     )
     .action(async (selector: string | undefined, options: ExplainOptions) => {
       refuseBoth(options);
+      for (const extension of extensions) extension.refuseUnused(command, options);
+      if (options.sql !== undefined)
+        refuseUnused(command, ['format', 'json', 'html', 'verbose', 'limit'], {
+          why: '--sql prints one query only.',
+          fix: 'Remove it, or remove --sql.',
+        });
       const [{ openSession }, { openSessionOrFile }] = await Promise.all([
         import('../session/open.js'),
         import('./session-or-file.js'),

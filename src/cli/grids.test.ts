@@ -59,7 +59,7 @@ test('a grid that is too large is rejected with its count before it is expanded'
     () => expandVariants(['a', 'b', 'c', 'd'].map((key) => `${key}=${hundred.join(',')}`)),
     () =>
       predictPoints(
-        { batchSizes: thousands, contextLens: hundred, outputLen: null, launch: null, fusion: null },
+        { batchSizes: thousands, inputLens: hundred, outputLen: null, launch: null, fusion: null },
         [],
         { launch: 'eager', fusion: 'none' },
       ),

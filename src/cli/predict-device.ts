@@ -23,7 +23,7 @@ export interface PredictOptions {
   model?: string;
   gpu?: string;
   batchSize?: number[];
-  contextLen?: number[];
+  inputLen?: number[];
   outputLen?: number;
   dtype?: DType;
   launch?: Launch;

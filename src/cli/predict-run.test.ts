@@ -90,10 +90,10 @@ test('a session of kernels is its own kernel table: no comparison, a time for ev
     { kind: 'kernels', workload: tinyWorkload() },
   );
   for (const selector of [session.id, '@last']) {
-    const { data } = await predictDocumentOf({ session: selector, contextLen: [8], kernels: [] });
+    const { data } = await predictDocumentOf({ session: selector, inputLen: [8], kernels: [] });
     expect(data.table).toMatchObject({ sessions: [session.id], cases: cases.length });
     const prefill = data.stages.find(({ phase }) => phase === 'prefill')!;
-    expect(prefill).toMatchObject({ measured: [], context_len: 8 });
+    expect(prefill).toMatchObject({ measured: [], input_len: 8 });
     const gemms = prefill.ops.filter(({ kernel }) => kernel === 'gemm');
     expect(gemms.length).toBeGreaterThan(3);
     for (const gemm of gemms)

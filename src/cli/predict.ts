@@ -16,7 +16,7 @@ export function define(command: Command): void {
       'GPU name as in nvidia-smi -L, or short: H200 (default: GPU of --roofline, --session or --kernels, else of this machine if inferscope roofline measured it, else the CPU)',
     )
     .option('--batch-size <n...>', 'batch size (default: 1)', sizesParser('--batch-size'))
-    .option('--context-len <n...>', 'prompt tokens per sequence (default: 128)', sizesParser('--context-len'))
+    .option('--input-len <n...>', 'prompt tokens per sequence (default: 128)', sizesParser('--input-len'))
     .option(
       '--output-len <n>',
       'generated tokens per sequence; decode time is the mean over these steps (default: 32)',

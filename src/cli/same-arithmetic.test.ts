@@ -114,7 +114,7 @@ async function predictModelTotals(name: string) {
       gpu: 'H200',
       kernels: [],
       batchSize: [batch],
-      contextLen: [cached],
+      inputLen: [cached],
       outputLen: 2,
     });
     const step = data.stages.find(({ phase }) => phase === 'decode')!;
@@ -134,7 +134,7 @@ function predictSessionTotals({ manifest }: Session) {
     points: [
       {
         batchSize: batch,
-        contextLen: cached,
+        inputLen: cached,
         outputLen: 2,
         launch: 'eager',
         fusion: 'standard',

@@ -11,7 +11,7 @@ function cells(stage: PredictStage, { model, dtype, device }: PredictResult): Re
     roofs: device.roofs,
     phase: stage.phase,
     batch_size: stage.batch_size,
-    context_len: stage.context_len,
+    input_len: stage.input_len,
     output_len: stage.output_len,
     launch: stage.launch,
     fusion: stage.fusion,

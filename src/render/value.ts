@@ -3,6 +3,7 @@ import {
   formatFigure,
   formatFigureWithInterval,
   formatFigureWithSpread,
+  formatPartOf,
   formatQuantity,
   formatSigned,
   formatUtilization,
@@ -22,8 +23,7 @@ export function valueText(value: Value): string {
     return keepUnits(utilization && isOverRoof(figure) ? `${text} (invalid)` : text);
   }
   if ('n' in value) {
-    const quantity = value.signed ? formatSigned : formatQuantity;
-    const text = quantity(value.n, value.unit, value.digits);
+    const text = numberText(value);
     return (value.bare ? text.slice(0, text.lastIndexOf(' ')) : text).replaceAll(' ', nbsp);
   }
   if ('count' in value)
@@ -32,6 +32,11 @@ export function valueText(value: Value): string {
   // Drawn on pages; the numbers are in the next columns.
   if ('gain' in value) return '';
   return 'code' in value ? value.code : value.text;
+}
+
+function numberText({ n, unit, digits, signed, of }: Extract<Value, { n: number }>): string {
+  if (of !== undefined) return formatPartOf(n, unit, of, signed);
+  return (signed ? formatSigned : formatQuantity)(n, unit, digits);
 }
 
 export const parts = (text: Text): readonly (string | Value)[] => (isList(text) ? text : [text]);

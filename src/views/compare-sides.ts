@@ -31,10 +31,22 @@ export const changeColumns = (count: number): Column[] =>
     ];
   }).flat();
 
-/** The cells of two change columns. @param whyMissing why a side has no time */
-export function timeChange(from: number | null, to: number | null, whyMissing: string): [Text, Text] {
+/**
+ * The cells of two change columns.
+ * @param whyMissing why a side has no time
+ * @param of the total that the times are parts of, if they are
+ */
+export function timeChange(
+  from: number | null,
+  to: number | null,
+  whyMissing: string,
+  of?: number,
+): [Text, Text] {
   if (from === null || to === null) return [{ missing: whyMissing }, { missing: whyMissing }];
-  return [{ n: to - from, unit: 'ms', signed: true }, shareChange(from, to)];
+  return [
+    { n: to - from, unit: 'ms', signed: true, ...(of === undefined ? {} : { of }) },
+    shareChange(from, to),
+  ];
 }
 
 export const shareChange = (from: number, to: number): Text =>

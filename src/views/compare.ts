@@ -241,11 +241,12 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
     head: `${column.head} calls`,
     drop: index,
   }));
+  const largest = Math.max(0, ...classes.flatMap(({ values }) => values.map((value) => value?.ms ?? 0)));
   const row = ({ phase, class: opClass, values }: (typeof classes)[number]): Row => {
     const whyMissing = (i: number) =>
       stages.find((stage) => stage.phase === phase)?.values[i] ? 'not recorded' : noStage;
     const cells = values.map((value, i): Text =>
-      value ? { n: value.ms, unit: 'ms' } : { missing: whyMissing(i) },
+      value ? { n: value.ms, unit: 'ms', of: largest } : { missing: whyMissing(i) },
     );
     return {
       level: values.some((value) => (value?.share ?? 0) >= minShare) ? 1 : 3,
@@ -255,7 +256,7 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
         ...values
           .slice(1)
           .flatMap((value, i) =>
-            timeChange(values[0]?.ms ?? null, value?.ms ?? null, whyMissing(value ? 0 : i + 1)),
+            timeChange(values[0]?.ms ?? null, value?.ms ?? null, whyMissing(value ? 0 : i + 1), largest),
           ),
         ...values.map((value, i): Text => (value ? countOf(value.count)! : { missing: whyMissing(i) })),
       ],

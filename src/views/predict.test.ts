@@ -9,7 +9,7 @@ const ms = (value: number) => figure(value, 'ms', 'test');
 const stage: PredictStage = {
   phase: 'prefill',
   batch_size: 32,
-  context_len: 2048,
+  input_len: 2048,
   output_len: 32,
   launch: 'graph',
   fusion: 'none',
@@ -111,10 +111,10 @@ test('fits 80 columns, with doubts and the unexplained difference', () => {
   expect(text).toContain('paged KV cache');
 });
 
-test('shows the output length if stages of one context differ in it', () => {
+test('shows the output length if stages of one prompt length differ in it', () => {
   expect(textOf(result)).not.toContain('output');
   const text = textOf({ ...result, stages: [stage, { ...stage, output_len: 64 }] }, 90);
-  expect(text).toMatch(/batch +context +output/);
+  expect(text).toMatch(/batch +prompt +output/);
   expect(text).toMatch(/prefill +32 +2 048 +64/);
 });
 

@@ -78,7 +78,7 @@ function shapeColumns<T>(rows: readonly T[], stageOf: (row: T) => PredictStage):
   return [
     { id: 'phase', head: '', cell: (row) => stageOf(row).phase },
     { id: 'batch_size', head: 'batch', ...number, cell: (row) => ({ count: stageOf(row).batch_size }) },
-    { id: 'context_len', head: 'context', ...number, cell: (row) => ({ count: stageOf(row).context_len }) },
+    { id: 'input_len', head: 'prompt', ...number, cell: (row) => ({ count: stageOf(row).input_len }) },
     ...(hasSeveralOutputs
       ? [
           {
@@ -225,8 +225,8 @@ const residualLabels: Readonly<Record<MeasuredStage['residual'][number]['cause']
 const classOrKernel = (name: string): string =>
   (classLabels as Readonly<Record<string, string>>)[name] ?? name;
 
-const nameOf = ({ phase, batch_size, context_len }: PredictStage): string =>
-  `${phase}, batch ${batch_size}, context ${formatCount(context_len)}`;
+const nameOf = ({ phase, batch_size, input_len }: PredictStage): string =>
+  `${phase}, batch ${batch_size}, prompt ${formatCount(input_len)}`;
 
 /** Largest parts first. */
 function residuals(rows: readonly ComparedStage[], isOnCpu: boolean): Block[] {

@@ -6,9 +6,10 @@ export type Value =
   | { figure: Figure; spread?: boolean | 'interval'; utilization?: boolean }
   /**
    * A number in `unit` as in `formatQuantity` ("ms", "B", "tok/s", "ratio", "" for a bare number); `signed`: +4.2 %; `bare`: the unit is in
-   * the column head.
+   * the column head; `of`: the total that it is a part of, in the same unit: shown in the unit and with the decimals of the total, as all
+   * other parts.
    */
-  | { n: number; unit: string; digits?: number; signed?: boolean; bare?: true }
+  | { n: number; unit: string; digits?: number; signed?: boolean; bare?: true; of?: number }
   /** An integer count. */
   | { count: number; unit?: string }
   /** Emphasized words; `hint` is shown on demand if the medium can. */

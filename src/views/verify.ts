@@ -77,9 +77,9 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
       rows: bars.map(({ id, before_ms: was, after_ms: is }) => ({
         cells: [
           labels.get(id) ?? barWords(id).label,
-          { n: was, unit: 'ms' },
-          { n: is, unit: 'ms' },
-          { n: is - was, unit: 'ms', signed: true },
+          { n: was, unit: 'ms', of: total },
+          { n: is, unit: 'ms', of: total },
+          { n: is - was, unit: 'ms', of: total, signed: true },
         ],
       })),
     },

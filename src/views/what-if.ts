@@ -44,7 +44,8 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
 
 function stageBlocks(stage: Stage): Block[] {
   if (stage.after_ms.value === null) return [{ type: 'heading', text: whatIfHead(stage) }];
-  const minChangeMs = minShare * (stage.before_ms.value ?? 0);
+  const from = stage.before_ms.value ?? 0;
+  const total = Math.max(from, stage.after_ms.value);
   return [
     { type: 'heading', text: whatIfHead(stage) },
     {
@@ -55,9 +56,9 @@ function stageBlocks(stage: Stage): Block[] {
         { id: 'before_ms', head: 'now', numeric: true },
         { id: 'after_ms', head: 'predicted', numeric: true },
       ],
-      rows: stage.bars.map(({ id, before_ms: from, after_ms: to }) => ({
-        level: Math.abs(from - to) >= minChangeMs ? 1 : 3,
-        cells: [barWords(id).label, { n: from, unit: 'ms' }, { n: to, unit: 'ms' }],
+      rows: stage.bars.map(({ id, before_ms: now, after_ms: then }) => ({
+        level: Math.abs(now - then) >= minShare * from ? 1 : 3,
+        cells: [barWords(id).label, { n: now, unit: 'ms', of: total }, { n: then, unit: 'ms', of: total }],
       })),
     },
     whatIfNotes(stage),

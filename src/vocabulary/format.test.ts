@@ -6,6 +6,7 @@ import {
   formatFigure,
   formatFigureWithInterval,
   formatColumn,
+  formatPartOf,
   formatFigureWithSpread,
   formatMs,
   formatNs,
@@ -270,4 +271,27 @@ it('formats plurals', () => {
     plural(2, 'copy', 'copies'),
     plural(1.02, 'kernel'),
   ]).toEqual(['1 kernel', '0 kernels', '2 copies', '1 kernel']);
+});
+
+it('parts of one total have its unit and decimals', () => {
+  expect([5.4, 0.011, 0.001, 0].map((ms) => formatPartOf(ms, 'ms', 5.88))).toEqual([
+    '5.40 ms',
+    '0.01 ms',
+    '<0.01 ms',
+    '0.00 ms',
+  ]);
+  expect([0.011, -5.4, 0].map((ms) => formatPartOf(ms, 'ms', 5.88, true))).toEqual([
+    '+0.01 ms',
+    '−5.40 ms',
+    '0.00 ms',
+  ]);
+});
+
+it('one is singular in a unit that is a word', () => {
+  expect([0, 1, 2].map((n) => formatQuantity(n, 'processes'))).toEqual([
+    '0 processes',
+    '1 process',
+    '2 processes',
+  ]);
+  expect(formatSetting(1, 'cores')).toBe('1 core');
 });

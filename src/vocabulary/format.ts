@@ -5,7 +5,7 @@
  */
 import type { Figure, MeasuredFigure } from '../model/figure.js';
 import { halfInterval } from '../model/half-interval.js';
-import { ladders, unitNames, type Rung } from './units.js';
+import { ladders, singularUnits, unitNames, type Rung } from './units.js';
 
 /** Keeps words on one line when text is wrapped; the terminal replaces it by a plain space at the end. */
 export const nbsp = '\u00a0';
@@ -59,7 +59,7 @@ export function plural(count: number, singular: string, many = `${singular}s`): 
 /** A setting (not a measurement) in its own unit, as short as typed, with up to four digits: 4, 0.5 s, 64 MiB. */
 export function formatSetting(value: number, unit = ''): string {
   const number = String(Number(value.toPrecision(4)));
-  return unit === '' ? number : `${number} ${unit}`;
+  return unit === '' ? number : withUnit(number, unit);
 }
 
 /** A duration or an age: 42 s, 3 min, 1 h 20 min, 12 days. */
@@ -79,7 +79,7 @@ export function formatTick(value: number, unit: string, max: number): string {
   const { factor, unit: tickUnit } = name === 'ratio' ? { factor: 0.01, unit: '%' } : rungOf(max, name);
   const tick = Number((value / factor).toPrecision(6));
   const text = fixed(tick, String(tick).split('.')[1]?.length ?? 0);
-  return tickUnit === '×' ? `${text}×` : tickUnit === '' ? text : `${text}${nbsp}${tickUnit}`;
+  return tickUnit === '×' ? `${text}×` : tickUnit === '' ? text : withUnit(text, tickUnit, nbsp);
 }
 
 /** A time on an axis with steps of `stepNs`, with enough digits to distinguish neighbors: 31.8640 s. */
@@ -128,10 +128,13 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
   const rung = rungOf(value, name, digits);
   // A rounding error of a sum.
   if (rung.unit === 'ns' && Math.abs(value / rung.factor) < 1) return `0 ${name}`;
-  if (isInteger(rung, value)) return `${fixed(value / rung.factor, 0)} ${rung.unit}`;
+  if (isInteger(rung, value)) return withUnit(fixed(value / rung.factor, 0), rung.unit);
   const number = isRate(rung) ? Number(value.toPrecision(digits)) : value / rung.factor;
   return `${formatNumber(number, digitsOf(rung, digits))} ${rung.unit}`;
 }
+
+const withUnit = (number: string, unit: string, gap = ' '): string =>
+  `${number}${gap}${number === '1' ? (singularUnits[unit] ?? unit) : unit}`;
 
 /** Both ends of a range in one unit, with the digits that its width supports: 3.3 to 4.3 ms; one value if both have the same text. */
 export function formatRange(low: number, high: number, unit: string): string {
@@ -173,8 +176,10 @@ export function formatWithRange(
 /** A difference with its sign: +4.2 %, −12 ms. One that rounds to 0 has no sign. */
 export function formatSigned(value: number, unit: string, digits = 3): string {
   const text = formatQuantity(value, unit, digits);
-  return value > 0 && /^[^<]*[1-9]/.test(text) ? `+${text}` : text;
+  return isPositive(value, text) ? `+${text}` : text;
 }
+
+const isPositive = (value: number, text: string): boolean => value > 0 && /^[^<]*[1-9]/.test(text);
 
 export const formatBytes = (bytes: number): string => formatQuantity(bytes, 'B');
 /** Bytes of a memory profile, in units of 10^9; four digits, so that components and total can be summed. */
@@ -201,6 +206,12 @@ export function formatColumn(
     return value > 1e-9 * total && !/[1-9]/.test(number) ? `<${smallest}` : number;
   };
   return { texts: values.map(text), unit: rung.unit };
+}
+
+/** One number of a column, in the unit and with the decimals of the total that it is a part of: 0.11 ms of 5.88 ms; `signed`: +0.11 ms. */
+export function formatPartOf(value: number, unit: string, total: number, signed = false): string {
+  const { texts, unit: shownUnit } = formatColumn([value], unit, total);
+  return `${signed && isPositive(value, texts[0]!) ? '+' : ''}${texts[0]} ${shownUnit}`;
 }
 
 /** A share (1 = 100 %) in percent: integer from 10 % on, one decimal below, two digits below 0.1 %, so that a measured share is never 0, and "<0.01 %"; from 1000 % on three digits. */

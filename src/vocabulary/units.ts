@@ -47,6 +47,13 @@ export const ladders: Record<string, Rung[]> = {
   'FLOP/s': decimal('FLOP/s'),
 };
 
+/** Units that are words, of a count of one. */
+export const singularUnits: Record<string, string> = {
+  cores: 'core',
+  parameters: 'parameter',
+  processes: 'process',
+};
+
 /** Other names of a unit in documents and files, with the name used here. */
 export const unitNames: Record<string, string> = {
   bytes: 'B',

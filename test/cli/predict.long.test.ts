@@ -30,10 +30,10 @@ test('without a GPU uses the embedded engine’s roofline, next to a profile of 
   // The planted roofline of test-session.ts: 100 GFLOP/s.
   expect(data.device).toMatchObject({ kind: 'cpu', roofs: 'measured', peak_flops_per_s: { value: 100e9 } });
   expect(
-    data.stages.map(({ phase, batch_size, context_len, output_len }) => [
+    data.stages.map(({ phase, batch_size, input_len, output_len }) => [
       phase,
       batch_size,
-      context_len,
+      input_len,
       output_len,
     ]),
   ).toEqual([
@@ -62,7 +62,7 @@ test('uses the data sheet of a GPU that this machine does not have, and says so'
     'NVIDIA H200',
     '--batch-size',
     '1,32',
-    '--context-len',
+    '--input-len',
     '128,2048',
     '--json',
   ]);
@@ -90,7 +90,7 @@ test.each([
   },
   {
     what: 'more tokens than the context of the model',
-    args: ['--gpu', 'NVIDIA A10', '--context-len', '2040'],
+    args: ['--gpu', 'NVIDIA A10', '--input-len', '2040'],
     code: 'E_LENGTHS',
     contains: 'exceed the context of tinyllama-1.1b',
   },

@@ -211,6 +211,16 @@ describe('a benchmark of batches, prompts and outputs', async () => {
     expect(await direct('What does twice the prompt cost?')).toMatch(/4 → 8: 9(\.0+)? ms → 18(\.0)? ms \(2/);
   });
 
+  test('What do a million tokens cost?', async () => {
+    // 12 tokens in 33 ms on one GPU: 1e6 / 363.6 / 3600 = 0.764 h, × 3.60 = 2.75.
+    expect(await direct('What do a million tokens cost at $3.60 per GPU hour?')).toMatch(
+      /^One million output tokens cost \$2\.75: 0\.764 GPU hours at \$3\.60 \(batch 4, .*: 364 tok\/s\)\. \[q1\]$/,
+    );
+    const { answer: text } = await answer('What does a token cost?');
+    expect(text).toMatch(/^One million output tokens take 0\.764 GPU hours \(batch 4/);
+    expect(text).toContain('the price of an hour');
+  });
+
   test('Are there health flags?', async () => {
     const found = await answer('Are there health flags?');
     // 4 × 3 tokens in 33 ms, 8 × 3 in 68 ms, all in one launch.

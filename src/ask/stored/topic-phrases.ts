@@ -165,6 +165,10 @@ export const topicPhrases = {
     TTFT TPOT ITL of requests | costs per batch | time to first token under load`,
   tokens_per_s: `
     generation speed per user and in total | tokens generated per sec | tokens per second | tok/s | how fast does it generate`,
+  token_cost: `
+    what does a token cost | cost per million tokens | price per million output tokens | dollars per 1M tokens | money per token |
+    what do a million tokens cost at $2 per GPU hour | USD per GPU hour | how expensive is a token | cheapest way to generate tokens |
+    serving cost in euros`,
   scaling: `
     scaling with batch stops growing, plateau | knee of scaling`,
   what_ran: `

@@ -22,6 +22,7 @@ import {
   whatToChange,
   whySlow,
 } from './answer-time.js';
+import { tokenCost } from './answer-token-cost.js';
 import { answerPrediction } from './answer-what-if.js';
 import type { ParsedQuestion } from './parsed-question.js';
 import { type QuestionWorkload, requestedChanges } from './requested-changes.js';
@@ -100,6 +101,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
       computeBoundBatch(facts)?.evidence ?? [],
     ),
   tokens_per_s: tokensPerSecond,
+  token_cost: tokenCost,
   what_ran: whatRan,
   why_slow: whySlow,
   time: timeOfStage,
@@ -158,6 +160,7 @@ export const exampleQuestions = [
   'which kernels take longest?',
   'what takes the memory?',
   'from which batch size does throughput stop growing?',
+  'what do a million tokens cost at 2.50 USD per hour?',
   'why is decode slow?',
   'where does the time of a decode step go?',
 ];

@@ -14,10 +14,10 @@ import {
   type EstimateLayers,
   type EstimateResult,
 } from '../../model/documents/estimate.js';
-import { InferscopeError } from '../../model/errors.js';
 import { memoryOf, type EstimateOptions } from './memory.js';
 import type { SizedModel } from '../../llm/model-files.js';
 import type { KnownGpu } from './known-gpu.js';
+import { singleValue } from './single-value.js';
 
 /**
  * Computes a model's size and work without running it. Only the headers of weight files are read.
@@ -78,23 +78,14 @@ function layersOf(architecture: Architecture, shape: StageShape, storage: Storag
 
 function shapeOf({ phase, batchSize, inputLen, contextLen }: EstimateOptions): StageShape {
   const decode = phase === 'decode';
-  const input = singleValue('--input-len', inputLen);
+  const input = singleValue('--layers', '--input-len', inputLen);
   return {
     phase,
-    batchSize: singleValue('--batch-size', batchSize),
+    batchSize: singleValue('--layers', '--batch-size', batchSize),
     newTokens: decode ? 1 : input,
-    contextTokens: contextLen === undefined ? (decode ? input : 0) : singleValue('--context-len', contextLen),
+    contextTokens:
+      contextLen === undefined ? (decode ? input : 0) : singleValue('--layers', '--context-len', contextLen),
   };
-}
-
-function singleValue(flag: string, values: readonly number[]): number {
-  const [value, ...more] = values;
-  if (value !== undefined && more.length === 0) return value;
-  throw new InferscopeError('E_USAGE', {
-    what: `--layers takes one ${flag}, not ${values.join(', ')}`,
-    why: 'It shows every module of one shape; without it, lists give a table.',
-    fix: `Type for example: ${flag} ${value ?? 1}`,
-  });
 }
 
 function issuesOf(

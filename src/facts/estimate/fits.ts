@@ -11,6 +11,7 @@ import type { EstimateFits } from '../../model/documents/estimate-memory.js';
 import type { EstimatedComponent } from '../../model/memory-components.js';
 import type { KnownGpu } from './known-gpu.js';
 import type { EstimateOptions } from './memory.js';
+import { singleValue } from './single-value.js';
 
 /** Formats compared: float32, bfloat16 and the two most common quantized widths. */
 const formats: { format: string; storage: Storage }[] = [
@@ -26,17 +27,24 @@ const formats: { format: string; storage: Storage }[] = [
   })),
 ];
 
-/** Which bundled models fit a GPU. Uses only bundled dimensions, and downloads nothing. */
+/** Which bundled models fit a GPU. Uses only bundled dimensions, and downloads nothing. @throws E_USAGE for a list of sizes */
 export function estimateFits(
   gpu: KnownGpu,
   {
     batchSize,
     inputLen,
     outputLen,
+    contextLen,
     engine,
-  }: Pick<EstimateOptions, 'batchSize' | 'inputLen' | 'outputLen' | 'engine'>,
+  }: Pick<EstimateOptions, 'batchSize' | 'inputLen' | 'outputLen' | 'contextLen' | 'engine'>,
 ): Document<EstimateFits> {
-  const shape = { batchSize: batchSize[0]!, inputLen: inputLen[0]!, outputLen: outputLen[0]! };
+  const one = (flag: string, values: readonly number[]) => singleValue('--fits', flag, values);
+  const shape = {
+    batchSize: one('--batch-size', batchSize),
+    ...(contextLen
+      ? { inputLen: one('--context-len', contextLen), outputLen: 0 }
+      : { inputLen: one('--input-len', inputLen), outputLen: one('--output-len', outputLen) }),
+  };
   const models = presets.map((preset) => modelRow(preset, gpu, { ...shape, engine }));
   models.sort((a, b) => a.parameters - b.parameters);
   return document('estimate-fits', '1.0', {

@@ -66,7 +66,7 @@ const recordedStages: RecordedStage[] = [
 ];
 
 function residuals(): { model: Model; log: number }[] {
-  return recordedStages.flatMap(([model, launch, batchSize, contextLen, outputLen, prefill, decode]) => {
+  return recordedStages.flatMap(([model, launch, batchSize, inputLen, outputLen, prefill, decode]) => {
     const config = {
       model_type: 'llama',
       hidden_act: 'silu',
@@ -77,7 +77,7 @@ function residuals(): { model: Model; log: number }[] {
     const { stages } = predict({
       model: { architecture: readArchitecture(config), storage: floatStorage('bfloat16') },
       roofs: roofsOfGpu('NVIDIA H200', null),
-      points: [{ batchSize, contextLen, outputLen, launch, fusion: 'none', measured: [] }],
+      points: [{ batchSize, inputLen, outputLen, launch, fusion: 'none', measured: [] }],
       table: null,
     });
     return stages.flatMap((stage) => {

@@ -28,7 +28,7 @@ const withStages = withRows('stages', 'stages', 'iterations');
 /** Requested prediction. Missing values come from the session, else from defaults. */
 interface PredictRequest {
   batchSize?: number[];
-  contextLen?: number[];
+  inputLen?: number[];
   outputLen?: number;
   launch?: Launch;
   fusion?: Fusion;
@@ -57,14 +57,14 @@ export async function predictDocument(
     session && (withStages.matches(session.manifest) || !measuredKernels.matches(session.manifest))
       ? await readMeasuredStages(session, {
           batchSize: requested.batchSize?.length === 1 ? requested.batchSize[0]! : null,
-          inputLen: requested.contextLen?.length === 1 ? requested.contextLen[0]! : null,
+          inputLen: requested.inputLen?.length === 1 ? requested.inputLen[0]! : null,
           outputLen: requested.outputLen ?? null,
         })
       : [];
   const points = pointsOf(
     {
       batchSizes: requested.batchSize ?? null,
-      contextLens: requested.contextLen ?? null,
+      inputLens: requested.inputLen ?? null,
       outputLen: requested.outputLen ?? null,
       launch: requested.launch ?? null,
       fusion: requested.fusion ?? null,
@@ -123,15 +123,15 @@ function assumptionsOf(points: readonly PredictPoint[], roofs: DeviceRoofs): Pre
 function checkLengths(points: readonly PredictPoint[], { name, architecture }: PredictedModel): void {
   const { maxPositions } = architecture;
   const longest = points.reduce(
-    (most, point) => (point.contextLen + point.outputLen > most.contextLen + most.outputLen ? point : most),
+    (most, point) => (point.inputLen + point.outputLen > most.inputLen + most.outputLen ? point : most),
     points[0]!,
   );
-  const needed = longest.contextLen + longest.outputLen;
+  const needed = longest.inputLen + longest.outputLen;
   if (maxPositions === null || needed <= maxPositions || longest.measured.length > 0) return;
   throw new InferscopeError('E_LENGTHS', {
-    what: `${lengthWords(longest.contextLen, longest.outputLen)} exceed the context of ${name} (${plural(maxPositions, 'token')})`,
+    what: `${lengthWords(longest.inputLen, longest.outputLen)} exceed the context of ${name} (${plural(maxPositions, 'token')})`,
     why: 'Its config.json has this limit (max_position_embeddings).',
-    fix: `Type for example: --context-len ${Math.max(1, maxPositions - longest.outputLen)}`,
+    fix: `Type for example: --input-len ${Math.max(1, maxPositions - longest.outputLen)}`,
   });
 }
 

@@ -6,13 +6,13 @@ import type { PredictPoint } from './predict.js';
 /** Typed sizes; null takes the measurement's, else the default. */
 interface TypedPoints {
   batchSizes: number[] | null;
-  contextLens: number[] | null;
+  inputLens: number[] | null;
   outputLen: number | null;
   launch: Launch | null;
   fusion: Fusion | null;
 }
 
-const defaultShape = { batchSize: 1, contextLen: 128, outputLen: 32 } as const;
+const defaultShape = { batchSize: 1, inputLen: 128, outputLen: 32 } as const;
 
 /**
  * Shapes to predict: the typed ones, else those of the measurements. Each measurement is listed with the point of its
@@ -32,32 +32,32 @@ export function pointsOf(
   };
   const isRequested = (time: MeasuredStageTime): boolean =>
     (requested.batchSizes?.includes(time.batchSize) ?? true) &&
-    (requested.contextLens?.includes(time.inputLen) ?? true) &&
+    (requested.inputLens?.includes(time.inputLen) ?? true) &&
     (requested.outputLen === null || requested.outputLen === time.outputLen);
   for (const time of measured.filter(isRequested)) {
     pointFor({
       batchSize: time.batchSize,
-      contextLen: time.inputLen,
+      inputLen: time.inputLen,
       outputLen: time.outputLen,
       launch: requested.launch ?? time.launch,
       fusion: requested.fusion ?? time.fusion,
     }).measured.push(time);
   }
   const hasPoint = (batch: number, context: number) =>
-    [...points.values()].some((point) => point.batchSize === batch && point.contextLen === context);
-  const sizesTyped = requested.batchSizes !== null || requested.contextLens !== null || points.size === 0;
+    [...points.values()].some((point) => point.batchSize === batch && point.inputLen === context);
+  const sizesTyped = requested.batchSizes !== null || requested.inputLens !== null || points.size === 0;
   if (sizesTyped) {
     const sizes = {
       '--batch-size': requested.batchSizes?.length ?? 1,
-      '--context-len': requested.contextLens?.length ?? 1,
+      '--input-len': requested.inputLens?.length ?? 1,
     };
     checkGrid(sizes, 'points', 1000);
     for (const batchSize of requested.batchSizes ?? [defaultShape.batchSize]) {
-      for (const contextLen of requested.contextLens ?? [defaultShape.contextLen]) {
-        if (hasPoint(batchSize, contextLen)) continue;
+      for (const inputLen of requested.inputLens ?? [defaultShape.inputLen]) {
+        if (hasPoint(batchSize, inputLen)) continue;
         pointFor({
           batchSize,
-          contextLen,
+          inputLen,
           outputLen: requested.outputLen ?? defaultShape.outputLen,
           launch: requested.launch ?? defaults.launch,
           fusion: requested.fusion ?? defaults.fusion,

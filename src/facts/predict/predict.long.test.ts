@@ -24,7 +24,7 @@ const llama = {
 
 const point = (change: Partial<PredictPoint> = {}): PredictPoint => ({
   batchSize: 2,
-  contextLen: 4,
+  inputLen: 4,
   outputLen: 2,
   launch: 'eager',
   fusion: 'standard',
@@ -36,14 +36,16 @@ const point = (change: Partial<PredictPoint> = {}): PredictPoint => ({
 function table(
   model: typeof llama,
   batchSizes: number[],
-  contextLens: number[],
+  inputLens: number[],
   share = 0.7,
 ): MeasuredKernel[] {
-  return modelCases(model.architecture, model.storage, { batchSizes, contextLens }).cases.map((testCase) => {
-    const computes = testCase.kernel === 'gemm' || testCase.kernel === 'attention';
-    const roof = Math.max(computes ? testCase.flops / 989e12 : 0, testCase.bytes / 4.8e12) * 1e9;
-    return { ...testCase, ns: 2000 + roof / share, cpu: false, interval: null };
-  });
+  return modelCases(model.architecture, model.storage, { batchSizes, contextLens: inputLens }).cases.map(
+    (testCase) => {
+      const computes = testCase.kernel === 'gemm' || testCase.kernel === 'attention';
+      const roof = Math.max(computes ? testCase.flops / 989e12 : 0, testCase.bytes / 4.8e12) * 1e9;
+      return { ...testCase, ns: 2000 + roof / share, cpu: false, interval: null };
+    },
+  );
 }
 
 const decode = (stages: readonly PredictStage[]) => stages.find(({ phase }) => phase === 'decode')!;
@@ -102,7 +104,7 @@ test('eager takes the longer of host and device; a graph takes at least one node
 });
 
 test('the error includes the intervals of the measured kernels', () => {
-  const points = [point({ batchSize: 1, contextLen: 128 })];
+  const points = [point({ batchSize: 1, inputLen: 128 })];
   const kernels = table(llama, [1], [128]);
   const errorWith = (interval: number) => {
     const known = kernels.map((kernel) => ({ ...kernel, interval }));
@@ -117,10 +119,10 @@ test('the error includes the intervals of the measured kernels', () => {
 test("with a table: the model's own cases are measured ones, and no prediction is below the roofline", () => {
   const kernels = table(llama, [1, 8], [128, 2048]);
   const points = [1, 8].flatMap((batchSize) =>
-    [128, 2048].flatMap((contextLen) =>
+    [128, 2048].flatMap((inputLen) =>
       (['standard', 'full', 'none'] as const).flatMap((fusion) =>
         (['eager', 'graph'] as const).map((launch) =>
-          point({ batchSize, contextLen, outputLen: 2, fusion, launch }),
+          point({ batchSize, inputLen, outputLen: 2, fusion, launch }),
         ),
       ),
     ),
@@ -167,8 +169,8 @@ test('more context and more sequences are never faster', () => {
   const kernels = table(llama, [1, 8, 32], [128, 2048]);
   for (const fusion of ['none', 'standard'] as const) {
     for (const launch of ['eager', 'graph'] as const) {
-      const stepMs = (batchSize: number, contextLen: number) => {
-        const points = [point({ batchSize, contextLen, outputLen: 32, fusion, launch })];
+      const stepMs = (batchSize: number, inputLen: number) => {
+        const points = [point({ batchSize, inputLen, outputLen: 32, fusion, launch })];
         return predict({ model: llama, roofs: h200, points, table: kernels }).stages.map(
           ({ predicted_ms, roofline_ms }) => [predicted_ms.value!, roofline_ms.value!],
         );
@@ -219,7 +221,7 @@ test("compared with a trace of Hugging Face's Llama on an H200: the roofline is 
     ['prefill', 'eager', 'none'],
     ['decode', 'eager', 'none'],
   ]);
-  const typed = { batchSizes: null, contextLens: null, outputLen: null, launch: null, fusion: null };
+  const typed = { batchSizes: null, inputLens: null, outputLen: null, launch: null, fusion: null };
   const points = pointsOf(typed, measured, { launch: 'graph', fusion: 'standard' });
   expect(points).toHaveLength(1);
   const model = { architecture: readArchitecture(config), storage: floatStorage('float16') };
@@ -252,17 +254,17 @@ test('rejects a GPU without data sheet or measurement, and a dtype without a pea
 });
 
 test('points come from typed sizes, else from measurements', () => {
-  const untyped = { batchSizes: null, contextLens: null, outputLen: null, launch: null, fusion: null };
+  const untyped = { batchSizes: null, inputLens: null, outputLen: null, launch: null, fusion: null };
   const otherwise = { launch: 'graph', fusion: 'standard' } as const;
   expect(pointsOf(untyped, [], otherwise)).toMatchObject([
-    { batchSize: 1, contextLen: 128, outputLen: 32, launch: 'graph' },
+    { batchSize: 1, inputLen: 128, outputLen: 32, launch: 'graph' },
   ]);
   const typed = pointsOf(
-    { ...untyped, batchSizes: [1, 8], contextLens: [128, 2048], fusion: 'none' },
+    { ...untyped, batchSizes: [1, 8], inputLens: [128, 2048], fusion: 'none' },
     [],
     otherwise,
   );
-  expect(typed.map(({ batchSize, contextLen, fusion }) => [batchSize, contextLen, fusion])).toEqual([
+  expect(typed.map(({ batchSize, inputLen, fusion }) => [batchSize, inputLen, fusion])).toEqual([
     [1, 128, 'none'],
     [1, 2048, 'none'],
     [8, 128, 'none'],

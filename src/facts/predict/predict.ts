@@ -30,7 +30,7 @@ import { unfusedOps, stageKernels } from './stage-kernels.js';
 /** A shape to predict: its prefill, and its mean decode step. */
 export interface PredictPoint {
   batchSize: number;
-  contextLen: number;
+  inputLen: number;
   outputLen: number;
   launch: Launch;
   fusion: Fusion;
@@ -64,12 +64,12 @@ export function predict(
   return { stages, validation, error: errorOf(stages, table ? 'table' : 'launched') };
 }
 
-/** Tokens in the cache before a mean decode step: step i of output − 1 reads context + i. */
-const meanContext = ({ contextLen, outputLen }: PredictPoint): number => contextLen + (outputLen - 2) / 2;
+/** Tokens in the cache before a mean decode step: step i of output − 1 reads the prompt + i. */
+const meanContext = ({ inputLen, outputLen }: PredictPoint): number => inputLen + (outputLen - 2) / 2;
 
 function shapeOf(phase: 'prefill' | 'decode', point: PredictPoint): StageShape {
   return phase === 'prefill'
-    ? { phase, batchSize: point.batchSize, newTokens: point.contextLen, contextTokens: 0 }
+    ? { phase, batchSize: point.batchSize, newTokens: point.inputLen, contextTokens: 0 }
     : { phase, batchSize: point.batchSize, newTokens: 1, contextTokens: meanContext(point) };
 }
 
@@ -93,7 +93,7 @@ function composedOf(phase: 'prefill' | 'decode', point: PredictPoint, { model, r
     shape,
     fusion: point.fusion,
     launch,
-    reserved: point.launch === 'graph' ? point.contextLen + point.outputLen : null,
+    reserved: point.launch === 'graph' ? point.inputLen + point.outputLen : null,
   };
   const context = {
     kvCache: storage.kvCache,
@@ -147,7 +147,7 @@ function stageOf(
   return {
     phase,
     batch_size: point.batchSize,
-    context_len: point.contextLen,
+    input_len: point.inputLen,
     output_len: point.outputLen,
     launch,
     fusion: point.fusion,

@@ -67,7 +67,7 @@ const measuredStageSchema = z.object({
 const predictStageSchema = z.object({
   phase: z.enum(['prefill', 'decode']),
   batch_size: z.number().int(),
-  context_len: z.number().int(),
+  input_len: z.number().int(),
   output_len: z.number().int(),
   launch: z.enum(launches),
   fusion: z.enum(fusions),
@@ -183,7 +183,7 @@ export type PredictCalibration = z.infer<typeof predictCalibrationSchema>;
 export type PredictResult = z.infer<typeof predictResultSchema>;
 
 export const predictFigures = ({ stages }: PredictResult): FigureRow[] =>
-  stages.map(({ phase, batch_size, context_len, predicted_ms, roofline_ms }) => ({
-    label: `${phase} batch ${batch_size} context ${context_len}`,
+  stages.map(({ phase, batch_size, input_len, predicted_ms, roofline_ms }) => ({
+    label: `${phase} batch ${batch_size} prompt ${input_len}`,
     values: valuesOf({ predicted_ms, roofline_ms }),
   }));
