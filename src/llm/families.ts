@@ -344,18 +344,10 @@ export const families: Readonly<Record<string, Family>> = {
   },
 };
 
-/** Classes of transformers with names that do not follow from the model_type. */
+/** Classes of transformers with names that are not the model_type without underscores. */
 const classNames: Readonly<Record<string, string>> = {
   llama4_text: 'Llama4',
-  gemma3_text: 'Gemma3',
   gemma3n_text: 'Gemma3n',
-  gpt2: 'GPT2',
-  gpt_neox: 'GPTNeoX',
-  granitemoe: 'GraniteMoe',
-  granitemoeshared: 'GraniteMoeShared',
-  granitemoehybrid: 'GraniteMoeHybrid',
-  minimax_m2: 'MiniMaxM2',
-  opt: 'OPT',
   qwen3_5_text: 'Qwen3_5',
   qwen3_5_moe_text: 'Qwen3_5Moe',
 };

@@ -58,7 +58,10 @@ export function ensureWritable(home: Home = homeFolders()): Home {
   return home;
 }
 
-/** Tests whether a folder can be created, and removes it again, so that a rejected command leaves nothing. */
+/**
+ * Tests whether a folder can be created, and removes it again, so that a rejected command leaves nothing.
+ * @throws the error of the file system, if it cannot
+ */
 export function tryFolder(path: string): void {
   for (const created of makeFolder(path).reverse()) {
     try {

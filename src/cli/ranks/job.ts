@@ -37,7 +37,7 @@ const reportMs = 10_000;
 /**
  * The job of this process: its ranks record into `jobs/` of inferscope's home, which all hosts must see.
  * @param name of the job, if the launcher has none
- * @returns null for a process without a launcher, and for a child of another `inferscope run`
+ * @returns null for a process without a launcher of several ranks, and for a child of another `inferscope run`
  * @throws E_USAGE when the job has no name
  */
 export function jobOfLauncher(name: string | undefined): Job | null {

@@ -102,7 +102,7 @@ interface StepSize {
  * GEMMs of a mean step from cuBLAS and cuBLASLt logs of executions with the same steps. A GEMM belongs to a step with as
  * many new tokens as it has rows; a batched GEMM has the rows of one sequence. cuBLAS calls cuBLASLt, so both logs may
  * have the same calls: for each shape the log with more of them counts.
- * @returns null if no log has these stages, or stages of two kinds have equally many rows
+ * @returns null if no log has these stages or a GEMM of them, or stages of two kinds have equally many rows
  */
 export async function readExecutedByLog(
   database: SessionDatabase,

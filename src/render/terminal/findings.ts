@@ -22,7 +22,7 @@ export function findingLines(
   ]);
 }
 
-/** With details the affected time is below the title, and the expected gain further down. */
+/** The title, and below it the affected time, unless the expected gain is known, which follows. */
 function titleLines(
   { severity, title, gain, expected }: FindingItem,
   index: number,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sessionOf } from '../../facts/trace/test-hand.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
@@ -235,4 +236,23 @@ describe('a timeline of an nsys capture', () => {
       await number(`SELECT quantile_disc(end_ns - start_ns, 0.5) ${where}`),
     );
   });
+});
+
+test('a call is a synchronization if the host waits in it, not if a stream does', async () => {
+  const call = (name: string, start_ns: number) => ({
+    name,
+    start_ns,
+    dur_ns: 10,
+    execution_id: 'profiled',
+  });
+  const rows = { api_calls: [call('cudaStreamWaitEvent', 0), call('cudaStreamSynchronize', 20)] };
+  const connection = await (await sessionOf(rows)).connect();
+  const [{ execution_id } = { execution_id: '' }] = await connection.query<{ execution_id: string }>(
+    'SELECT DISTINCT execution_id FROM api_calls',
+  );
+  const calls = await startTimeline(connection, execution_id);
+  await readTimeline(connection, calls);
+  const [lane] = calls.tracks.flatMap(({ lanes }) => lanes);
+  expect([...lane!.class].map((kind) => trackClasses.api_calls[kind])).toEqual(['other', 'synchronization']);
+  await connection.close();
 });

@@ -22,7 +22,8 @@ export const trackClasses: Readonly<Record<TrackTable, readonly string[]>> = {
 const numbered = (ids: readonly string[], column: string): string =>
   `coalesce(list_position([${ids.map((id) => `'${id}'`).join(', ')}], ${column}), ${ids.length}) - 1`;
 
-const apiKind = `CASE WHEN name ILIKE '%launch%' THEN 'launch' WHEN name ILIKE '%synchronize%' OR name ILIKE '%wait%' THEN 'synchronization'
+/** In cudaStreamWaitEvent and its like a stream waits, not the host. */
+const apiKind = `CASE WHEN name ILIKE '%launch%' THEN 'launch' WHEN name ILIKE '%synchronize%' THEN 'synchronization'
   WHEN name ILIKE '%mem%cpy%' OR name ILIKE '%memset%' THEN 'copy' WHEN name ILIKE '%alloc%' OR name ILIKE '%free%' THEN 'allocation' ELSE 'other' END`;
 
 interface Source {
