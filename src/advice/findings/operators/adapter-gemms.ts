@@ -13,16 +13,22 @@ const minRankMultiple = 4;
 /** Minimum pairs per step: a single one may be a part of the model. */
 const minPairs = 2;
 
+/** Classes of operators that compute on the values between two GEMMs: such GEMMs cannot be merged. */
+const computing = `('norm', 'elementwise', 'attention', 'embedding', 'moe_routing', 'sampling', 'communication')`;
+
 type Row = { rank: number; per_step: number; ms: number };
 
 const pairsSql = (context: FindingContext, { kind, instances }: OperatorStage): string =>
-  `WITH pair AS (
+  `WITH operator AS (
+     FROM (${weightGemmsSql(context)}) UNION ALL BY NAME
+     SELECT p.kind, p.step_id, start_ns FROM rank_ops JOIN stages_in_phases p USING (stage_id) WHERE class IN ${computing}),
+   pair AS (
      SELECT inner_size AS rank, ns + lag(ns) OVER step AS ns, lag(inner_size) OVER step AS from_size, lag(outer_size) OVER step AS between_size, outer_size AS to_size
-     FROM (${weightGemmsSql(context)}) WHERE kind = '${kind}' WINDOW step AS (PARTITION BY step_id ORDER BY start_ns))
+     FROM operator WHERE kind = '${kind}' WINDOW step AS (PARTITION BY step_id ORDER BY start_ns))
    SELECT rank::DOUBLE AS rank, round(count(*) / ${instances}, 2) AS per_step, round(sum(ns) / 1e6 / ${instances}, 4) AS ms FROM pair
    WHERE between_size = rank AND rank <= ${maxRank} AND least(from_size, to_size) >= ${minRankMultiple} * rank GROUP BY rank ORDER BY ms DESC`;
 
-/** Two GEMMs in a row with a small dimension between them, next to other GEMMs: a low-rank adapter. */
+/** Two GEMMs in a row with a small dimension and no other computation between them: a low-rank adapter. */
 export async function findAdapters(
   context: FindingContext,
   stage: OperatorStage,
@@ -30,7 +36,7 @@ export async function findAdapters(
   const { kind, wall_ms: wall } = stage;
   const { rows, evidence } = await context.evidence<Row>(pairsSql(context, stage), (evidenceRows) =>
     evidenceRows.length === 0
-      ? 'no two GEMMs in a row with a small dimension between them'
+      ? 'no two GEMMs in a row with only a small dimension between them'
       : evidenceRows
           .map((row) => `rank ${row.rank}: ${plural(row.per_step, 'pair')} of GEMMs per step, ${ms(row.ms)}`)
           .join('; '),

@@ -9,6 +9,7 @@ import { noKvCache } from '../rules/no-kv-cache.js';
 import { promptLogits } from '../rules/prompt-logits.js';
 import { rebuiltTensors } from '../rules/rebuilt-tensors.js';
 import { recompilation } from '../rules/recompilation.js';
+import { unmergedAdapters } from '../rules/unmerged-adapters.js';
 import { rankedFindings } from '../findings.js';
 import type { FindingContext, Rule } from '../rule.js';
 import { expectEvidence } from '../test-evidence.js';
@@ -305,4 +306,28 @@ test('reports logits of every prompt token when only one row is sampled', async 
   expect(draft.gain!.expected_ms).toBeCloseTo(0.7 * 0.99, 6);
   expect(draft.evidence[0]!.text).toContain('decode: 1 row of 512 × 32000');
   expect((await promptLogits.find(await contextOf({ stages, ops: ops(1) }))).outcome).toBe('not_fired');
+});
+
+test('reports two GEMMs in a row with a small dimension between them, and not those with a norm between them', async () => {
+  const mm = (durationUs: number, inner: number, outer: number): Call => ({
+    name: 'aten::mm',
+    durationUs,
+    shapes: [
+      [4, inner],
+      [inner, outer],
+    ],
+  });
+  const layer = (between: Call[]): Call[] => [
+    mm(400, 256, 256),
+    mm(50, 256, 64),
+    ...between,
+    mm(50, 64, 256),
+    { name: 'aten::add', durationUs: 20, class: 'elementwise' },
+  ];
+  const layers = (between: Call[]) => stepsOf(6, () => [...layer(between), ...layer(between)]);
+  const draft = await findingOf(unmergedAdapters, await layers([]));
+  expect(draft.title).toContain('2 pairs of low-rank GEMMs');
+  expect(draft.gain!.expected_ms).toBeCloseTo(0.2, 9);
+  const norm: Call = { name: 'aten::native_layer_norm', durationUs: 10, class: 'norm' };
+  expect((await unmergedAdapters.find(await layers([norm]))).outcome).toBe('not_fired');
 });

@@ -266,5 +266,20 @@ describe("the program's own host time", () => {
       outcome: 'not_fired',
       why: 'The device is idle between stages only once, for 10.0 ms.',
     });
+    // The last request takes up the later half of the run's stages without a pause.
+    const start = requests(3);
+    const last = start.stages.at(-1)!;
+    for (let nth = 1; nth <= 40; nth++)
+      start.stages.push({
+        ...last,
+        stage_id: 1000 + nth,
+        phase_id: 1000 + nth,
+        start_ns: last.end_ns! + nth * 100_000,
+        end_ns: last.end_ns! + (nth + 1) * 100_000,
+      });
+    expect(await gpuIdleBetweenRequests.find(await contextOf(start))).toMatchObject({
+      outcome: 'not_fired',
+      why: 'The device is idle between stages in the first half of the run only, for 20.0 ms.',
+    });
   });
 });
