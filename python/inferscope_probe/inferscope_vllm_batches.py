@@ -8,7 +8,6 @@ import atexit
 import os
 import sys
 import time
-from multiprocessing import util
 from typing import Any, Dict, Optional, Tuple
 
 from inferscope_after_import import guarded
@@ -83,6 +82,8 @@ class RecordedBatches:
         self._ended = False
         # A forked process skips atexit.
         atexit.register(self.end)
+        from multiprocessing import util  # imports subprocess, which ncu's embedded Python lacks
+
         util.Finalize(None, self.end, exitpriority=100)
 
     def open(self, kind: str) -> Close:

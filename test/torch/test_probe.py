@@ -135,6 +135,13 @@ class ProbeTest(unittest.TestCase):
         done, traces, lines = run(["-c", "import sys; print('torch' in sys.modules)"], program=None)
         self.assertEqual((done.stdout, done.stderr, traces, lines), ("False\n", "", [], []))
 
+    def test_starts_without_subprocess(self):
+        # ncu's embedded Python runs sitecustomize, too, and has no subprocess module.
+        environment = {**os.environ, "PYTHONPATH": str(PROBE), "INFERSCOPE_EVALUATOR": "ncu"}
+        command = [sys.executable, "-c", "import sys; print('subprocess' in sys.modules)"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        self.assertEqual((done.stdout, done.stderr), ("False\n", ""))
+
     def test_an_existing_sitecustomize_runs(self):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "sitecustomize.py").write_text("print('theirs')\n")
