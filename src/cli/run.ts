@@ -47,7 +47,7 @@ export function define(command: Command): void {
       'kernels to profile with ncu (default: hot kernels of the nsys execution)',
     )
     .addOption(
-      new Option('--ncu-nvtx <filter>', 'NVTX filter of ncu, e.g. decode/')
+      new Option('--ncu-nvtx <filter>', 'NVTX filter of ncu, e.g. "regex:decode/"')
         .argParser(collect)
         .default([], 'none'),
     )

@@ -16,7 +16,7 @@ import { largestBars, leadingStages, numberedQueries } from './explain-series.js
 import { headlineTime } from '../model/headline-time.js';
 import { halfInterval } from '../model/half-interval.js';
 import { formatColumn, formatWithin, formatWithRange, nbsp, plural } from '../vocabulary/format.js';
-import { perInstance, stageLabels } from '../vocabulary/stages.js';
+import { perGain, stageLabels } from '../vocabulary/stages.js';
 import { namedKernels } from './trace-values.js';
 
 export interface FindingOptions {
@@ -324,15 +324,12 @@ function gainText(
 ): string {
   const { value, range } = formatWithRange(expected, low, high, 'ms');
   const interval = range === null ? '' : ` (${range})`;
-  // A pause between two stages is removed completely.
-  if (stage === null && after === 0) return `${value} per pause between stages${interval}`;
-  const perWords = per === 'token' ? 'per token' : perInstance(stage ?? 'outside');
   // A difference is as uncertain as the less certain of its parts.
   const half = Math.max((high - low) / 2, (waterfall && halfInterval(headlineTime(waterfall))) ?? 0);
   const rest = formatColumn([after], 'ms', after + expected, half);
   const leavingWords = after === 0 ? '' : `, leaving ${rest.texts[0]} ${rest.unit}`;
   const shorter = per === 'token' ? '; the step itself does not get shorter' : '';
-  return `${value} ${perWords}${interval}${leavingWords}${shorter}`;
+  return `${value} ${perGain(per, stage)}${interval}${leavingWords}${shorter}`;
 }
 
 /** The evidence rows, and the query that returns them. */

@@ -1,4 +1,4 @@
-import type { WaterfallKind } from '../model/documents/explain.js';
+import type { Finding, WaterfallKind } from '../model/documents/explain.js';
 import { plural } from './format.js';
 import type { PhaseKind } from '../model/documents/trace-phase.js';
 
@@ -49,6 +49,14 @@ export function perInstance(kind: string): string {
   const label = (stageLabels as Readonly<Record<string, string>>)[kind] ?? kind;
   return kind === 'outside' || withoutArticle.has(kind) ? `in ${instanceWord(kind)}` : `per ${label}`;
 }
+
+/** What a gain is per: "per token", "per pause between stages", "per decode step", "in the whole capture" (stage null). */
+export const perGain = (per: NonNullable<Finding['gain']>['per'], stage: Finding['stage']): string =>
+  per === 'token'
+    ? 'per token'
+    : per === 'pause'
+      ? 'per pause between stages'
+      : perInstance(stage ?? 'outside');
 
 /** "one prefill", "6 decode steps". */
 export function instancesOf(count: number, kind: string): string {

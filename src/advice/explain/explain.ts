@@ -4,7 +4,6 @@ import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { cachedAnswer } from '../../session/cached-answer.js';
 import { findingContext, rankedFindings } from '../findings/findings.js';
-import { programOf } from '../findings/framework.js';
 import type { ScopeOptions, TraceScope } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { readHeadline, saveHeadline } from '../../session/headline.js';
@@ -50,8 +49,8 @@ export async function explainSession(
       ...ruleResults,
       machine,
       next_steps: nextSteps(stages, ruleResults.findings, {
-        framework: (await programOf(context)).framework,
         withoutGpu: context.operators !== null,
+        hasCounters: hasSubject(manifest, 'counters'),
         session: session.user.name ?? session.id,
       }).map(({ command, why }) => ({ command: belowLauncher(command, manifest), why })),
     };

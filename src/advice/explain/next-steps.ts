@@ -2,7 +2,6 @@ import type { ExplainResult, Finding, StageWaterfall } from '../../model/documen
 import { isProfiled } from '../../model/headline-time.js';
 import { shellWord } from '../../model/shell.js';
 import { formatPercent } from '../../vocabulary/format.js';
-import type { Framework } from '../findings/framework.js';
 import { leadStage } from './sentences.js';
 
 type Step = ExplainResult['next_steps'][number];
@@ -13,9 +12,10 @@ const maxSteps = 4;
 
 /** Facts about the session, in addition to its stages, that decide which commands to suggest. */
 interface Program {
-  framework: Framework | null;
   /** A capture of a program that used no GPU. */
   withoutGpu: boolean;
+  /** Metrics of Nsight Compute, which replays kernels: it gives no times of steps. */
+  hasCounters: boolean;
   session: string;
 }
 
@@ -30,7 +30,7 @@ export const setModelCommand = (session: string): string =>
 export function nextSteps(
   stages: readonly StageWaterfall[],
   findings: readonly Finding[],
-  { framework, withoutGpu, session }: Program,
+  { withoutGpu, hasCounters, session }: Program,
 ): Step[] {
   const lead = leadStage(stages);
   const steps: Step[] = [];
@@ -45,7 +45,17 @@ export function nextSteps(
       'inferscope doctor',
       'shows whether this machine has a GPU and a torch build that can use it; the program must also move its model there',
     );
-  } else if (lead && isProfiled(lead)) add(...withoutProfiler(framework));
+  } else if (lead && isProfiled(lead)) {
+    add(
+      'inferscope run --evaluator none,nsys -- <command>',
+      'adds a run without a profiler: shows the profiler overhead',
+    );
+  } else if (!lead && hasCounters) {
+    add(
+      'inferscope run --evaluator none,nsys,ncu -- <command>',
+      'adds the timeline and undisturbed times of the steps',
+    );
+  }
   for (const bar of (lead?.bars ?? []).toSorted((a, b) => b.ms - a.ms)) {
     if (bar.better_capture === null || bar.share < minBarShare) continue;
     add(
@@ -58,15 +68,3 @@ export function nextSteps(
   }
   return steps.slice(0, maxSteps);
 }
-
-/** vLLM's stages are ranges that only a profiler records: a clean run has no stages. */
-const withoutProfiler = (framework: Framework | null): [command: string, why: string] =>
-  framework === 'vllm'
-    ? [
-        'inferscope bench latency --engine vllm --model <model> --batch-size <n> --input-len <n> --output-len <n>',
-        'measures vLLM steps without a profiler, which a clean run of this program cannot: shows the profiler overhead',
-      ]
-    : [
-        'inferscope run --evaluator none,nsys -- <command>',
-        'adds a run without a profiler: shows the profiler overhead',
-      ];

@@ -20,7 +20,7 @@ import {
   formatQuantity,
   formatWithRange,
 } from '../../vocabulary/format.js';
-import { instanceWord, perInstance } from '../../vocabulary/stages.js';
+import { instanceWord, perGain } from '../../vocabulary/stages.js';
 import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
@@ -181,7 +181,6 @@ export function expectedWords({ gain, stage }: Pick<Finding, 'gain' | 'stage'>):
     const before = gain.after_ms + gain.expected_ms;
     return `. Expected: ${formatMs(gain.after_ms)} per token instead of ${formatMs(before)}, in steps of the same length`;
   }
-  const per = stage === null ? 'per pause between stages' : perInstance(stage);
   const { value, range } = formatWithRange(gain.expected_ms, gain.low_ms, gain.high_ms, 'ms');
-  return `. Expected gain: ${value} ${per}${range === null ? '' : ` (${range})`}`;
+  return `. Expected gain: ${value} ${perGain(gain.per, stage)}${range === null ? '' : ` (${range})`}`;
 }

@@ -192,7 +192,7 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
   let rest = stage.time_ms;
   // A gain from more sequences per step does not shorten the step: it neither hides other findings nor is hidden.
   const shortening = all
-    .filter(({ finding: { gain } }) => gain !== null && gain.expected_ms > 0 && gain.per === 'stage')
+    .filter(({ finding: { gain } }) => gain !== null && gain.expected_ms > 0 && gain.per !== 'token')
     .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
   for (const { finding } of shortening) {
     const gain = finding.gain!;

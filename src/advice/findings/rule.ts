@@ -56,7 +56,7 @@ export type FoundDraft = Omit<
   'id' | 'rule' | 'severity' | 'at_stake_share' | 'hidden_by' | 'references' | 'gain'
 > & {
   /** Per mean instance of the stage, unless the finding states otherwise. */
-  gain: (Omit<NonNullable<Finding['gain']>, 'per'> & { per?: 'stage' | 'token' }) | null;
+  gain: (Omit<NonNullable<Finding['gain']>, 'per'> & { per?: NonNullable<Finding['gain']>['per'] }) | null;
   stage: WaterfallKind | null;
   /** Affected ms over the whole run, if not at_stake_ms times the instances of the stage. */
   run_ms?: number;

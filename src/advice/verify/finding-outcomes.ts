@@ -97,7 +97,7 @@ type Gain = NonNullable<Finding['gain']>;
  */
 function gainPerStep({ gain }: Finding, stage: StageWaterfall | undefined): Gain | null {
   if (!gain || gain.expected_ms <= 0) return null;
-  if (gain.per === 'stage') return gain;
+  if (gain.per !== 'token') return gain;
   const stepMs = stage && headlineTime(stage).value;
   if (!stepMs) return gain;
   // A whole number, which gain and step time have only nearly.

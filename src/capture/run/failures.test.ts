@@ -223,6 +223,29 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<EndedRun>]
       output: '(EngineCore pid=2524) INFO 11-21 18:52:10 …\n==WARNING== No kernels were profiled.',
     },
   ],
+  // ncu 2025.3.1 with --nvtx-include 'inferscope:decode*/', which matches no name; vLLM 0.26
+  [
+    'no_kernels_ncu',
+    'E_NO_KERNELS',
+    /"regex:decode\/"/,
+    {
+      exit_code: 0,
+      tool: ncu,
+      output:
+        '(EngineCore pid=969) INFO 11-30 …\n==WARNING== No kernels were profiled.\n==WARNING== Note that specified NVTX include expressions match only push/pop ranges.',
+    },
+  ],
+  [
+    'no_kernels_ncu',
+    'E_NO_KERNELS',
+    /--ncu-kernel/,
+    {
+      exit_code: 0,
+      tool: ncu,
+      output:
+        "inferscope: vLLM's processes are spawned, not forked, because nsys and ncu record no kernels of forked ones\n(EngineCore pid=969) INFO …\n==WARNING== No kernels were profiled.",
+    },
+  ],
   // nsys stats 2025.3.1 on a report with whole CUDA graphs
   [
     'no_kernels_nsys',

@@ -18,6 +18,9 @@ export const countersForbidden: FailurePattern = {
     ),
 };
 
+/** The hooks' message about vLLM. */
+const spawned = /vLLM's processes are spawned, not forked/;
+
 /** Messages of nsys and ncu when they could not record; the program itself may have succeeded. */
 export const profilerFailures: FailurePattern[] = [
   {
@@ -34,7 +37,13 @@ export const profilerFailures: FailurePattern[] = [
     anyExit: true,
     matches: ({ tool, output }) => tool?.name === 'ncu' && /No kernels were profiled/.exec(output),
     explain: ({ output }) => {
-      const engines = engineProcesses(output);
+      if (/NVTX include expressions/.test(output))
+        return noKernels(
+          'ncu profiled no kernel',
+          'No kernel ran inside a range that matches --ncu-nvtx (and --ncu-kernel, if given).',
+          'NAME/ matches whole names of ranges, "regex:decode/" also parts; vLLM names its steps execute_…: "regex:execute_/".',
+        );
+      const engines = spawned.test(output) ? [] : engineProcesses(output);
       if (engines.length > 0) {
         const why = `No kernel matched its filters, or ncu did not see the kernels of vLLM's engine process (${engines.join(', ')}), which is forked by default.`;
         return noKernels('ncu profiled no kernel', why, spawnAdvice);

@@ -54,7 +54,7 @@ export const programFailures: FailurePattern[] = [
             'E_TIMEOUT',
             `ncu did not finish within ${formatSetting((timeoutMs ?? 0) / 1000, 's')}`,
             'It replays every kernel up to 40 times; kernels profiled until then are saved if ncu could write them.',
-            'Limit it further: --ncu-nvtx "inferscope:decode*/", --ncu-kernel NAME, or --ncu-set basic; or raise --timeout.',
+            'Limit it further: --ncu-nvtx "regex:decode/", --ncu-kernel NAME, or --ncu-set basic; or raise --timeout.',
           )
         : failure(
             'E_TIMEOUT',

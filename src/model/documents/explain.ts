@@ -169,9 +169,10 @@ const findingSchema = z.object({
     .object({
       /**
        * stage: gain per mean instance of the stage. token: gain in the time of a step divided by its sequences, if the change does not
-       * shorten a step but serves more sequences per step; low, high and after are then also per token.
+       * shorten a step but serves more sequences per step; low, high and after are then also per token. pause: gain per pause between
+       * two stages.
        */
-      per: z.enum(['stage', 'token']).default('stage'),
+      per: z.enum(['stage', 'token', 'pause']).default('stage'),
       expected_ms: z.number(),
       low_ms: z.number(),
       high_ms: z.number(),

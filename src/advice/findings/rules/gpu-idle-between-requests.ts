@@ -105,6 +105,7 @@ async function finding(
       example: 'request = queue.get()  # instead of time.sleep() in a loop',
     },
     gain: {
+      per: 'pause',
       expected_ms: each,
       low_ms: 0.5 * each,
       high_ms: each,

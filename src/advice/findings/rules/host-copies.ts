@@ -114,6 +114,7 @@ async function judgeBetween(context: FindingContext): Promise<FoundDraft | strin
     cause: `Before a stage starts, ${mib(between.bytes / between.pauses)} are copied to the device in ${ms(each)}, at ${formatQuantity((between.bytes * 1e3) / Math.max(between.dur_ms, 1e-9), 'B/s')}, while no kernel runs. ${pageable ? fromPageable : 'The stage waits for them.'}`,
     change: changeOf(pageable),
     gain: {
+      per: 'pause',
       expected_ms: each,
       low_ms: Math.max(0, each - after),
       high_ms: each,
