@@ -43,7 +43,7 @@ export const waterfallTool = askTool({
       .string()
       .optional()
       .describe(
-        'prefill, decode, mixed, request, sampling, load, warmup, outside, other (ranges of the program)',
+        'prefill, decode, mixed, training, request, sampling, load, warmup, outside, other (ranges of the program)',
       ),
   }),
   inputLine: ({ stage }) => stage ?? null,
