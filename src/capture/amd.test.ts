@@ -208,6 +208,20 @@ describe('a tool on PATH', () => {
     expect(missing).toContain('memoryUsedBytes (amd-smi does not report it)');
   });
 
+  test('lists the processes of all GPUs once, also for those that ask while the tool runs', async () => {
+    const path = tool('amd-smi', [
+      'case $1 in',
+      `metric) cat ${folder}/metric-mi300x.json;;`,
+      `process) echo >> ${place}/calls; cat ${folder}/process.json;;`,
+      'esac',
+    ]);
+    const gpus = await openAmd({ name: 'amd-smi', path });
+    const details = await Promise.all(gpus.devices.map((device) => device.details()));
+    gpus.close();
+    expect(details.map(({ processes }) => processes?.map(({ pid }) => pid))).toEqual([[4242, 5150], []]);
+    expect(readFileSync(join(place, 'calls'), 'utf8')).toBe('\n');
+  });
+
   test('rocm-smi with one card reports the memory of each process', async () => {
     const recorded = resolve('test/fixtures/amd-smi-recorded/rocm-smi-mi350x.txt');
     const path = tool('rocm-smi', [`cat ${recorded}`]);

@@ -71,23 +71,21 @@ export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
   };
   void poll();
 
-  let processes = new Map<number, GpuProcess[]>();
+  /** Null if the tool fails. All GPUs share one reading. */
+  let processes: Promise<Map<number, GpuProcess[]> | null> = Promise.resolve(null);
   let processesNs = -Infinity;
+  const listProcesses = async (index: number) =>
+    tool.name === 'amd-smi'
+      ? amdSmiProcesses(await ask('process', '--json'))
+      : new Map([[index, rocmSmiProcesses(await ask('--showpids', '--json'))]]);
   async function readProcesses(index: number): Promise<GpuProcess[] | null> {
     // rocm-smi reports the memory of a process, but not on which GPU.
     if (tool.name !== 'amd-smi' && first.length > 1) return null;
     if (monotonicNs() - processesNs >= processPeriodNs) {
       processesNs = monotonicNs();
-      try {
-        processes =
-          tool.name === 'amd-smi'
-            ? amdSmiProcesses(await ask('process', '--json'))
-            : new Map([[index, rocmSmiProcesses(await ask('--showpids', '--json'))]]);
-      } catch {
-        return null;
-      }
+      processes = listProcesses(index).catch(() => null);
     }
-    return processes.get(index) ?? null;
+    return (await processes)?.get(index) ?? null;
   }
 
   const devices = first.map(({ index, name, details, memoryTotalBytes }): GpuDevice => {

@@ -41,7 +41,7 @@ export function gpuFacts(gpus: Pick<Gpus, 'devices' | 'driverVersion'> | null): 
   return facts;
 }
 
-/** NVML first; if it is missing, amd-smi, then rocm-smi, if one is on PATH. Never throws. */
+/** NVML first; if it is missing or shows no GPU, amd-smi, then rocm-smi, if one is on PATH. Never throws. */
 export async function openGpus(path = process.env['PATH'] ?? ''): Promise<GpusOpened> {
   const { nvml, reason } = await openNvml();
   if (nvml && nvml.devices.length > 0) {
