@@ -31,15 +31,16 @@ export function sweepView(document: Document<SweepResult>): View {
   };
 }
 
-/** "7 measured, 1 failed in 4.0 min" */
+/** "7 measured, 1 failed; 4.0 min of runs" */
 function outcomeText({ runs, status }: SweepResult): Part[] {
   const counts = Object.entries(runOutcomeLabels).flatMap(([outcome, label]) => {
     const count = runs.filter((run) => run.outcome === outcome).length;
     return count === 0 ? [] : [`${count} ${label}`];
   });
   return [
-    `${counts.join(', ')} in `,
+    `${counts.join(', ')}; `,
     seconds(runs.reduce((sum, { duration_s: took }) => sum + (took ?? 0), 0)),
+    ' of runs',
     ...(status === 'complete' ? [] : [`. The sweep was ${status}; to continue: inferscope sweep --resume`]),
   ];
 }

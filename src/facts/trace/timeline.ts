@@ -13,6 +13,8 @@ const binCount = 400;
 const maxPhases = 400;
 /** Time shown from the first activity on if there are no phases. */
 const unmarkedSpanNs = 20e6;
+/** Steps after a longer pause are not shown event by event. */
+const maxPauseNs = 5e8;
 
 interface EventRow {
   what: TraceTimeline['lanes'][number]['what'];
@@ -24,7 +26,7 @@ interface EventRow {
 }
 
 /** One prefill and the first decode steps after it, event by event, and the density of the whole capture by class. */
-export async function readTimeline(scope: TraceScope): Promise<TraceTimeline | null> {
+export async function readTimeline(scope: TraceScope): Promise<TraceTimeline> {
   await scope.need('windows');
   const { database, source } = scope;
   const span = await readDetailSpan(scope);
@@ -140,8 +142,11 @@ async function readDetailSpan({
     return { start_ns: source.start_ns, end_ns };
   }
   // A prefill far from the next step (another request's, or after a pause) is shown without it.
-  const last = windows.findLast((window, i) => i === 0 || window.start_ns - windows[i - 1]!.end_ns < 5e8);
-  return { start_ns: first.start_ns, end_ns: Math.max(first.end_ns, last?.end_ns ?? 0) };
+  const farIndex = windows.findIndex(
+    (window, i) => i > 0 && window.start_ns - windows[i - 1]!.end_ns >= maxPauseNs,
+  );
+  const near = farIndex === -1 ? windows : windows.slice(0, farIndex);
+  return { start_ns: first.start_ns, end_ns: Math.max(...near.map(({ end_ns }) => end_ns)) };
 }
 
 async function readDensity(
