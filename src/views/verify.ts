@@ -1,7 +1,7 @@
 import { barWords } from '../vocabulary/bars.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult, VerifyResult } from '../model/documents/explain.js';
-import { changeOutcomes } from '../vocabulary/change-outcomes.js';
+import { changeOutcomes, gainPlace } from '../vocabulary/change-outcomes.js';
 import { formatColumn, formatWithRange } from '../vocabulary/format.js';
 import type { Block, Part, Text, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
@@ -52,9 +52,13 @@ const labelsOf = ({ stages }: ExplainResult, { kind }: Stage): ReadonlyMap<strin
   );
 
 function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[] {
-  const { before_ms: before, after_ms: after, graded_on, graded_why } = stage;
-  const from = before.value ?? 0;
-  const total = Math.max(from, after.value ?? 0);
+  const { graded_on, graded_why } = stage;
+  // The compared times may be of kernels and copies only; the bars have all of the stage.
+  const total = Math.max(
+    ...(['before_ms', 'after_ms'] as const).map((side) =>
+      stage.bars.reduce((sum, bar) => sum + Math.max(0, bar[side]), 0),
+    ),
+  );
   const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= minShare * total);
   return [
     {
@@ -125,9 +129,7 @@ function changeBlocks(data: VerifyResult): Block[] {
           valueOrReason(change.error, 'ratio'),
           change.as_expected === null
             ? { missing: 'the gain cannot be measured' }
-            : change.as_expected
-              ? 'yes'
-              : 'no',
+            : placeLabels[gainPlace(change)],
         ],
       })),
     },
@@ -139,6 +141,8 @@ function changeBlocks(data: VerifyResult): Block[] {
     },
   ];
 }
+
+const placeLabels = { within: 'yes', above: 'no, above', below: 'no, below' } as const;
 
 const valueOrReason = (n: number | null, unit: string, why = 'the gain cannot be measured'): Text =>
   n === null ? { missing: why } : { n, unit, ...(unit === 'ratio' && { signed: true }) };

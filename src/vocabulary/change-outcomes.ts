@@ -16,3 +16,13 @@ export const changeOutcomeMeanings: typeof changeOutcomes = {
   new: 'found only after the change',
   not_judged: 'withheld in the session after the change, or it has no data to judge it',
 };
+
+/** Where the achieved gain of a graded finding is, seen from the expected interval. */
+export const gainPlace = ({
+  as_expected: inside,
+  achieved_ms: achieved,
+  high_ms: high,
+}: Pick<VerifyResult['changes'][number], 'as_expected' | 'achieved_ms' | 'high_ms'>):
+  | 'within'
+  | 'above'
+  | 'below' => (inside ? 'within' : (achieved ?? 0) > (high ?? 0) ? 'above' : 'below');

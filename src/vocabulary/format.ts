@@ -179,7 +179,8 @@ export function formatSigned(value: number, unit: string, digits = 3): string {
   return isPositive(value, text) ? `+${text}` : text;
 }
 
-const isPositive = (value: number, text: string): boolean => value > 0 && /^[^<]*[1-9]/.test(text);
+/** Whether a number takes a plus sign: not one that is shown as 0 or as less than a digit. */
+export const isPositive = (value: number, text: string): boolean => value > 0 && /^[^<]*[1-9]/.test(text);
 
 export const formatBytes = (bytes: number): string => formatQuantity(bytes, 'B');
 /** Bytes of a memory profile, in units of 10^9; four digits, so that components and total can be summed. */

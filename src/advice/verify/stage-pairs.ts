@@ -1,10 +1,10 @@
 import { stepKinds } from '../../model/record.js';
 import type { StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
-import { busyMs, headlineTime, isProfiled } from '../../model/headline-time.js';
+import { busyMs, explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { figure, type Figure, mapFigure } from '../../model/figure.js';
 import { halfWidth, noiseOfDifference } from '../../facts/difference/half-width.js';
 import { barsSideBySide } from '../../facts/waterfall/side-by-side.js';
-import { formatMs, formatPercent, formatSetting } from '../../vocabulary/format.js';
+import { formatPercent, formatQuantity, formatSetting } from '../../vocabulary/format.js';
 
 export type StageVerdict = VerifyResult['stages'][number];
 
@@ -70,6 +70,7 @@ function verdictOf(
   const onWall = (why: string) => ({
     wall,
     verdict: stageVerdict(before, after, scale, {
+      profiled: times.profiled,
       before_ms: wallBefore,
       after_ms: wallAfter,
       graded_on: 'wall',
@@ -84,7 +85,9 @@ function verdictOf(
     return onWall(`the 95 % interval of the stage's mean is ${x} before and ${y} after the change`);
   }
   if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= clearNoiseFactor * wall.noise_ms) {
-    return onWall(`the difference is much larger than its error of ± ${formatMs(wall.noise_ms)}`);
+    return onWall(
+      `the difference is much larger than its error of ± ${formatQuantity(wall.noise_ms, 'ms', 2)}`,
+    );
   }
   const [share, side] = unsteady;
   const sideName = side === 0 ? 'before' : 'after';
@@ -97,6 +100,7 @@ function verdictOf(
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)
     return onWall(`${why}: a difference may be noise`);
   const verdict = stageVerdict(before, after, scale, {
+    profiled: false,
     before_ms: figure(gpu[0]!, 'ms', 'kernels and copies of a mean instance'),
     after_ms: figure(gpu[1]!, 'ms', 'kernels and copies of a mean instance'),
     graded_on: 'gpu',
@@ -112,13 +116,14 @@ function verdictOf(
 function wallTimes(
   before: StageWaterfall,
   after: StageWaterfall,
-): { before: Figure; after: Figure; statistic: string } | null {
+): { before: Figure; after: Figure; statistic: string; profiled: boolean } | null {
   if (before.measured_ms.value === null || after.measured_ms.value === null) return null;
   if (!isProfiled(before) && !isProfiled(after))
     return {
       before: headlineTime(before),
       after: headlineTime(after),
       statistic: 'means without a profiler',
+      profiled: false,
     };
   const [first, second] = [before, after].map(({ source }) => source === 'trace' || source === 'operators');
   const profiler =
@@ -126,8 +131,13 @@ function wallTimes(
       ? ' under the profiler'
       : `, only ${first ? 'before' : 'after'} the change under a profiler`;
   if (before.median_ms !== null && after.median_ms !== null)
-    return { before: median(before), after: median(after), statistic: `medians${profiler}` };
-  return { before: before.measured_ms, after: after.measured_ms, statistic: `means${profiler}` };
+    return { before: median(before), after: median(after), statistic: `medians${profiler}`, profiled: true };
+  return {
+    before: before.measured_ms,
+    after: after.measured_ms,
+    statistic: `means${profiler}`,
+    profiled: true,
+  };
 }
 
 /** The median, with the width of the mean's interval. */
@@ -153,14 +163,17 @@ function stageVerdict(
   before: StageWaterfall,
   after: StageWaterfall,
   scale: number,
-  times: Pick<StageVerdict, 'before_ms' | 'after_ms' | 'graded_on' | 'graded_why'>,
+  times: Pick<StageVerdict, 'before_ms' | 'after_ms' | 'graded_on' | 'graded_why' | 'profiled'>,
 ): StageVerdict {
   return {
     kind: before.kind,
     point: before.point,
     ...times,
     achieved_ms: (times.before_ms.value ?? 0) - (times.after_ms.value ?? 0),
-    bars: barsSideBySide([before.bars, after.bars]).map(({ id, values: [from, to] }) => ({
+    // What a profiler added is not a part of times without it.
+    bars: barsSideBySide(
+      [before.bars, after.bars].map((bars) => (times.profiled ? bars : explainedBars(bars).bars)),
+    ).map(({ id, values: [from, to] }) => ({
       id,
       before_ms: from!,
       after_ms: to! * scale,

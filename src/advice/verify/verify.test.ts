@@ -122,7 +122,7 @@ test('one change: achieved and expected gain of the stage, computed by hand', ()
   ]);
   expect(result.score).toMatchObject({ graded: 1, as_expected: 1 });
   expect(result.score.median_absolute_error).toBeCloseTo(0.2, 12);
-  expect(result.sentences[0]).toBe('Decode step: 10.0 ms before, 5.00 ms after (−50 %).');
+  expect(result.sentences[0]).toBe('Decode step: 10.0 ms before, 5.00 ms after (−50 %), under the profiler.');
   expect(result.stages[0]!.bars).toContainEqual({ id: 'launch_overhead', before_ms: 8, after_ms: 3 });
 });
 

@@ -6,6 +6,7 @@ import { checkComparable } from './comparable.js';
 import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
 import { stagePairs, type StageVerdict } from './stage-pairs.js';
 import { formatMs, formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
+import { gainPlace } from '../../vocabulary/change-outcomes.js';
 import { capitalize } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 import { stageLabels } from '../../vocabulary/stages.js';
@@ -78,16 +79,18 @@ function sentences(
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
     const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
     const name = capitalize(stageLabels[stage.kind] ?? stage.kind);
-    return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatMs(from)} before, ${formatMs(to)} after (${change}).`;
+    return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatMs(from)} before, ${formatMs(to)} after (${change})${stage.profiled ? ', under the profiler' : ''}.`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
   stageSentences.push(
     graded === 0
       ? made.length === 0
         ? 'No finding of the earlier session is gone: there is no gain to measure.'
-        : 'The gain of the findings that are gone cannot be measured.'
+        : made.every(({ expected_ms: expected }) => expected === null)
+          ? `${plural(made.length, 'finding')} gone or smaller, without an expected gain.`
+          : 'The gain of the findings that are gone cannot be measured.'
       : graded === 1
-        ? `The achieved gain is ${inside === 1 ? 'within' : 'outside'} the expected interval${error === null ? '' : `; the expected gain is off by ${formatPercent(error)}`}.`
+        ? `The achieved gain is ${gainPlace(changes.find(({ as_expected: judged }) => judged !== null)!)} the expected interval${error === null ? '' : `; the expected gain is off by ${formatPercent(error)}`}.`
         : `${inside} of ${graded} achieved gains are within the expected interval${error === null ? '' : `; the expected gains are off by ${formatPercent(error)} (median)`}.`,
   );
   const remaining = changes.filter(

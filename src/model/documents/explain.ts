@@ -324,6 +324,9 @@ const verifyResultSchema = z.object({
           'wall: measured time of the stage. gpu: time of kernels and copies, where the measured time is too noisy to compare.',
         ),
       graded_why: z.string(),
+      profiled: z
+        .boolean()
+        .describe('Whether a time is one under a profiler: then the bars have what it added.'),
       achieved_ms: z.number(),
       bars: z.array(
         z.object({

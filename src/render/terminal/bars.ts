@@ -1,5 +1,5 @@
 import type { Bars, BarSide, Block } from '../../views/block.js';
-import { formatColumn, formatMs, formatPart, nbsp } from '../../vocabulary/format.js';
+import { formatColumn, formatMs, formatPart, isPositive, nbsp } from '../../vocabulary/format.js';
 import { plainText } from '../value.js';
 import { color } from './color.js';
 import type { Detail } from './less.js';
@@ -92,7 +92,7 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   const half = Math.max(first.halfInterval ?? 0, second.halfInterval ?? 0);
   const total = Math.max(first.totals[0]?.ms ?? 0, second.totals[0]?.ms ?? 0);
   const { text, unit } = timeColumn(total, half);
-  const change = (ms: number) => (ms > 0 && /[1-9]/.test(text(ms)) ? `+${text(ms)}` : text(ms));
+  const change = (ms: number) => (isPositive(ms, text(ms)) ? `+${text(ms)}` : text(ms));
   const rows = (kind: 'bars' | 'totals') =>
     first[kind].map(({ name, ms }, index) => {
       const otherMs = second[kind][index]!.ms;

@@ -64,3 +64,15 @@ it('a table with columns that cannot be dropped has heads of several lines', () 
     '  4 users  0 %     28.4 µs',
   ]);
 });
+
+it('a word that is wider than its wrapped column is continued on the next line', () => {
+  const columns = [{ head: 'finding', flexible: 12, lines: true }, { head: 'now' }];
+  const text = textTable(columns, [['Synchronization: the host waits', 'gone']], { width: 18 });
+  expect(text.split('\n')).toEqual([
+    '  finding     now',
+    '  Synchroniz  gone',
+    '  ation:',
+    '  the host',
+    '  waits',
+  ]);
+});

@@ -129,7 +129,10 @@ export function fittedTable(
     widths[flexible] = room;
     const { lines: wrapped, endCut } = columns[flexible]!;
     const cut: Cut = wrapped
-      ? (cell) => wrap(cell, room).join('\n')
+      ? (cell) =>
+          wrap(cell, room)
+            .map((line) => folded(line, room))
+            .join('\n')
       : endCut
         ? cutEnd
         : cutOf(
