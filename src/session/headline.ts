@@ -50,6 +50,6 @@ export function readHeadline(folder: string, sha256: string): Headline | null | 
 /** Checks the content: derived/ is not covered by the checksums, and an archive may come from anyone. */
 function isHeadline(stored: unknown): stored is Headline {
   const { text, figure } = stored as Partial<Headline>;
-  const isShort = (value: unknown): boolean => typeof value === 'string' && value.length <= 80;
+  const isShort = (value: unknown): boolean => typeof value === 'string' && value.length <= 160;
   return isShort(text) && isShort(figure?.name) && isShort(figure?.unit) && Number.isFinite(figure?.value);
 }

@@ -7,7 +7,7 @@ import { findingContext, rankedFindings } from '../findings/findings.js';
 import type { ScopeOptions, TraceScope } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { readHeadline, saveHeadline } from '../../session/headline.js';
-import { headlineOf } from './headline.js';
+import { benchPoints, type HeadlinePoint, headlineOf, loadPoints } from './headline.js';
 import { belowLauncher } from '../below-launcher.js';
 import { nextSteps } from './next-steps.js';
 import { type InferredSteps, summarySentences } from './sentences.js';
@@ -82,7 +82,17 @@ export async function cachedExplanation(session: Session): Promise<Document<Expl
       await (await import('../../facts/memory-profile/memory.js')).analyzeMemory(session);
     return explanation;
   }
-  const bench = hasSubject(session.manifest, 'bench') ? await import('../../facts/bench/bench.js') : null;
-  saveHeadline(session, headlineOf(explanation.data, bench && (await bench.analyzeBench(session)).data));
+  saveHeadline(session, headlineOf(explanation.data, await readHeadlinePoints(session)));
   return explanation;
+}
+
+/** Points of a benchmark or loads of a load test; empty for other sessions. */
+async function readHeadlinePoints(session: Session): Promise<HeadlinePoint[]> {
+  if (hasSubject(session.manifest, 'bench')) {
+    const { analyzeBench } = await import('../../facts/bench/bench.js');
+    return benchPoints((await analyzeBench(session)).data);
+  }
+  if (!hasSubject(session.manifest, 'load')) return [];
+  const { analyzeServing } = await import('../../facts/serving/serving.js');
+  return loadPoints((await analyzeServing(session)).data);
 }

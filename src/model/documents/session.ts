@@ -19,7 +19,7 @@ const listedSessionSchema = z.object({
     .string()
     .nullable()
     .describe(
-      'The figure of its last analysis, e.g. "decode 13.1 ms/step, 2.10× roofline"; null with the reason below.',
+      'The figure of its last analysis, e.g. "decode 13.1 ms/step, 2.10× roofline, GPU idle 81 %"; null with the reason below.',
     ),
   headline_why: z
     .enum(['not_analyzed', 'no_time'])
