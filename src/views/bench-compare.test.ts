@@ -33,7 +33,9 @@ test('shows both values, the change with interval and p, and the verdict; names 
     withinProcess: false,
   });
   const view = benchCompareView(document('bench-compare', '1.0', comparison));
-  const table = view.sections[0]!.blocks.find((block) => block.type === 'table') as Table;
+  const table = view.sections
+    .find(({ id }) => id === 'metrics')!
+    .blocks.find((block) => block.type === 'table') as Table;
   const [row] = table.rows;
   const values = Object.fromEntries(table.columns.map(({ id }, i) => [id, rawValue(row!.cells[i]!)]));
   const [firstComparison] = comparison.comparisons;

@@ -1,5 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { BenchCompare, ComparedSide } from '../model/documents/bench-compare.js';
+import { compareCharts } from './bench-compare-charts.js';
 import type { Block, Text, View } from './block.js';
 import {
   differenceTable,
@@ -16,6 +17,7 @@ export function benchCompareView(document: Document<BenchCompare>): View {
   const { data } = document;
   const uniform = isUniform(data.comparisons);
   const differences = differenceTable(data.differences);
+  const charts = compareCharts(data.comparisons);
   const points = [...new Set(data.comparisons.map(({ point }) => point))];
   return {
     command: 'bench compare',
@@ -26,6 +28,9 @@ export function benchCompareView(document: Document<BenchCompare>): View {
       { type: 'text', text: { text: data.headline, tone: data.result === 'failed' ? 'fault' : 'strong' } },
     ],
     sections: [
+      ...(charts.length > 0
+        ? [{ id: 'charts', title: 'Metrics, base and new', level: 3, blocks: charts } as const]
+        : []),
       {
         id: 'metrics',
         title: 'Metrics',
