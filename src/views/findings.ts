@@ -209,7 +209,8 @@ function nothingSignificant(data: ExplainResult): Text {
 const isMinor = ({ severity, hidden_by: hiddenBy }: Finding): boolean =>
   severity === 'info' || hiddenBy !== null;
 
-const anchor = (id: string): string => `finding-${id.replaceAll(/[^\w-]+/g, '-')}`;
+/** Id of a finding's element on its page. */
+export const findingAnchor = (id: string): string => `finding-${id.replaceAll(/[^\w-]+/g, '-')}`;
 
 interface ItemContext {
   /** Titles of all findings by id. */
@@ -228,7 +229,7 @@ function itemOf(
 ): FindingItem {
   const { id, severity, title, gain, at_stake_ms: atStake, cause, change, hidden_by: hiddenBy } = finding;
   return {
-    id: anchor(id),
+    id: findingAnchor(id),
     severity,
     title,
     gain:
@@ -258,7 +259,7 @@ function itemOf(
             {
               name: 'hidden by',
               text: [
-                { link: `#${anchor(hiddenBy)}`, text: titles.get(hiddenBy) ?? hiddenBy },
+                { link: `#${findingAnchor(hiddenBy)}`, text: titles.get(hiddenBy) ?? hiddenBy },
                 ': included in it, or visible only after that change',
               ],
             } satisfies Fact,

@@ -8,10 +8,9 @@ import { stageHead } from './explain-series.js';
 
 type Stage = WhatIfResult['stages'][number];
 
-/** The measured and predicted waterfall of a stage, and the change of each bar; `change` as typed. */
+/** The predicted waterfall of a stage, shown above the measured one, and the change of each bar; `change` as typed. */
 export function whatIfBars(measured: StageWaterfall, stage: Stage, change: string): Block[] {
-  const heading: Block = { type: 'heading', text: whatIfHead(stage) };
-  if (stage.after_ms.value === null) return [heading];
+  if (stage.after_ms.value === null) return [{ type: 'heading', text: whatIfHead(stage) }];
   const before = explainedBars(measured.bars).bars;
   const changes = new Map(stage.bars.map((bar) => [bar.id, bar]));
   const added = stage.bars.filter(({ id }) => before.every((bar) => bar.id !== id));
@@ -24,35 +23,40 @@ export function whatIfBars(measured: StageWaterfall, stage: Stage, change: strin
       { id: 'change_share', head: '%', numeric: true },
     ],
   ];
+  const both = waterfallBars(
+    {
+      phase: measured.kind,
+      profiled: isProfiled(measured),
+      times_ms: [stage.before_ms, stage.after_ms],
+      bars: [
+        ...before.map(({ id, label, ms }) => ({
+          id,
+          label,
+          values: [ms, changes.get(id)?.after_ms ?? ms],
+          changes: [],
+        })),
+        ...added.map(({ id, before_ms, after_ms }) => ({
+          id,
+          label: barWords(id).label,
+          values: [before_ms, after_ms],
+          changes: [],
+        })),
+      ],
+    },
+    {
+      short,
+      long: ['as measured', `predicted with ${change}`],
+      timeKinds: ['measured', 'predicted'],
+      columns,
+    },
+  );
   return [
-    heading,
-    waterfallBars(
-      {
-        phase: measured.kind,
-        profiled: isProfiled(measured),
-        times_ms: [stage.before_ms, stage.after_ms],
-        bars: [
-          ...before.map(({ id, label, ms }) => ({
-            id,
-            label,
-            values: [ms, changes.get(id)?.after_ms ?? ms],
-            changes: [],
-          })),
-          ...added.map(({ id, before_ms, after_ms }) => ({
-            id,
-            label: barWords(id).label,
-            values: [before_ms, after_ms],
-            changes: [],
-          })),
-        ],
-      },
-      {
-        short,
-        long: ['as measured', `predicted with ${change}`],
-        timeKinds: ['measured', 'predicted'],
-        columns,
-      },
-    ),
+    {
+      ...both,
+      title: whatIfHead(stage),
+      sides: both.sides.slice(1),
+      behind: { type: 'fold', title: 'Table behind these charts', blocks: [both.behind] },
+    },
     whatIfNotes(stage),
   ];
 }

@@ -93,7 +93,8 @@ function roofSeries(
       };
     }),
     ...peaks.map(({ dtype, flops_per_s: flops }, index): SeriesOption => {
-      const text = `${dtype} ${formatQuantity(flops, 'FLOP/s')}`;
+      // On a phone, the label of a peak would lie on the points below its line.
+      const text = isNarrow(frame) ? dtype : `${dtype} ${formatQuantity(flops, 'FLOP/s')}`;
       const above = peaks[index - 1];
       // If two rooflines are closer than a line of text, the lower one's label goes below its line.
       const crowded = above !== undefined && above.flops_per_s / flops < 1.35;

@@ -180,7 +180,8 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
 };
 
 const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, behind } }) => {
-  const [first, second] = sides;
+  const charts = [...sides.map(({ pageChart }) => pageChart), ...(difference ? [difference] : [])];
+  const [first, second] = charts;
   const titled = (label: string): string => `${label}. ${plainText(title)}`;
   return (
     <div>
@@ -190,20 +191,18 @@ const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, beh
       {second ? (
         <>
           <div class="sides">
-            {[...sides.map(({ pageChart }) => pageChart), ...(difference ? [difference] : [])].map(
-              ({ label, chart }) => (
-                <div>
-                  <p>{label}</p>
-                  <ChartFrame chart={chart} label={titled(label)} />
-                </div>
-              ),
-            )}
+            {charts.map(({ label, chart }) => (
+              <div>
+                <p>{label}</p>
+                <ChartFrame chart={chart} label={titled(label)} />
+              </div>
+            ))}
           </div>
           <OneBlock block={behind} />
         </>
       ) : (
         first && (
-          <ChartFrame chart={first.pageChart.chart} label={titled(first.pageChart.label)}>
+          <ChartFrame chart={first.chart} label={titled(first.label)}>
             <OneBlock block={behind} />
           </ChartFrame>
         )
