@@ -54,6 +54,7 @@ export default defineConfig([
     { 'ui-exported': 'src/ui/client/exported.ts' },
     { 'ui-sql': 'src/ui/client/sql.ts' },
     { 'ui-what-if': 'src/ui/client/what-if.ts' },
+    { 'ui-save': 'src/ui/client/save.ts' },
   ].map((entry) => ({
     entry,
     format: 'iife' as const,

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Hono, type Context } from 'hono';
 import { compress } from 'hono/compress';
+import { etag } from 'hono/etag';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { predictStages, measuredStages } from '../advice/what-if/what-if.js';
 import { derivedOf } from '../facts/derived/queries.js';
@@ -13,11 +14,13 @@ import { sessionTables } from '../session/open.js';
 import { defaultSqlLimits, runSql } from '../session/sql-run.js';
 import type { Places } from '../views/findings.js';
 import { viewOf } from '../views/registry.js';
-import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
+import { pagePolicy, revalidated, securityHeaders, tokenGuard } from './guard.js';
 import { comparePage } from './compare-page.js';
+import { eventLinks } from './event-links.js';
 import type { Homes } from './homes.js';
 import { pagesOfSession } from './open-session-pages.js';
 import { placeQuery, placesOf } from './places.js';
+import { exportedPage, type SavedView } from './export-page.js';
 import { failurePage, Navigation, waitingPage } from './pages.js';
 import { showWaiting } from './show-waiting.js';
 import { sessionPages } from './session-pages.js';
@@ -25,9 +28,10 @@ import { sessionPath } from './session-path.js';
 import { sessionsPage, sessionsTable } from './sessions-page.js';
 import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
 import { timelineApi } from './timeline/api.js';
+import type { EventLinks } from './timeline/shown.js';
 import { once, OpenSessions, type OpenSession } from './timeline/open-timelines.js';
 
-const assets = ['ui-sessions.js', 'ui-timeline.js', 'ui-sql.js', 'report-client.js'];
+const assets = ['ui-save.js', 'ui-sessions.js', 'ui-timeline.js', 'ui-sql.js', 'report-client.js'];
 
 const maxSqlRows = 10_000;
 
@@ -66,11 +70,15 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
   );
   app.notFound((context) => context.text('There is no such page.\n', 404));
 
+  app.use('/assets/*', etag());
   app.get('/assets/:name', async (context) => {
     const name = assets.find((asset) => asset === context.req.param('name'));
     if (name === undefined) return context.notFound();
     const text = await readFile(childEntry(name.replace(/\.js$/, '')), 'utf8');
-    return context.body(text, 200, { 'content-type': 'text/javascript; charset=utf-8' });
+    return context.body(text, 200, {
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': revalidated,
+    });
   });
   app.get('/', (context) => page(context, sessionsPage(homes.list())));
   app.get('/sessions', (context) => context.html(sessionsTable(homes.list())));
@@ -79,7 +87,10 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
     for (const id of context.req.queries('s') ?? []) openSessions.push(await opened.get(id));
     return reportPage(
       context,
-      await comparePage(openSessions, context.req.query('step') ?? '', await scripts()),
+      await comparePage(openSessions, context.req.query('step') ?? '', {
+        ...(await scripts()),
+        moreScripts: [await readFile(childEntry('ui-save'), 'utf8')],
+      }),
     );
   });
   app.get('/s/:id', async (context) => {
@@ -98,7 +109,15 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
       await runSql(childEntry('sql-child'), [sessionTables(session)], query, limits, derivedOf([session])),
     );
   });
-  app.route('/s/:id/api', timelineApi(opened, log));
+  app.get('/s/:id/api/file', async (context) => {
+    const openSession = await opened.get(context.req.param('id'));
+    const { html, note } = await exportedPage(openSession.session, { view: savedView(context, openSession) });
+    if (note !== null) log(note);
+    return context.html(html, 200, {
+      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(openSession.session.id)}.html`,
+    });
+  });
+  app.route('/s/:id/api', timelineApi(opened, log, linksOfEvents));
   // A failure is shown by the page, which computes it again.
   if (first !== null)
     opened
@@ -142,12 +161,16 @@ async function overview(openSession: OpenSession, query: string | undefined): Pr
   const { session } = openSession;
   const { analyzed, explain, places } = await explained(openSession);
   const path = sessionPath(openSession.key);
-  const chosen = (query ?? '').split(',').filter((change) => change !== '');
+  const chosen = changesIn(query);
   const offered = offeredFor(session, explain?.data);
   const hasSwitches = offered.length > 0 || chosen.length > 0;
   const navigation = (
     <>
-      <Navigation session={pagesOfSession(openSession)} current={path} />
+      <Navigation
+        session={pagesOfSession(openSession)}
+        current={path}
+        file={`${sessionPath(openSession.key, '/api/file')}?${new URLSearchParams(chosen.length > 0 ? { 'what-if': chosen.join(',') } : {})}`}
+      />
       {hasSwitches && (
         <WhatIfSwitches
           chosen={chosen}
@@ -179,6 +202,11 @@ async function overview(openSession: OpenSession, query: string | undefined): Pr
   });
 }
 
+async function linksOfEvents(openSession: OpenSession): Promise<EventLinks> {
+  const { explain } = await explained(openSession);
+  return explain === null ? {} : eventLinks(explain.data, sessionPath(openSession.key));
+}
+
 async function linksOf(
   openSession: OpenSession,
   explained: Awaited<ReturnType<typeof analyzeAndExplain>>,
@@ -194,6 +222,19 @@ async function linksOf(
   }
 }
 
+/** The state of the page that a file is saved from: that of a timeline names an execution. */
+function savedView(context: Context, { executions }: OpenSession): SavedView {
+  const timeline = new URL(context.req.url).searchParams;
+  const execution = executions.find((id) => id === timeline.get('execution'));
+  const whatIf = changesIn(timeline.get('what-if'));
+  if (execution === undefined) return { whatIf };
+  timeline.delete('execution');
+  return { execution, timeline, whatIf };
+}
+
+const changesIn = (query: string | null | undefined): string[] =>
+  (query ?? '').split(',').filter((change) => change !== '');
+
 function failedPage(context: Context, error: unknown, log: UiOptions['log']): Response {
   const known = error instanceof InferscopeError;
   const { what, why, fix } = known
@@ -205,6 +246,7 @@ function failedPage(context: Context, error: unknown, log: UiOptions['log']): Re
       };
   if (!known) log(error);
   const status = known ? (error.code === 'E_SESSION_NOT_FOUND' ? 404 : 400) : 500;
-  if (context.req.path.includes('/api/')) return context.json({ what, why, fix }, status);
+  const isNavigation = context.req.header('accept')?.includes('text/html');
+  if (context.req.path.includes('/api/') && !isNavigation) return context.json({ what, why, fix }, status);
   return context.html(failurePage({ what, why, fix }), status, { 'content-security-policy': pagePolicy });
 }

@@ -31,7 +31,7 @@ import { once, type OpenSession } from './timeline/open-timelines.js';
 export async function comparePage(
   openSessions: readonly OpenSession[],
   step: string,
-  scripts: { clientScript: string; readingScript: string },
+  scripts: { clientScript: string; readingScript: string; moreScripts: readonly string[] },
 ): Promise<string> {
   if (openSessions.length < 2)
     throw new InferscopeError('E_USAGE', {

@@ -11,6 +11,7 @@ import type { SessionDatabase } from '../session/query.js';
 import type { Places } from '../views/findings.js';
 import { viewOf } from '../views/registry.js';
 import { formatBytes, formatNs, plural } from '../vocabulary/format.js';
+import { eventLinks } from './event-links.js';
 import { exportedRecords, exportedWhatIf, packBase64 } from './exported-parts.js';
 import { placeQuery, placesOf } from './places.js';
 import { uiStyle } from './style.js';
@@ -18,11 +19,11 @@ import { TimelineParts } from './timeline-parts.js';
 import { countersOf } from './timeline/counters.js';
 import type { Row } from './timeline/details.js';
 import { encodeTimeline, type EmbeddedTimeline } from './timeline/embedded.js';
-import { partOf } from './timeline/lane.js';
+import { type Lane, partOf } from './timeline/lane.js';
 import { executionsOf } from './timeline/open-timelines.js';
 import { lanesIn } from './timeline/places.js';
 import { showTimeline } from './timeline/show.js';
-import type { Span, Steps } from './timeline/shown.js';
+import type { EventLinks, Span, Steps } from './timeline/shown.js';
 import { stepsOf } from './timeline/steps.js';
 import { rowsWithNames } from './timeline/stored-rows.js';
 import { trackTables, type Timeline } from './timeline/timeline.js';
@@ -33,14 +34,28 @@ const maxBytes = 5_000_000;
 
 /** Contents of a file, from everything to the minimum: the first plan that fits is used. */
 const plans = [
-  { events: 'all', rows: 'all', places: true, bins: 0 },
-  { events: 'all', rows: 'windows', places: true, bins: 0 },
-  { events: 'windows', rows: 'windows', places: true, bins: 2 ** 14 },
-  { events: 'windows', rows: 'windows', places: true, bins: 2 ** 12 },
-  { events: 'windows', rows: 'windows', places: false, bins: 2 ** 12 },
-  { events: 'windows', rows: 'none', places: false, bins: 2 ** 10 },
+  { events: 'all', rows: 'all', windows: ['view', 'steps', 'places'], bins: 0 },
+  { events: 'all', rows: 'windows', windows: ['view', 'steps', 'places'], bins: 0 },
+  { events: 'windows', rows: 'windows', windows: ['view', 'steps', 'places'], bins: 2 ** 14 },
+  { events: 'windows', rows: 'windows', windows: ['view', 'steps', 'places'], bins: 2 ** 12 },
+  { events: 'windows', rows: 'windows', windows: ['view', 'steps'], bins: 2 ** 12 },
+  { events: 'windows', rows: 'windows', windows: ['steps'], bins: 2 ** 12 },
+  { events: 'windows', rows: 'none', windows: ['steps'], bins: 2 ** 10 },
 ] as const;
 type Plan = (typeof plans)[number];
+
+/** Times of which a file has single events: the view that was saved, steps, and places of findings. */
+type WindowKind = 'view' | 'steps' | 'places';
+
+/** What a file shows first; by default its start. */
+export interface SavedView {
+  /** Default: the one with the most GPU work. */
+  execution?: string;
+  /** State of the timeline page, as its URL has it; null for another page. */
+  timeline?: URLSearchParams | null;
+  /** What-if changes of the overview. */
+  whatIf?: readonly string[];
+}
 
 /** Sessions with more events are never exported whole. */
 const maxEvents = 600_000;
@@ -50,13 +65,14 @@ const fewEvents = 4096;
 
 /**
  * One HTML page that opens offline, with overview, requests, memory over time, what-if and timeline of a session.
- * @param limitBytes maximum size of a page with a timeline
+ * @param options.limitBytes maximum size of a page with a timeline
+ * @param options.view what it shows first
  * @returns the page, and a text about the parts of the timeline that it lacks; null if it has all
  * @throws E_USAGE for a session without an overview, or if the page exceeds `limitBytes` even with the shortest timeline
  */
 export async function exportedPage(
   session: Session,
-  limitBytes = maxBytes,
+  { limitBytes = maxBytes, view: saved = {} }: { limitBytes?: number; view?: SavedView } = {},
 ): Promise<{ html: string; note: string | null }> {
   const { analyzed, explain } = await analyzeAndExplain(session);
   if (documentsOf(analyzed).length === 0)
@@ -73,7 +89,7 @@ export async function exportedPage(
   };
   const database = await session.connect();
   try {
-    const [execution] = await executionsOf(database);
+    const execution = saved.execution ?? (await executionsOf(database))[0];
     const windows: Span[] = [];
     const places =
       execution === undefined
@@ -85,9 +101,10 @@ export async function exportedPage(
       sections: [...sessionView.sections, ...(await exportedRecords(database, session, analyzed))],
     };
     if (execution === undefined) return { html: pageOfView(view, scripts), note: null };
-    const whatIf = explain === null ? null : await exportedWhatIf(session, view, explain, places);
+    const whatIf =
+      explain === null ? null : await exportedWhatIf(session, view, explain, places, saved.whatIf ?? []);
     const drawer = await script('ui-exported');
-    const page = (data: string): string =>
+    const page = (data: string, state = ''): string =>
       pageOfView(
         { ...view, sections: view.sections.filter(({ id }) => id !== 'timeline') },
         {
@@ -102,7 +119,9 @@ export async function exportedPage(
               <>
                 <style>{raw(uiStyle)}</style>
                 <TimelineParts executions={[execution]} execution={execution} />
-                <script type="application/octet-stream">{raw(data)}</script>
+                <script type="application/octet-stream" data-state={state}>
+                  {raw(data)}
+                </script>
               </>
             ),
           },
@@ -110,15 +129,21 @@ export async function exportedPage(
       );
     const timeline = await startTimeline(database, execution);
     await readTimeline(database, timeline);
-    const room = limitBytes - Buffer.byteLength(page(''));
-    const fitted = await fitTimeline(database, session, timeline, windows, room);
+    const state = saved.timeline ?? null;
+    const room = limitBytes - Buffer.byteLength(page('', state?.toString()));
+    const fitted = await fitTimeline(database, session, timeline, {
+      places: windows,
+      room,
+      state,
+      links: explain === null ? {} : eventLinks(explain.data, ''),
+    });
     if (fitted === null)
       throw new InferscopeError('E_USAGE', {
         what: `the page of session ${session.id} is larger than ${formatBytes(limitBytes)}`,
         why: `Without its timeline it takes ${formatBytes(limitBytes - room)}.`,
         fix: `Write the report instead: inferscope report ${session.id}`,
       });
-    return { html: page(fitted.data), note: fitted.note === '' ? null : fitted.note };
+    return { html: page(fitted.data, fitted.state), note: fitted.note === '' ? null : fitted.note };
   } finally {
     await database.close();
   }
@@ -144,12 +169,20 @@ async function fitTimeline(
   database: SessionDatabase,
   session: Session,
   timeline: Timeline,
-  placed: readonly Span[],
-  room: number,
-): Promise<{ data: string; note: string } | null> {
+  {
+    places,
+    room,
+    state,
+    links,
+  }: { places: readonly Span[]; room: number; state: URLSearchParams | null; links: EventLinks },
+): Promise<{ data: string; state: string; note: string } | null> {
   const steps = await stepsOf(database, timeline);
   const counters = await countersOf(database, timeline);
-  const stepEvents = await stepWindows(database, timeline, steps);
+  const windowsOf: Record<WindowKind, readonly Span[]> = {
+    view: viewWindow(state, timeline),
+    steps: await stepWindows(database, timeline, steps),
+    places,
+  };
   const roofs = await readCallRoofs(session, database);
   const lanes = lanesIn(timeline).map(({ lane }) => lane);
   const events = lanes.reduce((sum, { length }) => sum + length, 0);
@@ -157,38 +190,75 @@ async function fitTimeline(
   for (const plan of plans) {
     if (plan.events === 'all' && events > maxEvents) continue;
     if (plan.rows === 'all' && events > maxRows) continue;
-    const windows = widenAndMerge(plan.places ? [...stepEvents, ...placed] : stepEvents, timeline);
+    const windows = widenAndMerge(
+      plan.windows.flatMap((kind) => windowsOf[kind]),
+      timeline,
+    );
+    if (plan.events === 'windows' && eventsIn(lanes, windows) > maxEvents) continue;
     const level = Math.max(0, Math.ceil(Math.log2(span / Math.max(1, plan.bins))));
-    const note = noteOf(plan, { windows, level, id: session.id });
+    const note = noteOf(plan, { windows, level, id: session.id, hasView: windowsOf.view.length > 0 });
+    const exported = lanes.map((lane) =>
+      plan.events === 'all' || lane.length <= fewEvents ? lane : partOf(lane, windows, timeline.from, level),
+    );
     const data = encodeTimeline({
       shown: showTimeline(timeline, 0),
       names: timeline.names,
       counters,
       steps,
+      links,
       note,
-      lanes: lanes.map((lane) =>
-        plan.events === 'all' || lane.length <= fewEvents
-          ? lane
-          : partOf(lane, windows, timeline.from, level),
-      ),
+      lanes: exported,
       rows:
         plan.rows === 'none'
           ? {}
           : await rowsOf(database, timeline, plan.rows === 'all' ? null : windows, roofs),
     });
     const text = packBase64(data);
-    if (text.length <= room) return { data: text, note };
+    if (text.length <= room) return { data: text, state: stateOf(state, lanes, exported), note };
   }
   return null;
 }
 
+/** The time that the saved page showed. */
+function viewWindow(state: URLSearchParams | null, { from, to }: Timeline): Span[] {
+  const [start, end] = [Number(state?.get('start')), Number(state?.get('end'))];
+  return end > start && start < to && end > from ? [{ start, end }] : [];
+}
+
+const eventsIn = (lanes: readonly Lane[], windows: readonly Span[]): number =>
+  lanes
+    .flatMap((lane) =>
+      windows.map(({ start, end }) => lane.firstStartingFrom(end) - lane.firstEndingAfter(start)),
+    )
+    .reduce((sum, events) => sum + Math.max(0, events), 0);
+
+/** The state of the saved page, with the index of its event in the exported lane; without it if the file does not have the event. */
+function stateOf(state: URLSearchParams | null, lanes: readonly Lane[], exported: readonly Lane[]): string {
+  if (state === null) return '';
+  const query = new URLSearchParams(state);
+  const [number = -1, index = -1] = (query.get('event') ?? '').split(',').map(Number);
+  const [lane, part] = [lanes[number], exported[number]];
+  query.delete('event');
+  if (lane && part && index >= 0 && index < lane.length) {
+    const found = part.firstEndingAfter(lane.end[index]! - 1);
+    if (part.start[found] === lane.start[index] && part.end[found] === lane.end[index])
+      query.set('event', `${number},${found}`);
+  }
+  return query.toString();
+}
+
 function noteOf(
-  { events, rows, places }: Plan,
-  { windows, level, id }: { windows: readonly Span[]; level: number; id: string },
+  { events, rows, windows: kinds }: Plan,
+  { windows, level, id, hasView }: { windows: readonly Span[]; level: number; id: string; hasView: boolean },
 ): string {
   if (events === 'all' && rows === 'all') return '';
   const shown = windows.reduce((sum, { start, end }) => sum + end - start, 0);
-  const which = `the median and the slowest step of each kind${places ? ' and the places of findings' : ''} (${plural(windows.length, 'period')}, ${formatNs(shown)})`;
+  const words = {
+    view: hasView ? 'the saved view' : null,
+    steps: 'the median and the slowest step of each kind',
+    places: 'the places of findings',
+  };
+  const which = `${kinds.flatMap((kind) => words[kind] ?? []).join(', ')} (${plural(windows.length, 'period')}, ${formatNs(shown)})`;
   const what =
     events === 'all'
       ? `Grid, registers, shapes and launches are here for ${which}.`

@@ -24,27 +24,30 @@ export const packBase64 = (bytes: Uint8Array | string): string =>
 /**
  * What-if switches of an exported file, with the waterfalls under each single change. Combinations need the server: the file would have to
  * hold every one.
+ * @param chosen changes that the file shows first
  */
 export async function exportedWhatIf(
   session: Session,
   view: View,
   explain: Document<ExplainResult>,
   places: Places | null,
+  chosen: readonly string[],
 ): Promise<Child> {
   const offered = offeredFor(session, explain.data);
   if (offered.length === 0) return null;
   const measured = await measuredStages(session, { withRules: true });
   const switches = (change: string): Child => (
     <WhatIfSwitches
-      chosen={change === '' ? [] : [change]}
+      chosen={change === '' ? [] : change.split(',')}
       offered={offered}
       linkTo={(changes) => `#what-if=${encodeURIComponent(changes.join(','))}`}
       alone
     />
   );
   const parts: Record<string, string> = {};
-  for (const change of ['', ...offered]) {
-    const whatIf = change === '' ? undefined : predictStages(session, measured, [change]).data;
+  const first = chosen.join(',');
+  for (const change of new Set(['', ...offered, first])) {
+    const whatIf = change === '' ? undefined : predictStages(session, measured, change.split(',')).data;
     const waterfall = sectionOfView(view, 'waterfall', {
       explain,
       ...(places ? { places } : {}),
@@ -56,7 +59,7 @@ export async function exportedWhatIf(
   return (
     <>
       {switches('')}
-      <script type="application/octet-stream" id="what-ifs">
+      <script type="application/octet-stream" id="what-ifs" data-chosen={first}>
         {raw(packBase64(JSON.stringify(parts)))}
       </script>
     </>

@@ -26,6 +26,12 @@ export function tokenGuard(token: string): MiddlewareHandler {
   };
 }
 
+/**
+ * Cache-control of responses with an ETag of their content: the browser asks each time and gets a 304. A URL alone does not name the
+ * content, since another version of inferscope may answer it.
+ */
+export const revalidated = 'private, no-cache';
+
 /** Security headers of every response: no type sniffing, no referrer, no use by pages of other sites, and no cache unless it asks for one. */
 export const securityHeaders: MiddlewareHandler = async (context, next) => {
   await next();

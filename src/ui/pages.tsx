@@ -25,10 +25,14 @@ export interface NavigationProps {
   compared?: readonly SessionNamed[];
   /** Path of the open page. */
   current: string;
+  /** Link that saves the page as a file; without it a script saves what the page shows. */
+  file?: string;
 }
 
+const saveTitle = 'what this page shows, as one HTML file that opens without a server';
+
 /** Links to the pages of a session. */
-export const Navigation: FC<NavigationProps> = ({ session, compared, current }) => {
+export const Navigation: FC<NavigationProps> = ({ session, compared, current, file }) => {
   const link = (href: string, text: string) => (
     <a href={href} {...(href === current ? { 'aria-current': 'page' } : {})}>
       {text}
@@ -54,6 +58,11 @@ export const Navigation: FC<NavigationProps> = ({ session, compared, current }) 
           ))}
           {link(comparePath(compared.toReversed()), 'Swap')}
         </>
+      )}
+      {(session ?? compared) && (
+        <a id="save" href={file ?? '#save'} title={saveTitle}>
+          Save as one file
+        </a>
       )}
     </nav>
   );
@@ -91,6 +100,7 @@ export const Shell: FC<PropsWithChildren<ShellProps>> = ({
       <title>{safeText(title)} · inferscope</title>
       <style>{raw(style)}</style>
       {script && <script src={`/assets/${script}`} defer></script>}
+      {(navigation.session ?? navigation.compared) && <script src="/assets/ui-save.js" defer></script>}
     </head>
     <body {...Object.fromEntries(Object.entries(data).map(([name, value]) => [`data-${name}`, value]))}>
       <Navigation {...navigation} />
@@ -112,7 +122,11 @@ export const timelinePage = (
   html(
     <Shell
       title={`Timeline: ${session.title}`}
-      navigation={{ session, current: sessionPath(session.key, '/timeline') }}
+      navigation={{
+        session,
+        current: sessionPath(session.key, '/timeline'),
+        file: `${sessionPath(session.key, '/api/file')}?${new URLSearchParams({ execution })}`,
+      }}
       script="ui-timeline.js"
       data={{ api: sessionPath(session.key, '/api'), execution }}
       wide

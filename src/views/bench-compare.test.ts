@@ -50,3 +50,51 @@ test('shows both values, the change with interval and p, and the verdict; names 
   }
   expect(pageOfView(view, { clientScript: '' })).not.toContain('<img');
 });
+
+test('loads are drawn as a line per side over their points, one point relative to the base', () => {
+  const at = (point: string | null, values: number[]): SampledMetric => ({
+    ...metric(values),
+    id: `${point} · tpot_ms`,
+    point,
+  });
+  const chartsOf = (base: SampledMetric[], now: SampledMetric[]) => {
+    const compared = compareSides(
+      { ...side('a', []), metrics: base },
+      { ...side('b', []), metrics: now },
+      { gates: [], withinProcess: false },
+    );
+    const view = benchCompareView(document('bench-compare', '1.0', compared));
+    expect(terminalView(view, { width: 80, level: 2 })).not.toContain('Metrics, base and new');
+    return view.sections
+      .find(({ id }) => id === 'charts')!
+      .blocks.flatMap((block) => (block.type === 'chart' ? [block.chart] : []));
+  };
+  const [lines] = chartsOf(
+    [at('4 users', [2]), at('16 users', [3])],
+    [at('4 users', [1]), at('16 users', [5])],
+  );
+  expect(lines).toMatchObject({ form: 'lines', x: { categories: ['4 users', '16 users'] } });
+  const { panels } = lines as Extract<typeof lines, { form: 'lines' }>;
+  expect(panels[0]!.series.map(({ name, points }) => [name, points])).toEqual([
+    [
+      'base',
+      [
+        [0, 2],
+        [1, 3],
+      ],
+    ],
+    [
+      'new',
+      [
+        [0, 1],
+        [1, 5],
+      ],
+    ],
+  ]);
+  const [bars] = chartsOf([at(null, [2])], [at(null, [3])]);
+  expect(bars).toMatchObject({ form: 'bars', kind: 'multiples', rows: ['TPOT'] });
+  expect((bars as Extract<typeof bars, { form: 'bars' }>).series.map(({ values }) => values)).toEqual([
+    [2],
+    [3],
+  ]);
+});

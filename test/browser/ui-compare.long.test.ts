@@ -149,6 +149,10 @@ describe('comparisons of sessions without a timeline', () => {
     ) as { data: { headline: string; comparisons: unknown[] } };
     expect(await page.innerText('header')).toContain(data.headline);
     expect(await page.locator('#metrics tbody tr').count()).toBe(data.comparisons.length);
+    // A chart per unit, with a bar per side and metric.
+    await waitForCharts(page);
+    const bars = await page.locator('#charts [data-chart=bars] svg path[fill^="#"]').count();
+    expect(bars).toBeGreaterThanOrEqual(2 * data.comparisons.length);
     await page.close();
   });
 

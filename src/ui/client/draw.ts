@@ -337,7 +337,12 @@ function drawLabels(canvas: CanvasRenderingContext2D, scene: Scene): void {
   canvas.font = font;
   canvas.fillStyle = theme.muted;
   for (const { top, track, first, overlaid } of layout.lanes) {
-    const label = overlaid ? `⤷ ${overlay?.label ?? ''}` : track.label;
+    const { label: full, short } = track;
+    const label = overlaid
+      ? `⤷ ${overlay?.label ?? ''}`
+      : canvas.measureText(full).width <= gutter - 12
+        ? full
+        : short;
     if (first) canvas.fillText(fitting(canvas, label, gutter - 12), 8, top + laneHeight / 2 - 1);
   }
   for (const { top, counter, limit, caption } of layout.counters)
@@ -346,6 +351,13 @@ function drawLabels(canvas: CanvasRenderingContext2D, scene: Scene): void {
       canvas.fillText(counter.label, 8, top + 8);
       canvas.fillText(limit, 8, top + 22);
     }
+  for (const { top, text } of layout.constants) {
+    // No line of the axis runs through the text.
+    canvas.fillStyle = theme.surface;
+    canvas.fillRect(gutter - 1, top, scene.width - gutter + 1, captionHeight);
+    canvas.fillStyle = theme.muted;
+    canvas.fillText(fitting(canvas, text, scene.width - 16), 8, top + captionHeight / 2);
+  }
 }
 
 /** Whether a text is narrower than the column of names. */

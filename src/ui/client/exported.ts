@@ -20,7 +20,11 @@ async function unpack(text: string): Promise<Uint8Array> {
 }
 
 async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
-  const data = decodeTimeline(await unpack(section.querySelector('script')!.textContent ?? ''));
+  const stored = section.querySelector('script')!;
+  const data = decodeTimeline(await unpack(stored.textContent ?? ''));
+  /** The view that was saved: shown until the reader moves. */
+  const saved = stored.dataset['state'] ?? '';
+  if (saved !== '' && location.hash === '') section.scrollIntoView();
   const { shown, counters, steps, note, lanes } = data;
   const timeline = timelineOf(data);
   const classIds = Object.fromEntries(
@@ -43,6 +47,7 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
           recordsOf(lane, { number, zero: shown.zero, tile, level, maxEvents: eventsPerLane(lanes.length) }),
         ),
       ),
+    links: () => Promise.resolve(data.links),
     event: (eventPlace) => eventDetails(embeddedRows(data.rows), timeline, eventPlace),
     selection: (start, end) => inside(start, end, () => selection(timeline, classIds, start, end)),
     selected: (request) =>
@@ -51,7 +56,7 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
     address: {
       read: () =>
         new URLSearchParams(
-          location.hash.startsWith(timelineFragment) ? location.hash.slice(timelineFragment.length) : '',
+          location.hash.startsWith(timelineFragment) ? location.hash.slice(timelineFragment.length) : saved,
         ),
       write: (state) => {
         // Does not replace the fragment of a link to another section.
@@ -77,19 +82,23 @@ const whatIfFragment = '#what-if=';
 
 /** Shows the waterfalls under the what-if change in the URL. */
 async function followWhatIf(): Promise<void> {
-  const switches = document.querySelector('#what-ifs');
+  const switches = document.querySelector<HTMLElement>('#what-ifs');
   if (!switches) return;
   const parts = JSON.parse(new TextDecoder().decode(await unpack(switches.textContent ?? ''))) as Record<
     string,
     string
   >;
-  const show = (): void => {
-    if (!location.hash.startsWith(whatIfFragment)) return;
-    const part = parts[decodeURIComponent(location.hash.slice(whatIfFragment.length))];
+  const show = (change: string): void => {
+    const part = parts[change];
     if (part !== undefined) redraw(new DOMParser().parseFromString(part, 'text/html'));
   };
-  addEventListener('hashchange', show);
-  show();
+  const isNamed = (): boolean => location.hash.startsWith(whatIfFragment);
+  const named = (): string => decodeURIComponent(location.hash.slice(whatIfFragment.length));
+  addEventListener('hashchange', () => {
+    if (isNamed()) show(named());
+  });
+  const first = isNamed() ? named() : (switches.dataset['chosen'] ?? '');
+  if (first !== '') show(first);
 }
 
 void followWhatIf();

@@ -20,12 +20,12 @@ export class Picture {
   readonly closed = new Set<string>();
   private highlighted: Highlight = null;
   private readonly labels: string[];
+  private counters: readonly Counter[] = [];
   /** Request of the next drawing; 0 if none is requested. */
   private frame = 0;
 
   constructor(
     private timelineData: TimelineData,
-    private readonly counters: readonly Counter[],
     source: TimelineSource,
     failed: (error: unknown) => void,
     /** Called after the reader highlighted another class. */
@@ -37,7 +37,7 @@ export class Picture {
       height: 0,
       gutter: 0,
       range: new Range(Math.max(1, timelineData.span)),
-      layout: { lanes: [], heads: [], counters: [], height: 0 },
+      layout: { lanes: [], heads: [], counters: [], constants: [], height: 0 },
       tiles: new Tiles(source, this.redraw, failed),
       colors: {},
       labels: this.labels,
@@ -77,6 +77,11 @@ export class Picture {
     if (data.tracks.length === before) return;
     this.scene.tiles.clear();
     this.showLegend();
+    this.arrange();
+  }
+
+  showCounters(counters: readonly Counter[]): void {
+    this.counters = counters;
     this.arrange();
   }
 

@@ -47,6 +47,8 @@ export interface Layout {
   lanes: LaneRow[];
   heads: Head[];
   counters: CounterRow[];
+  /** Series with one value: a line of text each. */
+  constants: { top: number; text: string }[];
   height: number;
 }
 
@@ -61,8 +63,10 @@ export interface CounterRow {
 
 const limitOf = ({ values, unit }: Counter): string => {
   const max = values.reduce((largest, value) => Math.max(largest, value), 0);
-  return `up to ${formatQuantity(max, unit === 'bytes' ? 'B' : unit)}`;
+  return `up to ${formatQuantity(max, unit)}`;
 };
+
+const isConstant = ({ values }: Counter): boolean => values.every((value) => value === values[0]);
 
 /** Rows from top to bottom: each rank with its threads and devices, in the order of the tables, then the counters. */
 export function layoutOf(
@@ -70,7 +74,7 @@ export function layoutOf(
   counters: readonly Counter[],
   { closed, overlaid, fits }: RowChoice,
 ): Layout {
-  const layout: Layout = { lanes: [], heads: [], counters: [], height: axisHeight };
+  const layout: Layout = { lanes: [], heads: [], counters: [], constants: [], height: axisHeight };
   /** @returns whether the group is expanded */
   const head = (key: string, label: string, depth: Head['depth'], rows: number): boolean => {
     const isClosed = closed.has(key);
@@ -99,14 +103,22 @@ export function layoutOf(
       }
     }
   }
-  if (counters.length > 0 && head('sampled', 'Sampled', 0, counters.length))
-    for (const counter of counters) {
+  if (counters.length > 0 && head('sampled', 'Sampled', 0, counters.length)) {
+    for (const counter of counters.filter((series) => !isConstant(series))) {
       const limit = limitOf(counter);
       const caption = !fits(counter.label) || !fits(limit);
       if (caption) layout.height += captionHeight;
       layout.counters.push({ top: layout.height, counter, limit, caption });
       layout.height += counterHeight + trackGap;
     }
+    for (const counter of counters.filter(isConstant)) {
+      layout.constants.push({
+        top: layout.height,
+        text: `${counter.label}: ${formatQuantity(counter.values[0]!, counter.unit)}, constant`,
+      });
+      layout.height += captionHeight;
+    }
+  }
   return layout;
 }
 

@@ -1,5 +1,5 @@
 import { formatTimeTick } from '../../vocabulary/format.js';
-import type { EventDetails, Place } from '../timeline/shown.js';
+import type { EventDetails, EventLinks, Place } from '../timeline/shown.js';
 import { byId, element, eventPanel } from './panel.js';
 import type { Picture } from './picture.js';
 import type { TimelineSource } from './source.js';
@@ -53,10 +53,28 @@ export class SelectedEvent {
     const followLaunch = (): void => {
       if (event.launch) void this.select(event.launch.place, true).catch(failed);
     };
+    const explained = element('div');
+    void this.explain(event, explained);
     this.details.replaceChildren(
       ...eventPanel(event, times, named ? source.pageOf?.(named) : undefined, followLaunch),
       ...(facts.length === 0 ? [element('p', { class: 'hint' }, source.note)] : []),
+      explained,
     );
+  }
+
+  /** Links to the bars and findings with the event's time, which are computed when an event is first selected. */
+  private async explain({ explained: key }: EventDetails, box: HTMLElement): Promise<void> {
+    if (key === null) return;
+    // Without links the event is shown all the same.
+    const links = await this.target.source.links().catch((): EventLinks => ({}));
+    const items = (links[key] ?? []).map(({ text, link }) =>
+      element('li', {}, element('a', { href: link }, text)),
+    );
+    if (items.length > 0)
+      box.replaceChildren(
+        element('h3', {}, 'Where its time is counted'),
+        element('ul', { class: 'plain' }, ...items),
+      );
   }
 
   /** Moves to an event that is not in the visible range, or too short to see. */

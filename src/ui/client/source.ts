@@ -1,6 +1,7 @@
 import type {
   Counter,
   EventDetails,
+  EventLinks,
   EventsRequest,
   SearchResult,
   Place,
@@ -21,6 +22,8 @@ export interface TimelineSource {
   tile(level: number, tile: number): Promise<LaneRecord[]>;
   /** null if there is no such event */
   event(place: Place): Promise<EventDetails | null>;
+  /** Links from events back to bars and findings; empty without an explanation. */
+  links(): Promise<EventLinks>;
   selection(start: number, end: number): Promise<Selection>;
   /** One page of the single events of a selection. */
   selected(request: EventsRequest): Promise<SelectedEvents>;
@@ -44,12 +47,14 @@ export interface TimelineSource {
 export function servedSource(api: string, execution: string): TimelineSource {
   const path = (part: string, query: Record<string, string | number> = {}): string =>
     `${api}/${part}?${new URLSearchParams({ execution, ...query } as Record<string, string>)}`;
+  let links: Promise<EventLinks> | undefined;
   return {
     timeline: (labels) => fetchJson(path('timeline', { labels })),
     counters: () => fetchJson(path('counters')),
     steps: () => fetchJson(path('steps')),
     tile: async (level, tile) => decodeRecords(await fetchBytes(path('tiles', { level, tile }))),
     event: ({ lane, index }) => fetchJson(path('event', { lane, index })),
+    links: () => (links ??= fetchJson<EventLinks>(path('links'))),
     selection: (start, end) => fetchJson(path('selection', { start, end })),
     selected: ({ name, ...request }) =>
       fetchJson(path('selected', { ...request, ...(name === null ? {} : { name }) })),
@@ -58,8 +63,11 @@ export function servedSource(api: string, execution: string): TimelineSource {
       read: () => new URLSearchParams(location.search),
       // Links to another state load the page again.
       follow: () => {},
-      write: (state) =>
-        history.replaceState(null, '', `?${new URLSearchParams([['execution', execution], ...state])}`),
+      write: (state) => {
+        const query = new URLSearchParams([['execution', execution], ...state]);
+        history.replaceState(null, '', `?${query}`);
+        document.querySelector('#save')?.setAttribute('href', `${api}/file?${query}`);
+      },
     },
     pageOf: ({ page, name }) => `${api.replace(/api$/, page)}?${new URLSearchParams({ name })}#chosen`,
     keys: window,

@@ -1,7 +1,6 @@
 import { formatTimeTick } from '../../vocabulary/format.js';
-import type { Span } from '../timeline/shown.js';
+import type { Span, Steps } from '../timeline/shown.js';
 import { byId, element } from './panel.js';
-import type { TimelineSource } from './source.js';
 
 /** Another step below the shown one, aligned at their starts. */
 export interface OverlaidStep {
@@ -43,8 +42,8 @@ export class StepPicker {
   }
 
   /** Lists the median and the slowest step of each kind, then its steps in order, as many as the source has. */
-  async fill(source: TimelineSource): Promise<void> {
-    for (const { label, count, list, median, slowest } of await source.steps()) {
+  fill(steps: readonly Steps[]): void {
+    for (const { label, count, list, median, slowest } of steps) {
       const options = [
         this.option('median', median),
         this.option('slowest', slowest),

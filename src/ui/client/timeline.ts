@@ -6,6 +6,7 @@ import { Picture } from './picture.js';
 import { bindPointers } from './pointers.js';
 import { SelectedEvent } from './selected-event.js';
 import { SelectionPanel } from './selection.js';
+import type { Counter, Steps } from '../timeline/shown.js';
 import type { TimelineSource } from './source.js';
 import { StepPicker } from './step-picker.js';
 
@@ -18,12 +19,12 @@ const failed = (error: unknown): void => {
 export const showTimeline = (source: TimelineSource): void => void loadTimeline(source).catch(failed);
 
 async function loadTimeline(source: TimelineSource): Promise<void> {
+  // The events do not wait for the other two requests.
+  const [counters, steps] = [source.counters(), source.steps()];
+  for (const request of [counters, steps]) request.catch(() => {});
   const data = await source.timeline(0);
-  const page = new TimelinePage(
-    source,
-    new Picture(data, await source.counters(), source, failed, () => page.moved()),
-  );
-  await page.start();
+  const page = new TimelinePage(source, new Picture(data, source, failed, () => page.moved()));
+  await page.start(counters, steps);
 }
 
 /** What the reader does on a timeline page, and the URL that stores it. */
@@ -55,14 +56,17 @@ class TimelinePage {
     });
   }
 
-  async start(): Promise<void> {
+  async start(counters: Promise<Counter[]>, steps: Promise<Steps[]>): Promise<void> {
     this.bindSearch();
     this.bindKeyboard(this.bindMouse());
     const named = this.source.address.read().get('event');
     this.showAddress();
-    await this.steps.fill(this.source);
+    await Promise.all([
+      this.followLoading(),
+      counters.then((series) => this.picture.showCounters(series)),
+      steps.then((kinds) => this.steps.fill(kinds)),
+    ]);
     this.showSteps();
-    await this.followLoading();
     await this.showNamed(named);
     this.remember();
     this.source.address.follow(() => {
@@ -229,9 +233,10 @@ class TimelinePage {
   /** Draws the tracks of each table as it is loaded, until all are. */
   private async followLoading(): Promise<void> {
     const { picture, source } = this;
-    while (picture.data.reading !== null) {
+    // A small capture is read at once.
+    for (let pause = 10; picture.data.reading !== null; pause = Math.min(250, 2 * pause)) {
       status.textContent = `reading ${picture.data.reading.replace('_', ' ')} …`;
-      await new Promise((resolve) => setTimeout(resolve, 250));
+      await new Promise((resolve) => setTimeout(resolve, pause));
       picture.update(await source.timeline(picture.labelCount));
     }
     status.textContent = this.note;

@@ -14,6 +14,7 @@ async function show(address: string): Promise<void> {
     // A later click will show its own result.
     if (request !== latest) return;
     redraw(page);
+    document.querySelector('#save')?.setAttribute('href', page.querySelector('#save')!.getAttribute('href')!);
   } catch {
     // Opens the server's page, which states the error.
     location.href = address;

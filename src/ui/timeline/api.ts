@@ -1,17 +1,20 @@
 import { Hono } from 'hono';
+import { etag } from 'hono/etag';
 import { readCallRoofs } from '../../facts/gemms/gemm-calls.js';
 import type { Note } from '../../export/exporter.js';
 import { InferscopeError } from '../../model/errors.js';
+import { revalidated } from '../guard.js';
 import { withDatabase } from '../open-session-pages.js';
 import { countersOf } from './counters.js';
 import { eventDetails } from './details.js';
 import { encodeRecords, eventsPerLane } from './tile-format.js';
 import { recordsOf } from './lane.js';
-import { once, type OpenSessions } from './open-timelines.js';
+import { once, type OpenSession, type OpenSessions } from './open-timelines.js';
 import { lanesIn, search } from './places.js';
 import { stepsOf } from './steps.js';
 import { selectedEvents, selection } from './selection.js';
 import { showTimeline } from './show.js';
+import type { EventLinks } from './shown.js';
 import { storedRows } from './stored-rows.js';
 import { traceDownload } from './trace-download.js';
 import { trackClasses } from './tracks.js';
@@ -20,8 +23,13 @@ import { trackClasses } from './tracks.js';
  * The HTTP API of a timeline: its tracks, tiles, one event, sums and single events of a selection, a search, steps, counters, and the export
  * as a chrome trace.
  * @param note receives what an export changed or left out
+ * @param links links from events to bars and findings
  */
-export function timelineApi(opened: OpenSessions, note: Note): Hono {
+export function timelineApi(
+  opened: OpenSessions,
+  note: Note,
+  links: (openSession: OpenSession) => Promise<EventLinks>,
+): Hono {
   const api = new Hono();
   const sessionOf = async (context: {
     req: { param(name: string): string | undefined; query(name: string): string | undefined };
@@ -41,6 +49,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     const known = Number(context.req.query('labels') ?? 0);
     return context.json(showTimeline(timeline, known));
   });
+  api.use('/tiles', etag());
   api.get('/tiles', async (context) => {
     const { timeline } = await sessionOf(context);
     const level = integerIn(context.req.query('level'), 0, 50);
@@ -48,10 +57,9 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     const lanes = lanesIn(timeline);
     const request = { zero: timeline.from, tile, level, maxEvents: eventsPerLane(lanes.length) };
     const records = lanes.flatMap(({ lane }, number) => recordsOf(lane, { ...request, number }));
-    // A session never changes, so the response can be cached; while it loads, the URL contains the number of lanes that the page knows.
     return context.body(encodeRecords(records).buffer, 200, {
       'content-type': 'application/octet-stream',
-      'cache-control': timeline.reading === null ? 'private, max-age=86400, immutable' : 'no-store',
+      'cache-control': revalidated,
     });
   });
   api.get('/event', async (context) => {
@@ -66,6 +74,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     });
     return context.json(details);
   });
+  api.get('/links', async (context) => context.json(await links(await opened.get(context.req.param('id')!))));
   api.get('/selection', async (context) => {
     const { timeline } = await sessionOf(context);
     return context.json(

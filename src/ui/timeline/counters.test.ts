@@ -6,7 +6,7 @@ import { summary } from '../../session/test-session.js';
 import { countersOf } from './counters.js';
 import { startTimeline } from './tracks.js';
 
-test('thinned series keep their peaks; constant series and single cores are left out', async () => {
+test('thinned series keep their peaks; a constant one has its ends; cores are their maximum; no metric is left out', async () => {
   const home = testHome();
   const writer = await createSession({ home, label: 'sampled', kind: 'run' });
   const keys = { execution_id: 'clean', capture_id: 'c0', host: 'h', pid: 7, rank: 0 };
@@ -24,12 +24,23 @@ test('thinned series keep their peaks; constant series and single cores are left
     writer.sink.append('telemetry', { ...sample, scope: 'gpu0', metric: 'power_w', value: power });
     writer.sink.append('telemetry', { ...sample, scope: 'gpu0', metric: 'sm_clock_mhz', value: 1980 });
     writer.sink.append('telemetry', { ...sample, scope: 'cpu3', metric: 'clock_mhz', value: i });
+    writer.sink.append('telemetry', { ...sample, scope: 'cpu4', metric: 'clock_mhz', value: i + 5 });
+    writer.sink.append('telemetry', { ...sample, scope: 'host', metric: 'new_metric', value: i });
   }
   const { id } = await writer.finish(summary);
   const database = await (await openSession(id, home)).connect();
   try {
-    const [power, host, ...rest] = await countersOf(database, await startTimeline(database, 'clean'));
-    expect(rest).toEqual([]);
+    const counters = await countersOf(database, await startTimeline(database, 'clean'));
+    expect(counters.map(({ label }) => label)).toEqual([
+      'GPU 0 · power (1 s mean)',
+      'GPU 0 · SM clock',
+      'host · utilization',
+      '2 CPU cores, highest · core clock',
+      'host · new metric',
+    ]);
+    const [power, clock, host, cores] = counters;
+    expect(clock).toMatchObject({ unit: 'MHz', values: [1980, 1980], times: [0, 50 * 19_999] });
+    expect([Math.min(...cores!.values), Math.max(...cores!.values)]).toEqual([5, 20_004]);
     expect([power!.label, power!.unit]).toEqual(['GPU 0 · power (1 s mean)', 'W']);
     expect(host!.label).toBe('host · utilization');
     expect(power!.values.length).toBeLessThanOrEqual(4002);

@@ -3,6 +3,7 @@ import { tables } from '../../model/tables.js';
 import { formatBytes, formatNs, formatPercent } from '../../vocabulary/format.js';
 import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
+import { explainedKey } from './explained-key.js';
 import { lanesIn, placeOf } from './places.js';
 import type { EventDetails, Place } from './shown.js';
 import { type Timeline, type Track } from './timeline.js';
@@ -18,6 +19,7 @@ const hiddenColumns = new Set([
   'op_id',
   'parent_op_id',
   'stage_id',
+  'stage_kind',
 ]);
 
 /** Columns shown last; all other columns come before them. */
@@ -71,9 +73,21 @@ export async function eventDetails(
     title,
     ...times,
     facts,
+    explained: row && explainedAs(track.table, gapParts[lane.class[index]!] ?? '', row),
     named: row && namedOn(track.table, row),
     launch: row ? await launchOf(rows, timeline, track.table, row) : null,
   };
+}
+
+/** The key of an event's bars and findings, as `eventLinks` has it; null for API calls, which are in gaps of several causes. */
+function explainedAs(table: string, cause: string, row: Row): string | null {
+  if (table === 'api_calls') return null;
+  const part = { gaps: cause, copies: row['kind'], stages: '' }[table] ?? row['class'];
+  return explainedKey(
+    String(row['stage_kind'] ?? (table === 'stages' ? row['kind'] : 'outside')),
+    table,
+    String(part),
+  );
 }
 
 /** The page with all events of the same name. */

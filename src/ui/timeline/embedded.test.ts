@@ -35,12 +35,14 @@ test('a timeline in a file gives the same answers as its session', async () => {
     names: timeline.names,
     counters: [],
     steps: await stepsOf(database, timeline),
+    links: { 'decode gaps:host': [{ text: 'host', link: '#waterfall' }] },
     note: '',
     lanes: lanesIn(timeline).map(({ lane }) => lane),
     rows,
   };
   const file = decodeTimeline(encodeTimeline(embedded));
   const again = timelineOf(file);
+  expect(file.links).toEqual(embedded.links);
   expect([again.from, again.to]).toEqual([timeline.from, timeline.to]);
   expect([again.names, again.labels]).toEqual([timeline.names, timeline.labels]);
   const [from, to] = [1e6, (timeline.to - timeline.from) / 2];
@@ -60,7 +62,16 @@ test('windows and coarse shares survive the file format; a share above 0 stays a
   const part = partOf(lane, [{ start: middle, end: timeline.to }], timeline.from, 16);
   const shown = { ...showTimeline(timeline, 0), tracks: [] };
   const file = decodeTimeline(
-    encodeTimeline({ shown, names: [], counters: [], steps: [], note: 'n', lanes: [part], rows: {} }),
+    encodeTimeline({
+      shown,
+      names: [],
+      counters: [],
+      steps: [],
+      links: {},
+      note: 'n',
+      lanes: [part],
+      rows: {},
+    }),
   );
   const [read] = file.lanes;
   expect([read!.length, read!.windows, file.note]).toEqual([part.length, part.windows, 'n']);

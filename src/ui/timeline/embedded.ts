@@ -1,6 +1,6 @@
 import type { EventRows, Row } from './details.js';
 import { Lane, type Shares } from './lane.js';
-import type { Counter, Span, Steps, TimelineData } from './shown.js';
+import type { Counter, EventLinks, Span, Steps, TimelineData } from './shown.js';
 import type { Timeline, Track, TrackTable } from './timeline.js';
 
 /** A timeline as an exported file stores it: what a server would send, the lanes, and the table rows of some events. */
@@ -10,6 +10,7 @@ export interface EmbeddedTimeline {
   names: string[];
   counters: Counter[];
   steps: Steps[];
+  links: EventLinks;
   /** Note on what the file lacks; empty if it has everything. */
   note: string;
   lanes: Lane[];

@@ -3,7 +3,7 @@ import { idleCauseLabel, idleCauses } from '../../vocabulary/idle-causes.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { stageLabels } from '../../vocabulary/stages.js';
 import { cssColor } from '../../render/palette.js';
-import type { TimelineData } from './shown.js';
+import type { TimelineData, TrackData } from './shown.js';
 import { trackTables, type Timeline, type Track, type TrackTable } from './timeline.js';
 import { trackClasses } from './tracks.js';
 
@@ -19,7 +19,7 @@ export function showTimeline(timeline: Timeline, known: number): TimelineData {
     const { table, rank, pid, tid, device, stream } = track;
     return {
       table,
-      label: labelOf(track),
+      ...labelsOf(track),
       rank,
       pid,
       tid,
@@ -43,13 +43,15 @@ export function showTimeline(timeline: Timeline, known: number): TimelineData {
   };
 }
 
-function labelOf({ table, tid, device, stream }: Track): string {
-  if (table === 'gaps') return `GPU ${device} idle`;
-  if (device !== null) return table === 'kernels' ? `stream ${stream}` : `copies, stream ${stream}`;
-  return (
-    { stages: 'stages', ops: 'operators', api_calls: 'API calls', gaps: '', kernels: '', copies: '' }[table] +
-    ` · thread ${tid}`
-  );
+function labelsOf({ table, tid, device, stream }: Track): Pick<TrackData, 'label' | 'short'> {
+  if (table === 'gaps') return { label: `GPU ${device} idle`, short: `${device} idle` };
+  if (device !== null)
+    return table === 'kernels'
+      ? { label: `stream ${stream}`, short: `stream ${stream}` }
+      : { label: `copies, stream ${stream}`, short: `copies ${stream}` };
+  const [name, short] =
+    table === 'stages' ? ['stages', 'stage'] : table === 'ops' ? ['operators', 'ops'] : ['API calls', 'API'];
+  return { label: `${name} · thread ${tid}`, short: `${short} ${tid}` };
 }
 
 const apiColors: Record<string, Color> = {

@@ -16,6 +16,8 @@ export interface TimelineData {
 export interface TrackData {
   table: string;
   label: string;
+  /** For a narrow column of names: what distinguishes the track is not cut. */
+  short: string;
   rank: number | null;
   pid: number | null;
   tid: number | null;
@@ -54,11 +56,16 @@ export interface EventDetails {
   end: number;
   /** Columns of the event's row with their meaning, longest texts last. */
   facts: { name: string; text: string; meaning: string }[];
+  /** Key of its bars and findings in `EventLinks`; null if it is in none. */
+  explained: string | null;
   /** The page with all events of this name; null if there is none. */
   named: { page: 'kernels' | 'operators'; name: string } | null;
   /** The API call that launched the event, or what it launched. */
   launch: { place: Place; start: number; end: number; text: string } | null;
 }
+
+/** Links to the bars and findings with the time of an event, by `EventDetails.explained`. */
+export type EventLinks = Readonly<Record<string, readonly { text: string; link: string }[]>>;
 
 /** Events in a selected time range, summed by class and by name; only the part of an event inside the range counts. */
 export interface Selection {

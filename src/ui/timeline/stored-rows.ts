@@ -17,7 +17,7 @@ export function rowsWithNames(table: TrackTable, roofs: readonly CallRoof[] = []
   const hasRoof = table === 'kernels' && roofs.length > 0;
   const roofColumns = `, r.bound AS roof_bound,
     r.roof_ns / (SELECT sum(dur_ns) FROM kernels k WHERE ${same('k', 'op_id')}) AS roof_share`;
-  return `SELECT e.*${hasStage ? ', s.raw_name AS stage' : ''}${hasOperator ? ', o.name AS operator, o.input_shapes AS shapes' : ''}${hasRoof ? roofColumns : ''} FROM ${table} e
+  return `SELECT e.*${hasStage ? ', s.raw_name AS stage, s.kind AS stage_kind' : ''}${hasOperator ? ', o.name AS operator, o.input_shapes AS shapes' : ''}${hasRoof ? roofColumns : ''} FROM ${table} e
     ${hasStage ? `LEFT JOIN stages s ON ${same('s', 'stage_id')}` : ''} ${hasOperator ? `LEFT JOIN ops o ON ${same('o', 'op_id')}` : ''}
     ${hasRoof ? `LEFT JOIN ${roofTable(roofs)} r ON r.capture_id = o.capture_id AND r.name = o.name AND r.inputs = o.input_shapes AND r.types IS NOT DISTINCT FROM o.input_types` : ''}`;
 }
