@@ -15,6 +15,7 @@ import type { SweepRun } from '../model/documents/sweep.js';
 import { InferscopeError } from '../model/errors.js';
 import { stampOf } from '../model/result-names.js';
 import { privacyOfCommand } from '../record/privacy.js';
+import { plural } from '../vocabulary/format.js';
 import { warn } from './output.js';
 import type { RequestedSweep, SweepOptions } from './sweep-plan.js';
 
@@ -109,7 +110,7 @@ export function resumedJournal(
     const merged = mergePlan(journal, requested.plan, relativePath(journal.folder));
     if (merged.added > 0 || merged.gone > 0)
       warn(
-        `the configuration changed since this sweep started: ${merged.unchanged} runs unchanged, ${merged.added} added, ${merged.gone} removed (finished runs stay in the results)`,
+        `the configuration changed since this sweep started: ${plural(merged.unchanged, 'run')} unchanged, ${merged.added} added, ${merged.gone} removed (finished runs stay in the results)`,
       );
     sweep.runs = merged.runs;
     sweep.varied = variedOf(merged.runs);

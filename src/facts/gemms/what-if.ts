@@ -86,6 +86,7 @@ export function waveRows({ tilings, m }: Pick<Gemm, 'tilings' | 'm'>, smCount: F
   const [tiling] = tilings;
   const tile = /^(\d+)x(\d+)/.exec(tiling?.tile ?? '');
   if (!tiling || !tile || tiling.tiles.value === null || smCount.value === null) return null;
+  // The library's M, first in a tile, is our N (tiling.ts).
   const alongM = Number(tile[2]);
   const tilesAlongM = Math.ceil(m / alongM);
   // Splits of K and batch multiply every tile.
