@@ -59,8 +59,8 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
 }
 
 /**
- * The sum over the units. If only tensor work was counted, it is used alone and the source says so: other work is small
- * compared with a GEMM. Without tensor work every unit must be known.
+ * The sum over the units. With tensor work, units that were not collected are left out, and the source says so: their
+ * work is small compared with a GEMM. Without tensor work every unit must be known.
  */
 function totalFlop(units: KernelRoofline['flop_by_unit']): Figure {
   const tensor = units.find(({ unit }) => unit === 'tensor')?.flop.value ?? 0;
