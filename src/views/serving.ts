@@ -320,7 +320,7 @@ const meanings: readonly [name: string, text: string][] = [
   ],
   [
     'Closed, open',
-    'Closed-loop users wait for each response; an open loop sends at a fixed rate regardless of the server.',
+    'Closed-loop users wait for each response; an open loop sends at planned times regardless of the server.',
   ],
   ['Goodput', 'Requests per second that met all SLO limits.'],
   [

@@ -12,7 +12,7 @@ export const modelEntrySchema = z.strictObject({
   input_lengths: sizes,
   output_lengths: sizes,
   batch_sizes: sizes,
-  /** Required in container mode. */
+  /** Required in container mode, unless --container names one for all. */
   container_name: z.string().min(1).optional(),
   dtype: z.string().nullish(),
   tensor_parallel_size: count.nullish(),
@@ -38,7 +38,7 @@ export const entryDefaults = {
 /** The file of `sweep --config`: models for memory profiles, or a command over a grid. */
 export const sweepConfigSchema = z.strictObject({
   models: z.array(modelEntrySchema).min(1).optional(),
-  /** container: each entry names its container. */
+  /** container: in the container of each entry. */
   mode: z.enum(['host', 'container', 'url']).optional(),
   engine: z.enum(memoryEngines).optional(),
   engine_args: z.array(z.string()).optional(),
