@@ -42,7 +42,7 @@ interface PredictInput {
   model: StageModel;
   roofs: DeviceRoofs;
   points: readonly PredictPoint[];
-  /** Null: without a kernel table, only the roofline. */
+  /** Null without measured kernels: stages are predicted at the roofs only. */
   table: readonly MeasuredKernel[] | null;
 }
 
