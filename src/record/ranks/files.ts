@@ -6,8 +6,8 @@ const timelineName = /\.(?:json|json\.gz|nsys-rep|sqlite)$/;
 const wildcard = /[*?[{]/;
 
 /**
- * Files of ranks: each argument is a file, a folder (searched recursively), or a pattern with `*`, `?` and `**`. A folder exported by nsys
- * counts as one file; of a report and its export only the export is used.
+ * Files of ranks: each argument is a file, a folder (searched recursively), or a pattern with `*`, `?`, `**`, `[…]` and `{…,…}`. A folder
+ * exported by nsys counts as one file; of a report and its export only the export is used.
  * @returns absolute paths in the order of their names, with numbers sorted by value
  */
 export function rankFiles(patterns: readonly string[]): string[] {
@@ -35,7 +35,7 @@ function filesOf(path: string): string[] {
   return existsSync(root) ? filesBelow(root).filter((file) => pattern.test(file) && isTimeline(file)) : [];
 }
 
-/** Regular expression of a pattern: `**` matches any folders, `*` and `?` match within a name, {a,b} alternatives. */
+/** Regular expression of a pattern: `**` matches any folders, `*`, `?` and [a-c] match within a name, {a,b} alternatives. */
 function patternSource(pattern: string): string {
   return pattern.replaceAll(/\*\*\/?|[*?]|\{[^{}]*\}|[.+^$()|[\]\\{}]/g, (match) => {
     if (match.startsWith('**')) return '.*';
