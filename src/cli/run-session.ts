@@ -1,5 +1,5 @@
 import { readHotKernels } from '../facts/trace/hot-kernels.js';
-import { functionName } from '../capture/run/ncu-arguments.js';
+import { kernelFunction } from '../vocabulary/kernel-label.js';
 import { withRows } from '../session/select.js';
 import { openSession } from '../session/open.js';
 import { basename } from 'node:path';
@@ -148,7 +148,7 @@ async function kernelsOfSession(selector: string): Promise<KernelChoice> {
   const session = await openSession(selector, undefined, withRows('kernels', 'kernels'));
   const { names, stages } = await readHotKernels(session);
   return {
-    names: [...new Set(names.map(functionName))],
+    names: [...new Set(names.map(kernelFunction))],
     source: `from session ${session.id}: ${stages.join(', ')}`,
   };
 }

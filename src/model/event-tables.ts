@@ -148,6 +148,7 @@ export const eventTables = {
       kernel_name: text('kernel name'),
       launch_ordinal: big('how many profiled launches of this name in its process came before'),
       nvtx_path: text('NVTX ranges around the launch'),
+      phase: text('kind of stage that the innermost of these ranges with one marks; null if none does'),
       metric: text('metric name'),
       value: num('value'),
       unit: text('base unit'),

@@ -69,6 +69,14 @@ test.each([
     'splitKreduce_kernel',
   ],
   ['triton_red_fused_add_mean_mul_pow_3', 'triton_red_fused_add_mean_mul_pow_3'],
+  [
+    'std::enable_if<T2>0&&vllm::_typeConvert<T1>::exists, void>::type vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8, 1>(T1 *, long)',
+    'fused_add_rms_norm_kernel',
+  ],
+  [
+    'std::enable_if<(T2>(0))&&(vllm::_typeConvert<T1>::exists), void>::type vllm::fused_add_rms_norm_kernel<c10::BFloat16, (int)8>(T1 *)',
+    'fused_add_rms_norm_kernel',
+  ],
   ['', ''],
 ])('%s', (name, label) => {
   expect(kernelLabel(name)).toBe(label);

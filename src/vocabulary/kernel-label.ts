@@ -38,17 +38,28 @@ const replacements: readonly [pattern: RegExp, replacement: string][] = [
   [/^(?:void )?(?:sm\d+_xmma|cutlass_\d+)_/, ''],
 ];
 
-/** Short name of a kernel: no template arguments, no namespaces, no parameters. */
-function baseName(name: string): string {
-  let depth = 0;
-  let base = '';
-  for (const sign of name.replace(/^void /, '').replaceAll(/<unnamed>|\(anonymous namespace\)/g, '_')) {
-    if (sign === '<') depth++;
-    else if (sign === '>') depth--;
-    else if (depth === 0 && sign === '(') break;
-    else if (depth === 0) base += sign;
+/**
+ * Function of a kernel: no return type, template arguments, namespaces or parameters. `void at::elementwise_kernel<128, 4>(int, T2)` ->
+ * `elementwise_kernel`. A return type may have template arguments that compare numbers (`std::enable_if<T2>0&&…>::type`).
+ */
+export function kernelFunction(name: string): string {
+  const text = name.replaceAll(/<unnamed>|\(anonymous namespace\)/g, '_');
+  const open: string[] = [];
+  let outside = '';
+  for (let index = 0; index < text.length; index++) {
+    const sign = text[index]!;
+    if (open.length === 0 && sign === '(' && outside !== '') break;
+    if (sign === '<' || sign === '(') open.push(sign);
+    else if (sign === ')') open.length = Math.max(0, open.lastIndexOf('('));
+    else if (sign === '>' && open.at(-1) === '<' && !/\d/.test(text[index + 1]!)) open.pop();
+    else if (open.length === 0) outside += sign;
   }
-  return base.split('::').at(-1) ?? base;
+  return (
+    outside
+      .trim()
+      .split(/::|\s+/)
+      .findLast(Boolean) ?? name
+  );
 }
 
 /** Maximum characters of a name that are matched and shown: longer names repeat template arguments, or are not names. */
@@ -63,7 +74,7 @@ const shownLetters = 160;
  */
 export function kernelLabel(name: string, tile: string | null = null): string {
   return cutMiddle(
-    uncutLabel(name.slice(0, matchedLetters), baseName(name).slice(0, matchedLetters), tile),
+    uncutLabel(name.slice(0, matchedLetters), kernelFunction(name).slice(0, matchedLetters), tile),
     shownLetters,
   );
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../model/installation.js';
 import { chooseKernels } from './hot-kernels.js';
-import { functionName, ncuArguments, ncuBounds } from './ncu-arguments.js';
+import { kernelFunction } from '../../vocabulary/kernel-label.js';
+import { ncuArguments, ncuBounds } from './ncu-arguments.js';
 import type { NcuOptions } from './run-options.js';
 import { nsysArguments } from './nsys-arguments.js';
 
@@ -23,14 +24,14 @@ const full: NcuOptions = {
 
 test("converts names to ncu's function names", () => {
   expect(
-    functionName(
+    kernelFunction(
       'void at::native::vectorized_elementwise_kernel<(int)8, at::native::<unnamed>::silu_kernel(at::TensorIteratorBase &)::[lambda() (instance 1)]::operator ()() const, std::array<char *, (unsigned long)2>>(int, T2, T3)',
     ),
   ).toBe('vectorized_elementwise_kernel');
-  expect(functionName('nvjet_sm90_hsh_16x64_64x16_4x1_v_bz_TNN')).toBe(
+  expect(kernelFunction('nvjet_sm90_hsh_16x64_64x16_4x1_v_bz_TNN')).toBe(
     'nvjet_sm90_hsh_16x64_64x16_4x1_v_bz_TNN',
   );
-  expect(functionName('void (anonymous namespace)::softmax_warp_forward<float, 10>(float*, int)')).toBe(
+  expect(kernelFunction('void (anonymous namespace)::softmax_warp_forward<float, 10>(float*, int)')).toBe(
     'softmax_warp_forward',
   );
 });

@@ -1,5 +1,5 @@
 import { runTool } from '../doctor/run-tool.js';
-import { functionName } from './ncu-arguments.js';
+import { kernelFunction } from '../../vocabulary/kernel-label.js';
 import type { KernelChoice } from './run-options.js';
 
 /** Maximum kernel names per stage: the remaining kernels are short, and every name costs seconds. */
@@ -35,7 +35,7 @@ export function chooseKernels(stats: string): KernelChoice | null {
     const kernel = field('Kernel Name') ?? field('Name');
     const ns = Number(field('Total Time (ns)'));
     if (!kernel || !Number.isFinite(ns)) continue;
-    const name = functionName(kernel);
+    const name = kernelFunction(kernel);
     if (header.includes('NVTX Range')) {
       const kind = /(?:^|:)inferscope:(prefill|decode|mixed|sampling)\b/.exec(field('NVTX Range') ?? '')?.[1];
       if (!kind) continue;

@@ -45,24 +45,3 @@ export function ncuBounds(options: NcuOptions, choice: KernelChoice | null): str
 function nameFilter(names: readonly string[]): string {
   return `(^|::)(${names.map((name) => name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})$`;
 }
-
-/** `void at::native::elementwise_kernel<128, 4>(int, T2)` -> `elementwise_kernel`; other names are unchanged. */
-export function functionName(kernel: string): string {
-  const bare = withoutBrackets(kernel.replaceAll('(anonymous namespace)', '').replaceAll('<unnamed>', ''));
-  const words = bare.trim().split(/\s+/);
-  return words.at(-1)!.split('::').findLast(Boolean) ?? kernel;
-}
-
-/** Removes `<…>` at any depth, and everything from the first `(`. */
-function withoutBrackets(text: string): string {
-  let depth = 0;
-  let bare = '';
-  for (const letter of text) {
-    if (letter === '<') depth++;
-    else if (letter === '>') depth = Math.max(0, depth - 1);
-    else if (depth > 0) continue;
-    else if (letter === '(') break;
-    else bare += letter;
-  }
-  return bare;
-}

@@ -162,6 +162,7 @@ describe('the 4096³ GEMM and other kernels', () => {
     expect(data.devices).toEqual([{ device: 0, compute_capability: '9.0', sm_count: 132 }]);
     expect(data.launches).toHaveLength(7);
     expect(data.launches[0]).toMatchObject({ launch_ordinal: 0, nvtx_path: 'prefill' });
+    expect(data.kernels.find(({ nvtx_paths: [path] }) => path === 'prefill')!.stage).toBe('prefill');
   });
 });
 

@@ -8,7 +8,6 @@ import { tensorPipe } from './flop.js';
 import { readDevices, type KernelGroup, readKernelGroups, readLaunches } from './kernel-groups.js';
 import { occupancyOf } from './occupancy.js';
 import { kernelRoofline } from './roofline.js';
-import { readStageOf, stageNames } from './stages.js';
 import { stallsOf } from './stalls.js';
 
 /**
@@ -19,14 +18,10 @@ export async function analyzeCounters(session: Session): Promise<Document<Counte
   const database = await session.connect();
   try {
     const groups = await readKernelGroups(database);
-    const stageOf = await readStageOf(database);
     const { launches, total } = await readLaunches(database, groups);
     const data = {
       devices: await readDevices(database),
-      kernels: groups.map((group) => ({
-        ...kernelCounters(group),
-        stage: stageNames(group.nvtx_paths, stageOf),
-      })),
+      kernels: groups.map(kernelCounters),
       launches,
       launches_total: total,
     };
@@ -36,7 +31,7 @@ export async function analyzeCounters(session: Session): Promise<Document<Counte
   }
 }
 
-function kernelCounters({ metrics, key: _key, ...group }: KernelGroup): Omit<KernelCounters, 'stage'> {
+function kernelCounters({ metrics, key: _key, ...group }: KernelGroup): KernelCounters {
   const duration = metricFigure(metrics, 'gpu__time_duration.sum', 'ns');
   const stallStates = stallsOf(metrics);
   return {

@@ -14,6 +14,8 @@ export interface KernelGroup {
   device: number | null;
   launches: number;
   nvtx_paths: string[];
+  /** Phases of its launches: "decode", "decode and prefill". */
+  stage: string | null;
   metrics: Map<string, Mean>;
 }
 
@@ -25,7 +27,7 @@ const dimensions = (kind: 'grid' | 'block') =>
 /** One row per launch, with the number of its group. */
 const launchSql = `
   SELECT *, dense_rank() OVER (ORDER BY execution_id, capture_id, kernel_name, grid, block, device) - 1 AS key FROM (
-    SELECT execution_id, capture_id, pid, device, kernel_name, launch_ordinal, any_value(nvtx_path) AS nvtx_path,
+    SELECT execution_id, capture_id, pid, device, kernel_name, launch_ordinal, any_value(nvtx_path) AS nvtx_path, any_value(phase) AS phase,
       max(value) FILTER (WHERE metric = 'ncu__id') AS id,
       max(value) FILTER (WHERE metric = 'gpu__time_duration.sum') AS duration_ns,
       ${dimensions('grid')} AS grid, ${dimensions('block')} AS block
@@ -44,11 +46,13 @@ export async function readKernelGroups(database: SessionDatabase): Promise<Kerne
     device: number | null;
     launches: number;
     nvtx_paths: string | null;
+    stage: string | null;
   }>(
     `SELECT key, any_value(execution_id) AS execution_id, any_value(capture_id) AS capture_id,
        any_value(kernel_name) AS name, any_value(grid) AS grid, any_value(block) AS block,
        any_value(device) AS device, count(*) AS launches,
-       to_json(list_slice(list_distinct(list(nvtx_path)), 1, 20)) AS nvtx_paths
+       to_json(list_slice(list_distinct(list(nvtx_path)), 1, 20)) AS nvtx_paths,
+       string_agg(DISTINCT phase, ' and ' ORDER BY phase) AS stage
      FROM (${launchSql}) GROUP BY key ORDER BY sum(duration_ns) DESC NULLS LAST, min(id), key`,
   );
   const means = await database.query<{

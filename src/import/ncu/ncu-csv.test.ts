@@ -5,7 +5,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Row } from '../../model/tables.js';
 import { ncuCsvImporter } from './ncu-csv.js';
 import { ncuReportImporter } from './ncu-report.js';
-import { nvtxPath } from './nvtx-path.js';
+import { stageNameReader } from '../stage-names.js';
+import { nvtxRanges, phaseOf } from './nvtx-path.js';
 import { baseUnit, counterValue } from './units.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-ncu-'));
@@ -231,12 +232,25 @@ test('units are converted to base units with decimal prefixes', () => {
 
 test('reads NVTX paths, and redacts tokens', () => {
   const range = (domain: string, name: string) => `"${domain}:${name}:none:none:none:none:none:none"`;
-  expect(nvtxPath(`7  ${range('<default domain>', 'decode')}  ${range('vLLM', 'a:b')} `, '')).toBe(
-    'decode / vLLM:a:b',
-  );
-  expect(nvtxPath('', '')).toBeNull();
+  expect(nvtxRanges(`7  ${range('<default domain>', 'decode')}  ${range('vLLM', 'a:b')} `, '')).toEqual([
+    'decode',
+    'vLLM:a:b',
+  ]);
+  expect(nvtxRanges('', '')).toEqual([]);
   const token = 'hf_abcdefghijklmnopqrstuvwx';
-  expect(nvtxPath(`7  ${range('<default domain>', `load ${token}`)} `, '')).not.toContain(token);
+  expect(nvtxRanges(`7  ${range('<default domain>', `load ${token}`)} `, '').join()).not.toContain(token);
+});
+
+test.each([
+  // vLLM 0.26 on an H200.
+  [['execute_144_context_2(sq144sk256sqsq16640sqsk18432)_generation_0(sq0sk0sqsq0sqsk0)'], 'prefill'],
+  [['warmup', 'inferscope:decode:0:3:hook:b4:t4:c280', 'layer 3'], 'decode'],
+  [['warmup', 'layer 3'], 'warmup'],
+  [['layer 3'], null],
+  [[], null],
+])('the phase of a launch inside %j is %s', (ranges, phase) => {
+  const read = stageNameReader();
+  expect(phaseOf(ranges, (name) => read(name).kind)).toBe(phase);
 });
 
 test('recognizes a report file, which needs ncu', async () => {

@@ -1,11 +1,13 @@
+import type { StageKind } from '../../model/record.js';
 import { interrupted } from '../interrupted.js';
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
+import { stageNameReader } from '../stage-names.js';
 import { badPage, readCsvRecords } from './csv.js';
 import { detailsMetric } from './details-metrics.js';
-import { nvtxPath, nvtxThread } from './nvtx-path.js';
+import { nvtxRanges, nvtxThread, phaseOf } from './nvtx-path.js';
 import { type BaseUnit, baseUnit, counterValue } from './units.js';
 
 /**
@@ -47,12 +49,13 @@ export const ncuCsvImporter = {
   },
   async load(path, { sink }: Pick<ImportTarget, 'sink'>, context): Promise<ImportOutcome> {
     const launches = new Launches();
+    const readName = stageNameReader(context.stageNames);
     let rules = 0;
     for await (const { page, fields, line } of readKernelRecords(path)) {
       if (context.signal?.aborted) throw interrupted(`the import of ${path}`);
       const launch = launches.launchOf(page, fields);
       if (launch === null) continue;
-      const keys = rowKeys(page, fields, launch, context);
+      const keys = rowKeys(page, fields, launch, context, (name) => readName(name).kind);
       const put = (metric: string, value: number | null, unit: string | null) =>
         sink.append('counters', { ...keys, metric, value, unit });
       if (launch.isNew)
@@ -211,8 +214,15 @@ class Launches {
   }
 }
 
-function rowKeys(page: Page, fields: string[], launch: Launch, context: ImportContext): Row<'counters'> {
+function rowKeys(
+  page: Page,
+  fields: string[],
+  launch: Launch,
+  context: ImportContext,
+  kindOf: (range: string) => StageKind,
+): Row<'counters'> {
   const pushPop = field(page, fields, pushPopColumn);
+  const ranges = nvtxRanges(pushPop, field(page, fields, startEndColumn));
   return {
     execution_id: context.execution_id,
     capture_id: context.capture_id,
@@ -224,7 +234,8 @@ function rowKeys(page: Page, fields: string[], launch: Launch, context: ImportCo
     context: integer(field(page, fields, 'Context')),
     kernel_name: field(page, fields, 'Kernel Name'),
     launch_ordinal: launch.ordinal,
-    nvtx_path: nvtxPath(pushPop, field(page, fields, startEndColumn)),
+    nvtx_path: ranges.length > 0 ? ranges.join(' / ') : null,
+    phase: phaseOf(ranges, kindOf),
   };
 }
 
