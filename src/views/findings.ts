@@ -103,12 +103,11 @@ export function findingBlocks(
         },
       ],
     },
-    !verbose &&
-      data.stages.length + findings.length > 0 && {
-        type: 'commands',
-        summary: true,
-        items: detailCommands(data, tables, withWaterfalls),
-      },
+    !verbose && {
+      type: 'commands',
+      summary: true,
+      items: detailCommands(data, tables, withWaterfalls),
+    },
   ];
   return [
     findings.length === 0
@@ -132,7 +131,9 @@ function detailCommands(
   const isUnexplained =
     withWaterfalls && data.session.status === 'complete' && unexplainedStage(data) !== null;
   return [
-    { command: `inferscope explain ${session} --verbose`, why: 'evidence, causes' },
+    ...(stages.length + findings.length > 0
+      ? [{ command: `inferscope explain ${session} --verbose`, why: 'evidence, causes' }]
+      : []),
     ...(tables || stages.length === 0
       ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]
       : []),

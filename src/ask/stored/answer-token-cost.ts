@@ -36,26 +36,16 @@ export async function tokenCost(facts: StoredFacts): Promise<TopicAnswer> {
     return notKnown('No rate of output tokens was measured, so their cost is not known.', capture.bench);
   const price = priceOf(facts.question.text);
   const machine = machineOf(facts);
-  const parts = rates
-    .slice(0, maxRates)
-    .map(({ tokensPerSecond, where, from }) =>
-      partFrom(
-        from,
-        `One million output tokens ${costWords(tokensPerSecond, machine, price)} (${where}: ${formatQuantity(tokensPerSecond, 'tok/s')}${machine.count > 1 ? ` on ${machine.count} GPUs` : ''}).`,
-      ),
-    );
-  const how =
-    price === null
-      ? [
-          partFrom(
-            'analyze',
-            `Their cost is this time × the price of an hour: ask again with one, "what do a million tokens cost at 2.50 USD per hour?"`,
-            0,
-          ),
-        ]
-      : [];
-  return known(parts[0]!, [...how, ...parts.slice(1)]);
+  const [direct, ...others] = rates.slice(0, maxRates).map(({ tokensPerSecond, where, from }, index) => {
+    const onGpus = machine.count > 1 ? ` on ${machine.count} GPUs` : '';
+    const cost = `One million output tokens ${costWords(tokensPerSecond, machine, price)} (${where}: ${formatQuantity(tokensPerSecond, 'tok/s')}${onGpus}).`;
+    return partFrom(from, index === 0 && price === null ? `${cost} ${howToAsk}` : cost);
+  });
+  return known(direct!, others);
 }
+
+const howToAsk =
+  'Times the price of an hour this is their cost: "what do a million tokens cost at 2.50 USD per hour?".';
 
 interface Machine {
   /** "GPU hour", "server hour" or "machine hour". */

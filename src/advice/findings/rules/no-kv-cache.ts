@@ -115,7 +115,7 @@ async function judgeBy(
 ): Promise<FoundDraft | string> {
   const { rows, evidence } = await context.evidence<Row>(rowsSql(source, context, kind), ([row]) =>
     row
-      ? `rows by ${sourceLabels[source]}: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, +${row.grows_by ?? 0} per step`
+      ? `rows by ${sourceLabels[source]}: ${count(row.first_rows)} in the first of ${row.steps} steps, ${count(row.last_rows)} in the last, +${count(row.grows_by ?? 0)} per step`
       : 'no rows',
   );
   const [row] = rows;
