@@ -11,7 +11,7 @@ import { missingRanks, type RankFiles } from '../model/ranks.js';
 import type { ModelLine } from '../model/record.js';
 import { redactCommand, redactJson, redactText, secretsOfCommand } from '../model/redaction.js';
 import { withText } from '../model/sentence-template.js';
-import { saveCalls, type PartCalls } from '../record/ranks/calls.js';
+import { noCalls, saveCalls, type PartCalls } from '../record/ranks/calls.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { recognizeFile, type CaptureFile, type RecognizedFile } from './recognize-file.js';
 import { redactingSink, type Redact } from './redacting.js';
@@ -224,7 +224,7 @@ async function saveRanks(
   { part = false }: ImportOptions,
 ): Promise<void> {
   const saved = await saveCalls(session.workbench, imported.captures, { isPart: part });
-  if (part) imported.calls = saved?.calls ?? { known_by: 'name', calls: 0, processes: 1 };
+  if (part) imported.calls = saved?.calls ?? noCalls;
   if (part || saved === null) return;
   const { ranks } = saved;
   const worldSize = Math.max(imported.worldSize ?? 0, ranks.at(-1)! + 1);

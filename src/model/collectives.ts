@@ -42,5 +42,5 @@ export function collectiveTraffic(
  * are those of the host call; its kernels are not known yet.
  */
 export const recordedCallsSql = `CREATE TABLE IF NOT EXISTS recorded_calls (
-  capture_id VARCHAR, pid BIGINT, on_host BOOLEAN, start_ns BIGINT, dur_ns BIGINT, device INTEGER, communicator VARCHAR, communicator_name VARCHAR,
+  capture_id VARCHAR, pid BIGINT, tid BIGINT, on_host BOOLEAN, start_ns BIGINT, dur_ns BIGINT, device INTEGER, communicator VARCHAR, communicator_name VARCHAR,
   ranks INTEGER, operation VARCHAR, sequence BIGINT, peer INTEGER, bytes BIGINT, received_bytes BIGINT)`;

@@ -105,6 +105,10 @@ const tableOf = {
       device_end_ns: big('end of the last activity that it launched'),
       host_end_ns: big('end by the host: of a decode step, the start of the next one'),
       device_until_ns: big('end by the device: of a decode step, the first activity of the next one'),
+      transfers_from_ns: big(
+        'start of its first send or receive, in a pipeline before or after it; null without',
+      ),
+      transfers_end_ns: big('end of the last one'),
     },
   },
   windows: {
@@ -257,6 +261,9 @@ const tableOf = {
     doc: '`collectives` without duplicates of repeated imports. Ranks may send different amounts in each all-to-all, so its size is the median.',
     columns: {
       ...tables.collectives.columns,
+      step_id: big(
+        'phase that launched it; of a send between two steps the last step, of a receive the next one',
+      ),
       sequence_of: text("what the sequence numbers count: the operation, or 'Send and Recv'"),
       expected_ranks: big(
         'number of ranks that count as all: those with a timeline; in NCCL Inspector logs, those of the communicator',
@@ -266,7 +273,15 @@ const tableOf = {
   collective_calls: {
     doc: 'Calls that every rank of the communicator recorded by the GPU clock, and that no rank leaves before the last one has arrived: the rank with the shortest time arrived last.',
     columns: {
-      ...pick('collectives', ['communicator', 'operation', 'sequence', 'bytes', 'ranks', 'nodes']),
+      ...pick('collectives', [
+        'execution_id',
+        'communicator',
+        'operation',
+        'sequence',
+        'bytes',
+        'ranks',
+        'nodes',
+      ]),
       recorded_ranks: big('ranks that recorded it'),
       time_ns: big('sum of the durations, ns'),
       shortest_ns: big('shortest duration of a rank, ns: the exchange'),

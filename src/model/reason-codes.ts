@@ -15,7 +15,7 @@ export const reasonCodes = {
   no_power_limit: { means: 'the source does not report the power limit' },
   no_throttle_reasons: { means: 'the source does not report throttle reasons' },
   never_busy: { means: 'no sample is of a busy GPU' },
-  no_bytes: { means: 'the capture does not record how many bytes were copied' },
+  no_bytes: { means: 'the capture does not record how many bytes were moved' },
   no_calls: { means: 'no call was recorded' },
   no_kernels: { means: 'no kernel was recorded' },
   no_kernel_times: { means: 'kernels have no times of their own' },
@@ -81,6 +81,9 @@ export const reasonCodes = {
   no_clean_execution: { means: 'the session has no execution without a profiler' },
   no_clean_stage: { means: 'the clean execution has no such stage' },
   runs_ahead: { means: 'the program runs ahead of the device: host times have no meaning' },
+  transfers_between_steps: {
+    means: 'steps send and receive between each other, which a clean execution does not time',
+  },
   not_one_pass: { means: 'an instance is not one pass through the layers' },
   mixed_steps: { means: 'a step with prompts and decoding sequences has no single shape' },
   unequal_steps: { means: 'steps differ in batch or length: a mean is not meaningful' },

@@ -16,11 +16,18 @@ interface KindChoice {
   placeOf: (execution: string, start: number, end: number) => string;
 }
 
-const nameOf = ({ operation, bytes }: CollectiveKind): string => `${operation} of ${formatBytes(bytes)}`;
+/** The execution is named if the session has several. */
+const nameOf = (
+  { operation, bytes, execution_id: execution }: CollectiveKind,
+  kinds: readonly CollectiveKind[],
+): string => {
+  const isOnly = kinds.every(({ execution_id: other }) => other === execution);
+  return `${operation}${bytes === null ? '' : ` of ${formatBytes(bytes)}`}${isOnly ? '' : ` (execution ${execution})`}`;
+};
 
 /** Chart of ranks over the calls of one kind of collective, shaded by waiting time: the rank without shade is the late one. */
 export function collectiveSection(waits: readonly RankWaits[], selection: KindChoice): Section {
-  const { chosen } = selection;
+  const { chosen, kinds } = selection;
   const ranks = [...new Set(waits.map(({ rank }) => rank))];
   return {
     id: 'collective',
@@ -29,11 +36,11 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
       { type: 'text', text: kindLinks(selection) },
       {
         type: 'text',
-        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call. Where the others waited, the rank that did not wait came last.`,
+        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen, kinds)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call. Where the others waited, the rank that did not wait came last.`,
       },
       {
         type: 'chart',
-        label: `Waiting of ranks over calls of ${nameOf(chosen)}`,
+        label: `Waiting of ranks over calls of ${nameOf(chosen, kinds)}`,
         chart: waitsChart(waits, ranks),
         behind: waitsTable(waits, ranks, selection),
       },
@@ -49,7 +56,9 @@ const kindLinks = ({ kinds, chosen, linkTo }: KindChoice): Text =>
       .slice(0, kindsOffered)
       .flatMap((kind, index): Text[] => [
         index === 0 ? '' : ' · ',
-        kind === chosen ? { text: nameOf(kind), tone: 'strong' } : { link: linkTo(kind), text: nameOf(kind) },
+        kind === chosen
+          ? { text: nameOf(kind, kinds), tone: 'strong' }
+          : { link: linkTo(kind), text: nameOf(kind, kinds) },
       ]),
     kinds.length > kindsOffered ? ` and ${kinds.length - kindsOffered} others, which took less time` : '',
   ].flat();

@@ -21,8 +21,12 @@ export async function ranksOfSession(openSession: OpenSession, query: string): P
     once(openSession, 'own times', () => withDatabase(session, readRankStepTimes)),
     once(openSession, 'collectives', () => withDatabase(session, readCollectiveKinds)),
   ]);
-  const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
-  const chosen = kinds.find((kind) => keyOf(kind) === query) ?? kinds[0];
+  const keyOf = ({ execution_id: execution, operation, bytes }: CollectiveKind): string =>
+    `${operation} ${bytes} ${execution}`;
+  const chosen =
+    kinds.find((kind) => keyOf(kind) === query) ??
+    kinds.find(({ execution_id: execution }) => execution === times?.execution) ??
+    kinds[0];
   if (!chosen) return [noRanks];
   const waits = await once(openSession, `collective ${keyOf(chosen)}`, () =>
     withDatabase(session, (database) => readCallsByRank(database, chosen)),

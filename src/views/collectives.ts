@@ -26,12 +26,16 @@ const briefGroups = 8;
 /** Collectives by operation and size, and the communicators that they ran on. */
 export function collectiveBlocks({ data, issues }: Document<CollectivesResult>): Block[] {
   const several = new Set(data.communicators.map(({ communicator }) => communicator)).size > 1;
+  const isOneExecution = new Set(data.groups.map(({ execution }) => execution)).size < 2;
+  const executionColumn = isOneExecution ? [] : [ofExecution];
   return [
     ...jobBlocks(data.job),
-    tableOf('Times on the ranks, including waits for other ranks', groupColumns(several), data.groups, {
-      brief: briefGroups,
-      filter: true,
-    }),
+    tableOf(
+      'Times on the ranks, including waits for other ranks',
+      [...executionColumn, ...groupColumns(several)],
+      data.groups,
+      { brief: briefGroups, filter: true },
+    ),
     {
       type: 'notes',
       level: 2,
@@ -42,7 +46,7 @@ export function collectiveBlocks({ data, issues }: Document<CollectivesResult>):
       ],
     },
     {
-      ...tableOf('Communicators', communicatorColumns, data.communicators, {
+      ...tableOf('Communicators', [...executionColumn, ...communicatorColumns], data.communicators, {
         brief: briefGroups,
         filter: true,
       }),
@@ -54,26 +58,38 @@ export function collectiveBlocks({ data, issues }: Document<CollectivesResult>):
 
 const number = { numeric: true } as const;
 
+const ofExecution: ColumnOf<{ execution: string | null }> = {
+  id: 'execution',
+  head: 'execution',
+  cell: ({ execution }) => execution ?? { missing: 'not recorded' },
+};
+
 /** The ranks of a job, and missing ranks. */
 function jobBlocks(job: CollectivesResult['job']): Block[] {
   if (!job) return [];
   const per = job.step_kind === null ? 'over the capture' : `in ${instanceWord(job.step_kind)}`;
+  const inExecution = job.execution === null ? '' : `, execution ${job.execution}`;
   return [
-    tableOf(`Ranks, ${per}`, rankColumns, job.ranks, { brief: briefGroups, filter: true }),
+    tableOf(`Ranks, ${per}${inExecution}`, rankColumns, job.ranks, { brief: briefGroups, filter: true }),
     ...(job.step_times === null ? [] : [rankStrip(job.step_times)]),
     ...(job.transfers.length === 0
       ? []
       : [
-          tableOf('Transfers from rank to rank, over the capture', transferColumns, job.transfers, {
-            brief: briefGroups,
-            filter: true,
-          }),
+          tableOf(
+            `Transfers from rank to rank, over the capture${inExecution}`,
+            transferColumns,
+            job.transfers,
+            {
+              brief: briefGroups,
+              filter: true,
+            },
+          ),
         ]),
     {
       type: 'notes',
       level: 2,
       items: [
-        `Times are ${job.step_kind === null ? per : `means over instances of ${instanceWord(job.step_kind)}`}${job.execution === null ? '' : `, from execution ${job.execution}`}. Last to arrive: the others waited longer than the error of the clocks.`,
+        `Times are ${job.step_kind === null ? per : `means over instances of ${instanceWord(job.step_kind)}`}. Last to arrive: the others waited longer than the error of the clocks.`,
         'Exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks. Stage waits: waiting in sends and receives, for another stage of a pipeline.',
         ...(job.missing.length === 0
           ? []
@@ -165,9 +181,16 @@ const rankColumns: readonly ColumnOf<JobRank>[] = [
   },
 ];
 
+const unknownSize: Text = { missing: 'the capture does not record the sizes of these calls' };
+
 const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
   { id: 'operation', head: 'operation', cell: ({ operation }) => operation },
-  { id: 'bytes', head: 'size', ...number, cell: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+  {
+    id: 'bytes',
+    head: 'size',
+    ...number,
+    cell: ({ bytes }) => (bytes === null ? unknownSize : { n: bytes, unit: 'B' }),
+  },
   {
     id: 'ranks',
     head: 'ranks',

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
 import {
   cli,
   expectFailure,
@@ -107,6 +108,58 @@ test('the output before a timeout is saved', () => {
   ]);
   expectFailure(result, 4, 'E_TIMEOUT');
   expect(readLog('late', 'stdout')).toBe('started\n');
+});
+
+test('nsys that --timeout ends while the program shuts down: its report is imported, and the error says so', () => {
+  const fixture = join(packageRoot(), 'test/fixtures/nsys-2025.3.1-h200/tiny-nsys.sqlite');
+  const bin = join(setup.scratch, 'bin');
+  mkdirSync(bin, { recursive: true });
+  const nsys = join(bin, 'nsys');
+  // Like nsys, it writes its report when the program has exited; it exports to SQLite only.
+  writeFileSync(
+    nsys,
+    `#!/bin/sh
+command=$1; shift
+case "$command" in
+  --version) echo "NVIDIA Nsight Systems version 2025.3.1.90" ;;
+  profile)
+    while case "$1" in -*) true ;; *) false ;; esac; do case "$1" in --output=*) out="\${1#--output=}" ;; esac; shift; done
+    "$@"; code=$?; echo report > "$out.nsys-rep"; exit $code ;;
+  export)
+    case "$2" in sqlite) ;; *) echo "unknown type $2" >&2; exit 1 ;; esac
+    while [ $# -gt 0 ]; do if [ "$1" = --output ]; then cp ${fixture} "$2"; fi; shift; done ;;
+esac
+`,
+  );
+  chmodSync(nsys, 0o755);
+  const program = 'trap "echo shuts down; sleep 0.3; exit 0" INT; echo serves; while :; do sleep 0.05; done';
+  const args = [
+    '--json',
+    '--evaluator',
+    'nsys',
+    '--name',
+    'cut',
+    '--timeout',
+    '1s',
+    '--',
+    'sh',
+    '-c',
+    program,
+  ];
+  const result = inferscope(setup, ['run', '--quiet', ...args], { PATH: `${bin}:${process.env['PATH']}` });
+  expectFailure(result, 4, 'E_TIMEOUT');
+  const { id, status } = listSessions(setup).find(({ name }) => name === 'cut')!;
+  expect(status).toBe('failed');
+  const kernels = inferscope(setup, [
+    'sql',
+    id,
+    'SELECT count(*) > 0 AS found FROM kernels',
+    '--format',
+    'csv',
+  ]);
+  expect(kernels.stdout).toBe('found\ntrue\n');
+  const shown = inferscope(setup, ['session', 'show', id]);
+  expect(shown.stdout.replaceAll(/\s+/g, ' ')).toContain('The nsys execution timed out');
 });
 
 test('after Ctrl-C the program exits by itself, the session is saved, and the exit code is 130', async () => {

@@ -38,5 +38,5 @@ function groupText(group: CollectiveGroup): string {
     ...(last === null ? [] : [`rank ${last.rank} is last in ${last.operations} of ${last.total_operations}`]),
     `${plural(recorded, 'record')}${share.value === null ? '' : `, ${formatPercent(share.value)} of the calls`}`,
   ];
-  return `${operation} of ${formatBytes(bytes)} on ${ranks} ranks: ${parts.join(', ')}.`;
+  return `${operation}${bytes === null ? '' : ` of ${formatBytes(bytes)}`} on ${ranks} ranks: ${parts.join(', ')}.`;
 }

@@ -57,6 +57,9 @@ const programPollMs = 200;
  */
 const forwardingMs = 30_000;
 
+/** Grace periods for nsys after the program is killed: it writes large reports for minutes, and without one nothing is recorded. */
+const reportGraces = 10;
+
 /** A background process may keep the pipes open after the program has exited. */
 const pipeGraceMs = 2_000;
 
@@ -125,7 +128,8 @@ function stopOnRequest(
             () => signalProgram('SIGKILL', 'all'),
           ]
         : stopSignals.map((name) => () => signalTree(child, name));
-      for (const [index, step] of [...steps, killAll].entries()) schedule(index * graceMs, step);
+      for (const [index, step] of steps.entries()) schedule(index * graceMs, step);
+      schedule((steps.length - 1 + (hasOwnSession ? reportGraces : 1)) * graceMs, killAll);
     });
   }
   signal.addEventListener('abort', interrupt, { once: true });

@@ -121,6 +121,54 @@ test.each([
   },
 );
 
+test('a pipeline that sends and receives between its steps: the times belong to the step before', async () => {
+  const size = { seed: 7, ranks: 2, steps: 12, layers: 6, microBatches: 4, stepPerMicroBatch: true };
+  const { findings, stages, collectives, session } = await explainPlanted(size);
+  const [bubble] = findings;
+  expect(bubble).toMatchObject({ id: 'pipeline_bubbles:prefill' });
+  // (p - 1) / (m + p - 1)
+  expect(bubble!.at_stake_ms! / stages[0]!.measured_ms.value!).toBeCloseTo(1 / 5, 1);
+  expect(bubble!.cause).toContain('4 micro-batches');
+  expect(stages[0]!.sum_error_share).toBeLessThan(1e-9);
+  const { ranks, step_kind } = collectives.data.job!;
+  expect(step_kind).toBe('prefill');
+  for (const { steps, step_ms, compute_ms, exposed_ms, stages_ms } of ranks) {
+    expect(steps).toBe(48);
+    expect(stages_ms! / step_ms!).toBeGreaterThan(0.9 / 5);
+    expect(compute_ms! + exposed_ms!).toBeLessThan(step_ms!);
+  }
+  const database = await session.connect();
+  // Only the receive before the first step of the last stage is in no step.
+  expect(
+    await database.query(
+      'SELECT rank, count(*) AS n FROM collectives WHERE stage_id IS NULL GROUP BY rank ORDER BY rank',
+    ),
+  ).toEqual([
+    { rank: 0, n: 60 },
+    { rank: 1, n: 60 },
+  ]);
+  await database.close();
+});
+
+test('DeepEP on 8 ranks: kernels without a call are one group of all ranks, and the slow rank is named', async () => {
+  // The all-reduces of all ranks align the clocks.
+  const size = { seed: 9, ranks: 8, tensorRanks: 8, steps: 5, layers: 3, deepEp: true };
+  const { findings, stages, collectives } = await explainPlanted({ ...size, slowRank: { rank: 6, us: 200 } });
+  const { groups, job } = collectives.data;
+  const exchange = groups.filter(({ operation }) => operation === 'AllToAll');
+  // One dispatch and one combine per layer.
+  expect(exchange.map(({ ranks, recorded, complete }) => [ranks, recorded, complete])).toEqual([
+    [8, 2 * 3 * 5 * 8, 2 * 3 * 5],
+  ]);
+  expect(findings[0]).toMatchObject({ rule: 'rank_stragglers' });
+  expect(findings[0]!.title).toContain('rank 6 ');
+  expect(job!.ranks.find(({ late_cause }) => late_cause !== null)?.rank).toBe(6);
+  for (const row of job!.ranks)
+    expect(row.exposed_ms! + row.overlapped_ms!).toBeCloseTo(row.wire_ms! + row.skew_ms!, 9);
+  expect(stages[0]!.bars.map(({ id }) => id)).toContain('exposed_comm.skew');
+  expect(stages[0]!.sum_error_share).toBeLessThan(1e-9);
+});
+
 test('a slow stage of a pipeline is reported as such, and the bubble is only its own waiting time', async () => {
   const size = { seed: 2, ranks: 4, steps: 6, layers: 8, microBatches: 8 };
   const { findings } = await explainPlanted({ ...size, slowRank: { rank: 2, us: 60 } });

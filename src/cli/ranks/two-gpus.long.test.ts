@@ -1,6 +1,8 @@
+import Database from 'libsql';
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
+import { explainSession } from '../../advice/explain/explain.js';
 import { analyzeCollectives } from '../../facts/collectives/collectives.js';
 import { openSession } from '../../session/open.js';
 import { testFolder } from '../../session/test-folder.js';
@@ -111,6 +113,66 @@ test('a kernel that sends and receives has a call for each, which share its time
   const [rank0] = job!.ranks;
   expect(rank0!.wire_ms! + rank0!.skew_ms!).toBeCloseTo(kernels!.ms, 3);
   expect(rank0!.exposed_ms! + rank0!.overlapped_ms!).toBeCloseTo(kernels!.ms, 3);
+});
+
+/** The report of one rank with the rows of the other rank, whose GPU the same process drives from another thread, as it was recorded. */
+function joinReports(name: string, path: string): void {
+  copyFileSync(join(ncclTests, `${name}-rank0.sqlite`), path);
+  const database = new Database(path);
+  database.exec(`ATTACH '${join(ncclTests, `${name}-rank1.sqlite`)}' AS other`);
+  for (const [table, column] of [
+    ['CUPTI_ACTIVITY_KIND_KERNEL', 'globalPid'],
+    ['CUPTI_ACTIVITY_KIND_RUNTIME', 'globalTid'],
+    ['NVTX_EVENTS', 'globalTid'],
+  ] as const) {
+    const names = database
+      .prepare(`PRAGMA table_info(${table})`)
+      .all()
+      .map((row) => (row as { name: string }).name);
+    const values = names.map((value) => (value === column ? `${column} - 16777216` : `"${value}"`));
+    database.exec(`INSERT INTO ${table} SELECT ${values.join(', ')} FROM other.${table}`);
+  }
+  database.exec('INSERT OR IGNORE INTO StringIds SELECT * FROM other.StringIds');
+  database.close();
+}
+
+test.each([
+  ['all-reduce', 'AllReduce', 2 ** 26],
+  ['all-gather', 'AllGather', 2 ** 25],
+])('a process that drives two GPUs has a rank per GPU: %s', async (name, operation, bytes) => {
+  const folder = testFolder();
+  vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
+  const path = join(folder, 'threads.sqlite');
+  joinReports(name, path);
+  const options = { tag: [], raw: false, quiet: true };
+  const { session, calls } = await callsOf(await runImport([path], options, new AbortController().signal));
+  const joined = await callsOf((await importNcclTests(name)).manifest.id);
+  expect(calls).toEqual(joined.calls);
+  const { data } = await analyzeCollectives(session);
+  const group = data.groups.find((row) => row.operation === operation && row.bytes === bytes)!;
+  const [outOfPlace, inPlace] = figures[name]!;
+  const printed = (outOfPlace! + inPlace!) / 2;
+  expect(Math.abs(group.bus_bandwidth.value! / 1e9 / printed - 1)).toBeLessThan(0.03);
+  expect(data.job).toMatchObject({ world_size: 2, missing: [], ranks: [{ rank: 0 }, { rank: 1 }] });
+  const { stages } = (await explainSession(session, { rank: 1 })).data;
+  expect(stages[0]!.bars.map(({ id }) => id)).toContain('exposed_comm.wire');
+});
+
+test('a thread that drives two GPUs: the calls of a group are of one GPU each', async () => {
+  vi.stubEnv('INFERSCOPE_HOME', join(testFolder(), 'home'));
+  const path = join(ncclTests, 'all-reduce-one-thread.sqlite');
+  const options = { tag: [], raw: false, quiet: true };
+  const { session, calls } = await callsOf(await runImport([path], options, new AbortController().signal));
+  // As many calls of each size as kernels of each GPU.
+  expect(
+    calls.filter(({ bytes }) => bytes === 2 ** 26).map(({ rank, device, ranks }) => [rank, device, ranks]),
+  ).toEqual([0, 1].flatMap((rank) => Array.from({ length: 47 }, () => [rank, rank, 2])));
+  const { data } = await analyzeCollectives(session);
+  const group = data.groups.find(({ bytes }) => bytes === 2 ** 26)!;
+  const [outOfPlace, inPlace] = figures['all-reduce']!;
+  expect(
+    Math.abs(group.transfer_bus_bandwidth.value! / 1e9 / ((outOfPlace! + inPlace!) / 2) - 1),
+  ).toBeLessThan(0.05);
 });
 
 const columns =

@@ -1,10 +1,13 @@
 import type { SessionDatabase } from '../../session/query.js';
 import { makeCollectives } from '../trace/collective-tables.js';
+import { isSameCall } from '../trace/collectives.js';
 
-/** Collectives of one operation and size. */
+/** Collectives of one operation and size in an execution. */
 export interface CollectiveKind {
+  execution_id: string;
   operation: string;
-  bytes: number;
+  /** Null for kernels known only by name. */
+  bytes: number | null;
   /** Number of calls on all communicators. */
   calls: number;
   /** Sum over ranks, ns. */
@@ -15,8 +18,8 @@ export interface CollectiveKind {
 export async function readCollectiveKinds(database: SessionDatabase): Promise<CollectiveKind[]> {
   await makeCollectives(database);
   return database.query<CollectiveKind>(
-    `SELECT operation, bytes, count(*) AS calls, sum(time_ns)::DOUBLE AS total_ns
-     FROM collective_calls WHERE bytes IS NOT NULL GROUP BY 1, 2 ORDER BY total_ns DESC, 1, 2`,
+    `SELECT execution_id, operation, bytes, count(*) AS calls, sum(time_ns)::DOUBLE AS total_ns
+     FROM collective_calls GROUP BY 1, 2, 3 ORDER BY total_ns DESC, 1, 2, 3`,
   );
 }
 
@@ -44,19 +47,19 @@ const maxColumns = 200;
 /** @returns by rank, then in call order */
 export async function readCallsByRank(
   database: SessionDatabase,
-  { operation, bytes }: Pick<CollectiveKind, 'operation' | 'bytes'>,
+  { execution_id: execution, operation, bytes }: Pick<CollectiveKind, 'execution_id' | 'operation' | 'bytes'>,
 ): Promise<RankWaits[]> {
   await makeCollectives(database);
   return database.query<RankWaits>(
     `WITH calls AS (
        SELECT c.execution_id, c.rank, c.start_ns, c.dur_ns, c.dur_ns - k.shortest_ns AS waiting_ns,
               (dense_rank() OVER (PARTITION BY c.communicator ORDER BY c.sequence))::INTEGER AS nth
-       FROM collective_rows c JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
-       WHERE k.operation = $1 AND k.bytes = $2),
+       FROM collective_rows c JOIN collective_calls k ON ${isSameCall('k', 'c')}
+       WHERE k.operation = $1 AND k.bytes IS NOT DISTINCT FROM $2::BIGINT AND k.execution_id = $3),
      size AS (SELECT max(nth) AS calls, greatest(20, least(${maxColumns}, ${maxCells} // count(DISTINCT rank))) AS columns FROM calls)
      SELECT rank, (nth - 1) * columns // greatest(columns, calls) AS bin, min(nth) AS first, max(nth) AS last, avg(waiting_ns) / 1e6 AS waiting_ms, max(waiting_ns) / 1e6 AS longest_ms,
             arg_max(execution_id, waiting_ns) AS execution, arg_max(start_ns, waiting_ns) AS start_ns, arg_max(dur_ns, waiting_ns) AS dur_ns
      FROM calls, size GROUP BY rank, bin ORDER BY rank, bin`,
-    [operation, bytes],
+    [operation, bytes, execution],
   );
 }

@@ -20,8 +20,9 @@ import { readJob } from './job-ranks.js';
 import { communicatorsSql, completeSql, groupsSql, rankSharesSql, repeatedSql } from './queries.js';
 
 interface Group {
+  execution_id: string | null;
   operation: string;
-  bytes: number;
+  bytes: number | null;
   ranks: number;
   nodes: number | null;
 }
@@ -47,7 +48,10 @@ interface CompleteRow extends Group {
   wire_ns: number;
 }
 
-type CallsRow = Omit<CommunicatorCalls, 'recorded_share'> & { calls: number };
+type CallsRow = Omit<CommunicatorCalls, 'recorded_share' | 'execution'> & {
+  execution_id: string | null;
+  calls: number;
+};
 
 /**
  * Collectives recorded by NCCL, by operation, size and ranks: times, bandwidths as nccl-tests defines them, the
@@ -80,7 +84,8 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
           { roof, links },
         ),
       ),
-      communicators: calls.map(({ calls: callCount, ...row }) => ({
+      communicators: calls.map(({ execution_id: execution, calls: callCount, ...row }) => ({
+        execution,
         ...row,
         recorded_share: recordedShare(row.recorded, callCount),
       })),
@@ -97,10 +102,15 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
 
 const sameGroup = <T extends Group>(
   rows: readonly T[],
-  { operation, bytes, ranks, nodes }: Group,
+  { execution_id, operation, bytes, ranks, nodes }: Group,
 ): T | undefined =>
   rows.find(
-    (row) => row.operation === operation && row.bytes === bytes && row.ranks === ranks && row.nodes === nodes,
+    (row) =>
+      row.execution_id === execution_id &&
+      row.operation === operation &&
+      row.bytes === bytes &&
+      row.ranks === ranks &&
+      row.nodes === nodes,
   );
 
 function groupOf(
@@ -117,9 +127,12 @@ function groupOf(
   calls: readonly CallsRow[],
   { roof, links }: { roof: Collectives | null; links: Links },
 ): CollectiveGroup {
-  const { operation, bytes, ranks, nodes, recorded, communicators, timed } = row;
+  const { execution_id: execution, operation, bytes, ranks, nodes, recorded, communicators, timed } = row;
   const groupCalls = calls.filter(
-    (call) => call.operation === row.sequence_of && row.named.includes(call.communicator),
+    (call) =>
+      call.execution_id === execution &&
+      call.operation === row.sequence_of &&
+      row.named.includes(call.communicator),
   );
   const callCount = groupCalls.reduce((sum, callsRow) => sum + callsRow.calls, 0);
   const time = (ns: number | null, share: string) =>
@@ -130,6 +143,7 @@ function groupOf(
   const p50 = time(row.p50, 'median');
   const transferBus = bandwidth(row, transfer, 'bus');
   return {
+    execution,
     operation,
     bytes,
     ranks,
@@ -164,11 +178,13 @@ function groupOf(
 }
 
 const untimed = missing('no_time', 'no operation has a time');
+const unsized = missing('no_bytes', 'the capture does not record the sizes of these calls');
 const incomplete = missing('not_all_ranks', 'the GPU clock timed no call on all ranks');
 
 /** Bandwidth as nccl-tests defines it, over a time. */
 function bandwidth({ operation, bytes, ranks }: Group, time: Figure, kind: 'algorithm' | 'bus'): Figure {
   if (time.value === null) return time;
+  if (bytes === null) return unsized;
   const traffic = collectiveTraffic(operation, bytes, ranks);
   if (traffic === null) return missing('no_definition', 'nccl-tests defines no bandwidth for this operation');
   if (traffic[kind] === 0 || time.value === 0) return missing('no_traffic', 'no data moves between ranks');
@@ -245,7 +261,7 @@ const tolerance = 0.001;
 function overLinkIssues(groups: readonly CollectiveGroup[]): Issue[] {
   const over = groups.filter(isOverLink);
   if (over.length === 0) return [];
-  const named = over.map(({ operation, bytes }) => `${operation} of ${formatBytes(bytes)}`).join(', ');
+  const named = over.map(({ operation, bytes }) => `${operation} of ${formatBytes(bytes ?? 0)}`).join(', ');
   const text = `The bus bandwidth of ${named} is above the rate of their link: their sizes, ranks or times are wrong, and their bandwidths should not be used.`;
   return [{ code: 'collectives_over_link', severity: 'warning', text, count: over.length }];
 }
@@ -257,7 +273,7 @@ function issuesOf(rows: readonly GroupRow[], repeated: number): Issue[] {
     list.push({ code: 'collectives_repeated', severity: 'warning', text, count: repeated });
   }
   const differ = rows.filter((row) => {
-    const bus = collectiveTraffic(row.operation, row.bytes, row.ranks)?.bus;
+    const bus = row.bytes === null ? null : collectiveTraffic(row.operation, row.bytes, row.ranks)?.bus;
     if (!bus || row.min_bus_bytes === null || row.max_bus_bytes === null) return false;
     return row.min_bus_bytes < bus * (1 - tolerance) || row.max_bus_bytes > bus * (1 + tolerance);
   });

@@ -8,7 +8,8 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { readArtifactJson } from '../artifact.js';
 import { readTransfers } from './transfers.js';
-import { readRankSteps, readStepSpans } from './rank-steps.js';
+import { isSameCall } from '../trace/collectives.js';
+import { readRankSteps, readStepSpans, stepsSql } from './rank-steps.js';
 
 type Job = NonNullable<CollectivesResult['job']>;
 
@@ -21,9 +22,9 @@ const minLastShare = 0.1;
 const readRankFiles = (session: Session): Promise<unknown> =>
   readArtifactJson(session, 'ranks', 'the files and clocks of the ranks');
 
-/** The execution with collectives; without any, one with kernels, else with stages. Empty without these. */
+/** The execution with collectives, of known sizes if any has them; without any, one with kernels, else with stages. Empty without these. */
 async function readExecution(database: SessionDatabase): Promise<string> {
-  const tables = ['collectives', 'kernels', 'stages'];
+  const tables = ['collectives WHERE bytes IS NOT NULL', 'collectives', 'kernels', 'stages'];
   const [first] = await database.query<{ execution_id: string }>(
     `SELECT execution_id FROM (${tables.map((name, index) => `SELECT DISTINCT execution_id, ${index} AS place FROM ${name}`).join(' UNION ALL ')})
      WHERE execution_id IS NOT NULL ORDER BY place, execution_id LIMIT 1`,
@@ -49,7 +50,7 @@ export async function readRankStepTimes(database: SessionDatabase) {
   const kind = await readStepKind(database, execution);
   if (kind === null) return null;
   const steps = await readRankSteps(database, { kind, execution });
-  return steps && { steps, spanOf: await readStepSpans(database, { kind, execution }) };
+  return steps && { execution, steps, spanOf: await readStepSpans(database, { kind, execution }) };
 }
 
 /**
@@ -104,27 +105,26 @@ function ranksSql({ kind, execution }: { kind: string | null; execution: string 
   const condition = `execution_id = '${execution}'`;
   const steps =
     kind === null
-      ? `SELECT capture_id, 0 AS stage_id, rank, NULL::BIGINT AS ns FROM kernels WHERE ${condition} GROUP BY capture_id, rank`
-      : `SELECT capture_id, stage_id, rank, coalesce(device_end_ns, end_ns) - coalesce(device_start_ns, start_ns) AS ns
-         FROM stages WHERE ${condition} AND kind = '${kind}' AND NOT coalesce(warmup, false)`;
+      ? `WITH steps AS (SELECT capture_id, 0 AS stage_id, rank, NULL::BIGINT AS ns FROM kernels WHERE ${condition} GROUP BY capture_id, rank)`
+      : stepsSql({ kind, execution });
   const inSteps = (row: string) =>
     kind === null
       ? ''
-      : `JOIN stages s ON s.capture_id = ${row}.capture_id AND s.stage_id = ${row}.stage_id AND s.rank IS NOT DISTINCT FROM ${row}.rank
-         JOIN steps p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id`;
+      : `JOIN stages s ON s.capture_id = ${row}.capture_id AND s.stage_id = ${row}.stage_id
+         JOIN steps p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id AND p.rank IS NOT DISTINCT FROM ${row}.rank`;
   const per = (ns: string) => `${ns} / 1e6 / greatest(n, 1)`;
-  return `WITH steps AS (${steps}),
+  return `${steps},
    step_counts AS (SELECT rank, ${kind === null ? '0' : 'count(*)'} AS n, avg(ns) / 1e6 AS step_ms FROM steps GROUP BY rank),
    computing AS (SELECT k.rank, sum(k.exclusive_ns) AS ns FROM kernels k ${inSteps('k')} WHERE k.${condition} AND k.class <> 'communication' GROUP BY k.rank),
    idle AS (SELECT g.rank, sum(coalesce(g.host_ns, 0) + coalesce(g.launch_overhead_ns, 0)) AS ns FROM gaps g ${inSteps('g')} WHERE g.${condition} AND g.device IS NOT NULL GROUP BY g.rank),
    calls AS (
-     SELECT *, 1 AS share FROM collectives WHERE peer IS NULL
-     UNION ALL SELECT *, 1 / count(*) OVER (PARTITION BY capture_id, rank, device, start_ns, dur_ns) AS share FROM collectives WHERE peer IS NOT NULL),
+     SELECT *, 1 AS share FROM collective_rows WHERE ${condition} AND peer IS NULL
+     UNION ALL SELECT *, 1 / count(*) OVER (PARTITION BY capture_id, rank, device, start_ns, dur_ns) AS share FROM collective_rows WHERE ${condition} AND peer IS NOT NULL),
    communicating AS (
      SELECT c.rank, sum(c.exposed_ns) AS exposed, sum(share * c.dur_ns - c.exposed_ns) AS overlapped, sum(share * k.shortest_ns) AS wire,
        sum(share * (c.dur_ns - k.shortest_ns)) FILTER (k.shortest_ns IS NOT NULL) AS skew, sum(share * (c.dur_ns - k.shortest_ns)) FILTER (c.operation = '${sendAndRecv}') AS stages,
        count(k.shortest_ns) AS operations, count_if(k.last_rank = c.rank AND k.longest_ns - k.shortest_ns > ${boundNs}) AS delayed_operations
-     FROM calls c ${inSteps('c')} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
+     FROM calls c ${kind === null ? '' : 'JOIN steps p ON p.capture_id = c.capture_id AND p.stage_id = c.step_id AND p.rank IS NOT DISTINCT FROM c.rank'} LEFT JOIN collective_calls k ON ${isSameCall('k', 'c')}
      GROUP BY c.rank)
    SELECT rank, n AS steps, step_ms, ${per('computing.ns')} AS compute_ms, coalesce(${per('idle.ns')}, 0) AS host_ms, ${per('exposed')} AS exposed_ms, ${per('overlapped')} AS overlapped_ms,
      ${per('wire')} AS wire_ms, ${per('skew')} AS skew_ms, ${per('stages')} AS stages_ms, coalesce(delayed_operations, 0) AS delayed_operations, coalesce(operations, 0) AS operations

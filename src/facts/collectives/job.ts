@@ -1,7 +1,8 @@
 import { sendAndRecv } from '../../model/collectives.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { captureList, joinPhases } from '../trace/collectives.js';
+import { callKey } from '../trace/collective-tables.js';
+import { captureList, isSameCall, joinSteps } from '../trace/collectives.js';
 
 /** One communicator's calls of an operation in a kind of stage of a job (import --ranks). */
 export interface LinkUse extends Record<string, string | number | null> {
@@ -28,8 +29,8 @@ const minCalls = 8;
 
 const inKindCte = (captures: readonly string[], kind: PhaseKind): string =>
   `in_kind AS (
-     SELECT c.communicator, c.operation, c.sequence, sum(c.exposed_ns) / greatest(sum(c.dur_ns), 1) AS exposed_share
-     FROM collectives c ${joinPhases('c', kind)} WHERE c.capture_id IN (${captureList(captures)}) GROUP BY ALL)`;
+     SELECT c.execution_id, c.communicator, c.operation, c.sequence, sum(c.exposed_ns) / greatest(sum(c.dur_ns), 1) AS exposed_share
+     FROM collective_rows c ${joinSteps('c', kind)} WHERE c.capture_id IN (${captureList(captures)}) GROUP BY ALL)`;
 
 /** SQL of LinkUse, the largest loss first. */
 export const linksSql = (
@@ -40,10 +41,10 @@ export const linksSql = (
    uses AS (
      SELECT communicator, operation, any_value(ranks) AS ranks, median(bytes)::BIGINT AS bytes, count(*) AS calls, median(shortest_ns) / 1e3 AS wire_us,
        avg(exposed_share) AS exposed_share
-     FROM collective_calls JOIN in_kind USING (communicator, operation, sequence) GROUP BY communicator, operation),
+     FROM collective_calls JOIN in_kind USING (${callKey}) GROUP BY communicator, operation),
    members AS (
      SELECT communicator, any_value(communicator_name) AS name, string_agg(DISTINCT rank::VARCHAR, ', ' ORDER BY lpad(rank::VARCHAR, 6, '0')) AS members
-     FROM (SELECT communicator, communicator_name, rank FROM collectives ORDER BY rank) GROUP BY communicator),
+     FROM (SELECT communicator, communicator_name, rank FROM collectives WHERE capture_id IN (${captureList(captures)}) ORDER BY rank) GROUP BY communicator),
    compared AS (
      SELECT u.*, (SELECT min(o.wire_us) FROM uses o WHERE o.communicator <> u.communicator AND o.operation = u.operation AND o.ranks = u.ranks
          AND o.bytes IS NOT DISTINCT FROM u.bytes AND o.calls >= ${minCalls}) AS other_us
@@ -91,11 +92,11 @@ export const expertsSql = (
   instances: number,
 ): string => `WITH ${inKindCte(captures, kind)},
    calls AS (
-     SELECT communicator, operation, sequence, any_value(communicator_name) AS name, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
+     SELECT ${callKey}, any_value(communicator_name) AS name, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
      FROM collective_rows WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
    exposed_calls AS (
      SELECT c.*, k.shortest_ns, k.longest_ns, k.last_rank, k.ranks, exposed_share
-     FROM calls c JOIN collective_calls k USING (communicator, operation, sequence) JOIN in_kind USING (communicator, operation, sequence)),
+     FROM calls c JOIN collective_calls k USING (${callKey}) JOIN in_kind USING (${callKey})),
    hottest_rank AS (
      SELECT communicator, hottest AS rank, count(*) AS rank_calls FROM exposed_calls WHERE imbalance >= ${minImbalance}
      GROUP BY communicator, hottest QUALIFY row_number() OVER (PARTITION BY communicator ORDER BY count(*) DESC, hottest) = 1)
@@ -126,19 +127,19 @@ export async function readHotExpert(
  * rank did not record, waiting is unknown and counts as 0.
  */
 export const callLossesSql = (captures: readonly string[], kind: PhaseKind): string => `WITH sizes AS (
-     SELECT communicator, operation, sequence, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
-     FROM collective_rows WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
+     SELECT ${callKey}, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
+     FROM collective_rows WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL AND capture_id IN (${captureList(captures)}) GROUP BY ALL),
    hottest_rank AS (
      SELECT communicator, hottest AS hot_rank FROM sizes WHERE imbalance >= ${minImbalance}
      GROUP BY communicator, hottest QUALIFY row_number() OVER (PARTITION BY communicator ORDER BY count(*) DESC, hottest) = 1)
-   SELECT rank, operation, communicator, sequence, dur_ns, shortest_ns, exposed_ns,
+   SELECT rank, ${callKey}, dur_ns, shortest_ns, exposed_ns,
      CASE WHEN uneven THEN 0 ELSE waiting END AS skew_ns,
      CASE WHEN uneven THEN waiting ELSE 0 END + CASE WHEN imbalance >= ${minImbalance} THEN (exposed_ns - waiting) * (1 - 1 / imbalance) ELSE 0 END AS imbalance_ns
    FROM (
      SELECT c.*, k.shortest_ns, coalesce(c.exposed_ns * (1 - k.shortest_ns / greatest(c.dur_ns, 1)), 0) AS waiting,
        coalesce(c.operation = 'AllToAll' AND k.last_rank = h.hot_rank, false) AS uneven, s.imbalance
-     FROM collectives c ${joinPhases('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
-     LEFT JOIN sizes s ON s.communicator = c.communicator AND s.operation = c.operation AND s.sequence = c.sequence
+     FROM collective_rows c ${joinSteps('c', kind)} LEFT JOIN collective_calls k ON ${isSameCall('k', 'c')}
+     LEFT JOIN sizes s ON ${isSameCall('s', 'c')}
      LEFT JOIN hottest_rank h ON h.communicator = c.communicator
      WHERE c.capture_id IN (${captureList(captures)}))`;
 
@@ -146,7 +147,10 @@ export const callLossesSql = (captures: readonly string[], kind: PhaseKind): str
 export interface StageWaits extends Record<string, string | number | null> {
   rank: number;
   waiting_ms: number;
-  /** Transfers from or to one rank per instance: micro-batches. */
+  /**
+   * Transfers from or to one rank per instance, or if each micro-batch is an instance, per transfer of the direction with the fewest: the
+   * last stage sends back once for all micro-batches.
+   */
   micro_batches: number;
 }
 
@@ -158,7 +162,7 @@ export const pipelineSql = (
 ): string => `WITH ends AS (
      SELECT * FROM (${callLossesSql(captures, kind)}) WHERE operation = '${sendAndRecv}' AND shortest_ns IS NOT NULL),
    two_ended AS (SELECT communicator FROM ends GROUP BY communicator HAVING count(DISTINCT rank) = 2)
-   SELECT rank, sum(skew_ns) / 1e6 / ${instances} AS waiting_ms, max(n) / ${instances} AS micro_batches
+   SELECT rank, sum(skew_ns) / 1e6 / ${instances} AS waiting_ms, greatest(max(n) / ${instances}, max(n) / min(n)) AS micro_batches
    FROM (SELECT rank, communicator, sum(skew_ns) AS skew_ns, count(*) AS n FROM ends SEMI JOIN two_ended USING (communicator) GROUP BY ALL)
    GROUP BY rank ORDER BY waiting_ms, rank`;
 
@@ -178,6 +182,6 @@ export async function readPipeline(
   const waits = await database.query<StageWaits>(pipelineSql(captures, kind, instances));
   const [shortest] = waits;
   if (!shortest || waits.length < ranks) return null;
-  const micro_batches = Math.max(...waits.map((wait) => wait.micro_batches));
+  const micro_batches = Math.round(Math.max(...waits.map((wait) => wait.micro_batches)));
   return { ranks: waits.length, micro_batches, bubble_ms: shortest.waiting_ms };
 }

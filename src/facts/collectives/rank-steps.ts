@@ -1,9 +1,13 @@
+import { kindsSql, stepKinds } from '../../model/record.js';
 import type { CollectivesResult } from '../../model/documents/collectives.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { makeCollectives } from '../trace/collective-tables.js';
+import { withTransfersSql } from '../trace/step-transfers.js';
 
 type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['step_times']>;
 
-interface Steps {
+/** The steps of a kind in one execution. */
+export interface Steps {
   kind: string;
   execution: string;
 }
@@ -18,6 +22,7 @@ const maxCells = 8192;
  * @returns null if no rank has such steps
  */
 export async function readRankSteps(database: SessionDatabase, steps: Steps): Promise<RankSteps | null> {
+  await makeCollectives(database);
   const [count] = await database.query<{ ranks: number; steps: number | null }>(
     `${stepsSql(steps)} SELECT count(DISTINCT rank) AS ranks, max(step) AS steps FROM steps`,
   );
@@ -27,11 +32,9 @@ export async function readRankSteps(database: SessionDatabase, steps: Steps): Pr
   const rows = await database.query<{ rank: number; column: number; ms: number }>(
     `${stepsSql(steps)},
      exposed AS (
-       SELECT s.capture_id, s.phase_id, s.rank, sum(c.exposed_ns) AS ns
-       FROM collectives c JOIN stages s ON s.capture_id = c.capture_id AND s.stage_id = c.stage_id AND s.rank IS NOT DISTINCT FROM c.rank
-       GROUP BY ALL)
+       SELECT capture_id, step_id, rank, sum(exposed_ns) AS ns FROM collective_rows WHERE execution_id = '${steps.execution}' GROUP BY ALL)
      SELECT p.rank, ((p.step - 1) // ${width})::INTEGER AS "column", avg(p.ns - coalesce(e.ns, 0)) / 1e6 AS ms
-     FROM steps p LEFT JOIN exposed e ON e.capture_id = p.capture_id AND e.phase_id = p.stage_id AND e.rank IS NOT DISTINCT FROM p.rank
+     FROM steps p LEFT JOIN exposed e ON e.capture_id = p.capture_id AND e.step_id = p.stage_id AND e.rank IS NOT DISTINCT FROM p.rank
      WHERE p.rank IS NOT NULL GROUP BY ALL ORDER BY ALL`,
   );
   const usedColumns = Math.ceil(count.steps / width);
@@ -72,8 +75,24 @@ export async function readStepSpans(
   return (rank, step) => spans.get(keyOf(rank, step));
 }
 
-/** Steps of each rank, numbered from 1 by their start. */
-const stepsSql = ({ kind, execution }: Steps): string => `WITH steps AS (
-     SELECT capture_id, stage_id, rank, start_ns, greatest(end_ns, device_end_ns) AS end_ns,
-       coalesce(device_end_ns, end_ns) - coalesce(device_start_ns, start_ns) AS ns, row_number() OVER (PARTITION BY rank ORDER BY start_ns, stage_id)::INTEGER AS step
-     FROM stages WHERE execution_id = '${execution}' AND kind = '${kind}' AND NOT coalesce(warmup, false) AND rank IS NOT NULL)`;
+/**
+ * SQL of `steps`: steps of each rank, numbered from 1 by their start, with their time on the device and in the sends and receives before and
+ * after them. A process with a rank for each device has every step on each rank.
+ */
+export const stepsSql = ({ kind, execution }: Steps): string => `WITH transfers AS (
+     SELECT capture_id, rank, step_id AS stage_id, min(start_ns) AS transfers_from_ns, max(start_ns + dur_ns) AS transfers_end_ns FROM collective_rows
+     WHERE execution_id = '${execution}' AND peer IS NOT NULL GROUP BY ALL),
+   rank_devices AS (
+     SELECT capture_id, pid, rank FROM collective_rows WHERE execution_id = '${execution}' AND device IS NOT NULL GROUP BY capture_id, pid, rank
+     QUALIFY count(*) OVER (PARTITION BY capture_id, pid) > 1),
+   spans AS (${withTransfersSql(
+     `SELECT *, coalesce(device_start_ns, start_ns) AS from_ns, coalesce(device_end_ns, end_ns) AS until_ns
+     FROM (SELECT s.* REPLACE (coalesce(d.rank, s.rank) AS rank) FROM stages s LEFT JOIN rank_devices d ON d.capture_id = s.capture_id AND d.pid = s.pid)
+     LEFT JOIN transfers USING (capture_id, rank, stage_id)
+     WHERE execution_id = '${execution}' AND kind IN ${kindsSql([...stepKinds, 'training'])} AND stage_id = phase_id AND rank IS NOT NULL`,
+     'capture_id, rank',
+   )}),
+   steps AS (
+     SELECT capture_id, stage_id, rank, start_ns, greatest(end_ns, until_ns) AS end_ns, until_ns - from_ns AS ns,
+       row_number() OVER (PARTITION BY rank ORDER BY start_ns, stage_id)::INTEGER AS step
+     FROM spans WHERE kind = '${kind}' AND NOT coalesce(warmup, false))`;

@@ -90,7 +90,9 @@ function whereOf(
   return [
     `execution_id = ${literal(attribution.execution_id)}`,
     `capture_id = ${literal(captureId)}`,
-    ...(level === 'capture' ? [] : [equals('rank', focus.rank)]),
+    ...(level === 'capture'
+      ? []
+      : [equals('rank', level === 'rank' ? (focus.process_rank ?? focus.rank) : focus.rank)]),
     ...(level === 'device' ? [equals('device', focus.device)] : []),
   ].join(' AND ');
 }

@@ -136,7 +136,11 @@ async function chooseSource(
         'imported',
     },
     timing,
-    focus: { rank: focus.rank, device: focus.device },
+    focus: {
+      rank: focus.rank,
+      device: focus.device,
+      ...(await processRankOf(database, counts, focus)),
+    },
     why: [...captureReasons, ...focusReasons, timingReason],
     executions: manifest.executions.map((execution) => ({
       execution_id: execution.execution_id,
@@ -218,6 +222,22 @@ function chooseFocus(
       `Showing ${rankName(focus)}, with the most recorded time of ${requested.length}; ranks and GPUs are never summed.`,
     ],
   };
+}
+
+/** The lowest rank of the process of a rank; empty if it is the rank itself. */
+async function processRankOf(
+  database: SessionDatabase,
+  counts: readonly KernelCount[],
+  { capture_id, rank, device }: KernelCount,
+): Promise<{ process_rank?: number }> {
+  const ranks = new Set(counts.flatMap((row) => (row.capture_id === capture_id ? [row.rank] : [])));
+  if (rank === null || ranks.size < 2) return {};
+  const [row] = await database.query<{ rank: number | null }>(
+    `SELECT min(rank) AS rank FROM kernels WHERE capture_id = $1
+     AND pid = (SELECT any_value(pid) FROM kernels WHERE capture_id = $1 AND rank = $2::INTEGER AND device IS NOT DISTINCT FROM $3::INTEGER)`,
+    [capture_id, rank, device],
+  );
+  return row?.rank === null || row === undefined || row.rank === rank ? {} : { process_rank: row.rank };
 }
 
 /** The clean execution with timed stages, if it is not the one of the capture. */

@@ -48,24 +48,49 @@ const runsAhead = missing(
 
 /** Times by device events if the clean execution recorded them, else by the host if it waits for the device. */
 async function cleanSteps(
-  { database, source }: TraceScope,
+  scope: TraceScope,
   executionId: string,
   { kind, clock }: { kind: WaterfallKind; clock: PhaseClock['clock'] },
   batchSize: number | null,
 ): Promise<Figure> {
+  const { database, source } = scope;
   const steps = await readRecordedSteps(database, executionId, {
-    rank: source.focus.rank,
+    rank: source.focus.process_rank ?? source.focus.rank,
     toIterationEnd: recordsRepeats(source),
   });
   const rows = steps.filter(
     (step) => step.kind === kind && (batchSize === null || step.batch_size === batchSize),
   );
   if (rows.length === 0) return missing('no_clean_stage', `the clean execution has no ${kind} stage`);
+  if (await isExtended(scope, kind, clock)) return betweenSteps;
   const byDevice = rows.every(({ by_device }) => by_device);
   if (clock === 'device' && !byDevice) return runsAhead;
   const repeats = rows.map(({ pid, wall_ns }) => ({ launch: pid, value: wall_ns / 1e6 }));
   const what = byDevice ? 'device events around the stages' : 'stages';
   return meanOverLaunches(repeats, 'ms', `${what} of the clean execution ${executionId}`);
+}
+
+const betweenSteps = missing(
+  'transfers_between_steps',
+  'the steps send and receive between each other, and the clean execution does not record these times',
+);
+
+/** Share of its windows that sends and receives between steps must add: less is within the run-to-run difference. */
+const minExtension = 0.02;
+
+/** Whether sends and receives between steps extend the windows of a kind. */
+async function isExtended(
+  scope: TraceScope,
+  kind: WaterfallKind,
+  clock: PhaseClock['clock'],
+): Promise<boolean> {
+  await scope.need('windows', 'instances');
+  const own = clock === 'device' ? 'i.device_until_ns - i.device_start_ns' : 'i.host_end_ns - i.start_ns';
+  const [row] = await scope.database.query<{ share: number | null }>(
+    `SELECT 1 - sum(${own}) / sum(w.end_ns - w.start_ns) AS share
+     FROM windows w JOIN instances i USING (stage_id) WHERE w.kind = ${literal(kind)} AND transfers_end_ns IS NOT NULL`,
+  );
+  return (row?.share ?? 0) > minExtension;
 }
 
 const noCleanExecution = missing('no_clean_execution', 'the session has no execution without a profiler');
@@ -77,7 +102,7 @@ async function cleanSpans(
   what: string,
 ): Promise<Figure> {
   const rows = await database.query<{ pid: number; ns: number }>(
-    `SELECT pid, ns FROM (${sql}) WHERE rank = ${source.focus.rank ?? 0}`,
+    `SELECT pid, ns FROM (${sql}) WHERE rank = ${source.focus.process_rank ?? source.focus.rank ?? 0}`,
   );
   if (rows.length === 0) {
     return missing('no_clean_stage', `the clean execution has no ${what}`);

@@ -1,7 +1,7 @@
 import { sendAndRecv } from '../../model/collectives.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { makeCollectives } from './collective-tables.js';
+import { callKey, makeCollectives } from './collective-tables.js';
 import { makeKernelStreams } from './kernel-streams.js';
 import { literal } from './scope.js';
 
@@ -39,12 +39,25 @@ const sendUnpaired = 'a send does not name the rank that receives';
 export const captureList = (captures: readonly string[]): string =>
   captures.map((id) => literal(id)).join(', ');
 
+/** SQL condition: rows of two tables of collectives are of one call. */
+export const isSameCall = (a: string, b: string): string =>
+  callKey
+    .split(', ')
+    .map((name) => `${a}.${name} = ${b}.${name}`)
+    .join(' AND ');
+
 /** SQL that joins a table's rows with measured phases of a kind on the same rank; empty for `outside`. */
 export const joinPhases = (row: string, kind: PhaseKind): string =>
   kind === 'outside'
     ? ''
-    : `JOIN stages s ON s.capture_id = ${row}.capture_id AND s.stage_id = ${row}.stage_id AND s.rank IS NOT DISTINCT FROM ${row}.rank
+    : `JOIN stages s ON s.capture_id = ${row}.capture_id AND s.stage_id = ${row}.stage_id
        JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id AND p.kind = '${kind}' AND NOT coalesce(p.warmup, false)`;
+
+/** SQL that joins rows of `collective_rows` with their measured steps of a kind; empty for `outside`. */
+export const joinSteps = (row: string, kind: PhaseKind): string =>
+  kind === 'outside'
+    ? ''
+    : `JOIN stages p ON p.capture_id = ${row}.capture_id AND p.stage_id = ${row}.step_id AND p.kind = '${kind}' AND NOT coalesce(p.warmup, false)`;
 
 /** How collectives are paired. */
 export interface CollectiveSource {
@@ -72,7 +85,7 @@ export function collectivesSql(
   const paired = recorded
     ? `SELECT c.rank, c.device, c.operation || coalesce(' (' || c.communicator_name || ')', '') AS kernel, ${phase} AS phase_id, c.dur_ns, c.exposed_ns AS exclusive_ns, k.shortest_ns AS shortest_ns,
          CASE WHEN k.shortest_ns IS NULL THEN CASE WHEN c.operation IN ('Send', 'Recv', '${sendAndRecv}') THEN '${sendUnpaired}' ELSE 'not every rank recorded the call' END END AS unpaired
-       FROM collectives c ${joinPhases('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
+       FROM collective_rows c ${joinSteps('c', kind)} LEFT JOIN collective_calls k ON ${isSameCall('k', 'c')}
        WHERE c.capture_id IN (${captureList(captures)})`
     : `WITH comm_kernels AS (
          SELECT k.capture_id, k.rank, k.device, coalesce(k.short_name, k.name) AS kernel, k.start_ns, k.dur_ns, k.exclusive_ns, ${phase} AS phase_id,

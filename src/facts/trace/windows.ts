@@ -3,6 +3,7 @@ import type { PhaseKind, TraceSource } from '../../model/documents/trace.js';
 import { plural } from '../../vocabulary/format.js';
 import { phaseLabel } from '../../vocabulary/stages.js';
 import { literal, type TraceScope } from './scope.js';
+import { placedTransfersSql, withTransfersSql } from './step-transfers.js';
 
 export interface PhaseClock {
   kind: PhaseKind;
@@ -14,12 +15,15 @@ export interface PhaseClock {
 const steps: readonly PhaseKind[] = [...stepKinds, 'training', 'other'];
 
 /**
- * One row per phase instance, with its ends on host and device clock. If the engine recorded its repeats, the last
+ * One row per phase instance, with its ends on host and device clock, and of its sends and receives. If the engine recorded its repeats, the last
  * decode step ends with its repeat, and the stages of a warm-up repeat are one instance.
  */
 export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
        SELECT pid, iteration, max(end_ns) AS end_ns FROM iterations
        WHERE execution_id = ${literal(source.attribution.execution_id)} AND capture_id = ${literal(source.attribution.stages_capture_id ?? null)} GROUP BY ALL),
+     transfers AS (
+       SELECT step_id AS stage_id, min(start_ns) AS transfers_from_ns, max(start_ns + dur_ns) AS transfers_end_ns
+       FROM (${placedTransfersSql(`capture_id = ${literal(source.attribution.capture_id)} AND rank IS NOT DISTINCT FROM ${literal(source.focus.rank)}`)}) GROUP BY ALL),
      first_stages AS (
        SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns,
               CASE WHEN s.phase = 'warmup' THEN coalesce(r.end_ns, s.end_ns) ELSE s.end_ns END AS end_ns, r.end_ns AS repeat_end_ns,
@@ -36,23 +40,26 @@ export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
        FROM first_stages WHERE kind IN ${kindsSql(steps)} WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns, stage_id))
      SELECT first_stages.* EXCLUDE (next_ns, device_next_ns, followed, repeat_end_ns),
             CASE WHEN followed THEN next_ns WHEN kind = 'decode' THEN coalesce(repeat_end_ns, end_ns) ELSE end_ns END AS host_end_ns,
-            CASE WHEN followed THEN device_next_ns ELSE device_end_ns END AS device_until_ns
+            CASE WHEN followed THEN device_next_ns ELSE device_end_ns END AS device_until_ns, transfers_from_ns, transfers_end_ns
      FROM (SELECT first_stages.*, next_ns, device_next_ns,
                   coalesce((kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') OR kind IN ('training', 'other') AND next_kind = kind)
                     AND next_iteration IS NOT DISTINCT FROM iteration, false) AS followed
-           FROM first_stages LEFT JOIN steps USING (stage_id)) first_stages`;
+           FROM first_stages LEFT JOIN steps USING (stage_id)) first_stages LEFT JOIN transfers USING (stage_id)`;
 
-/** Windows of `instances`, by the clock of their kind. A capture without phases is one window, `outside`. */
+/**
+ * Windows of `instances`, by the clock of their kind. Sends and receives between steps extend them.
+ * A capture without phases is one window, `outside`.
+ */
 export function windowsSql(clocks: readonly PhaseClock[], { start_ns, end_ns }: TraceSource): string {
   if (clocks.some(({ kind }) => kind === 'outside'))
     return `SELECT 'outside' AS kind, 0::BIGINT AS stage_id, 'whole capture' AS raw_name, NULL::BIGINT AS iteration, NULL::BIGINT AS step_index, ${start_ns}::BIGINT AS start_ns, ${end_ns}::BIGINT AS end_ns`;
   const onDevice = clocks.filter(({ clock }) => clock === 'device').map(({ kind }) => `'${kind}'`);
   const device = `kind IN (${onDevice.join(', ') || 'NULL'})`;
-  return `SELECT kind, stage_id, raw_name, iteration, step_index,
-            CASE WHEN ${device} THEN device_start_ns ELSE start_ns END AS start_ns,
-            greatest(CASE WHEN ${device} THEN device_until_ns ELSE host_end_ns END,
-                     CASE WHEN ${device} THEN device_start_ns ELSE start_ns END) AS end_ns
-     FROM instances`;
+  return `SELECT kind, stage_id, raw_name, iteration, step_index, from_ns AS start_ns, greatest(until_ns, from_ns) AS end_ns
+     FROM (${withTransfersSql(
+       `SELECT *, CASE WHEN ${device} THEN device_start_ns ELSE start_ns END AS from_ns, CASE WHEN ${device} THEN device_until_ns ELSE host_end_ns END AS until_ns FROM instances`,
+       "pid, kind = 'sampling'",
+     )})`;
 }
 
 const clocksOf = new WeakMap<TraceScope, Promise<PhaseClock[]>>();

@@ -173,7 +173,7 @@ async function ranksOf(session: Session, options: ScopeOptions) {
     const isJob = recorded || captures.length > 1;
     const devices = await database.query<{ rank: number | null; device: number | null; recorded: number }>(
       `WITH busy AS (
-         SELECT rank, device, sum(dur_ns) AS busy_ns, ${recorded ? '(SELECT sum(c.dur_ns) FROM collectives c WHERE c.rank = k.rank AND c.device = k.device)' : '0'} AS shared_ns FROM kernel_streams k
+         SELECT rank, device, sum(dur_ns) AS busy_ns, ${recorded ? '(SELECT sum(c.dur_ns) FROM collectives c WHERE c.execution_id = k.execution_id AND c.rank = k.rank AND c.device = k.device)' : '0'} AS shared_ns FROM kernel_streams k
          WHERE execution_id = ${literal(execution_id)} AND capture_id IN (${captureList(captures)}) GROUP BY ALL),
        ranked AS (SELECT *, row_number() OVER (ORDER BY busy_ns DESC, rank, device) AS busy_order, row_number() OVER (ORDER BY shared_ns, rank, device) AS shared_order FROM busy)
        SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM ranked WHERE ${isJob ? `busy_order <= ${maxRanksOfJob} OR shared_order <= ${maxRanksOfJob}` : `busy_order <= ${maxRanks}`} ORDER BY rank, device`,

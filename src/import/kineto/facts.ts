@@ -22,6 +22,8 @@ const unknownVersion = 'unknown';
 /** Rank in the process group; 0 if the trace has none. */
 export const rankOf = (facts: ReadonlyMap<string, unknown>): number => recordedRank(facts) ?? 0;
 
+export const hasRank = (facts: ReadonlyMap<string, unknown>): boolean => recordedRank(facts) !== null;
+
 /**
  * The rank that inferscope's probe or torch wrote; null without one. A distributedInfo with an unknown NCCL version is Kineto's own, made from
  * the first collective, which names the root of a broadcast and the other rank of a send or receive (output_json.cpp).

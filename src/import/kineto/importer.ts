@@ -10,7 +10,7 @@ import { dropTraceTables } from '../trace-tables.js';
 import type { TraceClock } from './chunk-parser.js';
 import { saveCollectives } from './collectives.js';
 import { damagedTrace, readFailure } from './damage.js';
-import { kinetoFacts, countOddDevices, rankOf, realtimeOrigin } from './facts.js';
+import { kinetoFacts, countOddDevices, hasRank, rankOf, realtimeOrigin } from './facts.js';
 import { createTraceFill, type FilledTables } from './fill.js';
 import { readHead } from './head.js';
 import { countKernelEvents, lossIssues, type Losses, noLosses } from './issues.js';
@@ -118,6 +118,7 @@ export async function fillTraceTables(
   if (finalRank !== rank) {
     for (const table of timedTables) await workbench.run(`UPDATE ${table.name} SET rank = ${finalRank}`);
   }
+  if (!hasRank(facts)) await numberDevices(workbench);
   if (rows.memory > 0) {
     const { execution_id, host, capture_id } = context;
     await saveAllocatorTotals(workbench, capture_id, { execution_id, host, rank: finalRank });
@@ -125,6 +126,17 @@ export async function fillTraceTables(
   }
   losses.oddDevices = countOddDevices(facts);
   return lossIssues(losses, filled);
+}
+
+/** A process without a process group that communicates through NCCL on several devices has a rank for each of these. */
+async function numberDevices(workbench: Workbench): Promise<void> {
+  const devices = await workbench.query<{ device: number }>(
+    `SELECT DISTINCT device FROM trace_kernels JOIN trace_names ON code = name WHERE starts_with(text, 'nccl') AND NOT isnan(device) ORDER BY device`,
+  );
+  if (devices.length < 2) return;
+  const ranks = devices.map(({ device }, rank) => `WHEN ${device} THEN ${rank}`).join(' ');
+  for (const table of ['trace_kernels', 'trace_copies'])
+    await workbench.run(`UPDATE ${table} SET rank = CASE device ${ranks} ELSE rank END`);
 }
 
 async function readEvents(

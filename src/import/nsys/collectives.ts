@@ -9,6 +9,7 @@ interface Call {
   start_ns: number;
   dur_ns: number;
   pid: number;
+  tid: number;
   communicator: string;
   operation: string;
   bytes: number;
@@ -21,7 +22,7 @@ interface Call {
 /**
  * Saves into recorded_calls the calls of NCCL's own ranges, which name communicator and size if the report was exported with payloads
  * (--include-json; NCCL 2.18 and later). They are calls on the host; the kernels that they launched are found by time.
- * Operations of a group are launched together at its end.
+ * Operations of a group are launched together at its end, on all devices of the thread.
  * @param offset_ns added to all times
  */
 export async function saveCollectiveCalls(
@@ -40,6 +41,7 @@ export async function saveCollectiveCalls(
     start_ns: column((call) => call.start_ns),
     dur_ns: column((call) => call.dur_ns),
     pid: column((call) => call.pid),
+    tid: column((call) => call.tid),
     bytes: column((call) => call.bytes),
     received: column((call) => call.received_bytes ?? Number.NaN),
     peer: column((call) => call.peer ?? Number.NaN),
@@ -61,7 +63,7 @@ export async function saveCollectiveCalls(
   const text = (name: string) => `(SELECT text FROM nsys_call_names WHERE code = c.${name}) AS ${name}`;
   await workbench.run(recordedCallsSql);
   await workbench.run(
-    `INSERT INTO recorded_calls BY NAME SELECT '${capture_id}' AS capture_id, true AS on_host, start_ns, dur_ns, pid, bytes, sequence, CASE WHEN NOT isnan(ranks) THEN ranks END AS ranks,
+    `INSERT INTO recorded_calls BY NAME SELECT '${capture_id}' AS capture_id, true AS on_host, start_ns, dur_ns, pid, tid, bytes, sequence, CASE WHEN NOT isnan(ranks) THEN ranks END AS ranks,
        CASE WHEN NOT isnan(peer) THEN peer END AS peer, CASE WHEN NOT isnan(received) THEN received END AS received_bytes, ${text('communicator')}, ${text('operation')} FROM nsys_calls c`,
   );
   await workbench.run('DROP TABLE nsys_calls');
@@ -112,6 +114,7 @@ async function readCalls(
     (group.depth > 0 ? group.calls : calls).push({
       ...window,
       pid: Number((BigInt(thread as number | bigint) >> 24n) & 0xffffffn),
+      tid: Number(BigInt(thread as number | bigint) & 0xffffffn),
       communicator,
       operation: operation === 'AlltoAll' ? 'AllToAll' : operation,
       bytes: Number(bytes),

@@ -12,15 +12,8 @@ import { UnreadableRows } from './damage.js';
 import { type EventKind, eventKinds, type NsysTables } from './tables.js';
 import type { EventsRead } from './take-events.js';
 import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
-import {
-  impossibleTimes,
-  type KernelRows,
-  maxTimeNs,
-  nameColumns,
-  oneRank,
-  findRankSql,
-  isUnnamedSql,
-} from './trace.js';
+import { impossibleTimes, type KernelRows, maxTimeNs, nameColumns, isUnnamedSql } from './trace.js';
+import { findRankSql, type RankSql } from './rank-sql.js';
 import { createTexts, createWideShapes, dropShapes, fromShape } from './trace-shapes.js';
 import { unlessAborted } from './unless-aborted.js';
 import type { InMemoryEvents } from '../attribution/in-memory/events.js';
@@ -47,7 +40,7 @@ export async function readTraceInMemory(
   const rank = await findRankSql(workbench, tables);
   await createTexts(workbench, tables, 'nsys_range_texts');
   const trace: InMemoryTrace = {
-    ranges: await resolveRanges(workbench, rangeRows, rank),
+    ranges: await resolveRanges(workbench, rangeRows, rank.ofProcess),
     kernels: await resolveShapes(workbench, tables, parts.trace_kernels, rank, losses),
     copies: await resolveShapes(workbench, tables, parts.trace_copies, rank, losses),
     calls: await resolveShapes(workbench, tables, parts.trace_api, rank, losses),
@@ -67,7 +60,7 @@ export async function readTraceInMemory(
       read: parts.trace_kernels.kinds.reduce((sum, { rows, impossible }) => sum + rows + impossible, 0),
       valid: trace.kernels.rows,
     },
-    severalRanks: rank !== oneRank,
+    severalRanks: rank.ranks > 1,
   };
 }
 
@@ -128,7 +121,7 @@ async function resolveShapes(
   workbench: Workbench,
   tables: NsysTables,
   { table, arrays, rows, sorted, kinds }: TableRows,
-  rank: string,
+  rank: RankSql,
   losses: Losses,
 ): Promise<InMemoryEvents> {
   const names = traceTables[table].filter((name) => !rowColumns.has(name));

@@ -1,5 +1,6 @@
 import type { Workbench } from '../../model/workbench.js';
 import { traceTables, type TraceTable } from '../trace-tables.js';
+import type { RankSql } from './rank-sql.js';
 import { type EventKind, eventKinds, type NsysTables } from './tables.js';
 import { eventTexts, type TextsSql } from './trace-texts.js';
 
@@ -79,7 +80,7 @@ export async function createWideShapes(
   workbench: Workbench,
   { shapes }: NsysTables,
   kind: EventKind,
-  rank: string,
+  rank: RankSql,
 ): Promise<string[]> {
   const { table, columns } = fromShape[kind];
   const textColumnOf = { name: 'name', short_name: 'short_name', grid: 'grid', block: 'block' } as Record<
@@ -92,7 +93,7 @@ export async function createWideShapes(
   const columnsSql = traceTables[table].flatMap((column) => {
     if (['start_ns', 'dur_ns', 'correlation', 'bytes'].includes(column)) return [];
     if (column === 'pid') return [`CAST(coalesce(pid, ${onlyPid}) AS BIGINT) AS pid`];
-    if (column === 'rank') return [`${rank} AS rank`];
+    if (column === 'rank') return [`${'device' in columns ? rank.ofDevice : rank.ofProcess} AS rank`];
     if (columns[column]) return [`CAST(${columns[column]} AS BIGINT) AS ${column}`];
     const text = textColumnOf[column];
     if (!text) return [`NULL::BIGINT AS ${column}`];
@@ -110,7 +111,7 @@ export async function createShapes(
   workbench: Workbench,
   tables: NsysTables,
   kind: EventKind,
-  rank: string,
+  rank: RankSql,
 ): Promise<void> {
   const names = await createWideShapes(workbench, tables, kind, rank);
   const [range] = await workbench.query<Record<string, number | null>>(

@@ -3,6 +3,7 @@ import { sentence } from '../../vocabulary/sentence-template.js';
 import type { Workbench } from '../../model/workbench.js';
 import { maxCopyBytes, traceTables } from '../trace-tables.js';
 import { createRanges } from './trace-ranges.js';
+import { findRankSql } from './rank-sql.js';
 import { createNames, createShapes, dropShapes, fromShape } from './trace-shapes.js';
 import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
 import { eventKinds, type NsysTables } from './tables.js';
@@ -41,7 +42,7 @@ export async function createTrace(
   ];
   const rank = await findRankSql(workbench, tables);
   await createRanges(workbench, tables, offset_ns);
-  await createNames(workbench, tables, rank);
+  await createNames(workbench, tables, rank.ofProcess);
   for (const table of ['trace_kernels', 'trace_copies', 'trace_api'] as const) {
     const parts: string[] = [];
     for (const kind of eventKinds) {
@@ -66,25 +67,7 @@ export async function createTrace(
   await dropShapes(workbench);
   await tables.drop();
   const [valid] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM trace_kernels');
-  return { issues, kernels: { read, valid: valid!.n }, severalRanks: rank !== oneRank };
-}
-
-/** Result of `findRankSql` for one process on GPUs. */
-export const oneRank = '0';
-
-/**
- * SQL for the rank of a row's process: 0 in every process with one process on GPUs; with several by the order of their first
- * devices, as launchers place ranks, and null in processes without GPU work.
- */
-export async function findRankSql(workbench: Workbench, { shapes }: NsysTables): Promise<string> {
-  const parts = [shapes.kernel, shapes.graph, shapes.memcpy, shapes.memset].filter((part) => part !== null);
-  if (parts.length === 0) return oneRank;
-  const union = parts.map((part) => `SELECT pid, "deviceId" AS device FROM ${part}`).join(' UNION ALL ');
-  const processes = await workbench.query<{ pid: number }>(
-    `SELECT CAST(pid AS BIGINT) AS pid FROM (${union}) WHERE pid IS NOT NULL GROUP BY ALL ORDER BY min(device), pid`,
-  );
-  if (processes.length < 2) return oneRank;
-  return `CASE pid ${processes.map(({ pid }, rank) => `WHEN ${pid} THEN ${rank}`).join(' ')} END::BIGINT`;
+  return { issues, kernels: { read, valid: valid!.n }, severalRanks: rank.ranks > 1 };
 }
 
 /** Number of rows with impossible times, of the given kinds. */

@@ -12,9 +12,18 @@ const rankShareSchema = z.object({
   total_operations: z.number().int(),
 });
 
+const execution = () => z.string().nullable().describe('The execution with these calls.');
+
 const groupSchema = z.object({
+  execution: execution(),
   operation: z.string(),
-  bytes: z.number().int().describe('As in the call: for AllGather and ReduceScatter the part of one rank.'),
+  bytes: z
+    .number()
+    .int()
+    .nullable()
+    .describe(
+      'As in the call: for AllGather and ReduceScatter the part of one rank; null for kernels known only by name.',
+    ),
   ranks: z.number().int().describe('Ranks of the communicator.'),
   nodes: z.number().int().nullable(),
   communicators: z.number().int(),
@@ -61,6 +70,7 @@ const groupSchema = z.object({
 });
 
 const communicatorSchema = z.object({
+  execution: execution(),
   communicator: z.string(),
   name: z.string().nullable(),
   operation: z.string(),
@@ -133,7 +143,7 @@ const jobSchema = z.object({
   execution: z
     .string()
     .nullable()
-    .describe('The execution that the times are of, where the session has several.'),
+    .describe('The execution that ranks, transfers and steps are of, where the session has several.'),
   step_kind: z
     .string()
     .nullable()
@@ -152,13 +162,13 @@ const collectivesResultSchema = z.object({
   recorded: z.number().int(),
   groups: z
     .array(groupSchema)
-    .describe('By operation, size and number of ranks, the largest sum of times first.'),
+    .describe('By execution, operation, size and number of ranks, the largest sum of times first.'),
   communicators: z
     .array(communicatorSchema)
     .describe('Each communicator by operation; Send and Recv are counted together.'),
 });
 
-export const collectivesVersion = '1.4';
+export const collectivesVersion = '1.5';
 export const collectivesDocumentSchema = documentSchema(
   'collectives',
   collectivesVersion,

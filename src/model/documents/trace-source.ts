@@ -29,7 +29,13 @@ export const traceSourceSchema = z.object({
       'False where the capture has operators and nothing ran on a device: the document then has only phases and operators.',
     ),
   focus: z
-    .object({ rank: count.nullable(), device: count.nullable() })
+    .object({
+      rank: count.nullable(),
+      device: count.nullable(),
+      process_rank: count
+        .optional()
+        .describe('Rank of its process in the tables of the host, where the process has a rank per device.'),
+    })
     .describe('One rank and one device: all figures below except `devices` are of them.'),
   why: z.array(z.string()).describe('Why these, in sentences.'),
   executions: z.array(

@@ -30,7 +30,7 @@ async function callsOf(kernelsWhere = 'true') {
   );
   await workbench.run(recordedCallsSql);
   await workbench.run(
-    `INSERT INTO recorded_calls BY NAME SELECT '${capture.capture_id}' AS capture_id, true AS on_host, k.api_start_ns - 500 AS start_ns, 1000 AS dur_ns, k.pid,
+    `INSERT INTO recorded_calls BY NAME SELECT '${capture.capture_id}' AS capture_id, true AS on_host, k.api_start_ns - 500 AS start_ns, 1000 AS dur_ns, k.pid, k.tid,
        c.communicator, c.ranks, c.operation, c.sequence, c.bytes
      FROM ${files('collectives')} c JOIN ${files('kernels')} k ON k.start_ns = c.start_ns AND k.rank = c.rank AND k.class = 'communication'`,
   );
@@ -45,7 +45,13 @@ async function callsOf(kernelsWhere = 'true') {
 
 test("vLLM's own all-reduce, which has no call of NCCL, is paired by its order on both ranks", async () => {
   const { result, rows } = await callsOf();
-  expect(result).toEqual({ calls: { known_by: 'call', calls: 2920, processes: 2 }, ranks: [0, 1] });
+  expect(result).toEqual({
+    calls: {
+      executions: [{ execution_id: 'nsys', known_by: 'call', calls: 2920 }],
+      processes: 2,
+    },
+    ranks: [0, 1],
+  });
   // 1292 = 76 steps of 17: two per layer and one after the embedding.
   expect(rows).toEqual([
     { communicator: '2865224455051517065', operation: 'AllGather', ranks: 2, n: 2 * 82 },

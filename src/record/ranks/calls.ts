@@ -9,14 +9,23 @@ import type { Workbench } from '../../model/workbench.js';
 export const knownBySources = ['kernel', 'call', 'name'] as const;
 type KnownBy = (typeof knownBySources)[number];
 
-/** Contents of the table `collectives` of a part of a job. */
-export interface PartCalls {
+/** The collectives of an execution of a part of a job. */
+interface ExecutionCalls {
+  execution_id: string;
   known_by: KnownBy;
   /** Number of rows. */
   calls: number;
+}
+
+/** Contents of the table `collectives` of a part of a job. */
+export interface PartCalls {
+  executions: ExecutionCalls[];
   /** Number of ranks with kernels: an nsys report can have several processes, a PyTorch trace has one. */
   processes: number;
 }
+
+/** A part without collectives. */
+export const noCalls: PartCalls = { executions: [], processes: 1 };
 
 /** SQL of the operation of a communication kernel by its name, for sources without calls. */
 const operationByName = `CASE WHEN regexp_matches(name, 'reduce_?scatter', 'i') THEN 'ReduceScatter' WHEN regexp_matches(name, 'all_?reduce|cross_device_reduce', 'i') THEN 'AllReduce'
@@ -24,8 +33,7 @@ const operationByName = `CASE WHEN regexp_matches(name, 'reduce_?scatter', 'i') 
   WHEN regexp_matches(name, 'send_?recv', 'i') THEN '${sendAndRecv}' WHEN regexp_matches(name, 'broadcast', 'i') THEN 'Broadcast' ELSE name END`;
 
 const communicationKernels = "(SELECT * FROM timed_kernels WHERE class = 'communication')";
-const recordedColumns =
-  'c.communicator, c.communicator_name, c.ranks, c.operation, c.sequence, c.peer, c.bytes, c.received_bytes';
+const calledBy = 'capture_id, pid, tid, start_ns';
 
 /** SQL of kernels known only by name: the n-th call of a name is the same one on all ranks. */
 const callsByName = (kernels: string): string =>
@@ -36,19 +44,23 @@ const callsByName = (kernels: string): string =>
 
 /** SQL of recorded calls with the times of their kernels. */
 const recordedCalls: Record<Exclude<KnownBy, 'name'>, string> = {
-  // A group launches its operations together. With several kernels it is unknown which kernel carries out which of several operations.
-  call: `SELECT k.rank, ${recordedColumns}, k.device, k.pid, k.capture_id, k.stage_id, k.exclusive_ns * nth // calls - k.exclusive_ns * (nth - 1) // calls AS exposed_ns, k.start_ns, k.dur_ns
+  // A group launches its operations together, on every device of the thread, which share its sizes. With several kernels on a device it is
+  // unknown which kernel carries out which of several operations. A process numbers the calls of all its devices, so those are counted again.
+  call: `SELECT k.rank, c.communicator, c.communicator_name, c.ranks, c.operation, c.peer, c.bytes // devices AS bytes, c.received_bytes // devices AS received_bytes,
+       CASE WHEN process_devices > 1 THEN row_number() OVER (PARTITION BY k.capture_id, k.rank, c.communicator, c.operation, c.peer ORDER BY c.start_ns) - 1 ELSE c.sequence END AS sequence,
+       k.device, k.pid, k.capture_id, k.stage_id, k.exclusive_ns * nth // calls - k.exclusive_ns * (nth - 1) // calls AS exposed_ns, k.start_ns, k.dur_ns
      FROM (
-       SELECT k.*, w.start_ns AS call_start_ns, calls, count(*) OVER (PARTITION BY k.capture_id, k.pid, w.start_ns) AS launched
+       SELECT k.*, w.start_ns AS call_start_ns, calls, count(*) OVER (PARTITION BY k.capture_id, k.pid, k.tid, w.start_ns, k.device) AS launched,
+         count(DISTINCT k.device) OVER (PARTITION BY k.capture_id, k.pid, k.tid, w.start_ns) AS devices, count(DISTINCT k.device) OVER (PARTITION BY k.capture_id, k.pid) AS process_devices
        FROM ${communicationKernels} k ASOF JOIN (
-         SELECT capture_id, pid, start_ns, max(dur_ns) AS dur_ns, count(*) AS calls FROM timed_calls GROUP BY ALL) w
-       ON k.capture_id = w.capture_id AND k.pid = w.pid AND k.api_start_ns >= w.start_ns
+         SELECT ${calledBy}, max(dur_ns) AS dur_ns, count(*) AS calls FROM timed_calls GROUP BY ALL) w
+       ON k.capture_id = w.capture_id AND k.pid = w.pid AND k.tid = w.tid AND k.api_start_ns >= w.start_ns
        WHERE k.api_start_ns <= w.start_ns + w.dur_ns) k
-     JOIN (SELECT *, row_number() OVER (PARTITION BY capture_id, pid, start_ns ORDER BY operation, peer) AS nth FROM timed_calls) c
-     ON k.capture_id = c.capture_id AND k.pid = c.pid AND k.call_start_ns = c.start_ns
+     JOIN (SELECT *, row_number() OVER (PARTITION BY ${calledBy} ORDER BY operation, peer) AS nth FROM timed_calls) c
+     ON k.capture_id = c.capture_id AND k.pid = c.pid AND k.tid = c.tid AND k.call_start_ns = c.start_ns
      WHERE calls = 1 OR launched = 1`,
   // A PyTorch trace has one rank.
-  kernel: `SELECT r.rank, ${recordedColumns}, c.device, k.pid, c.capture_id, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
+  kernel: `SELECT r.rank, c.communicator, c.communicator_name, c.ranks, c.operation, c.sequence, c.peer, c.bytes, c.received_bytes, c.device, k.pid, c.capture_id, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
      FROM timed_calls c JOIN (SELECT capture_id, min(rank) AS rank FROM timed_kernels GROUP BY capture_id) r ON r.capture_id = c.capture_id
      LEFT JOIN (
        SELECT start_ns, dur_ns, device, capture_id, any_value(exclusive_ns) AS exposed_ns, any_value(stage_id) AS stage_id, any_value(pid) AS pid
@@ -81,9 +93,8 @@ const pairedSql = `(SELECT * EXCLUDE (by_name) FROM all_calls WHERE NOT by_name 
      SELECT communicator, sequence, count(*) AS calling_ranks, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS concurrent FROM all_calls WHERE by_name GROUP BY ALL)
    GROUP BY communicator HAVING min(calling_ranks) = (SELECT count(DISTINCT rank) FROM all_calls) AND count_if(concurrent) >= ${minOverlapping} * count(*)))`;
 
-/** SQL of the rows of a part of a job. When parts are joined, rows by name are used only if no part has recorded calls. */
-const partSql = (knownBy: KnownBy): string =>
-  `(SELECT * EXCLUDE (by_name) FROM all_calls WHERE by_name = ${knownBy === 'name'})`;
+/** SQL of the rows of a part of a job. When parts are joined, the groups of kernels known by name are found (named-groups.ts). */
+const partSql = '(SELECT * EXCLUDE (by_name) FROM all_calls)';
 
 /**
  * SQL that turns a send and the matching receive of the other rank into one call of two ranks, numbered per direction.
@@ -93,9 +104,9 @@ export const withPairs = (calls: string): string =>
   `SELECT * REPLACE (CASE WHEN peer IS NULL THEN communicator WHEN operation = 'Send' THEN concat(communicator, ' ', rank, '→', peer) ELSE concat(communicator, ' ', peer, '→', rank) END AS communicator,
      CASE WHEN peer IS NULL THEN operation ELSE '${sendAndRecv}' END AS operation, CASE WHEN peer IS NULL THEN ranks ELSE 2 END AS ranks) FROM ${calls}`;
 
-/** SQL of the ranks of each communicator, in order. */
-export const membersSql = (calls: string): string =>
-  `SELECT communicator, list(DISTINCT rank ORDER BY rank) AS members FROM ${calls} GROUP BY ALL`;
+/** SQL of the ranks of each communicator, in order. @param key columns that identify a communicator */
+export const membersSql = (calls: string, key: string): string =>
+  `SELECT ${key}, list(DISTINCT rank ORDER BY rank) AS members FROM ${calls} GROUP BY ALL`;
 
 /**
  * SQL of a peer's rank in the job. NCCL's calls count it within the communicator, torch's calls within the job.
@@ -104,11 +115,12 @@ export const membersSql = (calls: string): string =>
 export const jobPeerSql = (knownBy: string): string =>
   `CASE WHEN ${knownBy} = 'call' THEN members[peer + 1] ELSE peer END`;
 
-/** NCCL's own call of an all-to-all has the size for one peer and no received bytes, other calls the size for all peers. */
-export const totalBytesSql = (knownBy: KnownBy): string =>
-  knownBy === 'call'
-    ? "CASE WHEN operation = 'AllToAll' AND received_bytes IS NULL THEN bytes * ranks ELSE bytes END"
-    : 'bytes';
+/**
+ * NCCL's own call of an all-to-all has the size for one peer and no received bytes, other calls the size for all peers.
+ * @param knownBy SQL of how the call is known
+ */
+export const totalBytesSql = (knownBy: string): string =>
+  `CASE WHEN ${knownBy} = 'call' AND operation = 'AllToAll' AND received_bytes IS NULL THEN bytes * ranks ELSE bytes END`;
 
 interface CollectiveExecution {
   execution_id: string;
@@ -118,13 +130,13 @@ interface CollectiveExecution {
   captures: { capture_id: string; host: string }[];
 }
 
-/** The execution with recorded calls, under nsys if there is one, as in the waterfall; undefined without collectives. */
-async function findExecution(
+/** Executions with collectives of several ranks; of a part, all with kernels. */
+function findExecutions(
   workbench: Workbench,
   kernels: string,
   isPart: boolean,
-): Promise<CollectiveExecution | undefined> {
-  const [execution] = await workbench.query<CollectiveExecution>(
+): Promise<CollectiveExecution[]> {
+  return workbench.query<CollectiveExecution>(
     `WITH captures_with_kernels AS (
        SELECT execution_id, capture_id, any_value(host) AS host, list(DISTINCT rank) AS ranks FROM ${kernels} ${isPart ? '' : "WHERE class = 'communication'"} GROUP BY ALL),
      call_counts AS (SELECT capture_id, count(*) AS calls, count_if(on_host) AS on_host FROM recorded_calls GROUP BY ALL),
@@ -132,13 +144,12 @@ async function findExecution(
        SELECT execution_id, coalesce(sum(calls), 0)::INTEGER AS calls, coalesce(sum(on_host), 0)::INTEGER AS on_host, len(list_distinct(flatten(list(ranks)))) AS processes,
          list({capture_id: capture_id, host: host} ORDER BY capture_id) AS captures
        FROM captures_with_kernels LEFT JOIN call_counts USING (capture_id) GROUP BY execution_id)
-     SELECT * FROM executions ${isPart ? '' : 'WHERE processes > 1'} ORDER BY least(calls, 1) DESC, on_host DESC, calls DESC, execution_id LIMIT 1`,
+     SELECT * FROM executions ${isPart ? '' : 'WHERE processes > 1'} ORDER BY execution_id`,
   );
-  return execution;
 }
 
 /**
- * Writes the collectives of one execution into the session's `collectives`.
+ * Writes the collectives of each execution into the session's `collectives`.
  * @param isPart whether this is a part of a job: its ranks count from 0, and group sizes are found when all parts are joined. Otherwise all
  * ranks are present
  * @returns null without kernels, and for a whole job in which fewer than two ranks communicate
@@ -155,9 +166,32 @@ export async function saveCalls(
   );
   if (kernels === null) return null;
   await workbench.run(recordedCallsSql);
-  const execution = await findExecution(workbench, kernels, isPart);
-  if (!execution) return null;
-  const knownBy = execution.calls === 0 ? 'name' : execution.on_host > 0 ? 'call' : 'kernel';
+  const executions = await findExecutions(workbench, kernels, isPart);
+  if (executions.length === 0) return null;
+  const saved: ExecutionCalls[] = [];
+  const ranks = new Set<number>();
+  for (const execution of executions) {
+    const knownBy = execution.calls === 0 ? 'name' : execution.on_host > 0 ? 'call' : 'kernel';
+    const { calls, ranks: executionRanks } = await saveExecution(workbench, execution, {
+      kernels,
+      knownBy,
+      isPart,
+    });
+    if (calls === 0) continue;
+    saved.push({ execution_id: execution.execution_id, known_by: knownBy, calls });
+    for (const rank of executionRanks) ranks.add(rank);
+  }
+  await workbench.run('DROP TABLE recorded_calls');
+  if (saved.length === 0 && !isPart) return null;
+  const processes = Math.max(...executions.map((execution) => execution.processes));
+  return { calls: { executions: saved, processes }, ranks: [...ranks].toSorted((a, b) => a - b) };
+}
+
+async function saveExecution(
+  workbench: Workbench,
+  execution: CollectiveExecution,
+  { kernels, knownBy, isPart }: { kernels: string; knownBy: KnownBy; isPart: boolean },
+): Promise<{ calls: number; ranks: readonly number[] }> {
   await workbench.run(
     `CREATE VIEW timed_kernels AS SELECT * FROM ${kernels} WHERE execution_id = '${execution.execution_id}'`,
   );
@@ -165,26 +199,25 @@ export async function saveCalls(
     'CREATE VIEW timed_calls AS SELECT * FROM recorded_calls SEMI JOIN timed_kernels USING (capture_id)',
   );
   await workbench.run(`CREATE TABLE all_calls AS ${callsSql(knownBy)}`);
-  const usableSql = isPart ? partSql(knownBy) : pairedSql;
+  const usableSql = isPart ? partSql : pairedSql;
   const [row] = await workbench.query<{ ranks: number[] | null }>(
     `SELECT list(DISTINCT rank ORDER BY rank) AS ranks FROM ${usableSql}`,
   );
   const ranks = row?.ranks ?? [];
   const rows = isPart
     ? `SELECT * REPLACE (rank - (SELECT min(rank) FROM all_calls) AS rank) FROM ${usableSql}`
-    : withPairs(`(SELECT * REPLACE (${totalBytesSql(knownBy)} AS bytes) FROM (
+    : withPairs(`(SELECT * REPLACE (${totalBytesSql(`'${knownBy}'`)} AS bytes) FROM (
          SELECT * EXCLUDE (members) REPLACE (coalesce(ranks, len(members)) AS ranks, ${jobPeerSql(`'${knownBy}'`)} AS peer)
-         FROM ${usableSql} JOIN (${membersSql('all_calls')}) USING (communicator)))`);
-  let savedRows = 0;
+         FROM ${usableSql} JOIN (${membersSql('all_calls', 'communicator')}) USING (communicator)))`);
+  let calls = 0;
   for (const { capture_id, host } of ranks.length === 0 ? [] : execution.captures)
-    savedRows += await workbench.save(
+    calls += await workbench.save(
       'collectives',
       capture_id,
       `SELECT * FROM (${rows}) WHERE capture_id = '${capture_id}' ORDER BY start_ns, communicator, sequence`,
       { execution_id: execution.execution_id, host, timed_by: 'kernel_gpu' },
     );
-  for (const object of ['VIEW timed_calls', 'VIEW timed_kernels', 'TABLE all_calls', 'TABLE recorded_calls'])
+  for (const object of ['VIEW timed_calls', 'VIEW timed_kernels', 'TABLE all_calls'])
     await workbench.run(`DROP ${object}`);
-  if (savedRows === 0 && !isPart) return null;
-  return { calls: { known_by: knownBy, calls: savedRows, processes: execution.processes }, ranks };
+  return { calls, ranks };
 }

@@ -54,7 +54,7 @@ function partIssues(parts: readonly RankPart[]): Issue[] {
 
 /** Ranks that stay on the clocks of their hosts, if any rank recorded collectives, which compare ranks. */
 function clockIssues({ clocks }: RankFiles, parts: readonly RankPart[]): Issue[] {
-  if (parts.every(({ calls }) => calls.calls === 0)) return [];
+  if (parts.every(({ calls }) => calls.executions.length === 0)) return [];
   const references = clocks.filter(({ against }) => against === null);
   if (references.length === 0) return [];
   const names = references.map(({ rank }) => rank).join(', ');

@@ -11,6 +11,7 @@ import type { Session } from '../../session/open.js';
 import type { SessionFiles } from '../../session/session-files.js';
 import { jobPeerSql, membersSql, type PartCalls, totalBytesSql, withPairs } from './calls.js';
 import { alignClocks, type RankClock } from './clock.js';
+import { createNamedGroups, isNamed } from './named-groups.js';
 
 /** The session of one rank, or of the processes in one file. */
 export interface RankPart {
@@ -67,22 +68,32 @@ export async function mergeParts(
   const { workbench } = files;
   const shiftOf = ({ zeroNs: partZeroNs }: RankPart) =>
     partZeroNs === null || zeroNs === null ? 0 : Number(partZeroNs - zeroNs);
-  const paired = await createRankCalls(workbench, parts, { shiftOf, isComplete });
-  const maxCalls = Math.max(1, ...parts.map(({ calls }) => calls.calls / calls.processes));
+  const callFiles = parts.flatMap(filesOf);
+  const ranks = parts.reduce((sum, { calls }) => sum + calls.processes, 0);
+  await createRankCalls(workbench, callFiles, { shiftOf, isComplete, executionId, ranks });
+  const maxCalls = Math.max(
+    1,
+    ...parts.flatMap(({ calls }) => calls.executions.map((execution) => execution.calls / calls.processes)),
+  );
   const clocks = await alignClocks(
     workbench,
     parts.map(({ rank }) => rank),
     Math.ceil(maxCalls / maxEnds),
   );
   const windows = await readWindows(workbench);
+  await createNamedGroups(
+    workbench,
+    'SELECT execution_id, communicator, sequence, rank, start_ns + shift AS start_ns, start_ns + shift + dur_ns AS end_ns FROM part_calls WHERE named AND NOT in_pair',
+    clocks,
+  );
   const shifts = parts.map((part, index) => shiftOf(part) - clocks[index]!.offset_ns);
   // Lanes use all cores: several threads in each take 1.5x the time.
   await workbench.limit({ threads: 1 });
   await inLanes(parts, availableParallelism(), async (part, index) => {
     const constants = { host: part.host, ...(executionId !== null && { execution_id: executionId }) };
     await moveTables(workbench, part, { shift: shifts[index]!, constants });
-    if (paired.has(part))
-      await saveCalls(workbench, part, { clock: clocks[index]!, shift: shiftOf(part), constants });
+    for (const file of callFiles.filter((file) => file.part === part))
+      await saveCalls(workbench, file, { clock: clocks[index]!, shift: shiftOf(part), constants, ranks });
   });
   const captures: Capture[] = [];
   for (const [index, part] of parts.entries()) {
@@ -140,42 +151,54 @@ function replacedColumns(table: TableName, { shift, rank }: { shift: number; ran
 
 /**
  * Creates `communicators` with the number of ranks, and if no rank is missing the ranks, of communicators that the calls do not describe;
- * and the view `rank_calls` with the collectives of all parts in session time.
- * @returns the parts in it. The rank group of kernels known only by name is unknown: two ranks are one group, with more ranks
- * such parts are left out
+ * and the view `rank_calls` with the collectives of all parts in session time. The ranks that take part in a kernel known only by name are
+ * unknown: two ranks are one group; with more ranks such kernels are left out (see named-groups.ts).
  */
 async function createRankCalls(
   workbench: Workbench,
-  parts: readonly RankPart[],
-  { shiftOf, isComplete }: { shiftOf: (part: RankPart) => number; isComplete: boolean },
-): Promise<ReadonlySet<RankPart>> {
-  const ranks = parts.reduce((sum, { calls }) => sum + calls.processes, 0);
-  const paired = parts.filter(({ calls }) => calls.calls > 0 && (calls.known_by !== 'name' || ranks <= 2));
-  const files = paired.flatMap((part) => callFiles(part).map(({ path }) => ({ part, path: quote(path) })));
+  files: readonly CallFile[],
+  {
+    shiftOf,
+    isComplete,
+    executionId,
+    ranks,
+  }: {
+    shiftOf: (part: RankPart) => number;
+    isComplete: boolean;
+    executionId: string | null;
+    ranks: number;
+  },
+): Promise<void> {
   if (files.length === 0) {
+    await workbench.run(
+      'CREATE VIEW part_calls AS SELECT NULL AS execution_id, NULL AS communicator, NULL::BIGINT AS sequence, NULL::INTEGER AS rank, NULL::BIGINT AS start_ns, NULL::BIGINT AS dur_ns, 0 AS shift, false AS named, false AS in_pair WHERE false',
+    );
     await workbench.run(
       'CREATE VIEW rank_calls AS SELECT NULL::INTEGER AS rank, NULL AS communicator, NULL AS operation, NULL::BIGINT AS sequence, NULL::INTEGER AS ranks, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns WHERE false',
     );
-    return new Set();
+    return;
   }
   const partRows = files.map(
-    ({ part, path }) => `(${path}, ${part.rank}, ${shiftOf(part)}, '${part.calls.known_by}')`,
+    ({ part, path, execution, knownBy }) =>
+      `(${quote(path)}, ${part.rank}, ${shiftOf(part)}, '${executionId ?? execution}', '${knownBy}')`,
   );
   await workbench.run(
-    `CREATE VIEW part_calls AS SELECT c.* REPLACE (first_rank + c.rank AS rank), shift, known_by
-     FROM read_parquet([${files.map(({ path }) => path).join(', ')}], filename = 'path') c JOIN (VALUES ${partRows.join(', ')}) p(path, first_rank, shift, known_by) USING (path)`,
+    `CREATE VIEW part_calls AS SELECT c.* REPLACE (first_rank + c.rank AS rank, execution AS execution_id), shift, known_by, ${isNamed} AS named, known_by = 'name' AND ${ranks <= 2} AS in_pair
+     FROM read_parquet([${files.map(({ path }) => quote(path)).join(', ')}], filename = 'path') c JOIN (VALUES ${partRows.join(', ')}) p(path, first_rank, shift, execution, known_by) USING (path)`,
   );
   await workbench.run(
-    `CREATE TABLE communicators AS SELECT communicator, len(members) AS size, ${isComplete ? 'members' : 'NULL::INTEGER[] AS members'}
-     FROM (${membersSql(`(
-       SELECT * FROM part_calls SEMI JOIN (SELECT communicator FROM part_calls WHERE ranks IS NULL OR peer IS NOT NULL AND known_by = 'call') USING (communicator))`)})`,
+    `CREATE TABLE communicators AS SELECT execution_id, communicator, len(members) AS size, ${isComplete ? 'members' : 'NULL::INTEGER[] AS members'}
+     FROM (${membersSql(
+       `(
+       SELECT * FROM part_calls SEMI JOIN (SELECT execution_id, communicator FROM part_calls WHERE ranks IS NULL AND (in_pair OR NOT named) OR peer IS NOT NULL AND known_by = 'call') USING (execution_id, communicator))`,
+       'execution_id, communicator',
+     )})`,
   );
   await workbench.run(
     `CREATE VIEW rank_calls AS ${withPairs(`(
-       SELECT rank, communicator, operation, sequence, ${jobPeerSql('known_by')} AS peer, ranks, start_ns + shift AS start_ns, start_ns + shift + dur_ns AS end_ns
-       FROM part_calls LEFT JOIN communicators USING (communicator))`)}`,
+       SELECT rank, concat(execution_id, ' ', communicator) AS communicator, operation, sequence, ${jobPeerSql('known_by')} AS peer, ranks, start_ns + shift AS start_ns, start_ns + shift + dur_ns AS end_ns
+       FROM part_calls LEFT JOIN communicators USING (execution_id, communicator) WHERE in_pair OR NOT named)`)}`,
   );
-  return new Set(paired);
 }
 
 /** From the first to the last collective of each rank, on its own clock. */
@@ -206,12 +229,34 @@ async function readFirstRanks(
   return new Map(rows.map(({ capture_id, first }) => [capture_id, first]));
 }
 
-/** Paths of a part's collectives, by capture. */
-const callFiles = ({ session: { folder, manifest } }: RankPart) =>
-  (manifest.tables['collectives'] ?? []).map(({ path, capture_id }) => ({
-    capture: capture_id,
-    path: join(folder, path),
-  }));
+/** The collectives of a capture of a part. */
+interface CallFile {
+  part: RankPart;
+  capture: string;
+  path: string;
+  /** The execution of the part. */
+  execution: string;
+  knownBy: PartCalls['executions'][number]['known_by'];
+}
+
+function filesOf(part: RankPart): CallFile[] {
+  const { folder, manifest } = part.session;
+  return (manifest.tables['collectives'] ?? []).flatMap(({ path, capture_id: capture }) => {
+    const id = manifest.captures.find(({ capture_id }) => capture_id === capture)?.execution_id;
+    const calls = part.calls.executions.find(({ execution_id }) => execution_id === id);
+    return calls === undefined
+      ? []
+      : [
+          {
+            part,
+            capture,
+            path: join(folder, path),
+            execution: calls.execution_id,
+            knownBy: calls.known_by,
+          },
+        ];
+  });
+}
 
 async function moveTables(
   workbench: Workbench,
@@ -235,22 +280,30 @@ async function moveTables(
 }
 
 /**
- * Writes the collectives of a part in session time, corrected for the clock's offset and drift. Computes with doubles: DuckDB reads decimal
+ * Writes the collectives of a part that are known to be of a group of ranks, in session time, corrected for the clock's offset and drift. Computes with doubles: DuckDB reads decimal
  * literals, which take four times as long as writing the table.
  */
 async function saveCalls(
   workbench: Workbench,
-  part: RankPart,
-  { clock: { a_ns: a, b }, shift, constants }: { clock: RankClock; shift: number; constants: Constants },
+  { part, capture, path, execution, knownBy }: CallFile,
+  {
+    clock: { a_ns: a, b },
+    shift,
+    constants,
+    ranks,
+  }: { clock: RankClock; shift: number; constants: Constants; ranks: number },
 ): Promise<void> {
-  for (const { capture, path } of callFiles(part))
-    await workbench.save(
-      'collectives',
-      captureOf(part, capture),
-      `SELECT * REPLACE (${totalBytesSql(part.calls.known_by)} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns)
+  const ofExecution = (table: string) =>
+    `LEFT JOIN (SELECT * EXCLUDE (execution_id) FROM ${table} WHERE execution_id = '${constants['execution_id'] ?? execution}') USING (communicator)`;
+  await workbench.save(
+    'collectives',
+    captureOf(part, capture),
+    `SELECT * REPLACE (${totalBytesSql(`'${knownBy}'`)} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns)
        FROM (${withPairs(`(
-         SELECT c.* REPLACE (c.rank + ${part.rank} AS rank, coalesce(ranks, size) AS ranks, ${jobPeerSql(`'${part.calls.known_by}'`)} AS peer)
-         FROM read_parquet(${quote(path)}) c LEFT JOIN communicators USING (communicator))`)})`,
-      constants,
-    );
+         SELECT c.* EXCLUDE (named) REPLACE (c.rank + ${part.rank} AS rank, coalesce(ranks, group_size, size) AS ranks, ${jobPeerSql(`'${knownBy}'`)} AS peer,
+           CASE WHEN group_size < ${ranks} THEN concat(communicator, ' ', (c.rank + ${part.rank}) // group_size) ELSE communicator END AS communicator)
+         FROM (SELECT *, ${isNamed} AS named FROM read_parquet(${quote(path)})) c ${ofExecution('communicators')} ${ofExecution('named_groups')}
+         WHERE NOT named OR group_size IS NOT NULL OR ${knownBy === 'name' && ranks <= 2})`)})`,
+    constants,
+  );
 }

@@ -13,8 +13,9 @@ const recordedSchema = z.object({
   software: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
   /** Name of the machine that recorded it; missing for an imported file. */
   host: z.string().optional(),
-  known_by: z.enum(knownBySources),
-  calls: z.number(),
+  executions: z.array(
+    z.object({ execution_id: z.string(), known_by: z.enum(knownBySources), calls: z.number() }),
+  ),
   processes: z.number(),
 });
 

@@ -19,8 +19,12 @@ export interface PlantedRun {
   slowLink?: { rank: number; factor: number };
   /** The rank's expert receives `factor` times its even share of the tokens. */
   hotExpert?: { rank: number; factor: number };
+  /** DeepEP exchanges the tokens: kernels that name neither group nor size. */
+  deepEp?: boolean;
   /** Ranks are stages of a pipeline with this many micro-batches per step; the last stage sends the tokens back to the first. */
   microBatches?: number;
+  /** Each micro-batch is a step of its own, and stages send and receive between their steps. */
+  stepPerMicroBatch?: boolean;
   /**
    * The first half of the ranks computes prefills, and sends this many bytes of KV cache per step to the decoding rank of the second half.
    */
@@ -122,7 +126,10 @@ export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
     kernels: [],
     launches: [],
     steps: [],
-    stepName: planted.kvCacheBytes !== undefined && rank < ranks / 2 ? 'prefill' : 'decode_step',
+    stepName:
+      planted.stepPerMicroBatch || (planted.kvCacheBytes !== undefined && rank < ranks / 2)
+        ? 'prefill'
+        : 'decode_step',
   }));
   const free = all.map(() => 0);
   const launched = all.map(() => 0);
@@ -146,6 +153,7 @@ export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
   ) => {
     const sequence = (sequences.get(call.group) ?? 0) + 1;
     sequences.set(call.group, sequence);
+    const isDeepEp = planted.deepEp === true && call.group === 'ep';
     const arrivals = members.map((rank) => free[rank]! + 800);
     const end = Math.max(...arrivals) + noisy(wire);
     members.forEach((rank, index) => {
@@ -153,11 +161,13 @@ export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
       const jittered = Math.round(end + endJitterNs * (random() - 0.5));
       const [sent, received] = bytes(rank);
       add(rank, {
-        name: `ncclDevKernel_${call.name.startsWith('all_to_all') ? 'SendRecv' : 'AllReduce_Sum_bf16_RING_LL'}(ncclDevKernelArgsStorage<4096ul>)`,
+        name: isDeepEp
+          ? `void deep_ep::intranode::${next ? 'dispatch<8, 768, 8192>(' : 'combine<__nv_bfloat16, 8, 768, 4096>('}int4*)`
+          : `ncclDevKernel_${call.name.startsWith('all_to_all') ? 'SendRecv' : 'AllReduce_Sum_bf16_RING_LL'}(ncclDevKernelArgsStorage<4096ul>)`,
         start,
         dur: jittered - start,
         stream: 20,
-        call: { ...call, ranks: members, sent, received, sequence },
+        ...(!isDeepEp && { call: { ...call, ranks: members, sent, received, sequence } }),
       });
       if (next)
         add(rank, { name: next.name, start: start + 200, dur: Math.round(noisy(next.ns)), stream: 7 });
@@ -195,8 +205,12 @@ export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
     for (let batch = 0; batch < microBatches; batch++)
       for (const rank of all) {
         if (rank > 0) transfer(rank - 1, rank, activationBytes);
+        const { launches, steps: rankSteps } = events[rank]!;
+        const first = launches.length;
         for (let layer = 0; layer < layers; layer++)
           compute(rank, gemm, 90_000 + (planted.slowRank?.rank === rank ? 1000 * planted.slowRank.us : 0));
+        if (planted.stepPerMicroBatch)
+          rankSteps.push({ start: launches[first]! - 500, end: launches.at(-1)! + 2500 });
       }
     transfer(ranks - 1, 0, 4096);
   };
@@ -241,7 +255,7 @@ export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
     else experts();
     all.forEach((rank) => {
       free[rank]! += 3000;
-      events[rank]!.steps.push({ start: begins[rank]!, end: free[rank]! });
+      if (!planted.stepPerMicroBatch) events[rank]!.steps.push({ start: begins[rank]!, end: free[rank]! });
     });
     yield events.map((rankEvents) => inOwnClock(rankEvents));
     for (const rankEvents of events) Object.assign(rankEvents, { kernels: [], launches: [], steps: [] });

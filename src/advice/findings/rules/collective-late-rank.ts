@@ -92,14 +92,14 @@ export const collectiveLateRank: Rule = {
 
 /** For each communicator, operation and size the rank that is last most often; largest saving first. */
 const lateRanksSql = `WITH sums AS (
-     SELECT communicator, operation, bytes, any_value(ranks) AS ranks, count(*) AS operations, sum(longest_ns) / 1e6 AS time_ms
+     SELECT execution_id, communicator, operation, bytes, any_value(ranks) AS ranks, count(*) AS operations, sum(longest_ns) / 1e6 AS time_ms
      FROM collective_calls GROUP BY ALL),
    late AS (
-     SELECT communicator, operation, bytes, last_rank AS rank, any_value(last_host) AS host, count(*) AS last, sum(second_ns - shortest_ns) / 1e6 AS saved_ms
+     SELECT execution_id, communicator, operation, bytes, last_rank AS rank, any_value(last_host) AS host, count(*) AS last, sum(second_ns - shortest_ns) / 1e6 AS saved_ms
      FROM collective_calls WHERE last_rank IS NOT NULL GROUP BY ALL)
    SELECT communicator, operation, bytes, ranks, rank, host, last, operations, time_ms, saved_ms
-   FROM sums JOIN late USING (communicator, operation, bytes)
-   QUALIFY row_number() OVER (PARTITION BY communicator, operation, bytes ORDER BY last DESC, rank) = 1
+   FROM sums JOIN late USING (execution_id, communicator, operation, bytes)
+   QUALIFY row_number() OVER (PARTITION BY execution_id, communicator, operation, bytes ORDER BY last DESC, rank) = 1
    ORDER BY saved_ms DESC, communicator, operation, bytes`;
 
 function finding(late: LateRank): Omit<FoundDraft, 'evidence'> {

@@ -55,7 +55,11 @@ async function finding(
     stage: kind,
     title: `Pipeline bubbles: even the busiest of ${ranks} ranks waits ${part(bubble, wall)} of ${everyInstance(kind)} for other stages`,
     at_stake_ms: bubble,
-    cause: `In ${instanceWord(kind)} every rank waits ${ms(bubble)} or longer in its sends and receives. ${ranks} stages and ${count(micro_batches)} micro-batches, all as long, wait ${part(ranks - 1, micro_batches + ranks - 1)}.`,
+    cause: `In ${instanceWord(kind)} every rank waits ${ms(bubble)} or longer in its sends and receives.${
+      micro_batches > 1
+        ? ` ${ranks} stages and ${count(micro_batches)} micro-batches, all as long, wait ${part(ranks - 1, micro_batches + ranks - 1)}.`
+        : ''
+    }`,
     change: {
       kind: 'config',
       text: 'Split a step into more and smaller micro-batches, keep more requests in flight so that each stage has one to compute, or use fewer stages with more tensor parallelism.',

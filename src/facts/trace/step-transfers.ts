@@ -1,0 +1,44 @@
+import { kindsSql, stepKinds } from '../../model/record.js';
+
+const steps = kindsSql([...stepKinds, 'training']);
+
+/**
+ * SQL of the rows of `collectives` that send to or receive from one rank, each with `step_id`: the step that launched it. A pipeline that is
+ * programmed by hand sends and receives between the calls of its modules: then a send belongs to the last step of its rank that started
+ * before it, and a receive to the next step, unless it is closer to the last one. Both only if the time between is at most that of the
+ * step, so that no pause between two requests counts as a step.
+ * @param where condition on the rows of `collectives` and `stages`
+ */
+export const placedTransfersSql = (where: string): string =>
+  `SELECT * EXCLUDE (phase_id, is_step, last_id, last_gap_ns, last_ns, next_id, next_gap_ns, next_ns), CASE WHEN is_step THEN phase_id
+       WHEN received_bytes > 0 AND next_gap_ns <= next_ns AND (last_id IS NULL OR next_gap_ns <= last_gap_ns) THEN next_id
+       WHEN last_gap_ns <= last_ns THEN last_id ELSE phase_id END AS step_id
+   FROM (
+     SELECT c.*, last.step_id AS last_id, c.start_ns - last.until_ns AS last_gap_ns, last.until_ns - last.from_ns AS last_ns,
+       next.step_id AS next_id, next.from_ns - (c.start_ns + c.dur_ns) AS next_gap_ns, next.until_ns - next.from_ns AS next_ns
+     FROM (
+       SELECT c.*, s.phase_id, coalesce(p.kind IN ${steps}, false) AS is_step FROM (SELECT * FROM collectives WHERE ${where} AND peer IS NOT NULL) c
+       LEFT JOIN stages s ON s.capture_id = c.capture_id AND s.stage_id = c.stage_id
+       LEFT JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id) c
+     ASOF LEFT JOIN (${stepsOfRanks(where)}) last ON last.capture_id = c.capture_id AND last.rank = c.rank AND c.start_ns >= last.from_ns
+     ASOF LEFT JOIN (${stepsOfRanks(where)}) next ON next.capture_id = c.capture_id AND next.rank = c.rank AND c.start_ns < next.from_ns)`;
+
+const stepsOfRanks = (where: string): string =>
+  `SELECT capture_id, rank, stage_id AS step_id, coalesce(device_start_ns, start_ns) AS from_ns, coalesce(device_end_ns, end_ns) AS until_ns
+   FROM stages WHERE ${where} AND stage_id = phase_id AND kind IN ${steps}`;
+
+/**
+ * SQL of steps with `from_ns` and `until_ns` that include the sends and receives before and after them. Steps of a rank do not overlap.
+ * @param rows SQL of steps with from_ns, until_ns, and transfers_from_ns and transfers_end_ns of their transfers, null without
+ * @param rank SQL of what separates the steps of a rank from those of others
+ */
+export const withTransfersSql = (rows: string, rank: string): string => {
+  const order = `(PARTITION BY ${rank} ORDER BY from_ns, stage_id)`;
+  return `SELECT * EXCLUDE (first_ns, next_ns, next_first_ns) REPLACE (first_ns AS from_ns,
+       CASE WHEN transfers_end_ns IS NULL AND next_first_ns IS NOT DISTINCT FROM next_ns THEN until_ns
+         ELSE greatest(first_ns, least(greatest(until_ns, transfers_end_ns), coalesce(next_first_ns, greatest(until_ns, transfers_end_ns)))) END AS until_ns)
+     FROM (
+       SELECT *, lead(from_ns) OVER ${order} AS next_ns, lead(first_ns) OVER ${order} AS next_first_ns
+       FROM (
+         SELECT *, CASE WHEN transfers_from_ns < from_ns THEN least(from_ns, greatest(transfers_from_ns, lag(greatest(until_ns, transfers_end_ns)) OVER ${order})) ELSE from_ns END AS first_ns FROM (${rows})))`;
+};
