@@ -105,9 +105,7 @@ const tableOf = {
       device_end_ns: big('end of the last activity that it launched'),
       host_end_ns: big('end by the host: of a decode step, the start of the next one'),
       device_until_ns: big('end by the device: of a decode step, the first activity of the next one'),
-      transfers_from_ns: big(
-        'start of its first send or receive, in a pipeline before or after it; null without',
-      ),
+      transfers_from_ns: big('start of its first send or receive between steps; null without'),
       transfers_end_ns: big('end of the last one'),
     },
   },
@@ -264,6 +262,7 @@ const tableOf = {
       step_id: big(
         'phase that launched it; of a send between two steps the last step, of a receive the next one',
       ),
+      between_steps: flag('a send or receive that no step launched'),
       sequence_of: text("what the sequence numbers count: the operation, or 'Send and Recv'"),
       expected_ranks: big(
         'number of ranks that count as all: those with a timeline; in NCCL Inspector logs, those of the communicator',

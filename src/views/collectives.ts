@@ -282,7 +282,11 @@ function rankText(share: RankShare | null, several: boolean): Text {
 
 const communicatorColumns: readonly ColumnOf<CommunicatorCalls>[] = [
   { id: 'communicator', head: 'communicator', cell: ({ communicator }) => communicator },
-  { id: 'name', head: 'name', cell: ({ name }) => name ?? { missing: 'NCCL before 2.30 records no name' } },
+  {
+    id: 'name',
+    head: 'name',
+    cell: ({ name }) => name ?? { missing: 'the capture does not record it (NCCL before 2.30)' },
+  },
   { id: 'operation', head: 'operation', cell: ({ operation }) => operation },
   { id: 'ranks', head: 'ranks', ...number, cell: ({ ranks }) => ({ count: ranks }) },
   {

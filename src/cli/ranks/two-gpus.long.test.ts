@@ -115,7 +115,7 @@ test('a kernel that sends and receives has a call for each, which share its time
   expect(rank0!.exposed_ms! + rank0!.overlapped_ms!).toBeCloseTo(kernels!.ms, 3);
 });
 
-/** The report of one rank with the rows of the other rank, whose GPU the same process drives from another thread, as it was recorded. */
+/** The report of one rank with the rows of the other one: the same process drives both GPUs from two threads, as it was recorded. */
 function joinReports(name: string, path: string): void {
   copyFileSync(join(ncclTests, `${name}-rank0.sqlite`), path);
   const database = new Database(path);

@@ -81,7 +81,7 @@ export async function readStepSpans(
  */
 export const stepsSql = ({ kind, execution }: Steps): string => `WITH transfers AS (
      SELECT capture_id, rank, step_id AS stage_id, min(start_ns) AS transfers_from_ns, max(start_ns + dur_ns) AS transfers_end_ns FROM collective_rows
-     WHERE execution_id = '${execution}' AND peer IS NOT NULL GROUP BY ALL),
+     WHERE execution_id = '${execution}' AND between_steps GROUP BY ALL),
    rank_devices AS (
      SELECT capture_id, pid, rank FROM collective_rows WHERE execution_id = '${execution}' AND device IS NOT NULL GROUP BY capture_id, pid, rank
      QUALIFY count(*) OVER (PARTITION BY capture_id, pid) > 1),

@@ -16,7 +16,7 @@ export const callKey = 'execution_id, communicator, operation, sequence';
 /** SQL of the collective tables, each after the tables that it reads (model/derived-tables.ts). */
 export const collectiveTables = {
   collective_rows: `WITH placed AS (
-     SELECT c.*, s.phase_id AS step_id FROM collectives c LEFT JOIN stages s ON s.capture_id = c.capture_id AND s.stage_id = c.stage_id WHERE c.peer IS NULL
+     SELECT c.*, s.phase_id AS step_id, false AS between_steps FROM collectives c LEFT JOIN stages s ON s.capture_id = c.capture_id AND s.stage_id = c.stage_id WHERE c.peer IS NULL
      UNION ALL BY NAME ${placedTransfersSql('true')}),
    sized AS (
      SELECT c.* REPLACE (CASE WHEN c.operation = 'AllToAll' THEN one_size ELSE c.bytes END AS bytes, coalesce(c.nodes, hosts)::INTEGER AS nodes),

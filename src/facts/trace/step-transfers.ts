@@ -3,14 +3,14 @@ import { kindsSql, stepKinds } from '../../model/record.js';
 const steps = kindsSql([...stepKinds, 'training']);
 
 /**
- * SQL of the rows of `collectives` that send to or receive from one rank, each with `step_id`: the step that launched it. A pipeline that is
+ * SQL of the rows of `collectives` that send to or receive from one rank, each with `step_id`, the step that launched it, and whether none did, `between_steps`. A pipeline that is
  * programmed by hand sends and receives between the calls of its modules: then a send belongs to the last step of its rank that started
  * before it, and a receive to the next step, unless it is closer to the last one. Both only if the time between is at most that of the
  * step, so that no pause between two requests counts as a step.
  * @param where condition on the rows of `collectives` and `stages`
  */
 export const placedTransfersSql = (where: string): string =>
-  `SELECT * EXCLUDE (phase_id, is_step, last_id, last_gap_ns, last_ns, next_id, next_gap_ns, next_ns), CASE WHEN is_step THEN phase_id
+  `SELECT * EXCLUDE (phase_id, is_step, last_id, last_gap_ns, last_ns, next_id, next_gap_ns, next_ns), NOT is_step AS between_steps, CASE WHEN is_step THEN phase_id
        WHEN received_bytes > 0 AND next_gap_ns <= next_ns AND (last_id IS NULL OR next_gap_ns <= last_gap_ns) THEN next_id
        WHEN last_gap_ns <= last_ns THEN last_id ELSE phase_id END AS step_id
    FROM (

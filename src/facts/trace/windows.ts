@@ -23,7 +23,7 @@ export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
        WHERE execution_id = ${literal(source.attribution.execution_id)} AND capture_id = ${literal(source.attribution.stages_capture_id ?? null)} GROUP BY ALL),
      transfers AS (
        SELECT step_id AS stage_id, min(start_ns) AS transfers_from_ns, max(start_ns + dur_ns) AS transfers_end_ns
-       FROM (${placedTransfersSql(`capture_id = ${literal(source.attribution.capture_id)} AND rank IS NOT DISTINCT FROM ${literal(source.focus.rank)}`)}) GROUP BY ALL),
+       FROM (${placedTransfersSql(`capture_id = ${literal(source.attribution.capture_id)} AND rank IS NOT DISTINCT FROM ${literal(source.focus.rank)}`)}) WHERE between_steps GROUP BY ALL),
      first_stages AS (
        SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns,
               CASE WHEN s.phase = 'warmup' THEN coalesce(r.end_ns, s.end_ns) ELSE s.end_ns END AS end_ns, r.end_ns AS repeat_end_ns,

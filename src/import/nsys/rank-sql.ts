@@ -5,9 +5,9 @@ import type { NsysTables } from './tables.js';
 export interface RankSql {
   /** Number of ranks. */
   ranks: number;
-  /** Of a row with pid: the lowest rank of the process. */
+  /** For rows with pid: the lowest rank of the process. */
   ofProcess: string;
-  /** Of a row with pid and "deviceId". */
+  /** For rows with pid and "deviceId". */
   ofDevice: string;
 }
 

@@ -29,7 +29,7 @@ const minOverlap = 0.9;
  * Aligns the clocks of ranks by the ends of the collectives in table `rank_calls` (rank, communicator, operation, sequence, start_ns,
  * end_ns), since all ranks leave a collective together. The lowest rank is the reference; each rank is compared with the aligned rank that
  * shares most collectives with it. Groups without a shared collective stay on their hosts' clock. Error bound: the 95th percentile of the
- * remaining differences between ends plus the shortest exchange, since a constant difference up to that cannot be distinguished from an
+ * remaining differences between ends plus the shortest exchange, which is the time of the last rank, since a constant difference up to that cannot be distinguished from an
  * offset (data moves while all ranks are inside). Bounds add up along a chain of comparisons.
  * @param stride every stride-th call is compared, the same ones on all ranks
  */
@@ -39,8 +39,9 @@ export async function alignClocks(
   stride: number,
 ): Promise<RankClock[]> {
   await workbench.run(
-    `CREATE TABLE rank_ends AS SELECT rank, communicator, operation, sequence, any_value(start_ns) AS start_ns, any_value(end_ns) AS end_ns
-     FROM rank_calls WHERE operation NOT IN ('Send', 'Recv', 'Broadcast', 'Reduce') AND sequence % ${stride} = 0 GROUP BY ALL HAVING count(*) = 1`,
+    `CREATE TABLE rank_ends AS SELECT *, min(end_ns - start_ns) OVER (PARTITION BY communicator, operation, sequence) AS exchange_ns FROM (
+       SELECT rank, communicator, operation, sequence, any_value(start_ns) AS start_ns, any_value(end_ns) AS end_ns
+       FROM rank_calls WHERE operation NOT IN ('Send', 'Recv', 'Broadcast', 'Reduce') AND sequence % ${stride} = 0 GROUP BY ALL HAVING count(*) = 1)`,
   );
   const aligned = new Map<number, RankClock>();
   const [reference] = ranks;
@@ -101,7 +102,7 @@ async function fitClock(
   });
   await workbench.run(
     `CREATE OR REPLACE TABLE rank_pairs AS
-     SELECT r.rank, r.end_ns AS x, r.end_ns - (q.end_ns - (a + b * q.end_ns)) AS d, r.start_ns AS start_ns,
+     SELECT r.rank, r.end_ns AS x, r.end_ns - (q.end_ns - (a + b * q.end_ns)) AS d, r.start_ns AS start_ns, r.exchange_ns,
        q.start_ns - (a + b * q.start_ns) AS other_start_ns, q.end_ns - (a + b * q.end_ns) AS other_end_ns
      FROM (VALUES ${alignedSql.join(', ')}) p(rank, against, a, b) JOIN rank_ends r ON r.rank = p.rank ${joinShared} WHERE q.rank = p.against`,
   );
@@ -134,7 +135,7 @@ async function fitClock(
   }>(
     `SELECT rank, count(*) AS n, quantile_cont(abs(d - a - b * x), 0.95) AS residual, quantile_cont(abs(d - flat), 0.95) AS flat,
        avg(CASE WHEN start_ns - a - b * start_ns <= other_end_ns AND other_start_ns <= x - a - b * x THEN 1 ELSE 0 END) AS overlap,
-       min(least(x - start_ns, other_end_ns - other_start_ns)) AS wire, max(x) - min(x) AS span
+       min(exchange_ns) AS wire, max(x) - min(x) AS span
      FROM rank_pairs JOIN ${line(({ a, b, flat }) => `${a}, ${b}, ${flat}`)} l(rank, a, b, flat) USING (rank) GROUP BY rank`,
   );
   await workbench.run('DROP TABLE rank_pairs');
