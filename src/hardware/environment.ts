@@ -59,6 +59,7 @@ export function describeEnvironment(root = '/', platform: NodeJS.Platform = proc
     distribution: distribution(kernelFiles(root).text('/etc/os-release') ?? '') ?? null,
     node: process.versions.node,
     v8: process.versions.v8,
+    // Null if it is not installed, which is normal: only some commands need it.
     onnxruntime_node: packageVersion('onnxruntime-node'),
     duckdb_node_api: packageVersion('@duckdb/node-api'),
   };
@@ -70,11 +71,6 @@ export function describeEnvironment(root = '/', platform: NodeJS.Platform = proc
         (platform !== 'linux' || (field !== 'quotaCores' && field !== 'memoryLimitBytes')),
     ),
   );
-  for (const name of ['onnxruntime-node', '@duckdb/node-api']) {
-    if (packageVersion(name) === null) {
-      issues.push({ code: 'software_unknown', severity: 'info', text: `${name} is not installed.` });
-    }
-  }
   if (cpu.virtualized) {
     const hidden = Object.entries(cpu.missing).flatMap(([field, why]) =>
       why === hiddenByHypervisor ? (fieldWords[field] ?? field) : [],

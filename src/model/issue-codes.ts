@@ -32,7 +32,6 @@ export const issueCodes = {
     fix: 'measure without it',
   },
   hardware_unknown: { means: 'a property of the machine could not be read' },
-  software_unknown: { means: 'the version of a package or driver could not be read' },
   first_download: { means: 'the program downloaded its model while it was measured', fix: 'run it again' },
 
   // GPUs and their telemetry.
