@@ -59,6 +59,7 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
       stage.bars.reduce((sum, bar) => sum + Math.max(0, bar[side]), 0),
     ),
   );
+  const largest = Math.max(0, ...stage.bars.flatMap((bar) => [bar.before_ms, bar.after_ms]));
   const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= minShare * total);
   return [
     {
@@ -81,9 +82,9 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
       rows: bars.map(({ id, before_ms: was, after_ms: is }) => ({
         cells: [
           labels.get(id) ?? barWords(id).label,
-          { n: was, unit: 'ms', of: total },
-          { n: is, unit: 'ms', of: total },
-          { n: is - was, unit: 'ms', of: total, signed: true },
+          { n: was, unit: 'ms', of: largest },
+          { n: is, unit: 'ms', of: largest },
+          { n: is - was, unit: 'ms', of: largest, signed: true },
         ],
       })),
     },

@@ -45,7 +45,7 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
 function stageBlocks(stage: Stage): Block[] {
   if (stage.after_ms.value === null) return [{ type: 'heading', text: whatIfHead(stage) }];
   const from = stage.before_ms.value ?? 0;
-  const total = Math.max(from, stage.after_ms.value);
+  const largest = Math.max(0, ...stage.bars.flatMap((bar) => [bar.before_ms, bar.after_ms]));
   return [
     { type: 'heading', text: whatIfHead(stage) },
     {
@@ -58,7 +58,11 @@ function stageBlocks(stage: Stage): Block[] {
       ],
       rows: stage.bars.map(({ id, before_ms: now, after_ms: then }) => ({
         level: Math.abs(now - then) >= minShare * from ? 1 : 3,
-        cells: [barWords(id).label, { n: now, unit: 'ms', of: total }, { n: then, unit: 'ms', of: total }],
+        cells: [
+          barWords(id).label,
+          { n: now, unit: 'ms', of: largest },
+          { n: then, unit: 'ms', of: largest },
+        ],
       })),
     },
     whatIfNotes(stage),
