@@ -1,5 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { EstimateFits } from '../model/documents/estimate-memory.js';
+import { estimateLengthWords } from '../vocabulary/workload.js';
 import type { Text, View } from './block.js';
 
 /** Short labels for narrow columns; the document has the schemes' own names. */
@@ -26,11 +27,7 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
         type: 'text',
         text: [
           { n: gpu.total_bytes / 1e9, unit: 'GB' },
-          ` (${gpu.source}); ${engine}, batch ${batch_size}, `,
-          { count: input_len },
-          ' + ',
-          { count: output_len },
-          ' tokens: weights + KV cache + activations + overhead, GB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In parentheses: does not fit. ',
+          ` (${gpu.source}); ${engine}, batch ${batch_size}, ${estimateLengthWords(input_len, output_len)}: weights + KV cache + activations + overhead, GB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In parentheses: does not fit. `,
           engine === 'vllm' ? 'A context longer than the KV pool needs --max-model-len. ' : '',
           'Nothing was downloaded.',
         ],

@@ -1,4 +1,5 @@
 import { formatQuantity } from '../vocabulary/format.js';
+import { estimateLengthWords } from '../vocabulary/workload.js';
 import type { Document } from '../model/document.js';
 import type { EstimateResult } from '../model/documents/estimate.js';
 import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-memory.js';
@@ -108,11 +109,7 @@ function pointSection(memory: EstimateMemory, point: EstimatePoint): Section {
       {
         type: 'text',
         text: [
-          `${memory.engine}${share}, batch ${point.batch_size}, `,
-          countValue(point.input_len),
-          ' + ',
-          countValue(point.output_len),
-          ' tokens, ',
+          `${memory.engine}${share}, batch ${point.batch_size}, ${estimateLengthWords(point.input_len, point.output_len)}, `,
           ...machineText(memory),
         ],
       },

@@ -42,6 +42,10 @@ export function shapeWords({ batch_size, input_len, output_len }: Workload): str
 export const lengthWords = (input: number | null, output: number | null): string =>
   `${lengthOf(input)} in + ${lengthOf(output)} out tokens`;
 
+/** The lengths of a memory estimate: of prompt and output, or of the whole context (--context-len), which has no output of its own. */
+export const estimateLengthWords = (input: number, output: number): string =>
+  output === 0 ? plural(input, 'token') : lengthWords(input, output);
+
 const lengthOf = (tokens: number | null): string =>
   tokens === null ? noValue : Number.isInteger(tokens) ? String(tokens) : formatCount(tokens);
 

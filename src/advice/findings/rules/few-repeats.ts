@@ -49,7 +49,7 @@ export const fewRepeats: Rule = {
       const [worst] = varying;
       const title = worst
         ? `High variance: ${worst.point === null ? '' : `at ${pointLabel(worst.point)}: `}${worst.text}`
-        : `Too few launches: ${withoutEnd(single[0]!.text)}`;
+        : `Too few launches: ${uncapitalize(withoutEnd(single[0]!.text))}`;
       const points = varying.flatMap(({ point }) => point ?? []);
       const { evidence } = await context.evidence(
         benchFlagSql(worst?.code ?? 'one_launch', worst && points.length > 0 ? points : null),
