@@ -122,7 +122,10 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
   if (first !== null)
     opened
       .get(first)
-      .then(explained)
+      .then(async (openSession) => {
+        await opened.readAhead(openSession);
+        await explained(openSession);
+      })
       .catch(() => {});
   return app;
 }

@@ -6,7 +6,7 @@ nav.pages strong { font-weight: 600; max-width: 40vw; overflow: hidden; text-ove
 nav.pages a { text-decoration: none; } nav.pages a[aria-current] { color: var(--ink); font-weight: 600; }
 nav.switches { gap: .25rem .5rem; } nav.switches a { border: 1px solid var(--line); border-radius: 4px; padding: 0 .375rem; font-size: .8125rem; }
 nav.switches a[aria-current] { border-color: var(--link); background: var(--raised); } nav.switches[aria-busy] { opacity: .6; }
-nav.pages a:hover { text-decoration: underline; }
+nav.pages a:hover { text-decoration: underline; } nav.pages #save { margin-left: auto; }
 main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { padding: .5rem; }
 .tools { display: flex; flex-wrap: wrap; gap: .375rem .75rem; align-items: center; font-size: .875rem; margin: 0 0 .375rem; max-width: none; }
 .tools button, .tools select, .tools input, form button { font: inherit; color: var(--ink); background: var(--surface);
@@ -38,7 +38,7 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
 #legend p { display: flex; flex-wrap: wrap; gap: .125rem .25rem; margin: 0; max-width: none; align-items: center; }
 #legend button { font: inherit; color: inherit; background: none; border: 1px solid transparent; border-radius: 4px; padding: 0 .25rem; min-height: 1.5rem; cursor: pointer; }
 #legend button:hover { color: var(--ink); border-color: var(--line); } #legend button[aria-pressed=true] { color: var(--ink); border-color: var(--link); background: var(--raised); }
-#filter { min-width: 14rem; } table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 10rem; }
+#filter { min-width: 14rem; } table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 14rem; }
 .trend { white-space: nowrap; font-variant-numeric: tabular-nums; } .sparkline { vertical-align: middle; } .sparkline polyline { fill: none; stroke: var(--muted); stroke-width: 1.5; } .sparkline circle { fill: var(--link); }
 .whole { max-height: none; }
 .histogram { display: block; width: 100%; height: 7rem; border-bottom: 1px solid var(--line); }

@@ -77,7 +77,7 @@ function chartBlock(
   return {
     type: 'chart',
     level: 3,
-    half: true,
+    half: chart.form === 'lines',
     title,
     label,
     chart,

@@ -50,15 +50,7 @@ export function whatIfBars(measured: StageWaterfall, stage: Stage, change: strin
       columns,
     },
   );
-  return [
-    {
-      ...both,
-      title: whatIfHead(stage),
-      sides: both.sides.slice(1),
-      behind: { type: 'fold', title: 'Table behind these charts', blocks: [both.behind] },
-    },
-    whatIfNotes(stage),
-  ];
+  return [{ ...both, title: whatIfHead(stage), sides: both.sides.slice(1) }, whatIfNotes(stage)];
 }
 
 /** Why bars change, and the assumptions. */

@@ -45,8 +45,14 @@ const scopes: Record<string, string> = {
   inferscope: 'inferscope',
 };
 
-export const metricLabel = (metric: string): string =>
-  labels[metric] ?? hiddenLabels[metric] ?? metric.replaceAll('_', ' ');
+export function metricLabel(metric: string): string {
+  const unitEnd = units.find(([end]) => end.startsWith('_') && metric.endsWith(end))?.[0] ?? '';
+  return (
+    labels[metric] ??
+    hiddenLabels[metric] ??
+    metric.slice(0, metric.length - unitEnd.length).replaceAll('_', ' ')
+  );
+}
 /** "GPU 0" of gpu0, "GPU 0 MIG 1" of gpu0.mig1, "thread 9" of thread9. */
 export const scopeLabel = (scope: string): string =>
   scopes[scope] ??

@@ -4,7 +4,7 @@ import { kernelLabel } from '../../src/vocabulary/kernel-label.js';
 import { fixture } from '../cli/capture-files.js';
 import { inferscope } from '../cli/run-cli.js';
 import { importArchive, UiPages } from './ui-pages.js';
-import { waitForCharts } from './report-page.js';
+import { unfold, waitForCharts } from './report-page.js';
 
 const ui = new UiPages();
 
@@ -39,6 +39,7 @@ describe('comparisons in inferscope ui', () => {
         kernels: { name: string; values: unknown[] }[];
       };
     };
+    await unfold(page);
     const rows = (await page.locator('#waterfalls tbody tr').allInnerTexts()).map((text) =>
       text.replaceAll('\u00a0', ' '),
     );

@@ -198,7 +198,9 @@ const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, beh
               </div>
             ))}
           </div>
-          <OneBlock block={behind} />
+          <Behind title="Table behind these charts">
+            <OneBlock block={behind} />
+          </Behind>
         </>
       ) : (
         first && (

@@ -1,6 +1,6 @@
 import type { Place } from '../timeline/shown.js';
 import { cutEnd } from '../../vocabulary/cut.js';
-import { formatTimeTick, plural } from '../../vocabulary/format.js';
+import { formatTimeTick } from '../../vocabulary/format.js';
 import {
   binsPerTile,
   type EventsRecord,
@@ -8,15 +8,8 @@ import {
   type SharesRecord,
 } from '../timeline/tile-format.js';
 import { channelsOf } from './channels.js';
-import {
-  axisHeight,
-  captionHeight,
-  counterHeight,
-  headHeight,
-  laneHeight,
-  type LaneRow,
-  type Layout,
-} from './rows.js';
+import { drawLabels, font } from './labels.js';
+import { axisHeight, counterHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
 import type { Range } from './range.js';
 import { drawShares } from './shares.js';
 import type { OverlaidStep } from './step-picker.js';
@@ -47,8 +40,6 @@ export interface Scene {
   /** Key of the group that the keyboard acts on. */
   head: string | null;
 }
-
-const font = '11px system-ui, sans-serif';
 
 export const xOf = ({ range, gutter, width }: Scene, ns: number): number =>
   gutter + ((ns - range.start) / range.width) * (width - gutter);
@@ -308,70 +299,6 @@ function drawOverlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
     canvas.bezierCurveTo((a.x + b.x) / 2, a.y, (a.x + b.x) / 2, b.y, b.x, b.y);
     canvas.stroke();
   }
-}
-
-function drawLabels(canvas: CanvasRenderingContext2D, scene: Scene): void {
-  const { gutter, height, theme, layout, head, overlay } = scene;
-  canvas.fillStyle = theme.surface;
-  canvas.fillRect(0, 0, gutter, height);
-  canvas.strokeStyle = theme.line;
-  canvas.beginPath();
-  canvas.moveTo(gutter - 0.5, 0);
-  canvas.lineTo(gutter - 0.5, height);
-  canvas.stroke();
-  for (const { top, label, depth, hidden, key } of layout.heads) {
-    if (key === head) {
-      canvas.strokeStyle = theme.link;
-      canvas.lineWidth = 2;
-      canvas.strokeRect(1, top + 1, gutter - 3, headHeight - 2);
-      canvas.lineWidth = 1;
-    }
-    canvas.fillStyle = theme.ink;
-    canvas.font = `600 ${font}`;
-    canvas.fillText(`${hidden > 0 ? '▸' : '▾'} ${label}`, 4 + 8 * depth, top + 11, gutter - 8 - 8 * depth);
-    if (hidden === 0) continue;
-    canvas.font = font;
-    canvas.fillStyle = theme.muted;
-    canvas.fillText(`${plural(hidden, 'lane')} closed: click the name to open`, gutter + 6, top + 11);
-  }
-  canvas.font = font;
-  canvas.fillStyle = theme.muted;
-  for (const { top, track, first, overlaid } of layout.lanes) {
-    const { label: full, short } = track;
-    const label = overlaid
-      ? `⤷ ${overlay?.label ?? ''}`
-      : canvas.measureText(full).width <= gutter - 12
-        ? full
-        : short;
-    if (first) canvas.fillText(fitting(canvas, label, gutter - 12), 8, top + laneHeight / 2 - 1);
-  }
-  for (const { top, counter, limit, caption } of layout.counters)
-    if (caption) canvas.fillText(`${counter.label}, ${limit}`, 8, top - captionHeight / 2);
-    else {
-      canvas.fillText(counter.label, 8, top + 8);
-      canvas.fillText(limit, 8, top + 22);
-    }
-  for (const { top, text } of layout.constants) {
-    // No line of the axis runs through the text.
-    canvas.fillStyle = theme.surface;
-    canvas.fillRect(gutter - 1, top, scene.width - gutter + 1, captionHeight);
-    canvas.fillStyle = theme.muted;
-    canvas.fillText(fitting(canvas, text, scene.width - 16), 8, top + captionHeight / 2);
-  }
-}
-
-/** Whether a text is narrower than the column of names. */
-export function fitsGutter(canvas: CanvasRenderingContext2D, text: string, gutter: number): boolean {
-  canvas.font = font;
-  return canvas.measureText(text).width <= gutter - 12;
-}
-
-/** Text cut to a width, px, instead of squeezed. */
-function fitting(canvas: CanvasRenderingContext2D, text: string, width: number): string {
-  if (canvas.measureText(text).width <= width) return text;
-  let length = text.length - 1;
-  while (length > 1 && canvas.measureText(`${text.slice(0, length)}…`).width > width) length--;
-  return `${text.slice(0, length)}…`;
 }
 
 /** The event under a point; null if there is none or the lane shows shares there. */

@@ -24,6 +24,8 @@ interface LoadedTimeline {
   timeline: Timeline;
   /** Why reading failed; null if it did not. */
   failed: string | null;
+  /** Settles when all events are read, or reading failed. */
+  read: Promise<void>;
 }
 
 /** A cached result of a session; a failed computation is tried again. */
@@ -38,6 +40,9 @@ export function once<T>({ answers }: OpenSession, name: string, compute: () => P
 
 /** Maximum open sessions: a large one takes a gigabyte of memory. */
 const maxOpen = 4;
+
+/** Maximum rows of a session that is read before its timeline is requested. */
+const maxRowsAhead = 500_000;
 
 /** Cache of open sessions; one that changed on disk is opened again. */
 export class OpenSessions {
@@ -58,6 +63,14 @@ export class OpenSessions {
       openSession.then(({ database }) => database.close()).catch(() => {});
     }
     return known;
+  }
+
+  /** Reads the timeline of a small session, which takes less time than the browser needs to start. */
+  async readAhead({ key, session, executions: [execution] }: OpenSession): Promise<void> {
+    const rows = Object.values(session.manifest.tables)
+      .flat()
+      .reduce((sum, file) => sum + file.rows, 0);
+    if (execution !== undefined && rows <= maxRowsAhead) await (await this.timeline(key, execution)).read;
   }
 
   async timeline(key: string, execution: string): Promise<LoadedTimeline> {
@@ -105,9 +118,11 @@ export async function executionsOf(database: SessionDatabase): Promise<string[]>
 async function loadTimeline(session: Session, execution: string): Promise<LoadedTimeline> {
   const database = await session.connect();
   const timeline = await startTimeline(database, execution);
-  const found: LoadedTimeline = { timeline, failed: null };
-  void readTimeline(database, timeline)
-    .catch((error: unknown) => (found.failed = messageOf(error)))
+  const found: LoadedTimeline = { timeline, failed: null, read: Promise.resolve() };
+  found.read = readTimeline(database, timeline)
+    .catch((error: unknown) => {
+      found.failed = messageOf(error);
+    })
     .finally(() => database.close());
   return found;
 }
