@@ -2,36 +2,25 @@ import { readFile } from 'node:fs/promises';
 import { Hono, type Context } from 'hono';
 import { compress } from 'hono/compress';
 import { etag } from 'hono/etag';
-import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
-import { predictStages, measuredStages } from '../advice/what-if/what-if.js';
-import { derivedOf } from '../facts/derived/queries.js';
-import { documentsOf } from '../facts/session-document.js';
 import { InferscopeError } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import { requestGuard } from '../model/request-guard.js';
-import { pageOfView } from '../render/html/view.js';
 import { sessionTables } from '../session/open.js';
-import { defaultSqlLimits, runSql } from '../session/sql-run.js';
-import type { Places } from '../views/findings.js';
-import { viewOf } from '../views/registry.js';
 import { pagePolicy, revalidated, securityHeaders, tokenGuard } from './guard.js';
-import { comparePage } from './compare-page.js';
-import { eventLinks } from './event-links.js';
 import type { Homes } from './homes.js';
 import { pagesOfSession } from './open-session-pages.js';
-import { placeQuery, placesOf } from './places.js';
-import { exportedPage, type SavedView } from './export-page.js';
-import { failurePage, Navigation, waitingPage } from './pages.js';
+import type { SavedView } from './export-page.js';
+import { failurePage, timelinePage, waitingPage } from './pages.js';
+import { reportScripts } from './report-scripts.js';
 import { showWaiting } from './show-waiting.js';
-import { sessionPages } from './session-pages.js';
-import { sessionPath } from './session-path.js';
 import { sessionsPage, sessionsTable } from './sessions-page.js';
-import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
 import { timelineApi } from './timeline/api.js';
-import type { EventLinks } from './timeline/shown.js';
-import { once, OpenSessions, type OpenSession } from './timeline/open-timelines.js';
+import { OpenSessions, type OpenSession } from './timeline/open-timelines.js';
 
 const assets = ['ui-save.js', 'ui-sessions.js', 'ui-timeline.js', 'ui-sql.js', 'report-client.js'];
+
+/** Pages other than overview and timeline: each imports its code when it is first opened, so that these two open sooner. */
+const sessionPaths = ['/kernels', '/operators', '/gemms', '/ranks', '/requests', '/memory', '/sql'] as const;
 
 const maxSqlRows = 10_000;
 
@@ -85,24 +74,40 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
   app.get('/compare', async (context) => {
     const openSessions: OpenSession[] = [];
     for (const id of context.req.queries('s') ?? []) openSessions.push(await opened.get(id));
+    const { comparePage } = await import('./compare-page.js');
     return reportPage(
       context,
       await comparePage(openSessions, context.req.query('step') ?? '', {
-        ...(await scripts()),
+        ...(await reportScripts()),
         moreScripts: [await readFile(childEntry('ui-save'), 'utf8')],
       }),
     );
   });
   app.get('/s/:id', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
-    return reportPage(context, await overview(openSession, context.req.query('what-if')));
+    const { overviewPage } = await import('./overview.js');
+    return reportPage(context, await overviewPage(openSession, changesIn(context.req.query('what-if'))));
   });
-  for (const [path, pageOf] of Object.entries(sessionPages))
-    app.get(`/s/:id${path}`, async (context) =>
-      page(context, await pageOf(await opened.get(context.req.param('id')!), context)),
-    );
+  app.get('/s/:id/timeline', async (context) => {
+    const openSession = await opened.get(context.req.param('id'));
+    const { executions } = openSession;
+    const execution = executions.find((id) => id === context.req.query('execution')) ?? executions[0];
+    if (execution !== undefined)
+      return page(context, timelinePage(pagesOfSession(openSession), executions, execution));
+    const { pageWithoutTimeline } = await import('./session-pages.js');
+    return page(context, pageWithoutTimeline(openSession));
+  });
+  for (const path of sessionPaths)
+    app.get(`/s/:id${path}`, async (context) => {
+      const { sessionPages } = await import('./session-pages.js');
+      return page(context, await sessionPages[path](await opened.get(context.req.param('id')!), context));
+    });
   app.get('/s/:id/api/sql', async (context) => {
     const { session } = await opened.get(context.req.param('id'));
+    const [{ defaultSqlLimits, runSql }, { derivedOf }] = await Promise.all([
+      import('../session/sql-run.js'),
+      import('../facts/derived/queries.js'),
+    ]);
     const limits = { ...defaultSqlLimits, maxRows: maxSqlRows };
     const query = context.req.query('q') ?? '';
     return context.json(
@@ -111,23 +116,29 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
   });
   app.get('/s/:id/api/file', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
+    const { exportedPage } = await import('./export-page.js');
     const { html, note } = await exportedPage(openSession.session, { view: savedView(context, openSession) });
     if (note !== null) log(note);
     return context.html(html, 200, {
       'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(openSession.session.id)}.html`,
     });
   });
-  app.route('/s/:id/api', timelineApi(opened, log, linksOfEvents));
+  app.route(
+    '/s/:id/api',
+    timelineApi(opened, log, async (openSession) =>
+      (await import('./overview.js')).linksOfEvents(openSession),
+    ),
+  );
   // A failure is shown by the page, which computes it again.
-  if (first !== null)
-    opened
-      .get(first)
-      .then(async (openSession) => {
-        await opened.readAhead(openSession);
-        await explained(openSession);
-      })
-      .catch(() => {});
+  if (first !== null) void openAhead(opened, first).catch(() => {});
   return app;
+}
+
+async function openAhead(opened: OpenSessions, first: string): Promise<void> {
+  const openSession = await opened.get(first);
+  await opened.readAhead(openSession);
+  const { explained } = await import('./overview.js');
+  await explained(openSession);
 }
 
 function page(context: Context, html: string, status: 200 | 400 | 404 = 200): Response {
@@ -137,93 +148,6 @@ function page(context: Context, html: string, status: 200 | 400 | 404 = 200): Re
 /** Sends a page that has its own content security policy for its inline scripts. */
 const reportPage = (context: Context, html: string): Response | Promise<Response> =>
   context.html(html, 200, { 'content-security-policy': "frame-ancestors 'none'" });
-
-async function scripts() {
-  const text = (entry: string) => readFile(childEntry(entry), 'utf8');
-  return { clientScript: await text('report-client'), readingScript: await text('report-reading') };
-}
-
-/** The analysis of a session, with the place of each finding and bar in its timeline. */
-const explained = (openSession: OpenSession) =>
-  once(openSession, 'overview', async () => {
-    const { session, executions } = openSession;
-    openSession.doing = 'summing up times';
-    try {
-      const explained = await analyzeAndExplain(session, () => (openSession.doing = 'looking for causes'));
-      openSession.doing = 'finding places in the timeline';
-      return {
-        ...explained,
-        ...(executions.length > 0 ? { places: await linksOf(openSession, explained) } : {}),
-      };
-    } finally {
-      openSession.doing = null;
-    }
-  });
-
-async function overview(openSession: OpenSession, query: string | undefined): Promise<string> {
-  const { session } = openSession;
-  const { analyzed, explain, places } = await explained(openSession);
-  const path = sessionPath(openSession.key);
-  const chosen = changesIn(query);
-  const offered = offeredFor(session, explain?.data);
-  const hasSwitches = offered.length > 0 || chosen.length > 0;
-  const navigation = (
-    <>
-      <Navigation
-        session={pagesOfSession(openSession)}
-        current={path}
-        file={`${sessionPath(openSession.key, '/api/file')}?${new URLSearchParams(chosen.length > 0 ? { 'what-if': chosen.join(',') } : {})}`}
-      />
-      {hasSwitches && (
-        <WhatIfSwitches
-          chosen={chosen}
-          offered={offered}
-          linkTo={(changes) =>
-            changes.length === 0 ? path : `${path}?${new URLSearchParams({ 'what-if': changes.join(',') })}`
-          }
-        />
-      )}
-    </>
-  );
-  if (documentsOf(analyzed).length === 0)
-    return failurePage({
-      what: 'This session has nothing to sum up',
-      why: 'It has no operators, kernels, counters, GEMMs, benchmark, load test, results or samples.',
-      fix: 'Its tables can be queried on the page SQL.',
-    });
-  const measured =
-    explain !== null && chosen.length > 0
-      ? await once(openSession, 'what if', () => measuredStages(session, { withRules: true }))
-      : null;
-  return pageOfView(await viewOf(analyzed, places), {
-    ...(await scripts()),
-    explain,
-    navigation,
-    ...(places ? { places } : {}),
-    ...(measured ? { whatIf: predictStages(session, measured, chosen).data } : {}),
-    ...(hasSwitches ? { moreScripts: [await readFile(childEntry('ui-what-if'), 'utf8')], asks: true } : {}),
-  });
-}
-
-async function linksOfEvents(openSession: OpenSession): Promise<EventLinks> {
-  const { explain } = await explained(openSession);
-  return explain === null ? {} : eventLinks(explain.data, sessionPath(openSession.key));
-}
-
-async function linksOf(
-  openSession: OpenSession,
-  explained: Awaited<ReturnType<typeof analyzeAndExplain>>,
-): Promise<Places> {
-  const database = await openSession.session.connect();
-  try {
-    return await placesOf(openSession.session, database, explained, (place) => {
-      const query = new URLSearchParams([['execution', place.execution], ...placeQuery(place)]);
-      return `${sessionPath(openSession.key, '/timeline')}?${query}`;
-    });
-  } finally {
-    await database.close();
-  }
-}
 
 /** The state of the page that a file is saved from: that of a timeline names an execution. */
 function savedView(context: Context, { executions }: OpenSession): SavedView {

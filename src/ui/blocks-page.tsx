@@ -1,23 +1,24 @@
 import type { Child } from 'hono/jsx';
 import { SectionOfPage } from '../render/html/view.js';
 import type { Section } from '../views/block.js';
-import { html, type SessionNamed, Shell } from './pages.js';
+import { pagesOfSession } from './open-session-pages.js';
+import { html, Shell } from './pages.js';
+import { sessionPath } from './session-path.js';
+import type { OpenSession } from './timeline/open-timelines.js';
 
-interface BlocksPage {
-  session: SessionNamed;
-  title: string;
-  path: string;
-  sections: readonly Section[];
-  /** Shown above the sections. */
-  lead?: Child;
-}
-
-/** A session's page made of the blocks that reports use. */
-export const blocksPage = ({ session, title, path, sections, lead }: BlocksPage): string =>
-  html(
+/** A page of a session made of the blocks that reports use. @param lead shown above them */
+export function pageOfBlocks(
+  openSession: OpenSession,
+  title: string,
+  path: string,
+  sections: readonly Section[],
+  lead?: Child,
+): string {
+  const session = pagesOfSession(openSession);
+  return html(
     <Shell
       title={`${title}: ${session.title}`}
-      navigation={{ session, current: path }}
+      navigation={{ session, current: sessionPath(openSession.key, path) }}
       script="report-client.js"
     >
       <h1 class="unseen">{title}</h1>
@@ -27,3 +28,4 @@ export const blocksPage = ({ session, title, path, sections, lead }: BlocksPage)
       ))}
     </Shell>,
   );
+}

@@ -10,7 +10,8 @@ import { shapeLabel } from '../views/gemm-rows.js';
 import { ChosenEvents } from './chosen-events.js';
 import { gemmSections, kernelRoofline, noGemms, noPlace } from './gemms-page.js';
 import { ncuRoofline, isSameKernel } from './ncu-roofline.js';
-import { pagesOfSession, pageOfBlocks, withDatabase } from './open-session-pages.js';
+import { pageOfBlocks } from './blocks-page.js';
+import { pagesOfSession, withDatabase } from './open-session-pages.js';
 import { sessionPath } from './session-path.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 

@@ -11,7 +11,8 @@ import { countersOf, rooflineOf } from './gemms-of-session.js';
 import { kernelsPage } from './kernels-page.js';
 import type { TableState } from './named-page.js';
 import { ncuRoofline, isSameKernel } from './ncu-roofline.js';
-import { pagesOfSession, pageOfBlocks, withDatabase } from './open-session-pages.js';
+import { pageOfBlocks } from './blocks-page.js';
+import { pagesOfSession, withDatabase } from './open-session-pages.js';
 import { noOperators, operatorsPage } from './operators-page.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 

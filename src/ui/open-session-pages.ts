@@ -1,11 +1,7 @@
-import type { Child } from 'hono/jsx';
 import { hasRows, isJob } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
-import type { Section } from '../views/block.js';
-import { blocksPage } from './blocks-page.js';
 import type { SessionNamed } from './pages.js';
-import { sessionPath } from './session-path.js';
 import type { OpenSession } from './timeline/open-timelines.js';
 
 /** The id, title and pages of a session. */
@@ -29,22 +25,6 @@ export function pagesOfSession({ key, session, executions }: OpenSession): Sessi
     pages: pages.flatMap(([path, label, hasContent]) => (hasContent ? [{ path, label }] : [])),
   };
 }
-
-/** A page of a session made of blocks. @param lead shown above them */
-export const pageOfBlocks = (
-  openSession: OpenSession,
-  title: string,
-  path: string,
-  sections: readonly Section[],
-  lead?: Child,
-): string =>
-  blocksPage({
-    ...(lead ? { lead } : {}),
-    session: pagesOfSession(openSession),
-    title,
-    path: sessionPath(openSession.key, path),
-    sections,
-  });
 
 /** Runs a query on a session's database and closes the connection. */
 export async function withDatabase<T>(

@@ -5,24 +5,18 @@ import { gemmsPage } from './gemms-of-session.js';
 import { memorySections, noMemory } from './memory-page.js';
 import { kernels, operators } from './named-events.js';
 import type { TableState } from './named-page.js';
-import { pagesOfSession, pageOfBlocks, withDatabase } from './open-session-pages.js';
-import { sqlPage, timelinePage } from './pages.js';
+import { pageOfBlocks } from './blocks-page.js';
+import { pagesOfSession, withDatabase } from './open-session-pages.js';
+import { sqlPage } from './pages.js';
 import { ranksOfSession } from './session-ranks.js';
 import { loadsOf, requestsOfSession } from './session-requests.js';
-import { once, type OpenSession } from './timeline/open-timelines.js';
 import { noTimeline } from './timeline-parts.js';
+import { once, type OpenSession } from './timeline/open-timelines.js';
 
 type SessionPage = (openSession: OpenSession, context: Context) => string | Promise<string>;
 
-/** The HTML of each page of a session except its overview, by the last part of its path. */
-export const sessionPages: Readonly<Record<string, SessionPage>> = {
-  '/timeline': (openSession, context) => {
-    const { executions } = openSession;
-    const execution = executions.find((id) => id === context.req.query('execution')) ?? executions[0];
-    return execution === undefined
-      ? pageOfBlocks(openSession, 'Timeline', '/timeline', [noTimeline])
-      : timelinePage(pagesOfSession(openSession), executions, execution);
-  },
+/** The HTML of each page of a session except overview and timeline, by the last part of its path. */
+export const sessionPages = {
   '/kernels': (openSession, context) => kernels(openSession, tableState(context)),
   '/operators': (openSession, context) => operators(openSession, tableState(context)),
   '/gemms': (openSession, context) => gemmsPage(openSession, context.req.query('shape') ?? ''),
@@ -45,7 +39,10 @@ export const sessionPages: Readonly<Record<string, SessionPage>> = {
     return pageOfBlocks(openSession, 'Memory', '/memory', sections);
   },
   '/sql': (openSession) => sqlPage(pagesOfSession(openSession), describedTables()),
-};
+} satisfies Record<string, SessionPage>;
+
+export const pageWithoutTimeline = (openSession: OpenSession): string =>
+  pageOfBlocks(openSession, 'Timeline', '/timeline', [noTimeline]);
 
 /** Reads sort, filter, selection and page from the URL of a table of events. */
 function tableState(context: Context): TableState {

@@ -10,36 +10,9 @@ import {
 import { channelsOf } from './channels.js';
 import { drawLabels, font } from './labels.js';
 import { axisHeight, counterHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
-import type { Range } from './range.js';
 import { drawShares } from './shares.js';
-import type { OverlaidStep } from './step-picker.js';
+import type { Mark, Scene } from './scene.js';
 import { Tiles } from './tiles.js';
-
-export interface Mark {
-  start: number;
-  end: number;
-}
-
-export interface Scene {
-  width: number;
-  height: number;
-  gutter: number;
-  range: Range;
-  layout: Layout;
-  tiles: Tiles;
-  /** Colors by table and class. */
-  colors: Record<string, string[]>;
-  labels: readonly string[];
-  /** Colors of the light or dark theme. */
-  theme: { ink: string; muted: string; line: string; surface: string; raised: string; link: string };
-  /** Another step, drawn below each lane. */
-  overlay: OverlaidStep | null;
-  selected: Mark | null;
-  event: { lane: number; start: number; end: number } | null;
-  launch: { lane: number; start: number; end: number } | null;
-  /** Key of the group that the keyboard acts on. */
-  head: string | null;
-}
 
 export const xOf = ({ range, gutter, width }: Scene, ns: number): number =>
   gutter + ((ns - range.start) / range.width) * (width - gutter);

@@ -1,5 +1,5 @@
 import { plural } from '../../vocabulary/format.js';
-import type { Scene } from './draw.js';
+import type { Scene } from './scene.js';
 
 /** What the keys of a timeline's groups act on. */
 interface GroupTarget {

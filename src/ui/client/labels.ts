@@ -1,5 +1,5 @@
 import { plural } from '../../vocabulary/format.js';
-import type { Scene } from './draw.js';
+import type { Scene } from './scene.js';
 import { captionHeight, headHeight, laneHeight } from './rows.js';
 
 export const font = '11px system-ui, sans-serif';

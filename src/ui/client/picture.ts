@@ -1,6 +1,7 @@
 import { safeText } from '../../render/safe-text.js';
 import type { Counter, TimelineData } from '../timeline/shown.js';
-import { draw, type Scene } from './draw.js';
+import { draw } from './draw.js';
+import type { Scene } from './scene.js';
 import { fitsGutter } from './labels.js';
 import { colorsOf, type Highlight, legendRows } from './legend.js';
 import { byId } from './panel.js';

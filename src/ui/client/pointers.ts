@@ -1,5 +1,6 @@
 import type { Place } from '../timeline/shown.js';
-import { eventAt, nsAt, type Scene } from './draw.js';
+import { eventAt, nsAt } from './draw.js';
+import type { Scene } from './scene.js';
 import { byId } from './panel.js';
 import { headAt } from './rows.js';
 

@@ -1,4 +1,4 @@
-import type { Scene } from './draw.js';
+import type { Scene } from './scene.js';
 import { element } from './panel.js';
 
 /** Colors of the page in the light or dark theme. */

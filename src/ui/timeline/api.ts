@@ -1,6 +1,5 @@
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
-import { readCallRoofs } from '../../facts/gemms/gemm-calls.js';
 import type { Note } from '../../export/exporter.js';
 import { InferscopeError } from '../../model/errors.js';
 import { revalidated } from '../guard.js';
@@ -16,7 +15,6 @@ import { selectedEvents, selection } from './selection.js';
 import { showTimeline } from './show.js';
 import type { EventLinks } from './shown.js';
 import { storedRows } from './stored-rows.js';
-import { traceDownload } from './trace-download.js';
 import { trackClasses } from './tracks.js';
 
 /**
@@ -68,6 +66,7 @@ export function timelineApi(
       lane: integerIn(context.req.query('lane'), 0, 1e9),
       index: integerIn(context.req.query('index'), 0, 1e12),
     };
+    const { readCallRoofs } = await import('../../facts/gemms/gemm-calls.js');
     const details = await withDatabase(session, async (database) => {
       const roofs = await once(openSession, 'call roofs', () => readCallRoofs(session, database));
       return eventDetails(storedRows(database, timeline, roofs), timeline, place);
@@ -111,6 +110,7 @@ export function timelineApi(
     const execution = context.req.query('execution') ?? '';
     const { executions, session } = await opened.get(context.req.param('id')!);
     if (!executions.includes(execution)) throw usageError(`no execution ${execution}`);
+    const { traceDownload } = await import('./trace-download.js');
     const name = encodeURIComponent(`${session.id}-${execution}.trace.json.gz`);
     return context.body(traceDownload(session, execution, note), 200, {
       'content-type': 'application/gzip',
