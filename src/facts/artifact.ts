@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ZodType } from 'zod';
 import { type MachineRoofline, machineRooflineSchema } from '../model/documents/roofline.js';
 import { InferscopeError } from '../model/errors.js';
 import { hasSubject, type Subject } from '../model/subjects.js';
@@ -53,17 +54,33 @@ const planKinds = {
  * The plan or result of one of our own measurements.
  * @throws E_USAGE if the session has none, E_SESSION_CORRUPT
  */
-export async function readPlan(session: Session, subject: keyof typeof planKinds): Promise<unknown> {
+export async function readPlan<T>(
+  session: Session,
+  subject: keyof typeof planKinds,
+  schema: ZodType<T>,
+): Promise<T> {
   requireSubject(session, subject);
   const kind = planKinds[subject];
   const { label } = subjectWords[subject];
   const plan = await readArtifactJson(session, kind, `the plan of ${label}`);
-  if (plan !== null) return plan;
+  if (plan !== null) return parsed(session, kind, plan, schema);
   throw corrupt(session.id, `${kind} is missing`, `The manifest lists ${label}.`);
 }
 
 /** The roofline measured with the session: a machine's roofs drift, so each session stores its own. */
 export async function readStoredRoofline(session: Session): Promise<MachineRoofline | null> {
   const roofline = await readArtifactJson(session, 'roofline', 'the roofline measured with the session');
-  return roofline === null ? null : machineRooflineSchema.parse(roofline);
+  return roofline === null ? null : parsed(session, 'roofline', roofline, machineRooflineSchema);
+}
+
+/** An artifact that is as it was written, but not in the form of this version, is not our fault and has no stack trace. */
+function parsed<T>({ id, manifest }: Session, kind: string, json: unknown, schema: ZodType<T>): T {
+  const result = schema.safeParse(json);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw new InferscopeError('E_SESSION_CORRUPT', {
+    what: `session ${id} has an artifact ${kind} that this version cannot read`,
+    why: `${issue!.path.join('.') || 'It'}: ${issue!.message}.`,
+    fix: `Read it with the version of inferscope that wrote it, or record again: ${manifest.command.join(' ')}`,
+  });
 }

@@ -217,7 +217,7 @@ export async function readStoredGpuRoofline(session: Session): Promise<GpuRoofli
   const { context } = session.user;
   if (context?.roofline) return context.roofline;
   return hasSubject(session.manifest, 'roofline')
-    ? gpuRooflineSchema.parse(await readPlan(session, 'roofline'))
+    ? await readPlan(session, 'roofline', gpuRooflineSchema)
     : null;
 }
 
@@ -226,7 +226,7 @@ export async function readStoredGpuRoofline(session: Session): Promise<GpuRoofli
  * @throws E_USAGE in sessions without one
  */
 export async function readGpuRooflineDocument(session: Session): Promise<GpuRooflineDocument> {
-  const gpu = gpuRooflineSchema.parse(await readPlan(session, 'roofline'));
+  const gpu = await readPlan(session, 'roofline', gpuRooflineSchema);
   const ageS = Math.max(0, (Date.now() - Date.parse(gpu.measured_at)) / 1000);
   const noCpuRoofline = { roofline: null, cached: false, age_s: 0 };
   return document(

@@ -104,7 +104,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   E_TRACE_FILE: 'a capture is damaged, cut off or empty',
   E_TRACE_NEWER: 'a capture is of a newer format than this version reads',
   E_FORMAT_UNKNOWN: 'no importer knows the file',
-  E_SESSION_CORRUPT: 'a file of the session is missing, changed or damaged',
+  E_SESSION_CORRUPT:
+    'a file of the session is missing, changed or damaged, or in the form of another version',
   E_SESSION_NEWER: 'the session was written by a newer version',
   E_SESSION_ARCHIVE:
     'the archive of a session is damaged, does not have the files of its manifest, or has the id of another session',

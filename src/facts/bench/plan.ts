@@ -8,7 +8,7 @@ import { readPlan } from '../artifact.js';
  * @throws E_USAGE if the session has no inferscope benchmark
  */
 export async function readBenchPlan(session: Session): Promise<BenchPlan> {
-  return benchPlanSchema.parse(await readPlan(session, 'bench'));
+  return await readPlan(session, 'bench', benchPlanSchema);
 }
 
 /** Why a figure is missing: the engine's reason under one of these names, else `otherwise`. */

@@ -20,7 +20,7 @@ import { sessionOfKind } from '../session-identity.js';
 
 /** Time and roof share of each operation of a `kernels` session, and the sums for a model's steps. */
 export async function analyzeKernels(session: Session): Promise<Document<KernelsResult>> {
-  const plan = kernelPlanSchema.parse(await readPlan(session, 'kernels'));
+  const plan = await readPlan(session, 'kernels', kernelPlanSchema);
   const roofs = await roofsFor(session, plan);
   const database = await session.connect();
   try {

@@ -13,7 +13,7 @@ interface TracedRun extends Record<string, string | number | null> {
 
 /** The slowest run of each traced case of a `kernels` session. */
 export async function readSlowestRuns(session: Session, database: SessionDatabase): Promise<TracedRun[]> {
-  const { traces } = kernelPlanSchema.parse(await readPlan(session, 'kernels'));
+  const { traces } = await readPlan(session, 'kernels', kernelPlanSchema);
   const runs: TracedRun[] = [];
   for (const { capture_id, case: onlyCase } of traces)
     runs.push(

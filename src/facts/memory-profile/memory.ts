@@ -38,7 +38,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     saveTotal(session, imported.data.profile.memory_breakdown.total_measured_bytes);
     return imported;
   }
-  const plan = memoryPlanSchema.parse(await readPlan(session, 'memory'));
+  const plan = await readPlan(session, 'memory', memoryPlanSchema);
   const { rows, pool, log } = await readRecordedMemory(session, plan);
   const workload = withModel(session.manifest.workload, plan);
   const enginePids = ownPids(rows, plan);

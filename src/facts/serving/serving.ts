@@ -48,5 +48,5 @@ export async function analyzeServing(session: Session): Promise<Document<Serving
 
 /** @throws E_USAGE if the session has no load test */
 export async function readLoadPlan(session: Session): Promise<LoadPlan> {
-  return loadPlanSchema.parse(await readPlan(session, 'load'));
+  return await readPlan(session, 'load', loadPlanSchema);
 }

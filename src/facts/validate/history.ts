@@ -13,9 +13,9 @@ import { readPlan } from '../artifact.js';
  * @throws E_USAGE for other sessions
  */
 async function readValidation(session: Session): Promise<Validation> {
-  const plan = await readPlan(session, 'validation');
+  const plan = await readPlan(session, 'validation', validationSchema);
   const { id, started_at } = session.manifest;
-  return { ...validationSchema.parse(plan), session: { id, started_at } };
+  return { ...plan, session: { id, started_at } };
 }
 
 export async function validationDocument(session: Session): Promise<Document<Validation>> {
