@@ -31,7 +31,7 @@ export async function recordedSide(session: Session): Promise<Side> {
       focus: {},
       waterfalls: [],
       ranks: null,
-      stages: stages.map(({ kind, steps, time_ms: time, new_tokens: tokens, mfu }) => ({
+      stages: stages.map(({ kind, steps, time_ms: time, new_tokens: tokens, mfu, profiled }) => ({
         phase: kind,
         value: {
           instances: steps,
@@ -44,7 +44,7 @@ export async function recordedSide(session: Session): Promise<Side> {
           mfu,
         },
         mfu_ms: time.value,
-        is_clean: true,
+        is_clean: !profiled,
       })),
       kernels: [],
       attention_operators: null,

@@ -3,8 +3,8 @@ import { kernel, sessionOf, stage, us } from './test-hand.js';
 import { analyzeTrace } from './trace.js';
 
 /**
- * Requests with a prefill and `decodes` steps. Each step is 10 µs longer than the previous one, times a factor by its
- * place in the run.
+ * Requests of `decodes` steps, with a pause after each. Each step of a request is 10 µs longer than the previous one, times
+ * a factor by its place in the run.
  */
 async function driftOf(requests: number, decodes: number, factor: (progress: number) => number) {
   const stages = [];
