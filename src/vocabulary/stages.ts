@@ -26,7 +26,8 @@ export const stageMeanings: Readonly<Record<WaterfallKind, string>> = {
   warmup: 'repeats before the timed ones, compilation included',
   other: 'a range marked by the program, by its name',
   outside: 'everything outside marked stages; the whole capture if none are marked',
-  request: 'from the start of a prefill to the end of its last step',
+  request:
+    'from the start of a prefill to the end of its last step; of a load test: from the time it was due to its last token',
 };
 
 const withoutArticle = new Set(['load', 'warmup', 'sampling']);

@@ -74,7 +74,7 @@ export function summarySentences(
     sentences: [
       limitSentence(lead, busy.length > 0),
       ...(cause === null ? [] : [cause]),
-      changeSentence(findings),
+      ...(hasJudgedRules ? [changeSentence(findings)] : []),
     ],
   };
 }

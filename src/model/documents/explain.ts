@@ -43,7 +43,10 @@ const waterfallBarSchema = z.object({
     ),
 });
 
-/** request: from the start of a prefill to the end of its last step. other: a range marked by the program, with its name. */
+/**
+ * request: from the start of a prefill to the end of its last step; of a load test: from the time it was due to its last token. other: a
+ * range marked by the program, with its name.
+ */
 const waterfallKinds = [...phaseKinds, 'request'] as const;
 const waterfallKindSchema = z.enum(waterfallKinds);
 

@@ -1,10 +1,13 @@
 import { doubt } from '../doubt.js';
 import type { Rule } from '../rule.js';
-import { percent } from '../words.js';
+import { percent, plural } from '../words.js';
 import { capitalize } from '../../../vocabulary/sentence.js';
 
 /** Used share of the KV cache pool from which the next token may find no free block. */
 const minFullShare = 0.97;
+
+const countOf = (n: number | null, noun: string): string =>
+  n === null ? `an unknown number of ${noun}s` : plural(n, noun);
 
 /** A server or engine that preempts running requests because its KV cache is full. */
 export const kvPoolSmall: Rule = {
@@ -39,7 +42,7 @@ export const kvPoolSmall: Rule = {
         all
           .map(
             (row) =>
-              `${row.execution_id}: KV cache up to ${row.fullest === null ? 'an unknown share' : percent(row.fullest)} full, ${row.preempted ?? 'an unknown number of'} preemptions, up to ${row.waiting ?? 'an unknown number of'} requests waiting`,
+              `${row.execution_id}: KV cache up to ${row.fullest === null ? 'an unknown share' : percent(row.fullest)} full, ${countOf(row.preempted, 'preemption')}, up to ${countOf(row.waiting, 'request')} waiting`,
           )
           .join('; '),
     );
@@ -60,7 +63,7 @@ export const kvPoolSmall: Rule = {
     const preempted = worst.preempted ?? 0;
     const why =
       preempted > 0
-        ? `${preempted} request${preempted === 1 ? ' was' : 's were'} preempted`
+        ? `${plural(preempted, 'request')} ${preempted === 1 ? 'was' : 'were'} preempted`
         : `it was ${percent(worst.fullest!)} full while up to ${worst.waiting} requests waited`;
     return {
       outcome: 'fired',
