@@ -195,15 +195,20 @@ test('a benchmark: few bars, and unrecorded causes are not explained', async () 
   expect(prefill!.bars.map(({ id }) => id)).toEqual(['roofline', 'host.sampling', 'unattributed']);
 });
 
+/** Each rank is a process of its own. */
+const processOf = (rank: number) => ({ rank, pid: 100 + rank });
+
 describe('a timeline', () => {
   test('explains each rank separately, with the bars of the slowest', async () => {
     const rankRows = (rank: number, slower: number) => ({
-      stages: [stage(10 * rank + 1, 'decode', 0, 100 + slower, { step_index: 0, rank })],
+      stages: [stage(10 * rank + 1, 'decode', 0, 100 + slower, { step_index: 0, ...processOf(rank) })],
       kernels: [
-        kernel(10 * rank + 1, 0, 50, { rank, device: rank, exclusive_ns: 50 * us }),
-        kernel(10 * rank + 1, 90 + slower, 10, { rank, device: rank }),
+        kernel(10 * rank + 1, 0, 50, { ...processOf(rank), device: rank, exclusive_ns: 50 * us }),
+        kernel(10 * rank + 1, 90 + slower, 10, { ...processOf(rank), device: rank }),
       ],
-      gaps: [{ ...gap(50, { host: 40 + slower }), rank, device: rank, stage_id: 10 * rank + 1 }],
+      gaps: [
+        { ...gap(50, { host: 40 + slower }), ...processOf(rank), device: rank, stage_id: 10 * rank + 1 },
+      ],
     });
     const [first, second] = [rankRows(0, 0), rankRows(1, 20)];
     const session = await traceSessionOf(mergeRows(first, second));
@@ -222,8 +227,8 @@ describe('a timeline', () => {
   // Each costs some 20 queries: a capture of 922 devices took half a minute.
   test('with many ranks, compares the 64 with the most kernel time', async () => {
     const rows = Array.from({ length: 66 }, (_, rank) => ({
-      stages: [stage(rank + 1, 'decode', 0, 200, { step_index: 0, rank })],
-      kernels: [kernel(rank + 1, 0, 50 + rank, { rank, device: rank })],
+      stages: [stage(rank + 1, 'decode', 0, 200, { step_index: 0, ...processOf(rank) })],
+      kernels: [kernel(rank + 1, 0, 50 + rank, { ...processOf(rank), device: rank })],
       gaps: [],
     }));
     const session = await traceSessionOf(
@@ -239,17 +244,17 @@ describe('a timeline', () => {
     // Steps of 100 µs: rank 0 arrives after 50 µs, rank 1 after 88. Both finish after 98, and rank 0's step ends after
     // 102.
     const rankRows = (rank: number, host: number, end: number) => ({
-      stages: [stage(10 * rank + 1, 'decode', 0, end, { step_index: 0, rank })],
+      stages: [stage(10 * rank + 1, 'decode', 0, end, { step_index: 0, ...processOf(rank) })],
       kernels: [
-        kernel(10 * rank + 1, 0, 50, { rank, device: rank }),
+        kernel(10 * rank + 1, 0, 50, { ...processOf(rank), device: rank }),
         kernel(10 * rank + 1, 50 + host, 48 - host, {
-          rank,
+          ...processOf(rank),
           device: rank,
           class: 'communication',
           name: 'ncclDevKernel_AllReduce',
         }),
       ],
-      gaps: [{ ...gap(50, { host }), rank, device: rank, stage_id: 10 * rank + 1 }],
+      gaps: [{ ...gap(50, { host }), ...processOf(rank), device: rank, stage_id: 10 * rank + 1 }],
     });
     const [first, second] = [rankRows(0, 0, 102), rankRows(1, 38, 100)];
     const session = await traceSessionOf(mergeRows(first, second));
