@@ -83,6 +83,14 @@ describe('roofline', () => {
     expect(points('ridge')[0]![0]).toBeCloseTo(16.12, 2);
   });
 
+  it('on a phone, the label of a peak is its type: a longer one would lie on points', () => {
+    const chart = allOf(profileView(testProfile())).find(({ form }) => form === 'roofline')!;
+    const labelsAt = (width: number): string =>
+      JSON.stringify(optionOf(chart, { theme: themes.light, width })?.series);
+    expect(labelsAt(900)).toMatch(/"formatter":"\w+ [\d.]+\sGFLOP\/s"/);
+    expect(labelsAt(350)).not.toMatch(/"formatter":"[^"]*FLOP\/s"/);
+  });
+
   it('a stage is at its FLOPs / its clean time; operations without FLOPs have no point', () => {
     const decode = result.stages[1]!;
     expect(points('measured')).toContainEqual([

@@ -1,3 +1,4 @@
+import { showTimeline } from './show.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sessionOf } from '../../facts/trace/test-hand.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
@@ -66,6 +67,13 @@ describe('a timeline of an nsys capture', () => {
     expect([...found.values()].reduce((sum, ns) => sum + ns, 0)).toBe(
       await number('SELECT sum(dur_ns) FROM gaps'),
     );
+  });
+
+  test('tracks of a table have different labels, also the short ones of narrow windows', () => {
+    const { tracks } = showTimeline(timeline, 0);
+    for (const name of ['label', 'short'] as const)
+      expect(new Set(tracks.map((track) => `${track.rank} ${track[name]}`)).size, name).toBe(tracks.length);
+    for (const { short } of tracks) expect(short.length).toBeLessThanOrEqual(14);
   });
 
   test('sums a selection as SQL does over the same time', async () => {
