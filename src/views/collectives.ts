@@ -7,8 +7,9 @@ import type {
   JobTransfer,
   RankShare,
 } from '../model/documents/collectives.js';
+import type { PhaseKind } from '../model/documents/trace.js';
 import { rankRanges } from '../model/ranks.js';
-import { instanceWord } from '../vocabulary/stages.js';
+import { instanceWord, phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Text } from './block.js';
 import { rankStrip } from './rank-strip.js';
 import { type ColumnOf, tableOf } from './table-of.js';
@@ -64,13 +65,27 @@ const ofExecution: ColumnOf<{ execution: string | null }> = {
   cell: ({ execution }) => execution ?? { missing: 'not recorded' },
 };
 
+const ofKind: ColumnOf<JobRank> = {
+  id: 'step_kind',
+  head: 'step',
+  cell: ({ step_kind: kind }) =>
+    kind === null ? { missing: 'the session has no steps' } : phaseLabel(kind as PhaseKind),
+};
+
 /** The ranks of a job, and missing ranks. */
 function jobBlocks(job: CollectivesResult['job']): Block[] {
   if (!job) return [];
-  const per = job.step_kind === null ? 'over the capture' : `in ${instanceWord(job.step_kind)}`;
+  const hasOneKind = job.ranks.every(({ step_kind: kind }) => kind === job.step_kind);
+  const instance = job.step_kind === null || !hasOneKind ? 'a step' : instanceWord(job.step_kind);
+  const per = job.step_kind === null ? 'over the capture' : `in ${instance}`;
   const inExecution = job.execution === null ? '' : `, execution ${job.execution}`;
   return [
-    tableOf(`Ranks, ${per}${inExecution}`, rankColumns, job.ranks, { brief: briefGroups, filter: true }),
+    tableOf(
+      `Ranks, ${per}${inExecution}`,
+      hasOneKind ? rankColumns : [...rankColumns.slice(0, 1), ofKind, ...rankColumns.slice(1)],
+      job.ranks,
+      { brief: briefGroups, filter: true },
+    ),
     ...(job.step_times === null ? [] : [rankStrip(job.step_times)]),
     ...(job.transfers.length === 0
       ? []
@@ -89,7 +104,7 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
       type: 'notes',
       level: 2,
       items: [
-        `Times are ${job.step_kind === null ? per : `means over instances of ${instanceWord(job.step_kind)}`}. Last to arrive: the others waited longer than the error of the clocks.`,
+        `Times are ${job.step_kind === null ? per : `means over instances of ${instance}`}. Last to arrive: the others waited longer than the error of the clocks.`,
         'Exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks. Stage waits: waiting in sends and receives, for another stage of a pipeline.',
         ...(job.missing.length === 0
           ? []

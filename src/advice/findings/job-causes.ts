@@ -8,6 +8,7 @@ import {
 } from '../../facts/collectives/job.js';
 import { type KvTransfer, kvTransfersSql } from '../../facts/collectives/transfers.js';
 import { collectiveSource } from '../../facts/trace/collectives.js';
+import { rankRanges } from '../../model/ranks.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { capturesOfRanks } from './rank-times.js';
 import type { FindingContext } from './rule.js';
@@ -56,6 +57,9 @@ export const expertStake = ({ wire_ms, waiting_ms }: ExpertLoad): number => wire
 /** Exposed time of transfers of KV caches, ms per instance (mean). */
 export const kvExposedMs = ({ kvTransfers }: JobCauses): number =>
   kvTransfers.reduce((sum, { exposed_ms }) => sum + exposed_ms, 0);
+
+/** "0-3, 8" */
+export const memberRanges = ({ members }: LinkUse): string => rankRanges(members.split(', ').map(Number));
 
 /** Whether a rank is in the communicator of a slow link. */
 export const isMember = ({ members }: LinkUse, rank: number | null): boolean =>

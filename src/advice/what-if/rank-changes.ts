@@ -1,6 +1,6 @@
 import { classOfBar } from '../../model/bars.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
-import { isMember, jobCauses } from '../findings/job-causes.js';
+import { isMember, jobCauses, memberRanges } from '../findings/job-causes.js';
 import { rankName } from '../../vocabulary/ranks.js';
 import { ranksOf, slowRank } from '../findings/rank-times.js';
 import type { FindingContext } from '../findings/rule.js';
@@ -18,7 +18,7 @@ export async function jobState(context: FindingContext, stage: StageFacts): Prom
   return {
     slow: { ...slow, isShownRank: slow.time.rank === focus.rank && slow.time.device === focus.device },
     link: link && {
-      ranks: link.members,
+      ranks: memberRanges(link),
       isShownRank: isMember(link, focus.rank),
       lostMs: link.lost_ms,
     },

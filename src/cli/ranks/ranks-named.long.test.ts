@@ -189,7 +189,15 @@ test('disaggregated serving: KV cache goes from prefill ranks to decode ranks, c
     layers: 6,
     kvCacheBytes: bytes,
   });
-  const { transfers } = collectives.data.job!;
+  const { transfers, ranks: jobRanks } = collectives.data.job!;
+  expect(
+    jobRanks.map(({ rank, step_kind, steps: n, late_cause }) => [rank, step_kind, n, late_cause]),
+  ).toEqual([
+    [0, 'prefill', 10, null],
+    [1, 'prefill', 10, null],
+    [2, 'decode', 10, null],
+    [3, 'decode', 10, null],
+  ]);
   expect(
     transfers
       .map(({ sender, receiver, transfers: n, bytes: all, kv_cache: kv }) => [sender, receiver, n, all, kv])
@@ -261,6 +269,10 @@ test("session compare: two and four ranks by step, as in the ranks' table of eac
   const [decode, ...otherPhases] = data.scaling;
   expect([decode!.phase, otherPhases]).toEqual(['decode', []]);
   const [base, now] = decode!.values as [Scaled, Scaled];
+  expect(data.environment.find(({ label }) => label === 'world size')).toMatchObject({
+    values: ['2', '4'],
+    could_explain: expect.stringContaining('ranks'),
+  });
   expect([base.ranks, base.speedup, base.efficiency, now.ranks]).toEqual([2, 1, 1, 4]);
   // Ranks without a fault differ by 1 % of noise: their mean, from other tables.
   const figuresOf = ({ collectives, stages }: typeof two) => {

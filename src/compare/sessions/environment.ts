@@ -14,6 +14,7 @@ const explanations: readonly { pattern: RegExp; text: string }[] = [
   { pattern: /^(input|output)_len$/, text: 'context length: attention and KV cache grow with it' },
   { pattern: /^model$/, text: 'another model' },
   { pattern: /^tensor_parallel_size$/, text: 'how the model is spread over GPUs' },
+  { pattern: /^world_size$/, text: 'the work of a step is spread over another number of ranks' },
   { pattern: /gpu_name|gpu_sm|gpu_memory_bandwidth|compute_capability/, text: 'another GPU' },
   { pattern: /driver/, text: 'launch cost and libraries of the driver' },
   {

@@ -71,8 +71,8 @@ export async function readJob(
   const rows = await database.query<Omit<JobRank, 'late_cause' | 'clock'>>(
     ranksSql({ kind, execution }, bounds.length > 0 ? Math.max(...bounds) : 0),
   );
-  const medianComputeMs = lowerMedian(rows.map((row) => row.compute_ms ?? 0));
-  const medianHostMs = lowerMedian(rows.map((row) => row.host_ms ?? 0));
+  const medianOf = (stepKind: string | null, msOf: (row: (typeof rows)[number]) => number | null) =>
+    lowerMedian(rows.flatMap((row) => (row.step_kind === stepKind ? (msOf(row) ?? 0) : [])));
   return {
     world_size,
     missing,
@@ -81,8 +81,8 @@ export async function readJob(
     transfers: await readTransfers(database, execution, link),
     step_times: kind === null ? null : await readRankSteps(database, { kind, execution }),
     ranks: rows.map((row) => {
-      const compute = (row.compute_ms ?? 0) - medianComputeMs;
-      const host = (row.host_ms ?? 0) - medianHostMs;
+      const compute = (row.compute_ms ?? 0) - medianOf(row.step_kind, ({ compute_ms }) => compute_ms);
+      const host = (row.host_ms ?? 0) - medianOf(row.step_kind, ({ host_ms }) => host_ms);
       const isLate =
         row.delayed_operations >= minLastShare * row.operations &&
         row.delayed_operations > 0 &&
@@ -105,7 +105,7 @@ function ranksSql({ kind, execution }: { kind: string | null; execution: string 
   const condition = `execution_id = '${execution}'`;
   const steps =
     kind === null
-      ? `WITH steps AS (SELECT capture_id, 0 AS stage_id, rank, NULL::BIGINT AS ns FROM kernels WHERE ${condition} GROUP BY capture_id, rank)`
+      ? `WITH steps AS (SELECT capture_id, 0 AS stage_id, rank, NULL AS kind, NULL::BIGINT AS ns FROM kernels WHERE ${condition} GROUP BY capture_id, rank)`
       : stepsSql({ kind, execution });
   const inSteps = (row: string) =>
     kind === null
@@ -114,7 +114,7 @@ function ranksSql({ kind, execution }: { kind: string | null; execution: string 
          JOIN steps p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id AND p.rank IS NOT DISTINCT FROM ${row}.rank`;
   const per = (ns: string) => `${ns} / 1e6 / greatest(n, 1)`;
   return `${steps},
-   step_counts AS (SELECT rank, ${kind === null ? '0' : 'count(*)'} AS n, avg(ns) / 1e6 AS step_ms FROM steps GROUP BY rank),
+   step_counts AS (SELECT rank, any_value(kind)::VARCHAR AS step_kind, ${kind === null ? '0' : 'count(*)'} AS n, avg(ns) / 1e6 AS step_ms FROM steps GROUP BY rank),
    computing AS (SELECT k.rank, sum(k.exclusive_ns) AS ns FROM kernels k ${inSteps('k')} WHERE k.${condition} AND k.class <> 'communication' GROUP BY k.rank),
    idle AS (SELECT g.rank, sum(coalesce(g.host_ns, 0) + coalesce(g.launch_overhead_ns, 0)) AS ns FROM gaps g ${inSteps('g')} WHERE g.${condition} AND g.device IS NOT NULL GROUP BY g.rank),
    calls AS (
@@ -126,7 +126,7 @@ function ranksSql({ kind, execution }: { kind: string | null; execution: string 
        count(k.shortest_ns) AS operations, count_if(k.last_rank = c.rank AND k.longest_ns - k.shortest_ns > ${boundNs}) AS delayed_operations
      FROM calls c ${kind === null ? '' : 'JOIN steps p ON p.capture_id = c.capture_id AND p.stage_id = c.step_id AND p.rank IS NOT DISTINCT FROM c.rank'} LEFT JOIN collective_calls k ON ${isSameCall('k', 'c')}
      GROUP BY c.rank)
-   SELECT rank, n AS steps, step_ms, ${per('computing.ns')} AS compute_ms, coalesce(${per('idle.ns')}, 0) AS host_ms, ${per('exposed')} AS exposed_ms, ${per('overlapped')} AS overlapped_ms,
+   SELECT rank, step_kind, n AS steps, step_ms, ${per('computing.ns')} AS compute_ms, coalesce(${per('idle.ns')}, 0) AS host_ms, ${per('exposed')} AS exposed_ms, ${per('overlapped')} AS overlapped_ms,
      ${per('wire')} AS wire_ms, ${per('skew')} AS skew_ms, ${per('stages')} AS stages_ms, coalesce(delayed_operations, 0) AS delayed_operations, coalesce(operations, 0) AS operations
    FROM step_counts LEFT JOIN computing USING (rank) LEFT JOIN idle USING (rank) LEFT JOIN communicating USING (rank) ORDER BY rank`;
 }

@@ -6,7 +6,7 @@ import { withTransfersSql } from '../trace/step-transfers.js';
 
 type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['step_times']>;
 
-/** The steps of a kind in one execution. */
+/** The steps of a kind in one execution; of ranks without such steps, those of their longest kind. */
 export interface Steps {
   kind: string;
   execution: string;
@@ -24,7 +24,7 @@ const maxCells = 8192;
 export async function readRankSteps(database: SessionDatabase, steps: Steps): Promise<RankSteps | null> {
   await makeCollectives(database);
   const [count] = await database.query<{ ranks: number; steps: number | null }>(
-    `${stepsSql(steps)} SELECT count(DISTINCT rank) AS ranks, max(step) AS steps FROM steps`,
+    `${stepsSql(steps)} SELECT count(DISTINCT rank) AS ranks, max(step) AS steps FROM steps WHERE kind = '${steps.kind}'`,
   );
   if (!count?.steps) return null;
   const columns = Math.min(maxColumns, Math.max(1, Math.floor(maxCells / count.ranks)), count.steps);
@@ -35,7 +35,7 @@ export async function readRankSteps(database: SessionDatabase, steps: Steps): Pr
        SELECT capture_id, step_id, rank, sum(exposed_ns) AS ns FROM collective_rows WHERE execution_id = '${steps.execution}' GROUP BY ALL)
      SELECT p.rank, ((p.step - 1) // ${width})::INTEGER AS "column", avg(p.ns - coalesce(e.ns, 0)) / 1e6 AS ms
      FROM steps p LEFT JOIN exposed e ON e.capture_id = p.capture_id AND e.step_id = p.stage_id AND e.rank IS NOT DISTINCT FROM p.rank
-     WHERE p.rank IS NOT NULL GROUP BY ALL ORDER BY ALL`,
+     WHERE p.kind = '${steps.kind}' GROUP BY ALL ORDER BY ALL`,
   );
   const usedColumns = Math.ceil(count.steps / width);
   const byRank = new Map<number, (number | null)[]>();
@@ -76,7 +76,7 @@ export async function readStepSpans(
 }
 
 /**
- * SQL of `steps`: steps of each rank, numbered from 1 by their start, with their time on the device and in the sends and receives before and
+ * SQL of `steps`: steps of each rank, of the kind or its own longest kind, numbered from 1 by their start, with their time on the device and in the sends and receives before and
  * after them. A process with a rank for each device has every step on each rank.
  */
 export const stepsSql = ({ kind, execution }: Steps): string => `WITH transfers AS (
@@ -92,7 +92,10 @@ export const stepsSql = ({ kind, execution }: Steps): string => `WITH transfers 
      WHERE execution_id = '${execution}' AND kind IN ${kindsSql([...stepKinds, 'training'])} AND stage_id = phase_id AND rank IS NOT NULL`,
      'capture_id, rank',
    )}),
+   rank_kinds AS (
+     SELECT rank, coalesce(max(kind) FILTER (kind = '${kind}'), arg_max(kind, ns)) AS kind
+     FROM (SELECT rank, kind, sum(until_ns - from_ns) AS ns FROM spans WHERE NOT coalesce(warmup, false) GROUP BY rank, kind) GROUP BY rank),
    steps AS (
-     SELECT capture_id, stage_id, rank, start_ns, greatest(end_ns, until_ns) AS end_ns, until_ns - from_ns AS ns,
+     SELECT capture_id, stage_id, rank, kind, start_ns, greatest(end_ns, until_ns) AS end_ns, until_ns - from_ns AS ns,
        row_number() OVER (PARTITION BY rank ORDER BY start_ns, stage_id)::INTEGER AS step
-     FROM spans WHERE kind = '${kind}' AND NOT coalesce(warmup, false))`;
+     FROM spans SEMI JOIN rank_kinds USING (rank, kind) WHERE NOT coalesce(warmup, false))`;

@@ -87,6 +87,12 @@ const ms = () => z.number().nullable();
 /** One rank of a job (import --ranks): mean times per step in ms, over the whole capture without steps. */
 const jobRankSchema = z.object({
   rank: count(),
+  step_kind: z
+    .string()
+    .nullable()
+    .describe(
+      "The job's `step_kind`, or for a rank without such steps its own longest kind; null without steps.",
+    ),
   steps: count().describe('Steps of `step_kind` in the means.'),
   step_ms: ms().describe('First to last device activity of a mean step.'),
   compute_ms: ms().describe('Kernels that do not communicate.'),
@@ -168,7 +174,7 @@ const collectivesResultSchema = z.object({
     .describe('Each communicator by operation; Send and Recv are counted together.'),
 });
 
-export const collectivesVersion = '1.5';
+export const collectivesVersion = '1.6';
 export const collectivesDocumentSchema = documentSchema(
   'collectives',
   collectivesVersion,

@@ -2,8 +2,7 @@ import { gainOf } from '../gain.js';
 import { linksSql, type LinkUse } from '../../../facts/collectives/job.js';
 import { collectiveTraffic } from '../../../model/collectives.js';
 import { formatBytes, formatQuantity } from '../../../vocabulary/format.js';
-import { rankRanges } from '../../../model/ranks.js';
-import { jobCauses } from '../job-causes.js';
+import { jobCauses, memberRanges } from '../job-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -85,7 +84,5 @@ async function finding(
     check: checkAgain,
   };
 }
-
-const memberRanges = ({ members }: LinkUse): string => rankRanges(members.split(', ').map(Number));
 
 const micros = (us: number): string => ms(us / 1e3);
