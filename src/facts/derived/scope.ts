@@ -224,7 +224,7 @@ function chooseFocus(
   };
 }
 
-/** The lowest rank of the process of a rank; empty if it is the rank itself. */
+/** The lowest rank of the process of a rank that has no rows of the host; empty for other ranks. */
 async function processRankOf(
   database: SessionDatabase,
   counts: readonly KernelCount[],
@@ -233,7 +233,8 @@ async function processRankOf(
   const ranks = new Set(counts.flatMap((row) => (row.capture_id === capture_id ? [row.rank] : [])));
   if (rank === null || ranks.size < 2) return {};
   const [row] = await database.query<{ rank: number | null }>(
-    `SELECT min(rank) AS rank FROM kernels WHERE capture_id = $1
+    `SELECT min(rank) AS rank FROM kernels WHERE capture_id = $1 AND NOT EXISTS (SELECT 1 FROM stages WHERE capture_id = $1 AND rank = $2::INTEGER)
+     AND NOT EXISTS (SELECT 1 FROM api_calls WHERE capture_id = $1 AND rank = $2::INTEGER)
      AND pid = (SELECT any_value(pid) FROM kernels WHERE capture_id = $1 AND rank = $2::INTEGER AND device IS NOT DISTINCT FROM $3::INTEGER)`,
     [capture_id, rank, device],
   );
