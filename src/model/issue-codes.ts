@@ -357,6 +357,9 @@ export const issueCodes = {
   no_waterfall: { means: 'a stage or the session has no waterfall to predict from' },
   no_common_stage: { means: 'the sessions have no stage in common' },
   other_workload: { means: 'the sessions ran different workloads' },
+  slower_clean_run: {
+    means: 'a stage took longer without the profiler than under it, which makes its bars longer',
+  },
   times_under_profiler: { means: 'times are those of a profiled run: no clean one was recorded' },
   several_batch_sizes: { means: 'a stage ran with several batch sizes: its mean is not meaningful' },
   operators_not_recorded: { means: 'one of the sessions has no operators or kernels to compare' },

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compareDocumentSchema, type CompareResult } from '../../model/documents/compare.js';
+import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { Document } from '../../model/document.js';
 import { figure } from '../../model/figure.js';
 import { testHome } from '../../session/test-folder.js';
@@ -143,6 +144,29 @@ test('names differences between profiled and clean times, and times without such
     {
       severity: 'warning',
       text: expect.stringContaining(`except those of ${untraced.session.id}`) as string,
+    },
+  ]);
+});
+
+test('notes bars that are longer than the kernels, since the machine was slower without the profiler', async () => {
+  const timed = async (profiledMs: number): Promise<Side> => ({
+    ...(await side(10, 0.3, [], [])),
+    waterfalls: [
+      {
+        kind: 'decode',
+        source: 'trace',
+        clean_ms: figure(10, 'ms', 'hand'),
+        measured_ms: figure(profiledMs, 'ms', 'hand'),
+      } as StageWaterfall,
+    ],
+  });
+  const [slower, same] = [await timed(6.4), await timed(9.9)];
+  expect(timingIssues([slower, same])).toMatchObject([
+    {
+      code: 'slower_clean_run',
+      text: expect.stringMatching(
+        `^${slower.session.id} took longer without the profiler \\(decode 10.0 ms instead of 6.40 ms\\)`,
+      ) as string,
     },
   ]);
 });

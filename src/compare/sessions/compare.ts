@@ -10,8 +10,9 @@ import {
 import { InferscopeError } from '../../model/errors.js';
 import { kernelKey } from '../../model/kernel-name.js';
 import { hasRows, hasSubject } from '../../model/subjects.js';
-import { idleIn } from '../../model/headline-time.js';
+import { idleIn, isSlower } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
+import { formatFigure } from '../../vocabulary/format.js';
 import { issuesAt } from '../../vocabulary/sentence-template.js';
 import type { Session } from '../../session/open.js';
 import { noiseOfDifference } from '../../facts/difference/half-width.js';
@@ -189,6 +190,22 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
         without.length === 0
           ? `${times} are those under the profiler: ${why}.`
           : `${times} are under the profiler except those of ${sideNames(without)}, which ran without one: ${why}. The difference includes the profiler's overhead.`,
+    });
+  }
+  for (const { session, waterfalls } of sides) {
+    const slower = waterfalls.filter(
+      ({ clean_ms: clean, measured_ms: profiled, source }) =>
+        source === 'trace' && profiled.value !== null && isSlower(clean.value, profiled.value),
+    );
+    if (slower.length === 0) continue;
+    const times = slower.map(
+      ({ kind, clean_ms: clean, measured_ms: profiled }) =>
+        `${kind} ${formatFigure(clean)} instead of ${formatFigure(profiled)}`,
+    );
+    list.push({
+      code: 'slower_clean_run',
+      severity: 'info',
+      text: `${session.user.name ?? session.id} took longer without the profiler (${times.join(', ')}): its bars are longer accordingly; classes and kernels are as recorded under the profiler.`,
     });
   }
   for (const { session, stages } of sides) {

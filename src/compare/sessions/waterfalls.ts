@@ -1,6 +1,6 @@
 import type { ComparedWaterfall } from '../../model/documents/compare.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
-import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
+import { busyMs, explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { barsSideBySide } from '../../facts/waterfall/side-by-side.js';
 import { ranksOf } from './scaling.js';
@@ -20,7 +20,10 @@ export async function waterfallsOf({
   }
 }
 
-/** A side's stage with the time of its waterfall, if it has one, because the two are shown together. */
+/**
+ * A side's stage with the time of its waterfall, if it has one, because the two are shown together. Sampling under a profiler is timed by
+ * another clock there, so its busy time is the waterfall's, too.
+ */
 export function withWaterfallTime(
   stage: Side['stages'][number],
   waterfalls: readonly StageWaterfall[],
@@ -28,9 +31,14 @@ export function withWaterfallTime(
   const [first, ...more] = waterfalls.filter(({ kind }) => kind === stage.phase);
   if (!first || more.length > 0) return stage;
   const duration_ms = headlineTime(first);
-  return duration_ms.value === null
-    ? stage
-    : { ...stage, value: { ...stage.value, duration_ms }, is_clean: !isProfiled(first) };
+  if (duration_ms.value === null) return stage;
+  const isOnlyProfiled = isProfiled(first) && stage.value.kernels !== null;
+  return {
+    ...stage,
+    value: { ...stage.value, duration_ms, ...(isOnlyProfiled && { busy_ms: busyMs(first) }) },
+    is_clean: !isProfiled(first),
+    ...(stage.profiled_ms && { profiled_ms: first.measured_ms }),
+  };
 }
 
 /** Stages with a waterfall on at least two sides. Ranges named by the program may differ between sides. */
