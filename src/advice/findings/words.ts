@@ -2,7 +2,6 @@ import { formatCount, formatQuantity, roundMeanCount, plural } from '../../vocab
 import { instancesOf, perInstance } from '../../vocabulary/stages.js';
 
 export {
-  formatBytes as mib,
   formatCount as count,
   formatFactor as factor,
   formatMs as ms,

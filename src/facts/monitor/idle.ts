@@ -36,7 +36,7 @@ export async function readIdle(
   return {
     share: figure(
       idleNs / totals.total_ns,
-      'share',
+      'ratio',
       `telemetry: utilization_percent under ${formatSetting(percent, '%')} for at least ${formatSetting(ms, 'ms')}`,
       {
         n: totals.n,

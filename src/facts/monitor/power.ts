@@ -53,7 +53,7 @@ async function readNearShare(database: SessionDatabase, scope: string, watts: nu
     [scope, metric],
   );
   if (!row?.total) return noPower;
-  return figure((row.near ?? 0) / row.total, 'share', `telemetry: ${metric}`, { n: row.n });
+  return figure((row.near ?? 0) / row.total, 'ratio', `telemetry: ${metric}`, { n: row.n });
 }
 
 async function readCappedShare(database: SessionDatabase, scope: string): Promise<Figure> {
@@ -63,7 +63,7 @@ async function readCappedShare(database: SessionDatabase, scope: string): Promis
     [scope],
   );
   if (!row?.total) return missing('no_throttle_reasons', 'The source does not have throttle reasons.');
-  return figure((row.capped ?? 0) / row.total, 'share', 'telemetry: sw_power_cap', { n: row.n });
+  return figure((row.capped ?? 0) / row.total, 'ratio', 'telemetry: sw_power_cap', { n: row.n });
 }
 
 async function readEnergy(database: SessionDatabase, scope: string): Promise<Figure> {

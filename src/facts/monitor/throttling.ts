@@ -54,7 +54,7 @@ export async function readThrottling(
   }
   const usual = usualMhz.value;
   return {
-    share: figure((totals.limited_ns ?? 0) / totals.total_ns, 'share', 'telemetry: throttle reasons', {
+    share: figure((totals.limited_ns ?? 0) / totals.total_ns, 'ratio', 'telemetry: throttle reasons', {
       n: totals.n,
     }),
     count: periods.length,
@@ -107,7 +107,7 @@ export async function readClock(
   return {
     usual_mhz: reference,
     dropped_share: row?.total
-      ? figure((row.low ?? 0) / row.total, 'share', source, { n: row.n })
+      ? figure((row.low ?? 0) / row.total, 'ratio', source, { n: row.n })
       : missing('never_busy', `No sample is at least ${formatSetting(busyPercent, '%')} busy.`),
   };
 }

@@ -100,7 +100,7 @@ function tokensOf(ok: readonly RequestRow[]): ServingPoint['tokens'] {
     cached_share:
       input === 0
         ? missing('not_reported', ifAnswered('usage does not report cached tokens'))
-        : figure(cached / input, 'share', 'Σ cached_tokens / Σ input_tokens', { n: known.length }),
+        : figure(cached / input, 'ratio', 'Σ cached_tokens / Σ input_tokens', { n: known.length }),
     chunks_not_tokens: ok.filter((row) => row.itl_split === true || row.itl_ns === null).length,
   };
 }
@@ -189,7 +189,7 @@ function goodputOf(
   const share = good / counted.length;
   return {
     requests_per_s: figure(good / seconds, '1/s', 'requests within the SLO / seconds', { n: counted.length }),
-    share: figure(share, 'share', 'requests within the SLO / requests, failed ones included', {
+    share: figure(share, 'ratio', 'requests within the SLO / requests, failed ones included', {
       n: counted.length,
     }),
     meets_slo: share >= slo.share,
@@ -211,7 +211,7 @@ function serverFigures(series: ReadonlyMap<string, { max: number; grown: number 
     kv_cache_usage_max: max('kv_cache_usage_ratio', 'share'),
     prefix_cache_hit_ratio:
       hits && queries && queries.grown > 0
-        ? figure(hits.grown / queries.grown, 'share', 'growth of prefix_cache_hits_total / queries_total')
+        ? figure(hits.grown / queries.grown, 'ratio', 'growth of prefix_cache_hits_total / queries_total')
         : max('prefix_cache_hit_ratio', 'share'),
     preemptions: preempted ? figure(preempted.grown, 'requests', 'growth of preemptions_total') : absent,
   };

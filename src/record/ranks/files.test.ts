@@ -41,5 +41,6 @@ test('folders and patterns find the timelines in them; an nsys folder, or a repo
   expect(relativeFiles('a/*')).toEqual(all.slice(0, 2));
   expect(relativeFiles('a/rank?.json*', 'a/{rank10,rank11}.json')).toEqual(all.slice(0, 2));
   expect(relativeFiles('a/notes.txt')).toEqual(['a/notes.txt']);
-  expect(relativeFiles('nothing/*')).toEqual([]);
+  expect(relativeFiles('**/rank10.json', 'b/**/one.sqlite')).toEqual(['a/rank10.json', 'b/one.sqlite']);
+  expect(relativeFiles('**/0.json', 'nothing/*')).toEqual([]);
 });

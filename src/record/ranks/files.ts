@@ -38,7 +38,8 @@ function filesOf(path: string): string[] {
 /** Regular expression of a pattern: `**` matches any folders, `*`, `?` and [a-c] match within a name, {a,b} alternatives. */
 function patternSource(pattern: string): string {
   return pattern.replaceAll(/\*\*\/?|[*?]|\{[^{}]*\}|[.+^$()|[\]\\{}]/g, (match) => {
-    if (match.startsWith('**')) return '.*';
+    if (match === '**/') return '(?:.*/)?';
+    if (match === '**') return '.*';
     if (match === '*') return '[^/]*';
     if (match === '?') return '[^/]';
     if (match.length > 1 && match.startsWith('{'))

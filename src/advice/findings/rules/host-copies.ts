@@ -4,8 +4,8 @@ import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, type StageOutcome, minShare, noTimeline, outcomeOf } from '../stage-rule.js';
-import { instanceWord, everyInstance, mib, ms, part, plural } from '../words.js';
-import { formatQuantity } from '../../../vocabulary/format.js';
+import { instanceWord, everyInstance, ms, part, plural } from '../words.js';
+import { formatBytes, formatQuantity } from '../../../vocabulary/format.js';
 
 /** Pinned-memory rate, B/s, if the link is not known: PCIe 5 ×16 has 63 GB/s minus protocol overhead, PCIe 4 half of it. */
 const pinnedBytesPerS = 50e9;
@@ -108,10 +108,10 @@ async function judgeBetween(context: FindingContext): Promise<FoundDraft | strin
   const after = ((between.bytes / between.pauses) * 1e3) / rate;
   return {
     stage: null,
-    title: `Exposed H2D copies between stages: ${mib(between.bytes / between.pauses)}${fromWords(from)} before each, ${part(between.ms, between.run_ms)} of the run`,
+    title: `Exposed H2D copies between stages: ${formatBytes(between.bytes / between.pauses)}${fromWords(from)} before each, ${part(between.ms, between.run_ms)} of the run`,
     at_stake_ms: each,
     run_ms: between.ms,
-    cause: `Before a stage starts, ${mib(between.bytes / between.pauses)} are copied to the device in ${ms(each)}, at ${formatQuantity((between.bytes * 1e3) / Math.max(between.dur_ms, 1e-9), 'B/s')}, while no kernel runs. ${pageable ? fromPageable : 'The stage waits for them.'}`,
+    cause: `Before a stage starts, ${formatBytes(between.bytes / between.pauses)} are copied to the device in ${ms(each)}, at ${formatQuantity((between.bytes * 1e3) / Math.max(between.dur_ms, 1e-9), 'B/s')}, while no kernel runs. ${pageable ? fromPageable : 'The stage waits for them.'}`,
     change: changeOf(pageable),
     gain: {
       per: 'pause',
@@ -185,9 +185,9 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Exposed H2D copies: ${mib(bytes)}${fromWords(from)} take ${part(stake, wall)} of ${everyInstance(kind)}`,
+    title: `Exposed H2D copies: ${formatBytes(bytes)}${fromWords(from)} take ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `${instanceWord(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? fromPageable : 'The copy precedes the kernels in the same stream.'}`,
+    cause: `${instanceWord(kind)} copies ${formatBytes(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? fromPageable : 'The copy precedes the kernels in the same stream.'}`,
     change: changeOf(pageable),
     gain: gainOf(
       wall,

@@ -4,8 +4,8 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
-import { instanceWord, everyInstance, mib, ms, part } from '../words.js';
-import { plural, formatQuantity } from '../../../vocabulary/format.js';
+import { instanceWord, everyInstance, ms, part } from '../words.js';
+import { formatBytes, formatQuantity, plural } from '../../../vocabulary/format.js';
 
 /** Token ids take 8 bytes per sequence; larger copies are logits, probabilities or hidden states. */
 const minLogitCopyBytes = 32 * 1024;
@@ -71,7 +71,7 @@ export const logitsToHost = stageRule(
       return 'what is copied to the host has another size in most steps: token ids or text, not logits';
     const minBytes = await minLogitBytes(context, stage.kind);
     if (minBytes !== null && copies.bytes < minBytes)
-      return `${mib(copies.bytes)} per step are copied to the host; logits and hidden states of its batch are larger`;
+      return `${formatBytes(copies.bytes)} per step are copied to the host; logits and hidden states of its batch are larger`;
     const [host] = await context.database.query<{ ms: number }>(
       `SELECT coalesce(sum(l.ns), 0) / 1e6 / ${stage.instances} AS ms FROM finding_long_hosts l
        WHERE l.kind = '${stage.kind}' AND EXISTS (SELECT 1 FROM (${largeCopiesSql(stage)}) c
@@ -83,7 +83,7 @@ export const logitsToHost = stageRule(
     const back = await copiedBack(context, stage);
     const stake = copies.ms + after + idle.wait.read + (back?.ms ?? 0);
     if (stake < minShare * stage.wall_ms) {
-      return `${mib(copies.bytes)} per step are copied to the host and cost ${part(stake, stage.wall_ms)}`;
+      return `${formatBytes(copies.bytes)} per step are copied to the host and cost ${part(stake, stage.wall_ms)}`;
     }
     return finding(context, stage, { ...copies, after, back, stake });
   },
@@ -140,16 +140,16 @@ async function finding(
       rows
         .map(
           (row) =>
-            `${plural(row.copies, 'copy', 'copies')} of ${mib(row.mib * 2 ** 20)} into ${row.memory} memory, ${formatQuantity(row.gb_per_s * 1e9, 'B/s')}`,
+            `${plural(row.copies, 'copy', 'copies')} of ${formatBytes(row.mib * 2 ** 20)} into ${row.memory} memory, ${formatQuantity(row.gb_per_s * 1e9, 'B/s')}`,
         )
         .join('; '),
   );
   const gain = Math.max(0, stake - onDeviceMs);
   return {
     stage: kind,
-    title: `Logits copied to the host: ${mib(bytes)} take ${part(stake, wall)} of ${everyInstance(kind)}`,
+    title: `Logits copied to the host: ${formatBytes(bytes)} take ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `${instanceWord(kind)} copies ${mib(bytes)} to the host in ${plural(n, 'copy', 'copies')} (${ms(exposed)} exposed)${after > 0 ? `; the host then works on them for ${ms(after)} while the device waits` : ''}${back ? `; ${mib(back.bytes)} are copied back (${ms(back.ms)})` : ''}. Token ids would take 8 bytes per sequence.`,
+    cause: `${instanceWord(kind)} copies ${formatBytes(bytes)} to the host in ${plural(n, 'copy', 'copies')} (${ms(exposed)} exposed)${after > 0 ? `; the host then works on them for ${ms(after)} while the device waits` : ''}${back ? `; ${formatBytes(back.bytes)} are copied back (${ms(back.ms)})` : ''}. Token ids would take 8 bytes per sequence.`,
     change: {
       kind: 'code',
       text: 'Sample on the device and copy only token ids, or copy nothing until the text is needed.',
