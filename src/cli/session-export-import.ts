@@ -31,7 +31,7 @@ export function defineExport(command: Command): void {
       ) => {
         const { selectSession } = await import('../session/select.js');
         const { exportSession } = await import('../session/archive-export.js');
-        const { formatBytes } = await import('../vocabulary/format.js');
+        const { formatBytes, plural } = await import('../vocabulary/format.js');
         const session = selectSession(selector);
         const { json, ...exportOptions } = options;
         const archive = await exportSession(session, exportOptions);
@@ -47,7 +47,7 @@ export function defineExport(command: Command): void {
           );
         }
         if (json) await printSessionDocument('session-export', { id: session.id, ...archive });
-        else print(`${archive.path}  (${formatBytes(archive.bytes)}, ${archive.files} files)`);
+        else print(`${archive.path}  (${formatBytes(archive.bytes)}, ${plural(archive.files, 'file')})`);
       },
     );
 }

@@ -11,6 +11,7 @@ import {
   nbsp,
   noValue,
   keepUnits,
+  withUnit,
 } from '../vocabulary/format.js';
 import type { Text, Value } from '../views/block.js';
 
@@ -27,7 +28,7 @@ export function valueText(value: Value): string {
     return (value.bare ? text.slice(0, text.lastIndexOf(' ')) : text).replaceAll(' ', nbsp);
   }
   if ('count' in value)
-    return value.unit ? `${formatCount(value.count)}${nbsp}${value.unit}` : formatCount(value.count);
+    return value.unit ? withUnit(formatCount(value.count), value.unit, nbsp) : formatCount(value.count);
   if ('missing' in value) return noValue;
   // Drawn on pages; the numbers are in the next columns.
   if ('gain' in value) return '';

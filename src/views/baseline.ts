@@ -124,7 +124,7 @@ function notes({ comparisons, tolerance, within_process: isWithin }: BaselineChe
       : [
           [
             "A change is significant by Welch's test on logarithms with Holm's correction for ",
-            { count: tested, unit: tested === 1 ? 'metric' : 'metrics' },
+            { count: tested, unit: 'metrics' },
             '; worse by up to ',
             { n: tolerance, unit: 'ratio' },
             ' is within tolerance.',

@@ -68,7 +68,7 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
       ? [
           [
             "Significant: p < 0.05 after Holm's correction for ",
-            { count: tested.length, unit: tested.length === 1 ? 'metric' : 'metrics' },
+            { count: tested.length, unit: 'metrics' },
             gates.length > 0 ? ' (metrics of --fail-on are corrected separately)' : '',
             isRankTest ? ', by the Mann-Whitney rank test; change and interval by Hodges-Lehmann.' : '.',
             isUniform(comparisons) ? ` The sides have ${first!.n.join(' and ')} ${values}.` : '',

@@ -262,7 +262,7 @@ function environmentSection({
           },
           ...variants.map(({ label, launches }) => ({
             name: `variant ${label}`,
-            text: { count: launches, unit: launches === 1 ? 'launch' : 'launches' },
+            text: { count: launches, unit: 'launches' },
           })),
           { name: 'repeats', text: [{ count: protocol.repeats }, ' per point and launch'] },
           { name: 'warm-up', text: protocol.warmup },

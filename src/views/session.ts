@@ -166,7 +166,7 @@ export function sessionVerifyView(document: Document<SessionsVerified>): View {
         type: 'facts',
         items: sessions.map(({ id, ok, files }) => ({
           name: id,
-          text: ok ? ['ok, ', { count: files.length }, ' files'] : { text: 'DAMAGED', tone: 'fault' },
+          text: ok ? ['ok, ', { count: files.length, unit: 'files' }] : { text: 'DAMAGED', tone: 'fault' },
         })),
       },
     ],

@@ -133,7 +133,8 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
   return `${formatNumber(number, digitsOf(rung, digits))} ${rung.unit}`;
 }
 
-const withUnit = (number: string, unit: string, gap = ' '): string =>
+/** A number and its unit, in the singular for 1 if it is a word. */
+export const withUnit = (number: string, unit: string, gap = ' '): string =>
   `${number}${gap}${number === '1' ? (singularUnits[unit] ?? unit) : unit}`;
 
 /** Both ends of a range in one unit, with the digits that its width supports: 3.3 to 4.3 ms; one value if both have the same text. */

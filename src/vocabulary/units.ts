@@ -50,8 +50,13 @@ export const ladders: Record<string, Rung[]> = {
 /** Units that are words, of a count of one. */
 export const singularUnits: Record<string, string> = {
   cores: 'core',
+  files: 'file',
+  launches: 'launch',
+  metrics: 'metric',
   parameters: 'parameter',
   processes: 'process',
+  requests: 'request',
+  samples: 'sample',
 };
 
 /** Other names of a unit in documents and files, with the name used here. */

@@ -149,7 +149,7 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
     add(
       'requests_cancelled',
       'warning',
-      sentence`${requests.cancelled} requests were stopped by Ctrl-C or a signal and are left out.`,
+      sentence`Requests stopped by Ctrl-C or a signal, which are left out: ${requests.cancelled}.`,
     );
   if (client.bound)
     add('client_bound', 'warning', sentence`This client was a limit: ${client.reasons.join('; ')}.`);
