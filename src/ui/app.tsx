@@ -40,7 +40,7 @@ export function uiApp({ homes, host, token, first, log }: UiOptions): Hono {
   const app = new Hono();
   const opened = new OpenSessions(homes);
   // Pages through a tunnel to the machine with the GPU: a fifth of the bytes. A saved trace and tiles stay as they are.
-  app.use(compress({ contentTypeFilter: /^text\// }));
+  app.use(compress({ contentTypeFilter: /^(?:text\/|application\/json)/ }));
   app.use(securityHeaders);
   app.use(requestGuard(host, ({ status, message }) => new Response(`${message}\n`, { status })));
   app.use(tokenGuard(token));

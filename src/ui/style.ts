@@ -1,3 +1,12 @@
+import { textOn } from '../render/charts/chart.js';
+import { classColors } from '../vocabulary/colors.js';
+import { opClasses } from '../model/classes.js';
+
+const lightClasses = opClasses
+  .filter((name) => textOn(classColors[name]) === '#000000')
+  .map((name) => `.c-${name}`)
+  .join(', ');
+
 /** Styles of pages that reports do not have. */
 export const uiStyle = `
 nav.pages { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline; padding: .5rem 1rem; background: var(--surface);
@@ -44,7 +53,7 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
 .histogram { display: block; width: 100%; height: 7rem; border-bottom: 1px solid var(--line); }
 .icicle { position: relative; overflow: hidden; } .icicle > * { position: absolute; height: 1.5rem; padding: .125rem 0; overflow: hidden;
   white-space: nowrap; text-indent: 4px; font-size: .75rem; text-decoration: none; color: var(--ink); border: solid var(--surface); border-width: 0 1px 1px 0; text-overflow: ellipsis; }
-.icicle > :not([class*=c-]) { background: var(--raised); } .icicle > [class*=c-] { color: #fff; text-shadow: 0 0 2px #000, 0 0 2px #000; }
+.icicle > :not([class*=c-]) { background: var(--raised); } .icicle > [class*=c-] { color: #fff; } .icicle > :is(${lightClasses}) { color: #000; }
 .icicle a:hover, .icicle a:focus-visible { border-color: var(--ink); outline-offset: -2px; }
 .ends { display: flex; justify-content: space-between; gap: 1rem; max-width: none; }
 #chosen :is(h2, p) { overflow-wrap: anywhere; } #chosen h2 { font-size: 1.0625rem; } tr[aria-current] { background: var(--raised); }

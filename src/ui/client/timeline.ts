@@ -233,10 +233,9 @@ class TimelinePage {
   /** Draws the tracks of each table as it is loaded, until all are. */
   private async followLoading(): Promise<void> {
     const { picture, source } = this;
-    // A small capture is read at once.
-    for (let pause = 10; picture.data.reading !== null; pause = Math.min(250, 2 * pause)) {
+    // The server waits before it responds.
+    while (picture.data.reading !== null) {
       status.textContent = `reading ${picture.data.reading.replace('_', ' ')} …`;
-      await new Promise((resolve) => setTimeout(resolve, pause));
       picture.update(await source.timeline(picture.labelCount));
     }
     status.textContent = this.note;

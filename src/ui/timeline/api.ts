@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
 import type { Note } from '../../export/exporter.js';
@@ -16,6 +17,9 @@ import { showTimeline } from './show.js';
 import type { EventLinks } from './shown.js';
 import { storedRows } from './stored-rows.js';
 import { trackClasses } from './tracks.js';
+
+/** Time until a page draws the tables read so far. */
+const readingMs = 200;
 
 /**
  * The HTTP API of a timeline: its tracks, tiles, one event, sums and single events of a selection, a search, steps, counters, and the export
@@ -37,13 +41,15 @@ export function timelineApi(
     const openSession = await opened.get(id);
     const { executions, session } = openSession;
     if (!executions.includes(execution)) throw usageError(`no execution ${execution}`);
-    const { timeline, failed } = await opened.timeline(id, execution);
+    const { timeline, failed, read } = await opened.timeline(id, execution);
     if (failed !== null) throw usageError(failed);
-    return { timeline, session, openSession };
+    return { timeline, read, session, openSession };
   };
 
   api.get('/timeline', async (context) => {
-    const { timeline } = await sessionOf(context);
+    const { timeline, read } = await sessionOf(context);
+    // The page asks again at once while tables are missing. A small timeline is complete in the first response.
+    await Promise.race([read, setTimeout(readingMs, undefined, { ref: false })]);
     const known = Number(context.req.query('labels') ?? 0);
     return context.json(showTimeline(timeline, known));
   });

@@ -51,7 +51,8 @@ export async function countersOf(database: SessionDatabase, { from, to }: Timeli
         label: `${hasOneHost ? '' : `${host} · `}${scopeText} · ${metricLabel(metric)}`,
         unit: metricUnit(metric),
         times: times.filter(kept).map((ns) => ns - from),
-        values: values.filter(kept),
+        // More digits than a curve or its limit shows would double the response.
+        values: values.filter(kept).map((value) => Number(value.toPrecision(6))),
       };
     });
 }
