@@ -13,7 +13,7 @@ const sameShare = 0.7;
 
 /**
  * Outcome of each finding of the earlier session with expected and achieved gain, and new findings. Info findings are left
- * out where they are new or still there. If several findings of a stage are gone or smaller, its gain is divided in proportion
+ * out where they are new, still there, or without an expected gain: those are about the measurement. If several findings of a stage are gone or smaller, its gain is divided in proportion
  * to their expected gains, because their effects cannot be separated. The gain of a finding hidden by a larger one in the same
  * bars is part of that of the larger one.
  */
@@ -50,7 +50,10 @@ export function findingOutcomes(
     return hider !== undefined && !finding.bars.some((id) => hider.finding.bars.includes(id));
   });
   const old = outcomes
-    .filter(({ finding, outcome }) => finding.severity !== 'info' || outcome !== 'still_there')
+    .filter(
+      ({ finding, gain, outcome }) =>
+        finding.severity !== 'info' || (gain !== null && outcome !== 'still_there'),
+    )
     .map((entry): ChangeVerdict => {
       const { finding, gain } = entry;
       const pair = pairs.find((stagePair) => stagePair.before.kind === finding.stage) ?? null;
