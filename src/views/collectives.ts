@@ -72,6 +72,10 @@ const ofKind: ColumnOf<JobRank> = {
     kind === null ? { missing: 'the session has no steps' } : phaseLabel(kind as PhaseKind),
 };
 
+/** A summary of a large job shows the ranks that the others wait for. */
+const lateFirst = (ranks: readonly JobRank[]): JobRank[] =>
+  ranks.toSorted((a, b) => Number(b.late_cause !== null) - Number(a.late_cause !== null));
+
 /** The ranks of a job, and missing ranks. */
 function jobBlocks(job: CollectivesResult['job']): Block[] {
   if (!job) return [];
@@ -83,7 +87,7 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
     tableOf(
       `Ranks, ${per}${inExecution}`,
       hasOneKind ? rankColumns : [...rankColumns.slice(0, 1), ofKind, ...rankColumns.slice(1)],
-      job.ranks,
+      lateFirst(job.ranks),
       { brief: briefGroups, filter: true },
     ),
     ...(job.step_times === null ? [] : [rankStrip(job.step_times)]),

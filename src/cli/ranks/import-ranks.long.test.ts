@@ -131,7 +131,7 @@ test('missing, truncated, duplicate and other files are reported; the rest is im
   expect(texts).toContainEqual(
     expect.stringMatching(/rank_unreadable zz-copy.*Rank 2 was imported from trace_rank0002/),
   );
-  expect(texts).toContainEqual(expect.stringMatching(/rank_missing No file of ranks 1 was found/));
+  expect(texts).toContainEqual(expect.stringMatching(/rank_missing No file of rank 1 was found/));
 
   // After a repair only missing ranks are imported again.
   writeKinetoRanks(traces(), { ...planted, truncated: [] });

@@ -9,6 +9,7 @@ import type { MeasuredFigure } from '../../model/figure.js';
 import { openSession } from '../../session/open.js';
 import { compareSessions } from '../../compare/sessions/compare.js';
 import type { ComparedScaling } from '../../model/documents/compare.js';
+import { collectiveBlocks } from '../../views/collectives.js';
 import { testFolder } from '../../session/test-folder.js';
 import { importPart } from './import-part.js';
 import { importRanks } from './import-ranks.js';
@@ -163,6 +164,10 @@ test('DeepEP on 8 ranks: kernels without a call are one group of all ranks, and 
   expect(findings[0]).toMatchObject({ rule: 'rank_stragglers' });
   expect(findings[0]!.title).toContain('rank 6 ');
   expect(job!.ranks.find(({ late_cause }) => late_cause !== null)?.rank).toBe(6);
+  const [rankTable] = collectiveBlocks(collectives);
+  expect(rankTable).toMatchObject({
+    rows: [{ cells: expect.arrayContaining([{ count: 6 }]) }, ...Array.from({ length: 7 }, () => ({}))],
+  });
   for (const row of job!.ranks)
     expect(row.exposed_ms! + row.overlapped_ms!).toBeCloseTo(row.wire_ms! + row.skew_ms!, 9);
   expect(stages[0]!.bars.map(({ id }) => id)).toContain('exposed_comm.skew');

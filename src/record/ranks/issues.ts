@@ -21,7 +21,8 @@ function lossIssues({ files, missing }: RankFiles): Issue[] {
   }));
   const missingRanks = missing.filter((rank) => !failed.some((file) => file.rank === rank));
   if (missingRanks.length > 0) {
-    const text = `No file of ranks ${rankRanges(missingRanks)} was found; the other ranks' waiting time for them counts as exchange.`;
+    const isOne = missingRanks.length === 1;
+    const text = `No file of ${isOne ? 'rank' : 'ranks'} ${rankRanges(missingRanks)} was found; the time that others wait for ${isOne ? 'it' : 'them'} counts as exchange.`;
     issues.push({ code: 'rank_missing', severity: 'warning', text, count: missingRanks.length });
   }
   const skipped = files.filter(({ outcome }) => outcome === 'skipped');
