@@ -28,7 +28,7 @@ describe('explain --what-if', () => {
     expect(single.stdout).toMatch(
       /what if\s+cudagraph\n\n {2}Decode step: .* → .* \(.* to .*\), [\d.]+× as fast\./,
     );
-    expect(single.stdout).toMatch(/launch call +[\d.]+ ms +0 ms/);
+    expect(single.stdout).toMatch(/launch call +[\d.]+ ms +0\.0+ ms/);
     expect(widestLine(single.stdout)).toBeLessThanOrEqual(80);
     const several = explain('--what-if', 'cudagraph', '--what-if', 'batch-size=8,gpu=A100', '--json');
     const { data } = whatIfDocumentSchema.parse(JSON.parse(several.stdout));
