@@ -30,7 +30,7 @@ export const noCalls: PartCalls = { executions: [], processes: 1 };
 /** SQL of the operation of a communication kernel by its name, for sources without calls. */
 const operationByName = `CASE WHEN regexp_matches(name, 'reduce_?scatter', 'i') THEN 'ReduceScatter' WHEN regexp_matches(name, 'all_?reduce|cross_device_reduce', 'i') THEN 'AllReduce'
   WHEN regexp_matches(name, 'all_?gather', 'i') THEN 'AllGather' WHEN regexp_matches(name, 'all_?to_?all|dispatch|combine', 'i') THEN 'AllToAll'
-  WHEN regexp_matches(name, 'send_?recv', 'i') THEN '${sendAndRecv}' WHEN regexp_matches(name, 'broadcast', 'i') THEN 'Broadcast' ELSE name END`;
+  WHEN regexp_matches(name, 'send_?recv', 'i') THEN '${sendAndRecv}' WHEN regexp_matches(name, 'broadcast', 'i') THEN 'Broadcast' ELSE coalesce(short_name, name) END`;
 
 const communicationKernels = "(SELECT * FROM timed_kernels WHERE class = 'communication')";
 const calledBy = 'capture_id, pid, tid, start_ns';
