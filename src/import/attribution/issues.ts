@@ -61,20 +61,20 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       'activities_repeated',
       'warning',
       impossible.repeated,
-      (n) => sentence`${n} kernels and copies were recorded more than once; duplicates were dropped.`,
+      (n) => sentence`Kernels and copies recorded more than once: ${n}; duplicates were dropped.`,
     ),
     issue(
       'activities_without_device',
       'warning',
       impossible.impossibleDevice,
-      (n) => sentence`${n} kernels and copies have an invalid device number and were dropped.`,
+      (n) => sentence`Kernels and copies with an invalid device number: ${n}; they were dropped.`,
     ),
     issue(
       'activities_before_launch',
       'warning',
       impossible.beforeLaunch,
       (n) =>
-        sentence`${n} kernels and copies start more than 1 s before the call that launched them and were dropped.`,
+        sentence`Kernels and copies that start more than 1 s before the call that launched them: ${n}; they were dropped.`,
     ),
     issue(
       'activities_after_launch',
