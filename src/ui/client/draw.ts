@@ -35,13 +35,15 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
   canvas.rect(gutter, 0, width - gutter, height);
   canvas.clip();
   drawAxis(canvas, scene);
+  const isDrawn = ({ top }: { top: number }): boolean =>
+    top >= scene.drawn.top - counterHeight && top <= scene.drawn.bottom;
   for (const overlaid of [false, true])
     drawLanes(
       canvas,
       sceneOf(scene, overlaid),
-      layout.lanes.filter((row) => row.overlaid === overlaid),
+      layout.lanes.filter((row) => row.overlaid === overlaid && isDrawn(row)),
     );
-  for (const row of layout.counters) drawCounter(canvas, scene, row);
+  for (const row of layout.counters.filter(isDrawn)) drawCounter(canvas, scene, row);
   drawOverlays(canvas, scene);
   canvas.restore();
   drawLabels(canvas, scene);

@@ -19,12 +19,20 @@ async function unpack(text: string): Promise<Uint8Array> {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+/** Keeps a section in view while the charts above it get their heights, until the reader does something. */
+function scrollTo(section: HTMLElement): void {
+  const observer = new ResizeObserver(() => section.scrollIntoView());
+  observer.observe(document.body);
+  for (const action of ['wheel', 'pointerdown', 'keydown', 'touchmove'])
+    addEventListener(action, () => observer.disconnect(), { once: true, passive: true });
+}
+
 async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
   const stored = section.querySelector('script')!;
   const data = decodeTimeline(await unpack(stored.textContent ?? ''));
   /** The view that was saved: shown until the reader moves. */
   const saved = stored.dataset['state'] ?? '';
-  if (saved !== '' && location.hash === '') section.scrollIntoView();
+  if (saved !== '' && location.hash === '') scrollTo(section);
   const { shown, counters, steps, note, lanes } = data;
   const timeline = timelineOf(data);
   const classIds = Object.fromEntries(

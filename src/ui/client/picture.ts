@@ -38,6 +38,7 @@ export class Picture {
       width: 0,
       height: 0,
       gutter: 0,
+      drawn: { top: 0, bottom: Infinity },
       range: new Range(Math.max(1, timelineData.span)),
       layout: { lanes: [], heads: [], counters: [], constants: [], height: 0 },
       tiles: new Tiles(source, this.redraw, failed),
@@ -54,10 +55,12 @@ export class Picture {
     this.showLegend();
     this.arrange();
     addEventListener('resize', this.arrange);
+    this.box.addEventListener('scroll', this.redraw);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', this.paint);
     // Paper is light. The browser takes its picture before the next frame.
     matchMedia('print').addEventListener('change', () => {
       this.paint();
+      this.scene.drawn = { top: 0, bottom: Infinity };
       draw(this.context, this.scene);
     });
   }
@@ -92,6 +95,9 @@ export class Picture {
     if (this.frame !== 0) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = 0;
+      // One more screen above and below: a fast scroll does not show empty rows.
+      const { scrollTop, clientHeight } = this.box;
+      this.scene.drawn = { top: scrollTop - clientHeight, bottom: scrollTop + 2 * clientHeight };
       draw(this.context, this.scene);
       this.box.dataset['drawn'] = String(Number(this.box.dataset['drawn'] ?? 0) + 1);
     });

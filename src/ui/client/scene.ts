@@ -12,6 +12,8 @@ export interface Scene {
   width: number;
   height: number;
   gutter: number;
+  /** Lanes and curves between these heights are drawn, px from the top of the picture. */
+  drawn: { top: number; bottom: number };
   range: Range;
   layout: Layout;
   tiles: Tiles;
