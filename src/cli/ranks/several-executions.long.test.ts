@@ -1,8 +1,15 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { analyzeCollectives } from '../../facts/collectives/collectives.js';
-import { playRanks, writeKinetoRanks, kinetoFile } from '../../record/ranks/test-ranks.js';
+import {
+  kinetoFile,
+  kinetoHead,
+  kinetoRows,
+  playRanks,
+  type RankEvents,
+  writeKinetoRanks,
+} from '../../record/ranks/test-ranks.js';
 import { writeNsysRanks } from '../../record/ranks/test-nsys-ranks.js';
 import { partHome, writePart } from '../../record/ranks/part.js';
 import { recordSession } from '../../record/record-session.js';
@@ -85,4 +92,28 @@ test('ranks that recorded several executions are joined with the collectives of 
   expect(ranks).toMatchObject({ execution: 'torch-profiler', ranks: [{ steps: 3 }, { steps: 3 }] });
   expect(ranks!.ranks[0]!.clock!.collectives).toBe(0);
   expect(ranks!.ranks[1]!.clock!.collectives).toBeGreaterThan(0);
+});
+
+test("torch's trace of one process that drives two GPUs has a rank for each", async () => {
+  const folder = testFolder();
+  vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
+  const [first, second] = playRanks({ seed: 2, ranks: 2, steps: 3, layers: 2, offsetNs: 0, driftPpm: 0 });
+  // Without a process group kernels name no call; ranges are those of the first rank.
+  const withoutCalls = ({ kernels, ...events }: RankEvents) => ({
+    ...events,
+    kernels: kernels.map(({ name, start, dur, stream }) => ({ name, start, dur, stream })),
+  });
+  const own = kinetoRows(withoutCalls(first!));
+  const other = kinetoRows({ ...withoutCalls(second!), steps: [] }, { kernels: 10_000, steps: 0 });
+  const traceEvents = [
+    ...own,
+    ...other.map((row) =>
+      (row as { cat: string }).cat === 'kernel' ? row : { ...row, pid: 1000, tid: 1001 },
+    ),
+  ];
+  const path = join(folder, 'trace.json');
+  writeFileSync(path, JSON.stringify({ ...kinetoHead(0, 2), distributedInfo: undefined, traceEvents }));
+  const { rows, document } = await collectivesOf(await runImport([path], options, signal));
+  expect(rows.map(({ n }) => n)).toEqual([2 * 3 * 2 * 3]);
+  expect(document.data.job).toMatchObject({ world_size: 2, ranks: [{ rank: 0 }, { rank: 1 }] });
 });
