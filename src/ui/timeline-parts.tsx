@@ -73,18 +73,6 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
         />
       </label>
       <output id="found"></output>
-      {trace !== undefined && (
-        <span>
-          <a href={trace} download title="this execution as a chrome trace that starts at 0">
-            Save for Perfetto
-          </a>{' '}
-          (opens at{' '}
-          <a href="https://ui.perfetto.dev" target="_blank" rel="noopener noreferrer">
-            ui.perfetto.dev
-          </a>
-          )
-        </span>
-      )}
     </div>
     <div
       id="timeline"
@@ -107,5 +95,17 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
       </div>
       <div id="selection"></div>
     </section>
+    {trace !== undefined && (
+      <p class="hint">
+        <a href={trace} download title="this execution as a chrome trace that starts at 0">
+          Save for Perfetto
+        </a>{' '}
+        (opens at{' '}
+        <a href="https://ui.perfetto.dev" target="_blank" rel="noopener noreferrer">
+          ui.perfetto.dev
+        </a>
+        )
+      </p>
+    )}
   </>
 );
