@@ -8,8 +8,10 @@ import { plural } from '../../../vocabulary/format.js';
 const minShare = 0.05;
 /** Normal time to prepare the next request. */
 const longNs = 500_000;
-/** One pause, such as between warm-up and measurement, is no habit of the program; neither are pauses of its start (first collectives). */
+/** One pause, such as between warm-up and measurement, is no habit of the program. */
 const minPauses = 2;
+/** Minimum share of requests that start after a pause: fewer pauses are events of the program (first collectives, barriers). */
+const minPausedShare = 0.1;
 
 /** Between two stages nothing runs on the device and nothing is launched. */
 export const gpuIdleBetweenRequests: Rule = {
@@ -21,7 +23,8 @@ export const gpuIdleBetweenRequests: Rule = {
     gain: 'The idle time between stages; low end half of it.',
     change:
       'Take the next request at once, prepare it while the GPU works, and add requests to running batches.',
-    withheld: 'no marked requests, a single pause, pauses at the start only, or less than 5 % of the run',
+    withheld:
+      'no marked requests, a single pause, pauses before less than 10 % of the requests, or less than 5 % of the run',
   },
   references: [
     {
@@ -45,11 +48,11 @@ export const gpuIdleBetweenRequests: Rule = {
       n: number;
       ms: number;
       longest_ms: number;
-      late: number;
+      requests: number;
       run_ms: number;
     }>(
       `SELECT count(*) AS n, coalesce(sum(ns), 0) / 1e6 AS ms, coalesce(max(ns), 0) / 1e6 AS longest_ms,
-              count(*) FILTER (p_start >= (SELECT median(start_ns) FROM windows WHERE kind IN ${stepKindsSql})) AS late,
+              (SELECT coalesce(nullif(count(*) FILTER (kind = 'prefill'), 0), count(*)) FROM windows WHERE kind IN ${stepKindsSql}) AS requests,
               (SELECT (max(end_ns) - min(start_ns)) / 1e6 FROM windows WHERE kind IN ${stepKindsSql}) AS run_ms
        FROM (${idleSql}) WHERE ns > ${longNs}`,
     );
@@ -64,10 +67,10 @@ export const gpuIdleBetweenRequests: Rule = {
         outcome: 'not_fired',
         why: `The device is idle between stages only once, for ${ms(idle.ms)}.`,
       };
-    if (idle.late === 0)
+    if (idle.n < minPausedShare * idle.requests)
       return {
         outcome: 'not_fired',
-        why: `The device is idle between stages in the first half of the run only, for ${ms(idle.ms)}.`,
+        why: `The device is idle before ${idle.n} of ${plural(idle.requests, 'request')} only, for ${ms(idle.ms)}.`,
       };
     return { outcome: 'fired', findings: [await finding(context, idle)] };
   },

@@ -1,4 +1,5 @@
 import { type Pipeline, pipelineSql, type StageWaits } from '../../../facts/collectives/job.js';
+import { type Framework, programOf } from '../framework.js';
 import { gainOf } from '../gain.js';
 import { jobCauses } from '../job-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
@@ -39,12 +40,19 @@ export const pipelineBubbles = stageRule(
   },
 );
 
+const fewerStages: Readonly<Record<Framework, string>> = {
+  vllm: '--pipeline-parallel-size <fewer> --tensor-parallel-size <more>',
+  sglang: '--pp-size <fewer> --tp-size <more>',
+  tensorrt_llm: 'pipeline_parallel_size: <fewer>, tensor_parallel_size: <more>',
+};
+
 async function finding(
   context: FindingContext,
   { kind, instances, wall_ms: wall }: StageFacts,
   { ranks, micro_batches, bubble_ms: bubble }: Pipeline,
   captures: readonly string[],
 ): Promise<FoundDraft> {
+  const { framework } = await programOf(context);
   const { evidence } = await context.evidence<StageWaits>(pipelineSql(captures, kind, instances), (rows) =>
     rows
       .slice(0, 8)
@@ -63,7 +71,7 @@ async function finding(
     change: {
       kind: 'config',
       text: 'Split a step into more and smaller micro-batches, keep more requests in flight so that each stage has one to compute, or use fewer stages with more tensor parallelism.',
-      example: 'vllm serve … --pipeline-parallel-size <fewer> --tensor-parallel-size <more>',
+      example: framework && fewerStages[framework],
     },
     gain: gainOf(
       wall,
