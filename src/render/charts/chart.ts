@@ -129,8 +129,14 @@ export function tipOf<T>(items: readonly T[], text: (item: T) => [title: string,
   };
 }
 
+/** Relative luminance above which black has more contrast on a color than white: (L + 0.05) / 0.05 > 1.05 / (L + 0.05) (WCAG 2). */
+const lightLuminance = Math.sqrt(1.05 * 0.05) - 0.05;
+
 /** Black or white, whichever has more contrast on `color`. */
 export function textOn(color: string): string {
-  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((from) => Number.parseInt(color.slice(from, from + 2), 16));
-  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? '#000000' : '#ffffff';
+  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((from) => {
+    const share = Number.parseInt(color.slice(from, from + 2), 16) / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > lightLuminance ? '#000000' : '#ffffff';
 }

@@ -219,7 +219,11 @@ it('a color of several items is in the key once, an unused one not at all', () =
 });
 
 it('text on a color is black or white, whichever has more contrast', () => {
-  expect([textOn('#eecc00'), textOn('#0072b2')]).toEqual(['#000000', '#ffffff']);
+  expect([textOn('#eecc00'), textOn('#009e73'), textOn('#0072b2')]).toEqual([
+    '#000000',
+    '#000000',
+    '#ffffff',
+  ]);
 });
 
 it('a waterfall: each bar starts where the previous one ended, invisible ones are left out', () => {
