@@ -1,4 +1,4 @@
-/** Saves what the page shows as a file without scripts, whose links to other pages are texts. */
+/** Saves what the page shows as a file without scripts. Links to other pages become text. */
 function save(): void {
   const copy = document.documentElement.cloneNode(true) as HTMLElement;
   copy.querySelector('head')!.append(...copy.querySelectorAll('nav.pages style'));

@@ -47,11 +47,10 @@ export const gpuIdleBetweenRequests: Rule = {
     const [idle] = await context.database.query<{
       n: number;
       ms: number;
-      longest_ms: number;
       requests: number;
       run_ms: number;
     }>(
-      `SELECT count(*) AS n, coalesce(sum(ns), 0) / 1e6 AS ms, coalesce(max(ns), 0) / 1e6 AS longest_ms,
+      `SELECT count(*) AS n, coalesce(sum(ns), 0) / 1e6 AS ms,
               (SELECT coalesce(nullif(count(*) FILTER (kind = 'prefill'), 0), count(*)) FROM windows WHERE kind IN ${stepKindsSql}) AS requests,
               (SELECT (max(end_ns) - min(start_ns)) / 1e6 FROM windows WHERE kind IN ${stepKindsSql}) AS run_ms
        FROM (${idleSql}) WHERE ns > ${longNs}`,
@@ -88,7 +87,7 @@ const idleSql = `WITH stage AS (
 
 async function finding(
   context: FindingContext,
-  idle: { n: number; ms: number; longest_ms: number; run_ms: number },
+  idle: { n: number; ms: number; run_ms: number },
 ): Promise<FoundDraft> {
   const { evidence } = await context.evidence<{ ms: number }>(
     `SELECT round(p_start / 1e6, 3) AS after_ms, round(ns / 1e6, 3) AS ms FROM (${idleSql}) WHERE ns > ${longNs} ORDER BY ns DESC`,
