@@ -1,6 +1,6 @@
-// usage: npm run build && node bench/ranks/run.mjs [--ranks 16] [--thousands 100] [--jobs 2] [--single 4] [--folder DIR]
+// usage: npm run build && node bench/ranks/run.mjs [--ranks 16] [--thousands 100] [--jobs 2] [--single 4] [--folder DIR] [--home DIR]
 // Imports one trace per rank; prints CPU time, wall time and memory of the merge compared with the imports,
-// and of the imports compared with those of single files (a sample, one after the other, as many as --single).
+// and of the imports compared with those of single files (a sample, one after the other, as many as --single). The session stays in --home.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -16,11 +16,13 @@ const { values } = parseArgs({
     jobs: { type: 'string', default: String(availableParallelism()) },
     single: { type: 'string', default: '4' },
     folder: { type: 'string' },
+    home: { type: 'string' },
   },
 });
 const options = ['--no-raw', '--no-analyze'];
-const home = mkdtempSync(join(tmpdir(), 'ranks-bench-'));
-const folder = resolve(values.folder ?? join(home, 'traces'));
+const scratch = mkdtempSync(join(tmpdir(), 'ranks-bench-'));
+const home = resolve(values.home ?? join(scratch, 'home'));
+const folder = resolve(values.folder ?? join(scratch, 'traces'));
 const outDir = mkdtempSync(join('node_modules', '.ranks-bench-'));
 const ticksPerS = 100;
 
@@ -53,7 +55,7 @@ function measureSingleImports(count) {
     execFileSync(
       process.execPath,
       ['dist/cli.js', 'import', join(folder, files[Math.floor((index * files.length) / count)]), ...options],
-      { env: { ...process.env, INFERSCOPE_HOME: join(home, 'single') }, stdio: 'ignore' },
+      { env: { ...process.env, INFERSCOPE_HOME: join(scratch, 'single') }, stdio: 'ignore' },
     );
   const after = readUsage(process.pid);
   return {
@@ -148,5 +150,5 @@ try {
   );
 } finally {
   rmSync(outDir, { recursive: true, force: true });
-  rmSync(home, { recursive: true, force: true });
+  rmSync(scratch, { recursive: true, force: true });
 }

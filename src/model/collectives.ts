@@ -39,8 +39,9 @@ export function collectiveTraffic(
 
 /**
  * SQL of a workbench table that importers fill with recorded calls, before each has its rank and its kernel's time. `on_host`: the times
- * are those of the host call; its kernels are not known yet.
+ * are those of the host call; its kernels are not known yet. `repeats` and `device_place` are of calls in a group on the host: the number of
+ * equal calls, and for a send or receive of a thread that drives several devices the place of its device among them.
  */
 export const recordedCallsSql = `CREATE TABLE IF NOT EXISTS recorded_calls (
   capture_id VARCHAR, pid BIGINT, tid BIGINT, on_host BOOLEAN, start_ns BIGINT, dur_ns BIGINT, device INTEGER, communicator VARCHAR, communicator_name VARCHAR,
-  ranks INTEGER, operation VARCHAR, sequence BIGINT, peer INTEGER, bytes BIGINT, received_bytes BIGINT)`;
+  ranks INTEGER, operation VARCHAR, sequence BIGINT, peer INTEGER, bytes BIGINT, received_bytes BIGINT, repeats INTEGER DEFAULT 1, device_place INTEGER)`;

@@ -136,9 +136,70 @@ function joinReports(name: string, path: string): void {
   database.close();
 }
 
+/**
+ * Rewrites the report of two threads as that of one that drives both GPUs, as `sendrecv_perf -t 1 -g 2` does: in an outer group it makes the group
+ * of each GPU, and launches both kernels at the end.
+ */
+function asOneThread(path: string): void {
+  const database = new Database(path);
+  const rowsOf = (sql: string, thread: bigint) =>
+    database.prepare(sql).safeIntegers(true).all(thread) as { rowid: bigint; start: bigint; end: bigint }[];
+  const [first, second] = database
+    .prepare('SELECT DISTINCT globalTid FROM CUPTI_ACTIVITY_KIND_RUNTIME ORDER BY 1')
+    .safeIntegers(true)
+    .pluck()
+    .all() as [bigint, bigint];
+  const rangesSql = (name: string) =>
+    `SELECT n.rowid, n.start, n.end FROM NVTX_EVENTS n JOIN StringIds ON id = textId WHERE value = '${name}' AND globalTid = ?
+     AND n.start > (SELECT min(c.start) FROM NVTX_EVENTS c JOIN StringIds ON id = c.textId WHERE value = 'ncclCommCount') ORDER BY n.start`;
+  const launchesSql =
+    'SELECT rowid, start, "end" FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE globalTid = ? ORDER BY start';
+  const move = (table: string, rowid: bigint, start: bigint, end: bigint) =>
+    database
+      .prepare(`UPDATE ${table} SET globalTid = ?, start = ?, "end" = ? WHERE rowid = ?`)
+      .run(first, start, end, rowid);
+  const copyRange = (rowid: bigint, start: bigint, end: bigint) =>
+    database
+      .prepare(
+        `INSERT INTO NVTX_EVENTS (start, "end", eventType, globalTid, domainId, textId) SELECT ?, ?, eventType, ?, domainId, textId FROM NVTX_EVENTS WHERE rowid = ?`,
+      )
+      .run(start, end, first, rowid);
+  database.exec('BEGIN');
+  const ends = rowsOf(rangesSql('ncclGroupEnd'), first);
+  const starts = rowsOf(rangesSql('ncclGroupStart'), first);
+  for (const [index, { rowid, start, end }] of ends.entries()) {
+    copyRange(rowid, start, end);
+    copyRange(starts[index]!.rowid, starts[index]!.start - 2n, starts[index]!.start - 1n);
+    move('NVTX_EVENTS', rowid, start - 6n, start - 5n);
+  }
+  for (const [place, name] of ['ncclGroupStart', 'ncclSend', 'ncclRecv', 'ncclGroupEnd'].entries()) {
+    for (const [index, { rowid }] of rowsOf(rangesSql(name), second).entries()) {
+      const start = ends[index]!.start - 4n + BigInt(place);
+      move('NVTX_EVENTS', rowid, start, start);
+    }
+  }
+  const launches = rowsOf(launchesSql, first);
+  for (const [index, { rowid }] of rowsOf(launchesSql, second).entries())
+    move('CUPTI_ACTIVITY_KIND_RUNTIME', rowid, launches[index]!.start + 1n, launches[index]!.end + 1n);
+  database.exec('COMMIT');
+  database.close();
+}
+
+test('a thread that drives two GPUs: sends and receives are of one GPU each', async () => {
+  const folder = testFolder();
+  vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
+  const path = join(folder, 'thread.sqlite');
+  joinReports('sendrecv', path);
+  asOneThread(path);
+  const options = { tag: [], raw: false, quiet: true };
+  const { calls } = await callsOf(await runImport([path], options, new AbortController().signal));
+  expect(calls).toEqual((await callsOf((await importNcclTests('sendrecv')).manifest.id)).calls);
+});
+
 test.each([
   ['all-reduce', 'AllReduce', 2 ** 26],
   ['all-gather', 'AllGather', 2 ** 25],
+  ['sendrecv', 'Send and Recv', 2 ** 26],
 ])('a process that drives two GPUs has a rank per GPU: %s', async (name, operation, bytes) => {
   const folder = testFolder();
   vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));

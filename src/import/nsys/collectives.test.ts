@@ -13,8 +13,11 @@ interface TestEvent {
   ranks?: number;
 }
 
+const callsOf = (events: readonly TestEvent[]) =>
+  readCalls(events, 'operation, peer, bytes, received_bytes, start_ns, sequence');
+
 /** Saves the calls of a thread that makes one event per 10 ns. */
-async function callsOf(events: readonly TestEvent[]) {
+async function readCalls(events: readonly TestEvent[], columns: string) {
   const folder = testFolder();
   const staging = await createStaging({ folder, spillFolder: folder });
   const json = ({ bytes, peer, ranks }: TestEvent) => {
@@ -43,7 +46,7 @@ async function callsOf(events: readonly TestEvent[]) {
     0,
   );
   const rows = await staging.workbench.query(
-    'SELECT operation, peer, bytes, received_bytes, start_ns, sequence FROM recorded_calls ORDER BY start_ns, operation, peer',
+    `SELECT ${columns} FROM recorded_calls ORDER BY start_ns, operation, peer`,
   );
   await staging.close();
   return rows;
@@ -82,5 +85,52 @@ test('an exchange with neighbors stays sends and receives', async () => {
   expect(await callsOf([start, send(2, 8), receive(0, 8), end])).toEqual([
     { ...received, peer: 0, bytes: 8, received_bytes: 8 },
     { ...sent, peer: 2, bytes: 8 },
+  ]);
+});
+
+test('a thread that drives several devices: a group within the group for each, with a receive for each send', async () => {
+  const rowsOf = async (events: readonly TestEvent[]) =>
+    (await readCalls(events, 'operation, peer, device_place, repeats')).map((row) => [
+      row['operation'],
+      row['peer'],
+      row['device_place'],
+      row['repeats'],
+    ]);
+  const ofDevice = (...events: TestEvent[]) => [start, ...events, end];
+  expect(
+    await rowsOf([
+      start,
+      ...ofDevice(send(1, 8), receive(1, 8)),
+      ...ofDevice(send(0, 8), receive(0, 8)),
+      end,
+    ]),
+  ).toEqual([
+    ['Recv', 0, 1, 2],
+    ['Recv', 1, 0, 2],
+    ['Send', 0, 1, 2],
+    ['Send', 1, 0, 2],
+  ]);
+  // Ranks 2 and 3 of a ring of four.
+  expect(
+    await rowsOf([
+      start,
+      ...ofDevice(send(3, 8), receive(1, 8)),
+      ...ofDevice(send(0, 8), receive(2, 8)),
+      end,
+    ]),
+  ).toEqual([
+    ['Recv', 1, 0, 2],
+    ['Recv', 2, 1, 2],
+    ['Send', 0, 1, 2],
+    ['Send', 3, 0, 2],
+  ]);
+  const exchange = [send(0, 8), receive(0, 8), send(1, 8), receive(1, 8)];
+  expect(await rowsOf([start, ...ofDevice(...exchange), ...ofDevice(...exchange), end])).toEqual([
+    ['AllToAll', null, null, 2],
+  ]);
+  // The group of one device within another one.
+  expect(await rowsOf([start, ...ofDevice(send(1, 8), receive(1, 8)), end])).toEqual([
+    ['Recv', 1, null, 1],
+    ['Send', 1, null, 1],
   ]);
 });

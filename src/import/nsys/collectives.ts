@@ -17,6 +17,10 @@ interface Call {
   received_bytes: number | null;
   /** The other rank of a Send or Recv, counted within the communicator; null for collectives. */
   peer: number | null;
+  /** Number of equal calls in its group. */
+  repeats: number;
+  /** For a Send or Recv of a thread that drives several devices, the place of its device among them; null if unknown. */
+  device_place: number | null;
 }
 
 /**
@@ -45,9 +49,11 @@ export async function saveCollectiveCalls(
     bytes: column((call) => call.bytes),
     received: column((call) => call.received_bytes ?? Number.NaN),
     peer: column((call) => call.peer ?? Number.NaN),
+    repeats: column((call) => call.repeats),
+    device_place: column((call) => call.device_place ?? Number.NaN),
     // Call number within its process, communicator, operation and peer.
     sequence: column(({ pid, communicator, operation, peer }) => {
-      const key = `${pid} ${communicator} ${operation} ${peer}`;
+      const key = `${pid} ${keyOf({ communicator, operation, peer })}`;
       const number = numbers.get(key) ?? 0;
       numbers.set(key, number + 1);
       return number;
@@ -63,7 +69,7 @@ export async function saveCollectiveCalls(
   const text = (name: string) => `(SELECT text FROM nsys_call_names WHERE code = c.${name}) AS ${name}`;
   await workbench.run(recordedCallsSql);
   await workbench.run(
-    `INSERT INTO recorded_calls BY NAME SELECT '${capture_id}' AS capture_id, true AS on_host, start_ns, dur_ns, pid, tid, bytes, sequence, CASE WHEN NOT isnan(ranks) THEN ranks END AS ranks,
+    `INSERT INTO recorded_calls BY NAME SELECT '${capture_id}' AS capture_id, true AS on_host, start_ns, dur_ns, pid, tid, bytes, sequence, repeats, CASE WHEN NOT isnan(device_place) THEN device_place END AS device_place, CASE WHEN NOT isnan(ranks) THEN ranks END AS ranks,
        CASE WHEN NOT isnan(peer) THEN peer END AS peer, CASE WHEN NOT isnan(received) THEN received END AS received_bytes, ${text('communicator')}, ${text('operation')} FROM nsys_calls c`,
   );
   await workbench.run('DROP TABLE nsys_calls');
@@ -89,18 +95,19 @@ async function readCalls(
     .toSorted(([a], [b]) => Number(a) - Number(b));
   const ranks = new Map<string, number>();
   const calls: Call[] = [];
-  const groups = new Map<string, { depth: number; calls: Call[] }>();
+  const groups = new Map<string, { depth: number; parts: Call[][] }>();
   for (const [start, end, thread, , textId, json] of ncclEvents) {
     const name = names.get(Number(textId))!;
-    const group = groups.get(String(thread)) ?? { depth: 0, calls: [] };
+    const group = groups.get(String(thread)) ?? { depth: 0, parts: [] };
     groups.set(String(thread), group);
     const window = { start_ns: Number(start) + offset_ns, dur_ns: Number(end) - Number(start) };
     if (name === 'ncclGroupStart') group.depth += 1;
     // A capture can start within a group.
     if (name === 'ncclGroupEnd') group.depth = Math.max(0, group.depth - 1);
+    if (name === 'ncclGroupStart' || name === 'ncclGroupEnd') group.parts.push([]);
     if (name === 'ncclGroupEnd' && group.depth === 0) {
-      for (const call of mergeCalls(group.calls)) calls.push({ ...call, ...window });
-      group.calls = [];
+      for (const call of callsOfGroup(group.parts)) calls.push({ ...call, ...window });
+      group.parts = [];
     }
     const text = String(json ?? '');
     const communicator = fieldOf(text, communicatorKey);
@@ -111,7 +118,7 @@ async function readCalls(
     const operation = /^nccl(\w+)$/.exec(name)?.[1];
     if (bytes === null || !operation) continue;
     const peer = fieldOf(text, 'Peer rank');
-    (group.depth > 0 ? group.calls : calls).push({
+    (group.depth > 0 ? group.parts.at(-1)! : calls).push({
       ...window,
       pid: Number((BigInt(thread as number | bigint) >> 24n) & 0xffffffn),
       tid: Number(BigInt(thread as number | bigint) & 0xffffffn),
@@ -120,6 +127,8 @@ async function readCalls(
       bytes: Number(bytes),
       received_bytes: operation === 'Send' ? 0 : operation === 'Recv' ? Number(bytes) : null,
       peer: peer === null ? null : Number(peer),
+      repeats: 1,
+      device_place: null,
     });
   }
   calls.sort((a, b) => a.start_ns - b.start_ns);
@@ -127,33 +136,75 @@ async function readCalls(
 }
 
 /**
- * The calls that NCCL carries out for a group: one for equal operations on one communicator to or from one rank, and one all-to-all where
- * they form it.
+ * The calls that NCCL carries out for a group, by communicator.
+ * @param parts calls between two starts or ends of groups. A program that drives several devices from one thread, such as nccl-tests, puts a
+ * group for each device into the group
  */
-function mergeCalls(calls: readonly Call[]): Call[] {
-  const merged = new Map<string, Call>();
-  for (const call of calls) {
-    const key = `${call.communicator} ${call.operation} ${call.peer}`;
-    merged.set(key, addSizes(merged.get(key), call));
-  }
-  const all = [...merged.values()];
-  return [...new Set(all.map(({ communicator }) => communicator))].flatMap((id) => {
-    const ofOne = all.filter(({ communicator }) => communicator === id);
-    return joinAllToAll(ofOne) ?? ofOne;
+function callsOfGroup(parts: readonly (readonly Call[])[]): Call[] {
+  const ids = new Set(parts.flatMap((calls) => calls.map(({ communicator }) => communicator)));
+  return [...ids].flatMap((id) => {
+    const ofOne = parts.flatMap((calls) => {
+      const own = calls.filter(({ communicator }) => communicator === id);
+      return own.length > 0 ? [own] : [];
+    });
+    const merged = ofOne.map(mergeEqual);
+    return areOfDevices(merged)
+      ? merged.flatMap((calls, place) =>
+          calls.map((call) => ({ ...call, repeats: merged.length, device_place: place })),
+        )
+      : mergeEqual(merged.flat());
   });
 }
 
+/** One call for equal operations on one communicator to or from one rank, and one all-to-all where they form it. */
+function mergeEqual(calls: readonly Call[]): Call[] {
+  const merged = new Map<string, Call>();
+  for (const call of calls) merged.set(keyOf(call), addSizes(merged.get(keyOf(call)), call));
+  const all = [...merged.values()];
+  return joinAllToAll(all) ?? all;
+}
+
+const keyOf = ({ communicator, operation, peer }: Pick<Call, 'communicator' | 'operation' | 'peer'>) =>
+  `${communicator} ${operation} ${peer}`;
+
 const addSizes = (sum: Call | undefined, call: Call): Call => ({
   ...call,
+  repeats: call.repeats + (sum?.repeats ?? 0),
   bytes: call.bytes + (sum?.bytes ?? 0),
   received_bytes: call.received_bytes === null ? null : call.received_bytes + (sum?.received_bytes ?? 0),
 });
 
 /**
+ * Whether sends and receives are of consecutive ranks of the communicator, one for each part: for some first rank, all transfers between
+ * these ranks have both ends, and there is one.
+ */
+function areOfDevices(parts: readonly (readonly Call[])[]): boolean {
+  const calls = parts.flat();
+  if (parts.length < 2 || calls.some(({ peer }) => peer === null)) return false;
+  const largest = Math.max(...calls.map(({ peer }) => peer!));
+  const has = (place: number, operation: string, peer: number) =>
+    parts[place]!.some((call) => call.operation === operation && call.peer === peer);
+  return Array.from({ length: largest + 1 }, (_, first) => first).some((first) => {
+    const between = parts.flatMap((part, place) =>
+      part.flatMap(({ operation, peer }) =>
+        peer! >= first && peer! < first + parts.length ? { operation, peer: peer! - first, place } : [],
+      ),
+    );
+    return (
+      between.length > 0 &&
+      between.every(
+        ({ operation, peer, place }) =>
+          peer !== place && has(peer, operation === 'Send' ? 'Recv' : 'Send', first + place),
+      )
+    );
+  });
+}
+
+/**
  * One all-to-all for sends to all ranks and receives from all ranks, the own one included: torch's all_to_all_single, for example. Null for
  * other calls.
  */
-function joinAllToAll(calls: readonly Call[]): Call | null {
+function joinAllToAll(calls: readonly Call[]): [Call] | null {
   const peersOf = (operation: string) =>
     calls
       .flatMap((call) => (call.operation === operation ? (call.peer ?? []) : []))
@@ -168,13 +219,16 @@ function joinAllToAll(calls: readonly Call[]): Call | null {
   )
     return null;
   const sum = (select: (call: Call) => number) => calls.reduce((total, call) => total + select(call), 0);
-  return {
-    ...calls[0]!,
-    operation: 'AllToAll',
-    peer: null,
-    bytes: sum(({ operation, bytes }) => (operation === 'Send' ? bytes : 0)),
-    received_bytes: sum((call) => call.received_bytes ?? 0),
-  };
+  return [
+    {
+      ...calls[0]!,
+      operation: 'AllToAll',
+      peer: null,
+      repeats: Math.min(...calls.map(({ repeats }) => repeats)),
+      bytes: sum(({ operation, bytes }) => (operation === 'Send' ? bytes : 0)),
+      received_bytes: sum((call) => call.received_bytes ?? 0),
+    },
+  ];
 }
 
 const communicatorKey = 'NCCL communicator ID';

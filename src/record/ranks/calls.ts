@@ -44,21 +44,26 @@ const callsByName = (kernels: string): string =>
 
 /** SQL of recorded calls with the times of their kernels. */
 const recordedCalls: Record<Exclude<KnownBy, 'name'>, string> = {
-  // A group launches its operations together, on every device of the thread, which share its sizes. With several kernels on a device it is
-  // unknown which kernel carries out which of several operations. A process numbers the calls of all its devices, so those are counted again.
-  call: `SELECT k.rank, c.communicator, c.communicator_name, c.ranks, c.operation, c.peer, c.bytes // devices AS bytes, c.received_bytes // devices AS received_bytes,
-       CASE WHEN process_devices > 1 THEN row_number() OVER (PARTITION BY k.capture_id, k.rank, c.communicator, c.operation, c.peer ORDER BY c.start_ns) - 1 ELSE c.sequence END AS sequence,
-       k.device, k.pid, k.capture_id, k.stage_id, k.exclusive_ns * nth // calls - k.exclusive_ns * (nth - 1) // calls AS exposed_ns, k.start_ns, k.dur_ns
+  // A group launches its operations together on every device of the thread. Collectives share its sizes; sends and receives are of one device
+  // each. Groups in which some device lacks a call are left out. With several kernels on a device it is unknown which kernel carries out which
+  // of several operations. A process numbers the calls of all its devices, so those are counted again.
+  call: `SELECT rank, communicator, communicator_name, ranks, operation, peer, bytes // sharing AS bytes, received_bytes // sharing AS received_bytes,
+       CASE WHEN process_devices > 1 THEN row_number() OVER (PARTITION BY capture_id, rank, communicator, operation, peer ORDER BY call_start_ns) - 1 ELSE sequence END AS sequence,
+       device, pid, capture_id, stage_id, exclusive_ns * nth // calls - exclusive_ns * (nth - 1) // calls AS exposed_ns, start_ns, dur_ns
      FROM (
-       SELECT k.*, w.start_ns AS call_start_ns, calls, count(*) OVER (PARTITION BY k.capture_id, k.pid, k.tid, w.start_ns, k.device) AS launched,
-         count(DISTINCT k.device) OVER (PARTITION BY k.capture_id, k.pid, k.tid, w.start_ns) AS devices, count(DISTINCT k.device) OVER (PARTITION BY k.capture_id, k.pid) AS process_devices
-       FROM ${communicationKernels} k ASOF JOIN (
-         SELECT ${calledBy}, max(dur_ns) AS dur_ns, count(*) AS calls FROM timed_calls GROUP BY ALL) w
-       ON k.capture_id = w.capture_id AND k.pid = w.pid AND k.tid = w.tid AND k.api_start_ns >= w.start_ns
-       WHERE k.api_start_ns <= w.start_ns + w.dur_ns) k
-     JOIN (SELECT *, row_number() OVER (PARTITION BY ${calledBy} ORDER BY operation, peer) AS nth FROM timed_calls) c
-     ON k.capture_id = c.capture_id AND k.pid = c.pid AND k.tid = c.tid AND k.call_start_ns = c.start_ns
-     WHERE calls = 1 OR launched = 1`,
+       SELECT k.*, c.* EXCLUDE (capture_id, pid, tid, start_ns, dur_ns, device), CASE WHEN device_place IS NULL THEN len(devices) ELSE 1 END AS sharing,
+         count(*) OVER (PARTITION BY k.capture_id, k.pid, k.device, k.start_ns, k.dur_ns) AS calls, row_number() OVER (PARTITION BY k.capture_id, k.pid, k.device, k.start_ns, k.dur_ns ORDER BY operation, peer) AS nth,
+         bool_and(repeats % len(devices) = 0) OVER (PARTITION BY k.capture_id, k.pid, k.tid, call_start_ns) AS complete
+       FROM (
+         SELECT k.*, w.start_ns AS call_start_ns, count(*) OVER (PARTITION BY k.capture_id, k.pid, k.tid, w.start_ns, k.device) AS launched,
+           list(DISTINCT k.device ORDER BY k.device) OVER (PARTITION BY k.capture_id, k.pid, k.tid, w.start_ns) AS devices, count(DISTINCT k.device) OVER (PARTITION BY k.capture_id, k.pid) AS process_devices
+         FROM ${communicationKernels} k ASOF JOIN (
+           SELECT ${calledBy}, max(dur_ns) AS dur_ns FROM timed_calls GROUP BY ALL) w
+         ON k.capture_id = w.capture_id AND k.pid = w.pid AND k.tid = w.tid AND k.api_start_ns >= w.start_ns
+         WHERE k.api_start_ns <= w.start_ns + w.dur_ns) k
+       JOIN timed_calls c ON k.capture_id = c.capture_id AND k.pid = c.pid AND k.tid = c.tid AND k.call_start_ns = c.start_ns
+       WHERE device_place IS NULL OR len(devices) = 1 OR devices[device_place + 1] = k.device)
+     WHERE complete AND (calls = 1 OR launched = 1)`,
   // A PyTorch trace has one rank.
   kernel: `SELECT r.rank, c.communicator, c.communicator_name, c.ranks, c.operation, c.sequence, c.peer, c.bytes, c.received_bytes, c.device, k.pid, c.capture_id, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
      FROM timed_calls c JOIN (SELECT capture_id, min(rank) AS rank FROM timed_kernels GROUP BY capture_id) r ON r.capture_id = c.capture_id
