@@ -90,7 +90,7 @@ function varianceFlags(point: BenchPointResult): BenchFlag[] {
         flag(
           'high_variance',
           'warning',
-          sentence`launches differ by ${quantity(launchVariation, 'ratio')}, standard deviation of their end-to-end means`,
+          sentence`end-to-end means of launches differ: standard deviation ${quantity(launchVariation, 'ratio')}`,
         ),
       );
     }

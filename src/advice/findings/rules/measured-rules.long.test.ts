@@ -71,7 +71,7 @@ function bench(decode: number[]): Promise<Session> {
 
 test('reports few repeats if launches of a benchmark differ, but not if they agree', async () => {
   const [finding] = fired(await outcome(fewRepeats, await bench([4, 8])));
-  expect(finding!.title).toMatch(/^High variance: at batch 2, 4 in \+ 3 out: launches differ by \d+ %/);
+  expect(finding!.title).toMatch(/^High variance: at batch 2, 4 in \+ 3 out: end-to-end means of launches differ: standard deviation \d+ %/);
   expect(await outcome(fewRepeats, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
 });
 
@@ -257,6 +257,20 @@ test('reports an overloaded server by queue time of requests, or if no load met 
   const [queue] = fired(await outcome(requestsQueue, overloaded));
   expect(queue!.at_stake_ms).toBe(29_960);
   expect(queue!.share).toBeCloseTo(29_960 / 30_039.5, 9);
+  // By the server's own metrics less than half of that time was in its queue.
+  const withQueue = (ms: number) =>
+    outcome(requestsQueue, overloaded, [
+      stage({
+        kind: 'request',
+        execution_id: 'load',
+        bars: [{ ...stage({}).bars[0]!, id: 'host.queue', ms }],
+      }),
+    ]);
+  expect(await withQueue(29_000)).toMatchObject({ outcome: 'fired' });
+  expect(await withQueue(40)).toMatchObject({
+    outcome: 'not_fired',
+    why: "At 2 users a request waits 30.0 s longer for its first token than alone, but only 40.0 ms in the server's queue.",
+  });
   const slo = { ttft_ms: null, tpot_ms: 10, e2e_ms: null, share: 0.9 };
   const [missed] = fired(await outcome(requestsQueue, await loadTest(false, 0, 'ok', { slo })));
   expect(missed).toMatchObject({ share: 1, at_stake_ms: 3 });

@@ -17,7 +17,8 @@ export const requestsQueue: Rule = {
     gain: 'Affected: the queueing time per request. No gain is claimed, because it depends on the load.',
     change:
       'Let the server process more requests concurrently, add replicas, or limit the requests in flight.',
-    withheld: 'no queue at any load, and the SLO is met',
+    withheld:
+      "no queue at any load (by the server's own queue times, where it reports them), and the SLO is met",
   },
   references: [
     { title: "Little's law", url: 'https://doi.org/10.1287/opre.9.3.383' },
@@ -33,21 +34,32 @@ export const requestsQueue: Rule = {
     const unloaded = unloadedTtft(points, probe);
     const waits = points.flatMap((point) => {
       const queue = queueing(point, unloaded);
-      return queue ? [{ point, queue }] : [];
+      return queue ? [{ point, queue, inServerMs: serverQueueMs(context, point) }] : [];
     });
-    const worst = waits.toSorted((x, y) => y.queue.share - x.queue.share)[0];
-    if (worst?.queue.queues)
-      return { outcome: 'fired', findings: [await findQueue(context, worst, serving.data)] };
+    const sorted = waits.toSorted((x, y) => y.queue.share - x.queue.share);
+    const [worst] = sorted;
+    const queued = sorted.find(
+      ({ queue, inServerMs }) => queue.queues && (inServerMs === null || inServerMs >= queue.wait_ms / 2),
+    );
+    if (queued) return { outcome: 'fired', findings: [await findQueue(context, queued, serving.data)] };
     const missed = lowestLoadWithoutSlo(serving.data);
     if (missed) return { outcome: 'fired', findings: [await findMissedSlo(context, missed, serving.data)] };
     return {
       outcome: 'not_fired',
-      why: worst
-        ? `At most ${percent(worst.queue.share)} of a request's time is waiting for its first token (${loadLabel(worst.point.load)}).`
-        : 'No load has times to the first token.',
+      why: worst?.queue.queues
+        ? `At ${loadLabel(worst.point.load)} a request waits ${ms(worst.queue.wait_ms)} longer for its first token than alone, but only ${ms(worst.inServerMs!)} in the server's queue.`
+        : worst
+          ? `At most ${percent(worst.queue.share)} of a request's time is waiting for its first token (${loadLabel(worst.point.load)}).`
+          : 'No load has times to the first token.',
     };
   },
 };
+
+/** Mean time in the server's queue by the server's own metrics; null if it reports none. */
+const serverQueueMs = ({ waterfalls }: FindingContext, { execution_id }: ServingPoint): number | null =>
+  waterfalls
+    .find((stage) => stage.kind === 'request' && stage.execution_id === execution_id)
+    ?.bars.find(({ id }) => id === 'host.queue')?.ms ?? null;
 
 const change: FoundDraft['change'] = {
   kind: 'config',
