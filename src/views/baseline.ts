@@ -4,6 +4,7 @@ import { comparedLabel } from '../vocabulary/compared-metrics.js';
 import { basisLabels } from '../vocabulary/verdicts.js';
 import type { Text, View } from './block.js';
 import {
+  changeNote,
   differenceTable,
   isUniform,
   metricTable,
@@ -131,6 +132,7 @@ function notes({ comparisons, tolerance, within_process: isWithin }: BaselineChe
             isUniform(comparisons) ? ` Values per side: ${comparisons[0]!.n.join(' and ')}.` : '',
           ] satisfies Text,
         ]),
+    ...changeNote(comparisons.map(({ baseline: base, current: now, ...rest }) => ({ ...rest, base, now }))),
     ...unclaimedNote(comparisons, 'Set and check with several sessions, or profile with more --launches.'),
     ...withinProcessNote(isWithin),
   ];

@@ -51,6 +51,23 @@ test('shows both values, the change with interval and p, and the verdict; names 
   expect(pageOfView(view, { clientScript: '' })).not.toContain('<img');
 });
 
+test('a change that differs from the two means has a note', () => {
+  const textOf = (now: number[]) =>
+    terminalView(
+      benchCompareView(
+        document(
+          'bench-compare',
+          '1.0',
+          compareSides(side('a', [10, 10.1, 9.9]), side('b', now), { gates: [], withinProcess: false }),
+        ),
+      ),
+      { width: 120, level: 2 },
+    );
+  expect(textOf([12, 12.1, 11.9])).not.toContain('Both values are means');
+  // Mean 14, geometric mean 11.9.
+  expect(textOf([7, 8, 27])).toContain('Both values are means; the change compares typical values');
+});
+
 test('loads are drawn as a line per side over their points, one point relative to the base', () => {
   const at = (point: string | null, values: number[]): SampledMetric => ({
     ...metric(values),

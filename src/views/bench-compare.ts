@@ -3,6 +3,7 @@ import type { BenchCompare, ComparedSide } from '../model/documents/bench-compar
 import { compareCharts } from './bench-compare-charts.js';
 import type { Block, Text, View } from './block.js';
 import {
+  changeNote,
   differenceTable,
   isUniform,
   metricTable,
@@ -76,6 +77,7 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
         ]
       : []),
     ...power,
+    ...changeNote(comparisons),
     ...unclaimedNote(
       comparisons,
       'Measure with more --launches, or use --within-process to compare repeats of one process.',

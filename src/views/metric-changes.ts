@@ -87,12 +87,40 @@ export const isUniform = (metrics: readonly Pick<MetricChange, 'n'>[]): boolean 
 const isSpreadUnknown = ({ verdict, n }: Pick<MetricChange, 'verdict' | 'n'>): boolean =>
   verdict === 'within_process' || (verdict === 'no_spread' && Math.min(...n) < 2);
 
-/** Why some metrics have no verdict, and how to get one. */
-export const unclaimedNote = (
+/** How to get a verdict for metrics without one, and why they have none unless all lack it, which the headline says. */
+export function unclaimedNote(
   metrics: readonly Pick<MetricChange, 'verdict' | 'n'>[],
   fix: string,
+): string[] {
+  const unclaimed = metrics.filter(isSpreadUnknown);
+  if (unclaimed.length === 0) return [];
+  const compared = metrics.filter(({ verdict }) => verdict !== 'missing');
+  return [
+    unclaimed.length === compared.length
+      ? fix
+      : `Some metrics have no verdict: the spread between launches of a side is unknown. ${fix}`,
+  ];
+}
+
+/** Difference between the change and new / base from which a note explains it. */
+const noticedDifference = 0.02;
+
+/** Why a change differs from the two values next to it. */
+export const changeNote = (
+  metrics: readonly Pick<MetricChange, 'base' | 'now' | 'change' | 'change_ci95'>[],
 ): string[] =>
-  metrics.some(isSpreadUnknown) ? [`no claim: the spread between launches of a side is unknown. ${fix}`] : [];
+  metrics.some(
+    ({ base, now, change, change_ci95 }) =>
+      base !== null &&
+      now !== null &&
+      change !== null &&
+      change_ci95 !== null &&
+      Math.abs(now / base - 1 - change) > noticedDifference,
+  )
+    ? [
+        'Both values are means; the change compares typical values (geometric means or, by rank test, medians of ratios), on which outliers have less effect.',
+      ]
+    : [];
 
 export const withinProcessNote = (isWithinProcess: boolean): string[] =>
   isWithinProcess ? ['Repeats of one process were treated as independent (--within-process).'] : [];
