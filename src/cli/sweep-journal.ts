@@ -148,12 +148,12 @@ function newestResumable(requested: RequestedSweep | null, folder: string, faile
   if (journal) return journal;
   const hasJournals = journalsIn(folder).length > 0;
   throw new InferscopeError('E_USAGE', {
-    what: `there is no sweep to resume in ${relativePath(folder)}`,
+    what: `the folder ${relativePath(folder)} has no sweep to resume`,
     why: hasJournals
       ? 'The sweeps in it are finished or have another configuration.'
-      : 'It has no sweep journal (sweep-<stamp>.json).',
+      : 'It contains no sweep journal (sweep-<stamp>.json).',
     fix: hasJournals
       ? 'Give its journal: inferscope sweep --resume results/sweep-<stamp>.json, or add --retry-failed.'
-      : 'Start one: inferscope sweep --config models.yaml, or give the folder: --output results',
+      : 'Start one: inferscope sweep --config models.yaml, or name the folder of another one: --output results',
   });
 }

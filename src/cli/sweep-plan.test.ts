@@ -54,10 +54,10 @@ test('lists are accepted as `1 8 16` and as `1,8,16`', () => {
     '4',
   );
   expect(readSweepRequest([], both)!.plan.runs.map(({ label }) => label)).toEqual([
-    'a float16 batch 1 8 in + 4 out',
-    'a float32 batch 1 8 in + 4 out',
-    'b float16 batch 1 8 in + 4 out',
-    'b float32 batch 1 8 in + 4 out',
+    'a float16, batch 1, 8 in + 4 out',
+    'a float32, batch 1, 8 in + 4 out',
+    'b float16, batch 1, 8 in + 4 out',
+    'b float32, batch 1, 8 in + 4 out',
   ]);
 });
 

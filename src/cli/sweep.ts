@@ -35,7 +35,12 @@ export const defineSweep =
       .addOption(sizeOption('--input-len', 'prompt tokens per sequence'))
       .addOption(sizeOption('--output-len', 'generated tokens per sequence'))
       .addOption(sizeOption('--batch-size', 'sequences per batch'))
-      .addOption(wordOption('--dtype', 'dtype of weights and activations (default: float16)'))
+      .addOption(
+        wordOption(
+          '--dtype',
+          'dtype of weights and activations (default: float16, float32 on the embedded engine)',
+        ),
+      )
       .addOption(sizeOption('--tensor-parallel-size', 'GPUs that each layer is split over (default: 1)'));
     defineModelOptions(command)
       .addOption(

@@ -164,7 +164,7 @@ test('notes of a table concern only columns that are shown', () => {
 
 test('a summary counts the notes that it leaves out', () => {
   const notes: Block = { type: 'notes', items: ['one', 'two', 'three'], brief: 2 };
-  expect(terminalView(view([notes]), { width: 80 })).toMatch(/two\n {2}… and 1 more$/);
+  expect(terminalView(view([notes]), { width: 80 })).toMatch(/two\n {2}… and 1 more line$/);
   expect(terminalView(view([notes]), { width: 80, level: 2 })).toContain('three');
 });
 

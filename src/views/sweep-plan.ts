@@ -24,7 +24,7 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
     ...(index === 0 ? {} : { drop: length - index }),
     cell: (run) => parameterValue(name, run.parameters[name]),
   }));
-  const { columns, constants } = withoutConstantColumns(parameters, remaining, data.varied);
+  const { columns, constants } = withoutConstantColumns(parameters, remaining, data.varied, { single: true });
   return {
     command: 'sweep --dry-run',
     title: data.name ?? data.stamp,
@@ -48,6 +48,7 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
       planTable('Expected', remaining, columns),
       ...(misfits.length > 0 ? [{ type: 'text', text: misfitText(misfits) } as const] : []),
       { type: 'issues', issues },
+      { type: 'heading', text: 'Commands' },
       { type: 'lines', text: remaining.map((run) => commandText([...program, ...run.arguments])).join('\n') },
     ],
     sections: [],
@@ -79,7 +80,7 @@ export const planTable = (
         id: 'expected',
         head: 'expected',
         ...number,
-        cell: ({ expected }) => formatDuration(expected.seconds),
+        cell: ({ expected }) => seconds(expected.seconds),
       },
       ...(runs.every(({ duration_s: seconds }) => seconds === null) ? [] : [tookColumn]),
       {

@@ -100,6 +100,17 @@ test('a plan has time, memory, fit and command of each remaining run', () => {
   expect(text).toMatch(/^ +inferscope memory --model llama-2-7b --batch-size 16$/m);
 });
 
+test('a plan of one run has its parameters in a line above the table', () => {
+  const plan = testSweep();
+  plan.runs = [{ ...plan.runs[0]!, outcome: 'pending', duration_s: null }];
+  plan.varied = [];
+  plan.runs[0]!.expected.seconds = 144;
+  const text = planText(document('sweep', '1.0', plan), 80);
+  expect(text).toMatch(/^ +all +model .*batch \d+/m);
+  expect(text).toMatch(/^ +run +expected +needs +capacity +fit$/m);
+  expect(text).toContain('2.4 min');
+});
+
 test('without room, parameters that follow from the model are dropped first and named', () => {
   const wide = testSweep();
   const runs = [
@@ -185,6 +196,6 @@ test('an issue of several runs is shown once', () => {
   sweep.runs[1]!.issues = [issue('machine_not_idle', 'used 1.4 cores'), issue('gpu_shared', 'gpu0')];
   sweep.runs[2]!.issues = [issue('gpu_shared', 'gpu0')];
   const text = sweepText(document('sweep', '1.0', sweep), 80);
-  expect(text).toContain('runs 1–2: used 1.7 cores (similar in the others)');
+  expect(text).toContain('runs 1–2: used 1.7 cores (and 1 similar message)');
   expect(text).toContain('runs 2–3: gpu0');
 });

@@ -101,7 +101,7 @@ function runBlocks(data: SweepResult): Block[] {
     },
   ];
   const keptIds = ['run', 'duration', 'session', ...figures, ...data.varied];
-  const { columns: varying, constants } = withoutConstantColumns(columns, lines, keptIds);
+  const { columns: varying, constants } = withoutConstantColumns(columns, lines, keptIds, { single: true });
   const columnsInDropOrder = varying.map((column) => {
     const drop = order.indexOf(column.id);
     return drop < 0 ? column : { ...column, drop };
@@ -179,7 +179,7 @@ function failureBlocks(runs: readonly SweepRun[]): Block[] {
             name: String(run),
             text: [
               `${label}: ${failure.what} (${failure.code}). ${failure.why} ${failure.fix}`,
-              ...(log === null ? [] : [' Log: ', { code: log }]),
+              ...(log === null ? [] : [`${failure.fix.endsWith('.') ? '' : '.'} Log: `, { code: log }]),
             ],
           },
         ],
@@ -198,7 +198,7 @@ function doubtBlocks(runs: readonly SweepRun[], issues: readonly Issue[]): Block
   const items = [...issuesByCode.values()].map(({ numbers, texts }) => {
     const [first, ...otherTexts] = texts;
     const runNames = `${numbers.size > 1 ? 'runs' : 'run'} ${rangesText([...numbers])}`;
-    return `${runNames}: ${first}${otherTexts.length > 0 ? ' (similar in the others)' : ''}`;
+    return `${runNames}: ${first}${otherTexts.length > 0 ? ` (and ${plural(otherTexts.length, 'similar message')})` : ''}`;
   });
   return [
     ...(issues.length > 0 ? [{ type: 'issues', issues } as const] : []),

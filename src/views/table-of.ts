@@ -19,14 +19,16 @@ export const tableOf = <T>(
 /**
  * Splits off columns with the same value in every row, as words to show above the table ("input 128, fits yes").
  * @param keptIds ids of columns that stay
+ * @param single whether a single row has constant columns too
  */
 export function withoutConstantColumns<T>(
   columns: readonly ColumnOf<T>[],
   items: readonly T[],
   keptIds: readonly string[],
+  { single = false }: { single?: boolean } = {},
 ): { columns: ColumnOf<T>[]; constants: Part[] } {
   const [first] = items;
-  if (first === undefined || items.length === 1) return { columns: [...columns], constants: [] };
+  if (first === undefined || (items.length === 1 && !single)) return { columns: [...columns], constants: [] };
   const isConstant = ({ id, cell }: ColumnOf<T>): boolean => {
     const value = JSON.stringify(cell(first));
     return !keptIds.includes(id) && items.every((item) => JSON.stringify(cell(item)) === value);

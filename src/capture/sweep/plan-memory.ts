@@ -72,7 +72,7 @@ function runsOf(entry: ModelEntry, container: string | null, targets: MemoryTarg
           ranks > 1 ? `tp${ranks}` : null,
         ];
         return {
-          label: `${labelParts.filter(Boolean).join(' ')} batch ${batch} ${input} in + ${output} out`,
+          label: `${labelParts.filter(Boolean).join(' ')}, batch ${batch}, ${input} in + ${output} out`,
           model: entry.model_id,
           arguments: [
             'memory',

@@ -25,10 +25,10 @@ const entry: ModelEntry = {
 test('every combination of the lists is a run; missing keys have the defaults of `memory`', () => {
   const { runs, varied } = planMemory([entry], host);
   expect(runs.map(({ label }) => label)).toEqual([
-    'qwen2.5-0.5b batch 1 512 in + 128 out',
-    'qwen2.5-0.5b batch 8 512 in + 128 out',
-    'qwen2.5-0.5b batch 1 1024 in + 128 out',
-    'qwen2.5-0.5b batch 8 1024 in + 128 out',
+    'qwen2.5-0.5b, batch 1, 512 in + 128 out',
+    'qwen2.5-0.5b, batch 8, 512 in + 128 out',
+    'qwen2.5-0.5b, batch 1, 1024 in + 128 out',
+    'qwen2.5-0.5b, batch 8, 1024 in + 128 out',
   ]);
   expect(varied).toEqual(['input_length', 'batch_size']);
   expect(runs[3]!.arguments.join(' ')).toBe(

@@ -16,7 +16,7 @@ export function issueLines(issues: readonly Issue[], width: number, level: Detai
   if (shown.length === 0 && due.length > 0) return [`  ${plural(due.length, 'warning')} in the report`];
   return [
     ...shown.flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width)),
-    ...moreLine(due.length - shown.length),
+    ...moreLine(due.length - shown.length, 'more warning'),
   ];
 }
 
@@ -36,7 +36,9 @@ export const noteLines = (items: readonly Text[], brief = items.length, width: n
     const [, lead = '', rest = ''] = /^(\s*(?:[-*•]\s+|\d+[.)]\s+)?)(.*)$/s.exec(coloredText(item)) ?? [];
     return hanging(`  ${lead}`, rest, width);
   }),
-  ...moreLine(items.length - brief),
+  ...moreLine(items.length - brief, 'more line'),
 ];
 
-export const moreLine = (more: number): string[] => (more > 0 ? [`  … and ${more} more`] : []);
+/** @param what in the singular, e.g. "more row" */
+export const moreLine = (more: number, what: string): string[] =>
+  more > 0 ? [`  … and ${plural(more, what)}`] : [];

@@ -9,7 +9,7 @@ import { hanging, inert } from './text.js';
 /** Maximum rows of a table in a summary with little room. */
 const summaryRows = 6;
 
-/** The first `max` rows, or one more: "… and 1 more" takes as much space as the row that it replaces. */
+/** The first `max` rows, or one more: "… and 1 more row" takes as much space as the row that it replaces. */
 const firstRows = (rows: readonly Row[], max = Infinity): readonly Row[] =>
   rows.length > max + 1 ? rows.slice(0, max) : rows;
 
@@ -42,5 +42,9 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
     shown.map(({ cells }) => cells.map(coloredText)),
     { width, named: level > 0 },
   );
-  return [...text.split('\n'), ...moreLine(levelRows.length - shown.length), ...notesWithout(dropped)];
+  return [
+    ...text.split('\n'),
+    ...moreLine(levelRows.length - shown.length, 'more row'),
+    ...notesWithout(dropped),
+  ];
 }
