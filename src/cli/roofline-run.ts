@@ -72,7 +72,7 @@ async function measure(
     return document(
       'roofline',
       rooflineVersion,
-      { roofline: null, cached: false, age_s: 0, gpu, gpu_cached: cached, gpu_age_s: ageS },
+      { roofline: null, cached: false, age_s: null, gpu, gpu_cached: cached, gpu_age_s: ageS },
       cachedIssues(gpu, cached, ageS),
     );
   }
@@ -86,7 +86,7 @@ async function measure(
   return document(
     'roofline',
     rooflineVersion,
-    { roofline, cached, age_s: ageS, gpu: null, gpu_cached: false, gpu_age_s: 0 },
+    { roofline, cached, age_s: ageS, gpu: null, gpu_cached: false, gpu_age_s: null },
     [...(gpuResult.issue ? [gpuResult.issue] : []), ...rooflineIssues(measured)],
   );
 }

@@ -61,7 +61,7 @@ test('every case is a row, sensor samples are stored with it, and analyses read 
   expect(await readStoredGpuRoofline(opened)).toEqual(exampleGpuRoofline());
   const analyzed = await analyzeSession(opened);
   expect(documentsOf(analyzed)).toMatchObject([
-    { schema: 'inferscope/roofline/1.1', data: { roofline: null, gpu: exampleGpuRoofline() } },
+    { schema: 'inferscope/roofline/1.2', data: { roofline: null, gpu: exampleGpuRoofline() } },
   ]);
   if (analyzed.kind !== 'roofline') throw new Error(analyzed.kind);
   const page = pageOfView(await viewOf(analyzed), { clientScript: '' });

@@ -228,7 +228,7 @@ export async function readStoredGpuRoofline(session: Session): Promise<GpuRoofli
 export async function readGpuRooflineDocument(session: Session): Promise<GpuRooflineDocument> {
   const gpu = await readPlan(session, 'roofline', gpuRooflineSchema);
   const ageS = Math.max(0, (Date.now() - Date.parse(gpu.measured_at)) / 1000);
-  const noCpuRoofline = { roofline: null, cached: false, age_s: 0 };
+  const noCpuRoofline = { roofline: null, cached: false, age_s: null };
   return document(
     'roofline',
     rooflineVersion,

@@ -111,7 +111,7 @@ function probeFailure({ status, error }: Exchange, target: LoadTarget): Infersco
     empty: 'Check --model and --output-len: the answer held no text.',
   };
   return new InferscopeError('E_SERVER_RESPONSE', {
-    what: `${url} does not answer as it should`,
+    what: `unexpected response from ${url}`,
     why: `${failureWords(status)}${serverText}`,
     fix: fixes[status] ?? "Look at the server's log, and try one request with curl.",
   });

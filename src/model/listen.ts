@@ -19,6 +19,21 @@ export async function listen(
   return server as Server;
 }
 
+const otherPort = 'Choose another port with --port; --port 0 takes a free one';
+
+const listenProblems: Readonly<Record<string, { why: string; fix: string }>> = {
+  EADDRINUSE: { why: 'Another program uses this port.', fix: `${otherPort}.` },
+  EADDRNOTAVAIL: {
+    why: 'It is not an address of this machine.',
+    fix: 'Leave out --host for 127.0.0.1, or use --host 0.0.0.0 for all addresses of this machine.',
+  },
+  EACCES: { why: 'Ports below 1024 need root.', fix: `${otherPort}.` },
+  ENOTFOUND: {
+    why: 'This host name has no address.',
+    fix: 'Leave out --host for 127.0.0.1, or give an address of this machine.',
+  },
+};
+
 function listenFailure(error: unknown, host: string, port: number): unknown {
   const code = systemErrorCode(error);
   if (code === null) return error;
@@ -26,8 +41,10 @@ function listenFailure(error: unknown, host: string, port: number): unknown {
     'E_USAGE',
     {
       what: `cannot listen on ${host}:${port}`,
-      why: code === 'EADDRINUSE' ? 'Another program has that port.' : `The system says ${code}.`,
-      fix: 'Take another one with --port (0 takes any that is free), or leave --host out for 127.0.0.1.',
+      ...(listenProblems[code] ?? {
+        why: `The system reports ${code}.`,
+        fix: `${otherPort}, or leave out --host for 127.0.0.1.`,
+      }),
     },
     { cause: error },
   );

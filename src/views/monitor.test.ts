@@ -86,6 +86,18 @@ test.each([80, 120])('the summary fits %i columns and leaves out series and peri
   expect(lines.join('\n')).not.toMatch(/samples per series|Idle periods/);
 });
 
+test('a program that did not start has no duration', () => {
+  const failed = testMonitor();
+  failed.data.plan.program = { command: ['x'], exit_code: null, signal: null, start_ns: 0, end_ns: 1e9 };
+  const programOf = () =>
+    monitorView(failed)
+      .lead.flatMap((block) => (block.type === 'facts' ? block.items : []))
+      .find(({ name }) => name === 'Program')!.text;
+  expect(programOf()).toBe('not started');
+  failed.data.plan.program.exit_code = 0;
+  expect(programOf()).toEqual(['exit code 0, after ', { n: 1000, unit: 'ms' }]);
+});
+
 test('a recording without a GPU has no GPU section, and says why', () => {
   const without = testMonitor();
   Object.assign(without.data, { devices: [], series: [] });

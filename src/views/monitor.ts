@@ -57,11 +57,13 @@ function traitText({ session, plan, duration_s, sample_hz, devices }: MonitorRes
 function runFacts({ plan: { program, no_gpus } }: MonitorResult): { name: string; text: Text }[] {
   const items: { name: string; text: Text }[] = [];
   if (program) {
-    const how =
-      program.signal ?? (program.exit_code === null ? 'not started' : `exit code ${program.exit_code}`);
+    const how = program.signal ?? (program.exit_code === null ? null : `exit code ${program.exit_code}`);
     items.push({
       name: 'Program',
-      text: [`${how}, `, { n: (program.end_ns - program.start_ns) / 1e6, unit: 'ms' }],
+      text:
+        how === null
+          ? 'not started'
+          : [`${how}, after `, { n: (program.end_ns - program.start_ns) / 1e6, unit: 'ms' }],
     });
   }
   if (no_gpus) items.push({ name: 'GPUs', text: `None was sampled: ${no_gpus.text}` });
@@ -114,7 +116,7 @@ function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], b
     ],
     rows: labeledMetrics(metrics).map((metric) => ({
       cells: [
-        metric.scope === undefined
+        metric.scope === undefined || metric.scope === 'host'
           ? metricLabel(metric.metric)
           : `${scopeLabel(metric.scope)}: ${metricLabel(metric.metric)}`,
         ...[metric.mean, metric.min, metric.p5, metric.median, metric.p95, metric.max].map((n) =>

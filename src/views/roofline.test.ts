@@ -14,7 +14,7 @@ const gpuDocument = (gpu = exampleGpuRoofline()) =>
   document<RooflineData>(
     'roofline',
     rooflineVersion,
-    { roofline: null, cached: false, age_s: 0, gpu, gpu_cached: true, gpu_age_s: 7200 },
+    { roofline: null, cached: false, age_s: null, gpu, gpu_cached: true, gpu_age_s: 7200 },
     [{ code: 'throttled', severity: 'info', text: 'Clocks were throttled.' }],
   );
 const view = rooflineView(gpuDocument());
@@ -25,7 +25,7 @@ const cpuView = rooflineView(
     age_s: 7300,
     gpu: null,
     gpu_cached: false,
-    gpu_age_s: 0,
+    gpu_age_s: null,
   }),
 );
 const isTable = (block: Block): block is Block & Table => block.type === 'table';

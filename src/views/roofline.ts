@@ -10,9 +10,9 @@ export function rooflineView(document: Document<RooflineData>): View {
   const when = (
     measured: { measured_at: string; seconds: number },
     isCached: boolean,
-    ageS: number,
+    ageS: number | null,
   ): Text => [
-    `${measured.measured_at.slice(0, 16).replace('T', ' ')} UTC${isCached ? ` (${age(ageS)})` : ''}, in `,
+    `${measured.measured_at.slice(0, 16).replace('T', ' ')} UTC${isCached && ageS !== null ? ` (${age(ageS)})` : ''}, in `,
     { n: measured.seconds * 1e3, unit: 'ms' },
   ];
   return {

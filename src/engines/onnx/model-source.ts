@@ -51,7 +51,7 @@ function notFound(spec: string): InferscopeError {
     what: `no model "${spec}"`,
     why: looksLikePath
       ? `${resolve(spec)} does not exist, and the embedded engine downloads nothing.`
-      : `It is neither a file or folder here nor one of ${names.length} presets: ${nearestNames(names, spec)}.`,
+      : `It is neither a file or folder here nor one of the ${names.length} presets that the embedded engine runs: ${nearestNames(names, spec)}.`,
     fix: looksLikePath
       ? 'Pass a config.json, a folder with an ONNX export, or a preset such as --model llama-24m.'
       : 'Type for example: --model llama-24m',

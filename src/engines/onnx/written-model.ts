@@ -56,7 +56,7 @@ export async function writtenModel(
 function graphDType({ dtype = 'float32' }: ResolveOptions): GraphDType {
   if (dtype === 'float32' || dtype === 'int4') return dtype;
   throw new InferscopeError('E_DTYPE', {
-    what: `the embedded engine does not write ${dtype} models`,
+    what: `the embedded engine has no ${dtype} models`,
     why: 'It runs on CPUs: weights are float32 or int4 (blocks of 32), activations and KV cache float32.',
     fix: 'Use --dtype float32 or --dtype int4.',
   });

@@ -16,6 +16,7 @@ import { roofsOfCpu, roofsOfGpu, type CaseRoofs } from './roofs.js';
 import { stepOf } from './steps.js';
 import { caseText } from '../../vocabulary/kernel-cases.js';
 import type { IssueCode } from '../../model/issue-codes.js';
+import { plural } from '../../vocabulary/format.js';
 import { sessionOfKind } from '../session-identity.js';
 
 /** Time and roof share of each operation of a `kernels` session, and the sums for a model's steps. */
@@ -87,7 +88,7 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
     'kernels_throttled',
     'warning',
     throttled.length,
-    `Clocks were throttled (${reasons}) while ${throttled.length} of ${cases.length} cases ran.`,
+    `Clocks were throttled (${reasons}) while ${throttled.length} of ${plural(cases.length, 'case')} ran.`,
   );
   const { runs: requestedRuns, max_seconds: seconds } = plan.protocol;
   const cutShort = casesWith(({ runs }) => runs > 0 && runs < requestedRuns);
@@ -96,7 +97,7 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
     'runs_cut',
     'warning',
     cutShort.length,
-    `${cutShort.length} of ${cases.length} cases reached the time limit before ${requestedRuns} runs (after ${minRuns} or more): --max-seconds ${seconds} is the limit per case.`,
+    `${cutShort.length} of ${plural(cases.length, 'case')} reached the time limit (--max-seconds ${seconds} per case) after ${minRuns}${cutShort.length > 1 ? ' or more' : ''} of ${plural(requestedRuns, 'run')}.`,
   );
   const wrong = casesWith(({ outcome }) => outcome === 'wrong');
   report(

@@ -186,7 +186,7 @@ class Samples {
       issues.push({
         code: 'telemetry_undated',
         severity: 'warning',
-        text: 'The log has no dates: it was placed at the start of the session, by the time since its first line, or with one second per sample if it has no times. Record with -o DT (dmon) or the field timestamp (--query-gpu).',
+        text: 'The log has no dates, so its first sample is at the start of the session; without times, samples are one second apart. Record with -o DT (dmon) or the field timestamp (--query-gpu).',
       });
     }
     if (cutOff > 0) {

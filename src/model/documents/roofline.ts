@@ -50,11 +50,11 @@ export const machineRooflineSchema = z.object({
   ridge_flop_per_byte: z.number().describe('float32 peak / DRAM read bandwidth, FLOP per byte.'),
 });
 
-export const rooflineVersion = '1.1';
+export const rooflineVersion = '1.2';
 
 /**
  * Roofline of the CPU or of the GPUs (1.1); the other is null. `cached` and `age_s` describe `roofline`;
- * `gpu_cached` and `gpu_age_s` describe `gpu`.
+ * `gpu_cached` and `gpu_age_s` describe `gpu`. An age is null without its roofline (1.2).
  */
 export const rooflineDocumentSchema = documentSchema(
   'roofline',
@@ -62,10 +62,10 @@ export const rooflineDocumentSchema = documentSchema(
   z.object({
     roofline: machineRooflineSchema.nullable(),
     cached: z.boolean(),
-    age_s: z.number(),
+    age_s: z.number().nullable(),
     gpu: gpuRooflineSchema.nullable().default(null),
     gpu_cached: z.boolean().default(false),
-    gpu_age_s: z.number().default(0),
+    gpu_age_s: z.number().nullable().default(null),
   }),
 );
 

@@ -15,7 +15,7 @@ import {
   type ChatBody,
   type CompletionBody,
 } from './request-schema.js';
-import { formatSetting } from '../../../vocabulary/format.js';
+import { formatCount, formatSetting, plural } from '../../../vocabulary/format.js';
 
 interface ServedModel {
   name: string;
@@ -62,12 +62,17 @@ export function servedApp(model: ServedModel, draining: () => boolean): Hono {
     answer(context.req.raw, model, draining, completionSchema, 'text'),
   );
   app.post('/v1/chat/completions', (context) => answer(context.req.raw, model, draining, chatSchema, 'chat'));
-  app.notFound((context) => refuse(404, `There is no ${context.req.path} here. Endpoints: ${endpoints}.`));
+  app.notFound(({ req: { method, path } }) =>
+    paths.includes(path)
+      ? refuse(405, `${path} does not accept ${method}; use ${postPaths.includes(path) ? 'POST' : 'GET'}.`)
+      : refuse(404, `Unknown path ${path}; this server has ${paths.join(', ')}.`),
+  );
   app.onError((error) => refuse(500, messageOf(error)));
   return app;
 }
 
-const endpoints = '/v1/models, /v1/completions, /v1/chat/completions, /metrics, /health';
+const postPaths = ['/v1/completions', '/v1/chat/completions'];
+const paths = ['/v1/models', ...postPaths, '/metrics', '/health'];
 
 function refuse(status: number, message: string): Response {
   const type = status >= 500 ? 'server_error' : 'invalid_request_error';
@@ -100,7 +105,7 @@ async function answer(
   if (unsupportedNames.length > 0)
     return refuse(400, `Unsupported parameters: ${unsupportedNames.join(', ')}.`);
   if (body.model !== undefined && body.model !== model.name)
-    return refuse(404, `There is no model ${body.model} here; this server has ${model.name}.`);
+    return refuse(404, `Unknown model ${body.model}; this server has ${model.name}.`);
   const prompt = promptTokens(body, model.tokenizer);
   const maxTokens = body.max_completion_tokens ?? body.max_tokens ?? defaultMaxTokens;
   if (prompt.length === 0) return refuse(400, 'The prompt has no token.');
@@ -109,7 +114,7 @@ async function answer(
   if (prompt.length + maxTokens > model.contextLen)
     return refuse(
       400,
-      `${prompt.length} prompt tokens and ${maxTokens} more do not fit the context of ${model.contextLen}.`,
+      `The prompt (${plural(prompt.length, 'token')}) and max_tokens (${formatCount(maxTokens)}) exceed the context of ${plural(model.contextLen, 'token')}.`,
     );
   const clientGone = new AbortController();
   raw.signal.addEventListener('abort', () => clientGone.abort(), { once: true });
