@@ -7,7 +7,7 @@ import { streamFormat, streamRate } from '../../what-if/weight-streams.js';
 import { checkProfile, engineRule, stageSql } from '../engine-rule.js';
 import type { FoundDraft } from '../rule.js';
 import { boundOfStage } from '../session-analyses.js';
-import { everyInstance, ms, part } from '../words.js';
+import { ms, part } from '../words.js';
 import { plural } from '../../../vocabulary/format.js';
 
 /** Share of a memory-bound step's bytes that GEMMs must read for weights to be the cause. */
@@ -52,7 +52,7 @@ export const weightsEachStep = engineRule(
     const { busy } = context.machine;
     return changes.map(({ change, flag, what_if, gain }): FoundDraft => ({
       stage: kind,
-      title: `Memory-bound decode: ${gain.per === 'token' ? `each step reads all weights for ${sequences}` : `reading ${model.storage.weights.name} weights takes at least ${part(roof, wall)} of ${everyInstance(kind)}`}`,
+      title: `Memory-bound decode: each step reads all weights ${gain.per === 'token' ? `for ${sequences}` : `in ${model.storage.weights.name}`}`,
       at_stake_ms: busy ? roof : gain.per === 'token' ? gain.expected_ms * batch : gain.expected_ms,
       cause: `A decode step takes at least ${ms(roof)} for its bytes. GEMMs move ${part(gemms, all)} of them: they read all weights once per step.`,
       change: { kind: 'flag', text: change, example: flag },
