@@ -98,6 +98,24 @@ async function whyUnmarked(
   return 'the marked stages contain less than a tenth of the kernel time';
 }
 
+/**
+ * The clock of ranges of one kind or name: the host's if the device was done before every range ended, or if a range launched nothing.
+ * @param instances names them in the reason, with their number
+ */
+export function rangeClock(
+  { n, device_after, no_launch }: { n: number; device_after: number; no_launch: number },
+  instances: string,
+): Pick<PhaseClock, 'clock' | 'clockWhy'> {
+  if (device_after === 0)
+    return { clock: 'host', clockWhy: 'the device was done before the range ended, in every instance' };
+  return no_launch > 0
+    ? { clock: 'host', clockWhy: `${no_launch} of ${n} instances launched nothing on the device` }
+    : {
+        clock: 'device',
+        clockWhy: `in ${device_after} of ${instances} the device was still busy after its range`,
+      };
+}
+
 async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
   await scope.need('instances');
   const kinds = await scope.database.query<{
@@ -111,20 +129,13 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
             count_if(device_start_ns IS NULL OR device_until_ns IS NULL) AS no_launch
      FROM instances GROUP BY kind ORDER BY kind`,
   );
-  const clocks = kinds.map(({ kind, n, device_after, no_launch }): PhaseClock => {
-    if (device_after === 0) {
-      const clockWhy = 'the device was done before the range ended, in every instance';
-      return { kind, clock: 'host', clockWhy };
-    }
-    const stillBusy = (instances: string) =>
-      `in ${device_after} of ${instances} the device was still busy after its range`;
-    if (!steps.includes(kind)) {
-      const clockWhy = `${stillBusy(`${n} instances`)}, but only steps are timed on the device`;
-      return { kind, clock: 'host', clockWhy };
-    }
-    return no_launch > 0
-      ? { kind, clock: 'host', clockWhy: `${no_launch} of ${n} instances launched nothing on the device` }
-      : { kind, clock: 'device', clockWhy: stillBusy(plural(n, phaseLabel(kind))) };
+  const clocks = kinds.map((row): PhaseClock => {
+    const { kind, n } = row;
+    const instances = steps.includes(kind) ? plural(n, phaseLabel(kind)) : `${n} instances`;
+    const clock = rangeClock(row, instances);
+    return kind === 'sampling' || steps.includes(kind) || clock.clock === 'host'
+      ? { kind, ...clock }
+      : { kind, clock: 'host', clockWhy: `${clock.clockWhy}, but only steps are timed on the device` };
   });
   // Consecutive phases (warm-up, prefill, decode) should use one clock: otherwise the end of one and the start of the
   // next would overlap. The kind of a step that launched nothing has no device times, so then each keeps its own.

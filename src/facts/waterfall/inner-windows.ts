@@ -1,7 +1,7 @@
 import { libraryRange } from '../../model/library-ranges.js';
 import type { TraceSource } from '../../model/documents/trace.js';
 import { literal, type TraceScope } from '../trace/scope.js';
-import { windowClocks } from '../trace/windows.js';
+import { rangeClock, windowClocks } from '../trace/windows.js';
 import type { StageGroup } from './stage-group.js';
 
 /** Ranges inside or around steps: sampling, and ranges named by the program. */
@@ -75,7 +75,7 @@ async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
        sum(total_ns) AS total_ns, sum(device_after)::DOUBLE AS device_after, sum(no_launch)::DOUBLE AS no_launch, min(first_ns) AS first_ns, max(last_ns) AS last_ns
      FROM by_name WHERE kind = 'sampling' OR NOT (${notStages}) GROUP BY grp ORDER BY total_ns DESC, grp`,
   );
-  const sampling = (await windowClocks(scope)).some(({ kind }) => kind === 'sampling');
+  const sampling = (await windowClocks(scope)).find(({ kind }) => kind === 'sampling');
   const chosen = [
     ...rows
       .filter(({ grp, total_ns }) => grp !== 'sampling' && total_ns >= minShare * captureNs)
@@ -88,40 +88,37 @@ async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
   return chosen.map((row) => {
     const kernelsInside =
       kernelCount > maxKernelsSkipped ? kernelCount : kernelCount * Math.min(1, row.total_ns / captureNs);
-    return groupOf(row, Math.min(1, maxKernelsSwept / Math.max(1, kernelsInside)));
+    const share = Math.min(1, maxKernelsSwept / Math.max(1, kernelsInside));
+    const isSampling = row.grp === 'sampling';
+    return {
+      ...(isSampling
+        ? {
+            key: 'sampling',
+            kind: 'sampling',
+            name: null,
+            clock: sampling!.clock,
+            clockWhy: sampling!.clockWhy,
+          }
+        : {
+            key: `other ${row.grp}`,
+            kind: 'other',
+            name: row.names === 1 ? row.raw_name.trim() : row.grp,
+            ...rangeClock(row, `${row.n} instances`),
+          }),
+      level: 'inner',
+      lastStartNs: share === 1 ? null : Math.floor(row.first_ns + share * (row.last_ns - row.first_ns)),
+      exactName: row.names === 1 ? row.raw_name : null,
+      total: row.n,
+    };
   });
 }
 
-function groupOf(row: NameRow, share: number): InnerGroup {
-  const sampling = row.grp === 'sampling';
-  const onDevice = row.device_after > 0 && row.no_launch === 0;
-  const clock = onDevice ? 'device' : 'host';
-  const clockWhy = onDevice
-    ? `in ${row.device_after} of ${row.n} instances the device was still busy after the range: from its first activity to its last`
-    : row.device_after > 0
-      ? `${row.no_launch} of ${row.n} instances launched nothing on the device`
-      : 'the device was done before the range ended, in every instance';
-  return {
-    key: sampling ? 'sampling' : `other ${row.grp}`,
-    kind: sampling ? 'sampling' : 'other',
-    name: sampling ? null : row.names === 1 ? row.raw_name.trim() : row.grp,
-    level: 'inner',
-    clock,
-    clockWhy,
-    lastStartNs: share === 1 ? null : Math.floor(row.first_ns + share * (row.last_ns - row.first_ns)),
-    exactName: row.names === 1 ? row.raw_name : null,
-    total: row.n,
-  };
-}
-
 /** Ranges of one group. If a name is nested in itself, only the outermost range. */
-function rangesOf({ kind, key, lastStartNs, exactName }: InnerGroup, source: TraceSource): string {
+function rangesOf({ key, lastStartNs, exactName }: InnerGroup, source: TraceSource): string {
   const rangeCondition =
-    kind === 'sampling'
-      ? "kind = 'sampling'"
-      : exactName === null
-        ? `kind = 'other' AND ${unnumberedName} = ${literal(key.slice('other '.length))} AND NOT (${notStages})`
-        : `kind = 'other' AND raw_name = ${literal(exactName)}`;
+    exactName === null
+      ? `kind = 'other' AND ${unnumberedName} = ${literal(key.slice('other '.length))} AND NOT (${notStages})`
+      : `kind = 'other' AND raw_name = ${literal(exactName)}`;
   const until = lastStartNs === null ? '' : ` AND start_ns <= ${lastStartNs}`;
   return `SELECT * FROM (${rangesSql(source)}) WHERE ${rangeCondition}${until}
      QUALIFY start_ns >= coalesce(max(end_ns) OVER (PARTITION BY pid, tid ORDER BY start_ns, stage_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)`;
@@ -139,11 +136,13 @@ export async function allInnerWindowsSql(scope: TraceScope): Promise<string> {
  * the host clock: work launched before it belongs to other stages.
  */
 function innerWindowsSql(group: InnerGroup, source: TraceSource): string {
-  const { key, clock, kind } = group;
+  const { key, clock, kind, lastStartNs } = group;
+  if (kind === 'sampling')
+    return `SELECT 'sampling' AS grp, stage_id, coalesce('sampling ' || step_index, raw_name) AS label, start_ns, end_ns, ${clock === 'host' ? 'start_ns' : 'NULL::BIGINT'} AS host_ns
+     FROM windows WHERE kind = 'sampling'${lastStartNs === null ? '' : ` AND start_ns <= ${lastStartNs}`}`;
   const times =
     clock === 'device'
       ? 'device_start_ns AS start_ns, device_end_ns AS end_ns, NULL::BIGINT AS host_ns'
       : 'start_ns, end_ns, start_ns AS host_ns';
-  const label = kind === 'sampling' ? "coalesce('sampling ' || step_index, raw_name)" : 'raw_name';
-  return `SELECT ${literal(key)} AS grp, stage_id, ${label} AS label, ${times} FROM (${rangesOf(group, source)})`;
+  return `SELECT ${literal(key)} AS grp, stage_id, raw_name AS label, ${times} FROM (${rangesOf(group, source)})`;
 }

@@ -3,6 +3,7 @@ import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { gap, kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
 import { traceScope } from '../derived/scope.js';
+import { analyzeTrace } from '../trace/trace.js';
 import { userDatabase } from '../derived/test-queries.js';
 import { timelineWaterfalls } from './waterfall.js';
 
@@ -166,4 +167,32 @@ test('a decode step with more sequences than its prompt serves several requests'
   expect(result.withoutWaterfall).toEqual([
     { stage: 'request', reason: expect.stringContaining('continuous batching') as string },
   ]);
+});
+
+test('sampling that runs ahead of the device has one time in windows, phases and waterfall', async () => {
+  const device = (from: number, to: number) => ({ device_start_ns: from * us, device_end_ns: to * us });
+  const session = await sessionOf({
+    stages: [
+      stage(1, 'decode', 0, 100, { step_index: 0, ...device(20, 130) }),
+      stage(2, 'sampling', 60, 95, { parent_id: 1, step_index: 0, ...device(110, 130) }),
+      stage(3, 'decode', 100, 200, { step_index: 1, ...device(140, 230) }),
+      stage(4, 'sampling', 160, 195, { parent_id: 3, step_index: 1, ...device(205, 230) }),
+    ],
+    kernels: [kernel(1, 20, 90), kernel(2, 110, 20), kernel(3, 140, 65), kernel(4, 205, 25)],
+  });
+  const connection = await session.connect();
+  const scope = await traceScope(connection, session.manifest);
+  const { stages } = await timelineWaterfalls(session, connection, scope);
+  await connection.close();
+  const sampling = stages.find(({ kind }) => kind === 'sampling')!;
+  const phase = (await analyzeTrace(session)).data.phases.find(({ kind }) => kind === 'sampling')!;
+  const user = await userDatabase(session);
+  const [windows] = await user.query<{ us: number }>(
+    "SELECT avg(end_ns - start_ns) / 1e3 AS us FROM windows WHERE kind = 'sampling'",
+  );
+  expect(windows!.us).toBe(22.5);
+  expect(phase.wall.mean_ns).toBe(22.5 * us);
+  expect(sampling.measured_ms.value).toBeCloseTo(0.0225, 12);
+  expect(sampling.clock).toBe('device');
+  await user.close();
 });
