@@ -1,7 +1,7 @@
 import { isIdleBar } from '../../model/bars.js';
 import type { ExplainResult, Finding, StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
 import { headlineTime } from '../../model/headline-time.js';
-import type { StagePair } from './stage-pairs.js';
+import { type StagePair, whyNotGraded } from './stage-pairs.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
 
 export type ChangeVerdict = VerifyResult['changes'][number];
@@ -195,6 +195,8 @@ function gradeOf(
       : `${words}; its gain is still hidden by ${finding.hidden_by}.`;
   if (unmeasured)
     return `${words}; not graded, because another finding with a larger effect and no expected gain is reduced, too: ${unmeasured.finding.title}.`;
+  const why = whyNotGraded(pair);
+  if (why !== null) return `${words}; not graded, because ${why}.`;
   const measured = sharing.filter((other) => pair.verdict.graded_on === 'wall' || !isOnlyIdle(other.finding));
   if (!measured.includes(entry))
     return `${words}; the stage's wall time is too uncertain to measure the gain, and kernels and copies do not show it.`;

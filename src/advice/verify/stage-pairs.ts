@@ -100,7 +100,7 @@ function verdictOf(
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)
     return onWall(`${why}: a difference may be noise`);
   const verdict = stageVerdict(before, after, scale, {
-    profiled: false,
+    profiled: 'none',
     before_ms: figure(gpu[0]!, 'ms', 'kernels and copies of a mean instance'),
     after_ms: figure(gpu[1]!, 'ms', 'kernels and copies of a mean instance'),
     graded_on: 'gpu',
@@ -116,28 +116,32 @@ function verdictOf(
 function wallTimes(
   before: StageWaterfall,
   after: StageWaterfall,
-): { before: Figure; after: Figure; statistic: string; profiled: boolean } | null {
+): { before: Figure; after: Figure; statistic: string; profiled: StageVerdict['profiled'] } | null {
   if (before.measured_ms.value === null || after.measured_ms.value === null) return null;
   if (!isProfiled(before) && !isProfiled(after))
     return {
       before: headlineTime(before),
       after: headlineTime(after),
       statistic: 'means without a profiler',
-      profiled: false,
+      profiled: 'none',
     };
   const [first, second] = [before, after].map(({ source }) => source === 'trace' || source === 'operators');
+  const profiled = first === second ? 'both' : first ? 'before' : 'after';
   const profiler =
-    first === second
-      ? ' under the profiler'
-      : `, only ${first ? 'before' : 'after'} the change under a profiler`;
-  if (before.median_ms !== null && after.median_ms !== null)
-    return { before: median(before), after: median(after), statistic: `medians${profiler}`, profiled: true };
-  return {
-    before: before.measured_ms,
-    after: after.measured_ms,
-    statistic: `means${profiler}`,
-    profiled: true,
-  };
+    profiled === 'both' ? ' under the profiler' : `, only ${profiled} the change under a profiler`;
+  return before.median_ms !== null && after.median_ms !== null
+    ? { before: median(before), after: median(after), statistic: `medians${profiler}`, profiled }
+    : { before: before.measured_ms, after: after.measured_ms, statistic: `means${profiler}`, profiled };
+}
+
+/** Why no expected gain is compared with the difference of the two times; null if they are. */
+export function whyNotGraded({ before, verdict: { graded_on, profiled } }: StagePair): string | null {
+  if (graded_on === 'gpu' || profiled === 'none') return null;
+  if (profiled !== 'both')
+    return `only the time ${profiled} the change is under a profiler, and what it adds is part of the difference`;
+  return isProfiled(before)
+    ? null
+    : 'the gain is expected without a profiler, and the later session has times only under one';
 }
 
 /** The median, with the width of the mean's interval. */
@@ -172,7 +176,7 @@ function stageVerdict(
     achieved_ms: (times.before_ms.value ?? 0) - (times.after_ms.value ?? 0),
     // What a profiler added is not a part of times without it.
     bars: barsSideBySide(
-      [before.bars, after.bars].map((bars) => (times.profiled ? bars : explainedBars(bars).bars)),
+      [before.bars, after.bars].map((bars) => (times.profiled === 'none' ? explainedBars(bars).bars : bars)),
     ).map(({ id, values: [from, to] }) => ({
       id,
       before_ms: from!,

@@ -301,14 +301,33 @@ test('a gain per token is graded by the tokens of a step, whatever share of the 
   expect(result.changes[0]!.achieved_ms).toBeCloseTo(2.8, 9);
 });
 
-test('a profiled session compared with one without a profiler is said to be so', () => {
-  const bench = { ...stageOf({ roofline: 4 }), source: 'bench' as const };
-  const both = compareExplanations(
-    explanationOf([bench], []),
-    explanationOf([stageOf({ roofline: 4 })], []),
-    noSession,
-  );
-  expect(both.stages[0]!.graded_why).toContain('medians, only after the change under a profiler');
+test('gains are not graded on a difference that a profiler is part of', () => {
+  const findings = [findingOf('host_bound', 5, ['host.program'])];
+  const stage = stageOf({ 'host.program': 6, roofline: 4 });
+  const faster = stageOf({ 'host.program': 1, roofline: 4 });
+  const clean_ms = figure(8, 'ms', 'clean', { n: 4, ci95: [7.9, 8.1] });
+  const verdicts = ([first, second]: StageWaterfall[]) => {
+    const { stages, changes, score, sentences } = compareExplanations(
+      explanationOf([first!], findings),
+      explanationOf([second!], []),
+      noSession,
+    );
+    return [stages[0]!.profiled, score.graded, changes[0]!.text, sentences[0]];
+  };
+  expect(verdicts([stage, { ...faster, source: 'bench' }])).toEqual([
+    'before',
+    0,
+    'Gone; not graded, because only the time before the change is under a profiler, and what it adds is part of the difference.',
+    'Decode step: 10.0 ms before, 5.00 ms after (−50 %), only before the change under a profiler.',
+  ]);
+  expect(verdicts([{ ...stage, clean_ms }, faster])).toEqual([
+    'both',
+    0,
+    'Gone; not graded, because the gain is expected without a profiler, and the later session has times only under one.',
+    'Decode step: 10.0 ms before, 5.00 ms after (−50 %), under the profiler.',
+  ]);
+  // Without a clean time the gain is expected under the profiler, as both times are.
+  expect(verdicts([stage, { ...faster, clean_ms }]).slice(0, 2)).toEqual(['both', 1]);
 });
 
 test('a finding withheld in the later session is not judged as gone', () => {

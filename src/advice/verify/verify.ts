@@ -70,6 +70,13 @@ function scoreOf(changes: readonly ChangeVerdict[]): VerifyResult['score'] {
   };
 }
 
+const profiledWords: Readonly<Record<StageVerdict['profiled'], string>> = {
+  none: '',
+  both: ', under the profiler',
+  before: ', only before the change under a profiler',
+  after: ', only after the change under a profiler',
+};
+
 function sentences(
   stages: readonly StageVerdict[],
   changes: readonly ChangeVerdict[],
@@ -79,7 +86,7 @@ function sentences(
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
     const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
     const name = capitalize(stageLabels[stage.kind] ?? stage.kind);
-    return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatMs(from)} before, ${formatMs(to)} after (${change})${stage.profiled ? ', under the profiler' : ''}.`;
+    return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatMs(from)} before, ${formatMs(to)} after (${change})${profiledWords[stage.profiled]}.`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
   stageSentences.push(

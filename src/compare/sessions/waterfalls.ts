@@ -21,8 +21,8 @@ export async function waterfallsOf({
 }
 
 /**
- * A side's stage with the time of its waterfall, if it has one, because the two are shown together. Sampling under a profiler is timed by
- * another clock there, so its busy time is the waterfall's, too.
+ * A side's stage with the time of its waterfall, if it has one, because the two are shown together. Kernels that
+ * were launched before sampling are not its work there, so its busy time is the waterfall's, too.
  */
 export function withWaterfallTime(
   stage: Side['stages'][number],

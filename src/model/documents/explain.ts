@@ -328,8 +328,8 @@ const verifyResultSchema = z.object({
         ),
       graded_why: z.string(),
       profiled: z
-        .boolean()
-        .describe('Whether a time is one under a profiler: then the bars have what it added.'),
+        .enum(['none', 'both', 'before', 'after'])
+        .describe('Which of the two times are under a profiler; the bars have what it added.'),
       achieved_ms: z.number(),
       bars: z.array(
         z.object({
@@ -376,7 +376,7 @@ const verifyResultSchema = z.object({
     .describe('Over the changes that can be graded.'),
   sentences: z.array(z.string()),
 });
-export const verifyVersion = '1.1';
+export const verifyVersion = '1.2';
 export const verifyDocumentSchema = documentSchema('verify', verifyVersion, verifyResultSchema);
 
 export type WaterfallKind = z.infer<typeof waterfallKindSchema>;
