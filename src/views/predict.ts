@@ -93,7 +93,7 @@ function shapeColumns<T>(rows: readonly T[], stageOf: (row: T) => PredictStage):
   ];
 }
 
-function stageTable({ stages, table }: PredictResult): Block {
+function stageTable({ stages, table, calibration }: PredictResult): Block {
   const tableColumns: ColumnOf<PredictStage>[] = [
     {
       id: 'predicted_ms',
@@ -110,17 +110,21 @@ function stageTable({ stages, table }: PredictResult): Block {
         error === null ? { missing: 'error of its kernels unknown' } : ['± ', { n: error, unit: 'ratio' }],
     },
   ];
-  const roofColumns: ColumnOf<PredictStage>[] = [
-    {
-      id: 'launched_range_ms',
-      head: 'expected',
-      ...number,
-      cell: ({ launched_range_ms: range }) =>
-        range === null
-          ? { missing: 'not calibrated for this engine and device' }
-          : formatRange(range[0], range[1], 'ms'),
-    },
-  ];
+  // Without a calibration an issue says so.
+  const rangeColumns: ColumnOf<PredictStage>[] =
+    calibration.status === 'not_calibrated'
+      ? []
+      : [
+          {
+            id: 'launched_range_ms',
+            head: 'expected',
+            ...number,
+            cell: ({ launched_range_ms: range }) =>
+              range === null
+                ? { missing: 'not calibrated for this fusion' }
+                : formatRange(range[0], range[1], 'ms'),
+          },
+        ];
   return tableOf<PredictStage>(
     'Time per stage',
     [
@@ -137,7 +141,7 @@ function stageTable({ stages, table }: PredictResult): Block {
             },
           ]),
       { id: 'launched_ms', head: 'launched', ...number, cell: ({ launched_ms: figure }) => ({ figure }) },
-      ...(table ? tableColumns : roofColumns),
+      ...(table ? tableColumns : rangeColumns),
       {
         id: 'bound',
         head: 'bound',
