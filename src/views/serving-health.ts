@@ -148,7 +148,7 @@ export const clientSection = (points: readonly ServingPoint[]): Section => ({
         { id: 'loop_delay_max_ms', head: 'loop delay max', numeric: true, drop: 1 },
         { id: 'loop_busy_share', head: 'loop busy', numeric: true },
         { id: 'cpu_cores', head: 'CPU cores', numeric: true, drop: 2 },
-        { id: 'client_bound', head: 'client-bound', wraps: true },
+        { id: 'client_bound', head: 'client-bound' },
       ],
       rows: points.map(({ load: pointLoad, client }) => ({
         cells: [
@@ -160,9 +160,15 @@ export const clientSection = (points: readonly ServingPoint[]): Section => ({
           ms(client.event_loop_delay_max_ms),
           { n: client.event_loop_utilization, unit: 'ratio' },
           { n: client.process_cores, unit: '', digits: 2 },
-          client.bound ? { text: `yes: ${client.reasons.join('; ')}`, tone: 'fault' } : 'no',
+          client.bound ? { text: 'yes', tone: 'fault' } : 'no',
         ],
       })),
+    },
+    {
+      type: 'notes',
+      items: points
+        .filter(({ client }) => client.bound)
+        .map(({ load: pointLoad, client }) => `${loadLabel(pointLoad)}: ${client.reasons.join('; ')}.`),
     },
   ],
 });

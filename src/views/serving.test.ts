@@ -49,10 +49,15 @@ test('has a row per load: successes, share within the SLO, rates, percentiles, a
   expect(loads[3]).toMatchObject({ meets_slo: 'no', ttft_p50_ms: 504 });
   expect(loads[3]!['within_slo_share']).toBeCloseTo(0.8);
   expect(loads[3]!['ttft_p99_ms']).toBeCloseTo(504 * 2.1);
-  expect(leadText(view)[2]).toContain('Yes, at 64 users: the event loop was busy 97 % of the time');
+  expect(leadText(view)[2]).toBe("Client-bound: Yes, at 64 users: these latencies are not the server's.");
   expect(leadText(view)[3]).toBe(
     'Failures: 7 of 500 measured requests failed; they are excluded from latencies.',
   );
+});
+
+test('why the client was the limit is said once, below the table of the load generator', () => {
+  const text = terminalView(servingView(testServing()), { width: 200, level: 3 });
+  expect(text.split('the event loop was busy 97 % of the time')).toHaveLength(2);
 });
 
 test('a fast client and servers without a cache raise no doubt', () => {
@@ -78,7 +83,7 @@ test('latency has every statistic with its interval; server and client have thei
     send_lag_p99_ms: 0.8,
     loop_delay_max_ms: 4,
     threads: 1,
-    client_bound: 'yes: the event loop was busy 97 % of the time',
+    client_bound: 'yes',
   });
   expect(rows(tableOf(view, 'tokens'))[0]).toMatchObject({
     measured: 100,

@@ -89,10 +89,9 @@ function clientAnswer(points: readonly ServingPoint[]): Text {
   const bound = points.filter(({ client }) => client.bound);
   if (points.length === 0) return 'No load was measured.';
   if (bound.length === 0) return 'No: the load generator kept up at every load level.';
-  const reasons = [...new Set(bound.flatMap(({ client }) => client.reasons))];
   const which =
     bound.length === points.length ? 'every load' : bound.map(({ load }) => loadLabel(load)).join(', ');
-  return `Yes, at ${which}: ${reasons.join('; ')}. These latencies are not the server's.`;
+  return `Yes, at ${which}: these latencies are not the server's.`;
 }
 
 function failureAnswer(points: readonly ServingPoint[]): Text {

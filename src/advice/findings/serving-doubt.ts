@@ -1,9 +1,9 @@
 import { doubt } from './doubt.js';
-import { servingIssueSql } from './queries/serving-queries.js';
+import { servingIssueQuery } from './queries/serving-queries.js';
 import type { Evidence } from '../../model/documents/explain.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 import { servingOf } from './session-analyses.js';
-import { uncapitalize, withoutEnd } from '../../vocabulary/sentence.js';
+import { capitalize, uncapitalize, withoutEnd } from '../../vocabulary/sentence.js';
 
 type DoubtTexts = Pick<FoundDraft, 'cause' | 'change' | 'check'> & { name: string };
 
@@ -22,9 +22,12 @@ export async function servingDoubt(
   if (!first)
     return { outcome: 'not_fired', why: `None of ${serving.data.points.length} loads has this issue.` };
   const evidence: Evidence[] = [];
-  for (const sql of new Set(codeIssues.map(({ code }) => servingIssueSql(code)))) {
-    const texts = codeIssues.filter(({ code }) => servingIssueSql(code) === sql).map(({ text }) => text);
-    evidence.push((await context.evidence(sql, () => texts.join(' '))).evidence);
+  for (const query of new Set(codeIssues.map(({ code }) => servingIssueQuery(code)))) {
+    // The title states the first one.
+    const others = codeIssues.filter((issue) => issue !== first && servingIssueQuery(issue.code) === query);
+    const texts = others.map(({ text }) => text);
+    const shows = texts.length === 0 ? query.shows : `${texts.join(' ')} ${capitalize(query.shows)}`;
+    evidence.push((await context.evidence(query.sql, () => shows)).evidence);
   }
   return {
     outcome: 'fired',

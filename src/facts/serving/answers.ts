@@ -151,8 +151,14 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
       'warning',
       sentence`Requests stopped by Ctrl-C or a signal, which are left out: ${requests.cancelled}.`,
     );
-  if (client.bound)
-    add('client_bound', 'warning', sentence`This client was a limit: ${client.reasons.join('; ')}.`);
+  if (client.bound) {
+    const lateMs = Math.max(client.event_loop_delay_p99_ms, client.send_lag_p99_ms ?? 0);
+    add(
+      'client_bound',
+      'warning',
+      sentence`This client was a limit: its event loop was ${quantity(client.event_loop_utilization, 'ratio')} busy, and requests or answers were up to ${quantity(lateMs, 'ms')} late at p99.`,
+    );
+  }
   if (tokens.shorter_outputs > 0)
     add(
       'output_shorter',

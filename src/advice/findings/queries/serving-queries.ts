@@ -17,19 +17,24 @@ const sendLagSql = `SELECT execution_id, count(*) AS requests, round(quantile_co
      round(quantile_cont((sent_ns - scheduled_ns) / 1e6, 0.99), 3) AS send_lag_p99_ms, round(max(sent_ns - scheduled_ns) / 1e6, 3) AS send_lag_max_ms
    FROM requests WHERE sent_ns IS NOT NULL AND NOT coalesce(warmup, false) GROUP BY execution_id ORDER BY execution_id`;
 
-const queries: Record<string, string> = {
-  client_bound: sendLagSql,
-  all_failed: requestCountsSql,
-  requests_failed: requestCountsSql,
-  requests_cancelled: requestCountsSql,
-  output_shorter: requestCountsSql,
-  output_longer: requestCountsSql,
-  prefix_cache_carry_over: cachedTokensSql,
-  seed_repeated: cachedTokensSql,
+const lag = { sql: sendLagSql, shows: 'how late the requests of each load were sent' };
+const counts = { sql: requestCountsSql, shows: 'requests of each load by outcome' };
+const cached = { sql: cachedTokensSql, shows: 'cached prompt tokens of each load' };
+
+/** The query behind an issue, and what its rows show. */
+const queries: Record<string, { sql: string; shows: string }> = {
+  client_bound: lag,
+  all_failed: counts,
+  requests_failed: counts,
+  requests_cancelled: counts,
+  output_shorter: counts,
+  output_longer: counts,
+  prefix_cache_carry_over: cached,
+  seed_repeated: cached,
 };
 
-export function servingIssueSql(code: IssueCode): string {
-  const sql = queries[code];
-  if (sql === undefined) throw new Error(`the issue ${code} has no evidence query`);
-  return sql;
+export function servingIssueQuery(code: IssueCode): { sql: string; shows: string } {
+  const query = queries[code];
+  if (query === undefined) throw new Error(`the issue ${code} has no evidence query`);
+  return query;
 }

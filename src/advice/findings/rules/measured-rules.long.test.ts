@@ -210,7 +210,11 @@ function loadTest(
         },
         begin_ns: 0,
         end_ns: 1e9,
-        client: { ...client, bound, reasons: bound ? ['its event loop was 95 % busy'] : [] },
+        client: {
+          ...client,
+          bound,
+          ...(bound && { event_loop_utilization: 0.95, event_loop_delay_p99_ms: 8, reasons: ['95 %'] }),
+        },
       },
     ],
   };
@@ -238,7 +242,11 @@ function loadTest(
 
 test('issues of a load test become findings with the same text', async () => {
   const doubtful = await loadTest(true, 60, 'http_500');
-  expect(fired(await outcome(clientBound, doubtful))[0]!.title).toContain('its event loop was 95 % busy');
+  const [client] = fired(await outcome(clientBound, doubtful));
+  expect(client!.title).toContain(
+    'its event loop was 95 % busy, and requests or answers were up to 8.00 ms late at p99',
+  );
+  expect(client!.evidence.map(({ text }) => text)).toEqual(['how late the requests of each load were sent']);
   expect(fired(await outcome(prefixCacheArtifact, doubtful))[0]!.title).toContain(
     '60 % of the prompt tokens',
   );
