@@ -55,7 +55,7 @@ test('lists are 1,8,32 or 1 8 32 or repeated, each number once', () => {
     expect(
       refusal(() => parse(text)),
       text,
-    ).toMatch(/^E_LENGTHS invalid --batch-size/);
+    ).toMatch(/^E_USAGE invalid --batch-size/);
   expect(refusal(() => sizesParser('--batch-size', { isSwept: false })('1,2'))).toMatch(
     /takes one number here, not 1, 2/,
   );

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { InferscopeError } from '../model/errors.js';
 import { packageRoot } from '../model/installation.js';
 import { definedCommands } from './test-commands.js';
 
@@ -15,6 +16,25 @@ test.each([...defined.keys()])('%s --help has two examples and fits 80 columns',
     .outputHelp();
   expect(text.match(/^ {2}\$ \S/gm)).toHaveLength(2);
   expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
+});
+
+const numberOptions = [...defined].flatMap(([path, command]) =>
+  command.options
+    .filter(({ flags }) => /<(?:n|hz|seconds|rate|share|size|time|percent|pid)(?:\.\.\.)?>/.test(flags))
+    .map((option) => ({ path, option })),
+);
+
+test('every option that takes a number names itself in the error for a word, which is a wrong option', () => {
+  const wrong = numberOptions.flatMap(({ path, option }) => {
+    try {
+      return [`${path} ${option.long}: ${option.parseArg?.('abc', undefined) ?? 'no parser'}`];
+    } catch (error) {
+      const { code, message } = error as InferscopeError;
+      return code === 'E_USAGE' && message.includes(option.long!) ? [] : [`${path}: ${code} ${message}`];
+    }
+  });
+  expect(wrong).toEqual([]);
+  expect(numberOptions.length).toBeGreaterThan(80);
 });
 
 /** Commands in a text, up to a quote, a pipe, a comment, or another program's arguments. */

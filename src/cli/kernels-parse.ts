@@ -76,7 +76,7 @@ export function parseBackends(text: string, before: string[] = []): string[] {
 export function parseMaxSeconds(text: string): number {
   const value = Number(/^\s*([\d.]+)\s*s?\s*$/.exec(text)?.[1]);
   if (value > 0) return value;
-  throw new InferscopeError('E_LENGTHS', {
+  throw new InferscopeError('E_USAGE', {
     what: `invalid --max-seconds ${text}`,
     why: 'It is the time limit per case in seconds.',
     fix: 'Type for example: --max-seconds 2',

@@ -2,20 +2,21 @@ import { maxThreads } from '../hardware/threads.js';
 import { InferscopeError } from '../model/errors.js';
 
 /**
- * Returns a parser of whole numbers for a flag.
+ * Returns a parser of whole numbers for a flag; it throws E_USAGE.
  * @param min the smallest valid value
+ * @param max the largest one
  * @param example a valid value that errors show, which those of commander do not
  */
 export function wholeNumberParser(
   flag: string,
-  { min, example }: { min: number; example: number },
+  { min, max = Infinity, example }: { min: number; max?: number; example: number },
 ): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (text.trim() !== '' && Number.isSafeInteger(value) && value >= min) return value;
-    throw new InferscopeError('E_LENGTHS', {
+    if (text.trim() !== '' && Number.isSafeInteger(value) && value >= min && value <= max) return value;
+    throw new InferscopeError('E_USAGE', {
       what: `invalid ${flag} ${text}`,
-      why: `It must be a whole number, at least ${min}.`,
+      why: `It must be a whole number${max === Infinity ? `, at least ${min}` : ` from ${min} to ${max}`}.`,
       fix: `Type for example: ${flag} ${example}`,
     });
   };
@@ -33,18 +34,9 @@ export function parseThreadCount(text: string): number {
   });
 }
 
-/** Returns a parser of --port. @param example a valid value that errors show */
-export function portParser({ example }: { example: number }): (text: string) => number {
-  return (text) => {
-    const value = wholeNumberParser('--port', { min: 0, example })(text);
-    if (value < 2 ** 16) return value;
-    throw new InferscopeError('E_USAGE', {
-      what: `invalid --port ${text}`,
-      why: 'Ports are 0 to 65535.',
-      fix: 'Type for example: --port 8000, or --port 0 for a free port.',
-    });
-  };
-}
+/** Returns a parser of --port; 0 is a free one. @param example a valid value that errors show */
+export const portParser = ({ example }: { example: number }): ((text: string) => number) =>
+  wholeNumberParser('--port', { min: 0, max: 2 ** 16 - 1, example });
 
 const exponents = { '': 0, k: 10, m: 20, g: 30, t: 40 } as const;
 

@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import { shellWord } from '../model/shell.js';
 import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
+import { wholeNumberParser } from './numbers.js';
 import { notify, print, terminalWidth } from './output.js';
-import { type JsonOption, jsonOption, printSessionDocument, sessionUsageError } from './session-command.js';
+import { type JsonOption, jsonOption, printSessionDocument } from './session-command.js';
 
 /** Adds `session list` to the command `session`. */
 export function defineList(command: Command): void {
@@ -16,7 +17,7 @@ export function defineList(command: Command): void {
       '--kind <kind>',
       'only sessions created by this command (e.g. run) or with this content (e.g. load)',
     )
-    .option('--limit <n>', 'only the n newest', parseLimit)
+    .option('--limit <n>', 'only the n newest', wholeNumberParser('--limit', { min: 1, example: 10 }))
     .option(...jsonOption)
     .addHelpText(
       'after',
@@ -66,13 +67,4 @@ export function defineList(command: Command): void {
           `a job waits for ranks: ${recorded.length} recorded, ${unfinished.length} not ended; to join those recorded: inferscope session join ${shellWord(folder)}`,
         );
     });
-}
-
-function parseLimit(text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value > 0) return value;
-  throw sessionUsageError(
-    `--limit takes a number of sessions, not "${text}"`,
-    'inferscope session list --limit 10',
-  );
 }

@@ -42,7 +42,12 @@ export function define(command: Command): void {
       'stop the query after this time (default: 30s)',
       durationParser('--timeout', { example: '60s' }),
     )
-    .option('--max-rows <n>', 'limit the result to this many rows', parseMaxRows, 100_000)
+    .option(
+      '--max-rows <n>',
+      'limit the result to this many rows',
+      wholeNumberParser('--max-rows', { min: 1, max: 1e9, example: 1000 }),
+      100_000,
+    )
     .option(
       '--memory-limit <size>',
       'memory of DuckDB before it spills to disk (default: 1GiB)',
@@ -224,16 +229,6 @@ function parseSelectors(value: string, previous: string[] = []): string[] {
 function parseFormat(text: string): SqlOptions['format'] {
   if (text === 'table' || text === 'csv' || text === 'json') return text;
   throw usage(`--format takes table, csv or json, not "${text}"`, 'inferscope sql --format csv "SELECT …"');
-}
-
-function parseMaxRows(text: string): number {
-  const limit = 1e9;
-  const value = Number(text);
-  if (text.trim() !== '' && value > 0 && value <= limit && Number.isInteger(value)) return value;
-  throw usage(
-    `--max-rows takes a whole number from 1 to ${limit}, not "${text}"`,
-    'inferscope sql --max-rows 1000 "SELECT …"',
-  );
 }
 
 function parseMemoryLimit(text: string): number {

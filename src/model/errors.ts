@@ -69,7 +69,7 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
     'a check or gate that was asked for failed, e.g. in `doctor`, `baseline check` or `bench compare`',
   E_USAGE: 'an unknown command, option or value, or options that exclude each other',
   E_LENGTHS:
-    'a number is not valid for its option, or prompt and output do not fit the context length of the model',
+    'prompt and output do not fit the context length of the model, or sizes are impossible or cannot be measured',
   E_DTYPE: 'the engine, model or device does not support the data type',
   E_SESSION_NOT_FOUND: 'no saved session matches the selector, or it does not hold what the command needs',
   E_SESSION_AMBIGUOUS: 'the selector matches several sessions',

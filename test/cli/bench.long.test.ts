@@ -248,7 +248,7 @@ test('invalid input gives an error in three parts with its exit code, and nothin
     'Example: --engine-arg threads=1,2',
   ]);
   expect(fail(['latency', '--engine', 'vlm'], 2, 'E_USAGE').fix).toContain('--engine vllm');
-  expect(fail(['throughput', ...model, '--batch-size', '1,0'], 2, 'E_LENGTHS').what).toContain(
+  expect(fail(['throughput', ...model, '--batch-size', '1,0'], 2, 'E_USAGE').what).toContain(
     '--batch-size 0',
   );
   expect(fail(['latency', ...model, '--batch-size', '1,2'], 2, 'E_USAGE').fix).toContain('bench throughput');

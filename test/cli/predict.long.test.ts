@@ -97,7 +97,7 @@ test.each([
   {
     what: 'an empty batch',
     args: ['--gpu', 'NVIDIA A10', '--batch-size', '0'],
-    code: 'E_LENGTHS',
+    code: 'E_USAGE',
     contains: '--batch-size',
   },
   {

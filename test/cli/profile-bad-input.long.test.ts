@@ -61,7 +61,7 @@ describe('options', () => {
     ['--runs', '-1'],
     ['--seed', '-1'],
   ])('%s %s is rejected', (flag, value) => {
-    const { what, why } = fails([flag, value], 2, 'E_LENGTHS');
+    const { what, why } = fails([flag, value], 2, 'E_USAGE');
     expect(what).toContain(flag);
     expect(why).toMatch(/whole number, at least [01]/);
   });

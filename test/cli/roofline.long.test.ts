@@ -49,7 +49,7 @@ test('the roofline is measured once, cached, and used by a profile', () => {
 });
 
 test('rejects an impossible thread count', () => {
-  expectFailure(inferscope(setup, ['roofline', '--threads', '0', '--json']), 2, 'E_LENGTHS');
+  expectFailure(inferscope(setup, ['roofline', '--threads', '0', '--json']), 2, 'E_USAGE');
 });
 
 test('rejects --device cuda without PyTorch, and options of the other device', () => {
