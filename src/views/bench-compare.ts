@@ -76,11 +76,18 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
           ] satisfies Text,
         ]
       : []),
+    ...(comparisons.some(
+      ({ change_ci95: interval, method }) => interval !== null && method !== 'mann_whitney',
+    )
+      ? [
+          'Base and new are means; change and interval are of geometric means, which a few long values move less.',
+        ]
+      : []),
     ...power,
     ...changeNote(comparisons),
     ...unclaimedNote(
       comparisons,
-      'Measure with more --launches, or use --within-process to compare repeats of one process.',
+      'Measure with more --launches, compare baselines of several sessions (inferscope baseline set), or use --within-process to compare repeats or requests of one process.',
     ),
     ...withinProcessNote(isWithin),
   ];

@@ -59,11 +59,7 @@ export function compareView(document: Document<CompareResult>, linkTo: SessionLi
         kernelBlocks(data, linkTo),
       ),
       section('tiles', 'GEMM tiles that changed', data.gemm_tiles.length > 0 ? [tileTable(data)] : []),
-      section(
-        'environment',
-        'Other differences',
-        data.environment.length > 0 ? [environmentFacts(data)] : [],
-      ),
+      section('environment', 'Other differences', environmentBlocks(data)),
     ].filter(({ blocks }) => blocks.length > 0),
   };
 }
@@ -345,10 +341,30 @@ const tileTable = ({ gemm_tiles: tiles, sessions }: CompareResult): Block => ({
   })),
 });
 
-/** One line per difference, since command lines are too long for columns. */
-const environmentFacts = ({ environment }: CompareResult): Block => ({
+/** What differs, then what only some sessions record. One line per fact, since command lines are too long for columns. */
+function environmentBlocks({ environment, sessions }: CompareResult): Block[] {
+  const isRecorded = ({ values }: Difference): boolean => values.every((value) => value !== null);
+  const known = environment.filter(isRecorded);
+  const partly = environment.filter((difference) => !isRecorded(difference));
+  return [
+    ...(known.length > 0 ? [environmentFacts(known)] : []),
+    ...(partly.length > 0
+      ? [
+          {
+            type: 'heading',
+            text: `Recorded in ${sessions.length > 2 ? 'some of the sessions' : 'one session'} only`,
+          } as const,
+          environmentFacts(partly),
+        ]
+      : []),
+  ];
+}
+
+type Difference = CompareResult['environment'][number];
+
+const environmentFacts = (differences: readonly Difference[]): Block => ({
   type: 'facts',
-  items: environment.map(({ label, values, could_explain: why }) => ({
+  items: differences.map(({ label, values, could_explain: why }) => ({
     name: label,
     text: `${values.map((value) => value ?? '–').join(' → ')}${why === null ? '' : ` (${why})`}`,
   })),

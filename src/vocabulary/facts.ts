@@ -16,7 +16,7 @@ export function factOf({ id, value }: { id: string; value: string }): Fact {
   const unit = /^\d+$/.test(value) ? units.find(([ending]) => id.endsWith(ending)) : undefined;
   const words = (unit ? id.slice(0, -unit[0].length) : id).replaceAll('_', ' ');
   const name = words.replaceAll(
-    /\b(?:cpu|gpu|os|sm|numa|l\d\w?|avx\w*|vnni|amx|neon|bf16|cuda|nvidia|duckdb)\b/gi,
+    /\b(?:cpu|gpu|os|sm|numa|l\d\w?|avx\w*|vnni|amx|neon|bf16|cuda|cupti|nvidia|duckdb)\b/gi,
     (word) => spellings[word.toLowerCase()] ?? word.toUpperCase(),
   );
   if (unit) return { name, value: unit[1](Number(value)) };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatQuantity } from '../../src/vocabulary/format.js';
+import { formatQuantity, formatSigned } from '../../src/vocabulary/format.js';
 import { kernelLabel } from '../../src/vocabulary/kernel-label.js';
 import { fixture } from '../cli/capture-files.js';
 import { inferscope } from '../cli/run-cli.js';
@@ -11,6 +11,10 @@ const ui = new UiPages();
 const records = new UiPages((setup) => {
   importArchive(setup, 'memory-torch2.11-h200/llama-2-7b.tgz', 'small');
   importArchive(setup, 'memory-torch2.11-h200/llama-3.1-8b-two-gpus.tgz', 'large');
+  importArchive(setup, 'load-tests-cpu/prompts-32.tgz', 'short');
+  importArchive(setup, 'load-tests-cpu/prompts-96.tgz', 'long');
+  importArchive(setup, 'joined-2h100/session.inferscope.tar.gz', 'h100');
+  importArchive(setup, 'hot-expert-2h200/hot.tgz', 'h200');
   for (const name of ['first', 'second']) {
     const file = fixture('benchmark-results-from-schema/vllm-serve-detailed.json');
     expect(inferscope(setup, ['import', file, '--name', name]).status).toBe(0);
@@ -154,6 +158,80 @@ describe('comparisons of sessions without a timeline', () => {
     await waitForCharts(page);
     const bars = await page.locator('#charts [data-chart=bars] svg path[fill^="#"]').count();
     expect(bars).toBeGreaterThanOrEqual(2 * data.comparisons.length);
+    await page.close();
+  });
+
+  it('compares two load tests load by load', async () => {
+    const page = await compare('short', 'long');
+    const { data } = JSON.parse(
+      inferscope(records.setup, ['bench', 'compare', 'short', 'long', '--json']).stdout,
+    ) as {
+      data: {
+        comparisons: {
+          point: string;
+          unit: string;
+          base: number | null;
+          now: number;
+          change: number | null;
+        }[];
+        differences: { label: string; baseline: string; current: string }[];
+      };
+    };
+    const points = [...new Set(data.comparisons.map(({ point }) => point))];
+    expect(points).toHaveLength(3);
+    expect(await page.locator('#metrics table').count()).toBe(points.length);
+    // Each table has its load as a heading, so its caption is only for screen readers.
+    expect(await page.locator('#metrics h3').allInnerTexts()).toEqual(
+      await page.locator('#metrics caption.unseen').allTextContents(),
+    );
+    const rows = await page.locator('#metrics tbody tr').allInnerTexts();
+    expect(rows).toHaveLength(data.comparisons.length);
+    for (const [index, { unit, base, now, change }] of data.comparisons.entries()) {
+      const cells = rows[index]!.replaceAll('\u00a0', ' ').split('\t');
+      if (base !== null) expect(cells[1]).toBe(formatQuantity(base, unit));
+      expect(cells).toContain(formatQuantity(now, unit));
+      if (change !== null) expect(cells).toContain(formatSigned(change, 'ratio'));
+    }
+    expect(await page.innerText('#notes')).toContain('of geometric means');
+    await waitForCharts(page);
+    // Charts have the loads that both sides have.
+    const lines = JSON.parse((await page.locator('#charts figure > script').first().textContent())!) as {
+      x: { categories: string[] };
+    };
+    expect(lines.x.categories).toHaveLength(2);
+    const differences = (await page.locator('#differences tbody tr').allInnerTexts()).map((row) =>
+      row.split('\t'),
+    );
+    expect(differences).toEqual(
+      data.differences.map(({ label, baseline, current }) => [label, baseline, current]),
+    );
+    expect(differences).toEqual([['input length', '32', '96']]);
+    await page.close();
+  });
+
+  it('separates differences of the environment from facts that one session lacks', async () => {
+    const page = await compare('h100', 'h200');
+    const { data } = JSON.parse(
+      inferscope(records.setup, ['session', 'compare', 'h100', 'h200', '--json']).stdout,
+    ) as {
+      data: { environment: { label: string; values: (string | null)[]; could_explain: string | null }[] };
+    };
+    const labels = (isRecorded: boolean) =>
+      data.environment
+        .filter(({ values }) => values.every((value) => value !== null) === isRecorded)
+        .map(({ label }) => label);
+    const lists = page.locator('#environment dl');
+    expect(await lists.nth(0).locator('dt').allInnerTexts()).toEqual(labels(true));
+    expect(await page.innerText('#environment h3')).toBe('Recorded in one session only');
+    expect(await lists.nth(1).locator('dt').allInnerTexts()).toEqual(labels(false));
+    const gpu = lists.nth(0).locator('dt:text-is("GPU name") + dd');
+    expect(await gpu.innerText()).toBe('NVIDIA H100 80GB HBM3 → NVIDIA H200 (another GPU)');
+    expect(labels(true)).toContain('GPU 1 SM clock');
+    expect(labels(false)).toContain('CUDA runtime');
+    // Parts of a stage are indented below it.
+    expect(await page.locator('#stages td:first-child').allTextContents()).toContain(
+      '\u00a0'.repeat(4) + 'idle',
+    );
     await page.close();
   });
 

@@ -1,3 +1,4 @@
+import { formatCount } from '../../vocabulary/format.js';
 import { settingLabel } from '../../vocabulary/memory-components.js';
 import type { ComparedProfile } from './read-profile.js';
 
@@ -9,11 +10,12 @@ export function configurationOf(profile: ComparedProfile): Map<string, string> {
     values.set(label, String(value));
   };
   add('model', profile.model_info.name);
-  add('parameters', profile.model_info.num_parameters);
+  const { num_parameters: parameters } = profile.model_info;
+  add('parameters', typeof parameters === 'number' ? formatCount(parameters) : null);
   for (const [key, value] of Object.entries(profile.metadata?.config ?? {}))
     if (key !== 'model') add(settingLabel(key), value);
   for (const key of ['weights', 'activations', 'kv_cache'] as const)
-    add(`dtype of ${key.replace('_', ' ')}`, profile.model_info.dtypes?.[key]);
+    add(`dtype of ${settingLabel(key)}`, profile.model_info.dtypes?.[key]);
   const { engine_type, engine_version, engine_args } = profile.engine_metadata ?? {};
   add('engine', engine_type);
   add('engine version', engine_version);

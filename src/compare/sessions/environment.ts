@@ -1,8 +1,9 @@
 import type { CompareResult } from '../../model/documents/compare.js';
 import type { ManifestData } from '../../model/manifest.js';
 import { factOf } from '../../vocabulary/facts.js';
+import { settingLabel } from '../../vocabulary/memory-components.js';
 import { formatQuantity } from '../../vocabulary/format.js';
-import { metricLabel, metricUnit } from '../../vocabulary/sampled-metrics.js';
+import { metricLabel, metricUnit, scopeLabel } from '../../vocabulary/sampled-metrics.js';
 import type { Side } from './side.js';
 
 type Difference = CompareResult['environment'][number];
@@ -62,7 +63,7 @@ export function factsOf({ workload, hardware, software }: ManifestData) {
     if (value === null || value === undefined || irrelevant.test(id)) return;
     const { name, value: shown } = factOf({ id, value: String(value) });
     const text = typeof shown === 'string' ? shown : formatQuantity(shown.n, shown.unit, shown.digits);
-    facts.set(id, { part, label: label ?? name, value: text });
+    facts.set(id, { part, label: label ?? (part === 'workload' ? settingLabel(id) : name), value: text });
   };
   if (workload) {
     const { model, engine } = workload;
@@ -119,7 +120,7 @@ function clockDifferences(sides: readonly Side[]): Difference[] {
     const known = means.filter((mean) => mean !== null);
     if (known.length < 2 || Math.max(...known) < 1.02 * Math.min(...known)) return [];
     const values = means.map((mean) => (mean === null ? null : formatQuantity(mean, metricUnit(metric))));
-    const label = `${gpu} ${metricLabel(metric)}`;
+    const label = `${scopeLabel(gpu)} ${metricLabel(metric)}`;
     return [{ label, part: 'clocks', values, could_explain: explanation(metric) }];
   });
 }

@@ -1,13 +1,20 @@
 import type { FC } from 'hono/jsx';
-import { figureParts, keepUnits } from '../../vocabulary/format.js';
+import { figureParts, keepUnits, nbsp } from '../../vocabulary/format.js';
 import { FigureText, Missing } from './parts.js';
 import type { Text, Value } from '../../views/block.js';
 import { parts, valueText } from '../value.js';
 import { GainDrawing } from './gain.js';
 
 export const Words: FC<{ text: Text }> = ({ text }) => (
-  <>{parts(text).map((part) => (typeof part === 'string' ? keepUnits(part) : <ValueText value={part} />))}</>
+  <>
+    {parts(text).map((part) =>
+      typeof part === 'string' ? keepUnits(indented(part)) : <ValueText value={part} />,
+    )}
+  </>
 );
+
+/** HTML drops leading spaces, which indent the parts of a row above. */
+const indented = (text: string): string => text.replace(/^ {2,}/, (spaces) => nbsp.repeat(2 * spaces.length));
 
 const ValueText: FC<{ value: Value }> = ({ value }) => {
   if ('figure' in value) {
