@@ -89,7 +89,7 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
       </svg>
       <p class="ends spread">
         <span>{formatNs(min_ns)}</span>
-        <span>logarithmic durations, at most {plural(maxCount, ...eventNoun)} per bar</span>
+        <span>duration, log scale; tallest bar: {plural(maxCount, ...eventNoun)}</span>
         <span>{formatNs(max_ns)}</span>
       </p>
       {execution !== null && (

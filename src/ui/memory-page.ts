@@ -42,6 +42,13 @@ export function memorySections(
     const title = part === null ? place : `${place}, ${part}`;
     charts.set(title, [...(charts.get(title) ?? []), line]);
   }
+  // Charts of one execution have one time axis.
+  const rangeOf = (execution: string): [number, number] => {
+    const times = series.flatMap((line) =>
+      line.execution === execution ? [line.points[0]![0], line.points.at(-1)![0]] : [],
+    );
+    return [Math.min(...times), Math.max(...times)];
+  };
   const blocks = [...charts].map(([title, unordered]): Block => {
     // The same order on every device gives a kind the same color.
     const lines = unordered.toSorted((a, b) => kindRank(a) - kindRank(b));
@@ -55,7 +62,7 @@ export function memorySections(
       label: `Memory in use: ${title}`,
       chart: {
         form: 'lines',
-        x: { name: 'since the first sample', unit: 's' },
+        x: { name: 'since the first sample', unit: 's', range: rangeOf(lines[0]!.execution) },
         panels: [
           {
             unit,

@@ -140,13 +140,14 @@ export const timelinePage = (
     </Shell>,
   );
 
-export const sqlPage = (session: SessionNamed, schema: readonly TableDescribed[]): string =>
+/** @param first table of the query that is shown first */
+export const sqlPage = (session: SessionNamed, schema: readonly TableDescribed[], first: string): string =>
   html(
     <Shell
       title={`SQL: ${session.title}`}
       navigation={{ session, current: sessionPath(session.key, '/sql') }}
       script="ui-sql.js"
-      data={{ api: sessionPath(session.key, '/api') }}
+      data={{ api: sessionPath(session.key, '/api'), query: `SELECT * FROM ${first} LIMIT 20` }}
     >
       <section>
         <h1>SQL</h1>
@@ -221,7 +222,7 @@ export const failurePage = (parts: { what: string; why: string; fix: string }): 
   html(
     <Shell title="Not shown" navigation={{ current: '' }}>
       <section>
-        <h1>{safeText(parts.what)}</h1>
+        <h1>{safeText(`${parts.what.slice(0, 1).toUpperCase()}${parts.what.slice(1)}`)}</h1>
         <p>{safeText(parts.why)}</p>
         <p>{safeText(parts.fix)}</p>
       </section>

@@ -1,5 +1,7 @@
 import type { Context } from 'hono';
 import { readMemoryOverTime } from '../facts/memory-profile/over-time.js';
+import { hasRows } from '../model/subjects.js';
+import { tableNames } from '../model/tables.js';
 import { describedTables } from '../session/table-schema.js';
 import { gemmsPage } from './gemms-of-session.js';
 import { memorySections, noMemory } from './memory-page.js';
@@ -38,7 +40,12 @@ export const sessionPages = {
         : [noMemory];
     return pageOfBlocks(openSession, 'Memory', '/memory', sections);
   },
-  '/sql': (openSession) => sqlPage(pagesOfSession(openSession), describedTables()),
+  '/sql': (openSession) => {
+    const { manifest } = openSession.session;
+    const first =
+      ['stages', 'kernels', 'requests', ...tableNames].find((name) => hasRows(manifest, name)) ?? 'stages';
+    return sqlPage(pagesOfSession(openSession), describedTables(), first);
+  },
 } satisfies Record<string, SessionPage>;
 
 export const pageWithoutTimeline = (openSession: OpenSession): string =>

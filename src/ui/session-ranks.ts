@@ -44,6 +44,10 @@ export async function ranksOfSession(openSession: OpenSession, query: string): P
     times === null
       ? []
       : [
+          {
+            type: 'text',
+            text: 'The own time of a step is its time without exposed communication. The others wait for the rank with the longest.',
+          } as const,
           rankStrip(times.steps, (rank, { first, last }) => {
             const [from, to] = [times.spanOf(rank, first), times.spanOf(rank, last)];
             return from && to && placeOf(from.execution, from.start_ns, to.end_ns, 0);

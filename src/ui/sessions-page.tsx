@@ -1,5 +1,7 @@
 import type { FC } from 'hono/jsx';
 import { deviceOf } from '../facts/device.js';
+import { modelNameOf } from '../facts/model-name.js';
+import { Missing } from '../render/html/parts.js';
 import { safeText } from '../render/safe-text.js';
 import { formatBytes, formatCount, formatQuantity, formatSigned, keepUnits } from '../vocabulary/format.js';
 import type { KeyedSession } from './homes.js';
@@ -10,7 +12,7 @@ import { trendsOf } from './trends.js';
 /** All sessions, newest first; a script adds new ones and filters the list. */
 export const sessionsPage = (sessions: readonly KeyedSession[]): string =>
   html(
-    <Shell title="Sessions" navigation={{ current: '/' }} script="ui-sessions.js">
+    <Shell title="Sessions" navigation={{ current: '/' }} script="ui-sessions.js" wide>
       <section aria-labelledby="sessions">
         <h1 id="sessions">Sessions</h1>
         <form action="/compare" method="get">
@@ -108,9 +110,9 @@ const SessionRow: FC<{ session: KeyedSession; trends: Trends }> = ({ session, tr
         </span>
       </td>
       <td data-head="Model" class="fits">
-        {workload?.model && (
+        {workload && (
           <span>
-            {safeText(workload.model.name ?? '')} <span class="spread">{dtypeOf(workload)}</span>
+            {safeText(modelNameOf(workload) ?? '')} <span class="spread">{dtypeOf(workload)}</span>
           </span>
         )}
       </td>
@@ -125,6 +127,8 @@ const SessionRow: FC<{ session: KeyedSession; trends: Trends }> = ({ session, tr
           safeText(listed.broken.text)
         ) : listed.headline_why === 'not_analyzed' ? (
           <span class="spread">not analyzed yet</span>
+        ) : listed.headline_why === 'no_time' ? (
+          <Missing reason="the session has no time to show" />
         ) : (
           safeText(keepUnits(listed.headline ?? ''))
         )}

@@ -35,7 +35,7 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
 #status { margin: .25rem 0; min-height: 1.2em; }
 #details { padding: .75rem 1rem; margin: .5rem 0 1rem; } #details h2 { overflow-wrap: anywhere; font-size: 1.0625rem; }
 /* Columns, not a grid: a short table does not leave a hole next to a long one. */
-#details .columns { columns: 26rem; column-gap: 2rem; } #details .columns .scroll { margin: 0 0 .75rem; break-inside: avoid; }
+#details .columns { columns: 26rem; column-gap: 2rem; } #details .columns + * { margin-top: .75rem; } #details .columns .scroll { margin: 0 0 .75rem; break-inside: avoid; }
 #selection > details:not([open]) { display: inline-block; margin-right: 1rem; }
 #details th button { font-weight: 600; } #details td button { text-align: left; overflow-wrap: anywhere; }
 #details dl { font-size: .875rem; columns: 22rem; column-gap: 2rem; margin: .5rem 0; } #details dl div { display: grid; grid-template-columns: 8rem minmax(0, 1fr); gap: 0 1rem; padding: .125rem 0; break-inside: avoid; }
@@ -47,7 +47,7 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
 #legend p { display: flex; flex-wrap: wrap; gap: .125rem .25rem; margin: 0; max-width: none; align-items: center; }
 #legend button { font: inherit; color: inherit; background: none; border: 1px solid transparent; border-radius: 4px; padding: 0 .25rem; min-height: 1.5rem; cursor: pointer; }
 #legend button:hover { color: var(--ink); border-color: var(--line); } #legend button[aria-pressed=true] { color: var(--ink); border-color: var(--link); background: var(--raised); }
-#filter { min-width: 14rem; } table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 14rem; }
+#filter { min-width: 14rem; } table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 14rem; } @media (min-width: 1500px) { table.sessions [data-head=GPU] { white-space: nowrap; } }
 .trend { white-space: nowrap; font-variant-numeric: tabular-nums; } .sparkline { vertical-align: middle; } .sparkline polyline { fill: none; stroke: var(--muted); stroke-width: 1.5; } .sparkline circle { fill: var(--link); }
 .whole { max-height: none; }
 .histogram { display: block; width: 100%; height: 7rem; border-bottom: 1px solid var(--line); }
@@ -55,7 +55,7 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
   white-space: nowrap; text-indent: 4px; font-size: .75rem; text-decoration: none; color: var(--ink); border: solid var(--surface); border-width: 0 1px 1px 0; text-overflow: ellipsis; }
 .icicle > :not([class*=c-]) { background: var(--raised); } .icicle > [class*=c-] { color: #fff; } .icicle > :is(${lightClasses}) { color: #000; }
 .icicle a:hover, .icicle a:focus-visible { border-color: var(--ink); outline-offset: -2px; }
-.ends { display: flex; justify-content: space-between; gap: 1rem; max-width: none; }
+.ends :is(:first-child, :last-child) { white-space: nowrap; } .ends { display: flex; justify-content: space-between; gap: 1rem; max-width: none; }
 #chosen :is(h2, p) { overflow-wrap: anywhere; } #chosen h2 { font-size: 1.0625rem; } tr[aria-current] { background: var(--raised); }
 .figures { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: .5rem 0 1rem; } .figures dt { color: var(--muted); font-size: .8125rem; }
 .figures dd { margin: 0; font-variant-numeric: tabular-nums; }

@@ -45,7 +45,11 @@ export interface Panel {
 /** Lines over one x axis, with one panel per unit or metric. */
 export interface LinesChart {
   form: 'lines';
-  x: { name: string } & ({ categories: readonly string[] } | { unit: 's' | '' });
+  x: { name: string } & (
+    | { categories: readonly string[] }
+    /** `range`: first and last value of the axis, for charts below each other; default: of the points. */
+    | { unit: 's' | ''; range?: readonly [number, number] }
+  );
   panels: readonly Panel[];
   /** Areas behind the lines; without a color the name is written where it fits, else it is in the key. */
   shades?: readonly { name: string; from: number; to: number; color?: Color }[];

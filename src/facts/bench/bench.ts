@@ -1,3 +1,4 @@
+import { modelNameOf } from '../model-name.js';
 import { environmentFacts } from '../environment.js';
 import { document, type Document, type Issue } from '../../model/document.js';
 import { sentence } from '../../vocabulary/sentence-template.js';
@@ -157,12 +158,10 @@ function readUsedBefore(
 function engineOf(workload: Workload, { hardware }: ManifestData): BenchResult['engine'] {
   const { model, engine, device, threads, tensor_parallel_size } = workload;
   const cpu = hardware['cpu_model'];
-  // A server reports only a name.
-  const serverModel = engine.options['model'];
   return {
     name: engine.name,
     version: engine.version,
-    model: model?.name ?? (typeof serverModel === 'string' ? serverModel : 'unknown model'),
+    model: modelNameOf(workload) ?? 'unknown model',
     dtype: model?.dtype ?? null,
     quantization: model?.quantization ?? null,
     weights: model?.weights ?? 'unknown',

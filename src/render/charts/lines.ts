@@ -131,10 +131,11 @@ function xAxis(chart: LinesChart, panel: Panel, frame: Frame, isLast: boolean) {
   const [from, to] = extentOf([panel]);
   const axis = valueAxis(frame, x.unit, to - from, name);
   if (x.unit !== 's') return { ...axis, min: 0, max: to };
+  const [min, max] = x.range ?? extentOf(chart.panels);
   return {
     ...axis,
-    min: 'dataMin' as const,
-    max: 'dataMax' as const,
+    min,
+    max,
     splitLine: { show: false },
     axisLabel: { ...axis.axisLabel, showMinLabel: false, showMaxLabel: false },
   };

@@ -7,12 +7,16 @@ import { isNarrow, type Frame } from './chart.js';
 export const largest = (values: readonly number[]): number =>
   values.reduce((most, value) => Math.max(most, value), 0);
 
-/** First and last x. */
+/** Lowest and highest x. */
 export function extentOf(panels: readonly Panel[]): [number, number] {
-  const ends = panels.flatMap(({ series }) =>
-    series.flatMap(({ points }) => [points[0]?.[0] ?? 0, points.at(-1)?.[0] ?? 0]),
-  );
-  return ends.length === 0 ? [0, 0] : [Math.min(...ends), Math.max(...ends)];
+  const extent: [number, number] = [Infinity, -Infinity];
+  for (const { series } of panels)
+    for (const { points } of series)
+      for (const [x] of points) {
+        extent[0] = Math.min(extent[0], x);
+        extent[1] = Math.max(extent[1], x);
+      }
+  return extent[0] > extent[1] ? [0, 0] : extent;
 }
 
 /** Bars of 95 % intervals, from low to high. */

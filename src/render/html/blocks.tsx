@@ -8,24 +8,39 @@ import { Absent, Behind, ChartFrame, DataTable } from './parts.js';
 import { Notices } from './summary-notices.js';
 import { Words } from './words.js';
 
-/** Blocks of a page, charts of half the width in pairs. */
-export const Blocks: FC<{ blocks: readonly Block[] }> = ({ blocks }) => (
-  <>
-    {inPairs(blocks.filter(({ summary }) => !summary)).map((run) =>
-      run.length > 1 ? (
-        <div class="two">
-          {run.map((block) => (
-            <div>
-              <OneBlock block={block} />
-            </div>
-          ))}
-        </div>
-      ) : (
-        run.map((block) => <OneBlock block={block} />)
-      ),
-    )}
-  </>
-);
+/** Blocks of a page, charts of half the width in pairs. @param under the heading above them */
+export const Blocks: FC<{ blocks: readonly Block[]; under?: string }> = ({ blocks, under = '' }) => {
+  const shown = blocks.filter(({ summary }) => !summary);
+  const repeating = repeatingHeading(shown, under);
+  return (
+    <>
+      {inPairs(shown).map((run) =>
+        run.length > 1 ? (
+          <div class="two">
+            {run.map((block) => (
+              <div>
+                <OneBlock block={block} />
+              </div>
+            ))}
+          </div>
+        ) : (
+          run.map((block) => <OneBlock block={block} repeatsHeading={repeating.has(block)} />)
+        ),
+      )}
+    </>
+  );
+};
+
+/** Tables with the title of the heading above them. */
+function repeatingHeading(blocks: readonly Block[], under: string): Set<Block> {
+  let heading = under;
+  return new Set(
+    blocks.filter((block) => {
+      if (block.type === 'heading') heading = plainText(block.text);
+      return block.type === 'table' && plainText(block.title) === heading;
+    }),
+  );
+}
 
 /** Groups adjacent half-width charts in pairs; every other block is alone. */
 function inPairs(blocks: readonly Block[]): Block[][] {
@@ -38,7 +53,7 @@ function inPairs(blocks: readonly Block[]): Block[][] {
   return runs;
 }
 
-const OneBlock: FC<{ block: Block }> = ({ block }) => {
+const OneBlock: FC<{ block: Block; repeatsHeading?: boolean }> = ({ block, repeatsHeading = false }) => {
   switch (block.type) {
     case 'headline':
       return (
@@ -133,7 +148,7 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
         </ul>
       );
     case 'table':
-      return <TableBlock table={block} />;
+      return <TableBlock table={block} repeatsHeading={repeatsHeading} />;
     case 'chart': {
       const { chart, label, behind, title } = block;
       return (
@@ -258,15 +273,17 @@ function hiddenColumns(columns: Table['columns']): Set<Table['columns'][number]>
 }
 
 /** A table, sortable if it has several rows. */
-const TableBlock: FC<{ table: Table }> = ({ table }) => {
+const TableBlock: FC<{ table: Table; repeatsHeading: boolean }> = ({ table, repeatsHeading }) => {
   const { columns, rows, notes } = tableToDraw(table);
-  const below = notes();
   const hidden = hiddenColumns(columns);
+  const below = notes();
+  const brief = notes([...hidden].map(({ head }) => head));
   return (
     <>
       {(rows.length > 0 || below.length === 0) && (
         <DataTable
           caption={plainText(table.title)}
+          repeatsHeading={repeatsHeading}
           columns={columns.map((column) => ({
             head: column.head,
             ...(column.numeric ? { numeric: true as const } : {}),
@@ -280,13 +297,21 @@ const TableBlock: FC<{ table: Table }> = ({ table }) => {
           {...(table.filter ? { filter: true } : {})}
         />
       )}
-      {below.length > 0 && (
-        <ul class="notes">
-          {below.map((note) => (
-            <li>{note}</li>
-          ))}
-        </ul>
-      )}
+      {below.length > 0 && <TableNotes all={below} brief={brief} />}
     </>
   );
 };
+
+/** Notes below a table: `brief` until all columns are shown. */
+const TableNotes: FC<{ all: readonly string[]; brief: readonly string[] }> = ({ all, brief }) => (
+  <ul class="notes">
+    {all.map((note) => (
+      <li {...(brief.includes(note) ? {} : { class: 'detail' })}>{note}</li>
+    ))}
+    {brief
+      .filter((note) => !all.includes(note))
+      .map((note) => (
+        <li class="undetailed">{note}</li>
+      ))}
+  </ul>
+);

@@ -45,6 +45,8 @@ interface Column {
 
 interface TableProps {
   caption: string;
+  /** Whether a heading above has the same text: the caption is then only for screen readers. */
+  repeatsHeading?: boolean;
   columns: Column[];
   rows: Child[][];
   class?: string;
@@ -59,6 +61,7 @@ interface TableProps {
  */
 export const DataTable: FC<TableProps> = ({
   caption,
+  repeatsHeading = false,
   columns,
   rows,
   class: extra = '',
@@ -77,7 +80,7 @@ export const DataTable: FC<TableProps> = ({
         {...(sortKeys ? { 'data-sortable': '' } : {})}
         {...(filter ? { 'data-filter': '' } : {})}
       >
-        <caption>{caption}</caption>
+        <caption {...(repeatsHeading ? { class: 'unseen' } : {})}>{caption}</caption>
         {columns.some(({ head }) => head !== '') && (
           <thead>
             <tr>

@@ -16,9 +16,9 @@ const classRules = opClasses.map((name) => `.c-${name}{background:${classColors[
 const stacked = (table: string): string => `
   ${table} { width: 100%; min-width: 0; } ${table} thead { display: none; } ${table} :is(caption, tbody, tr) { display: block; }
   ${table} tr { border-bottom: 1px solid var(--line); padding: .375rem 0; }
-  ${table} td { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .0625rem .25rem .0625rem 0; white-space: normal; overflow-wrap: anywhere; text-align: right; }
-  ${table} td:first-child { font-weight: 600; text-align: left; } ${table} td.number:first-child { justify-content: start; } ${table} td.number:first-child::before { content: attr(data-head); }
-  ${table} td:not(:first-child)::before { content: attr(data-head); color: var(--muted); text-align: left; flex: none; max-width: 50%; }
+  ${table} td { display: flex; justify-content: end; gap: .25rem; border: 0; padding: .0625rem .25rem .0625rem 0; white-space: normal; overflow-wrap: anywhere; text-align: right; }
+  ${table} td:first-child { font-weight: 600; text-align: left; justify-content: start; } ${table} td.number:first-child { justify-content: start; } ${table} td.number:first-child::before { content: attr(data-head); }
+  ${table} td:not(:first-child)::before { content: attr(data-head); color: var(--muted); text-align: left; flex: none; max-width: 50%; margin-right: auto; padding-right: .75rem; }
   ${table} td:has(a) { padding-block: .1875rem; }
   ${table} td:empty { display: none; } ${table} td.wraps { min-width: 0; } ${table} td.number { padding-right: .25rem; } ${table} td code { white-space: normal; }`;
 
@@ -137,7 +137,7 @@ table.headline { font-size: 1rem; margin: 0 0 1rem; min-width: 0; } .headline :i
   .headline :is(th, td) { display: inline-block; border: 0; padding-right: 1rem; white-space: normal; } .headline th { display: block; padding-bottom: 0; } .headline td:empty { display: none; } }
 td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
 .all-columns { display: block; width: fit-content; font-size: .875rem; color: var(--muted); margin: .25rem 0; cursor: pointer; }
-.all-columns:not(:has(:checked)) + .scroll .detail { display: none; }
+.all-columns:not(:has(:checked)) + .scroll .detail, .all-columns:not(:has(:checked)) + .scroll + .notes .detail, .all-columns:has(:checked) + .scroll + .notes .undetailed { display: none; }
 /* On a phone a row of a wide table is a list: its first cell, then each value next to its column's name. */
 @media screen and (max-width: 600px) {
   .scroll > table { min-width: 0; } .scroll :is(th, td:not(.number)) { white-space: normal; }

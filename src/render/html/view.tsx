@@ -106,6 +106,6 @@ export const SectionOfPage: FC<{ section: Section }> = ({ section: { id, title, 
     <h2 id={`${id}-title`}>
       <a href={`#${id}`}>{title}</a>
     </h2>
-    <Blocks blocks={blocks} />
+    <Blocks blocks={blocks} under={title} />
   </section>
 );

@@ -11,7 +11,7 @@ interface Result {
   truncated: boolean;
 }
 
-const { api = '' } = document.body.dataset;
+const { api = '', query = '' } = document.body.dataset;
 const form = document.querySelector<HTMLFormElement>('#query')!;
 const answer = document.querySelector<HTMLElement>('#answer')!;
 const answered = document.querySelector<HTMLElement>('#answered')!;
@@ -21,7 +21,7 @@ let result: Result | null = null;
 
 const editor = sqlEditor(
   document.querySelector('#editor')!,
-  new URLSearchParams(location.search).get('q') ?? 'SELECT * FROM stages LIMIT 20',
+  new URLSearchParams(location.search).get('q') ?? query,
   JSON.parse(document.querySelector('#schema')!.textContent ?? '[]') as TableDescribed[],
   () => void ask(),
 );
@@ -33,10 +33,10 @@ async function ask(): Promise<void> {
   answered.textContent = 'running …';
   save.disabled = true;
   answer.replaceChildren();
-  const query = encodeURIComponent(editor.text());
-  history.replaceState(null, '', `?q=${query}`);
+  const text = encodeURIComponent(editor.text());
+  history.replaceState(null, '', `?q=${text}`);
   try {
-    result = await fetchJson<Result>(`${api}/sql?q=${query}`);
+    result = await fetchJson<Result>(`${api}/sql?q=${text}`);
     const { columns, rows, truncated } = result;
     answered.textContent = `${plural(rows.length, 'row')}${truncated ? ', more were left out' : ''}${rows.length > maxRows ? `, ${maxRows} shown` : ''}`;
     const numeric = columns.map(({ type }) => /INT|DOUBLE|FLOAT|DECIMAL/.test(type));
