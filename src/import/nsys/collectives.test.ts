@@ -45,7 +45,7 @@ async function readCalls(events: readonly TestEvent[], columns: string) {
     { capture_id: 'nsys' },
     0,
   );
-  const rows = await staging.workbench.query(
+  const rows = await staging.workbench.query<Record<string, unknown>>(
     `SELECT ${columns} FROM recorded_calls ORDER BY start_ns, operation, peer`,
   );
   await staging.close();
