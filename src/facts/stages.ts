@@ -108,7 +108,7 @@ async function modelStage(
     intensity_flop_per_byte:
       bytes.value === null
         ? bytes
-        : mapFigure(flops, 'FLOP/B', 'FLOPs / bytes', (value) => value / (bytes.value ?? 0)),
+        : mapFigure(flops, 'FLOP/byte', 'FLOPs / bytes', (value) => value / (bytes.value ?? 0)),
     working_set_bytes: workingSet === null ? bytes : figure(workingSet, 'B', 'all weights and the KV cache'),
     bandwidth_bytes_per_s: utilization.peak_bandwidth_bytes_per_s,
     bandwidth_level: roof?.level ?? null,

@@ -107,7 +107,7 @@ export const machineValues = {
   },
   decode_idle: {
     name: 'idle per decode step',
-    unit: 'share',
+    unit: 'ratio',
     max: 1,
     figureOf: (point: BenchPointResult): Figure => point.device_work.decode_idle_share,
   },

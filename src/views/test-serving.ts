@@ -81,7 +81,7 @@ function pointOf(load: ServingPoint['load'], index: number): ServingPoint {
     },
     goodput: {
       requests_per_s: figure(rate * share, 'req/s', 'good requests / time'),
-      share: figure(share, 'share', 'good / counted'),
+      share: figure(share, 'ratio', 'good / counted'),
       meets_slo: share >= 0.99,
     },
     server: {

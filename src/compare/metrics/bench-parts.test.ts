@@ -75,6 +75,8 @@ test('distinguishes variants by label and points by name, with launches as value
     values: [40e9 / 30e6, 1250],
   });
   expect(Object.keys(by).some((id) => id.startsWith('mode=cudagraph · b8'))).toBe(false);
+  // Points name their shape: it is not a fact of the benchmark.
+  expect(identity.map(({ label }) => label).filter((label) => /batch|len/.test(label))).toEqual([]);
   expect(identity.filter(({ label }) => label.startsWith('engine argument'))).toEqual([
     { label: 'engine argument mode', part: 'engine', value: 'eager | cudagraph' },
     { label: 'engine argument attn', part: 'engine', value: 'sdpa' },

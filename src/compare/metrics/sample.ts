@@ -91,10 +91,19 @@ async function loadsOf(session: Session): Promise<Map<string, string>> {
   return new Map(points.map(({ execution_id, load }) => [execution_id, loadLabel(load)]));
 }
 
-/** Facts of all sessions: one value if it is equal in all of them, else every value. */
+/** Shape of a workload, which differs between the points of a benchmark. */
+const shapeFacts: ReadonlySet<string> = new Set(['batch_size', 'input_len', 'output_len']);
+
+/**
+ * Facts of all sessions: one value if it is equal in all of them, else every value. Metrics of a benchmark name the
+ * shape of their point.
+ */
 function identityOf(manifests: readonly ManifestData[]): Baseline['identity'] {
   const facts = manifests.map(factsOf);
-  const ids = [...new Set(facts.flatMap((fact) => [...fact.keys()]))];
+  const hasPoints = manifests.some((manifest) => hasSubject(manifest, 'bench'));
+  const ids = [...new Set(facts.flatMap((fact) => [...fact.keys()]))].filter(
+    (id) => !(hasPoints && shapeFacts.has(id)),
+  );
   return ids.map((id) => {
     const sameFact = facts.flatMap((fact) => fact.get(id) ?? []);
     const { label, part } = sameFact[0]!;

@@ -17,7 +17,7 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
   const intensity: Figure =
     bytes.value === 0
       ? missing('no_dram_traffic', 'no DRAM traffic: all data was in the caches')
-      : combine([flop, bytes], 'FLOP/B', 'FLOP / DRAM bytes', ([f, b]) => f! / b!);
+      : combine([flop, bytes], 'FLOP/byte', 'FLOP / DRAM bytes', ([f, b]) => f! / b!);
   const achieved = combine([flop, time], 'FLOP/s', 'FLOP / duration', ([f, s]) => f! / s!);
   const busiest = units
     .filter((unit) => (unit.flop.value ?? 0) > 0)

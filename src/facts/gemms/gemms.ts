@@ -117,7 +117,7 @@ function commonFields(
     arithmetic_intensity:
       bytes === null
         ? missing('unknown_type', `the size of a value of type ${dtype ?? 'unknown'} is not known`)
-        : figure(flop / gemmBytes(shape, bytes), 'FLOP/B', 'FLOP / bytes of A, B and output, each once'),
+        : figure(flop / gemmBytes(shape, bytes), 'FLOP/byte', 'FLOP / bytes of A, B and output, each once'),
     achieved_flops: achieved,
     peak_share: share,
     alignment_faults: alignmentFaults(shape, dtype),

@@ -142,7 +142,7 @@ function offeredRate(counted: readonly RequestRow[], kind: string): Figure {
     return missing('closed_loop', 'in a closed loop the offered load equals the answered load');
   const span = ((counted.at(-1)?.scheduled_ns ?? 0) - (counted[0]?.scheduled_ns ?? 0)) / 1e9;
   if (!(span > 0)) return missing('no_values', 'requests were due at fewer than two times');
-  return figure((counted.length - 1) / span, '1/s', '(requests − 1) / (last due − first due)', {
+  return figure((counted.length - 1) / span, 'req/s', '(requests − 1) / (last due − first due)', {
     n: counted.length,
   });
 }
@@ -162,11 +162,11 @@ function throughputOf(ok: readonly RequestRow[], seconds: number): Rates {
   const rate = (total: number | null, source: string): Figure =>
     total === null
       ? missing('not_reported', 'the token counts of some requests are not known')
-      : figure(total / seconds, 'tokens/s', source, { n: ok.length });
+      : figure(total / seconds, 'tok/s', source, { n: ok.length });
   const output = sum((row) => row.output_tokens);
   const input = sum((row) => row.input_tokens);
   return {
-    requests_per_s: figure(ok.length / seconds, '1/s', 'answered requests / seconds', { n: ok.length }),
+    requests_per_s: figure(ok.length / seconds, 'req/s', 'answered requests / seconds', { n: ok.length }),
     output_tokens_per_s: rate(output, 'Σ output_tokens / seconds'),
     total_tokens_per_s: rate(
       output === null || input === null ? null : output + input,
@@ -188,7 +188,7 @@ function goodputOf(
   const good = counted.filter((row) => meetsSlo(row, slo, openLoop)).length;
   const share = good / counted.length;
   return {
-    requests_per_s: figure(good / seconds, '1/s', 'requests within the SLO / seconds', { n: counted.length }),
+    requests_per_s: figure(good / seconds, 'req/s', 'requests within the SLO / seconds', { n: counted.length }),
     share: figure(share, 'ratio', 'requests within the SLO / requests, failed ones included', {
       n: counted.length,
     }),
@@ -208,11 +208,11 @@ function serverFigures(series: ReadonlyMap<string, { max: number; grown: number 
   return {
     requests_running_max: max('requests_running', 'requests'),
     requests_waiting_max: max('requests_waiting', 'requests'),
-    kv_cache_usage_max: max('kv_cache_usage_ratio', 'share'),
+    kv_cache_usage_max: max('kv_cache_usage_ratio', 'ratio'),
     prefix_cache_hit_ratio:
       hits && queries && queries.grown > 0
         ? figure(hits.grown / queries.grown, 'ratio', 'growth of prefix_cache_hits_total / queries_total')
-        : max('prefix_cache_hit_ratio', 'share'),
+        : max('prefix_cache_hit_ratio', 'ratio'),
     preemptions: preempted ? figure(preempted.grown, 'requests', 'growth of preemptions_total') : absent,
   };
 }
