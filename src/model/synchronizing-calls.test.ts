@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSynchronizing, waitPurpose } from './synchronizing-calls.js';
+import { isAllocatorCall, isSynchronizing, waitPurpose } from './synchronizing-calls.js';
 
 test.each([
   ['cudaStreamSynchronize', 'synchronize'],
@@ -19,4 +19,16 @@ test.each([
 ] as const)('%s waits for the device: %s', (name, purpose) => {
   expect(waitPurpose(name)).toBe(purpose);
   expect(isSynchronizing(name)).toBe(purpose !== null);
+});
+
+test.each([
+  ['cudaMalloc_v3020', true],
+  ['cuMemSetAccess', true],
+  ['hipMallocAsync', true],
+  ['cuMemAllocFromPoolAsync_ptsz', true],
+  ['cuMemUnmap', true],
+  ['cudaMemcpy', false],
+  ['cuMemGetInfo_v2', false],
+])('%s allocates or frees: %s', (name, allocates) => {
+  expect(isAllocatorCall(name)).toBe(allocates);
 });

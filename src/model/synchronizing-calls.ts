@@ -28,11 +28,25 @@ export type WaitPurpose = 'synchronize' | 'copy' | 'allocator';
  * @param name may have suffixes: cuMemFree_v2, cudaMemcpy_ptds_v7000
  */
 export function waitPurpose(name: string): WaitPurpose | null {
-  const plain = name.replace(/(?:_v\d+|_ptsz|_ptds)+$/, '');
+  const plain = withoutSuffix(name);
   const purposes = Object.keys(synchronizingCalls) as WaitPurpose[];
   return (
     purposes.find((purpose) => synchronizingCalls[purpose].some((pattern) => pattern.test(plain))) ?? null
   );
 }
+
+const withoutSuffix = (name: string): string => name.replace(/(?:_v\d+|_ptsz|_ptds)+$/, '');
+
+/** Calls of an allocator with expandable segments: they map memory and do not wait for the device. */
+const mappingCalls = /^(?:cu|hip)Mem(?:Create|Map|SetAccess|AddressReserve|AddressFree)$/;
+/** Calls that allocate and free in the order of a stream. */
+const streamOrderedCalls =
+  /^(?:cuda|hip)(?:Malloc(?:FromPool)?|Free)Async$|^cuMem(?:Alloc(?:FromPool)?|Free)Async$/;
+
+export const mapsMemory = (name: string): boolean => mappingCalls.test(withoutSuffix(name));
+
+/** Whether an API call allocates, maps or frees memory, waiting for the device or not. */
+export const isAllocatorCall = (name: string): boolean =>
+  waitPurpose(name) === 'allocator' || mapsMemory(name) || streamOrderedCalls.test(withoutSuffix(name));
 
 export const isSynchronizing = (name: string): boolean => waitPurpose(name) !== null;

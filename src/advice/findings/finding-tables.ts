@@ -1,6 +1,6 @@
 import { readCallNames } from '../../facts/trace/call-names.js';
 import { literal, type TraceScope } from '../../facts/trace/scope.js';
-import { waitPurpose } from '../../model/synchronizing-calls.js';
+import { mapsMemory, waitPurpose } from '../../model/synchronizing-calls.js';
 
 /**
  * A host gap between two calls of a thread that is too long for a dispatch: PyTorch dispatches an operator
@@ -18,9 +18,6 @@ const minInstances = 3;
 
 /** Share of all launches from which a thread counts as launching. */
 const minLaunchShare = 0.01;
-
-/** Calls of an allocator with expandable segments: they map memory and do not wait for the device. */
-const mappingCalls = /^cuMem(?:Create|Map|SetAccess|AddressReserve|AddressFree)$/;
 
 /** Calls that load code onto a device: Triton, TorchInductor, NVRTC and lazy loading all use them. */
 export const moduleLoads = '^(cuModuleLoad|cuLibraryLoad|cudaLibraryLoad|hipModuleLoad|nvrtc|cuLink)';
@@ -116,7 +113,7 @@ async function makeWaits(
   names: readonly string[],
 ): Promise<void> {
   const waitingNames = names.flatMap((name) => {
-    const cause = waitPurpose(name) ?? (mappingCalls.test(name) ? 'allocator' : null);
+    const cause = waitPurpose(name) ?? (mapsMemory(name) ? 'allocator' : null);
     return cause === null ? [] : [{ name, cause }];
   });
   const causeOf = waitingNames.map(({ name, cause }) => `WHEN ${literal(name)} THEN '${cause}'`);

@@ -300,6 +300,9 @@ test('operators have self time, device time, allocator calls, a verdict and a ca
     ],
     api_calls: [
       { name: 'cudaMalloc', api: 'runtime', op_id: 3, stage_id: 1, start_ns: 205 * us, dur_ns: 80 * us },
+      // A driver call inside it counts once; without a runtime call around it, it counts.
+      { name: 'cuMemSetAccess', api: 'driver', op_id: 3, stage_id: 1, start_ns: 210 * us, dur_ns: 50 * us },
+      { name: 'cuMemSetAccess', api: 'driver', op_id: 1, stage_id: 1, start_ns: 5 * us, dur_ns: 7 * us },
     ],
     kernels: [kernel(1, 70, 70, { op_id: 2 })],
   });
@@ -318,6 +321,7 @@ test('operators have self time, device time, allocator calls, a verdict and a ca
   ]);
   expect(operators!.rows[0]!.call_path).toEqual(['aten::linear']);
   expect(operators!.rows[2]).toMatchObject({ allocated_bytes: 512, allocation_ns: 80 * us });
+  expect(operators!.rows[1]!.allocation_ns).toBe(7 * us);
   // Host 60 + 40 + 10, kernels 70, allocation 80.
   expect(operators).toMatchObject({ verdict: 'scheduling' });
 });

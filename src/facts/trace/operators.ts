@@ -1,16 +1,14 @@
 import type { Operator, Operators, TracePhase } from '../../model/documents/trace.js';
 import { phaseFilter } from './kernels.js';
-import type { TraceScope } from './scope.js';
+import { readCallNames } from './call-names.js';
+import { literal, type TraceScope } from './scope.js';
+import { isAllocatorCall } from '../../model/synchronizing-calls.js';
 import { formatNs, formatPercent } from '../../vocabulary/format.js';
 import { capitalize } from '../../vocabulary/sentence.js';
 
 const maxRows = 60;
 const maxShapes = 4;
 const pathDepth = 12;
-
-/** Calls that allocate or free device memory, made when the caching allocator misses. */
-const allocatorCalls =
-  "name SIMILAR TO '(cuda|hip|cu)(Malloc|Free|Mem(Alloc|Free|Create|Map|Unmap|Release)).*'";
 
 interface OperatorRow {
   name: string;
@@ -36,9 +34,10 @@ interface OperatorRow {
  * for host time around them.
  */
 export async function readOperators(
-  { database, source }: TraceScope,
+  scope: TraceScope,
   phases: readonly TracePhase[],
 ): Promise<Operators | null> {
+  const { database, source } = scope;
   const [operators] = await database.query<{ n: number }>(
     `SELECT count(*) AS n FROM phase_ops WHERE op_type IS DISTINCT FROM 'python_function'`,
   );
@@ -46,7 +45,7 @@ export async function readOperators(
   const phase = (['decode', 'mixed', 'prefill'] as const).find((kind) =>
     phases.some((phase) => phase.kind === kind),
   );
-  await makeOpCosts(database, phaseFilter(phase ?? null));
+  await makeOpCosts(scope, phaseFilter(phase ?? null));
   const rows = await database.query<OperatorRow>(
     `SELECT name, any_value(op_type) AS op_type, sum(count)::BIGINT AS count, sum(cpu_ns)::DOUBLE AS cpu_ns, sum(self_ns)::DOUBLE AS self_cpu_ns,
             sum(device_ns)::DOUBLE AS device_ns, sum(kernels)::BIGINT AS kernels, sum(allocated_bytes)::DOUBLE AS allocated_bytes,
@@ -95,15 +94,18 @@ export async function readOperators(
  * Makes `op_costs`: host, device and call time by operator name and input shapes. One query groups all calls, because a
  * table with a row per call would be as large as the file.
  */
-async function makeOpCosts(database: TraceScope['database'], filter: string): Promise<void> {
-  await database.query(
+async function makeOpCosts(scope: TraceScope, filter: string): Promise<void> {
+  // The caching allocator makes these calls when it has no free block.
+  const allocators = (await readCallNames(scope)).filter(isAllocatorCall).map(literal);
+  const isAllocation = `name IN (${allocators.join(', ') || 'NULL'})`;
+  await scope.database.query(
     `CREATE TEMP TABLE op_costs AS
      WITH launched AS (
        SELECT op_id, sum(dur_ns) AS device_ns, sum(kernels) AS kernels FROM (
          SELECT op_id, dur_ns, 1 AS kernels FROM phase_kernels WHERE op_id IS NOT NULL
          UNION ALL SELECT op_id, dur_ns, 0 FROM phase_copies WHERE op_id IS NOT NULL) GROUP BY op_id),
      called AS (
-       SELECT op_id, coalesce(sum(dur_ns) FILTER (api = 'runtime'), sum(dur_ns)) AS called_ns, coalesce(sum(dur_ns) FILTER (${allocatorCalls}), 0) AS allocation_ns
+       SELECT op_id, coalesce(sum(dur_ns) FILTER (api = 'runtime'), sum(dur_ns)) AS called_ns, coalesce(sum(dur_ns) FILTER (api = 'runtime' AND ${isAllocation}), sum(dur_ns) FILTER (${isAllocation}), 0) AS allocation_ns
        FROM phase_api WHERE op_id IS NOT NULL GROUP BY op_id),
      calls AS (
        SELECT o.op_id, o.name, o.op_type, o.input_shapes, o.dur_ns, coalesce(o.self_dur_ns, o.dur_ns) AS self_ns,
