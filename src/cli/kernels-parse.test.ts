@@ -42,6 +42,5 @@ test('parses dtypes and backends', () => {
 
 test('parses seconds', () => {
   expect([parseMaxSeconds('0.5'), parseMaxSeconds('2s')]).toEqual([0.5, 2]);
-  for (const text of ['0', '-1', 'x', ''])
-    expect(errorOf(() => parseMaxSeconds(text)).code).toBe('E_USAGE');
+  for (const text of ['0', '-1', 'x', '']) expect(errorOf(() => parseMaxSeconds(text)).code).toBe('E_USAGE');
 });
