@@ -49,7 +49,8 @@ interface PendingRequest {
 
 /**
  * Executes runs as Slurm tasks; runs requested in one turn become one array. A task that ends without a result (canceled, killed, out of
- * time) is a failure of the machine. Ctrl-C cancels the tasks and waits until they have saved their results.
+ * time) is a failure of the machine. Ctrl-C cancels the tasks and waits until they have saved their results and these are visible here; a
+ * second one does not wait.
  * @param folder of scripts and logs, visible to all hosts under the same path
  * @param options of sbatch
  * @param maxTasks tasks at the same time; null: as many as Slurm starts
@@ -122,13 +123,16 @@ async function runArray(
     if (queued !== null) resolveEnded(queued);
   };
   await whileQueued([array.id], signal, onPoll);
+  // Canceled before they start, tasks write no result.
+  const beforeCancel = signal.aborted ? await queuedJobs([array.id]) : null;
   if (signal.aborted) {
     await cancelJobs([array.id]);
     await whileQueued([array.id], AbortSignal.any([kill, AbortSignal.timeout(cancelMs)]), onPoll);
   }
   // A shared file system may show a file later than Slurm reports the end of its task.
   resolveEnded(null);
-  for (let waitedMs = 0; remaining.size > 0 && waitedMs < fileDelayMs && !signal.aborted; waitedMs += 500) {
+  const isLate = () => [...remaining.keys()].some((index) => !beforeCancel?.waiting.has(array.taskOf(index)));
+  for (let waitedMs = 0; isLate() && waitedMs < fileDelayMs && !kill.aborted; waitedMs += 500) {
     await sleep(500);
     resolveEnded(null);
   }

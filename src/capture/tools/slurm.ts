@@ -102,6 +102,8 @@ async function submitJob(script: string, options: readonly string[]): Promise<st
 export interface QueuedJobs {
   /** Ids of running and waiting jobs, and of the tasks of arrays. */
   ids: ReadonlySet<string>;
+  /** Ids of those that wait, and have not started or will start again. */
+  waiting: ReadonlySet<string>;
   running: number;
   /** Why the first of these waits, as printed by squeue: Resources, Priority, …; null if none waits. */
   reason: string | null;
@@ -125,6 +127,7 @@ export async function queuedJobs(ids: readonly string[]): Promise<QueuedJobs | n
   const waiting = jobs.filter(([, state]) => state === 'PENDING' || state === 'REQUEUED');
   return {
     ids: new Set(jobs.map(([id]) => id)),
+    waiting: new Set(waiting.map(([id]) => id)),
     running: jobs.length - waiting.length,
     reason: waiting.find(([, , reason]) => reason !== 'None' && reason !== 'Dependency')?.[2] ?? null,
   };
