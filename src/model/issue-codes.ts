@@ -366,3 +366,11 @@ export const issueCodes = {
 } as const satisfies Readonly<Record<string, Meaning>>;
 
 export type IssueCode = keyof typeof issueCodes | ErrorCode;
+
+/** Issues of each launch's recording. Their texts name nothing, so two of one code differ only in numbers. */
+export const launchIssues: ReadonlySet<IssueCode> = new Set([
+  'machine_not_idle',
+  'cpu_steal',
+  'late_samples',
+  'sampling_cost',
+]);

@@ -57,4 +57,29 @@ describe('notices', () => {
       ],
     );
   });
+
+  it('of a launch merge without templates, too (old archives)', () => {
+    const busy = (mean: string, peak: string): Issue => ({
+      code: 'machine_not_idle',
+      severity: 'warning',
+      text: `other processes used ${mean} of 64 cores (peak ${peak}).`,
+    });
+    const late = (count: number, share: string): Issue => ({
+      code: 'late_samples',
+      severity: 'info',
+      text: `${count} samples (${share}) were missed.`,
+      count,
+    });
+    expect(
+      mergeIssues([busy('2.8', '11.5'), late(13, '6.2 %'), busy('3.6', '9.5'), late(2, '0.4 %')]),
+    ).toEqual([
+      {
+        code: 'machine_not_idle',
+        severity: 'warning',
+        text: 'other processes used 2.8 to 3.6 of 64 cores (peak 9.5 to 11.5).',
+        count: 2,
+      },
+      { code: 'late_samples', severity: 'info', text: '2 to 13 samples (0.4 to 6.2 %) were missed.' },
+    ]);
+  });
 });

@@ -1,5 +1,5 @@
 import type { Issue } from '../model/document.js';
-import { rangedText, sentenceKey } from '../vocabulary/sentence-template.js';
+import { rangedText, sentenceKey, statesCount } from '../vocabulary/sentence-template.js';
 import { formatCount, nbsp } from '../vocabulary/format.js';
 
 /** Merges equal issues of several launches, with their number, so that they do not hide other issues. */
@@ -10,11 +10,9 @@ export function mergeIssues(issues: readonly Issue[]): Issue[] {
     groups.set(key, [...(groups.get(key) ?? []), issue]);
   }
   return [...groups.values()].map((group): Issue => {
-    const { count: firstCount, sentence, ...first } = group[0]!;
+    const { count: _count, sentence: _sentence, ...first } = group[0]!;
     const count = group.reduce((sum, issue) => sum + (issue.count ?? 1), 0);
-    // A text that states its count has it as an argument.
-    const statesCount = firstCount !== undefined && sentence?.args.includes(firstCount);
-    return { ...first, text: rangedText(group), ...(count < 2 || statesCount ? {} : { count }) };
+    return { ...first, text: rangedText(group), ...(count < 2 || statesCount(group[0]!) ? {} : { count }) };
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Issue } from '../model/document.js';
+import { type IssueCode, launchIssues } from '../model/issue-codes.js';
 import type { Sentence } from '../model/sentence-template.js';
 import { formatCount, formatQuantity } from './format.js';
 
@@ -45,20 +46,40 @@ interface Range {
 }
 
 interface IssueText {
+  code?: IssueCode;
   text: string;
   sentence?: Sentence | undefined;
 }
 
-/** Equal for sentences that differ only in their numbers; for sentences without arguments, their text. */
-export const sentenceKey = ({ text, sentence }: IssueText): string =>
-  sentence
-    ? JSON.stringify([sentence.template, sentence.args.filter((arg) => typeof arg === 'string')])
-    : text;
+const writtenNumber = /\d+(?:\u00a0\d{3})*(?:\.\d+)?/g;
+const valueOf = (written: string): number => Number(written.replaceAll('\u00a0', ''));
+
+const isLaunchIssue = (code: IssueCode | undefined): boolean => code !== undefined && launchIssues.has(code);
+
+/** Equal for sentences that differ only in their numbers; for other texts without arguments, their text. */
+export function sentenceKey({ code, text, sentence }: IssueText): string {
+  if (sentence)
+    return JSON.stringify([sentence.template, sentence.args.filter((arg) => typeof arg === 'string')]);
+  return isLaunchIssue(code) ? text.replaceAll(writtenNumber, '{}') : text;
+}
+
+/** Whether the text of an issue has its count. */
+export const statesCount = ({
+  code,
+  count,
+  text,
+  sentence,
+}: IssueText & { count?: number | undefined }): boolean =>
+  count !== undefined &&
+  (sentence
+    ? sentence.args.includes(count)
+    : isLaunchIssue(code) &&
+      [...text.matchAll(writtenNumber)].some(([written]) => valueOf(written) === count));
 
 /** One text for sentences with the same key: a number that differs becomes "1.0 % to 1.1 %". */
 export function rangedText(texts: readonly IssueText[]): string {
   const [first] = texts;
-  if (!first?.sentence) return first?.text ?? '';
+  if (!first?.sentence) return rangedNumbers(texts.map(({ text }) => text));
   const args = first.sentence.args.map((firstArg, index) => {
     const numbers = texts
       .map(({ sentence }) => sentence?.args[index])
@@ -67,6 +88,18 @@ export function rangedText(texts: readonly IssueText[]): string {
     return typeof firstArg === 'string' || low === high ? firstArg : { low, high };
   });
   return fillTemplate({ template: first.sentence.template, args });
+}
+
+/** The first of these texts, which differ only in numbers (issues of older sessions), with the range of each. */
+function rangedNumbers(texts: readonly string[]): string {
+  const numbers = texts.map((text) => [...text.matchAll(writtenNumber)].map(([written]) => written));
+  let next = 0;
+  return (texts[0] ?? '').replaceAll(writtenNumber, () => {
+    const index = next++;
+    const sorted = numbers.map((row) => row[index]!).toSorted((a, b) => valueOf(a) - valueOf(b));
+    const [low, high] = [sorted[0]!, sorted.at(-1)!];
+    return low === high ? low : `${low} to ${high}`;
+  });
 }
 
 /** Issues of several places: those that differ only in their numbers are merged, with the places that have them. */
