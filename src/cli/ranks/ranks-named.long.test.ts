@@ -221,8 +221,13 @@ test('disaggregated serving: KV cache goes from prefill ranks to decode ranks, c
   }
   expect(findings.map(({ rule }) => rule)).not.toContain('pipeline_bubbles');
   const steps = 10;
-  // The rank with the longer stage is analyzed first: a prefill, which sends while its next step starts.
-  expect(findings[0]).toMatchObject({ id: 'kv_transfer:prefill', hidden_by: null });
+  // The rank with the longer step is analyzed first. A prefill ends when the next one starts, even if its cache is still being sent.
+  expect(findings[0]).toMatchObject({ id: 'kv_transfer:decode', hidden_by: null });
+  const prefill = (await explainSession(session, { rank: 1 })).data;
+  expect(prefill.findings[0]).toMatchObject({ id: 'kv_transfer:prefill', hidden_by: null });
+  expect(prefill.stages[0]!.bars.find(({ id }) => id === 'unattributed')!.share).toBeLessThan(0.01);
+  const [, { step_ms: prefillMs }] = jobRanks as [unknown, (typeof jobRanks)[number]];
+  expect(prefillMs! / prefill.stages[0]!.measured_ms.value!).toBeCloseTo(1, 6);
   const decode = (await explainSession(session, { rank: 2 })).data.findings;
   // A receive blocks its decode step: the whole transfer and the waiting before it are exposed.
   const { wire_ms: wireMs, receiver_waits_ms: waitsMs } = transfers.find(({ receiver }) => receiver === 2)!;

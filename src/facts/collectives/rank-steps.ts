@@ -90,7 +90,7 @@ export const stepsSql = ({ kind, execution }: Steps): string => `WITH transfers 
      FROM (SELECT s.* REPLACE (coalesce(d.rank, s.rank) AS rank) FROM stages s LEFT JOIN rank_devices d ON d.capture_id = s.capture_id AND d.pid = s.pid)
      LEFT JOIN transfers USING (capture_id, rank, stage_id)
      WHERE execution_id = '${execution}' AND kind IN ${kindsSql([...stepKinds, 'training'])} AND stage_id = phase_id AND rank IS NOT NULL`,
-     'capture_id, rank',
+     'capture_id, rank, pid, tid',
    )}),
    rank_kinds AS (
      SELECT rank, coalesce(max(kind) FILTER (kind = '${kind}'), arg_max(kind, ns)) AS kind

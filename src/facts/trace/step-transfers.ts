@@ -28,17 +28,17 @@ const stepsOfRanks = (where: string): string =>
    FROM stages WHERE ${where} AND stage_id = phase_id AND kind IN ${steps}`;
 
 /**
- * SQL of steps with `from_ns` and `until_ns` that include the sends and receives before and after them. Steps of a rank do not overlap.
+ * SQL of steps with `from_ns` and `until_ns` that include the sends and receives before and after them. A step ends when the next one of its
+ * thread starts, even if a copy or send that it launched still runs, so that no time counts twice.
  * @param rows SQL of steps with from_ns, until_ns, and transfers_from_ns and transfers_end_ns of their transfers, null without
- * @param rank SQL of what separates the steps of a rank from those of others
+ * @param thread SQL of what separates the steps of a thread from those of others
  */
-export const withTransfersSql = (rows: string, rank: string): string => {
-  const order = `(PARTITION BY ${rank} ORDER BY from_ns, stage_id)`;
-  return `SELECT * EXCLUDE (first_ns, next_ns, next_first_ns) REPLACE (first_ns AS from_ns,
-       CASE WHEN transfers_end_ns IS NULL AND next_first_ns IS NOT DISTINCT FROM next_ns THEN until_ns
-         ELSE greatest(first_ns, least(greatest(until_ns, transfers_end_ns), coalesce(next_first_ns, greatest(until_ns, transfers_end_ns)))) END AS until_ns)
+export const withTransfersSql = (rows: string, thread: string): string => {
+  const order = `(PARTITION BY ${thread} ORDER BY from_ns, stage_id)`;
+  return `SELECT * EXCLUDE (first_ns, next_first_ns) REPLACE (first_ns AS from_ns,
+       greatest(first_ns, least(greatest(until_ns, transfers_end_ns), next_first_ns)) AS until_ns)
      FROM (
-       SELECT *, lead(from_ns) OVER ${order} AS next_ns, lead(first_ns) OVER ${order} AS next_first_ns
+       SELECT *, lead(first_ns) OVER ${order} AS next_first_ns
        FROM (
          SELECT *, CASE WHEN transfers_from_ns < from_ns THEN least(from_ns, greatest(transfers_from_ns, lag(greatest(until_ns, transfers_end_ns)) OVER ${order})) ELSE from_ns END AS first_ns FROM (${rows})))`;
 };

@@ -58,7 +58,7 @@ export function windowsSql(clocks: readonly PhaseClock[], { start_ns, end_ns }: 
   return `SELECT kind, stage_id, raw_name, iteration, step_index, from_ns AS start_ns, greatest(until_ns, from_ns) AS end_ns
      FROM (${withTransfersSql(
        `SELECT *, CASE WHEN ${device} THEN device_start_ns ELSE start_ns END AS from_ns, CASE WHEN ${device} THEN device_until_ns ELSE host_end_ns END AS until_ns FROM instances`,
-       "pid, kind = 'sampling'",
+       "pid, tid, kind = 'sampling'",
      )})`;
 }
 
