@@ -205,11 +205,13 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   // The headline then shows the time without the profiler, which these times would contradict.
   const profiled = stage.source === 'trace' && stage.clean_ms.value !== null ? ' under the profiler' : '';
   if (ranks.length < 2) return [];
-  const listed = ranks.length <= maxRanks ? ranks : ranks.slice(0, maxRanks / 2);
+  const labels = new Set(ranks.map(({ measured_ms: ms }) => formatMs(ms)));
+  const listed = labels.size === 1 ? [] : ranks.length <= maxRanks ? ranks : ranks.slice(0, maxRanks / 2);
   const unlistedMs = ranks.slice(listed.length).map(({ measured_ms: ms }) => ms);
   const shortest = { n: Math.min(...unlistedMs), unit: 'ms' } as const;
   const longest = { n: Math.max(...unlistedMs), unit: 'ms' } as const;
   const isRange = formatMs(shortest.n) !== formatMs(longest.n);
+  const others = listed.length === 0 ? `all ${unlistedMs.length}` : `; the other ${unlistedMs.length}`;
   return [
     {
       type: 'text',
@@ -222,7 +224,7 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
         ]),
         ...(unlistedMs.length === 0
           ? []
-          : [`; the other ${unlistedMs.length} take `, shortest, ...(isRange ? [' to ', longest] : [])]),
+          : [`${others} take `, shortest, ...(isRange ? [' to ', longest] : [])]),
         '.',
       ],
     },

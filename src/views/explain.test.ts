@@ -63,13 +63,13 @@ describe('explain in the terminal', () => {
   });
 
   test('lists the first of many ranks and a range of the others', () => {
-    const ranksOf = (count: number, recorded?: number): string => {
+    const ranksOf = (count: number, recorded?: number, lessMs = 0.01): string => {
       const explain = testExplain();
       const [stage] = explain.data.stages;
       stage!.ranks = Array.from({ length: count }, (_, rank) => ({
         rank,
         device: 0,
-        measured_ms: 23.25 - rank / 100,
+        measured_ms: 23.25 - rank * lessMs,
       }));
       if (recorded !== undefined) stage!.ranks_recorded = recorded;
       return /Time by rank[^.]*?(?:\d\.\d[^.]*)*\.\n/.exec(explainText(explain))![0].replaceAll(/\s+/g, ' ');
@@ -79,6 +79,7 @@ describe('explain in the terminal', () => {
     expect(many).toContain('Time by rank: rank 0 (GPU 0) 23.3 ms, rank 1');
     expect(many).toContain('rank 3 (GPU 0) 23.2 ms; the other 918 take 14.0 ms to 23.2 ms.');
     expect(many.length).toBeLessThan(200);
+    expect(ranksOf(8, undefined, 0)).toBe('Time by rank: all 8 take 23.3 ms. ');
     expect(ranksOf(11, 16)).toContain('Time by rank, 11 of 16 compared: rank 0 (GPU 0) 23.3 ms, rank 1');
   });
 

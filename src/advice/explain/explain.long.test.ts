@@ -267,7 +267,7 @@ describe('a timeline', () => {
       document.stages[0]!.bars.find(({ id }) => id === name)?.ms;
     expect(bar(data, 'exposed_comm.wire')).toBeCloseTo(0.01, 9);
     expect(data.preface).toEqual([
-      'Showing rank 1 (GPU 1): another rank waits 38.0 µs per decode step for it in collectives.',
+      'Showing rank 1 (GPU 1): the other rank waits 38.0 µs per decode step for it in collectives.',
     ]);
     expect(data.sentences[0]).toMatch(/^A decode step takes 0\.100 ms/);
     const rank0 = await explainSession(session, { rank: 0 });

@@ -174,6 +174,21 @@ test('DeepEP on 8 ranks: kernels without a call are one group of all ranks, and 
   expect(stages[0]!.sum_error_share).toBeLessThan(1e-9);
 });
 
+test('if the slow rank was not imported, the exchange of its group is not blamed on the link alone', async () => {
+  const slowRank = { rank: 5, us: 80 };
+  const { findings } = await explainPlanted({
+    seed: 10,
+    ranks: 8,
+    steps: 5,
+    layers: 3,
+    slowRank,
+    missing: [5],
+  });
+  expect(findings[0]).toMatchObject({ rule: 'slow_link', confidence: 'low' });
+  expect(findings[0]!.title).toContain('or a late rank that was not imported: the exchange of ranks 4, 6-7 ');
+  expect(findings[0]!.cause).toContain('3 of the 4 ranks of the group were imported');
+});
+
 test('a slow stage of a pipeline is reported as such, and the bubble is only its own waiting time', async () => {
   const size = { seed: 2, ranks: 4, steps: 6, layers: 8, microBatches: 8 };
   const { findings } = await explainPlanted({ ...size, slowRank: { rank: 2, us: 60 } });

@@ -11,6 +11,8 @@ export interface LinkUse extends Record<string, string | number | null> {
   operation: string;
   bytes: number | null;
   ranks: number;
+  /** Below `ranks` if some were not imported: waiting for them counts as exchange. */
+  recorded_ranks: number;
   /** "0, 1, 2, 3" */
   members: string;
   calls: number;
@@ -39,7 +41,7 @@ export const linksSql = (
   instances: number,
 ): string => `WITH ${inKindCte(captures, kind)},
    uses AS (
-     SELECT communicator, operation, any_value(ranks) AS ranks, median(bytes)::BIGINT AS bytes, count(*) AS calls, median(shortest_ns) / 1e3 AS wire_us,
+     SELECT communicator, operation, any_value(ranks) AS ranks, min(recorded_ranks) AS recorded_ranks, median(bytes)::BIGINT AS bytes, count(*) AS calls, median(shortest_ns) / 1e3 AS wire_us,
        avg(exposed_share) AS exposed_share
      FROM collective_calls JOIN in_kind USING (${callKey}) GROUP BY communicator, operation),
    members AS (
@@ -49,7 +51,7 @@ export const linksSql = (
      SELECT u.*, (SELECT min(o.wire_us) FROM uses o WHERE o.communicator <> u.communicator AND o.operation = u.operation AND o.ranks = u.ranks
          AND o.bytes IS NOT DISTINCT FROM u.bytes AND o.calls >= ${minCalls}) AS other_us
      FROM uses u)
-   SELECT communicator, name, operation, bytes, ranks, members, calls, wire_us, other_us,
+   SELECT communicator, name, operation, bytes, ranks, recorded_ranks, members, calls, wire_us, other_us,
      coalesce(greatest(wire_us - other_us, 0), 0) * calls * exposed_share / 1e3 / ${instances} AS lost_ms
    FROM compared JOIN members USING (communicator) ORDER BY lost_ms DESC, communicator, operation`;
 

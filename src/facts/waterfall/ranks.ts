@@ -115,14 +115,14 @@ async function shownRank(
   const rankCount = Math.max(recorded, candidates.length);
   return {
     focus: optionsOf(awaited ?? slowest),
-    why: awaited ? awaitedWords(awaited) : slowestWords(slowest, candidates.length, rankCount),
+    why: awaited ? awaitedWords(awaited, rankCount) : slowestWords(slowest, candidates.length, rankCount),
     ranks,
     recorded: rankCount,
   };
 }
 
-const awaitedWords = (awaited: AwaitedRank): string =>
-  `Showing ${rankName(awaited)}: another rank waits ${formatMs(awaited.waiting_ms)} ${perInstance(awaited.kind)} for it in collectives.`;
+const awaitedWords = (awaited: AwaitedRank, ranks: number): string =>
+  `Showing ${rankName(awaited)}: ${ranks > 2 ? 'other ranks wait up to' : 'the other rank waits'} ${formatMs(awaited.waiting_ms)} ${perInstance(awaited.kind)} for it in collectives.`;
 
 const slowestWords = (slowest: RankTime, compared: number, recorded: number): string =>
   `Showing ${rankName(slowest)}, with the longest ${slowest.kind === 'outside' ? 'capture' : phaseLabel(slowest.kind)} of ${compared} ranks${recorded > compared ? ` that were compared, of ${recorded}` : ''}.`;

@@ -58,27 +58,28 @@ async function finding(
   );
   const { operation, wire_us: wireUs, other_us: otherUs, bytes, ranks, lost_ms: lost } = link;
   const members = memberRanges(link);
+  const missing = ranks - link.recorded_ranks;
   const bus = bytes === null ? null : (collectiveTraffic(operation, bytes, ranks)?.bus ?? null);
   const rate = (us: number) =>
     bus === null ? '' : ` (${formatQuantity(bus / (us / 1e6), 'B/s')} bus bandwidth)`;
   return {
     stage: kind,
-    title: `Slow link: the exchange of ranks ${members} takes ${factor(wireUs / otherUs!)} as long as that of other ranks, ${part(lost, wall)} of ${everyInstance(kind)}`,
+    title: `Slow link${missing > 0 ? ', or a late rank that was not imported' : ''}: the exchange of ranks ${members} takes ${factor(wireUs / otherUs!)} as long as that of other ranks, ${part(lost, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: lost,
-    cause: `An ${operation}${bytes === null ? '' : ` of ${formatBytes(bytes)}`} takes ${micros(wireUs)}${rate(wireUs)} once all of ranks ${members} have arrived, and ${micros(otherUs!)}${rate(otherUs!)} in the fastest other group of ${ranks} ranks.`,
+    cause: `${missing > 0 ? `${link.recorded_ranks} of the ${ranks} ranks of the group were imported; waiting for the rest counts as exchange. ` : ''}An ${operation}${bytes === null ? '' : ` of ${formatBytes(bytes)}`} takes ${micros(wireUs)}${rate(wireUs)} once ranks ${members} have arrived, and ${micros(otherUs!)}${rate(otherUs!)} in the fastest other group of ${ranks} ranks.`,
     change: {
       kind: 'config',
-      text: 'Look for a link of these GPUs that is down or has errors, and for ranks of the group on another host or behind another switch; keep a group within one NVLink domain.',
+      text: `${missing > 0 ? 'Import all ranks of the group to see whether one of them is late. Else look' : 'Look'} for a link of these GPUs that is down or has errors, and for ranks of the group on another host or behind another switch; keep a group within one NVLink domain.`,
       example:
         'nvidia-smi topo -m; nvidia-smi nvlink --status; NCCL_DEBUG=INFO names the transport of each channel',
     },
     gain: gainOf(
       wall,
       lost,
-      'The group exchanges as fast as the fastest other one (low: half of the difference).',
-      { low_ms: 0.5 * lost, what_if: 'equal-links' },
+      `The group exchanges as fast as the fastest other one (low: ${missing > 0 ? 'no gain' : 'half of the difference'}).`,
+      { low_ms: missing > 0 ? 0 : 0.5 * lost, what_if: 'equal-links' },
     ),
-    confidence: 'medium',
+    confidence: missing > 0 ? 'low' : 'medium',
     bars: barsOf(context, kind, ['exposed_comm']),
     evidence: [evidence],
     check: checkAgain,
