@@ -9,10 +9,12 @@ export function markdownView(view: View, { level = 2 }: { level?: Level } = {}):
   const isShown = ({
     level: blockLevel = 1,
     summary = false,
+    pages = true,
   }: {
     level?: Level;
     summary?: boolean;
-  }): boolean => blockLevel <= level && !summary;
+    pages?: boolean;
+  }): boolean => blockLevel <= level && !summary && pages;
   const blocks = (list: readonly Block[]): string[] =>
     list.filter(isShown).flatMap((block) => blockText(block, isShown, blocks));
   const text = [

@@ -113,10 +113,10 @@ export interface FindingItem {
 export type Fact = { level?: Level; name: string } & ({ text: Text } | { lines: string });
 
 /**
- * `terminal: false`: not shown in a terminal, which has something shorter. `summary`: shown only in a terminal summary, since other media
+ * `terminal: false`: not shown in a terminal, which has something shorter. `pages: false`: shown only there. `summary`: shown only in a terminal summary, since other media
  * contain what it links to.
  */
-export type Block = { level?: Level; terminal?: false; summary?: true } &
+export type Block = { level?: Level; terminal?: false; pages?: false; summary?: true } &
   /** The key sentences. */
   (
     | {

@@ -42,6 +42,11 @@ describe('a page with an explanation', () => {
     ]) {
       expect(section).toContain(text);
     }
+    // The mark of the evidence is that of the query on the page; the command that prints it is for a terminal.
+    expect(section.replaceAll('\u00a0', ' ')).toContain(
+      '<summary>Query [sql 1] for inferscope sql</summary>',
+    );
+    expect(section).not.toContain('prints the query');
   });
 
   test('evidence rows name a kernel as the sentences do, with its full name on hover', () => {

@@ -37,6 +37,7 @@ describe('explain in the terminal', () => {
   test('findings have their evidence, the number of their query, change, gain and check', () => {
     expect(text).toMatch(/1 {2}Launch-bound: the GPU is idle 91.5 % of every decode step\n/);
     expect(text).toContain('924 launches per step on 22 layers [sql 1]');
+    expect(text).toContain('prints the query that evidence marks as [sql 1]');
     expect(text).toContain('torch.compile(model, mode="reduce-overhead")');
     expect(text.replaceAll(/\s+/g, ' ')).toContain(
       '20.9 ms per decode step (19.5 to 21.4 ms), leaving 2.4 ms. Assumption:',

@@ -96,6 +96,8 @@ export function findingBlocks(
     queries.length > 0 && {
       type: 'commands',
       level: 2,
+      // A page has the queries.
+      pages: false,
       items: [
         {
           command: `inferscope explain ${session} --sql 1`,
@@ -247,7 +249,7 @@ function itemOf(
     facts: [
       ...finding.evidence.map(({ text, sql }): Fact => ({
         name: 'evidence',
-        text: [text, ...(sql === null ? [] : [` [sql${nbsp}${queries.indexOf(sql) + 1}]`])],
+        text: [text, ...(sql === null ? [] : [` ${queryMark(sql, queries)}`])],
       })),
       ...(bars === null ? [] : [{ name: 'in bars', text: bars } satisfies Fact]),
       { name: 'cause', text: cause },
@@ -280,7 +282,7 @@ function itemOf(
             } satisfies Fact,
           ]),
     ],
-    blocks: finding.evidence.flatMap(evidenceBlocks),
+    blocks: finding.evidence.flatMap((evidence) => evidenceBlocks(evidence, queries)),
   };
 }
 
@@ -334,8 +336,15 @@ function gainText(
   return `${value} ${perGain(per, stage)}${interval}${leavingWords}${shorter}`;
 }
 
+/** "[sql 1]": the number of a query, by which `--sql` prints it. */
+const queryMark = (sql: string, queries: readonly string[]): string =>
+  `[sql${nbsp}${queries.indexOf(sql) + 1}]`;
+
 /** The evidence rows, and the query that returns them. */
-function evidenceBlocks({ sql, rows, row_count: count, kernel_labels: labels }: Evidence): Block[] {
+function evidenceBlocks(
+  { sql, rows, row_count: count, kernel_labels: labels }: Evidence,
+  queries: readonly string[],
+): Block[] {
   const columns = Object.keys(rows[0] ?? {});
   const isNumber = (name: string) => rows.every((row) => row[name] === null || typeof row[name] === 'number');
   const isKernel = (name: string) => name === 'kernel' || name === 'kernel_name';
@@ -368,7 +377,7 @@ function evidenceBlocks({ sql, rows, row_count: count, kernel_labels: labels }: 
             type: 'fold',
             level: 2,
             terminal: false,
-            title: 'Query (inferscope sql)',
+            title: `Query ${queryMark(sql, queries)} for inferscope sql`,
             blocks: [{ type: 'lines', text: sql }],
           } satisfies Block,
         ]),

@@ -10,7 +10,7 @@ import { Words } from './words.js';
 
 /** Blocks of a page, charts of half the width in pairs. @param under the heading above them */
 export const Blocks: FC<{ blocks: readonly Block[]; under?: string }> = ({ blocks, under = '' }) => {
-  const shown = blocks.filter(({ summary }) => !summary);
+  const shown = blocks.filter(({ summary, pages }) => !summary && pages !== false);
   const repeating = repeatingHeading(shown, under);
   return (
     <>
