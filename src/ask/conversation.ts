@@ -36,7 +36,7 @@ function isTurnsMessage(value: unknown): boolean {
 
 type Turn = z.infer<typeof turnSchema>;
 
-/** Turns of the session's conversation, oldest first; empty without a valid file. */
+/** Turns of the session's conversation, oldest first; empty without a valid file, or if the session was changed since. */
 export async function readConversation({ folder, sha256 }: Session): Promise<Turn[]> {
   try {
     const text = await readFile(join(folder, 'derived', conversationFile), 'utf8');
@@ -49,7 +49,7 @@ export async function readConversation({ folder, sha256 }: Session): Promise<Tur
 }
 
 /**
- * The messages that continue a conversation, redacted again, because permissions may have changed.
+ * Messages and queries of the conversation to continue, redacted again, because permissions may have changed.
  * @throws E_USAGE when there is none
  */
 export async function earlierMessages(session: Session, redact: Redactor) {

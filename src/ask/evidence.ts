@@ -9,8 +9,8 @@ const textTools = new Set(['findings', 'waterfall', 'comparison', 'program_outpu
 
 /**
  * Numbers that an answer may state: those that queries returned. A failed query returned nothing (its message may quote the query).
- * Constants in a query are not measurements: numbers in its own text do not count, and a query that computes with a number that was not
- * returned before is not evidence.
+ * Constants that a model writes into SQL are not measurements, unless the question has them or an earlier query returned them: a query that
+ * returns one does not make it known, and one that computes with one is no evidence at all.
  * @param names texts with numbers, chosen by programs; they do not count
  */
 export function evidenceOf(
@@ -26,7 +26,7 @@ export function evidenceOf(
       known.add(valuesOf(data, id, { texts: textTools.has(tool), names }));
       continue;
     }
-    // 2**30 and 10^6 count as one number each.
+    // 2**30, 10^6 and pow(10, 9) convert units, as 1024 does.
     const sql = withoutTexts(input ?? '').replaceAll(
       /\b(?:2|10)\s*(?:\*\*|\^)\s*\d+|\bpow(?:er)?\(\s*(?:2|10)\s*,\s*\d+\s*\)/gi,
       '1024',
@@ -45,7 +45,7 @@ export function evidenceOf(
   return known.valuesOf(known.queries);
 }
 
-/** Whether a number converts units: powers of ten or 1024, seconds per minute and hour, bits per byte. */
+/** Whether a number counts or converts units: 0, 1 and 2, powers of ten and 1024, bits per byte, seconds per minute and hour. */
 const isConversion = (value: number): boolean =>
   [0, 1, 2, 8, 60, 3600].includes(value) ||
   (value > 0 && (Number.isInteger(Math.log10(value)) || Number.isInteger(Math.log2(value) / 10)));
@@ -73,7 +73,7 @@ function operandsOf(sql: string): number[] {
   return [...new Set([...before, ...after])].filter((value) => !buckets.has(value));
 }
 
-/** Numbers that a query could return unchanged, without those it compares with or limits by. */
+/** Numbers that a query could return unchanged: all but those that it compares with, limits by or converts units with. */
 function literals(sql: string): number[] {
   return [...sql.matchAll(new RegExp(numberSource, 'gi'))]
     .filter(

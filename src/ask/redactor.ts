@@ -29,15 +29,15 @@ const folders = new Set(
 );
 const fileEnding =
   /\.(?:py|pyc|ipynb|so(?:\.\d+)*|json|jsonl|ya?ml|toml|txt|log|csv|sh|cu|cuh|cc|cpp|hpp?|js|ts|rs|go|safetensors|onnx|gguf|ptx?h?|bin|nsys-rep|ncu-rep|sqlite|parquet|gz|zip|html|md)$/i;
-/** Names of source files are not redacted: they show which line to change. */
+/** Endings of source files. Of their paths the name is kept, because it shows which file to change. */
 const sourceFile = /\.(?:py|cu|cuh|cc|cpp|hpp?|js|ts|rs|go|sh|so(?:\.\d+)*)$/i;
-/** Not after a letter (tokens/s, W/m), a slash or a dot (./x, ../x). */
+/** Not after a letter (tokens/s, W/m), a slash, a dot (./x, ../x), % or ]. */
 const posixPath = /(?<![\w/.\]%])(~?)\/(?!\/)([^\s"'`<>|;,()[\]{}:=*?]+)/g;
 const fileUrl = /\bfile:\/\/\S+/gi;
 const windowsPath = /(?<![\w])(?:[A-Za-z]:\\|\\\\)[^\s"'`<>|;,()]+/g;
 const urlHost = /\b((?:https?|wss?|grpc|tcp|ssh|ftp):\/\/)([^\s/:"'<>@]+)/gi;
 const ipv4 = /(?<![\w.-])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w-]|\.\d)/g;
-/** Eight groups, or a gap with a digit: C++ namespaces (at::native) do not match. */
+/** Eight groups; fewer with a gap and a digit, so that C++ namespaces (at::native) do not match; link-local and loopback addresses. */
 const ipv6 =
   /(?<![\w:.])(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?=[0-9a-f:]*\d)(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4}){1,6}|fe80::[0-9a-f:]+|::1)(?![\w:])/gi;
 const mac = /(?<![\w:])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![\w:])/gi;
@@ -48,7 +48,7 @@ const variable = /(?<![\w$])(\$?[A-Z][A-Z0-9_]{2,})=("[^"]*"|'[^']*'|[^\s"']+)/g
 
 /**
  * Replaces data that may not be sent: [path], [host], [user], [address], [value]. Anything that looks like a secret is always replaced.
- * Operator names that look like paths stay if the session has such operators.
+ * Texts that look like paths stay if they start as operators of the session do (/layers.3/…), unless that is a common folder.
  */
 export function redactor(surroundings: Surroundings, allowed: ReadonlySet<AllowedData>): Redactor {
   const hosts = namePattern(surroundings.hosts);
@@ -103,7 +103,7 @@ function shortened(path: string): string {
   return sourceFile.test(name) && path.includes('/') ? `[path]/${name}` : '[path]';
 }
 
-/** Null without names; short ones would match ordinary words. */
+/** Null without names of at least three characters: shorter ones would match ordinary words. */
 function namePattern(names: readonly string[]): RegExp | null {
   const longNames = [...new Set(names)]
     .filter((name) => name.length >= 3)

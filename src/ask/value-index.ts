@@ -1,6 +1,6 @@
 import type { Dimension } from './units.js';
 
-/** A number that a tool returned, in the base unit of its dimension: ns, a ratio, bytes, operations per second, or unchanged. */
+/** A number that a tool returned, in the base unit of its dimension (`Unit.scale`). */
 export interface KnownValue {
   value: number;
   dimension: Dimension;

@@ -3,7 +3,7 @@ import { numbersIn } from './written-numbers.js';
 import type { KnownValue } from './value-index.js';
 
 interface ValuesOptions {
-  /** Whether numbers inside texts count: our sentences state figures, names of kernels and files only contain digits. */
+  /** Whether numbers inside texts count: they do in sentences of inferscope, not in names of kernels and files. */
   texts?: boolean;
   /** The unit of a key; null if unknown. */
   unitOf?: (key: string) => Unit | null;
@@ -13,12 +13,12 @@ interface ValuesOptions {
   isExcluded?: (value: number) => boolean;
 }
 
-/** A text that is only a number, as 128-bit integers and decimals are returned. */
+/** A text that is only a number: DuckDB's 128-bit integers and decimals arrive as such. */
 const numeric = /^[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?$/i;
 
 /**
- * Every number of a tool's result and the lengths of its lists, including numbers in sentences of findings, where one without a unit is
- * a plain one.
+ * Every number of a tool's result, in base units: numbers with the unit of their key or figure, those in texts with the unit written after them
+ * (without one they are plain), and lengths of lists.
  */
 export function valuesOf(
   answer: unknown,
