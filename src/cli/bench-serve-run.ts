@@ -124,7 +124,7 @@ async function measure(
   for (let load = next(measured); load !== null && !signal.aborted; load = next(measured)) {
     const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;
     const words = () => loadLabel(loadFacts(load!));
-    eta.beginLoad(loadSize(load));
+    eta.startLoad(loadSize(load));
     const run = await runServingPoint(
       recording.files,
       id,

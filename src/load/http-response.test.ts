@@ -58,20 +58,20 @@ const completeAnswers: [name: string, text: string, reusable: boolean][] = [
     'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1A;x=y\r\n, abcdefghijklmnopqrstuvwx\r\n0\r\nx-time: 1\r\n\r\n',
     true,
   ],
-  ['a length', 'HTTP/1.1 429 Too Many\r\ncontent-length:  4\r\n\r\nslow', true],
+  ['a body with its length', 'HTTP/1.1 429 Too Many\r\ncontent-length:  4\r\n\r\nslow', true],
   [
-    'a length, and the connection closes',
+    'a body with its length, and the connection closes',
     'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nab',
     false,
   ],
-  ['until the connection closes', 'HTTP/1.1 200 OK\r\n\r\nall there is', false],
+  ['a body until the connection closes', 'HTTP/1.1 200 OK\r\n\r\neverything', false],
   ['HTTP/1.0', 'HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\na', false],
   [
-    'an answer after hints',
+    'an answer after an informational one',
     'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Made\r\ncontent-length: 0\r\n\r\n',
     true,
   ],
-  ['none', 'HTTP/1.1 204 \r\n\r\n', true],
+  ['no body', 'HTTP/1.1 204 \r\n\r\n', true],
 ];
 
 test.each(completeAnswers)('%s, cut at every byte, reads as in Node', async (_, text, reusable) => {

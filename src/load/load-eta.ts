@@ -7,19 +7,19 @@ export interface LoadSize {
 }
 
 interface LoadEta {
-  beginLoad(load: LoadSize): void;
+  startLoad(load: LoadSize): void;
   setAnswered(count: number): void;
   /** Remaining seconds of the current load and those after it; null before any progress. */
   remainingS(after: readonly LoadSize[]): number | null;
 }
 
 /**
- * Remaining time of a load test. The time of a user's request is that of the current load, else of the previous one;
- * with more users each may take longer. An open load ends when its last request is due.
+ * Remaining time of a load test. A request is expected to take as long as those of the current load, else of the
+ * previous one, although it may take longer with more users. An open load ends when its last request is due.
  */
 export function startLoadEta(nowMs: () => number = () => performance.now()): LoadEta {
   let current: LoadSize | null = null;
-  let beganMs = 0;
+  let startMs = 0;
   let done = 0;
   /** Seconds per request of one user. */
   let requestS = Number.POSITIVE_INFINITY;
@@ -32,19 +32,19 @@ export function startLoadEta(nowMs: () => number = () => performance.now()): Loa
   };
 
   return {
-    beginLoad(load) {
+    startLoad(load) {
       current = load;
-      beganMs = nowMs();
+      startMs = nowMs();
       done = 0;
     },
     setAnswered(count) {
       done = count;
       if (current?.users && done > 0)
-        requestS = ((nowMs() - beganMs) / 1000 / done) * Math.min(current.users, current.requests);
+        requestS = ((nowMs() - startMs) / 1000 / done) * Math.min(current.users, current.requests);
     },
     remainingS(after) {
       const currentS =
-        current === null ? 0 : bounded(current, current.requests - done, (nowMs() - beganMs) / 1000);
+        current === null ? 0 : bounded(current, current.requests - done, (nowMs() - startMs) / 1000);
       const sum = after.reduce((total, load) => total + bounded(load, load.requests, 0), currentS);
       return Number.isFinite(sum) ? sum : null;
     },

@@ -10,7 +10,7 @@ export interface RuleFinding {
   draft: FoundDraft;
 }
 
-/** Certain share of a stage's time from which severity is high, and from which it is medium. */
+/** Share of a stage's time, scaled to the lower end of its interval, from which severity is high, and medium. */
 const highShare = 0.2;
 const mediumShare = 0.05;
 /** Minimum share of a finding's gain that remains in its bars; below it, a larger finding hides it. */
@@ -25,6 +25,7 @@ const minCertainty = 0.5;
 
 interface Ranked {
   finding: Finding;
+  /** Whether the gain removes idle time of the device or its work. */
   removes: 'idle' | 'busy';
   covers: readonly string[];
   /** Whether the launches that remain leave less than half of the gain. */

@@ -28,7 +28,7 @@ export function startEta(
   const iterations = new Map<string, number>();
   const closed = new Set<string>();
   const startups: number[] = [];
-  let current: { execution: string; launch: number; beganMs: number; waiting: boolean } | null = null;
+  let current: { execution: string; launch: number; startMs: number; waiting: boolean } | null = null;
   const size = ({ batch_size, input_len, output_len }: BenchPoint) =>
     output_len + (batch_size * input_len) / 100;
   const sizes = new Map(variants.flatMap(({ points }) => points.map((point) => [point.point, size(point)])));
@@ -40,11 +40,11 @@ export function startEta(
 
   return {
     startLaunch(execution, launch) {
-      current = { execution, launch, beganMs: nowMs(), waiting: true };
+      current = { execution, launch, startMs: nowMs(), waiting: true };
     },
     addIteration(execution, launch, point, e2eMs) {
       if (current?.waiting) {
-        startups.push(Math.max(0, nowMs() - current.beganMs - e2eMs));
+        startups.push(Math.max(0, nowMs() - current.startMs - e2eMs));
         current.waiting = false;
       }
       lastMs.set(`${execution}/${point}`, e2eMs);

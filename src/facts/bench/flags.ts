@@ -208,7 +208,7 @@ function scalingFlags(points: readonly BenchPointResult[]): BenchFlag[] {
     if (!low || !high) return [];
     const gain = perDoubling(high / low, from.batch_size, to.batch_size);
     if (gain >= minGain) return [];
-    const text = `throughput does not scale from batch ${from.batch_size} to ${to.batch_size}: ${formatQuantity(low, 'tok/s')} → ${formatQuantity(high, 'tok/s')}`;
+    const text = `batch ${to.batch_size} gives ${high > low ? 'hardly' : 'no'} more tokens/s than batch ${from.batch_size}: ${formatQuantity(low, 'tok/s')} → ${formatQuantity(high, 'tok/s')}`;
     return [flag('no_scaling', 'warning', text)];
   });
 }

@@ -99,7 +99,7 @@ export const kinds = Object.keys(bulkTables) as Kind[];
 export const eventKinds = kinds.filter((kind): kind is EventKind => kind !== 'nvtx');
 
 /**
- * A capture's raw rows for the second half (trace.ts), independent of the file format: SQL with nsys's column names,
+ * A capture's raw rows for the second half of the import (trace.ts), independent of the file format: SQL with nsys's column names,
  * and null for values that this schema version or row lacks; globalPid and globalTid are split (`pid`, `tid`,
  * `endTid`). nvtx has whole rows, with `text` as text.
  */
@@ -122,6 +122,6 @@ export interface NsysTables {
   read(kind: EventKind, target: EventTarget): Promise<EventsRead>;
   /** Number of rows if known: in memory, or from a Parquet footer; else 0. */
   counts: Record<EventKind, number>;
-  /** Removes their source tables. */
+  /** Drops the tables that the rows were read from. */
   drop(): Promise<void>;
 }
