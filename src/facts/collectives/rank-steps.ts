@@ -1,8 +1,7 @@
-import { kindsSql, stepKinds } from '../../model/record.js';
 import type { CollectivesResult } from '../../model/documents/collectives.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { makeCollectives } from '../trace/collective-tables.js';
-import { withTransfersSql } from '../trace/step-transfers.js';
+import { markedSteps, stagesOnRanksSql, withTransfersSql } from '../trace/step-transfers.js';
 
 type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['step_times']>;
 
@@ -77,19 +76,16 @@ export async function readStepSpans(
 
 /**
  * SQL of `steps`: steps of each rank, of the kind or its own longest kind, numbered from 1 by their start, with their time on the device and in the sends and receives before and
- * after them. A process with a rank for each device has every step on each rank.
+ * after them.
  */
 export const stepsSql = ({ kind, execution }: Steps): string => `WITH transfers AS (
      SELECT capture_id, rank, step_id AS stage_id, min(start_ns) AS transfers_from_ns, max(start_ns + dur_ns) AS transfers_end_ns FROM collective_rows
      WHERE execution_id = '${execution}' AND between_steps GROUP BY ALL),
-   rank_devices AS (
-     SELECT capture_id, pid, rank FROM collective_rows WHERE execution_id = '${execution}' AND device IS NOT NULL GROUP BY capture_id, pid, rank
-     QUALIFY count(*) OVER (PARTITION BY capture_id, pid) > 1),
    spans AS (${withTransfersSql(
      `SELECT *, coalesce(device_start_ns, start_ns) AS from_ns, coalesce(device_end_ns, end_ns) AS until_ns
-     FROM (SELECT s.* REPLACE (coalesce(d.rank, s.rank) AS rank) FROM stages s LEFT JOIN rank_devices d ON d.capture_id = s.capture_id AND d.pid = s.pid)
+     FROM (${stagesOnRanksSql})
      LEFT JOIN transfers USING (capture_id, rank, stage_id)
-     WHERE execution_id = '${execution}' AND kind IN ${kindsSql([...stepKinds, 'training'])} AND stage_id = phase_id AND rank IS NOT NULL`,
+     WHERE execution_id = '${execution}' AND kind IN ${markedSteps} AND stage_id = phase_id AND rank IS NOT NULL`,
      'capture_id, rank, pid, tid',
    )}),
    rank_kinds AS (

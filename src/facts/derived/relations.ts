@@ -93,6 +93,9 @@ function whereOf(
     ...(level === 'capture'
       ? []
       : [equals('rank', level === 'rank' ? (focus.process_rank ?? focus.rank) : focus.rank)]),
+    ...(level === 'rank' && focus.other_threads
+      ? [`(tid IS NULL OR tid NOT IN (${focus.other_threads.join(', ')}))`]
+      : []),
     ...(level === 'device' ? [equals('device', focus.device)] : []),
   ].join(' AND ');
 }

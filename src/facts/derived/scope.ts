@@ -8,6 +8,7 @@ import { makeKernelStreams } from '../trace/kernel-streams.js';
 import { scopeKey, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 import { createFrom } from '../../session/stepped-query.js';
 import { relations, rowsOfScope } from './relations.js';
+import { markedSteps } from '../trace/step-transfers.js';
 import { rankName } from '../../vocabulary/ranks.js';
 
 interface KernelCount {
@@ -139,7 +140,7 @@ async function chooseSource(
     focus: {
       rank: focus.rank,
       device: focus.device,
-      ...(await processRankOf(database, counts, focus)),
+      ...(await processOf(database, counts, focus)),
     },
     why: [...captureReasons, ...focusReasons, timingReason],
     executions: manifest.executions.map((execution) => ({
@@ -224,21 +225,30 @@ function chooseFocus(
   };
 }
 
-/** The lowest rank of the process of a rank that has no rows of the host; empty for other ranks. */
-async function processRankOf(
+/**
+ * Where a process has a rank per device: its lowest rank, if the rank has no rows of the host, and the threads that launch only on other
+ * devices, if one that launches on this device marks steps.
+ */
+async function processOf(
   database: SessionDatabase,
   counts: readonly KernelCount[],
   { capture_id, rank, device }: KernelCount,
-): Promise<{ process_rank?: number }> {
+): Promise<{ process_rank?: number; other_threads?: number[] }> {
   const ranks = new Set(counts.flatMap((row) => (row.capture_id === capture_id ? [row.rank] : [])));
   if (rank === null || ranks.size < 2) return {};
-  const [row] = await database.query<{ rank: number | null }>(
-    `SELECT min(rank) AS rank FROM kernels WHERE capture_id = $1 AND NOT EXISTS (SELECT 1 FROM stages WHERE capture_id = $1 AND rank = $2::INTEGER)
-     AND NOT EXISTS (SELECT 1 FROM api_calls WHERE capture_id = $1 AND rank = $2::INTEGER)
-     AND pid = (SELECT any_value(pid) FROM kernels WHERE capture_id = $1 AND rank = $2::INTEGER AND device IS NOT DISTINCT FROM $3::INTEGER)`,
+  const [row] = await database.query<{ rank: number | null; threads: number[] | null }>(
+    `WITH in_process AS (
+       SELECT rank, tid FROM kernels WHERE capture_id = $1 AND pid = (SELECT any_value(pid) FROM kernels WHERE capture_id = $1 AND rank = $2::INTEGER AND device IS NOT DISTINCT FROM $3::INTEGER))
+     SELECT (SELECT min(rank) FROM in_process WHERE NOT EXISTS (SELECT 1 FROM stages WHERE capture_id = $1 AND rank = $2::INTEGER)
+         AND NOT EXISTS (SELECT 1 FROM api_calls WHERE capture_id = $1 AND rank = $2::INTEGER)) AS rank,
+       (SELECT list(tid ORDER BY tid) FROM (SELECT tid FROM in_process WHERE tid IS NOT NULL GROUP BY tid HAVING NOT bool_or(rank = $2::INTEGER))
+         WHERE EXISTS (SELECT 1 FROM stages WHERE capture_id = $1 AND stage_id = phase_id AND kind IN ${markedSteps} AND tid IN (SELECT tid FROM in_process WHERE rank = $2::INTEGER))) AS threads`,
     [capture_id, rank, device],
   );
-  return row?.rank === null || row === undefined || row.rank === rank ? {} : { process_rank: row.rank };
+  return {
+    ...(row?.rank == null || row.rank === rank ? {} : { process_rank: row.rank }),
+    ...(row?.threads == null ? {} : { other_threads: row.threads }),
+  };
 }
 
 /** The clean execution with timed stages, if it is not the one of the capture. */

@@ -1,6 +1,23 @@
 import { kindsSql, stepKinds } from '../../model/record.js';
 
-const steps = kindsSql([...stepKinds, 'training']);
+/** SQL list of the kinds of steps. */
+export const markedSteps = kindsSql([...stepKinds, 'training']);
+
+const onThread = 'capture_id = s.capture_id AND t.pid = s.pid AND t.tid = s.tid';
+
+/**
+ * SQL of `stages` with the rank of a device. In a process with a rank for each device, every stage is on each rank; but if a thread that
+ * launches on a device marks steps, those of threads that launch only on other devices are left out.
+ */
+export const stagesOnRanksSql = `WITH rank_devices AS (
+     SELECT capture_id, pid, rank FROM collectives WHERE device IS NOT NULL GROUP BY capture_id, pid, rank QUALIFY count(*) OVER (PARTITION BY capture_id, pid) > 1),
+   rank_threads AS (SELECT capture_id, pid, tid, rank FROM kernels SEMI JOIN rank_devices USING (capture_id, pid) WHERE tid IS NOT NULL GROUP BY ALL),
+   marked_ranks AS (
+     SELECT DISTINCT t.capture_id, t.rank FROM rank_threads t JOIN stages s ON t.${onThread} WHERE s.stage_id = s.phase_id AND s.kind IN ${markedSteps}),
+   thread_ranks AS (SELECT capture_id, pid, tid, list(rank) AS ranks FROM rank_threads GROUP BY ALL)
+   SELECT s.* REPLACE (coalesce(d.rank, s.rank) AS rank) FROM stages s LEFT JOIN rank_devices d ON d.capture_id = s.capture_id AND d.pid = s.pid
+   LEFT JOIN thread_ranks t ON t.${onThread} LEFT JOIN marked_ranks m ON m.capture_id = s.capture_id AND m.rank = d.rank
+   WHERE m.rank IS NULL OR t.ranks IS NULL OR list_contains(t.ranks, d.rank)`;
 
 /**
  * SQL of the rows of `collectives` that send to or receive from one rank, each with `step_id`, the step that launched it, and whether none did, `between_steps`. A pipeline that is
@@ -17,7 +34,7 @@ export const placedTransfersSql = (where: string): string =>
      SELECT c.*, last.step_id AS last_id, c.start_ns - last.until_ns AS last_gap_ns, last.until_ns - last.from_ns AS last_ns,
        next.step_id AS next_id, next.from_ns - (c.start_ns + c.dur_ns) AS next_gap_ns, next.until_ns - next.from_ns AS next_ns
      FROM (
-       SELECT c.*, s.phase_id, coalesce(p.kind IN ${steps}, false) AS is_step FROM (SELECT * FROM collectives WHERE ${where} AND peer IS NOT NULL) c
+       SELECT c.*, s.phase_id, coalesce(p.kind IN ${markedSteps}, false) AS is_step FROM (SELECT * FROM collectives WHERE ${where} AND peer IS NOT NULL) c
        LEFT JOIN stages s ON s.capture_id = c.capture_id AND s.stage_id = c.stage_id
        LEFT JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id) c
      ASOF LEFT JOIN (${stepsOfRanks(where)}) last ON last.capture_id = c.capture_id AND last.rank = c.rank AND c.start_ns >= last.from_ns
@@ -25,7 +42,7 @@ export const placedTransfersSql = (where: string): string =>
 
 const stepsOfRanks = (where: string): string =>
   `SELECT capture_id, rank, stage_id AS step_id, coalesce(device_start_ns, start_ns) AS from_ns, coalesce(device_end_ns, end_ns) AS until_ns
-   FROM stages WHERE ${where} AND stage_id = phase_id AND kind IN ${steps}`;
+   FROM (${stagesOnRanksSql}) WHERE ${where} AND stage_id = phase_id AND kind IN ${markedSteps}`;
 
 /**
  * SQL of steps with `from_ns` and `until_ns` that include the sends and receives before and after them. A step ends when the next one of its

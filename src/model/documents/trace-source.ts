@@ -35,6 +35,12 @@ export const traceSourceSchema = z.object({
       process_rank: count
         .optional()
         .describe('Rank of its process in the tables of the host, where the process has a rank per device.'),
+      other_threads: z
+        .array(count)
+        .optional()
+        .describe(
+          'Threads of its process without the rows of the host that are counted here: they launch only on other devices.',
+        ),
     })
     .describe('One rank and one device: all figures below except `devices` are of them.'),
   why: z.array(z.string()).describe('Why these, in sentences.'),
