@@ -4,6 +4,7 @@ import { safeText } from '../render/safe-text.js';
 import { inlineJson } from '../render/html/inline.js';
 import { style } from '../render/html/style.js';
 import { letter } from '../views/compare-sides.js';
+import { capitalize } from '../vocabulary/sentence.js';
 import { plural } from '../vocabulary/format.js';
 import { comparePath, sessionPath } from './session-path.js';
 import { uiStyle } from './style.js';
@@ -222,7 +223,7 @@ export const failurePage = (parts: { what: string; why: string; fix: string }): 
   html(
     <Shell title="Not shown" navigation={{ current: '' }}>
       <section>
-        <h1>{safeText(`${parts.what.slice(0, 1).toUpperCase()}${parts.what.slice(1)}`)}</h1>
+        <h1>{safeText(capitalize(parts.what))}</h1>
         <p>{safeText(parts.why)}</p>
         <p>{safeText(parts.fix)}</p>
       </section>

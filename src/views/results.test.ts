@@ -183,7 +183,8 @@ it('lists each metric of a log once, with all statistics and its number of sampl
     ],
   };
   const log = resultsView(document('results', resultsVersion, data));
-  expect(log.sections.map(({ id }) => id)).toEqual(['loads', 'definitions', 'notes']);
+  expect(log.sections.map(({ id }) => id)).toEqual(['loads', 'definitions']);
+  expect(log.lead.map(({ type }) => type)).toEqual(['facts', 'issues']);
   const table = log.sections[0]!.blocks.find((block) => isTable(block));
   expect(table!.columns.map(({ id }) => id)).toEqual(['point', 'metric', 'mean', 'sd', 'n']);
   expect(table!.rows.map(({ cells }) => cells.map(rawValue))).toEqual([

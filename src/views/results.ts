@@ -49,6 +49,7 @@ export function resultsView(document: Document<BenchmarkResults>): View {
           },
         ],
       },
+      { type: 'issues', issues: document.issues },
     ],
     sections: [
       {
@@ -69,7 +70,6 @@ export function resultsView(document: Document<BenchmarkResults>): View {
       // The tables of a tool's own metrics have everything.
       ...(comparable ? captures.map(captureSection) : []),
       definitionSection(captures, foreignNames.length > 0),
-      { id: 'notes', title: 'Notes', blocks: [{ type: 'issues', issues: document.issues }] },
     ],
   };
 }

@@ -143,7 +143,6 @@ const methodLabels: Record<string, string> = {
 };
 
 function lossesSection({ attribution, source }: TraceResult): Section {
-  const total = attribution.methods.reduce((sum, { kernel_ns: n }) => sum + n, 0);
   return {
     id: 'losses',
     title: 'Captures used, and losses',
@@ -163,7 +162,7 @@ function lossesSection({ attribution, source }: TraceResult): Section {
               captures.flatMap(({ capture_id: id, tool, kernels }, index) => [
                 `${index === 0 ? '' : ', '}${id} (${tool}, `,
                 countValue(kernels),
-                ' kernels)',
+                source.gpu_used ? ' kernels)' : ' operators)',
               ]),
           },
           {
@@ -174,84 +173,94 @@ function lossesSection({ attribution, source }: TraceResult): Section {
         ],
         source.executions,
       ),
-      {
-        level: 3,
-        ...tableOf(
-          'How kernels were assigned to phases',
-          [
-            {
-              id: 'how',
-              head: 'method',
-              cell: ({ method }) => (method === null ? 'in no range' : (methodLabels[method] ?? method)),
-            },
-            { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels: count }) => ({ count }) },
-            { id: 'kernel_ns', head: 'time', ...number, cell: ({ kernel_ns: n }) => ns(n) },
-            {
-              id: 'share',
-              head: 'share',
-              ...number,
-              cell: ({ kernel_ns: n }) =>
-                total > 0 ? ratio(n / total) : { missing: 'no kernel has a time' },
-            },
-          ],
-          attribution.methods,
-        ),
-      },
-      {
-        type: 'text',
-        level: 3,
-        text: [
-          countValue(attribution.orphans),
-          ' kernels have no launching API call in the capture. Classified by name or operator: ',
-          { figure: attribution.classified_share },
-          attribution.classified_share.value === null
-            ? ` (${attribution.classified_share.reason.text}).`
-            : ' of kernel time.',
-        ],
-      },
+      ...(attribution.methods.length > 0 ? attributionBlocks(attribution) : []),
     ],
   };
 }
+
+/** How kernels were assigned to phases; without kernels there is nothing to assign. */
+function attributionBlocks(attribution: TraceResult['attribution']): Block[] {
+  const total = attribution.methods.reduce((sum, { kernel_ns: n }) => sum + n, 0);
+  return [
+    {
+      level: 3,
+      ...tableOf(
+        'How kernels were assigned to phases',
+        [
+          {
+            id: 'how',
+            head: 'method',
+            cell: ({ method }) => (method === null ? 'in no range' : (methodLabels[method] ?? method)),
+          },
+          { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels: count }) => ({ count }) },
+          { id: 'kernel_ns', head: 'time', ...number, cell: ({ kernel_ns: n }) => ns(n) },
+          {
+            id: 'share',
+            head: 'share',
+            ...number,
+            cell: ({ kernel_ns: n }) => (total > 0 ? ratio(n / total) : { missing: 'no kernel has a time' }),
+          },
+        ],
+        attribution.methods,
+      ),
+    },
+    {
+      type: 'text',
+      level: 3,
+      text: [
+        countValue(attribution.orphans),
+        ' kernels have no launching API call in the capture. Classified by name or operator: ',
+        { figure: attribution.classified_share },
+        attribution.classified_share.value === null
+          ? ` (${attribution.classified_share.reason.text}).`
+          : ' of kernel time.',
+      ],
+    },
+  ];
+}
+
+const devicesTable = (devices: TraceResult['devices']): Block =>
+  tableOf(
+    'Devices; the page shows the one in focus',
+    [
+      {
+        id: 'device',
+        head: 'device',
+        cell: ({ device, focus }) => `${device ?? '–'}${focus ? ' (focus)' : ''}`,
+      },
+      {
+        id: 'rank',
+        head: 'rank',
+        cell: ({ rank }) => (rank === null ? { missing: 'no rank was recorded' } : String(rank)),
+      },
+      { id: 'name', head: 'name', cell: ({ name }) => name ?? { missing: 'no name was recorded' } },
+      { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels: count }) => ({ count }) },
+      { id: 'copies', head: 'copies', ...number, cell: ({ copies: count }) => ({ count }) },
+      { id: 'streams', head: 'streams', ...number, cell: ({ streams: count }) => ({ count }) },
+      { id: 'busy_ns', head: 'busy', ...number, cell: ({ busy_ns: n }) => ns(n) },
+      { id: 'span_ns', head: 'first to last', ...number, cell: ({ span_ns: n }) => ns(n) },
+      {
+        id: 'peak_bandwidth_bytes_per_s',
+        head: 'bandwidth, data sheet',
+        ...number,
+        cell: ({ peak_bandwidth_bytes_per_s: figure }) => ({ figure }),
+      },
+      {
+        id: 'peak_flops_per_s',
+        head: 'peak, data sheet',
+        ...number,
+        cell: ({ peak_flops_per_s: figure }) => ({ figure }),
+      },
+    ],
+    devices,
+  );
 
 const environmentSection = ({ devices, environment }: TraceResult): Section => ({
   id: 'environment',
   title: 'Environment',
   level: 3,
   blocks: [
-    tableOf(
-      'Devices; the page shows the one in focus',
-      [
-        {
-          id: 'device',
-          head: 'device',
-          cell: ({ device, focus }) => `${device ?? '–'}${focus ? ' (focus)' : ''}`,
-        },
-        {
-          id: 'rank',
-          head: 'rank',
-          cell: ({ rank }) => (rank === null ? { missing: 'no rank was recorded' } : String(rank)),
-        },
-        { id: 'name', head: 'name', cell: ({ name }) => name ?? { missing: 'no name was recorded' } },
-        { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels: count }) => ({ count }) },
-        { id: 'copies', head: 'copies', ...number, cell: ({ copies: count }) => ({ count }) },
-        { id: 'streams', head: 'streams', ...number, cell: ({ streams: count }) => ({ count }) },
-        { id: 'busy_ns', head: 'busy', ...number, cell: ({ busy_ns: n }) => ns(n) },
-        { id: 'span_ns', head: 'first to last', ...number, cell: ({ span_ns: n }) => ns(n) },
-        {
-          id: 'peak_bandwidth_bytes_per_s',
-          head: 'bandwidth, data sheet',
-          ...number,
-          cell: ({ peak_bandwidth_bytes_per_s: figure }) => ({ figure }),
-        },
-        {
-          id: 'peak_flops_per_s',
-          head: 'peak, data sheet',
-          ...number,
-          cell: ({ peak_flops_per_s: figure }) => ({ figure }),
-        },
-      ],
-      devices,
-    ),
+    ...(devices.length > 0 ? [devicesTable(devices)] : []),
     {
       type: 'facts',
       items: environment.map((fact) => {

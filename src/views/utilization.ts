@@ -1,3 +1,4 @@
+import { capitalize } from '../vocabulary/sentence.js';
 import { pointLabel } from '../vocabulary/bench.js';
 import type { Document } from '../model/document.js';
 import type {
@@ -75,10 +76,16 @@ export function utilizationSection(utilization: Utilization | null | undefined):
           {
             type: 'missing',
             what: 'Utilization is unknown.',
-            why: 'The session does not record its model. Add it with inferscope session set <session> --model <name>.',
+            why: `${capitalize(whyUnknown(stages))}: inferscope session set <session> --model <name>.`,
           },
         ],
   };
+}
+
+/** The reason of the first stage, since a session has one model. */
+function whyUnknown(stages: readonly UtilizationStage[]): string {
+  const unknown = stages.find(({ mfu }) => mfu.value === null);
+  return unknown?.mfu.value === null ? unknown.mfu.reason.text : 'the session does not record its model';
 }
 
 function labelOf({ kind, point, batch_size }: UtilizationStage, stages: readonly UtilizationStage[]): string {

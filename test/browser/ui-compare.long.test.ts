@@ -181,9 +181,9 @@ describe('comparisons of sessions without a timeline', () => {
     expect(points).toHaveLength(3);
     expect(await page.locator('#metrics table').count()).toBe(points.length);
     // Each table has its load as a heading, so its caption is only for screen readers.
-    expect(await page.locator('#metrics h3').allInnerTexts()).toEqual(
-      await page.locator('#metrics caption.unseen').allTextContents(),
-    );
+    const texts = async (selector: string) =>
+      (await page.locator(selector).allTextContents()).map((text) => text.replaceAll('\u00a0', ' '));
+    expect(await texts('#metrics h3')).toEqual(await texts('#metrics caption.unseen'));
     const rows = await page.locator('#metrics tbody tr').allInnerTexts();
     expect(rows).toHaveLength(data.comparisons.length);
     for (const [index, { unit, base, now, change }] of data.comparisons.entries()) {

@@ -40,7 +40,7 @@ export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): B
       };
     case 'host.client':
       return {
-        label: 'due but not sent: waiting for a free client',
+        label: 'due but not sent: no free client',
         confidence: 'high',
         confidence_why: "exact intervals of the client's clock",
         better_capture: null,
