@@ -35,7 +35,7 @@ export async function monitorFiles(paths: string[], options: MonitorCommandOptio
 function notARecording(path: string, importer: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `${path} is not an nvidia-smi recording`,
-    why: `It was read as ${importer}.`,
+    why: `Its format is ${importer}.`,
     fix: `Type: inferscope import ${path}`,
   });
 }

@@ -95,7 +95,13 @@ function parsePercent(text: string): number {
 
 function parseProcessId(text: string): number {
   const pid = Number(text);
-  if (Number.isSafeInteger(pid) && pid > 0 && isAlive(pid)) return pid;
+  if (!Number.isSafeInteger(pid) || pid <= 0)
+    throw new InferscopeError('E_USAGE', {
+      what: `invalid --pid ${text}`,
+      why: 'It must be the number of a running process.',
+      fix: 'Find it with: pgrep -f PROGRAM',
+    });
+  if (isAlive(pid)) return pid;
   throw new InferscopeError('E_USAGE', {
     what: `--pid ${text} is not a running process`,
     why: 'No process on this machine or in this container has that id.',
@@ -106,7 +112,7 @@ function parseProcessId(text: string): number {
 function requireCommand(words: string[]): void {
   if (words.length > 0 && areAfterDashes(words)) return;
   throw new InferscopeError('E_USAGE', {
-    what: '--while needs -- and a command after it',
+    what: '--while needs the whole command after --',
     why: 'Options before -- are for inferscope; the program and its arguments come after it.',
     fix: `Type: inferscope monitor --while -- ${words.filter((word) => word !== '--').join(' ') || 'python serve.py'}`,
   });

@@ -27,6 +27,7 @@ import { interruptibleTwice } from './interrupt.js';
 import { checkSbatch } from './slurm-options.js';
 import type { SweepOptions } from './sweep-plan.js';
 import { refuseUnused } from './unused-options.js';
+import { plural } from '../vocabulary/format.js';
 
 /** Plans, runs or resumes a sweep, and writes its files. Sets the exit code. */
 export async function sweepCommand(
@@ -242,7 +243,7 @@ function reportSweepEnd(
     sweep.runs.some((run) => outcomes.includes(run.outcome));
   if (obstacle !== null) {
     const { code, what, why, fix } = obstacle;
-    const remaining = `Not started or not finished: ${sweep.runs.filter(needsRun).length} of ${sweep.runs.length} runs.`;
+    const remaining = `Not started or not finished: ${sweep.runs.filter(needsRun).length} of ${plural(sweep.runs.length, 'run')}.`;
     const parts = { what, why: `${why}\n${remaining}`, fix: `${fix}\nThen: ${resume}` };
     process.exitCode = reportError(new InferscopeError(code as ErrorCode, parts), false);
   } else if (sweep.status === 'interrupted') {

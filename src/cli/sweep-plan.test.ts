@@ -158,6 +158,8 @@ test('a command of a file, and an unsupported one', () => {
   ]);
   writeFileSync(path, 'command: benhc latency\ngrid: {batch-size: [1]}\n');
   expect(errorOf(() => readSweepRequest([], options('--config', path))).fix).toBe('Did you mean bench?');
+  writeFileSync(path, 'command: ui\ngrid: {batch-size: [1]}\n');
+  expect(errorOf(() => readSweepRequest([], options('--config', path))).fix).toContain('-- bench latency');
   writeFileSync(path, 'command: python x.py\ngrid: {batch-size: [1]}\n');
   expect(errorOf(() => readSweepRequest([], options('--config', path))).fix).toContain('run -- python x.py');
 });
@@ -236,4 +238,5 @@ test.each([
     earlierSeconds: new Map(),
   });
   expect(run.parameters['dtype']).toBe(dtype);
+  expect(run.parameters['gpu_memory_utilization']).toBe(engine === 'vllm' ? 0.9 : null);
 });

@@ -2,7 +2,6 @@ import type { SlurmOptions } from './slurm-options.js';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { closest } from 'fastest-levenshtein';
 import {
   sweepConfigSchema,
   type MemoryTargets,
@@ -13,6 +12,7 @@ import { parseAxis, planGrid, type GridAxis } from '../capture/sweep/plan-grid.j
 import { checkRuns, planMemory } from '../capture/sweep/plan-memory.js';
 import { runKey, withoutRepeats, type SweepPlan } from '../capture/sweep/plan.js';
 import { parseDType } from '../model/dtype.js';
+import { nearest } from '../model/nearest.js';
 import { InferscopeError } from '../model/errors.js';
 import { checkGrid } from '../model/grid.js';
 import { areAfterDashes } from './command-line.js';
@@ -110,13 +110,16 @@ function gridPlan(command: readonly string[], axes: readonly GridAxis[]): SweepP
       'A grid varies the flags of an inferscope command.',
       'Type for example: inferscope sweep --grid batch-size=1,8 -- bench latency --model X',
     );
+  const suggestion = nearest(verb, verbs);
   if (!verbs.includes(verb))
     throw usage(
       `sweep does not support the command "${verb}"`,
       `Commands allowed after --: ${verbs.join(', ')}.`,
       verb.includes('python')
         ? `To run a program, use run: inferscope sweep --grid … -- run -- ${command.join(' ')}`
-        : `Did you mean ${closest(verb, verbs)}?`,
+        : suggestion !== null
+          ? `Did you mean ${suggestion}?`
+          : 'Type for example: inferscope sweep --grid batch-size=1,8 -- bench latency',
     );
   return withoutRepeats(planGrid(command, axes));
 }

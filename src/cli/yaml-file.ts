@@ -40,7 +40,9 @@ export function readYaml<S extends z.ZodType>(
   if (syntax) {
     const [message = syntax.code] = syntax.message.split('\n');
     const fix = 'Fix the YAML there, or remove the file.';
-    throw fail([{ where: placeOf(syntax.pos[0]), text: message, fix }]);
+    // The parser repeats the position.
+    const text = message.replace(/ at line \d+, column \d+:?$/, '');
+    throw fail([{ where: placeOf(syntax.pos[0]), text, fix }]);
   }
   const raw = plainValue(parsed);
   if (raw instanceof Error)

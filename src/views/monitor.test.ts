@@ -94,6 +94,9 @@ test('a program that did not start has no duration', () => {
       .lead.flatMap((block) => (block.type === 'facts' ? block.items : []))
       .find(({ name }) => name === 'Program')!.text;
   expect(programOf()).toBe('not started');
+  failed.data.plan.program.signal = 'SIGKILL';
+  expect(programOf()).toEqual(['killed (SIGKILL), after ', { n: 1000, unit: 'ms' }]);
+  failed.data.plan.program.signal = null;
   failed.data.plan.program.exit_code = 0;
   expect(programOf()).toEqual(['exit code 0, after ', { n: 1000, unit: 'ms' }]);
 });

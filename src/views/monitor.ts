@@ -57,7 +57,12 @@ function traitText({ session, plan, duration_s, sample_hz, devices }: MonitorRes
 function runFacts({ plan: { program, no_gpus } }: MonitorResult): { name: string; text: Text }[] {
   const items: { name: string; text: Text }[] = [];
   if (program) {
-    const how = program.signal ?? (program.exit_code === null ? null : `exit code ${program.exit_code}`);
+    const how =
+      program.signal !== null
+        ? `killed (${program.signal})`
+        : program.exit_code === null
+          ? null
+          : `exit code ${program.exit_code}`;
     items.push({
       name: 'Program',
       text:

@@ -100,7 +100,7 @@ function runBlocks(data: SweepResult): Block[] {
           : { code: shortIds.get(id) ?? id },
     },
   ];
-  const keptIds = ['run', 'duration', 'session', ...figures, ...data.varied];
+  const keptIds = ['run', 'duration', 'outcome', 'session', ...figures, ...data.varied];
   const { columns: varying, constants } = withoutConstantColumns(columns, lines, keptIds, { single: true });
   const columnsInDropOrder = varying.map((column) => {
     const drop = order.indexOf(column.id);

@@ -69,6 +69,8 @@ export async function expectRuns(
       if (place.engine === 'onnx') run.parameters['dtype'] = 'float32';
       if (place.engine === null) run.parameters['dtype'] = null;
     }
+    if (place.engine !== 'vllm' && !run.arguments.includes('--gpu-memory-utilization'))
+      run.parameters['gpu_memory_utilization'] = null;
     const key = JSON.stringify([model, dimensions.get(run.key) ?? {}]);
     let found = architectures.get(key);
     if (!found)

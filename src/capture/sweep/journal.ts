@@ -9,7 +9,7 @@ import {
   type SweepResult,
   type SweepRun,
 } from '../../model/documents/sweep.js';
-import { InferscopeError, messageOf } from '../../model/errors.js';
+import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
 import { pendingRun, type SweepPlan } from './plan.js';
 import { hasWord, findProcess } from './running.js';
 import { writeAtomically } from '../../model/atomic-write.js';
@@ -41,7 +41,8 @@ export function readJournal(path: string): Journal {
   try {
     parsed = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw unreadableJournal(path, messageOf(error));
+    const missing = systemErrorCode(error) === 'ENOENT';
+    throw unreadableJournal(path, missing ? 'There is no such file.' : messageOf(error));
   }
   if (schemaMajor((parsed as { schema?: unknown } | null)?.schema, 'sweep') > 1)
     throw unreadableJournal(path, 'It was written by a newer inferscope.');
