@@ -1,9 +1,9 @@
 """Watches the model calls of PyTorch programs that mark no stages: armed by sitecustomize.py under every evaluator of
 `inferscope run`.
 
-Models are those of transformers, and any module that takes token ids, the hidden states of an embedding, or those of
-another process. A compiled function around a model and the replay of a CUDA graph of one are steps, too
-(inferscope_hook_calls.py).
+Watched are the models of transformers, and any module called with token ids, with the output of an embedding, or with
+hidden states from another process (a later pipeline stage). A compiled function around a model and the replay of a CUDA
+graph of one are steps, too (inferscope_hook_calls.py).
 """
 
 import atexit
@@ -244,7 +244,7 @@ def _on_embedding(ids: Any) -> None:
 
 
 def _watch_graphs(graph: Any) -> None:
-    """The replay of a graph is equal to the model call that was captured in it."""
+    """A replay counts as the model call that was captured in its graph."""
     begin, end, original_replay = graph.capture_begin, graph.capture_end, graph.replay
 
     @functools.wraps(begin)

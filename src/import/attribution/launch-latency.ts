@@ -57,7 +57,7 @@ export interface GapSamples {
   /**
    * Adds the interval [fromNs, toNs] before an activity.
    * @param inGraph between nodes of one graph
-   * @param waiting waiting time of the thread that launched the activity with a call from calledNs to returnedNs (NaN: an orphan)
+   * @param waiting waiting time of the thread that launched the activity with a call from calledNs to returnedNs (NaN: that call was not recorded)
    * @returns how much of the time before that call the thread waited
    */
   addGap(
