@@ -18,6 +18,7 @@ import { type Recording, recordSession } from '../record/record-session.js';
 import { recordKernels } from './kernels-save.js';
 import type { KernelsOptions } from './kernels-option-values.js';
 import { formatBytes, plural } from '../vocabulary/format.js';
+import { caseText } from '../vocabulary/kernel-cases.js';
 
 interface SavedKernels {
   id: string;
@@ -123,7 +124,7 @@ function splitByMemory(
   const fits = cases.filter((kernelCase) => !refusedCases.has(kernelCase));
   if (fits.length > 0 || refused.length === 0) return { fits, refused };
   throw new InferscopeError('E_OUT_OF_MEMORY', {
-    what: `no case fits the memory of ${runner.device} (${refused[0]!.kernelCase.case})`,
+    what: `no case fits the memory of ${runner.device === 'cpu' ? 'this machine' : runner.device} (${caseText(refused[0]!.kernelCase.case)})`,
     why: refused[0]!.text,
     fix: 'Use a smaller --batch-size, --seq-len, --hidden-size or --context-len.',
   });

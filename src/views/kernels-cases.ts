@@ -38,6 +38,7 @@ const rate = (n: number | null, unit: string): Text =>
 const timeTable = (cases: readonly KernelResult[], label: Label): Block => ({
   type: 'table',
   title: 'Time and roof',
+  reasons: true,
   filter: true,
   columns: [
     operation,
@@ -72,7 +73,7 @@ function intervalText({ mean_ns: mean }: KernelResult): Text {
 }
 
 const boundText = ({ bound: by, roof_level: level }: KernelResult): Text =>
-  by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'its roof is unknown' });
+  by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'the roof is not known' });
 
 /** The rate that limits the case; the table of work has both rates. */
 function limitingRate({

@@ -37,13 +37,15 @@ export function stepSections({ steps, model }: KernelsResult): Section[] {
 }
 
 const unknown: Text = { missing: 'parts were not measured' };
-const share = (part: number | null, total: number | null): Text =>
-  part === null || total === null ? unknown : { n: part / total, unit: 'ratio' };
+const noRoof: Text = { missing: 'the roof is not known' };
+const share = (part: number | null, total: number | null, without: Text = unknown): Text =>
+  part === null || total === null ? without : { n: part / total, unit: 'ratio' };
 const ns = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ns' });
 
 const stepTable = (steps: readonly KernelStep[]): Table => ({
   type: 'table',
   title: 'Steps; operations: measured / all',
+  reasons: true,
   columns: [
     { id: 'step', head: 'step', wraps: true },
     { id: 'measured_ns', head: 'measured', numeric: true },
@@ -56,7 +58,7 @@ const stepTable = (steps: readonly KernelStep[]): Table => ({
       stepLabel(step),
       { figure: step.measured_ns },
       { figure: step.roof_ns },
-      share(step.roof_ns.value, step.measured_ns.value),
+      share(step.roof_ns.value, step.measured_ns.value, { figure: step.roof_ns }),
       `${step.measured_ops}/${step.measured_ops + step.missing_ops}`,
     ],
   })),
@@ -67,6 +69,7 @@ const stepTable = (steps: readonly KernelStep[]): Table => ({
 const operationTable = (step: KernelStep): Table => ({
   type: 'table',
   title: `Operations of ${stepLabel(step)}`,
+  reasons: true,
   columns: [
     { id: 'operation', head: 'operation', wraps: true },
     { id: 'times', head: 'count', numeric: true },
@@ -86,8 +89,8 @@ const operationTable = (step: KernelStep): Table => ({
         ns(total === null ? null : total / count),
         ns(total),
         share(total, step.measured_ns.value),
-        ns(roof),
-        share(roof, total),
+        roof === null ? noRoof : ns(roof),
+        share(roof, total, noRoof),
         reason === null && id !== null ? caseText(id) : { missing: reason ?? 'not measured' },
       ],
     })),

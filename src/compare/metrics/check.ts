@@ -37,7 +37,7 @@ export function checkBaseline(
   }));
   const pairs = pairsOf(baseline.metrics, current.metrics, ([baselineMetrics, currentMetrics]) => ({
     what: `the baseline ${baseline.name} and these sessions have no metric in common`,
-    why: `The baseline has ${baselineMetrics}; the sessions have ${currentMetrics}.`,
+    why: `The baseline has ${baselineMetrics}. The sessions have ${currentMetrics}.`,
     fix: 'Check sessions of the same kind and sizes as the baseline, or set another one: inferscope baseline set SESSION --name NAME',
   }));
   const claims = pairs.filter((pair) => isClaim(pair, withinProcess));

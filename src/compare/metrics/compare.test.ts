@@ -132,6 +132,16 @@ describe('metrics without a verdict', () => {
   test('no common metric, and a gate that names none of the metrics', () => {
     const ttft = metric(before, { id: 'ttft_ms', name: 'ttft_ms' });
     expect(() => compare([metric(before)], [ttft])).toThrow('a and b have no metric in common');
+    const atBatches = [1, 8].map((batch) =>
+      metric(before, { id: `${batch}`, point: `b${batch}-p16-o8`, name: 'tpot_ms' }),
+    );
+    expect(() => compare(atBatches, [ttft])).toThrow(
+      expect.objectContaining({
+        parts: expect.objectContaining({
+          why: 'The first has TPOT (batch 1, 16 in + 8 out; batch 8, 16 in + 8 out). The second has TTFT.',
+        }),
+      }),
+    );
     expect(() => compare([metric(before)], [metric(after)], [{ metric: 'topt', share: 0 }])).toThrow(
       expect.objectContaining({
         code: 'E_USAGE',

@@ -59,7 +59,7 @@ export function compareSides(
   const isGated = (name: string) => gates.some(({ metric }) => metric === name || metric === shortName(name));
   const metricPairs = pairsOf(base.metrics, now.metrics, ([baseMetrics, nowMetrics]) => ({
     what: `${base.side.selector} and ${now.side.selector} have no metric in common`,
-    why: `The first has ${baseMetrics}; the second ${nowMetrics}.`,
+    why: `The first has ${baseMetrics}. The second has ${nowMetrics}.`,
     fix: 'Compare benchmarks of the same points. One variant of several is chosen as in @last:mode=eager.',
   }));
   const common = metricPairs.flatMap((pair) => (pair.base && pair.now ? [pair.base] : []));

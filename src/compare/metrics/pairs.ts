@@ -1,6 +1,7 @@
 import type { Baseline, BaselineCheck, SampledMetric } from '../../model/documents/baseline.js';
 import { InferscopeError } from '../../model/errors.js';
-import { comparedLabel } from '../../vocabulary/compared-metrics.js';
+import { pointLabel } from '../../vocabulary/bench.js';
+import { comparedMetricLabel } from '../../vocabulary/compared-metrics.js';
 import {
   type LogMean,
   logMeanOf,
@@ -34,11 +35,19 @@ export function pairsOf(
   const metricById = (side: readonly SampledMetric[], id: string) =>
     side.find((metric) => metric.id === id) ?? null;
   if (!base.some(({ id }) => metricById(now, id))) {
-    const some = (side: readonly SampledMetric[]) => side.slice(0, 4).map(comparedLabel).join(', ');
-    throw new InferscopeError('E_USAGE', nothingInCommon([some(base), some(now)]));
+    throw new InferscopeError('E_USAGE', nothingInCommon([someMetrics(base), someMetrics(now)]));
   }
   const ids = [...new Set([...base, ...now].map(({ id }) => id))];
   return ids.map((id) => pairOf(id, metricById(base, id), metricById(now, id)));
+}
+
+/** "TTFT; TPOT (batch 1, 8 in + 4 out)": the first metrics, and the points of all. */
+function someMetrics(side: readonly SampledMetric[]): string {
+  const list = (words: readonly string[]) =>
+    `${words.slice(0, 4).join('; ')}${words.length > 4 ? `; and ${words.length - 4} more` : ''}`;
+  const names = new Set(side.map(({ name }) => comparedMetricLabel(name)));
+  const points = new Set(side.flatMap(({ point }) => (point === null ? [] : [pointLabel(point)])));
+  return `${list([...names])}${points.size === 0 ? '' : ` (${list([...points])})`}`;
 }
 
 function pairOf(id: string, base: SampledMetric | null, now: SampledMetric | null): MetricPair {

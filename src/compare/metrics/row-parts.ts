@@ -96,7 +96,8 @@ export async function requestParts(
   const points = [...new Set(rows.map(({ execution_id }) => execution_id))];
   return points.flatMap((execution) => {
     const executionRows = rows.filter(({ execution_id }) => execution_id === execution);
-    const point = points.length > 1 ? (loads.get(execution) ?? execution) : null;
+    // Also of a single load, so that it equals the same load of a session with several.
+    const point = loads.get(execution) ?? (points.length > 1 ? execution : null);
     const latencies = (['ttft', 'tpot', 'e2e'] as const).flatMap((name) =>
       partOfRepeats(
         { point, name: `${name}_ms`, unit: 'ms', better: 'lower', source: 'requests' },

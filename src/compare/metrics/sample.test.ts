@@ -49,6 +49,46 @@ test('each size is a point', async () => {
   expect(found['batch 8, 10 → 5 · output_tokens_per_s']!.values).toEqual([2000, 40 / 0.022]);
 });
 
+test('a load test of one load names it, as one of several loads does', async () => {
+  const begin = { begin_ns: 0, end_ns: 1e9 };
+  const load = {
+    kind: 'closed',
+    concurrency: 2,
+    rate_per_s: null,
+    requests: 2,
+    warmup_requests: 0,
+    ramp_s: 0,
+    seconds: null,
+  };
+  const client = {
+    threads: 1,
+    send_lag_p50_ms: 0,
+    send_lag_p99_ms: 0,
+    event_loop_delay_p99_ms: 0,
+    event_loop_delay_max_ms: 0,
+    event_loop_utilization: 0.1,
+    process_cores: 0.1,
+    bound: false,
+    reasons: [],
+  };
+  const plan = {
+    target: { url: 'http://h', api: 'completions', model: 'm', server: null, metrics_url: null },
+    prompts: { seed: 1, seed_used_before: false, input_len: 100, output_len: 4, tokenizer: null },
+    slo: null,
+    probe: null,
+    points: [{ execution_id: 'clean', load, client, ...begin }],
+  };
+  const requests: Row<'requests'>[] = [1, 2].map((ms) => ({
+    status: 'ok',
+    sent_ns: 0,
+    ttft_ns: ms * 1e6,
+    end_ns: ms * 2e6,
+    output_tokens: 6,
+  }));
+  const session = await sessionOf(home, { requests }, { kind: 'bench', artifacts: { 'load-plan': plan } });
+  expect(keyed(await sampleSessions([session]))['2 users · ttft_ms']!.values).toEqual([1, 2]);
+});
+
 test('requests of one run are repeats; several sessions are launches', async () => {
   const request = (ttft: number): Row<'requests'> => ({
     status: 'ok',
