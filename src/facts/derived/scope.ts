@@ -245,9 +245,10 @@ async function processOf(
          WHERE EXISTS (SELECT 1 FROM stages WHERE capture_id = $1 AND stage_id = phase_id AND kind IN ${markedSteps} AND tid IN (SELECT tid FROM in_process WHERE rank = $2::INTEGER))) AS threads`,
     [capture_id, rank, device],
   );
+  const { rank: lowest = null, threads = null } = row ?? {};
   return {
-    ...(row?.rank == null || row.rank === rank ? {} : { process_rank: row.rank }),
-    ...(row?.threads == null ? {} : { other_threads: row.threads }),
+    ...(lowest === null || lowest === rank ? {} : { process_rank: lowest }),
+    ...(threads === null ? {} : { other_threads: threads }),
   };
 }
 
