@@ -17,7 +17,9 @@ describe('launch-bound', () => {
     expect(finding.gain!.expected_ms).toBeCloseTo(1.355, 6);
     expect(finding.gain!.after_ms).toBeCloseTo(0.345, 6);
     expect(finding.gain!.low_ms).toBeCloseTo(1.25, 6);
-    expect(finding.title).toContain('82 % of every decode step');
+    // The title has the share that the finding affects: 1.355 of 1.7 ms.
+    expect(finding.at_stake_ms).toBeCloseTo(1.355, 6);
+    expect(finding.title).toContain('80 % of every decode step');
     expect(await firing(context)).toEqual(['launch_bound']);
   });
 

@@ -7,7 +7,7 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, stageRule } from '../stage-rule.js';
-import { everyInstance, ms, part } from '../words.js';
+import { ms, part } from '../words.js';
 import type { PeakDType } from '../../../hardware/gpu-sheet.js';
 import { plural } from '../../../vocabulary/format.js';
 
@@ -126,7 +126,7 @@ async function finding(
   const bounded = large.bound === 'compute';
   return {
     stage: kind,
-    title: `Memory-bound decode: batch ${batch} reads all weights for ${plural(batch, 'token')}, ${part(now.roof, wall)} of ${everyInstance(kind)}`,
+    title: `Memory-bound decode: each step reads all weights for ${plural(batch, 'sequence')}`,
     at_stake_ms: gain * batch,
     cause: `At batch ${batch} and ${plural(contextTokens, 'token')} of context a step moves the weights once for every ${plural(batch, 'token')}: ${ms(now.roof)} of ${ms(wall)} at this GPU's bandwidth. Decode is memory-bound up to batch ${balanceBatch}${bounded ? ', where compute takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
     change: {
