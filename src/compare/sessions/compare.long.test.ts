@@ -242,6 +242,29 @@ test('across batch sizes: compares throughput, time per token, scaling and MFU i
   for (const found of ['7 GEMMs', '64x8x64 → 128x256x64']) expect(gemms).toContain(found);
 });
 
+test('across batch sizes, a difference of the time per token is judged, as the table shows it', async () => {
+  const single = await side(10, 1, [], [], 1);
+  const many = await side(10.4, 1, [], [], 256);
+  const { headlines } = compareSides('trace', [single, many]);
+  // Steps take equally long, tokens do not: 10 ms and 41 µs.
+  expect(headlines[0]!.text).toMatch(
+    /^decode: 100.tok\/s → 24.600.tok\/s \(246×\), per token 10\.0.ms → 41.µs, 96/,
+  );
+});
+
+test('tiles of other GEMMs are gone or new; long values are cut in a sentence', async () => {
+  const first = await side(10, 0.3, [{ name: 'a', class: 'gemm' }], ['64x8x64'], 1);
+  const second = await side(10, 0.3, [{ name: 'a', class: 'gemm' }], ['128x256x64', '128x256x64'], 1);
+  const argument = 'x'.repeat(200);
+  first.session.manifest.executions[0]!.command = ['python3', 'a.py'];
+  second.session.manifest.executions[0]!.command = ['python3', argument];
+  const { headlines, environment } = compareSides('trace', [first, second]);
+  const textOf = (id: string) => headlines.find((headline) => headline.id === id)!.text;
+  expect(textOf('gemm_tiles')).toContain('by tile: 2 × 128x256x64 new, 1 × 64x8x64 gone');
+  expect(textOf('environment')).toMatch(/arguments a\.py → x{30}…x{29}/);
+  expect(environment.find(({ label }) => label === 'arguments')!.values).toEqual(['a.py', argument]);
+});
+
 test('unrecorded parts are not 0 ms, not new and not removed', async () => {
   const whole = await side(10, 0.3, [{ name: 'a' }], []);
   const bare = await side(10, 0.3, [], []);

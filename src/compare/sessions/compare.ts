@@ -15,7 +15,7 @@ import { type Figure, mapFigure, missing } from '../../model/figure.js';
 import { formatFigure } from '../../vocabulary/format.js';
 import { issuesAt } from '../../vocabulary/sentence-template.js';
 import type { Session } from '../../session/open.js';
-import { noiseOfDifference } from '../../facts/difference/half-width.js';
+import { isSignificant } from '../../facts/difference/half-width.js';
 import { attentionOf } from './attention.js';
 import { environmentDifferences } from './environment.js';
 import { gemmTiles } from './gemm-tiles.js';
@@ -230,9 +230,7 @@ function recordingIssues(what: CompareResult['what'], sides: readonly Side[]): I
 
 function figureChange(from: Figure | null, to: Figure | null): Change {
   if (!from || !to || from.value === null || to.value === null) return null;
-  const noise = noiseOfDifference(from, to);
-  const plain = change(from.value, to.value)!;
-  return { ...plain, significant: noise === null ? null : Math.abs(plain.delta_ms) > noise };
+  return { ...change(from.value, to.value)!, significant: isSignificant(from, to) };
 }
 
 function change(from: number, to: number): Change {

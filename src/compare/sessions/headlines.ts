@@ -5,12 +5,13 @@ import {
   formatCount,
   formatFactor,
   formatFigure,
-  formatNs,
   formatPercent,
   formatSigned,
   plural,
-  formatQuantity,
+  noValue,
 } from '../../vocabulary/format.js';
+import { isSignificant } from '../../facts/difference/half-width.js';
+import { cutMiddle } from '../../vocabulary/cut.js';
 import { kernelChangeLabels } from '../../vocabulary/kernel-changes.js';
 
 type Parts = Omit<CompareResult, 'headlines'>;
@@ -37,14 +38,18 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
       const phase = kind === 'outside' ? wholeOrRest(stages) : kind;
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];
-      const isInsignificant = change.significant === false;
+      const isOtherSize = from.tokens !== null && to.tokens !== null && from.tokens !== to.tokens;
+      const significant = isOtherSize
+        ? isSignificant(from.ms_per_token, to.ms_per_token)
+        : change.significant;
+      const isInsignificant = significant === false;
       const lead = isInsignificant ? 'no significant difference, within the spread of both: ' : '';
-      const spreadNote = change.significant === null ? ', spread not known' : '';
+      const spreadNote = significant === null ? ', spread not known' : '';
       const times = `${formatFigure(from.duration_ms)} → ${formatFigure(to.duration_ms)}`;
       const rates = rateTexts(from, to, isInsignificant);
       // Steps of different sizes are different work, so work per second is compared instead of time.
       const texts =
-        rates !== null && from.tokens !== to.tokens
+        rates !== null && isOtherSize
           ? [
               `${phase}: ${lead}${rates.join(', ')}${spreadNote}`,
               `per step ${times} for ${formatCount(from.tokens!)} → ${plural(to.tokens!, 'token')}`,
@@ -86,10 +91,10 @@ function rateTexts(from: Stage, to: Stage, isInsignificant: boolean): string[] |
   if (before === null || after === null || !from.tokens || !to.tokens) return null;
   const ratio = after / before;
   const by = ratio >= 1.995 || ratio <= 0.5 ? formatFactor(ratio) : formatSigned(ratio - 1, 'ratio');
-  const throughput = `${formatQuantity(before, 'tok/s')} → ${formatQuantity(after, 'tok/s')}${isInsignificant ? '' : ` (${by})`}`;
+  const throughput = `${formatFigure(from.tokens_per_s)} → ${formatFigure(to.tokens_per_s)}${isInsignificant ? '' : ` (${by})`}`;
   const tokenRatio = to.tokens / from.tokens;
   if (tokenRatio === 1) return [throughput];
-  const perToken = `per token ${formatNs((1e6 * from.duration_ms.value!) / from.tokens)} → ${formatNs((1e6 * to.duration_ms.value!) / to.tokens)}`;
+  const perToken = `per token ${formatFigure(from.ms_per_token)} → ${formatFigure(to.ms_per_token)}`;
   return [throughput, perToken, `${formatPercent(ratio / tokenRatio)} of linear scaling`];
 }
 
@@ -110,7 +115,7 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
               : `${formatCount(from)} → ${formatCount(to)} GEMMs`,
           ];
     if (rows.length === 0 && from === to) return [];
-    const tiles = rows.slice(0, 4).map((row) => row.tiles.join(' → '));
+    const tiles = rows.slice(0, 4).map(({ tiles: [first, ...more] }) => tileWords(first!, more.at(-1)!));
     const changed = rows.reduce((sum, { count }) => sum + count, 0);
     const tileTexts =
       rows.length === 0
@@ -127,6 +132,10 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
   });
 }
 
+/** "8 × 64x8x64 gone", "12 × 64x16x64 new", or both joined by an arrow. */
+const tileWords = (first: string, last: string): string =>
+  first === noValue ? `${last} new` : last === noValue ? `${first} gone` : `${first} → ${last}`;
+
 function kernelLine({ kernel_counts, what }: Parts): CompareResult['headlines'] {
   const changeTexts = (['new', 'gone', 'faster', 'slower', 'more', 'fewer'] as const)
     .filter((status) => (kernel_counts[status] ?? 0) > 0)
@@ -136,6 +145,9 @@ function kernelLine({ kernel_counts, what }: Parts): CompareResult['headlines'] 
     ? [{ id: 'kernels', text: `${noun}: ${changeTexts.join(', ')}; ${kernel_counts.same ?? 0} the same.` }]
     : [];
 }
+
+/** Longer values, such as arguments, are whole in the table of differences. */
+const maxValueLength = 60;
 
 function environmentLine({ environment }: Parts): CompareResult['headlines'] {
   const explaining = environment.filter(({ could_explain }) => could_explain !== null);
@@ -147,7 +159,10 @@ function environmentLine({ environment }: Parts): CompareResult['headlines'] {
   }
   const words = explaining
     .slice(0, 4)
-    .map(({ label, values }) => `${label} ${values.map((v) => v ?? '–').join(' → ')}`);
+    .map(
+      ({ label, values }) =>
+        `${label} ${values.map((v) => cutMiddle(v ?? noValue, maxValueLength)).join(' → ')}`,
+    );
   const moreText = explaining.length > 4 ? ` and ${explaining.length - 4} more` : '';
   return [{ id: 'environment', text: `What differs and could explain it: ${words.join(', ')}${moreText}.` }];
 }

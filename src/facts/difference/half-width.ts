@@ -20,3 +20,11 @@ export function noiseOfDifference(from: Figure, to: Figure): number | null {
   const [fromHalf, toHalf] = [halfWidth(from), halfWidth(to)];
   return fromHalf === null || toHalf === null ? null : Math.hypot(fromHalf * from.value!, toHalf * to.value!);
 }
+
+/** Whether the difference of two figures exceeds its uncertainty; null if that is not known. */
+export function isSignificant(from: Figure, to: Figure): boolean | null {
+  const noise = noiseOfDifference(from, to);
+  return noise === null || from.value === null || to.value === null
+    ? null
+    : Math.abs(to.value - from.value) > noise;
+}
