@@ -65,7 +65,7 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
   :is(#named, #selected) thead { display: block; } :is(#named, #selected) thead tr { display: flex; flex-wrap: wrap; gap: 0 1rem; } :is(#named, #selected) th { border: 0; padding: 0; position: static; }
   /* The values of a row are inline, so that a page of hundreds of names stays short. */
   :is(#named, #selected) tbody tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; font-size: .8125rem; } :is(#named, #selected) td { padding: 0; gap: .25rem; } :is(#named, #selected) td:first-child { flex-basis: 100%; font-size: .875rem; }
-  :is(#named, #selected) td::before { max-width: none; white-space: nowrap; } #named td:nth-child(2)::before { content: none; } :is(#named, #selected) td.number { padding: 0; }
+  :is(#named, #selected) td::before { max-width: none; white-space: nowrap; margin-right: 0; padding-right: 0; } #named td:nth-child(2)::before { content: none; } :is(#named, #selected) td.number { padding: 0; }
   #details .columns table { width: 100%; } #answer td { max-width: 14rem; white-space: nowrap; }
   .sessions tr { position: relative; } .sessions td:first-child { position: absolute; right: 0; } .sessions td:nth-child(2) { display: block; text-align: left; padding-right: 2rem; }
   .sessions td:empty { display: none; }

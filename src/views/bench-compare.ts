@@ -76,13 +76,6 @@ function notes({ comparisons, power, within_process: isWithin, gates }: BenchCom
           ] satisfies Text,
         ]
       : []),
-    ...(comparisons.some(
-      ({ change_ci95: interval, method }) => interval !== null && method !== 'mann_whitney',
-    )
-      ? [
-          'Base and new are means; change and interval are of geometric means, which a few long values move less.',
-        ]
-      : []),
     ...power,
     ...changeNote(comparisons),
     ...unclaimedNote(

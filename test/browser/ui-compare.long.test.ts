@@ -109,7 +109,7 @@ describe('comparisons in inferscope ui', () => {
     await page.click('#switches a:has-text("cudagraph")');
     await page.waitForSelector('#switches a[aria-current]:has-text("cudagraph")');
     // The predicted waterfall and the differences, above the measured one.
-    await expect.poll(() => waterfalls.count()).toBe(before + 2);
+    await expect.poll(() => waterfalls.count(), { timeout: 20_000 }).toBe(before + 2);
     expect(await page.locator('#waterfall h3').allInnerTexts()).toHaveLength(2);
     expect(await page.textContent('#waterfall')).toContain('predicted with cudagraph');
     expect(await page.textContent('#waterfall h3')).toMatch(/\d\sms/);
@@ -122,7 +122,7 @@ describe('comparisons in inferscope ui', () => {
     await page.goBack();
     await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=8")');
     await page.click('#switches a:has-text("as measured")');
-    await expect.poll(() => waterfalls.count()).toBe(before);
+    await expect.poll(() => waterfalls.count(), { timeout: 20_000 }).toBe(before);
     expect(await page.evaluate('globalThis.stays')).toBe(true);
     await page.close();
   });
@@ -192,7 +192,7 @@ describe('comparisons of sessions without a timeline', () => {
       expect(cells).toContain(formatQuantity(now, unit));
       if (change !== null) expect(cells).toContain(formatSigned(change, 'ratio'));
     }
-    expect(await page.innerText('#notes')).toContain('of geometric means');
+    expect(await page.innerText('#notes')).toContain('geometric means');
     await waitForCharts(page);
     // Charts have the loads that both sides have.
     const lines = JSON.parse((await page.locator('#charts figure > script').first().textContent())!) as {
