@@ -1,6 +1,7 @@
 import type { Document, Issue } from '../model/document.js';
 import type { SweepFigures, SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { plural } from '../vocabulary/format.js';
+import { withoutEnd } from '../vocabulary/sentence.js';
 import { figureLabel, runOutcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
 import type { Block, Part, Section, Text, Value, View } from './block.js';
 import { figureValue, parametersOf, parameterValue, seconds, shownFiguresOf } from './sweep-columns.js';
@@ -178,8 +179,8 @@ function failureBlocks(runs: readonly SweepRun[]): Block[] {
           {
             name: String(run),
             text: [
-              `${label}: ${failure.what} (${failure.code}). ${failure.why} ${failure.fix}`,
-              ...(log === null ? [] : [`${failure.fix.endsWith('.') ? '' : '.'} Log: `, { code: log }]),
+              `${label}: ${failure.what} (${failure.code}). ${failure.why} ${withoutEnd(failure.fix)}.`,
+              ...(log === null ? [] : [' Log: ', { code: log }]),
             ],
           },
         ],
