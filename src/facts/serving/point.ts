@@ -188,7 +188,9 @@ function goodputOf(
   const good = counted.filter((row) => meetsSlo(row, slo, openLoop)).length;
   const share = good / counted.length;
   return {
-    requests_per_s: figure(good / seconds, 'req/s', 'requests within the SLO / seconds', { n: counted.length }),
+    requests_per_s: figure(good / seconds, 'req/s', 'requests within the SLO / seconds', {
+      n: counted.length,
+    }),
     share: figure(share, 'ratio', 'requests within the SLO / requests, failed ones included', {
       n: counted.length,
     }),
