@@ -16,7 +16,7 @@ nav.pages a { text-decoration: none; } nav.pages a[aria-current] { color: var(--
 nav.switches { gap: .25rem .5rem; } nav.switches a { border: 1px solid var(--line); border-radius: 4px; padding: 0 .375rem; font-size: .8125rem; }
 nav.switches a[aria-current] { border-color: var(--link); background: var(--raised); } nav.switches[aria-busy] { opacity: .6; }
 nav.pages a:hover { text-decoration: underline; } nav.pages #save { margin-left: auto; }
-main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { padding: .5rem; }
+main.narrow { max-width: clamp(1360px, 90vw, 1760px); margin: 0 auto; padding: 1rem; } main.wide { padding: .5rem; }
 .tools { display: flex; flex-wrap: wrap; gap: .375rem .75rem; align-items: center; font-size: .875rem; margin: 0 0 .375rem; max-width: none; }
 .tools button, .tools select, .tools input, form button { font: inherit; color: var(--ink); background: var(--surface);
   border: 1px solid var(--line); border-radius: 4px; padding: .2rem .5rem; min-height: 1.75rem; }

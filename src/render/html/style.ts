@@ -36,7 +36,7 @@ a { color: var(--link); text-underline-offset: 3px; }
 .skip:focus { left: 1rem; top: .5rem; background: var(--surface); padding: .5rem 1rem; z-index: 2; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 
-.layout { max-width: 1360px; margin: 0 auto; padding: 1rem; }
+.layout { max-width: clamp(1360px, 90vw, 1760px); margin: 0 auto; padding: 1rem; }
 main { min-width: 0; }
 nav.contents { font-size: .875rem; }
 nav.contents p { display: none; }
