@@ -16,8 +16,8 @@ from typing import Any, Callable, Dict, List, Optional
 import torch
 from case import Case, Planted, Sized, run, unmarked
 
-SEEDS = {"engine-validation": 2}
-"""Seed 1 was used for validation before, until its results were inspected."""
+SEEDS = {"engine-validation": 3}
+"""Seeds 1 and 2 were used for validation before, until their results were inspected."""
 PREFIX = "ew"
 LIMIT_S = 240
 NEW = 32
@@ -164,6 +164,7 @@ def record(path: Path, case: Case, device: str) -> None:
     """Lines that inferscope's marks of vLLM's workers record: the program's model and its batches, as if it were the
     only one of this process.
     """
+    import inferscope_vllm_queue as queue
     import inferscope_vllm_ranges as ranges
     from inferscope_record import Recorder
     from inferscope_vllm_model import record_vllm_model
@@ -178,12 +179,14 @@ def record(path: Path, case: Case, device: str) -> None:
     )
     lines.flush()
     ranges._batches, ranges.records_batches = ranges.RecordedBatches(), lambda: True
+    queue._queue = queue.RecordedQueue()
     try:
         for _ in range(4):
             run(case, unmarked, device)
         ranges._batches.end()
     finally:
-        ranges._batches, ranges.records_batches = None, lambda: False
+        queue._queue.end()
+        queue._queue, ranges._batches, ranges.records_batches = None, None, lambda: False
 
 
 def _version() -> str:

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from inferscope_ranges import range_opener
 
@@ -26,6 +26,14 @@ def rank() -> int:
         return int(os.environ.get("RANK", "0"))
     except (RuntimeError, ValueError):
         return 0
+
+
+def at_process_end(action: Callable[[], None]) -> None:
+    """Calls `action` when this process ends, possibly twice; also in a process that multiprocessing forked, which skips atexit."""
+    atexit.register(action)
+    from multiprocessing import util  # imports subprocess, which ncu's embedded Python lacks
+
+    util.Finalize(None, action, exitpriority=100)
 
 
 class Recorder:

@@ -4,7 +4,6 @@ Needs no vLLM. A batch is named as in vLLM 0.26, with more detail:
 execute_<tokens>_context_<requests>(sq<new>sk<attended>…)_generation_<requests>(…).
 """
 
-import atexit
 import os
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import Any, Dict, Optional, Tuple
 from inferscope_after_import import guarded
 from inferscope_hook_times import Step, Times
 from inferscope_ranges import Close
+from inferscope_record import at_process_end
 
 
 def batch_name(scheduled: Any) -> Optional[str]:
@@ -80,11 +80,7 @@ class RecordedBatches:
         self._times.records.clock()
         self._iteration, self._step = -1, 0
         self._ended = False
-        # A forked process skips atexit.
-        atexit.register(self.end)
-        from multiprocessing import util  # imports subprocess, which ncu's embedded Python lacks
-
-        util.Finalize(None, self.end, exitpriority=100)
+        at_process_end(self.end)
 
     def open(self, kind: str) -> Close:
         """`kind`: load, warmup or sampling."""

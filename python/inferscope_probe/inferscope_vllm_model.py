@@ -26,7 +26,7 @@ def record_vllm_model(
         engine="vllm",
         engine_version=version,
         tensor_parallel_size=tensor_parallel_size,
-        facts={"async_scheduling": None if asynchronous is None else bool(asynchronous)},
+        facts={"async_scheduling": None if asynchronous is None else bool(asynchronous), "max_num_seqs": getattr(scheduler, "max_num_seqs", None)},
     )
 
 

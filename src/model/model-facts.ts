@@ -33,6 +33,12 @@ export const modelFactsSchema = z.object({
     .nullable()
     .default(null)
     .describe('Whether the engine schedules the next step while the device runs this one (vLLM).'),
+  max_num_seqs: z
+    .number()
+    .int()
+    .nullable()
+    .default(null)
+    .describe('Requests that the engine runs at once, at most (vLLM).'),
   padding_share: z
     .number()
     .nullable()

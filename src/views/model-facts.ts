@@ -38,6 +38,7 @@ export function modelFacts(workload: Workload | null): { name: string; text: Tex
       'asynchronous scheduling',
       facts.async_scheduling === null ? null : facts.async_scheduling ? 'on' : 'off',
     ],
+    ['requests at once', facts.max_num_seqs === null ? null : `at most ${facts.max_num_seqs}`],
     [
       'padding',
       facts.padding_share === null

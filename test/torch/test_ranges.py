@@ -130,7 +130,7 @@ class VllmTest(unittest.TestCase):
         )
         config = types.SimpleNamespace(
             model_config=model, load_config=types.SimpleNamespace(load_format="dummy"), parallel_config=types.SimpleNamespace(tensor_parallel_size=2),
-            scheduler_config=types.SimpleNamespace(async_scheduling=True),
+            scheduler_config=types.SimpleNamespace(async_scheduling=True, max_num_seqs=64),
             device_config=types.SimpleNamespace(device_type="cuda"),
         )
         return types.SimpleNamespace(vllm_config=config, device=types.SimpleNamespace(type="cuda"))
@@ -151,7 +151,7 @@ class VllmTest(unittest.TestCase):
             {key: model[key] for key in ("name", "dtype", "quantization", "weights", "device", "tensor_parallel_size", "facts")},
             {
                 "name": "tiny", "dtype": "bfloat16", "quantization": None, "weights": "random", "device": "cuda", "tensor_parallel_size": 2,
-                "facts": {"async_scheduling": True},
+                "facts": {"async_scheduling": True, "max_num_seqs": 64},
             },
         )
         self.assertEqual(model["config"], {"model_type": "llama", "num_hidden_layers": 22, "hidden_size": 2048})

@@ -173,6 +173,26 @@ test('a gain per token comes after every finding that shortens the step noticeab
   expect(ids(all)).toEqual(['launches:decode', 'batch:decode', 'little:decode']);
 });
 
+test('a gain per token competes with other findings where requests wait: it shortens the run', () => {
+  const token = (queued: boolean) =>
+    ruleFinding('batch', 3, ['inefficiency.gemm'], {
+      gain: {
+        per: 'token',
+        expected_ms: 2,
+        low_ms: 1,
+        high_ms: 2,
+        after_ms: 1,
+        assumption: '',
+        what_if: null,
+      },
+      queued,
+    });
+  const order = (queued: boolean) =>
+    ids(rankFindings([token(queued), ruleFinding('launches', 2, ['launch_overhead'])], [decode]));
+  expect(order(true)).toEqual(['batch:decode', 'launches:decode']);
+  expect(order(false)).toEqual(['launches:decode', 'batch:decode']);
+});
+
 test('a gain per token comes before a finding of another stage that is a small part of the run', () => {
   const token = ruleFinding('batch', 2, ['inefficiency.gemm'], {
     gain: { per: 'token', expected_ms: 2, low_ms: 1, high_ms: 2, after_ms: 1, assumption: '', what_if: null },

@@ -32,6 +32,8 @@ interface Ranked {
   limited: boolean;
   /** Affected ms over the whole run that are certain. */
   certain_ms: number;
+  /** Whether its gain makes tokens cheaper, but neither their stage nor the run shorter. */
+  per_token: boolean;
 }
 
 /**
@@ -62,12 +64,13 @@ export function rankFindings(ruleFindings: readonly RuleFinding[], stages: reado
 
 /**
  * A gain per token does not shorten a step, so its ms are not comparable: such findings come after those that shorten their
- * stage noticeably, regardless of size; of another stage, after those that shorten the run noticeably.
+ * stage noticeably, regardless of size; of another stage, after those that shorten the run noticeably. Where requests wait, it does
+ * shorten the run.
  */
 function stepsFirst(all: readonly Ranked[], runMs: number): Ranked[] {
-  const isPerToken = ({ finding }: Ranked) => finding.gain?.per === 'token';
-  const tokenStages = new Set(all.filter(isPerToken).map(({ finding }) => finding.stage));
-  const steps = all.filter((finding) => !isPerToken(finding));
+  const perToken = all.filter(({ per_token }) => per_token);
+  const tokenStages = new Set(perToken.map(({ finding }) => finding.stage));
+  const steps = all.filter(({ per_token }) => !per_token);
   const last = steps.findLastIndex(
     ({ finding: { stage, at_stake_share, gain, hidden_by }, certain_ms }) =>
       (at_stake_share ?? 0) >= mediumShare &&
@@ -75,7 +78,7 @@ function stepsFirst(all: readonly Ranked[], runMs: number): Ranked[] {
       hidden_by === null &&
       gain !== null,
   );
-  return steps.toSpliced(last + 1, 0, ...all.filter(isPerToken));
+  return steps.toSpliced(last + 1, 0, ...perToken);
 }
 
 const totalMs = (stages: readonly StageTime[]): number =>
@@ -84,7 +87,16 @@ const totalMs = (stages: readonly StageTime[]): number =>
 const severityIndex = ({ finding }: Ranked): number => severities.indexOf(finding.severity);
 
 function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ranked {
-  const { run_ms: statedMs, share, removes = 'busy', covers = [], launches, noise: _noise, ...rest } = draft;
+  const {
+    run_ms: statedMs,
+    share,
+    removes = 'busy',
+    covers = [],
+    launches,
+    noise: _noise,
+    queued,
+    ...rest
+  } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
   const ceiling = stage ? Math.min(stage.time_ms, barSum(stage, bars)) : Infinity;
@@ -102,6 +114,7 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
     removes,
     limited: gain !== null && gain.expected_ms < minRemainingShare * unlimited!.expected_ms,
     covers,
+    per_token: gain?.per === 'token' && queued !== true,
     certain_ms: certainty * (statedMs ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1)),
     finding: {
       id: draft.stage === null ? rule.id : `${rule.id}:${draft.stage}`,

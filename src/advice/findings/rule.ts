@@ -69,6 +69,8 @@ export type FoundDraft = Omit<
   removes?: 'idle' | 'busy';
   /** Launches per mean instance that are removed with the kernels, for a finding that removes busy time. */
   launches?: number;
+  /** Requests wait, so a gain per token shortens the run. */
+  queued?: boolean;
   /** Overrides the rule's value, for rules with several causes. */
   noise?: boolean;
   /** Rules with smaller findings in the same stage that this change also removes; their time is counted here. */

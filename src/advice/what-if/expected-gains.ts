@@ -55,7 +55,8 @@ function resultOf(state: StageState, word: string): StageResult | null {
 }
 
 const assumptionText = ({ assumptions }: StageResult): string => {
-  const text = assumptions.join('; ');
+  // Those of a finding are sentences already.
+  const text = assumptions.map((assumption) => assumption.replace(/\.$/u, '')).join('; ');
   return `${capitalize(text)}.`;
 };
 

@@ -7,6 +7,7 @@ import { castsAndLayoutCopies } from './casts-and-layout-copies.js';
 import { elementwiseNormOverhead } from './elementwise-norm-overhead.js';
 import { eagerAttention } from './eager-attention.js';
 import { halfPrecision } from './half-precision.js';
+import { copiedExpertWeights } from './copied-expert-weights.js';
 import { gemmPerSequence } from './gemm-per-sequence.js';
 import { gemmShape } from './gemm-shape.js';
 import { smallBatchMemoryBound } from './small-batch-memory-bound.js';
@@ -77,6 +78,7 @@ export const rules: readonly Rule[] = [
   halfPrecision,
   eagerAttention,
   unmergedAdapters,
+  copiedExpertWeights,
   elementwiseNormOverhead,
   castsAndLayoutCopies,
   kvCacheConcat,

@@ -6,8 +6,10 @@ import { neededPeaks } from '../../../facts/utilization/roofs.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
-import { barsOf, checkAgain, stageRule } from '../stage-rule.js';
+import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import { waitingRequests, type WaitingRequests } from '../waiting-requests.js';
 import { ms, part } from '../words.js';
+import { barHeads } from '../../../model/bars.js';
 import type { PeakDType } from '../../../hardware/gpu-sheet.js';
 import { plural } from '../../../vocabulary/format.js';
 
@@ -26,18 +28,29 @@ interface Decode {
   bound: 'compute' | 'memory';
 }
 
+/** ms per token of a step, and of a larger one with the same absolute distance from its roofline. */
+interface Larger {
+  now: Decode;
+  large: Decode;
+  perToken: number;
+  perTokenAfter: number;
+  stepAfter: number;
+}
+
 /** Decode reads all weights for few sequences: a larger batch takes little longer. */
 export const smallBatchMemoryBound = stageRule(
   {
     id: 'small_batch_memory_bound',
     title: 'Memory-bound decode at a small batch',
     docs: {
-      finds: 'Decode reads all weights for few sequences; a larger batch takes little longer.',
-      needs: "a GPU timeline: nsys, or PyTorch's profiler, the model's config.json, roofs of the GPU",
-      gain: 'Per token: the roofline at this batch compared with the batch at which compute becomes the limit.',
+      finds:
+        'Decode reads all weights for few sequences, possibly because max_num_seqs of vLLM is reached while requests wait; a larger batch takes little longer.',
+      needs:
+        "a GPU timeline: nsys, or PyTorch's profiler, the model's config.json, roofs of the GPU; for waiting requests `run` around vLLM",
+      gain: 'Per token: the roofline at this batch compared with the batch at which compute becomes the limit, or with that of the running and waiting requests.',
       change: 'Decode more sequences per step, quantize weights, or use speculative decoding.',
       withheld:
-        'the stage is compute-bound, its roofline is under 40 % of its time, or the batch is within 8x of that batch',
+        'the stage is compute-bound; where no requests wait, its roofline is under 40 % of its time, or the batch is within 8x of that batch',
     },
     references: [
       { title: 'Transformer Inference Arithmetic', url: 'https://kipp.ly/transformer-inference-arithmetic/' },
@@ -60,14 +73,21 @@ export const smallBatchMemoryBound = stageRule(
     const now = decodeAt(model, roofs, shape);
     if (!now) return 'the peaks of this GPU are not known';
     if (now.bound !== 'memory') return `compute-bound at batch ${shape.batchSize}`;
+    const queue = await waitingRequests(context);
+    if (queue && queue.running === shape.batchSize) {
+      const after = { ...shape, batchSize: queue.running + queue.waiting };
+      const larger = largerStep(stage.wall_ms, now, decodeAt(model, roofs, after)!);
+      const saved = larger.perToken - larger.perTokenAfter;
+      return saved < minShare * larger.perToken
+        ? `${plural(queue.waiting, 'request')} wait, but with them a token would take ${part(larger.perTokenAfter, larger.perToken)} of its time`
+        : limitFinding(context, stage, larger, queue);
+    }
     if (now.roof < minRoofShare * stage.wall_ms) {
       return `memory-bound at batch ${shape.batchSize}, but its roofline is only ${part(now.roof, stage.wall_ms)} of the time`;
     }
     const balanceBatch = findBalanceBatch(model, roofs, shape);
     const large = decodeAt(model, roofs, { ...shape, batchSize: balanceBatch })!;
-    const perToken = now.roof / shape.batchSize;
-    const perTokenAtBalance = large.roof / balanceBatch;
-    const share = 1 - perTokenAtBalance / perToken;
+    const share = 1 - large.roof / balanceBatch / (now.roof / shape.batchSize);
     if (shape.batchSize * smallBatchFactor > balanceBatch)
       return large.bound === 'compute'
         ? `batch ${shape.batchSize} is not small: decode becomes compute-bound at ${balanceBatch}`
@@ -75,9 +95,20 @@ export const smallBatchMemoryBound = stageRule(
     if (share < minSavingShare) {
       return `batch ${shape.batchSize}: batch ${balanceBatch} would save only ${part(share, 1)} of the roofline per token`;
     }
-    return finding(context, stage, { now, large, balanceBatch });
+    return batchFinding(context, stage, largerStep(stage.wall_ms, now, large));
   },
 );
+
+function largerStep(wall: number, now: Decode, large: Decode): Larger {
+  const stepAfter = wall - now.roof + large.roof;
+  return {
+    now,
+    large,
+    perToken: wall / now.shape.batchSize,
+    perTokenAfter: stepAfter / large.shape.batchSize,
+    stepAfter,
+  };
+}
 
 function decodeAt(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape): Decode | null {
   const ops = necessaryOps(model, shape);
@@ -105,47 +136,78 @@ function findBalanceBatch(model: WorkloadModel, roofs: GpuRoofs, shape: StageSha
   return Math.floor(high);
 }
 
-async function finding(
-  context: FindingContext,
-  stage: StageFacts,
-  { now, large, balanceBatch }: { now: Decode; large: Decode; balanceBatch: number },
-): Promise<FoundDraft> {
+async function batchFinding(context: FindingContext, stage: StageFacts, larger: Larger): Promise<FoundDraft> {
+  const { now, large } = larger;
   const { kind, wall_ms: wall, instances } = stage;
   const { batchSize: batch, contextTokens } = now.shape;
+  const balanceBatch = large.shape.batchSize;
   const { evidence } = await context.evidence<{ class: string; ms: number }>(
     `SELECT coalesce(class, 'other') AS class, round(count(*) / ${instances}, 2) AS kernels, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM step_kernels WHERE phase = '${kind}' GROUP BY 1 ORDER BY ms DESC`,
     (rows) =>
       `${rows[0]?.class ?? 'gemm'} kernels take ${ms(rows[0]?.ms ?? Number.NaN)} of ${ms(wall)} per step; the bytes alone take ${ms(now.roof)}`,
   );
-  // Assumes the larger batch has the same absolute distance from its roofline.
-  const perToken = wall / batch;
-  const stepAtBalance = wall - now.roof + large.roof;
-  const perTokenAtBalance = stepAtBalance / balanceBatch;
-  const gain = perToken - perTokenAtBalance;
   const bounded = large.bound === 'compute';
   return {
     stage: kind,
     title: `Memory-bound decode: each step reads all weights for ${plural(batch, 'sequence')}`,
-    at_stake_ms: gain * batch,
     cause: `At batch ${batch} and ${plural(contextTokens, 'token')} of context a step moves the weights once for every ${plural(batch, 'token')}: ${ms(now.roof)} of ${ms(wall)} at this GPU's bandwidth. Decode is memory-bound up to batch ${balanceBatch}${bounded ? ', where compute takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
     change: {
       kind: 'config',
       text: `Decode more sequences in one step (up to ${balanceBatch}), keep weights in 8 or 4 bits, or verify several tokens per step with speculative decoding.`,
       example: `--max-num-seqs ${balanceBatch}; --quantization fp8; --speculative-config '{"method": "ngram", "num_speculative_tokens": 4}'`,
     },
+    ...gainPerToken(wall, larger),
+    confidence: 'medium',
+    bars: barsOf(context, kind, ['roofline', 'serial', 'inefficiency', 'nonessential', 'launch_latency']),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}
+
+/** A limit of the engine keeps requests waiting that could be decoded in the same steps. */
+function limitFinding(
+  context: FindingContext,
+  stage: StageFacts,
+  larger: Larger,
+  queue: WaitingRequests,
+): FoundDraft {
+  const { kind, wall_ms: wall } = stage;
+  const { running, waiting, evidence } = queue;
+  return {
+    stage: kind,
+    title: `Few sequences per step: ${plural(waiting, 'request')} ${waiting === 1 ? 'waits' : 'wait'} while every decode step runs ${running}, the limit of max_num_seqs`,
+    cause: `The engine admits ${plural(running, 'request')} at once. A step reads all weights and costs the host as much for ${running} as for all ${running + waiting}.`,
+    change: {
+      kind: 'config',
+      text: `Admit more requests at once, as far as the KV cache has room for them.`,
+      example: `--max-num-seqs ${running + waiting}`,
+    },
+    ...gainPerToken(wall, larger),
+    queued: true,
+    confidence: 'high',
+    // Its sequences share all time of a step.
+    bars: barsOf(context, kind, barHeads),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}
+
+/** Assumes the larger batch has the same absolute distance from its roofline. */
+function gainPerToken(wall: number, larger: Larger): Pick<FoundDraft, 'at_stake_ms' | 'gain'> {
+  const { now, large, perToken, perTokenAfter, stepAfter } = larger;
+  const [batch, after] = [now.shape.batchSize, large.shape.batchSize];
+  const gain = perToken - perTokenAfter;
+  return {
+    at_stake_ms: gain * batch,
     gain: {
       per: 'token',
       expected_ms: gain,
       low_ms: 0.7 * gain,
       high_ms: Math.min(perToken, gain * 1.02),
-      after_ms: perTokenAtBalance,
-      assumption: `A token takes ${ms(perToken)} of a step now (${ms(wall)} per step for ${batch}) and ${ms(perTokenAtBalance)} at batch ${balanceBatch}, where a step takes ${ms(stepAtBalance)}: its roofline plus the time that this step takes above its own roofline. Steps do not become shorter, and a single sequence does not become faster.`,
-      what_if: `batch-size=${balanceBatch}`,
+      after_ms: perTokenAfter,
+      assumption: `A token takes ${ms(perToken)} of a step now (${ms(wall)} per step for ${batch}) and ${ms(perTokenAfter)} at batch ${after}, where a step takes ${ms(stepAfter)}: its roofline plus the time that this step takes above its own roofline. Steps do not become shorter, and a single sequence does not become faster.`,
+      what_if: `batch-size=${after}`,
     },
-    confidence: 'medium',
-    bars: barsOf(context, kind, ['roofline', 'serial', 'inefficiency', 'nonessential', 'launch_latency']),
-    evidence: [evidence],
-    check: checkAgain,
   };
 }
