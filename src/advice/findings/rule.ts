@@ -67,7 +67,7 @@ export type FoundDraft = Omit<
    * only if the host keeps ahead of the device.
    */
   removes?: 'idle' | 'busy';
-  /** Launches per mean instance that are removed with the kernels, for a finding that removes busy time. */
+  /** Launches per mean instance that are removed with the kernels, for a finding that removes busy time; negative: added. */
   launches?: number;
   /** Requests wait, so a gain per token shortens the run. */
   queued?: boolean;

@@ -12,6 +12,8 @@ import { callsOf, everyInstance, instanceWord, ms, part, plural } from '../words
 const minCopyShare = 0.4;
 /** Share of the bandwidth at which grouped GEMMs of few tokens read experts: 38 to 61 % on an H200 (Mixtral, 1 to 32 tokens). */
 const groupedShare = 0.5;
+/** Launches that grouped GEMMs need in addition: they sort tokens by expert and count them (transformers 5.17). */
+const groupedLaunchesPerLayer = 17;
 
 /** The experts' matrices of a stage, ms per mean instance at this GPU's bandwidth. */
 interface ExpertBytes {
@@ -134,7 +136,7 @@ async function finding(
       'Grouped GEMMs read each chosen expert once, at half of the bandwidth; uniform routing.',
       { high_ms: Math.min(wall, 1.2 * gain) },
     ),
-    launches: kernels,
+    launches: -groupedLaunchesPerLayer * experts.layers,
     confidence: 'medium',
     bars: classBars(context, kind, ['embedding', 'gemm']),
     evidence: [evidence],

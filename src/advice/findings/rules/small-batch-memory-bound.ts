@@ -180,7 +180,7 @@ function limitFinding(
     cause: `The engine admits ${plural(running, 'request')} at once. A step reads all weights and costs the host as much for ${running} as for all ${running + waiting}.`,
     change: {
       kind: 'config',
-      text: `Admit more requests at once, as far as the KV cache has room for them.`,
+      text: 'Raise --max-num-seqs, so that more requests run at once, as far as the KV cache has room for them.',
       example: `--max-num-seqs ${running + waiting}`,
     },
     ...gainPerToken(wall, larger),
