@@ -141,7 +141,9 @@ export function notesOf(
       `prompts had ${plural(batch.input_tokens, 'token')} by the server's count, not ${input_len}: --engine-arg tokenizer=PATH makes them exact`,
     );
   if ((batch.cached_tokens ?? 0) > 0)
-    notes.push(`the server took ${plural(batch.cached_tokens!, 'prompt token')} of a batch from its prefix cache`);
+    notes.push(
+      `the server took ${plural(batch.cached_tokens!, 'prompt token')} of a batch from its prefix cache`,
+    );
   return notes;
 }
 
