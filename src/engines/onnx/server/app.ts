@@ -110,7 +110,7 @@ async function answer(
   const maxTokens = body.max_completion_tokens ?? body.max_tokens ?? defaultMaxTokens;
   if (prompt.length === 0) return refuse(400, 'The prompt has no token.');
   if (prompt.some((token) => token >= model.vocabSize))
-    return refuse(400, `Tokens must be below ${model.vocabSize}.`);
+    return refuse(400, `Token ids must be below ${model.vocabSize}, the size of the vocabulary.`);
   if (prompt.length + maxTokens > model.contextLen)
     return refuse(
       400,

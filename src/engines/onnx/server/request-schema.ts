@@ -23,11 +23,13 @@ const common = {
 export const completionSchema = z.looseObject({
   ...common,
   prompt: z.union([z.string(), z.array(z.number().int().min(0)).min(1), z.array(z.string()).length(1)], {
-    error: 'Required: one text, or a list of token ids or of one text',
+    error: 'It must be one text, or a list of token ids or of one text',
   }),
 });
 
-const content = z.union([z.string(), z.array(z.looseObject({ type: z.literal('text'), text: z.string() }))]);
+const content = z.union([z.string(), z.array(z.looseObject({ type: z.literal('text'), text: z.string() }))], {
+  error: 'It must be text; images and audio are not supported',
+});
 
 export const chatSchema = z.looseObject({
   ...common,

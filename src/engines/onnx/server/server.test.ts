@@ -142,13 +142,16 @@ test('rejects unsupported requests instead of ignoring them', async () => {
   };
   expect(await refused({ n: 2, top_p: 0.9 })).toEqual([400, 'Unsupported parameters: n, top_p.']);
   expect(await refused({ prompt: '' })).toEqual([400, 'The prompt has no token.']);
-  expect(await refused({ prompt: [600] })).toEqual([400, 'Tokens must be below 512.']);
+  expect(await refused({ prompt: [600] })).toEqual([
+    400,
+    'Token ids must be below 512, the size of the vocabulary.',
+  ]);
   expect((await refused({ max_tokens: 128 }))[1]).toBe(
     'The prompt (1 token) and max_tokens (128) exceed the context of 128 tokens.',
   );
   expect((await refused({ model: 'gpt-4' }))[0]).toBe(404);
   expect((await refused({ max_tokens: 0 }))[1]).toContain('max_tokens');
-  expect((await refused({ prompt: undefined }))[1]).toMatch(/^prompt: Required/);
+  expect((await refused({ prompt: undefined }))[1]).toMatch(/^prompt: It must be one text/);
   expect((await post('/v1/embeddings', {})).status).toBe(404);
   const wrongMethod = await fetch(`${url}/v1/completions`);
   expect([wrongMethod.status, await wrongMethod.text()]).toEqual([405, expect.stringContaining('use POST')]);
