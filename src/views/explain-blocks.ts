@@ -1,4 +1,4 @@
-import { formatMs, plural, roundMeanCount } from '../vocabulary/format.js';
+import { formatCount, formatMs, plural, roundMeanCount } from '../vocabulary/format.js';
 import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { barParts } from '../model/bars.js';
 import { halfInterval } from '../model/half-interval.js';
@@ -211,13 +211,16 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   const shortest = { n: Math.min(...unlistedMs), unit: 'ms' } as const;
   const longest = { n: Math.max(...unlistedMs), unit: 'ms' } as const;
   const isRange = formatMs(shortest.n) !== formatMs(longest.n);
-  const others = listed.length === 0 ? `all ${unlistedMs.length}` : `; the other ${unlistedMs.length}`;
+  const others =
+    listed.length === 0
+      ? `all ${formatCount(unlistedMs.length)}`
+      : `; the other ${formatCount(unlistedMs.length)}`;
   return [
     {
       type: 'text',
       level,
       text: [
-        `Time by rank${profiled}${recorded === undefined ? '' : `, ${ranks.length} of ${recorded} compared`}: `,
+        `Time by rank${profiled}${recorded === undefined ? '' : `, ${ranks.length} of ${formatCount(recorded)} compared`}: `,
         ...listed.flatMap(({ rank, device, measured_ms: ms }, index): Part[] => [
           `${index === 0 ? '' : ', '}${rankName({ rank, device })} `,
           { n: ms, unit: 'ms' },

@@ -13,7 +13,7 @@ import {
   waitingOfRanks,
 } from '../trace/collectives.js';
 import { traceScope } from '../derived/scope.js';
-import { formatMs } from '../../vocabulary/format.js';
+import { formatCount, formatMs, plural } from '../../vocabulary/format.js';
 import { rankName } from '../../vocabulary/ranks.js';
 import { perInstance, phaseLabel } from '../../vocabulary/stages.js';
 import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
@@ -125,7 +125,7 @@ const awaitedWords = (awaited: AwaitedRank, ranks: number): string =>
   `Showing ${rankName(awaited)}: ${ranks > 2 ? 'other ranks wait up to' : 'the other rank waits'} ${formatMs(awaited.waiting_ms)} ${perInstance(awaited.kind)} for it in collectives.`;
 
 const slowestWords = (slowest: RankTime, compared: number, recorded: number): string =>
-  `Showing ${rankName(slowest)}, with the longest ${slowest.kind === 'outside' ? 'capture' : phaseLabel(slowest.kind)} of ${compared} ranks${recorded > compared ? ` that were compared, of ${recorded}` : ''}.`;
+  `Showing ${rankName(slowest)}, with the longest ${slowest.kind === 'outside' ? 'capture' : phaseLabel(slowest.kind)} of ${plural(compared, 'rank')}${recorded > compared ? ` that were compared, of ${formatCount(recorded)}` : ''}.`;
 
 /** Null if the ranks differ in time, collectives cannot be paired, or almost no time is waiting. */
 async function awaitedRank(
