@@ -1,9 +1,19 @@
 import { expect, test } from 'vitest';
 import type { StageWaterfall } from '../../model/documents/explain.js';
+import type { Session } from '../../session/open.js';
 import { figure, missing } from '../../model/figure.js';
 import { scalingOf } from './scaling.js';
 
-const side = (ranks: number | null, ms: number, communication: number, tokens: number | null = null) => ({
+const side = (
+  ranks: number | null,
+  ms: number,
+  communication: number,
+  tokens: number | null = null,
+  model: string | null = null,
+) => ({
+  session: {
+    manifest: { workload: model === null ? null : { model: { name: model, config: {} } } },
+  } as unknown as Session,
   ranks,
   waterfalls: [
     {
@@ -44,4 +54,21 @@ test('reports nothing for equal or unknown numbers of ranks', () => {
   expect(scalingOf([side(2, 8, 0), side(2, 5, 1)])).toEqual([]);
   expect(scalingOf([side(2, 8, 0), side(null, 5, 1)])).toEqual([]);
   expect(scalingOf([side(2, 8, 0), side(null, 5, 1), side(4, 4, 0)])[0]!.values[1]).toBeNull();
+});
+
+test('sessions of different models, or of one unknown model, do not scale', () => {
+  expect(scalingOf([side(1, 8, 0, null, 'a'), side(2, 5, 1, null, 'a')])).toHaveLength(1);
+  expect(scalingOf([side(1, 8, 0, null, 'a'), side(2, 5, 1, null, 'b')])).toEqual([]);
+  expect(scalingOf([side(1, 8, 0, null, 'a'), side(2, 5, 1)])).toEqual([]);
+});
+
+test('a warm-up does not scale', () => {
+  const warmup = (ranks: number) => {
+    const { waterfalls, ...rest } = side(ranks, 8, 0);
+    return {
+      ...rest,
+      waterfalls: waterfalls.map((waterfall) => ({ ...waterfall, kind: 'warmup' as const })),
+    };
+  };
+  expect(scalingOf([warmup(1), warmup(2)])).toEqual([]);
 });

@@ -1,6 +1,8 @@
 import type { ComparedScaling } from '../../model/documents/compare.js';
 import { explainedBars, headlineTime } from '../../model/headline-time.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { isBarOf } from '../../model/bars.js';
+import { InferscopeError } from '../../model/errors.js';
 import { rankFilesSchema } from '../../model/ranks.js';
 import { readArtifactJson } from '../../facts/artifact.js';
 import type { Session } from '../../session/open.js';
@@ -18,19 +20,34 @@ export async function ranksOf(session: Session, database: SessionDatabase): Prom
   return row!.n === 0 ? null : row!.n;
 }
 
-type ScalingSide = Pick<Side, 'ranks' | 'waterfalls' | 'stages'>;
+type ScalingSide = Pick<Side, 'ranks' | 'waterfalls' | 'stages' | 'session'>;
 type ScalingValue = ComparedScaling['values'][number];
 
+/** The session's model by its sizes, since copies of one may have other names; null if it is not known. */
+function modelOf({ session: { manifest } }: ScalingSide): string | null {
+  const model = manifest.workload?.model;
+  if (!model) return null;
+  try {
+    return JSON.stringify(readArchitecture(model.config));
+  } catch (error) {
+    if (error instanceof InferscopeError) return model.name;
+    throw error;
+  }
+}
+
+/** Before the first step is measured, more ranks share no work. */
+const withoutSteps: readonly string[] = ['load', 'warmup', 'other', 'outside'];
+
 /**
- * Stages of sessions with different numbers of ranks, compared with the first session that has the stage. The ranks of
+ * Stages of sessions of one model with different numbers of ranks, compared with the first session that has the stage. The ranks of
  * a session share the work of a step; if steps compute different numbers of tokens, tokens per second are compared.
  */
 export function scalingOf(sides: readonly ScalingSide[]): ComparedScaling[] {
   const counts = new Set(sides.flatMap(({ ranks }) => ranks ?? []));
-  if (counts.size < 2) return [];
+  if (counts.size < 2 || new Set(sides.map(modelOf)).size > 1) return [];
   const kinds = [...new Set(sides.flatMap(({ waterfalls }) => waterfalls.map(({ kind }) => kind)))];
   return kinds
-    .filter((kind) => kind !== 'other' && kind !== 'outside')
+    .filter((kind) => !withoutSteps.includes(kind))
     .map((kind) => ({ phase: kind, values: valuesOf(sides, kind) }))
     .filter(({ values }) => values.filter((value) => value !== null).length > 1);
 }
