@@ -5,7 +5,7 @@ import { explainSession } from '../explain/explain.js';
 import { checkComparable } from './comparable.js';
 import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
 import { stagePairs, type StageVerdict } from './stage-pairs.js';
-import { formatMs, formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
+import { formatFigure, formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
 import { gainPlace } from '../../vocabulary/change-outcomes.js';
 import { capitalize } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
@@ -86,7 +86,7 @@ function sentences(
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
     const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
     const name = capitalize(stageLabels[stage.kind] ?? stage.kind);
-    return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatMs(from)} before, ${formatMs(to)} after (${change})${profiledWords[stage.profiled]}.`;
+    return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatFigure(stage.before_ms)} before, ${formatFigure(stage.after_ms)} after (${change})${profiledWords[stage.profiled]}.`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
   stageSentences.push(
