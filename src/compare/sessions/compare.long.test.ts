@@ -265,6 +265,17 @@ test('tiles of other GEMMs are gone or new; long values are cut in a sentence', 
   expect(environment.find(({ label }) => label === 'arguments')!.values).toEqual(['a.py', argument]);
 });
 
+test('models of one name and different sizes are a difference that could explain a change', async () => {
+  const sessions = [await sessionOf(home, profileRows()), await sessionOf(home, profileRows())];
+  const model = sessions[1]!.manifest.workload!.model!;
+  const layers = model.config['num_hidden_layers'] as number;
+  model.config = { ...model.config, num_hidden_layers: 2 * layers };
+  const { data } = await compareSessions(sessions);
+  const size = data.environment.find(({ label }) => label === 'model size')!;
+  expect(size.could_explain).toBe('another model');
+  expect(new Set(size.values).size).toBe(2);
+});
+
 test('unrecorded parts are not 0 ms, not new and not removed', async () => {
   const whole = await side(10, 0.3, [{ name: 'a' }], []);
   const bare = await side(10, 0.3, [], []);

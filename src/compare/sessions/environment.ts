@@ -4,6 +4,8 @@ import { factOf } from '../../vocabulary/facts.js';
 import { settingLabel } from '../../vocabulary/memory-components.js';
 import { formatQuantity } from '../../vocabulary/format.js';
 import { metricLabel, metricUnit, scopeLabel } from '../../vocabulary/sampled-metrics.js';
+import { countParameters } from '../../llm/parameters.js';
+import { architectureOf } from './architecture.js';
 import type { Side } from './side.js';
 
 type Difference = CompareResult['environment'][number];
@@ -13,7 +15,7 @@ const explanations: readonly { pattern: RegExp; text: string }[] = [
   { pattern: /^batch_size$/, text: 'more sequences per step: larger GEMMs, the same weights read' },
   { pattern: /dtype|quantization/, text: 'bytes of the weights and the tensor cores that compute' },
   { pattern: /^(input|output)_len$/, text: 'context length: attention and KV cache grow with it' },
-  { pattern: /^model$/, text: 'another model' },
+  { pattern: /^(model|model_size)$/, text: 'another model' },
   { pattern: /^tensor_parallel_size$/, text: 'how the model is spread over GPUs' },
   { pattern: /^world_size$/, text: 'the work of a step is spread over another number of ranks' },
   { pattern: /gpu_name|gpu_sm|gpu_memory_bandwidth|compute_capability/, text: 'another GPU' },
@@ -68,6 +70,14 @@ export function factsOf({ workload, hardware, software }: ManifestData) {
   if (workload) {
     const { model, engine } = workload;
     put('workload', 'model', model?.name);
+    const architecture = architectureOf({ workload });
+    if (architecture)
+      put(
+        'workload',
+        'model_size',
+        formatQuantity(countParameters(architecture).total, 'parameters'),
+        'model size',
+      );
     put('workload', 'dtype', model?.dtype);
     put('workload', 'quantization', model?.quantization);
     put('workload', 'batch_size', workload.batch_size);

@@ -1,12 +1,11 @@
 import type { ComparedScaling } from '../../model/documents/compare.js';
 import { explainedBars, headlineTime } from '../../model/headline-time.js';
-import { readArchitecture } from '../../llm/read-architecture.js';
 import { isBarOf } from '../../model/bars.js';
-import { InferscopeError } from '../../model/errors.js';
 import { rankFilesSchema } from '../../model/ranks.js';
 import { readArtifactJson } from '../../facts/artifact.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { architectureOf } from './architecture.js';
 import type { Side } from './side.js';
 
 /** Ranks of the job, as its files state, else those that ran kernels; null without kernels. */
@@ -23,16 +22,10 @@ export async function ranksOf(session: Session, database: SessionDatabase): Prom
 type ScalingSide = Pick<Side, 'ranks' | 'waterfalls' | 'stages' | 'session'>;
 type ScalingValue = ComparedScaling['values'][number];
 
-/** The session's model by its sizes, since copies of one may have other names; null if it is not known. */
+/** The session's model by its sizes, else by its name; null if neither is known. */
 function modelOf({ session: { manifest } }: ScalingSide): string | null {
-  const model = manifest.workload?.model;
-  if (!model) return null;
-  try {
-    return JSON.stringify(readArchitecture(model.config));
-  } catch (error) {
-    if (error instanceof InferscopeError) return model.name;
-    throw error;
-  }
+  const architecture = architectureOf(manifest);
+  return architecture ? JSON.stringify(architecture) : (manifest.workload?.model?.name ?? null);
 }
 
 /** Before the first step is measured, more ranks share no work. */
