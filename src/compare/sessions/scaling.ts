@@ -29,7 +29,7 @@ function modelOf({ session: { manifest } }: ScalingSide): string | null {
 }
 
 /** Before the first step is measured, more ranks share no work. */
-const withoutSteps: readonly string[] = ['load', 'warmup', 'other', 'outside'];
+const withoutSteps: ReadonlySet<string> = new Set(['load', 'warmup', 'other', 'outside']);
 
 /**
  * Stages of sessions of one model with different numbers of ranks, compared with the first session that has the stage. The ranks of
@@ -40,7 +40,7 @@ export function scalingOf(sides: readonly ScalingSide[]): ComparedScaling[] {
   if (counts.size < 2 || new Set(sides.map(modelOf)).size > 1) return [];
   const kinds = [...new Set(sides.flatMap(({ waterfalls }) => waterfalls.map(({ kind }) => kind)))];
   return kinds
-    .filter((kind) => !withoutSteps.includes(kind))
+    .filter((kind) => !withoutSteps.has(kind))
     .map((kind) => ({ phase: kind, values: valuesOf(sides, kind) }))
     .filter(({ values }) => values.filter((value) => value !== null).length > 1);
 }
