@@ -152,7 +152,8 @@ function replacedColumns(table: TableName, { shift, rank }: { shift: number; ran
 /**
  * Creates `communicators` with the number of ranks, and if no rank is missing the ranks, of communicators that the calls do not describe;
  * and the view `rank_calls` with the collectives of all parts in session time. The ranks that take part in a kernel known only by name are
- * unknown: two ranks are one group; with more ranks such kernels are left out (see named-groups.ts).
+ * unknown: two ranks are one group; with more ranks such kernels are left out (see named-groups.ts), because replicas that never communicate run
+ * the same kernels in the same order, and would be aligned with each other without a sign that it is wrong.
  */
 async function createRankCalls(
   workbench: Workbench,
