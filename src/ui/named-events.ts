@@ -13,7 +13,7 @@ import type { TableState } from './named-page.js';
 import { ncuRoofline, isSameKernel } from './ncu-roofline.js';
 import { pageOfBlocks } from './blocks-page.js';
 import { pagesOfSession, withDatabase } from './open-session-pages.js';
-import { noOperators, operatorsPage } from './operators-page.js';
+import { noOperators, operatorsElsewhere, operatorsPage } from './operators-page.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
 /** Kernels of the rank and device that the explanation uses; without a timeline the kernels that Nsight Compute profiled. */
@@ -69,6 +69,10 @@ export async function operators(openSession: OpenSession, state: TableState): Pr
       origins: await readOperatorOrigins(scope),
     })),
   );
+  if (operatorNames.operators.length === 0)
+    return pageOfBlocks(openSession, 'Operators', '/operators', [
+      operatorsElsewhere(operatorNames.part.execution),
+    ]);
   return operatorsPage({ ...operatorNames, session: pagesOfSession(openSession) }, state);
 }
 

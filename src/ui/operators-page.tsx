@@ -1,4 +1,5 @@
 import { emptySection } from './empty-section.js';
+import type { Section } from '../views/block.js';
 import type { NamedOperator, OperatorOrigin } from '../facts/trace/operator-instances.js';
 import type { ExecutionPart } from './chosen-events.js';
 import { formatCount } from '../vocabulary/format.js';
@@ -76,3 +77,12 @@ export const noOperators = emptySection(
   ['inferscope run -- COMMAND', 'Record a PyTorch program with its operators'],
   ['inferscope profile', 'Profile a model in the embedded engine'],
 );
+
+/** Shown if only other executions of the session have operators. */
+export const operatorsElsewhere = (execution: string): Section =>
+  emptySection(
+    'operators',
+    'Operators',
+    'No operators.',
+    `The pages show execution ${execution}, which recorded none; the timeline shows those of the other executions.`,
+  );

@@ -67,7 +67,7 @@ export const contextSections = ({ data }: Document<TraceResult>): Section[] =>
     memorySection(data),
     telemetrySection(data),
     lossesSection(data),
-    environmentSection(data),
+    data.devices.length + data.environment.length > 0 ? environmentSection(data) : null,
     definitions,
   ].filter(isSection);
 

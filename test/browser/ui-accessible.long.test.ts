@@ -15,6 +15,7 @@ const sessions = {
   load: 'vllm-0.26-h200/bench-serve.tgz',
   watched: 'monitor-0.1-h200/session.tar.gz',
   longer: 'load-tests-cpu/prompts-96.tgz',
+  joined: 'joined-2h100/session.inferscope.tar.gz',
   memory: 'memory-torch2.11-h200/llama-3.1-8b-two-gpus.tgz',
 };
 
@@ -42,6 +43,7 @@ const allPaths = (): string[] => [
   ui.pathOf('job', '/timeline'),
   ui.pathOf('fault', '/kernels'),
   ui.pathOf('torch', '/operators'),
+  ui.pathOf('joined', '/operators'),
   `${ui.pathOf('torch', '/operators')}?name=aten::mm`,
   ui.pathOf('torch', '/gemms'),
   ...['load', 'job', 'ncu', 'watched', 'memory', 'results', 'cpu'].map((name) => ui.pathOf(name)),
@@ -58,7 +60,7 @@ const allPaths = (): string[] => [
 ];
 
 it.each(['light', 'dark'] as const)(
-  'axe-core finds no violation on any page, %s',
+  'axe-core finds no violation on any page, and nothing is empty, %s',
   async (colorScheme) => {
     const context = await ui.browser.newContext({
       viewport: { width: 1280, height: 800 },
@@ -84,6 +86,11 @@ it.each(['light', 'dark'] as const)(
       violations.push(
         ...result.violations.map((violation) => `${path} ${violation.id} ${violation.nodes[0]?.html}`),
       );
+      // A table without rows or a section without content says nothing.
+      const empty = await page.evaluate<string[]>(`[...document.querySelectorAll('main table, main section')]
+        .filter((box) => (box.matches('table') ? !box.querySelector('tbody tr') : box.children.length < 2))
+        .map((box) => box.textContent.slice(0, 80))`);
+      violations.push(...empty.map((text) => `${path} is empty: ${text}`));
     }
     expect(violations).toEqual([]);
     await context.close();
