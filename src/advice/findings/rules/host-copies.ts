@@ -201,12 +201,8 @@ async function finding(
       'exposed_copy.htod',
       'exposed_copy.htod_pageable',
       'exposed_copy.htod_pinned',
-      // Where the device waits for a host that waited for a copy.
       'synchronization',
-      'host',
       'launch_overhead',
-      'launch_latency',
-      'device_dependency',
     ]),
     evidence: [evidence],
     check: checkAgain,
