@@ -137,8 +137,8 @@ function byGroup(rows: readonly PartRow[], instances: ReadonlyMap<string, number
 }
 
 /**
- * Host waiting time by call, per mean instance. A gap's waits are taken to be at its start; they count for the last synchronizing call that
- * started before their end.
+ * Host waiting time by call, per mean instance: the parts of the bar, so only what is within the windows of its steps. A gap's waits are taken to
+ * be at its start; they count for the last synchronizing call that started before their end.
  */
 export async function waitingParts(
   scope: TraceScope,
@@ -148,10 +148,11 @@ export async function waitingParts(
   const calls = (await readCallNames(scope)).filter(isSynchronizing).map(literal);
   const rows = await scope.database.query<PartRow>(
     `WITH call AS (SELECT start_ns AS call_ns, name FROM rank_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${counted.untilNs}),
-     waits AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM rank_gaps WHERE synchronization_ns > 0 AND start_ns < ${counted.untilNs})
-     SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(name, 'unknown call') AS label, sum(synchronization_ns)::DOUBLE AS ns, count(*) AS n
-     FROM waits ASOF LEFT JOIN call ON waits.until_ns > call.call_ns
-     ${unmarked ? '' : 'JOIN stages_in_phases p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'} GROUP BY ALL ORDER BY ns DESC`,
+     waits AS (SELECT start_ns, start_ns + synchronization_ns AS until_ns FROM rank_gaps WHERE synchronization_ns > 0 AND start_ns < ${counted.untilNs})
+     SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(name, 'unknown call') AS label,
+            sum(least(until_ns, w.end_ns) - greatest(waits.start_ns, w.start_ns))::DOUBLE AS ns, count(*) AS n
+     FROM waits ASOF LEFT JOIN call ON waits.until_ns > call.call_ns JOIN windows w ON waits.until_ns > w.start_ns AND waits.start_ns < w.end_ns
+     ${unmarked ? '' : 'JOIN members m ON m.stage_id = w.stage_id'} GROUP BY ALL ORDER BY ns DESC`,
   );
   return byGroup(rows, counted.instances);
 }
