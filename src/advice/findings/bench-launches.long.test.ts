@@ -161,7 +161,7 @@ test('finds a launch-bound decode step from a benchmark alone, with its evidence
     change: { kind: 'flag' },
   });
   expect(first!.title).toBe(
-    'Launch-bound: the device is idle for 75 % of every decode step while the host dispatches 924 kernels',
+    'Launch-bound: the device waits 75 % of every decode step for the host, which dispatches 924 kernels',
   );
   expect(first!.change.example).toMatch(/^--engine-arg mode=cudagraph {2}# in a program: model\.forward = /);
   // 9.31 − 2.2344 of work − 0.12 around the call − 924 × 0.45 µs.
