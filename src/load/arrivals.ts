@@ -1,5 +1,5 @@
 import type { LoadShape } from './load-shape.js';
-import type { Random } from './random.js';
+import type { Random } from '../model/random.js';
 
 /** Length of a load: a number of requests or seconds, whichever is reached first. */
 interface LoadExtent {

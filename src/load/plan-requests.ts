@@ -1,7 +1,8 @@
 import { arrivals } from './arrivals.js';
 import { type LoadShape, type PlannedRequest } from './load-shape.js';
 import { makePrompt, type PromptTokenizer } from './prompts.js';
-import { partSeed, seededRandom } from './random.js';
+import { seededRandom } from '../model/random.js';
+import { partSeed } from './random.js';
 import type { TracedRequest } from './trace-file.js';
 
 interface RequestPlan {

@@ -5,7 +5,7 @@ import { monotonicNs } from '../model/clock.js';
 import type { Exchange } from './exchange.js';
 import { failureWords } from './failure-kind.js';
 import { makePrompt, type PromptTokenizer } from './prompts.js';
-import type { Random } from './random.js';
+import type { Random } from '../model/random.js';
 import { runPoint } from './run-point.js';
 import type { LoadTarget } from './target.js';
 

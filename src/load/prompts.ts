@@ -1,4 +1,4 @@
-import type { Random } from './random.js';
+import type { Random } from '../model/random.js';
 
 /** The tokenizer functions that the generator needs; the caller loads the tokenizer. */
 export interface PromptTokenizer {

@@ -5,7 +5,7 @@ import { monotonicNs } from '../../model/clock.js';
 import type { Exchange } from '../../load/exchange.js';
 import { failureWords } from '../../load/failure-kind.js';
 import { makePrompt, type PromptTokenizer } from '../../load/prompts.js';
-import type { Random } from '../../load/random.js';
+import type { Random } from '../../model/random.js';
 import { runPoint } from '../../load/run-point.js';
 import type { LoadTarget } from '../../load/target.js';
 import { tokenTimes } from '../../load/token-times.js';

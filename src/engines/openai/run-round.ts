@@ -2,7 +2,8 @@ import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js'
 import type { LaunchControl } from '../../model/engine.js';
 import { monotonicNs, realtimeNs } from '../../model/clock.js';
 import type { PromptTokenizer } from '../../load/prompts.js';
-import { partSeed, seededRandom } from '../../load/random.js';
+import { partSeed } from '../../load/random.js';
+import { seededRandom } from '../../model/random.js';
 import { startServerSampler } from '../../load/server-sampler.js';
 import type { LoadTarget } from '../../load/target.js';
 import { appendRecord, type RecordBody } from '../record-lines.js';

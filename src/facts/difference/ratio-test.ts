@@ -1,3 +1,4 @@
+import { seededRandom } from '../../model/random.js';
 import { halfInterval } from '../../model/half-interval.js';
 import { studentTwoSidedP, studentTwoSidedT } from '../../model/student-t.js';
 import { mean, standardDeviation } from '../../model/statistics.js';
@@ -91,7 +92,8 @@ export function permutationP(from: readonly number[], to: readonly number[]): nu
     for (const sum of sumsOfSubsets(logs, n)) if (difference(sum) >= observed) extreme++;
     return extreme / arrangements;
   }
-  const random = mulberry32(1);
+  // A fixed seed: the same data give the same verdict.
+  const random = seededRandom(1);
   let extreme = 1;
   for (let draw = 0; draw < sampleCount; draw++) {
     for (let i = 0; i < n; i++) {
@@ -119,17 +121,6 @@ function* sumsOfSubsets(values: readonly number[], size: number, from = 0, sum =
   for (let i = from; i <= values.length - size; i++) {
     yield* sumsOfSubsets(values, size - 1, i + 1, sum + values[i]!);
   }
-}
-
-/** A small generator with a fixed seed: the same data give the same verdict. */
-function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 /**

@@ -25,8 +25,10 @@ export function unloadedTtft(points: readonly ServingPoint[], probe: LoadPlan['p
 }
 
 /** In an open loop latencies count from the due time: waiting for a slot is waiting for the server. */
+export const countsFromDueTime = ({ kind }: ServingPoint['load']): boolean => kind !== 'closed';
+
 export function queueing({ load, latency }: ServingPoint, unloadedMs: number | null): Queueing | null {
-  const open = load.kind !== 'closed';
+  const open = countsFromDueTime(load);
   const ttft = open ? latency.ttft_from_schedule : latency.ttft;
   const e2e = open ? latency.e2e_from_schedule : latency.e2e;
   if (unloadedMs === null || !('mean' in ttft) || !('mean' in e2e) || e2e.mean <= 0) return null;

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { seededRandom } from '../../model/random.js';
 
 /** Faults planted into the traces of a run; everything else is equal on all ranks up to 1 % of noise. */
 export interface PlantedRun {
@@ -84,16 +85,6 @@ export const tensorBytes = 4 * 2 ** 20;
 const tokenBytes = 2 ** 20;
 const activationBytes = 2 ** 20;
 
-function mulberry32(seed: number): () => number {
-  let a = seed >>> 0;
-  return () => {
-    a = (a + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /**
  * Simulates a run of a mixture-of-experts model: per layer attention, an all-reduce of the tensor-parallel group, tokens to the experts of
  * all ranks (all-to-all, concurrent with a shared expert), the experts, and the tokens back.
@@ -114,7 +105,7 @@ export function playRanks(planted: PlantedRun): RankEvents[] {
 export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
   const { seed, ranks, steps = 8, layers = 4, offsetNs = 5_000_000, driftPpm = 20 } = planted;
   const size = planted.tensorRanks ?? Math.max(2, ranks / 2);
-  const random = mulberry32(seed);
+  const random = seededRandom(seed);
   const noisy = (ns: number) => ns * (1 + 0.01 * (2 * random() - 1));
   const all = Array.from({ length: ranks }, (_, rank) => rank);
   const events: RankEvents[] = all.map((rank) => ({

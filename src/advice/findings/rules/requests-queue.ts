@@ -1,6 +1,6 @@
 import type { ServingPoint, ServingResult } from '../../../model/documents/serving.js';
 import { loadLevel } from '../../../facts/serving/answers.js';
-import { queueing, type Queueing, unloadedTtft } from '../../../facts/serving/queueing.js';
+import { countsFromDueTime, queueing, type Queueing, unloadedTtft } from '../../../facts/serving/queueing.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { servingOf } from '../session-analyses.js';
 import { ms, percent } from '../words.js';
@@ -77,12 +77,14 @@ async function timesOf(context: FindingContext, { points }: ServingResult) {
   const { evidence } = await context.evidence<{
     execution_id: string;
     ttft_ms: number;
+    ttft_from_schedule_ms: number;
     requests_per_s: number;
   }>(timesSql, (rows) =>
     rows
-      .map(({ execution_id, ttft_ms, requests_per_s }) => {
+      .map(({ execution_id, ttft_ms, ttft_from_schedule_ms, requests_per_s }) => {
         const point = points.find((candidate) => candidate.execution_id === execution_id);
-        return `${point ? loadLabel(point.load) : execution_id}: TTFT ${ms(ttft_ms)}, ${formatQuantity(requests_per_s, 'req/s')}`;
+        const ttft = point && countsFromDueTime(point.load) ? ttft_from_schedule_ms : ttft_ms;
+        return `${point ? loadLabel(point.load) : execution_id}: TTFT ${ms(ttft)}, ${formatQuantity(requests_per_s, 'req/s')}`;
       })
       .join('; '),
   );
