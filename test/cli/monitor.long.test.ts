@@ -66,7 +66,7 @@ describe('this machine', () => {
     const { status, stdout, stderr } = await exit;
     expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
     expect(stdout).toMatch(/^ +1 s {2}.*host CPU \d+ % · memory [\d.]+\/[\d.]+ GiB$/m);
-    expect(stdout).toContain('host: utilization');
+    expect(stdout).toMatch(/^ +Host$[^]*^ +utilization +\d/m);
     expect(listSessions(setup).map(({ name, status: sessionStatus }) => [name, sessionStatus])).toEqual([
       ['watched', 'complete'],
     ]);
@@ -129,7 +129,7 @@ describe('--while', () => {
     const { status, stdout } = await exit;
     expect(status).toBe(130);
     expect(stdout).toContain('cleaned up');
-    expect(stdout).toContain('host: utilization');
+    expect(stdout).toMatch(/^ +Host$[^]*^ +utilization +\d/m);
   });
 });
 
@@ -157,7 +157,9 @@ describe('recordings of nvidia-smi', () => {
     writeFileSync(notes, 'nothing of the kind\n');
     expectFailure(json(notes), 5, 'E_FORMAT_UNKNOWN');
     expect(expectFailure(json('sleep', '3'), 2, 'E_USAGE').fix).toContain('--while -- sleep 3');
-    expect(expectFailure(json('--while', 'sleep', '3'), 2, 'E_USAGE').what).toContain('needs --');
+    expect(expectFailure(json('--while', 'sleep', '3'), 2, 'E_USAGE').what).toContain(
+      'needs the whole command after --',
+    );
     expectFailure(json('--while'), 2, 'E_USAGE');
     expectFailure(json('--hz', '0'), 2, 'E_USAGE');
     expectFailure(json('--hz', '51'), 2, 'E_USAGE');

@@ -36,7 +36,7 @@ test('a memory sweep from YAML writes a profile per run, and CSV, text and page;
       /^ +node .*cli\.js memory --model .*--output "results\/memory-profiles\/tiny-profile_\$\(date -u \+%Y%m%d-%H%M%S\)\.json"$/gm,
     ),
   ).toHaveLength(2);
-  expect(dryRun.stdout).toMatch(/^ +2 +2 +3 s .* fits$/m);
+  expect(dryRun.stdout).toMatch(/^ +2 +2 +3\.0 s .* fits$/m);
   expect(existsSync(resultsFolder())).toBe(false);
 
   const result = inferscope(setup, ['sweep', '--config', file, '--json']);
@@ -271,7 +271,7 @@ test('bad input is reported before anything runs, with what to type', () => {
     expectFailure(inferscope(setup, ['sweep', ...args, '--json']), exitCode, code);
   expect(fails([], 2, 'E_USAGE').fix).toContain('--init');
   expect(fails(['--resume', '--output', 'nothing'], 2, 'E_USAGE').what).toContain(
-    'no sweep to resume in nothing',
+    'the folder nothing has no sweep to resume',
   );
   expect(fails(['--grid', 'a=1', 'bench'], 2, 'E_USAGE').what).toContain('needs --');
   expect(inferscope(setup, ['sweep', '--init', 'new.yaml']).stdout.trim()).toBe('new.yaml');
