@@ -10,6 +10,7 @@ import { profileRows } from '../../facts/test-rows.js';
 import { type Rows, sessionOf } from '../../facts/test-session.js';
 import { checkBaseline } from './check.js';
 import { sampleSessions } from './sample.js';
+import { idleClient } from '../../facts/serving/test-client.js';
 
 const root = mkdtempSync(join(tmpdir(), 'inferscope-baseline-'));
 const home = homeFolders({ INFERSCOPE_HOME: root });
@@ -60,23 +61,12 @@ test('a load test of one load names it, as one of several loads does', async () 
     ramp_s: 0,
     seconds: null,
   };
-  const client = {
-    threads: 1,
-    send_lag_p50_ms: 0,
-    send_lag_p99_ms: 0,
-    event_loop_delay_p99_ms: 0,
-    event_loop_delay_max_ms: 0,
-    event_loop_utilization: 0.1,
-    process_cores: 0.1,
-    bound: false,
-    reasons: [],
-  };
   const plan = {
     target: { url: 'http://h', api: 'completions', model: 'm', server: null, metrics_url: null },
     prompts: { seed: 1, seed_used_before: false, input_len: 100, output_len: 4, tokenizer: null },
     slo: null,
     probe: null,
-    points: [{ execution_id: 'clean', load, client, ...begin }],
+    points: [{ execution_id: 'clean', load, client: idleClient, ...begin }],
   };
   const requests: Row<'requests'>[] = [1, 2].map((ms) => ({
     status: 'ok',

@@ -6,23 +6,12 @@ import { meetsSlo } from '../../model/meets-slo.js';
 import { servingPoint } from './point.js';
 import { queueing, unloadedTtft } from './queueing.js';
 import type { RequestRow } from './requests.js';
-
-const client = {
-  threads: 1,
-  send_lag_p50_ms: 0,
-  send_lag_p99_ms: 0,
-  event_loop_delay_p99_ms: 0,
-  event_loop_delay_max_ms: 0,
-  event_loop_utilization: 0.1,
-  process_cores: 0.1,
-  bound: false,
-  reasons: [],
-};
+import { idleClient } from './test-client.js';
 
 function facts(concurrency: number): LoadPlan['points'][number] {
   const closed = { kind: 'closed' as const, rate_per_s: null, ramp_s: 0, seconds: null };
   const load = { ...closed, concurrency, requests: 4, warmup_requests: 1 };
-  return { execution_id: `load-${concurrency}`, load, begin_ns: 0, end_ns: 1e9, client };
+  return { execution_id: `load-${concurrency}`, load, begin_ns: 0, end_ns: 1e9, client: idleClient };
 }
 
 /**

@@ -18,6 +18,7 @@ import { fewRepeats } from './few-repeats.js';
 import { prefixCacheArtifact } from './prefix-cache-artifact.js';
 import { requestsQueue } from './requests-queue.js';
 import { profilerOverhead } from './profiler-overhead.js';
+import { idleClient } from '../../../facts/serving/test-client.js';
 
 const home = testHome();
 const open: SessionDatabase[] = [];
@@ -171,18 +172,6 @@ test('reports a benchmark with throughput that does not scale', async () => {
   expect(await outcome(benchmarkFlags, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
 });
 
-const client: LoadPlan['points'][number]['client'] = {
-  threads: 1,
-  send_lag_p50_ms: 0,
-  send_lag_p99_ms: 0,
-  event_loop_delay_p99_ms: 0,
-  event_loop_delay_max_ms: 0,
-  event_loop_utilization: 0.1,
-  process_cores: 0.1,
-  bound: false,
-  reasons: [],
-};
-
 function loadTest(
   bound: boolean,
   cached: number,
@@ -215,7 +204,7 @@ function loadTest(
         begin_ns: 0,
         end_ns: 1e9,
         client: {
-          ...client,
+          ...idleClient,
           bound,
           ...(bound && { event_loop_utilization: 0.95, event_loop_delay_p99_ms: 8, reasons: ['95 %'] }),
         },
