@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { Fact, ImportContext, ImportOutcome } from '../import/importer.js';
+import { type Fact, type ImportContext, type ImportOutcome, SharedState } from '../import/importer.js';
 import type { RecordOutcome, RequestSizes } from '../import/record.js';
 import { ensureSameTime } from '../import/same-time.js';
 import type { StageNameRule } from '../import/stage-name-rules.js';
@@ -97,11 +97,12 @@ export async function importCaptures(
   const timeline = recognized.find(({ facts }) => facts.purpose === 'profiled');
   // A partially read capture keeps its id.
   const usedIds = [...(options.usedCaptureIds ?? [])];
+  const shared = new SharedState();
   for (const file of recognized) {
     const execution = executionOf(file, timeline ?? file, secrets);
     const captureId = freeId(file, usedIds);
     usedIds.push(captureId);
-    await importCapture(session, file, { execution, captureId, zero, redact }, options, imported);
+    await importCapture(session, file, { execution, captureId, zero, shared, redact }, options, imported);
   }
   // Captures added to an existing session are not compared with its earlier ones. A library that recorded its own calls has better data.
   if (options.usedCaptureIds === undefined && session.rows('collectives') === 0)
@@ -132,6 +133,7 @@ interface CaptureTarget {
   execution: Execution;
   captureId: string;
   zero: ImportContext['zero'];
+  shared: SharedState;
   redact: Redact;
 }
 
@@ -139,7 +141,7 @@ interface CaptureTarget {
 async function importCapture(
   session: SessionFiles,
   { file, readable, importer, facts, ...saved }: RecognizedFile,
-  { execution, captureId, zero, redact }: CaptureTarget,
+  { execution, captureId, zero, shared, redact }: CaptureTarget,
   options: ImportOptions,
   imported: ImportedCaptures,
 ): Promise<void> {
@@ -148,6 +150,7 @@ async function importCapture(
     capture_id: captureId,
     host,
     zero,
+    shared,
     ...(options.stageNames ? { stageNames: options.stageNames } : {}),
     ...(options.part ? { collectives: true } : {}),
     redact,

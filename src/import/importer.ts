@@ -18,10 +18,22 @@ export interface ImportContext {
    * The file is of one rank of several: read the calls of its collectives. Files with several ranks do so without it.
    */
   collectives?: boolean;
+  /** State of the importers for all files of one import; absent for a file that is imported alone. */
+  shared?: SharedState;
   /** Called periodically with the share done, 0 to 1. */
   progress?: (share: number) => void;
   /** Aborted by Ctrl-C; `load` then rejects with E_INTERRUPTED. */
   signal?: AbortSignal;
+}
+
+/** One object per class. */
+export class SharedState {
+  private readonly objects = new Map<unknown, unknown>();
+
+  of<T>(kind: new () => T): T {
+    if (!this.objects.has(kind)) this.objects.set(kind, new kind());
+    return this.objects.get(kind) as T;
+  }
 }
 
 export type Fact = string | number | boolean | null;

@@ -169,7 +169,7 @@ export const issueCodes = {
   clock_skew: { means: 'ONNX Runtime: the operator trace does not fit the recorded calls' },
 
   // ncu.
-  ncu_repeated: { means: 'ncu: records of launches that an earlier page of the file has were dropped' },
+  ncu_repeated: { means: 'ncu: records of launches that an earlier page has were dropped' },
   ncu_replayed: { means: 'ncu replays kernels alone: its durations are not those of the run' },
   ncu_rules_left_out: { means: 'ncu: its rule texts are not read' },
   no_counters: { means: 'the session has no counters of kernels', fix: 'inferscope run --evaluator ncu' },

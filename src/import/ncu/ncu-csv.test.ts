@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Row } from '../../model/tables.js';
+import { SharedState } from '../importer.js';
 import { ncuCsvImporter } from './ncu-csv.js';
 import { ncuReportImporter } from './ncu-report.js';
 import { stageNameReader } from '../stage-names.js';
@@ -19,10 +20,19 @@ const context = {
   zero: { realtime_ns: null, monotonic_ns: null },
 };
 
-async function load(path: string): Promise<Row<'counters'>[]> {
+/** Rows of files that are imported together. */
+async function load(...paths: string[]): Promise<Row<'counters'>[]> {
   const rows: Row<'counters'>[] = [];
   const append = (_table: string, row: Row<'counters'>) => void rows.push(row);
-  await ncuCsvImporter.load(path, { sink: { append: append as never } }, context);
+  const shared = new SharedState();
+  for (const [i, path] of paths.entries()) {
+    const capture_id = i === 0 ? 'ncu' : ['ncu', i + 1].join('-');
+    await ncuCsvImporter.load(
+      path,
+      { sink: { append: append as never } },
+      { ...context, capture_id, shared },
+    );
+  }
   return rows;
 }
 
@@ -196,6 +206,14 @@ describe('text around a page', () => {
       scaled.map((metrics, i) => [...new Set([...metrics.keys(), ...details[i]!.keys()])].sort()),
     );
     expect(launches.reduce((sum, { size }) => sum + size, 0)).toBe(detailsFirst.length);
+    // Two files give the same rows as one with both pages; two pages of one kind are two reports.
+    expect(await load(fixture('ncu-tiny.raw.csv'), fixture('ncu-tiny.details.csv'))).toEqual(
+      await load(fixture('ncu-tiny.raw.csv')),
+    );
+    expect(await load(fixture('ncu-tiny.details.csv'), fixture('ncu-tiny.raw.csv'))).toEqual(detailsFirst);
+    expect(await load(fixture('ncu-tiny.raw.csv'), fixture('ncu-tiny.raw-base.csv'))).toHaveLength(
+      2 * (await load(fixture('ncu-tiny.raw-base.csv'))).length,
+    );
     // A single launch: its details page does not continue the record of the raw page.
     const lines = raw!.trim().split('\n');
     const one = `${lines.slice(0, 3).join('\n')}\n`;

@@ -7,6 +7,7 @@ import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from 
 import { stageNameReader } from '../stage-names.js';
 import { badPage, readCsvRecords } from './csv.js';
 import { detailsMetric } from './details-metrics.js';
+import { type Launch, Launches } from './launches.js';
 import { nvtxRanges, nvtxThread, phaseOf } from './nvtx-path.js';
 import { type BaseUnit, baseUnit, counterValue } from './units.js';
 
@@ -48,12 +49,12 @@ export const ncuCsvImporter = {
     };
   },
   async load(path, { sink }: Pick<ImportTarget, 'sink'>, context): Promise<ImportOutcome> {
-    const launches = new Launches();
+    const launches = new Launches(context);
     const readName = stageNameReader(context.stageNames);
     let rules = 0;
     for await (const { page, fields, line } of readKernelRecords(path)) {
       if (context.signal?.aborted) throw interrupted(`the import of ${path}`);
-      const launch = launches.launchOf(page, fields);
+      const launch = launches.launchOf(page, fields[0]!, (name) => field(page, fields, name));
       if (launch === null) continue;
       const keys = rowKeys(page, fields, launch, context, (name) => readName(name).kind);
       const put = (metric: string, value: number | null, unit: string | null) =>
@@ -89,6 +90,7 @@ export const ncuCsvImporter = {
         put(name, value === null ? null : value * base.factor, base.unit);
       }
     }
+    launches.share();
     return {
       clock: { name: 'none', resolution_ns: 1, error_bound_ns: null },
       issues: launchIssues(launches, rules),
@@ -150,70 +152,6 @@ function integer(text: string): number | null {
   return /^[\d,]+$/.test(text) ? Number(text.replaceAll(',', '')) : null;
 }
 
-interface Launch {
-  ordinal: number;
-  isNew: boolean;
-  /**
-   * Details pages repeat a metric in several sections, and a raw page after them has their metrics.
-   * @returns whether an earlier record of the launch has the metric
-   */
-  isRepeated(metric: string): boolean;
-}
-
-interface SeenLaunch {
-  ordinal: number;
-  isInRawPage: boolean;
-  /** Metrics of a details page. Those of a raw page are not stored: thousands per launch. */
-  metrics: Set<string>;
-}
-
-/** Counts the launches of each kernel name in each process. A launch is one ncu ID; its records on a page are consecutive. */
-class Launches {
-  count = 0;
-  /** Number of records of launches that an earlier page of the file has. */
-  repeated = 0;
-  private readonly seen = new Map<string, SeenLaunch>();
-  private readonly ordinals = new Map<string, number>();
-  private id = '';
-  private page: Page | null = null;
-  private current: Launch | null = null;
-
-  /** Null for a record that an earlier page has: the same page again, or a details page after the raw one, which has every metric. */
-  launchOf(page: Page, fields: string[]): Launch | null {
-    const id = `${fields[0]} ${field(page, fields, 'Process ID')}`;
-    const isRaw = page.kind === 'raw';
-    // A raw page has one record per launch.
-    if (this.current && id === this.id && page === this.page && !isRaw)
-      return { ...this.current, isNew: false };
-    const key = `${field(page, fields, 'Process ID')} ${field(page, fields, 'Kernel Name')}`;
-    const known = this.seen.get(`${fields[0]} ${key}`);
-    if (known && (known.isInRawPage || !isRaw)) {
-      this.repeated++;
-      return null;
-    }
-    const launch = known ?? this.add(`${fields[0]} ${key}`, key);
-    launch.isInRawPage = isRaw;
-    const { ordinal, metrics } = launch;
-    this.id = id;
-    this.page = page;
-    this.current = {
-      ordinal,
-      isNew: known === undefined,
-      isRepeated: (metric) => (isRaw ? metrics.has(metric) : metrics.size === metrics.add(metric).size),
-    };
-    return this.current;
-  }
-
-  private add(launchKey: string, key: string): SeenLaunch {
-    const ordinal = this.ordinals.get(key) ?? 0;
-    this.ordinals.set(key, ordinal + 1);
-    this.count++;
-    const launch = { ordinal, isInRawPage: false, metrics: new Set<string>() };
-    this.seen.set(launchKey, launch);
-    return launch;
-  }
-}
-
 function rowKeys(
   page: Page,
   fields: string[],
@@ -225,7 +163,7 @@ function rowKeys(
   const ranges = nvtxRanges(pushPop, field(page, fields, startEndColumn));
   return {
     execution_id: context.execution_id,
-    capture_id: context.capture_id,
+    capture_id: launch.captureId,
     host: context.host,
     pid: integer(field(page, fields, 'Process ID')),
     rank: 0,
@@ -265,19 +203,20 @@ function launchMetrics(
 }
 
 function launchIssues({ count: launches, repeated }: Launches, rules: number): Issue[] {
-  const list: Issue[] = [
-    {
+  const list: Issue[] = [];
+  if (launches > 0) {
+    list.push({
       code: 'ncu_replayed',
       severity: 'info',
       text: 'Nsight Compute runs each kernel alone, by default with flushed caches and locked clocks (--cache-control, --clock-control): durations differ from those of the run.',
       count: launches,
-    },
-  ];
+    });
+  }
   if (repeated > 0) {
     list.push({
       code: 'ncu_repeated',
       severity: 'warning',
-      text: 'Records of launches were dropped, because an earlier page of the file has them.',
+      text: 'Records of launches were dropped, because an earlier page has them.',
       count: repeated,
     });
   }
