@@ -1,7 +1,7 @@
 import type { FoundDraft } from './rule.js';
 
 type Doubt = Pick<FoundDraft, 'title' | 'cause' | 'change' | 'check' | 'evidence'> &
-  Partial<Pick<FoundDraft, 'stage' | 'confidence' | 'bars' | 'noise'>>;
+  Partial<Pick<FoundDraft, 'stage' | 'severity' | 'confidence' | 'bars' | 'noise'>>;
 
 /** A finding that is not about stage time: no affected ms, no gain. */
 export function doubt(about: Doubt): FoundDraft {

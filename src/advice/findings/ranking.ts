@@ -95,6 +95,7 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
     launches,
     noise: _noise,
     queued,
+    severity = 'info',
     ...rest
   } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
@@ -119,7 +120,7 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
     finding: {
       id: draft.stage === null ? rule.id : `${rule.id}:${draft.stage}`,
       rule: rule.id,
-      severity: severityOf(at_stake_share === null ? null : certainty * at_stake_share),
+      severity: at_stake_share === null ? severity : severityOf(certainty * at_stake_share),
       ...rest,
       confidence: certainty < minCertainty ? 'low' : rest.confidence,
       cause: capitalize(rest.cause),
@@ -144,8 +145,7 @@ function runShare(ms: number, stages: readonly StageTime[]): number | null {
   return run > 0 ? ms / (run + ms) : null;
 }
 
-function severityOf(share: number | null): Finding['severity'] {
-  if (share === null) return 'info';
+function severityOf(share: number): Finding['severity'] {
   return share >= highShare ? 'high' : share >= mediumShare ? 'medium' : 'low';
 }
 

@@ -58,6 +58,8 @@ export type FoundDraft = Omit<
   /** Per mean instance of the stage, unless the finding states otherwise. */
   gain: (Omit<NonNullable<Finding['gain']>, 'per'> & { per?: NonNullable<Finding['gain']>['per'] }) | null;
   stage: WaterfallKind | null;
+  /** For a finding that is not about time; default: info. */
+  severity?: Finding['severity'];
   /** Affected ms over the whole run, if not at_stake_ms times the instances of the stage. */
   run_ms?: number;
   /** Affected share of the analyzed time, for findings without a stage. */

@@ -145,7 +145,7 @@ const findingSchema = z.object({
   severity: z
     .enum(severities)
     .describe(
-      "By the affected share of the stage, multiplied by the lower end of the 95 % interval of the stage's time divided by that time: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed.",
+      "By the affected share of the stage, multiplied by the lower end of the 95 % interval of the stage's time divided by that time: high from 20 %, medium from 5 %, low below. Without such a share: high if a point ran out of memory, else info.",
     ),
   stage: waterfallKindSchema.nullable(),
   title: z

@@ -28,6 +28,7 @@ const meanings = {
   },
   out_of_memory: {
     name: 'Out of memory',
+    severity: 'high',
     cause: 'Weights, KV cache and activations of this point need more memory than the device has.',
     change: {
       kind: 'config',
@@ -44,7 +45,7 @@ const meanings = {
       example: 'nvidia-smi -q -d PERFORMANCE,POWER',
     },
   },
-} satisfies Partial<Record<IssueCode, Pick<FoundDraft, 'cause' | 'change'> & { name: string }>>;
+} satisfies Partial<Record<IssueCode, Pick<FoundDraft, 'cause' | 'change' | 'severity'> & { name: string }>>;
 
 /** Issues and limits of benchmark points, from the benchmark analysis. */
 export const benchmarkFlags: Rule = {
@@ -69,17 +70,18 @@ export const benchmarkFlags: Rule = {
     for (const code of Object.keys(meanings) as (keyof typeof meanings)[]) {
       const { name, ...about } = meanings[code];
       const matching = flags.filter((flag) => flag.code === code && flag.severity === 'warning');
-      const [first] = matching;
+      const [first, ...others] = matching;
       if (!first) continue;
       const where = first.point === null ? '' : `at ${pointLabel(first.point)}: `;
-      const more = matching.length > 1 ? `, and ${matching.length - 1} more` : '';
+      const more = others.length > 0 ? `, and ${others.length} more` : '';
       const points = matching.flatMap(({ point }) => point ?? []);
       const { evidence } = await context.evidence(
         benchFlagSql(code, points.length === matching.length ? points : null),
+        // The title has the first.
         () =>
-          matching
-            .map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`))
-            .join('; '),
+          others.length === 0
+            ? `flag ${code} of the benchmark`
+            : `flag ${code} also: ${others.map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`)).join('; ')}`,
       );
       findings.push(
         doubt({

@@ -7,8 +7,10 @@ import type { Session } from '../../../session/open.js';
 import type { SessionDatabase } from '../../../session/query.js';
 import { testHome } from '../../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../../../facts/bench/test-bench.js';
+import { gpuSession } from '../../../facts/bench/test-bench-session.js';
 import { repetitions, sessionOf } from '../../../facts/test-session.js';
 import { findingContext } from '../findings.js';
+import { rankFindings } from '../ranking.js';
 import { expectEvidence } from '../test-evidence.js';
 import type { Rule, RuleOutcome } from '../rule.js';
 import { answersNotAsRequested } from './answers-not-as-requested.js';
@@ -170,6 +172,16 @@ test('reports a benchmark with throughput that does not scale', async () => {
     /^Throughput does not scale: batch 4 gives (no|hardly) more tokens\/s than batch 2: /,
   );
   expect(await outcome(benchmarkFlags, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
+});
+
+test('a point that ran out of memory is a severe finding that states its reason once', async () => {
+  const found = fired(await outcome(benchmarkFlags, await gpuSession()));
+  const draft = found.find(({ title }) => title.startsWith('Out of memory'))!;
+  expect(draft.title).toBe(
+    'Out of memory: batch 8, 4 in + 3 out does not fit: CUDA out of memory; largest measured 4',
+  );
+  expect(draft.evidence[0]!.text).toBe('flag out_of_memory of the benchmark');
+  expect(rankFindings([{ rule: benchmarkFlags, draft }], [])[0]).toMatchObject({ severity: 'high' });
 });
 
 function loadTest(
