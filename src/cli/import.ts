@@ -5,7 +5,7 @@ import { type ContextOptions, defineContextOptions, saveContext, readContext } f
 import { examples } from './examples.js';
 import { abortable, interruptible } from './interrupt.js';
 import { wholeNumberParser } from './numbers.js';
-import { checkSbatch, onOption, sbatchOption, type SlurmOptions } from './slurm-options.js';
+import { checkSlurm, onOption, sbatchOption, type SlurmOptions } from './slurm-options.js';
 
 interface ImportCommandOptions extends ContextOptions, SlurmOptions {
   session?: string;
@@ -116,7 +116,7 @@ async function importAllRanks(files: readonly string[], options: ImportCommandOp
       why: `--session ${options.session} adds files to a saved session.`,
       fix: 'Leave out --session.',
     });
-  checkSbatch(options.on, { '--sbatch': options.sbatch, '--sbatch-merge': options.sbatchMerge });
+  checkSlurm(options.on, { '--sbatch': options.sbatch, '--sbatch-merge': options.sbatchMerge });
   const { model: _, roofline: _roofs, session: _session, ...importOptions } = options;
   const context = await readContext(importOptions);
   const { importRanks } = await import('./ranks/import-ranks.js');

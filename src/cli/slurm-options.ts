@@ -1,4 +1,6 @@
 import { Option } from 'commander';
+import { findOnPath } from '../capture/doctor/find-tool.js';
+import { noSbatch } from '../capture/tools/slurm.js';
 import { InferscopeError } from '../model/errors.js';
 import { shellWords } from '../model/shell.js';
 
@@ -14,8 +16,8 @@ export const onOption = (what: string): Option =>
 export const sbatchOption = (): Option =>
   new Option('--sbatch <options>', "with --on slurm: options of sbatch, e.g. '--partition=cpu --mem=4G'");
 
-/** @throws E_USAGE for options of jobs that are not submitted, and for unclosed quotes */
-export function checkSbatch(
+/** @throws E_USAGE for options of jobs that are not submitted, and for unclosed quotes; E_TOOL_MISSING without Slurm */
+export function checkSlurm(
   on: SlurmOptions['on'],
   options: Readonly<Record<string, string | undefined>>,
 ): void {
@@ -34,4 +36,5 @@ export function checkSbatch(
         fix: `Quote values with spaces inside it: ${name} '--partition=cpu --comment="two words"'`,
       });
   }
+  if (on === 'slurm' && findOnPath('sbatch') === null) throw noSbatch();
 }

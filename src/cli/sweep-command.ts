@@ -24,7 +24,7 @@ import { print, printDocument, reportError, notify, terminalWidth, warn } from '
 import type { LoadableCommand } from './completion.js';
 import { resultsFolder } from './results-folder.js';
 import { interruptibleTwice } from './interrupt.js';
-import { checkSbatch } from './slurm-options.js';
+import { checkSlurm } from './slurm-options.js';
 import type { SweepOptions } from './sweep-plan.js';
 import { refuseUnused } from './unused-options.js';
 import { plural } from '../vocabulary/format.js';
@@ -39,7 +39,7 @@ export async function sweepCommand(
     await writeTemplate(options.init === true ? 'models.yaml' : options.init);
     return;
   }
-  checkSbatch(options.on, { '--sbatch': options.sbatch });
+  checkSlurm(options.on, { '--sbatch': options.sbatch });
   if (options.jobs !== undefined && options.on !== 'slurm')
     throw new InferscopeError('E_USAGE', {
       what: '--jobs needs --on slurm',

@@ -84,12 +84,7 @@ async function submitOrders(
  */
 async function submitJob(script: string, options: readonly string[]): Promise<string> {
   const run = await runTool('sbatch', ['--parsable', ...options, script], { timeoutMs: commandMs });
-  if (run.notFound)
-    throw new InferscopeError('E_TOOL_MISSING', {
-      what: '--on slurm needs sbatch',
-      why: 'sbatch was not found on PATH.',
-      fix: 'Type the command on a login node of the cluster, or leave out --on slurm.',
-    });
+  if (run.notFound) throw noSbatch();
   const id = run.stdout.trim().split(';')[0]!;
   if (run.ok && id !== '') return id;
   throw new InferscopeError('E_TOOL_FAILED', {
@@ -98,6 +93,13 @@ async function submitJob(script: string, options: readonly string[]): Promise<st
     fix: `Give it the options that this cluster requires: --sbatch '--partition=NAME --time=30'`,
   });
 }
+
+export const noSbatch = (): InferscopeError =>
+  new InferscopeError('E_TOOL_MISSING', {
+    what: '--on slurm needs sbatch',
+    why: 'sbatch was not found on PATH.',
+    fix: 'Type the command on a login node of the cluster, or leave out --on slurm.',
+  });
 
 export interface QueuedJobs {
   /** Ids of running and waiting jobs, and of the tasks of arrays. */
