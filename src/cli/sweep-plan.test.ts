@@ -190,7 +190,7 @@ test('memory of a run is estimated from its dimensions, and runs that do not fit
   expect(small).toMatchObject({
     fits: true,
     seconds: 41,
-    basis: 'duration of an earlier run of this command',
+    basis: 'the duration of an earlier run of this command',
   });
   // 64 sequences have 21.5 GB of KV cache in addition to the weights.
   expect(large).toMatchObject({ fits: false });

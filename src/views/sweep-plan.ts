@@ -34,18 +34,18 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
       {
         type: 'text',
         text: [
-          `${finished > 0 ? `${remaining.length} of ${plural(remaining.length + finished, 'run')} left` : plural(remaining.length, 'run')}, about `,
+          `${finished > 0 ? `${remaining.length} of ${plural(remaining.length + finished, 'run')} left` : plural(remaining.length, 'run')}, estimated time `,
           formatDuration(remaining.reduce((sum, { expected }) => sum + expected.seconds, 0)),
         ],
       },
       {
         type: 'facts',
         items: [
-          ...bases.map((basis) => ({ name: 'time', text: basis })),
+          ...bases.map((basis) => ({ name: 'estimated from', text: basis })),
           ...(constants.length > 0 ? [{ name: 'all', text: constants }] : []),
         ],
       },
-      planTable('Expected', remaining, columns),
+      planTable('Estimates', remaining, columns),
       ...(misfits.length > 0 ? [{ type: 'text', text: misfitText(misfits) } as const] : []),
       { type: 'issues', issues },
       { type: 'heading', text: 'Commands' },
@@ -78,7 +78,7 @@ export const planTable = (
       ...configuration,
       {
         id: 'expected',
-        head: 'expected',
+        head: 'estimate',
         ...number,
         cell: ({ expected }) => seconds(expected.seconds),
       },

@@ -92,7 +92,7 @@ test('a plan has time, memory, fit and command of each remaining run', () => {
     why: 'No config.json.',
   };
   const text = planText(document('sweep', '1.0', plan), 80);
-  expect(text).toContain('3 of 4 runs left, about 3 min');
+  expect(text).toContain('3 of 4 runs left, estimated time 3 min');
   expect(text).toMatch(/^ +2 +500 +16 +50 s +22\.0 GB +24\.0 GB +fits$/m);
   expect(text).toMatch(/^ +4 .* does not fit$/m);
   expect(text).toContain('Does not fit: run 4. inferscope estimate');
@@ -107,7 +107,7 @@ test('a plan of one run has its parameters in a line above the table', () => {
   plan.runs[0]!.expected.seconds = 144;
   const text = planText(document('sweep', '1.0', plan), 80);
   expect(text).toMatch(/^ +all +model .*batch \d+/m);
-  expect(text).toMatch(/^ +run +expected +needs +capacity +fit$/m);
+  expect(text).toMatch(/^ +run +estimate +needs +capacity +fit$/m);
   expect(text).toContain('2.4 min');
 });
 

@@ -30,7 +30,7 @@ test('a memory sweep from YAML writes a profile per run, and CSV, text and page;
   );
   const dryRun = inferscope(setup, ['sweep', '--config', file, '--dry-run']);
   expect(dryRun.status, dryRun.stderr).toBe(0);
-  expect(dryRun.stdout).toMatch(/^ +2 runs, about 6 s$/m);
+  expect(dryRun.stdout).toMatch(/^ +2 runs, estimated time 6 s$/m);
   expect(
     dryRun.stdout.match(
       /^ +node .*cli\.js memory --model .*--output "results\/memory-profiles\/tiny-profile_\$\(date -u \+%Y%m%d-%H%M%S\)\.json"$/gm,

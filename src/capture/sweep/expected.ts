@@ -186,17 +186,20 @@ function estimateTime(
   model: { architecture: Architecture; storage: Storage } | null,
 ): Pick<Expected, 'seconds' | 'basis'> {
   const took = earlierSeconds.get(run.key);
-  if (took !== undefined) return { seconds: took, basis: 'duration of an earlier run of this command' };
+  if (took !== undefined) return { seconds: took, basis: 'the duration of an earlier run of this command' };
   const startUp = engine === null ? 0 : startUpS[engine];
-  if (!model) return { seconds: startUp, basis: 'rule of thumb: startup of the engine only' };
+  if (!model)
+    return {
+      seconds: startUp,
+      basis: 'the startup of the engine only: the work of the command is not known before it runs',
+    };
   const bytes = weightBytes(model.architecture, model.storage).total;
   const step = Math.max(minStepS[device], bytes / decodeBytesPerS[device]);
   const decode = repeats * Number(run.parameters['output_length']) * step;
-  if (engine === null)
-    return { seconds: decode, basis: 'rule of thumb: decode at half of a typical bandwidth' };
+  if (engine === null) return { seconds: decode, basis: 'decode at half of a typical memory bandwidth' };
   return {
     seconds: startUp + bytes / readBytesPerS + decode,
-    basis: 'rule of thumb: startup, reading the weights, decode at half of a typical bandwidth',
+    basis: 'engine startup, reading of the weights, decode at half of a typical memory bandwidth',
   };
 }
 
