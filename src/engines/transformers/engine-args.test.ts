@@ -19,7 +19,10 @@ test('an engine argument overrides --threads', () => {
 
 test.each([
   [{ mod: 'compile' }, 'mode=compile'],
-  [{ attention: 'sdpa' }, 'attn=sdpa'],
+  [{ atn: 'sdpa' }, 'Did you mean --engine-arg attn=sdpa?'],
+  // Nothing similar.
+  [{ attention: 'sdpa' }, 'Type for example: --engine-arg mode=compile'],
+  [{ attn: 'xformers' }, 'Type for example: --engine-arg attn=sdpa'],
   [{ mode: 'cuda-graph' }, 'mode=cudagraph'],
   [{ attn: 'flash_attention' }, 'attn=flash_attention_2'],
   [{ threads: '0' }, 'threads=4'],

@@ -1,5 +1,5 @@
-import { closest } from 'fastest-levenshtein';
 import { InferscopeError } from '../../model/errors.js';
+import { nearest } from '../../model/nearest.js';
 
 /** Values of --engine-arg for the transformers engine; the process checks the same list (inferscope_engine.py). */
 const values = {
@@ -36,7 +36,7 @@ export function parseTransformersArgs(
       throw new InferscopeError('E_USAGE', {
         what: `the transformers engine has no argument ${key}`,
         why: `It knows ${keys.join(', ')}.`,
-        fix: `Did you mean --engine-arg ${closest(key, keys)}=${value}?`,
+        fix: suggestion(key, keys, (name) => `${name}=${value}`, 'mode=compile'),
       });
     }
   }
@@ -106,8 +106,21 @@ function oneOf<K extends keyof typeof values>(
   throw new InferscopeError('E_USAGE', {
     what: `--engine-arg ${key}=${value} is not known`,
     why: `${key} is one of ${allowed.join(', ')}.`,
-    fix: `Did you mean --engine-arg ${key}=${closest(value, [...allowed])}?`,
+    fix: suggestion(value, allowed, (name) => `${key}=${name}`, `${key}=${allowed[0]!}`),
   });
+}
+
+/** The argument that was probably meant; the example if no name is similar. */
+function suggestion(
+  typed: string,
+  names: readonly string[],
+  argument: (name: string) => string,
+  example: string,
+): string {
+  const meant = nearest(typed, names);
+  return meant === null
+    ? `Type for example: --engine-arg ${example}`
+    : `Did you mean --engine-arg ${argument(meant)}?`;
 }
 
 function noQuantization(value: string): InferscopeError {
