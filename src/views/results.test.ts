@@ -136,6 +136,8 @@ it("shows a log without comparable metrics by its tool's own metrics", () => {
     ['engine', 'vllm.kv_cache_tokens', 621_392],
     ['rank 0', 'vllm.weights', 55.2],
   ]);
+  expect(JSON.stringify(log.lead[0])).toContain('2 metrics of vLLM');
+  expect(JSON.stringify(view.lead[0])).toContain('1 load point of guidellm 0.6');
 });
 
 it('lists one row per load point if each has one metric, so that no point is lost at 80 columns', () => {

@@ -75,8 +75,14 @@ export function resultsView(document: Document<BenchmarkResults>): View {
 }
 
 const toolName = ({ tool }: Capture): string => `${tool.name} ${tool.version ?? ''}`.trim();
-const contentText = (capture: Capture): string =>
-  `${plural(capture.points.length, 'load point')} of ${toolName(capture)}`;
+/** The points of a log are an engine and its ranks, not loads. */
+function contentText(capture: Capture): string {
+  const metrics = capture.points.flatMap((point) => point.metrics);
+  const content = metrics.some((metric) => metric.same_definition)
+    ? plural(capture.points.length, 'load point')
+    : plural(new Set(metrics.map(({ name }) => name)).size, 'metric');
+  return `${content} of ${toolName(capture)}`;
+}
 
 const captureTitle = (capture: Capture, all: readonly Capture[]): string =>
   all.length > 1 ? `${toolName(capture)}, ${capture.capture_id}` : toolName(capture);
