@@ -93,6 +93,9 @@ const SessionRow: FC<{ session: KeyedSession; trends: Trends }> = ({ session, tr
   const { listed, program, figure, key, home } = session;
   const name = safeText(listed.name ?? listed.id);
   const workload = program?.workload;
+  // Empty cells are hidden on a narrow page, with their labels.
+  const modelName = workload ? modelNameOf(workload) : null;
+  const dtype = dtypeOf(workload);
   const trend = trends.get(session);
   return (
     <tr>
@@ -110,9 +113,9 @@ const SessionRow: FC<{ session: KeyedSession; trends: Trends }> = ({ session, tr
         </span>
       </td>
       <td data-head="Model" class="fits">
-        {workload && (
+        {(modelName !== null || dtype !== '') && (
           <span>
-            {safeText(modelNameOf(workload) ?? '')} <span class="spread">{dtypeOf(workload)}</span>
+            {safeText(modelName ?? '')} <span class="spread">{dtype}</span>
           </span>
         )}
       </td>
