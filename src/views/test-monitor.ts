@@ -71,7 +71,13 @@ export function testMonitor(): Document<MonitorResult> {
     'monitor',
     '1.0',
     {
-      session: { id: 'm', title: 'GPUs and host', started_at: '2026-11-21T09:00:00Z', status: 'complete' },
+      session: {
+        id: 'm',
+        name: null,
+        title: 'GPUs and host',
+        started_at: '2026-11-21T09:00:00Z',
+        status: 'complete',
+      },
       plan: {
         source: 'live',
         tool: 'NVML',

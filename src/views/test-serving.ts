@@ -124,6 +124,7 @@ export function testServing(kind: 'closed' | 'poisson' = 'closed'): Document<Ser
     {
       session: {
         id: '20261121-0840-serve-llama',
+        name: null,
         title: 'llama-24m · inferscope serve · 5 loads',
         started_at: '2026-11-21T08:40:00.000Z',
         status: 'complete',

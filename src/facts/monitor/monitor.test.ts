@@ -113,6 +113,7 @@ describe('a recording made by hand', () => {
   test('uses the requested thresholds', async () => {
     const session = await sessionOf(home, exampleRows(), { kind: 'monitor', roofline: null });
     const { data } = await analyzeMonitor(session, { idlePercent: 90, idleMs: 100 });
+    expect(data.session).toEqual({ ...data.session, name: null, status: 'complete' });
     expect(data.thresholds).toMatchObject({ idle_percent: 90, idle_ms: 100 });
     // 80 % now counts as idle: one period from 1.0 to 2.5 s.
     expect(data.devices[0]!.idle).toMatchObject({ count: 1, longest_ms: 1500 });

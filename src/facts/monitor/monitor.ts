@@ -12,6 +12,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { sessionOfKind } from '../session-identity.js';
 import { readArtifactJson } from '../artifact.js';
 import { deviceHeadline, headlines } from './headlines.js';
 import { readIdle } from './idle.js';
@@ -51,9 +52,8 @@ export async function analyzeMonitor(
     for (const scope of [...metrics.keys()].filter(isGpuScope).sort(byNumber))
       devices.push(await readDevice(database, scope, metrics.get(scope)!, plan, thresholds));
     for (const device of devices) device.headline = deviceHeadline(device);
-    const { id, manifest } = session;
     const data: MonitorResult = {
-      session: { id, title: manifest.title, started_at: manifest.started_at, status: manifest.status },
+      session: sessionOfKind(session),
       plan,
       ...span,
       thresholds: { idle_percent: thresholds.idlePercent, idle_ms: thresholds.idleMs, ...fixedThresholds },

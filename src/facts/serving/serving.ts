@@ -4,9 +4,11 @@ import {
   loadPlanSchema,
   type ServingPoint,
   type ServingResult,
+  servingVersion,
 } from '../../model/documents/serving.js';
 import type { Session } from '../../session/open.js';
 import { readPlan } from '../artifact.js';
+import { sessionOfKind } from '../session-identity.js';
 import { bestUnderSlo, saturation, servingIssues } from './answers.js';
 import { servingPoint } from './point.js';
 import { readRequestRows, readServerSeries } from './requests.js';
@@ -25,12 +27,11 @@ export async function analyzeServing(session: Session): Promise<Document<Serving
       const series = await readServerSeries(database, facts.execution_id);
       points.push(servingPoint(facts, rows, plan.slo, series));
     }
-    const { id, manifest } = session;
     return document(
       'serving',
-      '1.0',
+      servingVersion,
       {
-        session: { id, title: manifest.title, started_at: manifest.started_at, status: manifest.status },
+        session: sessionOfKind(session),
         target: plan.target,
         prompts: plan.prompts,
         slo: plan.slo,

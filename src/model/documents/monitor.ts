@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
+import { sessionIdentitySchema } from './session-identity.js';
 
 const count = z.number().int();
 const share = z.number();
@@ -127,13 +128,9 @@ const monitorDeviceSchema = z.object({
 });
 
 const monitorSchema = z.object({
-  session: z
-    .object({
-      id: z.string().nullable(),
-      title: z.string(),
-      started_at: z.string(),
-      status: z.string(),
-    })
+  session: sessionIdentitySchema
+    .omit({ kind: true })
+    .extend({ id: z.string().nullable() })
     .describe('Null id: nothing was saved.'),
   plan: monitorPlanSchema,
   duration_s: figureSchema,
@@ -162,7 +159,7 @@ const monitorSchema = z.object({
     .describe("For charts: at most 600 points each, [ns since the session's start, mean of the span]."),
 });
 
-export const monitorVersion = '1.0';
+export const monitorVersion = '1.1';
 export const monitorDocumentSchema = documentSchema('monitor', monitorVersion, monitorSchema);
 
 export type MonitorPlan = z.infer<typeof monitorPlanSchema>;

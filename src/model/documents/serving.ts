@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema, missingFigureSchema } from '../figure.js';
 import { type FigureRow, valuesOf } from '../figure-rows.js';
+import { sessionIdentitySchema } from './session-identity.js';
 
 /** A distribution over requests (or tokens). Percentiles are linear (type 7), sd is over n − 1. */
 const spreadSchema = z.object({
@@ -157,7 +158,7 @@ const servingPointSchema = z.object({
 });
 
 const servingResultSchema = z.object({
-  session: z.object({ id: z.string(), title: z.string(), started_at: z.string(), status: z.string() }),
+  session: sessionIdentitySchema.omit({ kind: true }),
   target: loadPlanSchema.shape.target,
   prompts: loadPlanSchema.shape.prompts,
   slo: sloSchema.nullable(),
@@ -169,7 +170,8 @@ const servingResultSchema = z.object({
   best_under_slo: z.object({ execution_id: z.string().nullable(), text: z.string() }).nullable(),
 });
 
-export const servingDocumentSchema = documentSchema('serving', '1.0', servingResultSchema);
+export const servingVersion = '1.1';
+export const servingDocumentSchema = documentSchema('serving', servingVersion, servingResultSchema);
 
 export type Spread = z.infer<typeof spreadSchema>;
 export type Distribution = z.infer<typeof distributionSchema>;
