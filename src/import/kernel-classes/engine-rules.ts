@@ -97,7 +97,7 @@ export const engineRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /flash_?infer|DeviceSelect|compact|nonzero|unique|merge_sort|DeviceMergeSort|prepare_|advance_step|build_|compute_position|compute_slot|slot_mapping|resolve_future|get_last_loc|write_|assign_|create_.*_indices|update_/i,
+      /flash_?infer|DeviceSelect|compact|nonzero|unique|merge_sort|DeviceMergeSort|prepare_|advance_step|build_|compute_position|compute_slot|slot_mapping|resolve_future|SeqAndPaddingOffsets|BlockOffsetsToDevice|get_last_loc|write_|assign_|create_.*_indices|update_/i,
     class: 'copy',
     family: 'index preparation: CUB select, vLLM and SGLang schedulers',
     sample:

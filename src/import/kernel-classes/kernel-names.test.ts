@@ -91,6 +91,52 @@ const knownNames: Record<string, readonly [name: string, opClass: OpClass][]> = 
       'other',
     ],
   ],
+  // The PyTorch profiler's tables of TensorRT-LLM on an H100 with Qwen3-8B and Qwen3-30B-A3B, published in SGLang's repository.
+  'TensorRT-LLM on an H100': [
+    ['kernel_mha', 'attention'],
+    [
+      'void fused_moe::run_global<fused_moe::Fused_Moe_Kernel_sm80<cutlass::bfloat16_t, cutlass::bfloat16_t, cutlass::bfloat16_t, 32, 128, 64, 4, (fused_moe::Activation_Type)3> >',
+      'gemm',
+    ],
+    [
+      '_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalINS1_17GroupProblemShapeIN4cute5tupleIJlllEEEEENS1_10collective13CollectiveMmaINS1_39MainloopSm90ArrayTmaGmmaWarpSpecializedILi12E',
+      'gemm',
+    ],
+    ['nvjet_tst_64x8_64x16_4x1_v_bz_splitK_TNT', 'gemm'],
+    [
+      'void tensorrt_llm::kernels::cutlass_kernels::fusedBuildExpertMapsSortFirstTokenKernel<32, 8, 8>',
+      'moe_routing',
+    ],
+    [
+      'void tensorrt_llm::kernels::cutlass_kernels::computeStridesTmaWarpSpecializedKernel<__nv_bfloat16, __nv_bfloat16, __nv_bfloat16, __nv_bfloat16>',
+      'moe_routing',
+    ],
+    [
+      'void tensorrt_llm::kernels::cutlass_kernels::expandInputRowsKernel<__nv_bfloat16, __nv_bfloat16, (tensorrt_llm::kernels::cutlass_kernels::TmaWarpSpecializedGroupedGemmInput::FpXBlockScalingType)2, false>',
+      'moe_routing',
+    ],
+    [
+      'void tensorrt_llm::kernels::customMoeRoutingKernel<__nv_bfloat16, float, int, 128, 8, false>',
+      'moe_routing',
+    ],
+    [
+      'void tensorrt_llm::kernels::applyBiasRopeUpdateKVCacheV2<__nv_bfloat16, __nv_bfloat16, 256, 128, false, false, false, true, tensorrt_llm::kernels::KVBlockArray, (tensorrt_llm::kernels::RotaryPositionEmbeddingType)0>',
+      'elementwise',
+    ],
+    ['void tensorrt_llm::kernels::fusedQKNormRopeKernel<128, false>', 'elementwise'],
+    ['Memset (Unknown)', 'copy'],
+  ],
+  // Kernels of TensorRT-LLM that profiles of others name: XQA in FlashInfer, the router of DeepSeek-V3, the NVLink all-to-all.
+  'TensorRT-LLM elsewhere': [
+    ['kernel_mha(unsigned int, float, float const*, ', 'attention'],
+    ['void tensorrt_llm::kernels::deepseek_v3_topk_kernel<float>', 'moe_routing'],
+    ['void tensorrt_llm::kernels::cutlass_kernels::blockExpertPrefixSumKernel<1024>', 'moe_routing'],
+    ['void tensorrt_llm::kernels::moe_comm::moeA2ADispatchKernel<8>', 'communication'],
+    ['void tensorrt_llm::kernels::moe_comm::moeA2ACombineKernel<__nv_bfloat16>', 'communication'],
+    ['fmha_v2_flash_attention_fp16_64_32_S_qkv_128_causal_sm86_kernel_nl', 'attention'],
+    ['tensorrt_llm::kernels::computeSeqAndPaddingOffsets<', 'copy'],
+    ['copyBatchBlockOffsetsToDeviceKernel', 'copy'],
+  ],
   // vLLM 0.30 on four B200s, DeepSeek-V4.1-Flash, profiled decode steps.
   'vLLM on B200s': [
     [

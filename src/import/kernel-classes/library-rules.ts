@@ -19,11 +19,36 @@ const functionRules: readonly KernelClassRule[] = [
     sample: 'cvt_fp16_to_fp4_sf_major',
   },
   {
-    pattern: /moe::dev::(?:routing|finalize)|routing(?:Indices|Main)\w*Kernel|finalizeKernel(?:VecLoad)?\b/,
+    pattern:
+      /moe::dev::(?:routing|finalize)|routing(?:Indices|Main)\w*Kernel|finalizeKernel(?:VecLoad)?\b|customMoeRoutingKernel|deepseek_v3_topk_kernel|BuildExpertMaps|ExpertPrefixSumKernel|computeStrides\w*Kernel/,
     class: 'moe_routing',
     family: 'TensorRT-LLM mixture of experts: routing and weighted sum',
     sample:
       'void moe::dev::routing::routingDeepSeek::routingMainKernel<moe::dev::routing::routingDeepSeek::KernelParams>',
+  },
+  {
+    pattern: /\bmoeA2A\w+/,
+    class: 'communication',
+    family: 'TensorRT-LLM mixture of experts: all-to-all over NVLink',
+    sample: 'void tensorrt_llm::kernels::moe_comm::moeA2ADispatchKernel<8>',
+  },
+  {
+    pattern: /^(?:void )?kernel_mha\b/,
+    class: 'attention',
+    family: 'XQA: TensorRT-LLM, FlashInfer',
+    sample: 'kernel_mha',
+  },
+  {
+    pattern: /weight_only::kernel\b/,
+    class: 'gemm',
+    family: 'TensorRT-LLM weight-only GEMV',
+    sample: 'void tensorrt_llm::kernels::weight_only::kernel<128, 2>',
+  },
+  {
+    pattern: /[qQ][kK]_?[nN]orm_?[rR]ope/,
+    class: 'elementwise',
+    family: 'norm and rotary embedding of Q and K in one kernel: TensorRT-LLM, vLLM',
+    sample: 'void tensorrt_llm::kernels::fusedQKNormRopeKernel<128, false>',
   },
   {
     pattern: /moe::dev::activation/,
