@@ -112,6 +112,21 @@ test.each<[string, string, (nth: number, rank: number) => number]>([
   ).toBe(outcome);
 });
 
+test('communicators are in the order of their numbers', async () => {
+  const names = ['tp10[20-21]', 'tp9[18-19]', 'tp2', 'tp10[2-3]', '18446744073709551615', '7'];
+  const calls = names.flatMap((communicator) => rows(2, () => ({ communicator, dur_ns: 1000 })));
+  const { communicators } = (await analyzeCollectives(await sessionOf(testHome(), { collectives: calls })))
+    .data;
+  expect(communicators.map(({ communicator }) => communicator)).toEqual([
+    '7',
+    '18446744073709551615',
+    'tp2',
+    'tp9[18-19]',
+    'tp10[2-3]',
+    'tp10[20-21]',
+  ]);
+});
+
 test('with too few calls, one rank, or host clocks no rank is named as the cause', async () => {
   const sessionWith = (count: number, more: Row<'collectives'>, ranks = [0, 1]) =>
     sessionOf(testHome(), {

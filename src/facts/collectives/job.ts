@@ -1,7 +1,7 @@
 import { sendAndRecv } from '../../model/collectives.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { callKey } from '../trace/collective-tables.js';
+import { byNumber, callKey } from '../trace/collective-tables.js';
 import { captureList, isSameCall, joinSteps } from '../trace/collectives.js';
 
 /** One communicator's calls of an operation in a kind of stage of a job (import --ranks). */
@@ -53,7 +53,7 @@ export const linksSql = (
      FROM uses u)
    SELECT communicator, name, operation, bytes, ranks, recorded_ranks, members, calls, wire_us, other_us,
      coalesce(greatest(wire_us - other_us, 0), 0) * calls * exposed_share / 1e3 / ${instances} AS lost_ms
-   FROM compared JOIN members USING (communicator) ORDER BY lost_ms DESC, communicator, operation`;
+   FROM compared JOIN members USING (communicator) ORDER BY lost_ms DESC, ${byNumber('communicator')}, operation`;
 
 /** The communicator with a slower exchange than its equals, if any. */
 export async function readSlowLink(

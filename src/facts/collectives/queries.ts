@@ -1,3 +1,5 @@
+import { byNumber } from '../trace/collective-tables.js';
+
 /** Rows by execution, operation, size, and number of ranks and nodes. */
 export const groupsSql = `SELECT execution_id, operation, bytes, ranks, nodes, any_value(sequence_of) AS sequence_of, count(*) AS recorded, count(DISTINCT communicator) AS communicators,
      list_sort(list(DISTINCT communicator)) AS named, list_sort(list(DISTINCT timed_by)) AS timed_by, count(dur_ns) AS timed,
@@ -16,7 +18,7 @@ export const rankSharesSql = (kind: 'last' | 'longest'): string => `WITH counts 
      FROM collective_calls GROUP BY execution_id, operation, bytes, ranks, nodes, communicator, ${kind}_rank)
    SELECT *, sum(operations) OVER (PARTITION BY execution_id, operation, bytes, ranks, nodes, communicator)::BIGINT AS total_operations
    FROM counts
-   QUALIFY rank IS NOT NULL AND row_number() OVER (PARTITION BY execution_id, operation, bytes, ranks, nodes ORDER BY rank IS NULL, operations DESC, communicator, rank) = 1`;
+   QUALIFY rank IS NOT NULL AND row_number() OVER (PARTITION BY execution_id, operation, bytes, ranks, nodes ORDER BY rank IS NULL, operations DESC, ${byNumber('communicator')}, rank) = 1`;
 
 /** Length of each rank's recorded sequence, from its first to its last number, summed over ranks. */
 export const communicatorsSql = `WITH by_rank AS (
@@ -25,6 +27,6 @@ export const communicatorsSql = `WITH by_rank AS (
      FROM collective_rows GROUP BY execution_id, communicator, sequence_of, rank)
    SELECT execution_id, communicator, sequence_of AS operation, any_value(name) AS name, any_value(ranks) AS ranks, any_value(nodes) AS nodes,
      count(*) AS recorded_ranks, sum(recorded) AS recorded, sum(calls) AS calls
-   FROM by_rank GROUP BY execution_id, communicator, sequence_of ORDER BY recorded DESC, communicator, sequence_of, execution_id`;
+   FROM by_rank GROUP BY execution_id, communicator, sequence_of ORDER BY recorded DESC, ${byNumber('communicator')}, sequence_of, execution_id`;
 
 export const repeatedSql = `SELECT (SELECT count(*) FROM collectives) - (SELECT count(*) FROM collective_rows) AS repeated`;

@@ -13,6 +13,10 @@ const key = 'execution_id, communicator, sequence_of, rank, sequence';
 /** Columns that identify a call. Torch numbers its groups from 0 in every execution. */
 export const callKey = 'execution_id, communicator, operation, sequence';
 
+/** SQL to order communicators, or other names with numbers, by number: tp9 before tp10. */
+export const byNumber = (name: string): string =>
+  String.raw`regexp_replace(regexp_replace(${name}, '(\d+)', '${'0'.repeat(20)}\1', 'g'), '\d*(\d{20})', '\1', 'g'), ${name}`;
+
 /** SQL of the collective tables, each after the tables that it reads (model/derived-tables.ts). */
 export const collectiveTables = {
   collective_rows: `WITH placed AS (

@@ -1,4 +1,4 @@
-import { makeCollectives } from '../../../facts/trace/collective-tables.js';
+import { byNumber, makeCollectives } from '../../../facts/trace/collective-tables.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { checkAgain } from '../stage-rule.js';
 import { ms, part, percent } from '../words.js';
@@ -100,7 +100,7 @@ const lateRanksSql = `WITH sums AS (
    SELECT communicator, operation, bytes, ranks, rank, host, last, operations, time_ms, saved_ms
    FROM sums JOIN late USING (execution_id, communicator, operation, bytes)
    QUALIFY row_number() OVER (PARTITION BY execution_id, communicator, operation, bytes ORDER BY last DESC, rank) = 1
-   ORDER BY saved_ms DESC, communicator, operation, bytes`;
+   ORDER BY saved_ms DESC, ${byNumber('communicator')}, operation, bytes`;
 
 function finding(late: LateRank): Omit<FoundDraft, 'evidence'> {
   const { operation, rank, host, last, operations, saved_ms, time_ms, ranks } = late;
