@@ -11,6 +11,10 @@ import { failureLine, runTool } from '../doctor/run-tool.js';
 const commandMs = 60_000;
 /** Maximum tasks of one array: Slurm's default limit is 1001 (MaxArraySize). */
 const maxTasks = 1000;
+/** Tasks of short orders for each that can run at a time. */
+const tasksPerSlot = 4;
+/** Maximum short orders of a task. */
+const maxShortOrders = 16;
 const pollMs = 2000;
 
 /** Work to submit. Each order is passed as one JSON argument to a built entry script, which executes it in its own process. */
@@ -33,12 +37,17 @@ export interface JobArray {
 }
 
 /**
- * Submits an array of tasks, one order each. If there are more orders than the n tasks an array may have, task i executes orders i, i + n, i + 2n, ….
+ * Submits an array of tasks, one order each unless `tasks` is less or an array may not have as many: of n tasks, task i executes
+ * orders i, i + n, i + 2n, …, each in its own process.
  * @param maxConcurrent maximum concurrent tasks; null: as many as Slurm starts
  * @throws E_TOOL_MISSING, E_TOOL_FAILED
  */
-export async function submitArray(work: Orders, maxConcurrent: number | null): Promise<JobArray> {
-  const width = Math.min(work.orders.length, maxTasks);
+export async function submitArray(
+  work: Orders,
+  maxConcurrent: number | null,
+  tasks = work.orders.length,
+): Promise<JobArray> {
+  const width = Math.min(tasks, maxTasks);
   const limit = maxConcurrent === null ? '' : `%${maxConcurrent}`;
   const jobOptions = [
     `--array=0-${width - 1}${limit}`,
@@ -46,6 +55,35 @@ export async function submitArray(work: Orders, maxConcurrent: number | null): P
   ];
   const id = await submitOrders(work, width, jobOptions);
   return { id, taskOf: (order) => `${id}_${order % width}` };
+}
+
+/**
+ * Number of tasks for orders that take seconds, since Slurm takes about as long to start a task: a few for each that can run at a time, so that
+ * the slots end together, and more if a task would get too many orders to lose.
+ * @param slots tasks that can run at a time, at most; null if unknown
+ */
+export const tasksForShort = (orders: number, slots: number | null): number =>
+  Math.min(orders, Math.max((slots ?? orders) * tasksPerSlot, Math.ceil(orders / maxShortOrders)));
+
+/** Cores of the partition that a job with these options of sbatch gets; null if Slurm does not answer. */
+export async function partitionCores(options: readonly string[]): Promise<number | null> {
+  const named = options.flatMap((word, index) => {
+    const [, joined] = /^(?:--partition=|-p)(.+)$/.exec(word) ?? [];
+    return joined ?? (word === '--partition' || word === '-p' ? (options[index + 1] ?? []) : []);
+  });
+  const partition = named.at(-1) ?? process.env['SBATCH_PARTITION'];
+  const filter = partition === undefined ? [] : ['--partition', partition];
+  const run = await runTool('sinfo', ['--noheader', ...filter, '--format', '%P|%C'], {
+    timeoutMs: commandMs,
+  });
+  // Cores are printed as allocated/idle/other/total, other ones are of nodes that are down; the default partition has an asterisk.
+  const cores = run.stdout.split('\n').flatMap((line) => {
+    const [, mark, allocated, idle] = /^[^|]*?(\*?)\|(\d+)\/(\d+)\//.exec(line) ?? [];
+    return mark === undefined || (partition === undefined && mark === '')
+      ? []
+      : Number(allocated) + Number(idle);
+  });
+  return cores.length === 0 ? null : cores.reduce((sum, count) => sum + count, 0);
 }
 
 /** Submits a job that executes one order after the jobs `after` have ended. @throws E_TOOL_MISSING, E_TOOL_FAILED */

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { InferscopeError } from '../../model/errors.js';
-import { writePart, partHome } from '../../record/ranks/part.js';
+import { partHome, readPart, writePart } from '../../record/ranks/part.js';
 import { recordSession } from '../../record/record-session.js';
 import { importCaptures } from '../import-captures.js';
 import { configuredStageNames } from '../stage-names.js';
@@ -12,8 +12,12 @@ export interface PartOrder {
   keepRaw: boolean;
 }
 
-/** Imports one file as `import` does and writes the result to its folder, which is emptied first: an interrupted import starts again. */
+/**
+ * Imports one file as `import` does and writes the result to its folder, which is emptied first: an interrupted import starts again. A file
+ * with a result is not imported again: Slurm repeats all orders of a requeued task.
+ */
 export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: AbortSignal): Promise<void> {
+  if (readPart(folder) !== null) return;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const home = partHome(folder);

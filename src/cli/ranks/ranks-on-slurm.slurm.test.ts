@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import process from 'node:process';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -28,8 +28,10 @@ const run = (more: Partial<RanksOptions>, signal = new AbortController().signal)
   importRanks([traces()], { ...options, ...more }, signal);
 
 /** Ids of queued jobs and tasks by their name. */
-const queued = (name: string): string[] =>
-  execFileSync('squeue', ['--noheader', '--array', '--name', name, '--format', '%i'], { encoding: 'utf8' })
+const queued = (name: string, ...more: string[]): string[] =>
+  execFileSync('squeue', ['--noheader', '--array', '--name', name, '--format', '%i', ...more], {
+    encoding: 'utf8',
+  })
     .split('\n')
     .filter(Boolean);
 
@@ -58,10 +60,12 @@ const filesOf = ({ folder: sessionFolder }: Session) =>
   );
 
 test('Slurm tasks write the same tables as local processes; an unreadable file is reported and does not stop the rest', async () => {
-  writeKinetoRanks(traces(), { seed: 3, ranks: 6, steps: 4, truncated: [2], missing: [4] });
+  // One at a time, five files are four tasks: the first imports ranks 0 and 5.
+  writeKinetoRanks(traces(), { seed: 3, ranks: 6, steps: 4, truncated: [0], missing: [4] });
   const onSlurm = await openSession(
     await run({
       on: 'slurm',
+      jobs: 1,
       name: 'there',
       sbatch: `--time=5 --comment='two words'`,
       sbatchMerge: '--time=6',
@@ -75,7 +79,7 @@ test('Slurm tasks write the same tables as local processes; an unreadable file i
     filesOf(onSlurm)
       .files.filter(({ outcome }) => outcome === 'failed')
       .map(({ rank }) => rank),
-  ).toEqual([2]);
+  ).toEqual([0]);
   expect(filesOf(onSlurm).missing).toContain(4);
 });
 
@@ -86,13 +90,7 @@ test('a canceled task and a requeued task are run again', async () => {
   await until(() => queued('inferscope-rank').some((id) => id.endsWith('_3')));
   const last = queued('inferscope-rank').find((id) => id.endsWith('_3'))!;
   execFileSync('scancel', [last]);
-  const running = execFileSync(
-    'squeue',
-    ['--noheader', '--array', '--name', 'inferscope-rank', '--states', 'RUNNING', '--format', '%i'],
-    { encoding: 'utf8' },
-  )
-    .split('\n')
-    .find(Boolean);
+  const [running] = queued('inferscope-rank', '--states', 'RUNNING');
   if (running) {
     execFileSync('scontrol', ['requeue', running]);
     // A requeued task would wait two minutes.
@@ -101,6 +99,35 @@ test('a canceled task and a requeued task are run again', async () => {
   const session = await openSession(await importing);
   expect(session.manifest.captures).toHaveLength(4);
   expect(filesOf(session).files.every(({ outcome }) => outcome === 'imported')).toBe(true);
+});
+
+test('a requeued task of several files imports the remaining ones, and a killed import does not stop the others', async () => {
+  writeKinetoRanks(traces(), { seed: 8, ranks: 12, steps: 2 });
+  const importing = run({ on: 'slurm', jobs: 1 });
+  const ranks = join(homeFolders().cache, 'ranks');
+  /** Result of the nth file. */
+  const part = (n: number) =>
+    join(
+      ranks,
+      readdirSync(ranks).find((name) => !name.endsWith('-slurm'))!,
+      `p${n}`,
+      'part.json',
+    );
+  await until(() => queued('inferscope-merge').length > 0 && existsSync(part(1)));
+  const [task] = queued('inferscope-rank', '--states', 'RUNNING');
+  expect([task, queued('inferscope-rank').length]).toEqual([expect.stringMatching(/_0$/), 4]);
+  execFileSync('scontrol', ['requeue', task!]);
+  await until(() => queued('inferscope-rank', '--states', 'PENDING').includes(task!));
+  execFileSync('scontrol', ['update', `JobId=${task}`, 'StartTime=now']);
+  const { ino } = statSync(part(1));
+  await until(() => queued('inferscope-rank', '--states', 'RUNNING').includes(task!));
+  await until(() => spawnSync('pkill', ['--signal', 'KILL', '--full', dirname(part(5))]).status === 0);
+  await until(() => existsSync(part(9)));
+  // Only the task has run: the merge job waits.
+  expect(queued('inferscope-merge', '--states', 'PENDING')).toHaveLength(1);
+  expect([statSync(part(1)).ino, existsSync(part(5))]).toEqual([ino, false]);
+  const session = await openSession(await importing);
+  expect(session.manifest.captures).toHaveLength(12);
 });
 
 test('Ctrl-C cancels the submitted tasks, and --resume imports the rest, locally or on Slurm', async () => {

@@ -1,7 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cancelJobs, queueText, submitAfter, submitArray, whileQueued } from '../../capture/tools/slurm.js';
+import {
+  cancelJobs,
+  partitionCores,
+  queueText,
+  submitAfter,
+  submitArray,
+  tasksForShort,
+  whileQueued,
+} from '../../capture/tools/slurm.js';
 import { type ErrorCode, type ErrorParts, InferscopeError } from '../../model/errors.js';
 import { shellWords } from '../../model/shell.js';
 import type { RankTask } from '../../record/ranks/journal.js';
@@ -35,8 +43,8 @@ export async function writeMergeResult(result: string, merge: Promise<string>): 
 }
 
 /**
- * Submits an array with one task per remaining file and a job that merges them after all have ended; waits for both. The merge job retries
- * once what a task did not finish (killed, out of time). Ctrl-C cancels the submitted jobs; if this process is lost, the jobs continue and
+ * Submits an array with one or several remaining files per task, and a job that merges them after all have ended; waits for both. The merge
+ * job retries once what a task did not finish (killed, out of time). Ctrl-C cancels the submitted jobs; if this process is lost, the jobs continue and
  * save the session. All hosts must see the home, the files and this installation under the same paths.
  * @returns the session's id; null after an interrupt
  * @throws E_TOOL_MISSING, E_TOOL_FAILED, and the errors of the merge
@@ -73,7 +81,13 @@ export async function importOnSlurm(
   const submitted: string[] = [];
   const child = { entry: 'rank-child', folder };
   if (orders.length > 0) {
-    const array = await submitArray({ ...child, name: 'rank', orders, options: sbatchOptions }, jobs ?? null);
+    const cores = await partitionCores(sbatchOptions);
+    const slots = cores === null ? (jobs ?? null) : Math.min(cores, jobs ?? Infinity);
+    const array = await submitArray(
+      { ...child, name: 'rank', orders, options: sbatchOptions },
+      jobs ?? null,
+      tasksForShort(orders.length, slots),
+    );
     submitted.push(array.id);
   }
   const stop = () => cancelJobs(submitted);
