@@ -24,6 +24,12 @@ test.each([
     'inferscope bench latency has no option --dry-run',
     'an option of sweep',
   ],
+  [
+    'estimate llama-24m',
+    'batch-size',
+    'inferscope estimate has no argument for llama-24m',
+    'Usage: inferscope estimate [options]',
+  ],
 ])('%s over %s is an error before the first run', async (command, axis, what, why) => {
   await expect(check(command, axis)).rejects.toMatchObject({
     code: 'E_USAGE',

@@ -35,11 +35,13 @@ export async function checkCommandOptions(
   // Without their parsers.
   const parser = new Command();
   for (const option of command.options) parser.addOption(new Option(option.flags));
-  const unknown = runs.flatMap(({ arguments: all }) =>
-    parser.parseOptions([...ownWords(all)]).unknown.filter((word) => /^--?[a-z]/i.test(word)),
-  );
+  const parsed = runs.map(({ arguments: all }) => parser.parseOptions([...ownWords(all)]));
+  const unknown = parsed.flatMap((words) => words.unknown.filter((word) => /^--?[a-z]/i.test(word)));
   const flag = unknown.find((word) => !sweep.options.some(({ long }) => long === word)) ?? unknown[0];
-  if (flag === undefined) return;
+  if (flag === undefined) {
+    checkArguments(path, command, parsed[0]!.operands);
+    return;
+  }
   const suggestion = nearest(flag, flags);
   const isSweepOption = sweep.options.some(({ long }) => long === flag);
   throw new InferscopeError('E_USAGE', {
@@ -54,5 +56,17 @@ export async function checkCommandOptions(
       isSweepOption && suggestion === null
         ? `Put it before --: inferscope sweep ${flag} … -- ${path}`
         : `See inferscope ${path} --help.`,
+  });
+}
+
+/** @throws E_USAGE for more arguments than the command has */
+function checkArguments(path: string, command: Command, operands: readonly string[]): void {
+  const given = operands.slice(path.split(' ').length);
+  const defined = command.registeredArguments;
+  if (given.length <= defined.length || defined.some(({ variadic }) => variadic)) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `inferscope ${path} has no argument for ${given[defined.length]!}`,
+    why: `Usage: inferscope ${path} ${command.usage()}`,
+    fix: `See inferscope ${path} --help.`,
   });
 }

@@ -149,11 +149,13 @@ function newestResumable(requested: RequestedSweep | null, folder: string, faile
   const hasJournals = journalsIn(folder).length > 0;
   throw new InferscopeError('E_USAGE', {
     what: `the folder ${relativePath(folder)} has no sweep to resume`,
-    why: hasJournals
-      ? 'The sweeps in it are finished or have another configuration.'
-      : 'It contains no sweep journal (sweep-<stamp>.json).',
+    why: !hasJournals
+      ? 'It contains no sweep journal (sweep-<stamp>.json).'
+      : requested === null
+        ? `All runs of its sweeps are ${failedToo ? 'measured' : 'finished'}.`
+        : 'Its sweeps have another configuration.',
     fix: hasJournals
-      ? 'Give its journal: inferscope sweep --resume results/sweep-<stamp>.json, or add --retry-failed.'
+      ? `To resume another sweep, name its journal: inferscope sweep --resume FOLDER/sweep-<stamp>.json${failedToo || requested !== null ? '' : '. To repeat failed runs, add --retry-failed.'}`
       : 'Start one: inferscope sweep --config models.yaml, or name the folder of another one: --output results',
   });
 }

@@ -71,6 +71,16 @@ test('a run that failed has no session for that reason', () => {
   ]);
 });
 
+test('a failure of several runs is shown once', () => {
+  const sweep = testSweep();
+  const failed = sweep.runs.find(({ failure }) => failure !== null)!;
+  sweep.runs.push({ ...failed, number: failed.number + 1 });
+  const text = sweepText(document('sweep', '1.0', sweep), 120);
+  const failures = text.slice(text.indexOf('Failures'));
+  expect(failures.split(failed.failure!.why)).toHaveLength(2);
+  expect(failures).toMatch(/^ {2}\d+[–,] ?\d+ /m);
+});
+
 test('config keys that a model family ignores are a note in plan, text and page', () => {
   const text = 'tiny: Sizes may be off: the Llama family does not read num_local_experts.';
   const issues: Issue[] = [{ code: 'config_keys_unread', severity: 'warning', text }];

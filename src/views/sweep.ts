@@ -1,5 +1,5 @@
 import type { Document, Issue } from '../model/document.js';
-import type { SweepFigures, SweepResult, SweepRun } from '../model/documents/sweep.js';
+import type { SweepFailure, SweepFigures, SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { plural } from '../vocabulary/format.js';
 import { withoutEnd } from '../vocabulary/sentence.js';
 import { figureLabel, runOutcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
@@ -171,20 +171,28 @@ function cellOf({ figure, cells }: SweepMap, x: number, y: number): Text {
   return cell ? figureValue(figure, cell.value, cell.run) : { missing: 'not in the plan' };
 }
 
+/** Each failure once, with the runs that failed with it. */
 function failureBlocks(runs: readonly SweepRun[]): Block[] {
-  const items = runs.flatMap(({ number: run, label, failure, log }) =>
-    failure === null
-      ? []
-      : [
-          {
-            name: String(run),
-            text: [
-              `${label}: ${failure.what} (${failure.code}). ${failure.why} ${withoutEnd(failure.fix)}.`,
-              ...(log === null ? [] : [' Log: ', { code: log }]),
-            ],
-          },
-        ],
-  );
+  const byFailure = new Map<string, { failure: SweepFailure; failed: SweepRun[] }>();
+  for (const run of runs) {
+    if (run.failure === null) continue;
+    const { code, what, why, fix } = run.failure;
+    const key = JSON.stringify([code, what, why, fix]);
+    const entry = byFailure.get(key) ?? { failure: run.failure, failed: [] };
+    entry.failed.push(run);
+    byFailure.set(key, entry);
+  }
+  const items = [...byFailure.values()].map(({ failure: { code, what, why, fix }, failed }) => {
+    const [{ label, log }] = failed as [SweepRun, ...SweepRun[]];
+    const whole = `${what} (${code}). ${withoutEnd(why)}. ${withoutEnd(fix)}.`;
+    return {
+      name: rangesText(failed.map(({ number: run }) => run)),
+      text: [
+        failed.length > 1 ? whole : `${label}: ${whole}`,
+        ...(log === null ? [] : [failed.length > 1 ? ' First log: ' : ' Log: ', { code: log }]),
+      ],
+    };
+  });
   return items.length > 0 ? [{ type: 'facts', items }] : [];
 }
 

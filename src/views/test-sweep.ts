@@ -34,7 +34,7 @@ function run(number: number, batch: number, input: number, change: Partial<Sweep
     issues: [],
     expected: {
       seconds: 50,
-      basis: 'the startup of the engine only',
+      basis: 'engine startup only',
       memory_bytes: peak * 1e9,
       capacity_bytes: 24e9,
       fits: peak < 24,

@@ -191,7 +191,7 @@ function estimateTime(
   if (!model)
     return {
       seconds: startUp,
-      basis: 'the startup of the engine only: the work of the command is not known before it runs',
+      basis: 'engine startup only',
     };
   const bytes = weightBytes(model.architecture, model.storage).total;
   const step = Math.max(minStepS[device], bytes / decodeBytesPerS[device]);
