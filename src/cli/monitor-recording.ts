@@ -46,7 +46,8 @@ export async function recordMachine<T extends object>(
     if (options.requireGpu) {
       throw new InferscopeError(reason.code === 'permission' ? 'E_PERMISSION' : 'E_TOOL_MISSING', why);
     }
-    warn(`${why.what}: only the host is sampled. ${why.why} ${why.fix}`);
+    // The summary says why.
+    warn(`${why.what}: only the host is sampled. ${why.fix}`);
   }
   const quiet = options.quiet === true || options.json === true || !live;
   try {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
+import { shellCommand } from '../model/shell.js';
 import { durationParser } from './durations.js';
 import { collect, areAfterDashes } from './command-line.js';
 import { examples } from './examples.js';
@@ -125,7 +126,7 @@ function recordingPaths(words: string[], options: MonitorCommandOptions): string
     throw new InferscopeError('E_USAGE', {
       what: `${missing ?? words[0]} is not a recording`,
       why: 'monitor summarizes nvidia-smi recordings, or samples while a command runs (--while).',
-      fix: `Type: inferscope monitor --while -- ${words.join(' ')}`,
+      fix: `Type: ${shellCommand(['inferscope', 'monitor', '--while', '--', ...words])}`,
     });
   if (liveOption !== undefined)
     throw new InferscopeError('E_USAGE', {

@@ -86,6 +86,14 @@ test.each([80, 120])('the summary fits %i columns and leaves out series and peri
   expect(lines.join('\n')).not.toMatch(/samples per series|Idle periods/);
 });
 
+test('a summary of what was not saved has every row', () => {
+  const unsaved = testMonitor();
+  unsaved.data.session.id = null;
+  const briefOf = (shown: View) =>
+    section(shown, 'host').flatMap((block) => (block.type === 'table' ? [block.brief ?? null] : []));
+  expect([briefOf(view), briefOf(monitorView(unsaved))]).toEqual([[2], [null]]);
+});
+
 test('a program that did not start has no duration', () => {
   const failed = testMonitor();
   failed.data.plan.program = { command: ['x'], exit_code: null, signal: null, start_ns: 0, end_ns: 1e9 };

@@ -95,20 +95,20 @@ const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => (
       `Utilization, memory, power, clocks and temperature of ${scopeLabel(device.scope)} over time`,
       deviceShades(device),
     ),
-    metricTable(device.metrics, briefRows.device),
+    metricTable(device.metrics, data.session.id === null ? null : briefRows.device),
     { type: 'facts', level: 2, items: deviceFacts(device, data.thresholds) },
     ...periodFolds(device),
   ],
 });
 
-/** Statistics over the recording, one row per metric. */
-function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], brief: number): Block {
+/** Statistics over the recording, one row per metric. @param brief maximum rows in a summary; null for what was not saved: it is shown only there */
+function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], brief: number | null): Block {
   const value = (n: number, { metric, unit }: MonitorMetric): Text =>
     unit === '' || metric === 'cores_busy' ? { n, unit: '', digits: 2 } : { n, unit, digits: 2 };
   return {
     type: 'table',
     title: 'Over the recording; the mean is over time, percentiles are of samples',
-    brief,
+    ...(brief === null ? {} : { brief }),
     columns: [
       { id: 'metric', head: '', wraps: true },
       { id: 'mean', head: 'mean', numeric: true },
@@ -310,7 +310,7 @@ const hostSection = (data: MonitorResult): Section => ({
     ...(hostSeries(data).length > 0
       ? [samplesBlock(hostSeries(data), 'Processors and memory of the host over time')]
       : []),
-    metricTable(data.host.metrics, briefRows.host),
+    metricTable(data.host.metrics, data.session.id === null ? null : briefRows.host),
   ],
 });
 

@@ -186,7 +186,7 @@ class Samples {
       issues.push({
         code: 'telemetry_undated',
         severity: 'warning',
-        text: 'The log has no dates, so its first sample is at the start of the session; without times, samples are one second apart. Record with -o DT (dmon) or the field timestamp (--query-gpu).',
+        text: 'The log has no dates, so its first sample is put at the start of the session. Samples without a time are put one second apart. Record both: dmon -o DT, or --query-gpu with the field timestamp.',
       });
     }
     if (cutOff > 0) {
