@@ -178,10 +178,13 @@ export function hostIssues(samples: HostSample[], circumstances: Circumstances):
   const { mean, max } = circumstances.others;
   // Background daemons always run; a tenth of a core, or 2 % of a large machine, is more than those.
   if (mean !== null && mean > Math.max(0.1, 0.02 * cores)) {
+    const [used, peak] = [tenths(mean), tenths(Math.max(mean, max!))];
     issues.push({
       code: 'machine_not_idle',
       severity: 'warning',
-      ...sentence`The machine was not idle: other processes used ${tenths(mean)} of ${cores} cores (peak ${tenths(Math.max(mean, max!))}).`,
+      ...(peak > used
+        ? sentence`The machine was not idle: other processes used ${used} of ${cores} cores (peak ${peak}).`
+        : sentence`The machine was not idle: other processes used ${used} of ${cores} cores.`),
     });
   }
   const first = samples[0];

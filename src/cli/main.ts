@@ -75,6 +75,9 @@ function invokedCommand(program: Command, ownArguments: readonly string[]): Comm
 /** Subcommands defined after their parent was configured do not inherit these settings. */
 function configureSubcommands(command: Command): void {
   command.exitOverride().configureOutput({ writeErr: () => {} });
+  // The parent's help command is in the group Setup.
+  if (command.commands.length > 0)
+    command.commandsGroup('Commands:').helpCommand('help [command]', 'display help for command');
   if (command.options.some(({ long }) => long === '--runs')) aliasRepeats(command);
   for (const child of command.commands) configureSubcommands(child);
 }
