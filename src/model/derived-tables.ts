@@ -12,6 +12,10 @@ const phase = {
   phase_id: big('stage_id of that phase; null outside'),
   step_id: big('the phase, or the prefill or decode step around it: sampling in a step belongs to the step'),
 };
+const placed = {
+  ...phase,
+  step_kind: text("kind of the step's window; null outside of steps, outside in a capture that marks none"),
+};
 
 const startAndEnd = {
   start_ns: big("start, ns since the session's start"),
@@ -54,16 +58,12 @@ const ofRank = (table: TableName, source: string): Table => ({
   columns: tables[table].columns,
 });
 const withPhase = (table: TableName, source: string): Table => ({
-  doc: `\`${table}\` of ${source}, each with its phase.`,
-  columns: { ...tables[table].columns, ...phase },
+  doc: `\`${table}\` of ${source}, each with its phase and step: what was launched between two decode steps belongs to the one before.`,
+  columns: { ...tables[table].columns, ...placed },
 });
 
 const rank = 'the rank';
 const device = 'the rank on the device';
-const steps = (table: TableName, how: string): Table => ({
-  doc: `\`${table}\` of ${device}, each with the kind of its step, ${how}: what runs between two decode steps belongs to the one before.`,
-  columns: { ...tables[table].columns, phase: text('kind of the step, as in windows, or outside of all') },
-});
 
 const tableOf = {
   stage_places: {
@@ -81,8 +81,6 @@ const tableOf = {
   rank_ops: ofRank('ops', rank),
   phase_kernels: withPhase('kernels', device),
   phase_copies: withPhase('copies', device),
-  step_kernels: steps('kernels', 'by its launch, else by its start'),
-  step_copies: steps('copies', 'by its call'),
   phase_gaps: withPhase('gaps', device),
   phase_api: withPhase('api_calls', rank),
   phase_ops: withPhase('ops', rank),
@@ -149,7 +147,7 @@ const tableOf = {
     doc: 'Kernels grouped by these columns: some hundred rows for millions of kernels.',
     columns: {
       phase: phase.phase,
-      step_kind: text("kind of the step's window; null outside of steps"),
+      step_kind: placed.step_kind,
       ...pick('kernels', [
         'name',
         'short_name',

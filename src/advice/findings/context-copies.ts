@@ -107,8 +107,8 @@ async function growingOf(
   if (kind === 'outside' || instances < minSteps) return [];
   const copies =
     name === null
-      ? "SELECT stage_id, dur_ns, exclusive_ns, NULL::BIGINT AS blocks FROM rank_copies WHERE kind = 'DtoD'"
-      : `SELECT stage_id, dur_ns, exclusive_ns, ${blocksSql} AS blocks FROM rank_kernels WHERE name = ${literal(name)}`;
+      ? "SELECT step_id, dur_ns, exclusive_ns, NULL::BIGINT AS blocks FROM phase_copies WHERE kind = 'DtoD'"
+      : `SELECT step_id, dur_ns, exclusive_ns, ${blocksSql} AS blocks FROM phase_kernels WHERE name = ${literal(name)}`;
   const fits = await database.query<{
     blocks: number | null;
     n: number;
@@ -120,7 +120,7 @@ async function growingOf(
   }>(
     `WITH copy_rows AS (
        SELECT w.stage_id, coalesce(w.iteration, 0) AS iteration, w.start_ns, k.dur_ns, k.exclusive_ns, k.blocks
-       FROM (${copies}) k JOIN stages_in_phases p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id WHERE w.kind = '${kind}'),
+       FROM (${copies}) k JOIN windows w ON w.stage_id = k.step_id WHERE w.kind = '${kind}'),
      frequent AS (SELECT blocks FROM copy_rows GROUP BY blocks HAVING count(DISTINCT stage_id) >= ${minStepShare * instances}),
      step AS (
        SELECT frequent.blocks, stage_id, iteration, start_ns, sum(dur_ns) AS y, count(*) AS n, sum(exclusive_ns) AS ns

@@ -1,4 +1,5 @@
 import { readCallNames } from '../../facts/trace/call-names.js';
+import { graphLaunchesSql } from '../../facts/trace/launches.js';
 import { literal, type TraceScope } from '../../facts/trace/scope.js';
 import { mapsMemory, waitPurpose } from '../../model/synchronizing-calls.js';
 
@@ -42,30 +43,22 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
   );
   const isUnmarked = (unmarked?.n ?? 0) > 0;
   await scope.need('kernel_cells', 'window_idle', 'instances');
-  const [cells] = await database.query<{ unplaced: number; graphs: number }>(
-    "SELECT count_if(step_kind IS NULL) AS unplaced, count_if(in_graph OR class = 'graph') AS graphs FROM kernel_cells",
+  await database.query(
+    `CREATE TEMP TABLE finding_kernels AS
+     SELECT step_kind AS kind, coalesce(class, 'other') AS class, name, dtype, tile, in_graph, sum(kernels)::DOUBLE AS n, coalesce(sum(exclusive_ns), 0)::DOUBLE AS ns
+     FROM kernel_cells WHERE step_kind IS NOT NULL GROUP BY ALL`,
+  );
+  const [cells] = await database.query<{ graphs: number }>(
+    "SELECT count_if(in_graph OR class = 'graph') AS graphs FROM kernel_cells",
   );
   await database.query(
-    `CREATE TEMP TABLE finding_kernels AS ${kernelsSql(isUnmarked, (cells?.unplaced ?? 0) > 0)}`,
+    `CREATE TEMP TABLE finding_graphs AS ${graphLaunchesSql} ${(cells?.graphs ?? 0) > 0 ? '' : 'LIMIT 0'}`,
   );
   await database.query(
-    `CREATE TEMP TABLE finding_graphs AS ${inWindows(
-      `SELECT pid, correlation, any_value(stage_id) AS stage_id, min(api_start_ns) AS start_ns FROM rank_kernels
-       WHERE ${(cells?.graphs ?? 0) > 0 ? "graph_node IS NOT NULL OR class = 'graph'" : 'false'} GROUP BY pid, correlation`,
-      'count(*) AS graph_launches',
-      isUnmarked,
-      'kind',
-    )}`,
-  );
-  await database.query(
-    `CREATE TEMP TABLE finding_copies AS ${inWindows(
-      `SELECT coalesce(api_start_ns, start_ns) AS start_ns, kind AS direction, CASE WHEN kind = 'HtoD' THEN src_kind WHEN kind = 'DtoH' THEN dst_kind END AS memory,
-              bytes, dur_ns, exclusive_ns FROM rank_copies WHERE kind IS NOT NULL`,
-      `direction, memory, count(*)::DOUBLE AS n, sum(bytes)::DOUBLE AS bytes, max(bytes)::DOUBLE AS largest_bytes, sum(dur_ns)::DOUBLE AS dur_ns,
-       sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns`,
-      isUnmarked,
-      'direction, memory',
-    )}`,
+    `CREATE TEMP TABLE finding_copies AS
+     SELECT step_kind AS kind, kind AS direction, CASE WHEN kind = 'HtoD' THEN src_kind WHEN kind = 'DtoH' THEN dst_kind END AS memory, count(*)::DOUBLE AS n,
+       sum(bytes)::DOUBLE AS bytes, max(bytes)::DOUBLE AS largest_bytes, sum(dur_ns)::DOUBLE AS dur_ns, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns
+     FROM phase_copies WHERE kind IS NOT NULL AND step_kind IS NOT NULL GROUP BY ALL`,
   );
   const calls = await readCallNames(scope);
   await makeWaits(scope, isUnmarked, calls);
@@ -73,38 +66,14 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
   await makeLongHosts(scope, isUnmarked, calls);
 }
 
-/** Kernels by the step that launched them, other kernels by time; exclusive time, so that the sum equals the bars. */
-function kernelsSql(unmarked: boolean, withUnplaced: boolean): string {
-  const cellKernels = (kind: string) =>
-    `SELECT ${kind} AS kind, coalesce(class, 'other') AS class, name, dtype, tile, in_graph, sum(kernels)::DOUBLE AS n, coalesce(sum(exclusive_ns), 0)::DOUBLE AS ns
-     FROM kernel_cells ${unmarked ? '' : 'WHERE step_kind IS NOT NULL'} GROUP BY ALL`;
-  if (unmarked) return cellKernels("'outside'");
-  if (!withUnplaced) return cellKernels('step_kind');
-  const columns = `coalesce(class, 'other') AS class, name, dtype, tile, graph_node IS NOT NULL AS in_graph`;
-  return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${notSampling}),
-    candidates AS (SELECT p.stage_id FROM stages_in_phases p JOIN w ON w.window_id = p.step_id),
-    unplaced AS (SELECT start_ns, ${columns}, 1::DOUBLE AS n, coalesce(exclusive_ns, 0)::DOUBLE AS ns FROM rank_kernels ANTI JOIN candidates USING (stage_id)),
-    windowed AS (SELECT w.kind, k.* EXCLUDE (start_ns) FROM unplaced k ASOF JOIN w ON k.start_ns >= w.w_start WHERE k.start_ns < w_end)
-    SELECT kind, class, name, dtype, tile, in_graph, sum(n) AS n, sum(ns) AS ns
-    FROM (${cellKernels('step_kind')} UNION ALL BY NAME SELECT * FROM windowed) GROUP BY ALL`;
-}
-
 /**
  * Host events by the step range in which they start, on the host clock, independent of the windows' clock. The range of a step
  * that another one follows ends at the start of that one.
  */
-function inWindows(
-  events: string,
-  columns: string,
-  unmarked: boolean,
-  grouped: string | null = null,
-): string {
-  const by = grouped === null ? '' : ` GROUP BY kind, ${grouped}`;
-  if (unmarked) {
-    return `SELECT 'outside' AS kind, ${grouped === null ? '0 AS window_id, ' : ''}${columns} FROM (SELECT *, 'outside' AS kind FROM (${events}))${by}`;
-  }
+function inWindows(events: string, columns: string, unmarked: boolean): string {
+  if (unmarked) return `SELECT 'outside' AS kind, 0 AS window_id, ${columns} FROM (${events})`;
   return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, host_end_ns AS w_end FROM instances WHERE ${notSampling})
-    SELECT kind, ${grouped === null ? 'window_id, ' : ''}${columns} FROM (${events}) e ASOF JOIN w ON e.start_ns >= w.w_start WHERE e.start_ns < w_end${by}`;
+    SELECT kind, window_id, ${columns} FROM (${events}) e ASOF JOIN w ON e.start_ns >= w.w_start WHERE e.start_ns < w_end`;
 }
 
 async function makeWaits(

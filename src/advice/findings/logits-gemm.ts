@@ -63,4 +63,4 @@ export async function logitsGemm(context: FindingContext, stage: StageFacts): Pr
 /** SQL of the GEMM kernels of a stage, ordered by their longest launch. */
 export const longestGemmsSql = ({ kind, instances }: StageFacts): string =>
   `SELECT coalesce(name, short_name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(max(dur_ns) / 1e3, 2) AS longest_us
-   FROM step_kernels WHERE phase = '${kind}' AND class = 'gemm' GROUP BY ALL ORDER BY longest_us DESC`;
+   FROM phase_kernels WHERE step_kind = '${kind}' AND class = 'gemm' GROUP BY ALL ORDER BY longest_us DESC`;

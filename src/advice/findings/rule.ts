@@ -21,7 +21,7 @@ export interface FindingContext {
   /** Analyses of other sources that rules use: session-analyses.ts. */
   session: Session;
   database: SessionDatabase;
-  /** Views phase_kernels, step_kernels, phase_gaps, phase_copies, step_copies, phase_api, phase_ops, phase_stages and the table windows; null without a GPU timeline. */
+  /** Views phase_kernels, phase_gaps, phase_copies, phase_api, phase_ops, phase_stages and the table windows; null without a GPU timeline. */
   scope: TraceScope | null;
   /** The same views of a program without a GPU that has recorded framework operators; null otherwise. */
   operators: TraceScope | null;

@@ -85,7 +85,7 @@ const waitedMs = ({ waits }: StageFacts): number => Object.values(waits).reduce(
 /** Bytes from the host to the device by kind of stage, over all its instances. */
 async function copiedBytes({ database }: TraceScope): Promise<Map<string, number>> {
   const rows = await database.query<{ phase: string; bytes: number }>(
-    `SELECT phase, sum(bytes)::DOUBLE AS bytes FROM step_copies WHERE kind = 'HtoD' GROUP BY phase`,
+    `SELECT step_kind AS phase, sum(bytes)::DOUBLE AS bytes FROM phase_copies WHERE kind = 'HtoD' AND step_kind IS NOT NULL GROUP BY step_kind`,
   );
   return new Map(rows.map(({ phase, bytes }) => [phase, bytes]));
 }

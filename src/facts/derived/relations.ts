@@ -9,7 +9,8 @@ import type { TraceSource } from '../../model/documents/trace.js';
 import { callNamesSql } from '../trace/call-names.js';
 import { kernelCellsSql } from '../trace/kernel-cells.js';
 import { exposedSql, gapSpanSql, stepGapsSql, windowSplitSql } from '../trace/phases.js';
-import { literal, noStage, placeKey, type TraceScope } from '../trace/scope.js';
+import { literal, noStage, type TraceScope } from '../trace/scope.js';
+import { placedSql, placesNeed } from '../trace/step-places.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 import { instancesSql, windowClocks, windowsSql } from '../trace/windows.js';
 import { hostGapsSql } from '../waterfall/host-split.js';
@@ -55,30 +56,10 @@ function relation(
 const recordedRows = (table: string, level: 'rank' | 'device'): Relation =>
   relation('view', [], ({ source }) => `SELECT * FROM ${table} WHERE ${whereOf(source, level)}`);
 
-const withPhase = (table: TimelineTable): Relation =>
-  relation(
-    'view',
-    [table, 'stage_places'],
-    () =>
-      `SELECT t.*, p.phase, p.phase_id, p.step_id FROM ${table} t JOIN stage_places p ON p.stage_id = ${placeKey('t')}`,
+const withStep = (name: 'kernels' | 'copies' | 'gaps' | 'api' | 'ops'): Relation =>
+  relation('view', [`rank_${name}`, ...placesNeed], async (scope) =>
+    placedSql(scope, name, await isUnmarked(scope)),
   );
-
-/** Finds the step by time only for rows without a stage. Most rows have one, and a lookup by id is faster. */
-const withStep = (table: 'kernels' | 'copies', near: string): Relation =>
-  relation('view', [`rank_${table}`, 'stage_places', 'windows', 'instances'], async (scope) =>
-    (await isUnmarked(scope))
-      ? `SELECT *, 'outside' AS phase FROM rank_${table}`
-      : `SELECT t.*, coalesce(own.kind, CASE WHEN ${near} < near.until_ns THEN near.kind END, 'outside') AS phase
-         FROM rank_${table} t JOIN stage_places p ON p.stage_id = ${placeKey('t')}
-         LEFT JOIN (SELECT stage_id, kind FROM windows WHERE kind <> 'sampling') own ON own.stage_id = p.step_id
-         ASOF LEFT JOIN (${nearestSql[table]}) near ON ${near} >= near.from_ns`,
-  );
-
-/** Kernels are placed on the windows' clock; copies on the host clock, on which they were called. */
-const nearestSql = {
-  kernels: "SELECT kind, start_ns AS from_ns, end_ns AS until_ns FROM windows WHERE kind <> 'sampling'",
-  copies: "SELECT kind, start_ns AS from_ns, host_end_ns AS until_ns FROM instances WHERE kind <> 'sampling'",
-};
 
 function whereOf(
   { attribution, focus }: TraceSource,
@@ -151,14 +132,11 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
   rank_gaps: recordedRows('gaps', 'device'),
   rank_api: recordedRows('api_calls', 'rank'),
   rank_ops: recordedRows('ops', 'rank'),
-  // Queries that do not use the phase would still pay for the join with stage_places, which adds no rows.
-  phase_kernels: withPhase('rank_kernels'),
-  phase_copies: withPhase('rank_copies'),
-  step_kernels: withStep('kernels', 't.start_ns'),
-  step_copies: withStep('copies', 'coalesce(t.api_start_ns, t.start_ns)'),
-  phase_gaps: withPhase('rank_gaps'),
-  phase_api: withPhase('rank_api'),
-  phase_ops: withPhase('rank_ops'),
+  phase_kernels: withStep('kernels'),
+  phase_copies: withStep('copies'),
+  phase_gaps: withStep('gaps'),
+  phase_api: withStep('api'),
+  phase_ops: withStep('ops'),
   phase_stages: relation(
     'view',
     ['stages_in_phases'],
@@ -175,7 +153,7 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
   spans: relation('table', ['windows', 'request_parts', 'inner_windows'], () => spansSql),
   members: relation('table', ['windows', 'request_parts', 'inner_windows'], () => membersSql),
   call_names: relation('shared', ['rank_api'], () => callNamesSql),
-  kernel_cells: relation('shared', ['rank_kernels', 'stage_places', 'windows'], () => kernelCellsSql),
+  kernel_cells: relation('shared', ['phase_kernels'], () => kernelCellsSql),
   window_kernels: relationPerStep('kernels', kernelGroups),
   window_kernel_names: relationPerStep('kernels', { ...kernelGroups, ...nameGroups }),
   window_copies: relationPerStep('copies', copyGroups),
@@ -210,9 +188,7 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
   inner_idle: relation('table', ['inner_gaps', 'inner_kernels', 'inner_windows', 'gap_span'], (scope) =>
     innerIdleSql(scope),
   ),
-  host_gaps: relation('table', ['rank_gaps', 'rank_ops', 'stages_in_phases'], async (scope) =>
-    hostGapsSql(await isUnmarked(scope)),
-  ),
+  host_gaps: relation('table', ['rank_gaps', 'phase_gaps', 'rank_ops'], hostGapsSql),
   loading_calls: relation('table', ['rank_gaps', 'rank_api', 'windows', 'call_names'], async (scope) =>
     loadingSql(await loadingCalls(scope)),
   ),
@@ -221,6 +197,4 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
 /** Tables that every timeline analysis reads: rows of the recorded tables, with and without their phase. */
 export const rowsOfScope = (Object.keys(derivedTables) as DerivedTable[])
   .filter(isTimelineTable)
-  .filter((name) =>
-    ['rank_', 'phase_', 'step_kernels', 'step_copies'].some((start) => name.startsWith(start)),
-  );
+  .filter((name) => ['rank_', 'phase_'].some((start) => name.startsWith(start)));

@@ -9,6 +9,11 @@ import { spreadOf } from './spread.js';
 
 const maxKernels = 30;
 
+/** SQL of (kind, graph_launches): launches of CUDA graphs by kind of step; those of sampling also count in their step. */
+export const graphLaunchesSql = `SELECT kind, count(*) AS graph_launches FROM (
+    SELECT DISTINCT unnest(CASE WHEN phase = 'sampling' THEN ['sampling', step_kind] ELSE [step_kind] END) AS kind, pid, correlation
+    FROM phase_kernels WHERE graph_node IS NOT NULL OR class = 'graph') WHERE kind IS NOT NULL GROUP BY kind`;
+
 /**
  * How work reaches the device: launches per step and layer, duration of the launching calls, and queue time of kernels
  * (definitions of nsys's cuda_kern_exec_sum; all nodes of a CUDA graph share its launch).
@@ -28,10 +33,7 @@ export async function readLaunches(
   );
   const hasGraphs = (graph?.n ?? 0) > 0;
   const graphs = hasGraphs
-    ? await database.query<{ phase: PhaseKind; launches: number }>(
-        `SELECT phase, count(DISTINCT correlation) AS launches FROM phase_kernels
-         WHERE graph_node IS NOT NULL OR class = 'graph' GROUP BY phase`,
-      )
+    ? await database.query<{ kind: PhaseKind; graph_launches: number }>(graphLaunchesSql)
     : [];
   const ranges = await database.query<{ kind: PhaseKind; low: number; high: number }>(
     `SELECT kind, min(launches) AS low, max(launches) AS high FROM window_split GROUP BY kind`,
@@ -51,7 +53,7 @@ export async function readLaunches(
       const phaseSpreads = spreads.filter((row) => row.phase === phase.kind);
       const spread = phaseSpreads.find((row) => spreadOf(row, 'api_') !== null) ?? {};
       const range = ranges.find(({ kind }) => kind === phase.kind);
-      const graphLaunches = graphs.find((row) => row.phase === phase.kind)?.launches ?? 0;
+      const graphLaunches = graphs.find(({ kind }) => kind === phase.kind)?.graph_launches ?? 0;
       return {
         kind: phase.kind,
         instances: phase.instances,

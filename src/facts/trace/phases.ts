@@ -139,10 +139,7 @@ export async function windowSplitSql({ database, source }: TraceScope): Promise<
   const kinds = await database.query<{ kind: string }>(`SELECT DISTINCT kind FROM windows`);
   const hasSampling = kinds.some(({ kind }) => kind === 'sampling');
   const inGraphs = await database.query('SELECT 1 FROM rank_kernels WHERE graph_node IS NOT NULL LIMIT 1');
-  const launched = launchedSql(
-    kinds.some(({ kind }) => kind === 'outside') ? 'outside' : hasSampling ? 'steps and sampling' : 'steps',
-    inGraphs.length > 0,
-  );
+  const launched = launchedSql(hasSampling, inGraphs.length > 0);
   const gaps = {
     split_gaps: gapsOfWindows(stepsLevel, 'windows', selectStepGaps),
     ...(hasSampling ? { split_sampling_gaps: gapsOfWindows(samplingLevel) } : {}),
@@ -239,23 +236,19 @@ export function gapsOfWindows(
 /**
  * Kernels, their launching API calls, and copies by window. Nodes of a CUDA graph share the correlation id of one
  * launch. Every other kernel counts one launch, even if the call was not recorded. Sampling inside a step counts in the
- * step and in its own window. Without phases the capture is one window.
+ * step and in its own window.
  */
-function launchedSql(
-  what: 'steps' | 'steps and sampling' | 'outside',
-  inGraphs: boolean,
-): { kernels: string; copies: string } {
+function launchedSql(hasSampling: boolean, inGraphs: boolean): { kernels: string; copies: string } {
   // Counting distinct ids is the slowest part.
   const launches = inGraphs
     ? 'count_if(graph_node IS NULL) + count(DISTINCT CASE WHEN graph_node IS NOT NULL THEN correlation END)'
     : 'count(*)';
   const kernels = `count(*) AS kernels, sum(dur_ns) AS kernel_time, ${launches} AS launches`;
   const countSql = (columns: string, table: string) => {
-    if (what === 'outside') return `SELECT 0 AS stage_id, ${columns} FROM ${table}`;
     const steps = `SELECT step_id AS stage_id, ${columns} FROM ${table} WHERE step_id IS NOT NULL GROUP BY step_id`;
-    return what === 'steps'
-      ? steps
-      : `${steps} UNION ALL SELECT phase_id, ${columns} FROM ${table} WHERE phase = 'sampling' AND step_id <> phase_id GROUP BY phase_id`;
+    return hasSampling
+      ? `${steps} UNION ALL SELECT phase_id, ${columns} FROM ${table} WHERE phase = 'sampling' AND step_id <> phase_id GROUP BY phase_id`
+      : steps;
   };
   return {
     kernels: countSql(kernels, 'phase_kernels'),

@@ -90,9 +90,10 @@ async function whyUnmarked(
   const stepPhases = kinds.filter(({ kind }) => steps.includes(kind));
   const stepNs = stepPhases.reduce((sum, { ns }) => sum + ns, 0);
   if (!source.gpu_used || stepNs >= minStepsShare * (source.end_ns - source.start_ns)) return null;
-  await need('phase_kernels');
+  await need('rank_kernels', 'stages_in_phases');
   const [work] = await database.query<{ marked: number; total: number }>(
-    `SELECT coalesce(sum(dur_ns) FILTER (phase <> 'outside'), 0)::DOUBLE AS marked, coalesce(sum(dur_ns), 0)::DOUBLE AS total FROM phase_kernels`,
+    `SELECT coalesce(sum(dur_ns) FILTER (stage_id IN (SELECT stage_id FROM stages_in_phases)), 0)::DOUBLE AS marked,
+            coalesce(sum(dur_ns), 0)::DOUBLE AS total FROM rank_kernels`,
   );
   if (!work || work.marked >= minMarkedShare * work.total) return null;
   return 'the marked stages contain less than a tenth of the kernel time';

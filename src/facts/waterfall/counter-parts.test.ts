@@ -36,7 +36,7 @@ test('splits kernel time above its roofline into tail, occupancy and stalls, in 
   const database = await session.connect();
   const scope = await traceScope(database, session.manifest);
   await stageGroups(scope);
-  const classes = await countedClasses(session, scope, false, { flops: null, bandwidth: 4.8e12 });
+  const classes = await countedClasses(session, scope, { flops: null, bandwidth: 4.8e12 });
   await database.close();
   const gemm = classes.get(countedKey('decode', 'gemm'))!;
   // 96 MB at 4.8 TB/s take 20 of the kernel's 100 µs. Of the other 80 µs, 1.5 of 2 waves lose 25; half of the remaining
@@ -87,7 +87,7 @@ test('finds a kernel although nsys and ncu demangle its name differently', async
   const database = await session.connect();
   const scope = await traceScope(database, session.manifest);
   await stageGroups(scope);
-  const classes = await countedClasses(session, scope, false, { flops: null, bandwidth: 4.8e12 });
+  const classes = await countedClasses(session, scope, { flops: null, bandwidth: 4.8e12 });
   await database.close();
   expect([...classes.values()].map(({ ms }) => Number(ms.toFixed(9)))).toEqual([0.1]);
 });

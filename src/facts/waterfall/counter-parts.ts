@@ -38,7 +38,6 @@ interface KernelRow {
 export async function countedClasses(
   session: Session,
   scope: TraceScope,
-  unmarked: boolean,
   roofs: { flops: number | null; bandwidth: number | null },
 ): Promise<CountedClasses> {
   const classesByStage = new Map<string, CountedClass>();
@@ -50,8 +49,9 @@ export async function countedClasses(
   const rows = await scope.database.query<KernelRow>(
     `WITH total AS (SELECT grp, count(*) AS instances FROM spans GROUP BY grp)
      SELECT grp, class, name, short_name, grid, instances, sum(ns)::DOUBLE AS ns, count(*) AS n FROM (
-       SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(k.class, 'other') AS class, name, short_name, grid, coalesce(exclusive_ns, 0) AS ns
-       FROM rank_kernels k ${unmarked ? '' : 'JOIN stages_in_phases p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'})
+       SELECT grp, coalesce(k.class, 'other') AS class, name, short_name, grid, coalesce(exclusive_ns, 0) AS ns
+       FROM (SELECT *, unnest(list_distinct([step_id, CASE WHEN phase = 'sampling' THEN phase_id END])) AS member FROM phase_kernels) k
+       JOIN members m ON m.stage_id = k.member)
        JOIN total USING (grp) GROUP BY ALL`,
   );
   for (const row of rows) {

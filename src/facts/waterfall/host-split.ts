@@ -55,7 +55,7 @@ const notPython = "op_type IS DISTINCT FROM 'python_function'";
  * Follows parents, at most five, from the launching operator to the outermost one that is not a Python function. It joins
  * ids and looks up names last, because six tables with names take a gigabyte for a large trace.
  */
-export function hostGapsSql(unmarked: boolean): string {
+export function hostGapsSql(): string {
   const levels = [1, 2, 3, 4, 5];
   const joins = levels
     .map((n) => `LEFT JOIN parents o${n} ON o${n}.op_id = o${n - 1}.parent_op_id`)
@@ -66,9 +66,9 @@ export function hostGapsSql(unmarked: boolean): string {
     launching AS (SELECT * FROM op SEMI JOIN (SELECT before_op_id AS op_id FROM rank_gaps WHERE host_ns > 0) g USING (op_id)),
     roots AS (SELECT o0.op_id, coalesce(${outermost}) AS root_id FROM launching o0 ${joins}),
     root AS (SELECT c.op_id, r.start_ns AS root_ns, r.name AS root_name FROM roots c JOIN rank_ops r ON r.op_id = c.root_id)
-    SELECT ${unmarked ? '0::BIGINT' : 'p.step_id'} AS step_id, root_name, sum(g.host_ns)::DOUBLE AS host_ns,
+    SELECT step_id, root_name, sum(g.host_ns)::DOUBLE AS host_ns,
       sum(coalesce(greatest(0, least(g.host_ns, g.start_ns + g.synchronization_ns + g.host_ns - root_ns)), 0))::DOUBLE AS inside_ns, count(*) AS n
-    FROM rank_gaps g ${unmarked ? '' : 'JOIN stages_in_phases p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0 GROUP BY ALL`;
+    FROM phase_gaps g LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0 AND step_id IS NOT NULL GROUP BY ALL`;
 }
 
 export async function hostSplit(

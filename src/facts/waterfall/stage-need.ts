@@ -80,8 +80,7 @@ function checkAssumedSizes(
 export async function readLoadedBytes(scope: TraceScope): Promise<number> {
   await scope.need('windows');
   const [row] = await scope.database.query<{ bytes: number | null }>(
-    `SELECT sum(bytes)::DOUBLE AS bytes FROM rank_copies c JOIN stages_in_phases p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id
-     WHERE w.kind = 'load' AND c.kind = 'HtoD'`,
+    `SELECT sum(bytes)::DOUBLE AS bytes FROM phase_copies WHERE step_kind = 'load' AND kind = 'HtoD'`,
   );
   return row?.bytes ?? 0;
 }

@@ -75,7 +75,7 @@ export async function timelineWaterfalls(
   const waits = await waitingParts(scope, unmarked, counted);
   const hasLoadingStages = groups.some(({ kind }) => kind === 'load' || kind === 'warmup');
   const loading = hasLoadingStages ? await readLoadingNs(scope) : new Map<number, number>();
-  const counters = await countedClasses(session, scope, unmarked, peaksOfModel(model, roofs));
+  const counters = await countedClasses(session, scope, peaksOfModel(model, roofs));
   const sums = await windowRows(scope, {
     groups,
     framework: host.framework,

@@ -250,7 +250,7 @@ function measuredOf(
 
 type GapCounts = Record<string, number> & { grp: string };
 
-/** Number of gaps that contain each part, by group. A gap belongs to the stage that launched the work after it. */
+/** Number of gaps that contain each part, by group. A gap belongs to the step of the work after it. */
 async function gapCounts(
   database: SessionDatabase,
   counted: CountedGaps,
@@ -259,9 +259,7 @@ async function gapCounts(
   const stageCounts = gapParts.map((part) => `count_if(${part}_ns > 0)::DOUBLE AS ${part}`).join(', ');
   const innerCounts = gapParts.map((part) => `sum(n_${part})::DOUBLE AS ${part}`).join(', ');
   return database.query(
-    `WITH of_stage AS (SELECT stage_id, ${stageCounts} FROM rank_gaps WHERE start_ns < ${counted.untilNs} GROUP BY stage_id),
-     of_window AS (SELECT coalesce(p.step_id, 0) AS stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')}
-       FROM of_stage LEFT JOIN stages_in_phases p USING (stage_id) GROUP BY ALL)
+    `WITH of_window AS (SELECT step_id AS stage_id, ${stageCounts} FROM phase_gaps WHERE start_ns < ${counted.untilNs} GROUP BY step_id)
      SELECT grp, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM of_window JOIN members USING (stage_id) GROUP BY grp
      ${inner ? `UNION ALL BY NAME SELECT grp, ${innerCounts} FROM inner_idle JOIN members USING (stage_id) GROUP BY grp` : ''}`,
   );

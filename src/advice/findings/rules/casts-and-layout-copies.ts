@@ -95,7 +95,7 @@ async function finding(context: FindingContext, stage: StageFacts, times: Conver
   const { evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
     `SELECT coalesce(name, short_name) AS kernel, CASE WHEN class <> 'copy' THEN class WHEN ${copyRoles.cast} THEN 'cast' ELSE 'layout copy' END AS what,
             round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}'
+     FROM phase_kernels WHERE step_kind = '${kind}'
        AND (class = 'copy' AND (${copyRoles.cast} OR ${copyRoles.layout})${times.dequantized ? " OR class IN ('elementwise', 'quantization')" : ''}) GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       rows

@@ -61,7 +61,7 @@ export const copiedExpertWeights = stageRule(
     }>(
       `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${stage.instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
               round(sum(exclusive_ns) / 1e6 / ${stage.instances}, 4) AS ms
-       FROM step_kernels WHERE phase = '${stage.kind}' AND class = 'embedding' AND dur_ns >= ${minNs}
+       FROM phase_kernels WHERE step_kind = '${stage.kind}' AND class = 'embedding' AND dur_ns >= ${minNs}
        GROUP BY ALL ORDER BY ms DESC`,
       (all) => all.map((row) => `${row.kernel}: ${callsOf(row)}`).join('; '),
     );

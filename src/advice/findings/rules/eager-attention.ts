@@ -253,7 +253,7 @@ async function finding(
   }>(
     `SELECT coalesce(name, short_name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}' AND name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       `${regions.length} softmaxes between two GEMMs, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${formatQuantity(rows[0]?.us ?? Number.NaN, 'us')}`,
   );

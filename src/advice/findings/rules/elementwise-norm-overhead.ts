@@ -59,7 +59,7 @@ async function finding(
   const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
     `SELECT coalesce(name, short_name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}' AND class IN ('elementwise', 'norm', 'copy', 'quantization') GROUP BY ALL ORDER BY ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND class IN ('elementwise', 'norm', 'copy', 'quantization') GROUP BY ALL ORDER BY ms DESC`,
     () =>
       longest.kernels.length * chains.length === n
         ? `${plural(chains.length, 'chain')} of ${longest.kernels.length} kernels in ${instanceWord(kind)}`

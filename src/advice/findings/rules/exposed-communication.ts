@@ -199,7 +199,7 @@ async function findExchange(
   const { rows, evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
     `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS exposed_ms
-     FROM step_kernels WHERE phase = '${kind}' AND class = 'communication' GROUP BY 1 ORDER BY exposed_ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND class = 'communication' GROUP BY 1 ORDER BY exposed_ms DESC`,
     (evidenceRows) =>
       evidenceRows
         .slice(0, 2)

@@ -67,13 +67,9 @@ export const gemmShape: Rule = {
 };
 
 async function gemmsOf({ database }: FindingContext, { kind, instances }: StageFacts): Promise<GemmKernel[]> {
-  const where =
-    kind === 'outside'
-      ? ''
-      : `JOIN stages_in_phases p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id AND w.kind = '${kind}'`;
   return database.query<GemmKernel>(
     `SELECT name, dtype, grid, "block", registers, shared_mem_bytes, count(*) / ${instances} AS n, sum(exclusive_ns) / 1e6 / ${instances} AS ms
-     FROM rank_kernels ${where} WHERE class = 'gemm' AND dur_ns >= ${minNs} GROUP BY ALL ORDER BY ms DESC LIMIT 200`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND class = 'gemm' AND dur_ns >= ${minNs} GROUP BY ALL ORDER BY ms DESC LIMIT 200`,
   );
 }
 
@@ -221,7 +217,7 @@ function gemmEvidence(
   return context.evidence(
     `SELECT coalesce(name, short_name) AS kernel, dtype, tile, grid, "block", registers, shared_mem_bytes, round(count(*) / ${instances}, 2) AS per_instance,
             round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}' AND name IN (${names.join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND name IN (${names.join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
     text,
   );
 }

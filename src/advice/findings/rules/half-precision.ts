@@ -109,7 +109,7 @@ async function finding(
   }>(
     `SELECT coalesce(name, short_name) AS kernel, dtype, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}' AND class = 'gemm' GROUP BY ALL ORDER BY ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND class = 'gemm' GROUP BY ALL ORDER BY ms DESC`,
     (evidenceRows) =>
       evidenceRows
         .slice(0, 2)

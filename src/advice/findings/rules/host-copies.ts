@@ -66,10 +66,10 @@ async function judge(context: FindingContext, stage: StageFacts): Promise<FoundD
   return finding(context, stage, { rows, exposed, stake });
 }
 
-/** Copies after one stage and before the next, that no mark assigns to either. */
+/** Copies after one stage and before the next, that belong to neither. */
 const betweenSql = `SELECT c.bytes, c.dur_ns, c.exclusive_ns, coalesce(c.src_kind, 'unknown') AS memory
-  FROM step_copies c, (SELECT min(start_ns) AS from_ns, max(end_ns) AS until_ns, count(*) AS n FROM windows WHERE kind IN ${stepKindsSql}) run
-  WHERE c.phase = 'outside' AND c.kind = 'HtoD' AND c.start_ns >= run.from_ns AND c.start_ns < run.until_ns`;
+  FROM phase_copies c, (SELECT min(start_ns) AS from_ns, max(end_ns) AS until_ns, count(*) AS n FROM windows WHERE kind IN ${stepKindsSql}) run
+  WHERE c.step_kind IS NULL AND c.kind = 'HtoD' AND c.start_ns >= run.from_ns AND c.start_ns < run.until_ns`;
 
 async function judgeBetween(context: FindingContext): Promise<FoundDraft | string> {
   const [between] = await context.database.query<{
@@ -174,7 +174,7 @@ async function finding(
   }>(
     `SELECT coalesce(src_kind, 'unknown') AS memory, round(count(*) / ${instances}, 2) AS copies, round(sum(bytes) / 1048576 / ${instances}, 3) AS mib,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(bytes) / nullif(sum(dur_ns), 0), 2) AS gb_per_s, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS exposed_ms
-     FROM step_copies WHERE phase = '${kind}' AND kind = 'HtoD' GROUP BY ALL ORDER BY exposed_ms DESC`,
+     FROM phase_copies WHERE step_kind = '${kind}' AND kind = 'HtoD' GROUP BY ALL ORDER BY exposed_ms DESC`,
     (evidenceRows) =>
       evidenceRows
         .map(

@@ -88,10 +88,10 @@ async function finding(
   const { evidence } = await context.evidence<{ kernel: string; per_step: number; us: number; ms: number }>(
     `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_step, round(avg(dur_ns) / 1e3, 2) AS us,
             round(min(dur_ns) / 1e3, 2) AS min_us, round(max(dur_ns) / 1e3, 2) AS max_us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}' AND (${contextCopiesSql(copies)}) GROUP BY 1
+     FROM phase_kernels WHERE step_kind = '${kind}' AND (${contextCopiesSql(copies)}) GROUP BY 1
      UNION ALL SELECT 'copy engine, device to device', round(count(*) / ${instances}, 2), round(avg(dur_ns) / 1e3, 2), round(min(dur_ns) / 1e3, 2),
             round(max(dur_ns) / 1e3, 2), round(sum(exclusive_ns) / 1e6 / ${instances}, 4)
-     FROM step_copies WHERE phase = '${kind}' AND kind = 'DtoD' AND ${copies.some(({ name }) => name === null)} HAVING count(*) > 0 ORDER BY ms DESC, kernel`,
+     FROM phase_copies WHERE step_kind = '${kind}' AND kind = 'DtoD' AND ${copies.some(({ name }) => name === null)} HAVING count(*) > 0 ORDER BY ms DESC, kernel`,
     (rows) =>
       rows.length === 0
         ? `${count(n)} copies on the device in ${instanceWord(kind)}, ${ms(time)}`

@@ -97,7 +97,7 @@ async function copiedBack(context: FindingContext, stage: StageFacts): Promise<B
   const [copied] = await context.database.query<{ bytes: number; others: number; ms: number }>(
     `SELECT coalesce(sum(bytes) FILTER (same), 0)::DOUBLE / ${stage.instances} AS bytes, coalesce(sum(bytes) FILTER (NOT same), 0)::DOUBLE / ${stage.instances} AS others,
             coalesce(sum(exclusive_ns) FILTER (same), 0) / 1e6 / ${stage.instances} AS ms
-     FROM (SELECT bytes, exclusive_ns, bytes IN (SELECT bytes FROM (${largeCopiesSql(stage)})) AS same FROM step_copies WHERE phase = '${stage.kind}' AND kind = 'HtoD')`,
+     FROM (SELECT bytes, exclusive_ns, bytes IN (SELECT bytes FROM (${largeCopiesSql(stage)})) AS same FROM phase_copies WHERE step_kind = '${stage.kind}' AND kind = 'HtoD')`,
   );
   if (!copied || copied.bytes === 0) return null;
   const { bytes, ms: exposed, others } = copied;

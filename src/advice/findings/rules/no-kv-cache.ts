@@ -85,7 +85,7 @@ const gemmRows = (context: FindingContext, kind: string): string =>
 
 const normRows = (kind: string): string =>
   `SELECT step_id, min(start_ns) AS at_ns, median(try_cast(split_part(grid, ',', 1) AS BIGINT)) AS token_rows
-   FROM rank_kernels JOIN stages_in_phases p USING (stage_id) WHERE p.kind = '${kind}' AND class = 'norm' AND grid LIKE '%,1,1' AND graph_node IS NULL GROUP BY step_id`;
+   FROM phase_kernels WHERE step_kind = '${kind}' AND class = 'norm' AND grid LIKE '%,1,1' AND graph_node IS NULL GROUP BY step_id`;
 
 /**
  * SQL of the rows of a step: as recorded by the program or a hook (steps), as in the shapes of its GEMMs, or by its norms, which have a

@@ -41,7 +41,7 @@ async function findFilledTensors(context: FindingContext, stage: StageFacts): Pr
   const { rows, evidence } = await context.evidence<Row>(
     `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}' AND class = 'copy' AND ${copyRoles.constant} GROUP BY ALL ORDER BY ms DESC, kernel`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND class = 'copy' AND ${copyRoles.constant} GROUP BY ALL ORDER BY ms DESC, kernel`,
     (evidenceRows) =>
       evidenceRows
         .slice(0, 3)

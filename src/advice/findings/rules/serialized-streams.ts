@@ -94,7 +94,7 @@ async function finding(
   }>(
     `SELECT coalesce(name, short_name) AS kernel, grid, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms, count(DISTINCT stream) AS streams
-     FROM step_kernels WHERE phase = '${kind}' AND dur_ns >= ${minNs} GROUP BY ALL ORDER BY ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND dur_ns >= ${minNs} GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       rows
         .slice(0, 2)

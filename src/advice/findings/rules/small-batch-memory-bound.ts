@@ -143,7 +143,7 @@ async function batchFinding(context: FindingContext, stage: StageFacts, larger: 
   const balanceBatch = large.shape.batchSize;
   const { evidence } = await context.evidence<{ class: string; ms: number }>(
     `SELECT coalesce(class, 'other') AS class, round(count(*) / ${instances}, 2) AS kernels, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}' GROUP BY 1 ORDER BY ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' GROUP BY 1 ORDER BY ms DESC`,
     (rows) =>
       `${rows[0]?.class ?? 'gemm'} kernels take ${ms(rows[0]?.ms ?? Number.NaN)} of ${ms(wall)} per step; the bytes alone take ${ms(now.roof)}`,
   );

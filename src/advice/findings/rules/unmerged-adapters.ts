@@ -57,7 +57,7 @@ async function finding(
   const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
     `SELECT coalesce(name, short_name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}' AND class IN ('gemm', 'elementwise', 'copy') GROUP BY ALL ORDER BY per_instance DESC, ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND class IN ('gemm', 'elementwise', 'copy') GROUP BY ALL ORDER BY per_instance DESC, ms DESC`,
     () =>
       `${plural(gemms, 'GEMM')} of ${instanceWord(kind)} followed by two small GEMMs and an addition: ${plural(kernels, 'kernel')}, ${ms(kernelsMs)}`,
   );

@@ -59,7 +59,7 @@ async function finding(
   const { framework } = await programOf(context);
   const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
     `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM step_kernels WHERE phase = '${kind}' AND regexp_matches(name, '${sortKernels.source}', 'i') GROUP BY ALL ORDER BY ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND regexp_matches(name, '${sortKernels.source}', 'i') GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       rows
         .slice(0, 2)
