@@ -65,7 +65,10 @@ const engines: Record<Framework, EngineSwitches> = {
     name: 'TensorRT-LLM',
     off: 'cuda_graph_config: null',
     kind: 'config',
-    overlap: { option: 'its overlap scheduler (the default)', example: 'disable_overlap_scheduler: false' },
+    overlap: {
+      option: 'its overlap scheduler (on without disable_overlap_scheduler: true)',
+      example: null,
+    },
     decode: {
       covers: 'pad batches to the captured sizes',
       example: 'cuda_graph_config: {enable_padding: true, max_batch_size: <largest batch>}',
