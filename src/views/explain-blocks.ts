@@ -1,6 +1,6 @@
 import { formatCount, formatMs, plural, roundMeanCount } from '../vocabulary/format.js';
 import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
-import { barParts } from '../model/bars.js';
+import { barParts, classOfBar } from '../model/bars.js';
 import { halfInterval } from '../model/half-interval.js';
 import { explainedBars, headlineTime, isProfiled, isSlower } from '../model/headline-time.js';
 import { barWords } from '../vocabulary/bars.js';
@@ -129,7 +129,8 @@ function notesOf(bar: ShownBar, isCpu: boolean): Text[] {
   const [largest] = bar.parts;
   if (bar.ms < 0 && bar.note !== null) return [bar.note];
   const { head } = barParts(bar.id);
-  if ((head === 'synchronization' || head === 'host') && largest) return [largest.label];
+  if ((head === 'synchronization' || head === 'host' || classOfBar(bar.id) === 'other') && largest)
+    return [largest.label];
   const count = countOfBar(bar, isCpu);
   if (count === null || bar.count === null) return [];
   return [

@@ -9,8 +9,8 @@ import type { GroupSums } from './window-rows.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 
-/** Host waiting time by call, for each group of stages. */
-export type Waits = Map<string, WaterfallBar['parts']>;
+/** Parts of a bar for each group of stages. */
+export type PartsByGroup = Map<string, WaterfallBar['parts']>;
 
 /** Number of kernels, copies or gaps behind a bar, per mean instance. */
 export function countOf(id: string, { counts }: GroupSums): number | null {
@@ -162,7 +162,13 @@ export function splitByCounters(
 /** The largest known parts of a bar. */
 export function partsOf(
   id: string,
-  { host, waits, sums, ms }: { host: HostSplit; waits: Waits; sums: GroupSums; ms: number },
+  {
+    host,
+    waits,
+    unknown,
+    sums,
+    ms,
+  }: { host: HostSplit; waits: PartsByGroup; unknown: PartsByGroup; sums: GroupSums; ms: number },
 ): WaterfallBar['parts'] {
   const { key, level } = sums.group;
   if (ms <= 0) return [];
@@ -176,6 +182,7 @@ export function partsOf(
       }));
   }
   if (level === 'inner') return [];
+  if (classOfBar(id) === 'other') return unknown.get(key) ?? [];
   if (id === 'synchronization') return waits.get(key) ?? [];
   if (id === 'host.framework') return host.insideParts.get(key) ?? [];
   const split = host.framework === null ? 'host.program' : 'host.between_operators';

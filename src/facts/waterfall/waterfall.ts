@@ -12,7 +12,7 @@ import type { TraceScope } from '../trace/scope.js';
 import { windowClocks } from '../trace/windows.js';
 import { shapeOf } from '../utilization/groups.js';
 import { sessionModel } from '../utilization/model.js';
-import { splitByCounters, constantsOf, countOf, noteOf, partsOf, type Waits } from './bar-facts.js';
+import { splitByCounters, constantsOf, countOf, noteOf, partsOf, type PartsByGroup } from './bar-facts.js';
 import { waitShares, withWaits } from './communication-split.js';
 import { barSql } from './bar-sql.js';
 import { orderedIds } from './bar-order.js';
@@ -26,6 +26,7 @@ import { gpuPeaks, necessaryOf, peakLines, type NecessaryTime, type Peaks } from
 import { scaleToClean, type Part, splitOf } from './split.js';
 import { stageGroups } from './stage-groups.js';
 import { readLoadedBytes, type NeedFacts, needOf } from './stage-need.js';
+import { unknownKernels } from './unknown-kernels.js';
 import { type GroupSums, windowRows } from './window-rows.js';
 import { describeBar } from './words.js';
 import { formatQuantity } from '../../vocabulary/format.js';
@@ -82,6 +83,7 @@ export async function timelineWaterfalls(
     loading,
     counted,
   });
+  const unknown = await unknownKernels(scope, sums);
   const peaks = await peaksUsed(scope, model, roofs);
   const steps = await groupSteps(session, scope, groups);
   const copiedBytes = groups.some(({ kind }) => kind === 'load') ? await readLoadedBytes(scope) : 0;
@@ -97,6 +99,7 @@ export async function timelineWaterfalls(
         loadedBytes: copiedBytes / groupSums.instances,
         host,
         waits,
+        unknown,
         counters,
         waitShares: shares,
       }),
@@ -108,7 +111,8 @@ export async function timelineWaterfalls(
 interface StageContext extends NeedFacts {
   waitShares: Awaited<ReturnType<typeof waitShares>>;
   host: HostSplit;
-  waits: Waits;
+  waits: PartsByGroup;
+  unknown: PartsByGroup;
   counters: CountedClasses;
 }
 
@@ -174,7 +178,7 @@ async function waterfallOf(
         }),
       }),
       note: noteOf(id, ms, { sums, raw, parts, need, throttledShare }),
-      parts: partsOf(id, { host: context.host, waits: context.waits, sums, ms }),
+      parts: partsOf(id, { ...context, sums, ms }),
       ...splitByCounters(id, { counters: context.counters, key: group.key, mean, ms }),
     };
   });

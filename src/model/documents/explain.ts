@@ -39,7 +39,7 @@ const waterfallBarSchema = z.object({
   parts: z
     .array(z.object({ label: z.string(), ms: z.number(), count: z.number().nullable() }))
     .describe(
-      'Its largest parts where they are known: host by operator or range, synchronization by API call, a class by cause.',
+      'Its largest parts where they are known: host by operator or range, synchronization by API call, a class by cause, other operations by kernel.',
     ),
 });
 
