@@ -13,14 +13,14 @@ const functionRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /quantize_with_block_size|cvt_fp\d+_to_fp\d|(?:nv|mx)fp\d_?quantize|scale_1x128_kernel|moe::dev::convertsf|silu_mul_\w*quant\w*|QuantInt8Kernel|(?:MeanScale|SubMean)Kernel/i,
+      /quantize_with_block_size|cvt_fp\d+_to_fp\d|(?:nv|mx)fp\d_?quantize|scale_1x128_kernel|moe::dev::convertsf|silu_mul_\w*quant\w*|per_token_cast|cast_back_impl|QuantInt8Kernel|(?:MeanScale|SubMean)Kernel/i,
     class: 'quantization',
-    family: 'block scales: TensorRT-LLM, FlashInfer, SageAttention',
+    family: 'block scales: TensorRT-LLM, FlashInfer, SageAttention, DeepSeek',
     sample: 'cvt_fp16_to_fp4_sf_major',
   },
   {
     pattern:
-      /moe::dev::(?:routing|finalize)|routing(?:Indices|Main)\w*Kernel|finalizeKernel(?:VecLoad)?\b|customMoeRoutingKernel|deepseek_v3_topk_kernel|BuildExpertMaps|ExpertPrefixSumKernel|computeStrides\w*Kernel/,
+      /moe::dev::(?:routing|finalize)|routing(?:Indices|Main)\w*Kernel|finalizeKernel(?:VecLoad)?\b|customMoeRoutingKernel|deepseek_v3_topk_kernel|BuildExpertMaps|ExpertPrefixSumKernel|(?:reduce|expand_to)_fused_\w*impl|get_fused_mapping|computeStrides\w*Kernel/,
     class: 'moe_routing',
     family: 'TensorRT-LLM mixture of experts: routing and weighted sum',
     sample:
