@@ -1,3 +1,4 @@
+import type { Pace } from './job-causes.js';
 import type { FoundDraft } from './rule.js';
 
 type Gain = NonNullable<FoundDraft['gain']>;
@@ -23,6 +24,15 @@ export const gainOf = (
   what_if: null,
   ...bounds,
 });
+
+/** What a finding says of the cause that sets the pace after its change, if there is one. */
+export const pacing = (pace: Pace | null, lost_ms: number): { advice: string; paced_by?: string } =>
+  pace === null
+    ? { advice: '' }
+    : {
+        advice: ` Then ${pace.text}.`,
+        ...(pace.ms < 0.5 * lost_ms && { paced_by: pace.rule }),
+      };
 
 /** Host time to launch a stage after a change that removes some of its launches, ms; proportional to the launches left. */
 export const launchingWithout = (host_ms: number, launches: number, removed: number): number =>

@@ -28,6 +28,7 @@ interface Ranked {
   /** Whether the gain removes idle time of the device or its work. */
   removes: 'idle' | 'busy';
   covers: readonly string[];
+  paced_by: string | null;
   /** Whether the launches that remain leave less than half of the gain. */
   limited: boolean;
   /** Affected ms over the whole run that are certain. */
@@ -92,6 +93,7 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
     share,
     removes = 'busy',
     covers = [],
+    paced_by = null,
     launches,
     noise: _noise,
     queued,
@@ -115,6 +117,7 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
     removes,
     limited: gain !== null && gain.expected_ms < minRemainingShare * unlimited!.expected_ms,
     covers,
+    paced_by,
     per_token: gain?.per === 'token' && queued !== true,
     certain_ms: certainty * (statedMs ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1)),
     finding: {
@@ -199,7 +202,10 @@ function makeIdsUnique(all: readonly Finding[]): void {
   }
 }
 
-/** Bars go to the larger gain; then a finding about the host hides those with gains that the host limits. */
+/**
+ * Bars go to the larger gain; then a finding hides smaller ones that gain little before its own change, and one about the host those with
+ * gains that the host limits.
+ */
 function shareBars(all: readonly Ranked[], stage: StageTime): void {
   const remaining = new Map([...stage.bars].map(([id, ms]) => [id, Math.max(0, ms)]));
   const largestTakers = new Map<string, { id: string; ms: number }>();
@@ -236,6 +242,10 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
   // A larger cause also hides findings without a gain that it covers.
   for (const { finding } of all.filter(({ finding: { gain } }) => (gain?.expected_ms ?? 0) <= 0))
     finding.hidden_by ??= shortening.find((candidate) => isCoveredBy(candidate, finding))?.finding.id ?? null;
+  for (const [index, { finding, paced_by }] of all.entries()) {
+    const pacing = all.slice(0, index).find((larger) => larger.finding.rule === paced_by);
+    if (pacing) finding.hidden_by ??= pacing.finding.id;
+  }
   const host = shortening.find(
     ({ finding, removes }) =>
       removes === 'idle' &&

@@ -75,6 +75,8 @@ export type FoundDraft = Omit<
   queued?: boolean;
   /** Overrides the rule's value, for rules with several causes. */
   noise?: boolean;
+  /** The rule of a cause that sets the pace once this one is removed, which leaves less than half of the gain. */
+  paced_by?: string;
   /** Rules with smaller findings in the same stage that this change also removes; their time is counted here. */
   covers?: readonly string[];
 };

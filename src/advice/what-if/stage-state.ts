@@ -4,6 +4,7 @@ import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { headlineTime } from '../../model/headline-time.js';
 import type { WeightStream } from '../../model/documents/roofline.js';
 import type { MissingFigure } from '../../model/figure.js';
+import type { Pace } from '../findings/job-causes.js';
 import type { SlowRank } from '../findings/rank-times.js';
 import type { StageFacts } from '../findings/stage-facts.js';
 import type { WorkloadModel } from '../../facts/model-work.js';
@@ -27,9 +28,11 @@ export type ComputedGain = Pick<Finding, 'stage' | 'title' | 'bars'> & {
 /** Effects of other ranks on a stage of the rank shown, ms per mean instance. */
 export interface JobState {
   /** `isShownRank`: the waterfall is of this rank. */
-  slow: (SlowRank & { isShownRank: boolean }) | null;
+  slow: (SlowRank & { isShownRank: boolean; pace: Pace | null }) | null;
   /** A group of ranks with a slower exchange than the others; `isShownRank`: it includes the rank shown. */
-  link: { ranks: string; isShownRank: boolean; lostMs: number } | null;
+  link: { ranks: string; isShownRank: boolean; lostMs: number; pace: Pace | null } | null;
+  /** Removes what an earlier change could not, because the other cause set the pace. */
+  rest: ((bars: Map<string, number>) => number) | null;
 }
 
 /** A stage between two changes. Every change returns a new state; states are immutable. */

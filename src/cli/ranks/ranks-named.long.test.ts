@@ -287,6 +287,34 @@ test.each(seeds)(
   300_000,
 );
 
+test('a slow rank and a slow link of other ranks: removing one saves what the other leaves, both the sum', async () => {
+  const size = { seed: 5, ranks: 8, steps: 5, layers: 3 };
+  const slowRank = { rank: 6, us: 60 };
+  const slowLink = { rank: 1, factor: 4 };
+  const stepOf = async (planted: Partial<PlantedRun>) =>
+    (await explainPlanted({ ...size, ...planted })).stages[0]!.measured_ms.value!;
+  const [whole, withSlow, withLink] = [
+    await stepOf({}),
+    await stepOf({ slowRank }),
+    await stepOf({ slowLink }),
+  ];
+  const { session, stages, findings } = await explainPlanted({ ...size, slowRank, slowLink });
+  const before = stages[0]!.measured_ms.value!;
+  const [link] = findings;
+  const slow = findings.find(({ rule }) => rule === 'rank_stragglers')!;
+  expect([link!.rule, slow.hidden_by]).toEqual(['slow_link', link!.id]);
+  expect(link!.change.text).toContain('Then rank 6 (GPU 6), which computes longer, sets the pace.');
+  expect(Math.abs(link!.gain!.expected_ms - (before - withSlow))).toBeLessThan(0.03);
+  expect(Math.abs(slow.gain!.expected_ms - (before - withLink))).toBeLessThan(0.03);
+  for (const words of [
+    ['no-slow-rank', 'equal-links'],
+    ['equal-links', 'no-slow-rank'],
+  ]) {
+    const [after] = (await whatIf(session, words)).data.stages;
+    expect(Math.abs(after!.after_ms.value! - whole)).toBeLessThan(0.1 * (before - whole));
+  }
+}, 300_000);
+
 test("session compare: two and four ranks by step, as in the ranks' table of each session", async () => {
   const two = await explainPlanted({ seed: 3, ranks: 2, steps: 4, layers: 2 });
   const four = await explainPlanted({ seed: 3, ranks: 4, steps: 4, layers: 2 });

@@ -143,15 +143,18 @@ async function findWaiting(
 /** Maximum ranks named in evidence: those that wait least. */
 const maxNamed = 8;
 
-const waitingText = (rows: RankCollectives[]): string =>
-  waitingOfRanks(rows)
+function waitingText(rows: RankCollectives[]): string {
+  const ranks = waitingOfRanks(rows);
+  const texts = ranks
     .slice(0, maxNamed)
     .map((row) =>
       row.unpaired_ms > 0
         ? `${rankName(row)}: ${ms(row.comm_ms)}, of which ${ms(row.unpaired_ms)} cannot be paired (${row.unpaired})`
         : `${rankName(row)}: ${ms(row.waiting_ms)} waiting, ${ms(row.transfer_ms)} exchange`,
-    )
-    .join('; ');
+    );
+  const which = ranks.length > maxNamed ? ` of the ${maxNamed} ranks that wait least` : '';
+  return `times${which}, exposed or overlapped: ${texts.join('; ')}`;
+}
 
 /** Exchange time minus what slow_link, expert_imbalance, pipeline_bubbles and kv_transfer claim with a cause. */
 function findRemainingExchange(

@@ -1,5 +1,5 @@
-import { gainOf } from '../gain.js';
-import { expertStake, jobCauses } from '../job-causes.js';
+import { gainOf, pacing } from '../gain.js';
+import { isSlowForExperts, jobCauses, type Pace } from '../job-causes.js';
 import { ranksOf, type RankTime, rankTimesSql, type SlowRank, slowRank } from '../rank-times.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
@@ -15,7 +15,7 @@ export const rankStragglers: Rule = {
   docs: {
     finds: 'One rank computes longer than the others, which wait for it in collectives.',
     needs: 'GPU timelines of two or more ranks that communicate',
-    gain: 'What the slowest rank takes beyond the median of the others; where it launches more thread blocks, beyond the mean of all, because its work moves to them.',
+    gain: 'What the slowest rank takes beyond the median of the others; where it launches more thread blocks, beyond the mean of all, because its work moves to them. At most what the ranks of a slow link wait for it.',
     change: 'Split work evenly, and look for a GPU with lower clocks or another process on that rank.',
     withheld: 'less than 5 % of the stage is affected, or no communication between the devices',
   },
@@ -47,13 +47,13 @@ export const rankStragglers: Rule = {
         continue;
       }
       const stake = slow.computeMs + slow.hostMs;
-      const expert = (await jobCauses(context, stage))?.expert ?? null;
-      if (expert && expert.rank === slow.time.rank && expertStake(expert) >= 0.5 * stake)
+      const causes = await jobCauses(context, stage);
+      if (isSlowForExperts(slow, causes?.expert ?? null))
         reasons.push(
           `${rankName(slow.time)} computes longer in ${instanceWord(stage.kind)} for uneven experts (expert_imbalance)`,
         );
       else if (slow.computeMs >= slow.hostMs && stake >= minShare * stage.wall_ms)
-        findings.push(await finding(context, stage, ranks, slow));
+        findings.push(await finding(context, stage, ranks, { slow, pace: causes?.paces.slow ?? null }));
       else
         reasons.push(
           `${rankName(slow.time)} computes ${ms(slow.computeMs)} longer than the others in ${instanceWord(stage.kind)}`,
@@ -73,8 +73,10 @@ async function finding(
   context: FindingContext,
   stage: StageFacts,
   ranks: readonly RankTime[],
-  slow: SlowRank,
+  { slow, pace }: { slow: SlowRank; pace: Pace | null },
 ): Promise<FoundDraft> {
+  const slowMs = slow.computeMs + slow.hostMs;
+  const { advice, ...paced } = pacing(pace, slowMs);
   const { kind, wall_ms: wall } = stage;
   const { evidence } = await context.evidence<Record<string, number>>(
     rankTimesSql(context, stage),
@@ -90,27 +92,30 @@ async function finding(
       ? ''
       : slow.hasMoreWork
         ? ` It has more to do: ${factor(slow.time.blocks / mean(({ blocks }) => blocks ?? 0))} the thread blocks.`
-        : ' It has no more to do: the ranks launch as many thread blocks.';
+        : ' It launches as many thread blocks as they do.';
   return {
     stage: kind,
     title: `Straggler: ${name} computes ${longerWords(slow.time.compute_ms, usual)} the others in ${instanceWord(kind)}`,
-    at_stake_ms: slow.computeMs + slow.hostMs,
+    at_stake_ms: slowMs,
     cause: `${name} computes ${ms(slow.time.compute_ms)} in ${instanceWord(kind)}, the others ${ms(usual)}; they wait for it in their collectives.${work}`,
     change: {
       kind: 'config',
-      text: slow.hasMoreWork
-        ? 'Split work evenly over the ranks: heads, experts, vocabulary, sequences.'
-        : 'Look for a GPU with lower clocks, another process, or a slower link on that rank; else split work evenly (heads, experts, vocabulary, sequences).',
+      text: `${
+        slow.hasMoreWork
+          ? 'Split work evenly over the ranks: heads, experts, vocabulary, sequences.'
+          : 'Look for a GPU with lower clocks or another process on that rank; else split work evenly (heads, experts, vocabulary, sequences).'
+      }${advice}`,
       example: 'inferscope monitor: clocks and power of every GPU side by side',
     },
     gain: gainOf(
       wall,
-      slow.computeMs + slow.hostMs,
+      Math.min(slowMs, pace?.ms ?? slowMs),
       slow.hasMoreWork
         ? 'The work is distributed evenly over the ranks (high: the slowest one computes as long as the others do now).'
         : 'That rank computes as long as the others (low: until the next slowest, or with its work spread over all).',
       { low_ms: slow.minGainMs, high_ms: slow.maxGainMs, what_if: 'no-slow-rank' },
     ),
+    ...paced,
     confidence: 'medium',
     bars: [],
     evidence: [evidence],
