@@ -1,6 +1,7 @@
 import { InferscopeError } from '../../model/errors.js';
 import { hasSubject, type Subject } from '../../model/subjects.js';
 import { subjectList } from '../../vocabulary/subjects.js';
+import { yieldedTokens } from '../../facts/utilization/yielded-tokens.js';
 import { readRecordedUtilization } from '../../facts/utilization/utilization.js';
 import type { Session } from '../../session/open.js';
 import type { Side } from './side.js';
@@ -8,10 +9,10 @@ import type { Side } from './side.js';
 /** The command that compares this kind of session. */
 function compareWith({ manifest }: Session): string {
   const has = (...subjects: Subject[]) => subjects.some((subject) => hasSubject(manifest, subject));
-  if (has('memory')) return 'Memory profiles compare with: inferscope memory compare BASE NEW';
+  if (has('memory')) return 'Compare memory profiles with: inferscope memory compare BASE NEW';
   if (has('bench', 'load', 'results'))
-    return 'Benchmarks and results compare with: inferscope bench compare BASE NEW';
-  return 'Look at each: inferscope report SESSION. Timelines, profiles and programs compare here.';
+    return 'Compare benchmarks and results with: inferscope bench compare BASE NEW';
+  return 'Look at each: inferscope report SESSION. Only timelines, profiles and programs can be compared here.';
 }
 
 /** A profile stopped before its operators were recorded, reduced to its stage times for comparison. */
@@ -31,7 +32,7 @@ export async function recordedSide(session: Session): Promise<Side> {
       focus: {},
       waterfalls: [],
       ranks: null,
-      stages: stages.map(({ kind, steps, time_ms: time, new_tokens: tokens, mfu, profiled }) => ({
+      stages: stages.map(({ kind, steps, time_ms: time, mfu, profiled, ...sizes }) => ({
         phase: kind,
         value: {
           instances: steps,
@@ -40,7 +41,7 @@ export async function recordedSide(session: Session): Promise<Side> {
           main_cause: null,
           kernels: null,
           launches: null,
-          tokens,
+          tokens: yieldedTokens({ kind, ...sizes }),
           mfu,
         },
         mfu_ms: time.value,

@@ -12,6 +12,7 @@ import type { TraceScope } from '../../facts/trace/scope.js';
 import { readTelemetry } from '../../facts/trace/telemetry.js';
 import { windowClocks } from '../../facts/trace/windows.js';
 import { utilizationOfTrace } from '../../facts/utilization/utilization.js';
+import { yieldedTokens } from '../../facts/utilization/yielded-tokens.js';
 import type { Side, SideKernel } from './side.js';
 import { rankName } from '../../vocabulary/ranks.js';
 
@@ -90,7 +91,7 @@ function stageValue(
     main_cause: phase.main_cause,
     kernels: operators === null ? phase.kernels : null,
     launches: operators === null ? phase.launches : null,
-    tokens: onlyStage?.new_tokens ?? null,
+    tokens: onlyStage && yieldedTokens(onlyStage),
     mfu:
       onlyStage?.mfu ??
       missing(

@@ -13,6 +13,7 @@ import type { UtilizationRoofs } from './roofs.js';
 import { stageShares, workingSetBytes } from './stage.js';
 import type { SizedStep } from './sizes.js';
 import type { StageContext } from './stage-context.js';
+import { yieldedTokens } from './yielded-tokens.js';
 
 const maxSteps = 512;
 /** Maximum shapes of a stage computed individually. Above it, decode steps use their mean context. */
@@ -81,6 +82,7 @@ export async function stageOf(
   );
   const tokens = meanOf(group, ({ new_tokens }) => new_tokens);
   const attended = meanOf(group, ({ context_tokens_sum }) => context_tokens_sum);
+  const yielded = yieldedTokens({ ...first, new_tokens: tokens, context_tokens_sum: attended });
   const ops = 'model' in model ? meanOps(group, model.model) : model;
   const known = 'reason' in ops ? null : ops;
   const missingOps = 'reason' in ops ? ops : null;
@@ -101,9 +103,9 @@ export async function stageOf(
     context_tokens_sum: attended,
     sizes_from: [...new Set(group.map(({ from }) => from))].join('; '),
     tokens_per_s:
-      tokens === null
+      yielded === null
         ? missing('unknown_sizes', 'the number of new tokens is not known')
-        : mapFigure(time, 'tok/s', 'new tokens / time', (ms) => (1e3 * tokens) / ms),
+        : mapFigure(time, 'tok/s', 'new tokens / time', (ms) => (1e3 * yielded) / ms),
     flops: work ? figure(work.flops, 'FLOP', workSource) : missingOps!,
     bytes: work ? figure(work.bytes_total, 'B', workSource) : missingOps!,
     ...shares,
