@@ -105,3 +105,12 @@ test('kernels listed together have different labels', () => {
     'k <8>',
   ]);
 });
+
+test('kernels with names of the same words in another order are numbered', () => {
+  const names = ['attend<(bool)1, (bool)0>', 'attend<(bool)0, (bool)1>', 'gemm'];
+  expect([...kernelLabels(names.map((name) => ({ name }))).values()]).toEqual([
+    'attend, variant 2',
+    'attend, variant 1',
+    'gemm',
+  ]);
+});

@@ -79,20 +79,16 @@ export function kernelLabel(name: string, tile: string | null = null): string {
   );
 }
 
-/** Labels by name of kernels listed together: equal ones get the word, else number, of their full names that the fewest of them have. */
+/**
+ * Labels by name of kernels listed together: equal ones get the word, else number, of their full names that the fewest of them have;
+ * if that is equal, too, they are numbered.
+ */
 export function kernelLabels(
   kernels: Iterable<{ name: string; tile?: string | null }>,
 ): ReadonlyMap<string, string> {
   const labels = new Map<string, string>();
   for (const { name, tile } of kernels) if (!labels.has(name)) labels.set(name, kernelLabel(name, tile));
-  const groups = new Map<string, string[]>();
-  for (const [name, label] of labels) {
-    const group = groups.get(label) ?? [];
-    groups.set(label, group);
-    group.push(name);
-  }
-  for (const [label, names] of groups) {
-    if (names.length === 1) continue;
+  for (const [label, names] of equalLabels(labels)) {
     const words = new Map<string, number>();
     const wordsByName = names.map((name) => new Set(wordsOf(name)));
     for (const word of wordsByName.flatMap((all) => [...all])) words.set(word, (words.get(word) ?? 0) + 1);
@@ -105,7 +101,17 @@ export function kernelLabels(
         labels.set(name, /^\d/.test(rarest) ? `${label} <${rarest}>` : `${label}, ${rarest}`);
     }
   }
+  for (const [label, names] of equalLabels(labels))
+    for (const [index, name] of names.toSorted().entries())
+      labels.set(name, `${label}, variant ${index + 1}`);
   return labels;
+}
+
+/** Labels that several names have, with these names. */
+function equalLabels(labels: ReadonlyMap<string, string>): [label: string, names: string[]][] {
+  const groups = new Map<string, string[]>();
+  for (const [name, label] of labels) groups.set(label, [...(groups.get(label) ?? []), name]);
+  return [...groups].filter(([, names]) => names.length > 1);
 }
 
 /** Words and numbers of a name except namespaces. */

@@ -49,44 +49,48 @@ export function findingOutcomes(
     // Hidden by a finding in other bars: its gain becomes visible when that one is gone. In the same bars it is part of that one.
     return hider !== undefined && !finding.bars.some((id) => hider.finding.bars.includes(id));
   });
-  const old = outcomes
-    .filter(
-      ({ finding, gain, outcome }) =>
-        finding.severity !== 'info' || (gain !== null && outcome !== 'still_there'),
-    )
-    .map((entry): ChangeVerdict => {
-      const { finding, gain } = entry;
-      const pair = pairs.find((stagePair) => stagePair.before.kind === finding.stage) ?? null;
-      const sharing = withOwnGain.filter((other) => other.finding.stage === finding.stage);
-      const unmeasured = allReduced.find(
-        (other) =>
-          other.gain === null &&
-          other.finding.stage === finding.stage &&
-          (other.finding.at_stake_ms ?? 0) > (gain?.expected_ms ?? 0),
-      );
-      const grade = gradeOf(entry, pair, {
-        sharing,
-        unmeasured,
-        isHiderReduced: hiderOf(finding) !== undefined,
-      });
-      return {
-        finding: finding.id,
-        stage: finding.stage,
-        title: finding.title,
-        outcome: entry.outcome,
-        expected_ms: gain?.expected_ms ?? null,
-        low_ms: gain?.low_ms ?? null,
-        high_ms: gain?.high_ms ?? null,
-        ...(typeof grade === 'string'
-          ? { achieved_ms: null, error: null, as_expected: null, text: grade }
-          : {
-              achieved_ms: grade.achieved_ms,
-              error: grade.error,
-              as_expected: grade.as_expected,
-              text: gradeText(entry, grade),
-            }),
-      };
+  const shown = outcomes.filter(
+    ({ finding, gain, outcome }) =>
+      finding.severity !== 'info' || (gain !== null && outcome !== 'still_there'),
+  );
+  const numberOf = (id: string | null): string => {
+    const index = shown.findIndex(({ finding }) => finding.id === id);
+    return index < 0 ? 'another finding' : `finding ${index + 1}`;
+  };
+  const old = shown.map((entry): ChangeVerdict => {
+    const { finding, gain } = entry;
+    const pair = pairs.find((stagePair) => stagePair.before.kind === finding.stage) ?? null;
+    const sharing = withOwnGain.filter((other) => other.finding.stage === finding.stage);
+    const unmeasured = allReduced.find(
+      (other) =>
+        other.gain === null &&
+        other.finding.stage === finding.stage &&
+        (other.finding.at_stake_ms ?? 0) > (gain?.expected_ms ?? 0),
+    );
+    const grade = gradeOf(entry, pair, {
+      sharing,
+      unmeasured,
+      hider: numberOf(finding.hidden_by),
+      isHiderReduced: hiderOf(finding) !== undefined,
     });
+    return {
+      finding: finding.id,
+      stage: finding.stage,
+      title: finding.title,
+      outcome: entry.outcome,
+      expected_ms: gain?.expected_ms ?? null,
+      low_ms: gain?.low_ms ?? null,
+      high_ms: gain?.high_ms ?? null,
+      ...(typeof grade === 'string'
+        ? { achieved_ms: null, error: null, as_expected: null, text: grade }
+        : {
+            achieved_ms: grade.achieved_ms,
+            error: grade.error,
+            as_expected: grade.as_expected,
+            text: gradeText(entry, grade),
+          }),
+    };
+  });
   const idsBefore = new Set(before.map(({ id }) => id));
   const newFindings = after.filter(({ id, severity }) => !idsBefore.has(id) && severity !== 'info');
   return [...old, ...newFindings.map(newFinding)];
@@ -163,7 +167,7 @@ interface Grade {
 /**
  * The grade of a finding, or why it has none.
  * @param others `sharing`: findings of the stage that may share its gain; `unmeasured`: a larger one that is gone or smaller, without an
- * expected gain; `isHiderReduced`: whether the finding that hides this one is gone or smaller
+ * expected gain; `hider`: the finding that hides this one, by its number, and whether it is gone or smaller
  */
 function gradeOf(
   entry: FindingOutcome,
@@ -171,8 +175,14 @@ function gradeOf(
   {
     sharing,
     unmeasured,
+    hider,
     isHiderReduced,
-  }: { sharing: readonly FindingOutcome[]; unmeasured: FindingOutcome | undefined; isHiderReduced: boolean },
+  }: {
+    sharing: readonly FindingOutcome[];
+    unmeasured: FindingOutcome | undefined;
+    hider: string;
+    isHiderReduced: boolean;
+  },
 ): Grade | string {
   const { finding, gain, outcome, findingAfter, withheldWhy } = entry;
   if (outcome === 'not_judged')
@@ -191,8 +201,8 @@ function gradeOf(
   if (!pair) return `${words}; its stage is not compared between the sessions.`;
   if (!sharing.includes(entry))
     return isHiderReduced
-      ? `${words}; its gain was hidden by ${finding.hidden_by} and is included there.`
-      : `${words}; its gain is still hidden by ${finding.hidden_by}.`;
+      ? `${words}; its gain was hidden by ${hider} and is included there.`
+      : `${words}; its gain is still hidden by ${hider}.`;
   if (unmeasured)
     return `${words}; not graded, because another finding with a larger effect and no expected gain is reduced, too: ${unmeasured.finding.title}.`;
   const why = whyNotGraded(pair);

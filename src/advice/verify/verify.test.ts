@@ -139,7 +139,7 @@ test('two changes share the gain in proportion to their expected gains, includin
   const after = explanationOf([stageOf({ 'nonessential.copy': 3, 'inefficiency.elementwise': 3 })], []);
   const result = compareExplanations(before, after, noSession);
   expect(result.changes.map(({ achieved_ms: ms }) => ms)).toEqual([3, 1, null]);
-  expect(result.changes[2]!.text).toContain('hidden by casts:decode');
+  expect(result.changes[2]!.text).toContain('hidden by finding 1');
 });
 
 test('no gain is measured next to a larger finding without an expected gain that is gone, too', () => {
@@ -176,7 +176,7 @@ test('a finding hidden by a larger one in other bars is graded once both are gon
     ['still_there', null],
     ['gone', null],
   ]);
-  expect(hidden.changes[1]!.text).toBe('Gone; its gain is still hidden by host_bound:decode.');
+  expect(hidden.changes[1]!.text).toBe('Gone; its gain is still hidden by finding 1.');
 });
 
 test('a slower stage is reported by its whole time, not by the part of one of several findings', () => {

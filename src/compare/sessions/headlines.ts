@@ -141,8 +141,10 @@ function kernelLine({ kernel_counts, what }: Parts): CompareResult['headlines'] 
     .filter((status) => (kernel_counts[status] ?? 0) > 0)
     .map((status) => `${kernel_counts[status]} ${kernelChangeLabels[status]}`);
   const noun = what === 'trace' ? 'Kernels' : 'Operators';
+  const same = kernel_counts.same ?? 0;
+  const rest = same > 0 ? `; ${same} the same` : '';
   return changeTexts.length > 0
-    ? [{ id: 'kernels', text: `${noun}: ${changeTexts.join(', ')}; ${kernel_counts.same ?? 0} the same.` }]
+    ? [{ id: 'kernels', text: `${noun}: ${changeTexts.join(', ')}${rest}.` }]
     : [];
 }
 
