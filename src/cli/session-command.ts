@@ -20,6 +20,5 @@ export async function printSessionDocument(
   printDocument(document(name, version, data, issues));
 }
 
-export function sessionUsageError(what: string, fix: string): InferscopeError {
-  return new InferscopeError('E_USAGE', { what, why: 'inferscope session --help shows each command.', fix });
-}
+export const sessionUsageError = (what: string, why: string, fix: string): InferscopeError =>
+  new InferscopeError('E_USAGE', { what, why, fix });

@@ -1,6 +1,7 @@
 import process from 'node:process';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
+import { shellCommand } from '../model/shell.js';
 import { examples } from './examples.js';
 import { print } from './output.js';
 import {
@@ -35,7 +36,8 @@ export function defineDelete(command: Command): void {
           .map((selector) => selectSession(selector))
           .map((sessionFolder) => [sessionFolder.id, sessionFolder]),
       );
-      const confirmed = options.yes || (await confirm(`Delete ${[...chosen.keys()].join(', ')}? [y/N] `));
+      const confirmed =
+        options.yes || (await confirm(`Delete ${[...chosen.keys()].join(', ')}? [y/N] `, selectors));
       const deleted: string[] = [];
       for (const session of confirmed ? chosen.values() : []) {
         await deleteSession(session);
@@ -46,11 +48,12 @@ export function defineDelete(command: Command): void {
     });
 }
 
-async function confirm(question: string): Promise<boolean> {
+async function confirm(question: string, selectors: readonly string[]): Promise<boolean> {
   if (!process.stdin.isTTY) {
     throw sessionUsageError(
-      'session delete asks for confirmation, and there is no terminal',
-      'inferscope session delete … --yes',
+      'session delete needs --yes',
+      'There is no terminal on which it could ask for confirmation.',
+      shellCommand(['inferscope', 'session', 'delete', ...selectors, '--yes']),
     );
   }
   const reader = createInterface({ input: process.stdin, output: process.stderr });

@@ -38,6 +38,7 @@ function defineRename(command: Command): void {
       if ((name === undefined) === !options.clear) {
         throw sessionUsageError(
           `session rename needs a name or --clear${name === undefined ? '' : ', not both'}`,
+          'A session has at most one name.',
           'inferscope session rename @last llm-b1',
         );
       }

@@ -18,12 +18,12 @@ export function nearest(word: string, names: readonly string[]): string | null {
 
 /**
  * Up to `max` names for an error message: those that start with the typed word's first four letters, nearest first, else the first of all;
- * "…" if there are more.
+ * then the number of the others.
  */
 export function nearestNames(names: readonly string[], name: string, max = 6): string {
   const word = name.toLowerCase();
   const changes = (name: string) => distance(word, name.toLowerCase());
   const near = names.filter((name) => name.toLowerCase().startsWith(word.slice(0, 4)));
   const listed = (near.length > 0 ? near.toSorted((a, b) => changes(a) - changes(b)) : names).slice(0, max);
-  return `${listed.join(', ')}${names.length > listed.length ? ', …' : ''}`;
+  return `${listed.join(', ')}${names.length > listed.length ? ` and ${names.length - listed.length} more` : ''}`;
 }

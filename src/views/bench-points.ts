@@ -37,12 +37,13 @@ export const pointColumns = <T extends PointRow>(data: BenchResult): ColumnOf<T>
   { id: 'point', head: 'point', cell: ({ point }) => pointName(point, data) },
 ];
 
-/** "batch 4" where all points have the same lengths; else the id, since batch and lengths leave no room for figures. */
+/** What differs: "batch 4" or "128 in + 64 out"; the id if both do, since they leave no room for figures. */
 function pointName(point: BenchPointResult, data: BenchResult): string {
   const rows = pointRows(data);
   const lengths = new Set(rows.map(({ point: other }) => lengthLabel(other)));
   const batches = new Set(rows.map(({ point: other }) => other.batch_size));
-  return lengths.size === 1 && batches.size > 1 ? `batch ${point.batch_size}` : point.point;
+  if (batches.size === 1) return lengthLabel(point);
+  return lengths.size === 1 ? `batch ${point.batch_size}` : point.point;
 }
 
 /** A figure with its interval; `drop` as in Column. */

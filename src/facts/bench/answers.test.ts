@@ -35,7 +35,7 @@ test('the knee is where doubling the batch gives less than 1.5 times the decode 
     [8, 24],
   ]);
   const knee = answer(points, 'batch_knee');
-  expect(knee.answer).toContain('Up to batch 4: from 4 to 8 doubling the batch gives 1.00×');
+  expect(knee.answer).toContain('not pay off beyond batch 4: from 4 to 8 each doubling gives 1.00×');
   expectClose(knee.figures['knee_batch'], 4);
   expectClose(knee.figures['gain_2_4'], 4 / 12 / (2 / 10));
   // Output tokens/s: batch · 11 / (10 + 10 TPOT): 100, 200, 338, 352.

@@ -62,7 +62,7 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
   const last = rates.at(-1)!;
   const sentences = [
     knee
-      ? `Up to batch ${knee.from.batch}: from ${knee.from.batch} to ${knee.to.batch} doubling the batch gives ${formatFactor(knee.gain)} the ${rateName}, less than ${kneeGain} (${formatQuantity(rateOf(knee.from), 'tok/s')} → ${formatQuantity(rateOf(knee.to), 'tok/s')}).`
+      ? `Batching does not pay off beyond batch ${knee.from.batch}: from ${knee.from.batch} to ${knee.to.batch} each doubling gives ${formatFactor(knee.gain)} the ${rateName} (${formatQuantity(rateOf(knee.from), 'tok/s')} → ${formatQuantity(rateOf(knee.to), 'tok/s')}), less than ${formatFactor(kneeGain)}.`
       : `No knee up to batch ${last.batch}, the largest measured: every doubling gave at least ${formatFactor(Math.min(...steps.map(({ gain }) => gain)))} the ${rateName}.`,
   ];
   if (knee)

@@ -156,7 +156,7 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
     add(
       'client_bound',
       'warning',
-      sentence`This client was a limit: its event loop was ${quantity(client.event_loop_utilization, 'ratio')} busy, and requests or answers were up to ${quantity(lateMs, 'ms')} late at p99.`,
+      sentence`This client was a limit: it handled requests or answers late by ${quantity(lateMs, 'ms')} at p99, with its event loop ${quantity(client.event_loop_utilization, 'ratio')} busy.`,
     );
   }
   if (tokens.shorter_outputs > 0)
