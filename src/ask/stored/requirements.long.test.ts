@@ -199,7 +199,9 @@ describe('a benchmark of batches, prompts and outputs', async () => {
       'Where does batch scaling slow?',
       'From which batch size does throughput stop scaling?',
     ]) {
-      expect(await direct(question)).toMatch(/^Batching does not pay off beyond batch 4: from 4 to 8 .* 1\.00× the/);
+      expect(await direct(question)).toMatch(
+        /^Batching does not pay off beyond batch 4: from 4 to 8 .* 1\.00× the/,
+      );
       // No other answer names another batch size.
       expect((await answer(question)).answer.match(/slows/g)).toBeNull();
     }
