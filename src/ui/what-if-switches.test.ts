@@ -14,6 +14,15 @@ const offered = (gpu: string | null): string[] => {
   return offeredFor({ manifest }, explain).filter((change) => change.startsWith('dtype='));
 };
 
+test('equal ranks and links are offered for findings about them', () => {
+  const manifest = { tables: {}, hardware: {}, workload: null } as unknown as ManifestData;
+  const findings = [{ gain: { what_if: 'equal-links' } }];
+  const ofRanks = (document: object) =>
+    offeredFor({ manifest }, { ...explain, ...document }).filter((change) => /ranks?|links/.test(change));
+  expect(ofRanks({ findings })).toEqual(['equal-links']);
+  expect(ofRanks({})).toEqual([]);
+});
+
 test('float8 is offered only on devices with a peak in it', () => {
   expect(offered('NVIDIA H200')).toEqual(['dtype=float8', 'dtype=int4']);
   expect(offered('NVIDIA A100-SXM4-80GB')).toEqual(['dtype=int4']);

@@ -10,6 +10,8 @@ import type { Session } from '../session/open.js';
 const allChanges = [
   'cudagraph',
   'no-sync',
+  'no-slow-rank',
+  'equal-links',
   'fused-attention',
   'fused-elementwise',
   'batch-size=8',

@@ -145,7 +145,7 @@ describe('several devices', () => {
     const finding = fired(await exposedCommunication.find(await contextOf({ ...rows, kernels: once })));
     expect(finding.title).toContain('Exposed communication');
     expect(finding.cause).toContain(
-      '0.667 ms of it is waiting for rank 1 (GPU 1); in 1 of 3 instances it is at least half.',
+      '0.667 ms of it is waiting for rank 1 (GPU 1), at least half of the communication in 1 of 3 instances.',
     );
     // 4 of 40 µs are exchange; 2 ms in one of three steps are not.
     expect(finding.gain!.expected_ms).toBeCloseTo(0.08, 6);

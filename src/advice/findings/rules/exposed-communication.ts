@@ -221,7 +221,7 @@ async function findExchange(
     stage: kind,
     title: `Exposed communication: ${part(time, wall)} of ${everyInstance(kind)} in ${plural(placed?.n ?? 0, 'collective')}`,
     at_stake_ms: time,
-    cause: `In ${instanceWord(kind)} ${ms(comm_ms)} of communication kernels run while nothing computes.${beyond ? ` ${ms(all)} of it is exchange beyond what ${beyond.rules} found.` : ''} ${
+    cause: `In ${instanceWord(kind)} ${ms(comm_ms)} of communication kernels run while nothing computes.${beyond ? ` ${ms(all)} of it is exchange not explained by ${beyond.rules}.` : ''} ${
       gathered
         ? `They gather ${formatBytes(gathered.bytes)} of weights from the other ranks, which are sharded again after each use.`
         : 'The next layer needs their result.'
@@ -263,7 +263,7 @@ function waitingWords(waits: CollectiveWaits | null, instances: number): string 
   const here = awaited === focusWaits;
   return here
     ? `${ms(focusWaits.exposed_waiting_ms)} of it is waiting: the other ranks wait longer, because this one arrives last.`
-    : `${ms(focusWaits.exposed_waiting_ms)} of it is waiting for ${rankName(awaited)}${focusWaits.waiting_instances > 0 ? `; in ${focusWaits.waiting_instances} of ${instances} instances it is at least half` : ''}.`;
+    : `${ms(focusWaits.exposed_waiting_ms)} of it is waiting for ${rankName(awaited)}${focusWaits.waiting_instances > 0 ? `, at least half of the communication in ${focusWaits.waiting_instances} of ${instances} instances` : ''}.`;
 }
 
 const fewerGpus = {
