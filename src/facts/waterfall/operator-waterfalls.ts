@@ -12,6 +12,7 @@ import { workloadModel } from '../model-work.js';
 import { removeProfilerOverhead } from '../without-profiler.js';
 import { cleanTimeOf } from '../trace/clean-time.js';
 import { literal, type TraceScope } from '../trace/scope.js';
+import { plural } from '../../vocabulary/format.js';
 import { shapeOf } from '../utilization/groups.js';
 import type { SizedStep } from '../utilization/sizes.js';
 import { cleanTimeNote, profilerNote } from './bar-facts.js';
@@ -175,7 +176,7 @@ async function stageOf(
       ...(id === 'host.between_operators' ? { better_capture: null } : {}),
       sql: barRows.length === 0 ? null : sqlOf(id, windows, { n, differenceMs: ms - measuredMs }),
       note: noteOf(id, ms, { raw, parts }),
-      parts: className === null ? [] : largest(barRows as OpTime[], n),
+      parts: className === null ? [] : operatorParts(barRows as OpTime[], { n, ms }),
     };
   });
   const total = bars.reduce((sum, { ms }) => sum + ms, 0);
@@ -273,16 +274,34 @@ function partsOf(
   return splitOf({ wallMs, classes, communicationMs: 0, copies: new Map(), idle }, necessary);
 }
 
-function largest(operatorTimes: readonly OpTime[], n: number): WaterfallBar['parts'] {
-  const byName = new Map<string, { ms: number; count: number }>();
+const maxParts = 5;
+
+/**
+ * The operators of a bar. They sum to it: what a class needs at the roofline is not known per operator, so it is taken off each in
+ * proportion to its time.
+ */
+function operatorParts(
+  operatorTimes: readonly OpTime[],
+  { n, ms }: { n: number; ms: number },
+): WaterfallBar['parts'] {
+  const totalNs = operatorTimes.reduce((sum, { ns }) => sum + ns, 0);
+  if (!(ms > 0) || totalNs === 0) return [];
+  const byName = new Map<string, WaterfallBar['parts'][number]>();
   for (const { name, ns, n: calls } of operatorTimes) {
-    const known = byName.get(name) ?? { ms: 0, count: 0 };
-    byName.set(name, { ms: known.ms + ns / n / 1e6, count: known.count + calls / n });
+    const known = byName.get(name) ?? { label: name, ms: 0, count: 0 };
+    byName.set(name, { ...known, ms: known.ms + (ms * ns) / totalNs, count: known.count! + calls / n });
   }
-  return [...byName]
-    .map(([label, { ms, count }]) => ({ label, ms, count }))
-    .toSorted((a, b) => b.ms - a.ms)
-    .slice(0, 5);
+  const sorted = [...byName.values()].toSorted((a, b) => b.ms - a.ms);
+  const others = sorted.slice(maxParts);
+  if (others.length < 2) return sorted;
+  return [
+    ...sorted.slice(0, maxParts),
+    {
+      label: plural(others.length, 'other operator'),
+      ms: others.reduce((sum, part) => sum + part.ms, 0),
+      count: others.reduce((sum, part) => sum + part.count!, 0),
+    },
+  ];
 }
 
 function noteOf(
