@@ -35,8 +35,8 @@ export function valueText(value: Value): string {
   return 'code' in value ? value.code : value.text;
 }
 
-function numberText({ n, unit, digits, signed, of }: Extract<Value, { n: number }>): string {
-  if (of !== undefined) return formatPartOf(n, unit, of, signed);
+function numberText({ n, unit, digits, signed, of, half }: Extract<Value, { n: number }>): string {
+  if (of !== undefined) return formatPartOf(n, unit, of, { signed, half });
   return (signed ? formatSigned : formatQuantity)(n, unit, digits);
 }
 

@@ -7,9 +7,17 @@ export type Value =
   /**
    * A number in `unit` as in `formatQuantity` ("ms", "B", "tok/s", "ratio", "" for a bare number); `signed`: +4.2 %; `bare`: the unit is in
    * the column head; `of`: the total that it is a part of, in the same unit: shown in the unit and with the decimals of the total, as all
-   * other parts.
+   * other parts; `half`: half width of the total's interval, which limits these decimals.
    */
-  | { n: number; unit: string; digits?: number; signed?: boolean; bare?: true; of?: number }
+  | {
+      n: number;
+      unit: string;
+      digits?: number;
+      signed?: boolean;
+      bare?: true;
+      of?: number;
+      half?: number | null;
+    }
   /** An integer count. */
   | { count: number; unit?: string }
   /** Emphasized words; `hint` is shown on demand if the medium can. */

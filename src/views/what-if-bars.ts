@@ -1,8 +1,9 @@
+import { halfInterval } from '../model/half-interval.js';
 import { explainedBars, isProfiled } from '../model/headline-time.js';
 import type { StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { barWords } from '../vocabulary/bars.js';
 import { formatNumber, formatWithRange } from '../vocabulary/format.js';
-import type { Block, Part } from './block.js';
+import type { Block, Part, Value } from './block.js';
 import { waterfallBars } from './compare-waterfalls.js';
 import { stageHead } from './explain-series.js';
 
@@ -69,11 +70,20 @@ const reasons = ({ bars }: Stage): string[] =>
         .join(', ')}: ${why}.`,
   );
 
+/** A time in the waterfall of a stage, with the precision that its bars have in the charts. */
+export const partOfTime = (ms: number, stageTime: Stage['before_ms']): Value => ({
+  n: ms,
+  unit: 'ms',
+  of: stageTime.value ?? 0,
+  half: halfInterval(stageTime),
+});
+
 /** "Decode step: 9.14 ms → 2.7 ms (2.2 to 3.8 ms), 3.4× as fast." */
 export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Stage): Part[] {
   const name = stageHead({ ...stage, name: null });
   if (after.value === null) return [`${name}: no prediction: ${after.reason.text}.`];
   const from = before.value ?? 0;
+  const now = partOfTime(from, before);
   const ratio = after.value > 0 ? from / after.value : 1;
   const factor = formatNumber(Math.max(ratio, 1 / ratio), 2);
   const words =
@@ -82,7 +92,7 @@ export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Sta
   const predicted = after.ci95 ? formatWithRange(after.value, ...after.ci95, 'ms') : null;
   return [
     `${name}: `,
-    ms(from),
+    now,
     ' → ',
     predicted?.value ?? ms(after.value),
     ...(predicted?.range ? [` (${predicted.range})`] : []),

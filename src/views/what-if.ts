@@ -4,7 +4,7 @@ import type { ExplainResult, WhatIfResult } from '../model/documents/explain.js'
 import type { Block, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { onPageOnly } from './on-page.js';
-import { whatIfHead, whatIfNotes } from './what-if-bars.js';
+import { partOfTime, whatIfHead, whatIfNotes } from './what-if-bars.js';
 
 type Stage = WhatIfResult['stages'][number];
 
@@ -45,7 +45,6 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
 function stageBlocks(stage: Stage): Block[] {
   if (stage.after_ms.value === null) return [{ type: 'heading', text: whatIfHead(stage) }];
   const from = stage.before_ms.value ?? 0;
-  const largest = Math.max(0, ...stage.bars.flatMap((bar) => [bar.before_ms, bar.after_ms]));
   return [
     { type: 'heading', text: whatIfHead(stage) },
     {
@@ -58,11 +57,7 @@ function stageBlocks(stage: Stage): Block[] {
       ],
       rows: stage.bars.map(({ id, before_ms: now, after_ms: then }) => ({
         level: Math.abs(now - then) >= minShare * from ? 1 : 3,
-        cells: [
-          barWords(id).label,
-          { n: now, unit: 'ms', of: largest },
-          { n: then, unit: 'ms', of: largest },
-        ],
+        cells: [barWords(id).label, partOfTime(now, stage.before_ms), partOfTime(then, stage.before_ms)],
       })),
     },
     whatIfNotes(stage),

@@ -280,10 +280,16 @@ it('parts of one total have its unit and decimals', () => {
     '<0.01 ms',
     '0.00 ms',
   ]);
-  expect([0.011, -5.4, 0].map((ms) => formatPartOf(ms, 'ms', 5.88, true))).toEqual([
+  expect([0.011, -5.4, 0].map((ms) => formatPartOf(ms, 'ms', 5.88, { signed: true }))).toEqual([
     '+0.01 ms',
     '−5.40 ms',
     '0.00 ms',
+  ]);
+  // Times of a stage of 61 ms ± 21 are known to 1 ms.
+  expect([61.4, 2.6, 0.4].map((ms) => formatPartOf(ms, 'ms', 61.4, { half: 21 }))).toEqual([
+    '61 ms',
+    '3 ms',
+    '<1 ms',
   ]);
 });
 

@@ -211,8 +211,13 @@ export function formatColumn(
 }
 
 /** One number of a column, in the unit and with the decimals of the total that it is a part of: 0.11 ms of 5.88 ms; `signed`: +0.11 ms. */
-export function formatPartOf(value: number, unit: string, total: number, signed = false): string {
-  const { texts, unit: shownUnit } = formatColumn([value], unit, total);
+export function formatPartOf(
+  value: number,
+  unit: string,
+  total: number,
+  { signed = false, half = null }: { signed?: boolean | undefined; half?: number | null | undefined } = {},
+): string {
+  const { texts, unit: shownUnit } = formatColumn([value], unit, total, half);
   return `${signed && isPositive(value, texts[0]!) ? '+' : ''}${texts[0]} ${shownUnit}`;
 }
 
