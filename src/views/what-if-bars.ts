@@ -85,7 +85,8 @@ export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Sta
   const from = before.value ?? 0;
   const now = partOfTime(from, before);
   const ratio = after.value > 0 ? from / after.value : 1;
-  const factor = formatNumber(Math.max(ratio, 1 / ratio), 2);
+  const change = Math.max(ratio, 1 / ratio);
+  const factor = formatNumber(change, change < 1.1 ? 3 : 2);
   const words =
     Math.abs(ratio - 1) < 0.005 ? 'no change' : ratio > 1 ? `${factor}× as fast` : `${factor}× as long`;
   const ms = (n: number): Part => ({ n, unit: 'ms' });

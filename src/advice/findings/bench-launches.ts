@@ -114,7 +114,8 @@ async function finding(context: FindingContext, bound: LaunchBoundStep): Promise
   const change = await changeOf(context, workload, variant.engine_args);
   return {
     stage: 'decode',
-    title: `Launch-bound: the device waits ${part(dispatch_ms, step_ms)} of ${everyInstance('decode')} for the host, which dispatches ${plural(kernels, 'kernel')}`,
+    title: (share) =>
+      `Launch-bound: the device waits ${share} of ${everyInstance('decode')} for the host, which dispatches ${plural(kernels, 'kernel')}`,
     at_stake_ms: dispatch_ms,
     cause: `${instanceWord('decode')} takes ${ms(step_ms)} at ${pointLabel(point.point)}; the device is busy for ${ms(busy_ms)}. The process computes for ${ms(dispatch_ms)} of the rest, ${ms(dispatch_ms / kernels)} per kernel (${count(kernels)} kernels): the host dispatches kernels more slowly than the device runs them, so the device waits after every kernel. A benchmark records no launch calls; inferscope run --evaluator none,nsys -- <command> shows the operators that launch them.`,
     change,

@@ -6,7 +6,7 @@ import { explainSession } from '../explain/explain.js';
 import { profileRows } from '../../facts/test-rows.js';
 import { sessionOf } from '../../facts/test-session.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
-import { expectEvidence } from './test-evidence.js';
+import { expectEvidence, expectShares } from './test-evidence.js';
 
 const home = testHome();
 
@@ -39,6 +39,7 @@ test.each(sessions)(
     const session = await make();
     const { findings, rules } = (await explainSession(session)).data;
     await expectEvidence(session, findings);
+    expectShares(findings);
     const fired = rules.filter(({ outcome }) => outcome === 'fired').length;
     expect(new Set(findings.map(({ rule }) => rule)).size).toBe(fired);
   },

@@ -17,7 +17,7 @@ import type { TraceScope } from '../../facts/trace/scope.js';
 import { windowClocks } from '../../facts/trace/windows.js';
 import { belowLauncher } from '../below-launcher.js';
 import { withExpectedGains } from '../what-if/expected-gains.js';
-import { type RuleFinding, rankFindings } from './ranking.js';
+import { type RuleFinding, rankFindings, withTitle } from './ranking.js';
 import type { FindingContext, FoundDraft, Rule, RuleOutcome, Withheld } from './rule.js';
 import { rules as allRules } from './rules/index.js';
 import { stageTimes } from './stage-times.js';
@@ -118,6 +118,7 @@ export async function firedRules(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
 ): Promise<{ ruleFindings: RuleFinding[] } & Pick<ExplainResult, 'rules' | 'withheld'>> {
+  const stages = await stageTimes(context);
   const ruleFindings: RuleFinding[] = [];
   const outcomes: ExplainResult['rules'] = [];
   const withheld: ExplainResult['withheld'] = [];
@@ -125,7 +126,7 @@ export async function firedRules(
     const result = await rule.find(context);
     const drafts = result.outcome === 'fired' ? result.findings : [];
     const isNoise = (draft: FoundDraft) => context.machine.busy && (draft.noise ?? rule.noise ?? false);
-    const significant = drafts.filter((draft) => !isNoise(draft));
+    const significant = drafts.filter((draft) => !isNoise(draft)).map((draft) => withTitle(draft, stages));
     ruleFindings.push(
       ...significant.map((draft) => ({
         rule,
@@ -145,7 +146,7 @@ export async function firedRules(
 
 function outcomeOf(
   result: RuleOutcome,
-  significant: readonly FoundDraft[],
+  significant: readonly { title: string }[],
   withheld: readonly Withheld[],
 ): Pick<ExplainResult['rules'][number], 'outcome' | 'why'> {
   if (significant.length > 0)

@@ -32,7 +32,12 @@ const prefill: StageTime = {
   bars: new Map([['inefficiency.gemm', 50]]),
 };
 
-function ruleFinding(id: string, ms: number, bars: string[], more: Partial<FoundDraft> = {}): RuleFinding {
+function ruleFinding(
+  id: string,
+  ms: number,
+  bars: string[],
+  more: Partial<Omit<FoundDraft, 'title'>> = {},
+): RuleFinding {
   return {
     rule: { id, references: [] },
     draft: {

@@ -2,13 +2,15 @@ import { type Finding, severities } from '../../model/documents/explain.js';
 import { launchingWithout } from './gain.js';
 import type { FoundDraft, Rule } from './rule.js';
 import type { StageTime } from './stage-times.js';
-import { formatMs } from '../../vocabulary/format.js';
+import { formatMs, formatPart, noValue } from '../../vocabulary/format.js';
 import { capitalize } from '../../vocabulary/sentence.js';
 
 export interface RuleFinding {
   rule: Pick<Rule, 'id' | 'references'>;
-  draft: FoundDraft;
+  draft: TitledDraft;
 }
+
+export type TitledDraft = FoundDraft & { title: string };
 
 /** Share of a stage's time, scaled to the lower end of its interval, from which severity is high, and medium. */
 const highShare = 0.2;
@@ -87,19 +89,8 @@ const totalMs = (stages: readonly StageTime[]): number =>
 
 const severityIndex = ({ finding }: Ranked): number => severities.indexOf(finding.severity);
 
-function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ranked {
-  const {
-    run_ms: statedMs,
-    share,
-    removes = 'busy',
-    covers = [],
-    paced_by = null,
-    launches,
-    noise: _noise,
-    queued,
-    severity = 'info',
-    ...rest
-  } = draft;
+/** Affected ms of a draft, at most its bars, and their share of the stage or the run. */
+function affectedBy(draft: FoundDraft, stages: readonly StageTime[]) {
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
   const ceiling = stage ? Math.min(stage.time_ms, barSum(stage, bars)) : Infinity;
@@ -109,7 +100,34 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
       ? null
       : stage
         ? at_stake_ms / stage.time_ms
-        : (share ?? runShare(statedMs ?? at_stake_ms, stages));
+        : (draft.share ?? runShare(draft.run_ms ?? at_stake_ms, stages));
+  return { stage, bars, ceiling, at_stake_ms, at_stake_share };
+}
+
+/** The draft with its title, which has the affected share as the finding has it. */
+export function withTitle(draft: FoundDraft, stages: readonly StageTime[]): TitledDraft {
+  const { title } = draft;
+  if (typeof title === 'string') return { ...draft, title };
+  const { stage, at_stake_share: share } = affectedBy(draft, stages);
+  // A share of the run is not one of the stage.
+  const isKnown = share !== null && (stage ?? draft.share) !== undefined;
+  return { ...draft, title: title(isKnown ? formatPart(share, 1) : noValue) };
+}
+
+function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ranked {
+  const {
+    run_ms: statedMs,
+    share: _share,
+    removes = 'busy',
+    covers = [],
+    paced_by = null,
+    launches,
+    noise: _noise,
+    queued,
+    severity = 'info',
+    ...rest
+  } = draft;
+  const { stage, bars, ceiling, at_stake_ms, at_stake_share } = affectedBy(draft, stages);
   const certainty = stage && stage.time_ms > 0 ? stage.low_ms / stage.time_ms : 1;
   const unlimited = draft.gain && { per: 'stage' as const, ...draft.gain };
   const gain = unlimited && limitToHost(unlimited, removes, launches ?? 0, stage);

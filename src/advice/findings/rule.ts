@@ -53,8 +53,10 @@ export interface FindingContext {
 /** A finding before ranking, which sets severity, at_stake_share and hidden_by. */
 export type FoundDraft = Omit<
   Finding,
-  'id' | 'rule' | 'severity' | 'at_stake_share' | 'hidden_by' | 'references' | 'gain'
+  'id' | 'rule' | 'severity' | 'at_stake_share' | 'hidden_by' | 'references' | 'gain' | 'title'
 > & {
+  /** With a share of the stage's time, that of at_stake_share as text: it is known when affected ms are limited to the bars. */
+  title: string | ((share: string) => string);
   /** Per mean instance of the stage, unless the finding states otherwise. */
   gain: (Omit<NonNullable<Finding['gain']>, 'per'> & { per?: NonNullable<Finding['gain']>['per'] }) | null;
   stage: WaterfallKind | null;
@@ -62,7 +64,7 @@ export type FoundDraft = Omit<
   severity?: Finding['severity'];
   /** Affected ms over the whole run, if not at_stake_ms times the instances of the stage. */
   run_ms?: number;
-  /** Affected share of the analyzed time, for findings without a stage. */
+  /** Affected share: of the analyzed time for findings without a stage, of the stage if it has no waterfall. */
   share?: number;
   /**
    * idle: removes time in which the device waits for the host. busy (default): shortens device work, which shortens the stage

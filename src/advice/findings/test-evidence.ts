@@ -1,7 +1,17 @@
 import { userDatabase } from '../../facts/derived/test-queries.js';
 import { expect } from 'vitest';
 import type { Finding } from '../../model/documents/explain.js';
+import { formatPart, noValue } from '../../vocabulary/format.js';
 import type { Session } from '../../session/open.js';
+
+/** Fails if a title has another share of its stage, or of the run, than the finding affects. */
+export function expectShares(findings: readonly Pick<Finding, 'id' | 'title' | 'at_stake_share'>[]): void {
+  for (const { id, title, at_stake_share: share } of findings) {
+    expect(title, id).not.toContain(`${noValue} of`);
+    const inTitle = /(\S+ %) of (every|each|the run|the whole|all)\b/.exec(title);
+    if (inTitle) expect(inTitle[1], `${id}: ${title}`).toBe(share === null ? null : formatPart(share, 1));
+  }
+}
 
 type Cell = string | number | boolean | null;
 

@@ -19,7 +19,7 @@ import type { ExplainResult } from '../../model/documents/explain.js';
 import { importSession } from '../../session/archive-import.js';
 import { openSession } from '../../session/open.js';
 import { explainSession } from '../explain/explain.js';
-import { expectEvidence } from './test-evidence.js';
+import { expectEvidence, expectShares } from './test-evidence.js';
 
 // node bench/diagnosis/score.mjs sets these, runs the tests and prints their tables.
 const {
@@ -43,6 +43,7 @@ async function explainArchive(archive: string): Promise<ExplainResult> {
   const session = await openSession((await importSession(archive, home)).id, home);
   const { data } = await explainSession(session);
   await expectEvidence(session, data.findings);
+  expectShares(data.findings);
   return data;
 }
 

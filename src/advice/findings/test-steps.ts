@@ -3,7 +3,8 @@ import type { SessionDatabase } from '../../session/query.js';
 import { gap, kernel, type Rows, sessionOf, stage, us } from '../../facts/trace/test-hand.js';
 import { traceScope } from '../../facts/derived/scope.js';
 import { findingContext } from './findings.js';
-import type { FindingContext, FoundDraft, Rule, RuleOutcome } from './rule.js';
+import { type TitledDraft, withTitle } from './ranking.js';
+import type { FindingContext, Rule, RuleOutcome } from './rule.js';
 
 /** A part of a step, µs. Parts follow one another; only an API call takes no time of its own: it starts `from` after the start of the step. */
 export type Part =
@@ -86,8 +87,11 @@ export const firingOf =
     return ids;
   };
 
-/** The first finding; fails with the rule's reason without one. */
-export function fired(outcome: RuleOutcome): FoundDraft {
+/** The findings; fails with the rule's reason without one. Titles have no share of the stage, because its time is not given. */
+export function allFired(outcome: RuleOutcome): TitledDraft[] {
   if (outcome.outcome !== 'fired') throw new Error(`${outcome.outcome}: ${outcome.why}`);
-  return outcome.findings[0]!;
+  return outcome.findings.map((draft) => withTitle(draft, []));
 }
+
+/** The first finding. */
+export const fired = (outcome: RuleOutcome): TitledDraft => allFired(outcome)[0]!;

@@ -1,5 +1,5 @@
-import type { RuleFinding } from '../findings/ranking.js';
-import type { FindingContext, FoundDraft } from '../findings/rule.js';
+import type { RuleFinding, TitledDraft } from '../findings/ranking.js';
+import type { FindingContext } from '../findings/rule.js';
 import { InferscopeError } from '../../model/errors.js';
 import { applyChanges, type StageResult } from './apply-changes.js';
 import { initialStates } from './initial-state.js';
@@ -71,7 +71,7 @@ export async function withExpectedGains(
   return ruleFindings.map((entry) => ({ ...entry, draft: withExpectedGain(entry.draft, states) }));
 }
 
-function withExpectedGain(draft: FoundDraft, states: readonly StageState[]): FoundDraft {
+function withExpectedGain(draft: TitledDraft, states: readonly StageState[]): TitledDraft {
   const { gain, stage } = draft;
   if (!gain?.what_if) return draft;
   const state = states.find(({ waterfall }) => waterfall.kind === stage);

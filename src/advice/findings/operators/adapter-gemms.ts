@@ -46,7 +46,8 @@ export async function findAdapters(
   if (pairs < minPairs || time < minShare * wall) return `low-rank GEMMs take ${part(time, wall)}`;
   return {
     stage: kind,
-    title: `Unmerged adapters: ${plural(pairs, 'pair')} of low-rank GEMMs take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Unmerged adapters: ${plural(pairs, 'pair')} of low-rank GEMMs take ${share} of ${everyInstance(kind)}`,
     at_stake_ms: time,
     cause: `${instanceWord(kind)} computes ${plural(pairs, 'pair')} of GEMMs with a dimension of ${rows.map(({ rank }) => rank).join(', ')} between them: low-rank adapters next to the weights.`,
     change: {

@@ -37,7 +37,8 @@ export async function findRecompilation(
     return `compiling after the first step takes ${part(time, wall)} (${later.length} of ${instances} steps)`;
   return {
     stage: kind,
-    title: `Recompilation: ${later.length} of ${instancesOf(instances, kind)} compile again, ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Recompilation: ${later.length} of ${instancesOf(instances, kind)} compile again, ${share} of ${everyInstance(kind)}`,
     at_stake_ms: time,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; ${ms(time)} of it is compilation, in ${plural(later.length, 'step')} after the first. Inputs with a new shape, type or value make torch.compile specialize again.`,
     change: {

@@ -40,7 +40,8 @@ export async function findConversions(
   const [first] = rows;
   return {
     stage: kind,
-    title: `Casts: ${plural(n, 'cast')} ${count(n) === '1' ? 'takes' : 'take'} ${part(time, wall)} of ${everyInstance(kind)}, mostly from ${first!.from_type} to ${first!.to_type}`,
+    title: (share) =>
+      `Casts: ${plural(n, 'cast')} ${count(n) === '1' ? 'takes' : 'take'} ${share} of ${everyInstance(kind)}, mostly from ${first!.from_type} to ${first!.to_type}`,
     at_stake_ms: time,
     cause: `${instanceWord(kind)} spends ${ms(time)} on converting tensors to another type. Weights stored in a type other than the compute type are converted again in every step.`,
     change: {

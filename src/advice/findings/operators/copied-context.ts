@@ -68,7 +68,8 @@ export async function findCopiedContext(
   const names = growing.map(({ operator }) => operator).join(' and ');
   return {
     stage: kind,
-    title: `KV cache copied: ${count(n)} calls of ${names} that grow with the context take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `KV cache copied: ${count(n)} calls of ${names} that grow with the context take ${share} of ${everyInstance(kind)}`,
     at_stake_ms: time,
     cause: `${instanceWord(kind)} spends ${ms(time)} in ${count(n)} copies that grow from step to step: all earlier keys and values are read and written again to add one token.`,
     change: {

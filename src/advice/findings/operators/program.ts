@@ -77,7 +77,8 @@ export async function findProgramTime(
   return {
     stage: kind,
     noise: true,
-    title: `Program between operators: ${part(time, wall)} of ${everyInstance(kind)} is spent without a running operator, in ${meanCount(Math.max(n, 0.1), 'gap')}`,
+    title: (share) =>
+      `Program between operators: ${share} of ${everyInstance(kind)} is spent without a running operator, in ${meanCount(Math.max(n, 0.1), 'gap')}`,
     at_stake_ms: time,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(time)} of it no operator runs, mostly between ${first!.after_operator} and ${first!.before_operator}. This is Python code, tokenizing, or waiting for data, another thread or the interpreter lock.`,
     change: {

@@ -59,7 +59,8 @@ export async function findRepeatedTensors(
   const [first] = rows;
   return {
     stage: kind,
-    title: `Rebuilt tensors: ${part(time, wall)} of ${everyInstance(kind)} goes to ${plural(n, 'write')} of the same sizes as in the previous step, mostly by ${first!.operator} of ${first!.shape}`,
+    title: (share) =>
+      `Rebuilt tensors: ${share} of ${everyInstance(kind)} goes to ${plural(n, 'write')} of the same sizes as in the previous step, mostly by ${first!.operator} of ${first!.shape}`,
     at_stake_ms: time,
     cause: `${instanceWord(kind)} spends ${ms(time)} on filling or copying tensors far larger than its activations, with the same sizes in every step: a mask for the longest context, a copy of weights, a cleared buffer.`,
     change: {

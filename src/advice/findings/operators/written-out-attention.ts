@@ -51,7 +51,8 @@ export async function findUnfusedAttention(
     return `operators between the two GEMMs of attention take ${part(between, wall)}`;
   return {
     stage: kind,
-    title: `Eager attention: ${plural(pairs, 'unfused attention')} spend ${part(between, wall)} of ${everyInstance(kind)} between their two GEMMs`,
+    title: (share) =>
+      `Eager attention: ${plural(pairs, 'unfused attention')} spend ${share} of ${everyInstance(kind)} between their two GEMMs`,
     at_stake_ms: between,
     cause: `In ${instanceWord(kind)} one GEMM writes the attention scores to memory, then scale, mask, softmax and copies read and write them (${ms(between)}), and the second GEMM reads them. A fused operator keeps them in the cache.`,
     change: await fusedAttentionChange(

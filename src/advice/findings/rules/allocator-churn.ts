@@ -75,7 +75,8 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
   );
   return {
     stage: kind,
-    title: `Allocator churn: ${plural(calls, 'call')} of the driver's allocator ${calls > 1 ? 'hold' : 'holds'} up ${part(stake, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Allocator churn: ${plural(calls, 'call')} of the driver's allocator ${calls > 1 ? 'hold' : 'holds'} up ${share} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} spends ${ms(total)} of the host's time in ${plural(calls, 'call')} that allocate or free memory through the driver. Freeing waits until the device is idle, so its queue is empty afterwards; allocating maps memory again.`,
     change: algorithmSearch(rows) ?? {

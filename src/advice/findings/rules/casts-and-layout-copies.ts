@@ -106,7 +106,7 @@ async function finding(context: FindingContext, stage: StageFacts, times: Conver
   const text = weights >= time / 2 ? wordsForWeights(times, stage) : wordsForTensors(times, stage);
   return {
     stage: kind,
-    title: `${text.what}: ${part(time, wall)} of ${everyInstance(kind)} (${plural(n, 'kernel')})`,
+    title: (share) => `${text.what}: ${share} of ${everyInstance(kind)} (${plural(n, 'kernel')})`,
     at_stake_ms: time,
     cause: text.cause,
     change: { kind: 'code', ...text.change },

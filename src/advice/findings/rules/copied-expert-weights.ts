@@ -119,7 +119,8 @@ async function finding(
   const { framework } = await programOf(context);
   return {
     stage: kind,
-    title: `Copied expert weights: ${plural(kernels, 'kernel')} take ${part(copying, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Copied expert weights: ${plural(kernels, 'kernel')} cost ${share} of ${everyInstance(kind)}`,
     at_stake_ms: gain,
     cause: `For each of its ${plural(experts.pairs, 'pair')} of token and expert, ${instanceWord(kind)} copies the matrices of the expert and multiplies by the copy. Copying takes ${ms(copying)}, and reading the copies at least ${ms(experts.perPair_ms)}; reading each chosen expert once takes ${ms(experts.once_ms)}.`,
     change: {

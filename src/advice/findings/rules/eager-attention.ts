@@ -259,7 +259,8 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Eager attention: ${regions.length} attentions of ${count(regions[0]!.kernels.length)} kernels take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Eager attention: ${regions.length} attentions of ${count(regions[0]!.kernels.length)} kernels cost ${share} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `In ${instanceWord(kind)} one GEMM writes the attention scores to memory, then scale, mask, softmax and casts read and write them, and the second GEMM reads them: ${ms(time)}. The score matrix grows with ${kind === 'decode' ? 'the context' : 'the square of the context'}; a fused kernel keeps it on the chip.`,
     change: await fusedAttentionChange(

@@ -67,7 +67,8 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Unfused operations: ${count(n)} ${joinWithAnd(classesOf(chains))} kernels in ${plural(chains.length, 'chain')} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Unfused operations: ${count(n)} ${joinWithAnd(classesOf(chains))} kernels in ${plural(chains.length, 'chain')} cost ${share} of ${everyInstance(kind)}`,
     at_stake_ms: saved,
     cause: `Between its GEMMs, ${instanceWord(kind)} runs chains of elementwise kernels and norms for ${ms(time)}. Each kernel reads and writes the whole tensor; one fused kernel per chain would do so once.`,
     change: framework ? engineChanges[framework] : programChange,

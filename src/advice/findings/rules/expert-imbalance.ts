@@ -68,7 +68,8 @@ async function finding(
   const stake = expertStake(expert);
   return {
     stage: kind,
-    title: `Uneven experts: rank ${rank} receives ${factor(imbalance)} the mean, which costs ${part(stake, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Uneven experts: rank ${rank} receives ${factor(imbalance)} the mean, which costs ${share} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `In ${percent(rankCalls / uneven)} of ${uneven} all-to-all calls with uneven parts rank ${rank} receives most, ${factor(imbalance)} the mean of ${ranks} ranks. In ${instanceWord(kind)} the largest part takes ${ms(wire)} longer than a mean one, and the others wait ${ms(waiting)} for that rank.`,
     change: {

@@ -112,7 +112,8 @@ async function findWaiting(
   ].join(' ');
   return {
     stage: kind,
-    title: `Waiting for another rank: ${part(stake, wall)} of ${everyInstance(kind)} inside collectives, until ${late} arrives`,
+    title: (share) =>
+      `Waiting for another rank: ${share} of ${everyInstance(kind)} inside collectives, until ${late} arrives`,
     at_stake_ms: stake,
     cause: `In ${instanceWord(kind)} ${ms(time)} of communication kernels run while nothing computes. ${ms(stake)} of it is waiting: the same collectives take ${ms(awaited.transfer_ms)} on the rank that arrives last, ${late}${
       host
@@ -219,7 +220,8 @@ async function findExchange(
   const gathered = await gatheredWeights(context, kind);
   return {
     stage: kind,
-    title: `Exposed communication: ${part(time, wall)} of ${everyInstance(kind)} in ${plural(placed?.n ?? 0, 'collective')}`,
+    title: (share) =>
+      `Exposed communication: ${share} of ${everyInstance(kind)} in ${plural(placed?.n ?? 0, 'collective')}`,
     at_stake_ms: time,
     cause: `In ${instanceWord(kind)} ${ms(comm_ms)} of communication kernels run while nothing computes.${beyond ? ` ${ms(all)} of it is exchange not explained by ${beyond.rules}.` : ''} ${
       gathered

@@ -1,7 +1,7 @@
 import { gainOf } from '../gain.js';
 import { logitsGemm, longestGemmsSql } from '../logits-gemm.js';
 import { barsOf, classBars, checkAgain, minShare, stageRule } from '../stage-rule.js';
-import { count, everyInstance, instanceWord, ms, part } from '../words.js';
+import { count, everyInstance, instanceWord, ms } from '../words.js';
 
 /** With fewer sequences the GEMM looks like any slow one. */
 const minSequences = 4;
@@ -51,7 +51,8 @@ export const gemmPerSequence = stageRule(
     );
     return {
       stage: kind,
-      title: `Logits computed sequence by sequence: the GEMM takes ${part(gemmMs, wall)} of ${everyInstance(kind)}`,
+      title: (share) =>
+        `Logits computed sequence by sequence: the GEMM costs ${share} of ${everyInstance(kind)}`,
       at_stake_ms: gain,
       cause: `The last GEMM of ${instanceWord(kind)} takes ${ms(gemmMs)}. One read of its weights takes ${ms(read_ms)}, and ${count(sequences)} sequences need no more than one: ${count(reads)} reads mean that the GEMM is computed for each sequence by itself. PyTorch does so where the last token's hidden states are a view of the whole prompt's, hidden[:, -1:], as stock Hugging Face models make it.`,
       change: {

@@ -107,7 +107,8 @@ async function findMisaligned(
   );
   return {
     stage: kind,
-    title: `Misaligned GEMMs: ${part(time, wall)} of ${everyInstance(kind)} runs in slow kernels, because sizes are not multiples of 16 bytes`,
+    title: (share) =>
+      `Misaligned GEMMs: slow kernels cost ${share} of ${everyInstance(kind)}, because sizes are not multiples of 16 bytes`,
     at_stake_ms: stake,
     cause: `In ${instanceWord(kind)} GEMMs run for ${ms(time)} in kernels that load ${plural(smallest, 'byte')} at once: a matrix dimension (hidden size, intermediate size, vocabulary, tokens) is not a multiple of 16 bytes, so the library cannot use its fast kernels.`,
     change: {

@@ -97,9 +97,11 @@ async function finding(
   const each = idle.ms / idle.n;
   return {
     stage: null,
-    title: `GPU idle between requests: ${part(idle.ms, idle.run_ms)} of the run, ${plural(idle.n, 'pause')} of ${ms(each)} on average`,
+    title: (share) =>
+      `GPU idle between requests: ${share} of the run, ${plural(idle.n, 'pause')} of ${ms(each)} on average`,
     at_stake_ms: each,
     run_ms: idle.ms,
+    share: idle.ms / idle.run_ms,
     cause: `Between two stages the device is idle for ${ms(each)} on average, ${ms(idle.ms)} of ${ms(idle.run_ms)} in total: no request is queued, or the host polls too rarely or prepares the next request only then.`,
     change: {
       kind: 'code',

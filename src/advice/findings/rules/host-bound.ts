@@ -120,7 +120,8 @@ async function finding(
   return {
     stage: kind,
     noise: true,
-    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${meanCount(usual.per_instance, 'gap', minNs > 0 ? ` over ${formatSetting(minNs / 1e6, 'ms')}` : '')}`}`,
+    title: (share) =>
+      `CPU-bound host: the device waits ${share} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${meanCount(usual.per_instance, 'gap', minNs > 0 ? ` over ${formatSetting(minNs / 1e6, 'ms')}` : '')}`}`,
     at_stake_ms: host,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} ${minNs > 0 ? 'the host neither launches nor waits: it computes' : 'it waits for the host between its few launches'}, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${mostlyOperators ? whyInside : whyOutside}`,
     change: mostlyOperators

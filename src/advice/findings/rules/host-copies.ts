@@ -108,7 +108,9 @@ async function judgeBetween(context: FindingContext): Promise<FoundDraft | strin
   const after = ((between.bytes / between.pauses) * 1e3) / rate;
   return {
     stage: null,
-    title: `Exposed H2D copies between stages: ${formatBytes(between.bytes / between.pauses)}${fromWords(from)} before each, ${part(between.ms, between.run_ms)} of the run`,
+    title: (share) =>
+      `Exposed H2D copies between stages: ${formatBytes(between.bytes / between.pauses)}${fromWords(from)} before each, ${share} of the run`,
+    share: between.ms / between.run_ms,
     at_stake_ms: each,
     run_ms: between.ms,
     cause: `Before a stage starts, ${formatBytes(between.bytes / between.pauses)} are copied to the device in ${ms(each)}, at ${formatQuantity((between.bytes * 1e3) / Math.max(between.dur_ms, 1e-9), 'B/s')}, while no kernel runs. ${pageable ? fromPageable : 'The stage waits for them.'}`,
@@ -185,7 +187,8 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Exposed H2D copies: ${formatBytes(bytes)}${fromWords(from)} take ${part(stake, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Exposed H2D copies: ${formatBytes(bytes)}${fromWords(from)} take ${share} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} copies ${formatBytes(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? fromPageable : 'The copy precedes the kernels in the same stream.'}`,
     change: changeOf(pageable),

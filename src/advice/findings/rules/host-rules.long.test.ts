@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { rankedFindings } from '../findings.js';
 import { closeAll, contextOf, fired, type Part, repeated, stepRows } from '../test-steps.js';
 import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
 import { hostBound } from './host-bound.js';
@@ -19,7 +20,8 @@ describe('launch-bound', () => {
     expect(finding.gain!.low_ms).toBeCloseTo(1.25, 6);
     // The title has the share that the finding affects: 1.355 of 1.7 ms.
     expect(finding.at_stake_ms).toBeCloseTo(1.355, 6);
-    expect(finding.title).toContain('80 % of every decode step');
+    const { findings } = await rankedFindings(context, [launchBound]);
+    expect(findings[0]!.title).toContain('80 % of every decode step');
     expect(await firing(context)).toEqual(['launch_bound']);
   });
 

@@ -100,7 +100,8 @@ async function finding(
   const gain = Math.max(0, time - (n * writeNs) / 1e6);
   return {
     stage: kind,
-    title: `KV cache copied: ${count(n)} ${mostlyCats ? 'concatenations' : 'copies that grow with the context'} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `KV cache copied: ${count(n)} ${mostlyCats ? 'concatenations' : 'copies that grow with the context'} cost ${share} of ${everyInstance(kind)}`,
     at_stake_ms: gain,
     cause: `${instanceWord(kind)} spends ${ms(time)} in ${count(n)} copies of ${ms(time / Math.max(1, n))} each. ${mostlyCats ? 'torch.cat of the cache with one new token does this' : 'They take longer from step to step, like a cache that is cloned, reallocated, made contiguous or repeated for every head'}: all earlier keys and values are read and written again in every layer.`,
     change: {

@@ -70,7 +70,8 @@ async function finding(
   const { framework } = await programOf(context);
   return {
     stage: kind,
-    title: `Exposed transfer of KV caches: ${part(exposed, wall)} of ${everyInstance(kind)} while nothing computes`,
+    title: (share) =>
+      `Exposed transfer of KV caches: ${share} of ${everyInstance(kind)} while nothing computes`,
     at_stake_ms: exposed,
     cause: `In ${instanceWord(kind)} this rank ${sends ? 'sends' : 'receives'} ${plural(total('transfers'), 'KV cache')} of ${formatBytes(total('bytes') / total('transfers'))} ${sends ? 'to' : 'from'} ${otherRanks} at ${rate}.${waitingMs > 0 ? ` ${ms(waitingMs)} of the exposed time is waiting for the other rank.` : ''}`,
     change: {

@@ -116,7 +116,8 @@ async function finding(
   ];
   return {
     stage: kind,
-    title: `Launch-bound: the device waits ${part(stake, wall)} of ${everyInstance(kind)} for the host, which launches ${times(launches, kind)}${furtherWork}`,
+    title: (share) =>
+      `Launch-bound: the device waits ${share} of ${everyInstance(kind)} for the host, which launches ${times(launches, kind)}${furtherWork}`,
     at_stake_ms: stake,
     cause: [
       `${instanceWord(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches >= 10 ? Math.round(launches) : launches)} launches have ${ms(launches_ms / Math.max(1, launches))} of idle time each, ${ms(launches_ms)} in total: the host launches kernels more slowly than the device runs them, so the device waits after every kernel.`,

@@ -147,7 +147,8 @@ async function finding(
   const gain = Math.max(0, stake - onDeviceMs);
   return {
     stage: kind,
-    title: `Logits copied to the host: ${formatBytes(bytes)} take ${part(stake, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Logits copied to the host: ${formatBytes(bytes)} take ${share} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} copies ${formatBytes(bytes)} to the host in ${plural(n, 'copy', 'copies')} (${ms(exposed)} exposed)${after > 0 ? `; the host then works on them for ${ms(after)} while the device waits` : ''}${back ? `; ${formatBytes(back.bytes)} are copied back (${ms(back.ms)})` : ''}. Token ids would take 8 bytes per sequence.`,
     change: {

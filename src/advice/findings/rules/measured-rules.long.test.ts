@@ -12,6 +12,7 @@ import { repetitions, sessionOf } from '../../../facts/test-session.js';
 import { findingContext } from '../findings.js';
 import { rankFindings } from '../ranking.js';
 import { expectEvidence } from '../test-evidence.js';
+import { allFired } from '../test-steps.js';
 import type { Rule, RuleOutcome } from '../rule.js';
 import { answersNotAsRequested } from './answers-not-as-requested.js';
 import { benchmarkFlags } from './benchmark-flags.js';
@@ -36,13 +37,8 @@ async function outcome(
   const database = await session.connect();
   open.push(database);
   const result = await rule.find(await findingContext(session, database, null, waterfalls));
-  if (result.outcome === 'fired') await expectEvidence(session, result.findings);
+  if (result.outcome === 'fired') await expectEvidence(session, allFired(result));
   return result;
-}
-
-function fired(result: RuleOutcome) {
-  if (result.outcome !== 'fired') throw new Error(`${result.outcome}: ${result.why}`);
-  return result.findings;
 }
 
 /** A benchmark of one point, with decode step times per launch, ms. */
@@ -73,7 +69,7 @@ function bench(decode: number[]): Promise<Session> {
 }
 
 test('reports few repeats if launches of a benchmark differ, but not if they agree', async () => {
-  const [finding] = fired(await outcome(fewRepeats, await bench([4, 8])));
+  const [finding] = allFired(await outcome(fewRepeats, await bench([4, 8])));
   expect(finding!.title).toMatch(
     /^High variance: at batch 2, 4 in \+ 3 out: end-to-end means of launches differ: standard deviation \d+ %/,
   );
@@ -120,11 +116,11 @@ test('reports few repeats of a timeline for one instance or a wide interval', as
   expect(await outcomeWith({})).toMatchObject({ outcome: 'not_fired' });
   // The number of values behind the compared time counts, not that of profiled steps.
   expect(await outcomeWith({ instances: 1 })).toMatchObject({ outcome: 'not_fired' });
-  expect(fired(await outcomeWith({ measured_ms: figure(10, 'ms', 'W', { n: 1 }) }))[0]!.title).toBe(
+  expect(allFired(await outcomeWith({ measured_ms: figure(10, 'ms', 'W', { n: 1 }) }))[0]!.title).toBe(
     'Too few repeats: one decode step was measured',
   );
   expect(
-    fired(await outcomeWith({ measured_ms: figure(10, 'ms', 'measured', { n: 8, ci95: [7, 13] }) }))[0]!
+    allFired(await outcomeWith({ measured_ms: figure(10, 'ms', 'measured', { n: 8, ci95: [7, 13] }) }))[0]!
       .title,
   ).toContain('± 30 %');
   // Loading happens only once.
@@ -136,7 +132,7 @@ test('reports profiler overhead from a quarter of the clean time on', async () =
   const session = await sessionOf(home, { stages: steps }, { kind: 'run', workload: null, roofline: null });
   const overheadOf = (clean: number) =>
     outcome(profilerOverhead, session, [stage({ clean_ms: figure(clean, 'ms', 'clean') })]);
-  const [finding] = fired(await overheadOf(7));
+  const [finding] = allFired(await overheadOf(7));
   expect(finding).toMatchObject({ stage: 'decode', gain: null, at_stake_ms: null });
   expect(finding!.title).toContain('(+43 %)');
   expect(finding!.evidence.map(({ rows }) => rows.map(({ mean_ms: ms }) => ms))).toEqual([[7], [10]]);
@@ -167,7 +163,7 @@ test('reports a benchmark with throughput that does not scale', async () => {
     roofline: null,
     artifacts: { 'bench-plan': planOf(points, { parts: ['throughput'] }) },
   });
-  const [finding] = fired(await outcome(benchmarkFlags, session));
+  const [finding] = allFired(await outcome(benchmarkFlags, session));
   expect(finding!.title).toMatch(
     /^Throughput does not scale: batch 4 gives (no|hardly) more tokens\/s than batch 2: /,
   );
@@ -175,7 +171,7 @@ test('reports a benchmark with throughput that does not scale', async () => {
 });
 
 test('a point that ran out of memory is a severe finding that states its reason once', async () => {
-  const found = fired(await outcome(benchmarkFlags, await gpuSession()));
+  const found = allFired(await outcome(benchmarkFlags, await gpuSession()));
   const draft = found.find(({ title }) => title.startsWith('Out of memory'))!;
   expect(draft.title).toBe(
     'Out of memory: batch 8, 4 in + 3 out does not fit: CUDA out of memory; largest measured 4',
@@ -247,15 +243,17 @@ function loadTest(
 
 test('issues of a load test become findings with the same text', async () => {
   const doubtful = await loadTest(true, 60, 'http_500');
-  const [client] = fired(await outcome(clientBound, doubtful));
+  const [client] = allFired(await outcome(clientBound, doubtful));
   expect(client!.title).toContain(
     'its event loop was 95 % busy, and requests or answers were up to 8.00 ms late at p99',
   );
   expect(client!.evidence.map(({ text }) => text)).toEqual(['how late the requests of each load were sent']);
-  expect(fired(await outcome(prefixCacheArtifact, doubtful))[0]!.title).toContain(
+  expect(allFired(await outcome(prefixCacheArtifact, doubtful))[0]!.title).toContain(
     '60 % of the prompt tokens',
   );
-  expect(fired(await outcome(answersNotAsRequested, doubtful))[0]!.title).toContain('1 of 2 requests failed');
+  expect(allFired(await outcome(answersNotAsRequested, doubtful))[0]!.title).toContain(
+    '1 of 2 requests failed',
+  );
   const clean = await loadTest(false, 0);
   for (const rule of [clientBound, prefixCacheArtifact, answersNotAsRequested])
     expect(await outcome(rule, clean)).toMatchObject({ outcome: 'not_fired' });
@@ -267,7 +265,7 @@ test('issues of a load test become findings with the same text', async () => {
 test('reports an overloaded server by queue time of requests, or if no load met the SLO', async () => {
   // 30 s to the first token, where a single request takes 40 ms; sent at 0 and 1 ms.
   const overloaded = await loadTest(false, 0, 'ok', { ttftMs: 30_000 });
-  const [queue] = fired(await outcome(requestsQueue, overloaded));
+  const [queue] = allFired(await outcome(requestsQueue, overloaded));
   expect(queue!.at_stake_ms).toBe(29_960);
   expect(queue!.share).toBeCloseTo(29_960 / 30_039.5, 9);
   // By the server's own metrics less than half of that time was in its queue.
@@ -285,7 +283,7 @@ test('reports an overloaded server by queue time of requests, or if no load met 
     why: "At 2 users a request waits 30.0 s longer for its first token than alone, but only 40.0 ms in the server's queue.",
   });
   const slo = { ttft_ms: null, tpot_ms: 10, e2e_ms: null, share: 0.9 };
-  const [missed] = fired(await outcome(requestsQueue, await loadTest(false, 0, 'ok', { slo })));
+  const [missed] = allFired(await outcome(requestsQueue, await loadTest(false, 0, 'ok', { slo })));
   expect(missed).toMatchObject({ share: 1, at_stake_ms: 3 });
   expect(await outcome(requestsQueue, await loadTest(false, 0))).toMatchObject({ outcome: 'not_fired' });
 });

@@ -46,9 +46,8 @@ export const operatorCopies = engineRule(
     return [
       {
         stage: kind,
-        title: grows
-          ? `KV cache copied: Concat takes ${part(concat, wall)} of ${everyInstance(kind)}`
-          : `Operators that copy take ${part(time, wall)} of ${everyInstance(kind)}${first ? `, mostly ${first.op_type ?? 'copy'}` : ''}`,
+        title: (share) =>
+          `${grows ? 'KV cache copied: operators' : 'Operators'} that copy take ${share} of ${everyInstance(kind)}${first ? `, mostly ${first.op_type ?? 'copy'}` : ''}`,
         at_stake_ms: time,
         cause: grows
           ? "This model's KV cache grows by copying: Concat reads and writes all earlier keys and values again to append one token."

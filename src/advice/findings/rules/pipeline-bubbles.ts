@@ -61,7 +61,8 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Pipeline bubbles: even the busiest of ${ranks} ranks waits ${part(bubble, wall)} of ${everyInstance(kind)} for other stages`,
+    title: (share) =>
+      `Pipeline bubbles: even the busiest of ${ranks} ranks waits ${share} of ${everyInstance(kind)} for other stages`,
     at_stake_ms: bubble,
     cause: `In ${instanceWord(kind)} every rank waits ${ms(bubble)} or longer in its sends and receives.${
       micro_batches > 1

@@ -70,7 +70,7 @@ async function findPreempted(
   );
   return {
     stage: kind,
-    title: `Launching thread waits for a core: ${part(delay.delay_ms, wall)} of ${everyInstance(kind)}`,
+    title: (share) => `Launching thread waits for a core, which costs ${share} of ${everyInstance(kind)}`,
     at_stake_ms: claimedMs,
     cause: `In ${instanceWord(kind)} of ${ms(wall)} the main thread is ready to run for ${ms(delay.delay_ms)} while its core runs something else (counted by the kernel, ${delay.instances} instances). The device waits ${ms(host)} for the host, so launches come later by that time.`,
     change: {

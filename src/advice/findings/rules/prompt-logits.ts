@@ -167,8 +167,10 @@ function draftOf(context: FindingContext, logitsFinding: LogitsFinding): FoundDr
   const engine = stage === 'sampling';
   return {
     stage,
-    title: `Logits of the whole prompt: ${count(rows)} rows take ${part(logits, wall)} of ${everyInstance(stage)}; ${count(needed)} ${needed === 1 ? 'is' : 'are'} needed`,
+    title: (share) =>
+      `Logits of the whole prompt: ${count(rows)} rows cost ${share} of ${everyInstance(stage)}; ${count(needed)} ${needed === 1 ? 'is' : 'are'} needed`,
     at_stake_ms: gain,
+    share: gain / wall,
     ...(logitsFinding.run_ms === undefined ? {} : { run_ms: logitsFinding.run_ms }),
     cause: logitsFinding.cause,
     change: engine

@@ -60,7 +60,8 @@ async function findFilledTensors(context: FindingContext, stage: StageFacts): Pr
   const n = rows.reduce((sum, row) => sum + row.per_instance, computed.length);
   return {
     stage: kind,
-    title: `Rebuilt tensors: ${plural(n, 'kernel')} that only ${count(n) === '1' ? 'writes' : 'write'} ${tables.length > 0 ? 'constants and functions of positions' : 'constants'} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Rebuilt tensors: ${plural(n, 'kernel')} that only ${count(n) === '1' ? 'writes' : 'write'} ${tables.length > 0 ? 'constants and functions of positions' : 'constants'} take ${share} of ${everyInstance(kind)}`,
     at_stake_ms: time,
     cause: `${instanceWord(kind)} spends ${ms(time)} on filling tensors with values that depend on no input: a mask for the longest context, positions, a cleared buffer${tables.length === 0 ? '' : `, ${plural(tables.length, 'table')} of the sines and cosines of positions (${ms(tablesMs)})`}. They are the same in every step.`,
     change: {

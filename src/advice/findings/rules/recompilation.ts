@@ -93,7 +93,8 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
   );
   return {
     stage: kind,
-    title: `Recompilation: the device waits ${part(stake, wall)} of ${everyInstance(kind)} for code to be compiled or loaded`,
+    title: (share) =>
+      `Recompilation: the device waits ${share} of ${everyInstance(kind)} for code to be compiled or loaded`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(stake)} of it (${times(compiles, kind)}) the host compiles code and loads it onto the device. Inputs with a new shape, type or value make torch.compile, Triton, cuDNN's planner or a JIT specialize again.`,
     change: {

@@ -52,7 +52,7 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `${what}: ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) => `${what}: ${share} of ${everyInstance(kind)}`,
     at_stake_ms: time,
     cause,
     change: { kind: 'config', text: change, example: null },

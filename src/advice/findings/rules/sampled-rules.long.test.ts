@@ -9,6 +9,7 @@ import { testHome } from '../../../session/test-folder.js';
 import { tinyWorkload, type Rows, sessionOf } from '../../../facts/test-session.js';
 import { findingContext } from '../findings.js';
 import { expectEvidence } from '../test-evidence.js';
+import { allFired, fired } from '../test-steps.js';
 import type { Rule, RuleOutcome } from '../rule.js';
 import { allocatorFragmentation } from './allocator-fragmentation.js';
 import { anotherProcess } from './another-process.js';
@@ -30,7 +31,7 @@ async function outcome(rule: Rule, session: Session): Promise<RuleOutcome> {
   const database = await session.connect();
   open.push(database);
   const result = await rule.find(await findingContext(session, database, null, []));
-  if (result.outcome === 'fired') await expectEvidence(session, result.findings);
+  if (result.outcome === 'fired') await expectEvidence(session, allFired(result));
   return result;
 }
 
@@ -43,11 +44,6 @@ async function outcomeOf(
     rule,
     await sessionOf(home, rows, { kind: 'run', roofline: null, workload: null, ...options }),
   );
-}
-
-function fired(result: RuleOutcome) {
-  if (result.outcome !== 'fired') throw new Error(`${result.outcome}: ${result.why}`);
-  return result.findings[0]!;
 }
 
 const sample = (t: number, metric: string, value: number, scope = 'gpu0'): Row<'telemetry'> => ({

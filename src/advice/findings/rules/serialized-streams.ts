@@ -103,7 +103,8 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Serial small kernels: ${count(small.length)} kernels of at most ${blocks} blocks for ${sms} multiprocessors run one after another, ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Serial small kernels: ${count(small.length)} kernels of at most ${blocks} blocks for ${sms} multiprocessors run one after another, which costs ${share} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `In ${instanceWord(kind)} kernels that occupy at most ${blocks} of ${sms} multiprocessors run for ${ms(time)} without a concurrent kernel, on ${plural(streams, 'stream')}. ${fits > 1 ? `${Math.min(fits, 99)} of them would fit at once. ` : ''}A timeline does not show whether they depend on each other.`,
     change: {

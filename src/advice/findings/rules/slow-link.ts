@@ -65,7 +65,8 @@ async function finding(
     bus === null ? '' : ` (${formatQuantity(bus / (us / 1e6), 'B/s')} bus bandwidth)`;
   return {
     stage: kind,
-    title: `Slow link${missing > 0 ? ', or a late rank that was not imported' : ''}: the exchange of ranks ${members} takes ${factor(wireUs / otherUs!)} as long as that of other ranks, ${part(lost, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Slow link${missing > 0 ? ', or a late rank that was not imported' : ''}: the exchange of ranks ${members} takes ${factor(wireUs / otherUs!)} as long as that of other ranks, which costs ${share} of ${everyInstance(kind)}`,
     at_stake_ms: lost,
     cause: `${missing > 0 ? `${link.recorded_ranks} of the ${ranks} ranks of the group were imported; waiting for the rest counts as exchange. ` : ''}An ${operation}${bytes === null ? '' : ` of ${formatBytes(bytes)}`} takes ${micros(wireUs)}${rate(wireUs)} once ranks ${members} have arrived, and ${micros(otherUs!)}${rate(otherUs!)} in the fastest other group of ${ranks} ranks.`,
     change: {

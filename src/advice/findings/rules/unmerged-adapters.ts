@@ -63,7 +63,8 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Unmerged adapters: low-rank GEMMs after ${plural(gemms, 'GEMM')} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Unmerged adapters: low-rank GEMMs after ${plural(gemms, 'GEMM')} take ${share} of ${everyInstance(kind)}`,
     at_stake_ms: time,
     cause: `${plural(gemms, 'GEMM')} of ${instanceWord(kind)} ${gemms === 1 ? 'is' : 'are'} followed by two small GEMMs, a scaling and an addition to the result: low-rank adapters that are computed next to the weights${adapters === null ? '' : ` (the program shows ${adapters.kind} in ${plural(adapters.layers, 'layer')}, ${adapters.merged} merged)`}. Each kernel takes about as long as its launch, however small the adapter.`,
     change: {

@@ -68,7 +68,8 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Sorting the whole vocabulary: ${plural(kernels, 'kernel')} after the logits take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: (share) =>
+      `Sorting the whole vocabulary: ${plural(kernels, 'kernel')} after the logits take ${share} of ${everyInstance(kind)}`,
     at_stake_ms: time,
     cause: `After its last GEMM, ${instanceWord(kind)} sorts for ${ms(sorting)}; what follows, ${ms(time - sorting)}, sums and filters as many values. Sampling by top-k or top-p needs the order of the largest logits only.`,
     change:
