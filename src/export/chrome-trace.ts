@@ -1,3 +1,4 @@
+import { isJob } from '../model/subjects.js';
 import { tables, type TableName } from '../model/tables.js';
 import type { SessionDatabase } from '../session/query.js';
 import type { Note, TextExport } from './exporter.js';
@@ -120,13 +121,16 @@ export function microseconds(ns: number): string {
 }
 
 /**
- * Trace Event Format (JSON object form) for Perfetto and chrome://tracing. One trace process per execution, one trace thread per track and
- * lane; ts and dur in µs since the first event of the execution, so that viewers do not start with an empty range. `otherData.zero_ns` is
+ * Trace Event Format (JSON object form) for Perfetto and chrome://tracing. One trace process per execution, and in a job one per rank of it;
+ * one trace thread per track and lane; ts and dur in µs since the first event of the execution, so that viewers do not start with an empty range. `otherData.zero_ns` is
  * that event's session time. Times of two executions are not comparable.
  */
 export const chromeTrace: TextExport = async function* (session, database, note) {
+  /** Trace process by execution and rank. */
   const processes = new Map<string, number>();
+  const names = new Map<string | null, string>();
   const { id, manifest, toolVersion } = session;
+  const hasRanks = isJob(manifest);
   const zeros = await firstEvents(database);
   const zeroOf = (executionId: string | null): number => zeros.get(executionId ?? '') ?? 0;
   yield `{"displayTimeUnit":"ns","otherData":${JSON.stringify({
@@ -144,17 +148,17 @@ export const chromeTrace: TextExport = async function* (session, database, note)
   yield '\n]}\n';
 
   async function* events(): AsyncGenerator<string> {
-    for (const [index, { execution_id, purpose }] of manifest.executions.entries()) {
-      processes.set(execution_id, index + 1);
-      yield processName(index + 1, execution_id === purpose ? purpose : `${execution_id} (${purpose})`);
+    for (const { execution_id, purpose } of manifest.executions) {
+      names.set(execution_id, execution_id === purpose ? purpose : `${execution_id} (${purpose})`);
+      if (!hasRanks) yield processOf(execution_id, null)[1]!;
     }
     const thread = { next: 1 };
     await database.query(flowTable);
-    for (const spec of specs) yield* intervals(database, spec, { processOf, zeroOf, thread, note });
+    for (const spec of specs) yield* intervals(database, spec, { processOf, zeroOf, thread, note, hasRanks });
     await database.query(`DROP TABLE ${flows}`);
     for (const select of counters) {
       for await (const row of rowsOf<CounterRow>(database, select)) {
-        const [pid, named] = processOf(row.execution_id);
+        const [pid, named] = processOf(row.execution_id, null);
         if (named) yield named;
         const { name, unit, value } = row;
         const t_ns = row.t_ns - zeroOf(row.execution_id);
@@ -163,13 +167,17 @@ export const chromeTrace: TextExport = async function* (session, database, note)
     }
   }
 
-  /** Number of an execution's trace process, and its name event if the manifest does not list it. */
-  function processOf(executionId: string | null): [number, string | null] {
-    const key = executionId ?? '';
+  /** Number of a trace process, and the events that name and place it if it is new. */
+  function processOf(executionId: string | null, rank: number | null): [number, string | null] {
+    const key = `${executionId ?? ''} ${rank ?? ''}`;
     const known = processes.get(key);
     if (known !== undefined) return [known, null];
-    processes.set(key, processes.size + 1);
-    return [processes.size, processName(processes.size, key)];
+    const pid = processes.size + 1;
+    processes.set(key, pid);
+    const name = names.get(executionId) ?? executionId ?? '';
+    if (rank === null) return [pid, metadata('process_name', pid, 0, { name })];
+    const place = metadata('process_sort_index', pid, 0, { sort_index: rank });
+    return [pid, `${metadata('process_name', pid, 0, { name: `rank ${rank}, ${name}` })},\n${place}`];
   }
 };
 
@@ -188,10 +196,6 @@ async function firstEvents(database: SessionDatabase): Promise<Map<string, numbe
   return new Map(rows.map(({ execution, zero }) => [execution, zero]));
 }
 
-function processName(pid: number, name: string): string {
-  return metadata('process_name', pid, 0, { name });
-}
-
 function metadata(kind: string, pid: number, tid: number, args: object): string {
   return `{"ph":"M","pid":${pid},"tid":${tid},"name":"${kind}","args":${JSON.stringify(args)}}`;
 }
@@ -207,6 +211,7 @@ interface CounterRow {
 interface IntervalRow extends Record<string, unknown> {
   _table: TableName;
   _execution: string | null;
+  _rank: number | null;
   _track: string;
   _name: string | null;
   _start: number;
@@ -222,6 +227,7 @@ function selectOf(
   { table, name }: Source,
   { start, end, track, where, arrows }: Spec,
   all: string[],
+  hasRanks: boolean,
 ): string {
   const tableColumns = new Set(argumentsOfTable(table));
   const columns = all.map((column) =>
@@ -235,7 +241,7 @@ function selectOf(
       ${name} AS _name, ${start} AS _start, ${end} AS _end
     FROM ${table}, (SELECT count(DISTINCT host) AS host_count FROM ${table})
     WHERE ${start} IS NOT NULL AND ${end} >= ${start} AND ${where ?? true}`;
-  return `SELECT '${table}' AS _table, ${table}.execution_id AS _execution, _track, _name, _start, _end,
+  return `SELECT '${table}' AS _table, ${table}.execution_id AS _execution, ${hasRanks ? `${table}.rank` : 'NULL'} AS _rank, _track, _name, _start, _end,
       ${arrows ? 'flow' : 'NULL'} AS _flow, ${columns.join(', ')}
     FROM (${inner}) ${table} ${joined}`;
 }
@@ -244,7 +250,9 @@ const qualified = (condition: string, table: TableName): string =>
   condition.replaceAll(/\b(start_ns|stream)\b/g, `${table}.$1`);
 
 interface Axis {
-  processOf: (executionId: string | null) => [number, string | null];
+  processOf: (executionId: string | null, rank: number | null) => [number, string | null];
+  /** The rows are of several ranks. */
+  hasRanks: boolean;
   zeroOf: (executionId: string | null) => number;
   thread: { next: number };
   note: Note;
@@ -253,7 +261,7 @@ interface Axis {
 async function* intervals(
   database: SessionDatabase,
   spec: Spec,
-  { processOf, zeroOf, thread, note }: Axis,
+  { processOf, zeroOf, thread, note, hasRanks }: Axis,
 ): AsyncGenerator<string> {
   const { sources, start, end, where } = spec;
   for (const { table } of sources) {
@@ -264,18 +272,18 @@ async function* intervals(
       note(`${omitted.n} rows of ${table} have no start, no end or a negative duration: left out`);
   }
   const columns = [...new Set(sources.flatMap(({ table }) => argumentsOfTable(table)))];
-  const selects = sources.map((source) => selectOf(source, spec, columns));
+  const selects = sources.map((source) => selectOf(source, spec, columns, hasRanks));
   const rows = rowsOf<IntervalRow>(
     database,
-    `${selects.join(' UNION ALL ')} ORDER BY _execution, _track, _start, _end DESC`,
+    `${selects.join(' UNION ALL ')} ORDER BY _execution, _rank, _track, _start, _end DESC`,
   );
   let current = '';
   let pick = lanePicker();
   let lanes: number[] = [];
   for await (const row of rows) {
-    const [pid, named] = processOf(row._execution);
+    const [pid, named] = processOf(row._execution, row._rank);
     if (named) yield named;
-    const key = JSON.stringify([row._execution, row._track]);
+    const key = JSON.stringify([row._execution, row._rank, row._track]);
     if (key !== current) {
       current = key;
       pick = lanePicker();

@@ -53,6 +53,32 @@ const hardRows: Rows = {
   ],
 };
 
+test('ranks with the same process id on several hosts are separate, in the order of their numbers', async () => {
+  const times = { start_ns: 0, dur_ns: 10, class: 'gemm', name: 'k', stage_id: 0 } as const;
+  const kernels = [10, 2].map((rank) => ({ ...times, rank, pid: 7, device: 0, stream: 7 }));
+  const stages = [10, 2].map((rank) => ({ rank, pid: 7, tid: 7, stage_id: 0, start_ns: 0, end_ns: 20 }));
+  const job = await sessionOf(testHome(), { kernels, stages }, { artifacts: { ranks: {} } });
+  const events = (JSON.parse((await textOf(job, chromeTrace)).text) as { traceEvents: TraceEvent[] })
+    .traceEvents;
+  const named = events.filter(({ name }) => name === 'process_name');
+  expect(named.map(({ args }) => args['name'])).toEqual([
+    expect.stringMatching(/^rank 2, /),
+    expect.stringMatching(/^rank 10, /),
+  ]);
+  const pids = events.filter(({ cat }) => cat === 'kernels').map(({ pid, args }) => [pid, args['rank']]);
+  expect(pids).toEqual([
+    [named[0]!.pid, 2],
+    [named[1]!.pid, 10],
+  ]);
+  const { profiles } = JSON.parse((await textOf(job, speedscope)).text) as Speedscope;
+  expect(profiles.map(({ name }) => /rank \d+/.exec(name)?.[0])).toEqual([
+    'rank 2',
+    'rank 10',
+    'rank 2',
+    'rank 10',
+  ]);
+});
+
 test('microseconds keep every nanosecond', () => {
   expect([0, 1, 1000, 1234567, -1500, 9007199254740991].map(microseconds)).toEqual([
     '0.000',

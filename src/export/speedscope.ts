@@ -1,3 +1,4 @@
+import { isJob } from '../model/subjects.js';
 import type { TextExport } from './exporter.js';
 import { rowsOf } from './pages.js';
 import { plural, formatNs } from '../vocabulary/format.js';
@@ -16,7 +17,7 @@ export const joinPhase = `LEFT JOIN stages p ON p.execution_id = s.execution_id 
   AND p.stage_id = s.phase_id AND p.pid IS NOT DISTINCT FROM s.pid`;
 
 const onStream = (table: 'kernels' | 'copies', name: string): string => `
-  SELECT concat(execution_id, ', device ', device, ', stream ', stream, ', process ', pid) AS place, host, execution_id,
+  SELECT concat(', device ', device, ', stream ', stream, ', process ', pid) AS place, host, rank, execution_id,
     capture_id, pid, stage_id, ${name} AS name, start_ns, start_ns + dur_ns AS end_ns
   FROM ${table}`;
 
@@ -25,19 +26,20 @@ const onStream = (table: 'kernels' | 'copies', name: string): string => `
  * different clocks. A stage of a thread without operators is assigned to the process's only thread with operators (the recorder's thread is
  * not the engine's), else it stays. Streams: kernels and copies below their phase.
  */
-const select = `
+/** @param hasRanks the rows are of several ranks, which the names of profiles then state */
+const selectOf = (hasRanks: boolean): string => `
   WITH threads AS (
     SELECT DISTINCT execution_id, host, pid, tid FROM ops
   ), only_thread AS (
     SELECT execution_id, host, pid, min(tid) AS tid FROM threads GROUP BY ALL HAVING count(*) = 1
   ), host_spans AS (
-    SELECT s.execution_id, s.host, s.pid, CASE WHEN t.execution_id IS NULL AND o.execution_id IS NOT NULL THEN o.tid ELSE s.tid END AS tid,
+    SELECT s.execution_id, s.host, s.rank, s.pid, CASE WHEN t.execution_id IS NULL AND o.execution_id IS NOT NULL THEN o.tid ELSE s.tid END AS tid,
       0 AS level, CASE WHEN s.kind = 'other' THEN coalesce(s.raw_name, s.kind) ELSE coalesce(s.kind, s.raw_name, 'stage') END AS name,
       s.start_ns, s.end_ns
     FROM stages s LEFT JOIN threads t ON ${sameProcess('s', 't')} AND t.tid IS NOT DISTINCT FROM s.tid
       LEFT JOIN only_thread o ON ${sameProcess('s', 'o')}
     UNION ALL
-    SELECT o.execution_id, o.host, o.pid, o.tid, 1, coalesce(o.name, o.op_type, 'operator'),
+    SELECT o.execution_id, o.host, o.rank, o.pid, o.tid, 1, coalesce(o.name, o.op_type, 'operator'),
       greatest(o.start_ns, s.start_ns), least(o.start_ns + o.dur_ns, s.end_ns)
     FROM ops o ${joinStage('o')}
   ), work AS (
@@ -46,14 +48,14 @@ const select = `
     SELECT w.*, coalesce(p.kind, 'outside') AS phase FROM work w
       ${joinStage('w')} ${joinPhase}
   ), spans AS (
-    SELECT concat(execution_id, ', process ', pid, CASE WHEN tid <> pid THEN concat(', thread ', tid) ELSE '' END) AS place,
-      host, 0 AS streams, level, name, start_ns, end_ns FROM host_spans
-    UNION ALL SELECT place, host, 1, 0, phase, start_ns, end_ns FROM device_work
-    UNION ALL SELECT place, host, 1, 1, name, start_ns, end_ns FROM device_work
+    SELECT concat(', process ', pid, CASE WHEN tid <> pid THEN concat(', thread ', tid) ELSE '' END) AS place,
+      execution_id, host, rank, 0 AS streams, level, name, start_ns, end_ns FROM host_spans
+    UNION ALL SELECT place, execution_id, host, rank, 1, 0, phase, start_ns, end_ns FROM device_work
+    UNION ALL SELECT place, execution_id, host, rank, 1, 1, name, start_ns, end_ns FROM device_work
   )
-  SELECT concat(place, CASE WHEN (SELECT count(DISTINCT host) FROM stages) > 1 THEN concat(', ', host) ELSE '' END) AS profile,
+  SELECT concat(execution_id, ${hasRanks ? "', rank ', rank, " : ''}place, CASE WHEN (SELECT count(DISTINCT host) FROM stages) > 1 THEN concat(', ', host) ELSE '' END) AS profile,
     level, name, start_ns, end_ns
-  FROM spans WHERE end_ns > start_ns ORDER BY streams, profile, start_ns, CASE WHEN streams = 1 THEN end_ns ELSE 0 END, level, end_ns DESC`;
+  FROM spans WHERE end_ns > start_ns ORDER BY streams, ${hasRanks ? 'rank, ' : ''}profile, start_ns, CASE WHEN streams = 1 THEN end_ns ELSE 0 END, level, end_ns DESC`;
 
 interface SpanRow {
   profile: string;
@@ -77,7 +79,7 @@ export const speedscope: TextExport = async function* (session, database, note) 
 
   yield `{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":${JSON.stringify(`inferscope ${session.toolVersion}`)},`;
   yield `"name":${JSON.stringify(session.manifest.title)},"activeProfileIndex":0,"profiles":[`;
-  for await (const row of rowsOf<SpanRow>(database, select)) {
+  for await (const row of rowsOf<SpanRow>(database, selectOf(isJob(session.manifest)))) {
     if (row.profile !== profile) {
       if (profile !== null) yield `${closeUntil(Infinity)}${endOfProfile()},\n`;
       profile = row.profile;
