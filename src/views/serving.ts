@@ -20,13 +20,19 @@ export function servingView(document: Document<ServingResult>): View {
     session: data.session,
     lead: [
       { type: 'text', level: 2, text: identity(data) },
-      { type: 'facts', items: answers(data) },
+      { type: 'facts', terminal: false, items: answers(data) },
       { type: 'facts', level: 2, items: doubts(data, points) },
       { type: 'cards', level: 3, cards: cards(points) },
       { type: 'issues', issues },
     ],
     sections: [
-      { id: 'loads', title: 'Loads', requested: true, blocks: [loadTable(points, data.slo !== null)] },
+      {
+        id: 'loads',
+        title: 'Loads',
+        requested: true,
+        // In the terminal with the table, which a summary never leaves out.
+        blocks: [{ type: 'facts', pages: false, items: answers(data) }, loadTable(points, data.slo !== null)],
+      },
       ...failureSections(points),
       latencySection(data, points),
       throughputSection(data, points),
