@@ -128,6 +128,12 @@ test('reports what limits the comparison with each side', () => {
     'fields_missing',
     'other_processes',
   ]);
+  expect(issues.at(-1)!.text).toBe('Another program used 1 GB (b.json).');
+  // The same issue of both sides is stated once, with both names.
+  const both = compareMemory(side('mm1', ours), side('mm2', ours)).issues.filter(
+    ({ code }) => code === 'other_processes',
+  );
+  expect(both.map(({ text }) => text)).toEqual(['Another program used 1 GB (mm1, mm2).']);
   expect(data.base.absent).toContain('units');
   expect(data.base.absent).not.toContain('memory_breakdown.model_weights_gb');
   expect(data.now.status).toBe('partial');

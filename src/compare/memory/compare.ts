@@ -11,6 +11,7 @@ import { bytesOf } from '../../facts/validate/profile-fields.js';
 import { configurationOf } from './configuration.js';
 import type { ComparedProfile, ReadProfile } from './read-profile.js';
 import { formatPercent, formatQuantity, formatSigned, plural } from '../../vocabulary/format.js';
+import { issuesAt } from '../../vocabulary/sentence-template.js';
 import { componentLabels } from '../../vocabulary/memory-components.js';
 
 export interface ComparedSide extends ReadProfile {
@@ -40,7 +41,12 @@ export function compareMemory(base: ComparedSide, now: ComparedSide): Document<M
     latency: latencyOf(pair),
     differences: differencesOf(pair),
   };
-  return document('memory-compare', memoryCompareVersion, data, [...issuesOf(base), ...issuesOf(now)]);
+  return document(
+    'memory-compare',
+    memoryCompareVersion,
+    data,
+    issuesAt([...issuesOf(base), ...issuesOf(now)]),
+  );
 }
 
 function refuseSame([base, now]: Pair<ComparedSide>): void {
@@ -259,30 +265,31 @@ function headlinesOf(
 }
 
 /** Facts that limit trust in the comparison. */
-function issuesOf({ label, profile, absent }: ComparedSide): Issue[] {
-  const issues: Issue[] = [];
+function issuesOf({ label, profile, absent }: ComparedSide): { issue: Issue; scope: string | null }[] {
+  const issues: { issue: Issue; scope: string | null }[] = [];
+  const add = (issue: Issue, scope: string | null = null) => issues.push({ issue, scope });
   const isReported = profile.metadata?.issues?.some(({ code }) => code === 'ended_early') ?? false;
   if (profile.metadata?.status === 'partial' && !isReported)
-    issues.push({
+    add({
       code: 'partial_profile',
       severity: 'warning',
       text: `${label} is of a run that stopped early: later points are missing.`,
     });
   if (!profile.units)
-    issues.push({
+    add({
       code: 'units_unknown',
       severity: 'warning',
       text: `${label} does not say what its GB are; 10^9 bytes were assumed. If they are 2^30, its figures are 6.9 % too low here.`,
     });
   if (absent.length > 0) {
     const names = absent.slice(0, 6).join(', ');
-    issues.push({
+    add({
       code: 'fields_missing',
       severity: 'info',
       text: `${label} lacks ${plural(absent.length, 'field')} of schema 2.0: ${names}${absent.length > 6 ? ', …' : ''}.`,
     });
   }
   for (const { code, text } of profile.metadata?.issues ?? [])
-    issues.push({ code, severity: 'warning', text: `${label}: ${text}` });
+    add({ code, severity: 'warning', text }, label);
   return issues;
 }
