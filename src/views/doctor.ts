@@ -60,7 +60,10 @@ function factsOf(row: DoctorRow): { name: string; text: Text }[] {
   const mark = row.required && row.status !== 'ok' ? '!' : ' ';
   const failing = row.status !== 'ok' && (row.status !== 'not_applicable' || row.required);
   return [
-    { name: `${mark} ${row.label}`, text: [statuses[row.status], ' ', row.found] },
+    {
+      name: `${mark} ${row.label}`,
+      text: [statuses[row.status], ['missing', 'warning'].includes(row.status) ? ': ' : ' ', row.found],
+    },
     ...(failing && row.fix ? [{ name: '', text: ['→ ', { text: row.fix, tone: 'dim' as const }] }] : []),
   ];
 }

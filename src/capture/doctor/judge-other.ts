@@ -83,7 +83,7 @@ export function judgeSlurm({ slurm, home }: DoctorFacts): Verdict[] {
   return [
     reason === null
       ? ok('slurm', 'Slurm', `${version ?? 'version unknown'}${wait}`)
-      : missing('slurm', 'Slurm', reason, 'Try: scontrol ping'),
+      : missing('slurm', 'Slurm', reason, 'SLURM_CONF=/path/to/slurm.conf, then: scontrol ping'),
     local
       ? warning(
           'slurm_home',

@@ -63,7 +63,10 @@ export async function readBaseline(selector: string, home: Home = homeFolders())
     throw new InferscopeError('E_USAGE', {
       what: isFile ? `there is no baseline file ${path}` : `there is no baseline "${selector}"`,
       why: names.length > 0 ? `Saved: ${names.join(', ')}.` : 'No baseline is saved yet.',
-      fix: `Set it with: inferscope baseline set SESSION ${isFile ? `--file ${selector}` : `--name ${selector}`}`,
+      fix:
+        names.length > 0 && !isFile
+          ? `Use a saved one: --baseline ${names[0]!}, or set this one: inferscope baseline set SESSION --name ${selector}`
+          : `Set it with: inferscope baseline set SESSION ${isFile ? `--file ${selector}` : `--name ${selector}`}`,
     });
   }
   let parsed: unknown;
