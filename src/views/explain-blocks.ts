@@ -206,8 +206,15 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   // The headline then shows the time without the profiler, which these times would contradict.
   const profiled = stage.source === 'trace' && stage.clean_ms.value !== null ? ' under the profiler' : '';
   if (ranks.length < 2) return [];
-  const labels = new Set(ranks.map(({ measured_ms: ms }) => formatMs(ms)));
-  const listed = labels.size === 1 ? [] : ranks.length <= maxRanks ? ranks : ranks.slice(0, maxRanks / 2);
+  const labels = ranks.map(({ measured_ms: ms }) => formatMs(ms));
+  // Ranks that take as long as those that are not listed are not outliers.
+  const outliers = labels.findLastIndex(
+    (label, index) => index < maxRanks / 2 && label !== labels[index + 1],
+  );
+  const listed = ranks.slice(
+    0,
+    new Set(labels).size > 1 && ranks.length <= maxRanks ? ranks.length : outliers + 1,
+  );
   const unlistedMs = ranks.slice(listed.length).map(({ measured_ms: ms }) => ms);
   const shortest = { n: Math.min(...unlistedMs), unit: 'ms' } as const;
   const longest = { n: Math.max(...unlistedMs), unit: 'ms' } as const;
