@@ -81,7 +81,9 @@ test('unknown keys are rejected at every depth, with the nearest known key', () 
     what: 'inferscope.yaml:3:5: unknown key "bench.latency.run"',
     fix: expect.stringContaining('Did you mean "runs"?'),
   });
-  expect(errorOf('bench: {latencies: {}}\n')!.fix).toContain('Did you mean "latency"?');
+  expect(errorOf('bench: {latencys: {}}\n')!.fix).toContain('Did you mean "latency"?');
+  // Nothing similar.
+  expect(errorOf('bench: {foo: {}}\n')!.fix).toMatch(/^Known keys: .*latency/);
   // latency measures one shape.
   expect(errorOf('bench: {latency: {batch_size: [1, 2]}}\n')!.what).toContain('bench.latency.batch_size');
 });

@@ -2,6 +2,7 @@ import { closest } from 'fastest-levenshtein';
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
 import { z } from 'zod';
 import type { InferscopeError } from '../model/errors.js';
+import { nearest } from '../model/nearest.js';
 
 /** An error in a YAML file: position (`:3:5`, or empty), message and fix. */
 export interface YamlFault {
@@ -103,12 +104,13 @@ function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, placeOf }: Che
   if (issue.code === 'unrecognized_keys') {
     const known = Object.keys(shapeAt(schema, path));
     return issue.keys.map((key) => {
-      const nearest = closest(key, known);
+      const meant = nearest(key, known);
+      const all = `Known keys: ${known.join(', ')}.`;
       return {
         where: placeOf(offsetOf(parsed, [...path, key])),
         text: `unknown key "${pathWords([...path, key])}"`,
-        fix: `Did you mean "${nearest}"? Known keys: ${known.join(', ')}.`,
-        key: { is: 'misspelled', path: pathWords([...path, nearest]) },
+        fix: meant === null ? all : `Did you mean "${meant}"? ${all}`,
+        ...(meant === null ? {} : { key: { is: 'misspelled' as const, path: pathWords([...path, meant]) } }),
       };
     });
   }

@@ -113,7 +113,9 @@ test('a recording without a GPU has no GPU section, and says why', () => {
   const without = testMonitor();
   Object.assign(without.data, { devices: [], series: [] });
   without.data.plan.no_gpus = { code: 'no_driver', text: 'libnvidia-ml.so.1 is not installed' };
+  without.issues.push({ code: 'no_gpu', severity: 'info', text: 'No GPU was sampled.' });
   const alone = monitorView(without);
+  expect(JSON.stringify(alone.lead)).not.toContain('No GPU was sampled');
   expect(section(alone, 'gpu0')).toEqual([]);
   expect(alone.lead.flatMap((block) => (block.type === 'facts' ? block.items : []))).toContainEqual({
     name: 'GPUs',

@@ -22,7 +22,11 @@ export function monitorView(document: Document<MonitorResult>): View {
       { type: 'notes', items: data.headlines },
       { type: 'facts', items: runFacts(data) },
       ...(data.plan.program === null ? [] : [programBlock(data.plan.program)]),
-      { type: 'issues', issues },
+      // The facts say why no GPU was sampled.
+      {
+        type: 'issues',
+        issues: issues.filter(({ code }) => code !== 'no_gpu' || data.plan.no_gpus === null),
+      },
     ],
     sections: [
       ...data.devices.map((device) => deviceSection(device, data)),
