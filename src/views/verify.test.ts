@@ -123,7 +123,10 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
       after_ms: figure(1.84, 'ms', 'bars', { ci95: [1.6, 2.4] }),
       per_token_before_ms: null,
       per_token_after_ms: null,
-      bars: [{ id: 'launch_overhead', before_ms: 1.81, after_ms: 0, explanation: 'one launch a stage' }],
+      bars: [
+        { id: 'launch_overhead', before_ms: 1.81, after_ms: 0, explanation: 'one launch a stage' },
+        { id: 'synchronization', before_ms: 0, after_ms: 0.001, explanation: 'too small to show' },
+      ],
       assumptions: ['every kernel is captured'],
     },
     {
@@ -147,5 +150,6 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
     'nothing marks it',
   ])
     expect(html).toContain(text);
+  expect(html).not.toContain('synchronization: too small to show');
   expect(html.indexOf('id="what-if"')).toBeLessThan(html.indexOf('<section id="waterfall"'));
 });

@@ -60,15 +60,25 @@ export const whatIfNotes = (stage: Stage): Block => ({
   items: [...reasons(stage), ...stage.assumptions.map((text) => `Assumed: ${text}.`)],
 });
 
+/** Bars that change by a smaller share of the stage are left out in a terminal, and their reasons everywhere. */
+const minShare = 0.002;
+
+export const isShownChange = (
+  { before_ms: now, after_ms: then }: Stage['bars'][number],
+  { value }: Stage['before_ms'],
+): boolean => Math.abs(now - then) >= minShare * (value ?? 0);
+
 /** Bars that change for the same reason are named together. */
-const reasons = ({ bars }: Stage): string[] =>
-  [...new Set(bars.map(({ explanation }) => explanation))].map(
+function reasons({ bars, before_ms }: Stage): string[] {
+  const shown = bars.filter((bar) => isShownChange(bar, before_ms));
+  return [...new Set(shown.map(({ explanation }) => explanation))].map(
     (why) =>
-      `${bars
+      `${shown
         .filter(({ explanation }) => explanation === why)
         .map(({ id }) => barWords(id).label)
         .join(', ')}: ${why}.`,
   );
+}
 
 /** A time in the waterfall of a stage, with the precision that its bars have in the charts. */
 export const partOfTime = (ms: number, stageTime: Stage['before_ms']): Value => ({
@@ -83,7 +93,13 @@ export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Sta
   const name = stageHead({ ...stage, name: null });
   if (after.value === null) return [`${name}: no prediction: ${after.reason.text}.`];
   const from = before.value ?? 0;
-  const now = partOfTime(from, before);
+  // In the unit of the range that follows.
+  const now: Value = {
+    n: from,
+    unit: 'ms',
+    of: Math.max(from, ...(after.ci95 ?? [])),
+    half: halfInterval(before),
+  };
   const ratio = after.value > 0 ? from / after.value : 1;
   const change = Math.max(ratio, 1 / ratio);
   const factor = formatNumber(change, change < 1.1 ? 3 : 2);

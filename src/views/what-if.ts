@@ -4,12 +4,9 @@ import type { ExplainResult, WhatIfResult } from '../model/documents/explain.js'
 import type { Block, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { onPageOnly } from './on-page.js';
-import { partOfTime, whatIfHead, whatIfNotes } from './what-if-bars.js';
+import { isShownChange, partOfTime, whatIfHead, whatIfNotes } from './what-if-bars.js';
 
 type Stage = WhatIfResult['stages'][number];
-
-/** Bars that change by a smaller share of the stage are not shown in a terminal. */
-const minShare = 0.002;
 
 /** Predicted times of the stages under changes that were not run. */
 export function whatIfView(document: Document<WhatIfResult>, explain: Document<ExplainResult>): View {
@@ -44,7 +41,6 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
 
 function stageBlocks(stage: Stage): Block[] {
   if (stage.after_ms.value === null) return [{ type: 'heading', text: whatIfHead(stage) }];
-  const from = stage.before_ms.value ?? 0;
   return [
     { type: 'heading', text: whatIfHead(stage) },
     {
@@ -55,9 +51,13 @@ function stageBlocks(stage: Stage): Block[] {
         { id: 'before_ms', head: 'now', numeric: true },
         { id: 'after_ms', head: 'predicted', numeric: true },
       ],
-      rows: stage.bars.map(({ id, before_ms: now, after_ms: then }) => ({
-        level: Math.abs(now - then) >= minShare * from ? 1 : 3,
-        cells: [barWords(id).label, partOfTime(now, stage.before_ms), partOfTime(then, stage.before_ms)],
+      rows: stage.bars.map((bar) => ({
+        level: isShownChange(bar, stage.before_ms) ? 1 : 3,
+        cells: [
+          barWords(bar.id).label,
+          partOfTime(bar.before_ms, stage.before_ms),
+          partOfTime(bar.after_ms, stage.before_ms),
+        ],
       })),
     },
     whatIfNotes(stage),

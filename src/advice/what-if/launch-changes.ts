@@ -14,14 +14,17 @@ import { waitCauses, withHostParts } from '../findings/stage-facts.js';
 import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stage-state.js';
 import { plural, formatQuantity, formatNs } from '../../vocabulary/format.js';
 
+/** Sum of bars, without the time before the first activity of the capture and after the last one, which no change of a stage removes. */
+const innerBarsMs = ({ bars }: StageState, ...heads: BarHead[]): number =>
+  [...bars].reduce(
+    (sum, [id, ms]) => sum + (isBarOf(id, ...heads) && !isEdgeBar(id) ? Math.max(0, ms) : 0),
+    0,
+  );
+
 /** Idle bars of the state by the change that would remove them, without profiler overhead. */
 function causesOf(state: StageState): IdleCauses | null {
-  const { facts, bars, kernels, waterfall } = state;
-  const barsMs = (...heads: BarHead[]) =>
-    [...bars].reduce(
-      (sum, [id, ms]) => sum + (isBarOf(id, ...heads) && !isEdgeBar(id) ? Math.max(0, ms) : 0),
-      0,
-    );
+  const { facts, kernels, waterfall } = state;
+  const barsMs = (...heads: BarHead[]) => innerBarsMs(state, ...heads);
   if (facts) {
     return idleCauses(
       withHostParts(facts, {
@@ -75,7 +78,11 @@ export function withCudaGraph(state: StageState): Effect {
   const nodeNs = state.nodeNs ?? nodeGapNs;
   const nodes = Math.min(between, (kernels * nodeNs) / 1e6);
   const waits = waitCauses.reduce((sum, cause) => sum + causes.wait[cause], 0);
-  const stretches = causes.host + causes.compile + causes.firstUse;
+  // Long gaps at the edges of the capture have bars of their own, which stay.
+  const stretches = Math.min(
+    causes.host + causes.compile + causes.firstUse,
+    innerBarsMs(state, 'host', 'launch_overhead'),
+  );
   const dispatch = state.facts ? stretchesOfDispatch(state.facts, causes) : 0;
   const overlappedMs = state.facts ? overlappedAheadMs(state.facts) : 0;
   const remainingHostMs = Math.max(0, stretches - dispatch - overlappedMs);

@@ -106,6 +106,15 @@ describe('launches', () => {
     expect(result.bars.map(({ id }) => id)).toContain('launch_overhead');
   });
 
+  test('host time at the edges of the capture stays and is not counted twice', () => {
+    const bars = { 'kernels.gemm': 5, launch_latency: 0.6, 'host.program': 2, 'host.start_up': 10 };
+    // The long gaps are 2 ms between launches and the 10 ms of the edge.
+    const state = stateOf(bars, { facts: facts({ long_host_ms: 12 }), kernels: 100, launches: 100 });
+    const result = after(state, 'cudagraph');
+    expect(result.ms).toBeLessThan(17.6);
+    expect(result.ms).toBeGreaterThan(15);
+  });
+
   test('uses a measured node gap, and keeps waits of the host', () => {
     const waiting = { ...eager.facts!, waits: { ...eager.facts!.waits, synchronize: { ms: 1, calls: 1 } } };
     const result = after({ ...eager, facts: waiting, nodeNs: 1000 }, 'cudagraph');
