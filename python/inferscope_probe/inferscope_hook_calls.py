@@ -49,7 +49,7 @@ class _Local(threading.local):
 class ModelFacts:
     """Facts of a model that its calls do not change, and which calls were seen."""
 
-    __slots__ = ("model", "is_plain", "is_causal", "encodes", "takes_features", "devices", "calls", "replayed")
+    __slots__ = ("model", "is_plain", "is_causal", "encodes", "has_encoder", "takes_features", "devices", "calls", "replayed")
 
     def __init__(self, model: Any) -> None:
         config = getattr(model, "config", None)
@@ -61,6 +61,7 @@ class ModelFacts:
         self.is_causal: Optional[bool] = None
         generates = getattr(model, "can_generate", None)
         self.encodes = not self.is_plain and generates is not None and not generates()
+        self.has_encoder = bool(getattr(config, "is_encoder_decoder", False))
         main_input = getattr(model, "main_input_name", "input_ids")
         self.takes_features = not self.is_plain and main_input not in ("input_ids", "inputs_embeds")
         self.devices = len(set((getattr(model, "hf_device_map", None) or {}).values()))
@@ -273,15 +274,17 @@ def open_step(call: ModelCall, owner: Any) -> Opened:
     if starts or sequence is None:
         sequence = start_sequence(False)
     sequence.advance(batch, length, past)
-    if decoder is not None and not is_encoded and getattr(call.ids, "shape", None) is not None and not facts.takes_features:
-        length += call.ids.shape[1]  # encoder and decoder in one call
+    decoded = length
+    runs_both = facts.has_encoder and not facts.encodes and not is_encoded and kwargs is not None
+    if decoder is not None and runs_both and getattr(call.ids, "shape", None) is not None and not facts.takes_features:
+        length += call.ids.shape[1]
     number = sequence.steps[kind]
     sequence.steps[kind] = number + 1
     calls, is_first = _count_call(call, kind, length)
     new: Optional[int] = batch * length
-    context = None if past is None else batch * (past + length)
-    if facts.takes_features and decoder is None:
-        new = context = None  # frames; the output has their number
+    context = None if past is None else batch * (past + decoded)
+    if (runs_both and length == decoded) or (facts.takes_features and decoder is None):
+        new = context = None  # the output has the number of frames, or of the tokens that labels become
     mask = kwargs.get("attention_mask") if kind == "prefill" and kwargs is not None else None
     padding: Any = _count_padding(mask)
     close_range = events = None
@@ -343,6 +346,10 @@ def close_step(opened: Opened, result: Any, end_ns: int) -> None:
         if hidden is not None:
             tokens = step.batch * int(hidden.shape[1])  # type: ignore[operator]
             step = step._replace(new_tokens=tokens, context_tokens=tokens)
+        encoded, logits = getattr(result, "encoder_last_hidden_state", None), getattr(result, "logits", None)
+        if step.new_tokens is None and encoded is not None and logits is not None and step.kind == "prefill":
+            source, decoded = int(encoded.shape[1]), int(logits.shape[1])
+            step = step._replace(new_tokens=step.batch * (source + decoded), context_tokens=step.batch * decoded)  # type: ignore[operator]
     if close_range is None:
         times.add_step(step, end_ns)
 

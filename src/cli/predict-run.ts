@@ -5,7 +5,7 @@ import {
   type PredictedModel,
 } from '../facts/predict/document.js';
 import type { DeviceRoofs } from '../facts/predict/device-roofs.js';
-import { workloadModel } from '../facts/model-work.js';
+import { decoderModel } from '../facts/model-work.js';
 import type { Architecture } from '../llm/architecture.js';
 import { readArchitecture } from '../llm/read-architecture.js';
 import { storageOf } from '../llm/memory-storage.js';
@@ -73,13 +73,13 @@ export async function predictDocumentOf(options: PredictOptions): Promise<Docume
 
 /** A session is compared in the dtype it was measured in. */
 function sessionDType(session: Session | null): DType | undefined {
-  const model = session?.manifest.workload ? workloadModel(session.manifest.workload) : null;
+  const model = session?.manifest.workload ? decoderModel(session.manifest.workload) : null;
   return model && 'storage' in model ? model.storage.activations : undefined;
 }
 
 function sessionModel(session: Session, dtype: DType | undefined): PredictedModel {
   const { workload } = session.manifest;
-  const found = workload ? workloadModel(workload) : null;
+  const found = workload ? decoderModel(workload) : null;
   if (!workload?.model || !found || !('architecture' in found)) throw noModel(session.id);
   const storage =
     dtype === undefined ? found.storage : storageOf({ torch_dtype: found.storage.activations }, { dtype });

@@ -5,7 +5,7 @@ import type { Workload } from '../model/manifest.js';
 import type { SessionDatabase } from '../session/query.js';
 import { hostPlace } from './memory-profile/host-place.js';
 import { type MemoryRows, readMemoryRows, type RecordedRow } from './memory-profile/rows.js';
-import { workloadModel } from './model-work.js';
+import { decoderModel } from './model-work.js';
 
 type Point = NonNullable<RecordedRow['point']>;
 
@@ -60,7 +60,7 @@ function breakdown(
   baselineBytes: number | null,
   workload: Workload,
 ): MemoryResult['breakdown'] {
-  const model = workloadModel(workload);
+  const model = decoderModel(workload);
   const { batch_size: batchSize, input_len: inputLen, output_len: outputLen } = workload;
   const estimate =
     'architecture' in model && batchSize && inputLen && outputLen

@@ -1,7 +1,7 @@
 import type { Architecture } from '../llm/architecture.js';
 import { knownEngine } from '../llm/memory-request.js';
 import { configOfWeights } from '../llm/config-of-weights.js';
-import { isKnownFamily, readArchitecture } from '../llm/read-architecture.js';
+import { isKnownFamily, readAnyArchitecture } from '../llm/read-architecture.js';
 import type { NecessaryOp } from '../llm/necessary-op.js';
 import { countParameters } from '../llm/parameters.js';
 import { quantizedTensors } from '../model/quantized-tensors.js';
@@ -46,7 +46,7 @@ export function workloadArchitecture({ model }: Workload): Architecture | Missin
       `the layers of ${model.name} are those of no known model family (name the model with --model)`,
     );
   try {
-    return readArchitecture(config);
+    return readAnyArchitecture(config);
   } catch (error) {
     if (error instanceof InferscopeError)
       return missing('unknown_architecture', `${error.parts.what} (name the model with --model)`);
@@ -66,6 +66,14 @@ export function workloadModel(workload: Workload): WorkloadModel | MissingFigure
       ? embeddedStorage(workload.model!, architecture)
       : engineStorage(workload);
   return 'reason' in storage ? storage : { architecture, storage };
+}
+
+/** As workloadModel, for what is computed of decoders only: sizes that are not those of recorded steps. */
+export function decoderModel(workload: Workload): WorkloadModel | MissingFigure {
+  const model = workloadModel(workload);
+  return 'architecture' in model && model.architecture.encoder
+    ? missing('unknown_architecture', 'it is not computed for encoder-decoder models')
+    : model;
 }
 
 /**

@@ -28,6 +28,15 @@ export interface GroupedAttention {
   chunked: boolean;
   /** Keys and values come from an earlier layer (the last layers of Gemma 3n). */
   sharedKv: boolean;
+  /**
+   * Keys that a query sees: the previous ones and its own (default), all of its sequence (an encoder), or those of the
+   * encoder's output (cross-attention).
+   */
+  keys?: 'previous' | 'all' | 'source';
+  /** Whether the key projection has a bias; default: as qkvBias (Whisper has none). */
+  keyBias?: boolean;
+  /** Elements of a table of biases by distance, which the scores add (T5). */
+  positionBias?: number;
 }
 
 /** Multi-head latent attention (DeepSeek-V2 paper, arXiv 2405.04434, section 2.1). */
@@ -108,12 +117,24 @@ export interface ExtraTensor {
 
 export interface Layer {
   index: number;
+  /** A layer of the encoder. Those come first. */
+  isEncoder?: boolean;
   attention: GroupedAttention | LatentAttention | RecurrentMixer;
+  /** Attention to the encoder's output, after the layer's own. */
+  cross?: GroupedAttention;
   mlp: DenseMlp | MoeMlp | NoMlp;
   extra: readonly ExtraTensor[];
 }
 
-/** The dimensions of a decoder-only transformer that its arithmetic needs. */
+/** Parts of an encoder outside its layers. */
+export interface Encoder {
+  /** Rows of its position table; 0 without. */
+  positionRows: number;
+  /** Convolutions from audio features to its input, two frames per token (Whisper); null: it embeds token ids. */
+  convolutions: { melBins: number; kernel: number } | null;
+}
+
+/** The dimensions of a transformer that its arithmetic needs. */
 export interface Architecture {
   modelType: string;
   family: string;
@@ -124,12 +145,16 @@ export interface Architecture {
   norm: 'rmsnorm' | 'layernorm';
   norms: NormPlacement;
   finalNorm: boolean;
+  /** A norm of the embeddings, before the first layer of each stack that embeds token ids (BART). */
+  embeddingNorm?: boolean;
   /** Width of the token embedding; differs from hiddenSize in OPT-350m, which projects in and out. */
   embeddingDim: number;
   /** Rows of a learned position table; 0 with rotary positions. */
   positionRows: number;
   tiedEmbeddings: boolean;
   lmHeadBias: boolean;
+  /** What an encoder-decoder model has before its encoder's layers. */
+  encoder?: Encoder;
   layers: Layer[];
   /** Weights outside the layers. */
   extra: readonly ExtraTensor[];

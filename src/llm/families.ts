@@ -1,4 +1,5 @@
 import type { ConfigFields } from './config-fields.js';
+import { encoderFamilies } from './encoder-families.js';
 import { gemma3nExtra } from './gemma3n.js';
 import type { Family, MoeFields, Rule } from './family.js';
 
@@ -342,6 +343,7 @@ export const families: Readonly<Record<string, Family>> = {
     moe: { ...mixtral.moe!, experts: ['num_experts'], layers: 'period' },
     recurrent: { form: 'Mamba', layers: 'period', innerNorms: true },
   },
+  ...encoderFamilies,
 };
 
 /** Classes of transformers with names that are not the model_type without underscores. */

@@ -45,12 +45,30 @@ export interface ExtraTensors {
   layer: ExtraTensor[];
 }
 
+/** The family's fields for a name of decoder-only models; the first one present counts. */
+export type FieldNames = Readonly<Record<string, readonly string[]>>;
+
+/** The encoder of an encoder-decoder family; both stacks have the family's biases, norms and MLP. */
+export interface EncoderFields {
+  decoderNames: FieldNames;
+  encoderNames: FieldNames;
+  /** A norm of the embeddings. */
+  embeddingNorm: boolean;
+  /** The encoder has a learned table of positions, with the decoder's offset. */
+  positions: boolean;
+  convolutions: boolean;
+  /** Whether the key projection has a bias, if it differs from the query's. */
+  keyBias?: boolean;
+  /** T5: a table of biases by distance in the first layer of each stack. umT5: in each layer. */
+  positionBias: 'none' | 'first' | 'every';
+}
+
 export interface Family {
   name: string;
   attention: 'grouped' | 'latent';
   norm: 'rmsnorm' | 'layernorm';
   norms: NormPlacement | ((fields: ConfigFields) => NormPlacement);
-  gated: boolean;
+  gated: boolean | ((fields: ConfigFields) => boolean);
   qkvBias: Rule;
   outputBias: Rule;
   mlpBias: Rule;
@@ -62,6 +80,9 @@ export interface Family {
   /** Number of KV heads, for configs that state it differently. */
   kvHeads?: (fields: ConfigFields, headCount: number) => number;
   tied: boolean;
+  /** Default: a norm after the last layer. */
+  finalNorm?: boolean;
+  encoder?: EncoderFields;
   /** Learned positions have max positions + offset rows; rotary rotates this fraction of the head dimension. */
   positions: { kind: 'rotary'; fraction: number } | { kind: 'learned'; offset: number };
   window: WindowRule;

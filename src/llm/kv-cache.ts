@@ -9,7 +9,7 @@ import type { Architecture, Layer } from './architecture.js';
  */
 export function kvElementsPerToken(attention: Layer['attention'], tensorParallelSize = 1): number {
   if (attention.kind === 'latent') return attention.kvRank + attention.ropeDim;
-  if (attention.kind === 'recurrent' || attention.sharedKv) return 0;
+  if (attention.kind === 'recurrent' || attention.sharedKv || attention.keys === 'all') return 0;
   return 2 * kvHeadsPerDevice(attention.kvHeadCount, tensorParallelSize) * attention.headDim;
 }
 

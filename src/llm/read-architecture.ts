@@ -5,14 +5,30 @@ import type { Family } from './family.js';
 import { names } from './read-names.js';
 import { readMixers } from './read-mixers.js';
 import { readMlp } from './read-mlp.js';
+import { addEncoder, decoderValues } from './read-encoder.js';
 import type { Architecture } from './architecture.js';
 
 /**
- * Normalizes a Hugging Face config.json, descending into `text_config`.
- * @throws E_MODEL_ARCHITECTURE for an unknown model_type
+ * The architecture of a decoder, from a Hugging Face config.json.
+ * @throws E_MODEL_ARCHITECTURE for an unknown model_type, and for an encoder-decoder model
  * @throws E_MODEL_CONFIG with the missing or impossible field and its value
  */
 export function readArchitecture(config: Record<string, unknown>): Architecture {
+  const architecture = readAnyArchitecture(config);
+  if (!architecture.encoder) return architecture;
+  throw new InferscopeError('E_MODEL_ARCHITECTURE', {
+    what: `"${architecture.modelType}" is an encoder-decoder model`,
+    why: 'For these, only the work of recorded steps is computed.',
+    fix: 'inferscope run -- <command> shows it.',
+  });
+}
+
+/**
+ * Normalizes a Hugging Face config.json, descending into `text_config`. An encoder-decoder model has the layers of both.
+ * @throws E_MODEL_ARCHITECTURE for an unknown model_type
+ * @throws E_MODEL_CONFIG with the missing or impossible field and its value
+ */
+export function readAnyArchitecture(config: Record<string, unknown>): Architecture {
   const { text, partOfLarger } = textConfig(config);
   const modelType = text['model_type'];
   if (typeof modelType !== 'string') {
@@ -21,7 +37,8 @@ export function readArchitecture(config: Record<string, unknown>): Architecture 
   const family = families[modelType];
   if (!family || !Object.hasOwn(families, modelType)) throw unknownArchitecture(modelType, config);
 
-  const fields = configFields({ ...family.defaults, ...withoutNulls(text) });
+  const values = { ...family.defaults, ...withoutNulls(text) };
+  const fields = configFields(decoderValues(values, family));
   const hiddenSize = fields.integer(names.hiddenSize);
   const layerCount = fields.integer(names.layers, { max: 10_000 });
   const maxPositions =
@@ -41,7 +58,8 @@ export function readArchitecture(config: Record<string, unknown>): Architecture 
     norms,
     // OPT-350m (norms after each part) has no final norm; OLMo 2 has one.
     finalNorm:
-      !(family.name === 'OPT' && norms === 'post') && !fields.boolean('_remove_final_layer_norm', false),
+      (family.finalNorm ?? !(family.name === 'OPT' && norms === 'post')) &&
+      !fields.boolean('_remove_final_layer_norm', false),
     embeddingDim: fields.integer(['word_embed_proj_dim'], { fallback: hiddenSize }),
     positionRows: family.positions.kind === 'learned' ? (maxPositions ?? 0) + family.positions.offset : 0,
     tiedEmbeddings: fields.boolean('tie_word_embeddings', family.tied),
@@ -55,7 +73,10 @@ export function readArchitecture(config: Record<string, unknown>): Architecture 
     extra: extra?.model ?? [],
     partOfLarger,
   };
-  return { ...architecture, unreadKeys: fields.unread(familyKeys(family)) };
+  const withEncoder = family.encoder
+    ? addEncoder(architecture, values, family, family.encoder)
+    : architecture;
+  return { ...withEncoder, unreadKeys: fields.unread(familyKeys(family)) };
 }
 
 /** Whether this model_type is known. */
@@ -64,12 +85,22 @@ export function isKnownFamily(config: Record<string, unknown>): boolean {
   return typeof model_type === 'string' && Object.hasOwn(families, model_type);
 }
 
+/** Whether the decoder of this model_type attends to the output of an encoder. */
+export function isEncoderDecoder(config: Record<string, unknown>): boolean {
+  const { model_type } = textConfig(config).text;
+  return (
+    typeof model_type === 'string' && isKnownFamily(config) && families[model_type]!.encoder !== undefined
+  );
+}
+
 /** Keys that a family knows, even if they have no effect in some of its models: widths of layers they do not have. */
 function familyKeys(family: Family): string[] {
   return [
     ...names.intermediate,
     ...Object.keys(family.defaults),
     ...(family.denseSize ? [family.denseSize] : []),
+    ...Object.values({ ...family.encoder?.decoderNames }).flat(),
+    ...Object.values({ ...family.encoder?.encoderNames }).flat(),
     // MLA has no heads of keys and values.
     ...(family.attention === 'latent' ? ['num_key_value_heads'] : []),
   ];

@@ -21,7 +21,7 @@ export function readMlp(
     const sizeField = moe?.layers === 'counted' ? 'shared_intermediate_size' : family.denseSize;
     return {
       kind: 'dense',
-      gated: family.gated,
+      gated: typeof family.gated === 'function' ? family.gated(fields) : family.gated,
       intermediateSize: fields.integerAt(sizeField === undefined ? names.intermediate : [sizeField], index, {
         fallback,
       }),

@@ -1,5 +1,15 @@
 import { InferscopeError } from '../model/errors.js';
 
+/**
+ * An encoder-decoder model's encoder in a stage. encode: only the encoder runs. encode-and-decode: then the decoder,
+ * too. first: the decoder runs with an empty cache, and computes keys and values of the source. cached: it reads them.
+ */
+export interface SourceShape {
+  step: 'encode' | 'encode-and-decode' | 'first' | 'cached';
+  /** Tokens of the encoder's output per sequence. */
+  tokens: number;
+}
+
 /** Shape of one stage; all sequences of the batch are equal. */
 export interface StageShape {
   phase: 'prefill' | 'decode';
@@ -8,6 +18,28 @@ export interface StageShape {
   newTokens: number;
   /** Cached tokens per sequence; may be a fractional mean over sequences. */
   contextTokens: number;
+  /** Encoder-decoder models only. The tokens above are the decoder's, and if only the encoder runs its own. */
+  source?: SourceShape;
+}
+
+/** A shape of several steps. */
+export interface ShapeCount {
+  shape: StageShape;
+  steps: number;
+}
+
+/** Adds steps to the mean of those that are equal but for their context and the length of their source. */
+export function addToMean(mean: ShapeCount, { shape, steps }: ShapeCount): void {
+  mean.steps += steps;
+  const share = steps / mean.steps;
+  const { contextTokens, source } = mean.shape;
+  const meanOf = (one: number, other: number): number => one + (other - one) * share;
+  mean.shape = {
+    ...mean.shape,
+    contextTokens: meanOf(contextTokens, shape.contextTokens),
+    ...(source &&
+      shape.source && { source: { ...source, tokens: meanOf(source.tokens, shape.source.tokens) } }),
+  };
 }
 
 /** @throws E_LENGTHS with the value */

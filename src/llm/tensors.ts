@@ -61,18 +61,31 @@ export function parametersOf(tensor: Tensor): number {
   return tensor.rows * tensor.columns + tensor.bias;
 }
 
-/** Weights outside the decoder layers, in order of use. A tied lm_head is the embedding and is not listed. */
+/** Weights outside the layers, in order of use. A tied lm_head is the embedding and is not listed. */
 export function modelTensors(a: Architecture): Tensor[] {
   const D = a.hiddenSize;
   const isProjected = a.embeddingDim !== D;
   const projection: Part = { layer: null, component: 'projection' };
+  const norm = (name: string): Tensor =>
+    vector({ layer: null, component: 'norm' }, name, D, a.norm === 'layernorm');
   const list = [embedding('embedding', 'embed_tokens', a.vocabSize, a.embeddingDim)];
   if (a.positionRows > 0) {
     list.push(embedding('position_embedding', 'embed_positions', a.positionRows, D));
   }
   if (isProjected) list.push(linear(projection, 'project_in', D, a.embeddingDim));
-  if (a.finalNorm) {
-    list.push(vector({ layer: null, component: 'norm' }, 'final_norm', D, a.norm === 'layernorm'));
+  if (a.embeddingNorm) list.push(norm('embedding_norm'));
+  if (a.finalNorm) list.push(norm('final_norm'));
+  if (a.encoder) {
+    const { positionRows, convolutions } = a.encoder;
+    if (convolutions) {
+      const { melBins, kernel } = convolutions;
+      list.push(linear(projection, 'conv1', D, melBins * kernel, true));
+      list.push(linear(projection, 'conv2', D, D * kernel, true));
+    }
+    if (positionRows > 0)
+      list.push(embedding('position_embedding', 'encoder_embed_positions', positionRows, D));
+    if (a.embeddingNorm) list.push(norm('encoder_embedding_norm'));
+    if (a.finalNorm) list.push(norm('encoder_final_norm'));
   }
   if (isProjected) list.push(linear(projection, 'project_out', a.embeddingDim, D));
   list.push(...a.extra.map((tensor) => extraTensor(tensor, null)));
@@ -85,7 +98,7 @@ export function lmHead(a: Architecture): Tensor {
   return linear({ layer: null, component: 'lm_head' }, 'lm_head', a.vocabSize, a.embeddingDim, a.lmHeadBias);
 }
 
-/** Weights of one decoder layer. */
+/** Weights of one layer. */
 export function layerTensors(a: Architecture, layer: Layer): Tensor[] {
   return [
     ...attentionTensors(a, layer),
@@ -105,12 +118,15 @@ export function allTensors(a: Architecture): Tensor[] {
   return [...modelTensors(a), ...a.layers.flatMap((layer) => layerTensors(a, layer))];
 }
 
-function attentionTensors(a: Architecture, { index, attention }: Layer): Tensor[] {
+function attentionTensors(a: Architecture, { index, attention, cross }: Layer): Tensor[] {
   const part: Part = { layer: index, component: 'attention' };
   if (attention.kind === 'recurrent') return recurrentTensors(a, part, attention);
-  return attention.kind === 'grouped'
-    ? groupedTensors(a, part, attention)
-    : latentTensors(a, part, attention);
+  if (attention.kind === 'latent') return latentTensors(a, part, attention);
+  const ofSource = cross ? groupedTensors(a, part, cross) : [];
+  return [
+    ...groupedTensors(a, part, attention),
+    ...ofSource.map((tensor) => ({ ...tensor, name: `cross_${tensor.name}` })),
+  ];
 }
 
 function groupedTensors(a: Architecture, part: Part, attention: GroupedAttention): Tensor[] {
@@ -119,11 +135,12 @@ function groupedTensors(a: Architecture, part: Part, attention: GroupedAttention
   const queries = headCount * headDim * (attention.outputGate ? 2 : 1);
   const list = [linear(part, 'q_proj', queries, D, qkvBias)];
   if (!attention.sharedKv) {
-    list.push(linear(part, 'k_proj', kvHeadCount * headDim, D, qkvBias));
+    list.push(linear(part, 'k_proj', kvHeadCount * headDim, D, attention.keyBias ?? qkvBias));
     list.push(linear(part, 'v_proj', kvHeadCount * headDim, D, qkvBias));
   }
   list.push(linear(part, 'o_proj', D, headCount * headDim, outputBias));
   if (attention.sinks) list.push(vector(part, 'sinks', headCount));
+  if (attention.positionBias) list.push(vector(part, 'position_bias', attention.positionBias));
   if (qkNorm !== 'none') {
     const norm: Part = { ...part, component: 'norm' };
     const width = (heads: number): number => (qkNormWide ? heads * headDim : headDim);
@@ -223,7 +240,10 @@ const normNames = {
   post: ['attention_norm', 'mlp_norm'],
 } as const;
 
-function normTensors(a: Architecture, { index }: Layer): Tensor[] {
+function normTensors(a: Architecture, { index, cross }: Layer): Tensor[] {
   const part: Part = { layer: index, component: 'norm' };
-  return normNames[a.norms].map((name) => vector(part, name, a.hiddenSize, a.norm === 'layernorm'));
+  const names: readonly string[] = normNames[a.norms];
+  return [...names, ...(cross ? ['cross_attention_norm'] : [])].map((name) =>
+    vector(part, name, a.hiddenSize, a.norm === 'layernorm'),
+  );
 }

@@ -1,7 +1,7 @@
 import { bytesPerElement } from '../model/dtype.js';
 import type { GroupedAttention, LatentAttention, Layer, RecurrentMixer } from './architecture.js';
 import { kvElementsPerToken } from './kv-cache.js';
-import { linearOp, operation, type NecessaryOp, type Stage } from './necessary-op.js';
+import { linearOp, operation, sum, type NecessaryOp, type Stage } from './necessary-op.js';
 import { attendedKeys, cachedKeysRead } from './shape.js';
 import { tensorBytes } from './storage.js';
 import { parametersOf, type Tensor } from './tensors.js';
@@ -12,11 +12,53 @@ type TensorByName = (name: string) => Tensor;
 export function attentionOps(stage: Stage, layer: Layer, tensor: TensorByName): NecessaryOp[] {
   const { attention } = layer;
   if (attention.kind === 'recurrent') return recurrentOps(stage, layer.index, attention, tensor);
-  const inner =
-    attention.kind === 'grouped'
-      ? groupedOps(stage, layer.index, attention, tensor)
-      : latentOps(stage, layer.index, attention, tensor);
+  if (attention.kind === 'grouped') return groupedOps(stage, layer.index, attention, tensor);
+  const inner = latentOps(stage, layer.index, attention, tensor);
   return [...inner, linearOp(stage, 'o_proj', [tensor('o_proj')], stage.tokens)];
+}
+
+/** Operations from the normed output of a layer's own attention to the output of its cross-attention. */
+export function crossOps(
+  stage: Stage,
+  layer: number,
+  cross: GroupedAttention,
+  tensor: TensorByName,
+): NecessaryOp[] {
+  const ops = groupedOps(stage, layer, cross, (name) => tensor(`cross_${name}`));
+  return ops.map((op) => ({ ...op, name: `cross_${op.name}` }));
+}
+
+/** Keys and values of a stage: tokens of the batch, and cached tokens per sequence. */
+interface KeyCounts {
+  /** Computed in this layer. */
+  computed: number;
+  /** Σ over a sequence's queries of the keys that each sees. */
+  attended: number;
+  /** Read from the cache. */
+  read: number;
+  /** Written to the cache. */
+  written: number;
+}
+
+function keyCounts(
+  { shape, tokens }: Stage,
+  { keys = 'previous', window, chunked, sharedKv }: GroupedAttention,
+): KeyCounts {
+  const { batchSize, newTokens, source } = shape;
+  if (keys === 'all') return { computed: tokens, attended: newTokens ** 2, read: 0, written: 0 };
+  if (keys === 'source') {
+    const { tokens: length, step } = source!;
+    const computed = step === 'cached' ? 0 : batchSize * length;
+    return { computed, attended: newTokens * length, read: computed > 0 ? 0 : length, written: computed };
+  }
+  const computed = sharedKv ? 0 : tokens;
+  return {
+    computed,
+    attended: attendedKeys(shape, window, chunked),
+    // Keys that an earlier layer computed in this stage come from the cache too.
+    read: cachedKeysRead(shape, window, chunked) + (sharedKv ? newTokens : 0),
+    written: computed,
+  };
 }
 
 function groupedOps(
@@ -26,14 +68,16 @@ function groupedOps(
   tensor: TensorByName,
 ): NecessaryOp[] {
   const { tokens, shape, storage } = stage;
-  const { headCount: H, headDim, rotaryDim, window, chunked, qkNorm, sharedKv, outputGate } = attention;
+  const { headCount: H, headDim, rotaryDim, qkNorm, sharedKv, outputGate } = attention;
+  const { computed, attended, read, written } = keyCounts(stage, attention);
   // Heads with keys and values computed here; the cache may be an earlier layer's.
   const KV = sharedKv ? 0 : attention.kvHeadCount;
-  const ops = [
-    sharedKv
-      ? linearOp(stage, 'q_proj', [tensor('q_proj')], tokens)
-      : linearOp(stage, 'qkv_proj', [tensor('q_proj'), tensor('k_proj'), tensor('v_proj')], tokens),
-  ];
+  const ops =
+    attention.keys === 'source' || sharedKv
+      ? [linearOp(stage, 'q_proj', [tensor('q_proj')], tokens)]
+      : [linearOp(stage, 'qkv_proj', [tensor('q_proj'), tensor('k_proj'), tensor('v_proj')], tokens)];
+  if (attention.keys === 'source' && computed > 0)
+    ops.push(linearOp(stage, 'kv_proj', [tensor('k_proj'), tensor('v_proj')], computed));
   if (qkNorm !== 'none') {
     const heads = tokens * (H + KV) * headDim;
     const norms = [tensor('q_norm'), ...(sharedKv ? [] : [tensor('k_norm')])];
@@ -51,24 +95,25 @@ function groupedOps(
   // Scores and values: 2·head_dim multiply-adds per query head and key. New keys and values come from the activations
   // and are written to the cache; only earlier ones are read from it.
   const readBytes = kvElementsPerToken({ ...attention, sharedKv: false }) * bytesPerElement[storage.kvCache];
-  const kvBytes = sharedKv ? 0 : readBytes;
-  // Keys that an earlier layer computed in this stage come from the cache too.
-  const computedElsewhere = sharedKv ? shape.newTokens : 0;
-  const sinks = attention.sinks ? tensor('sinks') : null;
+  const inScores = [
+    ...(attention.sinks ? [tensor('sinks')] : []),
+    ...(attention.positionBias ? [tensor('position_bias')] : []),
+  ];
+  const inputs = (tokens * H + 2 * computed * KV) * headDim;
   ops.push(
-    operation(stage, 'attention', 'attention', layer, tokens * (H + 2 * KV) * headDim, tokens * H * headDim, {
-      flops: 4 * H * headDim * shape.batchSize * attendedKeys(shape, window, chunked),
-      kvRead: shape.batchSize * (cachedKeysRead(shape, window, chunked) + computedElsewhere) * readBytes,
-      kvWrite: tokens * kvBytes,
-      weights: sinks ? tensorBytes(sinks, storage.weights) : 0,
-      parameters: sinks ? parametersOf(sinks) : 0,
+    operation(stage, 'attention', 'attention', layer, inputs, tokens * H * headDim, {
+      flops: 4 * H * headDim * shape.batchSize * attended,
+      kvRead: shape.batchSize * read * readBytes,
+      kvWrite: written * readBytes,
+      weights: sum(inScores, (weight) => tensorBytes(weight, storage.weights)),
+      parameters: sum(inScores, parametersOf),
     }),
   );
   if (outputGate) {
     const gated = tokens * H * headDim;
     ops.push(operation(stage, 'output_gate', 'elementwise', layer, 2 * gated, gated));
   }
-  return ops;
+  return [...ops, linearOp(stage, 'o_proj', [tensor('o_proj')], tokens)];
 }
 
 /**

@@ -1,9 +1,11 @@
-import type { Architecture, ExtraTensor, Layer } from './architecture.js';
+import { bytesPerElement } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
+import type { Architecture, Encoder, ExtraTensor, Layer } from './architecture.js';
 import { linearOp, normOp, operation, type NecessaryOp, type Stage } from './necessary-op.js';
-import { checkShape, type StageShape } from './shape.js';
+import { checkShape, type SourceShape, type StageShape } from './shape.js';
 import { tensorBytes, type Storage } from './storage.js';
 import { layerTensors, lmHead, modelTensors, parametersOf, type Tensor } from './tensors.js';
-import { attentionOps } from './work-attention.js';
+import { attentionOps, crossOps } from './work-attention.js';
 import { mlpOps } from './work-mlp.js';
 
 /**
@@ -16,7 +18,63 @@ import { mlpOps } from './work-mlp.js';
  */
 export function stageWork(a: Architecture, shape: StageShape, storage: Storage): NecessaryOp[] {
   const stage = stageOf(a, shape, storage);
-  return [...inputOps(stage), ...a.layers.flatMap((layer) => layerOps(stage, layer)), ...outputOps(stage)];
+  if (!a.encoder) return decoderOps(stage);
+  const { tokens, step } = sourceOf(shape);
+  const encode = { ...shape, phase: 'prefill', newTokens: tokens, contextTokens: 0 } as const;
+  return [
+    ...(step.startsWith('encode') ? encoderOps(stageOf(a, encode, storage), a.encoder) : []),
+    ...(step === 'encode' ? [] : decoderOps(stage)),
+  ];
+}
+
+function sourceOf({ source }: StageShape): SourceShape {
+  if (source) return source;
+  throw new InferscopeError('E_LENGTHS', {
+    what: 'the length of the source is not known',
+    why: "An encoder-decoder model's decoder reads keys and values of each token of its source.",
+    fix: 'Run the model with inferscope run, which records it.',
+  });
+}
+
+function decoderOps(stage: Stage): NecessaryOp[] {
+  const layers = stage.a.layers.filter(({ isEncoder }) => !isEncoder);
+  return [...inputOps(stage), ...layers.flatMap((layer) => layerOps(stage, layer)), ...outputOps(stage)];
+}
+
+function encoderOps(stage: Stage, { positionRows, convolutions }: Encoder): NecessaryOp[] {
+  const { a, tokens, shape } = stage;
+  const tensor = tensorsOf(a, null);
+  const D = a.hiddenSize;
+  const bytes = bytesPerElement[stage.storage.activations];
+  // Windows overlap, so each convolution reads its input once. The second one halves the number of frames.
+  const convolution = (name: string, rows: number, inElements: number): NecessaryOp => {
+    const op = linearOp(stage, name, [tensor(name)], rows);
+    return { ...op, bytes: { ...op.bytes, activations_in: inElements * bytes } };
+  };
+  const positions = positionRows > 0 ? tensor('encoder_embed_positions') : null;
+  const ops = convolutions
+    ? [
+        convolution('conv1', 2 * tokens, 2 * tokens * convolutions.melBins),
+        convolution('conv2', tokens, 2 * tokens * D),
+        positionOp(stage, positions!),
+      ]
+    : [embeddingOp(stage, positions)];
+  if (a.embeddingNorm) ops.push(normOp(stage, tensor('encoder_embedding_norm'), tokens, 1, 1));
+  const layers = a.layers.filter(({ isEncoder }) => isEncoder);
+  ops.push(...layers.flatMap((layer) => layerOps(stage, layer)));
+  if (a.finalNorm)
+    ops.push(normOp(stage, tensor('encoder_final_norm'), shape.batchSize * shape.newTokens, 2, 1));
+  return ops;
+}
+
+/** Adds positions, shared by all sequences, to the output of convolutions. */
+function positionOp(stage: Stage, positions: Tensor): NecessaryOp {
+  const { a, tokens, shape, storage } = stage;
+  const elements = tokens * a.hiddenSize;
+  return operation(stage, 'encoder_positions', 'elementwise', null, elements, elements, {
+    weights: shape.newTokens * rowBytes(positions, storage),
+    parameters: parametersOf(positions),
+  });
 }
 
 /**
@@ -24,7 +82,7 @@ export function stageWork(a: Architecture, shape: StageShape, storage: Storage):
  * @throws E_LENGTHS for an impossible shape
  */
 export function samplingOp(a: Architecture, shape: StageShape, storage: Storage): NecessaryOp {
-  const sampled = shape.batchSize;
+  const sampled = a.encoder && shape.source?.step === 'encode' ? 0 : shape.batchSize;
   const op = operation(stageOf(a, shape, storage), 'sample', 'sampling', null, sampled * a.vocabSize, 0);
   op.bytes.activations_out = sampled * 8;
   return op;
@@ -59,21 +117,27 @@ function tensorsOf(a: Architecture, layer: Layer | null): Lookup {
 }
 
 function inputOps(stage: Stage): NecessaryOp[] {
-  const { a, tokens, shape, storage } = stage;
+  const { a, tokens } = stage;
   const tensor = tensorsOf(a, null);
-  const table = tensor('embed_tokens');
-  // Only looked-up rows are read: one per token, and one per position (shared by all sequences).
-  const rowBytes = (weight: Tensor): number => tensorBytes({ ...weight, rows: 1 }, storage.weights);
   const isProjected = a.embeddingDim !== a.hiddenSize;
-  const positions = a.positionRows > 0 ? tensor('embed_positions') : null;
-  const ops = [
-    operation(stage, 'embedding', 'embedding', null, 0, tokens * a.embeddingDim, {
-      weights: tokens * rowBytes(table) + (positions ? shape.newTokens * rowBytes(positions) : 0),
-      parameters: parametersOf(table) + (positions ? parametersOf(positions) : 0),
-    }),
-  ];
+  const ops = [embeddingOp(stage, a.positionRows > 0 ? tensor('embed_positions') : null)];
   if (isProjected) ops.push(linearOp(stage, 'project_in', [tensor('project_in')], tokens));
+  if (a.embeddingNorm) ops.push(normOp(stage, tensor('embedding_norm'), tokens, 1, 1));
   return [...ops, ...extraOps(stage, a.extra, tensor, null)];
+}
+
+const rowBytes = (weight: Tensor, { weights }: Storage): number =>
+  tensorBytes({ ...weight, rows: 1 }, weights);
+
+/** Only looked-up rows are read: one per token, and one per position (shared by all sequences). */
+function embeddingOp(stage: Stage, positions: Tensor | null): NecessaryOp {
+  const { a, tokens, shape, storage } = stage;
+  const table = tensorsOf(a, null)('embed_tokens');
+  const ofPositions = positions ? shape.newTokens * rowBytes(positions, storage) : 0;
+  return operation(stage, 'embedding', 'embedding', null, 0, tokens * a.embeddingDim, {
+    weights: tokens * rowBytes(table, storage) + ofPositions,
+    parameters: parametersOf(table) + (positions ? parametersOf(positions) : 0),
+  });
 }
 
 /** Weights of a single family: each token goes through the matrices and looks up its row of a table. */
@@ -145,16 +209,24 @@ function blockOps(stage: Stage, layer: Layer): NecessaryOp[] {
   const { a, tokens } = stage;
   const tensor = tensorsOf(a, layer);
   const attention = attentionOps(stage, layer, tensor);
+  const cross = layer.cross ? crossOps(stage, layer.index, layer.cross, tensor) : [];
   const mlp = mlpOps(stage, layer, tensor);
   const norm = (name: string, reads: number, writes: number): NecessaryOp =>
     normOp(stage, tensor(name), tokens, reads, writes);
   // Vectors per token: reads the block's output and the residual, writes the normed and new residual. The first norm of
   // a model has no addition before it, and its input is the residual.
+  const isFirst = a.layers[layer.index - 1]?.isEncoder !== layer.isEncoder || layer.index === 0;
   const entry = (reads: number): NecessaryOp =>
-    layer.index === 0 ? norm('input_norm', 1, 1) : norm('input_norm', reads, 2);
+    isFirst ? norm('input_norm', 1, 1) : norm('input_norm', reads, 2);
   switch (a.norms) {
     case 'pre':
-      return [entry(2), ...attention, norm('post_attention_norm', 2, 2), ...mlp];
+      return [
+        entry(2),
+        ...attention,
+        ...(layer.cross ? [norm('cross_attention_norm', 2, 2), ...cross] : []),
+        norm('post_attention_norm', 2, 2),
+        ...mlp,
+      ];
     case 'single':
       return [entry(2), ...attention];
     case 'parallel-two':
@@ -172,6 +244,12 @@ function blockOps(stage: Stage, layer: Layer): NecessaryOp[] {
         norm('post_feedforward_norm', 1, 1),
       ];
     case 'post':
-      return [...attention, norm('attention_norm', 2, 1), ...mlp, norm('mlp_norm', 2, 1)];
+      return [
+        ...attention,
+        norm('attention_norm', 2, 1),
+        ...(layer.cross ? [...cross, norm('cross_attention_norm', 2, 1)] : []),
+        ...mlp,
+        norm('mlp_norm', 2, 1),
+      ];
   }
 }

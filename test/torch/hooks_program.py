@@ -60,6 +60,14 @@ def t5():
     show(T5ForConditionalGeneration(config).eval().generate(prompt(2, 7), **GREEDY))
 
 
+def encoder_and_decoder():
+    config = T5Config(vocab_size=128, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0)
+    model = T5ForConditionalGeneration(config).eval()
+    with torch.no_grad():
+        show(model(input_ids=prompt(2, 7), decoder_input_ids=prompt(2, 3)).logits.double())
+        show(model(input_ids=prompt(2, 7), labels=prompt(2, 4)).logits.double())
+
+
 def static():
     show(llama().generate(prompt(2, 7), cache_implementation="static", **GREEDY))
 

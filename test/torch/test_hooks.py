@@ -15,7 +15,7 @@ PROBE = HERE.parents[1] / "python" / "inferscope_probe"
 PROGRAMS = (
     "dense", "moe", "t5", "static", "static_loop", "assisted", "loop", "no_cache", "compiled", "compiled_whole", "load",
     "training", "raises", "own_record", "fault", "own_module", "own_module_without_cache", "two_modules", "encoder_of_torch",
-    "layers_one_by_one", "pipeline_stage", "pipeline_layers", "cropped", "compiled_function", "compiled_closure", "bert", "whisper", "lora", "autocast", "dynamic_int8", "torchao_int8",
+    "layers_one_by_one", "pipeline_stage", "pipeline_layers", "cropped", "compiled_function", "compiled_closure", "bert", "encoder_and_decoder", "whisper", "lora", "autocast", "dynamic_int8", "torchao_int8",
 )
 
 
@@ -98,6 +98,9 @@ class HooksTest(unittest.TestCase):
         decodes = [("decode", 0, step, 2, 2, 2 * (1 + step)) for step in range(5)]
         lines = self.check("t5", [("prefill", 0, 0, 2, 14, 14)] + decodes)
         self.assertEqual(next(line for line in lines if line["type"] == "model")["config"]["model_type"], "t5")
+
+    def test_encoder_and_decoder_in_one_call(self):
+        self.check("encoder_and_decoder", [("prefill", 0, 0, 2, 20, 6), ("prefill", 1, 0, 2, 22, 8)])
 
     def test_static_cache(self):
         self.check("static", generation(0, 2, 7))

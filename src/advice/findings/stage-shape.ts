@@ -1,7 +1,7 @@
-import type { StageShape } from '../../llm/shape.js';
+import { addToMean, type ShapeCount, type StageShape } from '../../llm/shape.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { shapeOf } from '../../facts/utilization/groups.js';
-import { readTracedSteps, withSizes } from '../../facts/utilization/sizes.js';
+import { readTracedSteps, runSizesOf, withSizes } from '../../facts/utilization/sizes.js';
 import type { FindingContext } from './rule.js';
 
 const shapesByContext = new WeakMap<FindingContext, Promise<Map<PhaseKind, StageShape>>>();
@@ -16,23 +16,15 @@ export async function stageShape(context: FindingContext, kind: PhaseKind): Prom
 async function readShapes({ scope, manifest }: FindingContext): Promise<Map<PhaseKind, StageShape>> {
   const shapeByKind = new Map<PhaseKind, StageShape>();
   if (!scope) return shapeByKind;
-  const run = {
-    batch_size: manifest.workload?.batch_size ?? null,
-    input_len: manifest.workload?.input_len ?? null,
-    from: 'the run',
-  };
-  const groups = new Map<string, { kind: PhaseKind; shape: StageShape; steps: number }>();
+  const run = runSizesOf(manifest.workload, 'the run');
+  const groups = new Map<string, ShapeCount & { kind: PhaseKind }>();
   for (const step of await readTracedSteps(scope)) {
     const shape = shapeOf(withSizes(step, run));
     if ('reason' in shape) continue;
-    const key = [step.kind, shape.batchSize, shape.newTokens].join(' ');
+    const key = [step.kind, shape.batchSize, shape.newTokens, shape.source?.step].join(' ');
     const group = groups.get(key);
-    if (!group) groups.set(key, { kind: step.kind, shape, steps: 1 });
-    else {
-      const n = ++group.steps;
-      const contextTokens = group.shape.contextTokens + (shape.contextTokens - group.shape.contextTokens) / n;
-      group.shape = { ...group.shape, contextTokens };
-    }
+    if (group) addToMean(group, { shape, steps: 1 });
+    else groups.set(key, { kind: step.kind, shape, steps: 1 });
   }
   for (const { kind, shape } of [...groups.values()].toSorted((a, b) => b.steps - a.steps)) {
     if (!shapeByKind.has(kind)) shapeByKind.set(kind, shape);

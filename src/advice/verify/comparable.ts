@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { remoteDevice } from '../../facts/bench/machine.js';
 import { deviceOf } from '../../facts/device.js';
-import { readArchitecture } from '../../llm/read-architecture.js';
+import { readAnyArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
@@ -59,7 +59,7 @@ function modelDifference(x: Workload | null, y: Workload | null): { refuse: bool
   const names =
     a.name === b.name ? `two models named ${a.name}` : `different models, ${a.name} and ${b.name}`;
   try {
-    const [one, other] = [readArchitecture(a.config), readArchitecture(b.config)];
+    const [one, other] = [readAnyArchitecture(a.config), readAnyArchitecture(b.config)];
     if (isDeepStrictEqual(one, other)) return null;
     const [p, q] = [countParameters(one).total, countParameters(other).total];
     if (one.layers.length === other.layers.length && Math.abs(p / q - 1) <= maxPaddingShare)

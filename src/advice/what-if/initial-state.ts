@@ -10,7 +10,7 @@ import { onCpu } from '../../facts/bench/machine.js';
 import { deviceOf } from '../../facts/device.js';
 import type { FindingContext } from '../findings/rule.js';
 import { stageFacts, type StageFacts } from '../findings/stage-facts.js';
-import { workloadModel, type WorkloadModel } from '../../facts/model-work.js';
+import { decoderModel, type WorkloadModel } from '../../facts/model-work.js';
 import { roofsOfCpu } from '../../facts/predict/device-roofs.js';
 import { gpuRoofs, readStoredGpuRoofline } from '../../facts/roofs.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
@@ -114,7 +114,7 @@ export async function plannedStates(
   const roofs = cpu
     ? null
     : gpuRoofs(name, await readStoredGpuRoofline(session), { devices: workload.tensor_parallel_size });
-  const model = workloadModel(workload);
+  const model = decoderModel(workload);
   const cpuRoofs = roofline && roofsOfCpu(roofline);
   const peaksFor = (shape: StageShape | MissingFigure): Peaks | MissingFigure => {
     if (roofs) return gpuPeaks(roofs);

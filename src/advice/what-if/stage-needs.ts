@@ -5,19 +5,14 @@ import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
 import { shapeOf } from '../../facts/utilization/groups.js';
-import { readTracedSteps, withSizes } from '../../facts/utilization/sizes.js';
+import { readTracedSteps, runSizesOf, withSizes } from '../../facts/utilization/sizes.js';
 
 /** Sizes of a mean instance of each kind of stage of a timeline. Needs the views and windows of the scope. */
 export async function tracedShapes(
   { manifest }: Session,
   scope: TraceScope,
 ): Promise<Map<string, StageShape | MissingFigure>> {
-  const { workload } = manifest;
-  const run = {
-    batch_size: workload?.batch_size ?? null,
-    input_len: workload?.input_len ?? null,
-    from: "the run's sizes",
-  };
+  const run = runSizesOf(manifest.workload, "the run's sizes");
   const shapes = new Map<string, StageShape[] | MissingFigure>();
   for (const step of await readTracedSteps(scope)) {
     const shapesSoFar = shapes.get(step.kind) ?? [];
@@ -33,9 +28,9 @@ export async function tracedShapes(
 function meanShape(shapes: readonly StageShape[]): StageShape | MissingFigure {
   const [first] = shapes;
   if (!first) return missing('no_steps', 'the stage has no steps');
-  if (
-    shapes.some(({ batchSize, newTokens }) => batchSize !== first.batchSize || newTokens !== first.newTokens)
-  ) {
+  const kindOf = ({ batchSize, newTokens, source }: StageShape) =>
+    [batchSize, newTokens, source?.step, source?.tokens].join(' ');
+  if (shapes.some((shape) => kindOf(shape) !== kindOf(first))) {
     return missing('unequal_steps', 'its steps differ in batch or length, so a mean is not meaningful');
   }
   const context = shapes.reduce((sum, { contextTokens }) => sum + contextTokens, 0) / shapes.length;

@@ -1,5 +1,5 @@
 import { gpuSheet } from '../../hardware/gpu-peaks.js';
-import { workloadModel } from '../../facts/model-work.js';
+import { decoderModel } from '../../facts/model-work.js';
 import { deviceOf } from '../../facts/device.js';
 import { allocatableGib, allocatableShare } from '../../llm/memory-constants.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
@@ -27,7 +27,7 @@ interface GpuMemory {
 /** "Does it fit on an A100?", "what is the largest batch that fits?": the memory estimate for the session's model. */
 export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAnswer {
   const { workload } = facts.session.manifest;
-  const model = workload ? workloadModel(workload) : null;
+  const model = workload ? decoderModel(workload) : null;
   if (!workload || model === null || 'reason' in model) {
     const why = model && 'reason' in model ? model.reason.text : 'the session does not record what it ran';
     return notKnown(

@@ -1,7 +1,7 @@
 import { componentLabels } from '../../vocabulary/memory-components.js';
 import { knownEngine } from '../../llm/memory-request.js';
 import { hasSubject } from '../../model/subjects.js';
-import { workloadModel } from '../../facts/model-work.js';
+import { decoderModel } from '../../facts/model-work.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import {
   notKnown,
@@ -111,7 +111,7 @@ async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
 /** Not measured: calculated from the model's arithmetic for the sizes of the run. */
 function answerFromModel({ session: { manifest }, question }: StoredFacts): TopicAnswer | null {
   const { workload } = manifest;
-  const model = workload ? workloadModel(workload) : null;
+  const model = workload ? decoderModel(workload) : null;
   if (!workload || model === null || 'reason' in model) return null;
   const { lines, totalBytes } = estimateMemory(model.architecture, {
     engine: knownEngine(workload.engine.name) ?? 'transformers',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { necessaryOps, workloadModel } from '../../facts/model-work.js';
+import { necessaryOps, decoderModel } from '../../facts/model-work.js';
 import { computePeaks, peaksOf } from '../../facts/roofs.js';
 import { countParameters } from '../../llm/parameters.js';
 import { rooflineTime } from '../../llm/roofline-time.js';
@@ -33,7 +33,7 @@ export const modelArithmeticTool = askTool({
     const session = whichSession(sessions, input.session);
     const { workload } = session.manifest;
     if (!workload) return { data: { note: 'the session does not record the model' }, rows: 0 };
-    const model = workloadModel(workload);
+    const model = decoderModel(workload);
     if (!('architecture' in model)) return { data: { note: model.reason.text }, rows: 0 };
     const prefill = input.phase === 'prefill';
     const shape = {

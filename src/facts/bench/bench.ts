@@ -15,7 +15,7 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { readStoredRoofline } from '../artifact.js';
 import { deviceOf } from '../device.js';
-import { workloadModel, type WorkloadModel } from '../model-work.js';
+import { decoderModel, type WorkloadModel } from '../model-work.js';
 import { readStoredGpuRoofline } from '../roofs.js';
 import type { UtilizationRoofs } from '../utilization/roofs.js';
 import { benchAnswers } from './answers.js';
@@ -58,7 +58,7 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
   }
   const rooflines = { cpu: await readStoredRoofline(session), gpu: await readStoredGpuRoofline(session) };
   const roofs = roofsOf({ workload, hardware: manifest.hardware }, rooflines);
-  const context: Context = { session, plan, workload, model: workloadModel(workload), roofs };
+  const context: Context = { session, plan, workload, model: decoderModel(workload), roofs };
   const database = await session.connect();
   try {
     const variants: BenchVariant[] = [];

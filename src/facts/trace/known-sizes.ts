@@ -20,7 +20,7 @@ const sources = [
 
 /** Columns of `stage_sizes` and `known_sizes`, joined as k. */
 export const sizeColumns =
-  'k.batch_size, k.new_tokens, k.context_tokens_sum, k.sizes_from, k.steps_here, k.steps_elsewhere';
+  'k.batch_size, k.new_tokens, k.context_tokens_sum, k.source_tokens, k.sizes_from, k.steps_here, k.steps_elsewhere';
 
 /**
  * Makes `stage_sizes` (execution_id, capture_id, stage_id and `sizeColumns`): the known sizes of each step. A size
@@ -28,7 +28,8 @@ export const sizeColumns =
  * from shapes of its operators, else from the n-th step of this kind in another capture of the execution, else in
  * another execution. The n-th step is used only if both have the same number of steps of the kind, and all such sources
  * agree. `steps_elsewhere` is the number of steps in a capture with sizes that could not be matched, because it differs
- * from `steps_here`; null if there is none.
+ * from `steps_here`; null if there is none. `source_tokens` are the tokens per sequence that the first
+ * prefill of the step's iteration encoded, if the model has an encoder: those that are not in the decoder's context.
  */
 export async function makeStageSizes(database: SessionDatabase): Promise<void> {
   const shapes = valuesSql(await readOperatorSizes(database));
@@ -67,11 +68,17 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
        SELECT ${stage}, min(t.step_count) AS steps_elsewhere FROM ${stepsWithoutSize} o
        JOIN (SELECT DISTINCT execution_id, capture_id, rank, kind, warm, step_count FROM sized WHERE ${anySize}) t
          ON (t.execution_id, t.capture_id) <> (o.execution_id, o.capture_id) AND ${sameKind} AND t.warm = o.warm AND t.step_count <> o.step_count
-       GROUP BY ALL)
-     SELECT execution_id, capture_id, stage_id, ${sizes.map(firstKnown).join(', ')},
+       GROUP BY ALL),
+     known AS (SELECT execution_id, capture_id, stage_id, ${sizes.map(firstKnown).join(', ')},
+            o.kind, o.pid, o.rank, o.iteration, o.step_index,
             nullif(array_to_string(list_distinct([${sizes.map(sourceName).join(', ')}]), ', '), '') AS sizes_from,
             o.step_count AS steps_here, steps_elsewhere
-     FROM steps o ${join('record', 'r')} ${join('shape', 'p')} ${join('same_execution', 'e')} ${join('other_execution', 'x')} ${join('different_count', 'u')}`,
+     FROM steps o ${join('record', 'r')} ${join('shape', 'p')} ${join('same_execution', 'e')} ${join('other_execution', 'x')} ${join('different_count', 'u')})
+     SELECT * EXCLUDE (kind, pid, rank, iteration, step_index), CASE WHEN iteration IS NOT NULL THEN
+       any_value(CASE WHEN kind = 'prefill' AND step_index = 0
+         THEN (new_tokens - CASE WHEN context_tokens_sum < new_tokens THEN context_tokens_sum ELSE 0 END) / batch_size END)
+         OVER (PARTITION BY execution_id, capture_id, pid, rank, iteration) END AS source_tokens
+     FROM known`,
   );
 }
 

@@ -76,6 +76,8 @@ function decoderLayers(workload: Workload | null): Figure {
   if (!workload) return missing('no_model', 'the session does not record the model');
   const architecture = workloadArchitecture(workload);
   if ('reason' in architecture) return architecture;
+  if (architecture.encoder)
+    return missing('unknown_architecture', 'encoder and decoder have layers of their own');
   return figure(architecture.layers.length, 'layers', "the model's config.json");
 }
 

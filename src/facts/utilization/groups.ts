@@ -1,5 +1,5 @@
 import { stepKinds } from '../../model/record.js';
-import type { StageShape } from '../../llm/shape.js';
+import { addToMean, type ShapeCount, type StageShape } from '../../llm/shape.js';
 import { bytesOf, type Work } from '../../llm/work-totals.js';
 import type { NecessaryWork, UtilizationStage, UtilizationStep } from '../../model/documents/utilization.js';
 import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
@@ -57,7 +57,10 @@ export function shapeOf(step: SizedStep): StageShape | MissingFigure {
       `the ${what} is not recorded in stages, operators or the run (set it with --batch-size and --input-len)`,
     );
   }
-  const newTokens = tokens / batch;
+  const { source } = step;
+  if (source && 'reason' in source) return source;
+  // The tokens of a call of both are those of encoder and decoder, its context the decoder's.
+  const newTokens = (source?.step === 'encode-and-decode' ? context : tokens) / batch;
   const contextTokens = context / batch - newTokens;
   if (!Number.isInteger(newTokens) || newTokens < 1 || contextTokens < 0) {
     return missing(
@@ -65,7 +68,8 @@ export function shapeOf(step: SizedStep): StageShape | MissingFigure {
       `${tokens} new tokens of ${batch} sequences (context ${context}) are not sequences of equal length`,
     );
   }
-  return { phase: kind === 'prefill' ? 'prefill' : 'decode', batchSize: batch, newTokens, contextTokens };
+  const phase = kind === 'prefill' ? 'prefill' : 'decode';
+  return { phase, batchSize: batch, newTokens, contextTokens, ...(source && { source }) };
 }
 
 export async function stageOf(
@@ -159,11 +163,11 @@ const meanOf = (group: readonly SizedStep[], value: (step: SizedStep) => number 
 
 /** Operations of a mean step, by name. */
 function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWork[] | MissingFigure {
-  const counts = new Map<string, { shape: StageShape; steps: number }>();
+  const counts = new Map<string, ShapeCount>();
   for (const step of group) {
     const shape = shapeOf(step);
     if ('reason' in shape) return shape;
-    const key = `${shape.newTokens} ${shape.contextTokens}`;
+    const key = `${shape.newTokens} ${shape.contextTokens} ${shape.source?.step} ${shape.source?.tokens}`;
     const known = counts.get(key);
     if (known) known.steps++;
     else counts.set(key, { shape, steps: 1 });
@@ -171,8 +175,7 @@ function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWo
   let shapes = [...counts.values()];
   const [firstShape] = shapes;
   if (shapes.length > maxShapes && firstShape!.shape.phase === 'decode') {
-    const sum = shapes.reduce((total, { shape, steps }) => total + shape.contextTokens * steps, 0);
-    shapes = [{ shape: { ...firstShape!.shape, contextTokens: sum / group.length }, steps: group.length }];
+    shapes = meanShapes(shapes);
   }
   const byName = new Map<string, NecessaryWork>();
   for (const { shape, steps } of shapes) {
@@ -194,6 +197,17 @@ function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWo
     }
   }
   return [...byName.values()];
+}
+
+/** One shape per step of the source, each with mean lengths, in which a decode step's work is linear. */
+function meanShapes(shapes: readonly ShapeCount[]): ShapeCount[] {
+  const means = new Map<string | undefined, ShapeCount>();
+  for (const counted of shapes) {
+    const mean = means.get(counted.shape.source?.step);
+    if (mean) addToMean(mean, counted);
+    else means.set(counted.shape.source?.step, { ...counted });
+  }
+  return [...means.values()];
 }
 
 type Totals = Pick<Work, 'flops' | 'flops_by_dtype' | 'bytes_total'>;

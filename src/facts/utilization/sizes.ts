@@ -1,4 +1,9 @@
+import { isEncoderDecoder } from '../../llm/read-architecture.js';
+import type { SourceShape } from '../../llm/shape.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
+import type { Workload } from '../../model/manifest.js';
 import { stepKindsSql } from '../../model/record.js';
+import { arithmeticConfig } from '../model-work.js';
 import { makeKnownSizes, sizeColumns } from '../trace/known-sizes.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { Step } from './steps.js';
@@ -7,9 +12,19 @@ import type { Step } from './steps.js';
 export interface RunSizes {
   batch_size: number | null;
   input_len: number | null;
+  /** Whether the model's decoder attends to the output of an encoder. */
+  has_encoder: boolean;
   /** Source of the sizes. */
   from: string;
 }
+
+/** @param from source of the sizes, in words */
+export const runSizesOf = (workload: Workload | null, from: string): RunSizes => ({
+  batch_size: workload?.batch_size ?? null,
+  input_len: workload?.input_len ?? null,
+  has_encoder: workload?.model ? isEncoderDecoder(arithmeticConfig(workload.model).config) : false,
+  from,
+});
 
 type Sizes = Pick<Step, 'batch_size' | 'new_tokens' | 'context_tokens_sum'>;
 
@@ -31,6 +46,8 @@ export type SizedStep = Step & {
   from: string;
   /** Whether a size comes from the run, and may not apply to this step. */
   assumed: boolean;
+  /** What an encoder-decoder model's step does with its source, or why that is not known. */
+  source?: SourceShape | MissingFigure;
 };
 
 export function withSizes(step: Step, run: RunSizes): SizedStep {
@@ -55,16 +72,37 @@ export function withSizes(step: Step, run: RunSizes): SizedStep {
     // The first pass over a prompt has an empty cache.
     if (isPrefill) return tokens;
     if (batch === null || run.input_len === null || step.step_index === null) return null;
-    return batch * (run.input_len + step.step_index + 1);
+    return batch * ((run.has_encoder ? 0 : run.input_len) + step.step_index + 1);
   });
   return {
     ...step,
     batch_size: batch,
     new_tokens: tokens,
     context_tokens_sum: context,
+    ...(run.has_encoder ? { source: sourceOf(step, run, { tokens, context }) } : {}),
     from: [...sources].join(', '),
     assumed: sources.has(run.from),
   };
+}
+
+/**
+ * The first prefill of an iteration runs the encoder; if it also ran the decoder, its context has only the decoder's
+ * tokens. Every other step runs the decoder.
+ */
+function sourceOf(
+  { kind, step_index, source_tokens }: Step,
+  { input_len }: RunSizes,
+  { tokens, context }: { tokens: number | null; context: number | null },
+): SourceShape | MissingFigure {
+  const length = source_tokens ?? input_len;
+  if (length === null || tokens === null || context === null || step_index === null)
+    return missing(
+      'unknown_sizes',
+      "the length of the encoder's output is not recorded (set it with --batch-size and --input-len)",
+    );
+  if (kind === 'prefill' && step_index === 0)
+    return { step: context < tokens ? 'encode-and-decode' : 'encode', tokens: length };
+  return { step: context === tokens ? 'first' : 'cached', tokens: length };
 }
 
 function withSource<T>(sources: Set<string>, value: T, from: string | null): T {

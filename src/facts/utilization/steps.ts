@@ -19,6 +19,8 @@ export interface Step {
   batch_size: number | null;
   new_tokens: number | null;
   context_tokens_sum: number | null;
+  /** Tokens per sequence of the encoder's output, if the model has an encoder; null if not known. */
+  source_tokens?: number | null;
   /** Sources of the sizes; null without sizes. */
   sizes_from: string | null;
   /** Number of steps of this kind in the capture. */

@@ -21,7 +21,7 @@ import { type ExecutedGemms, readExecutedByStep } from './executed.js';
 import { type SessionModel, sessionModel } from './model.js';
 import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
 import type { StageContext } from './stage-context.js';
-import { type RunSizes, type SizedStep, readTracedSteps, withSizes } from './sizes.js';
+import { type RunSizes, type SizedStep, readTracedSteps, runSizesOf, withSizes } from './sizes.js';
 import { readRecordedSteps, type Step } from './steps.js';
 import { stepGroups, stageOf, stepRows } from './groups.js';
 
@@ -177,11 +177,7 @@ async function readFacts(
 function runSizes(workload: Workload | null): RunSizes {
   const isShapeTyped =
     workload?.given_by_user?.some((part) => part === 'batch_size' || part === 'input_len') ?? false;
-  return {
-    batch_size: workload?.batch_size ?? null,
-    input_len: workload?.input_len ?? null,
-    from: isShapeTyped ? 'the sizes given' : "the run's sizes",
-  };
+  return runSizesOf(workload, isShapeTyped ? 'the sizes given' : "the run's sizes");
 }
 
 /**

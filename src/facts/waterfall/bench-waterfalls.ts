@@ -13,7 +13,7 @@ import { meanOf } from '../bench/point.js';
 import { onCpu } from '../bench/machine.js';
 import { roofsOf, usesGraphs } from '../bench/roof.js';
 import { deviceOf } from '../device.js';
-import { workloadModel, type WorkloadModel } from '../model-work.js';
+import { decoderModel, type WorkloadModel } from '../model-work.js';
 import { gpuRoofs, readStoredGpuRoofline } from '../roofs.js';
 import { literal } from '../trace/scope.js';
 import type { UtilizationRoofs } from '../utilization/roofs.js';
@@ -47,7 +47,7 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
   const rooflines = { cpu: await readStoredRoofline(session), gpu: await readStoredGpuRoofline(session) };
   const facts = {
     workload,
-    model: workloadModel(workload),
+    model: decoderModel(workload),
     roofs: roofsOf({ workload, hardware }, rooflines),
   };
   const database = await session.connect();

@@ -2,7 +2,13 @@ import { stepKindsSql } from '../../model/record.js';
 import type { Session } from '../../session/open.js';
 import { makeKnownSizes, sizeColumns } from '../trace/known-sizes.js';
 import type { TraceScope } from '../trace/scope.js';
-import { type RunSizes, type SizedStep, readTracedSteps, withSizes } from '../utilization/sizes.js';
+import {
+  type RunSizes,
+  type SizedStep,
+  readTracedSteps,
+  runSizesOf,
+  withSizes,
+} from '../utilization/sizes.js';
 import type { Step } from '../utilization/steps.js';
 import type { PartStep } from './group-needs.js';
 import type { StageGroup } from './stage-group.js';
@@ -19,12 +25,6 @@ export interface GroupSteps {
   sampledSequences: number | null;
 }
 
-const runSizes = ({ manifest: { workload } }: Session): RunSizes => ({
-  batch_size: workload?.batch_size ?? null,
-  input_len: workload?.input_len ?? null,
-  from: runSizesLabel,
-});
-
 /** Steps with sizes of all stages that have a waterfall. */
 export async function groupSteps(
   session: Session,
@@ -34,7 +34,7 @@ export async function groupSteps(
   const { database } = scope;
   await scope.need('request_parts', 'inner_windows');
   const hasGroup = (key: string) => groups.some((group) => group.key === key);
-  const run = runSizes(session);
+  const run = runSizesOf(session.manifest.workload, runSizesLabel);
   const steps = (await readTracedSteps(scope)).map((step) => withSizes(step, run));
   const byStage = new Map(steps.map((step) => [step.stage_id, step]));
   const parts = hasGroup('request')

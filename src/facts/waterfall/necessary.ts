@@ -1,5 +1,5 @@
 import { rooflineTime } from '../../llm/roofline-time.js';
-import type { StageShape } from '../../llm/shape.js';
+import { addToMean, type ShapeCount, type StageShape } from '../../llm/shape.js';
 import { samplingOp, stageWork } from '../../llm/work.js';
 import type { OpClass } from '../../model/classes.js';
 import type { DType } from '../../model/dtype.js';
@@ -94,19 +94,16 @@ export function meanNecessary(
   peaks: Peaks,
 ): NecessaryTime | MissingFigure {
   if (steps.length === 0) return missing('no_steps', 'the stage has no steps');
-  const shapes = new Map<string, { shape: StageShape; steps: number }>();
+  const shapes = new Map<string, ShapeCount>();
   for (const step of steps) {
     const shape = shapeOf(step);
     if ('reason' in shape) return shape;
     const decode = shape.phase === 'decode';
-    const key = [shape.batchSize, shape.newTokens, decode ? '' : shape.contextTokens].join(' ');
+    const lengths = decode ? [] : [shape.contextTokens, shape.source?.tokens];
+    const key = [shape.batchSize, shape.newTokens, shape.source?.step, ...lengths].join(' ');
     const known = shapes.get(key);
-    if (!known) shapes.set(key, { shape, steps: 1 });
-    else {
-      const n = ++known.steps;
-      const context = known.shape.contextTokens + (shape.contextTokens - known.shape.contextTokens) / n;
-      known.shape = { ...known.shape, contextTokens: decode ? context : shape.contextTokens };
-    }
+    if (known) addToMean(known, { shape, steps: 1 });
+    else shapes.set(key, { shape, steps: 1 });
   }
   if (shapes.size > maxShapes) {
     return missing('too_many_shapes', `the stage has ${shapes.size} shapes, so a mean is not meaningful`);
