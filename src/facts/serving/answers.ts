@@ -25,7 +25,8 @@ export function saturation(
   probe: LoadPlan['probe'],
 ): ServingResult['saturation'] {
   const sorted = [...points].sort((x, y) => loadLevel(x) - loadLevel(y));
-  if (sorted.length > 0 && sorted.every(({ load }) => load.kind !== 'closed')) return fallsBehind(sorted);
+  if (sorted.length > 0 && sorted.every(({ load }) => load.kind !== 'closed'))
+    return fallsBehind(sorted, unloadedTtft(sorted, probe));
   const rates = sorted.map((point) => point.throughput.output_tokens_per_s.value);
   if (sorted.length < 2 || rates.some((rate) => rate === null)) {
     const queue = firstQueue(sorted, probe);
@@ -71,7 +72,10 @@ function firstQueue(
   return null;
 }
 
-function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation'] {
+function fallsBehind(
+  sorted: readonly ServingPoint[],
+  unloaded: ReturnType<typeof unloadedTtft>,
+): ServingResult['saturation'] {
   const behind = sorted.find((point) => {
     const { requests_per_s: done, offered_requests_per_s: offered } = point.throughput;
     const { e2e } = point.latency;
@@ -81,7 +85,17 @@ function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation
     return completed < offered.value * minCompletedShare;
   });
   if (!behind) {
-    const text = `Not saturated: the server keeps up with ${sorted.length === 1 ? 'this load' : 'every tested load'}.`;
+    const keepsUp = `Not saturated: the server keeps up with ${sorted.length === 1 ? 'this load' : 'every tested load'}`;
+    const [queue] = sorted.flatMap((point) => {
+      const found = queueing(point, unloaded);
+      return found?.queues
+        ? [`${formatPercent(found.share)} of a request's time at ${loadLabel(point.load)}`]
+        : [];
+    });
+    const text =
+      queue === undefined
+        ? `${keepsUp}.`
+        : `${keepsUp}, but requests queue: waiting for the first token takes ${queue}.`;
     return { execution_id: null, text };
   }
   const limit = behind.client.bound ? ' The client was also a limit there.' : '';
@@ -91,6 +105,11 @@ function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation
   };
 }
 
+const boundLabels = { ttft_ms: 'TTFT', tpot_ms: 'TPOT', e2e_ms: 'end to end' } as const;
+
+const settingTime = (ms: number): string =>
+  ms < 1000 ? formatSetting(ms, 'ms') : formatSetting(ms / 1000, 's');
+
 export function bestUnderSlo(
   points: readonly ServingPoint[],
   slo: Slo | null,
@@ -98,7 +117,7 @@ export function bestUnderSlo(
   if (slo === null) return null;
   const bounds = (['ttft_ms', 'tpot_ms', 'e2e_ms'] as const)
     .filter((name) => slo[name] !== null)
-    .map((name) => `${name.slice(0, -3).toUpperCase()} ≤ ${formatSetting(slo[name]!, 'ms')}`);
+    .map((name) => `${boundLabels[name]} ≤ ${settingTime(slo[name]!)}`);
   const sloText = `${bounds.join(' and ')} for ${formatSetting(slo.share * 100, '%')} of requests`;
   const met = points.filter((point) => point.goodput.meets_slo === true);
   const best = met.reduce<ServingPoint | null>(

@@ -132,6 +132,8 @@ test('saturation and the highest load under an SLO, in words', () => {
     text: '8 users is the highest load with TTFT ≤ 50 ms and TPOT ≤ 12 ms for 60 % of requests.',
   });
   expect(bestUnderSlo([full[2]!], slo)!.execution_id).toBeNull();
+  const slow = { ...slo, ttft_ms: null, tpot_ms: null, e2e_ms: 10_000 };
+  expect(bestUnderSlo([full[2]!], slow)!.text).toContain('end to end ≤ 10 s for 60 %');
 });
 
 test('an open loop that cannot keep up falls behind', () => {
@@ -146,6 +148,10 @@ test('an open loop that cannot keep up falls behind', () => {
   };
   expect(open(10).throughput.offered_requests_per_s.value).toBeCloseTo(10, 9);
   expect(saturation([open(10)], null)).toMatchObject({ execution_id: null });
+  // Alone the first token takes 5 ms, here 50 of 80 ms: 45 / 80.
+  expect(saturation([open(10)], { ttft_ms: 5 } as never).text).toMatch(
+    /^Not saturated: .* but requests queue: waiting for the first token takes 56 % /,
+  );
   // 200 ms each: 5 of the 10 requests due per second.
   expect(saturation([open(50)], null).text).toContain('completes 5.00 req/s');
 });

@@ -26,7 +26,7 @@ export const answersNotAsRequested: Rule = {
           text: 'Read the failures to see what the server rejects, and make every answer have the requested length.',
           example: '"ignore_eos": true, "min_tokens": <output length>',
         },
-        check: 'repeat inferscope bench serve with the same load',
+        check: 'repeat the load test with the same load',
       },
     ),
 };

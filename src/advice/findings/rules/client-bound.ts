@@ -23,6 +23,6 @@ export const clientBound: Rule = {
         text: 'Give the client more threads or its own machine, or offer less load.',
         example: 'inferscope bench serve --threads 4',
       },
-      check: 'repeat inferscope bench serve with the same load: the client must not be the limit',
+      check: 'repeat the load test with the same load: the client must not be the limit',
     }),
 };

@@ -168,6 +168,6 @@ async function findMissedSlo(
     confidence: 'high',
     bars: [],
     evidence: [await timesOf(context, serving)],
-    check: 'repeat inferscope bench serve with the same --slo',
+    check: 'repeat the load test with the same --slo',
   };
 }
