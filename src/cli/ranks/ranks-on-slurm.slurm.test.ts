@@ -93,6 +93,7 @@ test('a canceled task and a requeued task are run again', async () => {
   const [running] = queued('inferscope-rank', '--states', 'RUNNING');
   if (running) {
     execFileSync('scontrol', ['requeue', running]);
+    await until(() => queued('inferscope-rank', '--states', 'PENDING').includes(running));
     // A requeued task would wait two minutes.
     execFileSync('scontrol', ['update', `JobId=${running}`, 'StartTime=now']);
   }
