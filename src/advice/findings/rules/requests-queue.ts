@@ -66,7 +66,7 @@ const change: FoundDraft['change'] = {
   text: 'Let the server process more requests concurrently (continuous batching, more sequences, more replicas), or limit the requests in flight to what it can process.',
   example: 'vllm serve --max-num-seqs 64 --data-parallel-size 2',
 };
-const check = 'repeat inferscope bench serve with the same load: TTFT should be near that of one user';
+const check = 'repeat the load test with the same load: TTFT should be near that of one user';
 
 const timesSql = `SELECT execution_id, count(*) AS requests, round(avg(first_token_ns - sent_ns) / 1e6, 1) AS ttft_ms,
      round(avg(first_token_ns - scheduled_ns) / 1e6, 1) AS ttft_from_schedule_ms, round(avg(end_ns - sent_ns) / 1e6, 1) AS e2e_ms,
