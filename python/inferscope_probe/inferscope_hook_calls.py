@@ -61,7 +61,9 @@ class ModelFacts:
         self.is_causal: Optional[bool] = None
         generates = getattr(model, "can_generate", None)
         self.encodes = not self.is_plain and generates is not None and not generates()
-        self.has_encoder = bool(getattr(config, "is_encoder_decoder", False))
+        inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # PEFT
+        is_both = bool(getattr(config, "is_encoder_decoder", False))
+        self.has_encoder = is_both and hasattr(getattr(inner, "base_model", inner), "decoder")
         main_input = getattr(model, "main_input_name", "input_ids")
         self.takes_features = not self.is_plain and main_input not in ("input_ids", "inputs_embeds")
         self.devices = len(set((getattr(model, "hf_device_map", None) or {}).values()))
@@ -275,7 +277,7 @@ def open_step(call: ModelCall, owner: Any) -> Opened:
         sequence = start_sequence(False)
     sequence.advance(batch, length, past)
     decoded = length
-    runs_both = facts.has_encoder and not facts.encodes and not is_encoded and kwargs is not None
+    runs_both = facts.has_encoder and not is_encoded and kwargs is not None
     if decoder is not None and runs_both and getattr(call.ids, "shape", None) is not None and not facts.takes_features:
         length += call.ids.shape[1]
     number = sequence.steps[kind]
@@ -342,14 +344,11 @@ def close_step(opened: Opened, result: Any, end_ns: int) -> None:
         times.record(step.events.after, step.events.stream)
     if incomplete is not None and result is not None:
         _complete_facts(incomplete, result, cache)
-        hidden = getattr(result, "last_hidden_state", None) if step.new_tokens is None else None
-        if hidden is not None:
-            tokens = step.batch * int(hidden.shape[1])  # type: ignore[operator]
-            step = step._replace(new_tokens=tokens, context_tokens=tokens)
-        encoded, logits = getattr(result, "encoder_last_hidden_state", None), getattr(result, "logits", None)
-        if step.new_tokens is None and encoded is not None and logits is not None and step.kind == "prefill":
-            source, decoded = int(encoded.shape[1]), int(logits.shape[1])
-            step = step._replace(new_tokens=step.batch * (source + decoded), context_tokens=step.batch * decoded)  # type: ignore[operator]
+        out = getattr(result, "last_hidden_state", getattr(result, "logits", None))
+        if step.new_tokens is None and step.kind == "prefill" and out is not None and out.dim() == 3:
+            encoded = getattr(result, "encoder_last_hidden_state", None)
+            source, tokens = 0 if encoded is None else int(encoded.shape[1]), int(out.shape[1])
+            step = step._replace(new_tokens=step.batch * (source + tokens), context_tokens=step.batch * tokens)  # type: ignore[operator]
     if close_range is None:
         times.add_step(step, end_ns)
 

@@ -21,6 +21,7 @@ from transformers import (
     StaticCache,
     T5Config,
     T5ForConditionalGeneration,
+    T5Model,
     WhisperConfig,
     WhisperForConditionalGeneration,
 )
@@ -66,6 +67,8 @@ def encoder_and_decoder():
     with torch.no_grad():
         show(model(input_ids=prompt(2, 7), decoder_input_ids=prompt(2, 3)).logits.double())
         show(model(input_ids=prompt(2, 7), labels=prompt(2, 4)).logits.double())
+        # The bare model cannot generate.
+        show(T5Model(config).eval()(input_ids=prompt(2, 7), decoder_input_ids=prompt(2, 5)).last_hidden_state.double())
 
 
 def static():

@@ -100,7 +100,8 @@ class HooksTest(unittest.TestCase):
         self.assertEqual(next(line for line in lines if line["type"] == "model")["config"]["model_type"], "t5")
 
     def test_encoder_and_decoder_in_one_call(self):
-        self.check("encoder_and_decoder", [("prefill", 0, 0, 2, 20, 6), ("prefill", 1, 0, 2, 22, 8)])
+        calls = [("prefill", 0, 0, 2, 20, 6), ("prefill", 1, 0, 2, 22, 8), ("prefill", 2, 0, 2, 24, 10)]
+        self.check("encoder_and_decoder", calls)
 
     def test_static_cache(self):
         self.check("static", generation(0, 2, 7))
