@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import inferscope_record
 from inferscope_after_import import guarded, warn
-from inferscope_hook_inputs import first_tensor, holds_embedding, receives_hidden_states
+from inferscope_hook_inputs import cache_of, first_tensor, holds_embedding, receives_hidden_states
 from inferscope_hook_steps import Sequence, classify_call, classify_plain_call
 from inferscope_hook_times import RepeatedStep, Step, Times
 from inferscope_ranges import Close, is_evaluated, range_opener
@@ -93,7 +93,7 @@ recorded_model = RecordedModel()
 _facts: Dict[int, ModelFacts] = {}
 _torch: Any = None
 _iterations = -1
-_loads = -1
+_stages = -1
 _broken = False
 _quiet = False  # an engine with its own marks, or a workload that records itself
 _opens_ranges = False
@@ -174,27 +174,45 @@ def run_step(called: Any, call: Callable[..., Any], args: Any, kwargs: Any, firs
             fail("recording a step", error)
 
 
-def run_load(load: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Calls a function that loads or moves a model, as a stage."""
-    global _loads
-    _loads += 1
-    number = _loads
-    opener = _range_opener()
-    close_range = opener(inferscope_record.mark_name("load", number, 0)) if opener else None
+def run_stage(kind: str, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Calls a function as a stage: `load` if it loads or moves a model, or `warmup`."""
+    global _stages
+    _stages += 1
+    number = _stages
+    opener = step_opener()
+    close_range = opener(inferscope_record.mark_name(kind, number, 0)) if opener else None
     local.thread.busy = True
     start_ns = time.monotonic_ns()
     try:
-        return load(*args, **kwargs)
+        return call(*args, **kwargs)
     finally:
         local.thread.busy = False
         if close_range is not None:
             close_range()
         else:
-            times.add_step(Step("load", number, 0, start_ns), time.monotonic_ns())
+            times.add_step(Step(kind, number, 0, start_ns), time.monotonic_ns())
 
 
-def _range_opener() -> Optional[Callable[[str], Close]]:
+def step_opener() -> Optional[Callable[[str], Close]]:
+    """Opens ranges if an evaluator listens; None: steps are written as lines of the record."""
     return range_opener() if _opens_ranges and is_evaluated() else None
+
+
+def begin_calls() -> None:
+    """Before a step of a model that is known: others are not looked for."""
+    _on_first_call()
+    local.thread.stop_repeating()
+
+
+def on_stream(stream: Any) -> Any:
+    return _torch.cuda.stream(stream)
+
+
+def note_model(model: Any, cache: str) -> None:
+    """After the first step of a model of transformers with its own cache."""
+    if recorded_model.note_run(model):
+        recorded_model.facts["cache"] = cache
+        _record_model()
 
 
 def _read_call(called: Any, args: Any, kwargs: Any, is_compiled: bool) -> Optional[ModelCall]:
@@ -270,7 +288,7 @@ def open_step(call: ModelCall, owner: Any) -> Opened:
     thread = local.thread
     thread.stop_repeating()
     sequence = thread.sequence
-    cache = None if facts.is_plain or kwargs is None else kwargs.get("past_key_values")
+    cache = None if facts.is_plain or kwargs is None else cache_of(kwargs)
     is_encoded = decoder is not None and kwargs is not None and kwargs.get("encoder_outputs") is not None
     kind, starts, past = _classify(call, thread, cache, is_encoded)
     if starts or sequence is None:
@@ -290,7 +308,7 @@ def open_step(call: ModelCall, owner: Any) -> Opened:
     mask = kwargs.get("attention_mask") if kind == "prefill" and kwargs is not None else None
     padding: Any = _count_padding(mask)
     close_range = events = None
-    opener = _range_opener()
+    opener = step_opener()
     if opener is not None:
         how = "first" if is_first else "hook" if kwargs is not None else "graph"
         close_range = opener(inferscope_record.hook_name(kind, sequence.iteration, number, how, batch, new, context))
@@ -359,7 +377,7 @@ def _complete_facts(facts: ModelFacts, result: Any, cache: Any) -> None:
     if facts.is_plain and facts.is_causal is None:
         facts.is_causal = returns_tokens(called, result)
     if recorded_model.note_run(local.thread.generator or called):
-        cache = getattr(result, "past_key_values", None) if cache is None else cache
+        cache = cache_of(result) if cache is None and isinstance(result, dict) else cache
         recorded_model.facts["cache"] = None if cache is None else type(cache).__name__
         _record_model()
 

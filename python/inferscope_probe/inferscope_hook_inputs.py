@@ -8,6 +8,19 @@ from typing import Any, Dict, Tuple
 _embeddings: Dict[int, Tuple[Any, bool]] = {}
 
 
+# Names of the cache among the arguments and results of models of transformers: of attention, or of another state.
+_CACHES = ("past_key_values", "cache_params", "state")
+
+
+def cache_of(values: Dict[str, Any]) -> Any:
+    """The cache among the arguments or results of a call."""
+    for name in _CACHES:
+        cache = values.get(name)
+        if cache is not None:
+            return cache
+    return None
+
+
 def holds_embedding(module: Any) -> bool:
     """Whether one of its parts is an embedding, by name, because parallel engines have their own classes."""
     entry = _embeddings.get(id(module))

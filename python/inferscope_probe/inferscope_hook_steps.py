@@ -83,5 +83,10 @@ def _cache_length(cache: Any) -> Optional[int]:
     if isinstance(cache, tuple):
         return int(cache[0][0].shape[-2]) if cache else 0
     cache = getattr(cache, "self_attention_cache", cache)
-    length = cache.get_seq_length() if type(cache).__name__ in _DYNAMIC_CACHES else None
+    if type(cache).__name__ not in _DYNAMIC_CACHES:
+        return None
+    try:
+        length = cache.get_seq_length()
+    except ValueError:  # no layer has attention
+        return None
     return length if type(length) is int else None

@@ -16,8 +16,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import inferscope_hook_calls as calls
 from inferscope_after_import import after_import, guarded
+from inferscope_hook_batches import watch_batches
 from inferscope_hook_calls import fail, is_silent, local, run_step
-from inferscope_hook_inputs import first_tensor, holds_embedding, receives_hidden_states
+from inferscope_hook_inputs import cache_of, first_tensor, holds_embedding, receives_hidden_states
 
 # Engines that call models with their own batches and are marked elsewhere.
 _ENGINES = ("vllm", "sglang", "tensorrt_llm")
@@ -44,6 +45,7 @@ def arm() -> None:
         "transformers.modeling_utils": _on_modeling if probe is not None else _on_modeling_alone,
         "transformers.cache_utils": lambda module: _watch_cache(module.Cache),
         "transformers.generation.utils": lambda module: _watch_generate(module.GenerationMixin),
+        "transformers.generation.continuous_batching.model_runner": watch_batches,
         "torch._dynamo.eval_frame": lambda module: _watch_calls(module.OptimizedModule, "_orig_mod"),
         "peft.peft_model": lambda module: _watch_calls(module.PeftModel),
     }
@@ -112,7 +114,7 @@ def _watch_calls(kind: Any, wrapped: Optional[str] = None) -> None:
         repeated = thread.repeated
         if repeated is not None:
             ids = args[0] if args else kwargs.get("input_ids")
-            if repeated.matches(thread, self, ids, kwargs.get("past_key_values")):
+            if repeated.matches(thread, self, ids, cache_of(kwargs)):
                 return repeated.run(thread, call, (self, *args), kwargs)
         if wrapped is None:
             return run_step(self, call, (self, *args), kwargs, 1, False)
@@ -132,7 +134,7 @@ def _watch_compiled_call(get: Callable[..., Any]) -> Callable[..., Any]:
             repeated = thread.repeated
             if repeated is not None and not thread.busy:
                 ids = call_args[0] if call_args else call_kwargs.get("input_ids")
-                if repeated.matches(thread, self, ids, call_kwargs.get("past_key_values")):
+                if repeated.matches(thread, self, ids, cache_of(call_kwargs)):
                     return repeated.run(thread, compiled, call_args, call_kwargs)
             return run_step(self, compiled, call_args, call_kwargs, 0, True)
 
@@ -393,6 +395,6 @@ def _watch_load(kind: Any, name: str, loads_model: Optional[Callable[[Any], bool
     def load(*args: Any, **kwargs: Any) -> Any:
         if is_compiling() or local.thread.busy or is_silent() or not (loads_model is None or loads_model(args[0])):
             return original(*args, **kwargs)
-        return calls.run_load(original, args, kwargs)
+        return calls.run_stage("load", original, args, kwargs)
 
     setattr(kind, name, classmethod(load) if isinstance(method, classmethod) else load)

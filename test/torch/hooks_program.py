@@ -14,8 +14,11 @@ from transformers import (
     AutoModelForCausalLM,
     BertConfig,
     BertModel,
+    GenerationConfig,
     LlamaConfig,
     LlamaForCausalLM,
+    MambaConfig,
+    MambaForCausalLM,
     MixtralConfig,
     MixtralForCausalLM,
     StaticCache,
@@ -25,6 +28,7 @@ from transformers import (
     WhisperConfig,
     WhisperForConditionalGeneration,
 )
+from transformers.generation.configuration_utils import ContinuousBatchingConfig
 
 SIZES = dict(vocab_size=128, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
 GREEDY = dict(max_new_tokens=5, min_new_tokens=5, do_sample=False, pad_token_id=0)
@@ -69,6 +73,22 @@ def encoder_and_decoder():
         show(model(input_ids=prompt(2, 7), labels=prompt(2, 4)).logits.double())
         # The bare model cannot generate.
         show(T5Model(config).eval()(input_ids=prompt(2, 7), decoder_input_ids=prompt(2, 5)).last_hidden_state.double())
+
+
+def mamba():
+    """Its cache has another name, and no length."""
+    config = MambaConfig(vocab_size=128, hidden_size=32, num_hidden_layers=2, state_size=4)
+    show(MambaForCausalLM(config).eval().generate(prompt(2, 7), **GREEDY))
+
+
+def continuous():
+    """Three requests in one batch, computed in a thread; their prompts have 4, 7 and 3 tokens."""
+    config = GenerationConfig(max_new_tokens=4, do_sample=False, eos_token_id=-1, pad_token_id=0)
+    prompts = [prompt(1, length)[0].tolist() for length in (4, 7, 3)]
+    # Without a number of blocks its cache takes most of the memory.
+    batching = ContinuousBatchingConfig(num_blocks=16, max_batch_tokens=64)
+    done = llama().generate_batch(prompts, config, continuous_batching_config=batching, progress_bar=False)
+    print(sorted(result.generated_tokens for result in done.values()))
 
 
 def static():

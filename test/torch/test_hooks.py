@@ -13,7 +13,7 @@ PROBE = HERE.parents[1] / "python" / "inferscope_probe"
 
 
 PROGRAMS = (
-    "dense", "moe", "t5", "static", "static_loop", "assisted", "loop", "no_cache", "compiled", "compiled_whole", "load",
+    "dense", "moe", "mamba", "continuous", "t5", "static", "static_loop", "assisted", "loop", "no_cache", "compiled", "compiled_whole", "load",
     "training", "raises", "own_record", "fault", "own_module", "own_module_without_cache", "two_modules", "encoder_of_torch",
     "layers_one_by_one", "pipeline_stage", "pipeline_layers", "cropped", "compiled_function", "compiled_closure", "bert", "encoder_and_decoder", "whisper", "lora", "autocast", "dynamic_int8", "torchao_int8",
 )
@@ -93,6 +93,18 @@ class HooksTest(unittest.TestCase):
     def test_mixture_of_experts(self):
         lines = self.check("moe", generation(0, 2, 7))
         self.assertEqual(next(line for line in lines if line["type"] == "model")["config"]["num_local_experts"], 4)
+
+    def test_state_space_model(self):
+        lines = self.check("mamba", generation(0, 2, 7))
+        self.assertEqual(next(line for line in lines if line["type"] == "model")["facts"]["cache"], "DynamicCache")
+
+    def test_continuous_batching(self):
+        decodes = [("decode", 0, step, 3, 3, 14 + 3 * (step + 1)) for step in range(3)]
+        warmup = ("warmup", 1, 0, None, None, None)
+        lines = self.check("continuous", [warmup, ("prefill", 0, 0, 3, 14, 14), *decodes])
+        first = [line["first_of_shape"] for line in lines if line["type"] == "stage" and line["kind"] != "load"]
+        self.assertEqual(first, [False, True, True, False, False])
+        self.assertEqual(next(line for line in lines if line["type"] == "model")["facts"]["cache"], "PagedAttentionCache")
 
     def test_encoder_and_decoder(self):
         decodes = [("decode", 0, step, 2, 2, 2 * (1 + step)) for step in range(5)]
