@@ -56,6 +56,24 @@ describe('configOfWeights', () => {
     });
   });
 
+  it('reads the decoder next to a vision tower', () => {
+    const layers = (prefix: string, width: number, count: number) => [
+      ...['q_proj', 'k_proj', 'v_proj', 'o_proj'].map((name) =>
+        tensor(`${prefix}.*.attn.${name}`, [width, width], count),
+      ),
+      tensor(`${prefix}.*.mlp.gate_proj`, [2 * width, width], count),
+      tensor(`${prefix}.*.mlp.up_proj`, [2 * width, width], count),
+      tensor(`${prefix}.*.mlp.down_proj`, [width, 2 * width], count),
+    ];
+    const towers = [...layers('model.visual.blocks', 32, 3), ...layers('model.text.layers', 64, 2)];
+    const vocabulary = (path: string) => tensor(path, [1000, 64], 1, 'Embedding');
+    expect(configOfWeights([...towers, vocabulary('model.text.embed_tokens.weight')])).toMatchObject({
+      hidden_size: 64,
+      num_hidden_layers: 2,
+    });
+    expect(configOfWeights([...towers, vocabulary('model.embed_tokens.weight')])).toBeNull();
+  });
+
   it('reads BERT and GPT-2', () => {
     const bert = configOfWeights([
       embedding,

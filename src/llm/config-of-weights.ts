@@ -2,7 +2,8 @@ import type { ModelTensor } from '../model/model-facts.js';
 
 /**
  * A config for a decoder or encoder without one, from the shapes of its weights: one stack of layers, each with one
- * attention and one MLP of linear layers. Shapes do not show heads; work and cache depend only on widths.
+ * attention and one MLP of linear layers. Of several stacks (a vision tower and a decoder), the one in the module with
+ * the vocabulary. Shapes do not show heads; work and cache depend only on widths.
  * @returns null if the shapes are ambiguous (experts, two stacks, other layers)
  */
 export function configOfWeights(tensors: readonly ModelTensor[]): Record<string, unknown> | null {
@@ -11,12 +12,16 @@ export function configOfWeights(tensors: readonly ModelTensor[]): Record<string,
     .map(outputsFirst);
   const embeddings = matrices.filter(({ module }) => /embed/i.test(module));
   const linears = matrices.filter(({ module }) => !/embed/i.test(module));
-  const inLayers = linears.filter(({ path }) => /(^|\.)\*(\.|$)/.test(path));
-  const layers = inLayers[0]?.count ?? 0;
-  const stack = prefixOf(inLayers[0]?.path ?? '');
-  if (layers === 0 || inLayers.some(({ path, count }) => count !== layers || prefixOf(path) !== stack))
-    return null;
   const [vocabulary] = embeddings.toSorted((a, b) => b.shape[0] * b.shape[1] - a.shape[0] * a.shape[1]);
+  const inStacks = linears.filter(({ path }) => /(^|\.)\*(\.|$)/.test(path));
+  const stacks = [...new Set(inStacks.map(({ path }) => prefixOf(path)))];
+  const stack =
+    stacks.length === 1
+      ? stacks[0]
+      : stacks.find((prefix) => vocabulary && moduleAround(prefix) === moduleAround(vocabulary.path));
+  const inLayers = inStacks.filter(({ path }) => prefixOf(path) === stack);
+  const layers = inLayers[0]?.count ?? 0;
+  if (layers === 0 || inLayers.some(({ count }) => count !== layers)) return null;
   const attention = attentionOf(inLayers, vocabulary?.shape[1] ?? null);
   if (attention === null) return null;
   const { hidden, query, keys } = attention;
@@ -56,6 +61,14 @@ function outputsFirst(tensor: ModelTensor): Matrix {
 /** The path up to the layer's number. A second number is that of an expert. */
 const prefixOf = (path: string): string =>
   path.split('*').length > 2 ? path : path.slice(0, path.indexOf('*'));
+
+/** The module that contains a part: `model.text` for `model.text.layers.` and `model.text.embed.weight`. */
+const moduleAround = (path: string): string =>
+  path
+    .replace(/(\.weight|\.)$/, '')
+    .split('.')
+    .slice(0, -1)
+    .join('.');
 
 interface Attention {
   hidden: number;

@@ -10,11 +10,11 @@ export interface SourceShape {
   tokens: number;
 }
 
-/** Shape of one stage; all sequences of the batch are equal. */
+/** Shape of one stage: of each sequence of the batch, or of the mean one. */
 export interface StageShape {
   phase: 'prefill' | 'decode';
   batchSize: number;
-  /** Tokens computed per sequence: the prompt (or a chunk of it) at prefill, 1 at decode. */
+  /** Tokens computed per sequence: the prompt (or a chunk of it) at prefill, 1 at decode; may be a fractional mean over prompts. */
   newTokens: number;
   /** Cached tokens per sequence; may be a fractional mean over sequences. */
   contextTokens: number;
@@ -52,7 +52,7 @@ export function checkShape({ batchSize, newTokens, contextTokens }: StageShape):
     });
   };
   if (!Number.isInteger(batchSize) || batchSize < 1) fail('batch size', batchSize, 'a whole number from 1');
-  if (!Number.isInteger(newTokens) || newTokens < 1) fail('token count', newTokens, 'a whole number from 1');
+  if (!Number.isFinite(newTokens) || newTokens < 1) fail('token count', newTokens, 'at least 1');
   if (!Number.isFinite(contextTokens) || contextTokens < 0)
     fail('context length', contextTokens, 'at least 0');
 }

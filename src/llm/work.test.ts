@@ -278,7 +278,7 @@ it('rejects impossible shapes', () => {
   const a = presetArchitecture('gpt2');
   for (const change of [
     { batchSize: 0 },
-    { newTokens: 1.5 },
+    { newTokens: 0.5 },
     { contextTokens: -1 },
     { contextTokens: NaN },
   ]) {

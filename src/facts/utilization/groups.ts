@@ -38,7 +38,10 @@ export function stepGroups(steps: readonly SizedStep[]): SizedStep[][] {
   return [...groups.values()];
 }
 
-/** Shape of each sequence of a step; missing if sequences differ or sizes are unknown. */
+/**
+ * Shape of each sequence of a step, or of the mean one; missing if sizes are unknown, or parts of prompts differ. Prompts of different
+ * lengths count with their mean length: their attention needs more, because it grows with the square, so the work is a lower limit.
+ */
 export function shapeOf(step: SizedStep): StageShape | MissingFigure {
   const { kind, batch_size: batch, new_tokens: tokens, context_tokens_sum: context } = step;
   if (kind === 'mixed') {
@@ -62,7 +65,8 @@ export function shapeOf(step: SizedStep): StageShape | MissingFigure {
   // The tokens of a call of both are those of encoder and decoder, its context the decoder's.
   const newTokens = (source?.step === 'encode-and-decode' ? context : tokens) / batch;
   const contextTokens = context / batch - newTokens;
-  if (!Number.isInteger(newTokens) || newTokens < 1 || contextTokens < 0) {
+  const arePrompts = kind === 'prefill' && contextTokens === 0;
+  if (!(arePrompts || Number.isInteger(newTokens)) || newTokens < 1 || contextTokens < 0) {
     return missing(
       'unequal_sequences',
       `${tokens} new tokens of ${batch} sequences (context ${context}) are not sequences of equal length`,

@@ -175,20 +175,28 @@ describe('steps recorded without a profiler', () => {
     expect(valueOf(decode!.flops)).toBe(2 * 2 * (tinyLinear + tinyHead) + tinyAttention * 259);
   });
 
-  test('each batch size is a stage; mixed and unequal steps say why they have no figures', async () => {
+  test('each batch size is a stage; mixed steps and parts of different prompts say why they have no figures', async () => {
     const stages = [
       step('clean', 'prefill', 0, 5, sizes(1, 128, 128)),
       step('clean', 'prefill', 10, 15, { iteration: 1, ...sizes(4, 512, 512) }),
       step('clean', 'prefill', 20, 25, { iteration: 2, ...sizes(3, 500, 500) }),
+      step('clean', 'prefill', 25, 30, { iteration: 2, ...sizes(5, 501, 900) }),
       step('clean', 'mixed', 30, 35, { iteration: 3, ...sizes(8, 70, 900) }),
     ];
     const { data } = await analyzeUtilization(await sessionOf({ stages }, { clean: 'clean' }));
     expect(data.stages.map(({ kind, batch_size, mfu }) => [kind, batch_size, reasonOf(mfu)])).toEqual([
       ['prefill', 1, null],
       ['prefill', 4, null],
-      ['prefill', 3, 'unequal_sequences'],
+      ['prefill', 3, null],
+      ['prefill', 5, 'unequal_sequences'],
       ['mixed', 8, 'mixed_steps'],
     ]);
+    // Three prompts of 500 / 3 tokens on average: never more than the attention of the real lengths.
+    const mean = 500 / 3;
+    expect(valueOf(data.stages[2]!.flops)).toBeCloseTo(
+      2 * 500 * tinyLinear + 2 * 3 * tinyHead + 3 * tinyAttention * ((mean * (mean + 1)) / 2),
+      -3,
+    );
   });
 
   test('a value over 100 % is kept, with an issue', async () => {
