@@ -19,6 +19,11 @@ const measuredFigureSchema = z.object({
   sd: z.number().optional(),
   ci95: z.tuple([z.number(), z.number()]).optional(),
   ci95_over: intervalOverSchema.optional(),
+  median: z
+    .number()
+    .optional()
+    .describe('Of the n values, where other programs may have disturbed some of them.'),
+  p10: z.number().optional().describe('10th percentile of the n values, which other programs disturb least.'),
   source: z.string().describe('Where the number comes from: a table, a counter, a formula.'),
 });
 
@@ -37,7 +42,7 @@ export function figure(
   value: number,
   unit: string,
   source: string,
-  spread: Pick<MeasuredFigure, 'n' | 'sd' | 'ci95' | 'ci95_over'> = {},
+  spread: Omit<MeasuredFigure, 'value' | 'unit' | 'source'> = {},
 ): MeasuredFigure {
   return { value, unit, source, ...spread };
 }

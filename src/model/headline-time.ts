@@ -17,6 +17,22 @@ export const headlineTime = ({ clean_ms, measured_ms }: Timed): Figure =>
 export const isProfiled = ({ source, clean_ms }: Pick<StageWaterfall, 'source' | 'clean_ms'>): boolean =>
   (source === 'trace' || source === 'operators') && clean_ms.value === null;
 
+/** Fewer instances have no fastest tenth. */
+const minInstances = 5;
+
+/** Median and 10th percentile of the instances behind the headline time, ms; null if they are not known. */
+export function headlineQuantiles(stage: Timed & Pick<StageWaterfall, 'median_ms' | 'p10_ms'>): {
+  median: number | null;
+  p10: number | null;
+} {
+  const { clean_ms: clean, measured_ms: measured, median_ms, p10_ms } = stage;
+  const time = headlineTime(stage);
+  if (time.value === null || (time.n ?? 0) < minInstances) return { median: null, p10: null };
+  return clean.value === null || clean.value === measured.value
+    ? { median: median_ms, p10: p10_ms }
+    : { median: clean.median ?? null, p10: clean.p10 ?? null };
+}
+
 const profilerBar = 'profiler_overhead';
 
 /** The bars that sum to the headline time, and the profiler overhead after it; `share` is of that sum. */

@@ -1,6 +1,6 @@
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
 import { halfInterval } from '../model/half-interval.js';
-import { busyMs, headlineTime, idleIn, isProfiled } from '../model/headline-time.js';
+import { busyMs, headlineQuantiles, headlineTime, idleIn, isProfiled } from '../model/headline-time.js';
 import { formatFactor, formatMs, formatPart } from '../vocabulary/format.js';
 import type { Text, Value } from './block.js';
 import { leadingStages, stageName } from './explain-series.js';
@@ -24,9 +24,10 @@ export function stageRows(data: Pick<ExplainResult, 'stages' | 'machine'>): Text
 
 /** Adds median and 10th percentile if the machine was busy: other programs affect these least. */
 function timeOf(stage: StageWaterfall, busy: boolean): Text {
+  const { median, p10 } = headlineQuantiles(stage);
   const quantiles =
-    busy && stage.median_ms !== null && stage.p10_ms !== null
-      ? ` (median ${formatMs(stage.median_ms)}, fastest tenth ${formatMs(stage.p10_ms)})`
+    busy && median !== null && p10 !== null
+      ? ` (median ${formatMs(median)}, fastest tenth ${formatMs(p10)})`
       : '';
   const time = headlineTime(stage);
   return isProfiled(stage)

@@ -8,7 +8,7 @@ import type {
 } from '../../model/documents/explain.js';
 import { isExposedBar, isKernelBar } from '../../model/bars.js';
 import { halfInterval } from '../../model/half-interval.js';
-import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
+import { explainedBars, headlineQuantiles, headlineTime, isProfiled } from '../../model/headline-time.js';
 import {
   formatColumn,
   formatFactor,
@@ -111,10 +111,10 @@ function limitSentence(stage: StageWaterfall, busy: boolean): string {
   const n = over
     ? `${over.n} ${over.unit}`
     : String(headline === measured ? instances : (headline.n ?? instances));
+  const { median, p10 } = headlineQuantiles(stage);
   const skewed =
-    stage.median_ms !== null &&
-    (busy || (headline === measured && Math.abs(stage.median_ms - measured.value) > 0.15 * measured.value))
-      ? `, median ${formatMs(stage.median_ms)}${busy && stage.p10_ms !== null ? `, fastest tenth ${formatMs(stage.p10_ms)}` : ''}`
+    median !== null && (busy || Math.abs(median - headline.value) > 0.15 * headline.value)
+      ? `, median ${formatMs(median)}${busy && p10 !== null ? `, fastest tenth ${formatMs(p10)}` : ''}`
       : '';
   const where = point === null ? '' : ` at ${pointLabel(point)}`;
   const subject = capitalize(instanceWord(stage.kind));

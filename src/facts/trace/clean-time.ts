@@ -1,7 +1,8 @@
 import { stepKinds } from '../../model/record.js';
 import type { WaterfallKind } from '../../model/documents/explain.js';
 import { type Figure, missing } from '../../model/figure.js';
-import { meanOverLaunches } from '../statistics.js';
+import { percentile } from '../../model/statistics.js';
+import { meanOverLaunches, type Repeat } from '../statistics.js';
 import { readRecordedSteps } from '../utilization/steps.js';
 import { literal, recordsRepeats, type TraceScope } from './scope.js';
 import type { PhaseClock } from './windows.js';
@@ -67,7 +68,7 @@ async function cleanSteps(
   if (clock === 'device' && !byDevice) return runsAhead;
   const repeats = rows.map(({ pid, wall_ns }) => ({ launch: pid, value: wall_ns / 1e6 }));
   const what = byDevice ? 'device events around the stages' : 'stages';
-  return meanOverLaunches(repeats, 'ms', `${what} of the clean execution ${executionId}`);
+  return withQuantiles(repeats, `${what} of the clean execution ${executionId}`);
 }
 
 const betweenSteps = missing(
@@ -108,7 +109,15 @@ async function cleanSpans(
     return missing('no_clean_stage', `the clean execution has no ${what}`);
   }
   const repeats = rows.map(({ pid, ns }) => ({ launch: pid, value: ns / 1e6 }));
-  return meanOverLaunches(repeats, 'ms', `stages of the clean execution ${executionId}`);
+  return withQuantiles(repeats, `stages of the clean execution ${executionId}`);
+}
+
+function withQuantiles(repeats: readonly Repeat[], source: string): Figure {
+  const time = meanOverLaunches(repeats, 'ms', source);
+  const sorted = repeats.map(({ value }) => value).toSorted((a, b) => a - b);
+  return time.value === null
+    ? time
+    : { ...time, median: percentile(sorted, 0.5), p10: percentile(sorted, 0.1) };
 }
 
 const timedWhere = (executionId: string) =>
