@@ -13,20 +13,30 @@ export interface HookedStep {
 }
 
 /**
- * The warm-up steps: calls before the first replay of a CUDA graph of their sizes; first calls with their sizes if the
- * capture has other calls of their kind; and the first iteration with a context length that a later iteration repeats,
- * because libraries plan and allocators grow once per context length. The last rule applies only while at least half of
- * the kind's steps remain. A call that a program makes only once is a step.
+ * The warm-up steps: calls before the first replay of a CUDA graph of their sizes; first calls with their sizes if other
+ * calls repeat these, and the first call of a kind that has others; and the first iteration with a context length that a
+ * later iteration repeats, because libraries plan and allocators grow once per context length. The last rule applies only
+ * while at least half of the kind's steps remain. Sizes that a program has only once (prompts of different lengths) are
+ * steps: what their first call costs recurs with every new length.
  */
 export function warmupSteps<Step extends HookedStep>(steps: readonly Step[]): Set<Step> {
   const replayed = firstReplays(steps);
-  const kindsWithOtherCalls = new Set(steps.flatMap(({ kind, hook }) => (hook === 'first' ? [] : [kind])));
+  const repeated = steps.filter(({ hook }) => hook !== 'first');
+  const kindsWithOtherCalls = new Set(repeated.map(({ kind }) => kind));
+  const repeatedSizes = new Set(repeated.map(sizesKey));
+  const earliest = new Set<Step>();
+  for (const kind of kindsWithOtherCalls)
+    earliest.add(
+      steps
+        .filter((step) => step.kind === kind)
+        .reduce((first, step) => (isBefore(step, first) ? step : first)),
+    );
   const warmup = new Set(
     steps.filter((step) => {
       const replay = replayed.get(sizesKey(step));
       return (
         (replay !== undefined && isBefore(step, replay)) ||
-        (step.hook === 'first' && kindsWithOtherCalls.has(step.kind))
+        (step.hook === 'first' && (repeatedSizes.has(sizesKey(step)) || earliest.has(step)))
       );
     }),
   );

@@ -96,6 +96,20 @@ test('first calls recorded by hooks are warm-up if others of their kind are in t
   expect(read(2)).toMatchObject({ kind: 'decode', iteration: 0, step_index: 1 });
 });
 
+test('first calls with sizes that no other call has are steps, except the first of their kind', () => {
+  const texts = [
+    'prefill:0:0:first:b2:t20:c20',
+    'prefill:1:0:first:b2:t30:c30',
+    'prefill:2:0:first:b2:t24:c24',
+    'prefill:3:0:hook:b2:t30:c30',
+  ];
+  const read = readStageNames(
+    texts.map((text, code) => ({ code, text: `inferscope:${text}` })),
+    [],
+  );
+  expect(texts.map((_, code) => read(code).warmup)).toEqual([true, true, false, false]);
+});
+
 test('a hook names the sizes; calls before the first graph replay of their size are warm-up', () => {
   const texts = [
     'decode:0:0:first:b4:t4:c400',

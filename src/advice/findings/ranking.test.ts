@@ -227,6 +227,14 @@ test("severity and order use the lower end of the stage's interval", () => {
     ['step:decode', 'high', 'high'],
     ['prompt:prefill', 'low', 'low'],
   ]);
+  // The larger one of two that are equally uncertain leads.
+  const both = ['first', 'second'].map((id, index) =>
+    ruleFinding(id, 10 + 20 * index, ['inefficiency.gemm'], { stage: 'prefill' }),
+  );
+  expect(ids(rankFindings(both, [{ ...prefill, instances: 2, low_ms: 0 }]))).toEqual([
+    'second:prefill',
+    'first:prefill',
+  ]);
   expect(rankFindings(drafts, [steps, { ...prefill, low_ms: 10 }])[1]).toMatchObject({
     severity: 'medium',
     at_stake_share: 0.8,

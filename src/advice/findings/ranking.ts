@@ -35,13 +35,15 @@ interface Ranked {
   limited: boolean;
   /** Affected ms over the whole run that are certain. */
   certain_ms: number;
+  /** Affected ms over the whole run. */
+  run_ms: number;
   /** Whether its gain makes tokens cheaper, but neither their stage nor the run shorter. */
   per_token: boolean;
 }
 
 /**
  * Findings of all rules, largest certain affected ms over the whole run first: severity and order follow the lower end of the
- * stage's interval, so a stage of two instances that differ widely does not lead. A gain that no what-if computes is limited to the bars
+ * stage's interval, so a stage of two instances that differ widely does not lead; equally certain ones by their affected ms. A gain that no what-if computes is limited to the bars
  * of its finding; bars claimed by two findings go to the larger one, and the other gets hidden_by unless half of its gain
  * remains. So the sum of such visible gains never exceeds the stage's time.
  */
@@ -52,6 +54,7 @@ export function rankFindings(ruleFindings: readonly RuleFinding[], stages: reado
       (a, b) =>
         b.certain_ms - a.certain_ms ||
         severityIndex(a) - severityIndex(b) ||
+        b.run_ms - a.run_ms ||
         a.finding.id.localeCompare(b.finding.id, 'en'),
     );
   makeIdsUnique(all.map(({ finding }) => finding));
@@ -131,13 +134,15 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
   const certainty = stage && stage.time_ms > 0 ? stage.low_ms / stage.time_ms : 1;
   const unlimited = draft.gain && { per: 'stage' as const, ...draft.gain };
   const gain = unlimited && limitToHost(unlimited, removes, launches ?? 0, stage);
+  const runMs = statedMs ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1);
   return {
     removes,
     limited: gain !== null && gain.expected_ms < minRemainingShare * unlimited!.expected_ms,
     covers,
     paced_by,
     per_token: gain?.per === 'token' && queued !== true,
-    certain_ms: certainty * (statedMs ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1)),
+    certain_ms: certainty * runMs,
+    run_ms: runMs,
     finding: {
       id: draft.stage === null ? rule.id : `${rule.id}:${draft.stage}`,
       rule: rule.id,

@@ -89,15 +89,25 @@ async function whyUnmarked(
   if (kinds.length === 0) return 'phases are not marked';
   const stepPhases = kinds.filter(({ kind }) => steps.includes(kind));
   const stepNs = stepPhases.reduce((sum, { ns }) => sum + ns, 0);
-  if (!source.gpu_used || stepNs >= minStepsShare * (source.end_ns - source.start_ns)) return null;
-  await need('rank_kernels', 'stages_in_phases');
+  if (stepNs >= minStepsShare * (source.end_ns - source.start_ns)) return null;
+  await need(
+    ...(source.gpu_used ? (['rank_kernels', 'stages_in_phases'] as const) : (['rank_ops'] as const)),
+  );
   const [work] = await database.query<{ marked: number; total: number }>(
-    `SELECT coalesce(sum(dur_ns) FILTER (stage_id IN (SELECT stage_id FROM stages_in_phases)), 0)::DOUBLE AS marked,
-            coalesce(sum(dur_ns), 0)::DOUBLE AS total FROM rank_kernels`,
+    source.gpu_used ? markedKernelsSql : markedOperatorsSql,
   );
   if (!work || work.marked >= minMarkedShare * work.total) return null;
-  return 'the marked stages contain less than a tenth of the kernel time';
+  return `the marked stages contain less than a tenth of the ${source.gpu_used ? 'kernel' : 'operator'} time`;
 }
+
+const markedKernelsSql = `SELECT coalesce(sum(dur_ns) FILTER (stage_id IN (SELECT stage_id FROM stages_in_phases)), 0)::DOUBLE AS marked,
+       coalesce(sum(dur_ns), 0)::DOUBLE AS total FROM rank_kernels`;
+
+/** Of a program without a GPU: its operators on the thread with the most of them. */
+const markedOperatorsSql = `WITH busiest AS (SELECT pid, tid FROM rank_ops GROUP BY ALL ORDER BY sum(coalesce(self_dur_ns, dur_ns)) DESC LIMIT 1),
+     op AS (SELECT start_ns, coalesce(self_dur_ns, dur_ns) AS ns FROM rank_ops SEMI JOIN busiest USING (pid, tid) WHERE op_type IS DISTINCT FROM 'python_function')
+     SELECT coalesce(sum(ns) FILTER (EXISTS (SELECT 1 FROM instances i WHERE op.start_ns >= i.start_ns AND op.start_ns < i.host_end_ns)), 0)::DOUBLE AS marked,
+            coalesce(sum(ns), 0)::DOUBLE AS total FROM op`;
 
 /**
  * The clock of ranges of one kind or name: the host's if the device was done before every range ended, or if a range launched nothing.

@@ -5,12 +5,20 @@ import { callsOf, instanceWord, count, everyInstance, ms, part, plural } from '.
 import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
 
-/** Conversions by type and shape: every cast calls `copy_` between two types. */
+/** Types of weights and activations. Integers are ids, masks and positions. */
+const floatingTypes = "'^(double|float|c10::(Half|BFloat16|Float8.*))$'";
+
+/**
+ * Conversions of weights and activations by type and shape: every cast calls `copy_` between two types. One preempted call does not count
+ * as the usual one.
+ */
 const castsSql = ({ kind, instances }: OperatorStage): string =>
   `SELECT json_extract_string(input_types, '$[1]') AS from_type, json_extract_string(input_types, '$[0]') AS to_type, json_extract_string(input_shapes, '$[0]') AS shape,
-     round(count(*) / ${instances}, 2) AS per_instance, round(avg(coalesce(self_dur_ns, dur_ns)) / 1e3, 2) AS us, round(sum(coalesce(self_dur_ns, dur_ns)) / 1e6 / ${instances}, 4) AS ms
+     round(count(*) / ${instances}, 2) AS per_instance, round(median(coalesce(self_dur_ns, dur_ns)) / 1e3, 2) AS us,
+     round(median(coalesce(self_dur_ns, dur_ns)) * count(*) / 1e6 / ${instances}, 4) AS ms
    FROM (${operatorsSql(kind)})
    WHERE name = 'aten::copy_' AND json_extract_string(input_types, '$[0]') <> json_extract_string(input_types, '$[1]')
+     AND regexp_matches(json_extract_string(input_types, '$[0]'), ${floatingTypes}) AND regexp_matches(json_extract_string(input_types, '$[1]'), ${floatingTypes})
    GROUP BY ALL ORDER BY ms DESC, from_type, to_type, shape`;
 
 type Row = {

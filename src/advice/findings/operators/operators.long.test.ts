@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import type { Row } from '../../../model/tables.js';
+import { windowClocks } from '../../../facts/trace/windows.js';
 import { stage, us } from '../../../facts/trace/test-hand.js';
 import { castsAndLayoutCopies } from '../rules/casts-and-layout-copies.js';
 import { eagerAttention } from '../rules/eager-attention.js';
@@ -29,21 +30,25 @@ interface Call {
   inside?: string[];
 }
 
-/** Decode steps of a program without a GPU. */
-function stepsOf(count: number, callsOf: (step: number) => Call[]): Promise<FindingContext> {
+/** Decode steps of a program without a GPU, and operators after them. */
+function stepsOf(
+  count: number,
+  callsOf: (step: number) => Call[],
+  unmarked: Call[] = [],
+): Promise<FindingContext> {
   const stages: Row<'stages'>[] = [];
   const ops: Row<'ops'>[] = [];
   let now = 0;
-  for (let step = 0; step < count; step++) {
+  for (let step = 0; step <= count; step++) {
     const start = now;
-    for (const call of callsOf(step)) {
+    for (const call of step < count ? callsOf(step) : unmarked) {
       now += call.after ?? 1;
       ops.push({
         op_id: ops.length + 1,
         name: call.name,
         class: call.class ?? 'gemm',
         op_type: 'cpu_op',
-        stage_id: step,
+        stage_id: step < count ? step : null,
         start_ns: now * us,
         dur_ns: call.durationUs * us,
         self_dur_ns: call.durationUs * us,
@@ -53,7 +58,7 @@ function stepsOf(count: number, callsOf: (step: number) => Call[]): Promise<Find
       for (const name of call.inside ?? []) ops.push({ ...ops.at(-1)!, op_id: ops.length + 1, name });
       now += call.durationUs;
     }
-    stages.push(stage(step, 'decode', start, now, { step_index: step }));
+    if (step < count) stages.push(stage(step, 'decode', start, now, { step_index: step }));
   }
   return contextOf({ stages, ops });
 }
@@ -140,6 +145,28 @@ test('reports weights that are converted at every use', async () => {
     '2 casts take 40 % of every decode step, mostly from c10::Half to float',
   );
   expect(await firingRules(context)).toEqual(['casts_and_layout_copies']);
+});
+
+test('does not report masks made from integers, or one cast that was delayed', async () => {
+  const cast = (durationUs: number, types: string[]): Call => ({
+    name: 'aten::copy_',
+    durationUs,
+    class: 'copy',
+    shapes: [[64], [64], []],
+    types,
+  });
+  const mask = cast(200, ['bool', 'long int']);
+  expect(await firingRules(await stepsOf(6, () => [mask, gemm(300)]))).toEqual([]);
+  const activations = (step: number) => cast(step === 3 ? 6000 : 4, ['float', 'c10::BFloat16']);
+  expect(await firingRules(await stepsOf(6, (step) => [activations(step), gemm(300)]))).toEqual([]);
+});
+
+test('a program with almost no operators in its marked steps is one stage', async () => {
+  const context = await stepsOf(1, () => [gemm(20)]);
+  expect((await windowClocks(context.operators!)).map(({ kind }) => kind)).toEqual(['decode']);
+  const training = Array.from({ length: 50 }, () => gemm(100));
+  const unmarked = await stepsOf(1, () => [gemm(20)], training);
+  expect((await windowClocks(unmarked.operators!)).map(({ kind }) => kind)).toEqual(['outside']);
 });
 
 test('recognizes unfused attention by two GEMMs that share a score matrix with a reduction between them', async () => {
