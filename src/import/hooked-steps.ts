@@ -14,7 +14,7 @@ export interface HookedStep {
 
 /**
  * The warm-up steps: calls before the first replay of a CUDA graph of their sizes; first calls with their sizes if other
- * calls repeat these, and the first call of a kind that has others; and the first iteration with a context length that a
+ * calls repeat these; the first call of several of a kind; and the first iteration with a context length that a
  * later iteration repeats, because libraries plan and allocators grow once per context length. The last rule applies only
  * while at least half of the kind's steps remain. Sizes that a program has only once (prompts of different lengths) are
  * steps: what their first call costs recurs with every new length.
@@ -22,15 +22,16 @@ export interface HookedStep {
 export function warmupSteps<Step extends HookedStep>(steps: readonly Step[]): Set<Step> {
   const replayed = firstReplays(steps);
   const repeated = steps.filter(({ hook }) => hook !== 'first');
-  const kindsWithOtherCalls = new Set(repeated.map(({ kind }) => kind));
+  const kinds = [...new Set(steps.map(({ kind }) => kind))];
   const repeatedSizes = new Set(repeated.map(sizesKey));
-  const earliest = new Set<Step>();
-  for (const kind of kindsWithOtherCalls)
-    earliest.add(
-      steps
-        .filter((step) => step.kind === kind)
-        .reduce((first, step) => (isBefore(step, first) ? step : first)),
-    );
+  const earliest = new Set(
+    kinds.flatMap((kind) => {
+      const calls = steps.filter((step) => step.kind === kind);
+      return calls.length === 1
+        ? []
+        : [calls.reduce((first, step) => (isBefore(step, first) ? step : first))];
+    }),
+  );
   const warmup = new Set(
     steps.filter((step) => {
       const replay = replayed.get(sizesKey(step));
@@ -40,7 +41,7 @@ export function warmupSteps<Step extends HookedStep>(steps: readonly Step[]): Se
       );
     }),
   );
-  for (const kind of kindsWithOtherCalls) {
+  for (const kind of kinds) {
     const kindSteps = steps.filter((step) => step.kind === kind && !warmup.has(step));
     const firstSteps = firstOfContext(kindSteps);
     const warmupCount = steps.filter((step) => step.kind === kind && warmup.has(step)).length;

@@ -108,6 +108,11 @@ test('first calls with sizes that no other call has are steps, except the first 
     [],
   );
   expect(texts.map((_, code) => read(code).warmup)).toEqual([true, true, false, false]);
+  const different = readStageNames(
+    texts.slice(0, 3).map((text, code) => ({ code, text: `inferscope:${text}` })),
+    [],
+  );
+  expect([0, 1, 2].map((code) => different(code).warmup)).toEqual([true, false, false]);
 });
 
 test('a hook names the sizes; calls before the first graph replay of their size are warm-up', () => {
