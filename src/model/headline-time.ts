@@ -21,16 +21,15 @@ export const isProfiled = ({ source, clean_ms }: Pick<StageWaterfall, 'source' |
 const minInstances = 5;
 
 /** Median and 10th percentile of the instances behind the headline time, ms; null if they are not known. */
-export function headlineQuantiles(stage: Timed & Pick<StageWaterfall, 'median_ms' | 'p10_ms'>): {
-  median: number | null;
-  p10: number | null;
-} {
-  const { clean_ms: clean, measured_ms: measured, median_ms, p10_ms } = stage;
-  const time = headlineTime(stage);
-  if (time.value === null || (time.n ?? 0) < minInstances) return { median: null, p10: null };
-  return clean.value === null || clean.value === measured.value
-    ? { median: median_ms, p10: p10_ms }
-    : { median: clean.median ?? null, p10: clean.p10 ?? null };
+export function headlineQuantiles(
+  stage: Timed & Pick<StageWaterfall, 'instances' | 'median_ms' | 'p10_ms'>,
+): { median: number | null; p10: number | null } {
+  const { clean_ms: clean, measured_ms: measured, instances, median_ms, p10_ms } = stage;
+  const [n, median, p10] =
+    clean.value === null || clean.value === measured.value
+      ? [instances, median_ms, p10_ms]
+      : [clean.n ?? 0, clean.median ?? null, clean.p10 ?? null];
+  return n < minInstances ? { median: null, p10: null } : { median, p10 };
 }
 
 const profilerBar = 'profiler_overhead';

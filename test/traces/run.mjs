@@ -1,5 +1,5 @@
 // Checks what `import` and `explain` report about public traces against traces.json: numbers of kernels and of marked steps, counted in the
-// files with another program, and main classes and false findings, noted while reading the output.
+// files with another program, steps' times, main classes, and the only findings that were true when the output was read.
 // npm run build, then: INFERSCOPE_TRACES=FOLDER npm run test:traces   (--fetch first downloads the files into the folder)
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -42,11 +42,11 @@ const command = (...args) =>
     stdio: ['ignore', 'pipe', 'ignore'],
   });
 
-/** An incorrect finding is a false alarm if it claims at least this share of a stage. */
+/** A finding that nobody found to be true is a false alarm if it claims at least this share of a stage. */
 const minFalseAlarmShare = 0.05;
 
 function findProblems(trace) {
-  const { file, ranks, kernels, steps, main_class: mainClass, false_findings: falseFindings } = trace;
+  const { file, ranks, kernels, steps, main_class: mainClass, findings, step_ms: stepMs = {} } = trace;
   const name = file.replace(/\..*/, '');
   const paths = filesOf(trace).map((traceFile) => join(folder, traceFile.file));
   command('import', ...paths, ...(ranks ? ['--ranks'] : []), '--name', name, '--quiet');
@@ -55,6 +55,9 @@ function findProblems(trace) {
   for (const [kind, n] of Object.entries(steps)) {
     const stage = data.stages.find((candidate) => candidate.kind === kind && candidate.name === null);
     if (stage?.instances !== n) failures.push(`${kind}: ${stage?.instances ?? 'no'} steps, not ${n}`);
+    const ms = stage?.measured_ms.value ?? 0;
+    if (kind in stepMs && Math.abs(ms - stepMs[kind]) > 0.02 * stepMs[kind])
+      failures.push(`${kind}: ${ms} ms, not ${stepMs[kind]}`);
     if (stage && mainClass !== null) {
       const bars = stage.bars.filter(({ id }) => /^(kernels|inefficiency|nonessential)\./.test(id));
       const [top] = bars.toSorted((a, b) => b.ms - a.ms);
@@ -74,8 +77,9 @@ function findProblems(trace) {
   if (ranks && rankCount !== ranks.length) failures.push(`${rankCount} ranks, not ${ranks.length}`);
   if (Math.abs(kernelCount - kernels) > 0.01 * kernels)
     failures.push(`${kernelCount} kernels, not ${kernels}`);
-  for (const { rule, title, at_stake_share: share } of data.findings)
-    if (falseFindings.includes(rule) && share >= minFalseAlarmShare) failures.push(`false finding: ${title}`);
+  for (const { rule, title, severity, at_stake_share: share } of data.findings)
+    if (severity !== 'info' && share >= minFalseAlarmShare && !findings.includes(rule))
+      failures.push(`finding that nobody checked: ${title}`);
   return failures;
 }
 

@@ -144,7 +144,7 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
      FROM (SELECT * FROM stages WHERE ${stagesOf(source, 'rank')}) t LEFT JOIN stages_in_phases p ON p.stage_id = t.stage_id`,
   ),
   instances: relation('shared', ['phase_stages', 'stages_in_phases'], ({ source }) => instancesSql(source)),
-  windows: relation('table', ['instances'], async (scope) =>
+  windows: relation('table', ['instances', 'rank_kernels', 'stage_places'], async (scope) =>
     windowsSql(await windowClocks(scope), scope.source),
   ),
   request_parts: relation('table', ['windows', 'instances'], requestPartsOf),

@@ -55,12 +55,25 @@ export function windowsSql(clocks: readonly PhaseClock[], { start_ns, end_ns }: 
     return `SELECT 'outside' AS kind, 0::BIGINT AS stage_id, 'whole capture' AS raw_name, NULL::BIGINT AS iteration, NULL::BIGINT AS step_index, ${start_ns}::BIGINT AS start_ns, ${end_ns}::BIGINT AS end_ns`;
   const onDevice = clocks.filter(({ clock }) => clock === 'device').map(({ kind }) => `'${kind}'`);
   const device = `kind IN (${onDevice.join(', ') || 'NULL'})`;
+  const fromDevice =
+    onDevice.length === 0 ? 'device_start_ns' : `greatest(device_start_ns, ${ownStartSql(device)})`;
   return `SELECT kind, stage_id, raw_name, iteration, step_index, from_ns AS start_ns, greatest(until_ns, from_ns) AS end_ns
      FROM (${withTransfersSql(
-       `SELECT *, CASE WHEN ${device} THEN device_start_ns ELSE start_ns END AS from_ns, CASE WHEN ${device} THEN device_until_ns ELSE host_end_ns END AS until_ns FROM instances`,
+       `SELECT *, CASE WHEN ${device} THEN ${fromDevice} ELSE start_ns END AS from_ns, CASE WHEN ${device} THEN device_until_ns ELSE host_end_ns END AS until_ns FROM instances stages`,
        "pid, tid, kind = 'sampling'",
      )})`;
 }
+
+/**
+ * SQL of when the first step of a capture starts on its main stream, if that has no earlier kernel: until then the device may do work that
+ * was launched before the capture, and a kernel of another stream does not show the start of the step. Null for other steps.
+ */
+const ownStartSql = (device: string): string =>
+  `(WITH first_step AS (SELECT stage_id FROM instances WHERE ${device} AND device_start_ns IS NOT NULL ORDER BY device_start_ns, stage_id LIMIT 1),
+     main AS (SELECT k.stream, min(k.start_ns) AS from_ns FROM rank_kernels k JOIN stage_places p USING (stage_id)
+       WHERE p.step_id = (SELECT stage_id FROM first_step) GROUP BY k.stream ORDER BY sum(k.dur_ns) DESC, k.stream LIMIT 1)
+     SELECT from_ns FROM main, first_step WHERE first_step.stage_id = stages.stage_id
+       AND from_ns = (SELECT min(start_ns) FROM rank_kernels k WHERE k.stream = main.stream))`;
 
 const clocksOf = new WeakMap<TraceScope, Promise<PhaseClock[]>>();
 
