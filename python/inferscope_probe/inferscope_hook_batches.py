@@ -4,8 +4,8 @@ Its model calls have the tokens of all requests in one row, and its CUDA graphs 
 batch, which the host knows, show what it computes.
 """
 
-import contextlib
 import functools
+import sys
 import time
 from typing import Any, List, Tuple
 
@@ -67,7 +67,6 @@ def _open_batch(runner: Any, model: Any) -> Any:
     _, replays = runner._get_forward_fn(use_block_table=tensors.use_block_table)
     is_first = (number == 0 and sequence.iteration == 0) or (replays and tensors.get_graph() is None)
     batch, stream = len(requests), tensors.compute_stream
-    on_stream = contextlib.nullcontext() if stream is None else calls.on_stream(stream)
     close_range = events = None
     opener = calls.step_opener()
     start_ns = time.monotonic_ns()
@@ -75,7 +74,7 @@ def _open_batch(runner: Any, model: Any) -> Any:
         how = "first" if is_first else "graph" if replays else "hook"
         close_range = opener(inferscope_record.hook_name(kind, sequence.iteration, number, how, batch, new, context))
     elif stream is not None:
-        with on_stream:
+        with sys.modules["torch"].cuda.stream(stream):
             events = calls.times.open(stream.device)
 
     def close(end_ns: int) -> None:

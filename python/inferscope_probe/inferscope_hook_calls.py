@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import inferscope_record
 from inferscope_after_import import guarded, warn
-from inferscope_hook_inputs import cache_of, first_tensor, holds_embedding, receives_hidden_states
+from inferscope_hook_inputs import cache_of, count_padding, first_tensor, holds_embedding, is_mask, receives_hidden_states
 from inferscope_hook_steps import Sequence, classify_call, classify_plain_call
 from inferscope_hook_times import RepeatedStep, Step, Times
 from inferscope_ranges import Close, is_evaluated, range_opener
@@ -204,10 +204,6 @@ def begin_calls() -> None:
     local.thread.stop_repeating()
 
 
-def on_stream(stream: Any) -> Any:
-    return _torch.cuda.stream(stream)
-
-
 def note_model(model: Any, cache: str) -> None:
     """After the first step of a model of transformers with its own cache."""
     if recorded_model.note_run(model):
@@ -306,14 +302,14 @@ def open_step(call: ModelCall, owner: Any) -> Opened:
     if (runs_both and length == decoded) or (facts.takes_features and decoder is None):
         new = context = None  # the output has the number of frames, or of the tokens that labels become
     mask = kwargs.get("attention_mask") if kind == "prefill" and kwargs is not None else None
-    padding: Any = _count_padding(mask)
+    padding: Any = count_padding(mask)
     close_range = events = None
     opener = step_opener()
     if opener is not None:
         how = "first" if is_first else "hook" if kwargs is not None else "graph"
         close_range = opener(inferscope_record.hook_name(kind, sequence.iteration, number, how, batch, new, context))
     elif query.is_cuda and facts.devices < 2:
-        if _is_mask(mask, query.device.type):
+        if is_mask(mask, query.device.type):
             padding = times.count_padding(mask)
         events = times.open(query.device)
     can_repeat = kind == "decode" and batch == new and past is not None and not sequence.speculative and calls >= _FIRST_COMPILED
@@ -380,16 +376,6 @@ def _complete_facts(facts: ModelFacts, result: Any, cache: Any) -> None:
         cache = cache_of(result) if cache is None and isinstance(result, dict) else cache
         recorded_model.facts["cache"] = None if cache is None else type(cache).__name__
         _record_model()
-
-
-def _count_padding(mask: Any) -> Optional[int]:
-    """Padding positions of a batch, if the host knows them."""
-    return int(mask.numel() - mask.count_nonzero().item()) if _is_mask(mask, "cpu") else None
-
-
-def _is_mask(mask: Any, device: str) -> bool:
-    """Whether it has a value for each position of each sequence."""
-    return isinstance(mask, _torch.Tensor) and mask.dim() == 2 and mask.device.type == device and not mask.dtype.is_floating_point
 
 
 def _is_compiled(called: Any) -> bool:

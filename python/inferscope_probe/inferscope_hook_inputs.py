@@ -2,7 +2,7 @@
 
 import sys
 import weakref
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 # By id of a module: the module, and whether it holds an embedding.
 _embeddings: Dict[int, Tuple[Any, bool]] = {}
@@ -52,3 +52,13 @@ def receives_hidden_states(module: Any, args: Any, kwargs: Any) -> bool:
         and first_tensor(args, kwargs, 3) is not None
         and not holds_embedding(module)
     )
+
+
+def count_padding(mask: Any) -> Optional[int]:
+    """Padding positions of a batch, if the host knows them."""
+    return int(mask.numel() - mask.count_nonzero().item()) if is_mask(mask, "cpu") else None
+
+
+def is_mask(mask: Any, device: str) -> bool:
+    """Whether it has a value for each position of each sequence."""
+    return isinstance(mask, sys.modules["torch"].Tensor) and mask.dim() == 2 and mask.device.type == device and not mask.dtype.is_floating_point

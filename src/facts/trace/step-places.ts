@@ -27,7 +27,7 @@ export const placesNeed: readonly TimelineTable[] = ['stage_places', 'windows', 
 
 /**
  * SQL of a table's rows with phase, phase_id, step_id and step_kind: the one definition of the step that an activity belongs to. It
- * is the step whose range launched the activity; outside of all such ranges, the step whose window it is in. Most rows have the
+ * is the step with the range that launched the activity; outside of all such ranges, the step with the window it is in. Most rows have the
  * first, which a lookup by id finds.
  */
 export async function placedSql(
