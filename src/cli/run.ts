@@ -30,7 +30,10 @@ export function define(command: Command): void {
         .default(null, 'none: everything, including loading and warm-up'),
     )
     .addOption(
-      new Option('--nsys-trace <list>', 'nsys traces in addition to cuda,nvtx: cublas, cudnn, osrt, …')
+      new Option(
+        '--nsys-trace <list>',
+        'nsys traces in addition to cuda,nvtx: cublas, cudnn, osrt (OS calls and context switches), …',
+      )
         .argParser((word, before: string[]) => [...before, ...word.split(',').filter(Boolean)])
         .default([], 'none'),
     )

@@ -90,6 +90,10 @@ test('nsys records graph nodes, and ranges on request', () => {
     '--cuda-graph-trace=graph',
     '-s',
   ]);
+  // OS calls and context switches together show why a thread left its core.
+  expect(nsysArguments('/s/nsys', { trace: ['osrt'], captureRange: null, args: [] })).toContain(
+    '--cpuctxsw=process-tree',
+  );
   const range = { trace: [], captureRange: { kind: 'nvtx', name: 'decode' } as const, args: [] };
   expect(nsysArguments('/s/nsys', range)).toContain('--nvtx-capture=decode@*');
 });

@@ -4,7 +4,8 @@ import type { NsysOptions } from './run-options.js';
  * Arguments of `nsys` before the program. nsys accepts no argument twice, so the user's arguments replace ours. Graph nodes are recorded one by one,
  * because by default a CUDA graph is one row and a decode stage looks empty. This has a cost: a step of 1100 nodes took 3.84 ms instead of
  * 2.96 on an H200 (--cuda-graph-trace=graph has none). CPU samples, context switches and OS calls are off: they multiply rows and slow the
- * host. nsys always follows children that start another program. It follows children that only fork if that is requested, which nsys
+ * host. With OS calls, context switches are recorded too: the two together show why a thread left its core (src/import/nsys/thread-delays.ts).
+ * nsys always follows children that start another program. It follows children that only fork if that is requested, which nsys
  * documents as undefined behavior, so it is requested only for engines that need it.
  * @param report path without `.nsys-rep`
  * @param forks whether to trace forked processes
@@ -18,7 +19,7 @@ export function nsysArguments(
     `--trace=${[...new Set(['cuda', 'nvtx', ...trace])].join(',')}`,
     '--cuda-graph-trace=node',
     '--sample=none',
-    '--cpuctxsw=none',
+    `--cpuctxsw=${trace.includes('osrt') ? 'process-tree' : 'none'}`,
     ...(forks ? [`${traceForksOption}=true`] : []),
     ...rangeArguments(captureRange),
     `--output=${report}`,

@@ -19,6 +19,7 @@ import { openSqlite, readRows, type SqliteFile } from './sqlite-file.js';
 import { loadSqlite } from './sqlite-load.js';
 import { bulkTables, checkColumns, identifying, type NsysTables } from './tables.js';
 import { dropTraceTables } from '../trace-tables.js';
+import { saveThreadDelays } from './thread-delays.js';
 import { createTrace } from './trace.js';
 import { readTraceInMemory } from './trace-in-memory.js';
 
@@ -123,6 +124,7 @@ async function importTables(
   await dropTraceTables(workbench);
   if (context.collectives || severalRanks) await saveCollectiveCalls(read, workbench, context, offset_ns);
   await saveNetworkMetrics(read, means, sink, context, offset_ns);
+  await saveThreadDelays(read, { workbench, sink }, context, offset_ns);
   if (kernels.read === 0 && !attributed.issues.some(({ code }) => code === noKernelsIssue)) {
     const text = 'nsys recorded no kernels: no process that it traced launched any.';
     issues.push({ code: noKernelsIssue, severity: 'info', text });

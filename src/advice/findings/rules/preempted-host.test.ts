@@ -38,6 +38,32 @@ test('claims half of a host-bound step, 5 of 10 ms, and leaves the remainder as 
   expect(fired(await hostBound.find(await context(2000, []))).gain!.expected_ms).toBeCloseTo(8, 2);
 });
 
+/** Exact times without a core, by nsys's context switches: 1 ms in each step of 10 ms, from 2 ms on. */
+const switches = (tid: number): Row<'telemetry'>[] => {
+  const at = (t_ns: number, value: number): Row<'telemetry'> => ({
+    pid: 7,
+    t_ns,
+    scope: `thread${tid}`,
+    metric: 'preempted_percent',
+    value,
+  });
+  const waitsPerStep = Array.from({ length: 40 }, (_, step) => [
+    at(step * 10e6 + 2e6, 0),
+    at(step * 10e6 + 3e6, 100),
+  ]);
+  return [at(0, 0), ...waitsPerStep.flat(), at(400e6, 0)];
+};
+
+test('reads the context switches of nsys for any launching thread, and prefers the counter of the kernel', async () => {
+  const launcher = { pid: 7, tid: 8 };
+  const other = fired(await preemptedHost.find(await context(2000, switches(8), launcher)));
+  expect(other.gain!.expected_ms).toBeCloseTo(1, 5);
+  expect(other.cause).toContain('context switches of nsys, 40 instances');
+  const both = fired(await preemptedHost.find(await context(2000, [...switches(7), ...waits(50)])));
+  expect(both.gain!.expected_ms).toBeCloseTo(5, 2);
+  expect(both.cause).toContain('counted by the kernel');
+});
+
 test('claims at most the time in which the device waits for the host', async () => {
   const { gain } = fired(await preemptedHost.find(await context(6000, waits(90))));
   expect(gain!.expected_ms).toBeCloseTo(4, 2);
@@ -55,6 +81,7 @@ test.each<[string, string, number, Row<'telemetry'>[], Row<'kernels'>?]>([
     waits(50).map((row) => ({ ...row, t_ns: row.t_ns! + 1e9 })),
   ],
   ['only the first half was sampled', 'not_applicable', 2000, waits(50, {}, 200)],
+  ['context switches of a thread that does not launch', 'not_applicable', 2000, switches(9)],
   ['no samples', 'not_applicable', 2000, []],
 ])('%s: %s', async (_why, outcome, kernel, telemetry, more) => {
   expect((await preemptedHost.find(await context(kernel, telemetry, more))).outcome).toBe(outcome);

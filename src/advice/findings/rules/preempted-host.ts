@@ -10,7 +10,7 @@ const minHostShare = 0.3;
 
 /**
  * The launching thread was ready to run while another program or thread had its core. Counted by the Linux kernel
- * (/proc/<pid>/task/<tid>/schedstat), not estimated from machine load. It lengthens a step only if the device waits for the
+ * (/proc/<pid>/task/<tid>/schedstat) or recorded by nsys, not estimated from machine load. It lengthens a step only if the device waits for the
  * host, so other stages get no finding, and the claim is at most the host's bars.
  */
 export const preemptedHost: Rule = {
@@ -18,8 +18,9 @@ export const preemptedHost: Rule = {
   title: 'Launching thread waits for a core',
   docs: {
     finds: 'The thread that launches kernels is ready to run, and another program has its CPU core.',
-    needs: "a GPU timeline with samples of the thread's run delay (`inferscope run` on Linux)",
-    gain: 'The sampled run delay, at most the time in which the GPU waits for the host.',
+    needs:
+      "a GPU timeline with samples of the thread's run delay (`inferscope run` on Linux), or a report of nsys with context switches and OS calls (`inferscope run --nsys-trace osrt`)",
+    gain: 'The recorded run delay, at most the time in which the GPU waits for the host.',
     change: 'Give the launching thread a core of its own: pin other work elsewhere, or start fewer threads.',
     withheld: 'less than 5 % of the stage, or the GPU waits for the host less than 30 % of it',
   },
@@ -45,7 +46,7 @@ export const preemptedHost: Rule = {
     }
     return outcomeOf(
       outcomes,
-      'The run delay of the launching thread was not sampled during the timeline (inferscope run samples it on Linux).',
+      'The run delay of the launching thread was not recorded: inferscope run samples it for main threads on Linux, nsys records it for all threads with OS calls and context switches (inferscope run --nsys-trace osrt).',
     );
   },
 };
@@ -66,13 +67,14 @@ async function findPreempted(
     return `${waitText}, and the device waits ${part(host, wall)} for the host: queued work covers most of it`;
   const { evidence } = await context.evidence(
     delay.sql,
-    () => `${waitText} (main thread of process ${delay.pid})`,
+    () =>
+      `${waitText} (${delay.tid === delay.pid ? 'main thread' : `thread ${delay.tid}`} of process ${delay.pid})`,
   );
   return {
     stage: kind,
     title: (share) => `Launching thread waits for a core, which costs ${share} of ${everyInstance(kind)}`,
     at_stake_ms: claimedMs,
-    cause: `In ${instanceWord(kind)} of ${ms(wall)} the main thread is ready to run for ${ms(delay.delay_ms)} while its core runs something else (counted by the kernel, ${delay.instances} instances). The device waits ${ms(host)} for the host, so launches come later by that time.`,
+    cause: `In ${instanceWord(kind)} of ${ms(wall)} the launching thread is ready to run for ${ms(delay.delay_ms)} while its core runs something else (${delay.source === 'kernel' ? 'counted by the kernel' : 'context switches of nsys'}, ${delay.instances} instances). The device waits ${ms(host)} for the host, so launches come later by that time.`,
     change: {
       kind: 'environment',
       text: 'Give the launching thread a core of its own: pin other programs and data-loading workers elsewhere (taskset, cpuset), start fewer processes or threads than cores, or raise its priority (nice).',
