@@ -1,5 +1,5 @@
 import type { ManifestData } from '../../model/manifest.js';
-import type { FindingContext } from './rule.js';
+import type { FindingContext, FoundDraft } from './rule.js';
 
 /** The engine with the switches that a change names; null for a user's own program, with or without PyTorch. */
 export type Framework = 'vllm' | 'sglang' | 'tensorrt_llm';
@@ -41,21 +41,29 @@ const marks: readonly EngineMarks[] = [
 const trainingKernels = /dgrad|wgrad|[_:](bwd|backward)(_|\b)|flash_bwd|adam|sgd_/i;
 const trainingRanges = /\b(backward|optimizer)\b/i;
 
-const programs = new WeakMap<FindingContext, Promise<{ framework: Framework | null; training: boolean }>>();
+/** Kernels of PyTorch itself and of its compiler. */
+const pytorchKernels = /\bat::|at_cuda_detail|\bc10::|^triton_/;
+
+interface Program {
+  framework: Framework | null;
+  /** Whether anything shows PyTorch: its version, a Python command, operators or kernels. */
+  pytorch: boolean;
+  training: boolean;
+}
+
+const programs = new WeakMap<FindingContext, Promise<Program>>();
 
 /**
- * The program's framework, and whether it trains: from the command line and engine, else operators and ranges, else kernel
- * namespaces. Only the text of a change depends on it, never whether a rule fires.
+ * The program's framework, whether it uses PyTorch, and whether it trains: from the command line and engine, else operators and
+ * ranges, else kernel namespaces. Only the text of a change depends on it, never whether a rule fires.
  */
-export function programOf(
-  context: FindingContext,
-): Promise<{ framework: Framework | null; training: boolean }> {
+export function programOf(context: FindingContext): Promise<Program> {
   const program = programs.get(context) ?? readProgram(context);
   programs.set(context, program);
   return program;
 }
 
-async function readProgram({ manifest, scope }: FindingContext) {
+async function readProgram({ manifest, scope }: FindingContext): Promise<Program> {
   const names = scope
     ? await scope.database.query<{ name: string }>('SELECT DISTINCT name FROM finding_kernels')
     : [];
@@ -66,7 +74,7 @@ async function readProgram({ manifest, scope }: FindingContext) {
     : [];
   const operators = scope
     ? await scope.database.query<{ name: string }>(
-        "SELECT DISTINCT name FROM rank_ops WHERE contains(name, '::') AND NOT starts_with(name, 'aten::')",
+        "SELECT DISTINCT name FROM rank_ops WHERE contains(name, '::')",
       )
     : [];
   const matches = (rows: readonly { name: string | null }[], pattern: RegExp) =>
@@ -78,6 +86,12 @@ async function readProgram({ manifest, scope }: FindingContext) {
     marks.find(({ kernels }) => matches(names, kernels));
   return {
     framework: engine?.framework ?? null,
+    pytorch:
+      manifest.software['torch'] !== undefined ||
+      engine !== undefined ||
+      operators.length > 0 ||
+      /\bpython|\b(?:torchrun|transformers)\b/.test(recorded) ||
+      matches(names, pytorchKernels),
     training: matches(names, trainingKernels) || matches(ranges, trainingRanges),
   };
 }
@@ -110,4 +124,13 @@ export async function graphState(
 function recordedProgram({ workload, executions }: ManifestData): string {
   const commands = executions.flatMap(({ command }) => command);
   return [workload?.engine.name ?? '', ...commands].join(' ').trim();
+}
+
+/** A change in the terms of PyTorch, or in those of the CUDA runtime for a program that nothing shows to use PyTorch. */
+export async function changeFor(
+  context: FindingContext,
+  inPyTorch: FoundDraft['change'],
+  inCuda: Pick<FoundDraft['change'], 'text' | 'example'>,
+): Promise<FoundDraft['change']> {
+  return (await programOf(context)).pytorch ? inPyTorch : { kind: inPyTorch.kind, ...inCuda };
 }

@@ -66,6 +66,18 @@ test.each([
   expect(change).toMatchObject({ text: expect.stringContaining(text), example });
 });
 
+test.each([
+  ['ncclDevKernel_AllReduce_Sum_f32_RING_LL', 'cudaStreamBeginCapture'],
+  ['void at::native::vectorized_elementwise_kernel<4>', 'torch.compile'],
+])('the change is in the terms of the program: kernel %s, %s', async (name, example) => {
+  const context = await contextOf(stepRows('decode', 3, () => [{ kernel: 5, more: { name } }]));
+  const [stage] = await stageFacts(context);
+  const change = await launchBoundChange(context, stage!);
+  expect(change.example).toContain(example);
+  const other = example === 'torch.compile' ? 'cudaStreamBeginCapture' : 'torch';
+  expect(`${change.text} ${change.details} ${change.example}`).not.toContain(other);
+});
+
 test('a training step needs no KV cache', async () => {
   const context = await contextOf(stepRows('training', 3, () => [{ kernel: 5 }]));
   const [stage] = await stageFacts(context);

@@ -1,5 +1,5 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
-import { type Framework, type GraphState, graphState, programOf } from './framework.js';
+import { changeFor, type Framework, type GraphState, graphState, programOf } from './framework.js';
 import { gatheredWeights } from './gathered-weights.js';
 import type { FindingContext, FoundDraft } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
@@ -161,6 +161,14 @@ export async function launchBoundChange(
   if (framework) return engineChange(framework, kind, await graphState(context, args));
   if (kind === 'training') return trainingChange;
   if (await gatheredWeights(context, kind)) return unshardFirst;
+  return changeFor(context, pytorchChange(kind, graph_launches), {
+    text: 'Launch the whole step at once: capture its launches into a CUDA graph and replay it, or fuse small kernels.',
+    example:
+      'cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal); …; cudaStreamEndCapture(stream, &graph)',
+  });
+}
+
+function pytorchChange(kind: StageFacts['kind'], graphLaunches: number): Change {
   if (kind === 'prefill')
     return {
       kind: 'code',
@@ -170,7 +178,7 @@ export async function launchBoundChange(
       example:
         'model.forward = torch.compile(model.forward, mode="reduce-overhead", dynamic=False)  # prompts padded to 128, 256, 512, …',
     };
-  if (graph_launches >= 0.5)
+  if (graphLaunches >= 0.5)
     return {
       kind: 'code',
       text: 'Capture the whole step in one CUDA graph: the device waits for the launches outside of it.',

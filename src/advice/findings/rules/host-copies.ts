@@ -1,3 +1,4 @@
+import { changeFor } from '../framework.js';
 import { gainOf } from '../gain.js';
 import { stepKindsSql } from '../../../model/record.js';
 import { idleCauses } from '../idle-causes.js';
@@ -114,7 +115,7 @@ async function judgeBetween(context: FindingContext): Promise<FoundDraft | strin
     at_stake_ms: each,
     run_ms: between.ms,
     cause: `Before a stage starts, ${formatBytes(between.bytes / between.pauses)} are copied to the device in ${ms(each)}, at ${formatQuantity((between.bytes * 1e3) / Math.max(between.dur_ms, 1e-9), 'B/s')}, while no kernel runs. ${pageable ? fromPageable : 'The stage waits for them.'}`,
-    change: changeOf(pageable),
+    change: await changeOf(context, pageable),
     gain: {
       per: 'pause',
       expected_ms: each,
@@ -143,13 +144,21 @@ const fromWords = (memory: string | null): string => (memory === null ? '' : ` f
 const fromPageable =
   'From pageable memory the driver copies through its own buffer, and the call blocks until the copy is done.';
 
-const changeOf = (pageable: boolean): FoundDraft['change'] => ({
-  kind: 'code',
-  text: pageable
+async function changeOf(context: FindingContext, pageable: boolean): Promise<FoundDraft['change']> {
+  const text = pageable
     ? 'Keep host tensors in pinned memory, copy asynchronously on a separate stream during the previous step, and keep unchanged data on the device.'
-    : 'Copy on a separate stream during the previous step, and keep unchanged data on the device.',
-  example: 'x = x.pin_memory(); with torch.cuda.stream(copies): x_gpu = x.to("cuda", non_blocking=True)',
-});
+    : 'Copy on a separate stream during the previous step, and keep unchanged data on the device.';
+  const example =
+    'x = x.pin_memory(); with torch.cuda.stream(copies): x_gpu = x.to("cuda", non_blocking=True)';
+  return changeFor(
+    context,
+    { kind: 'code', text, example },
+    {
+      text: text.replace('host tensors', 'host buffers'),
+      example: 'cudaMallocHost(&x, bytes); cudaMemcpyAsync(x_gpu, x, bytes, cudaMemcpyHostToDevice, copies)',
+    },
+  );
+}
 
 async function finding(
   context: FindingContext,
@@ -191,7 +200,7 @@ async function finding(
       `Exposed H2D copies: ${formatBytes(bytes)}${fromWords(from)} take ${share} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} copies ${formatBytes(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? fromPageable : 'The copy precedes the kernels in the same stream.'}`,
-    change: changeOf(pageable),
+    change: await changeOf(context, pageable),
     gain: gainOf(
       wall,
       expected,

@@ -1,3 +1,4 @@
+import { changeFor } from '../framework.js';
 import { gainOf } from '../gain.js';
 import { deviceOf } from '../../../facts/device.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
@@ -101,18 +102,24 @@ async function finding(
         .map((row) => `${row.kernel} (${row.grid} blocks): ${callsOf(row)}`)
         .join('; '),
   );
+  const text =
+    'Run independent work on separate streams (inside a CUDA graph the branches then run concurrently), or batch it into one kernel.';
   return {
     stage: kind,
     title: (share) =>
       `Serial small kernels: ${count(small.length)} kernels of at most ${blocks} blocks for ${sms} multiprocessors run one after another, which costs ${share} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `In ${instanceWord(kind)} kernels that occupy at most ${blocks} of ${sms} multiprocessors run for ${ms(time)} without a concurrent kernel, on ${plural(streams, 'stream')}. ${fits > 1 ? `${Math.min(fits, 99)} of them would fit at once. ` : ''}A timeline does not show whether they depend on each other.`,
-    change: {
-      kind: 'code',
-      text: 'Run independent work on separate streams (inside a CUDA graph the branches then run concurrently), or batch it into one kernel.',
-      example:
-        'side = torch.cuda.Stream(); side.wait_stream(torch.cuda.current_stream()); with torch.cuda.stream(side): …',
-    },
+    change: await changeFor(
+      context,
+      {
+        kind: 'code',
+        text,
+        example:
+          'side = torch.cuda.Stream(); side.wait_stream(torch.cuda.current_stream()); with torch.cuda.stream(side): …',
+      },
+      { text, example: 'cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking)' },
+    ),
     gain: gainOf(
       wall,
       stake,

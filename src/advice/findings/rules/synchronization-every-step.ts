@@ -1,3 +1,4 @@
+import { changeFor } from '../framework.js';
 import { gainOf } from '../gain.js';
 import { isBarOf, isIdleBar } from '../../../model/bars.js';
 import { idleCauses, isLaunchBound, minLaunches, stretchesOfDispatch } from '../idle-causes.js';
@@ -96,10 +97,10 @@ async function finding(
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? callOf(first) : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.${launches > 0 ? ` The launches between the waits cost another ${ms(launches)}: a CUDA graph would remove them, but what is launched depends on the values that the host reads.` : ''}`,
     change:
       launches > 0
-        ? changeInside
+        ? await changeFor(context, changeInside, inCuda.inside)
         : /(Device|Ctx|Context|Thread)Synchronize$/.test(first?.name ?? '')
-          ? changeExplicit
-          : ((await engineHostChange(context)) ?? changeValues),
+          ? await changeFor(context, changeExplicit, inCuda.explicit)
+          : ((await engineHostChange(context)) ?? (await changeFor(context, changeValues, inCuda.values))),
     gain: gainOf(
       wall,
       waits,
@@ -162,4 +163,21 @@ const changeValues: FoundDraft['change'] = {
   text: 'Keep results on the device (torch.where, index with tensors, argmax on the GPU), read them at most once per step and asynchronously, and remove .item(), .cpu(), print and assertions on tensors from the loop.',
   example:
     'token = logits.argmax(-1)  # stays on the GPU; ids.to("cpu", non_blocking=True) into pinned memory once per step',
+};
+
+/** The same changes for a program without PyTorch. */
+const inCuda = {
+  explicit: {
+    text: 'Take cudaDeviceSynchronize and cudaStreamSynchronize out of the loop: one after the last step is enough, and events time the steps without waiting.',
+    example: 'cudaEventRecord(start, stream); …; cudaEventRecord(end, stream)',
+  },
+  inside: {
+    text: 'Make the step independent of values that the host reads: compute on the device what decides which kernels run. Then launch the whole step as a CUDA graph.',
+    example: null,
+  },
+  values: {
+    text: 'Keep results on the device, and read them at most once per step, asynchronously into pinned memory.',
+    example:
+      'cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream)  # host from cudaMallocHost',
+  },
 };
