@@ -35,9 +35,9 @@ export function checkBaseline(
     what: `session ${id} is part of the baseline ${baseline.name}`,
     fix: 'Run the program again and check that session: inferscope baseline check @last',
   }));
-  const pairs = pairsOf(baseline.metrics, current.metrics, ([baselineMetrics, currentMetrics]) => ({
-    what: `the baseline ${baseline.name} and these sessions have no metric in common`,
-    why: `The baseline has ${baselineMetrics}. The sessions have ${currentMetrics}.`,
+  const pairs = pairsOf(baseline.metrics, current.metrics, (common, [baselineList, currentList]) => ({
+    what: `the baseline ${baseline.name} and these sessions have no ${common} in common`,
+    why: `The baseline has ${baselineList}. The sessions have ${currentList}.`,
     fix: 'Check sessions of the same kind and sizes as the baseline, or set another one: inferscope baseline set SESSION --name NAME',
   }));
   const claims = pairs.filter((pair) => isClaim(pair, withinProcess));

@@ -138,7 +138,16 @@ describe('metrics without a verdict', () => {
     expect(() => compare(atBatches, [ttft])).toThrow(
       expect.objectContaining({
         parts: expect.objectContaining({
-          why: 'The first has TPOT (batch 1, 16 in + 8 out; batch 8, 16 in + 8 out). The second has TTFT.',
+          why: 'The first has TPOT. The second has TTFT.',
+        }),
+      }),
+    );
+    const atUsers = (users: string) => [metric(before, { id: users, point: users })];
+    expect(() => compare([...atBatches, ...atUsers('8 users')], atUsers('16 users'))).toThrow(
+      expect.objectContaining({
+        parts: expect.objectContaining({
+          what: 'a and b have no load or batch in common',
+          why: 'The first has batch 1, 16 in + 8 out; batch 8, 16 in + 8 out; 8 users. The second has 16 users.',
         }),
       }),
     );

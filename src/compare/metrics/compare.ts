@@ -57,9 +57,9 @@ export function compareSides(
   { gates, withinProcess }: { gates: readonly Gate[]; withinProcess: boolean },
 ): BenchCompare {
   const isGated = (name: string) => gates.some(({ metric }) => metric === name || metric === shortName(name));
-  const metricPairs = pairsOf(base.metrics, now.metrics, ([baseMetrics, nowMetrics]) => ({
-    what: `${base.side.selector} and ${now.side.selector} have no metric in common`,
-    why: `The first has ${baseMetrics}. The second has ${nowMetrics}.`,
+  const metricPairs = pairsOf(base.metrics, now.metrics, (common, [baseList, nowList]) => ({
+    what: `${base.side.selector} and ${now.side.selector} have no ${common} in common`,
+    why: `The first has ${baseList}. The second has ${nowList}.`,
     fix: 'Compare benchmarks of the same points. One variant of several is chosen as in @last:mode=eager.',
   }));
   const common = metricPairs.flatMap((pair) => (pair.base && pair.now ? [pair.base] : []));

@@ -1,5 +1,5 @@
 import type { Baseline, BaselineCheck, SampledMetric } from '../../model/documents/baseline.js';
-import { InferscopeError } from '../../model/errors.js';
+import { type ErrorParts, InferscopeError } from '../../model/errors.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 import { comparedMetricLabel } from '../../vocabulary/compared-metrics.js';
 import {
@@ -30,25 +30,29 @@ export interface MetricPair {
 export function pairsOf(
   base: readonly SampledMetric[],
   now: readonly SampledMetric[],
-  nothingInCommon: (some: [string, string]) => { what: string; why: string; fix: string },
+  nothingInCommon: (common: 'metric' | 'load or batch', some: [string, string]) => ErrorParts,
 ): MetricPair[] {
   const metricById = (side: readonly SampledMetric[], id: string) =>
     side.find((metric) => metric.id === id) ?? null;
   if (!base.some(({ id }) => metricById(now, id))) {
-    throw new InferscopeError('E_USAGE', nothingInCommon([someMetrics(base), someMetrics(now)]));
+    const isSameMetric = base.some(({ name }) => now.some((other) => other.name === name));
+    const lists = [base, now].map(isSameMetric ? pointList : metricList) as [string, string];
+    throw new InferscopeError('E_USAGE', nothingInCommon(isSameMetric ? 'load or batch' : 'metric', lists));
   }
   const ids = [...new Set([...base, ...now].map(({ id }) => id))];
   return ids.map((id) => pairOf(id, metricById(base, id), metricById(now, id)));
 }
 
-/** "TTFT; TPOT (batch 1, 8 in + 4 out)": the first metrics, and the points of all. */
-function someMetrics(side: readonly SampledMetric[]): string {
-  const list = (words: readonly string[]) =>
-    `${words.slice(0, 4).join('; ')}${words.length > 4 ? `; and ${words.length - 4} more` : ''}`;
-  const names = new Set(side.map(({ name }) => comparedMetricLabel(name)));
-  const points = new Set(side.flatMap(({ point }) => (point === null ? [] : [pointLabel(point)])));
-  return `${list([...names])}${points.size === 0 ? '' : ` (${list([...points])})`}`;
-}
+const firstOf = (words: ReadonlySet<string>): string =>
+  `${[...words].slice(0, 4).join('; ')}${words.size > 4 ? `; and ${words.size - 4} more` : ''}`;
+
+/** "TTFT; TPOT; end to end", the first metrics. */
+const metricList = (side: readonly SampledMetric[]): string =>
+  firstOf(new Set(side.map(({ name }) => comparedMetricLabel(name))));
+
+/** "4 users; 8 users", the first points. */
+const pointList = (side: readonly SampledMetric[]): string =>
+  firstOf(new Set(side.map(({ point }) => (point === null ? 'metrics without one' : pointLabel(point)))));
 
 function pairOf(id: string, base: SampledMetric | null, now: SampledMetric | null): MetricPair {
   const [from, to] = [base && spreadOf(base), now && spreadOf(now)];

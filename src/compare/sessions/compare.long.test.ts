@@ -5,6 +5,7 @@ import type { Document } from '../../model/document.js';
 import { figure } from '../../model/figure.js';
 import { testHome } from '../../session/test-folder.js';
 import { summary } from '../../session/test-session.js';
+import { gpuWorkload } from '../../facts/bench/test-bench.js';
 import { clean, profileRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { kernel as kernelRow, sessionOf as traceOf, stage as stageRow } from '../../facts/trace/test-hand.js';
@@ -240,6 +241,18 @@ test('across batch sizes: compares throughput, time per token, scaling and MFU i
   expect(stage!.text).not.toMatch(/slower|faster/);
   const gemms = headlines.find(({ id }) => id === 'gemm_tiles')!.text;
   for (const found of ['7 GEMMs', '64x8x64 → 128x256x64']) expect(gemms).toContain(found);
+});
+
+test('sessions of different models do not scale to each other', async () => {
+  const single = await side(10, 0.3, [], [], 1);
+  const many = await side(17.3, 0.3, [], [], 256);
+  for (const [index, one] of [single, many].entries())
+    one.session.manifest.workload = gpuWorkload({ batch_size: 256 ** index });
+  expect(compareSides('trace', [single, many]).headlines[0]!.text).toContain('of linear scaling');
+  many.session.manifest.workload!.model!.name = 'another';
+  const [stage] = compareSides('trace', [single, many]).headlines;
+  expect(stage!.text).toContain('148×');
+  expect(stage!.text).not.toContain('scaling');
 });
 
 test('across batch sizes, a difference of the time per token is judged, as the table shows it', async () => {

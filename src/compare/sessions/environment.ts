@@ -94,6 +94,9 @@ export function factsOf({ workload, hardware, software }: ManifestData) {
   return facts;
 }
 
+/** The label of differences between commands. */
+export const argumentsLabel = 'arguments';
+
 /** Words of the profiled commands that are not in all of them, in order; empty if a command is unknown. */
 function argumentDifference(sides: readonly Side[]): Difference[] {
   const commands = sides.map(
@@ -116,7 +119,9 @@ function argumentDifference(sides: readonly Side[]): Difference[] {
   );
   if (new Set(values).size < 2) return [];
   const found = values.map((value) => value || '(not given)');
-  return [{ label: 'arguments', part: 'workload', values: found, could_explain: explanation('arguments') }];
+  return [
+    { label: argumentsLabel, part: 'workload', values: found, could_explain: explanation('arguments') },
+  ];
 }
 
 /** Sampled means vary by chance: only differences from 2 % on may explain a change. */

@@ -13,6 +13,8 @@ import {
 import { isSignificant } from '../../facts/difference/half-width.js';
 import { cutMiddle } from '../../vocabulary/cut.js';
 import { kernelChangeLabels } from '../../vocabulary/kernel-changes.js';
+import { settingLabel } from '../../vocabulary/memory-components.js';
+import { argumentsLabel } from './environment.js';
 
 type Parts = Omit<CompareResult, 'headlines'>;
 
@@ -21,7 +23,7 @@ export function compareHeadlines(parts: Parts): CompareResult['headlines'] {
   const names = parts.sessions.map(({ name, id }) => name ?? id);
   const last = names.length - 1;
   return [
-    ...stageLines(parts, last),
+    ...stageLines(parts, last, isSameWork(parts)),
     ...parts.attention
       .filter(({ switched }) => switched)
       .map(({ text }) => ({ id: 'attention_switched', text })),
@@ -31,7 +33,22 @@ export function compareHeadlines(parts: Parts): CompareResult['headlines'] {
   ];
 }
 
-function stageLines({ stages }: Parts, last: number): CompareResult['headlines'] {
+/** Settings of a workload that change the number of tokens per step. */
+const sizeSettings: ReadonlySet<string> = new Set(
+  ['batch_size', 'input_len', 'output_len'].map(settingLabel),
+);
+
+/** Whether all sessions run one model in one way, at most with other sizes: only then can their throughput scale. */
+const isSameWork = ({ environment }: Parts): boolean =>
+  environment.every(
+    ({ label, part, values }) =>
+      part !== 'workload' ||
+      label === argumentsLabel ||
+      sizeSettings.has(label) ||
+      values.some((value) => value === null),
+  );
+
+function stageLines({ stages }: Parts, last: number, sameWork: boolean): CompareResult['headlines'] {
   return stages
     .filter(({ phase }) => [...stepKinds, 'training', 'outside'].includes(phase))
     .flatMap(({ phase: kind, values, changes }) => {
@@ -46,7 +63,7 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
       const lead = isInsignificant ? 'no significant difference, within the spread of both: ' : '';
       const spreadNote = significant === null ? ', spread not known' : '';
       const times = `${formatFigure(from.duration_ms)} → ${formatFigure(to.duration_ms)}`;
-      const rates = rateTexts(from, to, isInsignificant);
+      const rates = rateTexts(from, to, { isInsignificant, sameWork });
       // Steps of different sizes are different work, so work per second is compared instead of time.
       const texts =
         rates !== null && isOtherSize
@@ -85,8 +102,13 @@ function speedWords(ratio: number): string {
 /**
  * Throughput, time per token, share of linear scaling; null if tokens are unknown.
  * @param isInsignificant whether the difference is, so that no factor is stated
+ * @param sameWork whether throughput can scale from one to the other
  */
-function rateTexts(from: Stage, to: Stage, isInsignificant: boolean): string[] | null {
+function rateTexts(
+  from: Stage,
+  to: Stage,
+  { isInsignificant, sameWork }: { isInsignificant: boolean; sameWork: boolean },
+): string[] | null {
   const [before, after] = [from.tokens_per_s.value, to.tokens_per_s.value];
   if (before === null || after === null || !from.tokens || !to.tokens) return null;
   const ratio = after / before;
@@ -95,6 +117,7 @@ function rateTexts(from: Stage, to: Stage, isInsignificant: boolean): string[] |
   const tokenRatio = to.tokens / from.tokens;
   if (tokenRatio === 1) return [throughput];
   const perToken = `per token ${formatFigure(from.ms_per_token)} → ${formatFigure(to.ms_per_token)}`;
+  if (!sameWork) return [throughput, perToken];
   return [throughput, perToken, `${formatPercent(ratio / tokenRatio)} of linear scaling`];
 }
 
