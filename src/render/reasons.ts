@@ -6,7 +6,7 @@ interface TableToDraw {
   columns: readonly Column[];
   rows: readonly Row[];
   /**
-   * What is below the table: "– MFU, MBU: no roofline was measured", one per reason, and the meanings of marks.
+   * What is below the table: "– MFU, MBU: no roofline was measured", one per reason, and the meanings of columns and marks.
    * @param dropped heads of columns that the medium has no room for
    */
   notes: (dropped?: readonly string[]) => string[];
@@ -14,14 +14,18 @@ interface TableToDraw {
 
 /** A table as drawn: if requested, without columns that have no value; and the notes below it. */
 export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): TableToDraw {
-  const meanings = (dropped: readonly string[] = []): string[] =>
-    marks
+  const meanings = (dropped: readonly string[] = []): string[] => [
+    ...columns
+      .filter(({ head, meaning }) => meaning !== undefined && !dropped.includes(head))
+      .map(({ head, meaning }) => `${head}: ${meaning}`),
+    ...marks
       .filter(({ mark }) =>
         rows.some(({ cells }) =>
           cells.some((cell, index) => !dropped.includes(columns[index]!.head) && hasMark(cell, mark)),
         ),
       )
-      .map(({ mark, meaning }) => `${mark} ${meaning}`);
+      .map(({ mark, meaning }) => `${mark} ${meaning}`),
+  ];
   if (!reasons || rows.length === 0) return { columns, rows, notes: meanings };
   const heads = new Map<string, Set<string>>();
   const isKeptColumn = columns.map(({ head }, index) => {

@@ -27,6 +27,8 @@ export interface Column {
   lines?: boolean;
   /** Cut at its end in a terminal, even if two cells then look alike: another column names the row. */
   endCut?: boolean;
+  /** What its values are, stated below the table where the column is shown. */
+  meaning?: string;
   /** Left out on a narrow terminal, the lowest number first. */
   drop?: number;
   /** Hidden on a page until a box above the table shows all columns; so are the first `drop` columns of a wide table. */

@@ -149,6 +149,13 @@ test.each([80, 120])('lines fit %i columns', (width) => {
     expect([...line].length, line).toBeLessThanOrEqual(width);
 });
 
+test('the meaning of a column is stated only where the column is shown', () => {
+  expect(terminalView(capturesView(captures), { width: 80, level: 2 })).not.toContain(
+    'mean number per instance',
+  );
+  expect(markdownView(capturesView(captures))).toContain('per phase: mean number per instance');
+});
+
 test('the summary of import fits 30 lines with the report: headline, waterfall, findings, next commands', () => {
   const text = terminalView(capturesView(captures), { width: 80, explain });
   expect(text.split('\n').length).toBeLessThan(30);

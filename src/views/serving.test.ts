@@ -76,7 +76,7 @@ test('a fast client and servers without a cache raise no doubt', () => {
 test('latency has every statistic with its interval; server and client have their own tables', () => {
   const view = servingView(testServing('poisson'));
   const [first] = rows(tableOf(view, 'latency'));
-  expect(first).toMatchObject({ load: '1 req/s (poisson)', n: 100, p50_ms: 42, max_ms: 42 * 2.6 });
+  expect(first).toMatchObject({ load: '1 req/s (Poisson)', n: 100, p50_ms: 42, max_ms: 42 * 2.6 });
   expect(first!['ci95_ms']).toBe('42.8\u00a0ms to 46.2\u00a0ms');
   expect(rows(tableOf(view, 'server')).map((row) => row['waiting_max'])).toEqual([0, 0, 0, 16, 48]);
   expect(rows(tableOf(view, 'client'))[4]).toMatchObject({

@@ -31,7 +31,7 @@ export function kernelsSection({ kernels, kernels_total: total }: TraceResult): 
                 countValue(total.names),
                 `${total.names === 1 ? ' name' : ' names'}, `,
                 ns(total.total_ns),
-                ' in all. Per phase: mean number per instance.',
+                ' in all.',
               ],
             },
             kernelTable(

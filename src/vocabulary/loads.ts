@@ -1,10 +1,12 @@
 import type { Load } from '../model/documents/serving.js';
 import { formatSetting, plural } from './format.js';
 
-/** "8 users", "5 req/s (poisson)", "trace"; the same on every surface. */
+/** "8 users", "5 req/s (Poisson)", "trace"; the same on every surface. */
 export function loadLabel({ kind, concurrency, rate_per_s: rate }: Load): string {
   if (kind === 'closed') return plural(concurrency ?? 0, 'user');
-  return rate === null ? kind : `${formatSetting(rate, 'req/s')} (${kind})`;
+  // Poisson is a name.
+  const arrivals = kind === 'poisson' ? 'Poisson' : kind;
+  return rate === null ? arrivals : `${formatSetting(rate, 'req/s')} (${arrivals})`;
 }
 
 /** Latencies of requests, in display order. */

@@ -61,7 +61,7 @@ test('serve binds to loopback; bench serve measures it, and writes a session wit
     '5',
     ...small.slice(2),
   ]);
-  expect(text).toContain('20 req/s (poisson)');
+  expect(text).toContain('20 req/s (Poisson)');
   expect(widestLine(text)).toBeLessThanOrEqual(110);
 });
 

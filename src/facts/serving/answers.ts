@@ -3,6 +3,7 @@ import type { LoadPlan, ServingPoint, ServingResult, Slo } from '../../model/doc
 import { queueing, unloadedTtft } from './queueing.js';
 import { formatPercent, formatSetting, formatQuantity } from '../../vocabulary/format.js';
 import { loadLabel } from '../../vocabulary/loads.js';
+import { capitalize } from '../../vocabulary/sentence.js';
 import { issuesAt, quantity, sentence } from '../../vocabulary/sentence-template.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
@@ -131,8 +132,8 @@ export function bestUnderSlo(
   return {
     execution_id: best.execution_id,
     text: above
-      ? `${loadLabel(best.load)} is the highest load with ${sloText}.`
-      : `${loadLabel(best.load)}, the highest tested load, has ${sloText}.`,
+      ? `${capitalize(loadLabel(best.load))} is the highest load with ${sloText}.`
+      : `${capitalize(loadLabel(best.load))}, the highest tested load, has ${sloText}.`,
   };
 }
 

@@ -78,7 +78,7 @@ test('splits a mean request of an open loop by the metrics of client and server'
   expect(stage).toMatchObject({
     kind: 'request',
     source: 'serving',
-    point: '4 req/s (poisson)',
+    point: '4 req/s (Poisson)',
     instances: 2,
     measured_ms: { value: 290 },
     roofline_ms: { value: null, reason: { code: 'remote' } },
