@@ -167,6 +167,7 @@ async function runPlannedSweep(
   const { runSweep } = await import('../capture/sweep/run-sweep.js');
   const { sweepProgress } = await import('./sweep-progress.js');
   const { writeSweepFiles } = await import('./sweep-files.js');
+  const { discardUnstarted } = await import('../capture/sweep/journal.js');
   const { claimFolder } = await import('../capture/sweep/claim.js');
   const release = claimFolder(journal.folder);
   const progress = sweepProgress(journal.sweep, options);
@@ -186,6 +187,7 @@ async function runPlannedSweep(
       }),
     );
   } catch (error) {
+    if (options.resume === undefined) discardUnstarted(journal);
     throw asStorageFailure(error, { path: journal.folder, doing: 'save the journal of the sweep' });
   } finally {
     progress.end();
@@ -196,8 +198,12 @@ async function runPlannedSweep(
   if (options.json) printDocument(sweepDocument);
   else {
     const { terminalView } = await import('../render/terminal/view.js');
-    const { viewOf } = await import('../views/registry.js');
-    print(terminalView(await viewOf({ kind: 'sweep', document: sweepDocument }), { width: terminalWidth() }));
+    const { sweepView } = await import('../views/sweep.js');
+    const view = sweepView(sweepDocument, {
+      reported: obstacle,
+      folder: relative(process.cwd(), journal.folder),
+    });
+    print(terminalView(view, { width: terminalWidth() }));
   }
   if (!options.quiet) for (const path of files) notify(relative(process.cwd(), path));
   reportSweepEnd(journal, obstacle, options);

@@ -6,7 +6,7 @@ import type { Document } from '../model/document.js';
 import type { SweepResult } from '../model/documents/sweep.js';
 import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
-import { viewOf } from '../views/registry.js';
+import { sweepView } from '../views/sweep.js';
 import { writePage } from './report-file.js';
 import { writeResult } from './results-folder.js';
 import { makeFolder } from '../model/atomic-write.js';
@@ -33,7 +33,8 @@ export async function writeSweepFiles(
   const text = join(folder, `batch-bench-report-${stamp}.txt`);
   const page = join(folder, `batch-bench-report-${stamp}.html`);
   await writeResult(csv, sweepCsv(document.data));
-  const view = await viewOf({ kind: 'sweep', document });
+  // These files are in a folder below that of the sweep.
+  const view = sweepView(document, { folder: '..' });
   const rendered = terminalView(view, { width: textWidth, level: 2 });
   await writeResult(text, `${stripVTControlCharacters(rendered)}\n`);
   await writePage(page, (parts) => pageOfView(view, parts));

@@ -311,9 +311,18 @@ function usage(what: string, why: string, fix: string): InferscopeError {
 
 function requireDashes(command: readonly string[]): void {
   if (command.length === 0 || areAfterDashes(command)) return;
+  const words = command.filter((word) => word !== '--');
+  const first = words.findIndex((word) => !/^[a-z][\w-]*=/.test(word));
+  const axes = words.slice(0, first < 0 ? words.length : first);
+  if (axes.length > 0)
+    throw usage(
+      `sweep has no --grid before ${axes[0]}`,
+      'Each axis of a grid has its own --grid; words without one are the command, after --.',
+      `Type: inferscope sweep --grid … ${axes.map((axis) => `--grid ${axis}`).join(' ')} -- ${words.slice(axes.length).join(' ') || 'bench latency'}`,
+    );
   throw usage(
     `sweep needs -- before the command (${command[0]})`,
     'Options before -- are for the sweep; the command to repeat comes after it.',
-    `Type: inferscope sweep --grid batch-size=1,8 -- ${command.filter((word) => word !== '--').join(' ')}`,
+    `Type: inferscope sweep --grid batch-size=1,8 -- ${words.join(' ')}`,
   );
 }

@@ -60,9 +60,10 @@ export function sweepProgress(
         return;
       }
       progress.end();
+      // The end of the sweep states why runs could not start.
       if (!quiet)
         notify(
-          `${stderrColor.red('✗')} ${title(run)}  ${runOutcomeLabels[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
+          `${stderrColor.red('✗')} ${title(run)}  ${runOutcomeLabels[run.outcome]}${run.failure && run.outcome !== 'not_run' ? `: ${run.failure.what}` : ''}`,
         );
     },
     onQueue: (queued) => {

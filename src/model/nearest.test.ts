@@ -23,6 +23,7 @@ test('without names there is no nearest one', () => {
 test('many names: lists those that start with the typed text, nearest first, else the first ones', () => {
   const models = ['llama-24m', 'llama-3.1-8b', 'mistral-7b', 'qwen3-8b'];
   expect(nearestNames(models, 'llama-3-8b', 1)).toBe('llama-3.1-8b and 3 more');
+  expect(nearestNames(models, 'lama-24m', 1)).toBe('llama-24m and 3 more');
   expect(nearestNames(models, 'foo', 2)).toBe('llama-24m, llama-3.1-8b and 2 more');
   expect(nearestNames(models, 'foo')).toBe('llama-24m, llama-3.1-8b, mistral-7b, qwen3-8b');
 });

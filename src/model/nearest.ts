@@ -17,13 +17,15 @@ export function nearest(word: string, names: readonly string[]): string | null {
 }
 
 /**
- * Up to `max` names for an error message: those that start with the typed word's first four letters, nearest first, else the first of all;
+ * Up to `max` names for an error message: the one that was probably meant and those that start with the typed word's first four letters, nearest
+ * first, else the first of all;
  * then the number of the others.
  */
 export function nearestNames(names: readonly string[], name: string, max = 6): string {
   const word = name.toLowerCase();
   const changes = (name: string) => distance(word, name.toLowerCase());
-  const near = names.filter((name) => name.toLowerCase().startsWith(word.slice(0, 4)));
+  const meant = nearest(name, names);
+  const near = names.filter((name) => name === meant || name.toLowerCase().startsWith(word.slice(0, 4)));
   const listed = (near.length > 0 ? near.toSorted((a, b) => changes(a) - changes(b)) : names).slice(0, max);
   return `${listed.join(', ')}${names.length > listed.length ? ` and ${names.length - listed.length} more` : ''}`;
 }

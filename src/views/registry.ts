@@ -18,7 +18,10 @@ const views = {
   results: async () => (await import('./results.js')).resultsView,
   roofline: async () => (await import('./roofline.js')).rooflineView,
   serving: async () => (await import('./serving.js')).servingView,
-  sweep: async () => (await import('./sweep.js')).sweepView,
+  sweep: async () => {
+    const { sweepView } = await import('./sweep.js');
+    return (document) => sweepView(document);
+  },
   validate: async () => (await import('./validate.js')).validateView,
   'validate-history': async () => (await import('./validate-history.js')).validateHistoryView,
 } satisfies { [K in keyof DocumentOf]?: () => Promise<(document: DocumentOf[K], places?: Places) => View> };

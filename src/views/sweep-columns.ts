@@ -41,10 +41,12 @@ export function shownFiguresOf({ runs }: SweepResult): string[] {
     .slice(0, 6);
 }
 
+/** Why a run has no value: how it ended if it was not measured. */
+export const whyNoFigure = ({ outcome }: SweepRun): string =>
+  outcome === 'measured' ? 'not recorded' : `not measured (${runOutcomeLabels[outcome]})`;
+
 export const figureValue = (name: string, value: number | null | undefined, run: SweepRun): Value =>
-  value === null || value === undefined
-    ? { missing: run.outcome === 'measured' ? 'not recorded' : `run ${runOutcomeLabels[run.outcome]}` }
-    : { n: value, ...figureUnit(name) };
+  value === null || value === undefined ? { missing: whyNoFigure(run) } : { n: value, ...figureUnit(name) };
 
 /** Parameters of the runs, those that vary first. */
 export const parametersOf = ({ varied, runs }: SweepResult): string[] => {

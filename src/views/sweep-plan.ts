@@ -5,7 +5,7 @@ import { parameterLabel } from '../vocabulary/sweep.js';
 import type { Table, View } from './block.js';
 import { rangesText } from './ranges.js';
 import { formatDuration, plural } from '../vocabulary/format.js';
-import { parametersOf, parameterValue, seconds } from './sweep-columns.js';
+import { parametersOf, parameterValue, seconds, whyNoFigure } from './sweep-columns.js';
 import { type ColumnOf, tableOf, withoutConstantColumns } from './table-of.js';
 
 const number = { numeric: true } as const;
@@ -62,7 +62,7 @@ export const tookColumn: ColumnOf<SweepRun> = {
   id: 'duration',
   head: 'took',
   ...number,
-  cell: ({ duration_s: value }) => (value === null ? { missing: 'it did not finish' } : seconds(value)),
+  cell: (run) => (run.duration_s === null ? { missing: whyNoFigure(run) } : seconds(run.duration_s)),
 };
 
 /** Expected and measured time and memory of runs. */

@@ -67,8 +67,32 @@ test('a run that failed has no session for that reason', () => {
     ({ cells }) => cells[table.columns.findIndex(({ id }) => id === 'session')],
   );
   expect(sessions.filter((cell) => typeof cell === 'object' && 'missing' in cell)).toEqual([
-    { missing: 'run failed' },
+    { missing: 'not measured (failed)' },
   ]);
+});
+
+test('a sweep without any session has no column for them', () => {
+  const sweep = testSweep();
+  for (const run of sweep.runs) run.session_id = null;
+  const text = sweepText(document('sweep', '1.0', sweep), 120);
+  expect(text).not.toContain('session');
+});
+
+test('a failure that stopped the sweep is a failure, stated once', () => {
+  const sweep = testSweep();
+  const failed = sweep.runs.find(({ failure }) => failure !== null)!;
+  const runs = sweep.runs.map((run) =>
+    run === failed ? { ...run, outcome: 'not_run' as const, duration_s: null } : run,
+  );
+  const stopped = document('sweep', '1.0', { ...sweep, status: 'interrupted' as const, runs });
+  const oneLine = (text: string) => text.replaceAll(/\s+/g, ' ');
+  const whole = oneLine(terminalView(sweepView(stopped), { width: 120 }));
+  expect(whole).toContain('Once the failure is fixed: inferscope sweep --resume');
+  expect(whole).not.toContain('interrupted');
+  const reported = oneLine(terminalView(sweepView(stopped, { reported: failed.failure }), { width: 120 }));
+  expect(whole).toContain(failed.failure!.why);
+  expect(reported).not.toContain(failed.failure!.why);
+  expect(reported).not.toContain('--resume');
 });
 
 test('a failure of several runs is shown once', () => {

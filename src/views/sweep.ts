@@ -4,7 +4,14 @@ import { plural } from '../vocabulary/format.js';
 import { withoutEnd } from '../vocabulary/sentence.js';
 import { figureLabel, runOutcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
 import type { Block, Part, Section, Text, Value, View } from './block.js';
-import { figureValue, parametersOf, parameterValue, seconds, shownFiguresOf } from './sweep-columns.js';
+import {
+  figureValue,
+  parametersOf,
+  parameterValue,
+  seconds,
+  shownFiguresOf,
+  whyNoFigure,
+} from './sweep-columns.js';
 import { rangesText } from './ranges.js';
 import { mapChart, type SweepMap, sweepMaps } from './sweep-maps.js';
 import { commandText, planTable, tookColumn } from './sweep-plan.js';
@@ -12,8 +19,15 @@ import { type ColumnOf, tableOf, withoutConstantColumns } from './table-of.js';
 
 const number = { numeric: true } as const;
 
-/** How the runs of a sweep ended, their main figures, and failures with their reasons. */
-export function sweepView(document: Document<SweepResult>): View {
+/**
+ * How the runs of a sweep ended, their main figures, and failures with their reasons.
+ * @param reported the failure that another message states
+ * @param folder the sweep's folder, relative to the reader's
+ */
+export function sweepView(
+  document: Document<SweepResult>,
+  { reported = null, folder = '' }: { reported?: SweepFailure | null; folder?: string } = {},
+): View {
   const { data, issues } = document;
   const { name, stamp, runs, started_at } = data;
   return {
@@ -21,11 +35,11 @@ export function sweepView(document: Document<SweepResult>): View {
     title: `${name ?? stamp} · ${plural(runs.length, 'run')}`,
     document,
     session: { id: stamp, started_at },
-    lead: [{ type: 'text', text: outcomeText(data) }],
+    lead: [{ type: 'text', text: outcomeText(data, reported !== null) }],
     sections: [
       { id: 'runs', title: 'Runs', untitled: true, blocks: runBlocks(data) },
       { id: 'maps', title: 'Maps', level: 3 as const, blocks: mapBlocks(data) },
-      { id: 'failures', title: 'Failures', blocks: failureBlocks(runs) },
+      { id: 'failures', title: 'Failures', blocks: failureBlocks(runs, { reported, folder }) },
       { id: 'doubts', title: 'Issues', blocks: doubtBlocks(runs, issues) },
       planSection(data),
     ].filter(({ blocks }) => blocks.length > 0),
@@ -33,16 +47,18 @@ export function sweepView(document: Document<SweepResult>): View {
 }
 
 /** "7 measured, 1 failed; 4.0 min of runs" */
-function outcomeText({ runs, status }: SweepResult): Part[] {
+function outcomeText({ runs, status }: SweepResult, isReported: boolean): Part[] {
   const counts = Object.entries(runOutcomeLabels).flatMap(([outcome, label]) => {
     const count = runs.filter((run) => run.outcome === outcome).length;
     return count === 0 ? [] : [`${count} ${label}`];
   });
+  const took = runs.reduce((sum, { duration_s: runS }) => sum + (runS ?? 0), 0);
+  const isStopped = runs.some(({ outcome, failure }) => outcome === 'not_run' && failure !== null);
+  const next = isStopped ? 'Once the failure is fixed' : `The sweep was ${status}; to continue`;
   return [
-    `${counts.join(', ')}; `,
-    seconds(runs.reduce((sum, { duration_s: took }) => sum + (took ?? 0), 0)),
-    ' of runs',
-    ...(status === 'complete' ? [] : [`. The sweep was ${status}; to continue: inferscope sweep --resume`]),
+    counts.join(', '),
+    ...(took > 0 ? ['; ', seconds(took), ' of runs'] : []),
+    ...(status === 'complete' || isReported ? [] : [`. ${next}: inferscope sweep --resume`]),
   ];
 }
 
@@ -90,16 +106,7 @@ function runBlocks(data: SweepResult): Block[] {
     ...(data.runs.every((run) => outcomeOf(run) === runOutcomeLabels.measured)
       ? []
       : [{ id: 'outcome', head: 'outcome', cell: ({ run }: Line) => outcomeValue(run) }]),
-    {
-      id: 'session',
-      head: 'session',
-      cell: ({ run: { session_id: id, outcome } }) =>
-        id === null
-          ? {
-              missing: outcome === 'measured' ? 'the command saves none' : `run ${runOutcomeLabels[outcome]}`,
-            }
-          : { code: shortIds.get(id) ?? id },
-    },
+    ...(shortIds.size === 0 ? [] : [sessionColumn(shortIds)]),
   ];
   const keptIds = ['run', 'duration', 'outcome', 'session', ...figures, ...data.varied];
   const { columns: varying, constants } = withoutConstantColumns(columns, lines, keptIds, { single: true });
@@ -112,6 +119,16 @@ function runBlocks(data: SweepResult): Block[] {
     tableOf('Main figures of each run; all are in the CSV', columnsInDropOrder, lines, { filter: true }),
   ];
 }
+
+const sessionColumn = (shortIds: ReadonlyMap<string, string>): ColumnOf<Line> => ({
+  id: 'session',
+  head: 'session',
+  cell: ({ run }) => {
+    const { session_id: id, outcome } = run;
+    if (id !== null) return { code: shortIds.get(id) ?? id };
+    return { missing: outcome === 'measured' ? 'the command saves none' : whyNoFigure(run) };
+  },
+});
 
 /** Length of the time at the beginning of a session id. */
 const stampLength = 15;
@@ -171,13 +188,18 @@ function cellOf({ figure, cells }: SweepMap, x: number, y: number): Text {
   return cell ? figureValue(figure, cell.value, cell.run) : { missing: 'not in the plan' };
 }
 
+const failureKey = ({ code, what, why, fix }: SweepFailure): string => JSON.stringify([code, what, why, fix]);
+
 /** Each failure once, with the runs that failed with it. */
-function failureBlocks(runs: readonly SweepRun[]): Block[] {
+function failureBlocks(
+  runs: readonly SweepRun[],
+  { reported, folder }: { reported: SweepFailure | null; folder: string },
+): Block[] {
   const byFailure = new Map<string, { failure: SweepFailure; failed: SweepRun[] }>();
   for (const run of runs) {
     if (run.failure === null) continue;
-    const { code, what, why, fix } = run.failure;
-    const key = JSON.stringify([code, what, why, fix]);
+    const key = failureKey(run.failure);
+    if (reported !== null && key === failureKey(reported)) continue;
     const entry = byFailure.get(key) ?? { failure: run.failure, failed: [] };
     entry.failed.push(run);
     byFailure.set(key, entry);
@@ -189,7 +211,12 @@ function failureBlocks(runs: readonly SweepRun[]): Block[] {
       name: rangesText(failed.map(({ number: run }) => run)),
       text: [
         failed.length > 1 ? whole : `${label}: ${whole}`,
-        ...(log === null ? [] : [failed.length > 1 ? ' First log: ' : ' Log: ', { code: log }]),
+        ...(log === null
+          ? []
+          : [
+              failed.length > 1 ? ' First log: ' : ' Log: ',
+              { code: folder === '' ? log : `${folder}/${log}` },
+            ]),
       ],
     };
   });

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import type { SweepRun } from '../../model/documents/sweep.js';
 import { testFolder } from '../../session/test-folder.js';
 import {
+  discardUnstarted,
   needsRun,
   journalsIn,
   mergePlan,
@@ -46,6 +47,20 @@ function journalOf(folder: string, batches: readonly number[]): Journal {
     },
   };
 }
+
+test('a sweep is discarded only if none of its runs started or was submitted', () => {
+  const folder = testFolder();
+  const journal = journalOf(folder, [1, 8]);
+  writeJournal(journal);
+  const [first] = journal.sweep.runs;
+  first!.outcome = 'running';
+  first!.job = '7_0';
+  discardUnstarted(journal);
+  expect(existsSync(journal.path)).toBe(true);
+  first!.job = null;
+  discardUnstarted(journal);
+  expect(readdirSync(folder)).toEqual([]);
+});
 
 test('a journal is read as it was written, and is never partially written', () => {
   const folder = testFolder();

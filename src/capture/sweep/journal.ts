@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
@@ -33,6 +33,21 @@ export const journalPath = (folder: string, stamp: string): string => join(folde
 export function writeJournal({ path, sweep }: Journal): void {
   const text = `${JSON.stringify(document('sweep', sweepVersion, sweep), null, 2)}\n`;
   writeAtomically(path, text, { mode: 0o600, flush: true });
+}
+
+/** Folder of the logs of a sweep's runs. */
+export const logsFolder = ({ folder, sweep }: Journal): string => join(folder, `sweep-${sweep.stamp}`);
+
+/** Removes the journal and the logs of a sweep of which no run was started or submitted: there is nothing to resume. */
+export function discardUnstarted(journal: Journal): void {
+  if (
+    journal.sweep.runs.some(
+      ({ session_id, pid, job, figures, exit_code }) => session_id ?? pid ?? job ?? exit_code ?? figures[0],
+    )
+  )
+    return;
+  rmSync(journal.path, { force: true });
+  rmSync(logsFolder(journal), { recursive: true, force: true });
 }
 
 /** @throws E_RECORD_FILE for a file that cannot be read or is not a journal */

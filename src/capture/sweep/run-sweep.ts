@@ -7,7 +7,7 @@ import { stampOf } from '../../model/result-names.js';
 import { diskObstacle, obstacleOf, type Obstacle } from './environment-failure.js';
 import { readRunEnd } from './execute-on-slurm.js';
 import type { ExecuteRun, RunEnd, RunRequest } from './execute-run.js';
-import { needsRun, thisProcess, writeJournal, type Journal } from './journal.js';
+import { logsFolder, needsRun, thisProcess, writeJournal, type Journal } from './journal.js';
 import { stampedOutput, stampRun } from './plan.js';
 import { diskFailure, type GpuWatch } from './preflight.js';
 import { readOutcome, readProfile } from './read-outcome.js';
@@ -115,7 +115,7 @@ async function executeWithRetries(
     obstacle = obstacleOf(run);
     if (obstacle) {
       run.failure = obstacle.failure = { ...obstacle.failure, infrastructure: true };
-      if (run.outcome === 'failed') run.outcome = 'not_run';
+      if (run.outcome === 'failed') Object.assign(run, { outcome: 'not_run', duration_s: null });
       break;
     }
     const shouldRetry = run.failure?.infrastructure === true && run.attempts <= sweep.protocol.retries;
@@ -140,8 +140,8 @@ function nameProfile(run: SweepRun, { sweep, folder }: Journal): void {
   }
 }
 
-const runLogs = ({ sweep, folder }: Journal, { number }: SweepRun): RunRequest['logs'] => ({
-  folder: join(folder, `sweep-${sweep.stamp}`),
+const runLogs = (journal: Journal, { number }: SweepRun): RunRequest['logs'] => ({
+  folder: logsFolder(journal),
   name: `run-${String(number).padStart(3, '0')}`,
 });
 

@@ -98,7 +98,7 @@ describe('a model of the hub', () => {
     vi.stubEnv('HF_ENDPOINT', 'http://127.0.0.1:1');
     const offline = await failure(findSizedModel('acme/tiny'));
     expect(offline.code).toBe('E_SERVER_UNREACHABLE');
-    expect(offline.parts.fix).toContain('llama-3.1-8b');
+    expect(offline.parts.fix).toContain('tinyllama-1.1b and ');
     vi.stubEnv('HF_HUB_OFFLINE', '1');
     expect((await failure(findSizedModel('acme/tiny'))).parts.why).toContain('HF_HUB_OFFLINE');
   });

@@ -1,6 +1,7 @@
 import process from 'node:process';
 import { presets } from '../../llm/presets.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
+import { nearestNames } from '../../model/nearest.js';
 import { safetensorsWeights } from './find-model-files.js';
 import type { HeaderWeights } from '../../llm/model-files.js';
 
@@ -110,7 +111,7 @@ async function hubConfig(id: string, env: NodeJS.ProcessEnv): Promise<Record<str
         response.status === 404
           ? 'There is no such model, or it holds no config.json.'
           : 'The hub has a problem.',
-      fix: `Check the name at ${hubUrl(env)}/${id}. ${presetList()}`,
+      fix: `Check the name at ${hubUrl(env)}/${id}. ${presetList(id)}`,
     });
   }
   const config: unknown = await response.json().catch(() => null);
@@ -122,17 +123,18 @@ async function hubConfig(id: string, env: NodeJS.ProcessEnv): Promise<Record<str
   });
 }
 
-function presetList(): string {
-  return `Bundled, without any network: ${presets.map(({ id }) => id).join(', ')}.`;
+function presetList(id: string): string {
+  const names = presets.map((preset) => preset.id);
+  return `Bundled, without any network: ${nearestNames(names, id.split('/').at(-1)!)}; inferscope estimate --gpu H200 --fits lists all.`;
 }
 
 function offline(id: string, why: string, cause?: unknown): InferscopeError {
   return new InferscopeError(
     'E_SERVER_UNREACHABLE',
     {
-      what: `the hub cannot be asked about ${id}`,
+      what: `the hub cannot be reached for ${id}`,
       why: `${why} ${id} is neither bundled nor in the local cache.`,
-      fix: `Give its config.json, folder or GGUF file, or a bundled model. ${presetList()}`,
+      fix: `Give its config.json, folder or GGUF file, or a bundled model. ${presetList(id)}`,
     },
     { cause },
   );

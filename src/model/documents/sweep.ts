@@ -84,7 +84,11 @@ const sweepSchema = z.object({
   name: z.string().nullable(),
   stamp: z.string().describe('UTC, as in the names of its files: 20261121-134502.'),
   kind: z.enum(['memory', 'grid']),
-  status: z.enum(['planned', 'running', 'complete', 'interrupted']).describe('planned: a dry run.'),
+  status: z
+    .enum(['planned', 'running', 'complete', 'interrupted'])
+    .describe(
+      'planned: a dry run. interrupted: stopped by the user, or by a failure that affects other runs.',
+    ),
   started_at: z.string(),
   ended_at: z.string().nullable(),
   command: z.array(z.string()).describe('As typed.'),
