@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import { givenClasses, type OpClass } from '../model/classes.js';
 import type { Context } from '../model/context.js';
 import { type DType, parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
@@ -12,9 +13,10 @@ export interface ContextOptions {
   batchSize?: number;
   inputLen?: number;
   roofline?: string;
+  kernelClass?: Record<string, OpClass>;
 }
 
-/** Adds `--model --dtype --batch-size --input-len --roofline` unless the command has them already. */
+/** Adds `--model --dtype --batch-size --input-len --roofline --kernel-class` unless the command has them already. */
 export function defineContextOptions(command: Command): Command {
   const definedFlags = new Set(command.options.map(({ long }) => long));
   if (!definedFlags.has('--model'))
@@ -38,17 +40,34 @@ export function defineContextOptions(command: Command): Command {
       '--input-len <n>',
       'prompt tokens per sequence (replaces the recorded number)',
       wholeNumberParser('--input-len', { min: 1, example: 128 }),
+    )
+    .option(
+      '--kernel-class <kernel=class>',
+      `class of an unknown kernel by its short name, repeatable: ${givenClasses.join(', ')}`,
+      (word: string, before: Record<string, OpClass> = {}) => ({ ...before, ...parseKernelClass(word) }),
     );
+}
+
+function parseKernelClass(word: string): Record<string, OpClass> {
+  const end = word.lastIndexOf('=');
+  const name = givenClasses.find((given) => given === word.slice(end + 1));
+  if (end > 0 && name) return { [word.slice(0, end)]: name };
+  throw new InferscopeError('E_USAGE', {
+    what: `invalid --kernel-class: ${word}`,
+    why: `It takes the short name of a kernel and its class: ${givenClasses.join(', ')}.`,
+    fix: 'For example: --kernel-class my_attention_kernel=attention',
+  });
 }
 
 /** Reads the given options. @throws E_USAGE, E_MODEL_NOT_FOUND …, E_RECORD_FILE, E_SESSION_NOT_FOUND */
 export async function readContext(options: ContextOptions): Promise<Context> {
-  const { model, dtype, batchSize, inputLen, roofline } = options;
+  const { model, dtype, batchSize, inputLen, roofline, kernelClass } = options;
   return {
     ...(model !== undefined && { model: await findModelNamed(model) }),
     ...(dtype !== undefined && { dtype }),
     ...(batchSize !== undefined && { batch_size: batchSize }),
     ...(inputLen !== undefined && { input_len: inputLen }),
+    ...(kernelClass !== undefined && { kernel_classes: kernelClass }),
     ...(roofline !== undefined && { roofline: await roofsOf(roofline) }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
+import { userVersion } from '../model/manifest.js';
 import { readUser } from '../session/user-file.js';
 import { type ContextOptions, defineContextOptions, saveContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
@@ -19,6 +20,7 @@ export function defineSet(command: Command): void {
       'after',
       examples(
         ['inferscope session set @last --model llama-3.1-8b --batch-size 8', 'the capture records neither'],
+        ['inferscope session set b1 --kernel-class my_kernel=attention', 'a kernel that no rule knows'],
         [
           'inferscope session set b1 --roofline roofline.json',
           'compare with the peaks measured on its machine',
@@ -33,19 +35,27 @@ export function defineSet(command: Command): void {
       ]);
       const { id, folder } = await openSession(selector);
       const { user } = readUser(folder);
-      if (options.json) printDocument(document('session-user', '1.1', { id, user }));
+      if (options.json) printDocument(document('session-user', userVersion, { id, user }));
       else print(`${id}: ${contextWords(user.context)}`);
     });
 }
 
 /** "model llama-3.1-8b, batch size 8". */
 function contextWords(context: ReturnType<typeof readUser>['user']['context'] = {}): string {
-  const { model, dtype, batch_size: batch, input_len: input, roofline } = context;
+  const {
+    model,
+    dtype,
+    batch_size: batch,
+    input_len: input,
+    roofline,
+    kernel_classes: classes = {},
+  } = context;
   const parts = [
     ...(model ? [`model ${model.name}`] : []),
     ...(dtype === undefined ? [] : [`dtype ${dtype}`]),
     ...(batch === undefined ? [] : [`batch size ${batch}`]),
     ...(input === undefined ? [] : [`${input} prompt tokens`]),
+    ...Object.entries(classes).map(([kernel, name]) => `${kernel} is ${name}`),
     ...(roofline ? [`peaks of ${roofline.gpus[0]?.name ?? 'a GPU'}`] : []),
   ];
   return parts.length > 0 ? parts.join(', ') : 'nothing set';
@@ -54,7 +64,7 @@ function contextWords(context: ReturnType<typeof readUser>['user']['context'] = 
 function nothingToSet(): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: 'nothing to set',
-    why: 'State what ran: --model, --dtype, --batch-size, --input-len, --roofline, or --clear.',
+    why: 'State what ran: --model, --dtype, --batch-size, --input-len, --roofline, --kernel-class, or --clear.',
     fix: 'For example: inferscope session set @last --model llama-3.1-8b --batch-size 8',
   });
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { UserData } from '../model/manifest.js';
+import { type UserData, userVersion } from '../model/manifest.js';
 import type { SessionFolder } from '../session/folders.js';
 import { plural } from '../vocabulary/format.js';
 import { examples } from './examples.js';
@@ -96,7 +96,7 @@ async function editUserData(selector: string, options: JsonOption, edit: Edit): 
   const session = selectSession(selector);
   const user = await edit(session);
   if (options.json) {
-    await printSessionDocument('session-user', { id: session.id, user }, [], '1.1');
+    await printSessionDocument('session-user', { id: session.id, user }, [], userVersion);
     return;
   }
   const tags = user.tags.length > 0 ? `, tags ${user.tags.join(', ')}` : '';

@@ -16,3 +16,6 @@ export const opClasses = [
   'other',
 ] as const;
 export type OpClass = (typeof opClasses)[number];
+
+/** Classes that a user can give to a kernel. */
+export const givenClasses = opClasses.filter((name) => name !== 'graph');

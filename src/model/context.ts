@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { opClasses } from './classes.js';
 import { gpuRooflineSchema } from './documents/gpu-roofline.js';
 
 /** Parts of a workload that a user can give, by their names there. */
@@ -12,6 +13,10 @@ export const contextSchema = z.object({
   dtype: z.string().optional().describe('What the model computed in.'),
   batch_size: z.number().int().positive().optional(),
   input_len: z.number().int().positive().optional().describe('Prompt tokens per sequence.'),
+  kernel_classes: z
+    .record(z.string(), z.enum(opClasses))
+    .optional()
+    .describe('Classes of kernels without a known one, by their short name (1.2).'),
   roofline: gpuRooflineSchema.optional().describe('Measured peaks of the GPU that was recorded.'),
 });
 

@@ -135,6 +135,6 @@ export const userDataSchema = z.object({
   notes: z.array(z.object({ at: z.string(), text: z.string() })),
   context: contextSchema.optional().describe('Facts about the workload that the user gave (1.1).'),
 });
-export const userVersion = '1.1';
+export const userVersion = '1.2';
 export const userSchema = documentSchema('user', userVersion, userDataSchema);
 export type UserData = z.infer<typeof userDataSchema>;

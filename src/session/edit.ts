@@ -47,7 +47,13 @@ export async function giveContext(
   clear = false,
 ): Promise<UserData> {
   return changeUser(session.folder, ({ context, ...user }) => {
-    const next = { ...(clear ? {} : context), ...newContext };
+    const earlier = clear ? {} : (context ?? {});
+    const classes = { ...earlier.kernel_classes, ...newContext.kernel_classes };
+    const next = {
+      ...earlier,
+      ...newContext,
+      ...(Object.keys(classes).length > 0 && { kernel_classes: classes }),
+    };
     return { ...user, ...(Object.keys(next).length > 0 && { context: next }) };
   });
 }

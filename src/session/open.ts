@@ -86,7 +86,7 @@ export async function openFolder({ id, folder }: SessionFolder): Promise<Session
     userIssue: issue,
     sha256: file.sha256,
     connect: sharedDatabase(
-      sessionTables({ id, folder, manifest }),
+      sessionTables({ id, folder, manifest, user }),
       tableFiles.reduce((sum, { rows }) => sum + rows, 0),
     ),
   };
@@ -120,9 +120,16 @@ async function checkHashes(folder: string, id: string, files: SavedFile[]): Prom
 }
 
 /** Absolute paths of a session's Parquet files, as the views and the `sql` child need them. */
-export function sessionTables(session: Pick<Session, 'id' | 'folder' | 'manifest'>): SessionTables {
+export function sessionTables(
+  session: Pick<Session, 'id' | 'folder' | 'manifest'> & { user?: Session['user'] },
+): SessionTables {
   const files = Object.entries(session.manifest.tables).map(
     ([table, list]) => [table, list.map(({ path }) => join(session.folder, path))] as const,
   );
-  return { id: session.id, files: Object.fromEntries(files) };
+  const kernelClasses = session.user?.context?.kernel_classes;
+  return {
+    id: session.id,
+    files: Object.fromEntries(files),
+    ...(kernelClasses && { kernelClasses }),
+  };
 }

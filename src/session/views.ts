@@ -7,6 +7,8 @@ export interface SessionTables {
   id: string;
   /** Absolute paths of the Parquet files of each table. */
   files: Record<string, string[]>;
+  /** Classes that the user gave to kernels without a known one, by short name. */
+  kernelClasses?: Record<string, string>;
   /** If set, each host name is replaced by its salted hash, so that rows of one host still join. */
   hostSalt?: string;
 }
@@ -66,7 +68,7 @@ export async function createOpenViews(
 async function selectFiles(
   connection: DuckDBConnection,
   table: TableName,
-  { id, hostSalt }: SessionTables,
+  { id, hostSalt, kernelClasses }: SessionTables,
   files: string[],
   { withSessionId, inMemory }: { withSessionId: boolean; inMemory: boolean },
 ): Promise<string> {
@@ -82,6 +84,7 @@ async function selectFiles(
   const columns = Object.entries(tables[table].columns).map(([name, { type }]) => {
     if (!typeByColumn.has(name)) return `CAST(NULL AS ${type}) AS "${name}"`;
     if (name === 'capture_id' && byCapture) return 'parse_filename(filename, true) AS capture_id';
+    if (table === 'kernels' && name === 'class' && kernelClasses) return givenClassSql(kernelClasses);
     const constant = constants.get(name);
     if (constant !== undefined && (name !== 'host' || constant === 'NULL'))
       return `CAST(${constant} AS ${type}) AS "${name}"`;
@@ -92,6 +95,13 @@ async function selectFiles(
   });
   if (withSessionId) columns.unshift(`${quote(id)} AS session_id`);
   return `SELECT ${columns.join(', ')} FROM ${source}`;
+}
+
+function givenClassSql(classes: Record<string, string>): string {
+  const cases = Object.entries(classes).map(
+    ([kernel, className]) => `WHEN ${quote(kernel)} THEN ${quote(className)}`,
+  );
+  return `CASE WHEN class <> 'other' THEN class ELSE CASE coalesce(short_name, name) ${cases.join(' ')} ELSE class END END AS class`;
 }
 
 /**

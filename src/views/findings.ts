@@ -140,6 +140,7 @@ function detailCommands(
       ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]
       : []),
     ...(findings.every(isMinor) && isUnexplained ? data.next_steps.slice(0, 1) : []),
+    ...data.next_steps.filter(({ asks }) => asks),
     ...(!tables && findings.some(({ gain }) => gain !== null)
       ? [{ command: `inferscope explain ${session} --verify <after>`, why: 'check a change' }]
       : []),

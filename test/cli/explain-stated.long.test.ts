@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import Database from 'libsql';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { explainDocumentSchema, verifyDocumentSchema } from '../../src/model/documents/explain.js';
@@ -55,6 +56,32 @@ test('the model and sizes given for a session are saved and used by later comman
   expectFailure(explain('b1', '--model', 'no-such-model', '--json'), 5, 'E_MODEL_NOT_FOUND');
   expect(inferscope(setup, ['session', 'set', 'b1', '--clear']).status).toBe(0);
   expect(decode().roofline_ms.value).toBeNull();
+});
+
+test('the class given to an unknown kernel is used by later commands, until --clear removes it', () => {
+  const kernel = 'mystery_kernel';
+  const path = join(setup.scratch, 'mystery.sqlite');
+  copyFileSync(captures.sqlite, path);
+  const file = new Database(path);
+  file.exec(`UPDATE StringIds SET value = '${kernel}' WHERE value LIKE 'nvjet_sm90_hsh_8x64_64x16%'`);
+  file.close();
+  expect(inferscope(setup, ['import', path, '--quiet', '--name', 'mystery']).status).toBe(0);
+  const set = (...args: string[]) => inferscope(setup, ['session', 'set', 'mystery', ...args]);
+  const classesOf = (short: string): unknown => {
+    const query = `SELECT DISTINCT class FROM kernels WHERE short_name = '${short}'`;
+    const result = inferscope(setup, ['sql', 'mystery', query, '--json']);
+    expect(result.status, result.stderr).toBe(0);
+    return (JSON.parse(result.stdout) as { data: { rows: unknown } }).data.rows;
+  };
+  expect(classesOf(kernel)).toEqual([['other']]);
+  expect(set('--kernel-class', `${kernel}=norm`).stdout).toContain(`${kernel} is norm`);
+  expect(classesOf(kernel)).toEqual([['norm']]);
+  // A known class stays.
+  expect(set('--kernel-class', 'vectorized_elementwise_kernel=norm').status).toBe(0);
+  expect(classesOf('vectorized_elementwise_kernel')).not.toContainEqual(['norm']);
+  expectFailure(set('--kernel-class', `${kernel}=magic`, '--json'), 2, 'E_USAGE');
+  expect(set('--clear').status).toBe(0);
+  expect(classesOf(kernel)).toEqual([['other']]);
 });
 
 describe('an archive instead of a session', () => {

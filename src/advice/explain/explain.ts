@@ -52,7 +52,7 @@ export async function explainSession(
         withoutGpu: context.operators !== null,
         hasCounters: hasSubject(manifest, 'counters'),
         session: session.user.name ?? session.id,
-      }).map(({ command, why }) => ({ command: belowLauncher(command, manifest), why })),
+      }).map((step) => ({ ...step, command: belowLauncher(step.command, manifest) })),
     };
     return document('explain', explainVersion, result, session.issues);
   } finally {

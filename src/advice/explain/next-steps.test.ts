@@ -33,3 +33,12 @@ test('without a GPU it suggests a look at the machine first, and no capture twic
   expect(suggested.some((command) => cleanRunCommand.test(command))).toBe(false);
   expect(new Set(suggested).size).toBe(suggested.length);
 });
+
+test('asks for the class of an unknown kernel by its name', () => {
+  const [lead, ...others] = stages;
+  const bar = lead!.bars[0]!;
+  const part = { label: 'unknown: a<b>', kernel: 'a<b>', ms: bar.ms / 2, count: 1 };
+  const withUnknown = [{ ...lead!, bars: [{ ...bar, parts: [part] }, ...lead!.bars.slice(1)] }, ...others];
+  expect(commands(withUnknown)).toContain("inferscope session set b1 --kernel-class 'a<b>=<class>'");
+  expect(commands().some((command) => command.includes('--kernel-class'))).toBe(false);
+});

@@ -23,6 +23,10 @@ interface Program {
 export const setModelCommand = (session: string): string =>
   `inferscope session set ${shellWord(session)} --model <name>`;
 
+/** States what a kernel does. @param session its name, else its id */
+const setClassCommand = (session: string, kernel: string): string =>
+  `inferscope session set ${shellWord(session)} --kernel-class ${shellWord(`${kernel}=<class>`)}`;
+
 /**
  * Commands to suggest next: the check of the first finding, a run without a profiler if only a profiled time is known, and
  * captures that refine the largest bars.
@@ -63,8 +67,18 @@ export function nextSteps(
       `refines "${bar.label}", ${formatPercent(bar.share)} of the stage (so far: ${bar.confidence_why})`,
     );
   }
+  for (const { ms, share, parts } of lead?.bars ?? []) {
+    const unknown = parts.find(({ kernel }) => kernel !== undefined);
+    if (unknown?.kernel === undefined) continue;
+    steps.push({
+      command: setClassCommand(session, unknown.kernel),
+      why: `states what this unknown kernel does, ${formatPercent((share * unknown.ms) / ms)} of the stage`,
+      asks: true,
+    });
+  }
   if (lead && lead.roofline_ms.value === null && lead.roofline_ms.reason.code === 'no_model') {
     add(setModelCommand(session), 'adds the model, so that the roofline can be computed');
   }
-  return steps.slice(0, maxSteps);
+  // A question to the user is not displaced by suggestions of captures.
+  return [...steps.filter(({ asks }) => !asks).slice(0, maxSteps), ...steps.filter(({ asks }) => asks)];
 }

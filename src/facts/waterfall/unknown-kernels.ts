@@ -26,6 +26,7 @@ export async function unknownKernels(scope: TraceScope, sums: readonly GroupSums
       .filter(({ grp }) => grp === group.key)
       .map(({ kernel, ns, n }) => ({
         label: `unknown: ${kernel}`,
+        kernel,
         ms: ns / instances / 1e6,
         count: n / instances,
       }))

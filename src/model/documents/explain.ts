@@ -37,7 +37,14 @@ const waterfallBarSchema = z.object({
     .describe('The capture that would make it more precise; null where none would.'),
   note: z.string().nullable(),
   parts: z
-    .array(z.object({ label: z.string(), ms: z.number(), count: z.number().nullable() }))
+    .array(
+      z.object({
+        label: z.string(),
+        ms: z.number(),
+        count: z.number().nullable(),
+        kernel: z.string().optional().describe('Short name of a kernel without a known class.'),
+      }),
+    )
     .describe(
       'Its largest parts where they are known: host by operator or range, synchronization by API call, a class by cause, other operations by kernel.',
     ),
@@ -275,11 +282,11 @@ const explainResultSchema = z.object({
     )
     .describe('Findings of rules that fired but are not claimed, each with its reason.'),
   next_steps: z
-    .array(z.object({ command: z.string(), why: z.string() }))
-    .describe('What to capture next, and what it would show.'),
+    .array(z.object({ command: z.string(), why: z.string(), asks: z.boolean().optional() }))
+    .describe('What to capture next, and what it would show; `asks`: what only the user knows.'),
 });
 
-export const explainVersion = '1.6';
+export const explainVersion = '1.7';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
 /** `explain --what-if`: predicted stage times under one change, each with an interval. */

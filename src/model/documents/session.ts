@@ -2,7 +2,7 @@ import { codeSchema } from '../code-schema.js';
 import type { ErrorCode } from '../errors.js';
 import { z } from 'zod';
 import { documentSchema, issueSchema } from '../document.js';
-import { manifestDataSchema, userDataSchema } from '../manifest.js';
+import { manifestDataSchema, userDataSchema, userVersion } from '../manifest.js';
 import { subjects } from '../subjects.js';
 
 const listedSessionSchema = z.object({
@@ -68,7 +68,7 @@ export const sessionShowDocumentSchema = documentSchema(
 /** `inferscope session rename|tag|note|set`: the new content of user.json. */
 export const sessionUserDocumentSchema = documentSchema(
   'session-user',
-  '1.1',
+  userVersion,
   z.object({ id: z.string(), user: userDataSchema }),
 );
 
