@@ -1,8 +1,9 @@
 import type { TraceResult } from '../model/documents/trace.js';
 import type { Figure } from '../model/figure.js';
+import { phaseTime } from '../model/headline-time.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
-import { phaseLabel } from '../vocabulary/stages.js';
-import type { Block, Section, Text, Value } from './block.js';
+import { perInstance, phaseLabel } from '../vocabulary/stages.js';
+import type { Block, Part, Section, Text, Value } from './block.js';
 import { tableOf } from './table-of.js';
 import { unitless, codeOr, countValue, namedKernels, ns, number, ratio, spread } from './trace-values.js';
 
@@ -12,7 +13,7 @@ const noOperator = 'no operator in these gaps';
 const noCall = 'no API call in these gaps';
 
 /** Gaps by cause and by what ended them, and the longest gaps. */
-export function idleSection({ idle: { waits, longest } }: TraceResult): Section {
+export function idleSection({ idle: { waits, longest }, phases }: TraceResult): Section {
   const table = (title: string, rows: typeof waits): Block =>
     tableOf(
       title,
@@ -51,13 +52,34 @@ export function idleSection({ idle: { waits, longest } }: TraceResult): Section 
               level: 3,
               text: 'A gap is time without a running kernel or copy. It is split by host and queue activity: one gap can have several causes, each with its part of the time.',
             },
-            table('By cause and by what ended the gap', waits.slice(0, visibleRows)),
+            table(
+              'By cause and by what ended the gap (totals of the whole capture)',
+              waits.slice(0, visibleRows),
+            ),
+            ...profiledNote(phases),
             ...(waits.length > visibleRows
               ? [moreFold(waits.length - visibleRows, table('Further causes', waits.slice(visibleRows)))]
               : []),
             ...(longest.length > 0 ? [longestGaps(longest)] : []),
           ],
   };
+}
+
+/** Gaps are recorded under a profiler, while other figures of a phase may be without it. */
+function profiledNote(phases: TraceResult['phases']): Block[] {
+  const clean = phases.filter((phase) => !phaseTime(phase).profiled);
+  if (clean.length === 0) return [];
+  const times = clean.flatMap(({ kind, idle_ns: idle }, index): Part[] => [
+    index === 0 ? '' : ', ',
+    ns(idle),
+    ` ${perInstance(kind)}`,
+  ]);
+  return [
+    {
+      type: 'text',
+      text: ['Gaps have the overhead of the profiler. Without it the GPU is idle for ', ...times, '.'],
+    },
+  ];
 }
 
 const moreFold = (count: number, table: Block): Block => ({

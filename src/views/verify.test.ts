@@ -128,6 +128,7 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
         { id: 'synchronization', before_ms: 0, after_ms: 0.001, explanation: 'too small to show' },
       ],
       assumptions: ['every kernel is captured'],
+      unchanged: [{ change: 'no-sync', why: 'the host does not wait for the device inside the stage' }],
     },
     {
       kind: 'prefill',
@@ -138,6 +139,7 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
       per_token_after_ms: null,
       bars: [],
       assumptions: [],
+      unchanged: [],
     },
   ];
   const whatIf = document('what-if', whatIfVersion, { session, change: 'cudagraph', stages });
@@ -146,7 +148,8 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
     'What if: cudagraph',
     '3.2× as fast',
     'one launch a stage',
-    'every kernel is captured',
+    'Assumed: every kernel is captured.',
+    'no-sync changes nothing: the host does not wait for the device inside the stage.',
     'nothing marks it',
   ])
     expect(html).toContain(text);

@@ -2,6 +2,7 @@ import { halfInterval } from '../model/half-interval.js';
 import { explainedBars, isProfiled } from '../model/headline-time.js';
 import type { StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { barWords } from '../vocabulary/bars.js';
+import { unchangedText } from '../vocabulary/explain-words.js';
 import { formatNumber, formatWithRange } from '../vocabulary/format.js';
 import type { Block, Part, Value } from './block.js';
 import { waterfallBars } from './compare-waterfalls.js';
@@ -54,10 +55,14 @@ export function whatIfBars(measured: StageWaterfall, stage: Stage, change: strin
   return [{ ...both, title: whatIfHead(stage), sides: both.sides.slice(1) }, whatIfNotes(stage)];
 }
 
-/** Why bars change, and the assumptions. */
+/** Why bars change, which changes do nothing and why, and the assumptions. */
 export const whatIfNotes = (stage: Stage): Block => ({
   type: 'notes',
-  items: [...reasons(stage), ...stage.assumptions.map((text) => `Assumed: ${text}.`)],
+  items: [
+    ...reasons(stage),
+    ...stage.unchanged.map(({ change, why }) => unchangedText(change, why)),
+    ...stage.assumptions.map((text) => `Assumed: ${text}.`),
+  ],
 });
 
 /** Bars that change by a smaller share of the stage are left out in a terminal, and their reasons everywhere. */

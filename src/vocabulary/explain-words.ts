@@ -23,3 +23,6 @@ export function nothingFound({
 /** A change with its further text. */
 export const changeText = ({ text, details }: Finding['change']): string =>
   details === undefined ? text : `${text} ${details}`;
+
+/** Why a change of `--what-if` does nothing in a stage. */
+export const unchangedText = (change: string, why: string): string => `${change} changes nothing: ${why}.`;

@@ -4,6 +4,7 @@ import { headlineTime } from '../../model/headline-time.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { literal } from '../../facts/trace/scope.js';
+import { stepPhase } from '../../facts/trace/step-places.js';
 import type { FindingContext } from './rule.js';
 import { instanceWord } from './words.js';
 
@@ -143,7 +144,7 @@ async function phaseTimes(
 
 const readPhaseTimes = (database: SessionDatabase, condition: string) =>
   database.query<PhaseTime>(
-    `SELECT phase, any_value(coalesce(class, 'other')) AS class, sum(exclusive_ns)::DOUBLE AS ns FROM phase_kernels WHERE ${condition} GROUP BY phase ORDER BY ns DESC`,
+    `SELECT ${stepPhase} AS phase, any_value(coalesce(class, 'other')) AS class, sum(exclusive_ns)::DOUBLE AS ns FROM phase_kernels WHERE ${condition} GROUP BY 1 ORDER BY ns DESC`,
   );
 
 /** The stage in words, for kernels that are not in a timeline. */

@@ -101,6 +101,21 @@ test('bars named by two findings count for the larger one, and the other is hidd
   expect(some[1]).toMatchObject({ hidden_by: null, gain: { expected_ms: 1 } });
 });
 
+test('a gain in proportion to its bars is not hidden by a larger one: it keeps its share of what remains', () => {
+  const bars = ['inefficiency.gemm', 'nonessential.copy'];
+  const gains = (change: object) =>
+    rankFindings(
+      [ruleFinding('types', 4, bars), ruleFinding('padding', 3, bars, change)],
+      [{ ...decode, bars: new Map(bars.map((id) => [id, 2.5])) }],
+    ).map(({ rule, hidden_by, gain }) => [rule, hidden_by, gain!.expected_ms]);
+  expect(gains({})[1]).toEqual(['padding', 'types:decode', 3]);
+  // 60 % of 5 ms, then of the 1 ms that is left.
+  expect(gains({ proportional: true })).toEqual([
+    ['types', null, 4],
+    ['padding', null, expect.closeTo(0.6, 9)],
+  ]);
+});
+
 test('visible gains never sum to more than the stage', () => {
   const bars = [...decode.bars.keys()];
   const all = rankFindings(

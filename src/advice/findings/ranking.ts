@@ -31,6 +31,7 @@ interface Ranked {
   removes: 'idle' | 'busy';
   covers: readonly string[];
   paced_by: string | null;
+  proportional: boolean;
   /** Whether the launches that remain leave less than half of the gain. */
   limited: boolean;
   /** Affected ms over the whole run that are certain. */
@@ -45,7 +46,7 @@ interface Ranked {
  * Findings of all rules, largest certain affected ms over the whole run first: severity and order follow the lower end of the
  * stage's interval, so a stage of two instances that differ widely does not lead; equally certain ones by their affected ms. A gain that no what-if computes is limited to the bars
  * of its finding; bars claimed by two findings go to the larger one, and the other gets hidden_by unless half of its gain
- * remains. So the sum of such visible gains never exceeds the stage's time.
+ * remains or its gain is in proportion to what remains. So the sum of such visible gains never exceeds the stage's time.
  */
 export function rankFindings(ruleFindings: readonly RuleFinding[], stages: readonly StageTime[]): Finding[] {
   const all = ruleFindings
@@ -124,6 +125,7 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
     removes = 'busy',
     covers = [],
     paced_by = null,
+    proportional = false,
     launches,
     noise: _noise,
     queued,
@@ -140,6 +142,7 @@ function rankOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ra
     limited: gain !== null && gain.expected_ms < minRemainingShare * unlimited!.expected_ms,
     covers,
     paced_by,
+    proportional,
     per_token: gain?.per === 'token' && queued !== true,
     certain_ms: certainty * runMs,
     run_ms: runMs,
@@ -237,7 +240,7 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
   const shortening = all
     .filter(({ finding: { gain } }) => gain !== null && gain.expected_ms > 0 && gain.per !== 'token')
     .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
-  for (const { finding } of shortening) {
+  for (const { finding, proportional } of shortening) {
     const gain = finding.gain!;
     const covering = shortening.find((candidate) => isCoveredBy(candidate, finding));
     if (covering) {
@@ -253,11 +256,13 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
           );
     const [largest] = shortening;
     // The first gain has all bars: one of a what-if may be larger than those of its finding.
-    if (free < minRemainingShare * gain.expected_ms && finding !== largest!.finding) {
+    if (!proportional && free < minRemainingShare * gain.expected_ms && finding !== largest!.finding) {
       finding.hidden_by = largestTaker(finding, largestTakers) ?? largest!.finding.id;
       continue;
     }
-    const remainingMs = Math.min(gain.expected_ms, free);
+    const remainingMs = proportional
+      ? (gain.expected_ms * free) / barSum(stage, finding.bars)
+      : Math.min(gain.expected_ms, free);
     finding.gain = clampGain(gain, remainingMs, free, stage);
     rest -= remainingMs;
     takeBars(finding, remainingMs, remaining, largestTakers);

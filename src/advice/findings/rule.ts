@@ -77,6 +77,11 @@ export type FoundDraft = Omit<
   queued?: boolean;
   /** Overrides the rule's value, for rules with several causes. */
   noise?: boolean;
+  /**
+   * The gain is a share of the time in its bars, also of what other changes leave: so no finding hides it, and its gain on the rest is in
+   * proportion.
+   */
+  proportional?: boolean;
   /** The rule of a cause that sets the pace once this one is removed, which leaves less than half of the gain. */
   paced_by?: string;
   /** Rules with smaller findings in the same stage that this change also removes; their time is counted here. */

@@ -41,6 +41,7 @@ export function applyChanges(before: StageState, changes: readonly Change[]): St
   let state = before;
   const explanations = new Map<string, string>();
   const assumptions: string[] = [];
+  const unchanged: StageResult['unchanged'] = [];
   let lessMs = 0;
   let moreMs = 0;
   for (const change of changes) {
@@ -48,6 +49,7 @@ export function applyChanges(before: StageState, changes: readonly Change[]): St
     if ('reason' in effect) return unpredicted(before, effect);
     for (const [id, text] of effect.explanations) explanations.set(id, text);
     assumptions.push(...effect.assumptions);
+    if (effect.unchanged !== undefined) unchanged.push({ change: change.text, why: effect.unchanged });
     lessMs += effect.lessMs;
     moreMs += effect.moreMs;
     state = effect.state;
@@ -70,6 +72,7 @@ export function applyChanges(before: StageState, changes: readonly Change[]): St
     per_token_after_ms: perToken && batch_after ? afterMs / batch_after : null,
     bars: barsOf(before, state, explanations),
     assumptions: [...new Set(assumptions)],
+    unchanged,
   };
 }
 
@@ -88,6 +91,7 @@ function unpredicted(before: StageState, why: MissingFigure): StageResult {
     per_token_after_ms: null,
     bars: [],
     assumptions: [],
+    unchanged: [],
   };
 }
 

@@ -54,9 +54,11 @@ function resultOf(state: StageState, word: string): StageResult | null {
   }
 }
 
-const assumptionText = ({ assumptions }: StageResult): string => {
+const assumptionText = ({ assumptions, unchanged }: StageResult): string => {
   // Those of a finding are sentences already.
-  const text = assumptions.map((assumption) => assumption.replace(/\.$/u, '')).join('; ');
+  const text = [...unchanged.map(({ why }) => why), ...assumptions]
+    .map((assumption) => assumption.replace(/\.$/u, ''))
+    .join('; ');
   return `${capitalize(text)}.`;
 };
 

@@ -77,6 +77,8 @@ export interface Effect {
   lessMs: number;
   moreMs: number;
   assumptions: string[];
+  /** Why the change does nothing. */
+  unchanged?: string;
 }
 
 export const sumOf = (bars: ReadonlyMap<string, number>): number =>
@@ -99,7 +101,8 @@ export const unchanged = (state: StageState, why: string): Effect => ({
   explanations: new Map(),
   lessMs: 0,
   moreMs: 0,
-  assumptions: [why],
+  assumptions: [],
+  unchanged: why,
 });
 
 /** Half of the 95 % interval of the measurement, as a share; 5 % if it is not known. */

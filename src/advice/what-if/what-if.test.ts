@@ -130,7 +130,8 @@ describe('launches', () => {
       const result = after(state, 'cudagraph');
       expect(result.ms).toBe(8.6);
       expect(result.bars).toEqual([]);
-      expect(result.assumptions[0]).toMatch(/already|CPU|not known/);
+      expect(result.unchanged[0]!.why).toMatch(/already|CPU|not known/);
+      expect(result.assumptions).toEqual([]);
     }
   });
 
@@ -139,8 +140,8 @@ describe('launches', () => {
     const result = after({ ...eager, facts: waiting }, 'no-sync');
     expect(result.ms).toBeCloseTo(8.6 - 1.2, 9);
     expect(after(eager, 'no-sync').bars).toEqual([]);
-    expect(after(eager, 'no-sync').assumptions).toEqual([
-      'the host does not wait for the device inside the stage',
+    expect(after(eager, 'no-sync').unchanged).toEqual([
+      { change: 'no-sync', why: 'the host does not wait for the device inside the stage' },
     ]);
   });
 
@@ -154,7 +155,8 @@ describe('launches', () => {
     for (const word of ['no-sync', 'pinned-copies'])
       expect(after(bench, word)).toMatchObject({
         bars: [],
-        assumptions: [expect.stringContaining('without a timeline')],
+        assumptions: [],
+        unchanged: [{ why: expect.stringContaining('without a timeline') as string }],
       });
   });
 
@@ -378,8 +380,8 @@ describe('fusing', () => {
 
   test('without a fusion finding attention stays, with a note, and a quarter of elementwise kernels stays', () => {
     const state = stateOf({ roofline: 2, 'inefficiency.elementwise': 2, 'nonessential.copy': 2 });
-    expect(after(state, 'fused-attention').assumptions).toEqual([
-      'no rule finds unfused attention in this stage',
+    expect(after(state, 'fused-attention').unchanged).toEqual([
+      { change: 'fused-attention', why: 'no rule finds unfused attention in this stage' },
     ]);
     expect(after(state, 'fused-elementwise').ms).toBeCloseTo(3, 9);
   });

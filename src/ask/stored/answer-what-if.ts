@@ -14,6 +14,7 @@ import {
   known,
   type TopicAnswer,
 } from './stored-facts.js';
+import { unchangedText } from '../../vocabulary/explain-words.js';
 import { barWords } from '../../vocabulary/bars.js';
 import { formatFactor, formatMs, formatPercent } from '../../vocabulary/format.js';
 import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
@@ -114,8 +115,12 @@ function predictionOf(
       .map(({ id, before_ms: before, after_ms: after, explanation }) =>
         part(`- ${barWords(id).label}: ${formatMs(before)} → ${formatMs(after)}: ${explanation}`),
       ),
-    assumed:
-      first.assumptions.length > 0 ? [part(`Assumed: ${first.assumptions.map(withoutEnd).join('; ')}.`)] : [],
+    assumed: [
+      ...first.unchanged.map(({ change, why }) => part(unchangedText(change, why))),
+      ...(first.assumptions.length > 0
+        ? [part(`Assumed: ${first.assumptions.map(withoutEnd).join('; ')}.`)]
+        : []),
+    ],
   };
 }
 

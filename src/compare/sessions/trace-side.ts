@@ -7,6 +7,7 @@ import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { meanFigure } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
 import { readPhases } from '../../facts/trace/phases.js';
+import { stepPhase } from '../../facts/trace/step-places.js';
 import { timelineScope } from '../../facts/waterfall/ranks.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
 import { readTelemetry } from '../../facts/trace/telemetry.js';
@@ -114,7 +115,7 @@ const kernelsOf = (scope: TraceScope, phases: readonly TracePhase[]): Promise<Si
     phases,
     `SELECT phase, name, any_value(short_name) AS short_name, arg_max(class, (total_ns, class)) AS class,
             any_value(tile) AS tile, sum(count)::BIGINT AS count, sum(total_ns)::DOUBLE AS total_ns
-     FROM (SELECT phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, class,
+     FROM (SELECT ${stepPhase} AS phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, class,
                   any_value(tile) AS tile, count(*) AS count, sum(dur_ns) AS total_ns
            FROM phase_kernels GROUP BY 1, 2, class)
      GROUP BY 1, 2`,
@@ -125,7 +126,7 @@ const operatorsOf = (scope: TraceScope, phases: readonly TracePhase[]): Promise<
   rowsOf(
     scope,
     phases,
-    `SELECT phase, regexp_replace(coalesce(name, op_type, ''), '([./_])\\d+', '\\1N', 'g') AS name, NULL AS short_name,
+    `SELECT ${stepPhase} AS phase, regexp_replace(coalesce(name, op_type, ''), '([./_])\\d+', '\\1N', 'g') AS name, NULL AS short_name,
             any_value(class) AS class, NULL AS tile, count(*) AS count, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS total_ns
      FROM phase_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`,
   );

@@ -2,10 +2,12 @@ import type { OpClass } from '../../model/classes.js';
 import type { PhaseClasses, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import { instancesOf } from './kernels.js';
 import { phaseOrder } from './phases.js';
+import { byPhaseSql } from './step-places.js';
 import type { TraceScope } from './scope.js';
 
 interface ClassRow {
-  phase: PhaseKind;
+  /** Null for the whole capture. */
+  phase: PhaseKind | null;
   class: OpClass;
   count: number;
   total_ns: number;
@@ -15,7 +17,7 @@ interface ClassRow {
 /** Self time of operators, for a program without a GPU. */
 const operatorClasses = `SELECT phase, coalesce(class, 'other') AS class, count(*)::BIGINT AS count,
     sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS total_ns, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS exclusive_ns
-  FROM phase_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`;
+  FROM ${byPhaseSql('phase_ops', { capture: true })} WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`;
 
 /** Time of kernels (without a GPU: operators) by class, for the whole capture and each phase. */
 export async function readClasses(scope: TraceScope, phases: readonly TracePhase[]): Promise<PhaseClasses[]> {
@@ -25,13 +27,11 @@ export async function readClasses(scope: TraceScope, phases: readonly TracePhase
     !source.gpu_used
       ? operatorClasses
       : `SELECT phase, coalesce(class, 'other') AS class, sum(kernels)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns,
-            coalesce(sum(exclusive_ns), 0)::DOUBLE AS exclusive_ns FROM kernel_cells GROUP BY 1, 2`,
+            coalesce(sum(exclusive_ns), 0)::DOUBLE AS exclusive_ns FROM ${byPhaseSql('kernel_cells', { capture: true })} GROUP BY 1, 2`,
   );
-  const kinds = [...new Set(rows.map(({ phase }) => phase))].toSorted(
-    (a, b) => phaseOrder.indexOf(a) - phaseOrder.indexOf(b),
-  );
-  return [null, ...kinds].map((kind) => {
-    const phaseRows = kind === null ? sumByClass(rows) : rows.filter(({ phase }) => phase === kind);
+  const kinds = [null, ...phaseOrder.filter((kind) => rows.some(({ phase }) => phase === kind))];
+  return kinds.map((kind) => {
+    const phaseRows = rows.filter(({ phase }) => phase === kind);
     const total = phaseRows.reduce((sum, row) => sum + row.total_ns, 0);
     const instances = instancesOf(phases, kind);
     return {
@@ -50,16 +50,4 @@ export async function readClasses(scope: TraceScope, phases: readonly TracePhase
         .toSorted((a, b) => b.total_ns - a.total_ns),
     };
   });
-}
-
-function sumByClass(rows: readonly ClassRow[]): ClassRow[] {
-  const sums = new Map<OpClass, ClassRow>();
-  for (const row of rows) {
-    const sum = sums.get(row.class) ?? { ...row, count: 0, total_ns: 0, exclusive_ns: 0 };
-    sum.count += row.count;
-    sum.total_ns += row.total_ns;
-    sum.exclusive_ns += row.exclusive_ns;
-    sums.set(row.class, sum);
-  }
-  return [...sums.values()];
 }

@@ -2,6 +2,7 @@ import { figure, missing } from '../../model/figure.js';
 import type { PhaseKind, TraceCopy } from '../../model/documents/trace.js';
 import { phaseOrder } from './phases.js';
 import type { TraceScope } from './scope.js';
+import { byPhaseSql } from './step-places.js';
 import { spreadColumns, spreadOf } from './spread.js';
 
 interface CopyRow {
@@ -18,12 +19,12 @@ interface CopyRow {
  */
 export async function readCopies({ database }: TraceScope): Promise<TraceCopy[]> {
   const rows = await database.query<CopyRow>(
-    `SELECT kind, memory, CASE WHEN grouping(phase) = 1 THEN NULL ELSE phase END AS phase, sum(bytes)::DOUBLE AS bytes,
+    `SELECT kind, memory, phase, sum(bytes)::DOUBLE AS bytes,
             sum(exclusive_ns)::DOUBLE AS exclusive_ns, ${spreadColumns('dur_ns')}
      FROM (SELECT *, CASE WHEN src_kind IS DISTINCT FROM 'device' AND kind IN ('HtoD', 'HtoH') THEN src_kind
                           WHEN dst_kind IS DISTINCT FROM 'device' AND kind = 'DtoH' THEN dst_kind
-                          ELSE coalesce(dst_kind, src_kind) END AS memory FROM phase_copies)
-     GROUP BY GROUPING SETS ((kind, memory), (kind, memory, phase))`,
+                          ELSE coalesce(dst_kind, src_kind) END AS memory FROM ${byPhaseSql('phase_copies', { capture: true })})
+     GROUP BY kind, memory, phase`,
   );
   const order = ({ phase }: CopyRow) => (phase === null ? -1 : phaseOrder.indexOf(phase));
   return rows

@@ -1,6 +1,7 @@
 import { gapParts } from '../../model/bars.js';
 import type { Idle, PhaseKind } from '../../model/documents/trace.js';
-import { placeKey, type TraceScope } from './scope.js';
+import type { TraceScope } from './scope.js';
+import { stepPhase } from './step-places.js';
 
 const maxWaits = 40;
 const maxLongest = 20;
@@ -47,7 +48,7 @@ export async function readIdle({ database }: TraceScope): Promise<Idle> {
   >(
     `SELECT phase, operator, part.cause, part.count, part.total_ns, part.longest_ns, part.starts FROM (
        SELECT phase, operator, unnest(parts) AS part FROM (
-         SELECT g.phase, o.name AS operator, [${sums.join(', ')}] AS parts FROM ${operator} GROUP BY g.phase, o.name))
+         SELECT ${stepPhase} AS phase, o.name AS operator, [${sums.join(', ')}] AS parts FROM ${operator} GROUP BY 1, 2))
      WHERE part.count > 0 ORDER BY part.total_ns DESC, phase, part.cause, operator LIMIT ${maxWaits}`,
   );
   const parts = gapParts.map((part) => `${part}_ns`).join(', ');
@@ -55,10 +56,9 @@ export async function readIdle({ database }: TraceScope): Promise<Idle> {
     Omit<GapRow, 'cause'> &
       EndedGap & { dur_ns: number } & Record<`${(typeof gapParts)[number]}_ns`, number | null>
   >(
-    `WITH longest AS (SELECT start_ns, dur_ns, stage_id, ${parts}, before_op_id, pid, correlation FROM rank_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${maxLongest})
-     SELECT p.phase, ${parts}, g.start_ns, g.dur_ns, any_value(o.name) AS operator, g.pid, g.correlation
-     FROM longest g JOIN stage_places p ON p.stage_id = ${placeKey('g')} LEFT JOIN rank_ops o ON o.op_id = g.before_op_id
-     GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
+    `SELECT ${stepPhase} AS phase, ${parts}, g.start_ns, g.dur_ns, any_value(o.name) AS operator, g.pid, g.correlation
+     FROM phase_gaps g LEFT JOIN rank_ops o ON o.op_id = g.before_op_id
+     WHERE g.start_ns IN (SELECT start_ns FROM rank_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${maxLongest}) GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
   const callGaps = waits.flatMap(({ cause, starts }) => (causesWithCalls.has(cause) ? (starts ?? []) : []));
   const gapsByStart = await readGapsAt(database, callGaps);

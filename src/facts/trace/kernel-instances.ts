@@ -3,6 +3,7 @@ import type { OpClass } from '../../model/classes.js';
 import { readKernelProperties } from './kernels.js';
 import { type NamedDurations, readNamedDurations } from './named-durations.js';
 import type { TraceScope } from './scope.js';
+import { stepPhase } from './step-places.js';
 
 /** Kernels of one name: class, launch properties and durations. */
 export interface NamedKernel extends NamedDurations {
@@ -53,7 +54,7 @@ export interface KernelOrigin {
 export async function readKernelOrigins({ database, need }: TraceScope): Promise<KernelOrigin[]> {
   await need('phase_kernels', 'rank_ops');
   return database.query<KernelOrigin>(
-    `SELECT k.phase, o.layer, o.name AS operator, coalesce(k.name, k.short_name, '') AS kernel, arg_max(k.class, k.dur_ns) AS class,
+    `SELECT ${stepPhase} AS phase, o.layer, o.name AS operator, coalesce(k.name, k.short_name, '') AS kernel, arg_max(k.class, k.dur_ns) AS class,
             count(*) AS count, sum(k.dur_ns)::DOUBLE AS total_ns
      FROM phase_kernels k LEFT JOIN rank_ops o ON o.op_id = k.op_id
      GROUP BY 1, 2, 3, 4 ORDER BY total_ns DESC, 1, 2, 3, 4`,

@@ -3,6 +3,7 @@ import type { Session } from '../../session/open.js';
 import { readApiCalls } from './api-calls.js';
 import type { TraceScope } from './scope.js';
 import { scopeOn } from '../derived/scope.js';
+import { byPhaseSql } from './step-places.js';
 import { queryDurations, spreadColumns } from './spread.js';
 
 /** From the API call's return to the kernel's start; null if the kernel started before the return. */
@@ -73,7 +74,7 @@ async function readSpreads(scope: TraceScope): Promise<Spreads> {
     (
       type,
     ) => `SELECT phase, ${spreadColumns('api_dur_ns', 'api_', type)}, ${spreadColumns(queueSql, 'queue_', type)}
-     FROM phase_kernels WHERE graph_node IS NULL GROUP BY phase${hasGraphs ? graphNodesSql(type) : ''}`,
+     FROM ${byPhaseSql('phase_kernels')} WHERE graph_node IS NULL GROUP BY phase${hasGraphs ? graphNodesSql(type) : ''}`,
   );
   return { launched, phases, calls: await readApiCalls(scope) };
 }
@@ -81,5 +82,5 @@ async function readSpreads(scope: TraceScope): Promise<Spreads> {
 const graphNodesSql = (type: 'BIGINT' | 'INTEGER'): string => ` UNION ALL BY NAME
      SELECT phase, ${spreadColumns('api_dur_ns', 'api_', type)}, ${spreadColumns('queue_ns', 'queue_', type)}
      FROM (SELECT phase, any_value(api_dur_ns) AS api_dur_ns, min(${queueSql}) AS queue_ns
-           FROM phase_kernels WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)
+           FROM ${byPhaseSql('phase_kernels')} WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)
      GROUP BY phase`;

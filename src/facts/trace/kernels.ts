@@ -3,6 +3,7 @@ import type { PhaseKind, Spread, TraceKernel, TracePhase, TraceResult } from '..
 import type { LaunchedRow } from './kernel-spreads.js';
 import { phaseOrder } from './phases.js';
 import { literal, type TraceScope } from './scope.js';
+import { byPhaseSql, countedPhases } from './step-places.js';
 import { queryDurations, spreadColumns, spreadOf } from './spread.js';
 
 const maxRows = 200;
@@ -18,7 +19,7 @@ interface KernelRow {
 }
 
 /**
- * Kernels by time, with the part of each phase: kernels launched in it, with sampling separate.
+ * Kernels by time, with the part of each phase: sampling inside a step counts in the step and in sampling.
  * @param launched from startSpreads
  */
 export async function readKernels(
@@ -43,7 +44,7 @@ export async function readKernels(
       : await readSpreadsByName(database);
   const byPhase = await database.query<{ name: string; phase: PhaseKind; count: number; total_ns: number }>(
     `SELECT coalesce(name, short_name, '') AS name, phase, sum(kernels)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns
-     FROM kernel_cells GROUP BY 1, 2`,
+     FROM ${byPhaseSql('kernel_cells')} GROUP BY 1, 2`,
   );
   const parts = new Map<string, typeof byPhase>();
   for (const row of byPhase) parts.set(row.name, [...(parts.get(row.name) ?? []), row]);
@@ -110,5 +111,5 @@ export function instancesOf(phases: readonly TracePhase[], kind: PhaseKind | nul
 
 /** SQL condition for kernels of a phase; null for all kernels. */
 export function phaseFilter(kind: PhaseKind | null): string {
-  return kind === null ? 'true' : `phase = ${literal(kind)}`;
+  return kind === null ? 'true' : `list_contains(${countedPhases}, ${literal(kind)})`;
 }

@@ -6,13 +6,14 @@ import { workloadArchitecture } from '../model-work.js';
 import type { LaunchedRow, Spreads } from './kernel-spreads.js';
 import type { TraceScope } from './scope.js';
 import { spreadOf } from './spread.js';
+import { byPhaseSql } from './step-places.js';
 
 const maxKernels = 30;
 
 /** SQL of (kind, graph_launches): launches of CUDA graphs by kind of step; those of sampling also count in their step. */
 export const graphLaunchesSql = `SELECT kind, count(*) AS graph_launches FROM (
-    SELECT DISTINCT unnest(CASE WHEN phase = 'sampling' THEN ['sampling', step_kind] ELSE [step_kind] END) AS kind, pid, correlation
-    FROM phase_kernels WHERE graph_node IS NOT NULL OR class = 'graph') WHERE kind IS NOT NULL GROUP BY kind`;
+    SELECT DISTINCT phase AS kind, pid, correlation
+    FROM ${byPhaseSql('phase_kernels')} WHERE graph_node IS NOT NULL OR class = 'graph') GROUP BY kind`;
 
 /**
  * How work reaches the device: launches per step and layer, duration of the launching calls, and queue time of kernels

@@ -2,6 +2,7 @@ import type { PhaseKind } from '../../model/documents/trace.js';
 import type { OpClass } from '../../model/classes.js';
 import { type NamedDurations, readNamedDurations } from './named-durations.js';
 import type { TraceScope } from './scope.js';
+import { stepPhase } from './step-places.js';
 
 /** Operators of one name: calls, durations including callees, and the kernels they launch. */
 export interface NamedOperator extends NamedDurations {
@@ -56,7 +57,7 @@ export interface OperatorOrigin {
 export async function readOperatorOrigins({ database, need }: TraceScope): Promise<OperatorOrigin[]> {
   await need('phase_ops');
   return database.query<OperatorOrigin>(
-    `SELECT o.phase, o.layer, coalesce(o.name, '') AS operator, arg_max(o.class, o.dur_ns) AS class,
+    `SELECT ${stepPhase} AS phase, o.layer, coalesce(o.name, '') AS operator, arg_max(o.class, o.dur_ns) AS class,
             count(*) AS count, sum(${selfNs})::DOUBLE AS total_ns
      FROM phase_ops o GROUP BY 1, 2, 3 ORDER BY total_ns DESC, 1, 2, 3`,
   );

@@ -64,11 +64,21 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       );
       expect(share).toBeCloseTo(row!.ns / all!.ns, 9);
     }
+    // Sampling, and what no range launched, belongs to the step in which it starts; sampling is also a phase of its own.
+    const steps = data.phases
+      .filter(({ kind }) => kind === 'decode' || kind === 'prefill')
+      .flatMap(({ kind, rows: windows }) =>
+        windows.map(({ start_ns, wall_ns }) => `('${kind}', ${start_ns}, ${start_ns + wall_ns})`),
+      );
     const rows = await query<{ phase: string; class: string; ns: number; share: number }>(
-      `SELECT phase, class, sum(dur_ns)::DOUBLE AS ns, (sum(dur_ns) / sum(sum(dur_ns)) OVER (PARTITION BY phase))::DOUBLE AS share FROM (
-         SELECT CASE WHEN p.warmup THEN 'warmup' ELSE coalesce(p.kind, 'outside') END AS phase, coalesce(k.class, 'other') AS class, k.dur_ns
-         FROM (SELECT * FROM kernels WHERE ${focusWhere}) k LEFT JOIN stages s ON s.capture_id = k.capture_id AND s.stage_id = k.stage_id
-         LEFT JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id) GROUP BY phase, class`,
+      `WITH steps(step, from_ns, until_ns) AS (VALUES ${steps.join(', ')}),
+         marked AS (SELECT CASE WHEN p.warmup THEN 'warmup' ELSE coalesce(p.kind, 'outside') END AS phase, coalesce(k.class, 'other') AS class, k.dur_ns, k.start_ns
+           FROM (SELECT * FROM kernels WHERE ${focusWhere}) k LEFT JOIN stages s ON s.capture_id = k.capture_id AND s.stage_id = k.stage_id
+           LEFT JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id),
+         placed AS (SELECT class, dur_ns, unnest(list_distinct([coalesce(step, phase), CASE WHEN phase = 'sampling' THEN phase END])) AS phase
+           FROM marked LEFT JOIN steps ON phase IN ('sampling', 'outside') AND start_ns >= from_ns AND start_ns < until_ns)
+       SELECT phase, class, sum(dur_ns)::DOUBLE AS ns, (sum(dur_ns) / sum(sum(dur_ns)) OVER (PARTITION BY phase))::DOUBLE AS share
+       FROM placed GROUP BY phase, class`,
     );
     const phases = data.classes.filter(({ kind }) => kind !== null);
     expect(phases.flatMap((phase) => phase.rows)).toHaveLength(rows.length);
@@ -245,7 +255,10 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     // Under another id, because a session is not compared with itself.
     const again = { ...session, id: `${session.id}-again` };
     const comparison = compareDocumentSchema.parse(await compareSessions([session, again])).data;
-    for (const { phase, class: opClass, values } of comparison.classes) {
+    // A comparison has sampling of a step in the step only.
+    for (const { phase, class: opClass, values } of comparison.classes.filter(
+      (row) => row.phase !== 'sampling',
+    )) {
       const group = data.classes.find(({ kind }) => kind === phase)!;
       const row = group.rows.find((candidate) => candidate.class === opClass)!;
       expect(values[0]!.share).toBeCloseTo(row.share, 9);

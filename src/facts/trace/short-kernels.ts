@@ -1,6 +1,7 @@
 import type { PhaseKind, ShortKernels } from '../../model/documents/trace.js';
 import { phaseOrder } from './phases.js';
 import type { TraceScope } from './scope.js';
+import { byPhaseSql } from './step-places.js';
 
 /** A shorter kernel takes no longer than the next launch (5 to 10 µs on current hosts). */
 export const shortKernelNs = 10_000;
@@ -10,32 +11,27 @@ export async function readShortKernels(scope: TraceScope): Promise<ShortKernels>
   const { database } = scope;
   await scope.need('kernel_cells');
   const rows = await database.query<{
-    phase: PhaseKind;
+    /** Null for the whole capture. */
+    phase: PhaseKind | null;
     kernels: number;
     short: number;
     short_ns: number;
     total_ns: number;
   }>(
     `SELECT phase, sum(kernels)::BIGINT AS kernels, sum(short)::BIGINT AS short, sum(short_ns)::DOUBLE AS short_ns, sum(dur_ns)::DOUBLE AS total_ns
-     FROM kernel_cells GROUP BY phase`,
+     FROM ${byPhaseSql('kernel_cells', { capture: true })} GROUP BY phase`,
   );
-  const sum = (pick: (row: (typeof rows)[number]) => number) => rows.reduce((all, row) => all + pick(row), 0);
-  const capture = {
-    phase: null,
-    kernels: sum((row) => row.kernels),
-    short: sum((row) => row.short),
-    short_ns: sum((row) => row.short_ns),
-    total_ns: sum((row) => row.total_ns),
-  };
-  const sorted = rows.toSorted((a, b) => phaseOrder.indexOf(a.phase) - phaseOrder.indexOf(b.phase));
+  const order = ({ phase }: (typeof rows)[number]) => (phase === null ? -1 : phaseOrder.indexOf(phase));
   return {
     threshold_ns: shortKernelNs,
-    phases: [capture, ...sorted].map((row) => ({
-      kind: row.phase,
-      kernels: row.kernels,
-      short: row.short,
-      count_share: row.kernels > 0 ? row.short / row.kernels : 0,
-      time_share: row.total_ns > 0 ? row.short_ns / row.total_ns : 0,
-    })),
+    phases: rows
+      .toSorted((a, b) => order(a) - order(b))
+      .map((row) => ({
+        kind: row.phase,
+        kernels: row.kernels,
+        short: row.short,
+        count_share: row.kernels > 0 ? row.short / row.kernels : 0,
+        time_share: row.total_ns > 0 ? row.short_ns / row.total_ns : 0,
+      })),
   };
 }

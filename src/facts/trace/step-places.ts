@@ -25,6 +25,19 @@ const windowsOn = {
 
 export const placesNeed: readonly TimelineTable[] = ['stage_places', 'windows', 'instances'];
 
+/** SQL of the phase in which a placed row counts once: its step, which includes sampling. */
+export const stepPhase = 'coalesce(step_kind, phase)';
+
+/** SQL of the phases in which a placed row counts: its step, and sampling inside it, which is shown on its own too. */
+export const countedPhases = `CASE WHEN phase = 'sampling' AND step_kind IS NOT NULL THEN [step_kind, phase] ELSE [${stepPhase}] END`;
+
+/**
+ * SQL of a table's placed rows, one for each phase in which they count.
+ * @param capture also one with a null phase, for the whole capture
+ */
+export const byPhaseSql = (table: string, { capture = false } = {}): string =>
+  `(SELECT * EXCLUDE (phase), unnest(${capture ? `list_prepend(NULL, ${countedPhases})` : countedPhases}) AS phase FROM ${table})`;
+
 /**
  * SQL of a table's rows with phase, phase_id, step_id and step_kind: the one definition of the step that an activity belongs to. It
  * is the step with the range that launched the activity; outside of all such ranges, the step with the window it is in. Most rows have the

@@ -4,6 +4,8 @@ import { openSession } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { testHome } from '../../session/test-folder.js';
 import { explainSession } from '../../advice/explain/explain.js';
+import { compareSessions } from '../../compare/sessions/compare.js';
+import { analyzeTrace } from './trace.js';
 
 // vLLM 0.26 in one process on an H200 under nsys: TinyLlama's shape, three runs of 4 prompts with 128 tokens each, to
 // 32 tokens.
@@ -75,4 +77,29 @@ test('the waterfall of a decode step sums to its measured time, and there is no 
     { rule: 'host_bound', stage: 'decode' },
     { rule: 'launch_bound', stage: 'prefill' },
   ]);
+});
+
+test('phases, classes, kernels, launches and a comparison count sampling in the step around it', async () => {
+  const session = await openSession(id, home);
+  const { data } = await analyzeTrace(session);
+  const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
+  const compared = await compareSessions([session, { ...session, id: 'again' }]);
+  for (const kind of ['decode', 'prefill', 'sampling'] as const) {
+    const { kernels, launches } = data.phases.find((phase) => phase.kind === kind)!;
+    const ofKind = data.kernels.flatMap((row) => row.phases.filter((phase) => phase.kind === kind));
+    const classes = data.classes.find((group) => group.kind === kind)!.rows;
+    const inComparison = compared.data.kernels.filter(({ phase }) => phase === kind);
+    expect([kind, sum(classes.map((row) => row.per_instance))]).toEqual([kind, expect.closeTo(kernels, 6)]);
+    expect([kind, sum(ofKind.map((phase) => phase.per_instance))]).toEqual([
+      kind,
+      expect.closeTo(kernels, 6),
+    ]);
+    // A comparison lists each kernel once, in its step.
+    if (kind !== 'sampling')
+      expect([kind, sum(inComparison.map(({ values }) => values[0]!.count))]).toEqual([
+        kind,
+        expect.closeTo(kernels, 6),
+      ]);
+    expect(data.launches.phases.find((phase) => phase.kind === kind)).toMatchObject({ kernels, launches });
+  }
 });

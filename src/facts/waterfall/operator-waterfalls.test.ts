@@ -17,3 +17,15 @@ test('the operators of a bar sum to it, although a part of their time is at the 
       id,
     ).toBeCloseTo(ms, 9);
 });
+
+test('operators that take longer under the profiler than the step without it are scaled: no bar exceeds the step', async () => {
+  const rows = profileRows();
+  const ops = rows.ops!.map((op) => ({ ...op, dur_ns: 3 * op.dur_ns! }));
+  const { stages } = (await explainSession(await sessionOf(testHome(), { ...rows, ops }))).data;
+  const decode = stages.find(({ kind }) => kind === 'decode')!;
+  const clean = decode.clean_ms.value!;
+  const bars = decode.bars.filter(({ id }) => id !== 'profiler_overhead');
+  expect(bars.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(clean, 9);
+  for (const { id, ms } of bars) expect([id, ms <= clean]).toEqual([id, true]);
+  expect(bars.find(({ id }) => id === 'unattributed')!.ms).toBeCloseTo(0, 9);
+});

@@ -146,7 +146,7 @@ async function stageOf(
   );
   if (spans.length === 0) return null;
   await scope.need('rank_gaps');
-  const times = {
+  const recorded = {
     operators: await database.query<OpTime>(timesSql(windows)),
     hosts: await database.query<HostTime>(hostTimesSql(windows)),
   };
@@ -156,7 +156,8 @@ async function stageOf(
   const clean = await cleanTimeOf(scope, group);
   const addedMs = clean.value === null ? 0 : wallMs - clean.value;
   const necessary = 'reason' in need.necessary ? null : need.necessary;
-  const raw = partsOf(times, n, wallMs, necessary);
+  const factor = operatorFactor(recorded, n, wallMs, clean.value);
+  const raw = partsOf(recorded, factor, n, wallMs, necessary);
   const parts = removeProfilerOverhead(raw, addedMs);
   const explainedMs = explainedBars(parts).ms;
   const bars = orderedIds(parts).map((id): WaterfallBar => {
@@ -164,9 +165,9 @@ async function stageOf(
     const className = classOfBar(id);
     const barRows =
       className === null
-        ? times.hosts.filter((row) => row.id === id)
-        : times.operators.filter((row) => row.class === className);
-    const measuredMs = barRows.reduce((sum, row) => sum + row.ns, 0) / n / 1e6;
+        ? recorded.hosts.filter((row) => row.id === id)
+        : recorded.operators.filter((row) => row.class === className);
+    const recordedMs = sumNs(barRows) / n / 1e6;
     return {
       id,
       ms,
@@ -174,7 +175,7 @@ async function stageOf(
       count: barRows.length === 0 ? null : barRows.reduce((sum, row) => sum + row.n, 0) / n,
       ...describeBar(id, { peaksMeasured: true, kind: group.kind, onCpu: true }),
       ...(id === 'host.between_operators' ? { better_capture: null } : {}),
-      sql: barRows.length === 0 ? null : sqlOf(id, windows, { n, differenceMs: ms - measuredMs }),
+      sql: barRows.length === 0 ? null : sqlOf(id, windows, { n, differenceMs: ms - recordedMs }),
       note: noteOf(id, ms, { raw, parts }),
       parts: className === null ? [] : operatorParts(barRows as OpTime[], { n, ms }),
     };
@@ -199,7 +200,9 @@ async function stageOf(
     sum_error_share: wallMs > 0 ? Math.abs(total - wallMs) / wallMs : 0,
     rows: spans
       .slice(0, maxRows)
-      .map((span) => rowOf(span, times, { necessary, addedShare: wallMs > 0 ? addedMs / wallMs : 0 })),
+      .map((span) =>
+        rowOf(span, recorded, { necessary, factor, addedShare: wallMs > 0 ? addedMs / wallMs : 0 }),
+      ),
     ranks: [{ rank: scope.source.focus.rank, device: null, measured_ms: wallMs }],
   };
 }
@@ -223,18 +226,21 @@ function sqlOf(
     ? `SELECT id AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${hostTimesSql(windows)}) WHERE id = '${id}' GROUP BY id
 UNION ALL SELECT '(removed: profiler overhead)', NULL, ${differenceMs} ORDER BY 3 DESC`
     : `SELECT name AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${timesSql(windows)}) WHERE class = '${className}' GROUP BY name
-UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${differenceMs} ORDER BY 3 DESC`;
+UNION ALL SELECT '(roofline limit by model arithmetic, profiler overhead)', NULL, ${differenceMs} ORDER BY 3 DESC`;
 }
 
 /** One instance. Profiler overhead is distributed in proportion to measured time. */
 function rowOf(
   { instance, label, ns }: Span,
   { operators, hosts }: Times,
-  { necessary, addedShare }: { necessary: NecessaryTime | null; addedShare: number },
+  { necessary, factor, addedShare }: { necessary: NecessaryTime | null; factor: number; addedShare: number },
 ): StageWaterfall['rows'][number] {
   const isInInstance = ({ stage_id }: { stage_id: number }) => stage_id === instance;
   const times = { operators: operators.filter(isInInstance), hosts: hosts.filter(isInInstance) };
-  const parts = removeProfilerOverhead(partsOf(times, 1, ns / 1e6, necessary), (addedShare * ns) / 1e6);
+  const parts = removeProfilerOverhead(
+    partsOf(times, factor, 1, ns / 1e6, necessary),
+    (addedShare * ns) / 1e6,
+  );
   return {
     stage_id: instance,
     label,
@@ -243,26 +249,49 @@ function rowOf(
   };
 }
 
+/**
+ * A profiler also makes operators longer, most on a busy CPU. If they take longer than the stage without the profiler and without its host
+ * time, this factor scales them to it, so no bar exceeds its stage.
+ */
+function operatorFactor(times: Times, n: number, wallMs: number, cleanMs: number | null): number {
+  const operatorMs = sumNs(times.operators) / n / 1e6;
+  if (cleanMs === null || operatorMs === 0 || cleanMs >= wallMs) return 1;
+  const host = [...hostTimes(times, n, wallMs)].map(([cause, ms]) => ({ id: `host.${cause}`, ms }));
+  const hostMs = removeProfilerOverhead(host, wallMs - cleanMs)
+    .filter(({ id }) => id !== 'profiler_overhead')
+    .reduce((sum, { ms }) => sum + ms, 0);
+  return Math.min(1, Math.max(0, cleanMs - hostMs) / operatorMs);
+}
+
+const sumNs = (rows: readonly { ns: number }[]): number => rows.reduce((sum, { ns }) => sum + ns, 0);
+
 interface Times {
   operators: readonly OpTime[];
   hosts: readonly HostTime[];
 }
 
-function partsOf(
-  { operators, hosts }: Times,
-  n: number,
-  wallMs: number,
-  necessary: NecessaryTime | null,
-): Part[] {
-  const classes = new Map<OpClass, number>();
-  for (const { class: name, ns } of operators) classes.set(name, (classes.get(name) ?? 0) + ns / n / 1e6);
+/** Host time of a mean instance by cause, ms, with the time between operators. */
+function hostTimes({ operators, hosts }: Times, n: number, wallMs: number): Map<string, number> {
   const host = new Map<string, number>();
   for (const { id, ns } of hosts) {
     const cause = hostPart(id);
     host.set(cause, (host.get(cause) ?? 0) + ns / n / 1e6);
   }
-  const inside = [...classes.values(), ...host.values()].reduce((sum, ms) => sum + ms, 0);
-  host.set(host.size > 0 ? 'loop' : 'between_operators', Math.max(0, wallMs - inside));
+  const insideMs = (sumNs(operators) + sumNs(hosts)) / n / 1e6;
+  return host.set(host.size > 0 ? 'loop' : 'between_operators', Math.max(0, wallMs - insideMs));
+}
+
+function partsOf(
+  times: Times,
+  factor: number,
+  n: number,
+  wallMs: number,
+  necessary: NecessaryTime | null,
+): Part[] {
+  const classes = new Map<OpClass, number>();
+  for (const { class: name, ns } of times.operators)
+    classes.set(name, (classes.get(name) ?? 0) + (factor * ns) / n / 1e6);
+  const host = hostTimes(times, n, wallMs);
   const idle = {
     synchronization: 0,
     launch_overhead: 0,

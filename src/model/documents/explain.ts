@@ -312,6 +312,9 @@ const whatIfResultSchema = z.object({
         )
         .describe('Bars that change: by how much and why.'),
       assumptions: z.array(z.string()),
+      unchanged: z
+        .array(z.object({ change: z.string(), why: z.string() }))
+        .describe('Changes that do nothing in this stage, and why.'),
     }),
   ),
 });

@@ -81,6 +81,7 @@ async function judge(
       'The time is proportional to the positions; batches without padding are as efficient.',
       { low_ms: 0.6 * gain, high_ms: Math.min(wall, 1.1 * gain) },
     ),
+    proportional: true,
     confidence: 'medium',
     bars: [
       ...barsOf(context, kind, ['roofline', 'serial']),
