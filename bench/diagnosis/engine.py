@@ -11,14 +11,14 @@ import random
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 from case import Case, Planted, Sized, run, unmarked
 
-SEEDS = {"engine-validation": 3}
+SEEDS = {"engine-validation": 3, "engine-combined": 4}
 """Seeds 1 and 2 were used for validation before, until their results were inspected."""
-PREFIX = "ew"
+PREFIXES = {"engine-validation": "ew", "engine-combined": "ef"}
 LIMIT_S = 240
 NEW = 32
 """Decode steps of a request; programs about the prefill have none."""
@@ -95,9 +95,17 @@ def prompt_logprobs(engine: Engine) -> EngineProgram:
     return make_program(engine, 0, engine.llm(), **(dict(prompt_logprobs=1) if engine.faulty else {}))
 
 
-def texts(engine: Engine) -> EngineProgram:
+def float32_logprobs(engine: Engine) -> EngineProgram:
+    return make_program(engine, 0, engine.llm(dtype="float32" if engine.faulty else "bfloat16"), **(dict(prompt_logprobs=1) if engine.faulty else {}))
+
+
+def eager_texts(engine: Engine) -> EngineProgram:
+    return texts(engine, enforce_eager=engine.faulty)
+
+
+def texts(engine: Engine, **more: Any) -> EngineProgram:
     """A loop over the engine's steps detokenizes all sequences after every step; the twin once at their end."""
-    llm, prompts, params = engine.llm(), engine.prompts(), sampling_params(NEW + 1)
+    llm, prompts, params = engine.llm(**more), engine.prompts(), sampling_params(NEW + 1)
     words = ["token%d " % token for token in range(engine.vocab)]
     requests = 0
 
@@ -137,13 +145,21 @@ KINDS = [
 BY_ID = {kind.id: kind for kind in KINDS}
 
 
+# The programs and sizes of two kinds.
+PAIRS: Dict[Tuple[str, str], Tuple[Callable[[Engine], EngineProgram], Dict[str, Any]]] = {
+    ("eager", "texts"): (eager_texts, {**small, "batch": [32, 64], "length": [512]}),
+    ("half_precision", "prompt_logprobs"): (float32_logprobs, {**small, "layers": [4], "vocab": [128256], "batch": [8], "length": [512]}),
+}
+
+
 def programs(half: str) -> List[Dict[str, Any]]:
-    """One program of each kind. -> entries like those of generated.py"""
+    """One program of each kind or pair. -> entries like those of generated.py"""
     made = []
-    for index, kind in enumerate(KINDS):
+    pairs = half == "engine-combined"
+    for index, kinds in enumerate(PAIRS if pairs else [(kind.id,) for kind in KINDS]):
         dice = random.Random(SEEDS[half] * 1000 + index)
-        chosen = {name: dice.choice(values) for name, values in kind.sizes.items()}
-        made.append({"id": "%s_%02d_%s" % (PREFIX, index, kind.id), "half": half, "kinds": [kind.id], "chosen": chosen})
+        chosen = {name: dice.choice(values) for name, values in (PAIRS[kinds][1] if pairs else BY_ID[kinds[0]].sizes).items()}
+        made.append({"id": "%s_%02d_%s" % (PREFIXES[half], index, "_".join(kinds)), "half": half, "kinds": list(kinds), "chosen": chosen})
     return made
 
 
@@ -151,7 +167,8 @@ def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
     kind = BY_ID[entry["kinds"][0]]
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     with torch.inference_mode(False):
-        made = kind.prepare(Engine(variant=variant, **entry["chosen"]))
+        make = kind.prepare if len(entry["kinds"]) == 1 else PAIRS[entry["kinds"][0], entry["kinds"][1]][0]
+        made = make(Engine(variant=variant, **entry["chosen"]))
 
     def work() -> None:
         with torch.inference_mode(False):

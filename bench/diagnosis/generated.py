@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from case import Case, Planted
 from decoder import Decoder, Shape, gated, graphed, random_tokens, sdpa, sized
 
-SEEDS = {"development": 1, "earlier": 10, "validation": 11}
-PREFIXES = {"development": "d", "earlier": "c", "validation": "e"}
+SEEDS = {"development": 1, "earlier": 10, "validation": 11, "combined": 12}
+PREFIXES = {"development": "d", "earlier": "c", "validation": "e", "combined": "f"}
 LIMIT_S = 60
 
 
@@ -424,15 +424,18 @@ KINDS = [
 BY_ID = {kind.id: kind for kind in KINDS}
 # Faults outside the model, which may be added to one inside it.
 OUTSIDE = ["scheduler", "collected"]
+# Two faults of the same stage that change different parts of a program.
+PAIRS = [["chained", "written_attention"], ["repeated_heads", "sorted_logits"], ["adapters", "tables_copied"]]
 
 
 def programs(half: str) -> List[Dict[str, Any]]:
-    """Two programs of each kind in development, else one; every fifth has a second fault. -> entries of generated.json"""
+    """Two programs of each kind in development, else one; every fifth has a second fault. Or one of each of PAIRS. -> entries of generated.json"""
     made = []
-    for index, kind in enumerate([kind for kind in KINDS for _ in range(2 if half == "development" else 1)]):
+    each = [[kind.id] for kind in KINDS for _ in range(2 if half == "development" else 1)]
+    for index, kinds in enumerate(PAIRS if half == "combined" else each):
         dice = random.Random(SEEDS[half] * 1000 + index)
-        kinds = [kind.id]
-        if index % 5 == 0 and kind.stage == "decode" and kind.id not in OUTSIDE:
+        kind, kinds = BY_ID[kinds[0]], list(kinds)
+        if half != "combined" and index % 5 == 0 and kind.stage == "decode" and kind.id not in OUTSIDE:
             kinds.append(dice.choice(OUTSIDE))
         decode = kind.stage == "decode"
         chosen = {
@@ -466,7 +469,9 @@ def _program(entry: Dict[str, Any], variant: str, device: str) -> Program:
         kv_heads=next(count for count in (chosen["kv_heads"] or heads, 4, 2, 1) if heads % count == 0),
         vocab=chosen["vocab"],
     )
-    more = dict(kind.shape or {})
+    more: Dict[str, Any] = {}
+    for planted in entry["kinds"]:
+        more.update(BY_ID[planted].shape or {})
     if "hidden" in more:
         more["heads"] = more["hidden"] // 128
         more["kv_heads"] = min(shape.kv_heads, more["heads"])

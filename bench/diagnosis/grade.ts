@@ -9,8 +9,8 @@ export interface PlantedFault {
   rules: string[];
   /** Kind of stage with the fault; all kinds if missing. */
   stage?: 'prefill' | 'decode';
-  /** Rules of further faults that the first one hides. */
-  also?: string[];
+  /** For each further fault, which the first one may hide: the rules that name it. */
+  also?: string[][];
   /** Rules of other causes that the repair also removes, if they fire: their gains add up. */
   repaired_too?: string[];
   /** Rules that are also correct for the repaired twin, each with the reason. */
@@ -28,9 +28,12 @@ export interface GeneratedProgram {
     | 'development'
     | 'earlier'
     | 'validation'
+    | 'combined'
     | 'stock-development'
     | 'stock-validation'
-    | 'engine-validation';
+    | 'stock-combined'
+    | 'engine-validation'
+    | 'engine-combined';
   stage: 'prefill' | 'decode';
   planted: string;
   /** For each planted cause, the rules that name it. */
@@ -95,7 +98,7 @@ export const plantedIn = ({
   stage,
   planted,
   rules: causes[0]!,
-  also: causes.slice(1).flat(),
+  also: causes.slice(1),
   true_of_twin: { ...trueOf(half, stage), ...true_of_twin },
   ...(host ? { host } : {}),
   ...(repaired_too ? { repaired_too } : {}),
@@ -175,13 +178,13 @@ export function grade(
 ): Row {
   const findings = explained.fault.findings.filter(({ severity }) => severity !== 'info');
   const also = fault.also ?? [];
-  const causes = [fault.rules, ...also.map((rule) => [rule])];
+  const causes = [fault.rules, ...also];
   const places = causes.map((rules) => findings.findIndex(({ rule }) => rules.includes(rule)));
   const found = places.filter((place) => place >= 0);
   const first = found.length === 0 ? -1 : Math.min(...found);
   const named = findings[first] ?? null;
   const twin = explained.fixed.findings.filter(({ severity }) => severity !== 'info');
-  const planted = new Set([...fault.rules, ...also]);
+  const planted = new Set(causes.flat());
   const still = twin.filter(
     (finding) =>
       planted.has(finding.rule) &&

@@ -8,26 +8,29 @@ import importlib
 import random
 from typing import Any, Dict, List
 
+import combined
 import compiled
 from case import Case
 from stock_kinds import DECODES, FAMILIES, KINDS, PREFILLS, Kind, Stock
 
-SEEDS = {"stock-development": 1, "stock-validation": 9}
+SEEDS = {"stock-development": 1, "stock-validation": 9, "stock-combined": 10}
 """Seeds 2 to 8 were used for validation before, until their results were inspected."""
-PREFIXES = {"stock-development": "sd", "stock-validation": "se"}
+PREFIXES = {"stock-development": "sd", "stock-validation": "se", "stock-combined": "sf"}
 LIMIT_S = 150
 ALL_KINDS = KINDS + compiled.KINDS
 
 
 def programs(half: str) -> List[Dict[str, Any]]:
-    """One program of each kind. -> entries like those of generated.py"""
+    """One program of each kind, or of each pair of combined.py. -> entries like those of generated.py"""
     entries_of_half = []
-    for index, kind in enumerate(ALL_KINDS):
-        dice = random.Random(SEEDS[half] * 1000 + index)
-        chosen = {name: dice.choice(values) for name, values in {"vocab": [32000, 50304, 128256], **kind.sizes}.items()}
-        chosen["family"] = dice.choice(kind.families or FAMILIES)
-        name = "%s_%02d_%s" % (PREFIXES[half], index, kind.id)
-        entries_of_half.append({"id": name, "half": half, "kinds": [kind.id], "chosen": chosen})
+    pairs = half == "stock-combined"
+    for index, kinds in enumerate(combined.PAIRS if pairs else [(kind.id,) for kind in ALL_KINDS]):
+        dice, first = random.Random(SEEDS[half] * 1000 + index), by_id()[kinds[0]]
+        sizes = combined.PAIRS[kinds][1] if pairs else first.sizes
+        chosen = {name: dice.choice(values) for name, values in {"vocab": [32000, 50304, 128256], **sizes}.items()}
+        chosen["family"] = dice.choice(first.families or FAMILIES)
+        name = "%s_%02d_%s" % (PREFIXES[half], index, "_".join(kinds))
+        entries_of_half.append({"id": name, "half": half, "kinds": list(kinds), "chosen": chosen})
     return entries_of_half
 
 
@@ -39,7 +42,8 @@ def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
     kind, chosen = by_id()[entry["kinds"][0]], dict(entry["chosen"])
     if device == "cpu":
         chosen.update(hidden=64, vocab=128, batch=min(chosen["batch"], 4), length=16)
-    work = kind.prepare(Stock(variant=variant, device=device, **chosen))
+    make = kind.prepare if len(entry["kinds"]) == 1 else combined.PAIRS[entry["kinds"][0], entry["kinds"][1]][0]
+    work = make(Stock(variant=variant, device=device, **chosen))
     return Case(kind.stage, DECODES if kind.stage == "decode" else PREFILLS, whole=lambda mark: work(), more={"hooked": True})
 
 

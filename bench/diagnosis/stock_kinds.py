@@ -182,9 +182,9 @@ def offloaded(stock: Stock) -> Any:
     return model
 
 
-def scored(stock: Stock) -> Work:
+def scored(stock: Stock, dtype: torch.dtype = torch.bfloat16) -> Work:
     """Scores the next token of each prompt."""
-    model, ids = stock.model(), stock.ids()
+    model, ids = stock.model(dtype), stock.ids()
 
     def work() -> None:
         with torch.inference_mode():
@@ -195,11 +195,11 @@ def scored(stock: Stock) -> Work:
     return work
 
 
-def adapted(stock: Stock) -> Any:
+def adapted(stock: Stock, **more: Any) -> Any:
     from peft import LoraConfig, get_peft_model
 
     names = ["qkv_proj", "gate_up_proj"] if stock.family == "phi3" else ["query_key_value", "dense_h_to_4h"] if stock.family == "gpt_neox" else ["q_proj", "k_proj", "v_proj", "gate_proj", "up_proj"]
-    model = get_peft_model(stock.model(), LoraConfig(r=32, target_modules=names, init_lora_weights=False)).eval()
+    model = get_peft_model(stock.model(**more), LoraConfig(r=32, target_modules=names, init_lora_weights=False)).eval()
     return model if stock.faulty else model.merge_and_unload()
 
 
