@@ -212,10 +212,19 @@ class Program:
         if compile_first:
             forward = torch.compile(forward, backend="inductor" if self.device != "cpu" else "eager")
         samples = self.kind.id == "sampled"
-        cache = StaticCache(config=model.config, max_cache_len=size.length + DECODES + 8)
-        token = torch.zeros(size.batch, 1, dtype=torch.long, device=self.device)
-        position = torch.full((1,), size.length, dtype=torch.long, device=self.device)
-        ids = size.ids()
+        # Compiled programs have their models outside of inference mode, the others inside.
+        outside = not model.get_output_embeddings().weight.is_inference()
+
+        @contextlib.contextmanager
+        def mode() -> Iterator[None]:
+            with torch.inference_mode(not outside), torch.no_grad():
+                yield
+
+        with mode():
+            cache = StaticCache(config=model.config, max_cache_len=size.length + DECODES + 8)
+            token = torch.zeros(size.batch, 1, dtype=torch.long, device=self.device)
+            position = torch.full((1,), size.length, dtype=torch.long, device=self.device)
+            ids = size.ids()
 
         def step() -> None:
             logits = forward(input_ids=token, past_key_values=cache, position_ids=position[None].expand(size.batch, 1), use_cache=True).logits[:, -1].float()
@@ -230,13 +239,13 @@ class Program:
             token.copy_(self.clock.original(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1:].argmax(-1))
             position.fill_(size.length)
 
-        with torch.inference_mode(False), torch.no_grad(), change():
+        with mode(), change():
             start()
             step()
             replay = capture(step, self.device) if graph else step
 
         def run() -> Dict[str, float]:
-            with torch.inference_mode(False), torch.no_grad():
+            with mode():
                 start()
                 wait(self.device)
                 begin = time.perf_counter()
@@ -388,8 +397,9 @@ def measure(claims: List[Dict[str, Any]], device: str, pairs: int, report: Calla
     """Measures all claims of one program."""
     name = claims[0]["program"]
     torch.manual_seed(0)
-    program = Program(stock.entries()[name], device)
-    with torch.no_grad():
+    # As capture.py: a model that is created in inference mode has no gradients, which PyTorch's linear depends on.
+    with torch.inference_mode():
+        program = Program(stock.entries()[name], device)
         for _ in range(2):
             program.twin()
         for claim in claims:
@@ -422,8 +432,8 @@ def measure(claims: List[Dict[str, Any]], device: str, pairs: int, report: Calla
 def compile_only(claims: List[Dict[str, Any]], device: str) -> None:
     """Fills inductor's cache."""
     torch.manual_seed(0)
-    program = Program(stock.entries()[claims[0]["program"]], device)
-    with torch.no_grad():
+    with torch.inference_mode():
+        program = Program(stock.entries()[claims[0]["program"]], device)
         program.twin()
         for claim in claims:
             for _, make in program.variants(claim["rule"], claim["stage"]).values():
