@@ -285,10 +285,9 @@ class Program:
         return self.with_forward(forward, work)
 
     def static_cache(self) -> Run:
-        """generate() over a static cache, not compiled."""
-        return self.with_forward(
-            self.clock.original, lambda: generate(self.made, self.stock.ids(), DECODES + 1, cache_implementation="static", disable_compile=True)
-        )
+        """generate() over a static cache, which it compiles."""
+        ids = self.stock.ids()
+        return self.with_forward(self.clock.original, lambda: generate(self.made, ids, DECODES + 1, cache_implementation="static"))
 
     def queued(self) -> Run:
         """The host prepares prompts while the device computes the ones before: no result is read between them."""
@@ -386,7 +385,7 @@ class Program:
 
 
 def needs_compilation(program: str, rule: str, stage: str) -> bool:
-    return rule == "elementwise_norm_overhead" or (rule == "launch_bound" and stage == "decode" and program.endswith(("checked", "uncompiled")))
+    return rule in ("elementwise_norm_overhead", "kv_cache_concat") or (rule == "launch_bound" and stage == "decode" and program.endswith(("checked", "uncompiled")))
 
 
 def median(values: List[float]) -> float:
