@@ -308,20 +308,23 @@ class Program:
         return run
 
     def unread(self) -> Run:
-        """Nothing is read by the host within a step: an encoder without a mask, or generate() without its question whether all sequences ended."""
+        """The host reads nothing within a step: an encoder without a mask, or generate() without asking whether all sequences ended or all tokens count."""
         if self.kind.stage == "prefill":
             original = self.clock.original
             return self.with_forward(lambda *args, **more: original(*args, **{**more, "attention_mask": None}), self.work)
+        from transformers import masking_utils
         from transformers.generation import utils
 
-        end, asks = self.stock.length + DECODES + 1, utils.StopCheck.__call__
+        end, asks, reads = self.stock.length + DECODES + 1, utils.StopCheck.__call__, masking_utils.fast_all
 
         def run() -> Dict[str, float]:
             utils.StopCheck.__call__ = lambda check, unfinished, tokens, length: length >= end  # type: ignore[method-assign]
+            masking_utils.fast_all = lambda mask: True
             try:
                 return self.twin()
             finally:
                 utils.StopCheck.__call__ = asks  # type: ignore[method-assign]
+                masking_utils.fast_all = reads
 
         return run
 
