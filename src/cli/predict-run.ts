@@ -5,9 +5,9 @@ import {
   type PredictedModel,
 } from '../facts/predict/document.js';
 import type { DeviceRoofs } from '../facts/predict/device-roofs.js';
-import { decoderModel } from '../facts/model-work.js';
+import { workloadModel } from '../facts/model-work.js';
 import type { Architecture } from '../llm/architecture.js';
-import { readArchitecture } from '../llm/read-architecture.js';
+import { readAnyArchitecture } from '../llm/read-architecture.js';
 import { storageOf } from '../llm/memory-storage.js';
 import type { Storage } from '../llm/storage.js';
 import type { Document } from '../model/document.js';
@@ -73,13 +73,13 @@ export async function predictDocumentOf(options: PredictOptions): Promise<Docume
 
 /** A session is compared in the dtype it was measured in. */
 function sessionDType(session: Session | null): DType | undefined {
-  const model = session?.manifest.workload ? decoderModel(session.manifest.workload) : null;
+  const model = session?.manifest.workload ? workloadModel(session.manifest.workload) : null;
   return model && 'storage' in model ? model.storage.activations : undefined;
 }
 
 function sessionModel(session: Session, dtype: DType | undefined): PredictedModel {
   const { workload } = session.manifest;
-  const found = workload ? decoderModel(workload) : null;
+  const found = workload ? workloadModel(workload) : null;
   if (!workload?.model || !found || !('architecture' in found)) throw noModel(session.id);
   const storage =
     dtype === undefined ? found.storage : storageOf({ torch_dtype: found.storage.activations }, { dtype });
@@ -91,7 +91,7 @@ function configModel(
   dtype: DType | undefined,
   roofs: DeviceRoofs,
 ): { architecture: Architecture; storage: Storage } {
-  const architecture = readArchitecture(config);
+  const architecture = readAnyArchitecture(config);
   if (roofs.kind === 'gpu') return { architecture, storage: storageOf(config, { dtype }) };
   const storage = storageOf({ torch_dtype: 'float32' }, { dtype });
   // The embedded engine multiplies int4 weights in int8 (docs/concepts/llm-arithmetic.md).

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { readAnyArchitecture, readArchitecture } from './read-architecture.js';
 import oracle from './oracle/encoder-decoders.json' with { type: 'json' };
+import { crossKvBytesPerToken, kvCacheBytes } from './kv-cache.js';
+import { estimateMemory } from './memory-estimate.js';
 import { countParameters } from './parameters.js';
-import type { SourceShape, StageShape } from './shape.js';
+import { generationShape, type SourceShape, type StageShape } from './shape.js';
 import { floatStorage } from './storage.js';
 import { samplingOp, stageWork } from './work.js';
 import { totalWork } from './work-totals.js';
@@ -61,6 +63,38 @@ describe('encoder-decoder models', () => {
         [],
       );
     }
+  });
+
+  it.each(Object.entries(oracle.tiny))(
+    '%s has the caches that transformers has after two steps',
+    (_, { config, cache_bytes }) => {
+      const a = readAnyArchitecture(config);
+      const bytesOf = (contextTokens: number, sourceTokens: number) =>
+        kvCacheBytes(a, { kvCache: 'float32', batchSize: batch, contextTokens, sourceTokens });
+      expect(bytesOf(2, 0)).toBe(cache_bytes.self);
+      expect(bytesOf(0, source)).toBe(cache_bytes.cross);
+      expect(crossKvBytesPerToken(a, 'float32') * batch * source).toBe(cache_bytes.cross);
+    },
+  );
+
+  it('estimates weights and both caches of transformers at the last decode step, on one device', () => {
+    const { config, parameters, cache_bytes } = oracle.tiny.bart;
+    const a = readAnyArchitecture(config);
+    const request = { batchSize: batch, inputLen: source, outputLen: 2, storage: f32 };
+    const { lines, peak } = estimateMemory(a, request);
+    const bytesOf = (component: string) => lines.find((line) => line.component === component)?.bytes;
+    expect(peak).toBe('decode');
+    expect(bytesOf('model_weights')).toBe(4 * parameters);
+    expect(bytesOf('kv_cache')).toBe(cache_bytes.self + cache_bytes.cross);
+    expect(() => estimateMemory(a, { ...request, engine: 'vllm' })).toThrow('transformers on one device');
+    expect(() => estimateMemory(a, { ...request, parallel: { tensor: 2 } })).toThrow('one device');
+  });
+
+  it('has a prefill of both stacks and decode steps that read the source', () => {
+    const a = readAnyArchitecture(oracle.tiny.t5.config);
+    const generation = { batchSize: batch, inputLen: source, generated: 0 };
+    expect(generationShape(a, 'prefill', generation)).toEqual(shapes['encode-and-decode']);
+    expect(generationShape(a, 'decode', generation)).toEqual(shapes.cached);
   });
 
   it('is the encoder and the first step if one call runs both', () => {

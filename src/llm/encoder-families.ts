@@ -89,11 +89,21 @@ const whisper: Family = {
   },
 };
 
+/** Positions are sinusoids: a table without a learned weight, which the model stores and reads. */
+const marian: Family = {
+  ...bart,
+  name: 'Marian',
+  positions: { kind: 'learned', offset: 0 },
+  encoder: { ...bart.encoder!, embeddingNorm: false },
+};
+
 export const encoderFamilies: Readonly<Record<string, Family>> = {
   t5,
   mt5,
   umt5: { ...mt5, name: 'umT5', encoder: { ...t5.encoder!, positionBias: 'every' } },
   bart,
   mbart: { ...bart, name: 'mBART', norms: 'pre', finalNorm: true },
+  marian,
+  pegasus: { ...marian, name: 'Pegasus', norms: 'pre', finalNorm: true },
   whisper,
 };

@@ -37,6 +37,14 @@ export function kvBytesPerToken(a: Architecture, kvCache: DType, tensorParallelS
   return elements * bytesPerElement[kvCache];
 }
 
+/** Bytes that one token of the source adds to the caches of all cross-attentions; 0 without an encoder. */
+export function crossKvBytesPerToken(a: Architecture, kvCache: DType): number {
+  return kvCacheBytes(
+    { ...a, layers: a.layers.filter(({ cross }) => cross) },
+    { kvCache, batchSize: 1, contextTokens: 0, sourceTokens: 1 },
+  );
+}
+
 /**
  * Bytes of a sequence's states in all recurrent layers on one device, which do not depend on its length: the scan's
  * state and the convolution's last inputs. They are stored in at least 16 bits.
@@ -60,6 +68,8 @@ export interface KvCacheShape {
   /** Cached tokens per sequence. */
   contextTokens: number;
   tensorParallelSize?: number;
+  /** Encoder-decoder models: tokens of the source, which the cross-attention caches; the context is the decoder's. */
+  sourceTokens?: number;
   /**
    * Tokens that sliding-window layers store. whole: the full length, as in most engines. window: at most the window (a
    * rolling buffer). The object is vLLM's hybrid allocator: window − 1 + max_num_batched_tokens, at most max_model_len.
@@ -69,11 +79,19 @@ export interface KvCacheShape {
 
 /** Bytes of the KV cache and states of a batch on one device, without an allocator's rounding to blocks. */
 export function kvCacheBytes(a: Architecture, shape: KvCacheShape): number {
-  const { kvCache, batchSize, contextTokens, tensorParallelSize = 1, windows = 'whole' } = shape;
+  const {
+    kvCache,
+    batchSize,
+    contextTokens,
+    tensorParallelSize = 1,
+    windows = 'whole',
+    sourceTokens = 0,
+  } = shape;
   let elements = 0;
-  for (const { attention } of a.layers) {
+  for (const { attention, cross } of a.layers) {
     const cachedTokens = Math.min(contextTokens, storedTokens(attention.window, windows));
     elements += cachedTokens * kvElementsPerToken(attention, tensorParallelSize);
+    if (cross) elements += sourceTokens * kvElementsPerToken(cross, tensorParallelSize);
   }
   const states = stateBytesPerSequence(a, kvCache, tensorParallelSize);
   return batchSize * (elements * bytesPerElement[kvCache] + states);

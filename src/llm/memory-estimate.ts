@@ -1,5 +1,6 @@
 import { estimatedComponents, type EstimatedComponent } from '../model/memory-components.js';
 import type { Architecture } from './architecture.js';
+import { checkEncoderDecoder } from './memory-encoder-decoder.js';
 import { kvBytesPerToken } from './kv-cache.js';
 import { onnxPlace } from './memory-onnx.js';
 import type { Confidence, Part, Place } from './memory-place.js';
@@ -70,6 +71,7 @@ type Shape = Partial<Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen' 
 /** `estimateMemory` for many shapes of one request; parts that do not depend on the shape are computed once. */
 export function memoryEstimator(a: Architecture, request: MemoryRequest): (shape: Shape) => MemoryEstimate {
   const first = withDefaults(a, request);
+  checkEncoderDecoder(a, first);
   const group = devices(a, first.parallel, first.engine);
   const weights = weightParts(a, group, first);
   return (shape) => estimateShape(a, group, weights, withDefaults(a, { ...request, ...shape }));

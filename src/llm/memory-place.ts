@@ -44,6 +44,7 @@ export function kvOf(
   request: ResolvedRequest,
   batchSize: number,
   tokens: number,
+  sourceTokens = 0,
 ): number {
   return kvCacheBytes(
     { ...a, layers },
@@ -51,6 +52,7 @@ export function kvOf(
       kvCache: request.storage.kvCache,
       batchSize,
       contextTokens: tokens,
+      sourceTokens,
       tensorParallelSize: request.parallel.tensor,
       windows: windowsOf(request),
     },

@@ -1,5 +1,5 @@
 import type { Architecture } from './architecture.js';
-import { symbolsOf, transformersStep, type TransientBytes } from './memory-activations.js';
+import { symbolsOf, transformersStep } from './memory-activations.js';
 import {
   allocatorReserveShare,
   byArchitecture,
@@ -9,6 +9,7 @@ import {
   sourceWithRuns,
 } from './memory-constants.js';
 import { contextPart } from './memory-context.js';
+import { encoderDecoderMoments, type Moment } from './memory-encoder-decoder.js';
 import { graphPoolBytes, reservedBytes } from './memory-reserve.js';
 import { kvFormula, kvOf, sequencesOf, type Place, type Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
@@ -35,15 +36,6 @@ const checkedFamilies = new Set([
   'DeepSeek V3',
 ]);
 
-interface Moment {
-  /** The request as the cache sees it. */
-  request: ResolvedRequest;
-  stage: 'prefill' | 'decode';
-  kv: number;
-  tokens: number;
-  transient: TransientBytes;
-}
-
 /** A device of transformers: the larger of prefill's last layer and the last decode step. */
 export function transformersPlace(
   a: Architecture,
@@ -52,14 +44,18 @@ export function transformersPlace(
   weights: Part,
 ): Place {
   const sequences = sequencesOf(request);
-  const prefill = prefillMoment(a, device, request, sequences);
-  const decode = decodeMoment(a, device, request, sequences);
+  const { prefill, decode } = a.encoder
+    ? encoderDecoderMoments(a, device, request, sequences)
+    : {
+        prefill: prefillMoment(a, device, request, sequences),
+        decode: decodeMoment(a, device, request, sequences),
+      };
   const largest = decode && bytesAt(decode) > bytesAt(prefill) ? decode : prefill;
   const tensorParts: Place['parts'] = {
     model_weights: weights,
     kv_cache: {
       bytes: largest.kv,
-      formula: kvFormula(a, largest.request, sequences, largest.tokens),
+      formula: largest.kvFormula,
       confidence: 'high',
     },
     activations: {
@@ -130,7 +126,8 @@ function reservePart(
   { allocatedBytes, moving, workspace }: { allocatedBytes: number; moving: number; workspace: number },
 ): Part {
   const { share, confidence } = allocatorReserveShare;
-  if (request.reserve === 'share') {
+  // The order of an encoder-decoder model's allocations is not modeled.
+  if (request.reserve === 'share' || a.encoder) {
     return {
       bytes: share * moving,
       formula: `${formatPercent(share)} of cache and activations: ${sourceWithRuns(allocatorReserveShare)}`,
@@ -157,7 +154,7 @@ function prefillMoment(a: Architecture, device: Device, request: ResolvedRequest
   const tokens = cache === 'static' ? inputLen + outputLen : inputLen;
   const kv = kvOf(a, device, wholeCache(request), sequences, tokens);
   const transient = transformersStep(a, device.layers, request, { cachedTokens: 0, newTokens: inputLen, kv });
-  return { stage: 'prefill', request: wholeCache(request), kv, tokens, transient };
+  return { stage: 'prefill', kv, kvFormula: kvFormula(a, wholeCache(request), sequences, tokens), transient };
 }
 
 /** The last step: the cache has the prompt and all generated tokens except the last. Null without a decode step. */
@@ -178,5 +175,5 @@ function decodeMoment(
     newTokens: 1,
     kv,
   });
-  return { stage: 'decode', request: cacheRequest, kv, tokens, transient };
+  return { stage: 'decode', kv, kvFormula: kvFormula(a, cacheRequest, sequences, tokens), transient };
 }

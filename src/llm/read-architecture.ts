@@ -136,6 +136,12 @@ function unknownArchitecture(modelType: string, config: Record<string, unknown>)
   const classes = Array.isArray(architectures)
     ? architectures.filter((name) => typeof name === 'string')
     : [];
+  if (modelType === 'led')
+    throw new InferscopeError('E_MODEL_ARCHITECTURE', {
+      what: 'the attention of "led" is not computed',
+      why: 'Its encoder attends to a window and to chosen tokens, so its work depends on the input.',
+      fix: 'inferscope run -- <command> shows its times without a roofline.',
+    });
   const familyWithClass = classes.map(familyOfClass).find((found) => found !== null);
   return new InferscopeError('E_MODEL_ARCHITECTURE', {
     what: `unknown model architecture "${modelType}"${classes.length > 0 ? ` (${classes.join(', ')})` : ''}`,

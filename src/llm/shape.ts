@@ -22,6 +22,35 @@ export interface StageShape {
   source?: SourceShape;
 }
 
+/** A request: an encoder-decoder model's prompt is its source. */
+interface Generation {
+  batchSize: number;
+  inputLen: number;
+  /** Tokens that the decode step reads after the prompt; an encoder-decoder model starts with one token. */
+  generated: number;
+}
+
+/** Prefill of a prompt, or one decode step. An encoder-decoder model's prefill is its encoder and its decoder's first step. */
+export function generationShape(
+  { encoder }: { encoder?: unknown },
+  phase: 'prefill' | 'decode',
+  { batchSize, inputLen, generated }: Generation,
+): StageShape {
+  const isPrefill = phase === 'prefill';
+  if (!encoder) {
+    return isPrefill
+      ? { phase, batchSize, newTokens: inputLen, contextTokens: 0 }
+      : { phase, batchSize, newTokens: 1, contextTokens: inputLen + generated };
+  }
+  return {
+    phase,
+    batchSize,
+    newTokens: 1,
+    contextTokens: isPrefill ? 0 : 1 + generated,
+    source: { step: isPrefill ? 'encode-and-decode' : 'cached', tokens: inputLen },
+  };
+}
+
 /** A shape of several steps. */
 export interface ShapeCount {
   shape: StageShape;

@@ -41,6 +41,7 @@ function modelFacts({
   parameters,
   files,
   kv_cache_bytes_per_token: kv,
+  kv_cache_bytes_per_source_token: sourceKv,
   kv_cache_dtype: kvDtype,
   weight_bytes: weights,
   memory,
@@ -73,7 +74,14 @@ function modelFacts({
         ]
       : []),
     ...(memory ? [] : [{ name: 'weights', text: bytes(weights) }]),
-    { name: 'KV cache', text: [bytes(kv), ` per token and sequence (${kvDtype})`] },
+    {
+      name: 'KV cache',
+      text: [
+        bytes(kv),
+        ` per token and sequence (${kvDtype})`,
+        ...(sourceKv === undefined ? [] : [', ', bytes(sourceKv), ' per token of the source']),
+      ],
+    },
   ];
 }
 

@@ -25,7 +25,10 @@ export async function tracedShapes(
   );
 }
 
-function meanShape(shapes: readonly StageShape[]): StageShape | MissingFigure {
+/** An encoder-decoder model computes the source's keys in the first of many decode steps, which the mean leaves out. */
+function meanShape(all: readonly StageShape[]): StageShape | MissingFigure {
+  const later = all.filter(({ source }) => source?.step !== 'first');
+  const shapes = later.length > 0 ? later : all;
   const [first] = shapes;
   if (!first) return missing('no_steps', 'the stage has no steps');
   const kindOf = ({ batchSize, newTokens, source }: StageShape) =>

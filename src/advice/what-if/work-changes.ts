@@ -1,6 +1,7 @@
 import { gpuHostLink, gpuSheet } from '../../hardware/gpu-peaks.js';
 import { quantizedWeights } from '../../llm/quantization.js';
 import { averageBytesPerWeight, floatStorage, type Storage, weightBytes } from '../../llm/storage.js';
+import type { StageShape } from '../../llm/shape.js';
 import { kvCacheBytes } from '../../llm/kv-cache.js';
 import { bytesPerElement, type DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
@@ -63,8 +64,8 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
   if ('reason' in needs) return needs;
   const { shape } = needs;
   const prefill = shape.phase === 'prefill';
-  const after = prefill ? { ...shape, newTokens: contextLen } : { ...shape, contextTokens: contextLen };
-  const factor = prefill ? contextLen / shape.newTokens : contextLen / Math.max(1, shape.contextTokens);
+  const after = prefill ? ofPrompt(shape, contextLen) : { ...shape, contextTokens: contextLen };
+  const factor = prefill ? contextLen / promptOf(shape) : contextLen / Math.max(1, shape.contextTokens);
   return scaleKernels(state, {
     after: { ...needs, shape: after },
     // In a decode step only work on the cache grows, such as copies of it; other work is for one token.
@@ -73,10 +74,19 @@ export function withContext(state: StageState, contextLen: number): Effect | Mis
     explain: (_, by) => `${limitTimes(by)} at ${plural(contextLen, 'token')}`,
     assumptions: [
       prefill
-        ? `a prompt of ${plural(contextLen, 'token')} instead of ${formatCount(shape.newTokens)}, computed in one piece`
+        ? `a prompt of ${plural(contextLen, 'token')} instead of ${formatCount(promptOf(shape))}, computed in one piece`
         : `${plural(contextLen, 'token')} in the cache instead of ${formatCount(shape.contextTokens)}; layout copies are assumed to copy the cache`,
     ],
   });
+}
+
+/** Tokens of the prompt of a prefill, per sequence; an encoder-decoder model's prompt is its source. */
+const promptOf = ({ newTokens, source }: StageShape): number => source?.tokens ?? newTokens;
+
+function ofPrompt(shape: StageShape, tokens: number): StageShape {
+  if (!shape.source) return { ...shape, newTokens: tokens };
+  const { step } = shape.source;
+  return { ...shape, ...(step === 'encode' && { newTokens: tokens }), source: { step, tokens } };
 }
 
 /**
@@ -189,7 +199,8 @@ function memoryWarning({ model, shape }: StageNeeds, name: string): string[] {
   const changedSizes = {
     kvCache: model.storage.kvCache,
     batchSize: shape.batchSize,
-    contextTokens: shape.contextTokens + shape.newTokens,
+    contextTokens: shape.contextTokens + (shape.source?.step === 'encode' ? 0 : shape.newTokens),
+    sourceTokens: shape.source?.tokens ?? 0,
   };
   const bytes =
     weightBytes(model.architecture, model.storage).total + kvCacheBytes(model.architecture, changedSizes);

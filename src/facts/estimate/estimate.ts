@@ -1,12 +1,12 @@
 import { unreadKeysIssues } from '../../llm/unread-keys.js';
 import type { Architecture } from '../../llm/architecture.js';
-import { readArchitecture } from '../../llm/read-architecture.js';
-import { kvBytesPerToken } from '../../llm/kv-cache.js';
+import { readAnyArchitecture } from '../../llm/read-architecture.js';
+import { crossKvBytesPerToken, kvBytesPerToken } from '../../llm/kv-cache.js';
 import { layerTable } from '../../llm/layers.js';
 import { storageOf } from '../../llm/memory-storage.js';
 import { countParameters } from '../../llm/parameters.js';
 import { declaredWeights } from '../../llm/quantization.js';
-import type { StageShape } from '../../llm/shape.js';
+import { generationShape, type StageShape } from '../../llm/shape.js';
 import { weightBytes, type Storage } from '../../llm/storage.js';
 import { document, type Document, type Issue } from '../../model/document.js';
 import {
@@ -28,7 +28,7 @@ export function estimate(
   gpu: KnownGpu | null,
   options: EstimateOptions,
 ): Document<EstimateResult> {
-  const architecture = readArchitecture(model.config);
+  const architecture = readAnyArchitecture(model.config);
   const storage = storageOf(model.config, options);
   const { total, active, embedding, lm_head } = countParameters(architecture);
   const { weights } = model;
@@ -56,10 +56,13 @@ export function estimate(
       excluded: weights.leftOut,
     },
     kv_cache_bytes_per_token: kvBytesPerToken(architecture, storage.kvCache),
-    layers: options.layers ? layersOf(architecture, shapeOf(options), storage) : null,
+    ...(architecture.encoder && {
+      kv_cache_bytes_per_source_token: crossKvBytesPerToken(architecture, storage.kvCache),
+    }),
+    layers: options.layers ? layersOf(architecture, shapeOf(architecture, options), storage) : null,
     memory: options.layers ? null : memoryOf(architecture, storage, model, gpu, options),
   };
-  return document('estimate', '1.1', result, issuesOf(model, architecture, total, options));
+  return document('estimate', '1.2', result, issuesOf(model, architecture, total, options));
 }
 
 function layersOf(architecture: Architecture, shape: StageShape, storage: Storage): EstimateLayers {
@@ -69,23 +72,25 @@ function layersOf(architecture: Architecture, shape: StageShape, storage: Storag
     batch_size: shape.batchSize,
     new_tokens: shape.newTokens,
     context_tokens: shape.contextTokens,
-    groups,
+    // A decode step has no work in the layers of an encoder.
+    groups: groups.filter(({ modules }) => modules.length > 0),
     // Rows of the table have more fields than the document.
     outside: outside.map((row) => estimateModuleSchema.parse(row)),
     total,
   };
 }
 
-function shapeOf({ phase, batchSize, inputLen, contextLen }: EstimateOptions): StageShape {
-  const decode = phase === 'decode';
-  const input = singleValue('--layers', '--input-len', inputLen);
-  return {
-    phase,
+function shapeOf(
+  architecture: Architecture,
+  { phase, batchSize, inputLen, contextLen }: EstimateOptions,
+): StageShape {
+  const shape = generationShape(architecture, phase, {
     batchSize: singleValue('--layers', '--batch-size', batchSize),
-    newTokens: decode ? 1 : input,
-    contextTokens:
-      contextLen === undefined ? (decode ? input : 0) : singleValue('--layers', '--context-len', contextLen),
-  };
+    inputLen: singleValue('--layers', '--input-len', inputLen),
+    generated: 0,
+  });
+  if (contextLen === undefined) return shape;
+  return { ...shape, contextTokens: singleValue('--layers', '--context-len', contextLen) };
 }
 
 function issuesOf(

@@ -1,3 +1,4 @@
+import type { Architecture } from '../../llm/architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import { unreadKeysIssues } from '../../llm/unread-keys.js';
 import { document, type Document, type Issue } from '../../model/document.js';
@@ -121,7 +122,8 @@ function assumptionsOf(points: readonly PredictPoint[], roofs: DeviceRoofs): Pre
 }
 
 function checkLengths(points: readonly PredictPoint[], { name, architecture }: PredictedModel): void {
-  const { maxPositions } = architecture;
+  const { maxPositions, encoder } = architecture;
+  if (encoder) return checkEncoderDecoder(points, architecture, name);
   const longest = points.reduce(
     (most, point) => (point.inputLen + point.outputLen > most.inputLen + most.outputLen ? point : most),
     points[0]!,
@@ -132,6 +134,28 @@ function checkLengths(points: readonly PredictPoint[], { name, architecture }: P
     what: `${lengthWords(longest.inputLen, longest.outputLen)} exceed the context of ${name} (${plural(maxPositions, 'token')})`,
     why: 'Its config.json has this limit (max_position_embeddings).',
     fix: `Type for example: --input-len ${Math.max(1, maxPositions - longest.outputLen)}`,
+  });
+}
+
+/** The source has the encoder's positions, the output the decoder's. */
+function checkEncoderDecoder(
+  points: readonly PredictPoint[],
+  { maxPositions, encoder, family }: Architecture,
+  name: string,
+): void {
+  if (points.some(({ fusion }) => fusion === 'none'))
+    throw new InferscopeError('E_USAGE', {
+      what: `the kernels of ${family} without fusion are not known`,
+      why: 'Kernels of eager transformers were counted for decoder-only models.',
+      fix: 'Type --fusion standard.',
+    });
+  const [sources, outputs] = [encoder!.positionRows || Infinity, maxPositions ?? Infinity];
+  const tooLong = points.find(({ inputLen, outputLen }) => inputLen > sources || outputLen > outputs);
+  if (!tooLong) return;
+  throw new InferscopeError('E_LENGTHS', {
+    what: `${lengthWords(tooLong.inputLen, tooLong.outputLen)} exceed the positions of ${name}`,
+    why: 'Its config.json limits the source of its encoder and the output of its decoder.',
+    fix: `Type at most --input-len ${Math.min(sources, tooLong.inputLen)} --output-len ${Math.min(outputs, tooLong.outputLen)}`,
   });
 }
 

@@ -51,7 +51,8 @@ export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, pl
     launches: 1,
     count: 1,
   };
-  const grouped = layer.attention.kind === 'grouped' ? layer.attention : null;
+  const attention = op.name.startsWith('cross_') ? layer.cross : layer.attention;
+  const grouped = attention?.kind === 'grouped' ? attention : null;
   if (op.gemm) {
     const { m, n, k, batch } = op.gemm;
     // Experts and absorbed projections: one grouped GEMM, which `batch` distinguishes from a single one.
@@ -73,12 +74,17 @@ export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, pl
   return { ...common, kernel: 'elementwise', params: {} };
 }
 
-/** A windowed layer reads its window; a table's case has that context, including the new tokens. */
+/**
+ * A windowed layer reads its window; a table's case has that context, including the new tokens. An encoder's layer and a cross-attention
+ * read the source.
+ */
 function attentionParams(
-  { headCount: heads, kvHeadCount: kv_heads, headDim: head_dim, window }: GroupedAttention,
-  { batchSize: batch, newTokens: new_tokens, contextTokens }: StageShape,
+  { headCount: heads, kvHeadCount: kv_heads, headDim: head_dim, window, keys }: GroupedAttention,
+  { batchSize: batch, newTokens, contextTokens, source }: StageShape,
 ): Record<string, number> {
-  const contextLength = contextTokens + new_tokens;
+  const new_tokens = keys === 'all' && source ? source.tokens : newTokens;
+  const readsSource = source && (keys === 'all' || keys === 'source');
+  const contextLength = readsSource ? source.tokens : contextTokens + new_tokens;
   return {
     batch,
     heads,

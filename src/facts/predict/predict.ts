@@ -1,6 +1,6 @@
 import { kvCacheBytes } from '../../llm/kv-cache.js';
 import { rooflineTime } from '../../llm/roofline-time.js';
-import type { StageShape } from '../../llm/shape.js';
+import { generationShape } from '../../llm/shape.js';
 import { weightBytes } from '../../llm/storage.js';
 import { totalWork } from '../../llm/work-totals.js';
 import type {
@@ -64,15 +64,6 @@ export function predict(
   return { stages, validation, error: errorOf(stages, table ? 'table' : 'launched') };
 }
 
-/** Tokens in the cache before a mean decode step: step i of output − 1 reads the prompt + i. */
-const meanContext = ({ inputLen, outputLen }: PredictPoint): number => inputLen + (outputLen - 2) / 2;
-
-function shapeOf(phase: 'prefill' | 'decode', point: PredictPoint): StageShape {
-  return phase === 'prefill'
-    ? { phase, batchSize: point.batchSize, newTokens: point.inputLen, contextTokens: 0 }
-    : { phase, batchSize: point.batchSize, newTokens: 1, contextTokens: meanContext(point) };
-}
-
 /** Roofline time of a kernel, ns. GEMMs and attention compute; all kernels move bytes. */
 function roofOf(roofs: DeviceRoofs, workingSetBytes: number): Roof {
   const bandwidth = roofs.bandwidth(workingSetBytes).value ?? NaN;
@@ -86,8 +77,9 @@ function roofOf(roofs: DeviceRoofs, workingSetBytes: number): Roof {
 
 /** A stage with its kernels at measured times (null without a table) and at the roofs. */
 function composedOf(phase: 'prefill' | 'decode', point: PredictPoint, { model, roofs, table }: PredictInput) {
-  const shape = shapeOf(phase, point);
   const { architecture, storage } = model;
+  // Step i of output − 1 reads the prompt + i: this is the mean.
+  const shape = generationShape(architecture, phase, { ...point, generated: (point.outputLen - 2) / 2 });
   const launch: Launch = phase === 'decode' ? point.launch : 'eager';
   const plan: StagePlan = {
     shape,
@@ -99,6 +91,7 @@ function composedOf(phase: 'prefill' | 'decode', point: PredictPoint, { model, r
     kvCache: storage.kvCache,
     batchSize: shape.batchSize,
     contextTokens: shape.contextTokens + shape.newTokens,
+    sourceTokens: shape.source?.tokens ?? 0,
   };
   const workingSet = weightBytes(architecture, storage).total + kvCacheBytes(architecture, context);
   const ops = unfusedOps(model, plan);

@@ -2,7 +2,8 @@ import { stepKinds } from '../../model/record.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { LaunchKernel, Launches, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import type { Workload } from '../../model/manifest.js';
-import { workloadArchitecture } from '../model-work.js';
+import { isEncoderDecoder } from '../../llm/read-architecture.js';
+import { arithmeticConfig, workloadArchitecture } from '../model-work.js';
 import type { LaunchedRow, Spreads } from './kernel-spreads.js';
 import type { TraceScope } from './scope.js';
 import { spreadOf } from './spread.js';
@@ -29,6 +30,7 @@ export async function readLaunches(
   const { database } = scope;
   await scope.need('window_split', 'kernel_cells');
   const layers = decoderLayers(workload);
+  const hasEncoder = workload?.model ? isEncoderDecoder(arithmeticConfig(workload.model).config) : false;
   const [graph] = await database.query<{ n: number }>(
     "SELECT count(*) AS n FROM kernel_cells WHERE in_graph OR class = 'graph'",
   );
@@ -46,7 +48,9 @@ export async function readLaunches(
       ? missing('not_one_pass', `an instance of ${kind} is not one pass through the layers`)
       : layers.value === null
         ? layers
-        : figure(value / layers.value, 'per layer', `${what} / decoder layers`);
+        : hasEncoder && kind !== 'decode'
+          ? missing('not_one_pass', `an instance of ${kind} is not one pass through the decoder's layers`)
+          : figure(value / layers.value, 'per layer', `${what} / decoder layers`);
   return {
     layers,
     phases: phases.map((phase) => {
@@ -77,9 +81,11 @@ function decoderLayers(workload: Workload | null): Figure {
   if (!workload) return missing('no_model', 'the session does not record the model');
   const architecture = workloadArchitecture(workload);
   if ('reason' in architecture) return architecture;
-  if (architecture.encoder)
-    return missing('unknown_architecture', 'encoder and decoder have layers of their own');
-  return figure(architecture.layers.length, 'layers', "the model's config.json");
+  return figure(
+    architecture.layers.filter(({ isEncoder }) => !isEncoder).length,
+    'layers',
+    "the model's config.json",
+  );
 }
 
 /** One launch identifies the call for all launches of its kind. */

@@ -3,7 +3,7 @@
     python encoder_decoder_oracle.py > encoder-decoders.json
 
 Parameters on the meta device; FLOPs of tiny models on the CPU as in transformers_oracle.py: of the encoder, of the
-decoder's first step, which computes keys and values of the source, and of the next step.
+decoder's first step, which computes keys and values of the source, and of the next step. Bytes of the caches after both.
 """
 
 import json
@@ -55,12 +55,22 @@ MODELS = {
     "mbart-large-50": dict(BART_LARGE, model_type="mbart", vocab_size=250054),
     "whisper-tiny": WHISPER_TINY,
     "whisper-large-v3": WHISPER_LARGE_V3,
+    "pegasus-large": dict(
+        BART_LARGE, model_type="pegasus", vocab_size=96103, encoder_layers=16, decoder_layers=16, num_hidden_layers=16,
+    ),
+    "opus-mt-en-de": dict(
+        BART_LARGE, model_type="marian", vocab_size=58101, d_model=512, encoder_layers=6, decoder_layers=6,
+        encoder_attention_heads=8, decoder_attention_heads=8, encoder_ffn_dim=2048, decoder_ffn_dim=2048,
+        max_position_embeddings=512, num_hidden_layers=6, pad_token_id=58100,
+    ),
 }
 TINY = {
     "t5": TINY_T5,
     "t5-gated-untied": dict(TINY_T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False),
     "bart": TINY_BART,
     "mbart": dict(TINY_BART, model_type="mbart"),
+    "pegasus": dict(TINY_BART, model_type="pegasus"),
+    "marian": dict(TINY_BART, model_type="marian", pad_token_id=0),
     "whisper": dict(TINY_BART, model_type="whisper", num_mel_bins=10, max_source_positions=SOURCE, max_target_positions=16, **SPECIAL),
 }
 
@@ -98,7 +108,9 @@ def count_steps(config):
     first, out = count(lambda: model(encoder_outputs=encoded, decoder_input_ids=ids, use_cache=True))
     cache = out.past_key_values
     cached, _ = count(lambda: model(encoder_outputs=encoded, decoder_input_ids=ids, past_key_values=cache, use_cache=True))
-    return {"encode": encode, "first": first, "cached": cached}
+    caches = {"self": cache.self_attention_cache, "cross": cache.cross_attention_cache}
+    sizes = {name: sum(t.nbytes for layer in one.layers for t in (layer.keys, layer.values)) for name, one in caches.items()}
+    return {"encode": encode, "first": first, "cached": cached}, sizes
 
 
 json.dump(
@@ -116,7 +128,7 @@ json.dump(
             name: {
                 "config": config,
                 "parameters": sum(p.numel() for p in build(config, "meta").parameters()),
-                "flops": count_steps(config),
+                **dict(zip(("flops", "cache_bytes"), count_steps(config))),
             }
             for name, config in TINY.items()
         },

@@ -73,12 +73,20 @@ const estimateSchema = z.object({
     .describe(
       "The headers of the model's files, where they were read; null for presets and bare config files.",
     ),
-  kv_cache_bytes_per_token: z.number().describe('All layers together, per token of each sequence.'),
+  kv_cache_bytes_per_token: z
+    .number()
+    .describe(
+      "All layers together, per token of each sequence; of an encoder-decoder model the decoder's tokens.",
+    ),
+  kv_cache_bytes_per_source_token: z
+    .number()
+    .optional()
+    .describe('Encoder-decoder models: cache of all cross-attentions, per token of the source.'),
   layers: estimateLayersSchema.nullable().describe('null without --layers.'),
   memory: estimateMemorySchema.nullable().describe('Memory of a run; null with --layers.'),
 });
 
-export const estimateDocumentSchema = documentSchema('estimate', '1.1', estimateSchema);
+export const estimateDocumentSchema = documentSchema('estimate', '1.2', estimateSchema);
 
 export type EstimateResult = z.infer<typeof estimateSchema>;
 export type EstimateLayers = z.infer<typeof estimateLayersSchema>;
