@@ -183,7 +183,8 @@ async function show(
     if (outputFormat === 'csv') printData(csvText(result));
     else print(tableText(result, terminalWidth()));
   }
-  if (result.rows.length === 0) notify(`no rows in ${sessions.join(', ')}`);
+  // A table says so itself.
+  if (result.rows.length === 0 && outputFormat !== 'table') notify(`no rows in ${sessions.join(', ')}`);
   if (result.truncated) notify(`limited to ${options.maxRows} rows (--max-rows)`);
 }
 

@@ -47,6 +47,13 @@ export function usageError(
   const commandText = `inferscope ${pathOf(usageOf) || known.name}`;
   if (error.code === 'commander.excessArguments') {
     const givenFiles = usageOf?.args ?? [];
+    const subcommands = (usageOf?.commands ?? []).map((command) => command.name());
+    if (subcommands.length > 0)
+      return usage(
+        `unknown command '${givenFiles[0]}'`,
+        `${commandText} takes ${subcommands.join(', ')}, or options only.`,
+        `See ${commandText} --help.`,
+      );
     if (givenFiles.length > 1 && givenFiles.every((file) => existsSync(file)))
       return usage(
         what,

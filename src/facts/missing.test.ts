@@ -45,7 +45,7 @@ describe('unknown figures are missing with a reason', () => {
     expect(workloadArchitecture(workload)).toMatchObject({
       reason: {
         code: 'unknown_architecture',
-        text: 'the layers of Stage are those of no known model family (name the model with --model)',
+        text: 'Stage is not a known model family (name the model with --model)',
       },
     });
   });

@@ -43,7 +43,7 @@ export function workloadArchitecture({ model }: Workload): Architecture | Missin
   if (Object.keys(config).length === 0)
     return missing(
       'unknown_architecture',
-      `the layers of ${model.name} are those of no known model family (name the model with --model)`,
+      `${model.name} is not a known model family (name the model with --model)`,
     );
   try {
     return readAnyArchitecture(config);

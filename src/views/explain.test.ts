@@ -92,7 +92,7 @@ describe('explain in the terminal', () => {
     const firstOnly = explainText(testExplain(), { limit: 1 });
     expect(firstOnly).toContain('… and 1 more (--limit)');
     expect(explainText(testExplain({ findings: [] }))).toContain(
-      'The rules found nothing significant to change (1 rule applied).',
+      'The rules found nothing significant to change.',
     );
   });
 });

@@ -6,7 +6,12 @@ import {
   type StageWaterfall,
   type WhatIfResult,
 } from '../model/documents/explain.js';
-import { changeText, nothingFound, nothingRecorded } from '../vocabulary/explain-words.js';
+import {
+  changeText,
+  nothingFound,
+  nothingRecorded,
+  nothingSignificant,
+} from '../vocabulary/explain-words.js';
 import { gapParts, isBarOf } from '../model/bars.js';
 import { barWords } from '../vocabulary/bars.js';
 import { withheldWords } from '../model/withheld.js';
@@ -15,7 +20,7 @@ import { barsOfFinding } from './finding-bars.js';
 import { largestBars, leadingStages, numberedQueries } from './explain-series.js';
 import { headlineTime } from '../model/headline-time.js';
 import { halfInterval } from '../model/half-interval.js';
-import { formatColumn, formatWithin, formatWithRange, nbsp, plural } from '../vocabulary/format.js';
+import { formatColumn, formatMs, formatWithin, formatWithRange, nbsp, plural } from '../vocabulary/format.js';
 import { perGain, stageLabels } from '../vocabulary/stages.js';
 import { namedKernels } from './trace-values.js';
 
@@ -83,9 +88,7 @@ export function findingBlocks(
       findings.every(isMinor) && {
         type: 'text',
         text:
-          withWaterfalls || data.session.status !== 'complete'
-            ? nothingSignificant(data)
-            : 'The rules found nothing significant to change.',
+          withWaterfalls || data.session.status !== 'complete' ? nothingFoundIn(data) : nothingSignificant,
       },
     findings.length > listed.length && {
       type: 'text',
@@ -189,7 +192,7 @@ function unexplainedStage(data: ExplainResult): { share: number; stage: StageWat
   return stage && share >= minUnexplainedShare ? { share, stage } : null;
 }
 
-function nothingSignificant(data: ExplainResult): Text {
+function nothingFoundIn(data: ExplainResult): Text {
   const { session, stages } = data;
   if (session.status !== 'complete') return 'The run did not complete.';
   if (stages.length === 0) return nothingRecorded;
@@ -201,13 +204,17 @@ function nothingSignificant(data: ExplainResult): Text {
     return `No rule explains the largest bar: ${largest.label}${meaning === null ? '' : ` (${meaning})`}.`;
   }
   return unexplainedTime === null
-    ? 'The rules found nothing significant to change.'
+    ? nothingSignificant
     : [
         'The session does not show the cause of ',
         { n: unexplainedTime.share, unit: 'ratio' },
         ` of the ${stageLabels[unexplainedTime.stage.kind]}.`,
       ];
 }
+
+/** Why a gain is small compared with the affected time; the assumption says it in full. */
+const hostLimit = ({ host_ms: host }: NonNullable<Finding['gain']>): string =>
+  host === undefined ? '' : `; limited by the host, which needs ${formatMs(host)} to launch the rest`;
 
 /** Contained in a larger finding, or without gain. */
 const isMinor = ({ severity, hidden_by: hiddenBy }: Finding): boolean =>
@@ -242,7 +249,10 @@ function itemOf(
         : atStake === null || atStake === 0
           ? ''
           : ['affects ', { n: atStake, unit: 'ms' }],
-    expected: gain && gain.expected_ms > 0 ? `expected gain: ${gainText(gain, finding.stage, stage)}` : '',
+    expected:
+      gain && gain.expected_ms > 0
+        ? `expected gain: ${gainText(gain, finding.stage, stage)}${hostLimit(gain)}`
+        : '',
     change: change.text,
     example: change.example,
     minor: isMinor(finding),

@@ -1,3 +1,4 @@
+import { noRoof } from './kernels-steps.js';
 import { halfInterval } from '../model/half-interval.js';
 import type { KernelResult, KernelsResult } from '../model/documents/kernels.js';
 import { cutEnd } from '../vocabulary/cut.js';
@@ -57,7 +58,10 @@ const timeTable = (cases: readonly KernelResult[], label: Label): Block => ({
       ns(result.median_ns),
       intervalText(result),
       limitingRate(result),
-      { figure: result.roof_share, utilization: true },
+      // The plan above says why roofs are not known.
+      result.roof_share.value === null && result.roof_share.reason.code === 'no_roofline'
+        ? noRoof
+        : { figure: result.roof_share, utilization: true },
       boundText(result),
     ],
   })),
@@ -73,7 +77,7 @@ function intervalText({ mean_ns: mean }: KernelResult): Text {
 }
 
 const boundText = ({ bound: by, roof_level: level }: KernelResult): Text =>
-  by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'the roof is not known' });
+  by === 'memory' && level !== null ? `memory (${level})` : (by ?? noRoof);
 
 /** The rate that limits the case; the table of work has both rates. */
 function limitingRate({

@@ -37,7 +37,7 @@ export function stepSections({ steps, model }: KernelsResult): Section[] {
 }
 
 const unknown: Text = { missing: 'parts were not measured' };
-const noRoof: Text = { missing: 'the roof is not known' };
+export const noRoof: Text = { missing: 'the roof is not known' };
 const share = (part: number | null, total: number | null, without: Text = unknown): Text =>
   part === null || total === null ? without : { n: part / total, unit: 'ratio' };
 const ns = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ns' });

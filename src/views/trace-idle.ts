@@ -18,7 +18,7 @@ export function idleSection({ idle: { waits, longest }, phases }: TraceResult): 
     tableOf(
       title,
       [
-        { id: 'phase', head: 'phase', cell: ({ phase }) => phaseLabel(phase) },
+        { id: 'phase', head: 'ended in', cell: ({ phase }) => phaseLabel(phase) },
         { id: 'cause', head: 'cause', wraps: true, cell: ({ cause }) => idleCauseLabel(cause) },
         {
           id: 'operator',
@@ -56,7 +56,7 @@ export function idleSection({ idle: { waits, longest }, phases }: TraceResult): 
               'By cause and by what ended the gap (totals of the whole capture)',
               waits.slice(0, visibleRows),
             ),
-            ...profiledNote(phases),
+            countedNote(phases),
             ...(waits.length > visibleRows
               ? [moreFold(waits.length - visibleRows, table('Further causes', waits.slice(visibleRows)))]
               : []),
@@ -65,21 +65,22 @@ export function idleSection({ idle: { waits, longest }, phases }: TraceResult): 
   };
 }
 
-/** Gaps are recorded under a profiler, while other figures of a phase may be without it. */
-function profiledNote(phases: TraceResult['phases']): Block[] {
+/** Where gaps count, and idle time without the profiler, which other tables have. */
+function countedNote(phases: TraceResult['phases']): Block {
   const clean = phases.filter((phase) => !phaseTime(phase).profiled);
-  if (clean.length === 0) return [];
   const times = clean.flatMap(({ kind, idle_ns: idle }, index): Part[] => [
-    index === 0 ? '' : ', ',
+    index === 0 ? ' They have the overhead of the profiler; without it the GPU is idle for ' : ', ',
     ns(idle),
     ` ${perInstance(kind)}`,
   ]);
-  return [
-    {
-      type: 'text',
-      text: ['Gaps have the overhead of the profiler. Without it the GPU is idle for ', ...times, '.'],
-    },
-  ];
+  return {
+    type: 'text',
+    text: [
+      'Gaps count in the phase of the work that ended them, also a pause before the phase.',
+      ...times,
+      ...(clean.length > 0 ? ['.'] : []),
+    ],
+  };
 }
 
 const moreFold = (count: number, table: Block): Block => ({
@@ -109,7 +110,7 @@ const longestGaps = (longest: TraceResult['idle']['longest']): Block => ({
               ns(n),
             ]),
         },
-        { id: 'phase', head: 'phase', cell: ({ phase }) => phaseLabel(phase) },
+        { id: 'phase', head: 'ended in', cell: ({ phase }) => phaseLabel(phase) },
         { id: 'operator', head: 'ended by', cell: ({ operator }) => codeOr(operator, noOperator) },
         {
           id: 'api_call',

@@ -131,7 +131,10 @@ function errorSection(data: Validation): Section {
         ? [
             {
               type: 'text',
-              text: 'Fitted: constants of the estimate come from this run. Expect the errors of the other runs for a new one.',
+              text:
+                data.total_by_fit.others.profiles > 0
+                  ? 'Fitted: constants of the estimate come from these runs. For a new run expect errors like those of the other runs.'
+                  : 'Fitted: constants of the estimate come from these runs, so expect larger errors for a new one.',
             } satisfies Block,
           ]
         : []),

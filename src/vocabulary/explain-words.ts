@@ -1,11 +1,13 @@
-import { plural } from './format.js';
 import type { ExplainResult, Finding } from '../model/documents/explain.js';
 
 /** Shown if the session has no stages (samples, counters, collectives): rules about time were not applicable. */
 export const nothingRecorded =
   'Nothing significant in what was recorded; only a timeline or a benchmark shows what limits a program.';
 
-/** Shown if no rule found anything: how many rules were applicable, and what is withheld. */
+/** Shown if rules were applicable and found nothing. */
+export const nothingSignificant = 'The rules found nothing significant to change.';
+
+/** Shown if no rule found anything: what was recorded, and what is withheld. */
 export function nothingFound({
   rules,
   withheld,
@@ -13,8 +15,7 @@ export function nothingFound({
 }: Pick<ExplainResult, 'rules' | 'withheld' | 'stages'>): string {
   const appliedRules = rules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired').length;
   if (appliedRules > 0 && stages.length === 0) return nothingRecorded;
-  if (appliedRules > 0)
-    return `The rules found nothing significant to change (${plural(appliedRules, 'rule')} applied).`;
+  if (appliedRules > 0) return nothingSignificant;
   return withheld.length > 0
     ? 'No finding: everything the rules found is withheld.'
     : 'No finding: the session has none of the data that the rules need.';

@@ -106,6 +106,15 @@ it('the smallest part is shown as <0.1 %, and nothing or a rounding error as 0 %
   ]);
 });
 
+it('whole nanoseconds have no decimals', () => {
+  expect([5, 1.5, 818, 1020].map((ns) => plain(formatNs(ns)))).toEqual([
+    '5 ns',
+    '1.5 ns',
+    '818 ns',
+    '1.02 µs',
+  ]);
+});
+
 it('a column of times has one number of decimals, set by the total', () => {
   const column = (values: number[]) => formatColumn(values, 'ms', values[0]!);
   expect(column([4.0031, 0.4961, 8.9e-16, -0.02])).toEqual({

@@ -110,9 +110,9 @@ function rungOf(value: number, unit: string, digits = 3): Rung {
 /** Clocks have a resolution of 1 ns, so two digits are enough. */
 const digitsOf = (rung: Rung, digits: number): number => (rung.unit === 'ns' ? Math.min(digits, 2) : digits);
 
-/** Whether a value is an integer count: bytes, operations and parameters below the first prefix, processes, bits. */
+/** Whether a value is an integer count: ns, bytes, operations and parameters below the first prefix, processes, bits. */
 const isInteger = ({ factor, unit }: Rung, value: number): boolean =>
-  ['B', 'FLOP', 'parameters', 'processes', 'bit field'].includes(unit) &&
+  ['B', 'FLOP', 'parameters', 'processes', 'bit field', 'ns'].includes(unit) &&
   Math.abs(value / factor - Math.round(value / factor)) < 1e-6;
 
 /** Rates are not accurate to five digits: 34 013 becomes 34 000. */

@@ -38,3 +38,12 @@ export const settingLabel = (key: string): string =>
     .replaceAll('_', ' ')
     .replaceAll(/\b(?:gpu|kv)\b/g, (word) => word.toUpperCase())
     .replace(/\blen\b/, 'length');
+
+/** Kinds of sampled memory, column `kind` of table memory. */
+export const sampledMemoryLabels: Readonly<Record<string, string>> = {
+  used: 'GPU memory',
+  rss: 'resident memory of the processes',
+  peak_rss: 'peak resident memory of a process',
+  anonymous: 'resident memory without files',
+  file: 'resident pages of files',
+};

@@ -20,6 +20,7 @@ import {
   formatQuantity,
   formatWithRange,
 } from '../../vocabulary/format.js';
+import { nothingSignificant } from '../../vocabulary/explain-words.js';
 import { instanceWord, perGain } from '../../vocabulary/stages.js';
 import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
@@ -169,7 +170,7 @@ function changeSentence(findings: readonly Finding[], withoutTimes = false): str
   const first =
     findings.find(({ severity, hidden_by }) => (withoutTimes || severity !== 'info') && hidden_by === null) ??
     null;
-  if (!first) return 'The rules found nothing significant to change.';
+  if (!first) return nothingSignificant;
   const expected = expectedWords(first);
   return `${withoutEnd(first.title)}. Change first: ${withoutEnd(first.change.text)}${expected}.`;
 }

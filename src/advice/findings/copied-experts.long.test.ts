@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { importSession } from '../../session/archive-import.js';
 import { openSession } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
+import { readMeasuredStages } from '../../facts/predict/measured.js';
 import { explainSession } from '../explain/explain.js';
 
 testHome();
@@ -12,12 +13,20 @@ const groupedMs = 10.87;
 
 test('H200: copies of expert matrices in generate() are the first finding, with the gain that the host allows', async () => {
   const { id } = await importSession('test/fixtures/experts-h200/batched.tgz');
-  const { findings } = (await explainSession(await openSession(id))).data;
+  const session = await openSession(id);
+  const { findings } = (await explainSession(session)).data;
   const [first] = findings;
   expect(first).toMatchObject({ rule: 'copied_expert_weights', stage: 'decode', severity: 'high' });
   // 32 tokens, two experts each.
   expect(first!.cause).toContain('each of its 64 pairs of token and expert');
   expect(Math.abs(first!.gain!.expected_ms / (copiedMs - groupedMs) - 1)).toBeLessThan(0.25);
+  expect(first!.gain!.host_ms).toBeCloseTo(8.9, 1);
   // Prefills use grouped GEMMs already.
   expect(findings.filter(({ rule }) => rule === 'copied_expert_weights')).toHaveLength(1);
+  // A prediction is compared with the sizes that the hooks recorded.
+  const typed = { batchSize: null, inputLen: null, outputLen: null };
+  expect(await readMeasuredStages(session, typed)).toMatchObject([
+    { phase: 'prefill', batchSize: 32, inputLen: 128 },
+    { phase: 'decode', batchSize: 32, inputLen: 128 },
+  ]);
 });

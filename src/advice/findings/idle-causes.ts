@@ -1,6 +1,6 @@
 import type { GpuRoofs } from '../../facts/roofs.js';
 import { type StageFacts, waitCauses, type WaitCause } from './stage-facts.js';
-import { formatNs } from '../../vocabulary/format.js';
+import { formatCount, formatNs } from '../../vocabulary/format.js';
 
 /**
  * Gap between two nodes of a CUDA graph: 0.44 µs (1100 nodes of a decode step replayed on an H200, nsys). Work queued back to back
@@ -8,7 +8,7 @@ import { formatNs } from '../../vocabulary/format.js';
  */
 export const nodeGapNs = 450;
 /** Source of `nodeGapNs`. */
-export const nodeSource = 'measured on 1,100 nodes of one graph on one H200';
+export const nodeSource = `measured on ${formatCount(1100)} nodes of one graph on one H200`;
 /** Largest measured gap per node. */
 export const slowNodeGapNs = 1500;
 

@@ -196,6 +196,7 @@ function limitToHost(
     ...gain,
     expected_ms: maxMs,
     low_ms: Math.min(gain.low_ms, maxMs),
+    host_ms,
     assumption: `${gain.assumption} The host needs ${formatMs(host_ms)} for the launches that remain, which limits the gain.`,
   };
 }

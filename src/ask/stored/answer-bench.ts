@@ -62,13 +62,15 @@ export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | nu
   return parts[0] ? known(parts[0], parts.slice(1)) : null;
 }
 
-/** Answers about a load test: latencies and rates at its last load, and where it saturates. */
+/** Answers about a load test: latencies and rates at the load in the question, else at its last one, and where it saturates. */
 async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   const { analyzeServing } = await import('../../facts/serving/serving.js');
   const found = await orNull(() => analyzeServing(facts.session));
-  const point = found?.data.points.at(-1);
-  if (!found || !point) return null;
   const { text } = facts.question;
+  const asked = found?.data.points.find(({ load }) => isAsked(text, load));
+  const point = asked ?? found?.data.points.at(-1);
+  if (!found || !point) return null;
+  const atLoad = asked ? `At ${loadLabel(point.load)}` : `At the last load (${loadLabel(point.load)})`;
   const which = latencies.find(({ pattern }) => pattern.test(text));
   const saturation = partFrom('serving', found.data.saturation.text);
   if (/\bsaturat\w*|\bscal\w*|\bcapacity\b|\bhow many (?:users|requests)\b/i.test(text))
@@ -76,17 +78,20 @@ async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   const { requests_per_s: rate, output_tokens_per_s: tokens } = point.throughput;
   const throughput = partFrom(
     'serving',
-    `At the last load (${loadLabel(point.load)}): ${tokens.value === null ? 'output not known' : `output ${formatQuantity(tokens.value, 'tok/s')}`}, ${rate.value === null ? 'requests not known' : formatQuantity(rate.value, 'req/s')}.`,
+    `${atLoad}: ${tokens.value === null ? 'output not known' : `output ${formatQuantity(tokens.value, 'tok/s')}`}, ${rate.value === null ? 'requests not known' : formatQuantity(rate.value, 'req/s')}.`,
   );
   if (!which) return known(throughput, [saturation]);
-  return known(
-    partFrom(
-      'serving',
-      `At the last load (${loadLabel(point.load)}) ${which.what} is ${spreadOf(which.latency(point))}.`,
-    ),
-    [throughput, saturation],
-  );
+  return known(partFrom('serving', `${atLoad} ${which.what} is ${spreadOf(which.latency(point))}.`), [
+    throughput,
+    saturation,
+  ]);
 }
+
+/** Whether a question names a load: "at 16 users", "with 2 req/s". */
+const isAsked = (text: string, { concurrency, rate_per_s: rate }: ServingPoint['load']): boolean =>
+  (rate !== null && new RegExp(`(?<![\\d.])${rate}\\s*(?:req|rps\\b|requests? per)`, 'i').test(text)) ||
+  (concurrency !== null &&
+    new RegExp(`(?<![\\d.])${concurrency} (?:\\w+ )?(?:users?|clients?|requests?)\\b`, 'i').test(text));
 
 const latencies: readonly {
   pattern: RegExp;

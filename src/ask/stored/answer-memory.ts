@@ -1,4 +1,4 @@
-import { componentLabels } from '../../vocabulary/memory-components.js';
+import { componentLabels, sampledMemoryLabels } from '../../vocabulary/memory-components.js';
 import { knownEngine } from '../../llm/memory-request.js';
 import { hasSubject } from '../../model/subjects.js';
 import { decoderModel } from '../../facts/model-work.js';
@@ -59,6 +59,7 @@ export async function answerMemoryUse(facts: StoredFacts): Promise<TopicAnswer> 
 
 export const componentWord = (component: string): string =>
   (componentLabels as Record<string, string | undefined>)[component] ??
+  sampledMemoryLabels[component] ??
   component.replaceAll('_', ' ').replace(/^kv\b/, 'KV');
 
 async function componentsOf(facts: StoredFacts): Promise<Component[]> {

@@ -25,7 +25,7 @@ export const ruleTopics = {
   casts: { rules: ['casts_and_layout_copies'], needs: capture.timeline },
   throttling: { rules: ['throttling'], needs: capture.monitor },
   another_process: { rules: ['another_process'], needs: capture.monitor },
-  stragglers: { rules: ['rank_stragglers'], needs: severalGpus },
+  stragglers: { rules: ['rank_stragglers', 'expert_imbalance'], needs: severalGpus },
   communication: { rules: ['exposed_communication'], needs: severalGpus },
   streams: { rules: ['serialized_streams'], needs: capture.timeline },
   bank_conflicts: { rules: ['bank_conflicts'], needs: capture.counters },

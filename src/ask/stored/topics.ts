@@ -83,7 +83,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
     const listed = await collectivesUnlessJudged('rank_stragglers')(facts);
     const fired = (id: string) => facts.explained.findings.find(({ rule }) => rule === id);
     const waiting = fired('exposed_communication');
-    if (listed !== null || fired('rank_stragglers') || !waiting) return listed;
+    if (listed !== null || ruleTopics.stragglers.rules.some(fired) || !waiting) return listed;
     // No rank computes longer, and yet others wait for one.
     const { direct } = ruleAnswer(facts, ruleTopics.stragglers);
     return known(findingText(waiting), direct ? [direct] : []);

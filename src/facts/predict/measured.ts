@@ -143,14 +143,30 @@ async function readRecordedTimes(session: Session): Promise<MeasuredStageTime[]>
   }
 }
 
+/** Sizes of the recorded prefills and number of steps after each; null unless all prefills have the same sizes. */
+async function recordedSizes(session: Session): Promise<Record<keyof TypedShape, number> | null> {
+  const database = await session.connect();
+  try {
+    const rows = await database.query<{ batchSize: number; inputLen: number; outputLen: number }>(
+      `SELECT batch_size AS batchSize, new_tokens // batch_size AS inputLen,
+              1 + (SELECT count(*) FROM stages WHERE kind = 'decode' AND NOT warmup) // count(*) AS outputLen
+       FROM stages WHERE kind = 'prefill' AND NOT warmup AND batch_size > 0 AND new_tokens > 0 GROUP BY ALL`,
+    );
+    return rows.length === 1 ? rows[0]! : null;
+  } finally {
+    await database.close();
+  }
+}
+
 async function readTraceTimes(session: Session, requested: TypedShape): Promise<MeasuredStageTime[]> {
   const { analyzeCaptures } = await import('../captures.js');
   const { trace } = await analyzeCaptures(session);
   const { workload } = session.manifest;
-  const batchSize = requested.batchSize ?? workload?.batch_size ?? null;
-  const inputLen = requested.inputLen ?? workload?.input_len ?? null;
+  const recorded = await recordedSizes(session);
+  const batchSize = requested.batchSize ?? workload?.batch_size ?? recorded?.batchSize ?? null;
+  const inputLen = requested.inputLen ?? workload?.input_len ?? recorded?.inputLen ?? null;
   if (!trace || batchSize === null || inputLen === null) return [];
-  const outputLen = requested.outputLen ?? workload?.output_len ?? 2;
+  const outputLen = requested.outputLen ?? workload?.output_len ?? recorded?.outputLen ?? 2;
   const { data } = trace;
   return data.phases.flatMap(({ kind, ...phase }) => {
     if (kind !== 'prefill' && kind !== 'decode') return [];

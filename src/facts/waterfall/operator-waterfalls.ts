@@ -32,11 +32,13 @@ const maxRows = 64;
 /**
  * Waterfalls of a program without a GPU under a framework's profiler: the CPU is the device, and operators are its
  * kernels. Bars are self time of operators on the stage's thread, by class; the remaining time is between operators.
+ * @param options.scaled false keeps operators as profiled, for callers that withhold what does not fit the clean time
  */
 export async function operatorWaterfalls(
   session: Session,
   database: SessionDatabase,
   scope: TraceScope,
+  { scaled = true }: { scaled?: boolean } = {},
 ): Promise<TimelineWaterfalls> {
   const { groups, withoutWaterfall } = await stageGroups(scope);
   const { steps } = await groupSteps(session, scope, groups);
@@ -44,7 +46,7 @@ export async function operatorWaterfalls(
   for (const group of groups) {
     const stepsOfGroup = steps.filter(({ kind }) => kind === group.kind);
     const need = await needOf(session, stepsOfGroup);
-    const stage = await stageOf(database, scope, { group, need });
+    const stage = await stageOf(database, scope, { group, need, scaled });
     if (stage) stages.push(stage);
   }
   return { stages, withoutWaterfall };
@@ -137,7 +139,7 @@ interface OpTime {
 async function stageOf(
   database: SessionDatabase,
   scope: TraceScope,
-  { group, need }: { group: StageGroup; need: Need },
+  { group, need, scaled }: { group: StageGroup; need: Need; scaled: boolean },
 ): Promise<StageWaterfall | null> {
   const windows = windowsOf(group);
   const spans = await database.query<Span>(
@@ -156,7 +158,7 @@ async function stageOf(
   const clean = await cleanTimeOf(scope, group);
   const addedMs = clean.value === null ? 0 : wallMs - clean.value;
   const necessary = 'reason' in need.necessary ? null : need.necessary;
-  const factor = operatorFactor(recorded, n, wallMs, clean.value);
+  const factor = scaled ? operatorFactor(recorded, n, wallMs, clean.value) : 1;
   const raw = partsOf(recorded, factor, n, wallMs, necessary);
   const parts = removeProfilerOverhead(raw, addedMs);
   const explainedMs = explainedBars(parts).ms;

@@ -75,7 +75,7 @@ async function profiledStages(session: Session, database: SessionDatabase): Prom
   const { manifest } = session;
   if (!hasRows(manifest, 'ops')) return [];
   const scope = await traceScope(database, manifest);
-  return (await operatorWaterfalls(session, database, scope)).stages;
+  return (await operatorWaterfalls(session, database, scope, { scaled: false })).stages;
 }
 
 /** Host times of a mean stage of the clean execution, ms: the engine's call, and the sampling between two calls. */

@@ -189,6 +189,8 @@ const findingSchema = z.object({
       /** The stage's time afterwards: measured − expected, without profiler overhead if known. */
       after_ms: z.number(),
       assumption: z.string(),
+      /** Host time for the launches that remain, which limits the gain; absent where it does not. */
+      host_ms: z.number().optional(),
       /** The corresponding `explain --what-if` change; null if there is none. */
       what_if: z.string().nullable(),
     })

@@ -56,7 +56,7 @@ export const fewRepeats: Rule = {
         () =>
           [
             ...varying.map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`)),
-            ...single.map(({ text }) => uncapitalize(withoutEnd(text))),
+            ...single.map(() => 'one launch'),
           ].join('; '),
       );
       return { outcome: 'fired', findings: [finding(title, evidence)] };

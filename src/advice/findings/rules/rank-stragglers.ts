@@ -84,6 +84,7 @@ async function finding(
   );
   const name = rankName(slow.time);
   const otherRanks = ranks.filter((rank) => rank !== slow.time);
+  const others = otherRanks.length === 1 ? 'the other rank' : 'the others';
   const mean = (valueOf: (rank: RankTime) => number) =>
     otherRanks.reduce((sum, time) => sum + valueOf(time), 0) / otherRanks.length;
   const usual = mean(({ compute_ms }) => compute_ms);
@@ -92,12 +93,12 @@ async function finding(
       ? ''
       : slow.hasMoreWork
         ? ` It has more to do: ${factor(slow.time.blocks / mean(({ blocks }) => blocks ?? 0))} the thread blocks.`
-        : ' It launches as many thread blocks as they do.';
+        : ` It launches as many thread blocks as ${others}.`;
   return {
     stage: kind,
-    title: `Straggler: ${name} computes ${longerWords(slow.time.compute_ms, usual)} the others in ${instanceWord(kind)}`,
+    title: `Straggler: ${name} computes ${longerWords(slow.time.compute_ms, usual)} ${others} in ${instanceWord(kind)}`,
     at_stake_ms: slowMs,
-    cause: `${name} computes ${ms(slow.time.compute_ms)} in ${instanceWord(kind)}, the others ${ms(usual)}; they wait for it in their collectives.${work}`,
+    cause: `${name} computes ${ms(slow.time.compute_ms)} in ${instanceWord(kind)}, ${others} ${ms(usual)}; the rest of the time is waiting in collectives.${work}`,
     change: {
       kind: 'config',
       text: `${

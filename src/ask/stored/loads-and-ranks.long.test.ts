@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { importSession } from '../../session/archive-import.js';
+import { openSession } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { answerer } from './stored-answer.js';
+
+testHome();
+
+async function answerOf(file: string, ...questions: string[]): Promise<string[]> {
+  const { answer, close } = await answerer(
+    await openSession((await importSession(`test/fixtures/${file}.tgz`)).id),
+  );
+  try {
+    const answers: string[] = [];
+    for (const question of questions) answers.push((await answer(question)).answer);
+    return answers;
+  } finally {
+    await close();
+  }
+}
+
+test('latencies are of the load in the question, else of the last one', async () => {
+  const [asked, last, other] = await answerOf(
+    'vllm-0.26-h200/bench-serve',
+    'what is the TTFT at 16 users?',
+    'what is the TTFT?',
+    'what is the TTFT at 6 users?',
+  );
+  expect(asked).toMatch(/^At 16 users TTFT is 56\.9 ms at p50/);
+  expect(last).toMatch(/^At the last load \(32 users\) TTFT is 228 ms/);
+  // Not the 16 users.
+  expect(other).toMatch(/^At the last load \(32 users\)/);
+});
+
+test('the slow rank is the one with the hot experts, not a list of waits', async () => {
+  const [answer] = await answerOf('hot-expert-2h200/hot', 'which rank is slow?');
+  expect(answer).toMatch(/^Uneven experts: rank 1 /);
+});
+
+test('sampled memory is named by what it is', async () => {
+  const [answer] = await answerOf('unprepared-h200/bart', 'how much memory does it need?');
+  expect(answer).toContain('2.91 GiB (GPU memory)');
+  expect(answer).toContain('- resident memory of the processes: ');
+});
