@@ -20,7 +20,7 @@ export async function importBench(recording: Recording, capture: BenchCapture): 
   const imported: ImportedBench = { executions: [], captures: [], issues: [...capture.issues], model: null };
   for (const execution of capture.executions) await importExecution(recording, execution, imported);
   if (capture.stopped) {
-    const text = 'The benchmark was stopped by Ctrl-C or a signal: fewer repeats than requested.';
+    const text = 'The benchmark was stopped early: fewer repeats than requested.';
     imported.issues.push({ code: 'interrupted', severity: 'warning', text });
   }
   imported.issues = mergeIssues(imported.issues);

@@ -107,7 +107,7 @@ function captureIssues({ clean, failure, stopped, profiled, ...capture }: Profil
     issues.push({
       code: 'interrupted',
       severity: 'warning',
-      text: 'The run was stopped by Ctrl-C or a signal: fewer repeats than requested.',
+      text: 'The run was stopped early: fewer repeats than requested.',
     });
   }
   const unstable = clean.runs.filter((run) => run.failure === null && !run.stable).length;

@@ -37,7 +37,7 @@ export function define(command: Command): void {
     .option('--threads <n>', 'CPU threads for compute (default: cores − 1)', parseThreadCount)
     .option(
       '--host <host>',
-      'address to listen on; 0.0.0.0 accepts IP addresses and this host name',
+      'address to listen on; 0.0.0.0: every interface, for URLs with an IP address or this host name',
       '127.0.0.1',
     )
     .option('--port <n>', 'port; 0 chooses a free port', portParser({ example: 8000 }), 8000)

@@ -156,6 +156,6 @@ function newestResumable(requested: RequestedSweep | null, folder: string, faile
         : 'Its sweeps have another configuration.',
     fix: hasJournals
       ? `To resume another sweep, name its journal: inferscope sweep --resume FOLDER/sweep-<stamp>.json${failedToo || requested !== null ? '' : '. To repeat failed runs, add --retry-failed.'}`
-      : 'Start one: inferscope sweep --config models.yaml, or name the folder of another one: --output results',
+      : 'Start one: inferscope sweep --config models.yaml, or name the folder of another one: --output FOLDER',
   });
 }

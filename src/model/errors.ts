@@ -159,6 +159,10 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 export function messageOf(error: unknown): string {
-  if (systemErrorCode(error) === 'EISDIR') return 'It is a folder.';
+  const code = systemErrorCode(error);
+  if (code === 'EISDIR') return 'It is a folder.';
+  // A program that cannot be started has the same code.
+  if (code === 'ENOENT' && (error as { syscall?: string }).syscall === 'open')
+    return 'There is no such file.';
   return error instanceof Error ? error.message : String(error);
 }

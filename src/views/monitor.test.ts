@@ -32,7 +32,9 @@ test('facts of a GPU: idle and throttled time, energy, memory', () => {
   expect(fact('throttled')).toBe(
     '13 % of the time in 300 periods: power cap 13 %; longest 500 ms (from 3.00 s, power cap, SM clock 25 % lower)',
   );
-  expect(fact('clock drops')).toBe('SM clock below 90 % of the usual 1 980 MHz for 19 % of the busy time');
+  expect(fact('clock drops')).toBe(
+    'SM clock below 90 % of the unthrottled 1 980 MHz for 19 % of the busy time',
+  );
   expect(fact('memory')).toBe('peak 14.0 GiB of 80.0 GiB, last − first 4.00 GiB');
 });
 
@@ -121,4 +123,10 @@ test('a recording without a GPU has no GPU section, and says why', () => {
     name: 'GPUs',
     text: 'None was sampled: libnvidia-ml.so.1 is not installed',
   });
+});
+
+test('a title from a command of several lines is one line', () => {
+  const shown = monitorView(recording);
+  const text = terminalView({ ...shown, title: 'python3 -c import torch\nx = 1' }, { width: 80 });
+  expect(text.split('\n')[0]).toContain('import torch x = 1');
 });

@@ -155,7 +155,7 @@ function deviceFacts(
             text: [
               'SM clock below ',
               { n: thresholds.clock_drop, unit: 'ratio' },
-              ' of the usual ',
+              device.throttling.share.value === null ? ' of the usual ' : ' of the unthrottled ',
               { figure: clock.usual_mhz },
               ' for ',
               share(clock.dropped_share),

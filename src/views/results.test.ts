@@ -264,3 +264,22 @@ it('explains the marks of the table of loads', () => {
   const text = stripVTControlCharacters(terminalView(resultsView(changed), { width: 120 }));
   expect(text).toContain('† nearest rank, not interpolated');
 });
+
+it('shows the rate of all tokens for a tool that counts prompt and output together', () => {
+  const point = results.data.captures[0]!.points[0]!;
+  const rate = (name: string) => ({
+    name,
+    unit: 'tok/s',
+    definition: 'tokens / time',
+    same_definition: true,
+    file: [statistic('value', 12_800)],
+    recomputed: [],
+  });
+  const headsWith = (...names: string[]) => {
+    const captures = [{ ...results.data.captures[0]!, points: [{ ...point, metrics: names.map(rate) }] }];
+    const shown = resultsView({ ...results, data: { ...results.data, captures } });
+    return (shown.sections[0]!.blocks[0] as Table).columns.map(({ head }) => head);
+  };
+  expect(headsWith('total_throughput')).toEqual(['load', 'requests', 'tok/s in + out']);
+  expect(headsWith('total_throughput', 'output_throughput')).toEqual(['load', 'requests', 'tok/s']);
+});

@@ -114,6 +114,7 @@ const hasMark = ({ metrics }: BenchmarkPoint, mark: string): boolean =>
 const loadColumns: readonly { metric: string; statistic: string; head: string; drop?: number }[] = [
   { metric: 'request_throughput', statistic: 'mean', head: 'req/s', drop: 4 },
   { metric: 'output_throughput', statistic: 'mean', head: 'tok/s' },
+  { metric: 'total_throughput', statistic: 'mean', head: 'tok/s in + out' },
   { metric: 'ttft', statistic: 'p50', head: 'TTFT median', drop: 2 },
   { metric: 'ttft', statistic: 'p99', head: 'TTFT p99' },
   { metric: 'tpot', statistic: 'p50', head: 'TPOT median', drop: 3 },
@@ -137,7 +138,11 @@ function loadTable(captures: readonly Capture[]): Block {
     ...column,
     cells: points.map(({ point }) => loadCell(point, column)),
   }));
-  const columns = all.filter(({ cells }) => cells.some((cell) => !isMissing(cell)));
+  const known = all.filter(({ cells }) => cells.some((cell) => !isMissing(cell)));
+  // Some tools count prompt and output tokens together.
+  const columns = known.some(({ metric }) => metric === 'output_throughput')
+    ? known.filter(({ metric }) => metric !== 'total_throughput')
+    : known;
   return {
     type: 'table',
     title: 'Load points, with our definitions',

@@ -13,7 +13,7 @@ export function failureSections(points: readonly ServingPoint[]): Section[] {
     ...requests.failures.map(({ kind, count, example }) => ({
       cells: [
         loadLabel(pointLoad),
-        kind.replaceAll('_', ' '),
+        kind.replaceAll('_', ' ').replace(/^http\b/, 'HTTP'),
         { count },
         requests.measured > 0
           ? { n: count / requests.measured, unit: 'ratio' }
@@ -54,7 +54,7 @@ export function failureSections(points: readonly ServingPoint[]): Section[] {
             { id: 'kind', head: 'kind' },
             { id: 'count', head: 'count', numeric: true },
             { id: 'share', head: 'share', numeric: true },
-            { id: 'example', head: 'example', wraps: true },
+            { id: 'example', head: 'example', wraps: true, lines: true },
           ],
           rows,
           brief: 3,

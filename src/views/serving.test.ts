@@ -93,7 +93,7 @@ test('latency has every statistic with its interval; server and client have thei
     shorter: 3,
   });
   expect(rows(tableOf(view, 'failures')).map(({ kind, count, share }) => [kind, count, share])).toEqual([
-    ['http 503', 5, 0.05],
+    ['HTTP 503', 5, 0.05],
     ['stream cut', 2, 0.02],
     ['cancelled', 2, null],
   ]);

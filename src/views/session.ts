@@ -52,7 +52,7 @@ export function sessionShowView(document: Document<SessionDetails>): View {
   const imported = manifest.kind === 'import';
   const seconds = (Date.parse(manifest.ended_at) - Date.parse(manifest.started_at)) / 1000;
   const facts: [string, Text][] = [
-    ['title', manifest.title],
+    ['title', manifest.title.replaceAll(/\s*\n\s*/g, ' ')],
     ['name', user.name ?? '–'],
     ['tags', user.tags.join(', ') || '–'],
     ['kind', `${manifest.kind}, ${manifest.status}`],

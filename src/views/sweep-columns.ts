@@ -6,8 +6,11 @@ import type { Value } from './block.js';
 const shownFigures = [
   'peak_gb',
   'total_measured_gb',
+  'total_gb',
   'model_weights_gb',
   'kv_cache_gb',
+  'largest_batch_size',
+  'largest_context_tokens',
   'activations_gb',
   'framework_overhead_gb',
   'mean_latency_ms',
@@ -20,6 +23,7 @@ const shownFigures = [
   'median_ns',
   'roof_share',
   'predicted_ms',
+  'launched_ms',
   'roofline_ms',
   'wall_ms',
   'idle_share',
@@ -45,8 +49,12 @@ export function shownFiguresOf({ runs }: SweepResult): string[] {
 export const whyNoFigure = ({ outcome }: SweepRun): string =>
   outcome === 'measured' ? 'not recorded' : `not measured (${runOutcomeLabels[outcome]})`;
 
-export const figureValue = (name: string, value: number | null | undefined, run: SweepRun): Value =>
-  value === null || value === undefined ? { missing: whyNoFigure(run) } : { n: value, ...figureUnit(name) };
+export function figureValue(name: string, value: number | null | undefined, run: SweepRun): Value {
+  if (value === null || value === undefined) return { missing: whyNoFigure(run) };
+  return countFigures.has(name) ? { count: value } : { n: value, ...figureUnit(name) };
+}
+
+const countFigures: ReadonlySet<string> = new Set(['largest_batch_size', 'largest_context_tokens']);
 
 /** Parameters of the runs, those that vary first. */
 export const parametersOf = ({ varied, runs }: SweepResult): string[] => {

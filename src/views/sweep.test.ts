@@ -67,7 +67,7 @@ test('a run that failed has no session for that reason', () => {
     ({ cells }) => cells[table.columns.findIndex(({ id }) => id === 'session')],
   );
   expect(sessions.filter((cell) => typeof cell === 'object' && 'missing' in cell)).toEqual([
-    { missing: 'not measured (failed)' },
+    { missing: 'no result (failed)' },
   ]);
 });
 

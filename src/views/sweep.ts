@@ -4,14 +4,7 @@ import { plural } from '../vocabulary/format.js';
 import { withoutEnd } from '../vocabulary/sentence.js';
 import { figureLabel, runOutcomeLabels, parameterLabel } from '../vocabulary/sweep.js';
 import type { Block, Part, Section, Text, Value, View } from './block.js';
-import {
-  figureValue,
-  parametersOf,
-  parameterValue,
-  seconds,
-  shownFiguresOf,
-  whyNoFigure,
-} from './sweep-columns.js';
+import { figureValue, parametersOf, parameterValue, seconds, shownFiguresOf } from './sweep-columns.js';
 import { rangesText } from './ranges.js';
 import { mapChart, type SweepMap, sweepMaps } from './sweep-maps.js';
 import { commandText, planTable, tookColumn } from './sweep-plan.js';
@@ -126,7 +119,9 @@ const sessionColumn = (shortIds: ReadonlyMap<string, string>): ColumnOf<Line> =>
   cell: ({ run }) => {
     const { session_id: id, outcome } = run;
     if (id !== null) return { code: shortIds.get(id) ?? id };
-    return { missing: outcome === 'measured' ? 'the command saves none' : whyNoFigure(run) };
+    return {
+      missing: outcome === 'measured' ? 'the command saves none' : `no result (${runOutcomeLabels[outcome]})`,
+    };
   },
 });
 

@@ -62,10 +62,7 @@ export function nextSteps(
   }
   for (const bar of (lead?.bars ?? []).toSorted((a, b) => b.ms - a.ms)) {
     if (bar.better_capture === null || bar.share < minBarShare) continue;
-    add(
-      bar.better_capture,
-      `refines "${bar.label}", ${formatPercent(bar.share)} of the stage (so far: ${bar.confidence_why})`,
-    );
+    add(bar.better_capture, `refines "${bar.label}", ${formatPercent(bar.share)} of the stage`);
   }
   for (const { ms, share, parts } of lead?.bars ?? []) {
     const unknown = parts.find(({ kernel }) => kernel !== undefined);

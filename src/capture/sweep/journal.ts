@@ -57,7 +57,10 @@ export function readJournal(path: string): Journal {
     parsed = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     const missing = systemErrorCode(error) === 'ENOENT';
-    throw unreadableJournal(path, missing ? 'There is no such file.' : messageOf(error));
+    throw unreadableJournal(
+      path,
+      missing ? messageOf(error) : `It is not complete JSON: ${messageOf(error)}.`,
+    );
   }
   if (schemaMajor((parsed as { schema?: unknown } | null)?.schema, 'sweep') > 1)
     throw unreadableJournal(path, 'It was written by a newer inferscope.');

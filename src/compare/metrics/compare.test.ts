@@ -83,7 +83,7 @@ describe('too few launches for rank tests', () => {
     expect(found.comparisons[0]).toMatchObject({ method: 'welch', verdict: 'worse', p_mann_whitney: 0.1 });
     expect(found.power).toHaveLength(1);
     expect(found.power[0]).toContain('With 3 against 3 values a rank test cannot reach p < 0.05');
-    expect(found.power[0]).toContain('(1 metric: p ≥ 0.10; 4 on each side can)');
+    expect(found.power[0]).toContain('(1 metric: smallest possible p 0.10, 4 values per side would suffice)');
     expect(found.result).toBe('failed');
   });
   test('4 against 4 suffices for one metric, not for three; gated metrics are corrected among themselves', () => {
@@ -94,7 +94,9 @@ describe('too few launches for rank tests', () => {
     // 2/70 alone; 4 × 2/70 = 0.11 together; 3 × 2/70 = 0.086.
     const all = compare(low, high);
     expect(all.comparisons.every(({ method }) => method === 'welch')).toBe(true);
-    expect(all.power[0]).toContain('(4 metrics corrected together: p ≥ 0.11; 5 on each side can)');
+    expect(all.power[0]).toContain(
+      '(4 metrics corrected together: smallest possible p 0.11, 5 values per side would suffice)',
+    );
     const gated = compare(low, high, tpot(0.05));
     const by = Object.fromEntries(gated.comparisons.map((comparison) => [comparison.id, comparison]));
     expect(by['tpot_ms']).toMatchObject({ method: 'mann_whitney', family: 'gate' });

@@ -60,7 +60,7 @@ export function compareSides(
   const metricPairs = pairsOf(base.metrics, now.metrics, (common, [baseList, nowList]) => ({
     what: `${base.side.selector} and ${now.side.selector} have no ${common} in common`,
     why: `The first has ${baseList}. The second has ${nowList}.`,
-    fix: 'Compare benchmarks of the same points. One variant of several is chosen as in @last:mode=eager.',
+    fix: 'Compare benchmarks with a load or batch in common. One variant of several is chosen as in @last:mode=eager.',
   }));
   const common = metricPairs.flatMap((pair) => (pair.base && pair.now ? [pair.base] : []));
   for (const { metric } of gates) checkGate(metric, common);
@@ -223,7 +223,7 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
     return [
       {
         values: sizes(first).join(' against '),
-        words: `${metrics}: p ≥ ${formatNumber(smallestP, 2)}; ${minValuesPerSide(familyPairs.length)} on each side can`,
+        words: `${metrics}: smallest possible p ${formatNumber(smallestP, 2)}, ${minValuesPerSide(familyPairs.length)} values per side would suffice`,
         needed: minValuesPerSide(familyPairs.length),
       },
     ];

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
+import { InferscopeError, messageOf } from '../../model/errors.js';
 import { parseJson } from '../../model/parse-json.js';
 
 /**
@@ -15,7 +15,7 @@ export async function readConfig(path: string): Promise<Record<string, unknown>>
       'E_MODEL_NOT_FOUND',
       {
         what: `cannot read ${path}`,
-        why: systemErrorCode(error) === 'ENOENT' ? 'There is no such file.' : messageOf(error),
+        why: messageOf(error),
         fix: 'Pass a folder that holds config.json (with an ONNX export, or alone), or a preset such as --model llama-24m.',
       },
       { cause: error },

@@ -173,7 +173,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
     issues.push({
       code: 'not_calibrated',
       severity: 'warning',
-      text: 'Not calibrated: no measured kernels were given, and there is no recorded measurement of such an engine on this device. The launched time is a lower estimate. inferscope kernels --from-model measures the kernels.',
+      text: 'Not calibrated: no measured kernels were given, and no engine with these assumptions was measured on this device. The launched time is a lower estimate. inferscope kernels --from-model measures the kernels.',
     });
   }
   const above = stages.filter(({ measured }) => measured.some((comparison) => comparison.above_measurement));

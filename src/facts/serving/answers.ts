@@ -32,7 +32,12 @@ export function saturation(
   if (sorted.length < 2 || rates.some((rate) => rate === null)) {
     const queue = firstQueue(sorted, probe);
     if (queue) return queue;
-    const why = sorted.length < 2 ? 'one load was tried' : 'not every load has an output rate';
+    const why =
+      sorted.length > 0 && sorted.every(({ requests }) => requests.ok === 0)
+        ? 'no request was answered'
+        : sorted.length < 2
+          ? 'one load was tried'
+          : 'not every load has an output rate';
     return { execution_id: null, text: `The saturation point is not known: ${why}.` };
   }
   const knee = sorted.findIndex((point, index) =>
@@ -171,7 +176,8 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
       'warning',
       sentence`Requests stopped by Ctrl-C or a signal, which are left out: ${requests.cancelled}.`,
     );
-  if (client.bound) {
+  // Without latencies the client limits none.
+  if (client.bound && requests.ok > 0) {
     const lateMs = Math.max(client.event_loop_delay_p99_ms, client.send_lag_p99_ms ?? 0);
     add(
       'client_bound',

@@ -91,7 +91,12 @@ test('figures are missing, not 0, if all requests failed', () => {
   for (const figure of Object.values(point.throughput)) expect(figure).toMatchObject({ value: null });
   expect(point.goodput.share.value).toBe(0);
   const plan = { prompts: { seed_used_before: false }, probe: null } as unknown as LoadPlan;
-  expect(servingIssues([point], plan)[0]).toMatchObject({ code: 'all_failed', severity: 'error' });
+  // A slow client is not the cause.
+  const slow = { ...point, client: { ...point.client, bound: true } };
+  expect(servingIssues([slow], plan).map(({ code, severity }) => [code, severity])).toEqual([
+    ['all_failed', 'error'],
+  ]);
+  expect(saturation([point], null).text).toBe('The saturation point is not known: no request was answered.');
   const { input, tokenizer_difference, cached_share } = point.tokens;
   for (const figure of [input, tokenizer_difference, cached_share])
     expect(figure).toMatchObject({ reason: { text: 'no counted request was answered' } });

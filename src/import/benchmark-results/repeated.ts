@@ -16,3 +16,9 @@ export function withoutRepeated(file: ResultFile): ResultFile {
   const text = `${count} of ${file.points.length} results ${count === 1 ? 'equals' : 'equal'} an earlier one in every figure; duplicates were dropped.`;
   return { ...file, points, issues: [...file.issues, warning('results_repeated', text, count)] };
 }
+
+/** Labels of results, with a number where several are equal: "rate inf, result 2". */
+export const distinctLabels = (labels: readonly string[]): string[] =>
+  labels.map((label, index) =>
+    labels.indexOf(label) === labels.lastIndexOf(label) ? label : `${label}, result ${index + 1}`,
+  );

@@ -9,6 +9,7 @@ import {
   textOf,
 } from './metric-list.js';
 import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
+import { distinctLabels } from './repeated.js';
 import {
   allFailed,
   requestsFailed,
@@ -40,6 +41,7 @@ const nativeBackends = new Set(['sglang', 'sglang-native']);
 
 function parseSglang(runs: readonly JsonObject[]): ResultFile {
   const issues: Issue[] = [];
+  const labels = distinctLabels(runs.map(labelOf));
   return {
     tool: { name: 'sglang bench_serving', version: null },
     realtime_zero_ns: null,
@@ -49,7 +51,7 @@ function parseSglang(runs: readonly JsonObject[]): ResultFile {
       benchmark_backend: textOf(runs[0]!['backend']),
       benchmark_dataset: textOf(runs[0]!['dataset_name']),
     },
-    points: runs.map((run, index) => pointOf(run, labelOf(run, index), issues)),
+    points: runs.map((run, index) => pointOf(run, labels[index]!, issues)),
     issues,
   };
 }

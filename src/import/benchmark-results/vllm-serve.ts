@@ -10,6 +10,7 @@ import {
   realtimeNs,
 } from './metric-list.js';
 import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
+import { distinctLabels } from './repeated.js';
 import {
   allFailed,
   requestsFailed,
@@ -51,7 +52,8 @@ const completionBackends = new Set([
 
 function parseVllmServe(runs: readonly JsonObject[]): ResultFile {
   const issues: Issue[] = [];
-  const points = runs.map((run, index) => pointOf(run, labelOf(run, index, runs.length), issues));
+  const labels = distinctLabels(runs.map((run, index) => labelOf(run, index, runs.length)));
+  const points = runs.map((run, index) => pointOf(run, labels[index]!, issues));
   const [first] = runs;
   const reported = startOf(first!);
   if (reported !== null) {

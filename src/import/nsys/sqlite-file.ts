@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
-import { messageOf, systemErrorCode } from '../../model/errors.js';
+import { messageOf } from '../../model/errors.js';
 import { damagedCapture } from './damage.js';
 import { columnsOf, type TableColumns } from './sqlite-columns.js';
 import { cursor, readRecord, type SqliteValue, varint } from './sqlite-record.js';
@@ -41,11 +41,7 @@ export function openSqlite(path: string): SqliteFile {
   try {
     fd = openSync(path, 'r');
   } catch (error) {
-    throw damagedCapture(
-      path,
-      systemErrorCode(error) === 'ENOENT' ? 'There is no such file.' : messageOf(error),
-      error,
-    );
+    throw damagedCapture(path, messageOf(error), error);
   }
   try {
     return readHeader(path, fd);

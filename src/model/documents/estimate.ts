@@ -99,7 +99,7 @@ export const estimateFigures = ({ weight_bytes, memory }: EstimateResult): Figur
     label:
       points.length === 1
         ? null
-        : `batch_size=${point.batch_size} input_len=${point.input_len} output_len=${point.output_len}`,
+        : `batch ${point.batch_size}, ${point.input_len} in + ${point.output_len} out`,
     values: {
       largest_gpu_gb: point.largest_gpu_bytes / 1e9,
       total_gb: point.total_bytes / 1e9,

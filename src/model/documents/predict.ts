@@ -182,8 +182,12 @@ export type CrossValidation = z.infer<typeof crossValidationSchema>;
 export type PredictCalibration = z.infer<typeof predictCalibrationSchema>;
 export type PredictResult = z.infer<typeof predictResultSchema>;
 
-export const predictFigures = ({ stages }: PredictResult): FigureRow[] =>
-  stages.map(({ phase, batch_size, input_len, predicted_ms, roofline_ms }) => ({
-    label: `${phase} batch ${batch_size} prompt ${input_len}`,
-    values: valuesOf({ predicted_ms, roofline_ms }),
+/** Figures by stage; its sizes are in the label if stages have several. */
+export const predictFigures = ({ stages }: PredictResult): FigureRow[] => {
+  const sizes = stages.map(({ batch_size, input_len }) => `batch ${batch_size}, ${input_len} in`);
+  const isSame = new Set(sizes).size === 1;
+  return stages.map(({ phase, predicted_ms, launched_ms, roofline_ms }, index) => ({
+    label: isSame ? phase : `${phase}, ${sizes[index]}`,
+    values: valuesOf({ predicted_ms, launched_ms, roofline_ms }),
   }));
+};

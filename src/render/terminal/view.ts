@@ -59,7 +59,7 @@ function viewText(
   const width = readingWidth(columns);
   const explanation = withExplanation({ ...view, lead: [], sections: [] }, explain);
   const shown = level < 2 ? withoutRepeats(view, explain) : view;
-  const title = `inferscope${nbsp}${view.document.tool_version} · ${view.command} · ${inert(view.title)}`;
+  const title = `inferscope${nbsp}${view.document.tool_version} · ${view.command} · ${oneLine(inert(view.title))}`;
   const lines = [
     ...hanging('', title, width),
     '',
@@ -70,6 +70,9 @@ function viewText(
   const once = lines.filter((line, index) => line !== '' || lines[index - 1] !== '');
   return printed(once);
 }
+
+/** A title from a command may have line breaks. */
+const oneLine = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ');
 
 const printed = (lines: readonly string[]): string => asTyped(withPlainSpaces(lines.join('\n').trimEnd()));
 
