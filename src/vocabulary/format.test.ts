@@ -310,3 +310,16 @@ it('one is singular in a unit that is a word', () => {
   ]);
   expect(formatSetting(1, 'cores')).toBe('1 core');
 });
+
+it('a change above 1 000 % is a factor, and one of nearly all is not 100 %', () => {
+  const shown = (value: number) => formatSigned(value, 'ratio').replaceAll(/\s/g, ' ');
+  expect([9.9, 10.9, 276, -0.9, -0.99539, -0.99999, -1].map(shown)).toEqual([
+    '+990 %',
+    '11.9×',
+    '277×',
+    '−90 %',
+    '−99.53 %',
+    '−99.99 %',
+    '−100 %',
+  ]);
+});

@@ -176,6 +176,10 @@ export function formatWithRange(
 
 /** A difference with its sign: +4.2 %, −12 ms. One that rounds to 0 has no sign. */
 export function formatSigned(value: number, unit: string, digits = 3): string {
+  // A percentage above 1 000 % is hard to read, and nothing but all of it is 100 % less.
+  if (unit === 'ratio' && value >= 9.995) return formatFactor(1 + value);
+  if (unit === 'ratio' && value > -1 && value < -0.995)
+    return `${fixed(Math.ceil(value * 1e4) / 100, 2)}${nbsp}%`;
   const text = formatQuantity(value, unit, digits);
   return isPositive(value, text) ? `+${text}` : text;
 }
