@@ -106,7 +106,12 @@ describe('explain --verify as a page', () => {
 
   test('the Markdown has the same figures', () => {
     const text = markdownView(verifyView(document('verify', verifyVersion, verified()), explain));
-    expect(text).toContain('| gone | 4.0 ms (3.4 to 4.3 ms) | 4.26 ms | −5.2 % | yes |');
+    expect(text).toContain('| gone | 4.0 ms (3.4 to 4.3 ms) | 4.26 ms | −5.2 % |');
+    const other = verified();
+    Object.assign(other.changes[0]!, { as_expected: false, achieved_ms: 2.1 });
+    expect(markdownView(verifyView(document('verify', verifyVersion, other), explain))).toContain(
+      '| 2.10 ms, below |',
+    );
     expect(text).toContain('The achieved gain is within the expected interval.');
     // The text of a graded change is not repeated below its row.
     expect(text).not.toContain('4.04 ms expected.');
