@@ -49,6 +49,7 @@ export const ladders: Record<string, Rung[]> = {
 
 /** Units that are words, of a count of one. */
 export const singularUnits: Record<string, string> = {
+  bytes: 'byte',
   cores: 'core',
   files: 'file',
   launches: 'launch',

@@ -47,7 +47,10 @@ export function applyChanges(before: StageState, changes: readonly Change[]): St
   for (const change of changes) {
     const effect = apply(state, change);
     if ('reason' in effect) return unpredicted(before, effect);
-    for (const [id, text] of effect.explanations) explanations.set(id, text);
+    for (const [id, text] of effect.explanations) {
+      const earlier = explanations.get(id);
+      explanations.set(id, earlier === undefined || earlier === text ? text : `${earlier}; then ${text}`);
+    }
     assumptions.push(...effect.assumptions);
     if (effect.unchanged !== undefined) unchanged.push({ change: change.text, why: effect.unchanged });
     lessMs += effect.lessMs;
@@ -108,7 +111,7 @@ function barsOf(
     const why =
       explanations.get(id) ??
       (after.idleBars.has(id) || before.idleBars.has(id)
-        ? 'time in which the device waits for the host: host time is unchanged'
+        ? 'the device waits for host work that its own work does not cover, and host work stays the same'
         : 'derived from the other bars');
     return [{ id, before_ms: from, after_ms: to, explanation: why }];
   });

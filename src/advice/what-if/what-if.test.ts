@@ -217,6 +217,12 @@ function classAfter(found: ReturnType<typeof after>, before: StageState, id: str
 }
 
 describe('work', () => {
+  test('a bar that two changes move has the reasons of both', () => {
+    const { bars } = after(twiceTheNeed(slow), 'batch-size=8', 'dtype=float8');
+    const explanations = bars.map(({ explanation }) => explanation);
+    expect(explanations.join('\n')).toMatch(/weights once per step, .*; then roofline limit .*fp8/);
+  });
+
   test('a larger batch reads the weights once and the cache of each sequence', () => {
     const before = twiceTheNeed(slow);
     const result = after(before, 'batch-size=4');

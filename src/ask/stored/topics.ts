@@ -84,9 +84,9 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
     const fired = (id: string) => facts.explained.findings.find(({ rule }) => rule === id);
     const waiting = fired('exposed_communication');
     if (listed !== null || ruleTopics.stragglers.rules.some(fired) || !waiting) return listed;
-    // No rank computes longer, and yet others wait for one.
+    // No rank computes longer, and yet others wait for one: both are said, the answer first.
     const { direct } = ruleAnswer(facts, ruleTopics.stragglers);
-    return known(findingText(waiting), direct ? [direct] : []);
+    return direct ? known(direct, [findingText(waiting)]) : known(findingText(waiting));
   },
   throttling: (facts) => (/\bcpu\b/i.test(facts.question.text) ? null : withoutGpu(facts, [])),
   kernels: longestKernels,

@@ -56,7 +56,7 @@ export const rankStragglers: Rule = {
         findings.push(await finding(context, stage, ranks, { slow, pace: causes?.paces.slow ?? null }));
       else
         reasons.push(
-          `${rankName(slow.time)} computes ${ms(slow.computeMs)} longer than the others in ${instanceWord(stage.kind)}`,
+          `${rankName(slow.time)} computes ${ms(slow.computeMs)} longer than ${ranks.length === 2 ? 'the other rank' : 'the others'} in ${instanceWord(stage.kind)}`,
         );
     }
     return findings.length > 0
