@@ -82,6 +82,22 @@ export function idleCauses(facts: StageFacts): IdleCauses {
 }
 
 /**
+ * Idle time after waits for copies, ms: gaps where the host launched too late, and the usual latency after as many launches as there are
+ * copies. After a few copies the host is soon ahead of the device again, and the latency between other kernels stays.
+ */
+export const copyWaitMs = (
+  { wait }: IdleCauses,
+  { waits, launches }: Pick<StageFacts, 'waits' | 'launches'>,
+  gaps: Pick<StageFacts, 'launch_overhead_ms' | 'synchronization_ms' | 'launch_latency_ms'>,
+): number =>
+  Math.min(
+    wait.copy,
+    gaps.launch_overhead_ms +
+      gaps.synchronization_ms +
+      gaps.launch_latency_ms * Math.min(1, waits.copy.calls / Math.max(1, launches)),
+  );
+
+/**
  * A graph removes the host from the whole step, including long dispatch gaps (StageFacts.inside_ms). They are claimed only if
  * the launches cost at least a third of them, or if they are before every fifth launch: one long gap or a few in a step are the problem to
  * report, one in each layer is how the model launches (vLLM without graphs on an H100: 29 to 34 in 100 launches; stock transformers up to 10).

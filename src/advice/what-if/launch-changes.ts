@@ -2,6 +2,7 @@ import { gpuHostLink } from '../../hardware/gpu-peaks.js';
 import { type BarHead, isBarOf, isCopyBar, isEdgeBar } from '../../model/bars.js';
 import {
   type IdleCauses,
+  copyWaitMs,
   overlappedAheadMs,
   idleCauses,
   nodeGapNs,
@@ -163,7 +164,14 @@ export function withPinnedCopies(state: StageState): Effect {
   const copies = [...state.bars].filter(([id, ms]) => isCopyBar(id, 'htod') && ms > 0);
   const exposed = copies.reduce((sum, [, ms]) => sum + ms, 0);
   const causes = causesOf(state);
-  const waits = causes?.wait.copy ?? 0;
+  const waits =
+    causes && state.facts
+      ? copyWaitMs(causes, state.facts, {
+          launch_overhead_ms: innerBarsMs(state, 'launch_overhead'),
+          synchronization_ms: innerBarsMs(state, 'synchronization'),
+          launch_latency_ms: innerBarsMs(state, 'launch_latency'),
+        })
+      : 0;
   if (exposed + waits <= 0.001 * sumOf(state.bars))
     return unchanged(
       state,

@@ -1,7 +1,7 @@
 import { changeFor } from '../framework.js';
 import { gainOf } from '../gain.js';
 import { stepKindsSql } from '../../../model/record.js';
-import { idleCauses } from '../idle-causes.js';
+import { copyWaitMs, idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, type StageOutcome, minShare, noTimeline, outcomeOf } from '../stage-rule.js';
@@ -60,7 +60,7 @@ async function judge(context: FindingContext, stage: StageFacts): Promise<FoundD
        FROM finding_copies WHERE kind = '${stage.kind}' AND direction = 'HtoD' ORDER BY ns DESC`,
   );
   const exposed = rows.reduce((sum, row) => sum + row.ms, 0);
-  const stake = exposed + idleCauses(stage).wait.copy;
+  const stake = exposed + copyWaitMs(idleCauses(stage), stage, stage);
   if (stake < minShare * stage.wall_ms) {
     return `exposed copies to the device take ${part(exposed, stage.wall_ms)}`;
   }
@@ -215,6 +215,7 @@ async function finding(
       'exposed_copy.htod_pinned',
       'synchronization',
       'launch_overhead',
+      'launch_latency',
     ]),
     evidence: [evidence],
     check: checkAgain,
