@@ -1,4 +1,7 @@
 import type { ExplainResult, Finding } from '../../src/model/documents/explain.js';
+import { type ClaimRow, claimsOf, isTrue, type MeasuredClaim } from './claims.js';
+import { type Median, medianOf } from './median.js';
+import { textTable } from './text-table.js';
 
 /** An entry of faults.json. */
 export interface PlantedFault {
@@ -15,6 +18,8 @@ export interface PlantedFault {
   repaired_too?: string[];
   /** Rules that are also correct for the repaired twin, each with the reason. */
   true_of_twin?: Record<string, string>;
+  /** How a generated program was made: claims of twins on transformers and vLLM are measured. */
+  family?: Family;
   /** Why the gain is not graded; missing if it is. */
   no_gain?: string;
   /** Whether the fault costs host time, so that kernel and copy times say nothing about the gain. */
@@ -55,34 +60,10 @@ const trueOfTwins = {
   },
 };
 
-/** Rules that are correct for eager programs on transformers, regardless of their repair. */
-const trueOfStock = {
-  launch_bound: 'every operation is launched by itself',
-  elementwise_norm_overhead: 'norms, rotary embeddings and activations are chains of kernels',
-  kv_cache_concat: 'the default cache is concatenated in every step',
-  gemm_per_sequence: 'logits are computed of a view of the hidden states',
-  synchronization_every_step: 'generate() asks after every step whether all sequences ended',
-  host_bound: 'generate() prepares every step in Python',
-  gpu_idle_between_requests: 'generate() prepares every call in Python',
-};
-
-/** Rules that are correct for programs on vLLM, regardless of their repair. */
-const trueOfEngine = {
-  small_batch_memory_bound: 'its batch is below the one at which weights stop to dominate',
-  host_bound: 'vLLM schedules every step in Python',
-  synchronization_every_step: 'vLLM reads the tokens of every step before it handles them',
-  launch_bound: 'prompts of mixed lengths run between pieces of graphs',
-  gpu_idle_between_requests: 'generate() adds the requests of every call in Python',
-};
-
 /** How the programs of a half were made: from decoder.py, on transformers (stock), or on vLLM (engine). */
-export const familyOf = (half: GeneratedProgram['half']): 'decoder' | 'stock' | 'engine' =>
+export type Family = 'decoder' | 'stock' | 'engine';
+export const familyOf = (half: GeneratedProgram['half']): Family =>
   half.startsWith('stock') ? 'stock' : half.startsWith('engine') ? 'engine' : 'decoder';
-
-function trueOf(half: GeneratedProgram['half'], stage: GeneratedProgram['stage']): Record<string, string> {
-  const family = familyOf(half);
-  return family === 'stock' ? trueOfStock : family === 'engine' ? trueOfEngine : trueOfTwins[stage];
-}
 
 export const plantedIn = ({
   id,
@@ -99,7 +80,8 @@ export const plantedIn = ({
   planted,
   rules: causes[0]!,
   also: causes.slice(1),
-  true_of_twin: { ...trueOf(half, stage), ...true_of_twin },
+  family: familyOf(half),
+  true_of_twin: { ...(familyOf(half) === 'decoder' ? trueOfTwins[stage] : {}), ...true_of_twin },
   ...(host ? { host } : {}),
   ...(repaired_too ? { repaired_too } : {}),
 });
@@ -116,12 +98,6 @@ export interface Timing {
 }
 export type Variant = 'fault' | 'fixed';
 
-export interface Median {
-  median: number;
-  low: number;
-  high: number;
-}
-
 export interface Row {
   id: string;
   /** Rank of the planted fault among the findings of its session, from 1; null if it is not named. */
@@ -136,6 +112,9 @@ export interface Row {
   still_in_twin: string[];
   /** False findings of the twin. */
   false_alarms: string[];
+  /** Findings of the twin that claim 5 % of a stage or more, which nobody measured. */
+  not_measured: string[];
+  claims: ClaimRow[];
   wall: Record<Variant, Median>;
   graded_on: 'wall' | 'gpu' | null;
   achieved_ms: number | null;
@@ -150,24 +129,9 @@ const stepKinds: ReadonlySet<string> = new Set(['prefill', 'decode', 'mixed']);
 /** Maximum half-width of a gain's 95 % interval, relative to the gain, for comparing an expected gain with it. */
 const gainKnown = 0.25;
 
-/** Median with its 95 % interval by order statistics: for 12 values the 3rd and the 10th (binomial, 96.1 %). */
-export function medianOf(values: readonly number[]): Median {
-  const sorted = values.toSorted((a, b) => a - b);
-  const n = sorted.length;
-  const middle = (sorted[Math.floor((n - 1) / 2)]! + sorted[Math.ceil((n - 1) / 2)]!) / 2;
-  // Largest k for which the tails below the k-th and above the (n + 1 − k)-th value together have at most 5 %.
-  let k = 0;
-  for (let tail = 0, term = 0.5 ** n; k < n / 2; k++) {
-    tail += term;
-    if (2 * tail > 0.05) break;
-    term = (term * (n - k)) / (k + 1);
-  }
-  return k === 0
-    ? { median: middle, low: sorted[0]!, high: sorted[n - 1]! }
-    : { median: middle, low: sorted[k - 1]!, high: sorted[n - k]! };
-}
+const unique = (claims: readonly ClaimRow[]) => [...new Set(claims.map(({ rule }) => rule))];
 
-const claims = ({ severity, gain }: Finding) =>
+const promises = ({ severity, gain }: Finding) =>
   (severity === 'high' || severity === 'medium') && gain !== null && gain.expected_ms > 0;
 
 /** Compares the findings for a fault and its twin with the measured gain of the repair. */
@@ -175,6 +139,7 @@ export function grade(
   fault: PlantedFault,
   explained: Record<Variant, ExplainResult>,
   timing: Timing | null,
+  measured: readonly MeasuredClaim[] = [],
 ): Row {
   const findings = explained.fault.findings.filter(({ severity }) => severity !== 'info');
   const also = fault.also ?? [];
@@ -192,6 +157,13 @@ export function grade(
       (fault.stage === undefined || finding.stage === null || finding.stage === fault.stage),
   );
   const excused = fault.true_of_twin ?? {};
+  const isMeasured = fault.family === 'stock' || fault.family === 'engine';
+  const claims = isMeasured ? claimsOf(fault.id, explained.fixed, measured) : [];
+  const alarms = isMeasured
+    ? claims
+        .filter(({ rule, stage }) => !still.some((one) => one.rule === rule && one.stage === stage))
+        .filter((claim) => !isTrue(claims, claim))
+    : [];
   const { wall, gain, graded_on } = achievedBy(timing, fault.host ?? false);
   // A hidden fault appears only after the first one is repaired, as in the twin, so their gains add up.
   const gains = places.map((place) => {
@@ -224,9 +196,13 @@ export function grade(
       ({ kind, roofline_ms }) => stepKinds.has(kind) && roofline_ms.value !== null,
     ),
     still_in_twin: still.map(({ rule }) => rule),
-    false_alarms: twin
-      .filter((finding) => claims(finding) && !(finding.rule in excused) && !still.includes(finding))
-      .map(({ rule }) => rule),
+    false_alarms: isMeasured
+      ? unique(alarms.filter(({ outcome }) => outcome === 'false'))
+      : twin
+          .filter((finding) => promises(finding) && !(finding.rule in excused) && !still.includes(finding))
+          .map(({ rule }) => rule),
+    not_measured: unique(alarms.filter(({ outcome }) => outcome === 'not measured')),
+    claims,
     wall,
     graded_on: fault.no_gain === undefined ? graded_on : null,
     achieved_ms: fault.no_gain === undefined ? gain : null,
@@ -273,6 +249,8 @@ export interface Score {
   rooflines: number;
   free_twins: number;
   false_alarms: number;
+  /** Twins with claims that nobody measured. */
+  not_measured: number;
   hidden: { named: number; planted: number };
   graded: number;
   median_error: number | null;
@@ -289,6 +267,7 @@ export function scoreOf(rows: readonly Row[]): Score {
     rooflines: count(({ roofline }) => roofline),
     free_twins: count(({ still_in_twin }) => still_in_twin.length === 0),
     false_alarms: rows.reduce((sum, { false_alarms }) => sum + false_alarms.length, 0),
+    not_measured: count(({ not_measured }) => not_measured.length > 0),
     hidden: {
       named: rows.reduce((sum, { hidden }) => sum + hidden.named, 0),
       planted: rows.reduce((sum, { hidden }) => sum + hidden.planted, 0),
@@ -333,9 +312,7 @@ export function tableOf(rows: readonly Row[]): string {
     ms(row.expected_ms),
     percent(row.error),
   ]);
-  const widths = head.map((title, i) => Math.max(title.length, ...lines.map((line) => line[i]!.length)));
-  const text = (cells: string[]) => `| ${cells.map((cell, i) => cell.padEnd(widths[i]!)).join(' | ')} |`;
-  return [text(head), text(widths.map((width) => '-'.repeat(width))), ...lines.map(text)].join('\n');
+  return textTable(head, lines);
 }
 
 export function sentenceOf(score: Score): string {
@@ -344,7 +321,7 @@ export function sentenceOf(score: Score): string {
     `First finding: ${score.first} of ${score.faults} (named at all: ${score.named}). ` +
     `Roofline known: ${score.rooflines}. ` +
     `Hidden faults named: ${score.hidden.named} of ${score.hidden.planted}. ` +
-    `Twins free of their fault: ${score.free_twins} of ${score.faults}; false alarms over the twins: ${score.false_alarms}. ` +
+    `Twins free of their fault: ${score.free_twins} of ${score.faults}; false alarms over the twins: ${score.false_alarms}${score.not_measured > 0 ? ` (${score.not_measured} twins have claims that were not measured)` : ''}. ` +
     `Expected against achieved gain: median error ${median} over ${score.graded}, ${score.within_a_quarter} within 25 %.`
   );
 }

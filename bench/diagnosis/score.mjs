@@ -31,6 +31,7 @@ const run = spawnSync(
     '--no-file-parallelism',
     'src/advice/findings/planted-faults',
     'src/advice/findings/unseen-faults',
+    'src/advice/findings/cpu-faults',
   ],
   {
     cwd: root,

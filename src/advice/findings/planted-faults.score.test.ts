@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { medianOf, plantedIn, scoreOf, sentenceOf } from '../../../bench/diagnosis/grade.js';
+import { plantedIn, scoreOf, sentenceOf } from '../../../bench/diagnosis/grade.js';
+import { medianOf } from '../../../bench/diagnosis/median.js';
 import {
   faults,
   generated,

@@ -1,6 +1,7 @@
 import { userDatabase } from '../../facts/derived/test-queries.js';
 import { expect } from 'vitest';
-import type { Finding } from '../../model/documents/explain.js';
+import type { ExplainResult, Finding } from '../../model/documents/explain.js';
+import { headlineTime } from '../../model/headline-time.js';
 import { formatPart, noValue } from '../../vocabulary/format.js';
 import type { Session } from '../../session/open.js';
 
@@ -10,6 +11,15 @@ export function expectShares(findings: readonly Pick<Finding, 'id' | 'title' | '
     expect(title, id).not.toContain(`${noValue} of`);
     const inTitle = /(\S+ %) of (every|each|the run|the whole|all)\b/.exec(title);
     if (inTitle) expect(inTitle[1], `${id}: ${title}`).toBe(share === null ? null : formatPart(share, 1));
+  }
+}
+
+/** Fails if a finding promises more than its stage takes. */
+export function expectGains({ stages, findings }: Pick<ExplainResult, 'stages' | 'findings'>): void {
+  for (const { id, stage, gain } of findings) {
+    const waterfall = stages.find(({ kind }) => kind === stage);
+    const ms = waterfall ? headlineTime(waterfall).value : null;
+    if (gain?.per === 'stage' && ms !== null) expect(gain.expected_ms, id).toBeLessThanOrEqual(ms);
   }
 }
 

@@ -15,11 +15,17 @@ import {
   type Timing,
   type Variant,
 } from '../../../bench/diagnosis/grade.js';
+import {
+  claimLines,
+  claimsSentence,
+  claimsTable,
+  type MeasuredClaim,
+} from '../../../bench/diagnosis/claims.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import { importSession } from '../../session/archive-import.js';
 import { openSession } from '../../session/open.js';
 import { explainSession } from '../explain/explain.js';
-import { expectEvidence, expectShares } from './test-evidence.js';
+import { expectEvidence, expectGains, expectShares } from './test-evidence.js';
 
 // node bench/diagnosis/score.mjs sets these, runs the tests and prints their tables.
 const {
@@ -35,15 +41,17 @@ const read = <T>(path: string) => JSON.parse(readFileSync(path, 'utf8')) as T;
 export const { faults } = read<{ faults: PlantedFault[] }>('bench/diagnosis/faults.json');
 /** Programs of bench/diagnosis/generated.py and stock.py. */
 export const generated = read<{ programs: GeneratedProgram[] }>('bench/diagnosis/generated.json').programs;
+const measuredClaims = read<{ claims: MeasuredClaim[] }>('test/fixtures/diagnosis-claims/claims.json').claims;
 const root = mkdtempSync(join(tmpdir(), 'inferscope-planted-'));
 const home = { root, sessions: join(root, 'sessions'), cache: join(root, 'cache') };
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-async function explainArchive(archive: string): Promise<ExplainResult> {
+export async function explainArchive(archive: string): Promise<ExplainResult> {
   const session = await openSession((await importSession(archive, home)).id, home);
   const { data } = await explainSession(session);
   await expectEvidence(session, data.findings);
   expectShares(data.findings);
+  expectGains(data);
   return data;
 }
 
@@ -83,7 +91,8 @@ export async function gradeProgram(
       explainArchive(archive('fixed')),
     ]);
     const documents = { fault: broken, fixed: repaired };
-    const row = grade(fault, documents, all.find((timing) => timing.fault === fault.id) ?? null);
+    const timing = all.find((one) => one.fault === fault.id) ?? null;
+    const row = grade(fault, documents, timing, measuredClaims);
     rows.push(row);
     notes.push(details(row, documents));
     for (const { stages } of Object.values(documents)) {
@@ -98,13 +107,23 @@ const chosen = ({ id }: PlantedFault) => only === undefined || only.split(',').i
 /** The table and its sentence, which the docs page must show. */
 export function publish(rows: readonly Row[], notes: readonly string[], mark: string): Score {
   const score = scoreOf(rows);
-  const text = `${tableOf(rows)}\n\n${sentenceOf(score)}`;
+  publishTable(`${tableOf(rows)}\n\n${sentenceOf(score)}`, notes, mark);
+  return score;
+}
+
+/** Claims of the twins against their measurements. */
+export function publishClaims(rows: readonly Row[], mark: string): void {
+  const claims = rows.flatMap((row) => row.claims);
+  publishTable(`${claimsTable(claims)}\n\n${claimsSentence(claims)}`, claimLines(claims), mark);
+}
+
+/** Prints a table; the docs page must show it. */
+export function publishTable(text: string, notes: readonly string[], mark: string): void {
   print(text, notes);
   if (update) writeTable(text, mark);
   if (allPrograms) {
     expect(readFileSync(page, 'utf8'), 'node bench/diagnosis/score.mjs --update').toContain(text);
   }
-  return score;
 }
 
 /** Appends to the table that score.mjs prints. */

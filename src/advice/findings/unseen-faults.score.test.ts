@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import { familyOf, plantedIn } from '../../../bench/diagnosis/grade.js';
-import { generated, gradeProgram, inRepository, publish, allPrograms } from './test-planted-faults.js';
+import {
+  generated,
+  gradeProgram,
+  inRepository,
+  publish,
+  publishClaims,
+  allPrograms,
+} from './test-planted-faults.js';
 
 test.each([
   ['validation', 'test/fixtures/diagnosis-validation', 'table of programs not tuned on'],
@@ -15,6 +22,7 @@ test.each([
     );
     const [rows, notes] = await gradeProgram(programs.map(plantedIn), folder);
     publish(rows, notes, mark);
+    if (rows.some(({ claims }) => claims.length > 0)) publishClaims(rows, `claims: ${mark}`);
     if (allPrograms) expect(rows.length).toBe(programs.length);
   },
 );

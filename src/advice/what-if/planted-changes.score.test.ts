@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { medianOf, type Timing } from '../../../bench/diagnosis/grade.js';
+import type { Timing } from '../../../bench/diagnosis/grade.js';
+import { medianOf } from '../../../bench/diagnosis/median.js';
 import { whatIfDocumentSchema } from '../../model/documents/explain.js';
 import { importSession } from '../../session/archive-import.js';
 import { openSession } from '../../session/open.js';

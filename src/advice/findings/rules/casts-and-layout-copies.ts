@@ -133,7 +133,8 @@ function wordsForWeights({ weights, gemms, dequantized }: Conversions, { kind }:
         cause: `${cause} are converted to the type of the GEMM in memory in every step. This reads and writes more than weights of 16 bits would.`,
         change: {
           text: 'Use GEMMs that read the quantized weights (Marlin and Machete in vLLM, the weight-only kernels of torchao), or keep 16-bit weights if they fit.',
-          example: 'quantize_(model, Int8WeightOnlyConfig()); model = torch.compile(model)  # torchao',
+          example:
+            'quantize_(model, Int8WeightOnlyConfig()); model.forward = torch.compile(model.forward)  # torchao',
         },
       }
     : {

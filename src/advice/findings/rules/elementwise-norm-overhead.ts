@@ -97,7 +97,7 @@ function classesOf(chains: readonly Chain[]): string[] {
 const programChange: FoundDraft['change'] = {
   kind: 'code',
   text: 'Compile the model, so that each chain becomes one kernel, or call fused operators for norm, rotary and activation.',
-  example: 'model = torch.compile(model)  # or F.rms_norm, flash-attn and Liger kernels',
+  example: 'model.forward = torch.compile(model.forward)  # or F.rms_norm, flash-attn and Liger kernels',
 };
 
 /** Engines already fuse single operations; their own switches fuse the rest. */

@@ -54,7 +54,7 @@ export const gemmPerSequence = stageRule(
       title: (share) =>
         `Logits computed sequence by sequence: the GEMM costs ${share} of ${everyInstance(kind)}`,
       at_stake_ms: gain,
-      cause: `The last GEMM of ${instanceWord(kind)} takes ${ms(gemmMs)}. One read of its weights takes ${ms(read_ms)}, and ${count(sequences)} sequences need no more than one: ${count(reads)} reads mean that the GEMM is computed for each sequence by itself. PyTorch does so where the last token's hidden states are a view of the whole prompt's, hidden[:, -1:], as stock Hugging Face models make it.`,
+      cause: `The last GEMM of ${instanceWord(kind)} takes ${ms(gemmMs)}. One read of its weights takes ${ms(read_ms)}, and ${count(sequences)} sequences need no more than one: ${count(reads)} reads mean that the GEMM is computed for each sequence by itself. PyTorch does so where the last token's hidden states are a view of the whole prompt's, hidden[:, -1:], as stock Hugging Face models make it, and the weights need no gradients (requires_grad_(False), or created in inference mode).`,
       change: {
         kind: 'code',
         text: 'Make the hidden states contiguous before the LM head.',
