@@ -10,6 +10,7 @@ import {
 } from './test-planted-faults.js';
 
 test.each([
+  ['combined', 'test/fixtures/diagnosis-combined', 'table of programs with two faults'],
   ['validation', 'test/fixtures/diagnosis-validation', 'table of programs not tuned on'],
   ['stock-validation', 'test/fixtures/diagnosis-stock', 'table of stock programs'],
   ['engine-validation', 'test/fixtures/diagnosis-engine', 'table of vLLM programs'],
