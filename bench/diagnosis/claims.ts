@@ -40,7 +40,7 @@ export function promisedShare(finding: Finding, { stages }: Pick<ExplainResult, 
   return ms === null || ms === 0 ? null : gain.expected_ms / ms;
 }
 
-/** Claims of a twin against their measurements; a claim whose advice was carried out in several ways has a row for each. */
+/** Claims of a twin against their measurements; a row for each way to carry out the advice. */
 export function claimsOf(
   program: string,
   explained: Pick<ExplainResult, 'stages' | 'findings'>,
