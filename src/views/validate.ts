@@ -100,7 +100,6 @@ function errorSection(data: Validation): Section {
     blocks: [
       {
         type: 'text',
-        level: 2,
         text: [
           'Error: (estimated − measured) / measured. Within tolerance: ',
           { n: data.tolerance, unit: 'ratio' },
