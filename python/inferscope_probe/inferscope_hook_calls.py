@@ -34,6 +34,7 @@ class ThreadState:
     repeated: Optional[RepeatedStep] = None  # the previous decode step, if the next one is likely to repeat it
     embedded_shape: Optional[Tuple[int, ...]] = None  # of the ids passed to an embedding outside of any step
     called_since: Optional[List[Any]] = None  # modules called since then
+    steps = 0  # opened so far
 
     def stop_repeating(self) -> None:
         repeated, self.repeated = self.repeated, None
@@ -92,8 +93,7 @@ times = Times()
 recorded_model = RecordedModel()
 _facts: Dict[int, ModelFacts] = {}
 _torch: Any = None
-_iterations = -1
-_stages = -1
+_iterations = _stages = -1
 _broken = False
 _quiet = False  # an engine with its own marks, or a workload that records itself
 _opens_ranges = False
@@ -282,6 +282,7 @@ def open_step(call: ModelCall, owner: Any) -> Opened:
     if not facts.calls:
         _on_first_call()
     thread = local.thread
+    thread.steps += 1
     thread.stop_repeating()
     sequence = thread.sequence
     cache = None if facts.is_plain or kwargs is None else cache_of(kwargs)

@@ -2,11 +2,13 @@
 
 import sys
 import weakref
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 # By id of a module: the module, and whether it holds an embedding.
 _embeddings: Dict[int, Tuple[Any, bool]] = {}
 
+# Minimum share of the parameters of the modules between two embeddings for a module to be the model.
+_MAIN_SHARE = 0.8
 
 # Names of the cache among the arguments and results of models of transformers: of attention, or of another state.
 _CACHES = ("past_key_values", "cache_params", "state")
@@ -52,6 +54,12 @@ def receives_hidden_states(module: Any, args: Any, kwargs: Any) -> bool:
         and first_tensor(args, kwargs, 3) is not None
         and not holds_embedding(module)
     )
+
+
+def main_module(called: List[Any]) -> Any:
+    """The module with most of the parameters of all; None if they are spread over several."""
+    sizes = [sum(p.numel() for p in module.parameters()) for module in called]
+    return called[sizes.index(max(sizes))] if max(sizes) >= _MAIN_SHARE * sum(sizes) else None
 
 
 def count_padding(mask: Any) -> Optional[int]:

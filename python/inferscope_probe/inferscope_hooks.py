@@ -18,12 +18,11 @@ import inferscope_hook_calls as calls
 from inferscope_after_import import after_import, guarded
 from inferscope_hook_batches import watch_batches
 from inferscope_hook_calls import fail, is_silent, local, run_step
-from inferscope_hook_inputs import cache_of, first_tensor, holds_embedding, receives_hidden_states
+from inferscope_hook_inputs import cache_of, first_tensor, holds_embedding, main_module, receives_hidden_states
+from inferscope_hook_loops import has_loop, run_outermost
 
 # Engines that call models with their own batches and are marked elsewhere.
 _ENGINES = ("vllm", "sglang", "tensorrt_llm")
-# Minimum share of the parameters of the modules between two embeddings for a module to be the model.
-_MAIN_SHARE = 0.8
 _HIDDEN = "hidden states"
 _EMPTY_CELL = types.CellType()
 
@@ -149,7 +148,7 @@ def _discover() -> None:
     """
     global _start_discovery, _stop_discovery
     module, embedding = _torch.nn.Module, _torch.nn.Embedding
-    original, look_up = module.__call__, embedding.forward
+    original, look_up, convolution = module.__call__, embedding.forward, _torch.nn.Conv2d.forward
     is_compiling = _torch.compiler.is_compiling
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -161,7 +160,7 @@ def _discover() -> None:
             takes = False
             fail("looking for the model", error)
         if not takes:
-            return original(self, *args, **kwargs)
+            return run_outermost(self, original, args, kwargs, stop)
         if takes is _HIDDEN:  # nested calls are part of it
             local.thread.busy = True
             try:
@@ -185,10 +184,17 @@ def _discover() -> None:
         if module.__call__ is __call__:
             module.__call__ = original
 
+    def convolve(self: Any, input: Any) -> Any:
+        # Outside of any step: after a model with tokens comes one for images, such as a U-Net.
+        if not is_compiling() and not local.thread.busy and not has_loop():
+            start()
+        return convolution(self, input)
+
     _start_discovery, _stop_discovery = start, stop
     calls.on_first_call(stop)
     _undo.append(stop)
     _replace(embedding, "forward", forward)
+    _replace(_torch.nn.Conv2d, "forward", convolve)
     # Compilers compare a module's call with it.
     after_import({"torch._dynamo.utils": lambda utils: setattr(utils, "unpatched_nn_module_call", original)})
     start()
@@ -213,16 +219,10 @@ def _takes_tokens(module: Any, args: Any, kwargs: Any) -> Any:
     if thread.embedded_shape is None and receives_hidden_states(module, args, kwargs):
         called = thread.called_since or []
         if module in called:
-            return _main_module(called) is module
+            return main_module(called) is module
         thread.called_since = [*called, module]
         return _HIDDEN
     return False
-
-
-def _main_module(called: List[Any]) -> Any:
-    """The module with most of the parameters of all; None if they are spread over several."""
-    sizes = [sum(p.numel() for p in module.parameters()) for module in called]
-    return called[sizes.index(max(sizes))] if max(sizes) >= _MAIN_SHARE * sum(sizes) else None
 
 
 def _on_embedding(ids: Any) -> None:
@@ -234,7 +234,7 @@ def _on_embedding(ids: Any) -> None:
     thread = local.thread
     called, thread.called_since = thread.called_since, None
     if called:
-        main = _main_module(called)
+        main = main_module(called)
         if main is not None:
             _watch_class(type(main))
             _calls_parts = True

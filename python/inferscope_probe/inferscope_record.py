@@ -302,7 +302,7 @@ def mark_name(kind: str, iteration: Optional[int], step: Optional[int]) -> str:
 
 
 def hook_name(
-    kind: str, iteration: int, step: int, how: str, batch: int, new: Optional[int], context: Optional[int]
+    kind: str, iteration: int, step: int, how: str, batch: Optional[int], new: Optional[int], context: Optional[int]
 ) -> str:
     """The name of a step that hooks mark, with its sizes. `how`: first (call of a shape, which may compile and plan), graph
     (replay of a CUDA graph) or hook.

@@ -91,7 +91,10 @@ const stageOrder: readonly WaterfallKind[] = [
 export const stageRank = (kind: string): number => (stageOrder as readonly string[]).indexOf(kind);
 
 function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageWaterfall[] {
-  return stages.toSorted((a, b) => stageRank(a.kind) - stageRank(b.kind));
+  // Steps of unknown kind have no name, ranges that the program marks have one.
+  const rankOf = ({ kind, name }: StageWaterfall) =>
+    stageRank(kind === 'other' && name === null ? 'training' : kind);
+  return stages.toSorted((a, b) => rankOf(a) - rankOf(b));
 }
 
 /** Time above the roofline, summed over all instances. */

@@ -24,7 +24,7 @@ export const stageMeanings: Readonly<Record<WaterfallKind, string>> = {
   sampling: 'the next token is chosen',
   load: 'weights are read and moved to the device',
   warmup: 'repeats before the timed ones, compilation included',
-  other: 'a range marked by the program, by its name',
+  other: 'a range marked by the program, by its name; a step of unknown kind, such as a call of a U-Net',
   outside: 'everything outside marked stages; the whole capture if none are marked',
   request:
     'from the start of a prefill to the end of its last step; of a load test: from the time it was due to its last token',

@@ -262,7 +262,7 @@ async function findTiming(
   const [timed] = await database.query<{ execution_id: string }>(
     `SELECT execution_id FROM stages
      WHERE list_contains(string_split($1, ','), execution_id) AND NOT coalesce(warmup, false)
-       AND kind IN ${stepKindsSql} LIMIT 1`,
+       AND (kind IN ${stepKindsSql} OR kind = 'other' AND raw_name LIKE 'inferscope:other:%') LIMIT 1`,
     [clean.map((execution) => execution.execution_id).join(',')],
   );
   return timed && timed.execution_id !== execution_id ? timed : null;

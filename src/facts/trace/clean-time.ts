@@ -3,7 +3,7 @@ import type { WaterfallKind } from '../../model/documents/explain.js';
 import { type Figure, missing } from '../../model/figure.js';
 import { percentile } from '../../model/statistics.js';
 import { meanOverLaunches, type Repeat } from '../statistics.js';
-import { readRecordedSteps } from '../utilization/steps.js';
+import { callKinds, readRecordedSteps } from '../utilization/steps.js';
 import { literal, recordsRepeats, type TraceScope } from './scope.js';
 import type { PhaseClock } from './windows.js';
 
@@ -14,11 +14,12 @@ import type { PhaseClock } from './windows.js';
  */
 export async function cleanTimeOf(
   scope: TraceScope,
-  group: { kind: WaterfallKind; clock: PhaseClock['clock'] },
+  group: { kind: WaterfallKind; clock: PhaseClock['clock']; name?: string | null },
   batchSize: number | null = null,
 ): Promise<Figure> {
   const { timing } = scope.source;
-  const isStep = stepKinds.some((step) => step === group.kind);
+  const isHooked = group.kind === 'other' && !group.name && (await areHookedSteps(scope));
+  const isStep = isHooked || stepKinds.some((step) => step === group.kind);
   if (group.clock === 'device' && timing && !isStep) return runsAhead;
   switch (group.kind) {
     case 'request':
@@ -30,6 +31,7 @@ export async function cleanTimeOf(
         ? cleanSpans(scope, timing.execution_id, samplingSql(timing.execution_id), 'sampling')
         : noCleanExecution;
     case 'other':
+      if (isHooked && timing) return cleanSteps(scope, timing.execution_id, group, batchSize);
       return missing('no_clean_stage', 'a clean execution does not record user ranges');
     case 'load':
     case 'warmup':
@@ -40,6 +42,15 @@ export async function cleanTimeOf(
     default:
       return timing ? cleanSteps(scope, timing.execution_id, group, batchSize) : noCleanExecution;
   }
+}
+
+/** Whether the steps of unknown kind are those of the hooks, which a clean execution has too. */
+async function areHookedSteps(scope: TraceScope): Promise<boolean> {
+  await scope.need('windows');
+  const [row] = await scope.database.query<{ hooked: boolean | null }>(
+    "SELECT bool_and(raw_name LIKE 'inferscope:other:%') AS hooked FROM windows WHERE kind = 'other'",
+  );
+  return row?.hooked === true;
 }
 
 const runsAhead = missing(
@@ -58,6 +69,7 @@ async function cleanSteps(
   const steps = await readRecordedSteps(database, executionId, {
     rank: source.focus.process_rank ?? source.focus.rank,
     toIterationEnd: recordsRepeats(source),
+    kinds: callKinds,
   });
   const rows = steps.filter(
     (step) => step.kind === kind && (batchSize === null || step.batch_size === batchSize),

@@ -1,3 +1,4 @@
+import type { PhaseKind } from '../../model/documents/trace-phase.js';
 import { stepKinds } from '../../model/record.js';
 import { addToMean, type ShapeCount, type StageShape } from '../../llm/shape.js';
 import { bytesOf, type Work } from '../../llm/work-totals.js';
@@ -24,9 +25,12 @@ const workSource = 'model arithmetic, necessary operations (docs/concepts/llm-ar
  * Groups steps by kind (in the order of `stepKinds`), batch size and point, then in order of their first step. A mean over
  * mixed steps is meaningless.
  */
-export function stepGroups(steps: readonly SizedStep[]): SizedStep[][] {
+export function stepGroups(
+  steps: readonly SizedStep[],
+  kinds: readonly PhaseKind[] = stepKinds,
+): SizedStep[][] {
   const groups = new Map<string, SizedStep[]>();
-  for (const kind of stepKinds) {
+  for (const kind of kinds) {
     for (const step of steps) {
       if (step.kind !== kind) continue;
       const key = [kind, step.point, step.batch_size].join(' ');

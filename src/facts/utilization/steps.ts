@@ -42,6 +42,9 @@ export interface RecordedStep extends Step {
 const isLastSql = 'next_ns IS NULL OR next_iteration IS DISTINCT FROM s.iteration';
 const isFollowedSql = `s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') AND NOT (${isLastSql})`;
 
+/** Steps of models, and calls of modules without tokens that hooks recorded. */
+export const callKinds = [...stepKinds, 'other'] as const satisfies readonly PhaseKind[];
+
 /**
  * Timed steps of an execution in order, by device events if the program's hooks recorded them, else by host ranges. A
  * decode or mixed step that is followed by another one in its thread and iteration runs from its start to the start of that
@@ -66,7 +69,7 @@ export async function readRecordedSteps(
        SELECT *, lead(start_ns) OVER thread AS next_ns, lead(kind) OVER thread AS next_kind,
               lead(iteration) OVER thread AS next_iteration, lead(device_start_ns) OVER thread AS next_device_ns,
               device_start_ns IS NOT NULL AND device_dur_ns IS NOT NULL AS by_device
-       FROM stages WHERE execution_id = $1 AND NOT coalesce(warmup, false) AND kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
+       FROM stages WHERE execution_id = $1 AND NOT coalesce(warmup, false) AND kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')}) AND (kind <> 'other' OR raw_name LIKE 'inferscope:other:%')
          AND ${rank === null ? 'rank IS NULL' : `coalesce(rank, 0) = ${rank}`}
        WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns))
      SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, ${sizeColumns}, i.launch, s.device_dur_ns / 1e6 AS device_ms, by_device,

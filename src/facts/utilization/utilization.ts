@@ -1,3 +1,5 @@
+import { stepKinds } from '../../model/record.js';
+import type { PhaseKind } from '../../model/documents/trace-phase.js';
 import { unreadKeysIssues } from '../../llm/unread-keys.js';
 import { document, type Document, type Issue } from '../../model/document.js';
 import {
@@ -22,7 +24,7 @@ import { type SessionModel, sessionModel } from './model.js';
 import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
 import type { StageContext } from './stage-context.js';
 import { type RunSizes, type SizedStep, readTracedSteps, runSizesOf, withSizes } from './sizes.js';
-import { readRecordedSteps, type Step } from './steps.js';
+import { callKinds, readRecordedSteps, type Step } from './steps.js';
 import { stepGroups, stageOf, stepRows } from './groups.js';
 
 /**
@@ -72,10 +74,10 @@ export async function readRecordedStages(
   { groups: { executionId: string; steps: SizedStep[] }[] } & Pick<StageContext, 'roofs' | 'model'>
 > {
   const { manifest } = session;
-  const sources = await readRecordSteps(database, manifest, runSizes(manifest.workload));
+  const sources = await readRecordSteps(database, manifest, runSizes(manifest.workload), callKinds);
   const { roofs, model } = await readFacts(session, database, null);
   const groups = sources.flatMap(({ executionId, timed }) =>
-    stepGroups(timed).map((steps) => ({ executionId, steps })),
+    stepGroups(timed, callKinds).map((steps) => ({ executionId, steps })),
   );
   return { groups, roofs, model };
 }
@@ -229,6 +231,7 @@ async function readRecordSteps(
   database: SessionDatabase,
   manifest: ManifestData,
   run: RunSizes,
+  kinds: readonly PhaseKind[] = stepKinds,
 ): Promise<StepSource[]> {
   const { executions } = manifest;
   const measuredHere = hasSubject(manifest, 'profile', 'bench');
@@ -236,7 +239,11 @@ async function readRecordSteps(
   const sources: StepSource[] = [];
   for (const { execution_id, purpose } of clean.length > 0 ? clean : executions) {
     const profiled = purpose !== 'clean' && purpose !== 'imported';
-    const steps = await readRecordedSteps(database, execution_id, { rank: 0, toIterationEnd: measuredHere });
+    const steps = await readRecordedSteps(database, execution_id, {
+      rank: 0,
+      toIterationEnd: measuredHere,
+      kinds,
+    });
     sources.push({
       executionId: execution_id,
       timed: steps.map((step) => withSizes(step, run)),

@@ -25,10 +25,10 @@ const maxKernelsSwept = 50_000;
 const maxKernelsSkipped = 1_000_000;
 
 /**
- * SQL condition of ranges that are not stages of the program: operators that PyTorch marks (emit_nvtx), profilers and
+ * SQL condition of ranges that the program did not name: operators that PyTorch marks (emit_nvtx), steps of profilers and hooks, and
  * libraries.
  */
-const notStages = `raw_name LIKE 'aten::%' OR contains(raw_name, ', op_id = ') OR raw_name LIKE 'ProfilerStep%' OR regexp_matches(trim(raw_name), '^${libraryRange}', 'i')`;
+const notStages = `raw_name LIKE 'aten::%' OR contains(raw_name, ', op_id = ') OR raw_name LIKE 'ProfilerStep%' OR raw_name LIKE 'inferscope:other:%' OR regexp_matches(trim(raw_name), '^${libraryRange}', 'i')`;
 
 /** Name with # for numbers, which count instances: layer 3, request 17. */
 const unnumberedName = "regexp_replace(trim(raw_name), '[0-9]+', '#', 'g')";

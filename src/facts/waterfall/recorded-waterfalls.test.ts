@@ -95,3 +95,22 @@ test('times steps on the host without device events, and does not summarize firs
   expect((await analyzeCaptures(firstCallsOnly)).utilization).toBeNull();
   expect((await explainSession(firstCallsOnly)).data.without_waterfall[0]!.reason).toContain('first calls');
 });
+
+test('calls of a module without tokens are steps of unknown kind, timed on the device, without a roofline', async () => {
+  const calls = Array.from({ length: 4 }, (_, number) =>
+    step(number, {
+      kind: 'other',
+      name: `inferscope:other:${number}:0`,
+      iteration: number,
+      step: 0,
+      batch_size: null,
+      new_tokens: null,
+      context_tokens_sum: null,
+    }),
+  );
+  const { stages } = (await explainSession(await sessionOfLines(calls))).data;
+  expect(stages.map(({ kind, instances, measured_ms: ms }) => [kind, instances, ms.value])).toEqual([
+    ['other', 4, 2],
+  ]);
+  expect(stages[0]!.roofline_ms.value).toBeNull();
+});
