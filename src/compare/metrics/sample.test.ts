@@ -32,6 +32,11 @@ test('a profile: launches are the unit, without warm-up and profiled execution',
   expect(Object.keys(found).some((id) => id.includes('profiled'))).toBe(false);
 });
 
+test('a session without times is an error that fits bench compare and baselines', async () => {
+  const session = await sessionWith({ ...profileRows(), iterations: [], stages: [], memory: [] });
+  await expect(sampleSessions([session])).rejects.toThrow(`there is nothing to compare in ${session.id}`);
+});
+
 test('each size is a point', async () => {
   const iteration = (batch_size: number, launch: number, ms: number): Row<'iterations'> => ({
     launch,
