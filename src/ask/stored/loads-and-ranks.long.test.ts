@@ -20,14 +20,16 @@ async function answerOf(file: string, ...questions: string[]): Promise<string[]>
 }
 
 test('latencies are of the load in the question, else of the last one', async () => {
-  const [asked, last, other] = await answerOf(
+  const [asked, last, other, rate] = await answerOf(
     'vllm-0.26-h200/bench-serve',
     'what is the TTFT at 16 users?',
     'what is the TTFT?',
     'what is the TTFT at 6 users?',
+    'how many tokens per second at 16 users?',
   );
   expect(asked).toMatch(/^At 16 users TTFT is 56\.9 ms at p50/);
   expect(last).toMatch(/^At the last load \(32 users\) TTFT is 228 ms/);
+  expect(rate).toMatch(/^At 16 users: output 4.680 tok\/s/);
   // Not the 16 users.
   expect(other).toMatch(/^At the last load \(32 users\)/);
 });

@@ -1,4 +1,5 @@
 import { rules } from '../../advice/findings/rules/index.js';
+import { hasSubject } from '../../model/subjects.js';
 import { benchAnswers, measuredGrowth, answerRequests } from './answer-bench.js';
 import { boundStage, answerGpuUtilization, computeBoundBatch, utilization } from './answer-bound.js';
 import { whatChanged } from './answer-changed.js';
@@ -100,7 +101,8 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
       capture.bench,
       computeBoundBatch(facts)?.evidence ?? [],
     ),
-  tokens_per_s: tokensPerSecond,
+  tokens_per_s: async (facts) =>
+    (hasSubject(facts.session.manifest, 'load') ? await benchAnswers(facts) : null) ?? tokensPerSecond(facts),
   token_cost: tokenCost,
   what_ran: whatRan,
   why_slow: whySlow,

@@ -53,7 +53,7 @@ export async function readMeasuredStages(
   if (stages.length > 0) return stages;
   throw new InferscopeError('E_USAGE', {
     what: `session ${session.id} has no prefill or decode to compare with`,
-    why: 'Its stages were not marked, or its batch size and prompt length are not known.',
+    why: 'Its stages were not marked, or its batch size and prompt length are not known or differ between prefills.',
     fix: 'Give the sizes that it ran (--batch-size 1 --input-len 128), or a session of inferscope bench or profile.',
   });
 }
