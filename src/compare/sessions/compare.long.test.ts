@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { compareDocumentSchema, type CompareResult } from '../../model/documents/compare.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { Document } from '../../model/document.js';
-import { figure } from '../../model/figure.js';
+import { figure, missing } from '../../model/figure.js';
 import { testHome } from '../../session/test-folder.js';
 import { summary } from '../../session/test-session.js';
 import { gpuWorkload } from '../../facts/bench/test-bench.js';
@@ -151,6 +151,31 @@ test('names differences between profiled and clean times, and times without such
   ]);
 });
 
+test('notes that a roofline is unknown on one side, where its bar is 0', async () => {
+  const limited = async (limit: StageWaterfall['roofline_ms']): Promise<Side> => ({
+    ...(await side(10, 0.3, [], [])),
+    waterfalls: [
+      {
+        kind: 'decode',
+        source: 'trace',
+        clean_ms: figure(10, 'ms', 'hand'),
+        measured_ms: figure(10, 'ms', 'hand'),
+        roofline_ms: limit,
+      } as StageWaterfall,
+    ],
+  });
+  const known = await limited(figure(5, 'ms', 'hand'));
+  const unknown = await limited(missing('no_model', 'not recorded'));
+  expect(timingIssues([known, known])).toEqual([]);
+  expect(timingIssues([unknown, unknown])).toEqual([]);
+  expect(timingIssues([known, unknown])).toMatchObject([
+    {
+      code: 'no_roofline_on_a_side',
+      text: expect.stringContaining(`The roofline of ${unknown.session.id} is unknown, not 0`) as string,
+    },
+  ]);
+});
+
 test('notes bars that are longer than the kernels, since the machine was slower without the profiler', async () => {
   const timed = async (profiledMs: number): Promise<Side> => ({
     ...(await side(10, 0.3, [], [])),
@@ -160,6 +185,7 @@ test('notes bars that are longer than the kernels, since the machine was slower 
         source: 'trace',
         clean_ms: figure(10, 'ms', 'hand'),
         measured_ms: figure(profiledMs, 'ms', 'hand'),
+        roofline_ms: figure(5, 'ms', 'hand'),
       } as StageWaterfall,
     ],
   });

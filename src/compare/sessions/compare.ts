@@ -192,6 +192,18 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
           : `${times} are under the profiler except those of ${sideNames(without)}, which ran without one: ${why}. The difference includes the profiler's overhead.`,
     });
   }
+  const isUnknown = ({ kind, roofline_ms: limit }: Side['waterfalls'][number]): boolean =>
+    limit.value === null &&
+    sides.some((other) =>
+      other.waterfalls.some((found) => found.kind === kind && found.roofline_ms.value !== null),
+    );
+  const unknown = sides.filter(({ waterfalls }) => waterfalls.some(isUnknown));
+  if (unknown.length > 0)
+    list.push({
+      code: 'no_roofline_on_a_side',
+      severity: 'info',
+      text: `The roofline of ${sideNames(unknown)} is unknown, not 0: bars "as measured" contain its time.`,
+    });
   for (const { session, waterfalls } of sides) {
     const slower = waterfalls.filter(
       ({ clean_ms: clean, measured_ms: profiled, source }) =>
