@@ -181,7 +181,7 @@ def record(path: Path, case: Case, device: str) -> None:
     """Lines that inferscope's marks of vLLM's workers record: the program's model and its batches, as if it were the
     only one of this process.
     """
-    import inferscope_vllm_queue as queue
+    import inferscope_queue as queue
     import inferscope_vllm_ranges as ranges
     from inferscope_record import Recorder
     from inferscope_vllm_model import record_vllm_model
@@ -195,7 +195,7 @@ def record(path: Path, case: Case, device: str) -> None:
         scheduler=llm_engine.vllm_config.scheduler_config,
     )
     lines.flush()
-    ranges._batches, ranges.records_batches = ranges.RecordedBatches(), lambda: True
+    ranges._batches, ranges.records_batches = ranges.VllmBatches(), lambda: True
     queue._queue = queue.RecordedQueue()
     try:
         for _ in range(4):

@@ -1,29 +1,35 @@
 """Measures what the hooks of `inferscope run` cost per decode step: on and off on alternate steps of one process.
 
-Run with the probe: PYTHONPATH=python/inferscope_probe INFERSCOPE_EVALUATOR=none INFERSCOPE_RECORD=/dev/null python bench/hooks/overhead.py
+Run with the probe: PYTHONPATH=python/inferscope_probe INFERSCOPE_EVALUATOR=none INFERSCOPE_RECORD=/dev/null python bench/hooks/overhead.py [PAIRS]
+`--layers N` sets the length of a step; `--graph` replays a CUDA graph of it.
 Prints, in us of CPU time of the thread that runs the model (preemption by other processes does not count), the medians, the
 difference of neighboring steps with its 95 % interval, and whether the upper end is at most 1 % of a step or 10 us. Differences
 are averaged over GROUP neighbors, because short steps share an event of the device; the result is the median of these averages
 (order statistics, no assumption on the distribution).
 """
 
+import argparse
 import gc
 import math
 import statistics
-import sys
 import time
 
 import torch
 from inferscope_hook_calls import local
-from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
+from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, StaticCache
 
-PAIRS = int(sys.argv[1]) if len(sys.argv) > 1 else 15_000
+parser = argparse.ArgumentParser()
+parser.add_argument("pairs", type=int, nargs="?", default=15_000)
+parser.add_argument("--layers", type=int, default=2)
+parser.add_argument("--graph", action="store_true")
+arguments = parser.parse_args()
+PAIRS = arguments.pairs
 WARMUP = 30
 PAIRS_PER_PROMPT = 100
 GROUP = 12  # pairs; a multiple of the 1, 2, 3, 4 or 6 steps that share an event
 torch.set_num_threads(1)
 device = "cuda" if torch.cuda.is_available() else "cpu"
-config = LlamaConfig(vocab_size=512, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4)
+config = LlamaConfig(vocab_size=512, hidden_size=64, intermediate_size=128, num_hidden_layers=arguments.layers, num_attention_heads=4)
 model = LlamaForCausalLM(config).eval().to(device)
 token = torch.ones(1, 1, dtype=torch.long, device=device)
 plain_call = torch.nn.Module.__call__
@@ -36,7 +42,9 @@ def step(on, cache):
         torch.cuda.synchronize()
     thread.busy = not on
     start = time.thread_time_ns()
-    if on:
+    if graph is not None:
+        graph.replay()
+    elif on:
         model(token, past_key_values=cache)
     else:
         plain_call(model, token, past_key_values=cache)
@@ -45,12 +53,30 @@ def step(on, cache):
     return end - start
 
 
+def record_graph():
+    """The graph of a decode step with a static cache; its first replays, which count as warm-up, are over."""
+    cache = StaticCache(config=config, max_cache_len=64)
+    model(token.repeat(1, 8), past_key_values=cache)
+    stream, recorded = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            model(token, past_key_values=cache)
+        with torch.cuda.graph(recorded, stream=stream):
+            model(token, past_key_values=cache)
+    torch.cuda.synchronize()
+    for _ in range(8):
+        recorded.replay()
+    return recorded
+
+
+graph = cache = None
 times = {True: [], False: []}
 differences = []
 with torch.inference_mode():
+    graph = record_graph() if arguments.graph else None
     gc.disable()
     for pair in range(PAIRS + WARMUP):
-        if pair % PAIRS_PER_PROMPT == 0:
+        if graph is None and pair % PAIRS_PER_PROMPT == 0:
             cache = DynamicCache(config=config)
             model(token.repeat(1, 8), past_key_values=cache)
             for _ in range(8):

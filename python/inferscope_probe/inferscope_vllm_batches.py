@@ -1,18 +1,13 @@
-"""Describes a batch of vLLM's worker (V1), and writes batches as stage lines of the record.
+"""Describes a batch of vLLM's worker (V1). Needs no vLLM.
 
-Needs no vLLM. A batch is named as in vLLM 0.26, with more detail:
+A batch is named as in vLLM 0.26, with more detail:
 execute_<tokens>_context_<requests>(sq<new>sk<attended>…)_generation_<requests>(…).
 """
 
-import os
-import sys
-import time
 from typing import Any, Dict, Optional, Tuple
 
-from inferscope_after_import import guarded
-from inferscope_hook_times import Step, Times
+from inferscope_batches import RecordedBatches
 from inferscope_ranges import Close
-from inferscope_record import at_process_end
 
 
 def batch_name(scheduled: Any) -> Optional[str]:
@@ -61,64 +56,21 @@ def _computed_tokens(scheduled: Any) -> Optional[Dict[str, int]]:
     return computed if all(request in computed for request in scheduled.num_scheduled_tokens) else None
 
 
-def records_batches() -> bool:
-    """Whether batches become stage lines: `inferscope run --evaluator none` around a program. inferscope's own engine
-    records its batches itself.
-    """
-    hooks = os.environ.get("INFERSCOPE_HOOKS", "on") != "off" and "INFERSCOPE_EXECUTION_ID" not in os.environ
-    return hooks and os.environ.get("INFERSCOPE_EVALUATOR") == "none" and "INFERSCOPE_RECORD" in os.environ
-
-
-class RecordedBatches:
-    """Stage lines of one worker. An iteration starts with a batch of only new requests."""
+class VllmBatches(RecordedBatches):
+    """Stage lines of one worker."""
 
     def __init__(self) -> None:
         # "hooks" would make the first iterations warm-up, but vLLM warms up itself.
-        self._times = Times(marked_by="program")
-        if "torch" in sys.modules:
-            self._times.on_torch(sys.modules["torch"])
-        self._times.records.clock()
-        self._iteration, self._step = -1, 0
-        self._ended = False
-        at_process_end(self.end)
+        super().__init__("vLLM", marked_by="program")
 
-    def open(self, kind: str) -> Close:
-        """`kind`: load, warmup or sampling."""
-        return self._open_stage(kind, None, None, None, None)
-
-    def open_batch(self, scheduled: Any, device: Any) -> Optional[Close]:
-        """The batch of a SchedulerOutput; None if nothing is scheduled. Writes complete batches about once per
-        second.
-        """
+    def open_scheduled(self, scheduled: Any, device: Any) -> Optional[Close]:
+        """The batch of a SchedulerOutput; None if nothing is scheduled. An iteration starts with a batch of only new requests."""
         if not scheduled.num_scheduled_tokens:
             return None
-        self._times.flush_now_and_then()
         computed = _computed_tokens(scheduled)
         context, generation = _count_requests(scheduled, computed or {})
         new = {request.req_id for request in scheduled.scheduled_new_reqs}
         starts_iteration = all(request in new for request in scheduled.num_scheduled_tokens)
-        self._iteration, self._step = (self._iteration + 1, 0) if starts_iteration else (max(self._iteration, 0), self._step + 1)
         requests, tokens, attended = (context[index] + generation[index] for index in range(3))
         kind = "decode" if context[0] == 0 else "mixed" if generation[0] > 0 else "prefill"
-        events = self._times.open(device) if getattr(device, "type", None) == "cuda" and device.index is not None else None
-        return self._open_stage(kind, events, requests, tokens, None if computed is None else attended)
-
-    def _open_stage(self, kind: str, events: Any, batch: Optional[int], new: Optional[int], context: Optional[int]) -> Close:
-        start_ns = time.monotonic_ns()
-
-        def close() -> None:
-            if events is not None:
-                self._times.record(events.after, events.stream)
-            step = Step(kind, max(self._iteration, 0), self._step, start_ns, batch, new, context, events=events)
-            self._times.add_step(step, time.monotonic_ns())
-
-        return close
-
-    def end(self) -> None:
-        """Writes the pending batches, once."""
-        if self._ended:
-            return
-        self._ended = True
-        guarded(lambda: self._times.flush(wait=True), "writing the batches of vLLM")
-        self._times.records.clock()
-        self._times.records.flush()
+        return self.open_batch(kind, requests, tokens, None if computed is None else attended, starts_iteration, device)

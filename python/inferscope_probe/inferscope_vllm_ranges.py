@@ -13,8 +13,9 @@ import threading
 from typing import Any, Callable, Optional, Tuple
 
 from inferscope_after_import import after_import, guarded, warn
+from inferscope_batches import records_batches
 from inferscope_ranges import Close, is_evaluated, range_opener
-from inferscope_vllm_batches import RecordedBatches, batch_name, records_batches
+from inferscope_vllm_batches import VllmBatches, batch_name
 from inferscope_vllm_model import record_loaded_model
 
 # Prefix of the requests of a benchmark's warm-up (inferscope_vllm.py).
@@ -40,7 +41,7 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-_batches: Optional[RecordedBatches] = None
+_batches: Optional[VllmBatches] = None
 
 
 def watch_workers() -> None:
@@ -181,9 +182,9 @@ def _open_stage(worker: Any, name: str, name_of: Callable[[Any], Optional[str]],
 def _open_recorded(worker: Any, name: str, first: Any) -> Optional[Close]:
     global _batches
     if _batches is None:
-        _batches = RecordedBatches()
+        _batches = VllmBatches()
     if name == "execute_model":
-        return _batches.open_batch(first, getattr(worker, "device", None))
+        return _batches.open_scheduled(first, getattr(worker, "device", None))
     return _batches.open(_NAMES[name].split(":")[1])
 
 

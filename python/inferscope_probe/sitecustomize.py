@@ -1,8 +1,8 @@
 """Runs at the start of every Python process that has this folder on PYTHONPATH (`inferscope run`).
 
-Arms the torch probe where INFERSCOPE_TORCH_TRACE is set (--evaluator torch), and the stage marks of vLLM's workers and of
-PyTorch programs, and the samples of vLLM's queue, where INFERSCOPE_EVALUATOR is set, then runs the sitecustomize that would have run without this one. Nothing
-here may break the program.
+Arms the torch probe where INFERSCOPE_TORCH_TRACE is set (--evaluator torch), and the stage marks of vLLM, SGLang and PyTorch
+programs, and the samples of the engines' queues, where INFERSCOPE_EVALUATOR is set, then runs the sitecustomize that would have
+run without this one. Nothing here may break the program.
 """
 
 import os
@@ -19,11 +19,13 @@ def _arm() -> None:
             inferscope_torch.arm()
         if os.environ.get("INFERSCOPE_EVALUATOR"):
             import inferscope_hooks
-            import inferscope_vllm_queue
+            import inferscope_queue
+            import inferscope_sglang
             import inferscope_vllm_ranges
 
             inferscope_vllm_ranges.watch_workers()
-            inferscope_vllm_queue.watch_queue()
+            inferscope_sglang.watch_runners()
+            inferscope_queue.watch_queues()
             inferscope_hooks.arm()
     except Exception as error:  # the program continues without a trace
         sys.stderr.write("inferscope: the probe could not be set up: %r\n" % (error,))

@@ -268,12 +268,12 @@ class VllmTest(unittest.TestCase):
             self.assertEqual(sum(line.get("kind") == "sampling" for line in lines), 4)
 
     def test_batches_are_not_recorded_in_our_own_engine_or_without_hooks(self):
-        import inferscope_vllm_batches
+        import inferscope_batches
 
         environment = dict(INFERSCOPE_EVALUATOR="none", INFERSCOPE_RECORD="record.jsonl")
         for more, expected in (({}, True), ({"INFERSCOPE_EXECUTION_ID": "clean"}, False), ({"INFERSCOPE_HOOKS": "off"}, False), ({"INFERSCOPE_EVALUATOR": "nsys"}, False)):
             with mock.patch.dict(os.environ, {**environment, **more}):
-                self.assertEqual(inferscope_vllm_batches.records_batches(), expected, more)
+                self.assertEqual(inferscope_batches.records_batches(), expected, more)
 
     def test_a_worker_in_a_separate_process_is_marked(self):
         import torch

@@ -1,4 +1,4 @@
-"""The samples of vLLM's queue, with a stand-in for its scheduler."""
+"""the samples of the queues of engines, with stand-ins for their schedulers."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from unittest import mock
 
 PROBE = Path(__file__).resolve().parents[2] / "python" / "inferscope_probe"
 sys.path.insert(0, str(PROBE))
-import inferscope_vllm_queue as queue  # noqa: E402
+import inferscope_queue as queue  # noqa: E402
 
 
 class FakeScheduler:
@@ -37,7 +37,7 @@ class QueueTest(unittest.TestCase):
     def run_scheduler(self, steps, period_ns=0, **environment):
         """-> the lines that a forked process records in so many steps with 8 requests, and its stderr"""
         module = types.SimpleNamespace(Scheduler=type("Scheduler", (FakeScheduler,), {"schedule": FakeScheduler.schedule}))
-        queue._on_scheduler(module)
+        queue._on_vllm(module)
 
         def serve(errors):
             with open(errors, "w") as sys.stderr, mock.patch.object(queue, "_PERIOD_NS", period_ns):
@@ -81,6 +81,20 @@ class QueueTest(unittest.TestCase):
         module = types.SimpleNamespace(Scheduler=type("Scheduler", (), {"schedule": lambda self: 1}))
         before = module.Scheduler.schedule
         with contextlib.redirect_stderr(io.StringIO()) as errors:
-            queue._on_scheduler(module)
+            queue._on_vllm(module)
         self.assertIs(module.Scheduler.schedule, before)
         self.assertEqual(errors.getvalue(), "")
+
+    def test_requests_of_sglang_are_counted_after_each_choice_of_a_batch(self):
+        class Scheduler:  # the part of sglang.srt.managers.scheduler (0.5.15) that chooses a batch
+            running_batch = types.SimpleNamespace(reqs=["a", "b"])
+            waiting_queue = ["c"]
+
+            def get_next_batch_to_run(self):
+                return "batch"
+
+        module, counts = types.SimpleNamespace(Scheduler=Scheduler), []
+        queue._on_sglang(module)
+        with mock.patch.object(queue, "_sample", lambda scheduler, count: counts.append(count(scheduler))):
+            self.assertEqual(module.Scheduler().get_next_batch_to_run(), "batch")
+        self.assertEqual(counts, [(2, 1)])
