@@ -21,10 +21,6 @@ export function defineSet(command: Command): void {
       examples(
         ['inferscope session set @last --model llama-3.1-8b --batch-size 8', 'the capture records neither'],
         ['inferscope session set b1 --kernel-class my_kernel=attention', 'a kernel that no rule knows'],
-        [
-          'inferscope session set b1 --roofline roofline.json',
-          'compare with the peaks measured on its machine',
-        ],
       ),
     )
     .action(async (selector: string, options: ContextOptions & { clear?: boolean; json?: boolean }) => {

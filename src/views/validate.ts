@@ -2,7 +2,7 @@ import type { Document } from '../model/document.js';
 import type { ErrorSummary, ValidatedProfile, Validation } from '../model/documents/validate.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Block, Column, Section, Text, View } from './block.js';
-import { plural } from '../vocabulary/format.js';
+import { formatBytes, formatPercent, plural } from '../vocabulary/format.js';
 import { weightFormat } from '../vocabulary/workload.js';
 
 /** Estimated memory against measured memory. */
@@ -99,20 +99,8 @@ function errorSection(data: Validation): Section {
     title: 'Errors by component',
     blocks: [
       {
-        type: 'text',
-        text: [
-          'Error: (estimated − measured) / measured. Within tolerance: ',
-          { n: data.tolerance, unit: 'ratio' },
-          ' of the total, ',
-          { n: share, unit: 'ratio' },
-          ' or ',
-          { n: bytes, unit: 'B' },
-          ' of a component.',
-        ],
-      },
-      {
         type: 'table',
-        title: '(estimated − measured) / measured',
+        title: `(estimated − measured) / measured; within: ${formatPercent(data.tolerance)} of the total, ${formatPercent(share)} or ${formatBytes(bytes)} of a part`,
         columns: [{ id: 'component', head: 'component' }, ...errorColumns],
         rows: [
           ...data.components.map((row) => ({ cells: [componentLabels[row.component], ...errorCells(row)] })),

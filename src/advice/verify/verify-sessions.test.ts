@@ -30,7 +30,7 @@ test('a planted fault and its fix on an H200: gone, with the expected gain', asy
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   expect(text).toContain('The achieved gain is within the expected interval');
   // Complete on several lines, and no number without its unit.
-  expect(text).toMatch(/1 {2}Bank conflicts: 97 % of .*\n +the shared-memory passes/);
+  expect(text).toMatch(/1 {2}Bank conflicts: 97 % of the .*\n +shared-memory passes/);
 });
 
 test('rejects other models and devices, and reports other lengths', async () => {
