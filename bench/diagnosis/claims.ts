@@ -69,6 +69,17 @@ export const isTrue = (
   { rule, stage }: Pick<ClaimRow, 'rule' | 'stage'>,
 ): boolean => rows.some((row) => row.rule === rule && row.stage === stage && row.outcome === 'true');
 
+/** Claims that no measurement made true, for claims.py to measure. */
+export function openClaims(rows: readonly ClaimRow[]): Pick<ClaimRow, 'program' | 'rule' | 'stage'>[] {
+  const claims = rows.map(({ program, rule, stage }) => ({ program, rule, stage }));
+  const isFirst = (claim: Pick<ClaimRow, 'program' | 'rule' | 'stage'>, index: number) =>
+    claims.findIndex(
+      (one) => one.program === claim.program && one.rule === claim.rule && one.stage === claim.stage,
+    ) === index;
+  const ofProgram = (program: string) => rows.filter((row) => row.program === program);
+  return claims.filter((claim, index) => isFirst(claim, index) && !isTrue(ofProgram(claim.program), claim));
+}
+
 const percent = (share: number | null) => (share === null ? '–' : `${(share * 100).toFixed(1)} %`);
 
 const outcomes = { true: 'yes', false: 'no', 'not measured': 'not measured' };

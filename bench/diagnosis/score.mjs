@@ -1,6 +1,6 @@
 // Grades the findings of `explain` for the planted faults in test/fixtures/diagnosis: node bench/diagnosis/score.mjs [--update] [--only fault,…]
-// --update also writes the table into docs/reference/diagnosis-scores.md. --captures FOLDER reads archives and timings from there. Runs the
-// sources without a build.
+// --update also writes the table into docs/reference/diagnosis-scores.md. --captures FOLDER reads archives and timings from there. --claims FILE
+// writes the claims of twins that no measurement made true, for claims.py. Runs the sources without a build.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     captures: { type: 'string' },
     verbose: { type: 'boolean', default: false },
+    claims: { type: 'string' },
   },
 });
 const scratch = mkdtempSync(join(tmpdir(), 'inferscope-score-'));
@@ -43,6 +44,7 @@ const run = spawnSync(
       ...(values.only ? { DIAGNOSIS_ONLY: values.only } : {}),
       ...(values.captures ? { DIAGNOSIS_CAPTURES: resolve(values.captures) } : {}),
       ...(values.verbose ? { DIAGNOSIS_VERBOSE: '1' } : {}),
+      ...(values.claims ? { DIAGNOSIS_CLAIMS: resolve(values.claims) } : {}),
     },
   },
 );

@@ -183,8 +183,9 @@ async function show(
     if (outputFormat === 'csv') printData(csvText(result));
     else print(tableText(result, terminalWidth()));
   }
-  // A table says so itself.
-  if (result.rows.length === 0 && outputFormat !== 'table') notify(`no rows in ${sessions.join(', ')}`);
+  // A table says itself that it has no rows.
+  if (result.rows.length === 0)
+    notify(`${outputFormat === 'table' ? 'queried' : 'no rows in'} ${sessions.join(', ')}`);
   if (result.truncated) notify(`limited to ${options.maxRows} rows (--max-rows)`);
 }
 

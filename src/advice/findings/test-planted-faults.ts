@@ -17,6 +17,7 @@ import {
 } from '../../../bench/diagnosis/grade.js';
 import {
   claimLines,
+  openClaims,
   claimsSentence,
   claimsTable,
   type MeasuredClaim,
@@ -34,6 +35,7 @@ const {
   DIAGNOSIS_UPDATE: update,
   DIAGNOSIS_ONLY: only,
   DIAGNOSIS_VERBOSE: verbose,
+  DIAGNOSIS_CLAIMS: claimsFile,
 } = process.env;
 
 const read = <T>(path: string) => JSON.parse(readFileSync(path, 'utf8')) as T;
@@ -111,9 +113,14 @@ export function publish(rows: readonly Row[], notes: readonly string[], mark: st
   return score;
 }
 
+/** Claims that remain to be measured, of all halves so far. */
+const open: ReturnType<typeof openClaims> = [];
+
 /** Claims of the twins against their measurements. */
 export function publishClaims(rows: readonly Row[], mark: string): void {
   const claims = rows.flatMap((row) => row.claims);
+  open.push(...openClaims(claims));
+  if (claimsFile) writeFileSync(claimsFile, `${JSON.stringify({ claims: open }, null, 1)}\n`);
   publishTable(`${claimsTable(claims)}\n\n${claimsSentence(claims)}`, claimLines(claims), mark);
 }
 
