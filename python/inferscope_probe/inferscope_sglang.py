@@ -7,7 +7,6 @@ import atexit
 import ctypes
 import functools
 import json
-import multiprocessing
 import os
 import signal
 import sys
@@ -19,7 +18,6 @@ from inferscope_after_import import after_import, guarded, warn
 from inferscope_batches import RecordedBatches, records_batches, records_engine
 from inferscope_ranges import Close, is_evaluated, range_opener
 from inferscope_record import Recorder, hook_name, mark_name
-from inferscope_vllm_end import GRACE_S, engine_processes
 
 _KINDS = {"EXTEND": "prefill", "MIXED": "mixed", "DECODE": "decode", "TARGET_VERIFY": "decode"}
 # Captures of CUDA graphs and first calls of kernels, by the names of several versions.
@@ -177,6 +175,8 @@ def _on_scheduler(module: Any) -> None:
 
     @functools.wraps(create)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        import multiprocessing  # imports subprocess, which ncu's embedded Python lacks
+
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and multiprocessing.parent_process() is not None and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _exit)
@@ -208,6 +208,8 @@ def _on_utils(module: Any) -> None:
 
 def _end_children() -> None:
     """Asks the processes that are about to be killed to end, and waits for them."""
+    from inferscope_vllm_end import GRACE_S, engine_processes
+
     children = engine_processes(os.getpid())
     for pid in children:
         try:

@@ -124,7 +124,7 @@ class StepsTest(unittest.TestCase):
             utils = types.SimpleNamespace(kill_process_tree=lambda *values, **_: killed.append(values))
             sglang._on_utils(utils)
             sglang._on_utils(utils)  # both of its modules may be imported
-            with mock.patch.object(sglang, "GRACE_S", 60):
+            with mock.patch("inferscope_vllm_end.GRACE_S", 60):
                 utils.kill_process_tree(os.getpid(), False)
             process.join(60)
             self.assertEqual(killed, [(os.getpid(), False)])
