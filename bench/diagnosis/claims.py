@@ -24,6 +24,7 @@ sys.path[:0] = [str(HERE)]
 import stock  # noqa: E402
 import torch  # noqa: E402
 from case import wait  # noqa: E402
+from decoder import graphed  # noqa: E402
 from stock_kinds import DECODES, PREFILLS, Stock, generate  # noqa: E402
 
 LOOPS = ("looped", "checked", "ungraphed")
@@ -99,27 +100,6 @@ class Clock:
         # Steps that are compiled or replayed do not show where the first one starts.
         times["decode"] = (end - (self.first_decode or self.end_of_prefill)) * 1e3 / DECODES
         return times
-
-
-def capture(work: Callable[[], Any], device: str) -> Callable[[], Any]:
-    """Captures `work` in a CUDA graph. -> a function that replays it and returns the result of the captured call"""
-    if device == "cpu":
-        return work
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(2):
-            work()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = work()
-
-    def replay() -> Any:
-        graph.replay()
-        return result
-
-    return replay
 
 
 class Program:
@@ -206,7 +186,7 @@ class Program:
                         layer.cumulative_length_int = 0
                     return original(static, **kept)
 
-                graphs[tuple(ids.shape)] = static, capture(prompt, self.device)
+                graphs[tuple(ids.shape)] = static, graphed(prompt, self.device)
             static, replay = graphs[tuple(ids.shape)]
             static.copy_(ids)
             return replay()
@@ -252,7 +232,7 @@ class Program:
         with mode(), change():
             start()
             step()
-            replay = capture(step, self.device) if graph else step
+            replay = graphed(step, self.device) if graph else step
 
         def run() -> Dict[str, float]:
             with mode():
@@ -283,7 +263,7 @@ class Program:
             if not state:
                 state["inputs"] = {name: value.clone() for name, value in tensors.items()}
                 held = {**more, **state["inputs"]}
-                state["replay"] = capture(lambda: original(*args, **held), self.device)
+                state["replay"] = graphed(lambda: original(*args, **held), self.device)
             for name, value in tensors.items():
                 state["inputs"][name].copy_(value)
             return state["replay"]()
