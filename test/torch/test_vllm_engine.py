@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 PROBE = Path(__file__).resolve().parents[2] / "python" / "inferscope_probe"
 sys.path.insert(0, str(PROBE))
+import inferscope_container as container  # noqa: E402
 import inferscope_points as points  # noqa: E402
 import inferscope_record as record  # noqa: E402
 import inferscope_vllm as engine  # noqa: E402
@@ -178,6 +179,8 @@ class Memory(unittest.TestCase):
         self.assertGreater(lines["rss"][0], lines["rss_file"][0])
 
     def test_lines_of_workers_and_of_other_processes(self):
+        # Tests that spawned processes leave the resource tracker of multiprocessing.
+        earlier = container.process_tree(os.getpid()) - {os.getpid()}
         child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"])
         try:
             with tempfile.TemporaryDirectory() as folder:
@@ -194,8 +197,11 @@ class Memory(unittest.TestCase):
         self.assertEqual([(line["kind"], line["bytes"], line["rank"], line["pid"]) for line in lines[:2]],
                          [("kv_cache:end:float16", 4096, 1, child.pid), ("rss:end", 99, 1, child.pid)])
         # The other processes exclude the worker but include this process, the front end.
-        self.assertEqual([(line["kind"], line["pid"]) for line in lines[2:]], [("rss_other:end:front end", os.getpid())])
-        self.assertGreater(lines[2]["bytes"], 1 << 20)
+        others = {line["pid"]: line for line in lines[2:]}
+        self.assertEqual(set(others), {os.getpid()} | earlier)
+        self.assertEqual(others[os.getpid()]["kind"], "rss_other:end:front end")
+        self.assertEqual({others[pid]["kind"] for pid in earlier} - {"rss_other:end:helper"}, set())
+        self.assertGreater(others[os.getpid()]["bytes"], 1 << 20)
 
     def test_workers_that_do_not_answer_are_not_a_failure(self):
         def refuses(name, timeout):
