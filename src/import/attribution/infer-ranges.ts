@@ -1,13 +1,8 @@
 import { stepKinds } from '../../model/record.js';
 import { isTraining } from '../kernel-classes/training.js';
 import type { StageName } from '../stage-names.js';
-import {
-  type InferredStep,
-  inferSteps,
-  type KernelSequence,
-  noSeparator,
-  separatesSteps,
-} from './inferred-steps.js';
+import { type InferredStep, inferSteps, noSeparator, separatesSteps } from './inferred-steps.js';
+import type { KernelSequence } from './launch-roles.js';
 
 /** Kernels of a process on its busiest device. */
 export interface ProcessKernels {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { inferSteps, type KernelSequence } from './inferred-steps.js';
+import { inferSteps } from './inferred-steps.js';
+import type { KernelSequence } from './launch-roles.js';
 
 interface Kernel {
   name: string;
@@ -57,6 +58,40 @@ describe('generation', () => {
     const gemv: Kernel = { name: 'gemv2T_kernel_val<int, int, __half>' };
     const decode = [embedding, ...times(3, [...times(4, [gemv]), attention]), argmax];
     expect(kindsOf(times(5, decode))).toBe('decode decode decode decode decode');
+  });
+
+  const tiled = (blocks: number): Kernel => ({
+    name: 'nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT',
+    grid: `${blocks},1,1`,
+  });
+  const tiledPass = (blocks: number, layers = 3) => [
+    embedding,
+    ...times(layers, [...times(4, [tiled(blocks)]), attention]),
+    argmax,
+  ];
+
+  test('a prompt has GEMMs with more outputs, even if it is faster, or has other numbers of kernels than a token', () => {
+    const slow: Kernel = { name: 'elementwise_kernel', takes: 1000 };
+    const token = [...tiledPass(32).slice(0, -1), slow, argmax];
+    const steps = 'prefill decode decode decode decode';
+    expect(kindsOf([...tiledPass(256), ...times(4, token)])).toBe(steps);
+    expect(kindsOf([...tiledPass(256, 4), ...times(4, token)])).toBe(steps);
+    // Compiled after a first pass of as many tokens, which launches other kernels.
+    const rope: Kernel = { name: 'elementwise_kernel', grid: '4096,1,1', takes: 1000 };
+    expect(kindsOf([embedding, rope, tiled(33), ...tiledPass(32).slice(2), ...times(4, tiledPass(32))])).toBe(
+      'other other other other other',
+    );
+  });
+
+  test('experts, with other launches in every step', () => {
+    const experts = [33, 31, 30, 34, 32].flatMap((blocks) => tiledPass(blocks));
+    expect(kindsOf([...tiledPass(256), ...experts])).toBe('prefill decode decode decode decode decode');
+  });
+
+  test("a router's softmax and top-k separate layers, not steps", () => {
+    const router: Kernel[] = [{ name: 'softmax_warp_forward<float, float, float, 3>' }, topk];
+    const model = [embedding, ...times(3, [...times(8, [gemm()]), attention, ...router])];
+    expect(kindsOf(times(8, model)).split(' ')).toHaveLength(8);
   });
 
   test("a router's top-k separates layers, not steps", () => {

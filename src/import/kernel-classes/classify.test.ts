@@ -82,6 +82,14 @@ test.each([
   ],
   ['triton_poi_fused__scaled_dot_product_cudnn_attention__to_copy_arange_bmm_clone_4', 'copy', null, null],
   ['triton_per_fused__softmax_add_3', 'attention', null, null],
+  [
+    'triton_red_fused__scaled_dot_product_cudnn_attention__to_copy__unsafe_view_add_bmm_cat_clone_cos_expand_mean_mul_neg_pow_rsqrt_sin_3',
+    'norm',
+    null,
+    null,
+  ],
+  ['triton_per_fused__to_copy_arange_bmm_cos_index_copy_mean_mul_neg_pow_rsqrt_sin_2', 'norm', null, null],
+  ['triton_red_fused_mm_2', 'gemm', null, null],
   ['triton_red_fused_argmax_1', 'sampling', null, null],
   // Triton kernels of the sampler in vLLM 0.26's second model runner, from an H200.
   ['_min_p_kernel', 'sampling', null, null],

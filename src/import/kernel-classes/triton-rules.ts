@@ -33,17 +33,23 @@ const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
  */
 const reducingClasses: ReadonlySet<OpClass> = new Set(['gemm', 'attention']);
 
+/** Operators that Inductor calls as they are: in the name of a kernel that it generates, they run before or after it. */
+const calledOps = /_*scaled_dot_product_\w+?_attention/g;
+
 const inductor = /^triton_(poi|per|red|tem|for|helion|mm|bmm|flex)_?(?:fused_)?(.*?)(?:_\d+(?:d\w*)?)?$/;
 
 /** @returns null if the name is not one of Inductor's */
 export function tritonClass(name: string): OpClass | null {
   const match = inductor.exec(name);
   if (!match) return null;
-  const [, kind, ops = ''] = match;
-  const rule = fusedOps.find(
-    (fusedOp) => !(kind === 'poi' && reducingClasses.has(fusedOp.class)) && fusedOp.pattern.test(ops),
-  );
-  if (rule) return rule.class;
+  const [, kind] = match;
+  const generated = kind === 'poi' || kind === 'per' || kind === 'red';
+  const ops = generated ? match[2]!.replaceAll(calledOps, '') : match[2]!;
+  const classes = fusedOps.flatMap(({ pattern, class: opClass }) => (pattern.test(ops) ? [opClass] : []));
+  const computed = classes.filter((opClass) => !(kind === 'poi' && reducingClasses.has(opClass)));
+  // One sum per row: that of the norm, and the GEMM is an outer product.
+  const opClass = generated && computed[0] === 'gemm' && computed.includes('norm') ? 'norm' : computed[0];
+  if (opClass) return opClass;
   if (kind === 'tem' || kind === 'mm' || kind === 'bmm') return 'gemm';
   if (kind === 'flex') return 'attention';
   return kind === 'poi' || kind === 'for' ? 'elementwise' : 'norm';
