@@ -11,6 +11,7 @@ import { missingRanks, type RankFiles } from '../model/ranks.js';
 import type { ModelLine } from '../model/record.js';
 import { redactCommand, redactJson, redactText, secretsOfCommand } from '../model/redaction.js';
 import { withText } from '../model/sentence-template.js';
+import { rankOfName } from '../record/ranks/files.js';
 import { noCalls, saveCalls, type PartCalls } from '../record/ranks/calls.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { recognizeFile, type CaptureFile, type RecognizedFile } from './recognize-file.js';
@@ -152,7 +153,7 @@ async function importCapture(
     zero,
     shared,
     ...(options.stageNames ? { stageNames: options.stageNames } : {}),
-    ...(options.part ? { collectives: true } : {}),
+    ...(options.part ? { collectives: true } : { rank: facts.rank ?? rankOfName(file.path) ?? 0 }),
     redact,
     ...(options.signal ? { signal: options.signal } : {}),
     progress: (share) => options.onProgress?.(basename(file.path), share),

@@ -18,6 +18,8 @@ export interface ImportContext {
    * The file is of one rank of several: read the calls of its collectives. Files with several ranks do so without it.
    */
   collectives?: boolean;
+  /** Rank of the file's only process, for files that do not record it with their rows; 0 if absent. */
+  rank?: number;
   /** State of the importers for all files of one import; absent for a file that is imported alone. */
   shared?: SharedState;
   /** Called periodically with the share done, 0 to 1. */

@@ -247,6 +247,25 @@ async function callsOf(id: string) {
   return { session, calls };
 }
 
+test('nsys reports of two ranks, imported together or alone, have the ranks of their names', async () => {
+  vi.stubEnv('INFERSCOPE_HOME', join(testFolder(), 'home'));
+  const files = [0, 1].map((rank) => join(captures, `rank${rank}.sqlite`));
+  const options = { tag: [], raw: false, quiet: true };
+  const { signal } = new AbortController();
+  const places = async (paths: string[]) => {
+    const session = await openSession(await runImport(paths, options, signal));
+    const database = await session.connect();
+    const rows = await database.query('SELECT DISTINCT rank, device FROM kernels ORDER BY ALL');
+    await database.close();
+    return rows;
+  };
+  expect(await places(files)).toEqual([
+    { rank: 0, device: 0 },
+    { rank: 1, device: 1 },
+  ]);
+  expect(await places(files.slice(1))).toEqual([{ rank: 1, device: 1 }]);
+});
+
 test('traces of the processes of one execution have the calls and the rank table of import --ranks', async () => {
   const folder = testFolder();
   vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));

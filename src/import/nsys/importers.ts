@@ -107,8 +107,8 @@ async function importTables(
     kernels,
     severalRanks,
   } = inTables && (events === 0 || events > maxInMemoryEvents)
-    ? { ...(await createTrace(workbench, tables, offset_ns)), trace: null }
-    : await readTraceInMemory(workbench, tables, offset_ns, context.signal);
+    ? { ...(await createTrace(workbench, tables, offset_ns, context.rank)), trace: null }
+    : await readTraceInMemory(workbench, tables, offset_ns, context);
   if (kernels.read > 0 && kernels.valid === 0)
     throw damagedCapture(path, `None of its ${kernels.read} kernels has valid start and end times.`);
   const issues = [...readIssues, ...lostIssues];

@@ -20,15 +20,17 @@ interface Unit {
 
 /**
  * A process that uses GPUs is a rank, and a process that communicates through NCCL on several devices has a rank for each of these. Ranks
- * are numbered by their first devices, as launchers place them. With one process on GPUs all processes have rank 0; with several, those
+ * are numbered by their first devices, as launchers place them. With one process on GPUs all processes have its rank; with several, those
  * without GPU work have none.
+ * @param only rank of the only process on GPUs
  */
 export async function findRankSql(
   workbench: Workbench,
   { shapes, strings }: Pick<NsysTables, 'shapes' | 'strings'>,
+  only = 0,
 ): Promise<RankSql> {
   const parts = [shapes.kernel, shapes.graph, shapes.memcpy, shapes.memset].filter((part) => part !== null);
-  if (parts.length === 0) return { ranks: 1, ofProcess: '0', ofDevice: '0' };
+  if (parts.length === 0) return { ranks: 1, ofProcess: `${only}`, ofDevice: `${only}` };
   const used = parts.map((part) => `SELECT pid, "deviceId" AS device FROM ${part}`).join(' UNION ALL ');
   const communicating = shapes.kernel
     ? `SELECT pid, "deviceId" AS device FROM ${shapes.kernel} SEMI JOIN (SELECT id FROM ${strings} WHERE starts_with(value, 'nccl')) ON id = "shortName"`
@@ -44,7 +46,7 @@ export async function findRankSql(
   for (const [rank, { pid }] of units.entries()) if (!processes.has(pid)) processes.set(pid, rank);
   const ofProcess =
     processes.size < 2
-      ? '0'
+      ? `${units.length > 1 ? 0 : only}`
       : `CASE pid ${[...processes].map(([pid, rank]) => `WHEN ${pid} THEN ${rank}`).join(' ')} END::BIGINT`;
   const ofDevices = units.flatMap(({ pid, device, perDevice }, rank) =>
     perDevice ? `WHEN pid = ${pid} AND "deviceId" = ${device} THEN ${rank}` : [],

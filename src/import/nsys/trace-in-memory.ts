@@ -27,7 +27,7 @@ export async function readTraceInMemory(
   workbench: Workbench,
   tables: NsysTables,
   offset_ns: number,
-  signal?: AbortSignal,
+  { signal, rank: onlyRank }: { signal?: AbortSignal | undefined; rank?: number | undefined } = {},
 ): Promise<{ issues: Issue[]; trace: InMemoryTrace; kernels: KernelRows; severalRanks: boolean }> {
   const losses: Losses = { impossible: 0, unnamed: 0, oversized: 0 };
   const reading = Promise.all([
@@ -37,7 +37,7 @@ export async function readTraceInMemory(
   const [parts, rangeRows] = await unlessAborted(reading, signal);
   for (const { kind, first_rows } of Object.values(parts).flatMap(({ kinds }) => kinds))
     await tables.combine(kind, [...first_rows]);
-  const rank = await findRankSql(workbench, tables);
+  const rank = await findRankSql(workbench, tables, onlyRank);
   await createTexts(workbench, tables, 'nsys_range_texts');
   const trace: InMemoryTrace = {
     ranges: await resolveRanges(workbench, rangeRows, rank.ofProcess),

@@ -23,12 +23,14 @@ export interface KernelRows {
  * shape, and each column gets the narrowest type that fits: a row of the largest tables takes a third of the
  * memory of a row of doubles.
  * @param offset_ns added to all times
+ * @param onlyRank rank of the only process on GPUs
  * @returns counts of dropped and missing values
  */
 export async function createTrace(
   workbench: Workbench,
   tables: NsysTables,
   offset_ns: number,
+  onlyRank?: number,
 ): Promise<{ issues: Issue[]; kernels: KernelRows; severalRanks: boolean }> {
   for (const kind of eventKinds) if (tables.shapes[kind]) await tables.combine(kind, null);
   const { kernel, graph } = tables.rows;
@@ -40,7 +42,7 @@ export async function createTrace(
     ...(await findUnnamedRows(workbench, tables)),
     ...copyBytesImpossible(await countOversizedRows(workbench, tables)),
   ];
-  const rank = await findRankSql(workbench, tables);
+  const rank = await findRankSql(workbench, tables, onlyRank);
   await createRanges(workbench, tables, offset_ns);
   await createNames(workbench, tables, rank.ofProcess);
   for (const table of ['trace_kernels', 'trace_copies', 'trace_api'] as const) {
