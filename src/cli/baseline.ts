@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import process from 'node:process';
 import type { Command } from 'commander';
 import type { Baseline } from '../model/documents/baseline.js';
@@ -140,8 +141,9 @@ function defineList(command: Command): void {
 async function baselineOf(nameOrFile: string): Promise<Baseline> {
   const { baselineNames, isBaselineFile, readBaseline } =
     await import('../compare/metrics/baseline-store.js');
-  if (isBaselineFile(nameOrFile) || (await baselineNames()).includes(nameOrFile))
-    return readBaseline(nameOrFile);
+  // A session's name may end in .json, too.
+  const isFile = isBaselineFile(nameOrFile) && existsSync(nameOrFile);
+  if (isFile || (await baselineNames()).includes(nameOrFile)) return readBaseline(nameOrFile);
   try {
     const sampled = await sampleOf([nameOrFile]);
     return { name: nameOrFile, set_at: new Date().toISOString(), ...sampled };

@@ -60,10 +60,11 @@ export async function runServing(
   const scraped = await scrapeServer(metricsUrl);
   const seed = options.seed ?? freshSeed();
   const promptSeed = { url: target.baseUrl, model: target.model, seed, input_len: options.inputLen };
-  progress.done(`${target.model} at ${target.baseUrl}`, scraped?.server ?? 'no /metrics');
   const probe = options.probe
     ? await probeServer(target, options, seededRandom(partSeed(freshSeed(), 'probe')), tokenizer, signal)
     : null;
+  // The probe finds out whether the server has the model.
+  progress.done(`${target.model} at ${target.baseUrl}`, scraped?.server ?? 'no /metrics');
   const plan: LoadPlan = {
     target: {
       url: target.baseUrl,

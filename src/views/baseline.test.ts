@@ -51,7 +51,10 @@ const check: BaselineCheck = {
   result: 'regression',
   headline: 'Regression: TPOT.',
   comparisons: [comparison, withoutSpread],
-  differences: [{ label: 'cpu model', part: 'hardware', baseline: 'A', current: null }],
+  differences: [
+    { label: 'cpu model', part: 'hardware', baseline: 'A', current: null },
+    { label: 'driver', part: 'software', baseline: '580', current: '570' },
+  ],
 };
 
 test('a check shows the finding, figures with intervals, and reasons in 80 columns, without control characters', () => {
@@ -68,7 +71,9 @@ test('a check shows the finding, figures with intervals, and reasons in 80 colum
     /Some metrics have no verdict: the spread between launches of a side is\s+unknown\. Set and check/,
   );
   expect(text).toMatch(/Holm's correction\s+for 1 metric/);
-  expect(text).toMatch(/cpu model +A +–/);
+  expect(text).toMatch(/p +n +verdict/);
+  // What one side does not record need not differ.
+  expect(text).toMatch(/driver +580 +570\n\n +Recorded on one side only\n\n.*\n +cpu model +A +–/);
 });
 
 test('baseline set reports how many of its metrics can be tested', () => {

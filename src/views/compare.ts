@@ -9,6 +9,7 @@ import { classLabels } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { Block, Column, Part, Row, Section, Text, View } from './block.js';
 import { changeColumns, letter, shareChange, sideColumns, timeChange } from './compare-sides.js';
+import { onSides } from './metric-changes.js';
 import { waterfallBlocks } from './compare-waterfalls.js';
 import { maxHintCharacters } from './trace-values.js';
 
@@ -315,7 +316,7 @@ function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {
         { id: 'name', head: 'name', wraps: true },
         ...sideColumns(data.sessions.length, 'calls'),
         ...changeColumns(data.sessions.length).filter((_, index) => index % 2 === 0),
-        { id: 'status', head: '' },
+        { id: 'status', head: 'status' },
       ],
       rows: kernels.map(row),
       filter: true,
@@ -347,16 +348,8 @@ function environmentBlocks({ environment, sessions }: CompareResult): Block[] {
   const known = environment.filter(isRecorded);
   const partly = environment.filter((difference) => !isRecorded(difference));
   return [
-    ...(known.length > 0 ? [environmentFacts(known)] : []),
-    ...(partly.length > 0
-      ? [
-          {
-            type: 'heading',
-            text: `Recorded in ${sessions.length > 2 ? 'some of the sessions' : 'one session'} only`,
-          } as const,
-          environmentFacts(partly),
-        ]
-      : []),
+    ...onSides(known, false, environmentFacts),
+    ...onSides(partly, true, environmentFacts, sessions.length > 2 ? 'some sides' : 'one side'),
   ];
 }
 

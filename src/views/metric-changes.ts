@@ -48,7 +48,7 @@ export function metricTable(
       { id: 'change_ci95', head: '95 %', numeric: true, drop: 2 },
       { id: 'p', head: 'p', numeric: true, drop: 0 },
       ...(uniform ? [] : [{ id: 'n', head: 'n', numeric: true, drop: 1 }]),
-      { id: 'verdict', head: '' },
+      { id: 'verdict', head: 'verdict' },
     ],
     rows: metrics.map((metric) => ({
       cells: [
@@ -131,20 +131,39 @@ export function differenceTable(
   base = 'base',
   now = 'new',
 ): Block[] {
-  if (differences.length === 0) return [];
+  const isRecorded = ({ baseline, current }: (typeof differences)[number]): boolean =>
+    baseline !== null && current !== null;
   const side = (text: string | null): Text => text ?? { missing: 'unknown on this side' };
+  const table = (rows: typeof differences): Block => ({
+    type: 'table',
+    title: 'Other differences',
+    columns: [
+      { id: 'name', head: '' },
+      { id: 'base', head: base },
+      { id: 'new', head: now, wraps: true },
+    ],
+    rows: rows.map(({ label, baseline, current }) => ({ cells: [label, side(baseline), side(current)] })),
+  });
   return [
-    {
-      type: 'table',
-      title: 'Other differences',
-      columns: [
-        { id: 'name', head: '' },
-        { id: 'base', head: base },
-        { id: 'new', head: now, wraps: true },
-      ],
-      rows: differences.map(({ label, baseline, current }) => ({
-        cells: [label, side(baseline), side(current)],
-      })),
-    },
+    ...onSides(differences.filter(isRecorded), false, table),
+    ...onSides(
+      differences.filter((difference) => !isRecorded(difference)),
+      true,
+      table,
+    ),
   ];
 }
+
+/** What one side does not record need not differ, so it is below a heading of its own. */
+export const onSides = <D>(
+  differences: readonly D[],
+  onOneSide: boolean,
+  blockOf: (differences: readonly D[]) => Block,
+  sides = 'one side',
+): Block[] =>
+  differences.length === 0
+    ? []
+    : [
+        ...(onOneSide ? [{ type: 'heading', text: `Recorded on ${sides} only` } as const] : []),
+        blockOf(differences),
+      ];

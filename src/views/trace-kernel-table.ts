@@ -14,7 +14,7 @@ export function kernelTable(title: string, kernels: readonly TraceKernel[]): Blo
       {
         id: 'kernel',
         head: 'kernel',
-        wraps: true,
+        wraps: 40,
         cell: ({ name }) => nameOf(name),
       },
       { id: 'class', head: 'class', cell: (kernel) => classLabels[kernel.class] },
@@ -33,7 +33,7 @@ export function kernelTable(title: string, kernels: readonly TraceKernel[]): Blo
         drop: 2,
         cell: ({ sd_ns: n }) => (n === null ? { missing: 'one call has no spread' } : ns(n)),
       },
-      { id: 'per_phase', head: 'per phase', meaning: 'mean number per instance', drop: 1, cell: perPhase },
+      { id: 'per_phase', head: 'per phase', meaning: 'mean number per instance', drop: 5, cell: perPhase },
       {
         id: 'tile',
         head: 'tile',

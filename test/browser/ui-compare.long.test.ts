@@ -222,7 +222,7 @@ describe('comparisons of sessions without a timeline', () => {
         .map(({ label }) => label);
     const lists = page.locator('#environment dl');
     expect(await lists.nth(0).locator('dt').allInnerTexts()).toEqual(labels(true));
-    expect(await page.innerText('#environment h3')).toBe('Recorded in one session only');
+    expect(await page.innerText('#environment h3')).toBe('Recorded on one side only');
     expect(await lists.nth(1).locator('dt').allInnerTexts()).toEqual(labels(false));
     const gpu = lists.nth(0).locator('dt:text-is("GPU name") + dd');
     expect(await gpu.innerText()).toBe('NVIDIA H100 80GB HBM3 → NVIDIA H200 (another GPU)');

@@ -60,6 +60,14 @@ test('accepts a baseline in a file of the repository', () => {
   expect(check('slower', '--baseline', file).status).toBe(1);
 });
 
+test('a session can be the baseline, even if its name looks like that of a file', () => {
+  expect(inferscope(setup, ['session', 'rename', 'before', 'before.json']).status).toBe(0);
+  const { baseline } = parseCheck(check('again', '--baseline', 'before.json', '--json').stdout);
+  expect(baseline.sessions.map(({ name }) => name)).toEqual(['before.json']);
+  expect(inferscope(setup, ['session', 'rename', 'before.json', 'before']).status).toBe(0);
+  expect(check('again', '--baseline', 'nothing.json').stderr).toContain('no baseline file');
+});
+
 test('usage errors: an unknown baseline, a session compared with itself, an invalid tolerance or name', () => {
   expect(check('slower', '--baseline', 'nope').stderr).toContain('Saved: main.');
   expect(check('before', '--baseline', 'main').stderr).toContain('part of the baseline');

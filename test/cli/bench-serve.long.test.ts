@@ -77,6 +77,16 @@ test('a server that rejects every request is reported before any load', () => {
   }
   expectFailure(run(server.url.replace('http:', 'https:'), '--model', 'm'), 4, 'E_SERVER_UNREACHABLE');
   expectFailure(run(server.url, '--timeout', '400ms', ...body({ fault: 'hang' })), 4, 'E_SERVER_UNREACHABLE');
+  // No tick for a server that the probe has not accepted.
+  const shown = inferscope(setup, [
+    'bench',
+    'serve',
+    server.url,
+    ...lengths,
+    ...body({ fault: 'not_found' }),
+  ]);
+  expect(shown.stderr).toContain('HTTP 404');
+  expect(shown.stderr).not.toContain('✓');
   expect(unfinishedSessions(setup)).toEqual([]);
 });
 

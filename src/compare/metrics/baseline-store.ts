@@ -43,7 +43,7 @@ export async function writeBaseline(
   return path;
 }
 
-/** Whether the text is a baseline's file, not its name. */
+/** Whether the text can be a baseline's file, and cannot be its name. */
 export const isBaselineFile = (selector: string): boolean => /\.json$|[/\\]/.test(selector);
 
 /**
