@@ -25,6 +25,8 @@ export interface Column {
   wraps?: boolean | number;
   /** In a terminal, wrapped over several lines instead of cut. */
   lines?: boolean;
+  /** In a terminal, not a column but a line above the other cells of each row, because its texts are sentences. */
+  above?: boolean;
   /** Cut at its end in a terminal, even if two cells then look alike: another column names the row. */
   endCut?: boolean;
   /** What its values are, stated below the table where the column is shown. */
@@ -57,7 +59,8 @@ export interface Table {
 
 export interface Bar {
   name: string;
-  ms: number;
+  /** Null if a side does not have it because only the roofline of the other is known. */
+  ms: number | null;
   /** Text after the bar, most important first; a narrow line drops the last ones. */
   notes?: readonly Text[];
 }

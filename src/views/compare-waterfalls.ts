@@ -16,6 +16,8 @@ import { changeColumns, letter, sideColumns, timeChange } from './compare-sides.
 /** A compared waterfall without its rooflines, which are not drawn. */
 type DrawnWaterfall = Omit<ComparedWaterfall, 'roofline_ms'>;
 
+const noWaterfall = 'the session has no waterfall of the stage';
+
 interface SharedBar {
   id: string;
   /** Next to the bar. */
@@ -64,7 +66,7 @@ export function waterfallBars(waterfall: DrawnWaterfall, sideTexts: SideTexts): 
     return [
       {
         label: sideTexts.short[index]!,
-        bars: bars.map((bar) => ({ name: bar.name, ms: bar.values[index] ?? 0 })),
+        bars: bars.map((bar) => ({ name: bar.name, ms: bar.values[index] ?? null })),
         totals: [{ name: sideTexts.timeKinds[index]!, ms: time.value ?? 0 }],
         halfInterval: halfInterval(time),
         pageChart: {
@@ -80,9 +82,7 @@ export function waterfallBars(waterfall: DrawnWaterfall, sideTexts: SideTexts): 
       `${stageHead({ kind: phase as WaterfallKind, name: null, point: null })}: `,
       ...times.flatMap((time, index): Text[] => [
         index === 0 ? '' : ' → ',
-        time === null
-          ? { missing: 'the session has no waterfall of the stage' }
-          : { figure: time, spread: 'interval' },
+        time === null ? { missing: noWaterfall } : { figure: time, spread: 'interval' },
       ]),
       profiled ? ' under the profiler' : '',
     ].flat(),
@@ -117,18 +117,28 @@ function sharedBars({ bars, times_ms: times }: DrawnWaterfall): SharedBar[] {
     id: 'smaller',
     name: `${small.length} smaller`,
     label: `${small.length} smaller: ${small.map(({ name }) => name).join(', ')}`,
-    values: times.map((time, i) => time && small.reduce((sum, { values }) => sum + (values[i] ?? 0), 0)),
+    values: times.map((time, i) => {
+      const known = small.flatMap(({ values }) => values[i] ?? []);
+      return time === null || known.length === 0 ? null : known.reduce((sum, ms) => sum + ms, 0);
+    }),
   };
   return large.toSpliced(unattributedIndex === -1 ? large.length : unattributedIndex, 0, merged);
 }
 
 function barTable({ bars, times_ms: times }: DrawnWaterfall, { columns }: SideTexts): Block {
-  const whyMissing = 'the session has no waterfall of the stage';
+  const whyMissing = (side: number): string =>
+    times[side] === null
+      ? noWaterfall
+      : 'only one of the rooflines is known, and it splits the kernels into bars';
   const row = (name: Text, id: Text, values: readonly (number | null)[]): Row => ({
     cells: [
       name,
-      ...values.map((ms): Text => (ms === null ? { missing: whyMissing } : { n: ms, unit: 'ms' })),
-      ...values.slice(1).flatMap((ms) => timeChange(values[0] ?? null, ms, whyMissing)),
+      ...values.map((ms, side): Text =>
+        ms === null ? { missing: whyMissing(side) } : { n: ms, unit: 'ms' },
+      ),
+      ...values
+        .slice(1)
+        .flatMap((ms, index) => timeChange(values[0] ?? null, ms, whyMissing(ms === null ? index + 1 : 0))),
       id,
     ],
   });

@@ -42,7 +42,7 @@ test('both waterfalls and their difference show bars that add up to the totals',
   expect([a!.label, b!.label]).toEqual(['A', 'B']);
   expect(b!.bars.map(({ name }) => name)).toEqual(a!.bars.map(({ name }) => name));
   for (const side of first.sides)
-    expect(side.bars.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(side.totals[0]!.ms, 6);
+    expect(side.bars.reduce((sum, { ms }) => sum + ms!, 0)).toBeCloseTo(side.totals[0]!.ms, 6);
   // From A's time over every change to B's.
   const { chart } = first.difference!;
   const changes = chart.form === 'waterfall' ? chart.bars : [];

@@ -27,6 +27,7 @@ function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult 
     graded_on: 'wall' as const,
     profiled: 'none' as const,
     graded_why: 'the wall time is known to ± 0.9 % before and ± 0.1 % after',
+    sequences: null,
     achieved_ms: 4.26,
     bars: [
       { id: 'launch_overhead', before_ms: 1.81, after_ms: 0 },

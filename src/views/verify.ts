@@ -2,7 +2,7 @@ import { barWords } from '../vocabulary/bars.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult, VerifyResult } from '../model/documents/explain.js';
 import { changeOutcomes, gainPlace } from '../vocabulary/change-outcomes.js';
-import { formatColumn, formatWithRange } from '../vocabulary/format.js';
+import { formatColumn, formatCount, formatWithRange, plural } from '../vocabulary/format.js';
 import type { Block, Part, Text, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { stageHead } from './explain-series.js';
@@ -56,11 +56,17 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
   // The compared times may be of kernels and copies only; the bars have all of the stage.
   const total = Math.max(
     ...(['before_ms', 'after_ms'] as const).map((side) =>
-      stage.bars.reduce((sum, bar) => sum + Math.max(0, bar[side]), 0),
+      stage.bars.reduce((sum, bar) => sum + Math.max(0, bar[side] ?? 0), 0),
     ),
   );
-  const largest = Math.max(0, ...stage.bars.flatMap((bar) => [bar.before_ms, bar.after_ms]));
-  const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= minShare * total);
+  const barValue = (n: number | null): Part =>
+    n === null
+      ? { missing: 'only one of the rooflines is known, and it splits the kernels into bars' }
+      : { n, unit: 'ms', of: largest };
+  const largest = Math.max(0, ...stage.bars.flatMap((bar) => [bar.before_ms ?? 0, bar.after_ms ?? 0]));
+  const bars = stage.bars.filter(
+    (bar) => Math.abs((bar.before_ms ?? 0) - (bar.after_ms ?? 0)) >= minShare * total,
+  );
   return [
     {
       type: 'heading',
@@ -68,7 +74,7 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
     },
     {
       type: 'text',
-      text: `${graded_on === 'wall' ? 'Compared by the time of the stage' : 'Compared by the time of its kernels and copies'}: ${graded_why}.`,
+      text: `${graded_on === 'wall' ? 'Compared by the time of the stage' : 'Compared by the time of its kernels and copies'}: ${graded_why}.${sequencesText(stage)}`,
     },
     {
       type: 'table',
@@ -82,16 +88,23 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
       rows: bars.map(({ id, before_ms: was, after_ms: is }) => ({
         cells: [
           labels.get(id) ?? barWords(id).label,
-          { n: was, unit: 'ms', of: largest },
-          { n: is, unit: 'ms', of: largest },
-          { n: is - was, unit: 'ms', of: largest, signed: true },
+          barValue(was),
+          barValue(is),
+          was === null || is === null
+            ? barValue(null)
+            : { n: is - was, unit: 'ms', of: largest, signed: true },
         ],
       })),
     },
   ];
 }
 
-/** The achieved gain in the unit of the expected range. */
+/** Steps with different numbers of sequences are different work. */
+const sequencesText = ({ sequences }: Stage): string =>
+  sequences === null
+    ? ''
+    : ` A step has ${plural(sequences.before, 'sequence')} before and ${formatCount(sequences.after)} after: the times after are scaled to ${formatCount(sequences.before)}.`;
+
 /** "1.65 ms, below": the gain, and where it is if outside of the expected interval. */
 function achievedValue(change: Change): Text {
   const { achieved_ms: ms, high_ms: high, as_expected: isExpected } = change;
@@ -114,8 +127,8 @@ function changeBlocks(data: VerifyResult): Block[] {
       title:
         'Gains (mean per instance). Drawn: the interval, the expected gain as a line, the achieved gain as a dot',
       columns: [
-        { id: 'number', head: '#', numeric: true },
-        { id: 'finding', head: 'finding', wraps: 24, lines: true },
+        { id: 'number', head: '#', numeric: true, above: true },
+        { id: 'finding', head: 'finding', wraps: true, above: true },
         { id: 'outcome', head: 'now' },
         { id: 'expected_ms', head: 'expected gain', numeric: true },
         { id: 'achieved_ms', head: 'achieved', numeric: true },

@@ -34,8 +34,6 @@ export function checkComparable(before: Session, after: Session): Issue[] {
       'Run both on the same device; to predict another one: explain --what-if gpu=….',
     );
   if (x && y) {
-    if (x.batch_size !== y.batch_size && x.batch_size !== null && y.batch_size !== null)
-      warn(`Batch ${x.batch_size} became ${y.batch_size}: step times are compared per token.`);
     for (const [key, words] of [
       ['input_len', 'Prompt tokens'],
       ['output_len', 'Output tokens'],

@@ -12,7 +12,7 @@ export type StageVerdict = VerifyResult['stages'][number];
 export interface StagePair {
   before: StageWaterfall;
   after: StageWaterfall;
-  /** Factor on the later session's times: tokens per step before over those after. */
+  /** Factor on the later session's times: sequences per step before over those after. */
   scale: number;
   verdict: StageVerdict;
   /** Wall time before minus after, and half of the 95 % interval of that difference; null unless both have a spread. */
@@ -27,6 +27,28 @@ const clearNoiseFactor = 2;
 
 /** Kinds with times that are for a whole batch. */
 const kindsOfBatch: ReadonlySet<string> = new Set([...stepKinds, 'sampling', 'request']);
+
+/** Sequences per step of both sessions. */
+interface Sequences {
+  before: number;
+  after: number;
+}
+
+/**
+ * Sequences per step if they differ: recorded with the steps, else the batch sizes of the runs.
+ * @returns null if they are the same, not known, or not what the stage's time is for
+ */
+function sequencesOf(
+  before: StageWaterfall,
+  after: StageWaterfall,
+  batches: { before: number | null; after: number | null },
+): Sequences | null {
+  if (!kindsOfBatch.has(before.kind)) return null;
+  const recorded = { before: before.sequences ?? null, after: after.sequences ?? null };
+  const { before: from, after: to } =
+    recorded.before === null || recorded.after === null ? batches : recorded;
+  return from === null || to === null || from === to ? null : { before: from, after: to };
+}
 
 /** Stages that both sessions have, by kind and by point of a benchmark. */
 export function stagePairs(
@@ -44,20 +66,23 @@ export function stagePairs(
     );
     if (index === -1) return [];
     const [later] = unpaired.splice(index, 1);
-    const scale =
-      batches.before !== null && batches.after !== null && kindsOfBatch.has(earlier.kind)
-        ? batches.before / batches.after
-        : 1;
-    const verdict = verdictOf(earlier, later!, scale);
-    return verdict === null ? [] : [{ before: earlier, after: later!, scale, ...verdict }];
+    const sequences = sequencesOf(earlier, later!, batches);
+    const verdict = verdictOf(earlier, later!, sequences);
+    return verdict === null
+      ? []
+      : [{ before: earlier, after: later!, scale: scaleOf(sequences), ...verdict }];
   });
 }
+
+const scaleOf = (sequences: Sequences | null): number =>
+  sequences === null ? 1 : sequences.before / sequences.after;
 
 function verdictOf(
   before: StageWaterfall,
   after: StageWaterfall,
-  scale: number,
+  sequences: Sequences | null,
 ): Pick<StagePair, 'verdict' | 'wall'> | null {
+  const scale = scaleOf(sequences);
   const times = wallTimes(before, after);
   if (times === null) return null;
   const [wallBefore, wallAfter] = [times.before, scaleTime(times.after, scale)];
@@ -66,15 +91,14 @@ function verdictOf(
     gained_ms: (wallBefore.value ?? 0) - (wallAfter.value ?? 0),
     noise_ms: noiseOfDifference(wallBefore, wallAfter),
   };
-  const perToken = scale === 1 ? '' : ', per token of the earlier batch';
   const onWall = (why: string) => ({
     wall,
-    verdict: stageVerdict(before, after, scale, {
+    verdict: stageVerdict(before, after, sequences, {
       profiled: times.profiled,
       before_ms: wallBefore,
       after_ms: wallAfter,
       graded_on: 'wall',
-      graded_why: `${why} (${times.statistic}${perToken})`,
+      graded_why: `${why} (${times.statistic})`,
     }),
   });
   const unsteady = spreads
@@ -99,12 +123,12 @@ function verdictOf(
   // GPU kernels are timed independently of the host; CPU operators and bars of other sources share its noise.
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)
     return onWall(`${why}: a difference may be noise`);
-  const verdict = stageVerdict(before, after, scale, {
+  const verdict = stageVerdict(before, after, sequences, {
     profiled: 'none',
     before_ms: figure(gpu[0]!, 'ms', 'kernels and copies of a mean instance'),
     after_ms: figure(gpu[1]!, 'ms', 'kernels and copies of a mean instance'),
     graded_on: 'gpu',
-    graded_why: `${why}${perToken}`,
+    graded_why: why,
   });
   return { wall, verdict };
 }
@@ -166,21 +190,22 @@ const scaleTime = (time: Figure, scale: number): Figure =>
 function stageVerdict(
   before: StageWaterfall,
   after: StageWaterfall,
-  scale: number,
+  sequences: Sequences | null,
   times: Pick<StageVerdict, 'before_ms' | 'after_ms' | 'graded_on' | 'graded_why' | 'profiled'>,
 ): StageVerdict {
   return {
     kind: before.kind,
     point: before.point,
     ...times,
+    sequences,
     achieved_ms: (times.before_ms.value ?? 0) - (times.after_ms.value ?? 0),
     // What a profiler added is not a part of times without it.
     bars: barsSideBySide(
       [before.bars, after.bars].map((bars) => (times.profiled === 'none' ? explainedBars(bars).bars : bars)),
     ).map(({ id, values: [from, to] }) => ({
       id,
-      before_ms: from!,
-      after_ms: to! * scale,
+      before_ms: from ?? null,
+      after_ms: typeof to === 'number' ? to * scaleOf(sequences) : null,
     })),
   };
 }

@@ -279,12 +279,20 @@ test('grades a difference far above the noise on time, and a CPU never on GPU ti
   expect(noisy.achieved_ms).toBeLessThan(14.9);
 });
 
-test('with another batch, step times are compared per token', () => {
+test('steps of other numbers of sequences are compared for the same number, which the steps recorded', () => {
   const before = explanationOf([stageOf({ roofline: 1 })], [findingOf('small_batch', 0.8, ['roofline'])]);
   const after = explanationOf([stageOf({ roofline: 4 })], []);
   const result = compareExplanations(before, after, { before: 1, after: 16 });
   expect(result.stages[0]).toMatchObject({ after_ms: { value: 0.25 }, achieved_ms: 0.75 });
-  expect(result.stages[0]!.graded_why).toContain('per token of the earlier batch');
+  expect(result.sentences[0]).toContain('Decode step, per 1 sequence: ');
+  // The steps of a server grow, whatever its configuration says.
+  const grown = explanationOf([{ ...stageOf({ roofline: 4 }), sequences: 61 }], []);
+  const few = explanationOf([{ ...stageOf({ roofline: 1 }), sequences: 4 }], []);
+  expect(compareExplanations(few, grown, { before: 8, after: 8 }).stages[0]).toMatchObject({
+    sequences: { before: 4, after: 61 },
+    after_ms: { value: (4 * 4) / 61 },
+    bars: [{ id: 'roofline', before_ms: 1, after_ms: (4 * 4) / 61 }],
+  });
 });
 
 test('a gain per token is graded by the tokens of a step, whatever share of the stage the rule named', () => {

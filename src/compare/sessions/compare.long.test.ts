@@ -151,7 +151,7 @@ test('names differences between profiled and clean times, and times without such
   ]);
 });
 
-test('notes that a roofline is unknown on one side, where its bar is 0', async () => {
+test('notes that a roofline is unknown on one side', async () => {
   const limited = async (limit: StageWaterfall['roofline_ms']): Promise<Side> => ({
     ...(await side(10, 0.3, [], [])),
     waterfalls: [
@@ -171,7 +171,7 @@ test('notes that a roofline is unknown on one side, where its bar is 0', async (
   expect(timingIssues([known, unknown])).toMatchObject([
     {
       code: 'no_roofline_on_a_side',
-      text: expect.stringContaining(`The roofline of ${unknown.session.id} is unknown, not 0`) as string,
+      text: expect.stringContaining(`The roofline of ${unknown.session.id} is unknown: `) as string,
     },
   ]);
 });
@@ -351,7 +351,7 @@ test('one program under nsys and under the PyTorch profiler has the same kernels
   const traced = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'));
   const { data } = await compareSessions([traced, kineto]);
   expect(data.kernel_counts).toMatchObject({ new: 0, gone: 0 });
-  expect(data.kernels.length).toBe(53);
+  expect(data.kernels.length).toBe(54);
   expect(data.kernels.map(({ values }) => values[0]!.count)).toEqual(
     data.kernels.map(({ values }) => values[1]!.count),
   );

@@ -202,7 +202,7 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
     list.push({
       code: 'no_roofline_on_a_side',
       severity: 'info',
-      text: `The roofline of ${sideNames(unknown)} is unknown, not 0: bars "as measured" contain its time.`,
+      text: `The roofline of ${sideNames(unknown)} is unknown: its kernels are not split into roofline and time above, and have bars "as measured".`,
     });
   for (const { session, waterfalls } of sides) {
     const slower = waterfalls.filter(

@@ -7,7 +7,7 @@ import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { meanFigure } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
 import { readPhases } from '../../facts/trace/phases.js';
-import { stepPhase } from '../../facts/trace/step-places.js';
+import { byPhaseSql } from '../../facts/trace/step-places.js';
 import { timelineScope } from '../../facts/waterfall/ranks.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
 import { readTelemetry } from '../../facts/trace/telemetry.js';
@@ -92,7 +92,7 @@ function stageValue(
     main_cause: phase.main_cause,
     kernels: operators === null ? phase.kernels : null,
     launches: operators === null ? phase.launches : null,
-    tokens: onlyStage && yieldedTokens(onlyStage),
+    tokens: meanTokens(sizedStages),
     mfu:
       onlyStage?.mfu ??
       missing(
@@ -105,6 +105,18 @@ function stageValue(
   return { value, mfu_ms: onlyStage?.time_ms.value ?? null };
 }
 
+/** Tokens that a mean step yields, over steps of all sizes; null if not known of some. */
+function meanTokens(sizedStages: readonly UtilizationStage[]): number | null {
+  let [tokens, steps] = [0, 0];
+  for (const stage of sizedStages) {
+    const yielded = yieldedTokens(stage);
+    if (yielded === null) return null;
+    tokens += yielded * stage.steps;
+    steps += stage.steps;
+  }
+  return steps === 0 ? null : tokens / steps;
+}
+
 /** Null if none was recorded. */
 const operatorTime = (operators: readonly SideKernel[]): number | null =>
   operators.length === 0 ? null : operators.reduce((sum, { ms }) => sum + ms, 0);
@@ -115,9 +127,9 @@ const kernelsOf = (scope: TraceScope, phases: readonly TracePhase[]): Promise<Si
     phases,
     `SELECT phase, name, any_value(short_name) AS short_name, arg_max(class, (total_ns, class)) AS class,
             any_value(tile) AS tile, sum(count)::BIGINT AS count, sum(total_ns)::DOUBLE AS total_ns
-     FROM (SELECT ${stepPhase} AS phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, class,
+     FROM (SELECT phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, class,
                   any_value(tile) AS tile, count(*) AS count, sum(dur_ns) AS total_ns
-           FROM phase_kernels GROUP BY 1, 2, class)
+           FROM ${byPhaseSql('phase_kernels')} GROUP BY 1, 2, class)
      GROUP BY 1, 2`,
   );
 
@@ -126,9 +138,9 @@ const operatorsOf = (scope: TraceScope, phases: readonly TracePhase[]): Promise<
   rowsOf(
     scope,
     phases,
-    `SELECT ${stepPhase} AS phase, regexp_replace(coalesce(name, op_type, ''), '([./_])\\d+', '\\1N', 'g') AS name, NULL AS short_name,
+    `SELECT phase, regexp_replace(coalesce(name, op_type, ''), '([./_])\\d+', '\\1N', 'g') AS name, NULL AS short_name,
             any_value(class) AS class, NULL AS tile, count(*) AS count, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS total_ns
-     FROM phase_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`,
+     FROM ${byPhaseSql('phase_ops')} WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`,
   );
 
 async function rowsOf(

@@ -156,6 +156,7 @@ function waterfallOf(
     clock_why: "the engine's own time stamps",
     clean_ms: time,
     ...needFields(necessary),
+    sequences: shape.batchSize,
     roofs: peaks && 'architecture' in model ? peakLines(model, shape, peaks) : [],
     bars: bars.map((bar): WaterfallBar => ({
       id: bar.id,

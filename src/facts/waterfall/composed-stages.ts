@@ -88,6 +88,7 @@ export function composedStage(
     clean_ms: e2e,
     bound: null,
     new_tokens: null,
+    sequences: null,
     roofline_ms: missingRoof
       ? missingRoof[0]
       : figure(

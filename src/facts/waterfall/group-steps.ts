@@ -83,3 +83,17 @@ async function meanSampledSequences(
   }
   return n > 0 ? sequences / n : null;
 }
+
+/** Mean number of sequences per step; null if a step has no recorded number. */
+export function meanSequences(steps: readonly Pick<SizedStep, 'batch_size'>[]): number | null {
+  const sizes = steps.flatMap(({ batch_size: batch }) => batch ?? []);
+  if (sizes.length === 0 || sizes.length < steps.length) return null;
+  return sizes.reduce((sum, size) => sum + size, 0) / sizes.length;
+}
+
+/** Mean number of sequences per step or sampling of a group; null if not recorded, or if its instances are not single steps. */
+export const sequencesOfGroup = (
+  { kind }: Pick<StageGroup, 'kind'>,
+  { steps, sampledSequences }: Pick<GroupSteps, 'steps' | 'sampledSequences'>,
+): number | null =>
+  kind === 'sampling' ? sampledSequences : meanSequences(steps.filter((step) => step.kind === kind));

@@ -19,7 +19,7 @@ import { cleanTimeNote, profilerNote } from './bar-facts.js';
 import { orderedIds } from './bar-order.js';
 import { peaksAt } from './bench-waterfalls.js';
 import { needFields } from './group-needs.js';
-import { groupSteps } from './group-steps.js';
+import { groupSteps, sequencesOfGroup } from './group-steps.js';
 import { meanNecessary, type NecessaryTime, peakLines, type Peaks } from './necessary.js';
 import { type Part, splitOf } from './split.js';
 import { stageGroups } from './stage-groups.js';
@@ -41,13 +41,13 @@ export async function operatorWaterfalls(
   { scaled = true }: { scaled?: boolean } = {},
 ): Promise<TimelineWaterfalls> {
   const { groups, withoutWaterfall } = await stageGroups(scope);
-  const { steps } = await groupSteps(session, scope, groups);
+  const stepsOfGroups = await groupSteps(session, scope, groups);
   const stages: StageWaterfall[] = [];
   for (const group of groups) {
-    const stepsOfGroup = steps.filter(({ kind }) => kind === group.kind);
+    const stepsOfGroup = stepsOfGroups.steps.filter(({ kind }) => kind === group.kind);
     const need = await needOf(session, stepsOfGroup);
     const stage = await stageOf(database, scope, { group, need, scaled });
-    if (stage) stages.push(stage);
+    if (stage) stages.push({ ...stage, sequences: sequencesOfGroup(group, stepsOfGroups) });
   }
   return { stages, withoutWaterfall };
 }

@@ -10,6 +10,7 @@ import type { StageContext } from '../utilization/stage-context.js';
 import { readRecordedStages } from '../utilization/utilization.js';
 import { peaksAt } from './bench-waterfalls.js';
 import { readLoadStage } from './composed-stages.js';
+import { meanSequences } from './group-steps.js';
 import { needFields } from './group-needs.js';
 import { meanNecessary, peakLines, type NecessaryTime } from './necessary.js';
 import { describeBar } from './words.js';
@@ -94,6 +95,7 @@ function waterfallOf(
       : 'time stamps of the host around the step',
     clean_ms: time,
     ...needFields(necessary),
+    sequences: meanSequences(steps),
     roofs: lines,
     bars: split(measured).map(({ id, ms }) => ({
       id,

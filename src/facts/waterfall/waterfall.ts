@@ -18,7 +18,7 @@ import { barSql } from './bar-sql.js';
 import { orderedIds } from './bar-order.js';
 import { countedClasses, type CountedClasses } from './counter-parts.js';
 import { type CopyNeed, needFields } from './group-needs.js';
-import { groupSteps } from './group-steps.js';
+import { groupSteps, sequencesOfGroup } from './group-steps.js';
 import { type HostSplit, hostSplit, readCountedGaps, waitingParts } from './host-split.js';
 import type { InnerGroup } from './inner-windows.js';
 import { readLoadingNs } from './loading-code.js';
@@ -197,6 +197,7 @@ async function waterfallOf(
     clock_why: clockWhyOf(sums),
     clean_ms: clean,
     ...needFields(necessary),
+    sequences: sequencesOfGroup(group, context.steps),
     roofs: roofLines(sums, need, context),
     bars,
     sum_error_share: mean.wallMs > 0 ? Math.abs(total - mean.wallMs) / mean.wallMs : 0,

@@ -94,6 +94,11 @@ const stageWaterfallSchema = z.object({
     .describe(
       'Tokens of all sequences that a mean instance computes; null where it is not one pass of the model (1.5).',
     ),
+  sequences: z
+    .number()
+    .nullable()
+    .optional()
+    .describe('Mean number of sequences per step; null or absent where it is not recorded (1.8).'),
   roofs: z.array(z.string()).describe('Source of the peaks: data sheet or measured, dtype, bandwidth level.'),
   bars: z.array(waterfallBarSchema),
   sum_error_share: z.number().describe('|Σ bars − measured| / measured: below 0.001.'),
@@ -288,7 +293,7 @@ const explainResultSchema = z.object({
     .describe('What to capture next, and what it would show; `asks`: what only the user knows.'),
 });
 
-export const explainVersion = '1.7';
+export const explainVersion = '1.8';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
 /** `explain --what-if`: predicted stage times under one change, each with an interval. */
@@ -342,14 +347,22 @@ const verifyResultSchema = z.object({
       profiled: z
         .enum(['none', 'both', 'before', 'after'])
         .describe('Which of the two times are under a profiler; the bars have what it added.'),
+      sequences: z
+        .object({ before: z.number(), after: z.number() })
+        .nullable()
+        .describe(
+          'Sequences per step where they differ: all times after are scaled to those before; null where they do not differ (1.3).',
+        ),
       achieved_ms: z.number(),
-      bars: z.array(
-        z.object({
-          id: barIdSchema,
-          before_ms: z.number(),
-          after_ms: z.number(),
-        }),
-      ),
+      bars: z
+        .array(
+          z.object({
+            id: barIdSchema,
+            before_ms: z.number().nullable(),
+            after_ms: z.number().nullable(),
+          }),
+        )
+        .describe('null where the roofline of a side is unknown, or only of the other (1.3).'),
     }),
   ),
   changes: z.array(
@@ -388,7 +401,7 @@ const verifyResultSchema = z.object({
     .describe('Over the changes that can be graded.'),
   sentences: z.array(z.string()),
 });
-export const verifyVersion = '1.2';
+export const verifyVersion = '1.3';
 export const verifyDocumentSchema = documentSchema('verify', verifyVersion, verifyResultSchema);
 
 export type WaterfallKind = z.infer<typeof waterfallKindSchema>;

@@ -1,5 +1,5 @@
 import type { Bars, BarSide, Block } from '../../views/block.js';
-import { formatColumn, formatMs, formatPart, isPositive, nbsp } from '../../vocabulary/format.js';
+import { formatColumn, formatMs, formatPart, isPositive, nbsp, noValue } from '../../vocabulary/format.js';
 import { plainText } from '../value.js';
 import { color } from './color.js';
 import type { Detail } from './less.js';
@@ -37,7 +37,7 @@ export function barLines(
 
 function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): string[] {
   const bars = (level < 2 && all.brief) || all.bars;
-  const full = Math.max(...bars.map(({ ms }) => ms), 0);
+  const full = Math.max(...bars.map(({ ms }) => ms ?? 0), 0);
   const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
   // A narrow terminal first drops the gap before the numbers, then the bars, then the notes.
   const beforeMs = 4 + nameWidth;
@@ -50,14 +50,14 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
   const shares = room - shareWidth >= minBar;
   const barWidth = shares ? room - shareWidth : room;
   const cells = barWidth < minBar ? 0 : Math.min(barCells, barWidth);
-  const timed = (name: string, ms: number) =>
+  const timed = (name: string, ms: number | null) =>
     `    ${inert(name).padEnd(nameWidth)}${text(ms).padStart(msWidth)}${nbsp}${unit}`;
   const total = totals[0]?.ms ?? 0;
-  const share = (ms: number) =>
-    shares ? (total > 0 ? formatPart(ms, total) : '').padStart(shareWidth - 2) + '  ' : '';
+  const share = (ms: number | null) =>
+    shares ? (ms !== null && total > 0 ? formatPart(ms, total) : '').padStart(shareWidth - 2) + '  ' : '';
   return [
     ...bars.flatMap(({ name, ms, notes = [] }) => {
-      const first = `${timed(name, ms)}  ${share(ms)}${cells === 0 ? '' : textBar(ms, full, cells).padEnd(cells)}  `;
+      const first = `${timed(name, ms)}  ${share(ms)}${cells === 0 ? '' : textBar(ms ?? 0, full, cells).padEnd(cells)}  `;
       const noteTexts = notes.map((note) => inert(plainText(note)));
       const room = width - textWidth(first);
       const fits = (count: number) => textWidth(noteTexts.slice(0, count).join(', ')) <= room;
@@ -75,7 +75,7 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
 /** In a summary one line: the first total, and the last in brackets. */
 function totalLines(
   totals: BarSide['totals'],
-  timed: (name: string, ms: number) => string,
+  timed: (name: string, ms: number | null) => string,
   level: Detail,
 ): string[] {
   const [first, ...others] = totals.map(({ name, ms }) => timed(name, ms));
@@ -88,7 +88,7 @@ function totalLines(
 /** Both sides on one scale, ms, and their changes. */
 function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   const bars = [...first.bars, ...second.bars];
-  const full = Math.max(...bars.map(({ ms }) => ms), 0);
+  const full = Math.max(...bars.map(({ ms }) => ms ?? 0), 0);
   const half = Math.max(first.halfInterval ?? 0, second.halfInterval ?? 0);
   const total = Math.max(first.totals[0]?.ms ?? 0, second.totals[0]?.ms ?? 0);
   const { text, unit } = timeColumn(total, half);
@@ -96,9 +96,10 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   const rows = (kind: 'bars' | 'totals') =>
     first[kind].map(({ name, ms }, index) => {
       const otherMs = second[kind][index]!.ms;
-      const drawn = (value: number) =>
-        kind === 'bars' ? textBar(value, full, pairCells).padEnd(pairCells) : '';
-      return [inert(name), text(ms), drawn(ms), text(otherMs), drawn(otherMs), change(otherMs - ms)];
+      const drawn = (value: number | null) =>
+        kind === 'bars' ? textBar(value ?? 0, full, pairCells).padEnd(pairCells) : '';
+      const difference = ms === null || otherMs === null ? noValue : change(otherMs - ms);
+      return [inert(name), text(ms), drawn(ms), text(otherMs), drawn(otherMs), difference];
     });
   const right = (head: string) => ({ head, align: 'right' as const });
   return textTable(
@@ -117,6 +118,7 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
 
 /** The unit of all times of a waterfall, and their text without it. */
 function timeColumn(totalMs: number, half: number | null = null) {
-  const text = (ms: number): string => formatColumn([ms], 'ms', totalMs, half).texts[0]!;
+  const text = (ms: number | null): string =>
+    ms === null ? noValue : formatColumn([ms], 'ms', totalMs, half).texts[0]!;
   return { text, unit: formatColumn([], 'ms', totalMs).unit };
 }

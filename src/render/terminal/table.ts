@@ -72,8 +72,6 @@ const cutOf = (cells: readonly string[], room: number): Cut =>
 interface Room {
   width?: number;
   indent?: number;
-  /** Whether dropped columns are named below. */
-  named?: boolean;
   /** Heads of columns that were dropped earlier. */
   leftOut?: readonly string[];
 }
@@ -82,14 +80,16 @@ interface Room {
  * A borderless table with columns two spaces apart, at most `width` wide as long as columns can be dropped (they are named below) and the
  * flexible one can be cut. Cells may contain color codes. Without heads there is no head line.
  */
-export const textTable = (columns: TextColumn[], rows: string[][], room: Room = {}): string =>
-  fittedTable(columns, rows, room).text;
+export function textTable(columns: TextColumn[], rows: string[][], room: Room = {}): string {
+  const { text, dropped } = fittedTable(columns, rows, room);
+  return [text, ...droppedLines(dropped, room.width, room.indent)].join('\n');
+}
 
-/** `textTable` and the heads of the columns that it dropped. */
+/** `textTable` without the names of the columns that it dropped, and their heads. */
 export function fittedTable(
   columns: TextColumn[],
   rows: string[][],
-  { width = 80, indent = 2, named = true, leftOut = [] }: Room = {},
+  { width = 80, indent = 2, leftOut = [] }: Room = {},
 ): { text: string; dropped: readonly string[] } {
   const headed = columns.some(({ head }) => head !== '');
   const lines = headed
@@ -112,7 +112,6 @@ export function fittedTable(
     return fittedTable(fewer.columns, cells, {
       width,
       indent,
-      named,
       leftOut: [...leftOut, columns[fewer.gone]!.head],
     });
   }
@@ -149,13 +148,15 @@ export function fittedTable(
   });
   table.push(...lines);
   const margin = ' '.repeat(indent);
-  const text = [
-    ...withPlainSpaces(table.toString())
-      .split('\n')
-      .map((line) => `${margin}${line}`.trimEnd()),
-    ...(named && leftOut.length > 0
-      ? hanging(margin, `(no room at ${width} columns: ${leftOut.join(', ')})`, width)
-      : []),
-  ].join('\n');
+  const text = withPlainSpaces(table.toString())
+    .split('\n')
+    .map((line) => `${margin}${line}`.trimEnd())
+    .join('\n');
   return { text, dropped: leftOut };
 }
+
+/** Names the columns that a table dropped. */
+export const droppedLines = (dropped: readonly string[], width = 80, indent = 2): string[] =>
+  dropped.length === 0
+    ? []
+    : hanging(' '.repeat(indent), `(no room at ${width} columns: ${dropped.join(', ')})`, width);
