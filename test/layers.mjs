@@ -33,7 +33,7 @@ const layers = {
   advice: [...analysisImports, 'facts'],
   compare: [...analysisImports, 'facts'],
   ask: [...analysisImports, 'facts', 'advice', 'compare'],
-  export: [...base, 'session'],
+  export: [...base, 'session', 'facts'],
   views: base,
   render: [...base, 'views'],
   'render/charts': [...base, 'views', 'render'],

@@ -22,7 +22,7 @@ async function imported(file: string): Promise<Session> {
   const session = await createSession({ kind: 'import', label: 'gpu', home });
   const target = { sink: session.sink, workbench: session.workbench, scratch: folder };
   const zero = { realtime_ns: null, monotonic_ns: null };
-  const context = { execution_id: 'profiled', capture_id: 'c0', host: 'h', zero };
+  const context = { execution_id: 'clean', capture_id: 'c0', host: 'h', zero };
   const importer = importers.find(({ name }) => name === 'nsys-sqlite')!;
   await importer.load(join(fixtures, file), target, context);
   return openSession((await session.finish(summary)).id, home);

@@ -6,7 +6,7 @@ export type Note = (text: string) => void;
 
 /** An output format: the text of a whole session in small pieces. */
 export type TextExport = (
-  session: Pick<Session, 'id' | 'manifest' | 'toolVersion'>,
+  session: Pick<Session, 'id' | 'manifest' | 'toolVersion' | 'connect'>,
   database: SessionDatabase,
   note: Note,
 ) => AsyncGenerator<string>;

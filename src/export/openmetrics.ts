@@ -1,9 +1,8 @@
 import { gapParts } from '../model/bars.js';
 import type { SessionDatabase } from '../session/query.js';
-import type { TableName } from '../model/tables.js';
 import type { TextExport } from './exporter.js';
 import { isRecomputedSql } from '../model/metric-source.js';
-import { joinPhase, joinStage } from './speedscope.js';
+import { makePlacedRows } from '../facts/derived/placed-rows.js';
 
 interface Family {
   name: string;
@@ -48,13 +47,9 @@ function rateFamily(name: string, unit: string, help: string, sum: string): Fami
   };
 }
 
-/** Rows of a table with `kind` and `warmup` of their phase: the nearest enclosing phase, else the stage itself. */
-function withPhase(table: TableName): string {
-  return `${table} w ${joinStage('w')} ${joinPhase}
-    WHERE coalesce(p.warmup, s.warmup) IS NOT TRUE`;
-}
-
-const phase = `coalesce(p.kind, s.kind, 'unattributed') AS stage`;
+/** Rows of a table outside the warm-up, with the kind of their step as `place`. */
+const placedRows = (table: 'ops' | 'kernels' | 'copies' | 'gaps'): string =>
+  `FROM placed_${table} w WHERE place <> 'warmup'`;
 
 function workFamily(name: string, help: string, table: 'ops' | 'kernels', value: string): Family {
   return {
@@ -62,8 +57,8 @@ function workFamily(name: string, help: string, table: 'ops' | 'kernels', value:
     type: 'summary',
     unit: 'seconds',
     help,
-    select: `SELECT w.execution_id AS execution, ${phase}, coalesce(w.class, 'other') AS class, ${value} / 1e9 AS value
-      FROM ${withPhase(table)}`,
+    select: `SELECT w.execution_id AS execution, place AS stage, coalesce(w.class, 'other') AS class, ${value} / 1e9 AS value
+      ${placedRows(table)}`,
     labels: ['execution', 'stage', 'class'],
     quantiles: [],
   };
@@ -75,8 +70,8 @@ function copyFamily(name: string, help: string, unit: Family['unit'], value: str
     type: 'summary',
     unit,
     help,
-    select: `SELECT w.execution_id AS execution, ${phase}, w.kind AS kind, CAST(${value} AS DOUBLE) AS value
-      FROM ${withPhase('copies')}`,
+    select: `SELECT w.execution_id AS execution, place AS stage, w.kind AS kind, CAST(${value} AS DOUBLE) AS value
+      ${placedRows('copies')}`,
     labels: ['execution', 'stage', 'kind'],
     quantiles: [],
   };
@@ -158,8 +153,8 @@ const families: Family[] = [
       .map(
         (
           cause,
-        ) => `SELECT w.execution_id AS execution, ${phase}, '${cause}' AS cause, w.${cause}_ns / 1e9 AS value
-          FROM ${withPhase('gaps')} AND w.device IS NOT NULL AND w.${cause}_ns > 0`,
+        ) => `SELECT w.execution_id AS execution, place AS stage, '${cause}' AS cause, w.${cause}_ns / 1e9 AS value
+          ${placedRows('gaps')} AND w.device IS NOT NULL AND w.${cause}_ns > 0`,
       )
       .join(' UNION ALL '),
     labels: ['execution', 'stage', 'cause'],
@@ -194,6 +189,7 @@ const families: Family[] = [
  * quantile_cont). Executions are distinguished by a label: read timing at execution="clean".
  */
 export const openMetrics: TextExport = async function* (session, database) {
+  await makePlacedRows(session, database);
   yield '# HELP inferscope_session The session these figures are of.\n# TYPE inferscope_session info\n';
   const { workload } = session.manifest;
   const about = {

@@ -1,5 +1,6 @@
 import { isJob } from '../model/subjects.js';
 import type { TextExport } from './exporter.js';
+import { makePlacedRows } from '../facts/derived/placed-rows.js';
 import { rowsOf } from './pages.js';
 import { plural, formatNs } from '../vocabulary/format.js';
 
@@ -7,24 +8,20 @@ const sameProcess = (a: string, b: string): string =>
   `${a}.execution_id = ${b}.execution_id AND ${a}.host IS NOT DISTINCT FROM ${b}.host AND ${a}.pid IS NOT DISTINCT FROM ${b}.pid`;
 
 /** Joins a row's stage: from its own capture if that has stages, else from the record of the same execution. */
-export const joinStage = (row: string): string => `
+const joinStage = (row: string): string => `
   LEFT JOIN (SELECT DISTINCT capture_id FROM stages) stage_captures ON stage_captures.capture_id = ${row}.capture_id
   LEFT JOIN stages s ON s.execution_id = ${row}.execution_id AND s.stage_id = ${row}.stage_id
     AND s.pid IS NOT DISTINCT FROM ${row}.pid AND (stage_captures.capture_id IS NULL OR s.capture_id = stage_captures.capture_id)`;
 
-/** Joins the phase of the stage `s`. */
-export const joinPhase = `LEFT JOIN stages p ON p.execution_id = s.execution_id AND p.capture_id = s.capture_id
-  AND p.stage_id = s.phase_id AND p.pid IS NOT DISTINCT FROM s.pid`;
-
 const onStream = (table: 'kernels' | 'copies', name: string): string => `
   SELECT concat(', device ', device, ', stream ', stream, ', process ', pid) AS place, host, rank, execution_id,
-    capture_id, pid, stage_id, ${name} AS name, start_ns, start_ns + dur_ns AS end_ns
-  FROM ${table}`;
+    place AS phase, ${name} AS name, start_ns, start_ns + dur_ns AS end_ns
+  FROM placed_${table}`;
 
 /**
  * Two kinds of profiles. Host threads: stages and operators over time; operators are clipped to their stage, because the two may come from
  * different clocks. A stage of a thread without operators is assigned to the process's only thread with operators (the recorder's thread is
- * not the engine's), else it stays. Streams: kernels and copies below their phase.
+ * not the engine's), else it stays. Streams: kernels and copies below their step.
  */
 /** @param hasRanks the rows are of several ranks, which the names of profiles then state */
 const selectOf = (hasRanks: boolean): string => `
@@ -42,11 +39,8 @@ const selectOf = (hasRanks: boolean): string => `
     SELECT o.execution_id, o.host, o.rank, o.pid, o.tid, 1, coalesce(o.name, o.op_type, 'operator'),
       greatest(o.start_ns, s.start_ns), least(o.start_ns + o.dur_ns, s.end_ns)
     FROM ops o ${joinStage('o')}
-  ), work AS (
-    ${onStream('kernels', `coalesce(short_name, name, 'kernel')`)} UNION ALL ${onStream('copies', `coalesce(kind, 'copy')`)}
   ), device_work AS (
-    SELECT w.*, coalesce(p.kind, 'outside') AS phase FROM work w
-      ${joinStage('w')} ${joinPhase}
+    ${onStream('kernels', `coalesce(short_name, name, 'kernel')`)} UNION ALL ${onStream('copies', `coalesce(kind, 'copy')`)}
   ), spans AS (
     SELECT concat(', process ', pid, CASE WHEN tid <> pid THEN concat(', thread ', tid) ELSE '' END) AS place,
       execution_id, host, rank, 0 AS streams, level, name, start_ns, end_ns FROM host_spans
@@ -70,6 +64,7 @@ interface SpanRow {
  * partially overlap the next one is cut at the start of the next one.
  */
 export const speedscope: TextExport = async function* (session, database, note) {
+  await makePlacedRows(session, database);
   const frames = new Map<string, number>();
   const cut = { events: 0, ns: 0 };
   const open: { frame: number; end_ns: number }[] = [];

@@ -46,13 +46,11 @@ export async function traceScope(
   options: ScopeOptions = {},
 ): Promise<TraceScope> {
   await makeKernelStreams(database);
-  const counts = await database.query<KernelCount>(
-    `SELECT execution_id, capture_id, rank, device, sum(kernels)::BIGINT AS kernels, sum(dur_ns) AS kernel_ns,
-            min(start_ns) AS start_ns, max(end_ns) AS end_ns
-     FROM kernel_streams GROUP BY ALL ORDER BY ALL`,
-  );
+  const { capture } = options;
+  const isOfCapture = (row: KernelCount) => capture === undefined || row.capture_id === capture;
+  const counts = (await kernelCounts(database)).filter(isOfCapture);
   const gpuUsed = counts.length > 0;
-  if (!gpuUsed) counts.push(...(await operatorCounts(database)));
+  if (!gpuUsed) counts.push(...(await operatorCounts(database)).filter(isOfCapture));
   if (counts.length === 0) {
     throw new InferscopeError('E_USAGE', {
       what: `session ${manifest.id} has no GPU timeline`,
@@ -64,6 +62,19 @@ export async function traceScope(
   const scope = scopeOn(database, source);
   await scope.need(...rowsOfScope);
   return scope;
+}
+
+/** One rank on one device of a capture, by name for traceScope. */
+export type Timeline = Required<ScopeOptions>;
+
+/** All timelines of the session: those of kernels, and those of operators in captures without kernels. */
+export async function timelinesOf(database: SessionDatabase): Promise<Timeline[]> {
+  return database.query<Timeline>(
+    `SELECT DISTINCT capture_id AS capture, rank, device FROM kernels
+     UNION SELECT DISTINCT capture_id, rank, NULL FROM ops
+       WHERE op_type IS DISTINCT FROM 'python_function' AND start_ns IS NOT NULL AND capture_id NOT IN (SELECT capture_id FROM kernels)
+     ORDER BY ALL`,
+  );
 }
 
 /** The same scope on another connection to the session. */
@@ -90,6 +101,13 @@ export function scopeOn(database: SessionDatabase, source: TraceSource): TraceSc
   };
   return scope;
 }
+
+const kernelCounts = (database: SessionDatabase): Promise<KernelCount[]> =>
+  database.query<KernelCount>(
+    `SELECT execution_id, capture_id, rank, device, sum(kernels)::BIGINT AS kernels, sum(dur_ns) AS kernel_ns,
+            min(start_ns) AS start_ns, max(end_ns) AS end_ns
+     FROM kernel_streams GROUP BY ALL ORDER BY ALL`,
+  );
 
 /** A program without a GPU still has operators under PyTorch's profiler. */
 async function operatorCounts(database: SessionDatabase): Promise<KernelCount[]> {

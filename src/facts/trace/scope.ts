@@ -11,8 +11,11 @@ export interface TraceScope {
 }
 
 export interface ScopeOptions {
-  rank?: number;
-  device?: number;
+  /** Null: rows without one. */
+  rank?: number | null;
+  device?: number | null;
+  /** capture_id; default: the capture that disturbs the program least. */
+  capture?: string;
 }
 
 /** SQL literal; ids come from the manifest. */
