@@ -18,6 +18,7 @@ import {
 import type { GpuSheet } from '../../hardware/gpu-sheet.js';
 import { formatCount, formatGb, plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
+import { weightFormatLabel } from '../../vocabulary/weight-formats.js';
 
 interface GpuMemory {
   name: string;
@@ -45,7 +46,7 @@ export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAns
   const request = requestOf(facts, wanted);
   const name = workload.model?.name ?? 'the model';
   const size = `batch ${request.batchSize}, ${lengthWords(request.inputLen, request.outputLen)}`;
-  const stored = `${model.storage.weights.name} weights`;
+  const stored = `${weightFormatLabel(model.storage.weights.name)} weights`;
   const part = (text: string, rows = 1) =>
     partFrom('estimate', text, rows, commandOf(name, gpuMemories, request));
   const parts = gpuMemories.map(({ name: gpu, bytes }): StoredPart => {

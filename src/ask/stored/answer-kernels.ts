@@ -2,6 +2,7 @@ import type { KernelCounters } from '../../model/documents/counters.js';
 import type { OpClass } from '../../model/classes.js';
 import { readStoredRoofline } from '../../facts/artifact.js';
 import { phaseTime } from '../../model/headline-time.js';
+import { stepKinds } from '../../model/record.js';
 import { bareKernelName } from '../../model/kernel-name.js';
 import { hasSubject } from '../../model/subjects.js';
 import { inLargestCapture, withoutGpu } from './answer-idle.js';
@@ -21,7 +22,7 @@ import {
 } from './stored-facts.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { overlap, shortened, tokensOf } from './words.js';
-import { formatCount, formatMs, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
+import { formatMs, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
 import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 
 interface NamedRow extends Record<string, unknown> {
@@ -93,13 +94,19 @@ const classWords: readonly [RegExp, OpClass][] = [
 const classesIn = (text: string): OpClass[] =>
   classWords.flatMap(([words, name]) => (words.test(text) ? [name] : []));
 
-/** "How much is attention?", "GEMM share and attention share": kernel classes per mean instance of the stages. */
+/** "How much is attention?", "GEMM share and attention share": kernel classes per mean instance of the stages in the question, else of all steps. */
 export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | null> {
   const names = classesIn(facts.question.text);
   if (names.length === 0) return null;
   const { trace } = await facts.captures();
   if (!trace?.data.source.gpu_used) return hasTable(facts, 'ops') ? operatorShares(facts, names) : null;
-  const stages = questionStages(facts);
+  const leadStages = questionStages(facts);
+  const stages =
+    facts.question.stages.length > 0
+      ? leadStages
+      : facts.explained.stages.filter(
+          (stage) => leadStages.includes(stage) || (stepKinds as readonly string[]).includes(stage.kind),
+        );
   const shares = stages.flatMap((stage) => {
     const classes = trace.data.classes.find(({ kind }) => kind === stage.kind);
     const phase = trace.data.phases.find(({ kind }) => kind === stage.kind);
@@ -111,13 +118,13 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
         return partFrom('trace', `No kernel of class ${classLabel(name)} runs in ${instanceOf(stage)}.`, 0);
       return partFrom(
         'trace',
-        `${capitalize(classLabel(name))} takes ${formatMs(row.per_instance_ns / 1e6)} of ${instanceOf(stage)}: ${formatPercent(row.share)} of its kernel time, ${formatPercent(row.per_instance_ns / wall)} of its ${formatMs(wall / 1e6)}, in ${formatCount(row.per_instance)} kernels.`,
+        `${capitalize(classLabel(name))} takes ${formatMs(row.per_instance_ns / 1e6)} of ${instanceOf(stage)}: ${formatPercent(row.share)} of its kernel time, ${formatPercent(row.per_instance_ns / wall)} of its ${formatMs(wall / 1e6)}, in ${plural(row.per_instance, 'kernel')}.`,
       );
     });
   });
   const [first, ...rest] = shares;
   if (!first) return null;
-  const bars = stages.flatMap((stage) =>
+  const bars = leadStages.flatMap((stage) =>
     barTexts(
       stage,
       names.flatMap((name) => [`inefficiency.${name}`, `nonessential.${name}`]),
@@ -126,7 +133,7 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
   );
   const { evidence } = await longestKernels({
     ...facts,
-    question: { ...facts.question, tokens: new Set(names) },
+    question: { ...facts.question, tokens: tokensOf(names.join(' ')) },
   });
   return known(first, [...rest, ...bars, ...evidence.slice(0, 1)]);
 }

@@ -44,3 +44,16 @@ test('sampled memory is named by what it is', async () => {
   expect(answer).toContain('2.91 GiB (GPU memory)');
   expect(answer).toContain('- resident memory of the processes: ');
 });
+
+test('an amount of communication is answered for every kind of step, not only where it is a finding', async () => {
+  const [amount, problem] = await answerOf(
+    'vllm-tp2-h200/tp2',
+    'How much time is communication?',
+    'is NCCL communication a problem?',
+  );
+  expect(amount).toMatch(/^Communication takes 83\.9 µs of a decode step/);
+  expect(amount).toContain('Communication takes 2.00 ms of a mixed step');
+  expect(amount).toMatch(/of a prefill: .* in 17 kernels\./);
+  expect(amount).not.toContain('vectorized_elementwise');
+  expect(problem).toMatch(/^Yes: Exposed communication/);
+});

@@ -55,6 +55,10 @@ function collectivesUnlessJudged(id: string) {
       : answerCollectives(facts);
 }
 
+/** Of everything, not only of what is exposed. */
+const asksAmount =
+  /^(?!.*\b(?:hid\w*|exposed|overlap\w*)\b).*\b(?:how (?:much|long)|share|percent\w*|fraction|part of)\b/is;
+
 /** Topics that are not answered by rules alone; a topic that is also in answer-rules.ts is tried here first. */
 const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   fits: whatFits,
@@ -79,7 +83,10 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   class_share: shareOfClass,
   attention_kind: attentionKind,
   profiler: profilerAdds,
-  communication: collectivesUnlessJudged('exposed_communication'),
+  // Findings are of single stages: an amount is answered from all of them.
+  communication: async (facts) =>
+    (asksAmount.test(facts.question.text) ? await shareOfClass(facts) : null) ??
+    (await collectivesUnlessJudged('exposed_communication')(facts)),
   stragglers: async (facts) => {
     const listed = await collectivesUnlessJudged('rank_stragglers')(facts);
     const fired = (id: string) => facts.explained.findings.find(({ rule }) => rule === id);
