@@ -100,7 +100,9 @@ describe('explain in the terminal', () => {
 describe('explain as Markdown', () => {
   test('has sentences, a table per stage, and findings that open', () => {
     const text = explainMarkdown(testExplain());
-    expect(text).toMatch(/^## inferscope explain: llm-b1\n\n- \*\*decode step\*\*: 23\.3 ms, profiled · /);
+    expect(text).toMatch(
+      /^## inferscope explain: llm-b1\n\nRoofline peaks: [^\n]+\n\n- \*\*decode step\*\*: 23\.3 ms, profiled · /,
+    );
     expect(text).toContain(
       '| launch call | 9.80 ms | 42 % | 924 | high | inside the launching API call | `launch_overhead` |',
     );

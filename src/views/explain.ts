@@ -4,7 +4,7 @@ import { explanationBlocks } from './explain-blocks.js';
 import { modelFacts } from './model-facts.js';
 import { identityWords } from '../vocabulary/workload.js';
 import type { FindingOptions } from './findings.js';
-import { stageRows, unknownRooflines } from './stage-rows.js';
+import { rooflinePeaks, stageRows, unknownRooflines } from './stage-rows.js';
 import type { Block, Section, View } from './block.js';
 
 /** The view of `explain`: key sentences, waterfalls, findings, next commands. */
@@ -71,7 +71,7 @@ export function withExplanation(
 /** Key sentences and rows of the leading stages; bars and findings follow. */
 const headline = (data: ExplainResult): Block => ({
   type: 'headline',
-  sentences: [...data.preface, ...unknownRooflines(data)],
+  sentences: [...data.preface, ...unknownRooflines(data), ...rooflinePeaks(data)],
   rows: stageRows(data),
 });
 

@@ -3,7 +3,9 @@ import type { MeasuredStage, PredictResult, PredictStage } from '../model/docume
 import { caseText } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { formatCount, formatRange, plural } from '../vocabulary/format.js';
-import type { Block, Part, Text, Value, View } from './block.js';
+import { peaksSentence, peakTexts } from '../vocabulary/peaks.js';
+import { weightFormatLabel } from '../vocabulary/weight-formats.js';
+import type { Block, Text, Value, View } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
 /** A stage is marked if more than this share of it is outside the kernel table. */
@@ -19,14 +21,10 @@ export function predictView(document: Document<PredictResult>): View {
   const compared = data.stages.flatMap((stage) => stage.measured.map((measured) => ({ stage, measured })));
   return {
     command: 'predict',
-    title: `${data.model.name} (${data.weight_format}) · ${data.device.name}`,
+    title: `${data.model.name} (${weightFormatLabel(data.weight_format)}) · ${data.device.name}`,
     document,
     session: { id: null, started_at: '' },
-    lead: [
-      { type: 'text', text: ['roofs: ', ...roofs(data)] },
-      stageTable(data),
-      { type: 'text', text: columnText(data) },
-    ],
+    lead: [{ type: 'text', text: peaks(data) }, stageTable(data), { type: 'text', text: columnText(data) }],
     sections: [
       ...(compared.length > 0
         ? [
@@ -60,15 +58,13 @@ export function predictView(document: Document<PredictResult>): View {
   };
 }
 
-function roofs({ device, dtype }: PredictResult): Part[] {
-  const { peak_flops_per_s: peak, bandwidth_bytes_per_s: bandwidth } = device;
-  return [
-    { figure: peak },
-    ` ${device.peak_dtype ?? dtype}, `,
-    { figure: bandwidth },
-    ...(peak.value === null ? [] : [`, ${peak.source}`]),
-  ];
-}
+const peaks = ({ device, dtype }: PredictResult): string =>
+  peaksSentence(
+    peakTexts([
+      [device.peak_dtype ?? dtype, device.peak_flops_per_s],
+      ['bandwidth', device.bandwidth_bytes_per_s],
+    ]),
+  ) ?? '';
 
 const number = { numeric: true } as const;
 

@@ -2,6 +2,7 @@ import type { ExplainResult, StageWaterfall } from '../model/documents/explain.j
 import { halfInterval } from '../model/half-interval.js';
 import { busyMs, headlineQuantiles, headlineTime, idleIn, isProfiled } from '../model/headline-time.js';
 import { formatFactor, formatMs, formatPart } from '../vocabulary/format.js';
+import { peaksSentence } from '../vocabulary/peaks.js';
 import type { Text, Value } from './block.js';
 import { leadingStages, stageName } from './explain-series.js';
 
@@ -74,4 +75,11 @@ export function unknownRooflines(data: Pick<ExplainResult, 'stages'>): string[] 
   return [...reasons].map(
     ([text, names]) => `No roofline${hasRoofline ? ` (${names.join(', ')})` : ''}: ${text}.`,
   );
+}
+
+/** The peaks behind the rooflines of the leading stages: those of the first stage that has a roofline. */
+export function rooflinePeaks(data: Pick<ExplainResult, 'stages'>): string[] {
+  const leading = leadingStages(data, maxStages).full;
+  const sentence = peaksSentence(leading.find(({ roofline_ms: { value } }) => value !== null)?.roofs ?? []);
+  return sentence === null ? [] : [sentence];
 }

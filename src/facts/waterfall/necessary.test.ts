@@ -19,8 +19,10 @@ test('float32 that ran as TF32 has the peak, the throttling and the label of TF3
   expect(gpuPeaks(roofs).throttledShare!('float32')).toBeNull();
   // The data sheet states 494.5 TFLOP/s.
   expect(peaks.throttledShare!('float32')).toBeCloseTo(400 / 494.5, 2);
-  expect(peakLines(model, prefill, peaks)[0]).toMatch(/^float32 as tfloat32 400 TFLOP\/s: measured on/);
-  expect(peakLines(model, prefill, gpuPeaks(roofs))[0]).toMatch(/^float32 50\.0 TFLOP\/s: measured on/);
+  expect(peakLines(model, prefill, peaks)[0]).toMatch(
+    /^float32 as tfloat32 400 TFLOP\/s, bandwidth 4\.00 TB\/s: measured on/,
+  );
+  expect(peakLines(model, prefill, gpuPeaks(roofs))[0]).toMatch(/^float32 50\.0 TFLOP\/s, bandwidth 4\.00 TB\/s: measured on/);
 });
 
 test('the roofline of several steps is a sum, and its source says so', () => {

@@ -10,7 +10,7 @@ import type { GpuRoofs } from '../roofs.js';
 import { shapeOf } from '../utilization/groups.js';
 import type { SizedStep } from '../utilization/sizes.js';
 import { neededPeaks } from '../utilization/roofs.js';
-import { formatQuantity } from '../../vocabulary/format.js';
+import { type NamedPeak, peakTexts } from '../../vocabulary/peaks.js';
 
 /**
  * Time that the model's operations need on this device, ms. Work is the whole model's, peaks are the sum of all its
@@ -130,19 +130,12 @@ export function meanNecessary(
 
 export function peakLines(model: WorkloadModel, shape: StageShape, peaks: Peaks): string[] {
   const ops = stageWork(model.architecture, shape, model.storage).filter(({ flops }) => flops > 0);
-  const lines = [...new Set(ops.map(({ dtype }) => dtype))].map((dtype) => {
-    const peak = peaks.flops(dtype);
-    const ranAs = peaks.ranAs?.(dtype) ?? dtype;
-    const name = ranAs === dtype ? dtype : `${dtype} as ${ranAs}`;
-    return peak.value === null
-      ? `${name}: ${peak.reason.text}`
-      : `${name} ${formatQuantity(peak.value, 'FLOP/s')}: ${peak.source}`;
-  });
-  const { bandwidth } = peaks;
-  return [
-    ...lines,
-    bandwidth.value === null
-      ? `bandwidth: ${bandwidth.reason.text}`
-      : `bandwidth ${formatQuantity(bandwidth.value, 'B/s')}: ${bandwidth.source}`,
-  ];
+  const dtypes = [...new Set(ops.map(({ dtype }) => dtype))];
+  return peakTexts([
+    ...dtypes.map((dtype): NamedPeak => {
+      const ranAs = peaks.ranAs?.(dtype) ?? dtype;
+      return [ranAs === dtype ? dtype : `${dtype} as ${ranAs}`, peaks.flops(dtype)];
+    }),
+    ['bandwidth', peaks.bandwidth],
+  ]);
 }

@@ -29,7 +29,7 @@ import { readLoadedBytes, type NeedFacts, needOf } from './stage-need.js';
 import { unknownKernels } from './unknown-kernels.js';
 import { type GroupSums, windowRows } from './window-rows.js';
 import { describeBar } from './words.js';
-import { formatQuantity } from '../../vocabulary/format.js';
+import { peakTexts } from '../../vocabulary/peaks.js';
 
 interface WaterfallFacts {
   model: WorkloadModel | MissingFigure;
@@ -219,10 +219,7 @@ function roofLines(
   { model, peaks, steps }: StageContext,
 ): string[] {
   if (need === null) return [];
-  if ('link' in need) {
-    const { link } = need;
-    return link.value === null ? [] : [`host link ${formatQuantity(link.value, 'B/s')}: ${link.source}`];
-  }
+  if ('link' in need) return peakTexts(need.link.value === null ? [] : [['host link', need.link]]);
   if ('reason' in model) return [];
   const kindSteps =
     group.kind === 'warmup'
@@ -233,9 +230,7 @@ function roofLines(
   const shape = kindSteps[0] ? shapeOf(kindSteps[0]) : null;
   if (shape && 'phase' in shape) return peakLines(model, shape, peaks);
   const { bandwidth } = peaks;
-  return bandwidth.value === null
-    ? []
-    : [`bandwidth ${formatQuantity(bandwidth.value, 'B/s')}: ${bandwidth.source}`];
+  return peakTexts(bandwidth.value === null ? [] : [['bandwidth', bandwidth]]);
 }
 
 /** Bars of the first instances, each with its share of the mean's difference to the clean time. */
