@@ -5,6 +5,7 @@ import type { ResolvedRequest } from './memory-request.js';
 import type { Device } from './memory-shards.js';
 import { rotaryTableBytes, tensorBytes, weightBytes, type Storage } from './storage.js';
 import type { Tensor } from './tensors.js';
+import { weightFormatLabel } from '../vocabulary/weight-formats.js';
 
 /** Weights of each device: its tensors, or its share of the size in a file's header. */
 export function weightParts(
@@ -32,7 +33,7 @@ export function weightParts(
         }
       : {
           bytes: computedBytes + rotary,
-          formula: `sum of ${single ? 'all' : "the GPU's"} tensors, by config.json, in ${storage.weights.name}${rotaryTerm}`,
+          formula: `sum of ${single ? 'all' : "the GPU's"} tensors, by config.json, in ${weightFormatLabel(storage.weights.name)}${rotaryTerm}`,
           confidence: 'high',
         };
     parts.set(tensors, part);

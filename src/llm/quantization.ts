@@ -55,7 +55,7 @@ const schemes = {
 } satisfies Record<string, Scheme>;
 
 export type SchemeName = keyof typeof schemes;
-const schemeNames = Object.keys(schemes) as SchemeName[];
+export const schemeNames = Object.keys(schemes) as SchemeName[];
 
 /**
  * The weight format of a quantization scheme. `rest` is the dtype of unquantized weights: norms and biases, and, unless

@@ -7,6 +7,7 @@ import { componentLabels, poolTooSmall } from '../vocabulary/memory-components.j
 import type { Block, Part, Section, Text, Value, View } from './block.js';
 import { layersSection } from './estimate-layers.js';
 import { type ColumnOf, tableOf, withoutConstantColumns } from './table-of.js';
+import { weightFormatLabel } from '../vocabulary/weight-formats.js';
 
 const number = { numeric: true } as const;
 /** Bytes in powers of 1000, as in memory profiles; an estimate supports three digits. */
@@ -21,7 +22,8 @@ const gpusInTable = 4;
 /** Memory of a model before it is downloaded: parameters, files, KV cache, memory per GPU, and whether it fits. */
 export function estimateView(document: Document<EstimateResult>): View {
   const { data, issues } = document;
-  const { model, weight_format: weights, activation_dtype: activations } = data;
+  const { model, activation_dtype: activations } = data;
+  const weights = weightFormatLabel(data.weight_format);
   const format = weights === activations ? weights : `${weights} weights, ${activations} activations`;
   return {
     command: 'estimate',
