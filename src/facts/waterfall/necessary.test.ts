@@ -22,7 +22,9 @@ test('float32 that ran as TF32 has the peak, the throttling and the label of TF3
   expect(peakLines(model, prefill, peaks)[0]).toMatch(
     /^float32 as tfloat32 400 TFLOP\/s, bandwidth 4\.00 TB\/s: measured on/,
   );
-  expect(peakLines(model, prefill, gpuPeaks(roofs))[0]).toMatch(/^float32 50\.0 TFLOP\/s, bandwidth 4\.00 TB\/s: measured on/);
+  expect(peakLines(model, prefill, gpuPeaks(roofs))[0]).toMatch(
+    /^float32 50\.0 TFLOP\/s, bandwidth 4\.00 TB\/s: measured on/,
+  );
 });
 
 test('the roofline of several steps is a sum, and its source says so', () => {
