@@ -163,10 +163,10 @@ function stepBlocks(
           },
       },
       { id: 'wall_ns', head: 'time', ...number, cell: ({ wall_ns: n }) => ({ n, unit: 'ns' }) },
-      { id: 'new_tokens', head: 'tokens', ...number, cell: ({ new_tokens: count }) => ({ count }) },
+      { id: 'new_tokens', head: 'new', ...number, cell: ({ new_tokens: count }) => ({ count }) },
       {
         id: 'context_tokens',
-        head: 'context',
+        head: 'attended to',
         ...number,
         cell: ({ context_tokens_sum: count }) => ({ count }),
       },
@@ -179,7 +179,10 @@ function stepBlocks(
   );
   const remaining = stage.steps - table.rows.length;
   return [
-    { type: 'heading', text: `First steps: ${labelOf(stage, stages)}` },
+    {
+      type: 'heading',
+      text: `First steps: ${labelOf(stage, stages)} (tokens of all sequences: new, attended to)`,
+    },
     table,
     ...(remaining > 0
       ? [{ type: 'text', text: `… and ${remaining} more (--json has ${steps.length})` } satisfies Block]

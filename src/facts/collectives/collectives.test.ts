@@ -46,6 +46,12 @@ test('bandwidths equal the two records that NCCL publishes', () => {
   expect(collectiveTraffic('Invalid', 100, 4)).toBeNull();
 });
 
+test('a link that is not known is the one reason for all operations', () => {
+  expect(data.groups.length).toBeGreaterThan(1);
+  for (const { link_share: share } of data.groups)
+    expect(share).toMatchObject({ value: null, reason: { code: 'unknown_gpu' } });
+});
+
 test('times, bandwidths and ranks by hand (ORIGIN.md of the fixture)', () => {
   expect(data.recorded).toBe(158);
   const [reduce, gather, receive, send] = data.groups;

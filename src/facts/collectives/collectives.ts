@@ -227,8 +227,9 @@ function linksOf({ manifest }: Session): Links {
 }
 
 function shareOfLink(bus: Figure, link: Figure): Figure {
-  if (bus.value === null) return bus;
+  // An unknown link is the reason for all operations.
   if (link.value === null) return link;
+  if (bus.value === null) return bus;
   return figure(bus.value / link.value, 'ratio', `bus bandwidth over ${link.source}`);
 }
 
