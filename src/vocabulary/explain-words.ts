@@ -2,7 +2,7 @@ import type { ExplainResult, Finding } from '../model/documents/explain.js';
 
 /** Shown if the session has no stages (samples, counters, collectives): rules about time were not applicable. */
 export const nothingRecorded =
-  'Nothing significant in what was recorded: it has no timeline, no benchmark and no answered request, which show what limits a program.';
+  'No finding: only a timeline, a benchmark or answered requests show what limits a program.';
 
 /** Shown if rules were applicable and found nothing. */
 export const nothingSignificant = 'The rules found nothing significant to change.';

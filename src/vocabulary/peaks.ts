@@ -4,20 +4,23 @@ import { formatQuantity } from './format.js';
 /** A name, and a peak of the device with its source. */
 export type NamedPeak = readonly [name: string, peak: Figure];
 
-/** "bfloat16 989 TFLOP/s, bandwidth 4.80 TB/s: data sheet": each source once, or the reason why a peak is unknown. */
-export function peakTexts(peaks: readonly NamedPeak[]): string[] {
-  const texts: { values: string[]; source: string }[] = [];
+/**
+ * "bfloat16 989 TFLOP/s, bandwidth 4.80 TB/s: data sheet", or the reason why a peak is unknown.
+ * @param severalSources some peaks are measured and others from the data sheet; else the first source stands for all
+ */
+export function peakTexts(peaks: readonly NamedPeak[], { severalSources = false } = {}): string[] {
+  const known: { value: string; source: string }[] = [];
+  const unknown: string[] = [];
   for (const [name, peak] of peaks) {
-    const text = peak.value === null ? name : `${name} ${formatQuantity(peak.value, peak.unit)}`;
-    const source = peak.value === null ? peak.reason.text : peak.source;
-    const same = texts.find((other) => other.source.startsWith(source) || source.startsWith(other.source));
-    if (!same) texts.push({ values: [text], source });
-    else {
-      same.values.push(text);
-      if (source.length > same.source.length) same.source = source;
-    }
+    if (peak.value === null) unknown.push(`${name}: ${peak.reason.text}`);
+    else known.push({ value: `${name} ${formatQuantity(peak.value, peak.unit)}`, source: peak.source });
   }
-  return texts.map(({ values, source }) => `${values.join(', ')}: ${source}`);
+  const [first] = known;
+  const joined =
+    first && !severalSources
+      ? [`${known.map(({ value }) => value).join(', ')}: ${first.source}`]
+      : known.map(({ value, source }) => `${value}: ${source}`);
+  return [...joined, ...unknown];
 }
 
 /** The sentence that names the peaks of a roofline where its times are; null without peaks. */

@@ -55,7 +55,7 @@ function collectivesUnlessJudged(id: string) {
       : answerCollectives(facts);
 }
 
-/** Of everything, not only of what is exposed. */
+/** An amount of all of it, not only of what is exposed. */
 const asksAmount =
   /^(?!.*\b(?:hid\w*|exposed|overlap\w*)\b).*\b(?:how (?:much|long)|share|percent\w*|fraction|part of)\b/is;
 

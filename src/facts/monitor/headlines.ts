@@ -6,8 +6,11 @@ function meanOf(metrics: readonly MonitorMetric[], metric: string): number | nul
   return metrics.find((series) => series.metric === metric)?.mean ?? null;
 }
 
-/** One sentence per GPU: utilization over the recording, and throttling. */
-export function deviceHeadline(device: MonitorDevice): string {
+/**
+ * One sentence per GPU: utilization over the recording, and throttling.
+ * @param idlePercent utilization below this is idle
+ */
+export function deviceHeadline(device: MonitorDevice, idlePercent: number): string {
   const parts: string[] = [];
   const utilization = meanOf(device.metrics, 'utilization_percent');
   if (utilization !== null) parts.push(`${formatPercent(utilization / 100)} busy on average`);
@@ -15,7 +18,7 @@ export function deviceHeadline(device: MonitorDevice): string {
   if (share.value !== null && count > 0)
     parts.push(
       share.value === 1
-        ? 'idle the whole time'
+        ? `below ${formatPercent(idlePercent / 100)} (idle) the whole time`
         : `idle for ${formatPercent(share.value)} of the time in ${plural(count, 'period')}`,
     );
   const [worst] = device.throttling.reasons;

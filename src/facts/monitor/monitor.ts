@@ -51,7 +51,7 @@ export async function analyzeMonitor(
     const devices: MonitorDevice[] = [];
     for (const scope of [...metrics.keys()].filter(isGpuScope).sort(byNumber))
       devices.push(await readDevice(database, scope, metrics.get(scope)!, plan, thresholds));
-    for (const device of devices) device.headline = deviceHeadline(device);
+    for (const device of devices) device.headline = deviceHeadline(device, thresholds.idlePercent);
     const data: MonitorResult = {
       session: sessionOfKind(session),
       plan,

@@ -33,6 +33,8 @@ export interface Peaks {
   bandwidth: Figure;
   /** Share of the data sheet's peak that was measured; null if clocks were not throttled then. */
   throttledShare?: (dtype: DType) => number | null;
+  /** Whether only one of this peak and the bandwidth was measured; default: no. */
+  hasSeveralSources?: (dtype: DType) => boolean;
   /** The dtype that matrix multiplications of a dtype ran as; default: the same. */
   ranAs?: (dtype: DType) => PeakDType;
 }
@@ -47,6 +49,7 @@ export const gpuPeaks = (roofs: GpuRoofs, float32As: 'float32' | 'tfloat32' = 'f
     flops: (dtype) => roofs.roofFlops(ranAs(dtype)),
     bandwidth: roofs.roofBandwidth,
     ranAs,
+    hasSeveralSources: (dtype) => roofs.measured !== null && !roofs.roofsAreMeasured(ranAs(dtype)),
     throttledShare: (dtype) =>
       roofs.wasThrottled(ranAs(dtype))
         ? (roofs.roofFlops(ranAs(dtype)).value ?? Number.NaN) /
@@ -131,11 +134,10 @@ export function meanNecessary(
 export function peakLines(model: WorkloadModel, shape: StageShape, peaks: Peaks): string[] {
   const ops = stageWork(model.architecture, shape, model.storage).filter(({ flops }) => flops > 0);
   const dtypes = [...new Set(ops.map(({ dtype }) => dtype))];
-  return peakTexts([
-    ...dtypes.map((dtype): NamedPeak => {
-      const ranAs = peaks.ranAs?.(dtype) ?? dtype;
-      return [ranAs === dtype ? dtype : `${dtype} as ${ranAs}`, peaks.flops(dtype)];
-    }),
-    ['bandwidth', peaks.bandwidth],
-  ]);
+  const named = dtypes.map((dtype): NamedPeak => {
+    const ranAs = peaks.ranAs?.(dtype) ?? dtype;
+    return [ranAs === dtype ? dtype : `${dtype} as ${ranAs}`, peaks.flops(dtype)];
+  });
+  const severalSources = dtypes.some((dtype) => peaks.hasSeveralSources?.(dtype) ?? false);
+  return peakTexts([...named, ['bandwidth', peaks.bandwidth]], { severalSources });
 }

@@ -19,7 +19,7 @@ export interface NeedFacts {
 }
 
 /** The run's sizes may not apply to every stage. A roofline this many times the measured time shows that they do not. */
-const maxRooflineShare = 1.1;
+export const maxRooflineShare = 1.1;
 
 /** Necessary time of a mean instance of a group; missing with a reason. */
 export function needOf(sums: GroupSums, facts: NeedFacts): NecessaryTime | CopyNeed | MissingFigure {
@@ -72,7 +72,7 @@ function checkAssumedSizes(
   if ('reason' in need || !assumed || need.rooflineMs <= maxRooflineShare * wallMs) return need;
   return missing(
     'impossible_sizes',
-    `from ${runSizesLabel} it would need at least ${formatMs(need.rooflineMs)}, more than measured: the stage's own sizes are not recorded`,
+    `with ${runSizesLabel} it would take at least ${formatMs(need.rooflineMs)}, longer than measured, and its own sizes are not recorded`,
   );
 }
 

@@ -2,6 +2,7 @@ import { rooflineTime } from '../../../llm/roofline-time.js';
 import type { StageShape } from '../../../llm/shape.js';
 import { necessaryOps, type WorkloadModel } from '../../../facts/model-work.js';
 import type { GpuRoofs } from '../../../facts/roofs.js';
+import { maxRooflineShare } from '../../../facts/waterfall/stage-need.js';
 import { neededPeaks } from '../../../facts/utilization/roofs.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
@@ -82,6 +83,8 @@ export const smallBatchMemoryBound = stageRule(
         ? `${plural(queue.waiting, 'request')} wait, but with them a token would take ${part(larger.perTokenAfter, larger.perToken)} of its time`
         : limitFinding(context, stage, larger, queue);
     }
+    if (now.roof > maxRooflineShare * stage.wall_ms)
+      return `its roofline of ${ms(now.roof)} is longer than measured: this model or these sizes did not run`;
     if (now.roof < minRoofShare * stage.wall_ms) {
       return `memory-bound at batch ${shape.batchSize}, but its roofline is only ${part(now.roof, stage.wall_ms)} of the time`;
     }
