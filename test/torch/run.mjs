@@ -18,8 +18,10 @@ const python = pythonOfEnvironment('torch', {
 });
 const tests = spawnSync(python, ['-B', join(here, 'run_tests.py'), ...process.argv.slice(2)], {
   stdio: 'inherit',
-  timeout: 20 * 60_000,
+  timeout: 30 * 60_000,
 });
+if (tests.error !== undefined)
+  process.stderr.write(`The tests in Python did not end: ${tests.error.message}\n`);
 // Tests in TypeScript use the same Python for the engine.
 const engine =
   process.argv.length > 2
