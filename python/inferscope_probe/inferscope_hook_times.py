@@ -14,7 +14,7 @@ _FLUSH_NS = 1_000_000_000
 _EVENTS = 512
 # Short decode steps share an event, because recording one costs 9 us: it is recorded after this many steps, or after
 # steps that took this long on the host.
-_SHARED_STEPS = 6
+_SHARED_STEPS = 12
 _SHARED_NS = 8_000_000
 # Counts of padding positions that are allocated at once.
 _COUNTS = 256

@@ -104,13 +104,13 @@ class HookTimesTest(unittest.TestCase):
         self.assertEqual(self.clocks.recorded, 4)
         self.assertEqual(self.device_ms(), [(0, 2), (2, 2.5), (4.5, 2.5), (7, 4.5), (11.5, 4.5)])
 
-    def test_at_most_six_steps_share_an_event(self):
+    def test_at_most_twelve_steps_share_an_event(self):
         repeated = self.start()
-        self.run_steps(repeated, MS // 10, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0))
+        self.run_steps(repeated, MS // 10, (*(1.0 * i for i in range(1, 13)), 9.0))
         self.assertEqual(self.clocks.recorded, 3)
         repeated.stop()
         self.assertEqual(self.clocks.recorded, 4)
-        self.assertEqual(self.device_ms(), [(0, 2), *((2 + 3.5 * i, 3.5) for i in range(6)), (23, 9)])
+        self.assertEqual(self.device_ms(), [(0, 2), *((2 + 6.5 * i, 6.5) for i in range(12)), (80, 9)])
 
     def test_steps_before_a_pause_take_as_long_as_those_before_them(self):
         repeated = self.start()
