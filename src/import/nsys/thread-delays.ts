@@ -16,7 +16,8 @@ interface OffCore {
 /**
  * Saves as telemetry when a launching thread could run and had no core, from nsys's context switches (--cpuctxsw). A row holds from the one
  * before it to its own time. Why a thread leaves its core is known from its state, or from OS calls (--trace=osrt): a thread outside of
- * every call that can block did not leave by itself. Without both (nsys 2025.3.1 on Linux exports only unknown states), nothing is saved.
+ * every call that can block did not leave by itself. Without both (nsys 2025.3.1 on Linux exports only unknown states), nothing is saved;
+ * a thread without context switches has no rows either.
  * Tables as in "Export SQLite schema" of NVIDIA's User Guide.
  * @param offset_ns added to all times
  */
@@ -48,6 +49,7 @@ export async function saveThreadDelays(
   );
   const bounds = { from: Infinity, until: -Infinity };
   const left = new Map<string, number>();
+  const switched = new Set<string>();
   const candidates: OffCore[] = [];
   for (const [time, isIn, thread, state] of switches.toSorted(([a], [b]) => Number(a) - Number(b))) {
     if (typeof thread !== 'bigint' && typeof thread !== 'number') continue;
@@ -57,6 +59,7 @@ export async function saveThreadDelays(
     const { pid, tid } = threadOf(thread);
     const key = `${pid} ${tid}`;
     if (!launching.has(key)) continue;
+    switched.add(key);
     const since = left.get(key);
     if (isIn) {
       if (since !== undefined) candidates.push({ pid, tid, start_ns: since, end_ns: at });
@@ -65,7 +68,7 @@ export async function saveThreadDelays(
   }
   const keys = { execution_id, capture_id, host, rank: null, metric: 'preempted_percent' };
   const waits = await outsideOfCalls(workbench, candidates, calls, osCalls, offset_ns);
-  for (const key of launching) {
+  for (const key of switched) {
     const [pid, tid] = key.split(' ').map(Number) as [number, number];
     const put = (t_ns: number, value: number) =>
       sink.append('telemetry', { ...keys, pid, scope: `thread${tid}`, t_ns, value });
