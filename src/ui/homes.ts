@@ -4,6 +4,7 @@ import type { Home } from '../session/home.js';
 import { type ListedProgram, listedPrograms } from '../session/list.js';
 import { openSession, type Session } from '../session/open.js';
 import { selectSession } from '../session/select.js';
+import { plural } from '../vocabulary/format.js';
 
 /** A listed session with its key in URLs, and its home if there are several. */
 export interface KeyedSession extends ListedProgram {
@@ -42,7 +43,7 @@ export class Homes {
     if (home === undefined)
       throw new InferscopeError('E_SESSION_NOT_FOUND', {
         what: `there is no session "${key}"`,
-        why: `This server has ${this.all.length} homes.`,
+        why: `This server shows ${plural(this.all.length, 'home')}.`,
         fix: 'Choose it in the list of sessions.',
       });
     return openSession(id, home);

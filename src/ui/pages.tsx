@@ -141,6 +141,11 @@ export const timelinePage = (
     </Shell>,
   );
 
+/** The documentation of a table or column, with `code` between backticks. */
+const Doc: FC<{ text: string }> = ({ text }) => (
+  <>{text.split('`').map((part, index) => (index % 2 === 1 ? <code>{part}</code> : part))}</>
+);
+
 /** @param first table of the query that is shown first */
 export const sqlPage = (session: SessionNamed, schema: readonly TableDescribed[], first: string): string =>
   html(
@@ -172,7 +177,7 @@ export const sqlPage = (session: SessionNamed, schema: readonly TableDescribed[]
         {schema.map(({ name, doc, columns }) => (
           <details>
             <summary>
-              <code>{name}</code> {doc}
+              <code>{name}</code> <Doc text={doc} />
             </summary>
             <dl class="definitions">
               {columns.map((column) => (
@@ -180,7 +185,9 @@ export const sqlPage = (session: SessionNamed, schema: readonly TableDescribed[]
                   <dt>
                     <code>{column.name}</code> <span class="spread">{column.type}</span>
                   </dt>
-                  <dd>{column.doc}</dd>
+                  <dd>
+                    <Doc text={column.doc} />
+                  </dd>
                 </>
               ))}
             </dl>

@@ -21,3 +21,12 @@ test('the cell of a model is empty if the session names none', () => {
     /<td data-head="Model" class="fits"><span>llama /,
   );
 });
+
+test('a session that did not complete says so', () => {
+  const complete = session(null);
+  const failed = { ...complete, listed: { ...complete.listed, status: 'failed' } };
+  expect(sessionsTable([failed])).toContain('[failed]');
+  expect(sessionsTable([{ ...complete, listed: { ...complete.listed, status: 'complete' } }])).not.toContain(
+    '[',
+  );
+});

@@ -3,6 +3,7 @@ import { deviceOf } from '../facts/device.js';
 import { modelNameOf } from '../facts/model-name.js';
 import { Missing } from '../render/html/parts.js';
 import { safeText } from '../render/safe-text.js';
+import { statusMark } from '../views/session.js';
 import { formatBytes, formatCount, formatQuantity, formatSigned, keepUnits } from '../vocabulary/format.js';
 import type { KeyedSession } from './homes.js';
 import { html, Shell } from './pages.js';
@@ -18,7 +19,7 @@ export const sessionsPage = (sessions: readonly KeyedSession[]): string =>
         <form action="/compare" method="get">
           <p class="tools">
             <label class="filter">
-              <input type="search" id="filter" placeholder="name, model, GPU, tag" /> filter
+              Filter <input type="search" id="filter" placeholder="name, model, GPU, tag" />
             </label>
             <button type="submit">Compare the chosen two</button>
           </p>
@@ -97,6 +98,7 @@ const SessionRow: FC<{ session: KeyedSession; trends: Trends }> = ({ session, tr
   const modelName = workload ? modelNameOf(workload) : null;
   const dtype = dtypeOf(workload);
   const trend = trends.get(session);
+  const mark = safeText(statusMark(listed.status));
   return (
     <tr>
       <td>
@@ -106,6 +108,7 @@ const SessionRow: FC<{ session: KeyedSession; trends: Trends }> = ({ session, tr
       </td>
       <td class="wraps">
         {listed.broken === null ? <a href={sessionPath(key)}>{name}</a> : safeText(listed.id)}
+        {mark !== '' && <span class="fault"> {mark}</span>}
         <span class="spread">
           {' '}
           {safeText([listed.title ?? '', ...listed.tags.map((tag) => `#${tag}`)].join(' '))}

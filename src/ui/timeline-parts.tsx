@@ -87,10 +87,10 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
     <section id="details">
       <div id="event" aria-live="polite">
         <p class="hint">
-          Wheel or <kbd>W</kbd> <kbd>S</kbd> zoom, drag or <kbd>A</kbd> <kbd>D</kbd> move, <kbd>Shift</kbd>{' '}
-          and drag sums up and lists what is inside, <kbd>V</kbd> what is seen, a click shows an event and
-          what launched it, <kbd>/</kbd> searches. A click on a rank or GPU closes it, <kbd>↑</kbd>{' '}
-          <kbd>↓</kbd> <kbd>Enter</kbd> too, <kbd>C</kbd> all others.
+          Zoom: wheel or <kbd>W</kbd> <kbd>S</kbd> · Move: drag or <kbd>A</kbd> <kbd>D</kbd> · Sum up and list
+          a range: <kbd>Shift</kbd> and drag, or <kbd>V</kbd> for what is visible · Show an event and what
+          launched it: click · Search: <kbd>/</kbd> · Close or open a rank or GPU: click, or <kbd>↑</kbd>{' '}
+          <kbd>↓</kbd> <kbd>Enter</kbd>; <kbd>C</kbd> closes all others
         </p>
       </div>
       <div id="selection"></div>

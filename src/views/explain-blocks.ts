@@ -75,7 +75,7 @@ function waterfallBlocks(
 const waterfallText: Block = {
   type: 'text',
   level: 3,
-  text: 'From the roofline to the measured time, for a mean instance of each stage. Each bar starts at the end of the previous one; bars sum to the measured time, without what a profiler added. Several parts under 1 % are merged.',
+  text: 'A mean instance of each stage, from its roofline, where that is known, to the measured time. Each bar starts at the end of the previous one; bars sum to the measured time, without what a profiler added. Several parts under 1 % are merged.',
 };
 
 /** The predicted waterfall of a stage under a change, shown above the measured one. */

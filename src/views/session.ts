@@ -42,9 +42,13 @@ export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
 
 function leadOf({ status, headline, title, broken }: ListedSession): Text {
   if (broken) return { text: `broken ${broken.code}`, tone: 'fault' };
-  const mark = status === 'complete' || status === null ? '' : `[${status}] `;
-  return `${mark}${[headline, title].filter((text) => text !== null).join(' · ')}`;
+  const mark = statusMark(status);
+  return `${mark === '' ? '' : `${mark} `}${[headline, title].filter((text) => text !== null).join(' · ')}`;
 }
+
+/** "[failed]" in lists of sessions; "" for a complete one. */
+export const statusMark = (status: string | null): string =>
+  status === 'complete' || status === null ? '' : `[${status}]`;
 
 /** Contents of a session; its document has everything. */
 export function sessionShowView(document: Document<SessionDetails>): View {

@@ -15,6 +15,7 @@ const viewports = { wide: { width: 1280, height: 800 }, phone: { width: 390, hei
 const ui = new UiPages((setup) => {
   for (const [name, files] of Object.entries(sessions))
     expect(inferscope(setup, ['import', ...files.map(fixture), '--name', name]).status).toBe(0);
+  expect(inferscope(setup, ['session', 'import', fixture('vllm-tp2-h200/tp2.tgz')]).status).toBe(0);
 });
 
 /** Opens a page with the access token in a browser context of its own. */
@@ -56,6 +57,13 @@ describe.each(Object.entries(viewports))('%s', (_, viewport) => {
     }
     await page.context().close();
   });
+});
+
+it('a wide page breaks the words of a table before it shows the rows as lists', async () => {
+  const page = await open(viewports.wide, ui.pathOf('tp2'));
+  expect(await page.locator('#kernels table.breaks').count()).toBe(1);
+  expect(await page.locator('#kernels table.lists').count()).toBe(0);
+  await page.context().close();
 });
 
 it('columns with details are shown on demand', async () => {

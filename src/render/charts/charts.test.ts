@@ -163,6 +163,19 @@ it('labels of lines that end close together do not overlap', () => {
   expect(places[0]).toBe(91);
 });
 
+it('a panel with more lines than room for labels names the highest lines inside its plot', () => {
+  const series = Array.from({ length: 40 }, (_, index) => ({
+    name: `thread ${index}`,
+    color: 'ink' as const,
+    points: [[0, index === 7 ? 80 : index / 10] as [number, number], [1, 0] as [number, number]],
+  }));
+  const shifts = endLabelShifts({ unit: 'percent', max: 100, series });
+  const named = shifts.flatMap((shift, index) => (shift === null ? [] : [index]));
+  expect(named).toEqual([7, 34, 35, 36, 37, 38, 39]);
+  // The plot is 96 px high.
+  for (const index of named) expect(96 + shifts[index]!).toBeGreaterThanOrEqual(0);
+});
+
 it('telemetry: one panel per metric, one line per scope', () => {
   const [option] = drawnIn('telemetry');
   expect(option!.grid).toHaveLength(2);

@@ -189,6 +189,7 @@ function lineSeries(chart: LinesChart, panel: Panel, series: Series, frame: Fram
   const isDots = style === 'dots';
   const marked = symbol !== undefined && (isDots || points.length < 64) && style !== 'guide';
   const hasEndLabels = isPaneled(chart) && overTime && style !== 'pale' && !isDots && !isNarrow(frame);
+  const labelShift = hasEndLabels ? endLabelShifts(panel)[panel.series.indexOf(series)]! : null;
   return {
     type: 'line',
     name,
@@ -208,11 +209,11 @@ function lineSeries(chart: LinesChart, panel: Panel, series: Series, frame: Fram
       ...(style === 'pale' && { opacity: 0.6 }),
     },
     itemStyle: { color },
-    ...(hasEndLabels && {
+    ...(labelShift !== null && {
       endLabel: {
         show: true,
         color: frame.theme.muted,
-        offset: [0, endLabelShifts(panel)[panel.series.indexOf(series)] ?? 0],
+        offset: [0, labelShift],
         formatter: () => cutEnd(name, 15),
       },
     }),
@@ -273,17 +274,25 @@ function timeTip(all: readonly { panel: Panel; series: Series }[], frame: Frame)
 /** Height of a line of text, px. */
 const labelHeight = 13;
 
+const peak = ({ points }: Series): number => largest(points.map(([, y]) => y ?? 0));
+
 /**
  * How far each series' label at the end of its line is moved, px, so that labels of lines that end close together overlap neither each
- * other nor the axis labels below.
+ * other nor the axis labels below; null for the lowest lines where a panel has room for fewer labels than lines.
  */
-export function endLabelShifts(panel: Panel): number[] {
+export function endLabelShifts(panel: Panel): (number | null)[] {
   const top = panel.max ?? highest(panel);
   const room = panelHeight - panelTop - panelBottom;
+  const labeled = new Set(
+    panel.series.toSorted((a, b) => peak(b) - peak(a)).slice(0, Math.floor(room / labelHeight)),
+  );
   const ends = panel.series.map(({ points }) => room * (1 - (points.at(-1)?.[1] ?? 0) / (top || 1)));
-  const shifts = ends.map(() => 0);
+  const shifts: (number | null)[] = ends.map(() => null);
   let next = room - 5;
-  const lowestFirst = ends.map((_, index) => index).toSorted((a, b) => ends[b]! - ends[a]!);
+  const lowestFirst = ends
+    .map((_, index) => index)
+    .filter((index) => labeled.has(panel.series[index]!))
+    .toSorted((a, b) => ends[b]! - ends[a]!);
   for (const index of lowestFirst) {
     const place = Math.min(ends[index]!, next);
     shifts[index] = place - ends[index]!;

@@ -80,18 +80,24 @@ export function labelCells(document: Document): void {
   }
 }
 
-/** Shows rows as lists if a wide table does not fit its box; folded ones are checked when they open. */
+const overflows = ({ parentElement: box }: HTMLTableElement): boolean => box!.scrollWidth > box!.clientWidth;
+
+/**
+ * Breaks the words of a wide table that does not fit its box, and shows its rows as lists if that is not enough; folded ones are checked
+ * when they open.
+ */
 export function fitTables(document: Document): void {
   const fit = () => {
     const tables = [...document.querySelectorAll<HTMLTableElement>('.scroll > table.stacks')];
-    for (const table of tables) table.classList.remove('lists');
-    const narrow = tables.filter(
-      ({ parentElement: box }) =>
-        box!.scrollWidth > box!.clientWidth &&
+    for (const table of tables) table.classList.remove('breaks', 'lists');
+    const wide = tables.filter(
+      (table) =>
+        overflows(table) &&
         // With all columns switched on, they stay next to each other.
-        !box!.previousElementSibling?.matches('.all-columns:has(:checked)'),
+        !table.parentElement!.previousElementSibling?.matches('.all-columns:has(:checked)'),
     );
-    for (const table of narrow) table.classList.add('lists');
+    for (const table of wide) table.classList.add('breaks');
+    for (const table of wide.filter(overflows)) table.classList.replace('breaks', 'lists');
   };
   fit();
   document.defaultView?.addEventListener('resize', fit);

@@ -10,7 +10,7 @@ import { Words } from './words.js';
 
 /** Blocks of a page, charts of half the width in pairs. @param under the heading above them */
 export const Blocks: FC<{ blocks: readonly Block[]; under?: string }> = ({ blocks, under = '' }) => {
-  const shown = blocks.filter(({ summary, pages }) => !summary && pages !== false);
+  const shown = joinFacts(blocks.filter(({ summary, pages }) => !summary && pages !== false));
   const repeating = repeatingHeading(shown, under);
   return (
     <>
@@ -30,6 +30,18 @@ export const Blocks: FC<{ blocks: readonly Block[]; under?: string }> = ({ block
     </>
   );
 };
+
+/** Adjacent facts as one list, so that their texts start in one column. */
+function joinFacts(blocks: readonly Block[]): Block[] {
+  const joined: Block[] = [];
+  for (const block of blocks) {
+    const above = joined.at(-1);
+    if (block.type === 'facts' && above?.type === 'facts')
+      joined[joined.length - 1] = { ...above, items: [...above.items, ...block.items] };
+    else joined.push(block);
+  }
+  return joined;
+}
 
 /** Tables with the title of the heading above them. */
 function repeatingHeading(blocks: readonly Block[], under: string): Set<Block> {

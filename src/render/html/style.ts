@@ -143,7 +143,8 @@ td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
   .scroll > table { min-width: 0; } .scroll :is(th, td:not(.number)) { white-space: normal; }
   .scroll:not(.whole):has(> table.stacks) { max-height: 48rem; } .scroll td.wraps { min-width: 0; } .scroll td code { white-space: normal; }${stacked('table.stacks')}
 }
-/* So is it in a box that it does not fit. */
+/* In a box that it does not fit, its words break first; then it is a list there, too. */
+@media screen { .breaks td:not(.number), .breaks td code { white-space: normal; overflow-wrap: anywhere; } .breaks td:not(.number) { min-width: 7rem; } }
 @media screen { .findings td.wraps { min-width: 0; }${stacked('table.lists')} }
 /* A short table is shown whole: as a list it would be cut after a few rows. */
 .scroll:not(:has(tr:nth-child(13))) { max-height: none !important; }
