@@ -6,7 +6,7 @@ import type { TableSink } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
 import type { ImportContext, Importer, ImportOutcome } from './importer.js';
 import { nodeClass, nodeLayer } from './ort-node.js';
-import { formatNs } from '../vocabulary/format.js';
+import { formatNs, plural } from '../vocabulary/format.js';
 
 /**
  * ONNX Runtime's operator trace (`enableProfiling`), one event per line in a JSON array:
@@ -136,7 +136,7 @@ function alignClock(runs: Run[], calls: StageCall[], path: string) {
   const mismatch = () =>
     badTrace(
       path,
-      `it contains ${runs.length} calls of the model, but the record of the same process ${calls.length}`,
+      `it contains ${plural(runs.length, 'call')} of the model, but the record of the same process ${calls.length}`,
     );
   if (unrecorded < 0) throw mismatch();
   if (unrecorded > 0) {

@@ -70,9 +70,10 @@ export function kvFormula(
   const first = caching[0]?.attention;
   const { tensor } = request.parallel;
   const b = request.storage.kvCache;
-  const layers = request.parallel.pipeline > 1 ? 'layers of the GPU' : `${caching.length} layers`;
+  const layers = request.parallel.pipeline > 1 ? 'layers of the GPU' : plural(caching.length, 'layer');
   const recurrent = a.layers.filter(({ attention }) => attention.kind === 'recurrent').length;
-  const states = recurrent === 0 ? '' : `states of ${recurrent} recurrent layers × batch ${batchSize}`;
+  const states =
+    recurrent === 0 ? '' : `states of ${plural(recurrent, 'recurrent layer')} × batch ${batchSize}`;
   if (!first || first.kind === 'recurrent') return states;
   const token =
     first.kind === 'latent'

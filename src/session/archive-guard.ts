@@ -1,5 +1,5 @@
 import { InferscopeError } from '../model/errors.js';
-import { formatBytes } from '../vocabulary/format.js';
+import { formatBytes, plural } from '../vocabulary/format.js';
 import { sessionIdPattern } from './id.js';
 import { manifestHashName, manifestName, requireReadable } from './manifest-file.js';
 import { userFileName } from './user-file.js';
@@ -115,7 +115,7 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
       const missing = [manifestHashName, ...expected.keys()].filter((path) => !names.has(path));
       if (missing.length > 0) {
         throw refuse(
-          `${missing.length} files are missing`,
+          `it lacks ${plural(missing.length, 'file')}`,
           `The first is ${missing[0]}; the archive may be cut off.`,
         );
       }

@@ -182,7 +182,11 @@ test('rejects an archive that is truncated at any position', async () => {
     truncateSync(cut, length);
     await expectRefused(cut);
   }
-  await expectRefused(writeTar('fewer.tar.gz', validEntries().slice(0, 3)), 'E_SESSION_ARCHIVE', /missing/);
+  await expectRefused(
+    writeTar('fewer.tar.gz', validEntries().slice(0, 3)),
+    'E_SESSION_ARCHIVE',
+    /lacks \d+ files?/,
+  );
 });
 
 test('rejects files that are not archives of a session', async () => {

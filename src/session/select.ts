@@ -73,13 +73,15 @@ function selectLast(
   if (usable !== null && folders.length > 0)
     throw new InferscopeError('E_SESSION_NOT_FOUND', {
       what: `there is no session ${selector} with ${usable.name}`,
-      why: `Here @last counts sessions with ${usable.name}; there are ${folders.length} sessions in all.`,
+      why: `Here @last counts sessions with ${usable.name}; ${homesText} holds ${plural(folders.length, 'session')} in all.`,
       fix: 'inferscope session list shows them.',
     });
   throw new InferscopeError('E_SESSION_NOT_FOUND', {
     what: `there is no session ${selector}`,
     why:
-      folders.length === 0 ? `${homesText} holds no session yet.` : `There are ${folders.length} sessions.`,
+      folders.length === 0
+        ? `${homesText} holds no session yet.`
+        : `${homesText} holds ${plural(folders.length, 'session')}.`,
     fix: folders.length === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows them.',
   });
 }
@@ -132,7 +134,10 @@ function notFound(selector: string, count: number, candidates: string[], homesTe
   const list = count === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows all.';
   return new InferscopeError('E_SESSION_NOT_FOUND', {
     what: `there is no ${/[./\\]/.test(selector) ? 'file or ' : ''}session "${selector}"`,
-    why: `None of the ${plural(count, 'session')} in ${homesText} has this name or an id that starts with it.`,
+    why:
+      count === 0
+        ? `${homesText} holds no session yet.`
+        : `${homesText} holds ${plural(count, 'session')}; no name is this, and no id starts with it.`,
     fix: near !== null ? `Did you mean ${near}? ${list}` : list,
   });
 }

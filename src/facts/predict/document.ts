@@ -181,7 +181,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
     issues.push({
       code: 'roofline_above_measurement',
       severity: 'warning',
-      text: `The roofline is above the measurement in ${above.length} stages: model, dtype or roofs do not match the session.`,
+      text: `The roofline is above the measurement in ${plural(above.length, 'stage')}: model, dtype or roofs do not match the session.`,
       count: above.length,
     });
   }
@@ -190,7 +190,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
     issues.push({
       code: 'beyond_table',
       severity: 'warning',
-      text: `In ${beyondTable.length} stages more than 10 % of the time is from kernels outside the table: extrapolated or assumed, marked ~. Measure them with inferscope kernels --from-model with their batch sizes and contexts.`,
+      text: `In ${plural(beyondTable.length, 'stage')} more than 10 % of the time is from kernels outside the table: extrapolated or assumed, marked ~. Measure them with inferscope kernels --from-model with their batch sizes and contexts.`,
       count: beyondTable.length,
     });
   }

@@ -19,6 +19,7 @@ import {
 } from './result-file.js';
 import { parseLenient, readTextLines, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
+import { plural } from '../../vocabulary/format.js';
 
 /** AIPerf's `profile_export.jsonl`: one request per line, `{metadata, metrics{tag: {value, unit}}, error}`. */
 export const aiperfRequestsImporter = resultsImporter({
@@ -78,7 +79,7 @@ async function parseAiperfRequests(path: string, signal?: AbortSignal): Promise<
   const list = metricList('aiperf');
   const measured = requests.filter(({ warmup }) => !warmup);
   const succeeded = measured.filter(({ failure }) => failure === null);
-  const source = `recomputed from ${measured.length} requests`;
+  const source = `recomputed from ${plural(measured.length, 'request')}`;
   list.addCommon('completed', 'value', succeeded.length, { source });
   list.addCommon('failed', 'value', measured.length - succeeded.length, { source });
   const withoutGaps = succeeded.filter(

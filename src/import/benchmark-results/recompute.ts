@@ -4,7 +4,7 @@ import type { Row } from '../../model/tables.js';
 import type { MetricList, CommonMetric } from './metric-list.js';
 import { warning } from './result-file.js';
 import { mean, percentile, standardDeviation } from '../../model/statistics.js';
-import { formatQuantity } from '../../vocabulary/format.js';
+import { formatQuantity, plural } from '../../vocabulary/format.js';
 
 /** One request with inferscope's definitions, ms; null if the file lacks the data. */
 export interface RequestSample {
@@ -32,7 +32,7 @@ function tpotMs({ ttft_ms, e2e_ms, output_tokens }: RequestSample): number | nul
 /** Mean, sd (n − 1), median, extremes and type 7 percentiles of inferscope's metrics, over successful requests. */
 export function recompute(requests: readonly RequestSample[], list: MetricList): void {
   const succeeded = requests.filter(({ failure, warmup }) => failure === null && !warmup);
-  const source = `recomputed from ${succeeded.length} requests`;
+  const source = `recomputed from ${plural(succeeded.length, 'request')}`;
   const put = (name: CommonMetric, values: (number | null)[]) => {
     const sorted = Float64Array.from(values.filter((value) => value !== null)).sort();
     const n = sorted.length;

@@ -32,10 +32,9 @@ export const allocatorChurn = stageRule(
     ],
   },
   async (context, stage) => {
-    const { calls, ms: total } = stage.waits.allocator;
     const stake = idleCauses(stage).wait.allocator;
     if (stake < minShare * stage.wall_ms) {
-      return `${plural(calls, 'call')} of the driver's allocator take ${part(total, stage.wall_ms)} on the host and idle the device for ${part(stake, stage.wall_ms)}`;
+      return `calls of the driver's allocator leave the device idle for ${part(stake, stage.wall_ms)} of the time`;
     }
     if (stage.instances === 1 && !(await freesMemory(context, stage)))
       return 'the only recorded instance allocates memory and frees none, as a pool does that grows once';

@@ -10,7 +10,7 @@ import { stageShape } from '../stage-shape.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { instanceFactor, type SequenceKernel, stepSequence } from '../step-sequence.js';
 import { instanceWord, count, everyInstance, ms, part } from '../words.js';
-import { formatPercent, formatQuantity } from '../../../vocabulary/format.js';
+import { formatPercent, formatQuantity, plural } from '../../../vocabulary/format.js';
 
 /** Scale, mask, cast, dropout: kernels between scores and softmax, and between softmax and values. */
 const maxKernelsBetween = 10;
@@ -55,7 +55,7 @@ export const eagerAttention = stageRule(
     if (regions.length === 0) return 'no softmax of attention scores between two GEMMs';
     const fusedKernels = sequence.filter(isFusedAttention).length;
     if (!scores.hasShapes && fusedKernels >= regions.length)
-      return `${fusedKernels} fused attention kernels run, and nothing shows that the ${regions.length} softmaxes between two GEMMs are of attention scores`;
+      return `fused attention kernels run (${fusedKernels} per instance), and nothing shows that the softmax between two GEMMs is of attention scores`;
     const time = (regions.reduce((sum, { ns }) => sum + ns, 0) * factor) / 1e6;
     const fused = await fusedMs(context, stage.kind, time);
     const stake = time - Math.min(time, fused.expected);
@@ -255,12 +255,12 @@ async function finding(
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM phase_kernels WHERE step_kind = '${kind}' AND name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
-      `${regions.length} softmaxes between two GEMMs, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${formatQuantity(rows[0]?.us ?? Number.NaN, 'us')}`,
+      `softmax between two GEMMs in ${plural(regions.length, 'place')}, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${formatQuantity(rows[0]?.us ?? Number.NaN, 'us')}`,
   );
   return {
     stage: kind,
     title: (share) =>
-      `Eager attention: ${regions.length} attentions of ${count(regions[0]!.kernels.length)} kernels cost ${share} of ${everyInstance(kind)}`,
+      `Eager attention: ${plural(regions.length, 'attention')} of ${count(regions[0]!.kernels.length)} kernels ${regions.length > 1 ? 'cost' : 'costs'} ${share} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `In ${instanceWord(kind)} one GEMM writes the attention scores to memory, then scale, mask, softmax and casts read and write them, and the second GEMM reads them: ${ms(time)}. The score matrix grows with ${kind === 'decode' ? 'the context' : 'the square of the context'}; a fused kernel keeps it on the chip.`,
     change: await fusedAttentionChange(

@@ -18,7 +18,7 @@ export const elementwiseNormOverhead = stageRule(
       finds:
         'Norms, activations and additions run as chains of kernels that each read and write whole tensors.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: 'The time of each chain minus about that of its longest kernel; low end 70 % of it.',
+      gain: 'The time of each chain minus about the time of its longest kernel; low end: 70 % of that.',
       change: 'Compile the model, or call fused operators for norm, rotary embedding and activation.',
       withheld: 'less than 5 % of the stage is affected',
     },

@@ -7,7 +7,7 @@ import { innerWaits, minInnerWaits } from '../inner-waits.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { minShare, stageRule } from '../stage-rule.js';
-import { everyInstance, instanceWord, ms, part, plural, timesPer } from '../words.js';
+import { everyInstance, instanceWord, ms, part, timesPer } from '../words.js';
 
 /** The host waits for the device inside a step, then the device waits for the host. */
 export const synchronizationEveryStep: Rule = stageRule(
@@ -46,7 +46,7 @@ export const synchronizationEveryStep: Rule = stageRule(
     const stake = waits + launches;
     return stake >= minShare * stage.wall_ms
       ? finding(context, stage, { waits, calls, launches })
-      : `${plural(calls, 'host wait')} idle the device for ${part(waits, stage.wall_ms)} of the time`;
+      : `host waits leave the device idle for ${part(waits, stage.wall_ms)} of the time`;
   },
 );
 
