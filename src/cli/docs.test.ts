@@ -118,3 +118,27 @@ test('the hand-written pages have about 20,000 words', () => {
   // At the limit? Remove text that repeats another page before you add some.
   expect(words.length).toBeLessThanOrEqual(20_800);
 });
+
+test('the accuracy of findings is the same in the README, the concept page and the scores', () => {
+  const summary =
+    /^First finding: (\d+) of (\d+) .*Twins free of their fault: (\d+) of \d+; false alarms over the twins: (\d+)[ .].*median error (\d+) % over (\d+), (\d+) within 25 %/gm;
+  const scores = [...read('docs/reference/diagnosis-scores.md').matchAll(summary)].map((match) =>
+    match.slice(1).map(Number).join(' '),
+  );
+  const row = /^\| (\d+) [^|]*\| ([^|]+) \| (\d+) +\| (\d+) +\| (\d+) +\| (\d+) % of (\d+) +\| (\d+) +\|$/gm;
+  const concept = read('docs/concepts/diagnosis.md');
+  const rows = [...concept.matchAll(row)].map(([, programs, tuned, first, ...rest]) => ({
+    tuned: tuned!,
+    programs: Number(programs),
+    first: Number(first),
+    alarms: Number(rest[1]),
+    score: [first, programs, ...rest].map(Number).join(' '),
+  }));
+  expect(rows.map(({ score }) => score)).toEqual(expect.arrayContaining(scores));
+  const untuned = rows.filter(({ tuned }) => tuned === 'no');
+  const sum = (of: 'first' | 'programs' | 'alarms') => untuned.reduce((total, each) => total + each[of], 0);
+  const share = `${sum('first')} of ${sum('programs')}`;
+  expect(concept).toContain(`what to expect: ${share} first`);
+  expect(read('README.md')).toContain(`in ${share} programs that were never used to write rules`);
+  expect(read('README.md')).toContain(`${sum('alarms')} false alarm`);
+});
