@@ -101,7 +101,9 @@ async function readProfile(path: string, configuration: Configuration): Promise<
   try {
     json = parseJson(await readFile(path, 'utf8'));
   } catch (error) {
-    return fail(messageOf(error));
+    return fail(
+      error instanceof SyntaxError ? 'It is not JSON, cut off, or nested too deeply.' : messageOf(error),
+    );
   }
   const parsed = profileFieldsSchema.safeParse(configuration.fill(json));
   if (!parsed.success) {

@@ -131,7 +131,7 @@ export function timeLines(stage: StageWaterfall): { name: string; ms: number }[]
   const ms = headlineTime(stage).value ?? 0;
   const profiledMs = stage.measured_ms.value ?? 0;
   const difference = profiler ?? {
-    label: 'slower than profiled',
+    label: 'faster under the profiler',
     ms: profiledMs - ms,
   };
   return [

@@ -214,7 +214,9 @@ function nothingFoundIn(data: ExplainResult): Text {
 
 /** Why a gain is small compared with the affected time; the assumption says it in full. */
 const hostLimit = ({ host_ms: host }: NonNullable<Finding['gain']>): string =>
-  host === undefined ? '' : `; limited by the host, which needs ${formatMs(host)} to launch the rest`;
+  host === undefined
+    ? ''
+    : `; beyond that the host is the limit: it needs ${formatMs(host)} to launch the rest`;
 
 /** Contained in a larger finding, or without gain. */
 const isMinor = ({ severity, hidden_by: hiddenBy }: Finding): boolean =>

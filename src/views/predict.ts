@@ -93,7 +93,7 @@ function stageTable({ stages, table, calibration }: PredictResult): Block {
   const tableColumns: ColumnOf<PredictStage>[] = [
     {
       id: 'predicted_ms',
-      head: 'predicted',
+      head: 'by table',
       ...number,
       cell: ({ predicted_ms, beyond_table_share: beyond }) =>
         (beyond ?? 0) > minMarkedShare ? [{ figure: predicted_ms }, ' ~'] : { figure: predicted_ms },
@@ -275,7 +275,7 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
     tableOf(
       'Each case predicted from all others',
       [
-        { id: 'kernel', head: 'leave-one-out', cell: ({ kernel }) => classOrKernel(kernel) },
+        { id: 'kernel', head: 'leave-one-out', cell: ({ kernel }) => validatedLabel(kernel) },
         { id: 'cases', head: 'cases', ...number, cell: ({ cases }) => ({ count: cases }) },
         {
           id: 'median_error',
@@ -296,6 +296,10 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
     ...(last ? [{ type: 'facts', items: [{ name: nameOf(last), text: largest(last) }] } as const] : []),
   ];
 }
+
+/** Kernels; and those that only move bytes, as one line through their bytes predicts them. */
+const validatedLabel = (kernel: string): string =>
+  kernel === 'elementwise' ? 'elementwise, by bytes' : classOrKernel(kernel);
 
 /** The longest operations of a stage; the document has all. */
 function largest({ ops }: PredictStage): Text {

@@ -2,7 +2,7 @@ import type { Document } from '../model/document.js';
 import type { ErrorSummary, ValidatedProfile, Validation } from '../model/documents/validate.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Block, Column, Section, Text, View } from './block.js';
-import { formatBytes, formatPercent, plural } from '../vocabulary/format.js';
+import { formatBytes, formatPercent, minFactorShare, plural } from '../vocabulary/format.js';
 import { weightFormat } from '../vocabulary/workload.js';
 
 /** Estimated memory against measured memory. */
@@ -61,6 +61,10 @@ const whyRejected = ({ counts, session }: Validation): Block[] =>
 export const signedShare = (n: number | null): Text =>
   n === null ? { missing: 'not measured' } : { n, unit: 'ratio', signed: true };
 
+/** Without a sign, unless it is so large that the signed ones are factors. */
+const meanError = (n: number | null): Text =>
+  n === null || n >= minFactorShare ? signedShare(n) : { n, unit: 'ratio' };
+
 /** In GB, as in memory profiles. */
 const gb = (bytes: number) => ({ n: bytes / 1e9, unit: 'GB', digits: 4 });
 
@@ -76,9 +80,7 @@ const errorColumns: readonly Column[] = [
 const errorCells = (row: ErrorSummary): Text[] => [
   { count: row.profiles },
   signedShare(row.mean_share),
-  row.mean_absolute_share === null
-    ? { missing: 'not measured' }
-    : { n: row.mean_absolute_share, unit: 'ratio' },
+  meanError(row.mean_absolute_share),
   row.profiles === 0 ? { missing: 'no profile compared' } : gb(row.mean_absolute_bytes),
   signedShare(row.worst_share),
   row.profiles === 0 ? { missing: 'no profile compared' } : `${row.within_tolerance}/${row.profiles}`,
@@ -96,11 +98,11 @@ function errorSection(data: Validation): Section {
   const { share, bytes } = data.component_tolerance;
   return {
     id: 'errors',
-    title: 'Errors by component',
+    title: `Errors by component (within: ${formatPercent(data.tolerance)} of the total, ${formatPercent(share)} or ${formatBytes(bytes)} of a part)`,
     blocks: [
       {
         type: 'table',
-        title: `(estimated − measured) / measured; within: ${formatPercent(data.tolerance)} of the total, ${formatPercent(share)} or ${formatBytes(bytes)} of a part`,
+        title: '(estimated − measured) / measured',
         columns: [{ id: 'component', head: 'component' }, ...errorColumns],
         rows: [
           ...data.components.map((row) => ({ cells: [componentLabels[row.component], ...errorCells(row)] })),

@@ -79,7 +79,7 @@ const hostWords: Readonly<Record<string, BarWords>> = {
   sampling: { label: 'host choosing the next token', meaning: null },
   loop: { label: 'host loop around the calls', meaning: null },
   dispatch: { label: 'host dispatching kernels', meaning: 'Python, framework, launch calls' },
-  idle_cores: { label: 'idle cores', meaning: 'of the cores that the engine may use' },
+  idle_cores: { label: 'idle cores', meaning: 'the engine may use more cores than it kept busy' },
 };
 
 /** The label and meaning of a bar. */

@@ -174,10 +174,13 @@ export function formatWithRange(
   return { value: `${fixed(number, Math.max(decimals, decimalsFor(number, 1)))} ${rung.unit}`, range };
 }
 
+/** A difference from this share on is shown as a factor: a percentage above 1 000 % is hard to read. */
+export const minFactorShare = 9.995;
+
 /** A difference with its sign: +4.2 %, −12 ms. One that rounds to 0 has no sign. */
 export function formatSigned(value: number, unit: string, digits = 3): string {
-  // A percentage above 1 000 % is hard to read, and nothing but all of it is 100 % less.
-  if (unit === 'ratio' && value >= 9.995) return formatFactor(1 + value);
+  // Nothing but all of it is 100 % less.
+  if (unit === 'ratio' && value >= minFactorShare) return formatFactor(1 + value);
   if (unit === 'ratio' && value > -1 && value < -0.995)
     return `${fixed(Math.ceil(value * 1e4) / 100, 2)}${nbsp}%`;
   const text = formatQuantity(value, unit, digits);

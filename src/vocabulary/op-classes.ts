@@ -7,7 +7,7 @@ export const classLabels: Record<OpClass, string> = {
   norm: 'norm',
   elementwise: 'elementwise',
   copy: 'copy',
-  embedding: 'embedding, gather',
+  embedding: 'embedding/gather',
   moe_routing: 'MoE routing',
   sampling: 'sampling',
   communication: 'communication',

@@ -20,7 +20,7 @@ import {
   formatQuantity,
   formatWithRange,
 } from '../../vocabulary/format.js';
-import { nothingSignificant } from '../../vocabulary/explain-words.js';
+import { nothingRecorded, nothingSignificant } from '../../vocabulary/explain-words.js';
 import { instanceWord, perGain } from '../../vocabulary/stages.js';
 import { capitalize, withoutEnd } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
@@ -62,7 +62,7 @@ export function summarySentences(
     const why = without[0]?.reason ?? 'the session has no stages';
     return {
       preface: [...busy, `No waterfall: ${why}.`],
-      sentences: hasJudgedRules ? [changeSentence(findings, true)] : [],
+      sentences: hasJudgedRules ? [changeSentence(findings, nothingRecorded)] : [],
     };
   }
   const cause = causeSentence(lead, busy.length > 0);
@@ -165,12 +165,13 @@ function barText({ label, ms, share }: WaterfallBar, stage: StageWaterfall): str
   return `${label}: ${texts[0]} ${unit} (${formatPercent(share)})`;
 }
 
-/** @param withoutTimes whether findings without a gain may come first: without times, no finding has one */
-function changeSentence(findings: readonly Finding[], withoutTimes = false): string {
+/** @param withoutTimes what to say without a finding, if there are no times: then findings without a gain may come first */
+function changeSentence(findings: readonly Finding[], withoutTimes?: string): string {
   const first =
-    findings.find(({ severity, hidden_by }) => (withoutTimes || severity !== 'info') && hidden_by === null) ??
-    null;
-  if (!first) return nothingSignificant;
+    findings.find(
+      ({ severity, hidden_by }) => (withoutTimes !== undefined || severity !== 'info') && hidden_by === null,
+    ) ?? null;
+  if (!first) return withoutTimes ?? nothingSignificant;
   const expected = expectedWords(first);
   return `${withoutEnd(first.title)}. Change first: ${withoutEnd(first.change.text)}${expected}.`;
 }

@@ -107,7 +107,7 @@ export function scaleKernels(state: StageState, scaling: Scaling): Effect | Miss
       ...scaling.assumptions,
       state.onCpu
         ? 'every operator class scales with its roofline limit, at the share of it that was reached'
-        : `up to ${formatMs(latencyMs.expected)} per kernel above its roofline time is latency and stays (interval: ${formatMs(latencyMs.min)} to ${formatMs(latencyMs.max)}); the rest scales with its class's roofline limit`,
+        : `what a kernel takes above its roofline is latency, which stays, up to ${formatMs(latencyMs.expected)} per kernel (${formatMs(latencyMs.min)} to ${formatMs(latencyMs.max)} for the interval); the rest grows or shrinks with the roofline of its class`,
     ],
   };
 }

@@ -47,6 +47,8 @@ export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAns
   const name = workload.model?.name ?? 'the model';
   const size = `batch ${request.batchSize}, ${lengthWords(request.inputLen, request.outputLen)}`;
   const stored = `${weightFormatLabel(model.storage.weights.name)} weights`;
+  const gpus = request.parallel?.tensor ?? 1;
+  const onEach = gpus === 1 ? '' : `each of ${gpus} × `;
   const part = (text: string, rows = 1) =>
     partFrom('estimate', text, rows, commandOf(name, gpuMemories, request));
   const parts = gpuMemories.map(({ name: gpu, bytes }): StoredPart => {
@@ -59,14 +61,17 @@ export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAns
         ? `; there is room for a batch of ${formatCount(fit.batchSize)} of that length, or for ${plural(fit.contextTokens, 'token')} at batch ${request.batchSize}`
         : '';
     return part(
-      `${word}${name} (${stored}, ${size}) needs ${formatGb(estimate.neededGpuBytes)} of the ${formatGb(bytes)} of ${gpu}: it ${estimate.holdsBatch ? 'fits' : 'does not fit'}${roomText}.`,
+      `${word}${name} (${stored}, ${size}) needs ${formatGb(estimate.neededGpuBytes)} of the ${formatGb(bytes)} of ${onEach}${gpu}: it ${estimate.holdsBatch ? 'fits' : 'does not fit'}${roomText}.`,
     );
   });
   const estimateWithoutGpu = estimateMemory(model.architecture, { ...request, storage: model.storage });
   const lines = estimateWithoutGpu.lines
     .filter(({ bytes }) => bytes >= 1e6)
     .map(({ component, bytes }) => `- ${componentWord(component)}: ${formatGb(bytes)}`);
-  return known(parts[0]!, [...parts.slice(1), part(`By component:\n${lines.join('\n')}`, lines.length)]);
+  return known(parts[0]!, [
+    ...parts.slice(1),
+    part(`By component${gpus === 1 ? '' : `, on all ${gpus} GPUs`}:\n${lines.join('\n')}`, lines.length),
+  ]);
 }
 
 /** The session's sizes with the changes in the question. */
@@ -112,5 +117,7 @@ function commandOf(
 ): string {
   const quoted = (text: string) => (/^[\w./-]+$/.test(text) ? text : `"${text}"`);
   const sizes = `--batch-size ${request.batchSize} --input-len ${request.inputLen} --output-len ${request.outputLen}`;
-  return `inferscope estimate --model ${quoted(model)} --gpu ${quoted(gpuMemories[0]!.name)} ${sizes}`;
+  const gpus = request.parallel?.tensor ?? 1;
+  const parallel = gpus === 1 ? '' : ` --tensor-parallel-size ${gpus}`;
+  return `inferscope estimate --model ${quoted(model)} --gpu ${quoted(gpuMemories[0]!.name)} ${sizes}${parallel}`;
 }

@@ -1,6 +1,7 @@
 import { componentLabels, sampledMemoryLabels } from '../../vocabulary/memory-components.js';
 import { knownEngine } from '../../llm/memory-request.js';
 import { hasSubject } from '../../model/subjects.js';
+import { findingText } from './finding-parts.js';
 import { decoderModel } from '../../facts/model-work.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import {
@@ -44,6 +45,9 @@ export async function answerMemoryUse(facts: StoredFacts): Promise<TopicAnswer> 
   );
   if (componentPattern && matches.length === 0)
     return notKnown('This session did not record that component.', capture.memory, [list]);
+  const failure = facts.explained.findings.find(({ rule }) => rule === 'benchmark_flags');
+  if (failure && /\bout[- ]of[- ]memory\b|\boom\b|\ballocat/i.test(facts.question.text))
+    return known(findingText(failure), [list]);
   const [first, second] = ordered;
   const text =
     matches.length > 0

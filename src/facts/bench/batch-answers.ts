@@ -164,11 +164,15 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
       figures,
     };
   }
-  const verdict = raised.every(Boolean) ? 'Yes' : raised.some(Boolean) ? 'In part' : 'No';
+  const verdict = raised.every(Boolean)
+    ? 'Yes, utilization rises'
+    : raised.some(Boolean)
+      ? 'In part: some of the utilization rises'
+      : 'No, utilization does not rise';
   return {
     id: 'utilization',
     question,
-    answer: `${verdict}: from batch ${first.batch} to ${last.batch} ${joinWithAnd(parts)}; tokens/s ${formatFactor(last.output / first.output)}.`,
+    answer: `${verdict} from batch ${first.batch} to ${last.batch}: ${joinWithAnd(parts)}; tokens/s ${formatFactor(last.output / first.output)}.`,
     figures,
   };
 }

@@ -1,3 +1,4 @@
+import { weightBytes } from '../../llm/storage.js';
 import type { Architecture } from '../../llm/architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import { unreadKeysIssues } from '../../llm/unread-keys.js';
@@ -96,7 +97,7 @@ export async function predictDocument(
       roofs: roofs.roofs,
       peak_flops_per_s: roofs.peak(computeDtype),
       peak_dtype: computeDtype,
-      bandwidth_bytes_per_s: roofs.bandwidth(Infinity),
+      bandwidth_bytes_per_s: roofs.bandwidth(weightBytes(model.architecture, model.storage).total),
       launch_ns: roofs.launchNs,
       graph_node_ns: roofs.graphNodeNs,
     },
@@ -173,7 +174,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
     issues.push({
       code: 'not_calibrated',
       severity: 'warning',
-      text: 'Not calibrated: no measured kernels were given, and no engine with these assumptions was measured on this device. The launched time is a lower estimate. inferscope kernels --from-model measures the kernels.',
+      text: 'Not calibrated: no measured kernels were given, and no engine with these assumptions was measured on this device. Expect longer times than the launched ones. inferscope kernels --from-model measures the kernels.',
     });
   }
   const above = stages.filter(({ measured }) => measured.some((comparison) => comparison.above_measurement));

@@ -138,7 +138,7 @@ const predictResultSchema = z.object({
     roofs: z.enum(['measured', 'data-sheet']),
     peak_flops_per_s: figureSchema,
     peak_dtype: z.string().optional().describe('The dtype of that peak: what the GEMMs compute in (1.2).'),
-    bandwidth_bytes_per_s: figureSchema,
+    bandwidth_bytes_per_s: figureSchema.describe('At the working set of the weights.'),
     launch_ns: figureSchema,
     graph_node_ns: figureSchema,
   }),

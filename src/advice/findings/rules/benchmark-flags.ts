@@ -80,7 +80,7 @@ export const benchmarkFlags: Rule = {
         // The title has the first.
         () =>
           others.length === 0
-            ? `flag ${code} of the benchmark`
+            ? `flag ${code}`
             : `flag ${code} also: ${others.map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`)).join('; ')}`,
       );
       findings.push(

@@ -176,7 +176,7 @@ test('a point that ran out of memory is a severe finding that states its reason 
   expect(draft.title).toBe(
     'Out of memory: batch 8, 4 in + 3 out does not fit: CUDA out of memory; largest measured 4',
   );
-  expect(draft.evidence[0]!.text).toBe('flag out_of_memory of the benchmark');
+  expect(draft.evidence[0]!.text).toBe('flag out_of_memory');
   expect(rankFindings([{ rule: benchmarkFlags, draft }], [])[0]).toMatchObject({ severity: 'high' });
 });
 
