@@ -1,5 +1,5 @@
 import { closest } from 'fastest-levenshtein';
-import { bytesPerElement, dtypes, parseDType } from '../model/dtype.js';
+import { bytesPerElement, dtypeAmong, dtypes } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { kernelNames, type KernelName } from '../model/kernels.js';
 
@@ -42,15 +42,17 @@ export function parseKernelNames(text: string): KernelName[] {
   });
 }
 
+const suiteDTypes = [...dtypes.filter((candidate) => bytesPerElement[candidate] >= 1), 'tfloat32'];
+
 /** tfloat32: float32 matrices on tensor cores. @throws E_DTYPE */
 export function parseDTypes(text: string, before: string[] = []): string[] {
   const parsed = splitWords(text).map((word) => {
     if (word === 'tfloat32' || word === 'tf32') return 'tfloat32';
-    const dtype = parseDType(word);
+    const dtype = dtypeAmong(word, suiteDTypes);
     if (bytesPerElement[dtype] >= 1) return dtype;
     throw new InferscopeError('E_DTYPE', {
       what: `no kernel of the suite computes in ${dtype}`,
-      why: `The suite has ${dtypes.filter((candidate) => bytesPerElement[candidate] >= 1).join(', ')} and tfloat32.`,
+      why: `The suite has ${suiteDTypes.join(', ')}.`,
       fix: 'Use --dtype int8 or --dtype float8; to measure a model with int4 weights use inferscope profile --dtype int4.',
     });
   });

@@ -205,7 +205,7 @@ async function printSchema(table: string | undefined, outputFormat: SqlOptions['
       what: `unknown table "${table}"`,
       why:
         suggestion === null
-          ? `Sessions have ${names.length} tables: ${nearestNames(names, table ?? '')}.`
+          ? `All sessions have the same ${names.length} tables: ${nearestNames(names, table ?? '')}.`
           : `Did you mean ${suggestion}?`,
       fix:
         suggestion === null ? 'inferscope sql --schema lists all.' : `inferscope sql --schema ${suggestion}`,

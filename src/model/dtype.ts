@@ -25,13 +25,16 @@ const shortForms: Record<string, DType> = {
 };
 
 /** @throws E_DTYPE naming the accepted names */
-export function parseDType(text: string): DType {
+export const parseDType = (text: string): DType => dtypeAmong(text, dtypes);
+
+/** @param known listed in the error */
+export function dtypeAmong(text: string, known: readonly string[]): DType {
   const key = text.trim().toLowerCase();
   const dtype = shortForms[key] ?? dtypes.find((name) => name === key);
   if (dtype) return dtype;
   throw new InferscopeError('E_DTYPE', {
     what: `unknown dtype "${text}"`,
-    why: `Known dtypes: ${dtypes.join(', ')} (short forms fp32, f32, fp16, bf16, fp8, i8, i4, fp4 for nvfp4).`,
+    why: `Known dtypes: ${known.join(', ')} (short forms such as fp16, bf16, fp8, i8).`,
     fix: `Type for example --dtype float32.`,
   });
 }

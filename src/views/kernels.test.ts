@@ -27,7 +27,7 @@ test('operations show time, interval, rate, share, bound; those without a figure
     // 196 ns over a mean of 98 000.
     ['gemm 8×28672×4096', 'GEMM', 98_086, 196 / 98_000, 2.4e12, 0.5, 'memory'],
     [
-      'attention flash 8×1/2048, 32/8 heads × 128',
+      'attention flash 8×1, context 2048, 32/8 heads × 128',
       'attention',
       98_086,
       196 / 98_000,

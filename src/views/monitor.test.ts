@@ -120,8 +120,8 @@ test('a recording without a GPU has no GPU section, and says why', () => {
   expect(JSON.stringify(alone.lead)).not.toContain('No GPU was sampled');
   expect(section(alone, 'gpu0')).toEqual([]);
   expect(alone.lead.flatMap((block) => (block.type === 'facts' ? block.items : []))).toContainEqual({
-    name: 'GPUs',
-    text: 'None was sampled: libnvidia-ml.so.1 is not installed',
+    name: 'No GPU',
+    text: 'libnvidia-ml.so.1 is not installed',
   });
 });
 

@@ -75,7 +75,7 @@ function runFacts({ plan: { program, no_gpus } }: MonitorResult): { name: string
           : [`${how}, after `, { n: (program.end_ns - program.start_ns) / 1e6, unit: 'ms' }],
     });
   }
-  if (no_gpus) items.push({ name: 'GPUs', text: `None was sampled: ${no_gpus.text}` });
+  if (no_gpus) items.push({ name: 'No GPU', text: no_gpus.text });
   return items;
 }
 

@@ -13,21 +13,21 @@ const sizes: Record<string, (p: Params) => string> = {
     `${times(p['batch'], p['channels'], p['height'], p['width'])} → ${p['out_channels']}, ${times(p['kernel'], p['kernel'])}`,
   lstm: (p) =>
     `${times(p['batch'], p['seq'], p['input'])} → ${p['hidden']}, ${plural(p['layers'] ?? 0, 'layer')}`,
-  // Batch × new tokens / context. Values that sweeps change come first, since narrow tables cut the end.
+  // Batch × new tokens. Values that sweeps change come first, since narrow tables cut the end.
   attention: (p) =>
-    `${p['batch']}×${p['new_tokens']}/${p['context']}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
+    `${p['batch']}×${p['new_tokens']}, context ${p['context']}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
   rmsnorm: (p) => `${times(p['tokens'], p['hidden'])}${p['residual'] === 1 ? ' + residual' : ''}`,
   rope: (p) =>
     `${plural(p['tokens'] ?? 0, 'token')}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
   embedding: (p) => `${p['tokens']} of ${times(p['vocab'], p['hidden'])}`,
 };
 
-/** "8×1/2048, 32/8 heads × 128" (batch × new tokens / context, heads/KV heads × head_dim), "8×4096×4096" (m×n×k) */
+/** "8×1, context 2048, 32/8 heads × 128" (batch × new tokens, heads/KV heads × head_dim), "8×4096×4096" (m×n×k) */
 function sizesOf({ kernel, params }: Pick<KernelResult, 'kernel' | 'params'>): string {
   return sizes[kernel]?.(params) ?? times(...Object.values(params));
 }
 
-/** "attention flash 8×1/2048, …"; with the dtype if a table has several. */
+/** "attention flash 8×1, context 2048, …"; with the dtype if a table has several. */
 export function caseLabel(result: KernelResult, withDType: boolean): string {
   return [result.kernel, result.backend, withDType ? result.dtype : null, sizesOf(result)]
     .filter((word) => word !== null)

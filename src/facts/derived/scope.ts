@@ -229,7 +229,7 @@ function chooseFocus(
   if (!focus) {
     const { rank, device } = options;
     throw new InferscopeError('E_USAGE', {
-      what: `session ${id} has no kernels of rank ${rank ?? 'any'}, GPU ${device ?? 'any'}`,
+      what: `session ${id} has no kernels of ${rank === undefined ? `GPU ${device}` : rankName({ rank, device: device ?? null })}`,
       why: `It has ${[...new Set(counts.map(rankName))].join(', ')}.`,
       fix: 'Omit --rank and --device, or give one of these.',
     });

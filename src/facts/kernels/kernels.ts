@@ -75,7 +75,7 @@ function levelsOf(cases: KernelsResult['cases']): KernelsResult['roofs']['levels
     .toSorted((a, b) => b.high_bytes_per_s - a.high_bytes_per_s);
 }
 
-function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
+function issuesOf({ cases, plan }: KernelsResult): Issue[] {
   const issues: Issue[] = [];
   const report = (code: IssueCode, severity: Issue['severity'], count: number, text: string) => {
     if (count > 0) issues.push({ code, severity, text, count });
@@ -113,8 +113,6 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
     overRoof.length,
     `Over 100 % of the roof: ${names(overRoof)}. The roof is too low for them, or the data was in a cache.`,
   );
-  if (roofs.bytes_per_s.value === null)
-    report('no_roofline', 'info', 1, `No share of the roof: ${roofs.bytes_per_s.reason.text}.`);
   return issues;
 }
 

@@ -18,8 +18,8 @@ const gainPerDoubling = 0.1;
 const minCompletedShare = 0.95;
 
 /**
- * The saturation point: the lowest load from which no higher one gave 10 % more output per doubling, else the first at
- * which requests mostly queue. In an open loop: the first load of which the server completes less than 95 %.
+ * The saturation point: the lowest load from which no higher one gave 10 % more output per doubling; of a single load
+ * whether requests mostly queue. In an open loop: the first load of which the server completes less than 95 %.
  */
 export function saturation(
   points: readonly ServingPoint[],
@@ -47,13 +47,16 @@ export function saturation(
     }),
   );
   const point = sorted[knee]!;
-  if (knee === sorted.length - 1)
-    return (
-      firstQueue(sorted, probe) ?? {
-        execution_id: null,
-        text: `Not saturated: ${loadLabel(point.load)} still gave more throughput than the previous load.`,
-      }
-    );
+  if (knee === sorted.length - 1) {
+    const queue = queueing(point, unloadedTtft(sorted, probe));
+    const waits = queue?.queues
+      ? `, but ${formatPercent(queue.share)} of a request's time there is waiting for its first token`
+      : '';
+    return {
+      execution_id: null,
+      text: `Not saturated: ${loadLabel(point.load)} still gave more throughput than the previous load${waits}.`,
+    };
+  }
   const limit = point.client.bound ? ' The client was the limit there, not the server.' : '';
   return {
     execution_id: point.execution_id,

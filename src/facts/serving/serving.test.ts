@@ -127,6 +127,13 @@ test('saturation and the highest load under an SLO, in words', () => {
   // 16 tokens in 3 + 20 + 30 ms are 302 per second; 32 in 7 + 20 + 63 ms are 356, which is still more.
   const points = [load(4, 10), load(8, 21)];
   expect(saturation(points, null)).toMatchObject({ execution_id: null });
+  // Throughput grew, so it is not saturated, even where most of a request is waiting: alone 1 ms to the first token.
+  expect(saturation([load(4, 3), load(8, 3)], { ttft_ms: 1 } as never)).toMatchObject({
+    execution_id: null,
+    text: expect.stringMatching(
+      /^Not saturated: 8 users .*, but \d+ % of a request's time there is waiting/,
+    ) as string,
+  });
   const full = [load(4, 10), load(8, 10), load(16, 25)];
   const rates = full.map((point) => point.throughput.output_tokens_per_s.value!);
   expect(rates[2]!).toBeLessThan(rates[1]! * 1.05);

@@ -61,11 +61,13 @@ const serverQueueMs = ({ waterfalls }: FindingContext, { execution_id }: Serving
     .find((stage) => stage.kind === 'request' && stage.execution_id === execution_id)
     ?.bars.find(({ id }) => id === 'host.queue')?.ms ?? null;
 
-const change: FoundDraft['change'] = {
+/** The example is for vLLM, and for a server that is not recognized. */
+const changeOf = ({ target: { server } }: ServingResult): FoundDraft['change'] => ({
   kind: 'config',
   text: 'Let the server process more requests concurrently (continuous batching, more sequences, more replicas), or limit the requests in flight to what it can process.',
-  example: 'vllm serve --max-num-seqs 64 --data-parallel-size 2',
-};
+  example:
+    server === null || /vllm/i.test(server) ? 'vllm serve --max-num-seqs 64 --data-parallel-size 2' : null,
+});
 const check = 'repeat the load test with the same load: TTFT should be near that of one user';
 
 const timesSql = `SELECT execution_id, count(*) AS requests, round(avg(first_token_ns - sent_ns) / 1e6, 1) AS ttft_ms,
@@ -107,7 +109,7 @@ async function findQueue(
     stage: null,
     title: `Requests queue at ${loadLabel(point.load)}: ${percent(queue.share)} of a request's time is waiting for its first token (TTFT ${ms(queue.ttft_ms)}, alone ${ms(queue.unloaded_ms)})${slo}`,
     cause: `The server processes fewer requests concurrently than are in flight.${computed}${flatRate(point, serving)}`,
-    change,
+    change: changeOf(serving),
     at_stake_ms: queue.wait_ms,
     run_ms: queue.wait_ms * requests.ok,
     share: queue.share,
