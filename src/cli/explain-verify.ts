@@ -17,7 +17,7 @@ export const verifyExtension = {
   refuseUnused(command: Command, { verify }: Options): void {
     if (verify === undefined) return;
     refuseUnused(command, ['failOn', 'sql', 'verbose', 'limit', 'rank', 'device'], {
-      why: '--verify compares the findings of the slowest rank and device of both sessions.',
+      why: '--verify lists every finding of both sessions, of the slowest rank and device.',
       fix: `Remove it, or explain the later session: inferscope explain ${verify}`,
     });
   },

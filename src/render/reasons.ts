@@ -6,7 +6,7 @@ interface TableToDraw {
   columns: readonly Column[];
   rows: readonly Row[];
   /**
-   * What is below the table: "– MFU, MBU: no roofline was measured", one per reason, and the meanings of columns and marks.
+   * What is below the table: "– MFU, MBU: no roofline was measured" or "no values for MFU: …", one per reason, and the meanings of columns and marks.
    * @param dropped heads of columns that the medium has no room for
    */
   notes: (dropped?: readonly string[]) => string[];
@@ -28,11 +28,16 @@ export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): Tabl
   ];
   if (!reasons || rows.length === 0) return { columns, rows, notes: meanings };
   const heads = new Map<string, Set<string>>();
+  const shownReasons = new Set<string>();
   const isKeptColumn = columns.map(({ head }, index) => {
     const reasonsOfRows = rows.map(({ cells }) => missingReason(cells[index]));
+    const isShown = reasonsOfRows.some((reason) => reason === null);
     for (const reason of reasonsOfRows)
-      if (reason !== null) heads.set(reason, (heads.get(reason) ?? new Set()).add(head));
-    return reasonsOfRows.some((reason) => reason === null);
+      if (reason !== null) {
+        heads.set(reason, (heads.get(reason) ?? new Set()).add(head));
+        if (isShown) shownReasons.add(reason);
+      }
+    return isShown;
   });
   const isKept = (_: unknown, index: number): boolean => isKeptColumn[index]!;
   const keptColumns = columns.filter(isKept);
@@ -43,8 +48,10 @@ export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): Tabl
     rows: known ? rows.map((row) => ({ ...row, cells: row.cells.filter(isKept) })) : [],
     notes: (dropped = []) => [
       ...[...heads].flatMap(([reason, names]) => {
-        const shown = [...names].filter((name) => !dropped.includes(name));
-        return shown.length === 0 ? [] : [`${noValue}${nbsp}${joinNames(shown)}: ${reason}`];
+        const named = [...names].filter((name) => !dropped.includes(name));
+        // A column without any value is not drawn, so no dash is explained.
+        const mark = shownReasons.has(reason) ? noValue : 'no values for';
+        return named.length === 0 ? [] : [`${mark}${nbsp}${joinNames(named)}: ${reason}`];
       }),
       ...meanings(dropped),
     ],

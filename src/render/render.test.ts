@@ -128,7 +128,7 @@ test('a table without any known value shows only its reasons', () => {
     terminalView(view([empty]), { width: 80 })
       .split('\n')
       .slice(-2),
-  ).toEqual(['  – MFU, MBU: x', '  – time: y']);
+  ).toEqual(['  no values for MFU, MBU: x', '  no values for time: y']);
   expect(markdownView(view([empty]))).not.toContain('|');
   expect(pageOfView(view([empty]), { clientScript: '' })).not.toContain('<table');
 });

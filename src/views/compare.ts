@@ -272,8 +272,25 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
       reasons: true,
       rows: classes.map(row),
     },
+    ...(overlap(classes, stages) ? [{ type: 'text', text: overlapText } as const] : []),
   ];
 }
+
+const overlapText = 'Kernels that run at the same time count in full here: their sum exceeds the busy time.';
+
+/** Smaller differences are of how the two times were measured. */
+const overlapFactor = 1.05;
+
+/** Whether the kernels of a side take longer in sum than the device was busy. */
+const overlap = (classes: CompareResult['classes'], stages: CompareResult['stages']): boolean =>
+  stages
+    .filter(({ phase }) => phase === classes[0]!.phase)
+    .some(({ values }) =>
+      values.some((value, i) => {
+        const ms = classes.reduce((sum, row) => sum + (row.values[i]?.ms ?? 0), 0);
+        return typeof value?.busy_ms === 'number' && ms > overlapFactor * value.busy_ms;
+      }),
+    );
 
 /** By phase, largest change first. */
 function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {

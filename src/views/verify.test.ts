@@ -43,6 +43,7 @@ function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult 
     low_ms: 3.43,
     high_ms: 4.25,
     achieved_ms: 4.26,
+    achieved_error_ms: 0.21,
     error: -0.052,
     as_expected: true,
     text: 'Gone: 4.04 ms expected.',
@@ -56,6 +57,7 @@ function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult 
     low_ms: null,
     high_ms: null,
     achieved_ms: null,
+    achieved_error_ms: null,
     error: null,
     as_expected: null,
     text: 'New.',
@@ -107,11 +109,11 @@ describe('explain --verify as a page', () => {
 
   test('the Markdown has the same figures', () => {
     const text = markdownView(verifyView(document('verify', verifyVersion, verified()), explain));
-    expect(text).toContain('| gone | 4.0 ms (3.4 to 4.3 ms) | 4.26 ms | −5.2 % |');
+    expect(text).toContain('| gone | 4.0 ms (3.4 to 4.3 ms) | 4.26 ms ± 0.21 | −5.2 % |');
     const other = verified();
     Object.assign(other.changes[0]!, { as_expected: false, achieved_ms: 2.1 });
     expect(markdownView(verifyView(document('verify', verifyVersion, other), explain))).toContain(
-      '| 2.10 ms, below |',
+      '| 2.10 ms ± 0.21, below |',
     );
     expect(text).toContain('The achieved gain is within the expected interval.');
     // The text of a graded change is not repeated below its row.

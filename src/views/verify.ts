@@ -74,7 +74,7 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
     },
     {
       type: 'text',
-      text: `${graded_on === 'wall' ? 'Compared by the time of the stage' : 'Compared by the time of its kernels and copies'}: ${graded_why}.${sequencesText(stage)}`,
+      text: `${graded_on === 'wall' ? 'Compared by the time of the stage' : 'Compared by the time of its kernels and copies, because the time of the stage is too uncertain'}: ${graded_why}.${sequencesText(stage)}`,
     },
     {
       type: 'table',
@@ -103,19 +103,19 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
 const sequencesText = ({ sequences }: Stage): string =>
   sequences === null
     ? ''
-    : ` A step has ${plural(sequences.before, 'sequence')} before and ${formatCount(sequences.after)} after: the times after are scaled to ${formatCount(sequences.before)}.`;
+    : ` A step has ${plural(sequences.before, 'sequence')} before and ${formatCount(sequences.after)} after: the times after are scaled to ${plural(sequences.before, 'sequence')}.`;
 
-/** "1.65 ms, below": the gain, and where it is if outside of the expected interval. */
+/** "1.65 ms ± 0.21, below": the gain with its error, and where it is if outside of the expected interval. */
 function achievedValue(change: Change): Text {
-  const { achieved_ms: ms, high_ms: high, as_expected: isExpected } = change;
-  if (ms === null) return valueOrReason(ms, 'ms');
-  const { texts, unit } = formatColumn([ms], 'ms', Math.max(high ?? 0, Math.abs(ms)));
-  return `${texts[0]} ${unit}${isExpected === false ? `, ${gainPlace(change)}` : ''}`;
+  const { achieved_ms: ms, achieved_error_ms: errorMs, high_ms: high, as_expected: isExpected } = change;
+  if (ms === null || errorMs === null) return valueOrReason(null, 'ms');
+  const { texts, unit } = formatColumn([ms, errorMs], 'ms', Math.max(high ?? 0, Math.abs(ms)), errorMs);
+  return `${texts[0]} ${unit} ± ${texts[1]}${isExpected === false ? `, ${gainPlace(change)}` : ''}`;
 }
 
 function changeBlocks(data: VerifyResult): Block[] {
   const { changes } = data;
-  if (changes.length === 0) return [{ type: 'text', text: 'Neither session has a finding.' }];
+  if (changes.length === 0) return [];
   const longestMs = Math.max(
     0,
     ...changes.flatMap(({ high_ms: high, achieved_ms: ms }) => [high ?? 0, ms ?? 0]),
@@ -124,8 +124,7 @@ function changeBlocks(data: VerifyResult): Block[] {
     { type: 'heading', text: 'Expected gains of the findings' },
     {
       type: 'table',
-      title:
-        'Gains (mean per instance). Drawn: the interval, the expected gain as a line, the achieved gain as a dot',
+      title: 'Gains (mean per instance)',
       columns: [
         { id: 'number', head: '#', numeric: true, above: true },
         { id: 'finding', head: 'finding', wraps: true, above: true },
@@ -141,17 +140,27 @@ function changeBlocks(data: VerifyResult): Block[] {
           changeOutcomes[change.outcome],
           expectedOf(change),
           achievedValue(change),
-          valueOrReason(change.error, 'ratio'),
+          change.error !== null && Math.abs(change.error) < 0.01
+            ? '<1 %'
+            : valueOrReason(change.error, 'ratio'),
         ],
       })),
     },
     {
-      type: 'notes',
-      items: changes.flatMap(({ as_expected: graded, text }, i) =>
-        graded === null ? [`${i + 1}. ${text}`] : [],
-      ),
+      level: 3,
+      type: 'text',
+      text: 'Drawn: the expected interval, the expected gain as a line, the achieved gain as a dot.',
     },
+    { type: 'notes', items: changeNotes(changes) },
   ];
+}
+
+/** What the table does not say of changes, the same once: "1, 3. Gone; no gain was expected." */
+function changeNotes(changes: readonly Change[]): string[] {
+  const numbers = new Map<string, number[]>();
+  for (const [i, { as_expected: graded, text }] of changes.entries())
+    if (graded === null) numbers.set(text, [...(numbers.get(text) ?? []), i + 1]);
+  return [...numbers].map(([text, list]) => `${list.join(', ')}. ${text}`);
 }
 
 const valueOrReason = (n: number | null, unit: string, why = 'the gain cannot be measured'): Text =>

@@ -82,9 +82,10 @@ export function findingOutcomes(
       low_ms: gain?.low_ms ?? null,
       high_ms: gain?.high_ms ?? null,
       ...(typeof grade === 'string'
-        ? { achieved_ms: null, error: null, as_expected: null, text: grade }
+        ? { achieved_ms: null, achieved_error_ms: null, error: null, as_expected: null, text: grade }
         : {
             achieved_ms: grade.achieved_ms,
+            achieved_error_ms: grade.error_ms,
             error: grade.error,
             as_expected: grade.as_expected,
             text: gradeText(entry, grade),
@@ -270,6 +271,7 @@ function newFinding({ id, stage, title, at_stake_ms: stake }: Finding): ChangeVe
     low_ms: null,
     high_ms: null,
     achieved_ms: null,
+    achieved_error_ms: null,
     error: null,
     as_expected: null,
     text: stake === null ? 'New.' : `New: ${formatMs(stake)} affected.`,

@@ -284,7 +284,7 @@ test('steps of other numbers of sequences are compared for the same number, whic
   const after = explanationOf([stageOf({ roofline: 4 })], []);
   const result = compareExplanations(before, after, { before: 1, after: 16 });
   expect(result.stages[0]).toMatchObject({ after_ms: { value: 0.25 }, achieved_ms: 0.75 });
-  expect(result.sentences[0]).toContain('Decode step, per 1 sequence: ');
+  expect(result.sentences[0]).toContain('Decode step, per sequence: ');
   // The steps of a server grow, whatever its configuration says.
   const grown = explanationOf([{ ...stageOf({ roofline: 4 }), sequences: 61 }], []);
   const few = explanationOf([{ ...stageOf({ roofline: 1 }), sequences: 4 }], []);

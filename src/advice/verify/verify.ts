@@ -77,6 +77,9 @@ const profiledWords: Readonly<Record<StageVerdict['profiled'], string>> = {
   after: ', only after the change under a profiler',
 };
 
+/** An error below 1 % is smaller than any spread of the times. */
+const errorText = (error: number): string => (error < 0.01 ? 'less than 1 %' : formatPercent(error));
+
 function sentences(
   stages: readonly StageVerdict[],
   changes: readonly ChangeVerdict[],
@@ -86,19 +89,21 @@ function sentences(
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
     const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
     const name = capitalize(stageLabels[stage.kind] ?? stage.kind);
-    return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}${stage.sequences === null ? '' : `, per ${plural(stage.sequences.before, 'sequence')}`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatFigure(stage.before_ms)} before, ${formatFigure(stage.after_ms)} after (${change})${profiledWords[stage.profiled]}.`;
+    return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}${stage.sequences === null ? '' : `, per ${stage.sequences.before === 1 ? 'sequence' : plural(stage.sequences.before, 'sequence')}`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatFigure(stage.before_ms)} before, ${formatFigure(stage.after_ms)} after (${change})${profiledWords[stage.profiled]}.`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
   stageSentences.push(
     graded === 0
-      ? made.length === 0
-        ? 'No finding of the earlier session is gone: there is no gain to measure.'
-        : made.every(({ expected_ms: expected }) => expected === null)
-          ? `${plural(made.length, 'finding')} gone or smaller, without an expected gain.`
-          : 'The gain of the findings that are gone cannot be measured.'
+      ? changes.every(({ outcome }) => outcome === 'new')
+        ? 'The earlier session has no finding to verify.'
+        : made.length === 0
+          ? 'No finding of the earlier session is gone: there is no gain to measure.'
+          : made.every(({ expected_ms: expected }) => expected === null)
+            ? `${plural(made.length, 'finding')} gone or smaller, without an expected gain.`
+            : 'The gain of the findings that are gone cannot be measured.'
       : graded === 1
-        ? `The achieved gain is ${gainPlace(changes.find(({ as_expected: judged }) => judged !== null)!)} the expected interval${error === null ? '' : `; the expected gain is off by ${formatPercent(error)}`}.`
-        : `${inside} of ${graded} achieved gains are within the expected interval${error === null ? '' : `; the expected gains are off by ${formatPercent(error)} (median)`}.`,
+        ? `The achieved gain is ${gainPlace(changes.find(({ as_expected: judged }) => judged !== null)!)} the expected interval${error === null ? '' : `; the expected gain is off by ${errorText(error)}`}.`
+        : `Achieved gains within the expected interval: ${inside} of ${graded}${error === null ? '' : `; the expected gains are off by ${errorText(error)} (median)`}.`,
   );
   const remaining = changes.filter(
     ({ outcome, expected_ms }) => outcome === 'still_there' && expected_ms !== null,

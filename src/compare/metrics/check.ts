@@ -117,11 +117,11 @@ function wordsOf(comparison: Omit<BaselineComparison, 'text'>, tolerance: number
   const worst = better === 'lower' ? interval![1] : -interval![0];
   switch (verdict) {
     case 'regression':
-      return `worse by ${formatPercent(Math.abs(change!))} (${range}), more than the ${formatPercent(tolerance)} tolerated`;
+      return `worse: ${signedChange} (${range}), more than the ${formatPercent(tolerance)} tolerated`;
     case 'within_tolerance':
-      return `worse by ${formatPercent(Math.abs(change!))} (${range}), within the ${formatPercent(tolerance)} tolerated`;
+      return `worse: ${signedChange} (${range}), within the ${formatPercent(tolerance)} tolerated`;
     case 'improvement':
-      return `better by ${formatPercent(Math.abs(change!))} (${range})`;
+      return `better: ${signedChange} (${range})`;
     case 'unchanged':
       return `not significant; a change beyond ${formatPercent(Math.max(Math.abs(interval![0]), Math.abs(interval![1])))} is ruled out`;
     case 'no_worse':

@@ -52,7 +52,11 @@ const metricList = (side: readonly SampledMetric[]): string =>
 
 /** "4 users; 8 users", the first points. */
 const pointList = (side: readonly SampledMetric[]): string =>
-  firstOf(new Set(side.map(({ point }) => (point === null ? 'metrics without one' : pointLabel(point)))));
+  firstOf(
+    new Set(
+      side.map(({ point }) => (point === null ? 'figures of no certain load or batch' : pointLabel(point))),
+    ),
+  );
 
 function pairOf(id: string, base: SampledMetric | null, now: SampledMetric | null): MetricPair {
   const [from, to] = [base && spreadOf(base), now && spreadOf(now)];

@@ -379,6 +379,10 @@ const verifyResultSchema = z.object({
       low_ms: z.number().nullable(),
       high_ms: z.number().nullable(),
       achieved_ms: z.number().nullable(),
+      achieved_error_ms: z
+        .number()
+        .nullable()
+        .describe('Measurement error of the achieved gain; null where it is not graded (1.3).'),
       error: z
         .number()
         .nullable()
