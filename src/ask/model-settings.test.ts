@@ -10,7 +10,7 @@ const user = {
   from: 'user' as const,
 };
 
-test('without a configured model, or with --model none, there is none', () => {
+test('no model is used if none is configured, or with --model none', () => {
   expect(modelSettings(undefined, { OPENAI_API_KEY: 'k' }, [])).toBeNull();
   expect(modelSettings('none', { INFERSCOPE_AI_MODEL: 'm' }, [project])).toBeNull();
 });

@@ -17,7 +17,7 @@ import { readConfiguration, type ConfigurationOptions } from './profile-configur
 import { writePage } from './report-file.js';
 import { claimNames, resultsFolder, writeResult } from './results-folder.js';
 import { readProfiles } from './validate-read.js';
-import { formatPercent } from '../vocabulary/format.js';
+import { formatShareSetting } from '../vocabulary/format.js';
 
 interface ReportFiles {
   summary: string;
@@ -68,7 +68,7 @@ async function saveValidation(
   const { id, startedAt } = await recordSession(plan, async (recording) => {
     await recording.saveJson('validation', data);
     const { compared, within_tolerance, rejected } = data.counts;
-    const title = `validate · ${within_tolerance} of ${compared} within ${formatPercent(tolerance)}${rejected > 0 ? `, ${rejected} rejected` : ''}`;
+    const title = `validate · ${within_tolerance} of ${compared} within ${formatShareSetting(tolerance)}${rejected > 0 ? `, ${rejected} rejected` : ''}`;
     return { title, status: 'complete', issues, result: { startedAt: recording.startedAt } };
   });
   return { id, started_at: startedAt.toISOString() };

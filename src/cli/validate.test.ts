@@ -68,7 +68,7 @@ describe('inferscope validate', () => {
     const files = await writeValidationFiles(made, new Date('2026-11-21T12:00:00Z'), join(home, 'reports'));
     expect(files.summary).toBe(join(home, 'reports', 'batch-summary-20261121-120000.txt'));
     const summary = readFileSync(files.summary, 'utf8');
-    expect(summary).toContain('17 of 17 totals within 5.0 %');
+    expect(summary).toContain('17 of 17 totals within 5 %');
     expect(summary).toContain('rejected');
     expect(summary).toContain('Recommendations');
     const [head, ...rows] = readFileSync(files.csv, 'utf8').trim().split('\n');

@@ -29,7 +29,7 @@ const comparison: BaselineComparison = {
   basis: 'launches',
   n: [4, 4],
   verdict: 'regression',
-  text: 'worse: +12 % (+9.6 % to +14 %), more than the 5.0 % tolerated',
+  text: 'worse: +12 % (+9.6 % to +14 %), more than the 5 % tolerated',
 };
 const withoutSpread: BaselineComparison = {
   ...comparison,
@@ -66,7 +66,7 @@ test('a check shows the finding, figures with intervals, and reasons in 80 colum
   expect(lines[0]).toMatch(/baseline check · main \(2026-11-20\) → now$/);
   expect(lines[2]).toBe('  Regression: TPOT.');
   expect(text).toMatch(/TPOT +13\.7 ms +15\.3 ms +\+12 % +\+9\.6 % to \+14 % +0\.0020 +4, 4 +REGRESSION/);
-  expect(text).toContain('TPOT: worse: +12 % (+9.6 % to +14 %), more than the 5.0 % tolerated');
+  expect(text).toContain('TPOT: worse: +12 % (+9.6 % to +14 %), more than the 5 % tolerated');
   expect(text).toMatch(
     /Some metrics have no verdict: the spread between launches of a side is\s+unknown\. Set and check/,
   );

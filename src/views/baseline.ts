@@ -1,6 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { Baseline, BaselineCheck, BaselineVerdict } from '../model/documents/baseline.js';
 import { comparedLabel } from '../vocabulary/compared-metrics.js';
+import { formatShareSetting } from '../vocabulary/format.js';
 import { basisLabels } from '../vocabulary/verdicts.js';
 import type { Text, View } from './block.js';
 import {
@@ -127,7 +128,7 @@ function notes({ comparisons, tolerance, within_process: isWithin }: BaselineChe
             "A change is significant by Welch's test on logarithms with Holm's correction for ",
             { count: tested, unit: 'metrics' },
             '; worse by up to ',
-            { n: tolerance, unit: 'ratio' },
+            formatShareSetting(tolerance),
             ' is within tolerance.',
             isUniform(comparisons) ? ` Values per side: ${comparisons[0]!.n.join(' and ')}.` : '',
           ] satisfies Text,

@@ -244,7 +244,7 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
 
 const slowerNote = ({ clean_ms, measured_ms }: StageWaterfall): string =>
   measured_ms.value !== null && isSlower(clean_ms.value, measured_ms.value)
-    ? ' It took longer there, which counts as GPU work or as idle time, whichever is larger.'
+    ? ' The clean run was slower; the difference counts as GPU work or as idle time, whichever is larger.'
     : '';
 
 function clockLines(stage: StageWaterfall): Text[] {

@@ -39,7 +39,7 @@ const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
     level: 3,
     text: `Mean per instance of each phase; 100 % is its time ${
       phases.some(isClean) ? 'without the profiler if known' : 'under the profiler'
-    }, and the parts sum to it.`,
+    }, and the parts sum to it. The waterfall splits the host's part further, e.g. code that is loaded.`,
   },
   {
     type: 'chart',
@@ -149,7 +149,7 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
     { id: 'launches', head: 'launches', ...number, cell: ({ times }) => countText(times.launches) },
   ];
   return tableOf(
-    'sd and median are of the times under the profiler; launches are API calls that launched kernels, fewer than kernels with CUDA graphs',
+    `sd and median are of the times under the profiler${gpuUsed ? '; launches are API calls that launched kernels, fewer than kernels with CUDA graphs' : ''}`,
     [
       { id: 'phase', head: 'phase', wraps: true, cell: ({ label }) => label },
       { id: 'instances', head: 'n', ...number, cell: ({ n }) => ({ count: n }) },

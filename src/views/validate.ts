@@ -2,7 +2,7 @@ import type { Document } from '../model/document.js';
 import type { ErrorSummary, ValidatedProfile, Validation } from '../model/documents/validate.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Block, Column, Section, Text, View } from './block.js';
-import { formatBytes, formatPercent, minFactorShare, plural } from '../vocabulary/format.js';
+import { formatBytes, formatShareSetting, minFactorShare, plural } from '../vocabulary/format.js';
 import { weightFormat } from '../vocabulary/workload.js';
 
 /** Estimated memory against measured memory. */
@@ -38,7 +38,7 @@ function verdict({ result, counts, tolerance }: Validation): Text {
   return [
     results[result],
     ...(compared > 0
-      ? [`: ${within_tolerance} of ${compared} totals within `, { n: tolerance, unit: 'ratio' }]
+      ? [`: ${within_tolerance} of ${compared} totals within ${formatShareSetting(tolerance)}`]
       : []),
     ...(rejected > 0 ? [`; ${rejected} rejected`] : []),
     ...(skipped > 0 ? [`; ${skipped} not comparable`] : []),
@@ -98,7 +98,7 @@ function errorSection(data: Validation): Section {
   const { share, bytes } = data.component_tolerance;
   return {
     id: 'errors',
-    title: `Errors by component (within: ${formatPercent(data.tolerance)} of the total, ${formatPercent(share)} or ${formatBytes(bytes)} of a part)`,
+    title: `Errors by component (within: ${formatShareSetting(data.tolerance)} of the total, ${formatShareSetting(share)} or ${formatBytes(bytes)} of a part)`,
     blocks: [
       {
         type: 'table',

@@ -62,6 +62,9 @@ export function formatSetting(value: number, unit = ''): string {
   return unit === '' ? number : withUnit(number, unit);
 }
 
+/** A limit that is a share (0.05), in percent: 5 %. */
+export const formatShareSetting = (share: number): string => formatSetting(100 * share, '%');
+
 /** A duration or an age: 42 s, 3 min, 1 h 20 min, 12 days. */
 export function formatDuration(seconds: number): string {
   if (seconds < 90) return `${fixed(Math.max(1, seconds), 0)} s`;

@@ -78,7 +78,7 @@ export async function importRanks(
     if (signal.aborted) throw interruptedError(tasks, patterns);
     const done = tasks.filter(({ outcome }) => outcome === 'imported');
     if (done.length === 0) throw nothingRead(tasks);
-    progress.update('merging', `${done.length} files`);
+    progress.update('merging', plural(done.length, 'file'));
     const { id } = await saveNewSession(
       { label: `${done.length}-ranks`, title: plural(done.length, 'rank') },
       options,

@@ -41,14 +41,14 @@ describe('one metric', () => {
     expect(found.comparisons[0]!.change).toBeCloseTo(0.0843183387184558, 12);
     expect(found.comparisons[0]!.p_adjusted).toBeCloseTo(0.0005695355017232194, 10);
     expect(found.comparisons[0]!.p_permutation).toBeCloseTo(1 / 126, 12);
-    expect(found.comparisons[0]!.text).toBe('worse: +8.4 % (+5.0 % to +12 %), more than the 5.0 % tolerated');
+    expect(found.comparisons[0]!.text).toBe('worse: +8.4 % (+5.0 % to +12 %), more than the 5 % tolerated');
     expect(check([metric(before)], [metric(after)], { tolerance: 0.1 })).toMatchObject({
       result: 'passed',
       comparisons: [{ verdict: 'within_tolerance' }],
     });
     expect(check([metric(after)], [metric(before)])).toMatchObject({
       result: 'passed',
-      headline: 'No metric became worse by more than 5.0 %. Better: TPOT.',
+      headline: 'No metric became worse by more than 5 %. Better: TPOT.',
       comparisons: [{ verdict: 'improvement' }],
     });
   });

@@ -9,7 +9,7 @@ import { whyNoSpread } from './comparison-text.js';
 import { differencesOf, isClaim, type MetricPair, pairsOf, refuseShared, sizes, knownOf } from './pairs.js';
 import type { Sampled } from './sample.js';
 import { comparedLabel } from '../../vocabulary/compared-metrics.js';
-import { formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
+import { formatPercent, formatShareSetting, formatSigned, plural } from '../../vocabulary/format.js';
 
 interface CheckOptions {
   /** Maximum share by which a metric may become worse, e.g. 0.05. */
@@ -117,9 +117,9 @@ function wordsOf(comparison: Omit<BaselineComparison, 'text'>, tolerance: number
   const worst = better === 'lower' ? interval![1] : -interval![0];
   switch (verdict) {
     case 'regression':
-      return `worse: ${signedChange} (${range}), more than the ${formatPercent(tolerance)} tolerated`;
+      return `worse: ${signedChange} (${range}), more than the ${formatShareSetting(tolerance)} tolerated`;
     case 'within_tolerance':
-      return `worse: ${signedChange} (${range}), within the ${formatPercent(tolerance)} tolerated`;
+      return `worse: ${signedChange} (${range}), within the ${formatShareSetting(tolerance)} tolerated`;
     case 'improvement':
       return `better: ${signedChange} (${range})`;
     case 'unchanged':
@@ -154,7 +154,7 @@ function headlineOf(
   const improvements = better.length > 0 ? ` Better: ${names(better)}.` : '';
   if (result === 'regression') return `Regression: ${names(withVerdict('regression'))}.${improvements}`;
   if (result === 'passed')
-    return `No metric became worse by more than ${formatPercent(tolerance)}.${improvements}`;
+    return `No metric became worse by more than ${formatShareSetting(tolerance)}.${improvements}`;
   const withoutSpread = withVerdict('no_spread', 'within_process');
   const inconclusive = withVerdict('inconclusive');
   const why = [

@@ -42,7 +42,7 @@ describe('rank tests decide with enough values', () => {
     expect(first!.change).toBeCloseTo(0.0837122076904286, 12);
     expect(first!.text).toBe('worse: +8.4 % (+3.9 % to +12 %)');
     expect(found.power).toEqual([]);
-    expect(found.headline).toBe('FAILED (tpot worse by more than 5.0 %: yes). Worse: TPOT (+8.4 %).');
+    expect(found.headline).toBe('FAILED (tpot worse by more than 5 %: yes). Worse: TPOT (+8.4 %).');
   });
   test('a real change smaller than the gate', () => {
     expect(compare([metric(before)], [metric(after)], tpot(0.1)).gates).toEqual([

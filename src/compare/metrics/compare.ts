@@ -13,7 +13,7 @@ import { minP, minValuesPerSide, type RankTest, rankTest } from '../../facts/dif
 import type { Sampled } from './sample.js';
 import { significanceLevel, realDifferences } from '../../facts/difference/ratio-test.js';
 import { comparedLabel } from '../../vocabulary/compared-metrics.js';
-import { formatNumber, formatPercent, formatSigned } from '../../vocabulary/format.js';
+import { formatNumber, formatShareSetting, formatSigned } from '../../vocabulary/format.js';
 
 /** A metric with the maximum share by which it may become worse. */
 export interface Gate {
@@ -194,7 +194,7 @@ function headlineOf(
   if (result === 'no_gate') return words;
   const gate = gates.map(
     ({ metric, share, result: gateResult }) =>
-      `${metric} worse by more than ${formatPercent(share)}: ${gateWords[gateResult]}`,
+      `${metric} worse by more than ${formatShareSetting(share)}: ${gateWords[gateResult]}`,
   );
   return `${result === 'failed' ? 'FAILED' : result === 'passed' ? 'Passed' : 'Inconclusive'} (${gate.join('; ')}). ${words}`;
 }

@@ -92,9 +92,9 @@ test('rates, roofs and bounds of a CPU equal those computed by hand', async () =
   expect(() => kernelsDocumentSchema.parse(document)).not.toThrow();
   const caseOf = (kernel: string, index = 0) =>
     document.data.cases.filter((testCase) => testCase.kernel === kernel)[index]!;
-  const gemms = new Map(document.data.cases.map((testCase) => [testCase.case, testCase]));
+  const caseById = new Map(document.data.cases.map((testCase) => [testCase.case, testCase]));
   // 2 GFLOP in 40 ms are 50 GFLOP/s, half of the peak. 12 MB would take 1.2 ms.
-  expect(gemms.get(square.case)).toMatchObject({
+  expect(caseById.get(square.case)).toMatchObject({
     flops_per_s: 50e9,
     bytes_per_s: 0.3e9,
     roof_ns: { value: 20e6 },
@@ -103,7 +103,7 @@ test('rates, roofs and bounds of a CPU equal those computed by hand', async () =
     clock_mhz: { value: 3000, n: 1 },
   });
   // 4 008 000 bytes at 10 GB/s are 0.4008 ms.
-  expect(gemms.get(flat.case)).toMatchObject({
+  expect(caseById.get(flat.case)).toMatchObject({
     bound: 'memory',
     roof_share: { value: expect.closeTo(0.8016, 9) },
   });

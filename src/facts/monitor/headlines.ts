@@ -1,5 +1,11 @@
 import type { MonitorDevice, MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
-import { formatBytes, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
+import {
+  formatBytes,
+  formatPercent,
+  formatQuantity,
+  formatSetting,
+  plural,
+} from '../../vocabulary/format.js';
 import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
 
 function meanOf(metrics: readonly MonitorMetric[], metric: string): number | null {
@@ -18,7 +24,7 @@ export function deviceHeadline(device: MonitorDevice, idlePercent: number): stri
   if (share.value !== null && count > 0)
     parts.push(
       share.value === 1
-        ? `below ${formatPercent(idlePercent / 100)} (idle) the whole time`
+        ? `below ${formatSetting(idlePercent, '%')} (idle) the whole time`
         : `idle for ${formatPercent(share.value)} of the time in ${plural(count, 'period')}`,
     );
   const [worst] = device.throttling.reasons;
