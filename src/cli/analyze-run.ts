@@ -172,11 +172,11 @@ async function printQuery(
   }
   const ids = queries
     .filter(({ tool, input }) => tool === 'sql' && input !== null)
-    .map(({ id }) => id.slice(1));
+    .map(({ id }) => `[${id}]`);
   throw new InferscopeError('E_USAGE', {
     what: query ? `[q${queryNumber}] has no SQL: it is from ${query.tool}` : `there is no [q${queryNumber}]`,
-    why: ids.length > 0 ? `Those with SQL are ${ids.join(', ')}.` : 'The answer uses no SQL.',
-    fix: 'Add --sql with one of these to the same command; --json has all of them.',
+    why: ids.length > 0 ? `With SQL: ${ids.join(', ')}.` : 'The answer uses no SQL.',
+    fix: 'Add --sql with one of these numbers to the same command; --json has all of them.',
   });
 }
 

@@ -185,16 +185,20 @@ function stallsOf({ stalls, stalls_missing: missing }: KernelCounters, max: numb
 function kernelBlocks(kernel: KernelCounters, label: Value): Block[] {
   const { bound, occupancy, grid, launches, duration_ns: time, stage } = kernel;
   const [largest] = kernel.stalls;
+  const throughputs: Parameters<typeof knownFigures>[0] = [
+    ['SM', kernel.sm_throughput],
+    ['memory', kernel.memory_throughput],
+  ];
+  const units: Parameters<typeof knownFigures>[0] = [
+    ['DRAM', kernel.dram_throughput],
+    ['tensor pipe', kernel.tensor_pipe],
+  ];
   const facts: [name: string, text: Text | null][] = [
     ['bound', `${bound.by ?? 'unknown'}: ${bound.text}`],
     [
       'of the peak',
-      knownFigures([
-        ['SM', kernel.sm_throughput],
-        ['memory', kernel.memory_throughput],
-        ['DRAM', kernel.dram_throughput],
-        ['tensor pipe', kernel.tensor_pipe],
-      ]),
+      // The line above has both throughputs, if they are known.
+      knownFigures(bound.by === null ? [...throughputs, ...units] : units),
     ],
     [
       'occupancy',

@@ -256,8 +256,10 @@ function toolList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Blo
   };
 }
 
+const latencyNames = new Set(['ttft', 'tpot', 'e2e']);
+
 const recomputedNote = (metrics: readonly BenchmarkMetric[]): Block[] =>
-  metrics.some(({ recomputed }) => recomputed.length > 0)
+  metrics.some(({ name, recomputed }) => latencyNames.has(name) && recomputed.length > 0)
     ? [{ type: 'text', text: 'Latencies are recomputed from the requests in the file.' }]
     : [];
 

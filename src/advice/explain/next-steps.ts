@@ -2,6 +2,7 @@ import type { ExplainResult, Finding, StageWaterfall } from '../../model/documen
 import { isProfiled } from '../../model/headline-time.js';
 import { shellWord } from '../../model/shell.js';
 import { formatPercent } from '../../vocabulary/format.js';
+import { instanceWord } from '../../vocabulary/stages.js';
 import { leadStage } from './sentences.js';
 
 type Step = ExplainResult['next_steps'][number];
@@ -62,14 +63,17 @@ export function nextSteps(
   }
   for (const bar of (lead?.bars ?? []).toSorted((a, b) => b.ms - a.ms)) {
     if (bar.better_capture === null || bar.share < minBarShare) continue;
-    add(bar.better_capture, `refines "${bar.label}", ${formatPercent(bar.share)} of the stage`);
+    add(
+      bar.better_capture,
+      `refines "${bar.label}", ${formatPercent(bar.share)} of ${instanceWord(lead!.kind)}`,
+    );
   }
   for (const { ms, share, parts } of lead?.bars ?? []) {
     const unknown = parts.find(({ kernel }) => kernel !== undefined);
     if (unknown?.kernel === undefined) continue;
     steps.push({
       command: setClassCommand(session, unknown.kernel),
-      why: `states what this unknown kernel does, ${formatPercent((share * unknown.ms) / ms)} of the stage`,
+      why: `states what this unknown kernel does, ${formatPercent((share * unknown.ms) / ms)} of ${instanceWord(lead!.kind)}`,
       asks: true,
     });
   }

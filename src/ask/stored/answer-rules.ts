@@ -1,4 +1,4 @@
-import { changeOf, findingText, isOnStage } from './finding-parts.js';
+import { changeOf, findingText, isOnStage, notFound } from './finding-parts.js';
 import { notKnown, capture, partFrom, type StoredFacts, known, type TopicAnswer } from './stored-facts.js';
 import { asSentence } from './words.js';
 import { withoutEnd } from '../../vocabulary/sentence.js';
@@ -63,7 +63,7 @@ export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic)
   if (first) {
     const no = isProblemQuestion ? 'No: ' : '';
     return known(
-      partFrom('findings', `${no}${first.title}: not found. ${asSentence(withoutEnd(first.why))}`, 0),
+      partFrom('findings', `${no}${notFound(first.title)} ${asSentence(withoutEnd(first.why))}`, 0),
     );
   }
   const elsewhere = outcomes.find(({ outcome }) => outcome === 'fired');

@@ -128,7 +128,7 @@ export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
   if (decode.every((stage) => headlineTime(stage).value === null)) return notTimed(decode);
   const parts = decode.flatMap((stage) => {
     const stageTime = headlineTime(stage);
-    const sequences = Number(/^b(\d+)-/.exec(stage.point ?? '')?.[1] ?? batch ?? 0);
+    const sequences = stage.new_tokens ?? Number(/^b(\d+)-/.exec(stage.point ?? '')?.[1] ?? batch ?? 0);
     if (stageTime.value === null || sequences === 0) return [];
     const rate = (sequences * 1000) / stageTime.value;
     const profiled = isProfiled(stage) ? ' under the profiler' : '';

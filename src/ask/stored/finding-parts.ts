@@ -120,16 +120,19 @@ export function stageText(stage: StageWaterfall): StoredPart {
 
 /** Bars with one of these ids, including their parts, largest first. */
 export function barTexts(stage: StageWaterfall, names: readonly string[], most = 4): StoredPart[] {
-  const { bars, ms: barsMs } = explainedBars(stage.bars);
+  const { bars } = explainedBars(stage.bars);
   const onCpu = stage.source === 'profile' || stage.source === 'operators';
   return bars
     .filter(({ id, ms }) => ms > 0 && isAmong(id, names))
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most)
     .map(({ id, label, ms, share, count, sql, parts }) => ({
-      text: `- ${label}: ${formatMs(ms)} (${formatPercent(share)} of ${formatMs(barsMs)}${count === null ? '' : `, ${plural(roundMeanCount(count), ...barCountNoun(id, onCpu))}`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
+      text: `- ${label}: ${formatMs(ms)} (${formatPercent(share)} of ${instanceOf(stage)}${count === null ? '' : `, ${plural(roundMeanCount(count), ...barCountNoun(id, onCpu))}`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
       sql,
       from: 'waterfall',
       rows: 1,
     }));
 }
+
+/** "CPU-bound host was not found." */
+export const notFound = (title: string): string => `${title} was not found.`;

@@ -6,7 +6,7 @@ import type { AnalyzeResult, AnswerQuery } from '../../model/documents/analyze.j
 import type { Session } from '../../session/open.js';
 import { parseQuestion } from './parsed-question.js';
 import type { QuestionWorkload } from './requested-changes.js';
-import { changeOf, findingText, matchedFindings, silentRule } from './finding-parts.js';
+import { changeOf, findingText, matchedFindings, notFound, silentRule } from './finding-parts.js';
 import {
   notKnown,
   partFrom,
@@ -112,7 +112,7 @@ async function answerOf(facts: StoredFacts): Promise<TopicAnswer> {
   if (first) return known(findingText(first), [changeOf(first), ...rest.map(findingText)]);
   const rule = silentRule(facts);
   if (!rule) return notKnown('', null);
-  const why = `${rule.title}: ${rule.outcome === 'not_fired' ? 'not found' : 'not known'}. ${withoutEnd(rule.why)}.`;
+  const why = `${rule.outcome === 'not_fired' ? notFound(rule.title) : `${rule.title}: not known.`} ${withoutEnd(rule.why)}.`;
   return rule.outcome === 'not_fired' ? known(partFrom('findings', why, 0)) : notKnown(why, null);
 }
 

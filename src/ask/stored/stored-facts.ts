@@ -88,14 +88,17 @@ export function questionStages({ explained, question }: StoredFacts): StageWater
 export function lacksStage(facts: StoredFacts): TopicAnswer | null {
   const { explained, question } = facts;
   if (questionStages(facts).length > 0) return null;
-  const stageWords = question.stages.length > 0 ? question.stages.join(' or ') : 'stages';
   const why =
     explained.without_waterfall.find(({ stage }) => stage === null || question.stages.includes(stage))
       ?.reason ??
     (explained.stages.length > 0
       ? `it has ${[...new Set(explained.stages.map(({ kind }) => kind))].join(', ')} only`
       : 'no stages are marked');
-  return notKnown(`The session has no ${stageWords}: ${why}.`, capture.timeline);
+  const text =
+    question.stages.length > 0
+      ? `The session has no ${question.stages.join(' or ')}: ${why}.`
+      : `Not known: ${why}.`;
+  return notKnown(text, capture.timeline);
 }
 
 /** "A decode step", "the whole capture", "a decode step at batch 8, 128 in + 64 out". */

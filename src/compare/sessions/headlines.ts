@@ -6,6 +6,7 @@ import {
   formatFactor,
   formatFigure,
   formatPercent,
+  formatUtilization,
   formatSigned,
   plural,
   noValue,
@@ -76,7 +77,7 @@ function stageLines({ stages }: Parts, last: number, sameWork: boolean): Compare
               ...(rates?.slice(1) ?? []),
             ];
       if (from.mfu.value !== null && to.mfu.value !== null)
-        texts.push(`MFU ${formatPercent(from.mfu.value)} → ${formatPercent(to.mfu.value)}`);
+        texts.push(`MFU ${formatUtilization(from.mfu)} → ${formatUtilization(to.mfu)}`);
       if (from.idle_share !== null && to.idle_share !== null) {
         texts.push(`idle ${formatPercent(from.idle_share)} → ${formatPercent(to.idle_share)}`);
       }

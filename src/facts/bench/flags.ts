@@ -3,7 +3,7 @@ import type { BenchFlag, BenchPlan, BenchPointResult } from '../../model/documen
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import { sentence, quantity } from '../../vocabulary/sentence-template.js';
 import { mean, standardDeviation } from '../../model/statistics.js';
-import { formatBytes, formatQuantity } from '../../vocabulary/format.js';
+import { formatBytes, formatQuantity, plural } from '../../vocabulary/format.js';
 import { onCpu } from './machine.js';
 import type { Telemetry } from './sampled.js';
 import { perDoubling, sweepOver, independentValues } from './sweeps.js';
@@ -63,7 +63,7 @@ function utilizationFlags(point: BenchPointResult, { device, threads }: Workload
   if (percent > goodUtilization) {
     const text =
       gpu === null
-        ? sentence`${cores!} of ${threads!} threads busy`
+        ? sentence`${cores!} of ${plural(threads!, 'thread')} busy`
         : sentence`GPU utilization ${quantity(percent, '%')}`;
     return [flag('good_utilization', 'good', text)];
   }
@@ -71,7 +71,7 @@ function utilizationFlags(point: BenchPointResult, { device, threads }: Workload
   const severity = point.batch_size > 1 ? 'warning' : 'info';
   const text =
     gpu === null
-      ? sentence`${cores!} of ${threads!} threads busy: threads wait for other programs on this machine or for each other`
+      ? sentence`${cores!} of ${plural(threads!, 'thread')} busy: threads wait for other programs on this machine or for each other`
       : point.batch_size > 1
         ? sentence`GPU utilization ${quantity(percent, '%')}: the GPU waits for the host`
         : sentence`GPU utilization ${quantity(percent, '%')}, as usual for one sequence`;

@@ -47,6 +47,18 @@ const meanings = {
   },
 } satisfies Partial<Record<IssueCode, Pick<FoundDraft, 'cause' | 'change' | 'severity'> & { name: string }>>;
 
+/** Nothing is launched on a CPU: its threads are the device. */
+const lowUtilizationOfCpu: Pick<FoundDraft, 'cause' | 'change'> & { name: string } = {
+  name: 'Low utilization',
+  cause:
+    'Threads of the engine wait for a core that another program uses, or for the slowest of them at the end of each operator.',
+  change: {
+    kind: 'environment',
+    text: 'Stop other programs on this machine, or give the engine fewer threads.',
+    example: '--threads <fewer>',
+  },
+};
+
 /** Issues and limits of benchmark points, from the benchmark analysis. */
 export const benchmarkFlags: Rule = {
   id: 'benchmark_flags',
@@ -68,7 +80,10 @@ export const benchmarkFlags: Rule = {
     ]);
     const findings: FoundDraft[] = [];
     for (const code of Object.keys(meanings) as (keyof typeof meanings)[]) {
-      const { name, ...about } = meanings[code];
+      const { name, ...about } =
+        code === 'low_utilization' && context.manifest.workload?.device === 'cpu'
+          ? lowUtilizationOfCpu
+          : meanings[code];
       const matching = flags.filter((flag) => flag.code === code && flag.severity === 'warning');
       const [first, ...others] = matching;
       if (!first) continue;

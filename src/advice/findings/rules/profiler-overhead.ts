@@ -4,8 +4,8 @@ import type { FoundDraft, Rule } from '../rule.js';
 import { instancesOf, instanceWord, ms, percent } from '../words.js';
 import { formatMs } from '../../../vocabulary/format.js';
 
-const timeWords = (execution: string, kind: string, { instances, mean_ms: mean }: Times): string =>
-  `${execution}: ${instancesOf(instances, kind)} of ${ms(mean)} on average`;
+const timeWords = (where: string, kind: string, { instances, mean_ms: mean }: Times): string =>
+  `${where}: ${instancesOf(instances, kind)} of ${ms(mean)} on average`;
 
 interface Times extends Record<string, string | number> {
   instances: number;
@@ -64,10 +64,10 @@ export const profilerOverhead: Rule = {
     for (const { waterfall, kind, measured, clean: unprofiled, share } of heavy) {
       const bar = waterfall.bars.find(({ id }) => id === 'profiler_overhead');
       const text = `${instanceWord(kind)} takes ${formatMs(measured)} under the profiler and ${formatMs(unprofiled)} without`;
-      const evidenceOf = async (execution: string, sql: string) => {
+      const evidenceOf = async (where: string, sql: string) => {
         const { evidence } = await context.evidence<Times>(sql, (rows) =>
           // A stage that is marked on several threads of a capture has equal rows.
-          [...new Set(rows.map((row) => timeWords(execution, kind, row)))].join('; '),
+          [...new Set(rows.map((row) => timeWords(where, kind, row)))].join('; '),
         );
         return evidence;
       };
@@ -94,8 +94,11 @@ export const profilerOverhead: Rule = {
               },
           bars: bar ? ['profiler_overhead'] : [],
           evidence: [
-            await evidenceOf(clean, stepTimesSql([kind], [clean], rank)),
-            await evidenceOf(profiled, profiledSql),
+            await evidenceOf(
+              `without the profiler (execution ${clean})`,
+              stepTimesSql([kind], [clean], rank),
+            ),
+            await evidenceOf(`under the profiler (execution ${profiled})`, profiledSql),
           ],
           check: 'the bar "added by the profiler" in the waterfall of the new session',
         }),
