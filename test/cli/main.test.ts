@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { describe, expect, test } from 'vitest';
@@ -45,6 +45,19 @@ test('help COMMAND prints the same as COMMAND --help', () => {
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout.match(/^ {2}\$ inferscope /gm)).toHaveLength(2);
   expect(inferscope(setup, ['help', 'setup']).stdout).toBe(stdout);
+});
+
+test('an import loads no library to start programs', () => {
+  const coverage = join(setup.scratch, 'coverage');
+  const trace = join(packageRoot(), 'test/fixtures/nsys-2025.3.1-h200/tiny-nsys.parquetdir');
+  const { status } = spawnSync(process.execPath, [cli, 'import', trace, '--no-raw', '--no-analyze'], {
+    env: { ...environmentOf(setup), NODE_V8_COVERAGE: coverage },
+  });
+  expect(status).toBe(0);
+  // One file per process: the command and the one that imports.
+  const scripts = readdirSync(coverage).map((file) => readFileSync(join(coverage, file), 'utf8'));
+  expect(scripts.length).toBeGreaterThanOrEqual(2);
+  for (const text of scripts) expect(text).not.toContain('node_modules/execa/');
 });
 
 describe('invalid command lines', () => {

@@ -1,4 +1,3 @@
-import { execa } from 'execa';
 import { endWithParent } from '../../model/end-with-parent.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
 
@@ -21,6 +20,8 @@ export async function runTool(
   args: string[],
   options: { timeoutMs: number; cwd?: string },
 ): Promise<ToolRun> {
+  // Most commands start no tool, and execa has a hundred modules.
+  const { execa } = await import('execa');
   const child = endWithParent((mark) =>
     execa(file, args, {
       reject: false,

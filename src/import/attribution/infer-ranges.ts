@@ -4,10 +4,23 @@ import type { StageName } from '../stage-names.js';
 import { type InferredStep, inferSteps, noSeparator, separatesSteps } from './inferred-steps.js';
 import type { KernelSequence } from './launch-roles.js';
 
-/** Kernels of a process on its busiest device. */
+/** Kernels of a process on its busiest device. They are read only where its marks do not contain its work. */
 export interface ProcessKernels {
   pid: number;
   rank: number;
+  rows: number;
+  /** About one kernel in `stride`, in any order. */
+  sample(stride: number): Promise<SampledKernels>;
+  sequence(): Promise<LaunchedKernels>;
+}
+
+export interface SampledKernels {
+  dur_ns: Float64Array;
+  /** Start of the call that launched it; of the kernel if none was recorded. */
+  called_ns: Float64Array;
+}
+
+export interface LaunchedKernels {
   kernels: KernelSequence;
   /** First call that launched each of these kernels; NaN if none was recorded. */
   launches(rows: readonly number[]): Promise<LaunchCalls>;
@@ -54,8 +67,8 @@ export interface Inference {
   why: string | null;
 }
 
-/** At most this many kernels are looked up to see whether marked steps contain the device's work. */
-const maxSampledKernels = 20_000;
+/** About this many kernels are looked up to see whether marked steps contain the device's work: the share is then known to 2 %. */
+const sampledKernels = 2000;
 /** Share of the kernel time from which marked steps are the program's steps. */
 const minMarked = 0.1;
 
@@ -77,14 +90,15 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
   for await (const process of source.processes()) {
     const processSteps = steps.filter(({ pid }) => pid === process.pid);
     if (processSteps.length > 0 && (await measureMarkedShare(process, processSteps)) >= minMarked) continue;
-    const inferred = inferSteps(process.kernels);
+    const launched = await process.sequence();
+    const inferred = inferSteps(launched.kernels);
     if ('why' in inferred) {
       inference.why ??= inferred.why;
       continue;
     }
     preparation ??= await source.marks(isPreparation);
     const recordedMarks = [...processSteps, ...preparation.filter(({ pid }) => pid === process.pid)];
-    const ranges = await findHostRanges(process, inferred.steps, inferred.confidence);
+    const ranges = await findHostRanges(process, launched, inferred.steps, inferred.confidence);
     if (!ranges) {
       inference.why ??= 'the launches of one step overlap those of the next';
       continue;
@@ -101,18 +115,13 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
 
 /** Share of the kernel time that was launched in marked ranges. */
 async function measureMarkedShare(process: ProcessKernels, marks: readonly MarkedRange[]): Promise<number> {
-  const { rows, start_ns: start, dur_ns: dur } = process.kernels;
-  const stride = Math.ceil(rows / maxSampledKernels);
-  const sampledRows = Array.from({ length: Math.floor((rows - 1) / stride) + 1 }, (_, i) => i * stride);
-  const launches = await process.launches(sampledRows);
+  const sample = await process.sample(Math.ceil(process.rows / sampledKernels));
   const sorted = marks.toSorted((a, b) => a.startNs - b.startNs);
   const latestEnds = sorted.map(({ endNs }) => endNs);
   for (let i = 1; i < latestEnds.length; i++) latestEnds[i] = Math.max(latestEnds[i]!, latestEnds[i - 1]!);
   let inside = 0;
   let total = 0;
-  for (const [i, row] of sampledRows.entries()) {
-    const called = launches.start_ns[i]!;
-    const ns = Number.isNaN(called) ? start[row]! : called;
+  for (const [i, ns] of sample.called_ns.entries()) {
     let low = 0;
     let high = sorted.length;
     while (low < high) {
@@ -120,8 +129,8 @@ async function measureMarkedShare(process: ProcessKernels, marks: readonly Marke
       if (sorted[middle]!.startNs <= ns) low = middle + 1;
       else high = middle;
     }
-    total += dur[row]!;
-    if (low > 0 && latestEnds[low - 1]! >= ns) inside += dur[row]!;
+    total += sample.dur_ns[i]!;
+    if (low > 0 && latestEnds[low - 1]! >= ns) inside += sample.dur_ns[i]!;
   }
   return total > 0 ? inside / total : 0;
 }
@@ -131,15 +140,16 @@ async function measureMarkedShare(process: ProcessKernels, marks: readonly Marke
  * these are not in order.
  */
 async function findHostRanges(
-  process: ProcessKernels,
+  process: Pick<ProcessKernels, 'pid' | 'rank'>,
+  { kernels, launches }: LaunchedKernels,
   steps: readonly InferredStep[],
   confidence: number,
 ): Promise<InferredRange[] | null> {
-  const { rows, start_ns: start, dur_ns: dur } = process.kernels;
+  const { rows, start_ns: start, dur_ns: dur } = kernels;
   const firsts = steps.map(({ first }) => first);
   const nexts = steps.map(({ last }) => Math.min(last + 1, rows - 1));
   const lasts = steps.map(({ last }) => last);
-  const calls = await process.launches([...firsts, ...nexts, ...lasts]);
+  const calls = await launches([...firsts, ...nexts, ...lasts]);
   const n = steps.length;
   const launchStart = (i: number, row: number) => {
     const called = calls.start_ns[i]!;

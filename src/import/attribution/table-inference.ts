@@ -5,8 +5,10 @@ import {
   inferRanges,
   inferredNames,
   type InferredRange,
+  type LaunchedKernels,
   type MarkedRange,
   type ProcessKernels,
+  type SampledKernels,
 } from './infer-ranges.js';
 
 /** SQL: a number of a trace table; NaN, which is null in tables filled in bulk, becomes null. */
@@ -68,7 +70,42 @@ async function* processKernels(workbench: Workbench): AsyncIterable<ProcessKerne
      WHERE pid IS NOT NULL AND device >= 0 AND ns > 0
      QUALIFY row_number() OVER (PARTITION BY pid ORDER BY ns DESC, device) = 1 ORDER BY pid`,
   );
-  if (groups.length === 0) return;
+  for (const { pid, device, rank, rows } of groups) {
+    const kernelsSql = `FROM trace_kernels WHERE pid = ${pid} AND device = ${device}`;
+    yield {
+      pid,
+      rank,
+      rows,
+      sample: (stride) => sampleKernels(workbench, pid, kernelsSql, stride),
+      sequence: () => readSequence(workbench, pid, rows, kernelsSql),
+    };
+  }
+}
+
+async function sampleKernels(
+  workbench: Workbench,
+  pid: number,
+  kernelsSql: string,
+  stride: number,
+): Promise<SampledKernels> {
+  const rows = await workbench.query<{ dur_ns: number; called_ns: number }>(
+    `WITH sampled AS (
+       SELECT row_number() OVER () AS id, start_ns, dur_ns, ${number('correlation')} AS correlation ${kernelsSql} AND hash(start_ns) % ${stride} = 0)
+     SELECT any_value(s.dur_ns)::DOUBLE AS dur_ns, coalesce(min(a.start_ns), any_value(s.start_ns))::DOUBLE AS called_ns
+     FROM sampled s LEFT JOIN (SELECT correlation, start_ns FROM trace_api WHERE pid = ${pid}) a ON a.correlation = s.correlation GROUP BY s.id`,
+  );
+  return {
+    dur_ns: Float64Array.from(rows, ({ dur_ns: ns }) => ns),
+    called_ns: Float64Array.from(rows, ({ called_ns: ns }) => ns),
+  };
+}
+
+async function readSequence(
+  workbench: Workbench,
+  pid: number,
+  rows: number,
+  kernelsSql: string,
+): Promise<LaunchedKernels> {
   const texts = new Map(
     (
       await workbench.query<{ code: number; text: string }>(
@@ -77,50 +114,45 @@ async function* processKernels(workbench: Workbench): AsyncIterable<ProcessKerne
       )
     ).map(({ code, text }) => [code, text]),
   );
-  for (const { pid, device, rank, rows } of groups) {
-    const launches: { name: string; grid: string | null }[] = [];
-    const codes = new Map<number, number>();
-    const code = new Int32Array(rows);
-    const [start_ns, dur_ns, correlation] = [0, 0, 0].map(() => new Float64Array(rows)) as [
-      Float64Array,
-      Float64Array,
-      Float64Array,
-    ];
-    const scan = workbench.scan(
-      `SELECT start_ns::DOUBLE AS start_ns, dur_ns::DOUBLE AS dur_ns, correlation::DOUBLE AS correlation, name::DOUBLE AS name, grid::DOUBLE AS grid
-       FROM trace_kernels WHERE pid = ${pid} AND device = ${device}`,
-    );
-    let row = 0;
-    for await (const { rows: count, columns } of scan) {
-      for (let i = 0; i < count; i++, row++) {
-        const name = columns['name']![i]!;
-        const grid = columns['grid']![i]!;
-        // Codes are below 2^26, so the pair fits a double.
-        const key = name * 2 ** 26 + (Number.isNaN(grid) ? 2 ** 26 - 1 : grid);
-        let launchCode = codes.get(key);
-        if (launchCode === undefined) {
-          codes.set(key, (launchCode = launches.length));
-          launches.push({ name: texts.get(name) ?? '', grid: texts.get(grid) ?? null });
-        }
-        code[row] = launchCode;
-        start_ns[row] = columns['start_ns']![i]!;
-        dur_ns[row] = columns['dur_ns']![i]!;
-        correlation[row] = columns['correlation']![i]!;
+  const launches: { name: string; grid: string | null }[] = [];
+  const codes = new Map<number, number>();
+  const code = new Int32Array(rows);
+  const [start_ns, dur_ns, correlation] = [0, 0, 0].map(() => new Float64Array(rows)) as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ];
+  const scan = workbench.scan(
+    `SELECT start_ns::DOUBLE AS start_ns, dur_ns::DOUBLE AS dur_ns, correlation::DOUBLE AS correlation, name::DOUBLE AS name, grid::DOUBLE AS grid ${kernelsSql}`,
+  );
+  let row = 0;
+  for await (const { rows: count, columns } of scan) {
+    for (let i = 0; i < count; i++, row++) {
+      const name = columns['name']![i]!;
+      const grid = columns['grid']![i]!;
+      // Codes are below 2^26, so the pair fits a double.
+      const key = name * 2 ** 26 + (Number.isNaN(grid) ? 2 ** 26 - 1 : grid);
+      let launchCode = codes.get(key);
+      if (launchCode === undefined) {
+        codes.set(key, (launchCode = launches.length));
+        launches.push({ name: texts.get(name) ?? '', grid: texts.get(grid) ?? null });
       }
+      code[row] = launchCode;
+      start_ns[row] = columns['start_ns']![i]!;
+      dur_ns[row] = columns['dur_ns']![i]!;
+      correlation[row] = columns['correlation']![i]!;
     }
-    sortByStart(start_ns, [code, start_ns, dur_ns, correlation]);
-    yield {
-      pid,
-      rank,
-      kernels: { rows, code, start_ns, dur_ns, launches },
-      launches: (wanted) =>
-        loadCalls(
-          workbench,
-          pid,
-          Float64Array.from(wanted, (row) => correlation[row]!),
-        ),
-    };
   }
+  sortByStart(start_ns, [code, start_ns, dur_ns, correlation]);
+  return {
+    kernels: { rows, code, start_ns, dur_ns, launches },
+    launches: (wanted) =>
+      loadCalls(
+        workbench,
+        pid,
+        Float64Array.from(wanted, (wantedRow) => correlation[wantedRow]!),
+      ),
+  };
 }
 
 /** Rows by start, those that start together as in the file; most profilers write them so. */

@@ -4,6 +4,7 @@ import {
   inferRanges,
   inferredNames,
   type InferredRange,
+  type LaunchedKernels,
   type MarkedRange,
   type ProcessKernels,
 } from '../infer-ranges.js';
@@ -50,48 +51,80 @@ function selectMarks(
 
 // oxlint-disable-next-line require-await
 async function* processKernels(
-  { kernels, calls }: InMemoryTrace,
+  trace: InMemoryTrace,
   names: readonly string[],
   callOf: Int32Array,
 ): AsyncIterable<ProcessKernels> {
-  for (const { pid, device, rank } of busiestDevices(kernels)) {
-    const { rows, start_ns: start, dur_ns: dur, shape, shapes } = kernels;
-    const processRows = Array.from(
+  const { kernels, calls } = trace;
+  for (const { pid, device, rank, rows } of busiestDevices(kernels)) {
+    const { shape, shapes, start_ns: start, dur_ns: dur } = kernels;
+    const isProcess = Array.from(
       shapes['pid'] ?? [],
       (value, code) => value === pid && shapes['device']![code] === device,
     );
-    let count = 0;
-    for (let i = 0; i < rows; i++) if (processRows[shape[i]!]) count++;
-    const { codes, launches } = launchCodes(shapes, names);
     // Loops: `from` with a function takes ten times as long, and these arrays have millions of rows.
-    const order = new Int32Array(count);
-    const code = new Int32Array(count);
-    const startNs = new Float64Array(count);
-    const durNs = new Float64Array(count);
-    for (let i = 0, n = 0; i < rows; i++) {
-      if (!processRows[shape[i]!]) continue;
-      order[n] = i;
-      code[n] = codes[shape[i]!]!;
-      startNs[n] = start[i]!;
-      durNs[n++] = dur[i]!;
-    }
+    const everyRow = (stride: number): Int32Array => {
+      const found = new Int32Array(Math.ceil(rows / stride));
+      for (let i = 0, n = 0; n < rows; i++)
+        if (isProcess[shape[i]!]) {
+          if (n % stride === 0) found[n / stride] = i;
+          n++;
+        }
+      return found;
+    };
     yield {
       pid,
       rank,
-      kernels: { rows: count, code, start_ns: startNs, dur_ns: durNs, launches },
+      rows,
       // oxlint-disable-next-line require-await
-      async launches(wanted) {
-        const found = wanted.map((row) => callOf[order[row]!]!);
-        const callColumn = (value: (call: number) => number) =>
-          Float64Array.from(found, (call) => (call < 0 ? Number.NaN : value(call)));
+      async sample(stride) {
+        const sampled = everyRow(stride);
         return {
-          start_ns: callColumn((call) => calls.start_ns[call]!),
-          end_ns: callColumn((call) => calls.start_ns[call]! + calls.dur_ns[call]!),
-          tid: callColumn((call) => calls.shapes['tid']![calls.shape[call]!]!),
+          dur_ns: Float64Array.from(sampled, (row) => dur[row]!),
+          called_ns: Float64Array.from(sampled, (row) =>
+            callOf[row]! < 0 ? start[row]! : calls.start_ns[callOf[row]!]!,
+          ),
         };
       },
+      // oxlint-disable-next-line require-await
+      sequence: async () => sequenceOf(trace, everyRow(1), names, callOf),
     };
   }
+}
+
+/** @param order rows of its kernels */
+function sequenceOf(
+  { kernels, calls }: InMemoryTrace,
+  order: Int32Array,
+  names: readonly string[],
+  callOf: Int32Array,
+): LaunchedKernels {
+  const { start_ns: start, dur_ns: dur, shape, shapes } = kernels;
+  const { codes, launches } = launchCodes(shapes, names);
+  const rows = order.length;
+  const code = new Int32Array(rows);
+  const startNs = new Float64Array(rows);
+  const durNs = new Float64Array(rows);
+  for (let n = 0; n < rows; n++) {
+    const row = order[n]!;
+    code[n] = codes[shape[row]!]!;
+    startNs[n] = start[row]!;
+    durNs[n] = dur[row]!;
+  }
+  return {
+    kernels: { rows, code, start_ns: startNs, dur_ns: durNs, launches },
+    // oxlint-disable-next-line require-await
+    async launches(wanted) {
+      const found = wanted.map((row) => callOf[order[row]!]!);
+      const callColumn = (value: (call: number) => number) =>
+        Float64Array.from(found, (call) => (call < 0 ? Number.NaN : value(call)));
+      return {
+        start_ns: callColumn((call) => calls.start_ns[call]!),
+        end_ns: callColumn((call) => calls.start_ns[call]! + calls.dur_ns[call]!),
+        tid: callColumn((call) => calls.shapes['tid']![calls.shape[call]!]!),
+      };
+    },
+  };
 }
 
 /** Combinations of names and grids. */
@@ -113,19 +146,24 @@ function launchCodes(shapes: InMemoryEvents['shapes'], names: readonly string[])
 /** The device with the most kernel time of each process, in order of processes; the lowest number on a tie. */
 function busiestDevices({ rows, dur_ns: dur, shape, shapes }: InMemoryEvents) {
   const time = new Float64Array(shapes['pid']?.length ?? 0);
-  for (let i = 0; i < rows; i++) time[shape[i]!]! += dur[i]!;
-  const byDevice = new Map<string, { pid: number; device: number; rank: number; ns: number }>();
+  const counts = new Int32Array(time.length);
+  for (let i = 0; i < rows; i++) {
+    time[shape[i]!]! += dur[i]!;
+    counts[shape[i]!]!++;
+  }
+  const byDevice = new Map<string, { pid: number; device: number; rank: number; rows: number; ns: number }>();
   for (const [code, pid] of (shapes['pid'] ?? new Float64Array()).entries()) {
     const device = shapes['device']![code]!;
-    if (Number.isNaN(pid) || Number.isNaN(device) || device < 0 || time[code] === 0) continue;
+    if (Number.isNaN(pid) || Number.isNaN(device) || device < 0) continue;
     const key = `${pid},${device}`;
-    const deviceTime = byDevice.get(key) ?? { pid, device, rank: shapes['rank']![code]!, ns: 0 };
+    const deviceTime = byDevice.get(key) ?? { pid, device, rank: shapes['rank']![code]!, rows: 0, ns: 0 };
     deviceTime.ns += time[code]!;
+    deviceTime.rows += counts[code]!;
     byDevice.set(key, deviceTime);
   }
-  const sorted = [...byDevice.values()].toSorted(
-    (a, b) => a.pid - b.pid || b.ns - a.ns || a.device - b.device,
-  );
+  const sorted = [...byDevice.values()]
+    .filter(({ ns }) => ns > 0)
+    .toSorted((a, b) => a.pid - b.pid || b.ns - a.ns || a.device - b.device);
   return sorted.filter(({ pid }, i) => i === 0 || sorted[i - 1]!.pid !== pid);
 }
 
