@@ -17,7 +17,7 @@ const highShare = 0.2;
 const mediumShare = 0.05;
 /** Minimum share of a finding's gain that remains in its bars; below it, a larger finding hides it. */
 const minRemainingShare = 0.5;
-/** Minimum share of a stage's time that a finding about the host gains; then it hides findings with gains that the host limits. */
+/** Minimum share of a stage's time that a finding about the host gains; then it hides larger findings with gains that the host limits. */
 const minHostBoundShare = 0.3;
 
 /**
@@ -275,14 +275,12 @@ function shareBars(all: readonly Ranked[], stage: StageTime): void {
     const pacing = all.slice(0, index).find((larger) => larger.finding.rule === paced_by);
     if (pacing) finding.hidden_by ??= pacing.finding.id;
   }
-  const host = shortening.find(
-    ({ finding, removes }) =>
-      removes === 'idle' &&
-      finding.hidden_by === null &&
-      finding.gain!.expected_ms >= minHostBoundShare * stage.time_ms,
-  );
+  const host = shortening.find(({ finding, removes }) => removes === 'idle' && finding.hidden_by === null);
   if (!host) return;
-  for (const { finding, limited } of all) if (limited) finding.hidden_by ??= host.finding.id;
+  const hostMs = host.finding.gain!.expected_ms;
+  const isMost = hostMs >= minHostBoundShare * stage.time_ms;
+  for (const { finding, limited } of all)
+    if (limited && (isMost || finding.gain!.expected_ms < hostMs)) finding.hidden_by ??= host.finding.id;
 }
 
 const isCoveredBy = (covering: Ranked, covered: Finding): boolean =>

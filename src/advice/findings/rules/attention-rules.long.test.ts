@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Row } from '../../../model/tables.js';
+import type { FindingContext } from '../rule.js';
 import { closeAll, contextOf, fired, repeated, stepRows } from '../test-steps.js';
 import { castsAndLayoutCopies } from './casts-and-layout-copies.js';
 import { eagerAttention } from './eager-attention.js';
@@ -16,6 +17,24 @@ describe('copies of the KV cache', () => {
     const finding = fired(await kvCacheConcat.find(context));
     expect(finding.gain!.expected_ms).toBeCloseTo((8 * 48) / 1000, 6);
     expect(await firing(context)).toEqual(['kv_cache_concat']);
+  });
+
+  test('a static cache of transformers adds launches, which its advice says', async () => {
+    const withCache = async (cache: string) => {
+      const context = await contextOf(
+        stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
+      );
+      const workload = { model: { facts: { cache } } } as FindingContext['manifest']['workload'];
+      Object.assign(context.manifest, { workload });
+      return fired(await kvCacheConcat.find(context));
+    };
+    const dynamic = await withCache('DynamicCache');
+    // Keys and values of four layers, six launches in each; five per step.
+    expect(dynamic.launches).toBe(-29);
+    expect(dynamic.change.text).toContain('adds about 29 launches per step');
+    const own = await withCache('OwnCache');
+    expect(own.launches).toBeUndefined();
+    expect(own.change.text).not.toContain('launches');
   });
 
   test('reports short concatenations that grow with the steps, but not those of constant time', async () => {

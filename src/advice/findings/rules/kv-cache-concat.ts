@@ -4,7 +4,7 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { type ContextCopies, contextCopies, contextCopiesSql } from '../context-copies.js';
 import { barsOf, checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
-import { instanceWord, count, everyInstance, ms, part } from '../words.js';
+import { instanceWord, count, everyInstance, ms, part, plural } from '../words.js';
 import { formatQuantity, formatNs } from '../../../vocabulary/format.js';
 
 /**
@@ -16,6 +16,11 @@ const minLongCopyNs = 10_000;
 const writeNs = 2_000;
 /** A concatenation of one row to fewer rows may be something else. */
 const minTokens = 16;
+/**
+ * Launches that a static cache of transformers adds to those of a dynamic one if the step is not compiled (5.17, counted on GPT-NeoX, Llama
+ * and Qwen3): in each layer the positions (arange, add, add_) and the mask as a bias (two fills, where); per step the mask.
+ */
+const staticLaunches = { perLayer: 6, perStep: 5 };
 
 /** Keys and values of all earlier tokens are copied in every step, to append one. */
 export const kvCacheConcat = stageRule(
@@ -25,7 +30,7 @@ export const kvCacheConcat = stageRule(
     docs: {
       finds: 'Keys and values of all earlier tokens are copied in every step to append one.',
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
-      gain: 'The time of those copies minus one short write each; low end 80 % of it.',
+      gain: "The time of those copies minus one short write each; low end 80 % of it. transformers' static cache adds launches, which limit it in a step that the host limits.",
       change: 'Write into a cache that is allocated once (static or paged).',
       withheld:
         'less than 5 % of the stage is affected, or the copies neither grow with the steps nor append to a context, by their shapes where recorded',
@@ -75,6 +80,14 @@ async function readAppends({ database }: FindingContext): Promise<boolean | null
   });
 }
 
+/** 0: the program does not use the dynamic cache of transformers. */
+function launchesOfStaticCache({ manifest, model }: FindingContext, copies: number): number {
+  if (manifest.workload?.model?.facts?.cache !== 'DynamicCache') return 0;
+  // Keys and values.
+  const layers = 'architecture' in model ? model.architecture.layers.length : copies / 2;
+  return staticLaunches.perStep + Math.round(layers) * staticLaunches.perLayer;
+}
+
 async function finding(
   context: FindingContext,
   stage: StageFacts,
@@ -85,6 +98,7 @@ async function finding(
   const n = copies.reduce((sum, copy) => sum + copy.n, 0);
   const cats = copies.filter(({ cat }) => cat).reduce((sum, copy) => sum + copy.ms, 0);
   const mostlyCats = cats >= time / 2;
+  const added = mostlyCats ? launchesOfStaticCache(context, n) : 0;
   const { evidence } = await context.evidence<{ kernel: string; per_step: number; us: number; ms: number }>(
     `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_step, round(avg(dur_ns) / 1e3, 2) AS us,
             round(min(dur_ns) / 1e3, 2) AS min_us, round(max(dur_ns) / 1e3, 2) AS max_us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
@@ -106,10 +120,16 @@ async function finding(
     cause: `${instanceWord(kind)} spends ${ms(time)} in ${count(n)} copies of ${ms(time / Math.max(1, n))} each. ${mostlyCats ? 'torch.cat of the cache with one new token does this' : 'They take longer from step to step, like a cache that is cloned, reallocated, made contiguous or repeated for every head'}: all earlier keys and values are read and written again in every layer.`,
     change: {
       kind: 'code',
-      text: 'Write new keys and values into a cache allocated once (static or paged), and attend to a view of it.',
-      example: mostlyCats
-        ? 'model.generation_config.cache_implementation = "static"  # or: keys[:, :, position] = k instead of torch.cat'
-        : 'keys[:, :, position] = k; F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n], enable_gqa=True)  # no clone, no repeat_interleave',
+      text:
+        added > 0
+          ? `Use a static cache, and compile the steps or capture them into a CUDA graph: on its own, it adds about ${plural(added, 'launch', 'launches')} per step for positions and a mask.`
+          : 'Write new keys and values into a cache allocated once (static or paged), and attend to a view of it.',
+      example:
+        added > 0
+          ? 'model.generation_config.cache_implementation = "static"  # generate() compiles its steps then'
+          : mostlyCats
+            ? 'keys[:, :, position] = k  # instead of torch.cat'
+            : 'keys[:, :, position] = k; F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n], enable_gqa=True)  # no clone, no repeat_interleave',
     },
     gain: gainOf(
       wall,
@@ -117,6 +137,7 @@ async function finding(
       `Each copy becomes a write of the new tokens, ${formatNs(writeNs)}; attention takes as long as now.`,
       { low_ms: 0.8 * gain, high_ms: time },
     ),
+    ...(added > 0 && { launches: -added }),
     confidence: 'medium',
     bars: [...classBars(context, kind, ['copy']), ...barsOf(context, kind, ['exposed_copy.dtod'])],
     evidence: [evidence],
