@@ -96,15 +96,27 @@ function engineChange(framework: Framework, kind: PhaseKind, state: GraphState):
   return { kind: changeKind, text, example };
 }
 
+/** Whether the engine schedules the next step while the device runs this one; null: not recorded. */
+const schedulesAhead = ({ manifest }: FindingContext): boolean | null =>
+  manifest.workload?.model?.facts?.async_scheduling ?? null;
+
+/** Whether only more sequences per step can make an engine's time between steps cheaper. */
+export const isSharedOnly = async (context: FindingContext): Promise<boolean> =>
+  schedulesAhead(context) === true && (await programOf(context)).framework !== null;
+
 /** The change for time that the host of an engine needs between two steps; null for a user's own program. */
 export async function engineHostChange(context: FindingContext): Promise<Change | null> {
   const { framework } = await programOf(context);
   if (!framework) return null;
   const { name, overlap } = engines[framework];
   const scheduling = `Between two steps ${name} reads tokens, schedules and prepares inputs. More sequences per step share that time`;
-  const on = context.manifest.workload?.model?.facts?.async_scheduling ?? null;
+  const on = schedulesAhead(context);
   if (on === true)
-    return { kind: 'config', text: `${scheduling}; asynchronous scheduling is on already.`, example: null };
+    return {
+      kind: 'config',
+      text: `${scheduling}; asynchronous scheduling is on already. Work of the program itself between calls of ${name} can move to another process.`,
+      example: null,
+    };
   return {
     kind: 'config',
     text: `${scheduling}; ${overlap.option}${on === null ? (overlap.unknown ?? '') : ''} does it while the device runs a step.`,

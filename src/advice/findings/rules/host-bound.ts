@@ -6,7 +6,7 @@ import {
   minLaunches,
   stretchesOfDispatch,
 } from '../idle-causes.js';
-import { engineHostChange } from '../launch-changes.js';
+import { engineHostChange, isSharedOnly } from '../launch-changes.js';
 import { longHostNs } from '../finding-tables.js';
 import { longStretches, type HostStretch, placeWords } from '../long-stretches.js';
 import { findProgramTime } from '../operators/program.js';
@@ -14,6 +14,7 @@ import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { runDelay } from '../run-delay.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
+import { stageShape } from '../stage-shape.js';
 import { instanceWord, everyInstance, meanCount, ms, part } from '../words.js';
 import { interval95, mean, standardDeviation } from '../../../model/statistics.js';
 import { formatSetting } from '../../../vocabulary/format.js';
@@ -27,7 +28,7 @@ export const hostBound: Rule = stageRule(
       finds:
         'The GPU is idle while the program computes on the host: Python, a tokenizer, sampling, the interpreter lock.',
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
-      gain: "The idle time in long host stretches (of a stage with fewer than 20 launches: in all between launches), without the model's own launch code and without time waiting for a CPU core; low end 70 % of it.",
+      gain: "The idle time in long host stretches (of a stage with fewer than 20 launches: in all between launches), without the model's own launch code and without time waiting for a CPU core; low end 70 % of it. For an engine that schedules ahead already: per token, half of it with twice as many sequences per step.",
       change:
         'Move that work to another thread or process, onto the GPU, or prepare the next step while the GPU works.',
       withheld: 'less than 5 % of the stage is affected, or the machine was busy with other processes',
@@ -127,13 +128,16 @@ async function finding(
     change: mostlyOperators
       ? changeInside(first!.place!)
       : ((await engineHostChange(context)) ?? changeOutside),
-    gain: gainOf(
-      wall,
-      host,
-      mostlyOperators
-        ? "The operator's preparation is cached for the next call; launches take as long as now."
-        : 'The work overlaps with the device or is removed; launches take as long as now.',
-    ),
+    gain:
+      !mostlyOperators && (await isSharedOnly(context))
+        ? await sharedGain(context, stage, host)
+        : gainOf(
+            wall,
+            host,
+            mostlyOperators
+              ? "The operator's preparation is cached for the next call; launches take as long as now."
+              : 'The work overlaps with the device or is removed; launches take as long as now.',
+          ),
     confidence: 'high',
     removes: 'idle',
     bars: barsOf(
@@ -143,6 +147,26 @@ async function finding(
     ),
     evidence: [evidence],
     check: checkAgain,
+  };
+}
+
+/** The gain of twice as many sequences per step, which share the time of the host; null if their number is not known. */
+async function sharedGain(
+  context: FindingContext,
+  { kind, wall_ms: wall }: StageFacts,
+  host: number,
+): Promise<FoundDraft['gain']> {
+  const batch = (await stageShape(context, kind))?.batchSize ?? null;
+  if (batch === null) return null;
+  const expected_ms = host / batch / 2;
+  return {
+    per: 'token',
+    expected_ms,
+    low_ms: 0.7 * expected_ms,
+    high_ms: host / batch,
+    after_ms: wall / batch - expected_ms,
+    assumption: `Twice as many sequences per step share this time, which stays as it is: per sequence it is ${ms(host / batch)} now. Steps do not become shorter.`,
+    what_if: null,
   };
 }
 

@@ -1,4 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { gpuWorkload } from '../../../facts/bench/test-bench.js';
+import { modelFactsSchema } from '../../../model/model-facts.js';
 import { rankedFindings } from '../findings.js';
 import { closeAll, contextOf, fired, type Part, repeated, stepRows } from '../test-steps.js';
 import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
@@ -161,6 +163,25 @@ describe("the program's own host time", () => {
     expect(finding.gain!.expected_ms).toBeCloseTo(3, 6);
     expect(finding.gain!.after_ms).toBeCloseTo(1.01, 6);
     expect(await firing(context)).toEqual(['host_bound']);
+  });
+
+  test('of an engine that schedules ahead, only more sequences per step share it: a gain per token', async () => {
+    const rows = steps({ host: 3000, launch_overhead: 5, launch_latency: 5 });
+    const stages = rows.stages.map((row) => ({
+      ...row,
+      batch_size: 8,
+      new_tokens: 8,
+      context_tokens_sum: 800,
+    }));
+    const context = await contextOf({ ...rows, stages });
+    const model = { ...gpuWorkload().model!, facts: modelFactsSchema.parse({ async_scheduling: true }) };
+    const engine = { name: 'vllm', version: '0.26.0', options: {} };
+    Object.assign(context.manifest, { workload: gpuWorkload({ model, engine }) });
+    const finding = fired(await hostBound.find(context));
+    // 3 ms for 8 sequences; the same for 16.
+    expect(finding.gain).toMatchObject({ per: 'token', low_ms: expect.closeTo((0.7 * 3) / 16, 6) as number });
+    expect(finding.gain!.expected_ms).toBeCloseTo(3 / 16, 6);
+    expect(finding.gain!.after_ms).toBeCloseTo(4.01 / 8 - 3 / 16, 6);
   });
 
   test('reports short gaps of a step with too few launches to be launch-bound', async () => {
