@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { explainDocumentSchema } from '../../src/model/documents/explain.js';
 import { packageRoot } from '../../src/model/installation.js';
-import { captures } from './capture-files.js';
+import { captures, writeChangedSqlite } from './capture-files.js';
 import { expectFailure, inferscope, createSetup, widestLine, listSessions } from './run-cli.js';
 
 const setup = createSetup();
@@ -83,4 +83,16 @@ describe('a file instead of a session', () => {
     expectFailure(explain('nowhere.json.gz', '--json'), 2, 'E_SESSION_NOT_FOUND');
     expect(listSessions(setup).length).toBe(before + 1);
   });
+});
+
+test('steps that start at the same time have no time of their own, so no rule judges them', () => {
+  const overlap = 'UPDATE NVTX_EVENTS SET start = 0, "end" = 1000000000000';
+  const { stdout, stderr, status } = explain(
+    writeChangedSqlite(setup.scratch, 'overlap.sqlite', overlap),
+    '--json',
+  );
+  expect(status, stderr).toBe(0);
+  const { stages, findings } = explainDocumentSchema.parse(JSON.parse(stdout)).data;
+  expect(stages.map(({ kind }) => kind)).toContain('prefill');
+  expect(findings.filter(({ stage }) => stage === 'prefill')).toEqual([]);
 });

@@ -89,6 +89,8 @@ async function readFacts({ scope, waterfalls }: FindingContext): Promise<StageFa
   const windows = await meanWindows(database);
   const rows = withHeadlineTime(waterfalls, windows)
     .map((row, i) => rowAsClean(row, windows[i]!))
+    // Steps that start at the same time have no time of their own.
+    .filter(({ wall_ms }) => wall_ms > 0)
     .toSorted((a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms);
   const stepRows = rows.filter(({ kind }) => steps.has(kind));
   return (stepRows.length > 0 ? stepRows : rows).map((row) => ({

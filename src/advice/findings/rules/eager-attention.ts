@@ -1,3 +1,4 @@
+import { inList } from '../finding-tables.js';
 import { gainOf } from '../gain.js';
 import type { PhaseKind } from '../../../model/documents/trace.js';
 import { necessaryOps } from '../../../facts/model-work.js';
@@ -253,7 +254,7 @@ async function finding(
   }>(
     `SELECT coalesce(name, short_name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM phase_kernels WHERE step_kind = '${kind}' AND name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND ${inList(names)} GROUP BY ALL ORDER BY ms DESC`,
     (rows) =>
       `softmax between two GEMMs in ${plural(regions.length, 'place')}, ${count(regions[0]!.kernels.length)} kernels each; the longest kernel: ${rows[0]?.kernel ?? '–'}, ${formatQuantity(rows[0]?.us ?? Number.NaN, 'us')}`,
   );

@@ -1,3 +1,4 @@
+import { inList } from '../finding-tables.js';
 import { gainOf } from '../gain.js';
 import { deviceOf, factOf } from '../../../facts/device.js';
 import { necessaryOps } from '../../../facts/model-work.js';
@@ -214,11 +215,11 @@ function gemmEvidence(
   kernels: readonly GemmKernel[],
   text: () => string,
 ) {
-  const names = [...new Set(kernels.map(({ name }) => `'${name.replaceAll("'", "''")}'`))];
+  const names = [...new Set(kernels.map(({ name }) => name))];
   return context.evidence(
     `SELECT coalesce(name, short_name) AS kernel, dtype, tile, grid, "block", registers, shared_mem_bytes, round(count(*) / ${instances}, 2) AS per_instance,
             round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM phase_kernels WHERE step_kind = '${kind}' AND name IN (${names.join(', ')}) GROUP BY ALL ORDER BY ms DESC`,
+     FROM phase_kernels WHERE step_kind = '${kind}' AND ${inList(names)} GROUP BY ALL ORDER BY ms DESC`,
     text,
   );
 }
