@@ -364,14 +364,14 @@ describe('80 columns, and dropped columns are named', () => {
 
   it('columns that are equal in all rows are shown once above the table', async () => {
     const text = await textOf({ batchSize: [1, 8, 512] }, [true]);
-    expect(text).toContain('all: input 128, output 128, weights 16.1 GB batch');
+    expect(text).toContain('in all rows: input 128, output 128, weights 16.1 GB batch');
     expect(text).toContain('batch KV cache activations overhead needed ');
   });
 
   it('columns that do not fit are named', async () => {
     const lists = { batchSize: [1, 512], inputLen: [512, 131_072], outputLen: [128, 1024] };
     const text = await textOf(lists, [true, false]);
-    expect(text).toContain('all: weights 16.1 GB batch input output KV cache');
+    expect(text).toContain('in all rows: weights 16.1 GB batch input output KV cache');
     expect(text).toMatch(/\(no room at 80 columns: overhead/);
     expect(text).toContain('max context');
   });

@@ -24,10 +24,10 @@ export function estimateView(document: Document<EstimateResult>): View {
   const { data, issues } = document;
   const { model, activation_dtype: activations } = data;
   const weights = weightFormatLabel(data.weight_format);
-  const format = weights === activations ? weights : `${weights} weights, ${activations} activations`;
+  const format = weights === activations ? weights : `weights: ${weights}; activations: ${activations}`;
   return {
     command: 'estimate',
-    title: `${model.name} (${model.model_type}, ${format}) · ${model.layers} layers`,
+    title: `${model.name} (${model.model_type}; ${format}) · ${model.layers} layers`,
     document,
     session: { id: null, started_at: '' },
     lead: [{ type: 'facts', items: modelFacts(data) }],
@@ -358,7 +358,7 @@ function pointsSection(memory: EstimateMemory): Section {
     title: 'Memory of the fullest GPU',
     blocks: [
       { type: 'text', text: [`${memory.engine}, `, ...machineText(memory)] },
-      ...(constants.length > 0 ? [{ type: 'text', text: ['all: ', ...constants] } as const] : []),
+      ...(constants.length > 0 ? [{ type: 'text', text: ['in all rows: ', ...constants] } as const] : []),
       tableOf('Memory by batch and lengths', columns, points),
       ...(points.some(isRefused)
         ? [{ type: 'text', text: `${poolTooSmall(memory.max_model_len)}.` } as const]

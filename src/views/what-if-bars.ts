@@ -111,6 +111,8 @@ export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Sta
   const words =
     Math.abs(ratio - 1) < 0.005 ? 'no change' : ratio > 1 ? `${factor}× as fast` : `${factor}× as long`;
   const ms = (n: number): Part => ({ n, unit: 'ms' });
+  // What no bar changes is no prediction.
+  if (after.value === from) return [`${name}: `, now, ', no change.'];
   const predicted = after.ci95 ? formatWithRange(after.value, ...after.ci95, 'ms') : null;
   return [
     `${name}: `,

@@ -220,7 +220,7 @@ describe('work', () => {
   test('a bar that two changes move has the reasons of both', () => {
     const { bars } = after(twiceTheNeed(slow), 'batch-size=8', 'dtype=float8');
     const explanations = bars.map(({ explanation }) => explanation);
-    expect(explanations.join('\n')).toMatch(/weights once per step, .*; then roofline limit .*fp8/);
+    expect(explanations.join('\n')).toMatch(/weights once per step, .*; then its roofline .*per-channel FP8/);
   });
 
   test('a larger batch reads the weights once and the cache of each sequence', () => {

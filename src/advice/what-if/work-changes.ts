@@ -11,6 +11,7 @@ import { rebase, type Scaling, scaleKernels } from './class-times.js';
 import { type Effect, type StageNeeds, type StageState, unchanged } from './stage-state.js';
 import { streamFactor } from './weight-streams.js';
 import { formatGb, formatNumber, formatSetting, plural, formatCount } from '../../vocabulary/format.js';
+import { weightFormatLabel } from '../../vocabulary/weight-formats.js';
 
 /**
  * Time of 16-bit fused attention relative to float32, which does not use tensor cores: a fifth, measured on an H200, independent of
@@ -34,7 +35,7 @@ function streamFactors(
 
 const times = (factor: number) => `× ${formatNumber(factor)}`;
 /** Kernels scale with it, except for their latency. */
-const limitTimes = (factor: number) => `roofline limit ${times(factor)}`;
+const limitTimes = (factor: number) => `its roofline ${times(factor)}`;
 
 /** N sequences instead of B: weights are read once per step for all; KV cache, activations and FLOPs scale per sequence. */
 export function withBatch(state: StageState, batchSize: number): Effect | MissingFigure {
@@ -117,10 +118,10 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     otherFactor: () => elements,
     copies: elements,
     measuredFactors: isHalved ? new Map([['attention', halfAttention]]) : streams.measuredFactors,
-    explain: (_, by) => `${limitTimes(by)}: bytes and peak of ${storage.weights.name}`,
+    explain: (_, by) => `${limitTimes(by)}: bytes and peak of ${weightFormatLabel(storage.weights.name)}`,
     assumptions: [
       ...streams.how,
-      `${storage.weights.name}: ${formatSetting(weights, 'bytes')} per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
+      `${weightFormatLabel(storage.weights.name)}: ${formatSetting(weights, 'bytes')} per weight instead of ${formatSetting(averageBytesPerWeight(before.weights.linear))}, multiplied in ${computed}, activations in ${storage.activations}`,
       ...(storage.weights.compute === null && storage.weights.linear.scale !== null
         ? ['weights are unpacked inside the GEMMs, at no extra time']
         : []),
@@ -162,8 +163,8 @@ export function withGpu(
   if (onCpu || gpuName === null)
     return unchanged(state, 'the session did not run on a known GPU, so there is nothing to compare with');
   if ('reason' in needs) return needs;
-  const current = sheetPeaks(gpuName);
-  const target = sheetPeaks(name);
+  const current = sheetPeaks(gpuName, needs.peaks);
+  const target = sheetPeaks(name, needs.peaks);
   if ('reason' in current) return current;
   if ('reason' in target) return target;
   const bandwidth = current.bandwidth.value! / target.bandwidth.value!;
@@ -188,10 +189,14 @@ export function withGpu(
   return { ...byNeed, state: { ...byNeed.state, gpuName: name, needs: { ...needs, peaks: target } } };
 }
 
-function sheetPeaks(name: string): StageNeeds['peaks'] | MissingFigure {
+/** @param ranAs the dtype that matrix multiplications ran as: TF32 stays TF32 on another GPU */
+function sheetPeaks(
+  name: string,
+  { ranAs = (dtype) => dtype }: StageNeeds['peaks'],
+): StageNeeds['peaks'] | MissingFigure {
   const roofs = gpuRoofs(name, null);
   if (roofs.roofBandwidth.value === null) return roofs.roofBandwidth;
-  return { flops: roofs.roofFlops, bandwidth: roofs.roofBandwidth };
+  return { flops: (dtype) => roofs.roofFlops(ranAs(dtype)), bandwidth: roofs.roofBandwidth, ranAs };
 }
 
 function memoryWarning({ model, shape }: StageNeeds, name: string): string[] {
