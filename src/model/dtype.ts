@@ -24,6 +24,9 @@ const shortForms: Record<string, DType> = {
   float4: 'nvfp4',
 };
 
+/** The full name of a recorded dtype; other names unchanged. */
+export const fullDType = (text: string): string => shortForms[text] ?? text;
+
 /** @throws E_DTYPE naming the accepted names */
 export const parseDType = (text: string): DType => dtypeAmong(text, dtypes);
 

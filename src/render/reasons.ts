@@ -50,8 +50,10 @@ export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): Tabl
       ...[...heads].flatMap(([reason, names]) => {
         const named = [...names].filter((name) => !dropped.includes(name));
         // A column without any value is not drawn, so no dash is explained.
-        const mark = shownReasons.has(reason) ? noValue : 'no values for';
-        return named.length === 0 ? [] : [`${mark}${nbsp}${joinNames(named)}: ${reason}`];
+        const isDrawn = shownReasons.has(reason);
+        const mark = isDrawn ? noValue : 'no values for';
+        const quoted = isDrawn ? named : named.map((name) => (name.includes(' ') ? `"${name}"` : name));
+        return named.length === 0 ? [] : [`${mark}${nbsp}${joinNames(quoted)}: ${reason}`];
       }),
       ...meanings(dropped),
     ],

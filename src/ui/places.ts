@@ -4,6 +4,7 @@ import type { ExplainResult, StageWaterfall } from '../model/documents/explain.j
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { PhaseKind } from '../model/documents/trace.js';
 import { classOfBar, gapParts, isBarOf, isCopyBar, isHostBar } from '../model/bars.js';
+import { copyDirection } from '../vocabulary/bars.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { classLabel } from '../vocabulary/op-classes.js';
 import { instanceWord, stageLabels } from '../vocabulary/stages.js';
@@ -124,7 +125,7 @@ async function placeOf(
   const opClass = isBarOf(bar, 'exposed_comm') ? 'communication' : classOfBar(bar);
   if (isBarOf(bar, 'exposed_copy')) {
     const direction = isCopyBar(bar, 'htod') ? 'HtoD' : isCopyBar(bar, 'dtoh') ? 'DtoH' : null;
-    const words = direction === null ? '' : `${direction} `;
+    const words = direction === null ? '' : `${copyDirection(direction)} `;
     return marked(
       longest('copies', direction, stage),
       'kernels:copy',

@@ -1,3 +1,4 @@
+import { copyDirection } from '../vocabulary/bars.js';
 import type { PhaseKind, TraceCopy, TraceResult } from '../model/documents/trace.js';
 import { opClasses } from '../model/classes.js';
 import { cutEnd } from '../vocabulary/cut.js';
@@ -206,7 +207,7 @@ const copyTable = (title: string, copies: readonly TraceCopy[]): Block =>
       ...(copies.some(({ phase }) => phase !== null)
         ? [{ id: 'phase', head: 'phase', cell: ({ phase }: TraceCopy) => phaseLabel(phase) }]
         : []),
-      { id: 'kind', head: 'direction', cell: ({ kind }) => kind },
+      { id: 'kind', head: 'direction', cell: ({ kind }) => copyDirection(kind) },
       {
         id: 'memory',
         head: 'memory',

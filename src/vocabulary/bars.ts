@@ -50,6 +50,10 @@ const copyLabels: Readonly<Record<string, string>> = {
   memset: 'memset',
 };
 
+/** "H2D" for the direction HtoD of a recorded copy, as in the bars. */
+export const copyDirection = (kind: string): string =>
+  copyLabels[kind.toLowerCase()]?.replace(/ copies$/, '') ?? kind;
+
 /** Exposed communication of a rank of a job, by kind. */
 const communication: Readonly<Record<string, BarWords>> = {
   wire: {

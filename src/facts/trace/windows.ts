@@ -15,7 +15,7 @@ export interface PhaseClock {
 const steps: readonly PhaseKind[] = [...stepKinds, 'training', 'other'];
 
 /**
- * One row per phase instance, with its ends on host and device clock, and of its sends and receives. If the engine recorded its repeats, the last
+ * One row per phase instance, with its ends on the host and device clocks and those of its sends and receives. If the engine recorded its repeats, the last
  * decode step ends with its repeat, and the stages of a warm-up repeat are one instance.
  */
 export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
@@ -172,5 +172,7 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
         Object.assign(clock, { clock: 'device', clockWhy: deviceStep.clockWhy });
   const unmarked = await whyUnmarked(scope, kinds);
   if (unmarked === null) return clocks;
-  return [{ kind: 'outside', clock: 'device', clockWhy: `${unmarked}: first to last activity` }];
+  return [
+    { kind: 'outside', clock: 'device', clockWhy: `${unmarked}, so from the first to the last activity` },
+  ];
 }

@@ -1,4 +1,5 @@
 import { gapParts } from '../../model/bars.js';
+import { fullDType } from '../../model/dtype.js';
 import { tables } from '../../model/tables.js';
 import { formatBytes, formatNs, formatPercent } from '../../vocabulary/format.js';
 import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
@@ -24,6 +25,12 @@ const hiddenColumns = new Set([
 
 /** Columns shown last; all other columns come before them. */
 const lastColumns = ['device', 'stream', 'rank', 'pid', 'tid', 'context', 'correlation', 'attributed_by'];
+
+/** Names of columns that are abbreviated in the tables. */
+const columnNames: Readonly<Record<string, string>> = {
+  api_start_ns: 'API call starts',
+  api_dur_ns: 'API call takes',
+};
 
 /** Meaning of columns that a kernel's row has from its operator. */
 const joinedColumns: Readonly<Record<string, string>> = {
@@ -62,7 +69,7 @@ export async function eventDetails(
     .filter(([column]) => column !== 'rank' || !hasOneRank)
     .sort(([a], [b]) => lastColumns.indexOf(a) - lastColumns.indexOf(b))
     .map(([column, value]) => ({
-      name: column.replace(/_(ns|bytes)$/, '').replaceAll('_', ' '),
+      name: columnNames[column] ?? column.replace(/_(ns|bytes)$/, '').replaceAll('_', ' '),
       text: textOf(column, value, timeline.from),
       meaning: columns[column]?.doc ?? joinedColumns[column] ?? '',
     }))
@@ -102,6 +109,7 @@ function textOf(column: string, value: unknown, from: number): string {
   if (column.endsWith('_ns')) return formatNs(timeOf(column, Number(value), from));
   if (column.endsWith('bytes')) return formatBytes(Number(value));
   if (column === 'roof_share') return formatPercent(Number(value));
+  if (column === 'dtype') return fullDType(String(value));
   return column === 'class' ? classLabel(String(value)) : String(value);
 }
 
