@@ -68,13 +68,16 @@ const peaks = ({ device, dtype }: PredictResult): string =>
 
 const number = { numeric: true } as const;
 
-/** Phase and sizes; the output length only if it differs between rows. */
+/** Phase and sizes; how kernels are launched and the output length only if they differ between rows. */
 function shapeColumns<T>(rows: readonly T[], stageOf: (row: T) => PredictStage): ColumnOf<T>[] {
   const hasSeveralOutputs = new Set(rows.map((row) => stageOf(row).output_len)).size > 1;
   return [
     { id: 'phase', head: '', cell: (row) => stageOf(row).phase },
     { id: 'batch_size', head: 'batch', ...number, cell: (row) => ({ count: stageOf(row).batch_size }) },
     { id: 'input_len', head: 'prompt', ...number, cell: (row) => ({ count: stageOf(row).input_len }) },
+    ...(new Set(rows.map((row) => stageOf(row).launch)).size > 1
+      ? [{ id: 'launch', head: 'launches', cell: (row: T) => stageOf(row).launch }]
+      : []),
     ...(hasSeveralOutputs
       ? [
           {

@@ -98,7 +98,11 @@ function gpuMemoriesOf({ question, session }: StoredFacts): GpuMemory[] {
     const sheet = gpuSheet(name);
     return sheet ? [{ name, sheet }] : [];
   });
-  const bySize = new Map(sheets.map((entry) => [`${family(entry.name)} ${entry.sheet.memoryGb}`, entry]));
+  const bySize = new Map<string, (typeof sheets)[number]>();
+  for (const entry of sheets) {
+    const size = `${family(entry.name)} ${entry.sheet.memoryGb}`;
+    if (!bySize.has(size)) bySize.set(size, entry);
+  }
   return [...bySize.values()].slice(0, 3).map(({ name, sheet }) => ({ name, bytes: bytesOf(name, sheet) }));
 }
 

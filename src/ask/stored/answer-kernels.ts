@@ -41,7 +41,10 @@ export const longestKernels = async (facts: StoredFacts): Promise<TopicAnswer> =
 async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; namesKernels: boolean }> {
   const table = hasTable(facts, 'kernels') ? 'kernels' : hasTable(facts, 'ops') ? 'ops' : null;
   const noKernels = {
-    answer: notKnown('The session has no kernels and no operators.', capture.timeline),
+    answer: notKnown(
+      'No kernel of a program was recorded, and no operator: only a timeline has them.',
+      capture.timeline,
+    ),
     namesKernels: false,
   };
   if (table === null) return noKernels;

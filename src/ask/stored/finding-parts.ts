@@ -127,7 +127,7 @@ export function barTexts(stage: StageWaterfall, names: readonly string[], most =
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most)
     .map(({ id, label, ms, share, count, sql, parts }) => ({
-      text: `- ${label}: ${formatMs(ms)} (${formatPercent(share)} of ${instanceOf(stage)}${count === null ? '' : `, ${plural(roundMeanCount(count), ...barCountNoun(id, onCpu))}`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
+      text: `- ${label}: ${formatMs(ms)} (${formatPercent(share)} of ${instanceOf(stage)}${count === null || count === 0 ? '' : `, ${plural(roundMeanCount(count), ...barCountNoun(id, onCpu))}`})${parts[0] ? `; mostly ${parts[0].label}` : ''}.`,
       sql,
       from: 'waterfall',
       rows: 1,

@@ -114,10 +114,11 @@ function varianceFlags(point: BenchPointResult): BenchFlag[] {
 
 function warmupFlags({ warmup: { stable, iterations } }: BenchPointResult): BenchFlag[] {
   if (stable !== false) return [];
+  const repeats = iterations.value === null ? null : Math.ceil(iterations.value);
   const text =
-    iterations.value === null
+    repeats === null
       ? 'warm-up did not settle in some launch: the first repeats may be slow'
-      : sentence`warm-up did not settle after ${iterations.value} repeats in some launch: the first repeats may be slow`;
+      : sentence`warm-up did not settle within ${plural(repeats, 'repeat')} in some launch: the first repeats may be slow`;
   return [flag('warmup_unstable', 'warning', text)];
 }
 

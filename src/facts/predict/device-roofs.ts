@@ -85,7 +85,7 @@ export function checkPeak(roofs: DeviceRoofs, dtype: DType): void {
   const known = Object.keys(roofs.peaks);
   throw new InferscopeError('E_DTYPE', {
     what: `no ${dtype} peak is known for ${roofs.name}`,
-    why: `${peak.reason.text}. Known: ${known.join(', ')}.`,
+    why: `${capitalize(peak.reason.text)}. Known: ${known.join(', ')}.`,
     fix: `Use one of these, for example --dtype ${known[0] ?? 'float32'} – or measure it: inferscope roofline.`,
   });
 }
