@@ -23,17 +23,14 @@ export const verifyExtension = {
   },
   async answer(session: Session, options: Options): Promise<boolean> {
     if (options.verify === undefined) return false;
-    const [{ verifySessions }, { openSessionOrFile }] = await Promise.all([
+    const [{ verifiedStage, verifySessions }, { openSessionOrFile }] = await Promise.all([
       import('../advice/verify/verify.js'),
       import('./session-or-file.js'),
     ]);
     const { stage } = options;
     const verdict = await verifySessions(session, await openSessionOrFile(options.verify));
     if (stage !== undefined) {
-      verdict.data.stages = verdict.data.stages.filter(({ kind }) => kind === stage);
-      verdict.data.changes = verdict.data.changes.filter(
-        (change) => change.stage === null || change.stage === stage,
-      );
+      verdict.data = verifiedStage(verdict.data, stage);
     }
     const [{ verifyView }, { cachedExplanation }] = await Promise.all([
       import('../views/verify.js'),

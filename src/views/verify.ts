@@ -79,6 +79,7 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
     {
       type: 'table',
       title: 'Changed waterfall bars (mean per instance)',
+      reasons: true,
       columns: [
         { id: 'bar', head: 'bar' },
         { id: 'before_ms', head: 'before', numeric: true },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { figure, missing } from '../../model/figure.js';
 import { withheldReasons } from '../../model/withheld.js';
-import { compareExplanations } from './verify.js';
+import { compareExplanations, verifiedStage } from './verify.js';
 
 const session: ExplainResult['session'] = {
   id: '20261121-000000-a',
@@ -293,6 +293,19 @@ test('steps of other numbers of sequences are compared for the same number, whic
     after_ms: { value: (4 * 4) / 61 },
     bars: [{ id: 'roofline', before_ms: 1, after_ms: (4 * 4) / 61 }],
   });
+});
+
+test('of one stage, sentences and score are of its changes only', () => {
+  const stages = [stageOf({ roofline: 4 }), { ...stageOf({ roofline: 9 }), kind: 'prefill' as const }];
+  const findings = [
+    findingOf('one', 1, ['roofline']),
+    { ...findingOf('two', 1, ['roofline']), stage: 'prefill' as const },
+  ];
+  const both = compareExplanations(explanationOf(stages, findings), explanationOf(stages, []), noSession);
+  const { score, sentences } = verifiedStage(both, 'prefill');
+  expect([both.score.graded, score.graded]).toEqual([2, 1]);
+  expect(both.sentences.join(' ')).toContain('Decode step');
+  expect(sentences.join(' ')).not.toContain('Decode step');
 });
 
 test('a gain per token is graded by the tokens of a step, whatever share of the stage the rule named', () => {

@@ -1,5 +1,10 @@
 import { document, type Document } from '../../model/document.js';
-import { type ExplainResult, type VerifyResult, verifyVersion } from '../../model/documents/explain.js';
+import {
+  type ExplainResult,
+  type VerifyResult,
+  type WaterfallKind,
+  verifyVersion,
+} from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
 import { explainSession } from '../explain/explain.js';
 import { checkComparable } from './comparable.js';
@@ -30,6 +35,14 @@ export async function verifySessions(before: Session, after: Session): Promise<D
     issues.push({ code: 'no_common_stage', severity: 'warning', text });
   }
   return document('verify', verifyVersion, result, issues);
+}
+
+/** The result of one stage only, with the sentences and the score of what is left. */
+export function verifiedStage(result: VerifyResult, kind: WaterfallKind): VerifyResult {
+  const stages = result.stages.filter((stage) => stage.kind === kind);
+  const changes = result.changes.filter(({ stage }) => stage === null || stage === kind);
+  const score = scoreOf(changes);
+  return { ...result, stages, changes, score, sentences: sentences(stages, changes, score) };
 }
 
 /** The comparison of two explanations. */
