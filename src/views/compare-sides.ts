@@ -27,7 +27,13 @@ export const changeColumns = (count: number): Column[] =>
         numeric: true,
         ...drop,
       },
-      { id: `change_share_${sideLetter.toLowerCase()}`, head: '%', numeric: true, ...drop },
+      {
+        id: `change_share_${sideLetter.toLowerCase()}`,
+        // Without its neighbor, which a narrow terminal may leave out, it must say which side it is of.
+        head: count > 2 ? `${sideLetter} − ${first} %` : '%',
+        numeric: true,
+        ...drop,
+      },
     ];
   }).flat();
 

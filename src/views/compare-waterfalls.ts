@@ -104,7 +104,7 @@ export function waterfallBars(waterfall: DrawnWaterfall, sideTexts: SideTexts): 
  */
 function sharedBars({ bars, times_ms: times }: DrawnWaterfall): SharedBar[] {
   const nonzero = bars
-    .filter(({ values }) => values.some((ms) => ms !== null && ms !== 0))
+    .filter(isNonzero)
     .map(({ id, label, values }): SharedBar => ({ id, name: label, label, values }));
   const small = nonzero.filter(
     ({ id, values }) =>
@@ -124,6 +124,9 @@ function sharedBars({ bars, times_ms: times }: DrawnWaterfall): SharedBar[] {
   };
   return large.toSpliced(unattributedIndex === -1 ? large.length : unattributedIndex, 0, merged);
 }
+
+const isNonzero = ({ values }: { values: readonly (number | null)[] }): boolean =>
+  values.some((ms) => ms !== null && ms !== 0);
 
 function barTable({ bars, times_ms: times }: DrawnWaterfall, { columns }: SideTexts): Block {
   const whyMissing = (side: number): string =>
@@ -147,7 +150,7 @@ function barTable({ bars, times_ms: times }: DrawnWaterfall, { columns }: SideTe
     title: 'The bars sum to the time of each side',
     columns: [{ id: 'bar', head: 'bar', wraps: true }, ...columns, { id: 'id', head: 'id', drop: 0 }],
     rows: [
-      ...bars.map(({ id, label, values }) => row(label, { code: id }, values)),
+      ...bars.filter(isNonzero).map(({ id, label, values }) => row(label, { code: id }, values)),
       row(
         { text: 'time', tone: 'strong' },
         '',

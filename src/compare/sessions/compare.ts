@@ -202,7 +202,7 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
     list.push({
       code: 'no_roofline_on_a_side',
       severity: 'info',
-      text: `The roofline of ${sideNames(unknown)} is unknown: its kernels are not split into roofline and time above, and have bars "as measured".`,
+      text: `The roofline of ${sideNames(unknown)} is unknown: its kernels are not split into roofline and time above it; their bars are "as measured".`,
     });
   for (const { session, waterfalls } of sides) {
     const slower = waterfalls.filter(

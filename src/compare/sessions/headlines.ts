@@ -53,7 +53,8 @@ function stageLines({ stages }: Parts, last: number, sameWork: boolean): Compare
   return stages
     .filter(({ phase }) => [...stepKinds, 'training', 'outside'].includes(phase))
     .flatMap(({ phase: kind, values, changes }) => {
-      const phase = kind === 'outside' ? wholeOrRest(stages) : kind;
+      const sides = last > 1 ? ` (last session against the first)` : '';
+      const phase = `${kind === 'outside' ? wholeOrRest(stages) : kind}${sides}`;
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];
       const isOtherSize = from.tokens !== null && to.tokens !== null && from.tokens !== to.tokens;
@@ -118,7 +119,7 @@ function rateTexts(
   const tokenRatio = to.tokens / from.tokens;
   if (tokenRatio === 1) return [throughput];
   const perToken = `per token ${formatFigure(from.ms_per_token)} → ${formatFigure(to.ms_per_token)}`;
-  if (!sameWork) return [throughput, perToken];
+  if (!sameWork || isInsignificant) return [throughput, perToken];
   return [throughput, perToken, `${formatPercent(ratio / tokenRatio)} of linear scaling`];
 }
 
