@@ -217,14 +217,14 @@ function ncuOptions(options: RunCommandOptions): RunOptions['ncu'] {
 }
 
 function showProgress(progress: RunProgress): void {
-  if (progress.type === 'start') notify(`— ${progress.words}`);
+  if (progress.type === 'start') notify(`— execution ${progress.words}`);
   else {
     const { execution_id, start_ns, end_ns, exit_code, signal, issues } = progress.execution;
     const time = formatNs(end_ns - start_ns);
     notify(
       exit_code === null && signal === null
-        ? `— ${execution_id} did not start`
-        : `— ${execution_id} exited with ${signal ?? `code ${exit_code}`} after ${time}`,
+        ? `— execution ${execution_id} did not start`
+        : `— execution ${execution_id} exited with ${signal ?? `code ${exit_code}`} after ${time}`,
     );
     for (const { severity, text } of issues) if (severity === 'warning') warn(text);
   }

@@ -6,7 +6,7 @@ interface TableToDraw {
   columns: readonly Column[];
   rows: readonly Row[];
   /**
-   * What is below the table: "– MFU, MBU: no roofline was measured" or "no values for MFU: …", one per reason, and the meanings of columns and marks.
+   * What is below the table: "– MFU, MBU: no roofline was measured" or "not shown: MFU, because …", one per reason, and the meanings of columns and marks.
    * @param dropped heads of columns that the medium has no room for
    */
   notes: (dropped?: readonly string[]) => string[];
@@ -50,10 +50,11 @@ export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): Tabl
       ...[...heads].flatMap(([reason, names]) => {
         const named = [...names].filter((name) => !dropped.includes(name));
         // A column without any value is not drawn, so no dash is explained.
-        const isDrawn = shownReasons.has(reason);
-        const mark = isDrawn ? noValue : 'no values for';
-        const quoted = isDrawn ? named : named.map((name) => (name.includes(' ') ? `"${name}"` : name));
-        return named.length === 0 ? [] : [`${mark}${nbsp}${joinNames(quoted)}: ${reason}`];
+        return named.length === 0
+          ? []
+          : shownReasons.has(reason)
+            ? [`${noValue}${nbsp}${joinNames(named)}: ${reason}`]
+            : [`not shown: ${joinNames(named)}, because ${reason}`];
       }),
       ...meanings(dropped),
     ],

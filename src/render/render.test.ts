@@ -128,7 +128,7 @@ test('a table without any known value shows only its reasons', () => {
     terminalView(view([empty]), { width: 80 })
       .split('\n')
       .slice(-2),
-  ).toEqual(['  no values for MFU, MBU: x', '  no values for time: y']);
+  ).toEqual(['  not shown: MFU, MBU, because x', '  not shown: time, because y']);
   expect(markdownView(view([empty]))).not.toContain('|');
   expect(pageOfView(view([empty]), { clientScript: '' })).not.toContain('<table');
 });

@@ -17,9 +17,11 @@ export function gemmsView(document: Document<GemmsResult>, limit = maxShapes): V
   const { constant } = columnsOf(oncePerShape(data.gemms).rows);
   return {
     command: 'gemm',
-    title: [data.gpu ?? 'unknown GPU', ...(data.stage === undefined ? [] : [data.stage]), ...constant].join(
-      ' · ',
-    ),
+    title: [
+      ...(data.gpu === null ? [] : [data.gpu]),
+      ...(data.stage === undefined ? [] : [data.stage]),
+      ...constant,
+    ].join(' · '),
     document,
     session: { id: null, started_at: '' },
     lead: gemmBlocks(document, limit),
