@@ -28,16 +28,11 @@ export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): Tabl
   ];
   if (!reasons || rows.length === 0) return { columns, rows, notes: meanings };
   const heads = new Map<string, Set<string>>();
-  const shownReasons = new Set<string>();
   const isKeptColumn = columns.map(({ head }, index) => {
     const reasonsOfRows = rows.map(({ cells }) => missingReason(cells[index]));
-    const isShown = reasonsOfRows.some((reason) => reason === null);
     for (const reason of reasonsOfRows)
-      if (reason !== null) {
-        heads.set(reason, (heads.get(reason) ?? new Set()).add(head));
-        if (isShown) shownReasons.add(reason);
-      }
-    return isShown;
+      if (reason !== null) heads.set(reason, (heads.get(reason) ?? new Set()).add(head));
+    return reasonsOfRows.some((reason) => reason === null);
   });
   const isKept = (_: unknown, index: number): boolean => isKeptColumn[index]!;
   const keptColumns = columns.filter(isKept);
@@ -52,7 +47,7 @@ export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): Tabl
         // A column without any value is not drawn, so no dash is explained.
         return named.length === 0
           ? []
-          : shownReasons.has(reason)
+          : named.some((name) => keptColumns.some(({ head }) => head === name))
             ? [`${noValue}${nbsp}${joinNames(named)}: ${reason}`]
             : [`not shown: ${joinNames(named)}, because ${reason}`];
       }),

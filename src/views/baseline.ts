@@ -134,6 +134,9 @@ function notes({ comparisons, tolerance, within_process: isWithin }: BaselineChe
           ] satisfies Text,
         ]),
     ...changeNote(comparisons.map(({ baseline: base, current: now, ...rest }) => ({ ...rest, base, now }))),
+    ...(comparisons.some(({ verdict }) => verdict === 'inconclusive')
+      ? ['More launches would narrow the intervals.']
+      : []),
     ...unclaimedNote(comparisons, 'Set and check with several sessions, or profile with more --launches.'),
     ...withinProcessNote(isWithin),
   ];

@@ -30,7 +30,7 @@ export const changeColumns = (count: number): Column[] =>
       {
         id: `change_share_${sideLetter.toLowerCase()}`,
         // Without its neighbor, which a narrow terminal may leave out, it must say which side it is of.
-        head: count > 2 ? `${sideLetter} − ${first} %` : '%',
+        head: count > 2 ? `% ${sideLetter} − ${first}` : '%',
         numeric: true,
         ...drop,
       },

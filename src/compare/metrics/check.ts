@@ -127,7 +127,7 @@ function wordsOf(comparison: Omit<BaselineComparison, 'text'>, tolerance: number
     case 'no_worse':
       return `not significant; more than ${formatPercent(Math.max(worst, 0))} worse is ruled out`;
     default:
-      return `no difference shown, but up to ${formatPercent(worst)} worse is not ruled out: more launches would narrow the interval`;
+      return `no difference shown, but ${formatSigned(better === 'lower' ? worst : -worst, 'ratio')} is not ruled out`;
   }
 }
 

@@ -116,7 +116,7 @@ export function cleanTimeNote(raw: readonly Part[], parts: readonly Part[]): str
   const ms = unattributedMs(parts) - unattributedMs(raw);
   if (Math.abs(ms) < 1e-6) return null;
   return ms < 0
-    ? 'without the profiler the stage was shorter by more than the host bars, which a profiler lengthens, contain'
+    ? 'without the profiler the stage was shorter by more than its host time; the other bars are as long as under it'
     : 'the clean execution took longer than the one under the profiler';
 }
 
