@@ -25,7 +25,8 @@ const shortForms: Record<string, DType> = {
 };
 
 /** The full name of a recorded dtype; other names unchanged. */
-export const fullDType = (text: string): string => shortForms[text] ?? text;
+export const fullDType = (text: string): string =>
+  Object.hasOwn(shortForms, text) ? shortForms[text]! : text;
 
 /** @throws E_DTYPE naming the accepted names */
 export const parseDType = (text: string): DType => dtypeAmong(text, dtypes);
