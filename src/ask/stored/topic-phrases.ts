@@ -95,7 +95,8 @@ export const topicPhrases = {
   rebuilt: `
     masks made anew every step | tensors created again | attention mask rebuilt`,
   kv_concat: `
-    KV cache concatenated every step | KV cache cloned or copied | torch.cat of past keys and values`,
+    KV cache concatenated every step | KV cache cloned or copied | torch.cat of past keys and values |
+    a problem with the KV cache`,
   casts: `
     too many .to(bf16) | conversions half to float and back in each layer | casts and dtype conversions |
     layout copies, transposes, contiguous | converting between fp32 and fp16`,
@@ -151,7 +152,7 @@ export const topicPhrases = {
     most expensive kernels | which kernels are slow | operator that costs most | which kernels take longest | slowest operators | hottest ops hotspots |
     top kernels by time | triton or cutlass kernel`,
   memory: `
-    what is the memory limit of the run | where the memory went |     memory split: weights, activations, KV cache | how much memory does it use | what takes the memory | KV cache size |
+    what is the memory limit of the run | where the memory went |     memory split: weights, activations, KV cache | how much memory does it use | what takes the memory | KV cache size | how big is the KV cache |
     VRAM used by weights and activations | peak memory in GB | memory usage RSS`,
   sampled: `
     nvidia-smi utilization, power and memory clock over the run | power draw in watts | clock frequency | temperature |

@@ -69,6 +69,7 @@ test.each<[question: string, topic: string]>([
   ['can I trust these numbers', 'certainty'],
   ['How much does the profiler add?', 'profiler'],
   ['Is NCCL communication exposed?', 'communication'],
+  ['Is there a KV cache problem?', 'kv_concat'],
   ['which rank is the straggler', 'stragglers'],
   ['which rank is slow?', 'stragglers'],
   ['What should I change first?', 'change'],
