@@ -1,3 +1,4 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
@@ -6,16 +7,28 @@ export const minInnerWaits = 2;
 /** A wait is inside a step if at least this share of the step's launches is before it, and as many are after it. */
 const marginShare = 0.05;
 
+const waitsByContext = new WeakMap<FindingContext, Promise<Map<PhaseKind, number>>>();
+
 /** Mean waits per instance with launches of the same instance before and after them. */
 export async function innerWaits(
-  { database }: FindingContext,
-  { kind, instances }: StageFacts,
+  context: FindingContext,
+  { kind, instances }: Pick<StageFacts, 'kind' | 'instances'>,
 ): Promise<number> {
-  const [row] = await database.query<{ n: number }>(
-    `SELECT count(*) / ${instances} AS n FROM finding_waits w
-     JOIN (SELECT step_id AS window_id, quantile_disc(api_start_ns, ${marginShare}) AS first_ns, quantile_disc(api_start_ns, ${1 - marginShare}) AS last_ns
-           FROM rank_kernels JOIN stages_in_phases USING (stage_id) WHERE api_start_ns IS NOT NULL GROUP BY step_id) l USING (window_id)
-     WHERE w.kind = '${kind}' AND w.cause IN ('synchronize', 'read', 'copy') AND w.start_ns BETWEEN l.first_ns AND l.last_ns`,
+  const waits = waitsByContext.get(context) ?? countInnerWaits(context);
+  waitsByContext.set(context, waits);
+  return ((await waits).get(kind) ?? 0) / instances;
+}
+
+/** By kind of stage, over all instances. */
+async function countInnerWaits({ database }: FindingContext): Promise<Map<PhaseKind, number>> {
+  const rows = await database.query<{ kind: PhaseKind; n: number }>(
+    `WITH waits AS (SELECT kind, window_id, start_ns FROM finding_waits WHERE cause IN ('synchronize', 'read', 'copy')),
+     launched AS (
+       SELECT step_id AS window_id, quantile_disc(api_start_ns, ${marginShare}) AS first_ns, quantile_disc(api_start_ns, ${1 - marginShare}) AS last_ns
+       FROM rank_kernels JOIN stages_in_phases USING (stage_id)
+       WHERE api_start_ns IS NOT NULL AND step_id IN (SELECT window_id FROM waits) GROUP BY step_id)
+     SELECT kind, count(*)::DOUBLE AS n FROM waits w JOIN launched l USING (window_id)
+     WHERE w.start_ns BETWEEN l.first_ns AND l.last_ns GROUP BY kind`,
   );
-  return row?.n ?? 0;
+  return new Map(rows.map(({ kind, n }) => [kind, n]));
 }
