@@ -5,7 +5,7 @@ import { markedSteps, stagesOnRanksSql, withTransfersSql } from '../trace/step-t
 
 type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['step_times']>;
 
-/** The steps of a kind in one execution; of ranks without such steps, those of their longest kind. */
+/** The steps of one kind in an execution. Ranks without such steps are shown with those of their longest kind. */
 export interface Steps {
   kind: string;
   execution: string;

@@ -65,7 +65,7 @@ export const engineRules: readonly KernelClassRule[] = [
       'void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::(anonymous namespace)::OpaqueType<2u>, unsigned int, 4, 64, 64>(at::native::(anonymous namespace)::OpaqueType<2u>*)',
   },
   {
-    pattern: /MeanOps|NormTwoOps|NormOps|WelfordOps|NormTwoOps|MeanFunctor/,
+    pattern: /MeanOps|NormTwoOps|NormOps|WelfordOps|MeanFunctor/,
     class: 'norm',
     family: 'PyTorch reductions of an eager norm',
     sample:
