@@ -11,7 +11,7 @@ type Reason = z.infer<typeof withheldReasonSchema>;
 export const withheldReasons = {
   machine_busy: {
     code: 'machine_busy',
-    text: 'other processes or an unsteady machine alone can cause them',
+    text: 'other processes or an unsteady machine alone can be the cause',
   },
   not_a_share: {
     code: 'not_a_share',
