@@ -22,7 +22,7 @@ test('the peak has the dtype of the GEMMs: NVFP4 on a B300', async () => {
   // An eighth of the 108 dense PFLOP/s of a board with eight GPUs.
   expect(document.data.device.peak_flops_per_s.value).toBe(108e15 / 8);
   expect(document.data.device.peak_dtype).toBe('nvfp4');
-  expect(terminalView(predictView(document), { width: 80 })).toContain('13.5 PFLOP/s nvfp4');
+  expect(terminalView(predictView(document), { width: 80 })).toContain('nvfp4 13.5 PFLOP/s');
 });
 
 test("warns about config keys that the model's family does not read", async () => {

@@ -51,7 +51,7 @@ test('an import loads no library to start programs', () => {
   const coverage = join(setup.scratch, 'coverage');
   const trace = join(packageRoot(), 'test/fixtures/nsys-2025.3.1-h200/tiny-nsys.parquetdir');
   const { status } = spawnSync(process.execPath, [cli, 'import', trace, '--no-raw', '--no-analyze'], {
-    env: { ...environmentOf(setup), NODE_V8_COVERAGE: coverage },
+    env: { ...environmentOf(createSetup()), NODE_V8_COVERAGE: coverage },
   });
   expect(status).toBe(0);
   // One file per process: the command and the one that imports.
