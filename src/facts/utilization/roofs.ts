@@ -3,6 +3,7 @@ import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
 import { figure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
+import type { SessionDatabase } from '../../session/query.js';
 import { deviceOf } from '../device.js';
 import { bandwidthAt, computePeaks, gpuRoofs } from '../roofs.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
@@ -28,7 +29,7 @@ export interface UtilizationRoofs {
 export function utilizationRoofs(
   { hardware, workload }: Pick<ManifestData, 'hardware' | 'workload'>,
   { cpu, gpu }: { cpu: MachineRoofline | null; gpu: GpuRoofline | null },
-  where: { onCpu: boolean; ordinal?: number | null },
+  where: { onCpu: boolean; ordinal?: number | null; float32As?: 'float32' | 'tfloat32' },
 ): UtilizationRoofs {
   if (where.onCpu) return cpuRoofs(hardware['cpu_model'], cpu);
   const devices = workload?.tensor_parallel_size ?? 1;
@@ -38,15 +39,24 @@ export function utilizationRoofs(
     'no_roofline',
     `no measured roofline of ${name ?? 'this GPU'} is in the session (inferscope roofline measures it)`,
   );
+  const ranAs = (dtype: PeakDType) => (dtype === 'float32' ? (where.float32As ?? dtype) : dtype);
   return {
     kind: 'gpu',
     name,
     devices,
-    peak: roofs.mfuFlops,
+    peak: (dtype) => roofs.mfuFlops(ranAs(dtype)),
     bandwidth: () => roofs.mbuBandwidth,
-    measuredPeak: (dtype) => (roofs.measured === null ? notMeasured : roofs.measuredFlops(dtype)),
+    measuredPeak: (dtype) => (roofs.measured === null ? notMeasured : roofs.measuredFlops(ranAs(dtype))),
     measuredBandwidth: () => (roofs.measured === null ? notMeasured : roofs.measuredBandwidth),
   };
+}
+
+/** What float32 matrix multiplications of a timeline ran as: TF32 has up to eight times the peak of float32. */
+export async function float32RanAs(database: SessionDatabase): Promise<'float32' | 'tfloat32'> {
+  const [gemm] = await database.query<{ share: number | null }>(
+    `SELECT sum(dur_ns) FILTER (dtype = 'tf32' OR contains(name, 'tf32')) / sum(dur_ns) AS share FROM rank_kernels WHERE class = 'gemm'`,
+  );
+  return (gemm?.share ?? 0) < 0.5 ? 'float32' : 'tfloat32';
 }
 
 function cpuRoofs(model: unknown, roofline: MachineRoofline | null): UtilizationRoofs {

@@ -10,7 +10,8 @@ import { tinyAttention, fixtureConfig, tinyHead, tinyLinear, fixtureWorkload } f
 import { ms, sessionsIn, step } from './test-hand.js';
 import type { Context } from '../../model/context.js';
 import { giveContext } from '../../session/edit.js';
-import { openFolder, type Session } from '../../session/open.js';
+import { importSession } from '../../session/archive-import.js';
+import { openFolder, openSession, type Session } from '../../session/open.js';
 import { analyzeUtilization } from './utilization.js';
 
 const home = testHome();
@@ -368,4 +369,16 @@ describe('a timeline with a clean execution', () => {
     });
     expect(valueOf(statedFigures.stages[0]!.peak_flops_per_s)).toBe(67e12);
   });
+});
+
+test('float32 matrix multiplications that ran as TF32 have the peak of TF32', async () => {
+  const { id } = await importSession('test/fixtures/diagnosis/tf32_prefill-fault.tgz', home);
+  const [prefill] = (await analyzeUtilization(await openSession(id, home))).data.stages;
+  expect(valueOf(prefill!.peak_flops_per_s)).toBe(494.7e12);
+  // 8 prompts of 1024 tokens: 4 layers of 2048 with an MLP of 5632, causal attention, logits of the last tokens.
+  const linear = 4 * (4 * 2048 ** 2 + 3 * 2048 * 5632);
+  const attention = 4 * 4 * 8 * 2048 * ((1024 * 1025) / 2);
+  const flops = 2 * 8192 * linear + attention + 2 * 8 * 2048 * 32_000;
+  const seconds = valueOf(prefill!.time_ms) / 1e3;
+  expect(valueOf(prefill!.mfu)).toBeCloseTo(flops / seconds / 494.7e12, 3);
 });

@@ -21,7 +21,7 @@ import { recordsRepeats, type TraceScope } from '../trace/scope.js';
 import { windowClocks, type PhaseClock } from '../trace/windows.js';
 import { type ExecutedGemms, readExecutedByStep } from './executed.js';
 import { type SessionModel, sessionModel } from './model.js';
-import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
+import { float32RanAs, type UtilizationRoofs, utilizationRoofs } from './roofs.js';
 import type { StageContext } from './stage-context.js';
 import { type RunSizes, type SizedStep, readTracedSteps, runSizesOf, withSizes } from './sizes.js';
 import { callKinds, readRecordedSteps, type Step } from './steps.js';
@@ -162,7 +162,7 @@ async function readFacts(
   const onCpu = scope ? !scope.source.gpu_used : manifest.workload?.device === 'cpu';
   const roofs = utilizationRoofs(manifest, rooflines, {
     onCpu,
-    ...(scope ? { ordinal: scope.source.focus.device } : {}),
+    ...(scope && { ordinal: scope.source.focus.device, float32As: await float32RanAs(database) }),
   });
   const model = await sessionModel(database, manifest.workload);
   const known = 'model' in model;

@@ -12,6 +12,7 @@ import type { TraceScope } from '../trace/scope.js';
 import { windowClocks } from '../trace/windows.js';
 import { shapeOf } from '../utilization/groups.js';
 import { sessionModel } from '../utilization/model.js';
+import { float32RanAs } from '../utilization/roofs.js';
 import { splitByCounters, constantsOf, countOf, noteOf, partsOf, type PartsByGroup } from './bar-facts.js';
 import { waitShares, withWaits } from './communication-split.js';
 import { barSql } from './bar-sql.js';
@@ -76,7 +77,8 @@ export async function timelineWaterfalls(
   const waits = await waitingParts(scope, unmarked, counted);
   const hasLoadingStages = groups.some(({ kind }) => kind === 'load' || kind === 'warmup');
   const loading = hasLoadingStages ? await readLoadingNs(scope) : new Map<number, number>();
-  const counters = await countedClasses(session, scope, peaksOfModel(model, roofs));
+  const peaks = await peaksUsed(scope, model, roofs);
+  const counters = await countedClasses(session, scope, peaksOfModel(model, peaks));
   const sums = await windowRows(scope, {
     groups,
     framework: host.framework,
@@ -84,7 +86,6 @@ export async function timelineWaterfalls(
     counted,
   });
   const unknown = await unknownKernels(scope, sums);
-  const peaks = await peaksUsed(scope, model, roofs);
   const steps = await groupSteps(session, scope, groups);
   const copiedBytes = groups.some(({ kind }) => kind === 'load') ? await readLoadedBytes(scope) : 0;
   const shares = await waitShares(scope, new Set(groups.map(({ kind }) => kind)));
@@ -117,9 +118,9 @@ interface StageContext extends NeedFacts {
 }
 
 /** Peaks for the dtype that the model computes in. Counters do not show which kernel used which dtype. */
-function peaksOfModel(model: WaterfallFacts['model'], roofs: GpuRoofs) {
+function peaksOfModel(model: WaterfallFacts['model'], peaks: Peaks) {
   const dtype = 'storage' in model ? model.storage.activations : 'float32';
-  return { flops: roofs.roofFlops(dtype).value, bandwidth: roofs.roofBandwidth.value };
+  return { flops: peaks.flops(dtype).value, bandwidth: peaks.bandwidth.value };
 }
 
 /** Peaks of the model's dtypes. Float32 GEMMs that ran as TF32 use its peak, which is up to eight times that of float32. */
@@ -128,12 +129,8 @@ export async function peaksUsed(
   model: WaterfallFacts['model'],
   roofs: GpuRoofs,
 ): Promise<Peaks> {
-  const peaks = gpuPeaks(roofs);
-  if (!('storage' in model) || model.storage.activations !== 'float32') return peaks;
-  const [gemm] = await database.query<{ share: number | null }>(
-    `SELECT sum(dur_ns) FILTER (dtype = 'tf32' OR contains(name, 'tf32')) / sum(dur_ns) AS share FROM rank_kernels WHERE class = 'gemm'`,
-  );
-  return (gemm?.share ?? 0) < 0.5 ? peaks : gpuPeaks(roofs, 'tfloat32');
+  if (!('storage' in model) || model.storage.activations !== 'float32') return gpuPeaks(roofs);
+  return gpuPeaks(roofs, await float32RanAs(database));
 }
 
 async function waterfallOf(
