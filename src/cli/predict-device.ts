@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { readStoredRoofline } from '../facts/artifact.js';
 import { deviceOf } from '../facts/device.js';
 import { type DeviceRoofs, roofsOfCpu, roofsOfGpu } from '../facts/predict/device-roofs.js';
+import { recordedFloat32As } from '../facts/predict/measured.js';
 import { readStoredGpuRoofline } from '../facts/roofs.js';
 import { chosenGpuWords, findGpuSheet } from '../hardware/find-gpu.js';
 import type { Issue } from '../model/document.js';
@@ -76,7 +77,7 @@ export async function predictDevice(
   if (name === undefined) return cpuRoofs(options, null);
   const measured =
     candidates.find((roofline) => roofline !== null && hasGpu(roofline, name)) ?? (await findMeasured(name));
-  return { roofs: roofsOfGpu(name, measured), issues: [] };
+  return { roofs: roofsOfGpu(name, measured, await recordedFloat32As(session)), issues: [] };
 }
 
 /**

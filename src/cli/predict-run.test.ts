@@ -7,7 +7,10 @@ import { findPreset } from '../llm/presets.js';
 import { exampleGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { terminalView } from '../render/terminal/view.js';
 import { predictView } from '../views/predict.js';
+import { explainSession } from '../advice/explain/explain.js';
+import { importSession } from '../session/archive-import.js';
 import { homeFolders } from '../session/home.js';
+import { openSession } from '../session/open.js';
 import { testFolder } from '../session/test-folder.js';
 import { chooseCases } from './kernels-cases.js';
 import { predictDocumentOf } from './predict-run.js';
@@ -99,4 +102,13 @@ test('a session of kernels is its own kernel table: no comparison, a time for ev
     for (const gemm of gemms)
       expect([gemm.op, gemm.method, gemm.predicted_us]).toEqual([gemm.op, 'measured', 5]);
   }
+});
+
+test('a session in which float32 ran as TF32 has the roofline that explain shows', async () => {
+  process.env['INFERSCOPE_HOME'] = testFolder();
+  const { id } = await importSession('test/fixtures/diagnosis/tf32_prefill-fault.tgz');
+  const { data } = await predictDocumentOf({ session: id, kernels: [] });
+  expect(data.device.peak_dtype).toBe('float32 as tfloat32');
+  const { stages } = (await explainSession(await openSession(id))).data;
+  expect(data.stages[0]!.roofline_ms.value).toBeCloseTo(stages[0]!.roofline_ms.value!, 2);
 });

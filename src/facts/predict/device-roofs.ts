@@ -1,4 +1,5 @@
 import type { PeakFlops } from '../../llm/utilization.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
 import type { DType } from '../../model/dtype.js';
@@ -14,6 +15,8 @@ export interface DeviceRoofs {
   roofs: 'measured' | 'data-sheet';
   peaks: PeakFlops;
   peak(dtype: DType): Figure;
+  /** The dtype that matrix multiplications of a dtype run as. */
+  ranAs(dtype: DType): PeakDType;
   /** B/s at a working set: weights and KV cache of a step. */
   bandwidth(workingSetBytes: number): Figure;
   launchNs: Figure;
@@ -22,10 +25,17 @@ export interface DeviceRoofs {
 
 /**
  * Roofs of a GPU: measured if its roofline is given or cached, else its data sheet's.
+ * @param float32As what float32 matrix multiplications run as
  * @throws E_USAGE for a GPU without either
  */
-export function roofsOfGpu(name: string, roofline: GpuRoofline | null): DeviceRoofs {
+export function roofsOfGpu(
+  name: string,
+  roofline: GpuRoofline | null,
+  float32As: 'float32' | 'tfloat32' = 'float32',
+): DeviceRoofs {
   const roofs = gpuRoofs(name, roofline);
+  const ranAs = <T extends PeakDType>(dtype: T) => (dtype === 'float32' ? float32As : dtype);
+  const peak = (dtype: PeakDType) => roofs.roofFlops(ranAs(dtype));
   if (roofs.roofBandwidth.value === null) throw unknownGpu(name, roofs.roofBandwidth.reason.text);
   // A model that fits the L2 is read from there in every step, so the memory bandwidth does not bound it.
   const fits = (bytes: number) =>
@@ -34,8 +44,9 @@ export function roofsOfGpu(name: string, roofline: GpuRoofline | null): DeviceRo
     kind: 'gpu',
     name,
     roofs: roofs.measured ? 'measured' : 'data-sheet',
-    peaks: peaksOf(roofs.roofFlops),
-    peak: roofs.roofFlops,
+    peaks: peaksOf(peak),
+    peak,
+    ranAs,
     bandwidth: (bytes) => (fits(bytes) ? roofs.l2Bandwidth : roofs.roofBandwidth),
     launchNs: roofs.launchNs,
     graphNodeNs: roofs.graphNodeNs,
@@ -58,6 +69,7 @@ export function roofsOfCpu(roofline: MachineRoofline): DeviceRoofs {
         ? missing('no_peak_for_dtype', `the roofline of this CPU has no ${dtype} peak`)
         : figure(flops, 'FLOP/s', source);
     },
+    ranAs: (dtype) => dtype,
     bandwidth: (bytes) => {
       const bandwidth = bandwidthAt(roofline, bytes);
       return figure(bandwidth.bytesPerS, 'B/s', `${source}, at this working set (${bandwidth.level})`);

@@ -96,7 +96,10 @@ export async function predictDocument(
       name: roofs.name,
       roofs: roofs.roofs,
       peak_flops_per_s: roofs.peak(computeDtype),
-      peak_dtype: computeDtype,
+      peak_dtype:
+        roofs.ranAs(computeDtype) === computeDtype
+          ? computeDtype
+          : `${computeDtype} as ${roofs.ranAs(computeDtype)}`,
       bandwidth_bytes_per_s: roofs.bandwidth(weightBytes(model.architecture, model.storage).total),
       launch_ns: roofs.launchNs,
       graph_node_ns: roofs.graphNodeNs,

@@ -8,6 +8,8 @@ import { InferscopeError } from '../../model/errors.js';
 import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { usesGraphs } from '../bench/roof.js';
+import { float32RanAs } from '../utilization/roofs.js';
+import { timelineScope } from '../waterfall/ranks.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
 /** Measurement of a stage of one shape in a session; times per mean instance, ms. */
@@ -34,6 +36,18 @@ interface TypedShape {
   batchSize: number | null;
   inputLen: number | null;
   outputLen: number | null;
+}
+
+/** What float32 matrix multiplications ran as in a session. */
+export async function recordedFloat32As(session: Session | null): Promise<'float32' | 'tfloat32'> {
+  if (session === null || !hasSubject(session.manifest, 'timeline')) return 'float32';
+  const database = await session.connect();
+  try {
+    const { scope } = await timelineScope(session, database);
+    return scope.source.gpu_used ? await float32RanAs(database) : 'float32';
+  } finally {
+    await database.close();
+  }
 }
 
 /**
