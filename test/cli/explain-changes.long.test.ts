@@ -49,7 +49,7 @@ describe('explain --verify', () => {
     const text = explain('--verify', 'launch_bound_decode-fixed');
     expect(text.status, text.stderr).toBe(0);
     expect(text.stdout).toMatch(
-      /^ +1 +Launch-bound\S* .*gone +[\d.]+ ms \([\d.]+ to [\d.]+ ms\) +[\d.]+ ms/m,
+      /^ +1 +Launch-bound: [^]*?^ +gone +[\d.]+ ms \([\d.]+ to [\d.]+ ms\) +[\d.]+ ms/m,
     );
     expect(widestLine(text.stdout)).toBeLessThanOrEqual(80);
     const json = explain('--verify', 'launch_bound_decode-fixed', '--json');
