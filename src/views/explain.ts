@@ -18,7 +18,7 @@ export function explainView(document: Document<ExplainResult>, options: FindingO
     lead: [
       ...identity(data),
       { type: 'facts', level: 3, items: modelFacts(data.workload) },
-      headline(data),
+      headline(data, rooflinePeaks(data)),
       {
         type: 'issues',
         issues: issues.filter((issue) => issue.severity !== 'info' && !isStated(issue, data)),
@@ -58,7 +58,11 @@ export function withExplanation(
   const { first, rest } = firstScreen(view.lead);
   return {
     ...view,
-    lead: [headline(data), ...first],
+    lead: [
+      headline(data),
+      ...rooflinePeaks(data).map((text): Block => ({ type: 'text', level: 2, text })),
+      ...first,
+    ],
     sections: [
       ...sections.map((section) => ({ ...section, half: true })),
       ...(rest.length > 0 ? [{ id: 'overview', title: 'Overview', blocks: rest }] : []),
@@ -69,9 +73,9 @@ export function withExplanation(
 }
 
 /** Key sentences and rows of the leading stages; bars and findings follow. */
-const headline = (data: ExplainResult): Block => ({
+const headline = (data: ExplainResult, peaks: readonly string[] = []): Block => ({
   type: 'headline',
-  sentences: [...data.preface, ...unknownRooflines(data), ...rooflinePeaks(data)],
+  sentences: [...data.preface, ...unknownRooflines(data), ...peaks],
   rows: stageRows(data),
 });
 
