@@ -4,6 +4,10 @@ import { formatQuantity } from './format.js';
 /** A name, and a peak of the device with its source. */
 export type NamedPeak = readonly [name: string, peak: Figure];
 
+/** "bfloat16", or "float32 as tfloat32" if matrix multiplications of the dtype ran as another one. */
+export const peakName = (dtype: string, ranAs: string): string =>
+  ranAs === dtype ? dtype : `${dtype} as ${ranAs}`;
+
 /**
  * "bfloat16 989 TFLOP/s, bandwidth 4.80 TB/s: data sheet", or the reason why a peak is unknown.
  * @param severalSources some peaks are measured and others from the data sheet; else the first source stands for all

@@ -1,3 +1,4 @@
+import { peakName } from '../../vocabulary/peaks.js';
 import { weightBytes } from '../../llm/storage.js';
 import type { Architecture } from '../../llm/architecture.js';
 import { countParameters } from '../../llm/parameters.js';
@@ -96,10 +97,7 @@ export async function predictDocument(
       name: roofs.name,
       roofs: roofs.roofs,
       peak_flops_per_s: roofs.peak(computeDtype),
-      peak_dtype:
-        roofs.ranAs(computeDtype) === computeDtype
-          ? computeDtype
-          : `${computeDtype} as ${roofs.ranAs(computeDtype)}`,
+      peak_dtype: peakName(computeDtype, roofs.ranAs(computeDtype)),
       bandwidth_bytes_per_s: roofs.bandwidth(weightBytes(model.architecture, model.storage).total),
       launch_ns: roofs.launchNs,
       graph_node_ns: roofs.graphNodeNs,

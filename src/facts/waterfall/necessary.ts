@@ -10,7 +10,7 @@ import type { GpuRoofs } from '../roofs.js';
 import { shapeOf } from '../utilization/groups.js';
 import type { SizedStep } from '../utilization/sizes.js';
 import { neededPeaks } from '../utilization/roofs.js';
-import { type NamedPeak, peakTexts } from '../../vocabulary/peaks.js';
+import { type NamedPeak, peakName, peakTexts } from '../../vocabulary/peaks.js';
 
 /**
  * Time that the model's operations need on this device, ms. Work is the whole model's, peaks are the sum of all its
@@ -134,10 +134,10 @@ export function meanNecessary(
 export function peakLines(model: WorkloadModel, shape: StageShape, peaks: Peaks): string[] {
   const ops = stageWork(model.architecture, shape, model.storage).filter(({ flops }) => flops > 0);
   const dtypes = [...new Set(ops.map(({ dtype }) => dtype))];
-  const named = dtypes.map((dtype): NamedPeak => {
-    const ranAs = peaks.ranAs?.(dtype) ?? dtype;
-    return [ranAs === dtype ? dtype : `${dtype} as ${ranAs}`, peaks.flops(dtype)];
-  });
+  const named = dtypes.map((dtype): NamedPeak => [
+    peakName(dtype, peaks.ranAs?.(dtype) ?? dtype),
+    peaks.flops(dtype),
+  ]);
   const severalSources = dtypes.some((dtype) => peaks.hasSeveralSources?.(dtype) ?? false);
   return peakTexts([...named, ['bandwidth', peaks.bandwidth]], { severalSources });
 }
