@@ -3,7 +3,9 @@ import { figure } from '../../model/figure.js';
 import { exampleGpuRoofline } from '../../model/documents/test-gpu-roofline.js';
 import { deviceOf, ordinalOf } from '../device.js';
 import { exampleRoofline } from '../test-session.js';
-import { utilizationRoofs } from './roofs.js';
+import { openDatabase } from '../../session/database.js';
+import { queryRows, type SessionDatabase } from '../../session/query.js';
+import { float32RanAs, utilizationRoofs } from './roofs.js';
 import { stageShares } from './stage.js';
 import { fixtureWorkload } from './test-tiny.js';
 
@@ -93,4 +95,19 @@ test('finds the GPU of a session', () => {
   expect(deviceOf({ hardware: { gpu0_name: 'NVIDIA H200' }, workload: null }).peak('float16').value).toBe(
     989e12,
   );
+});
+
+test.each([
+  // CUTLASS as cuBLAS names it: float32 inputs, the instruction is of TF32.
+  ['tfloat32', 'fp32', 'cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4'],
+  ['tfloat32', 'tf32', 'sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32'],
+  ['float32', 'fp32', 'sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x64x8'],
+])('float32 ran as %s: a kernel of type %s, %s', async (expected, dtype, name) => {
+  const { connection, close } = await openDatabase();
+  await connection.run(
+    `CREATE TABLE rank_kernels AS SELECT 'gemm' AS class, '${dtype}' AS dtype, '${name}' AS name, 10 AS dur_ns`,
+  );
+  const query = (sql: string) => queryRows(connection, sql, []);
+  expect(await float32RanAs({ query } as unknown as SessionDatabase)).toBe(expected);
+  await close();
 });

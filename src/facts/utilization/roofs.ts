@@ -51,10 +51,14 @@ export function utilizationRoofs(
   };
 }
 
+/** SQL of the type that a GEMM multiplied in. Kernels with float32 inputs that multiply in TF32 have both in their name, or an instruction of it. */
+export const gemmTypeSql =
+  "CASE WHEN dtype = 'fp32' AND regexp_matches(name, 'tf32|tensorop|s1688', 'i') OR dtype IS NULL AND contains(name, 'tf32') THEN 'tf32' ELSE dtype END";
+
 /** What float32 matrix multiplications of a timeline ran as: TF32 has up to eight times the peak of float32. */
 export async function float32RanAs(database: SessionDatabase): Promise<'float32' | 'tfloat32'> {
   const [gemm] = await database.query<{ share: number | null }>(
-    `SELECT sum(dur_ns) FILTER (dtype = 'tf32' OR contains(name, 'tf32')) / sum(dur_ns) AS share FROM rank_kernels WHERE class = 'gemm'`,
+    `SELECT sum(dur_ns) FILTER ((${gemmTypeSql}) = 'tf32') / sum(dur_ns) AS share FROM rank_kernels WHERE class = 'gemm'`,
   );
   return (gemm?.share ?? 0) < 0.5 ? 'float32' : 'tfloat32';
 }

@@ -1,3 +1,4 @@
+import { gemmTypeSql } from '../../../facts/utilization/roofs.js';
 import { gainOf } from '../gain.js';
 import { floatStorage } from '../../../llm/storage.js';
 import { necessaryOps } from '../../../facts/model-work.js';
@@ -17,10 +18,6 @@ const shortNs = 3000;
 
 type Wide = 'fp32' | 'tf32' | 'fp64';
 const peakNames: Record<Wide, PeakDType> = { fp32: 'float32', tf32: 'tfloat32', fp64: 'float32' };
-
-/** Kernels with float32 inputs that multiply in TF32 have both in their name. */
-const wideType =
-  "CASE WHEN dtype = 'fp32' AND regexp_matches(name, 'tf32|tensorop|s1688', 'i') THEN 'tf32' ELSE dtype END";
 
 interface ClassTime {
   class: string;
@@ -55,7 +52,7 @@ export const halfPrecision = stageRule(
   },
   async (context, stage) => {
     const rows = await context.database.query<ClassTime>(
-      `SELECT class, CASE WHEN class = 'gemm' THEN ${wideType} END AS dtype, sum(n) / ${stage.instances} AS n, sum(ns) / 1e6 / ${stage.instances} AS ms
+      `SELECT class, CASE WHEN class = 'gemm' THEN ${gemmTypeSql} END AS dtype, sum(n) / ${stage.instances} AS n, sum(ns) / 1e6 / ${stage.instances} AS ms
        FROM finding_kernels WHERE kind = '${stage.kind}' GROUP BY ALL`,
     );
     const gemms = rows.filter(({ class: opClass }) => opClass === 'gemm');
