@@ -173,14 +173,23 @@ function loadCell(point: BenchmarkPoint, column: { metric: string; statistic: st
   return statisticText(statistic, unit === undefined || unit === column.head ? '' : unit);
 }
 
-/** Number of requests counted in the file, else reported by the tool. */
-function requestCount({ requests, metrics }: BenchmarkPoint): Text {
-  const reported = (name: string) =>
-    metrics.find((metric) => metric.same_definition && metric.name === name)?.file[0]?.value;
-  const ok = requests?.ok ?? reported('completed');
-  const failed = requests?.failed ?? reported('failed') ?? 0;
-  if (ok === undefined) return { missing: 'the file has no value per load' };
-  return failed > 0 ? [{ count: ok }, ' + ', { count: failed, unit: 'failed' }] : { count: ok };
+/** Requests counted in the file, else reported by the tool; null if neither is known. */
+function requestsOf({ requests, metrics }: BenchmarkPoint): { ok: number; failed: number } | null {
+  if (requests !== null) return requests;
+  const reported = (name: string) => {
+    const metric = metrics.find((candidate) => candidate.same_definition && candidate.name === name);
+    return metric && [...metric.file, ...metric.recomputed][0]?.value;
+  };
+  const ok = reported('completed');
+  return ok === undefined ? null : { ok, failed: reported('failed') ?? 0 };
+}
+
+function requestCount(point: BenchmarkPoint): Text {
+  const requests = requestsOf(point);
+  if (requests === null) return { missing: 'the file has no value per load' };
+  return requests.failed > 0
+    ? [{ count: requests.ok }, ' + ', { count: requests.failed, unit: 'failed' }]
+    : { count: requests.ok };
 }
 
 const isSingleValue = ({ statistic }: Statistic): boolean => statistic === 'value';
@@ -263,10 +272,11 @@ const recomputedNote = (metrics: readonly BenchmarkMetric[]): Block[] =>
     ? [{ type: 'text', text: 'Latencies are recomputed from the requests in the file.' }]
     : [];
 
-function pointTitle({ label, requests }: BenchmarkPoint): Text {
-  if (requests === null) return label;
+function pointTitle(point: BenchmarkPoint): Text {
+  const requests = requestsOf(point);
+  if (requests === null) return point.label;
   return [
-    label,
+    point.label,
     ' · ',
     { count: requests.ok, unit: 'requests' },
     ...(requests.failed > 0 ? [', ', { count: requests.failed, unit: 'failed' }] : []),

@@ -126,6 +126,16 @@ test('one change: achieved and expected gain of the stage, computed by hand', ()
   expect(result.stages[0]!.bars).toContainEqual({ id: 'launch_overhead', before_ms: 8, after_ms: 3 });
 });
 
+test('the point of a stage is named as in titles', () => {
+  const at = { ...stageOf({ 'kernels.gemm': 2 }), point: 'b8-p128-o32' };
+  const [sentence] = compareExplanations(
+    explanationOf([at], []),
+    explanationOf([at], []),
+    noSession,
+  ).sentences;
+  expect(sentence).toContain('Decode step at batch 8, 128 in + 32 out: ');
+});
+
 test('two changes share the gain in proportion to their expected gains, including gains hidden by the larger one', () => {
   const findings = [
     findingOf('casts', 3, ['nonessential.copy']),

@@ -156,7 +156,7 @@ export const topicPhrases = {
     VRAM used by weights and activations | peak memory in GB | memory usage RSS`,
   sampled: `
     nvidia-smi utilization, power and memory clock over the run | power draw in watts | clock frequency | temperature |
-    utilization over the run | clocks the GPU runs at`,
+    utilization over the run | clocks the GPU runs at | how busy is the CPU | CPU use and utilization of the host | how many cores are busy`,
   host: `
     PyTorch dispatcher limits the step rate | single-threaded CPU work holds it up | is the host the bottleneck |
     Python slow dispatch | CPU overhead | tokenizer a problem | interpreter`,

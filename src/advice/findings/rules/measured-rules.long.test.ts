@@ -267,6 +267,7 @@ test('reports an overloaded server by queue time of requests, or if no load met 
   const overloaded = await loadTest(false, 0, 'ok', { ttftMs: 30_000 });
   const [queue] = allFired(await outcome(requestsQueue, overloaded));
   expect(queue!.at_stake_ms).toBe(29_960);
+  expect(queue!.evidence[0]!.text).toMatch(/; one request before the loads: TTFT 40\.0.ms$/);
   expect(queue!.share).toBeCloseTo(29_960 / 30_039.5, 9);
   // By the server's own metrics less than half of that time was in its queue.
   const withQueue = (ms: number) =>

@@ -75,7 +75,8 @@ const timesSql = `SELECT execution_id, count(*) AS requests, round(avg(first_tok
      round(count(*) / ((max(end_ns) - min(sent_ns)) / 1e9), 3) AS requests_per_s
    FROM requests WHERE status = 'ok' AND NOT coalesce(warmup, false) GROUP BY execution_id ORDER BY execution_id`;
 
-async function timesOf(context: FindingContext, { points }: ServingResult) {
+async function timesOf(context: FindingContext, { points, probe }: ServingResult) {
+  const alone = probe?.ttft_ms ?? null;
   const { evidence } = await context.evidence<{
     execution_id: string;
     ttft_ms: number;
@@ -88,6 +89,7 @@ async function timesOf(context: FindingContext, { points }: ServingResult) {
         const ttft = point && countsFromDueTime(point.load) ? ttft_from_schedule_ms : ttft_ms;
         return `${point ? loadLabel(point.load) : execution_id}: TTFT ${ms(ttft)}, ${formatQuantity(requests_per_s, 'req/s')}`;
       })
+      .concat(alone === null ? [] : `one request before the loads: TTFT ${ms(alone)}`)
       .join('; '),
   );
   return evidence;
