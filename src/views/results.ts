@@ -1,9 +1,16 @@
 import { fieldOf } from '../model/metric-source.js';
 import type { Document } from '../model/document.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../model/documents/results.js';
+import {
+  ourStatistic,
+  requestCounts,
+  type Statistic,
+  type StatisticId,
+  statisticIn,
+} from '../model/result-statistics.js';
 import type { Block, Column, Row, Section, Table, Text, View } from './block.js';
 import { resultLatencySection } from './results-latency.js';
-import { ourStatistic, type Statistic, statisticIn, statistics } from './results-values.js';
+import { statistics } from './results-values.js';
 import { plural } from '../vocabulary/format.js';
 
 type Capture = BenchmarkResults['captures'][number];
@@ -111,7 +118,7 @@ const hasMark = ({ metrics }: BenchmarkPoint, mark: string): boolean =>
   );
 
 /** Metrics for comparing loads: only ours, each with its most common statistic. */
-const loadColumns: readonly { metric: string; statistic: string; head: string; drop?: number }[] = [
+const loadColumns: readonly { metric: string; statistic: StatisticId; head: string; drop?: number }[] = [
   { metric: 'request_throughput', statistic: 'mean', head: 'req/s', drop: 4 },
   { metric: 'output_throughput', statistic: 'mean', head: 'tok/s' },
   { metric: 'total_throughput', statistic: 'mean', head: 'tok/s in + out' },
@@ -166,30 +173,18 @@ function loadTable(captures: readonly Capture[]): Block {
 
 const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
 
-function loadCell(point: BenchmarkPoint, column: { metric: string; statistic: string; head: string }): Text {
+function loadCell(point: BenchmarkPoint, column: (typeof loadColumns)[number]): Text {
   const statistic = ourStatistic(point, column.metric, column.statistic);
   const unit = point.metrics.find(({ name, same_definition: ours }) => ours && name === column.metric)?.unit;
   // The head of a rate is its unit.
   return statisticText(statistic, unit === undefined || unit === column.head ? '' : unit);
 }
 
-/** Requests counted in the file, else reported by the tool; null if neither is known. */
-function requestsOf({ requests, metrics }: BenchmarkPoint): { ok: number; failed: number } | null {
-  if (requests !== null) return requests;
-  const reported = (name: string) => {
-    const metric = metrics.find((candidate) => candidate.same_definition && candidate.name === name);
-    return metric && [...metric.file, ...metric.recomputed][0]?.value;
-  };
-  const ok = reported('completed');
-  return ok === undefined ? null : { ok, failed: reported('failed') ?? 0 };
-}
-
 function requestCount(point: BenchmarkPoint): Text {
-  const requests = requestsOf(point);
+  const requests = requestCounts(point);
   if (requests === null) return { missing: 'the file has no value per load' };
-  return requests.failed > 0
-    ? [{ count: requests.ok }, ' + ', { count: requests.failed, unit: 'failed' }]
-    : { count: requests.ok };
+  const { ok, failed } = requests;
+  return failed ? [{ count: ok }, ' + ', { count: failed, unit: 'failed' }] : { count: ok };
 }
 
 const isSingleValue = ({ statistic }: Statistic): boolean => statistic === 'value';
@@ -209,9 +204,7 @@ function toolTable({ points, tool }: Capture): Block {
     return toolList(points, tool);
   const valueOf = ({ metrics }: BenchmarkPoint, name: string): Text => {
     const metric = metrics.find((candidate) => candidate.name === name);
-    return metric
-      ? cell(metric.file, statistics[0]!.names, metric.unit)
-      : { missing: 'the file has no value here' };
+    return metric ? cell(metric.file, 'mean', metric.unit) : { missing: 'the file has no value here' };
   };
   return {
     type: 'table',
@@ -232,7 +225,7 @@ function toolTable({ points, tool }: Capture): Block {
 
 function toolList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Block {
   const all = points.flatMap(({ metrics }) => metrics.flatMap(({ file }) => file));
-  const columns = statistics.filter(({ names }) => all.some(({ statistic }) => names.includes(statistic)));
+  const columns = statistics.filter(({ id }) => statisticIn(all, id) !== null);
   const isSampled = all.some((value) => value.n !== null && !isSingleValue(value));
   return {
     type: 'table',
@@ -255,7 +248,7 @@ function toolList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Blo
         cells: [
           label,
           name,
-          ...columns.map(({ names }) => cell(file, names, unit)),
+          ...columns.map(({ id }) => cell(file, id, unit)),
           ...(isSampled ? [sampleCount(file)] : []),
         ],
       })),
@@ -273,26 +266,26 @@ const recomputedNote = (metrics: readonly BenchmarkMetric[]): Block[] =>
     : [];
 
 function pointTitle(point: BenchmarkPoint): Text {
-  const requests = requestsOf(point);
+  const requests = requestCounts(point);
   if (requests === null) return point.label;
   return [
     point.label,
     ' · ',
     { count: requests.ok, unit: 'requests' },
-    ...(requests.failed > 0 ? [', ', { count: requests.failed, unit: 'failed' }] : []),
+    ...(requests.failed ? [', ', { count: requests.failed, unit: 'failed' }] : []),
   ];
 }
 
 /** One row for the tool's values, and one for values recomputed from its requests, which a summary prefers. */
 function pointTable({ metrics }: BenchmarkPoint, meanings: Table['marks'] = []): Block {
   const all = metrics.flatMap(({ file, recomputed }) => [...file, ...recomputed]);
-  const columns = statistics.filter(({ names }) => all.some(({ statistic }) => names.includes(statistic)));
+  const columns = statistics.filter(({ id }) => statisticIn(all, id) !== null);
   const row = (metric: BenchmarkMetric, list: readonly Statistic[], recomputed: boolean): Row => ({
     level: metric.recomputed.length > 0 && !recomputed ? 2 : 1,
     cells: [
       recomputed ? `${metric.name} ${marks.recomputed.mark}` : metric.name,
       metric.same_definition ? 'same definition' : { text: 'not comparable', tone: 'fault' },
-      ...columns.map(({ names }) => cell(list, names, metric.unit)),
+      ...columns.map(({ id }) => cell(list, id, metric.unit)),
       sampleCount(list),
     ],
   });
@@ -324,8 +317,8 @@ function sampleCount(list: readonly Statistic[]): Text {
   return ns.length > 0 ? { count: Math.max(...ns) } : { missing: 'the file has no number of samples' };
 }
 
-const cell = (list: readonly Statistic[], names: readonly string[], unit: string): Text =>
-  statisticText(statisticIn(list, names), unit);
+const cell = (list: readonly Statistic[], id: StatisticId, unit: string): Text =>
+  statisticText(statisticIn(list, id), unit);
 
 function statisticText(statistic: Statistic | null, unit: string): Text {
   if (!statistic) return { missing: 'not in the file' };
