@@ -35,7 +35,7 @@ const isSection = (section: Section | null): section is Section => section !== n
 
 /** Sections about the work on the device, most important first. */
 export function workSections({ data }: Document<TraceResult>): Section[] {
-  const utilization = utilizationSection(data.utilization);
+  const utilization = utilizationSection(data.utilization, data.phases);
   const all = data.source.gpu_used
     ? [
         phasesSection(data),

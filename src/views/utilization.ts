@@ -7,6 +7,7 @@ import type {
   UtilizationStage,
   UtilizationStep,
 } from '../model/documents/utilization.js';
+import type { TracePhase } from '../model/documents/trace.js';
 import type { Figure } from '../model/figure.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Table, Text, View } from './block.js';
@@ -47,8 +48,11 @@ export const utilizationBlocks = ({ data, issues }: Document<UtilizationResult>)
   ...stageBlocks(data),
 ];
 
-/** MFU and MBU of a timeline's stages; null without any. */
-export function utilizationSection(utilization: Utilization | null | undefined): Section | null {
+/** MFU and MBU of a timeline's stages; null without any. @param phases of the execution under the profiler */
+export function utilizationSection(
+  utilization: Utilization | null | undefined,
+  phases: readonly TracePhase[] = [],
+): Section | null {
   if (!utilization) return null;
   const { model, device, stages } = utilization;
   const deviceText = `${device.name ?? 'an unknown device'}${device.devices > 1 ? ` × ${device.devices}` : ''}`;
@@ -65,6 +69,7 @@ export function utilizationSection(utilization: Utilization | null | undefined):
             text: `${model.name} in ${model.dtype} (${model.from}) on ${deviceText}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs; executed MFU counts the GEMMs and attention that ran.`,
           },
           ...stageBlocks(utilization),
+          { type: 'notes', items: otherBatches(stages, phases) ? [otherBatchesNote] : [] },
           {
             type: 'fold',
             level: 3,
@@ -81,6 +86,21 @@ export function utilizationSection(utilization: Utilization | null | undefined):
         ],
   };
 }
+
+const otherBatchesNote =
+  'Steps are those of the execution without the profiler, in which the server formed other batches than in the profiled one.';
+
+/** Whether steps without the profiler have a batch size that the phases do not have. */
+const otherBatches = (stages: readonly UtilizationStage[], phases: readonly TracePhase[]): boolean =>
+  stages.some(
+    ({ kind, profiled, batch_size: batch }) =>
+      !profiled &&
+      batch !== null &&
+      phases.some(
+        ({ kind: phase, by_batch: sizes }) =>
+          phase === kind && sizes.length > 0 && !sizes.some(({ batch_size: size }) => size === batch),
+      ),
+  );
 
 /** The reason of the first stage, since a session has one model. */
 function whyUnknown(stages: readonly UtilizationStage[]): string {
