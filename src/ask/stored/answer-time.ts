@@ -125,7 +125,7 @@ export interface DecodeRate {
   stage: StageWaterfall;
 }
 
-/** Of each group of decode steps with a known time and number of sequences. */
+/** Each group of decode steps with a known time and number of sequences. */
 export function decodeRates({ explained, session }: StoredFacts): DecodeRate[] {
   const batch = session.manifest.workload?.batch_size ?? null;
   return explained.stages.flatMap((stage) => {
