@@ -211,6 +211,17 @@ test('models of one name and different sizes are a difference that could explain
   expect(new Set(size.values).size).toBe(2);
 });
 
+test('what an import does not know is not another value', async () => {
+  const [known, unknown] = [await testSide(home, 10, 0.3, [], []), await testSide(home, 10, 0.3, [], [])];
+  for (const { session } of [known, unknown]) session.manifest.workload = gpuWorkload();
+  unknown.session.manifest.workload!.model!.dtype = 'unknown';
+  const { environment } = compareSides('trace', [known, unknown]);
+  expect(environment.find(({ label }) => label === 'dtype')).toMatchObject({
+    values: [expect.any(String), null],
+    could_explain: null,
+  });
+});
+
 test('unrecorded parts are not 0 ms, not new and not removed', async () => {
   const whole = await testSide(home, 10, 0.3, [{ name: 'a' }], []);
   const bare = await testSide(home, 10, 0.3, [], []);
