@@ -269,6 +269,13 @@ test('reports an overloaded server by queue time of requests, or if no load met 
   expect(queue!.at_stake_ms).toBe(29_960);
   expect(queue!.evidence[0]!.text).toMatch(/; one request before the loads: TTFT 40\.0.ms$/);
   expect(queue!.share).toBeCloseTo(29_960 / 30_039.5, 9);
+  // A late client may be the reason.
+  expect(queue!.confidence).toBe('high');
+  const [lateClient] = allFired(
+    await outcome(requestsQueue, await loadTest(true, 0, 'ok', { ttftMs: 30_000 })),
+  );
+  expect(lateClient!.confidence).toBe('low');
+  expect(lateClient!.cause).toContain('part of the wait may be its own');
   // By the server's own metrics less than half of that time was in its queue.
   const withQueue = (ms: number) =>
     outcome(requestsQueue, overloaded, [
