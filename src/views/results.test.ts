@@ -98,6 +98,16 @@ it('counts the failed requests of each load of a file with several loads', () =>
   );
 });
 
+it('gives the reasons of missing values below its tables', () => {
+  const withReasons = resultsView(results).sections.flatMap(({ blocks }) =>
+    blocks.flatMap((block) =>
+      isTable(block) && block.rows.length > 0 ? [[block.title, block.reasons]] : [],
+    ),
+  );
+  expect(withReasons).toContainEqual(['Load points, with our definitions', true]);
+  expect(withReasons).toContainEqual(['Metrics', true]);
+});
+
 it('keeps what the tool wrote and marks metrics that are not defined as ours', () => {
   const [metrics] = tables('capture-1');
   expect(metrics!.columns.map(({ id }) => id)).toEqual(['metric', 'defined', 'mean', 'p99', 'n']);

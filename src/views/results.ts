@@ -24,13 +24,12 @@ const marks = {
   population: { mark: '‡', meaning: 'divided by n, not n − 1' },
 } as const;
 
-/** Imported benchmark results: a table per load point; our metrics separate from the tool's own, each with its definition. */
+/** Imported benchmark results: a table per load point; our metrics separate from the tool's own. */
 export function resultsView(document: Document<BenchmarkResults>): View {
   const { session, captures } = document.data;
   const metrics = captures.flatMap(({ points }) => points.flatMap((point) => point.metrics));
-  const foreignNames = [
-    ...new Set(metrics.filter((metric) => !metric.same_definition).map(({ name }) => name)),
-  ];
+  const foreign = metrics.filter((metric) => !metric.same_definition);
+  const foreignNames = [...new Set(foreign.map(({ name }) => name))];
   // A log has only its own metrics.
   const comparable =
     foreignNames.length < new Set(metrics.map(({ name }) => name)).size ||
@@ -153,6 +152,7 @@ function loadTable(captures: readonly Capture[]): Block {
   return {
     type: 'table',
     title: 'Load points, with our definitions',
+    reasons: true,
     columns: [
       { id: 'load', head: 'load', wraps: true },
       { id: 'requests', head: 'requests', numeric: true, drop: 6 },
@@ -253,6 +253,7 @@ function toolList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Blo
         ],
       })),
     ),
+    reasons: true,
     marks: [marks.step, marks.population],
     brief: 14,
   };
@@ -292,6 +293,7 @@ function pointTable({ metrics }: BenchmarkPoint, meanings: Table['marks'] = []):
   return {
     type: 'table',
     title: 'Metrics',
+    reasons: true,
     columns: [
       { id: 'metric', head: 'metric', wraps: true },
       { id: 'defined', head: 'defined', drop: 2 },
