@@ -1,4 +1,3 @@
-import { fieldOf } from '../model/metric-source.js';
 import type { Document } from '../model/document.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../model/documents/results.js';
 import {
@@ -10,6 +9,7 @@ import {
 } from '../model/result-statistics.js';
 import type { Block, Column, Row, Section, Table, Text, View } from './block.js';
 import { resultLatencySection } from './results-latency.js';
+import { definitionSection } from './results-definitions.js';
 import { statistics } from './results-values.js';
 import { plural } from '../vocabulary/format.js';
 
@@ -333,70 +333,4 @@ function statisticText(statistic: Statistic | null, unit: string): Text {
 function markOf(statistic: string): string | null {
   if (statistic.endsWith('_step')) return marks.step.mark;
   return statistic === 'sd_population' ? marks.population.mark : null;
-}
-
-const maxFields = 6;
-
-/** The first names, and the number of the others. */
-const shortList = (names: readonly string[]): string =>
-  [
-    ...names.slice(0, maxFields),
-    ...(names.length > maxFields ? [`${names.length - maxFields} more`] : []),
-  ].join(', ');
-
-/** Every definition once, those that differ from ours first; a summary shows only these. */
-function definitionSection(captures: readonly Capture[], hasForeign: boolean): Section {
-  const entries = new Map<string, { tool: string; metric: BenchmarkMetric; fields: Set<string> }>();
-  for (const { tool, points } of captures) {
-    for (const metric of points.flatMap(({ metrics }) => metrics)) {
-      const key = `${tool.name}\n${metric.name}\n${metric.definition}`;
-      const entry = entries.get(key) ?? { tool: tool.name, metric, fields: new Set() };
-      for (const { source } of metric.file) entry.fields.add(fieldOf(source));
-      entries.set(key, entry);
-    }
-  }
-  const all = [...entries.values()]
-    .filter(({ metric }) => metric.definition !== null)
-    .toSorted((a, b) => Number(a.metric.same_definition) - Number(b.metric.same_definition));
-  const undefinedNames = new Set(
-    [...entries.values()].flatMap(({ metric }) => (metric.definition === null ? [metric.name] : [])),
-  );
-  return {
-    id: 'definitions',
-    title: 'Definitions',
-    level: hasForeign ? 2 : 3,
-    blocks: [
-      {
-        type: 'table',
-        title: 'Meaning of each metric and whether it is comparable',
-        columns: [
-          { id: 'metric', head: 'metric' },
-          { id: 'definition', head: 'definition', wraps: 40, lines: true },
-          { id: 'defined', head: 'defined', drop: 3 },
-          { id: 'unit', head: 'unit', drop: 2 },
-          { id: 'tool', head: 'tool', drop: 1 },
-          { id: 'fields', head: 'fields', wraps: true, drop: 0 },
-        ],
-        rows: all.map(({ tool, metric, fields }) => ({
-          level: metric.same_definition ? 3 : 2,
-          cells: [
-            metric.name,
-            metric.definition ?? '',
-            metric.same_definition ? 'same definition' : { text: 'not comparable', tone: 'fault' },
-            metric.unit,
-            tool,
-            shortList([...fields]),
-          ],
-        })),
-      },
-      ...(undefinedNames.size > 0
-        ? [
-            {
-              type: 'text',
-              text: `Not defined in the file or here: ${[...undefinedNames].join(', ')}.`,
-            } satisfies Block,
-          ]
-        : []),
-    ],
-  };
 }

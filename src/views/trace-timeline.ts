@@ -220,7 +220,7 @@ export function telemetrySection(data: TraceResult): Section | null {
         'Over the whole capture, and means within the phases',
         [
           { id: 'scope', head: 'scope', cell: ({ scope }) => scopeLabel(scope) },
-          { id: 'metric', head: 'metric', wraps: true, cell: ({ metric }) => metricLabel(metric) },
+          { id: 'metric', head: 'metric', wraps: 12, lines: true, cell: ({ metric }) => metricLabel(metric) },
           { id: 'mean', head: 'mean', ...number, cell: ({ mean: n, unit }) => ({ n, unit }) },
           { id: 'min', head: 'min', ...number, cell: ({ min: n, unit }) => ({ n, unit }) },
           { id: 'max', head: 'max', ...number, cell: ({ max: n, unit }) => ({ n, unit }) },
