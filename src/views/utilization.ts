@@ -66,7 +66,7 @@ export function utilizationSection(
           {
             type: 'text',
             level: 3,
-            text: `${model.name} in ${model.dtype} (${model.from}) on ${deviceText}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs; executed MFU counts the GEMMs and attention that ran.`,
+            text: `${model.name} in ${model.dtype} (${model.from}) on ${deviceText}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs.`,
           },
           ...stageBlocks(utilization),
           { type: 'notes', items: otherBatches(stages, phases) ? [otherBatchesNote] : [] },
@@ -127,7 +127,13 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
     { id: 'flops', head: 'FLOPs', ...number, drop: 1, cell: ({ flops: figure }) => ({ figure }) },
     { id: 'bytes', head: 'bytes', ...number, drop: 1, cell: ({ bytes: figure }) => ({ figure }) },
     { id: 'mfu', head: 'MFU', ...number, cell: ({ mfu }) => share(mfu) },
-    { id: 'executed_mfu', head: 'executed MFU', ...number, cell: ({ executed }) => share(executed.mfu) },
+    {
+      id: 'executed_mfu',
+      head: 'executed MFU',
+      meaning: 'of the GEMMs and attention that ran',
+      ...number,
+      cell: ({ executed }) => share(executed.mfu),
+    },
     {
       id: 'executed_over_necessary',
       head: 'executed / necessary',
@@ -137,7 +143,13 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
         over.value === null ? { figure: over } : [{ n: over.value, unit: '' }, '×'],
     },
     { id: 'mbu', head: 'MBU', ...number, cell: ({ mbu }) => share(mbu) },
-    { id: 'roof_share', head: 'of roof', ...number, cell: ({ roof_share: roof }) => share(roof) },
+    {
+      id: 'roof_share',
+      head: 'of roof',
+      meaning: 'relative to measured peaks of this machine',
+      ...number,
+      cell: ({ roof_share: roof }) => share(roof),
+    },
     { id: 'bound', head: 'bound', cell: ({ bound }) => bound ?? { missing: 'roof unknown' } },
   ];
   const profiled = stages.filter((stage) => stage.profiled).map((stage) => labelOf(stage, stages));
@@ -153,10 +165,7 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
       stage.executed.text === null ? [] : [`${labelOf(stage, stages)}: ${stage.executed.text}`],
     ),
   ];
-  return [
-    tableOf('Mean per step; of roof: relative to measured peaks of this machine', columns, stages),
-    { type: 'notes', items: notes },
-  ];
+  return [tableOf('Mean per step', columns, stages), { type: 'notes', items: notes }];
 }
 
 const withoutUnit = (figure: Figure): Text =>

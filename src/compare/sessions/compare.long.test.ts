@@ -150,7 +150,8 @@ test('across batch sizes: compares throughput, time per token, scaling and MFU i
     expect(stage!.text).toContain(found);
   expect(stage!.text).not.toMatch(/slower|faster/);
   const gemms = headlines.find(({ id }) => id === 'gemm_tiles')!.text;
-  for (const found of ['7 GEMMs', '64x8x64 → 128x256x64']) expect(gemms).toContain(found);
+  for (const found of ['GEMMs per decode step: 7 in each', '64x8x64 → 128x256x64'])
+    expect(gemms).toContain(found);
 });
 
 test('sessions of different models do not scale to each other', async () => {
@@ -307,6 +308,11 @@ test('only operators distinguish eager attention from the math fallback', () => 
   expect(names(null)).toEqual(['unfused (math or eager)']);
   expect(names([])).toEqual(['unfused (eager)']);
   expect(names(['aten::_scaled_dot_product_attention_math'])).toEqual(['unfused (SDPA math)']);
+});
+
+test('a softmax of sampling is no attention', () => {
+  const softmax = { phase: 'sampling', name: '_topk_log_softmax_kernel', class: 'sampling' } as SideKernel;
+  expect(attentionOf({ kernels: [softmax], attention_operators: null }, 'sampling')).toEqual([]);
 });
 
 test('training steps compare by kernels, too', async () => {

@@ -1,6 +1,6 @@
 import { stepKinds } from '../../model/record.js';
 import type { CompareResult, StageValue } from '../../model/documents/compare.js';
-import { phaseLabel } from '../../vocabulary/stages.js';
+import { perInstance, phaseLabel } from '../../vocabulary/stages.js';
 import {
   formatCount,
   formatFactor,
@@ -139,11 +139,7 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
     const countTexts =
       from === undefined || to === undefined
         ? []
-        : [
-            from === to
-              ? `${formatCount(from)} GEMMs in each`
-              : `${formatCount(from)} → ${formatCount(to)} GEMMs`,
-          ];
+        : [from === to ? `${formatCount(from)} in each` : `${formatCount(from)} → ${formatCount(to)}`];
     if (rows.length === 0 && from === to) return [];
     const tiles = rows.slice(0, 4).map(({ tiles: [first, ...more] }) => tileWords(first!, more.at(-1)!));
     const changed = rows.reduce((sum, { count }) => sum + count, 0);
@@ -156,7 +152,7 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
     return [
       {
         id: 'gemm_tiles',
-        text: `GEMMs of a ${phase} instance: ${[...countTexts, ...tileTexts].join('; ')}.`,
+        text: `GEMMs ${perInstance(phase)}: ${[...countTexts, ...tileTexts].join('; ')}.`,
       },
     ];
   });

@@ -71,7 +71,7 @@ function bench(decode: number[]): Promise<Session> {
 test('reports few repeats if launches of a benchmark differ, but not if they agree', async () => {
   const [finding] = allFired(await outcome(fewRepeats, await bench([4, 8])));
   expect(finding!.title).toMatch(
-    /^High variance: at batch 2, 4 in \+ 3 out: end-to-end means of launches differ: standard deviation \d+ %/,
+    /^High variance at batch 2, 4 in \+ 3 out: end-to-end means of launches differ: standard deviation \d+ %/,
   );
   expect(await outcome(fewRepeats, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
 });
