@@ -1,4 +1,8 @@
-"""Measures what the hooks of `inferscope run` cost per decode step: on and off on alternate steps of one process.
+"""Measures what the hooks of `inferscope run` cost per decode step: with and without them on alternate steps of one process.
+
+Without hooks steps a twin of the model, with the same weights: its classes, of the model, of the model inside it and of its
+embedding, have torch's own calls. There are several models and twins, because how Python caches the attributes of a class
+differs by some us from class to class.
 
 Run with the probe: PYTHONPATH=python/inferscope_probe INFERSCOPE_EVALUATOR=none INFERSCOPE_RECORD=/dev/null python bench/hooks/overhead.py [PAIRS]
 `--layers N` sets the length of a step; `--graph` replays a CUDA graph of it.
@@ -9,13 +13,14 @@ are averaged over GROUP neighbors, because short steps share an event of the dev
 """
 
 import argparse
+import copy
 import gc
 import math
 import statistics
 import time
 
 import torch
-from inferscope_hook_calls import local
+from inferscope_hook_times import SHARED_STEPS
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, StaticCache
 
 parser = argparse.ArgumentParser()
@@ -26,35 +31,52 @@ arguments = parser.parse_args()
 PAIRS = arguments.pairs
 WARMUP = 30
 PAIRS_PER_PROMPT = 100
-GROUP = 12  # pairs: at most as many steps share an event
+GROUP = SHARED_STEPS  # pairs: at most as many steps share an event
+MODELS = 8
 torch.set_num_threads(1)
 device = "cuda" if torch.cuda.is_available() else "cpu"
 config = LlamaConfig(vocab_size=512, hidden_size=64, intermediate_size=128, num_hidden_layers=arguments.layers, num_attention_heads=4)
-model = LlamaForCausalLM(config).eval().to(device)
 token = torch.ones(1, 1, dtype=torch.long, device=device)
-plain_call = torch.nn.Module.__call__
 plain_replay = torch.cuda.CUDAGraph.replay.__wrapped__
-thread = local.thread
 
 
-def step(on, cache):
-    """-> ns of one decode step; without hooks it calls the model directly; the check of the inner model is in both"""
+def embed(self, ids):
+    """The forward of torch.nn.Embedding."""
+    return torch.nn.functional.embedding(ids, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+
+
+def copied(module, attributes):
+    """-> a copy with a class of its own, which has these attributes, and with the same parameters and parts"""
+    copy_of_it = copy.copy(module)
+    copy_of_it._modules = dict(module._modules)
+    copy_of_it.__class__ = type(type(module).__name__, (type(module),), attributes)
+    return copy_of_it
+
+
+def with_classes(model, call, forward):
+    """-> a copy of the model; `call` and `forward`: attributes of the classes of the models and of the embedding"""
+    outer, inner = copied(model, call), copied(model.model, call)
+    inner.embed_tokens = copied(inner.embed_tokens, forward)
+    outer.model = inner
+    return outer
+
+
+def step(on, model, twin, cache):
+    """-> ns of one decode step"""
     if device == "cuda":
         torch.cuda.synchronize()
-    thread.busy = not on
+    called = model if on else twin
     start = time.thread_time_ns()
-    if graph is not None:
-        (torch.cuda.CUDAGraph.replay if on else plain_replay)(graph)
+    if graph is None:
+        called(token, past_key_values=cache)
     elif on:
-        model(token, past_key_values=cache)
+        graph.replay()
     else:
-        plain_call(model, token, past_key_values=cache)
-    end = time.thread_time_ns()
-    thread.busy = False
-    return end - start
+        plain_replay(graph)
+    return time.thread_time_ns() - start
 
 
-def record_graph():
+def record_graph(model):
     """The graph of a decode step with a static cache; its first replays, which count as warm-up, are over."""
     cache = StaticCache(config=config, max_cache_len=64)
     model(token.repeat(1, 8), past_key_values=cache)
@@ -70,20 +92,27 @@ def record_graph():
     return recorded
 
 
-graph = cache = None
+graph = cache = model = twin = None
 times = {True: [], False: []}
 differences = []
 with torch.inference_mode():
-    graph = record_graph() if arguments.graph else None
+    original = LlamaForCausalLM(config).eval().to(device)
+    original(token)  # hooks look for a model until the first one is called
+    models = [with_classes(original, {}, {}) for _ in range(MODELS)]
+    twins = [with_classes(original, {"__call__": torch.nn.Module._wrapped_call_impl}, {"forward": embed}) for _ in range(MODELS)]
+    graph = record_graph(original) if arguments.graph else None
     gc.disable()
     for pair in range(PAIRS + WARMUP):
         if graph is None and pair % PAIRS_PER_PROMPT == 0:
             cache = DynamicCache(config=config)
+            number = pair // PAIRS_PER_PROMPT
+            model, twin = models[number % MODELS], twins[number // 2 % MODELS]
+            twin(token.repeat(1, 8), past_key_values=DynamicCache(config=config))
             model(token.repeat(1, 8), past_key_values=cache)
             for _ in range(8):
                 model(token, past_key_values=cache)
         order = (True, False) if pair % 2 else (False, True)
-        took = {on: step(on, cache) / 1e3 for on in order}
+        took = {on: step(on, model, twin, cache) / 1e3 for on in order}
         if pair >= WARMUP:
             differences.append(took[True] - took[False])
             for on in took:

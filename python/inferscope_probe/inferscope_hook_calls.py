@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import inferscope_record
 from inferscope_after_import import guarded, warn
-from inferscope_hook_inputs import cache_of, count_padding, first_tensor, holds_embedding, is_mask, receives_hidden_states
+from inferscope_hook_inputs import cache_name, cache_of, count_padding, first_tensor, holds_embedding, is_mask, receives_hidden_states
 from inferscope_hook_steps import Sequence, classify_call, classify_plain_call
 from inferscope_hook_times import RepeatedStep, Step, Times
 from inferscope_ranges import Close, is_evaluated, range_opener
@@ -124,9 +124,7 @@ def be_quiet() -> None:
 
 
 def is_silent() -> bool:
-    """inferscope's engines and workloads, and programs that use inferscope_record: their stages are not recorded
-    twice.
-    """
+    """inferscope's engines and workloads, and programs that use inferscope_record, record their stages themselves."""
     return _broken or _quiet or inferscope_record._recorder is not None
 
 
@@ -315,7 +313,8 @@ def open_step(call: ModelCall, owner: Any) -> Opened:
         events = times.open(query.device)
     can_repeat = kind == "decode" and batch == new and past is not None and not sequence.speculative and calls >= _FIRST_COMPILED
     if can_repeat and _shows_its_length(call, cache) and not _opens_ranges and (events is not None or not query.is_cuda):
-        thread.repeated = RepeatedStep(times, owner, sequence, cache, query.shape, batch, number + 1, events)
+        name, positions = (cache_name({}, None), None) if kwargs is None else (cache_name(kwargs, cache), query.numel())
+        thread.repeated = RepeatedStep(times, owner, sequence, cache, name, positions, batch, number + 1, events)
     incomplete = facts if not recorded_model.has_run or (facts.is_plain and facts.is_causal is None) or new is None else None
     step = Step(kind, sequence.iteration, number, time.monotonic_ns(), batch, new, context, is_first, padding, events)
     return step, close_range, incomplete, cache if incomplete is not None else None

@@ -23,6 +23,11 @@ def cache_of(values: Dict[str, Any]) -> Any:
     return None
 
 
+def cache_name(values: Dict[str, Any], cache: Any) -> str:
+    """The name of the argument that is this cache; any of them if there is none."""
+    return next((name for name in _CACHES if cache is not None and values.get(name) is cache), _CACHES[0])
+
+
 def holds_embedding(module: Any) -> bool:
     """Whether one of its parts is an embedding, by name, because parallel engines have their own classes."""
     entry = _embeddings.get(id(module))

@@ -12,10 +12,9 @@ _MAX_PENDING = 20_000
 _FLUSH_NS = 1_000_000_000
 # Events created in advance, because creating one costs as much as recording it.
 _EVENTS = 512
-# Short decode steps share an event, because recording one costs 9 us: it is recorded after this many steps, or after
-# steps that took this long on the host.
-_SHARED_STEPS = 12
-_SHARED_NS = 8_000_000
+# Short decode steps share an event, because recording one costs 9 us: at most this many, and about this much time on the host.
+SHARED_STEPS = 16
+_SHARED_NS = 12_000_000
 # Counts of padding positions that are allocated at once.
 _COUNTS = 256
 
@@ -55,82 +54,66 @@ class Step(NamedTuple):
 
 
 class RepeatedStep:
-    """A decode step that the next ones of its sequence are likely to repeat, with the state that they need. Their
-    device time is measured from the end of the previous step; short steps are measured together.
+    """A decode step that the next ones of its sequence are likely to repeat, with the state that they need
+    (inferscope_hook_repeats.py). Their device time is measured from the end of the previous step; short steps are measured
+    together.
     """
 
     __slots__ = (
-        "times", "owner", "sequence", "cache", "shape", "batch", "number", "stream", "handle", "device", "end", "steps", "host_ns",
-        "__weakref__",
+        "times", "owner_id", "cache_id", "cache_name", "positions", "references", "sequence", "batch", "number", "stream", "handle",
+        "stream_handle", "device", "end", "steps", "limit", "__weakref__",
     )  # fmt: skip
 
     def __init__(
-        self, times: "Times", owner: Any, sequence: Any, cache: Any, shape: Any, batch: int, number: int, events: Optional[StepEvents]
-    ) -> None:
-        """`owner`: the called model or CUDA graph; `number`: of the next step."""
-        self.times, self.sequence, self.shape, self.batch, self.number = times, sequence, shape, batch, number
-        self.owner = weakref.ref(owner)
-        self.cache = _no_cache if cache is None else weakref.ref(cache)
+        self, times: "Times", owner: Any, sequence: Any, cache: Any, cache_name: str, positions: Optional[int], batch: int, number: int,
+        events: Optional[StepEvents],
+    ) -> None:  # fmt: skip
+        """`owner`: the called model or CUDA graph; `cache_name`: of the argument; `positions`: elements of the first argument,
+        None for a graph; `number`: of the next step.
+        """
+        self.times, self.sequence, self.positions, self.batch, self.number = times, sequence, positions, batch, number
+        # Compared instead of weak references, which cost 1 us per call; they change when the objects are deleted.
+        self.owner_id, self.cache_id, self.cache_name = id(owner), id(cache), cache_name
+        self.references = [weakref.ref(value, self._forget) for value in (owner, cache) if value is not None]
         # None without a GPU, and after an error of the device.
-        self.stream = None
+        self.stream = self.stream_handle = None
         # The event at the end of the steps that were measured last.
         self.end = None
-        # Since the last event: start_ns and end_ns of each step, and the sum of their times on the host.
+        # Since the last event: start_ns and end_ns of each step.
         self.steps: List[Tuple[int, int]] = []
-        self.host_ns = 0
+        # Steps that share the next event, from the time of the previous ones on the host.
+        self.limit = 1
         if events is not None:
             _, self.end, self.stream, self.handle = events
-            self.device = self.stream.device_index
+            self.device, self.stream_handle = self.stream.device_index, times.stream_handle
 
-    def matches(self, thread: Any, owner: Any, ids: Any, cache: Any) -> bool:
-        """Whether this call repeats the step. `thread`: a ThreadState; `ids`: None for a graph."""
-        return (
-            self.owner() is owner
-            and self.cache() is cache
-            and getattr(ids, "shape", None) == self.shape
-            and (self.stream is None or (thread.graph is None and self.times.stream_handle(self.device) == self.handle))
-        )
+    def _forget(self, _: Any) -> None:
+        self.owner_id = None
 
-    def run(self, thread: Any, call: Any, args: Any, kwargs: Any) -> Any:
-        """Calls the model; the step costs two time stamps and, after some steps, an event."""
-        thread.busy = True
-        start_ns = time.monotonic_ns()
-        try:
-            return call(*args, **kwargs)
-        finally:
-            end_ns = time.monotonic_ns()
-            thread.busy = False
-            steps = self.steps
-            steps.append((start_ns, end_ns))
-            self.host_ns += end_ns - start_ns
-            if self.host_ns >= _SHARED_NS or len(steps) == _SHARED_STEPS:
-                self._add_group()
-
-    def _add_group(self, after_pause: bool = False) -> None:
+    def add_group(self, after_pause: bool = False) -> None:
         """Adds the steps since the last event to the pending ones. After a pause no event is recorded, because it
         would measure the pause.
         """
-        steps, self.steps, self.host_ns = self.steps, [], 0
+        steps, self.steps = self.steps, []
         number, past = self.number, self.sequence.cached_tokens
         self.number = number + len(steps)
         self.sequence.cached_tokens = past + len(steps)
+        host_ns = sum(end_ns - start_ns for start_ns, end_ns in steps)
+        self.limit = max(1, min(SHARED_STEPS, _SHARED_NS * len(steps) // max(1, host_ns)))
         times, event = self.times, None
         if self.stream is not None and not after_pause:
             event = times.free.pop() if times.free else times.new_event()
             try:
                 times.record(event, self.stream)
             except RuntimeError:  # after an error of the device, which the program itself gets
-                event = self.stream = None
+                event = self.stream = self.stream_handle = None
         times.add((event, self, StepGroup(number, past, steps, self.stream is not None)))
 
     def stop(self) -> None:
         if self.steps:
-            self._add_group(after_pause=time.monotonic_ns() - self.steps[-1][1] > _SHARED_NS)
+            self.add_group(after_pause=time.monotonic_ns() - self.steps[-1][1] > _SHARED_NS)
+        self.references.clear()
         self.sequence.steps["decode"] = self.number
-
-
-def _no_cache() -> None:
-    return None
 
 
 class StepGroup(NamedTuple):

@@ -18,8 +18,9 @@ import inferscope_hook_calls as calls
 from inferscope_after_import import after_import, guarded
 from inferscope_hook_batches import watch_batches
 from inferscope_hook_calls import fail, is_silent, local, run_step
-from inferscope_hook_inputs import cache_of, first_tensor, holds_embedding, main_module, receives_hidden_states
+from inferscope_hook_inputs import first_tensor, holds_embedding, main_module, receives_hidden_states
 from inferscope_hook_loops import has_loop, run_outermost
+from inferscope_hook_repeats import repeating
 
 # Engines that call models with their own batches and are marked elsewhere.
 _ENGINES = ("vllm", "sglang", "tensorrt_llm")
@@ -97,28 +98,14 @@ def _on_modeling(module: Any) -> None:
 
 def _watch_calls(kind: Any, wrapped: Optional[str] = None) -> None:
     """`wrapped`: the attribute that contains the model in a wrapper around a module."""
-    torch = sys.modules["torch"]
     original = vars(kind).get("__call__")
-    module = torch.nn.Module
-    is_traced = torch.compiler.is_dynamo_compiling
+    source = sys.modules["torch"].nn.Module if original is None else types.SimpleNamespace(__call__=original)
 
-    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # Looked up at each call, as Python does, because torch.fx replaces it while it traces.
-        call = module.__call__ if original is None else original
-        if is_traced():
-            return call(self, *args, **kwargs)
-        thread = local.thread
-        if thread.busy:
-            return call(self, *args, **kwargs)
-        repeated = thread.repeated
-        if repeated is not None:
-            ids = args[0] if args else kwargs.get("input_ids")
-            if repeated.matches(thread, self, ids, cache_of(kwargs)):
-                return repeated.run(thread, call, (self, *args), kwargs)
-        if wrapped is None:
-            return run_step(self, call, (self, *args), kwargs, 1, False)
-        return run_step(getattr(self, wrapped, None), call, (self, *args), kwargs, 1, True)
+    def other(self: Any, args: Any, kwargs: Any) -> Any:
+        called = self if wrapped is None else getattr(self, wrapped, None)
+        return run_step(called, source.__call__, (self, *args), kwargs, 1, wrapped is not None)
 
+    __call__ = repeating(source, other)
     __call__.inferscope = True  # type: ignore[attr-defined]
     kind.__call__ = __call__
 
@@ -128,16 +115,11 @@ def _watch_compiled_call(get: Callable[..., Any]) -> Callable[..., Any]:
     def get_compiled_call(self: Any, *args: Any, **kwargs: Any) -> Any:
         compiled = get(self, *args, **kwargs)
 
-        def call(*call_args: Any, **call_kwargs: Any) -> Any:
-            thread = local.thread
-            repeated = thread.repeated
-            if repeated is not None and not thread.busy:
-                ids = call_args[0] if call_args else call_kwargs.get("input_ids")
-                if repeated.matches(thread, self, ids, cache_of(call_kwargs)):
-                    return repeated.run(thread, compiled, call_args, call_kwargs)
-            return run_step(self, compiled, call_args, call_kwargs, 0, True)
+        def other(self: Any, args: Any, kwargs: Any) -> Any:
+            return run_step(self, compiled, args, kwargs, 0, True)
 
-        return call
+        source = types.SimpleNamespace(__call__=lambda _, *args, **kwargs: compiled(*args, **kwargs))
+        return functools.partial(repeating(source, other), self)
 
     return get_compiled_call
 
@@ -149,7 +131,7 @@ def _discover() -> None:
     global _start_discovery, _stop_discovery
     module, embedding = _torch.nn.Module, _torch.nn.Embedding
     original, look_up, convolution = module.__call__, embedding.forward, _torch.nn.Conv2d.forward
-    is_compiling = _torch.compiler.is_compiling
+    is_compiling, is_traced = _torch.compiler.is_compiling, _torch.compiler.is_dynamo_compiling
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         if is_compiling() or local.thread.busy or module.__call__ is not __call__ or is_silent():
@@ -171,7 +153,7 @@ def _discover() -> None:
         return run_step(self, original, (self, *args), kwargs, 1, False)
 
     def forward(self: Any, input: Any) -> Any:
-        if not is_compiling() and not local.thread.busy:
+        if not is_traced() and not local.thread.busy and not is_compiling():
             _on_embedding(input)
         return look_up(self, input)
 
@@ -251,6 +233,7 @@ def _watch_graphs(graph: Any) -> None:
 
     @functools.wraps(begin)
     def capture_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        local.thread.stop_repeating()
         local.thread.graph = self
         return begin(self, *args, **kwargs)
 
@@ -259,15 +242,10 @@ def _watch_graphs(graph: Any) -> None:
         local.thread.graph = None
         return end(self)
 
-    @functools.wraps(original_replay)
-    def replay(self: Any) -> None:
+    def replay_other(self: Any, _args: Any, _kwargs: Any) -> None:
         captured = getattr(self, "inferscope_call", None)
-        thread = local.thread
-        if captured is None or thread.busy or is_silent():
+        if captured is None or is_silent():
             return original_replay(self)
-        repeated = thread.repeated
-        if repeated is not None and repeated.matches(thread, self, None, None):
-            return repeated.run(thread, original_replay, (self,), {})
         opened = None
         try:
             if captured.facts.model() is not None:
@@ -282,6 +260,7 @@ def _watch_graphs(graph: Any) -> None:
                 fail("recording a replay", error)
         return None
 
+    replay = functools.wraps(original_replay)(repeating(types.SimpleNamespace(__call__=original_replay), replay_other))
     for name, value in (("capture_begin", capture_begin), ("capture_end", capture_end), ("replay", replay)):
         _replace(graph, name, value)
 

@@ -8,15 +8,13 @@ import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Row, Section, Text } from './block.js';
 import { tableOf } from './table-of.js';
 import { kernelTable } from './trace-kernel-table.js';
-import { classTables, hasMarks } from './trace-series.js';
+import { classTables } from './trace-series.js';
 import { unitless, countValue, ns, number, ratio } from './trace-values.js';
 
 /** Kernels shown without a click, and in text. */
 const visibleKernels = 25;
 
-export function kernelsSection(data: TraceResult): Section {
-  const { kernels, kernels_total: total } = data;
-  const table = (title: string, rows: typeof kernels): Block => kernelTable(title, rows, hasMarks(data));
+export function kernelsSection({ kernels, kernels_total: total }: TraceResult): Section {
   const others = kernels.slice(visibleKernels);
   return {
     id: 'kernels',
@@ -37,7 +35,7 @@ export function kernelsSection(data: TraceResult): Section {
                 ' in all.',
               ],
             },
-            table(
+            kernelTable(
               `By total time${others.length > 0 ? `, the first ${visibleKernels}` : ''}`,
               kernels.slice(0, visibleKernels),
             ),
@@ -47,7 +45,7 @@ export function kernelsSection(data: TraceResult): Section {
                     type: 'fold',
                     level: 3,
                     title: `${others.length} more${kernels.length < total.names ? ` of ${total.names - visibleKernels}` : ''}`,
-                    blocks: [table('Further kernels, by total time', others)],
+                    blocks: [kernelTable('Further kernels, by total time', others)],
                   } satisfies Block,
                 ]
               : []),
@@ -122,13 +120,13 @@ export function classesSection(data: TraceResult): Section | null {
         behind: { type: 'fold', title: 'Every class of every phase', blocks: detailed },
       },
       instanceTable(data, tables, noun),
-      { type: 'notes', items: unknownWork(data, noun) },
+      { type: 'notes', items: unknownWork(data) },
     ],
   };
 }
 
-/** Time of kernels or operators without a stage or class. */
-function unknownWork({ phases, classes }: TraceResult, noun: string): Text[] {
+/** Kernel time without a stage or class. */
+function unknownWork({ phases, classes }: TraceResult): Text[] {
   const timeOf = (kind: PhaseKind | null, only?: string) =>
     classes
       .filter((phase) => phase.kind === kind)
@@ -138,7 +136,7 @@ function unknownWork({ phases, classes }: TraceResult, noun: string): Text[] {
   const [outside, graphs] = [timeOf('outside') / total, timeOf(null, 'graph') / total];
   return [
     ...(outside >= 0.05 && phases.every(({ kind }) => kind !== 'outside')
-      ? [[ratio(outside), ` of ${noun} time is outside all marked phases and not included in their figures.`]]
+      ? [[ratio(outside), ' of kernel time is outside all marked phases and not included in their figures.']]
       : []),
     ...(graphs > 0.5
       ? ['CUDA graphs were recorded whole, so their kernels are unknown. Capture again with graph nodes.']
@@ -148,9 +146,7 @@ function unknownWork({ phases, classes }: TraceResult, noun: string): Text[] {
 
 function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classTables>, noun: string): Block {
   const shownTables = tables
-    .filter(({ kind }) =>
-      phases.length === 1 && hasMarks({ phases }) ? kind === phases[0]!.kind : kind !== 'outside',
-    )
+    .filter(({ kind }) => (phases.length === 1 ? kind === phases[0]!.kind : kind !== 'outside'))
     .toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))
     .slice(0, maxPhaseColumns);
   const classes = (tables[0]?.rows ?? [])
@@ -178,7 +174,7 @@ function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classT
   };
 }
 
-export function copiesSection({ copies, phases }: TraceResult): Section {
+export function copiesSection({ copies }: TraceResult): Section {
   const totals = copies.filter(({ phase }) => phase === null);
   return {
     id: 'copies',
@@ -189,22 +185,20 @@ export function copiesSection({ copies, phases }: TraceResult): Section {
         ? [{ type: 'missing', what: 'No copies.', why: 'The capture recorded no copy or memset.' }]
         : [
             copyTable('Whole capture; exposed: time without overlap', totals),
-            ...(hasMarks({ phases }) ? [copiesByPhase(copies)] : []),
+            {
+              type: 'fold',
+              level: 3,
+              title: 'By phase',
+              blocks: [
+                copyTable(
+                  'By phase, direction and memory',
+                  copies.filter(({ phase }) => phase !== null),
+                ),
+              ],
+            },
           ],
   };
 }
-
-const copiesByPhase = (copies: readonly TraceCopy[]): Block => ({
-  type: 'fold',
-  level: 3,
-  title: 'By phase',
-  blocks: [
-    copyTable(
-      'By phase, direction and memory',
-      copies.filter(({ phase }) => phase !== null),
-    ),
-  ],
-});
 
 const copyTable = (title: string, copies: readonly TraceCopy[]): Block =>
   tableOf(

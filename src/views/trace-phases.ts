@@ -1,15 +1,12 @@
 import { phaseTime } from '../model/headline-time.js';
-import type { PhaseKind } from '../model/documents/trace-phase.js';
 import type { TracePhase, TraceResult } from '../model/documents/trace.js';
 import { partColor } from '../vocabulary/colors.js';
 import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Text } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
-import { labelsOf, phaseParts, shownPhases } from './trace-series.js';
+import { phaseParts, shownPhases } from './trace-series.js';
 import { ns, number } from './trace-values.js';
-
-type PhaseLabel = ReturnType<typeof labelsOf>;
 
 /** Rows below this share of a phase are shown only on the page. */
 const smallShare = 0.005;
@@ -17,7 +14,6 @@ const smallShare = 0.005;
 /** A mean instance of each phase: GPU work, and idle time by cause. */
 export function phasesSection(data: TraceResult): Section {
   const phases = shownPhases(data);
-  const label = labelsOf(data);
   return {
     id: 'phases',
     title: data.source.gpu_used ? 'Phases: busy and idle' : 'Phases',
@@ -26,8 +22,8 @@ export function phasesSection(data: TraceResult): Section {
       phases.length === 0
         ? [noPhase]
         : data.source.gpu_used
-          ? gpuBlocks(phases, label)
-          : [phaseTable(phases, label, false)],
+          ? gpuBlocks(phases)
+          : [phaseTable(phases, false)],
   };
 }
 
@@ -37,7 +33,7 @@ const noPhase: Block = {
   why: 'No range in the capture is named prefill, decode or another phase. Add NVTX ranges or record_function marks.',
 };
 
-const gpuBlocks = (phases: readonly TracePhase[], label: PhaseLabel): Block[] => [
+const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
   {
     type: 'text',
     level: 3,
@@ -47,25 +43,27 @@ const gpuBlocks = (phases: readonly TracePhase[], label: PhaseLabel): Block[] =>
   },
   {
     type: 'chart',
-    label: `Busy and idle shares of ${phases.map(({ kind }) => label(kind)).join(', ')}`,
+    label: `Busy and idle shares of ${phases.map(({ kind }) => phaseLabel(kind)).join(', ')}`,
     chart: {
       form: 'bars',
       kind: 'shares',
       unit: 'ms',
-      rows: phases.map(({ kind }) => label(kind)),
+      rows: phases.map(({ kind }) => phaseLabel(kind)),
       series: phaseParts(phases[0]!).map(({ id, name }, index) => ({
         name,
         color: partColor(id),
         values: phases.map((phase) => phaseParts(phase)[index]!.ms),
       })),
     },
-    behind: partTable(phases, label),
+    behind: partTable(phases),
   },
-  phaseTable(phases, label, true),
+  phaseTable(phases, true),
   {
     type: 'notes',
     level: 3,
-    items: clockNotes(phases, label),
+    items: phases.map(
+      ({ kind, clock, clock_why: why }) => `${phaseLabel(kind)}: timed by the ${clock}: ${why}`,
+    ),
   },
   {
     type: 'fold',
@@ -81,19 +79,9 @@ const gpuBlocks = (phases: readonly TracePhase[], label: PhaseLabel): Block[] =>
   ...phases.filter(({ rows }) => rows.length > 1).map(instanceFold),
 ];
 
-/** Why phases are timed by host or device; phases with one reason share a note. */
-function clockNotes(phases: readonly TracePhase[], label: PhaseLabel): string[] {
-  const kindsByNote = new Map<string, PhaseKind[]>();
-  for (const { kind, clock, clock_why: why } of phases) {
-    const note = `timed by the ${clock}: ${why}`;
-    kindsByNote.set(note, [...(kindsByNote.get(note) ?? []), kind]);
-  }
-  return [...kindsByNote].map(([note, kinds]) => `${kinds.map(label).join(', ')}: ${note}`);
-}
-
 const isClean = (phase: TracePhase): boolean => !phaseTime(phase).profiled;
 
-function partTable(phases: readonly TracePhase[], label: PhaseLabel): Block {
+function partTable(phases: readonly TracePhase[]): Block {
   return {
     type: 'table',
     title: 'Time (mean per instance)',
@@ -109,7 +97,7 @@ function partTable(phases: readonly TracePhase[], label: PhaseLabel): Block {
         .map(({ name, ms, share }) => ({
           level: share < smallShare ? (3 as const) : (1 as const),
           cells: [
-            label(phase.kind),
+            phaseLabel(phase.kind),
             name,
             { n: ms, unit: 'ms' },
             { n: share, unit: 'ratio' },
@@ -123,10 +111,10 @@ type Size = TracePhase['by_batch'][number];
 type Line = { label: string; times: TracePhase | Size; n: number; cause: string | null; median_ns: number };
 
 /** Phases with their batch sizes below them, since a mean over mixed batch sizes is meaningless. */
-function phaseTable(phases: readonly TracePhase[], label: PhaseLabel, gpuUsed: boolean): Block {
+function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
   const lines = phases.flatMap((phase): Line[] => [
     {
-      label: label(phase.kind),
+      label: phaseLabel(phase.kind),
       times: phase,
       n: phase.instances,
       cause: phase.main_cause,

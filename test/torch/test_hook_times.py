@@ -10,7 +10,10 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python" / "inferscope_probe"))
+import inferscope_hook_repeats as hook_repeats
 import inferscope_hook_times as hook_times
+import torch  # noqa: F401  (the hooks find it in sys.modules)
+from inferscope_hook_calls import local
 from inferscope_hook_steps import Sequence
 
 MS = 1_000_000
@@ -63,7 +66,9 @@ class HookTimesTest(unittest.TestCase):
         self.clocks = Clocks()
         self.times = hook_times.Times()
         self.times.new_event, self.times.record = Event, self.clocks.record
-        self.thread = types.SimpleNamespace(busy=False)
+        self.times.stream_handle = lambda _: 7
+        source = types.SimpleNamespace(__call__=lambda _, host_ns, device_ms: self.clocks.model(host_ns, device_ms))
+        self.call = hook_repeats.repeating(source, lambda *_: self.fail("not seen as a repeated step"))
 
     def start(self):
         """Runs a decode step of 2 ms that the next ones repeat. -> its RepeatedStep"""
@@ -77,11 +82,12 @@ class HookTimesTest(unittest.TestCase):
         events = hook_times.StepEvents(before, after, STREAM, 7)
         self.times.add_step(hook_times.Step("decode", 0, 0, start_ns, 1, 1, 11, events=events), self.clocks.ns)
         sequence.cached_tokens = 11
-        return hook_times.RepeatedStep(self.times, self, sequence, None, (1, 1), 1, 1, events)
+        return hook_times.RepeatedStep(self.times, self, sequence, None, "past_key_values", None, 1, 1, events)
 
     def run_steps(self, repeated, host_ns, device_ms):
         for duration in device_ms:
-            repeated.run(self.thread, self.clocks.model, (host_ns, duration), {})
+            local.thread.repeated = repeated
+            self.call(self, host_ns=host_ns, device_ms=duration)
 
     def device_ms(self):
         """-> (start, duration) of each recorded step, ms"""
@@ -102,15 +108,49 @@ class HookTimesTest(unittest.TestCase):
         repeated = self.start()
         self.run_steps(repeated, 4 * MS, (2.0, 3.0, 4.0, 5.0))
         self.assertEqual(self.clocks.recorded, 4)
-        self.assertEqual(self.device_ms(), [(0, 2), (2, 2.5), (4.5, 2.5), (7, 4.5), (11.5, 4.5)])
+        self.assertEqual(self.device_ms(), [(0, 2), (2, 2), (4, 4), (8, 4), (12, 4)])
 
-    def test_at_most_twelve_steps_share_an_event(self):
+    def test_steps_share_fewer_events_when_they_become_longer(self):
         repeated = self.start()
-        self.run_steps(repeated, MS // 10, (*(1.0 * i for i in range(1, 13)), 9.0))
-        self.assertEqual(self.clocks.recorded, 3)
-        repeated.stop()
+        self.run_steps(repeated, 4 * MS, (2.0,))
+        self.run_steps(repeated, 12 * MS, (3.0, 3.0, 3.0, 5.0))
+        self.assertEqual(self.clocks.recorded, 5)
+        self.assertEqual(self.device_ms(), [(0, 2), (2, 2), (4, 3), (7, 3), (10, 3), (13, 5)])
+
+    def test_at_most_sixteen_steps_share_an_event(self):
+        repeated = self.start()
+        self.run_steps(repeated, MS // 10, (3.0, *(1.0 * i for i in range(1, 17)), 9.0))
         self.assertEqual(self.clocks.recorded, 4)
-        self.assertEqual(self.device_ms(), [(0, 2), *((2 + 6.5 * i, 6.5) for i in range(12)), (80, 9)])
+        repeated.stop()
+        self.assertEqual(self.clocks.recorded, 5)
+        self.assertEqual(self.device_ms(), [(0, 2), (2, 3), *((5 + 8.5 * i, 8.5) for i in range(16)), (141, 9)])
+
+    def test_what_does_not_repeat_a_step(self):
+        class Model:
+            pass
+
+        model, other, cache = Model(), [], Model()
+        source = types.SimpleNamespace(__call__=lambda *_, **_values: "called")
+        call = hook_repeats.repeating(source, lambda _, *arguments: other.append(arguments))
+        repeated = hook_times.RepeatedStep(self.times, model, Sequence(0, False), cache, "state", 2, 2, 1, None)
+        self.addCleanup(setattr, local.thread, "repeated", None)
+        local.thread.repeated = repeated
+        ids = torch.ones(2, 1)
+        self.assertEqual(call(model, ids, state=cache), "called")
+        repeated.limit = 3
+        self.assertEqual(call(model, input_ids=ids, state=cache), "called")
+        self.assertEqual((len(other), len(repeated.steps)), (0, 1))
+        for arguments, values in (
+            ((ids,), {}),
+            ((ids,), {"state": Model()}),
+            ((torch.ones(2, 3),), {"state": cache}),
+            (("no tensor",), {"state": cache}),
+            ((), {"state": cache}),
+        ):
+            self.assertIsNone(call(model, *arguments, **values))
+        self.assertEqual(len(other), 5)
+        del model
+        self.assertIsNone(repeated.owner_id)
 
     def test_steps_before_a_pause_take_as_long_as_those_before_them(self):
         repeated = self.start()
@@ -118,7 +158,7 @@ class HookTimesTest(unittest.TestCase):
         self.clocks.model(100 * MS, 100.0)
         repeated.stop()
         self.assertEqual(self.clocks.recorded, 3)
-        self.assertEqual(self.device_ms(), [(0, 2), (2, 4), (6, 4), (10, 4)])
+        self.assertEqual(self.device_ms(), [(0, 2), (2, 3), (5, 3), (8, 3)])
 
     def test_steps_after_an_error_of_the_device_have_host_times_only(self):
         repeated = self.start()
