@@ -137,7 +137,7 @@ function notFound(selector: string, count: number, candidates: string[], homesTe
     why:
       count === 0
         ? `${homesText} holds no session yet.`
-        : `${homesText} holds ${plural(count, 'session')}; no name is this, and no id starts with it.`,
+        : `${homesText} holds ${plural(count, 'session')}; none has this name, or an id that starts with it.`,
     fix: near !== null ? `Did you mean ${near}? ${list}` : list,
   });
 }

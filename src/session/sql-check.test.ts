@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from './database.js';
-import { checkStatement } from './sql-check.js';
+import { checkStatement, queryFailed } from './sql-check.js';
 
 let database: Database;
 beforeAll(async () => {
@@ -84,6 +84,14 @@ test("text that does not parse is an error of the query, with DuckDB's message",
     code: 'E_SQL_QUERY',
     parts: { what: expect.stringContaining('syntax error') },
   });
+});
+
+test("suggests no table of DuckDB's own", () => {
+  const missing = 'Catalog Error: Table with name steps does not exist!\nDid you mean';
+  expect(queryFailed(`${missing} "duckdb_types"?\n\nLINE 1: FROM steps`).parts.why).toBe(
+    'LINE 1: FROM steps',
+  );
+  expect(queryFailed(`${missing} "stages"?\n\nLINE 1: FROM steps`).parts.why).toContain('stages');
 });
 
 test('returns the names of all tables that a statement reads, at any position', async () => {

@@ -96,8 +96,12 @@ function notAllowed(what: string, why: string): InferscopeError {
   });
 }
 
+/** DuckDB's own tables, which no query may read. */
+const internalSuggestion = /^Did you mean "(?:duckdb_|pg_|sqlite_|information_schema).*\n?/m;
+
 /** DuckDB's message, which has the position and often the nearest valid name. */
-export function queryFailed(message: string): InferscopeError {
+export function queryFailed(fullMessage: string): InferscopeError {
+  const message = fullMessage.replace(internalSuggestion, '');
   return new InferscopeError('E_SQL_QUERY', {
     what: `sql: ${message.split('\n')[0] ?? message}`,
     why: message.split('\n').slice(1).join('\n').trim() || 'DuckDB rejects the query.',
