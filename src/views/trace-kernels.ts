@@ -120,13 +120,13 @@ export function classesSection(data: TraceResult): Section | null {
         behind: { type: 'fold', title: 'Every class of every phase', blocks: detailed },
       },
       instanceTable(data, tables, noun),
-      { type: 'notes', items: unknownWork(data) },
+      { type: 'notes', items: unknownWork(data, noun) },
     ],
   };
 }
 
-/** Kernel time without a stage or class. */
-function unknownWork({ phases, classes }: TraceResult): Text[] {
+/** Time of kernels or operators without a stage or class. */
+function unknownWork({ phases, classes }: TraceResult, noun: string): Text[] {
   const timeOf = (kind: PhaseKind | null, only?: string) =>
     classes
       .filter((phase) => phase.kind === kind)
@@ -136,7 +136,7 @@ function unknownWork({ phases, classes }: TraceResult): Text[] {
   const [outside, graphs] = [timeOf('outside') / total, timeOf(null, 'graph') / total];
   return [
     ...(outside >= 0.05 && phases.every(({ kind }) => kind !== 'outside')
-      ? [[ratio(outside), ' of kernel time is outside all marked phases and not included in their figures.']]
+      ? [[ratio(outside), ` of ${noun} time is outside all marked phases and not included in their figures.`]]
       : []),
     ...(graphs > 0.5
       ? ['CUDA graphs were recorded whole, so their kernels are unknown. Capture again with graph nodes.']

@@ -8,12 +8,15 @@ import { plural } from '../vocabulary/format.js';
 /** Components with a column of their own; the document has all. */
 const components = ['kv_cache', 'activations'] as const;
 
+const compared = (n: number | null, text: (n: number) => Text): Text =>
+  n === null ? { missing: 'nothing was compared' } : text(n);
+
 /** Errors of the calculator over sessions of `validate`, oldest first. */
 export function validateHistoryView(document: Document<ValidationHistory>): View {
   const { sessions } = document.data;
-  const [before, last] = sessions.slice(-2).map(({ total }) => total.mean_absolute_share);
+  const [before, last] = sessions.flatMap(({ total }) => total.mean_absolute_share ?? []).slice(-2);
   const trend: Text =
-    typeof before === 'number' && typeof last === 'number'
+    before !== undefined && last !== undefined
       ? [
           'Mean error of the total: ',
           { n: before, unit: 'ratio' },
@@ -21,7 +24,7 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
           { n: last, unit: 'ratio' },
           ' now.',
         ]
-      : 'A trend needs two sessions: run inferscope validate again after a change.';
+      : 'A trend needs two sessions that compared totals: run inferscope validate again after a change.';
   return {
     command: 'validate',
     title: `${plural(sessions.length, 'session')}, oldest first`,
@@ -31,6 +34,7 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
       {
         type: 'table',
         title: 'Errors of the total, estimated − measured, and of two components',
+        reasons: true,
         columns: [
           { id: 'session', head: 'session' },
           { id: 'compared', head: 'n', numeric: true },
@@ -44,14 +48,13 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
           cells: [
             id,
             { count: counts.compared },
-            signedShare(total.mean_share),
-            total.mean_absolute_share === null
-              ? { missing: 'nothing was compared' }
-              : { n: total.mean_absolute_share, unit: 'ratio' },
-            signedShare(total.worst_share),
-            ...components.map((name) =>
-              signedShare(all.find(({ component }) => component === name)?.mean_share ?? null),
-            ),
+            compared(total.mean_share, signedShare),
+            compared(total.mean_absolute_share, (n) => ({ n, unit: 'ratio' })),
+            compared(total.worst_share, signedShare),
+            ...components.map((name) => {
+              const component = all.find((candidate) => candidate.component === name);
+              return compared(component?.mean_share ?? null, signedShare);
+            }),
             result.replace('_', ' '),
           ],
         })),
