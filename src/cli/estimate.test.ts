@@ -76,6 +76,17 @@ describe('estimate', () => {
     expect((await shape({ contextLen: [0] })).total.kv_read_bytes).toBe(0);
   });
 
+  it('warns of sequences beyond the positions of the model, which no largest context can have', async () => {
+    const codes = async (change: Partial<EstimateRequest>) =>
+      (await estimateDocument(options({ model: 'gpt2', ...change }))).issues.map(({ code }) => code);
+    expect(await codes({ inputLen: [900], outputLen: [124] })).not.toContain('beyond_positions');
+    expect(await codes({ inputLen: [900], outputLen: [8, 125] })).toContain('beyond_positions');
+    const { data } = await estimateDocument(
+      options({ model: 'gpt2', gpu: '24GiB', inputLen: [8], outputLen: [1024] }),
+    );
+    expect(data.memory!.points[0]!.largest.context_tokens).toBeNull();
+  });
+
   it('accepts an engine preset, a folder, its config.json and a dtype', async () => {
     const preset = await estimateDocument(options({ model: 'llama-24m', dtype: 'float32' }));
     expect(preset.data.parameters.total).toBe(24_125_952);
@@ -199,9 +210,12 @@ describe('memory', () => {
 
 describe('files', () => {
   const folder = join('test', 'fixtures', 'model-files-tiny');
+  // The models have 64 positions.
+  const optionsOf = (change: Partial<EstimateRequest>) =>
+    options({ inputLen: [32], outputLen: [32], ...change });
 
   it('safetensors: the same sizes as its own library reads, without the second lm_head', async () => {
-    const { data, issues } = await estimateDocument(options({ model: join(folder, 'qwen2-safetensors') }));
+    const { data, issues } = await estimateDocument(optionsOf({ model: join(folder, 'qwen2-safetensors') }));
     // ORIGIN.md of the fixture: 43 584 bytes of different tensors, 49 728 in the files.
     expect(data.files).toMatchObject({ bytes: 43_584, parameters: 21_792, tensors: 26 });
     expect(data.files!.excluded).toEqual([
@@ -211,13 +225,13 @@ describe('files', () => {
     expect(data.memory!.points[0]!.lines[0]!.bytes).toBe(43_584);
     expect(issues).toEqual([]);
     const wide = await estimateDocument(
-      options({ model: join(folder, 'qwen2-safetensors'), dtype: 'float32' }),
+      optionsOf({ model: join(folder, 'qwen2-safetensors'), dtype: 'float32' }),
     );
     expect(wide.data.memory!.points[0]!.lines[0]!.bytes).toBe(2 * 43_584);
   });
 
   it('GGUF: a mix of block types, sized from its header', async () => {
-    const { data, issues } = await estimateDocument(options({ model: join(folder, 'qwen2-q5_0.gguf') }));
+    const { data, issues } = await estimateDocument(optionsOf({ model: join(folder, 'qwen2-q5_0.gguf') }));
     expect(data.files).toMatchObject({ format: 'gguf', bytes: 18_624, parameters: 21_792, tensors: 26 });
     expect(Object.keys(data.files!.bytes_by_dtype).sort()).toEqual(['F32', 'Q5_0', 'Q8_0']);
     expect(data.parameters.total).toBe(21_792);
@@ -230,14 +244,14 @@ describe('files', () => {
     const broken = testFolder();
     cpSync(join(folder, 'qwen2-safetensors'), broken, { recursive: true });
     truncateSync(join(broken, 'model-00002-of-00002.safetensors'), 20_000);
-    const { data, issues } = await estimateDocument(options({ model: broken }));
+    const { data, issues } = await estimateDocument(optionsOf({ model: broken }));
     expect(data.files).toBeNull();
     expect(issues.map(({ code }) => code)).toEqual(['headers_not_read']);
     expect(data.weight_bytes).toBe(43_584);
     rmSync(join(broken, 'model-00002-of-00002.safetensors'));
-    expect((await estimateDocument(options({ model: broken }))).issues[0]!.text).toContain('00002');
+    expect((await estimateDocument(optionsOf({ model: broken }))).issues[0]!.text).toContain('00002');
     writeFileSync(join(broken, 'x.gguf'), 'no gguf');
-    expect(await codeOf(estimateDocument(options({ model: join(broken, 'x.gguf') })))).toBe('E_MODEL_FILE');
+    expect(await codeOf(estimateDocument(optionsOf({ model: join(broken, 'x.gguf') })))).toBe('E_MODEL_FILE');
   });
 });
 

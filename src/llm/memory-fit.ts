@@ -4,7 +4,7 @@ import type { MemoryRequest } from './memory-request.js';
 
 /**
  * The largest values that still fit, with the other values as requested; 0 if not even one does, null if the GPU's size
- * is unknown.
+ * is unknown, or if the model has fewer positions than the requested output.
  */
 interface LargestFit {
   /** Tokens per sequence, prompt and output, at the requested batch; at most the model's positions. */
@@ -31,20 +31,22 @@ export function largestFit(a: Architecture, request: MemoryRequest): LargestFit 
   );
   const { engine, kvPool } = estimateFor({});
   return {
-    contextTokens: largestContext(a, request),
+    contextTokens: positionsOf(a, request) > request.outputLen ? largestContext(a, request) : null,
     batchSize,
     concurrency: engine === 'vllm' ? Math.floor(kvPool?.concurrency ?? 0) : batchSize,
   };
 }
 
+const positionsOf = (a: Architecture, request: MemoryRequest): number =>
+  request.maxModelLen ?? a.maxPositions ?? maxTokens;
+
 /** Longest sequence at the requested batch. The output stays as requested and the prompt grows. */
 export function largestContext(a: Architecture, request: MemoryRequest): number {
   const estimateFor = memoryEstimator(a, request);
   const { outputLen } = request;
-  const positions = request.maxModelLen ?? a.maxPositions ?? maxTokens;
   return largest(
     outputLen + 1,
-    positions,
+    positionsOf(a, request),
     (tokens) => estimateFor({ inputLen: tokens - outputLen }).holdsBatch === true,
   );
 }
@@ -54,7 +56,7 @@ export function largestModelLen(a: Architecture, request: MemoryRequest): number
   const estimateFor = memoryEstimator(a, request);
   return largest(
     request.inputLen + request.outputLen,
-    request.maxModelLen ?? a.maxPositions ?? maxTokens,
+    positionsOf(a, request),
     (maxModelLen) => estimateFor({ maxModelLen }).fits === true,
   );
 }

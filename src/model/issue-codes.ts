@@ -337,6 +337,10 @@ export const issueCodes = {
   no_roofline: { means: 'no roofline is known: there are no shares of it', fix: 'inferscope roofline' },
 
   // Estimates and predictions.
+  beyond_positions: {
+    means: 'sequences are longer than the model allows',
+    fix: 'shorter --input-len or --output-len',
+  },
   config_keys_unread: { means: 'keys of the model config are not supported: sizes may be off' },
   decoder_only: { means: 'parts of the model other than its decoder are not counted' },
   files_differ: { means: 'model files and config disagree: the size of the weights is that of the files' },

@@ -9,6 +9,7 @@ import { declaredWeights } from '../../llm/quantization.js';
 import { generationShape, type StageShape } from '../../llm/shape.js';
 import { weightBytes, type Storage } from '../../llm/storage.js';
 import { document, type Document, type Issue } from '../../model/document.js';
+import { plural } from '../../vocabulary/format.js';
 import {
   estimateModuleSchema,
   type EstimateLayers,
@@ -97,9 +98,19 @@ function issuesOf(
   { config, weights, withoutWeights }: SizedModel,
   architecture: Architecture,
   parameters: number,
-  { dtype, quantization }: EstimateOptions,
+  { dtype, quantization, layers, inputLen, outputLen, contextLen }: EstimateOptions,
 ): Issue[] {
   const issues: Issue[] = unreadKeysIssues(architecture);
+  const { maxPositions, encoder } = architecture;
+  const longest = contextLen ? Math.max(...contextLen) : Math.max(...inputLen) + Math.max(...outputLen);
+  // The prompt of an encoder-decoder has positions of its own.
+  if (!layers && !encoder && maxPositions !== null && longest > maxPositions) {
+    issues.push({
+      code: 'beyond_positions',
+      severity: 'warning',
+      text: `${plural(longest, 'token')} per sequence exceed the context of the model (${plural(maxPositions, 'token')}, max_position_embeddings).`,
+    });
+  }
   const isRequested = dtype !== undefined || quantization !== undefined;
   if (config['quantization_config'] && !isRequested && declaredWeights(config) === null && weights === null) {
     issues.push({

@@ -34,12 +34,23 @@ export function pointsOf(
     (requested.batchSizes?.includes(time.batchSize) ?? true) &&
     (requested.inputLens?.includes(time.inputLen) ?? true) &&
     (requested.outputLen === null || requested.outputLen === time.outputLen);
+  // A prefill is launched kernel by kernel also where decode steps are graphs: it belongs to their point.
+  const launchOf = (time: MeasuredStageTime): Launch => {
+    const decodes = measured.filter(
+      (other) =>
+        other.phase === 'decode' &&
+        (['session', 'batchSize', 'inputLen', 'outputLen', 'fusion'] as const).every(
+          (key) => other[key] === time[key],
+        ),
+    );
+    return time.phase === 'prefill' && decodes.length === 1 ? decodes[0]!.launch : time.launch;
+  };
   for (const time of measured.filter(isRequested)) {
     pointFor({
       batchSize: time.batchSize,
       inputLen: time.inputLen,
       outputLen: time.outputLen,
-      launch: requested.launch ?? time.launch,
+      launch: requested.launch ?? launchOf(time),
       fusion: requested.fusion ?? time.fusion,
     }).measured.push(time);
   }

@@ -11,7 +11,7 @@ import { imported, fixture } from '../trace/test-import.js';
 import { composeStage } from './compose.js';
 import { checkPeak, roofsOfCpu, roofsOfGpu } from './device-roofs.js';
 import type { MeasuredKernel } from './kernel-table.js';
-import { readMeasuredStages } from './measured.js';
+import { type MeasuredStageTime, readMeasuredStages } from './measured.js';
 import { pointsOf } from './points.js';
 import { predict, type PredictPoint } from './predict.js';
 
@@ -258,6 +258,21 @@ test('points come from typed sizes, else from measurements', () => {
   const otherwise = { launch: 'graph', fusion: 'standard' } as const;
   expect(pointsOf(untyped, [], otherwise)).toMatchObject([
     { batchSize: 1, inputLen: 128, outputLen: 32, launch: 'graph' },
+  ]);
+  const time = {
+    session: 's',
+    batchSize: 4,
+    inputLen: 64,
+    outputLen: 8,
+    fusion: 'none',
+  } as MeasuredStageTime;
+  const [prefillTime, decodeTime] = [
+    { ...time, phase: 'prefill', launch: 'eager' } as const,
+    { ...time, phase: 'decode', launch: 'graph' } as const,
+  ];
+  // One point: a prefill is not part of the graph of the decode steps.
+  expect(pointsOf(untyped, [prefillTime, decodeTime], otherwise)).toMatchObject([
+    { launch: 'graph', measured: [prefillTime, decodeTime] },
   ]);
   const typed = pointsOf(
     { ...untyped, batchSizes: [1, 8], inputLens: [128, 2048], fusion: 'none' },
