@@ -63,12 +63,16 @@ function defineSet(command: Command): void {
       const sampled = await sampleOf(selectors);
       const baseline = { name: options.name, set_at: new Date().toISOString(), ...sampled };
       const path = await writeBaseline(baseline, options.file);
-      const [{ document }, { baselineView }, { showView }] = await Promise.all([
+      const [{ mixedWorkloads }, { document }, { baselineView }, { showView }] = await Promise.all([
+        import('../compare/metrics/sample.js'),
         import('../model/document.js'),
         import('../views/baseline.js'),
         import('./show-view.js'),
       ]);
-      await showView(baselineView(document('baseline', '1.0', baseline), path), formatOf(options));
+      await showView(
+        baselineView(document('baseline', '1.0', baseline, mixedWorkloads(sampled)), path),
+        formatOf(options),
+      );
     });
 }
 

@@ -194,10 +194,27 @@ const scopeOf = ({ rank, device }: SqlOptions): ScopeOptions => ({
   ...(device === undefined ? {} : { device }),
 });
 
+async function isSession(word: string): Promise<boolean> {
+  const { selectSession } = await import('../session/select.js');
+  const { homeFolders } = await import('../session/home.js');
+  try {
+    selectSession(word, homeFolders());
+    return true;
+  } catch (error) {
+    if (error instanceof InferscopeError) return false;
+    throw error;
+  }
+}
+
 async function printSchema(table: string | undefined, outputFormat: SqlOptions['format']): Promise<void> {
   const { describedTables } = await import('../session/table-schema.js');
   const all = describedTables();
-  const tables = table === undefined ? all : all.filter(({ name }) => name === table);
+  // A session before --schema is not a table: all sessions have the same tables.
+  const isTable = (word: string) => all.some(({ name }) => name === word);
+  const tables =
+    table === undefined || (!isTable(table) && (await isSession(table)))
+      ? all
+      : all.filter(({ name }) => name === table);
   if (tables.length === 0) {
     const names = all.map(({ name }) => name);
     const suggestion = nearest(table ?? '', names);

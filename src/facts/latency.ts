@@ -19,7 +19,7 @@ export async function readLatency(database: SessionDatabase): Promise<LatencyRes
   const spread = latencies(rows, { steps, prefills: [] }, noRepeats);
   const [ttft, tpot, e2e] = [meanOf(spread.ttft_ms), meanOf(spread.tpot_ms), meanOf(spread.e2e_ms)];
   const sizes = rows[0] ?? { batch_size: 0, input_len: 0, output_len: 0 };
-  const rates = throughput(sizes, rows, ttft, tpot, noRepeats);
+  const rates = throughput(sizes, { ttft, tpot, e2e });
   const isOutlier = outlierTest(rows.map((row) => row.e2e_ns));
   const periods = steps.map(({ wall_ns }) => wall_ns / 1e6).toSorted((x, y) => x - y);
   const { itl_ms: step } = spread;

@@ -183,7 +183,7 @@ test('timeline: the first timed repeat under the profiler, from its prefill', ()
     'sampling 1',
   ]);
   expect(stages[2]).toMatchObject({ kind: 'decode', start_ns: 31.25e6, dur_ns: 12e6 });
-  expect(lanes).toEqual([{ label: 'operators, thread 200', what: 'operators' }]);
+  expect(lanes).toEqual([{ label: 'thread 200', what: 'operators' }]);
   expect(events).toHaveLength(7);
   expect(events[1]).toMatchObject({ class: 'gemm', start_ns: 32.25e6, dur_ns: 6e6 });
   expect(names[events[1]!.name]).toBe('/gemm/0');

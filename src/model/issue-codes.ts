@@ -365,6 +365,7 @@ export const issueCodes = {
     means: 'a stage took longer without the profiler than under it, which makes its bars longer',
   },
   times_under_profiler: { means: 'times are those of a profiled run: no clean one was recorded' },
+  shown_rank: { means: 'of a session with several ranks, one is compared, and why' },
   no_roofline_on_a_side: { means: 'a compared session has no roofline, another has one' },
   several_batch_sizes: { means: 'a stage ran with several batch sizes: its mean is not meaningful' },
   operators_not_recorded: { means: 'one of the sessions has no operators or kernels to compare' },

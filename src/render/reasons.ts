@@ -14,8 +14,8 @@ interface TableToDraw {
 
 /** A table as drawn: if requested, without columns that have no value; and the notes below it. */
 export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): TableToDraw {
-  const meanings = (dropped: readonly string[] = []): string[] => [
-    ...columns
+  const meaningsOf = (shown: readonly Column[], dropped: readonly string[] = []): string[] => [
+    ...shown
       .filter(({ head, meaning }) => meaning !== undefined && !dropped.includes(head))
       .map(({ head, meaning }) => `${head}: ${meaning}`),
     ...marks
@@ -26,7 +26,8 @@ export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): Tabl
       )
       .map(({ mark, meaning }) => `${mark} ${meaning}`),
   ];
-  if (!reasons || rows.length === 0) return { columns, rows, notes: meanings };
+  if (!reasons || rows.length === 0)
+    return { columns, rows, notes: (dropped) => meaningsOf(columns, dropped) };
   const heads = new Map<string, Set<string>>();
   const isKeptColumn = columns.map(({ head }, index) => {
     const reasonsOfRows = rows.map(({ cells }) => missingReason(cells[index]));
@@ -51,7 +52,7 @@ export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): Tabl
             ? [`${noValue}${nbsp}${joinNames(named)}: ${reason}`]
             : [`not shown: ${joinNames(named)}, because ${reason}`];
       }),
-      ...meanings(dropped),
+      ...meaningsOf(keptColumns, dropped),
     ],
   };
 }

@@ -162,6 +162,18 @@ test('notes of a table concern only columns that are shown', () => {
   expect(markdownView(view([marked]))).toContain('- ‡ divided by n');
 });
 
+test('the meaning of a column without values is not shown', () => {
+  const columns = [
+    { id: 'metric', head: 'metric' },
+    { id: 'mean', head: 'mean', numeric: true, meaning: 'over steps' },
+    { id: 'sd', head: 'sd', numeric: true, meaning: 'of a sample' },
+  ];
+  const rows = [{ cells: ['TPOT', { n: 1, unit: 'ms' }, { missing: 'one step' }] }];
+  const text = terminalView(view([{ ...table, reasons: true, columns, rows }]), { width: 80 });
+  expect(text).toContain('mean: over steps');
+  expect(text).not.toContain('of a sample');
+});
+
 test('a summary counts the notes that it leaves out', () => {
   const notes: Block = { type: 'notes', items: ['one', 'two', 'three'], brief: 2 };
   expect(terminalView(view([notes]), { width: 80 })).toMatch(/two\n {2}… and 1 more line$/);

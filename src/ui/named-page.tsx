@@ -106,6 +106,7 @@ export function namedPage<T extends NamedRow>(content: NamedPage<T>): string {
       </section>
       {chartBlocks.length > 0 && (
         <section>
+          <h2>Roofline</h2>
           <Blocks blocks={chartBlocks} />
         </section>
       )}

@@ -36,7 +36,7 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
       { type: 'text', text: kindLinks(selection) },
       {
         type: 'text',
-        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen, kinds)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call. Where the others waited, the rank that did not wait came last.`,
+        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen, kinds)} on ${plural(ranks.length, 'rank')}${chosen.communicators > 1 ? ` and ${plural(chosen.communicators, 'communicator')}, each numbered from call 1` : ''}. Waiting is what a rank took beyond the shortest time of the same call. Where the others waited, the rank that did not wait came last.`,
       },
       {
         type: 'chart',

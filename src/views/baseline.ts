@@ -28,6 +28,7 @@ export function baselineView(document: Document<Baseline>, path: string): View {
     document,
     session: { id: null, started_at: set_at },
     lead: [
+      ...(document.issues.length > 0 ? [{ type: 'issues' as const, issues: document.issues }] : []),
       {
         type: 'table',
         title: 'Metrics of the baseline',

@@ -188,3 +188,59 @@ test('hostile names cannot inject anything on any medium', () => {
   // oxlint-disable-next-line no-control-regex
   expect(terminalView(view, { width: 80, level: 2 })).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
 });
+
+test('notes name what was counted, and a reason once', () => {
+  const text = (changed: Partial<typeof data>): string =>
+    markdownView(
+      capturesView({ ...captures, trace: { ...captures.trace!, data: { ...data, ...changed } } }),
+      { level: 3 },
+    );
+  const { attribution, source } = data;
+  expect(text({ attribution: { ...attribution, orphans: 0 } })).toContain(
+    'Every kernel has its launching API call',
+  );
+  expect(text({ attribution: { ...attribution, orphans: 1 } })).toContain(
+    '1 kernel has no launching API call',
+  );
+  const phases = data.phases.map((phase) => ({
+    ...phase,
+    clock: 'device' as const,
+    clock_why: 'it ran ahead',
+  }));
+  expect(text({ phases }).match(/it ran ahead/g)).toHaveLength(1);
+  const onCpu = { ...source, gpu_used: false };
+  expect(text({ source: onCpu })).not.toContain('Exposed');
+});
+
+test('a capture without marked phases is called whole capture', () => {
+  const phases = [{ ...data.phases[0]!, kind: 'outside' as const }];
+  const classes = data.classes.filter(({ kind }) => kind === null || kind === 'outside');
+  const idle = {
+    ...data.idle,
+    waits: data.idle.waits.map((wait) => ({ ...wait, phase: 'outside' as const })),
+  };
+  const text = markdownView(
+    capturesView({ ...captures, trace: { ...captures.trace!, data: { ...data, phases, classes, idle } } }),
+    { level: 3 },
+  );
+  expect(text.slice(0, text.indexOf('Launches'))).not.toContain('outside phases');
+});
+
+test('telemetry has no metrics that only analyses use', () => {
+  const series = ['utilization_percent', 'run_delay_percent'].map((metric) => ({
+    scope: 'host',
+    metric,
+    unit: '%',
+    samples: 1,
+    mean: 1,
+    min: 1,
+    max: 1,
+    phases: [],
+    points: [[0, 1]] as [number, number][],
+  }));
+  const telemetry = { series, events: [] } as unknown as NonNullable<typeof data.telemetry>;
+  const view = capturesView({ ...captures, trace: { ...captures.trace!, data: { ...data, telemetry } } });
+  const text = markdownView(view, { level: 3 });
+  expect(text).toContain('utilization');
+  expect(text).not.toContain('waited for a core');
+});

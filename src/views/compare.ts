@@ -103,6 +103,8 @@ interface Line {
   cell: (value: Measured) => Text | null;
   /** Value that a change is computed from; null if a change is meaningless. */
   number?: (value: Measured) => number | null;
+  /** Whether significance is of this line instead of the stage's time. */
+  judged?: boolean;
 }
 
 const figureLine = (label: string, figureOf: (value: Measured) => Figure, utilization = false): Line => ({
@@ -119,7 +121,7 @@ const countLine = (label: string, valueOf: (value: Measured) => number | null): 
 /** Lines to compare stages that process a different number of tokens. */
 const perToken: readonly Line[] = [
   countLine('tokens', ({ tokens }) => tokens),
-  figureLine('time per token', ({ ms_per_token: time }) => time),
+  { ...figureLine('time per token', ({ ms_per_token: time }) => time), judged: true },
 ];
 const lines: readonly Line[] = [
   figureLine('tok/s', ({ tokens_per_s: rate }) => rate),
@@ -190,7 +192,9 @@ function stageTable(data: CompareResult): Block {
 
 function stageRows({ phase, values, changes }: Stage, isPair: boolean): Row[] {
   const sizes = new Set(values.map((value) => value?.tokens ?? null));
-  const row = ({ label, cell, number }: Line): Row[] => {
+  const significance = isPair ? [significanceText(changes[1] ?? null)] : [];
+  const isOtherSize = sizes.size > 1 && !sizes.has(null);
+  const row = ({ label, cell, number, judged = false }: Line): Row[] => {
     const cells = values.map((value) => value && cell(value));
     if (cells.every((cell) => cell === null)) return [];
     const change = (index: number): [Text, Text] => {
@@ -203,7 +207,7 @@ function stageRows({ phase, values, changes }: Stage, isPair: boolean): Row[] {
           `  ${label}`,
           ...cells.map((cell, i) => cell ?? { missing: values[i] ? 'not recorded' : noStage }),
           ...values.slice(1).flatMap((_, i) => change(i + 1)),
-          ...(isPair ? [''] : []),
+          ...significance.map((text) => (judged && isOtherSize ? text : '')),
         ],
       },
     ];
@@ -219,7 +223,7 @@ function stageRows({ phase, values, changes }: Stage, isPair: boolean): Row[] {
         .flatMap((value) =>
           timeChange(values[0]?.duration_ms.value ?? null, value?.duration_ms.value ?? null, noStage),
         ),
-      ...(isPair ? [significanceText(changes[1] ?? null)] : []),
+      ...significance.map((text) => (isOtherSize ? '' : text)),
     ],
   };
   return [time, ...[...(sizes.size > 1 ? perToken : []), ...lines].flatMap(row)];

@@ -40,7 +40,7 @@ export function doctorView(document: Document<DoctorData>): View {
         .map(({ group, groupRows }) => ({
           id: group,
           title: groupTitles[group],
-          blocks: [{ type: 'facts' as const, items: groupRows.flatMap(factsOf) }],
+          blocks: [{ type: 'facts' as const, items: mergedRows(groupRows).flatMap(factsOf) }],
         })),
       {
         id: 'summary',
@@ -54,6 +54,16 @@ export function doctorView(document: Document<DoctorData>): View {
       },
     ],
   };
+}
+
+/** Optional rows that do not apply for the same reason become one, at the place of the first. */
+function mergedRows(rows: readonly DoctorRow[]): DoctorRow[] {
+  const merges = (row: DoctorRow) => row.status === 'not_applicable' && !row.required;
+  const keyOf = (row: DoctorRow) => (merges(row) ? row.found : row.id);
+  return [...new Set(rows.map(keyOf))].map((key) => {
+    const same = rows.filter((row) => keyOf(row) === key);
+    return { ...same[0]!, label: same.map(({ label }) => label).join(', ') };
+  });
 }
 
 function factsOf(row: DoctorRow): { name: string; text: Text }[] {

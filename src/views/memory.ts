@@ -214,6 +214,7 @@ function componentSection(profile: MemoryProfile): Section {
     {
       type: 'table',
       title: "The run's own memory at its peak; the residual is measured − components",
+      reasons: true,
       columns: [
         { id: 'component', head: 'component' },
         { id: 'memory_gb', head: 'memory', numeric: true },
@@ -229,12 +230,9 @@ function componentSection(profile: MemoryProfile): Section {
             { n: gb, unit: 'GB', digits: 4 },
             total ? { n: bytes / total, unit: 'ratio' } : { missing: 'the total was not measured' },
             component === 'residual' ? '' : confidence,
-            estimate === null ? { missing: 'no estimate' } : { n: estimate / 1e9, unit: 'GB', digits: 4 },
-            estimate === null || bytes === 0
-              ? { missing: 'no estimate to compare' }
-              : basis === 'formula'
-                ? { missing: 'not measured: computed by a formula' }
-                : { n: (estimate - bytes) / bytes, unit: 'ratio', signed: true },
+            ...(component === 'residual'
+              ? ['', '']
+              : [estimateText(estimate), errorText(estimate, bytes, basis)]),
           ],
         })),
         {
@@ -260,6 +258,22 @@ function componentSection(profile: MemoryProfile): Section {
     },
     { type: 'notes', level: 2, items: reasonsBelow(profile, 'memory_breakdown') },
   ]);
+}
+
+const noEstimate = { missing: 'no estimate' } as const;
+
+const estimateText = (estimate: number | null): Text =>
+  estimate === null ? noEstimate : { n: estimate / 1e9, unit: 'GB', digits: 4 };
+
+function errorText(
+  estimate: number | null,
+  bytes: number,
+  basis: MemoryProfile['memory_breakdown']['components'][number]['basis'],
+): Text {
+  if (estimate === null) return noEstimate;
+  if (basis === 'formula') return { missing: 'the component is not measured, but computed as the estimate' };
+  if (bytes === 0) return { missing: 'none of it was measured' };
+  return { n: (estimate - bytes) / bytes, unit: 'ratio', signed: true };
 }
 
 const pointNames = ['baseline', 'post_warmup', 'peak'] as const;

@@ -103,7 +103,7 @@ export function unclaimedNote(
 }
 
 /** Difference between the change and new / base from which a note explains it. */
-const noticedDifference = 0.02;
+const noticedDifference = 0.005;
 
 /** Why a change differs from the two values next to it. */
 export const changeNote = (

@@ -320,10 +320,18 @@ const hostSection = (data: MonitorResult): Section => ({
 
 /** How it was recorded, and definitions. */
 function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorResult): Section {
-  const cost = (what: { mean: number; max: number } | null): Text =>
-    what === null
-      ? { missing: 'not reported' }
-      : [{ n: what.mean * 1e3, unit: 'ns' }, ', at most ', { n: what.max * 1e3, unit: 'ns' }];
+  // Only inferscope's own sampler measures its cost.
+  const costs = (['gpus', 'host'] as const).flatMap((part) => {
+    const cost = plan.sample_cost_us[part];
+    return cost === null
+      ? []
+      : [
+          {
+            name: `cost per ${part === 'gpus' ? 'GPU' : 'host'} sample`,
+            text: [{ n: cost.mean * 1e3, unit: 'ns' }, ', at most ', { n: cost.max * 1e3, unit: 'ns' }],
+          },
+        ];
+  });
   return {
     id: 'recording',
     title: 'Recording',
@@ -345,8 +353,7 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
               ...(plan.hz === null ? [] : [`, ${formatSetting(plan.hz, 'Hz')} requested`]),
             ],
           },
-          { name: 'per sample of the GPUs', text: cost(plan.sample_cost_us.gpus) },
-          { name: 'per sample of the host', text: cost(plan.sample_cost_us.host) },
+          ...costs,
         ],
       },
       {

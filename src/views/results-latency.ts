@@ -1,9 +1,9 @@
 import type { BenchmarkPoint } from '../model/documents/results.js';
+import { ourStatistic } from '../model/result-statistics.js';
 import { lineMark } from '../vocabulary/colors.js';
 import { latencyLabels } from '../vocabulary/loads.js';
 import type { Block, Section, Text } from './block.js';
 import type { Point, Series } from './chart.js';
-import { ourStatistic } from './results-values.js';
 import { latencySectionId } from './serving-series.js';
 import { tableOf } from './table-of.js';
 

@@ -70,6 +70,44 @@ it('compares loads by our definitions, recomputed if the file has its requests',
   ]);
 });
 
+it('counts the failed requests of each load of a file with several loads', () => {
+  const count = (name: string, unit: string, value: number, recomputed: boolean) => ({
+    name,
+    unit,
+    definition: '',
+    same_definition: true,
+    file: recomputed ? [] : [statistic('value', value)],
+    recomputed: recomputed ? [statistic('value', value)] : [],
+  });
+  const [capture] = results.data.captures;
+  const points = [3, 0].map((failed, i) => ({
+    label: `rate ${i}`,
+    requests: null,
+    metrics: [
+      ...capture!.points[0]!.metrics,
+      count('completed', 'requests', 7, false),
+      count('failed', 'requests', failed, true),
+    ],
+  }));
+  const data = { ...results.data, captures: [{ ...capture!, points }] };
+  const several = resultsView({ ...results, data });
+  const loads = several.sections[0]!.blocks.find((block) => isTable(block));
+  expect(loads!.rows.map(({ cells }) => rawValue(cells[1]!))).toEqual(['7 + 3\u00a0failed', 7]);
+  expect(JSON.stringify(several.sections.find(({ id }) => id === 'capture-1'))).toContain(
+    JSON.stringify([{ count: 7, unit: 'requests' }, ', ', { count: 3, unit: 'failed' }]).slice(1, -1),
+  );
+});
+
+it('gives the reasons of missing values below its tables', () => {
+  const withReasons = resultsView(results).sections.flatMap(({ blocks }) =>
+    blocks.flatMap((block) =>
+      isTable(block) && block.rows.length > 0 ? [[block.title, block.reasons]] : [],
+    ),
+  );
+  expect(withReasons).toContainEqual(['Load points, with our definitions', true]);
+  expect(withReasons).toContainEqual(['Metrics', true]);
+});
+
 it('keeps what the tool wrote and marks metrics that are not defined as ours', () => {
   const [metrics] = tables('capture-1');
   expect(metrics!.columns.map(({ id }) => id)).toEqual(['metric', 'defined', 'mean', 'p99', 'n']);

@@ -1,9 +1,16 @@
-import { fieldOf } from '../model/metric-source.js';
 import type { Document } from '../model/document.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../model/documents/results.js';
+import {
+  ourStatistic,
+  requestCounts,
+  type Statistic,
+  type StatisticId,
+  statisticIn,
+} from '../model/result-statistics.js';
 import type { Block, Column, Row, Section, Table, Text, View } from './block.js';
 import { resultLatencySection } from './results-latency.js';
-import { ourStatistic, type Statistic, statisticIn, statistics } from './results-values.js';
+import { definitionSection } from './results-definitions.js';
+import { statistics } from './results-values.js';
 import { plural } from '../vocabulary/format.js';
 
 type Capture = BenchmarkResults['captures'][number];
@@ -17,13 +24,12 @@ const marks = {
   population: { mark: '‡', meaning: 'divided by n, not n − 1' },
 } as const;
 
-/** Imported benchmark results: a table per load point; our metrics separate from the tool's own, each with its definition. */
+/** Imported benchmark results: a table per load point; our metrics separate from the tool's own. */
 export function resultsView(document: Document<BenchmarkResults>): View {
   const { session, captures } = document.data;
   const metrics = captures.flatMap(({ points }) => points.flatMap((point) => point.metrics));
-  const foreignNames = [
-    ...new Set(metrics.filter((metric) => !metric.same_definition).map(({ name }) => name)),
-  ];
+  const foreign = metrics.filter((metric) => !metric.same_definition);
+  const foreignNames = [...new Set(foreign.map(({ name }) => name))];
   // A log has only its own metrics.
   const comparable =
     foreignNames.length < new Set(metrics.map(({ name }) => name)).size ||
@@ -111,7 +117,7 @@ const hasMark = ({ metrics }: BenchmarkPoint, mark: string): boolean =>
   );
 
 /** Metrics for comparing loads: only ours, each with its most common statistic. */
-const loadColumns: readonly { metric: string; statistic: string; head: string; drop?: number }[] = [
+const loadColumns: readonly { metric: string; statistic: StatisticId; head: string; drop?: number }[] = [
   { metric: 'request_throughput', statistic: 'mean', head: 'req/s', drop: 4 },
   { metric: 'output_throughput', statistic: 'mean', head: 'tok/s' },
   { metric: 'total_throughput', statistic: 'mean', head: 'tok/s in + out' },
@@ -146,6 +152,7 @@ function loadTable(captures: readonly Capture[]): Block {
   return {
     type: 'table',
     title: 'Load points, with our definitions',
+    reasons: true,
     columns: [
       { id: 'load', head: 'load', wraps: true },
       { id: 'requests', head: 'requests', numeric: true, drop: 6 },
@@ -166,21 +173,18 @@ function loadTable(captures: readonly Capture[]): Block {
 
 const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
 
-function loadCell(point: BenchmarkPoint, column: { metric: string; statistic: string; head: string }): Text {
+function loadCell(point: BenchmarkPoint, column: (typeof loadColumns)[number]): Text {
   const statistic = ourStatistic(point, column.metric, column.statistic);
   const unit = point.metrics.find(({ name, same_definition: ours }) => ours && name === column.metric)?.unit;
   // The head of a rate is its unit.
   return statisticText(statistic, unit === undefined || unit === column.head ? '' : unit);
 }
 
-/** Number of requests counted in the file, else reported by the tool. */
-function requestCount({ requests, metrics }: BenchmarkPoint): Text {
-  const reported = (name: string) =>
-    metrics.find((metric) => metric.same_definition && metric.name === name)?.file[0]?.value;
-  const ok = requests?.ok ?? reported('completed');
-  const failed = requests?.failed ?? reported('failed') ?? 0;
-  if (ok === undefined) return { missing: 'the file has no value per load' };
-  return failed > 0 ? [{ count: ok }, ' + ', { count: failed, unit: 'failed' }] : { count: ok };
+function requestCount(point: BenchmarkPoint): Text {
+  const requests = requestCounts(point);
+  if (requests === null) return { missing: 'the file has no value per load' };
+  const { ok, failed } = requests;
+  return failed ? [{ count: ok }, ' + ', { count: failed, unit: 'failed' }] : { count: ok };
 }
 
 const isSingleValue = ({ statistic }: Statistic): boolean => statistic === 'value';
@@ -200,9 +204,7 @@ function toolTable({ points, tool }: Capture): Block {
     return toolList(points, tool);
   const valueOf = ({ metrics }: BenchmarkPoint, name: string): Text => {
     const metric = metrics.find((candidate) => candidate.name === name);
-    return metric
-      ? cell(metric.file, statistics[0]!.names, metric.unit)
-      : { missing: 'the file has no value here' };
+    return metric ? cell(metric.file, 'mean', metric.unit) : { missing: 'the file has no value here' };
   };
   return {
     type: 'table',
@@ -223,7 +225,7 @@ function toolTable({ points, tool }: Capture): Block {
 
 function toolList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Block {
   const all = points.flatMap(({ metrics }) => metrics.flatMap(({ file }) => file));
-  const columns = statistics.filter(({ names }) => all.some(({ statistic }) => names.includes(statistic)));
+  const columns = statistics.filter(({ id }) => statisticIn(all, id) !== null);
   const isSampled = all.some((value) => value.n !== null && !isSingleValue(value));
   return {
     type: 'table',
@@ -246,11 +248,12 @@ function toolList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Blo
         cells: [
           label,
           name,
-          ...columns.map(({ names }) => cell(file, names, unit)),
+          ...columns.map(({ id }) => cell(file, id, unit)),
           ...(isSampled ? [sampleCount(file)] : []),
         ],
       })),
     ),
+    reasons: true,
     marks: [marks.step, marks.population],
     brief: 14,
   };
@@ -263,32 +266,34 @@ const recomputedNote = (metrics: readonly BenchmarkMetric[]): Block[] =>
     ? [{ type: 'text', text: 'Latencies are recomputed from the requests in the file.' }]
     : [];
 
-function pointTitle({ label, requests }: BenchmarkPoint): Text {
-  if (requests === null) return label;
+function pointTitle(point: BenchmarkPoint): Text {
+  const requests = requestCounts(point);
+  if (requests === null) return point.label;
   return [
-    label,
+    point.label,
     ' · ',
     { count: requests.ok, unit: 'requests' },
-    ...(requests.failed > 0 ? [', ', { count: requests.failed, unit: 'failed' }] : []),
+    ...(requests.failed ? [', ', { count: requests.failed, unit: 'failed' }] : []),
   ];
 }
 
 /** One row for the tool's values, and one for values recomputed from its requests, which a summary prefers. */
 function pointTable({ metrics }: BenchmarkPoint, meanings: Table['marks'] = []): Block {
   const all = metrics.flatMap(({ file, recomputed }) => [...file, ...recomputed]);
-  const columns = statistics.filter(({ names }) => all.some(({ statistic }) => names.includes(statistic)));
+  const columns = statistics.filter(({ id }) => statisticIn(all, id) !== null);
   const row = (metric: BenchmarkMetric, list: readonly Statistic[], recomputed: boolean): Row => ({
     level: metric.recomputed.length > 0 && !recomputed ? 2 : 1,
     cells: [
       recomputed ? `${metric.name} ${marks.recomputed.mark}` : metric.name,
       metric.same_definition ? 'same definition' : { text: 'not comparable', tone: 'fault' },
-      ...columns.map(({ names }) => cell(list, names, metric.unit)),
+      ...columns.map(({ id }) => cell(list, id, metric.unit)),
       sampleCount(list),
     ],
   });
   return {
     type: 'table',
     title: 'Metrics',
+    reasons: true,
     columns: [
       { id: 'metric', head: 'metric', wraps: true },
       { id: 'defined', head: 'defined', drop: 2 },
@@ -314,8 +319,8 @@ function sampleCount(list: readonly Statistic[]): Text {
   return ns.length > 0 ? { count: Math.max(...ns) } : { missing: 'the file has no number of samples' };
 }
 
-const cell = (list: readonly Statistic[], names: readonly string[], unit: string): Text =>
-  statisticText(statisticIn(list, names), unit);
+const cell = (list: readonly Statistic[], id: StatisticId, unit: string): Text =>
+  statisticText(statisticIn(list, id), unit);
 
 function statisticText(statistic: Statistic | null, unit: string): Text {
   if (!statistic) return { missing: 'not in the file' };
@@ -328,70 +333,4 @@ function statisticText(statistic: Statistic | null, unit: string): Text {
 function markOf(statistic: string): string | null {
   if (statistic.endsWith('_step')) return marks.step.mark;
   return statistic === 'sd_population' ? marks.population.mark : null;
-}
-
-const maxFields = 6;
-
-/** The first names, and the number of the others. */
-const shortList = (names: readonly string[]): string =>
-  [
-    ...names.slice(0, maxFields),
-    ...(names.length > maxFields ? [`${names.length - maxFields} more`] : []),
-  ].join(', ');
-
-/** Every definition once, those that differ from ours first; a summary shows only these. */
-function definitionSection(captures: readonly Capture[], hasForeign: boolean): Section {
-  const entries = new Map<string, { tool: string; metric: BenchmarkMetric; fields: Set<string> }>();
-  for (const { tool, points } of captures) {
-    for (const metric of points.flatMap(({ metrics }) => metrics)) {
-      const key = `${tool.name}\n${metric.name}\n${metric.definition}`;
-      const entry = entries.get(key) ?? { tool: tool.name, metric, fields: new Set() };
-      for (const { source } of metric.file) entry.fields.add(fieldOf(source));
-      entries.set(key, entry);
-    }
-  }
-  const all = [...entries.values()]
-    .filter(({ metric }) => metric.definition !== null)
-    .toSorted((a, b) => Number(a.metric.same_definition) - Number(b.metric.same_definition));
-  const undefinedNames = new Set(
-    [...entries.values()].flatMap(({ metric }) => (metric.definition === null ? [metric.name] : [])),
-  );
-  return {
-    id: 'definitions',
-    title: 'Definitions',
-    level: hasForeign ? 2 : 3,
-    blocks: [
-      {
-        type: 'table',
-        title: 'Meaning of each metric and whether it is comparable',
-        columns: [
-          { id: 'metric', head: 'metric' },
-          { id: 'definition', head: 'definition', wraps: 40, lines: true },
-          { id: 'defined', head: 'defined', drop: 3 },
-          { id: 'unit', head: 'unit', drop: 2 },
-          { id: 'tool', head: 'tool', drop: 1 },
-          { id: 'fields', head: 'fields', wraps: true, drop: 0 },
-        ],
-        rows: all.map(({ tool, metric, fields }) => ({
-          level: metric.same_definition ? 3 : 2,
-          cells: [
-            metric.name,
-            metric.definition ?? '',
-            metric.same_definition ? 'same definition' : { text: 'not comparable', tone: 'fault' },
-            metric.unit,
-            tool,
-            shortList([...fields]),
-          ],
-        })),
-      },
-      ...(undefinedNames.size > 0
-        ? [
-            {
-              type: 'text',
-              text: `Not defined in the file or here: ${[...undefinedNames].join(', ')}.`,
-            } satisfies Block,
-          ]
-        : []),
-    ],
-  };
 }

@@ -320,7 +320,7 @@ const meanings: readonly [name: string, text: string][] = [
   ['ITL', 'Every gap between tokens; a chunk of k tokens counts as k gaps.'],
   ['End to end', 'Request sent to the last chunk with content.'],
   [
-    'Since the request was due',
+    'From schedule',
     'Open loop: from the scheduled send time, so client queueing is included (no coordinated omission).',
   ],
   [

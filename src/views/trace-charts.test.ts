@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { memoryChart } from './trace-charts.js';
+import { memoryChart, timelineChart } from './trace-charts.js';
+import { timeline } from './test-series.js';
 
 test('the background of memory has every phase; adjacent steps of one kind are one shade', () => {
   const phases = Array.from({ length: 300 }, (_, step) => ({
@@ -20,4 +21,13 @@ test('the background of memory has every phase; adjacent steps of one kind are o
     ['decode step', 0, 0.3],
     ['prefill', 0.3, expect.closeTo(0.305, 9)],
   ]);
+});
+
+test('a timeline without stages in its time has no lane for them', () => {
+  const lanes = (stages: ReturnType<typeof timeline>['stages']) =>
+    timelineChart({ ...timeline(), stages }, () => '').lanes;
+  const { stages } = timeline();
+  expect(stages.length).toBeGreaterThan(0);
+  expect(lanes(stages)[0]).toBe('stages');
+  expect(lanes([])).not.toContain('stages');
 });

@@ -16,7 +16,7 @@ type Kind = TimelineChart['kinds'][number];
  */
 export function timelineChart(timeline: TraceTimeline, textOf: (event: Event) => string): TimelineChart {
   const { stages, events, lanes, dur_ns } = timeline;
-  const depths = 1 + Math.max(0, ...stages.map(({ depth }) => depth));
+  const depths = Math.max(0, ...stages.map(({ depth }) => depth + 1));
   const kinds = new Map<string, { index: number; kind: Kind }>();
   const kindIndex = (kind: Kind): number => {
     const id = `${kind.color} ${kind.title}`;

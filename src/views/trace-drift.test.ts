@@ -28,3 +28,8 @@ test('has no section without steps to compare; shows the reason if there are too
   const [table] = section(missing('too_few_steps', 'few'))!.blocks;
   expect(table).toMatchObject({ rows: [{ cells: expect.arrayContaining([{ missing: 'few' }]) }] });
 });
+
+test('a change is over the run, as its slope, not per step', () => {
+  const [table] = section(figure(0.059, 'ratio', 'a test', { ci95: [0.01, 0.1] }))!.blocks;
+  expect(table?.type === 'table' && table.columns[3]!.head).toBe('change over the run');
+});

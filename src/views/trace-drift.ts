@@ -26,7 +26,12 @@ export function driftSection({ drift = [] }: TraceResult): Section | null {
           { id: 'phase', head: 'phase', cell: ({ kind }) => phaseLabel(kind) },
           { id: 'steps', head: 'steps', ...number, cell: ({ steps }) => countValue(steps) },
           { id: 'span_ns', head: 'over', ...number, cell: ({ span_ns: span }) => ns(span) },
-          { id: 'change', head: 'change per step', ...number, cell: ({ change }) => ({ figure: change }) },
+          {
+            id: 'change',
+            head: 'change over the run',
+            ...number,
+            cell: ({ change }) => ({ figure: change }),
+          },
           { id: 'verdict', head: 'trend', wraps: true, cell: verdict },
           {
             id: 'alike',

@@ -2,10 +2,13 @@ import type { TraceResult } from '../model/documents/trace.js';
 import type { Figure } from '../model/figure.js';
 import { phaseTime } from '../model/headline-time.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
-import { perInstance, phaseLabel } from '../vocabulary/stages.js';
+import { perInstance } from '../vocabulary/stages.js';
 import type { Block, Part, Section, Text, Value } from './block.js';
 import { tableOf } from './table-of.js';
+import { labelsOf } from './trace-series.js';
 import { unitless, codeOr, countValue, namedKernels, ns, number, ratio, spread } from './trace-values.js';
+
+type PhaseLabel = ReturnType<typeof labelsOf>;
 
 /** Rows shown without a click. */
 const visibleRows = 15;
@@ -13,12 +16,17 @@ const noOperator = 'no operator in these gaps';
 const noCall = 'no API call in these gaps';
 
 /** Gaps by cause and by what ended them, and the longest gaps. */
-export function idleSection({ idle: { waits, longest }, phases }: TraceResult): Section {
+export function idleSection(data: TraceResult): Section {
+  const {
+    idle: { waits, longest },
+    phases,
+  } = data;
+  const label = labelsOf(data);
   const table = (title: string, rows: typeof waits): Block =>
     tableOf(
       title,
       [
-        { id: 'phase', head: 'ended in', cell: ({ phase }) => phaseLabel(phase) },
+        { id: 'phase', head: 'ended in', cell: ({ phase }) => label(phase) },
         { id: 'cause', head: 'cause', wraps: true, cell: ({ cause }) => idleCauseLabel(cause) },
         {
           id: 'operator',
@@ -60,7 +68,7 @@ export function idleSection({ idle: { waits, longest }, phases }: TraceResult): 
             ...(waits.length > visibleRows
               ? [moreFold(waits.length - visibleRows, table('Further causes', waits.slice(visibleRows)))]
               : []),
-            ...(longest.length > 0 ? [longestGaps(longest)] : []),
+            ...(longest.length > 0 ? [longestGaps(longest, label)] : []),
           ],
   };
 }
@@ -90,7 +98,7 @@ const moreFold = (count: number, table: Block): Block => ({
   blocks: [table],
 });
 
-const longestGaps = (longest: TraceResult['idle']['longest']): Block => ({
+const longestGaps = (longest: TraceResult['idle']['longest'], label: PhaseLabel): Block => ({
   type: 'fold',
   level: 3,
   title: 'The longest gaps',
@@ -110,7 +118,7 @@ const longestGaps = (longest: TraceResult['idle']['longest']): Block => ({
               ns(n),
             ]),
         },
-        { id: 'phase', head: 'ended in', cell: ({ phase }) => phaseLabel(phase) },
+        { id: 'phase', head: 'ended in', cell: ({ phase }) => label(phase) },
         { id: 'operator', head: 'ended by', cell: ({ operator }) => codeOr(operator, noOperator) },
         {
           id: 'api_call',
@@ -125,12 +133,9 @@ const longestGaps = (longest: TraceResult['idle']['longest']): Block => ({
 });
 
 /** Launches per mean instance, of each kernel, and the API calls. */
-export function launchesSection({
-  kernels,
-  launches,
-  short_kernels: short,
-  api_calls: calls,
-}: TraceResult): Section {
+export function launchesSection(data: TraceResult): Section {
+  const { kernels, launches, short_kernels: short, api_calls: calls } = data;
+  const label = labelsOf(data);
   const section = { id: 'launches', title: 'Launches', level: 2 as const };
   if (launches.phases.length === 0) {
     const why = 'The capture has no API calls, or none that launched a kernel.';
@@ -139,19 +144,19 @@ export function launchesSection({
   return {
     ...section,
     blocks: [
-      launchTable(launches),
-      ...(short.phases.length > 0 ? [shortTable(short)] : []),
+      launchTable(launches, label),
+      ...(short.phases.length > 0 ? [shortTable(short, label)] : []),
       kernelLaunches(launches.kernels, kernels ?? []),
       callTable(calls),
     ],
   };
 }
 
-const launchTable = ({ phases, layers }: TraceResult['launches']): Block =>
+const launchTable = ({ phases, layers }: TraceResult['launches'], label: PhaseLabel): Block =>
   tableOf(
     'Mean per instance. Call: duration of the launching API call. Queue: from its return to the start of the kernel',
     [
-      { id: 'phase', head: 'phase', wraps: true, cell: ({ kind }) => phaseLabel(kind) },
+      { id: 'phase', head: 'phase', wraps: true, cell: ({ kind }) => label(kind) },
       { id: 'launches', head: 'launches', ...number, cell: ({ launches: n }) => unitless(n) },
       {
         id: 'launches_range',
@@ -208,12 +213,15 @@ function perLayer(figure: Figure, layers: Figure): Value {
     : unitless(figure.value);
 }
 
-const shortTable = ({ threshold_ns: threshold, phases }: TraceResult['short_kernels']): Block => ({
+const shortTable = (
+  { threshold_ns: threshold, phases }: TraceResult['short_kernels'],
+  label: PhaseLabel,
+): Block => ({
   level: 3,
   ...tableOf(
     ['Kernels shorter than ', ns(threshold)],
     [
-      { id: 'phase', head: 'phase', cell: ({ kind }) => phaseLabel(kind) },
+      { id: 'phase', head: 'phase', cell: ({ kind }) => label(kind) },
       { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels }) => countValue(kernels) },
       { id: 'short', head: 'short', ...number, cell: ({ short }) => countValue(short) },
       { id: 'count_share', head: 'of the kernels', ...number, cell: ({ count_share: n }) => ratio(n) },

@@ -6,7 +6,7 @@ import { tableOf } from './table-of.js';
 import { unitless, namedKernels, ns, number, ratio } from './trace-values.js';
 
 /** One row per kernel; on a page statistics and types are in the detail columns. */
-export function kernelTable(title: string, kernels: readonly TraceKernel[]): Block {
+export function kernelTable(title: string, kernels: readonly TraceKernel[], hasPhases: boolean): Block {
   const nameOf = namedKernels(kernels);
   return tableOf(
     title,
@@ -33,7 +33,17 @@ export function kernelTable(title: string, kernels: readonly TraceKernel[]): Blo
         drop: 2,
         cell: ({ sd_ns: n }) => (n === null ? { missing: 'one call has no spread' } : ns(n)),
       },
-      { id: 'per_phase', head: 'per phase', meaning: 'mean number per instance', drop: 5, cell: perPhase },
+      ...(hasPhases
+        ? [
+            {
+              id: 'per_phase',
+              head: 'per phase',
+              meaning: 'mean number per instance',
+              drop: 5,
+              cell: perPhase,
+            },
+          ]
+        : []),
       {
         id: 'tile',
         head: 'tile',

@@ -8,13 +8,15 @@ import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Row, Section, Text } from './block.js';
 import { tableOf } from './table-of.js';
 import { kernelTable } from './trace-kernel-table.js';
-import { classTables } from './trace-series.js';
+import { classTables, hasMarks } from './trace-series.js';
 import { unitless, countValue, ns, number, ratio } from './trace-values.js';
 
 /** Kernels shown without a click, and in text. */
 const visibleKernels = 25;
 
-export function kernelsSection({ kernels, kernels_total: total }: TraceResult): Section {
+export function kernelsSection(data: TraceResult): Section {
+  const { kernels, kernels_total: total } = data;
+  const table = (title: string, rows: typeof kernels): Block => kernelTable(title, rows, hasMarks(data));
   const others = kernels.slice(visibleKernels);
   return {
     id: 'kernels',
@@ -35,7 +37,7 @@ export function kernelsSection({ kernels, kernels_total: total }: TraceResult): 
                 ' in all.',
               ],
             },
-            kernelTable(
+            table(
               `By total time${others.length > 0 ? `, the first ${visibleKernels}` : ''}`,
               kernels.slice(0, visibleKernels),
             ),
@@ -45,7 +47,7 @@ export function kernelsSection({ kernels, kernels_total: total }: TraceResult): 
                     type: 'fold',
                     level: 3,
                     title: `${others.length} more${kernels.length < total.names ? ` of ${total.names - visibleKernels}` : ''}`,
-                    blocks: [kernelTable('Further kernels, by total time', others)],
+                    blocks: [table('Further kernels, by total time', others)],
                   } satisfies Block,
                 ]
               : []),
@@ -146,7 +148,9 @@ function unknownWork({ phases, classes }: TraceResult, noun: string): Text[] {
 
 function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classTables>, noun: string): Block {
   const shownTables = tables
-    .filter(({ kind }) => (phases.length === 1 ? kind === phases[0]!.kind : kind !== 'outside'))
+    .filter(({ kind }) =>
+      phases.length === 1 && hasMarks({ phases }) ? kind === phases[0]!.kind : kind !== 'outside',
+    )
     .toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))
     .slice(0, maxPhaseColumns);
   const classes = (tables[0]?.rows ?? [])
@@ -174,7 +178,7 @@ function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classT
   };
 }
 
-export function copiesSection({ copies }: TraceResult): Section {
+export function copiesSection({ copies, phases }: TraceResult): Section {
   const totals = copies.filter(({ phase }) => phase === null);
   return {
     id: 'copies',
@@ -185,20 +189,22 @@ export function copiesSection({ copies }: TraceResult): Section {
         ? [{ type: 'missing', what: 'No copies.', why: 'The capture recorded no copy or memset.' }]
         : [
             copyTable('Whole capture; exposed: time without overlap', totals),
-            {
-              type: 'fold',
-              level: 3,
-              title: 'By phase',
-              blocks: [
-                copyTable(
-                  'By phase, direction and memory',
-                  copies.filter(({ phase }) => phase !== null),
-                ),
-              ],
-            },
+            ...(hasMarks({ phases }) ? [copiesByPhase(copies)] : []),
           ],
   };
 }
+
+const copiesByPhase = (copies: readonly TraceCopy[]): Block => ({
+  type: 'fold',
+  level: 3,
+  title: 'By phase',
+  blocks: [
+    copyTable(
+      'By phase, direction and memory',
+      copies.filter(({ phase }) => phase !== null),
+    ),
+  ],
+});
 
 const copyTable = (title: string, copies: readonly TraceCopy[]): Block =>
   tableOf(

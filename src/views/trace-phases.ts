@@ -1,12 +1,15 @@
 import { phaseTime } from '../model/headline-time.js';
+import type { PhaseKind } from '../model/documents/trace-phase.js';
 import type { TracePhase, TraceResult } from '../model/documents/trace.js';
 import { partColor } from '../vocabulary/colors.js';
 import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Text } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
-import { phaseParts, shownPhases } from './trace-series.js';
+import { labelsOf, phaseParts, shownPhases } from './trace-series.js';
 import { ns, number } from './trace-values.js';
+
+type PhaseLabel = ReturnType<typeof labelsOf>;
 
 /** Rows below this share of a phase are shown only on the page. */
 const smallShare = 0.005;
@@ -14,6 +17,7 @@ const smallShare = 0.005;
 /** A mean instance of each phase: GPU work, and idle time by cause. */
 export function phasesSection(data: TraceResult): Section {
   const phases = shownPhases(data);
+  const label = labelsOf(data);
   return {
     id: 'phases',
     title: data.source.gpu_used ? 'Phases: busy and idle' : 'Phases',
@@ -22,8 +26,8 @@ export function phasesSection(data: TraceResult): Section {
       phases.length === 0
         ? [noPhase]
         : data.source.gpu_used
-          ? gpuBlocks(phases)
-          : [phaseTable(phases, false)],
+          ? gpuBlocks(phases, label)
+          : [phaseTable(phases, label, false)],
   };
 }
 
@@ -33,7 +37,7 @@ const noPhase: Block = {
   why: 'No range in the capture is named prefill, decode or another phase. Add NVTX ranges or record_function marks.',
 };
 
-const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
+const gpuBlocks = (phases: readonly TracePhase[], label: PhaseLabel): Block[] => [
   {
     type: 'text',
     level: 3,
@@ -43,27 +47,25 @@ const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
   },
   {
     type: 'chart',
-    label: `Busy and idle shares of ${phases.map(({ kind }) => phaseLabel(kind)).join(', ')}`,
+    label: `Busy and idle shares of ${phases.map(({ kind }) => label(kind)).join(', ')}`,
     chart: {
       form: 'bars',
       kind: 'shares',
       unit: 'ms',
-      rows: phases.map(({ kind }) => phaseLabel(kind)),
+      rows: phases.map(({ kind }) => label(kind)),
       series: phaseParts(phases[0]!).map(({ id, name }, index) => ({
         name,
         color: partColor(id),
         values: phases.map((phase) => phaseParts(phase)[index]!.ms),
       })),
     },
-    behind: partTable(phases),
+    behind: partTable(phases, label),
   },
-  phaseTable(phases, true),
+  phaseTable(phases, label, true),
   {
     type: 'notes',
     level: 3,
-    items: phases.map(
-      ({ kind, clock, clock_why: why }) => `${phaseLabel(kind)}: timed by the ${clock}: ${why}`,
-    ),
+    items: clockNotes(phases, label),
   },
   {
     type: 'fold',
@@ -79,9 +81,19 @@ const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
   ...phases.filter(({ rows }) => rows.length > 1).map(instanceFold),
 ];
 
+/** Why phases are timed by host or device; phases with one reason share a note. */
+function clockNotes(phases: readonly TracePhase[], label: PhaseLabel): string[] {
+  const kindsByNote = new Map<string, PhaseKind[]>();
+  for (const { kind, clock, clock_why: why } of phases) {
+    const note = `timed by the ${clock}: ${why}`;
+    kindsByNote.set(note, [...(kindsByNote.get(note) ?? []), kind]);
+  }
+  return [...kindsByNote].map(([note, kinds]) => `${kinds.map(label).join(', ')}: ${note}`);
+}
+
 const isClean = (phase: TracePhase): boolean => !phaseTime(phase).profiled;
 
-function partTable(phases: readonly TracePhase[]): Block {
+function partTable(phases: readonly TracePhase[], label: PhaseLabel): Block {
   return {
     type: 'table',
     title: 'Time (mean per instance)',
@@ -97,7 +109,7 @@ function partTable(phases: readonly TracePhase[]): Block {
         .map(({ name, ms, share }) => ({
           level: share < smallShare ? (3 as const) : (1 as const),
           cells: [
-            phaseLabel(phase.kind),
+            label(phase.kind),
             name,
             { n: ms, unit: 'ms' },
             { n: share, unit: 'ratio' },
@@ -111,10 +123,10 @@ type Size = TracePhase['by_batch'][number];
 type Line = { label: string; times: TracePhase | Size; n: number; cause: string | null; median_ns: number };
 
 /** Phases with their batch sizes below them, since a mean over mixed batch sizes is meaningless. */
-function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
+function phaseTable(phases: readonly TracePhase[], label: PhaseLabel, gpuUsed: boolean): Block {
   const lines = phases.flatMap((phase): Line[] => [
     {
-      label: phaseLabel(phase.kind),
+      label: label(phase.kind),
       times: phase,
       n: phase.instances,
       cause: phase.main_cause,

@@ -1,9 +1,19 @@
 import { phaseTime } from '../model/headline-time.js';
 import type { PhaseClasses, TracePhase, TraceResult } from '../model/documents/trace.js';
+import type { PhaseKind } from '../model/documents/trace-phase.js';
 import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
+import { phaseLabel } from '../vocabulary/stages.js';
 
 export const shownPhases = ({ phases }: Pick<TraceResult, 'phases'>): TracePhase[] =>
   phases.filter(({ wall }) => wall.mean_ns > 0);
+
+/** Whether ranges mark phases; without them the whole capture is one, of kind outside. */
+export const hasMarks = ({ phases }: Pick<TraceResult, 'phases'>): boolean =>
+  phases.some(({ kind }) => kind !== 'outside');
+
+/** Labels of the phases of a capture. */
+export const labelsOf = (data: Pick<TraceResult, 'phases'>): ((kind: PhaseKind | null) => string) =>
+  hasMarks(data) ? phaseLabel : () => phaseLabel(null);
 
 /** Part of a mean instance of a phase on the GPU. */
 interface PhasePart {
@@ -34,8 +44,8 @@ export function phaseParts(phase: TracePhase): PhasePart[] {
 }
 
 /** Kernel classes of the whole capture, then of each phase that has kernels. */
-export const classTables = ({ classes }: Pick<TraceResult, 'classes'>): PhaseClasses[] =>
-  classes.filter(({ rows }) => rows.length > 0);
+export const classTables = (data: Pick<TraceResult, 'classes' | 'phases'>): PhaseClasses[] =>
+  data.classes.filter(({ rows, kind }) => rows.length > 0 && (kind === null || hasMarks(data)));
 
 /** Kinds of phases that telemetry has means for. */
 export const sampledPhases = ({ telemetry }: Pick<TraceResult, 'telemetry'>) => [

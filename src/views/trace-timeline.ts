@@ -3,7 +3,7 @@ import type { TraceResult } from '../model/documents/trace.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { kernelLabels } from '../vocabulary/kernel-label.js';
 import { classLabels } from '../vocabulary/op-classes.js';
-import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
+import { isShownMetric, metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import { plural } from '../vocabulary/format.js';
 import type { Block, Section, Text } from './block.js';
@@ -191,7 +191,8 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
 /** Power, clocks and utilization over the capture, with throttle reasons. */
 export function telemetrySection(data: TraceResult): Section | null {
   const { telemetry } = data;
-  if (!telemetry || telemetry.series.length === 0) return null;
+  const shownSeries = telemetry?.series.filter(({ metric }) => isShownMetric(metric)) ?? [];
+  if (!telemetry || shownSeries.length === 0) return null;
   const kinds = sampledPhases(data);
   return {
     id: 'telemetry',
@@ -209,7 +210,7 @@ export function telemetrySection(data: TraceResult): Section | null {
         ]),
       },
       samplesBlock(
-        telemetry.series.map((series) => ({
+        shownSeries.map((series) => ({
           ...series,
           points: series.points.map(([time, value]) => [time / 1e6, value] as const),
         })),
@@ -220,7 +221,7 @@ export function telemetrySection(data: TraceResult): Section | null {
         'Over the whole capture, and means within the phases',
         [
           { id: 'scope', head: 'scope', cell: ({ scope }) => scopeLabel(scope) },
-          { id: 'metric', head: 'metric', wraps: true, cell: ({ metric }) => metricLabel(metric) },
+          { id: 'metric', head: 'metric', wraps: 12, lines: true, cell: ({ metric }) => metricLabel(metric) },
           { id: 'mean', head: 'mean', ...number, cell: ({ mean: n, unit }) => ({ n, unit }) },
           { id: 'min', head: 'min', ...number, cell: ({ min: n, unit }) => ({ n, unit }) },
           { id: 'max', head: 'max', ...number, cell: ({ max: n, unit }) => ({ n, unit }) },
@@ -229,7 +230,7 @@ export function telemetrySection(data: TraceResult): Section | null {
             head: phaseLabel(kind),
             ...number,
             drop: kinds.length - index,
-            cell: ({ phases, unit }: (typeof telemetry.series)[number]): Text => {
+            cell: ({ phases, unit }: (typeof shownSeries)[number]): Text => {
               const phaseOfKind = phases.find((phase) => phase.kind === kind);
               return phaseOfKind && phaseOfKind.samples > 0
                 ? [{ n: phaseOfKind.mean, unit }, ' (n = ', countValue(phaseOfKind.samples), ')']
@@ -237,7 +238,7 @@ export function telemetrySection(data: TraceResult): Section | null {
             },
           })),
         ],
-        telemetry.series,
+        shownSeries,
       ),
     ],
   };

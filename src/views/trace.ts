@@ -35,7 +35,7 @@ const isSection = (section: Section | null): section is Section => section !== n
 
 /** Sections about the work on the device, most important first. */
 export function workSections({ data }: Document<TraceResult>): Section[] {
-  const utilization = utilizationSection(data.utilization);
+  const utilization = utilizationSection(data.utilization, data.phases);
   const all = data.source.gpu_used
     ? [
         phasesSection(data),
@@ -68,7 +68,7 @@ export const contextSections = ({ data }: Document<TraceResult>): Section[] =>
     telemetrySection(data),
     lossesSection(data),
     data.devices.length + data.environment.length > 0 ? environmentSection(data) : null,
-    definitions,
+    definitions(data),
   ].filter(isSection);
 
 /** "llama 8B bfloat16 · vllm 0.26 · batch 8, 512 in + 64 out tokens · NVIDIA H200 · nsys 2025.3 capture nsys" */
@@ -208,8 +208,13 @@ function attributionBlocks(attribution: TraceResult['attribution']): Block[] {
       type: 'text',
       level: 3,
       text: [
-        countValue(attribution.orphans),
-        ' kernels have no launching API call in the capture. Classified by name or operator: ',
+        ...(attribution.orphans === 0
+          ? ['Every kernel has its launching API call in the capture.']
+          : [
+              countValue(attribution.orphans),
+              ` ${attribution.orphans === 1 ? 'kernel has' : 'kernels have'} no launching API call in the capture.`,
+            ]),
+        ' Classified by name or operator: ',
         { figure: attribution.classified_share },
         attribution.classified_share.value === null
           ? ` (${attribution.classified_share.reason.text}).`
@@ -272,32 +277,38 @@ const environmentSection = ({ devices, environment }: TraceResult): Section => (
 });
 
 /** Definitions of the figures on the page. */
-const meanings: readonly [name: string, text: string][] = [
-  [
-    'Wall time of a phase',
-    'A decode step runs from its start to the start of the next, so that host work between steps is inside; other phases run from start to end. Host ranges give these times where the program waits for the device in every step, else the first device activity of each step.',
-  ],
-  ['Busy', 'At least one kernel or copy ran on the device; concurrent ones are counted once.'],
-  [
-    'Idle, by cause',
-    "Each gap is cut at the start and return of the API call that launched what ended it. Before the call: synchronization where its thread was in a waiting call, else host. Inside it: launch call. After it: launch latency up to this device's usual one, the rest is a device dependency.",
-  ],
-  [
-    'Total and counted once',
-    'Total is the sum of durations. Counted once (exclusive) omits time already counted for another kernel that ran at the same time.',
-  ],
-  ['Queue', "From the return of the launching call to the kernel's start, of kernels that started after it."],
-  ['Exposed', 'Copies or communication while no compute kernel ran: the most that overlap could save.'],
-  [
-    'With and without profiler',
-    'Kernel times stay valid under a profiler; host times grow. “Without profiler” is a clean run of the same workload, if the session has one.',
-  ],
-  ['n, sd', 'Number of instances and their sample standard deviation.'],
-];
+const meanings = {
+  'Wall time of a phase':
+    'A decode step runs from its start to the start of the next, so that host work between steps is inside; other phases run from start to end.',
+  'n, sd': 'Number of instances and their sample standard deviation.',
+};
 
-const definitions: Section = {
+/** Definitions of figures that only a capture of a GPU has. */
+const gpuMeanings = {
+  'Clock of a phase':
+    'Host ranges give the times of phases where the program waits for the device in every step, else the first device activity of each step.',
+  Busy: 'At least one kernel or copy ran on the device; concurrent ones are counted once.',
+  'Idle, by cause':
+    "Each gap is cut at the start and return of the API call that launched what ended it. Before the call: synchronization where its thread was in a waiting call, else host. Inside it: launch call. After it: launch latency up to this device's usual one, the rest is a device dependency.",
+  'Total and counted once':
+    'Total is the sum of durations. Counted once (exclusive) omits time already counted for another kernel that ran at the same time.',
+  Queue: "From the return of the launching call to the kernel's start, of kernels that started after it.",
+  Exposed: 'Copies or communication while no compute kernel ran: the most that overlap could save.',
+  'With and without profiler':
+    'Kernel times stay valid under a profiler; host times grow. “Without profiler” is a clean run of the same workload, if the session has one.',
+};
+
+const definitions = ({ source }: TraceResult): Section => ({
   id: 'definitions',
   title: 'How it was measured',
   level: 3,
-  blocks: [{ type: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
-};
+  blocks: [
+    {
+      type: 'facts',
+      items: Object.entries({ ...meanings, ...(source.gpu_used ? gpuMeanings : {}) }).map(([name, text]) => ({
+        name,
+        text,
+      })),
+    },
+  ],
+});

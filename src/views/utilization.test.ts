@@ -6,6 +6,7 @@ import { pageOfView } from '../render/html/view.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
 import { hostileText } from './test-profile.js';
+import type { TracePhase } from '../model/documents/trace.js';
 import { utilizationSection, utilizationView } from './utilization.js';
 
 const none = missing('no_roofline', 'no roofline was measured');
@@ -112,6 +113,18 @@ test('for a timeline without a model only the page has the section, which says h
     level: 3,
     blocks: [{ type: 'missing' }],
   });
+});
+
+test('says why steps without the profiler have other batches than the phases', () => {
+  const notesFor = (sizes: readonly number[]) => {
+    const by_batch = sizes.map((batch_size) => ({ batch_size })) as TracePhase['by_batch'];
+    const stage = { ...decode, batch_size: 3, profiled: false };
+    const section = utilizationSection(resultOf(stage), [{ kind: 'decode', by_batch } as TracePhase]);
+    return section!.blocks.flatMap((block) => (block.type === 'notes' ? block.items : []));
+  };
+  expect(notesFor([2, 8])).toContainEqual(expect.stringContaining('formed other batches'));
+  expect(notesFor([3, 8])).toEqual([]);
+  expect(notesFor([])).toEqual([]);
 });
 
 test.each([80, 120])('lines fit %i columns; hostile names cannot inject anything', (width) => {

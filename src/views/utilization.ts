@@ -7,6 +7,7 @@ import type {
   UtilizationStage,
   UtilizationStep,
 } from '../model/documents/utilization.js';
+import type { TracePhase } from '../model/documents/trace.js';
 import type { Figure } from '../model/figure.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Table, Text, View } from './block.js';
@@ -47,8 +48,11 @@ export const utilizationBlocks = ({ data, issues }: Document<UtilizationResult>)
   ...stageBlocks(data),
 ];
 
-/** MFU and MBU of a timeline's stages; null without any. */
-export function utilizationSection(utilization: Utilization | null | undefined): Section | null {
+/** MFU and MBU of a timeline's stages; null without any. @param phases of the execution under the profiler */
+export function utilizationSection(
+  utilization: Utilization | null | undefined,
+  phases: readonly TracePhase[] = [],
+): Section | null {
   if (!utilization) return null;
   const { model, device, stages } = utilization;
   const deviceText = `${device.name ?? 'an unknown device'}${device.devices > 1 ? ` × ${device.devices}` : ''}`;
@@ -62,9 +66,10 @@ export function utilizationSection(utilization: Utilization | null | undefined):
           {
             type: 'text',
             level: 3,
-            text: `${model.name} in ${model.dtype} (${model.from}) on ${deviceText}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs; executed MFU counts the GEMMs and attention that ran.`,
+            text: `${model.name} in ${model.dtype} (${model.from}) on ${deviceText}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs.`,
           },
           ...stageBlocks(utilization),
+          { type: 'notes', items: otherBatches(stages, phases) ? [otherBatchesNote] : [] },
           {
             type: 'fold',
             level: 3,
@@ -81,6 +86,21 @@ export function utilizationSection(utilization: Utilization | null | undefined):
         ],
   };
 }
+
+const otherBatchesNote =
+  'Steps are those of the execution without the profiler, in which the server formed other batches than in the profiled one.';
+
+/** Whether steps without the profiler have a batch size that the phases do not have. */
+const otherBatches = (stages: readonly UtilizationStage[], phases: readonly TracePhase[]): boolean =>
+  stages.some(
+    ({ kind, profiled, batch_size: batch }) =>
+      !profiled &&
+      batch !== null &&
+      phases.some(
+        ({ kind: phase, by_batch: sizes }) =>
+          phase === kind && sizes.length > 0 && !sizes.some(({ batch_size: size }) => size === batch),
+      ),
+  );
 
 /** The reason of the first stage, since a session has one model. */
 function whyUnknown(stages: readonly UtilizationStage[]): string {
@@ -107,7 +127,13 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
     { id: 'flops', head: 'FLOPs', ...number, drop: 1, cell: ({ flops: figure }) => ({ figure }) },
     { id: 'bytes', head: 'bytes', ...number, drop: 1, cell: ({ bytes: figure }) => ({ figure }) },
     { id: 'mfu', head: 'MFU', ...number, cell: ({ mfu }) => share(mfu) },
-    { id: 'executed_mfu', head: 'executed MFU', ...number, cell: ({ executed }) => share(executed.mfu) },
+    {
+      id: 'executed_mfu',
+      head: 'executed MFU',
+      meaning: 'of the GEMMs and attention that ran',
+      ...number,
+      cell: ({ executed }) => share(executed.mfu),
+    },
     {
       id: 'executed_over_necessary',
       head: 'executed / necessary',
@@ -117,7 +143,13 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
         over.value === null ? { figure: over } : [{ n: over.value, unit: '' }, '×'],
     },
     { id: 'mbu', head: 'MBU', ...number, cell: ({ mbu }) => share(mbu) },
-    { id: 'roof_share', head: 'of roof', ...number, cell: ({ roof_share: roof }) => share(roof) },
+    {
+      id: 'roof_share',
+      head: 'of roof',
+      meaning: 'relative to measured peaks of this machine',
+      ...number,
+      cell: ({ roof_share: roof }) => share(roof),
+    },
     { id: 'bound', head: 'bound', cell: ({ bound }) => bound ?? { missing: 'roof unknown' } },
   ];
   const profiled = stages.filter((stage) => stage.profiled).map((stage) => labelOf(stage, stages));
@@ -133,10 +165,7 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
       stage.executed.text === null ? [] : [`${labelOf(stage, stages)}: ${stage.executed.text}`],
     ),
   ];
-  return [
-    tableOf('Mean per step; of roof: relative to measured peaks of this machine', columns, stages),
-    { type: 'notes', items: notes },
-  ];
+  return [tableOf('Mean per step', columns, stages), { type: 'notes', items: notes }];
 }
 
 const withoutUnit = (figure: Figure): Text =>

@@ -74,7 +74,10 @@ interface BarWords {
 
 /** Kinds of host time, which timelines show as one cause. */
 const hostWords: Readonly<Record<string, BarWords>> = {
-  program: idleCauses['host']!,
+  program: {
+    label: 'host between launches',
+    meaning: 'the launching thread was busy: Python, framework, program',
+  },
   loading_code: { label: 'host loading code', meaning: 'compiling, linking or loading on first use' },
   framework: { label: 'host inside operators', meaning: 'operators of the framework' },
   between_operators: { label: 'host between operators', meaning: 'Python, the program' },

@@ -18,11 +18,13 @@ export const changeOutcomeMeanings: typeof changeOutcomes = {
 };
 
 /** Where the achieved gain of a graded finding is, seen from the expected interval. */
-export const gainPlace = ({
-  as_expected: inside,
+export function gainPlace({
+  as_expected: isExpected,
   achieved_ms: achieved,
+  low_ms: low,
   high_ms: high,
-}: Pick<VerifyResult['changes'][number], 'as_expected' | 'achieved_ms' | 'high_ms'>):
-  | 'within'
-  | 'above'
-  | 'below' => (inside ? 'within' : (achieved ?? 0) > (high ?? 0) ? 'above' : 'below');
+}: Pick<VerifyResult['changes'][number], 'as_expected' | 'achieved_ms' | 'low_ms' | 'high_ms'>): string {
+  const isAbove = (achieved ?? 0) > (high ?? 0);
+  if (!isExpected) return isAbove ? 'above' : 'below';
+  return isAbove || (achieved ?? 0) < (low ?? 0) ? 'within its own error of' : 'within';
+}

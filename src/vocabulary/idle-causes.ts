@@ -8,8 +8,8 @@ interface IdleCause {
 /** Causes of GPU idle time by waterfall bar, in its order; one hue, since they are not kernel classes. */
 export const idleCauses: Readonly<Record<string, IdleCause>> = {
   host: {
-    label: 'host between launches',
-    meaning: 'the launching thread was busy: Python, framework, program',
+    label: 'host',
+    meaning: 'the launching thread was busy: Python, framework, program, loading code',
     color: 'host',
   },
   'host.start_up': {

@@ -67,6 +67,9 @@ export function labeledMetrics<M extends { metric: string }>(metrics: readonly M
   return Object.keys(labels).flatMap((name) => metrics.filter(({ metric }) => metric === name));
 }
 
+/** Whether tables and charts show a metric; the others are for analyses. */
+export const isShownMetric = (metric: string): boolean => !(metric in hiddenLabels);
+
 /** Suffixes of the ids of sampled metrics, and their units. */
 const units: readonly [end: string, unit: string][] = [
   ['_percent', '%'],

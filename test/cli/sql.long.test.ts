@@ -87,6 +87,7 @@ test('--schema TABLE prints one table; an unknown one names the nearest', () => 
   expect(data.tables.map(({ name }) => name)).toEqual(['ops']);
   const unknown = sql('--schema', 'kernel');
   expect([unknown.status, unknown.stderr]).toEqual([2, expect.stringContaining('--schema kernels')]);
+  expect(sql('base', '--schema').stdout).toBe(sql('--schema').stdout);
 });
 
 test('the session may come first; a query without rows names the session on stderr', () => {

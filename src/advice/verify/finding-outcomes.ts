@@ -202,8 +202,8 @@ function gradeOf(
   if (!pair) return `${words}; its stage is not compared between the sessions.`;
   if (!sharing.includes(entry))
     return isHiderReduced
-      ? `${words}; its gain was hidden by ${hider} and is included there.`
-      : `${words}; its gain is still hidden by ${hider}.`;
+      ? `${words}; the gain was hidden by ${hider} and is included there.`
+      : `${words}; the gain is still hidden by ${hider}.`;
   if (unmeasured)
     return `${words}; not graded, because another finding with a larger effect and no expected gain is reduced, too: ${unmeasured.finding.title}.`;
   const why = whyNotGraded(pair);

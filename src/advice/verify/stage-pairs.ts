@@ -43,7 +43,9 @@ function sequencesOf(
   after: StageWaterfall,
   batches: { before: number | null; after: number | null },
 ): Sequences | null {
-  if (!kindsOfBatch.has(before.kind)) return null;
+  // A point of a benchmark is one batch size; the run's is that of another point.
+  const isSamePoint = before.point !== null && before.point === after.point;
+  if (isSamePoint || !kindsOfBatch.has(before.kind)) return null;
   const recorded = { before: before.sequences ?? null, after: after.sequences ?? null };
   const { before: from, after: to } =
     recorded.before === null || recorded.after === null ? batches : recorded;
@@ -154,7 +156,12 @@ function wallTimes(
   const profiler =
     profiled === 'both' ? ' under the profiler' : `, only ${profiled} the change under a profiler`;
   return before.median_ms !== null && after.median_ms !== null
-    ? { before: median(before), after: median(after), statistic: `medians${profiler}`, profiled }
+    ? {
+        before: median(before),
+        after: median(after),
+        statistic: `medians${profiler}; bars are means`,
+        profiled,
+      }
     : { before: before.measured_ms, after: after.measured_ms, statistic: `means${profiler}`, profiled };
 }
 

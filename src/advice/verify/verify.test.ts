@@ -126,6 +126,28 @@ test('one change: achieved and expected gain of the stage, computed by hand', ()
   expect(result.stages[0]!.bars).toContainEqual({ id: 'launch_overhead', before_ms: 8, after_ms: 3 });
 });
 
+test('a gain outside the expected interval by less than its error is said to be so', () => {
+  const before = explanationOf(
+    [stageOf({ 'kernels.gemm': 2, launch_overhead: 8 }, 0.09)],
+    [findingOf('launch_bound', 4, ['launch_overhead'])],
+  );
+  const after = explanationOf([stageOf({ 'kernels.gemm': 2, launch_overhead: 3 }, 0.09)], []);
+  // 5 ± 1 achieved, 3.2 to 4.4 expected.
+  expect(compareExplanations(before, after, noSession).sentences[1]).toBe(
+    'The achieved gain is within its own error of the expected interval; the expected gain is off by 20 %.',
+  );
+});
+
+test('the point of a stage is named as in titles', () => {
+  const at = { ...stageOf({ 'kernels.gemm': 2 }), point: 'b8-p128-o32' };
+  const [sentence] = compareExplanations(
+    explanationOf([at], []),
+    explanationOf([at], []),
+    noSession,
+  ).sentences;
+  expect(sentence).toContain('Decode step at batch 8, 128 in + 32 out: ');
+});
+
 test('two changes share the gain in proportion to their expected gains, including gains hidden by the larger one', () => {
   const findings = [
     findingOf('casts', 3, ['nonessential.copy']),
@@ -176,7 +198,7 @@ test('a finding hidden by a larger one in other bars is graded once both are gon
     ['still_there', null],
     ['gone', null],
   ]);
-  expect(hidden.changes[1]!.text).toBe('Gone; its gain is still hidden by finding 1.');
+  expect(hidden.changes[1]!.text).toBe('Gone; the gain is still hidden by finding 1.');
 });
 
 test('a slower stage is reported by its whole time, not by the part of one of several findings', () => {
@@ -285,6 +307,14 @@ test('steps of other numbers of sequences are compared for the same number, whic
   const result = compareExplanations(before, after, { before: 1, after: 16 });
   expect(result.stages[0]).toMatchObject({ after_ms: { value: 0.25 }, achieved_ms: 0.75 });
   expect(result.sentences[0]).toContain('Decode step, per sequence: ');
+  // A point of a benchmark has its own batch size.
+  const [one, other] = [1, 4].map((ms) =>
+    explanationOf([{ ...stageOf({ roofline: ms }), kind: 'request', point: 'b1-p16-o4' }], []),
+  );
+  expect(compareExplanations(one!, other!, { before: 4, after: 1 }).stages[0]).toMatchObject({
+    sequences: null,
+    after_ms: { value: 4 },
+  });
   // The steps of a server grow, whatever its configuration says.
   const grown = explanationOf([{ ...stageOf({ roofline: 4 }), sequences: 61 }], []);
   const few = explanationOf([{ ...stageOf({ roofline: 1 }), sequences: 4 }], []);

@@ -1,6 +1,7 @@
 import type { BenchAnswer } from '../../model/documents/bench.js';
 import type { Distribution, ServingPoint } from '../../model/documents/serving.js';
 import { hasSubject } from '../../model/subjects.js';
+import { latencyIn, latencyNames } from './latency-in.js';
 import {
   notKnown,
   capture,
@@ -71,7 +72,7 @@ async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   const point = asked ?? found?.data.points.at(-1);
   if (!found || !point) return null;
   const atLoad = asked ? `At ${loadLabel(point.load)}` : `At the last load (${loadLabel(point.load)})`;
-  const which = latencies.find(({ pattern }) => pattern.test(text));
+  const which = latencyIn(text);
   const saturation = partFrom('serving', found.data.saturation.text);
   if (/\bsaturat\w*|\bscal\w*|\bcapacity\b|\bhow many (?:users|requests)\b/i.test(text))
     return known(saturation);
@@ -81,7 +82,8 @@ async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
     `${atLoad}: ${tokens.value === null ? 'output not known' : `output ${formatQuantity(tokens.value, 'tok/s')}`}, ${rate.value === null ? 'requests not known' : formatQuantity(rate.value, 'req/s')}.`,
   );
   if (!which) return known(throughput, [saturation]);
-  return known(partFrom('serving', `${atLoad} ${which.what} is ${spreadOf(which.latency(point))}.`), [
+  const value = spreadOf(point.latency[which]);
+  return known(partFrom('serving', `${atLoad} ${latencyNames[which]} is ${value}.`), [
     throughput,
     saturation,
   ]);
@@ -92,21 +94,6 @@ const isAsked = (text: string, { concurrency, rate_per_s: rate }: ServingPoint['
   (rate !== null && new RegExp(`(?<![\\d.])${rate}\\s*(?:req|rps\\b|requests? per)`, 'i').test(text)) ||
   (concurrency !== null &&
     new RegExp(`(?<![\\d.])${concurrency} (?:\\w+ )?(?:users?|clients?|requests?)\\b`, 'i').test(text));
-
-const latencies: readonly {
-  pattern: RegExp;
-  what: string;
-  latency: (point: ServingPoint) => Distribution;
-}[] = [
-  { pattern: /\bttft\b|\bfirst token\b/i, what: 'TTFT', latency: ({ latency }) => latency.ttft },
-  { pattern: /\btpot\b|\bper (?:output )?token\b/i, what: 'TPOT', latency: ({ latency }) => latency.tpot },
-  { pattern: /\bitl\b|\binter[- ]?token\b/i, what: 'ITL', latency: ({ latency }) => latency.itl },
-  {
-    pattern: /\blatenc\w*|\be2e\b|\bend[- ]to[- ]end\b|\bp9\d\b/i,
-    what: 'end-to-end latency',
-    latency: ({ latency }) => latency.e2e,
-  },
-];
 
 const spreadOf = (distribution: Distribution): string =>
   'p50' in distribution
@@ -126,20 +113,4 @@ export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | 
   return /\boutput\b/i.test(text)
     ? notKnown('How output lengths compare is not known: the session measured one.', capture.sequence)
     : null;
-}
-
-/** Percentiles of requests, goodput, queues; null for sessions without requests. */
-export async function answerRequests(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const answers = await benchAnswers(facts);
-  if (
-    answers ||
-    !/\bp9\d\b|\bgoodput\b|\bslo\b|\bqueue\w*|\bsaturat\w*|\bconcurren\w*|\busers\b|\brequests? rate\b/i.test(
-      facts.question.text,
-    )
-  )
-    return answers;
-  return notKnown(
-    'The session has no load-test requests, so percentiles, queues and goodput are not available.',
-    capture.serve,
-  );
 }

@@ -21,31 +21,48 @@ interface SampleRow extends Record<string, unknown> {
 }
 
 interface Metric {
-  pattern: RegExp;
   metric: string;
   unit: string;
-  what: string;
+  /** Starts its sentence; `scope` is a label. */
+  what: (scope: string) => string;
+  /** Scopes of the answer; without them all that have the metric. */
+  scopes?: readonly string[];
 }
 
 const utilization: Metric = {
-  pattern: /\butili[sz]ation\b|\bbusy\b/i,
   metric: 'utilization_percent',
   unit: '%',
-  what: 'is utilized',
+  what: (scope) => `${scope} is utilized`,
 };
 
-const metrics: readonly Metric[] = [
-  { pattern: /\bpower\b|\bwatts?\b/i, metric: 'power_w', unit: 'W', what: 'draws' },
-  { pattern: /\bclocks?\b|\bfrequenc\w*/i, metric: 'sm_clock_mhz', unit: 'MHz', what: 'clocks at' },
-  { pattern: /\btemperature\b|\bhot\b/i, metric: 'temperature_c', unit: '°C', what: 'is at' },
-  utilization,
+/** The first that a question names. */
+const metrics: readonly (readonly [pattern: RegExp, ...Metric[]])[] = [
+  [
+    /\bcpus?\b|\bcores\b/i,
+    { ...utilization, what: () => 'The CPU is utilized', scopes: ['host'] },
+    {
+      metric: 'cores_busy',
+      unit: 'cores',
+      what: (scope) => `${scope}:`,
+      scopes: ['process', 'other_processes'],
+    },
+  ],
+  [/\bpower\b|\bwatts?\b/i, { metric: 'power_w', unit: 'W', what: (scope) => `${scope} draws` }],
+  [
+    /\bclocks?\b|\bfrequenc\w*/i,
+    { metric: 'sm_clock_mhz', unit: 'MHz', what: (scope) => `${scope} clocks at` },
+  ],
+  [/\btemperature\b|\bhot\b/i, { metric: 'temperature_c', unit: '°C', what: (scope) => `${scope} is at` }],
+  [/\butili[sz]ation\b|\bbusy\b/i, utilization],
 ];
 
 /** "How much power does it draw?": samples of the device during the run. */
 export async function sampledMetric(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const found = metrics.find(({ pattern }) => pattern.test(facts.question.text));
+  const found = metrics.find(([pattern]) => pattern.test(facts.question.text));
   if (!found) return null;
-  const [first, ...rest] = (await samplesOf(facts, found)).map(({ part }) => part);
+  const [, ...named] = found;
+  const samples = await Promise.all(named.map(async (metric) => samplesOf(facts, metric)));
+  const [first, ...rest] = samples.flat().map(({ part }) => part);
   if (!first) return notKnown(`That was not sampled in this session.`, capture.monitor);
   return known(
     first,
@@ -62,13 +79,14 @@ export async function sampledUtilization(facts: StoredFacts): Promise<StoredPart
 /** One line per scope, GPUs first, over the sampled time of each execution; empty if the metric was not sampled. */
 async function samplesOf(facts: StoredFacts, found: Metric): Promise<{ scope: string; part: StoredPart }[]> {
   if (!hasTable(facts, 'telemetry')) return [];
+  const among = found.scopes ? ` AND scope IN (${found.scopes.map((scope) => `'${scope}'`).join(', ')})` : '';
   const sql = `SELECT scope, sum(total) / sum(n) AS mean, max(most) AS most, sum(n)::DOUBLE AS samples, sum(span_ns) / 1e9 AS seconds
 FROM (SELECT scope, sum(value) AS total, max(value) AS most, count(*) AS n, max(t_ns) - min(t_ns) AS span_ns
-      FROM telemetry WHERE metric = '${found.metric}' AND value IS NOT NULL GROUP BY scope, execution_id)
+      FROM telemetry WHERE metric = '${found.metric}' AND value IS NOT NULL${among} GROUP BY scope, execution_id)
 GROUP BY scope ORDER BY (scope LIKE 'gpu%') DESC, scope`;
   const rows = await facts.database.query<SampleRow>(sql);
   return rows.map(({ scope, mean, most, samples, seconds }) => {
-    const text = `${scopeLabel(scope)} ${found.what} ${formatQuantity(mean, found.unit)} on average over ${formatMs(1e3 * seconds)}, ${formatQuantity(most, found.unit)} at most (${plural(samples, 'sample')} from start to end, loading and idle time included).`;
+    const text = `${found.what(scopeLabel(scope))} ${formatQuantity(mean, found.unit)} on average over ${formatMs(1e3 * seconds)}, ${formatQuantity(most, found.unit)} at most (${plural(samples, 'sample')} from start to end, loading and idle time included).`;
     return { scope, part: { text, sql, from: 'sql', rows: rows.length } };
   });
 }

@@ -118,26 +118,37 @@ export function profilerAdds(facts: StoredFacts): TopicAnswer | null {
   return parts[0] ? known(parts[0], parts.slice(1)) : null;
 }
 
+/** A rate of output tokens from the mean time of decode steps. */
+export interface DecodeRate {
+  tokensPerSecond: number;
+  sequences: number;
+  stage: StageWaterfall;
+}
+
+/** Each group of decode steps with a known time and number of sequences. */
+export function decodeRates({ explained, session }: StoredFacts): DecodeRate[] {
+  const batch = session.manifest.workload?.batch_size ?? null;
+  return explained.stages.flatMap((stage) => {
+    const { value: ms } = headlineTime(stage);
+    const sequences = stage.new_tokens ?? Number(/^b(\d+)-/.exec(stage.point ?? '')?.[1] ?? batch ?? 0);
+    if (stage.kind !== 'decode' || !ms || sequences === 0) return [];
+    return [{ tokensPerSecond: (sequences * 1000) / ms, sequences, stage }];
+  });
+}
+
 /** "How many tokens per second?", from the stages' times. */
 export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
-  const batch = facts.session.manifest.workload?.batch_size ?? null;
   const decode = facts.explained.stages.filter(({ kind }) => kind === 'decode');
   if (decode.length === 0) {
     return notKnown('No decode step is marked, so the token rate is not known.', capture.latency);
   }
   if (decode.every((stage) => headlineTime(stage).value === null)) return notTimed(decode);
-  const parts = decode.flatMap((stage) => {
-    const stageTime = headlineTime(stage);
-    const sequences = stage.new_tokens ?? Number(/^b(\d+)-/.exec(stage.point ?? '')?.[1] ?? batch ?? 0);
-    if (stageTime.value === null || sequences === 0) return [];
-    const rate = (sequences * 1000) / stageTime.value;
+  const parts = decodeRates(facts).map(({ tokensPerSecond: rate, sequences, stage }) => {
     const profiled = isProfiled(stage) ? ' under the profiler' : '';
-    return [
-      partFrom(
-        'waterfall',
-        `Decode generates ${formatQuantity(rate, 'tok/s')}: ${plural(sequences, 'sequence')}, ${formatMs(stageTime.value)} per step${profiled}.`,
-      ),
-    ];
+    return partFrom(
+      'waterfall',
+      `Decode generates ${formatQuantity(rate, 'tok/s')}: ${plural(sequences, 'sequence')}, ${formatMs(headlineTime(stage).value!)} per step${profiled}.`,
+    );
   });
   const [first, ...rest] = parts;
   const stages = questionStages(facts).slice(0, 1).map(stageText);

@@ -1,9 +1,12 @@
 import { onCpu, remoteDevice } from '../../facts/bench/machine.js';
-import { headlineTime, isProfiled } from '../../model/headline-time.js';
+import { isProfiled } from '../../model/headline-time.js';
+import { ourStatistic } from '../../model/result-statistics.js';
 import { hasSubject, isJob } from '../../model/subjects.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 import { formatNumber, formatQuantity, plural } from '../../vocabulary/format.js';
 import { loadLabel } from '../../vocabulary/loads.js';
+import { decodeRates } from './answer-time.js';
+import { importedPoints } from './answer-requests.js';
 import {
   capture,
   known,
@@ -118,39 +121,19 @@ async function benchRates({ session }: StoredFacts): Promise<Rate[]> {
   );
 }
 
-async function importedRates({ session }: StoredFacts): Promise<Rate[]> {
-  const { analyzeResults } = await import('../../facts/benchmark-results/results.js');
-  return (await analyzeResults(session)).data.captures.flatMap(({ tool, points }) =>
-    points.flatMap(({ label, metrics }) =>
-      metrics
-        .filter(({ name, same_definition: same }) => same && name === 'output_throughput')
-        .flatMap(({ recomputed, file }) =>
-          rateOf(
-            [...recomputed, ...file].find(({ statistic }) => statistic === 'value')?.value ?? null,
-            [tool.name, label].filter(Boolean).join(', '),
-            'results',
-          ),
-        ),
-    ),
+async function importedRates(facts: StoredFacts): Promise<Rate[]> {
+  return (await importedPoints(facts)).flatMap(({ label, point }) =>
+    rateOf(ourStatistic(point, 'output_throughput', 'mean')?.value ?? null, label, 'results'),
   );
 }
 
 /** Decode steps alone: prompts are not included. */
-function stepRates({ session, explained }: StoredFacts): Rate[] {
-  const batch = session.manifest.workload?.batch_size ?? null;
-  return explained.stages
-    .filter(({ kind }) => kind === 'decode')
-    .flatMap((stage) => {
-      const { value: ms } = headlineTime(stage);
-      if (!ms || batch === null) return [];
-      const profiled = isProfiled(stage) ? ' under the profiler' : '';
-      return rateOf(
-        (batch * 1000) / ms,
-        `decode of ${plural(batch, 'sequence')}${profiled}, without the prompt`,
-        'waterfall',
-      );
-    });
-}
+const stepRates = (facts: StoredFacts): Rate[] =>
+  decodeRates(facts).flatMap(({ tokensPerSecond, sequences, stage }) => {
+    const profiled = isProfiled(stage) ? ' under the profiler' : '';
+    const where = `decode of ${plural(sequences, 'sequence')}${profiled}, without the prompt`;
+    return rateOf(tokensPerSecond, where, 'waterfall');
+  });
 
 const rateOf = (tokensPerSecond: number | null, where: string, from: string): Rate[] =>
   tokensPerSecond ? [{ tokensPerSecond, where, from }] : [];

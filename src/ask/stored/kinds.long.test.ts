@@ -47,6 +47,28 @@ test('answers from a profile: utilization, memory, operators', async () => {
   );
 });
 
+test('answers how busy the CPU was from samples of host and processes, not of a GPU', async () => {
+  const sample = (t_ns: number, scope: string, metric: string, value: number) => ({
+    execution_id: 'e0',
+    t_ns,
+    scope,
+    metric,
+    value,
+  });
+  const telemetry = [0, 1e9].flatMap((t_ns) => [
+    sample(t_ns, 'gpu0', 'utilization_percent', 7),
+    sample(t_ns, 'cpu0', 'utilization_percent', 90),
+    sample(t_ns, 'host', 'utilization_percent', 40),
+    sample(t_ns, 'other_processes', 'cores_busy', 1.5),
+  ]);
+  const session = await sessionOf(home, { telemetry });
+  const { answer } = await storedAnswer(session, 'how busy was the CPU?');
+  const plain = answer.replaceAll('\u00a0', ' ');
+  expect(plain).toMatch(/^The CPU is utilized 40(?:\.0)? % on average over 1\.00 s/);
+  expect(plain).toContain('\n- other processes: 1.50 cores on average');
+  expect(plain).not.toContain('GPU');
+});
+
 test('answers from a benchmark', async () => {
   const point = benchPoint(['latency'], 2, 4, 3);
   const common = {

@@ -156,7 +156,7 @@ export const topicPhrases = {
     VRAM used by weights and activations | peak memory in GB | memory usage RSS`,
   sampled: `
     nvidia-smi utilization, power and memory clock over the run | power draw in watts | clock frequency | temperature |
-    utilization over the run | clocks the GPU runs at`,
+    utilization over the run | clocks the GPU runs at | how busy is the CPU | CPU use and utilization of the host | how many cores are busy`,
   host: `
     PyTorch dispatcher limits the step rate | single-threaded CPU work holds it up | is the host the bottleneck |
     Python slow dispatch | CPU overhead | tokenizer a problem | interpreter`,
@@ -164,6 +164,9 @@ export const topicPhrases = {
     how long do requests wait before they are scheduled | max requests per second the server sustains | latency percentiles |
     p99 latency | throughput of batches | where throughput stops scaling: knee | goodput and SLO | queueing and saturation |
     TTFT TPOT ITL of requests | costs per batch | time to first token under load`,
+  failed_requests: `
+    how many requests failed | failed requests | did any request fail or time out | share of requests with errors |
+    what was the error rate`,
   tokens_per_s: `
     generation speed per user and in total | tokens generated per sec | tokens per second | tok/s | how fast does it generate`,
   token_cost: `

@@ -1,6 +1,6 @@
 import { rules } from '../../advice/findings/rules/index.js';
 import { hasSubject } from '../../model/subjects.js';
-import { benchAnswers, measuredGrowth, answerRequests } from './answer-bench.js';
+import { benchAnswers, measuredGrowth } from './answer-bench.js';
 import { boundStage, answerGpuUtilization, computeBoundBatch, utilization } from './answer-bound.js';
 import { whatChanged } from './answer-changed.js';
 import { copies } from './answer-copies.js';
@@ -13,6 +13,7 @@ import { attentionKind, boundKernels, counterOf, longestKernels, shareOfClass } 
 import { sampledMetric, whatRan } from './answer-machine.js';
 import { findingText } from './finding-parts.js';
 import { answerMemoryUse } from './answer-memory.js';
+import { answerRequests, failedRequests, importedAnswers } from './answer-requests.js';
 import { ruleAnswer, ruleTopics, type RuleTopic } from './answer-rules.js';
 import {
   spreadOfTimes,
@@ -101,6 +102,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   memory: answerMemoryUse,
   sampled: sampledMetric,
   requests: answerRequests,
+  failed_requests: failedRequests,
   scaling: async (facts) =>
     (await answerRequests(facts)) ??
     notKnown(
@@ -109,7 +111,8 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
       computeBoundBatch(facts)?.evidence ?? [],
     ),
   tokens_per_s: async (facts) =>
-    (hasSubject(facts.session.manifest, 'load') ? await benchAnswers(facts) : null) ?? tokensPerSecond(facts),
+    (hasSubject(facts.session.manifest, 'load') ? await benchAnswers(facts) : await importedAnswers(facts)) ??
+    tokensPerSecond(facts),
   token_cost: tokenCost,
   what_ran: whatRan,
   why_slow: whySlow,

@@ -90,7 +90,7 @@ function nsys(facts: DoctorFacts): Verdict {
     'sudo apt install nsight-systems-cli   (or developer.nvidia.com/nsight-systems), ' +
     `then: ${runWith('nsys')}`;
   return noGpu(facts)
-    ? notApplicable('nsys', 'nsys', 'not installed; no NVIDIA GPU', fix)
+    ? notApplicable('nsys', 'nsys', 'not installed', fix)
     : missing('nsys', 'nsys', 'not on PATH, not in /opt/nvidia, not in /usr/local/cuda*', fix);
 }
 
@@ -118,7 +118,7 @@ function ncu(facts: DoctorFacts): Verdict {
     'sudo apt install nsight-compute   (or developer.nvidia.com/nsight-compute), ' +
     `then: ${runWith('nsys', 'ncu')}`;
   return noGpu(facts)
-    ? notApplicable('ncu', 'ncu', 'not installed; no NVIDIA GPU', fix)
+    ? notApplicable('ncu', 'ncu', 'not installed', fix)
     : missing('ncu', 'ncu', 'not on PATH, not in /opt/nvidia, not in /usr/local/cuda*', fix);
 }
 

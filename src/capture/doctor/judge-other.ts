@@ -45,7 +45,7 @@ export function judgeAmd(facts: DoctorFacts): Verdict[] {
     if (found) return warning(id, name, `${found.path} does not report its version`, `Try: ${found.path}`);
     return hasAmdGpu(facts)
       ? missing(id, name, 'not on PATH, not in /opt/rocm*', rocm)
-      : notApplicable(id, name, 'not installed; no AMD GPU', rocm);
+      : notApplicable(id, name, 'not installed', rocm);
   };
   const gpu = hasAmdGpu(facts)
     ? ok('amd_gpu', 'GPU', amd.names.join(', ') || `${pciGpus?.amd} on the PCI bus`)

@@ -17,7 +17,7 @@ const captureRequirements: Record<string, { kinds: FileKind[]; why: string; fix:
   torch: {
     kinds: ['kineto'],
     why: 'No Python process with torch in it wrote a trace: torch was not imported, Python ran with -I, -S or -E, or it was killed before it exited.',
-    fix: 'Run it without those flags; the output of the program is in',
+    fix: 'A program without torch: --evaluator none. With torch: run it without those flags. The output of the program is in',
   },
   'gemm-log': {
     kinds: ['cublas-log', 'cublaslt-log'],

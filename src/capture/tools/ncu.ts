@@ -20,7 +20,7 @@ export async function requireNcu(purpose: string): Promise<ToolFacts> {
     why: 'It is neither on PATH nor in the usual folders (/opt/nvidia/nsight-compute, /usr/local/cuda).',
     fix:
       'Install NVIDIA Nsight Compute and type: inferscope doctor\n' +
-      'Without it: --evaluator nsys, or import CSV pages made elsewhere (ncu -i R.ncu-rep --csv --page raw).',
+      'Without it: --evaluator nsys or torch, or import CSV pages made elsewhere (ncu -i R.ncu-rep --csv --page raw).',
   });
 }
 

@@ -54,7 +54,7 @@ const metricList = (side: readonly SampledMetric[]): string =>
 const pointList = (side: readonly SampledMetric[]): string =>
   firstOf(
     new Set(
-      side.map(({ point }) => (point === null ? 'figures of no certain load or batch' : pointLabel(point))),
+      side.map(({ point }) => (point === null ? 'figures without a load or batch' : pointLabel(point))),
     ),
   );
 

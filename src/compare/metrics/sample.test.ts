@@ -9,7 +9,7 @@ import { homeFolders } from '../../session/home.js';
 import { profileRows } from '../../facts/test-rows.js';
 import { type Rows, sessionOf } from '../../facts/test-session.js';
 import { checkBaseline } from './check.js';
-import { sampleSessions } from './sample.js';
+import { mixedWorkloads, sampleSessions } from './sample.js';
 import { idleClient } from '../../facts/serving/test-client.js';
 
 const root = mkdtempSync(join(tmpdir(), 'inferscope-baseline-'));
@@ -35,6 +35,14 @@ test('a profile: launches are the unit, without warm-up and profiled execution',
 test('a session without times is an error that fits bench compare and baselines', async () => {
   const session = await sessionWith({ ...profileRows(), iterations: [], stages: [], memory: [] });
   await expect(sampleSessions([session])).rejects.toThrow(`there is nothing to compare in ${session.id}`);
+});
+
+test('runs of different dtypes are one baseline only with a warning', async () => {
+  const sessions = [await sessionWith(profileRows()), await sessionWith(profileRows())];
+  expect(mixedWorkloads(await sampleSessions(sessions))).toEqual([]);
+  sessions[1]!.manifest.workload!.model!.dtype = 'int4';
+  const [issue] = mixedWorkloads(await sampleSessions(sessions));
+  expect(issue!.text).toMatch(/^The sessions are not runs of one workload \(dtype \w+ \| int4\): /);
 });
 
 test('each size is a point', async () => {

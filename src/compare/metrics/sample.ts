@@ -1,3 +1,4 @@
+import type { Issue } from '../../model/document.js';
 import type { Baseline } from '../../model/documents/baseline.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData } from '../../model/manifest.js';
@@ -107,6 +108,22 @@ function identityOf(manifests: readonly ManifestData[]): Baseline['identity'] {
   return ids.map((id) => {
     const sameFact = facts.flatMap((fact) => fact.get(id) ?? []);
     const { label, part } = sameFact[0]!;
-    return { label, part, value: [...new Set(sameFact.map(({ value }) => value))].join(' | ') };
+    return { label, part, value: [...new Set(sameFact.map(({ value }) => value))].join(severalValues) };
   });
+}
+
+const severalValues = ' | ';
+
+/** Sessions of one sample that ran different workloads: their spread is of those, too. */
+export function mixedWorkloads({ identity }: Pick<Sampled, 'identity'>): Issue[] {
+  const mixed = identity.filter(({ part, value }) => part === 'workload' && value.includes(severalValues));
+  return mixed.length === 0
+    ? []
+    : [
+        {
+          code: 'other_workload',
+          severity: 'warning',
+          text: `The sessions are not runs of one workload (${mixed.map(({ label, value }) => `${label} ${value}`).join(', ')}): means and spread are over all of them.`,
+        },
+      ];
 }

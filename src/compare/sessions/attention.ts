@@ -65,7 +65,9 @@ export function attentionOf(side: Pick<Side, 'kernels' | 'attention_operators'>,
   const phaseKernels = side.kernels.filter((kernel) => kernel.phase === phase);
   const fused = phaseKernels.flatMap(({ name }) => implementationOf(name) ?? []);
   if (fused.length > 0) return [...new Set(fused)].sort();
-  if (!phaseKernels.some(({ name }) => softmax.test(name))) return [];
+  // A softmax over the vocabulary belongs to sampling.
+  if (!phaseKernels.some(({ name, class: opClass }) => softmax.test(name) && opClass !== 'sampling'))
+    return [];
   const { attention_operators: operators } = side;
   if (operators === null) return ['unfused (math or eager)'];
   const named = operatorNames.find(({ pattern }) => operators.some((name) => pattern.test(name)));

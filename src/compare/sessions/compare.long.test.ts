@@ -1,8 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compareDocumentSchema, type CompareResult } from '../../model/documents/compare.js';
-import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { Document } from '../../model/document.js';
-import { figure, missing } from '../../model/figure.js';
 import { testHome } from '../../session/test-folder.js';
 import { summary } from '../../session/test-session.js';
 import { gpuWorkload } from '../../facts/bench/test-bench.js';
@@ -11,8 +9,9 @@ import { repetitions, sessionOf } from '../../facts/test-session.js';
 import { kernel as kernelRow, sessionOf as traceOf, stage as stageRow } from '../../facts/trace/test-hand.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
 import { attentionOf, attentionSamples, implementationOf } from './attention.js';
-import { compareSessions, compareSides, timingIssues } from './compare.js';
-import type { Side, SideKernel } from './side.js';
+import { compareSessions, compareSides } from './compare.js';
+import type { SideKernel } from './side.js';
+import { testSide } from './test-side.js';
 
 const home = testHome();
 const nsys = (name: string) =>
@@ -75,133 +74,9 @@ describe('captures of the same model with eager attention and with SDPA', () => 
   });
 });
 
-/** A side with one phase, made by hand. */
-async function side(
-  ms: number,
-  half: number,
-  kernels: Partial<SideKernel>[],
-  tiles: string[],
-  tokens = 1,
-): Promise<Side> {
-  const session = await sessionOf(home, {}, { kind: 'import', roofline: null });
-  return {
-    session,
-    source: 'hand',
-    focus: {},
-    waterfalls: [],
-    ranks: null,
-    stages: [
-      {
-        phase: 'decode',
-        value: {
-          instances: 8,
-          duration_ms: figure(ms, 'ms', 'hand', { n: 8, ci95: [ms - half, ms + half] }),
-          busy_ms: 1,
-          main_cause: 'host',
-          kernels: 3,
-          launches: 3,
-          tokens,
-          mfu: figure((0.01 * tokens) / ms, 'ratio', 'hand'),
-        },
-        mfu_ms: ms,
-      },
-    ],
-    kernels: kernels.map((kernel) => ({
-      phase: 'decode',
-      name: 'k',
-      short_name: kernel.name ?? 'k',
-      class: 'gemm',
-      tile: null,
-      count: 1,
-      ms: ((kernel.count ?? 1) * (kernel.mean_ns ?? 1000)) / 1e6,
-      mean_ns: 1000,
-      ...kernel,
-    })),
-    attention_operators: null,
-    gemms: [{ phase: 'decode', tiles }],
-    clocks: [],
-  };
-}
-
-test('names differences between profiled and clean times, and times without such a difference', async () => {
-  const timed = async (is_clean: boolean, profiled: boolean): Promise<Side> => {
-    const clean = await side(10, 0.3, [], []);
-    const more = { is_clean, ...(profiled ? { profiled_ms: figure(20, 'ms', 'hand') } : {}) };
-    return { ...clean, stages: clean.stages.map((stage) => ({ ...stage, ...more })) };
-  };
-  const [both, traced, untraced] = [
-    await timed(true, true),
-    await timed(false, true),
-    await timed(true, false),
-  ];
-  expect(timingIssues([both, both])).toEqual([]);
-  expect(timingIssues([traced, traced])).toEqual([]);
-  expect(timingIssues([both, traced])).toMatchObject([
-    {
-      code: 'times_under_profiler',
-      severity: 'info',
-      text: expect.stringMatching(/^Times of decode are those under/) as string,
-    },
-  ]);
-  expect(timingIssues([untraced, traced])).toMatchObject([
-    {
-      severity: 'warning',
-      text: expect.stringContaining(`except those of ${untraced.session.id}`) as string,
-    },
-  ]);
-});
-
-test('notes that a roofline is unknown on one side', async () => {
-  const limited = async (limit: StageWaterfall['roofline_ms']): Promise<Side> => ({
-    ...(await side(10, 0.3, [], [])),
-    waterfalls: [
-      {
-        kind: 'decode',
-        source: 'trace',
-        clean_ms: figure(10, 'ms', 'hand'),
-        measured_ms: figure(10, 'ms', 'hand'),
-        roofline_ms: limit,
-      } as StageWaterfall,
-    ],
-  });
-  const known = await limited(figure(5, 'ms', 'hand'));
-  const unknown = await limited(missing('no_model', 'not recorded'));
-  expect(timingIssues([known, known])).toEqual([]);
-  expect(timingIssues([unknown, unknown])).toEqual([]);
-  expect(timingIssues([known, unknown])).toMatchObject([
-    {
-      code: 'no_roofline_on_a_side',
-      text: expect.stringContaining(`The roofline of ${unknown.session.id} is unknown: `) as string,
-    },
-  ]);
-});
-
-test('notes bars that are longer than the kernels, since the machine was slower without the profiler', async () => {
-  const timed = async (profiledMs: number): Promise<Side> => ({
-    ...(await side(10, 0.3, [], [])),
-    waterfalls: [
-      {
-        kind: 'decode',
-        source: 'trace',
-        clean_ms: figure(10, 'ms', 'hand'),
-        measured_ms: figure(profiledMs, 'ms', 'hand'),
-        roofline_ms: figure(5, 'ms', 'hand'),
-      } as StageWaterfall,
-    ],
-  });
-  const [slower, same] = [await timed(6.4), await timed(9.9)];
-  expect(timingIssues([slower, same])).toMatchObject([
-    {
-      code: 'slower_clean_run',
-      text: expect.stringMatching(
-        `^${slower.session.id} took longer without the profiler \\(decode 10.0 ms instead of 6.40 ms\\)`,
-      ) as string,
-    },
-  ]);
-});
-
 test('status of kernels, significance of stages, tiles by position, a matrix of three', async () => {
-  const a = await side(
+  const a = await testSide(
+    home,
     10,
     0.3,
     [
@@ -222,8 +97,8 @@ test('status of kernels, significance of stages, tiles by position, a matrix of 
     { name: 'rare', count: 2 },
     { name: 'same', mean_ns: 1040 },
   ];
-  const b = await side(10.4, 0.4, later, ['64x64x64', '128x64x64', '128x256x64']);
-  const c = await side(20, 0.4, later, ['64x64x64']);
+  const b = await testSide(home, 10.4, 0.4, later, ['64x64x64', '128x64x64', '128x256x64']);
+  const c = await testSide(home, 20, 0.4, later, ['64x64x64']);
   const pair = compareSides('trace', [a, b]);
   expect(Object.fromEntries(pair.kernels.map(({ name, status }) => [name, status]))).toEqual({
     gone: 'gone',
@@ -251,12 +126,19 @@ test('status of kernels, significance of stages, tiles by position, a matrix of 
   );
   expect(matrix.gemm_tiles.every((row) => row.matched_by === 'share')).toBe(true);
   expect(matrix.headlines[0]!.text).toContain('2.00× as long');
+  const vague = compareSides('trace', [
+    await testSide(home, 20, 9, later, []),
+    await testSide(home, 5, 2, later, []),
+  ]);
+  expect(vague.headlines[0]!.text).toContain('4.0× as fast');
+  const shorter = compareSides('trace', [c, await testSide(home, 13, 0.4, later, [])]);
+  expect(shorter.headlines[0]!.text).toContain('20.0 ms → 13.0 ms, 35 % less time;');
 });
 
 test('across batch sizes: compares throughput, time per token, scaling and MFU instead of step times', async () => {
   // 1 token in 10 ms against 256 in 17.3 ms: 100 and 14798 tok/s.
-  const single = await side(10, 0.3, [{ name: 'a', count: 7 }], ['64x8x64'], 1);
-  const many = await side(17.3, 0.3, [{ name: 'b', count: 7 }], ['128x256x64'], 256);
+  const single = await testSide(home, 10, 0.3, [{ name: 'a', count: 7 }], ['64x8x64'], 1);
+  const many = await testSide(home, 17.3, 0.3, [{ name: 'b', count: 7 }], ['128x256x64'], 256);
   const { stages, headlines } = compareSides('trace', [single, many]);
   const [from, to] = stages[0]!.values;
   expect([from!.tokens_per_s.value, from!.ms_per_token.value]).toEqual([100, 10]);
@@ -268,15 +150,20 @@ test('across batch sizes: compares throughput, time per token, scaling and MFU i
     expect(stage!.text).toContain(found);
   expect(stage!.text).not.toMatch(/slower|faster/);
   const gemms = headlines.find(({ id }) => id === 'gemm_tiles')!.text;
-  for (const found of ['7 GEMMs', '64x8x64 → 128x256x64']) expect(gemms).toContain(found);
+  for (const found of ['GEMMs per decode step: 7 in each', '64x8x64 → 128x256x64'])
+    expect(gemms).toContain(found);
 });
 
 test('sessions of different models do not scale to each other', async () => {
-  const single = await side(10, 0.3, [], [], 1);
-  const many = await side(17.3, 0.3, [], [], 256);
+  const single = await testSide(home, 10, 0.3, [], [], 1);
+  const many = await testSide(home, 17.3, 0.3, [], [], 256);
   for (const [index, one] of [single, many].entries())
     one.session.manifest.workload = gpuWorkload({ batch_size: 256 ** index });
   expect(compareSides('trace', [single, many]).headlines[0]!.text).toContain('of linear scaling');
+  const { workload } = many.session.manifest;
+  many.session.manifest.workload = null;
+  expect(compareSides('trace', [single, many]).headlines[0]!.text).not.toContain('scaling');
+  many.session.manifest.workload = workload;
   many.session.manifest.workload!.model!.name = 'another';
   const [stage] = compareSides('trace', [single, many]).headlines;
   expect(stage!.text).toContain('148×');
@@ -284,18 +171,26 @@ test('sessions of different models do not scale to each other', async () => {
 });
 
 test('across batch sizes, a difference of the time per token is judged, as the table shows it', async () => {
-  const single = await side(10, 1, [], [], 1);
-  const many = await side(10.4, 1, [], [], 256);
-  const { headlines } = compareSides('trace', [single, many]);
+  const single = await testSide(home, 10, 1, [], [], 1);
+  const many = await testSide(home, 10.4, 1, [], [], 256);
+  const { headlines, stages } = compareSides('trace', [single, many]);
   // Steps take equally long, tokens do not: 10 ms and 41 µs.
+  expect(stages[0]!.changes[1]!.significant).toBe(true);
   expect(headlines[0]!.text).toMatch(
     /^decode: 100.tok\/s → 24.600.tok\/s \(246×\), per token 10\.0.ms → 41.µs, 96/,
   );
 });
 
 test('tiles of other GEMMs are gone or new; long values are cut in a sentence', async () => {
-  const first = await side(10, 0.3, [{ name: 'a', class: 'gemm' }], ['64x8x64'], 1);
-  const second = await side(10, 0.3, [{ name: 'a', class: 'gemm' }], ['128x256x64', '128x256x64'], 1);
+  const first = await testSide(home, 10, 0.3, [{ name: 'a', class: 'gemm' }], ['64x8x64'], 1);
+  const second = await testSide(
+    home,
+    10,
+    0.3,
+    [{ name: 'a', class: 'gemm' }],
+    ['128x256x64', '128x256x64'],
+    1,
+  );
   const argument = 'x'.repeat(200);
   first.session.manifest.executions[0]!.command = ['python3', 'a.py'];
   second.session.manifest.executions[0]!.command = ['python3', argument];
@@ -317,9 +212,20 @@ test('models of one name and different sizes are a difference that could explain
   expect(new Set(size.values).size).toBe(2);
 });
 
+test('what an import does not know is not another value', async () => {
+  const [known, unknown] = [await testSide(home, 10, 0.3, [], []), await testSide(home, 10, 0.3, [], [])];
+  for (const { session } of [known, unknown]) session.manifest.workload = gpuWorkload();
+  unknown.session.manifest.workload!.model!.dtype = 'unknown';
+  const { environment } = compareSides('trace', [known, unknown]);
+  expect(environment.find(({ label }) => label === 'dtype')).toMatchObject({
+    values: [expect.any(String), null],
+    could_explain: null,
+  });
+});
+
 test('unrecorded parts are not 0 ms, not new and not removed', async () => {
-  const whole = await side(10, 0.3, [{ name: 'a' }], []);
-  const bare = await side(10, 0.3, [], []);
+  const whole = await testSide(home, 10, 0.3, [{ name: 'a' }], []);
+  const bare = await testSide(home, 10, 0.3, [], []);
   const data = compareSides('profile', [whole, bare]);
   expect(data.classes.map(({ values, changes }) => [values[1], changes[1]])).toEqual([[null, null]]);
   expect(data.kernels).toEqual([]);
@@ -402,6 +308,11 @@ test('only operators distinguish eager attention from the math fallback', () => 
   expect(names(null)).toEqual(['unfused (math or eager)']);
   expect(names([])).toEqual(['unfused (eager)']);
   expect(names(['aten::_scaled_dot_product_attention_math'])).toEqual(['unfused (SDPA math)']);
+});
+
+test('a softmax of sampling is no attention', () => {
+  const softmax = { phase: 'sampling', name: '_topk_log_softmax_kernel', class: 'sampling' } as SideKernel;
+  expect(attentionOf({ kernels: [softmax], attention_operators: null }, 'sampling')).toEqual([]);
 });
 
 test('training steps compare by kernels, too', async () => {

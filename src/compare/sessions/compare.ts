@@ -1,4 +1,4 @@
-import { document, type Document, type Issue } from '../../model/document.js';
+import { document, type Document } from '../../model/document.js';
 import {
   type Change,
   type CompareResult,
@@ -10,9 +10,8 @@ import {
 import { InferscopeError } from '../../model/errors.js';
 import { kernelKey } from '../../model/kernel-name.js';
 import { hasRows, hasSubject } from '../../model/subjects.js';
-import { idleIn, isSlower } from '../../model/headline-time.js';
+import { idleIn } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
-import { formatFigure } from '../../vocabulary/format.js';
 import { issuesAt } from '../../vocabulary/sentence-template.js';
 import type { Session } from '../../session/open.js';
 import { isSignificant } from '../../facts/difference/half-width.js';
@@ -21,7 +20,9 @@ import { environmentDifferences } from './environment.js';
 import { gemmTiles } from './gemm-tiles.js';
 import { compareHeadlines } from './headlines.js';
 import { recordedSide } from './recorded-side.js';
-import { scalingOf } from './scaling.js';
+import { hasOtherSize } from './other-size.js';
+import { rankIssues, recordingIssues, timingIssues } from './issues.js';
+import { modelOf, scalingOf } from './scaling.js';
 import type { Side, SideKernel } from './side.js';
 import { traceSide } from './trace-side.js';
 import { comparedWaterfalls, waterfallsOf, withWaterfallTime } from './waterfalls.js';
@@ -80,6 +81,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
     ),
   );
   return document('compare', compareVersion, compareSides(what!, sides), [
+    ...rankIssues(sides),
     ...timingIssues(sides),
     ...recordingIssues(what!, sides),
     ...issues,
@@ -112,7 +114,13 @@ export function compareSides(what: CompareResult['what'], sides: readonly Side[]
     gemm_tiles: gemmTiles(sides),
     attention: attentionRows(sides),
   };
-  return { ...parts, headlines: compareHeadlines(parts) };
+  return {
+    ...parts,
+    headlines: compareHeadlines(
+      parts,
+      sides.every((side) => modelOf(side) !== null),
+    ),
+  };
 }
 
 const unique = (values: string[]): string[] => [...new Set(values)];
@@ -125,11 +133,10 @@ function stageRows(sides: readonly Side[]): CompareResult['stages'] {
     const values = phaseStages.map((stage) =>
       stage ? stageValue(stage, (profiled ? stage.profiled_ms : null) ?? stage.value.duration_ms) : null,
     );
-    const first = values[0]?.duration_ms ?? null;
     return {
       phase,
       values,
-      changes: values.map((value, i) => (i === 0 ? null : figureChange(first, value?.duration_ms ?? null))),
+      changes: values.map((value, i) => (i === 0 ? null : stageChange(values[0] ?? null, value))),
     };
   });
 }
@@ -163,86 +170,13 @@ function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure)
 const hasKernels = ({ kernels }: Side, phase: string): boolean =>
   kernels.some((kernel) => kernel.phase === phase);
 
-/** Differences in what the times measure, and phases with a mean over several batch sizes. */
-export function timingIssues(sides: readonly Side[]): Issue[] {
-  const list: Issue[] = [];
-  const sideNames = (namedSides: readonly Side[]): string =>
-    namedSides.map(({ session }) => session.user.name ?? session.id).join(', ');
-  const under = new Map<string, { lacking: Side[]; without: Side[]; phases: string[] }>();
-  for (const phase of unique(sides.flatMap(({ stages }) => stages.map((stage) => stage.phase)))) {
-    const having = (condition: (stage: Side['stages'][number]) => boolean): Side[] =>
-      sides.filter(({ stages }) => stages.some((stage) => stage.phase === phase && condition(stage)));
-    const lacking = having(({ is_clean }) => is_clean === false);
-    const clean = having(({ is_clean }) => is_clean === true);
-    if (lacking.length === 0 || clean.length === 0) continue;
-    const without = having((stage) => stage.is_clean === true && stage.profiled_ms === undefined);
-    const key = `${sideNames(lacking)}; ${sideNames(without)}`;
-    const known = under.get(key) ?? { lacking, without, phases: [] };
-    under.set(key, { ...known, phases: [...known.phases, phase] });
-  }
-  for (const { lacking, without, phases } of under.values()) {
-    const times = `Times of ${phases.join(', ')}`;
-    const why = `${sideNames(lacking)} ${lacking.length === 1 ? 'has' : 'have'} no clean execution (inferscope run --evaluator none,nsys)`;
-    list.push({
-      code: 'times_under_profiler',
-      severity: without.length === 0 ? 'info' : 'warning',
-      text:
-        without.length === 0
-          ? `${times} are those under the profiler: ${why}.`
-          : `${times} are under the profiler except those of ${sideNames(without)}, which ran without one: ${why}. The difference includes the profiler's overhead.`,
-    });
-  }
-  const isUnknown = ({ kind, roofline_ms: limit }: Side['waterfalls'][number]): boolean =>
-    limit.value === null &&
-    sides.some((other) =>
-      other.waterfalls.some((found) => found.kind === kind && found.roofline_ms.value !== null),
-    );
-  const unknown = sides.filter(({ waterfalls }) => waterfalls.some(isUnknown));
-  if (unknown.length > 0)
-    list.push({
-      code: 'no_roofline_on_a_side',
-      severity: 'info',
-      text: `The roofline of ${sideNames(unknown)} is unknown: its kernels are not split into roofline and time above it; their bars are "as measured".`,
-    });
-  for (const { session, waterfalls } of sides) {
-    const slower = waterfalls.filter(
-      ({ clean_ms: clean, measured_ms: profiled, source }) =>
-        source === 'trace' && profiled.value !== null && isSlower(clean.value, profiled.value),
-    );
-    if (slower.length === 0) continue;
-    const times = slower.map(
-      ({ kind, clean_ms: clean, measured_ms: profiled }) =>
-        `${kind} ${formatFigure(clean)} instead of ${formatFigure(profiled)}`,
-    );
-    list.push({
-      code: 'slower_clean_run',
-      severity: 'info',
-      text: `${session.user.name ?? session.id} took longer without the profiler (${times.join(', ')}): its bars are longer accordingly; classes and kernels are as recorded under the profiler.`,
-    });
-  }
-  for (const { session, stages } of sides) {
-    const mixed = stages.filter(({ batch_sizes: sizes }) => (sizes?.length ?? 0) > 1);
-    if (mixed.length === 0) continue;
-    const sizes = [...new Set(mixed.flatMap(({ batch_sizes }) => batch_sizes ?? []))].join(', ');
-    const text = `${session.user.name ?? session.id} ran several batch sizes (${sizes}): its means are over all of them. To compare sizes, record one session per size.`;
-    list.push({ code: 'several_batch_sizes', severity: 'warning', text });
-  }
-  return list;
-}
-
-function recordingIssues(what: CompareResult['what'], sides: readonly Side[]): Issue[] {
-  return sides
-    .filter(({ kernels }) => kernels.length === 0)
-    .map(({ session }) => ({
-      code: 'operators_not_recorded',
-      severity: 'info',
-      text: `${session.user.name ?? session.id} recorded no ${what === 'trace' ? 'kernels' : 'operators'}: its classes are not recorded, and the ${what === 'trace' ? 'kernels' : 'operators'} of the others are compared with nothing.`,
-    }));
-}
-
-function figureChange(from: Figure | null, to: Figure | null): Change {
-  if (!from || !to || from.value === null || to.value === null) return null;
-  return { ...change(from.value, to.value)!, significant: isSignificant(from, to) };
+/** Steps of different sizes are different work: whether they differ is judged by their time per token. */
+function stageChange(from: StageValue, to: StageValue): Change {
+  if (!from || !to || from.duration_ms.value === null || to.duration_ms.value === null) return null;
+  const significant = hasOtherSize(from, to)
+    ? isSignificant(from.ms_per_token, to.ms_per_token)
+    : isSignificant(from.duration_ms, to.duration_ms);
+  return { ...change(from.duration_ms.value, to.duration_ms.value)!, significant };
 }
 
 function change(from: number, to: number): Change {

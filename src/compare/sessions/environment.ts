@@ -62,7 +62,8 @@ function explanation(id: string): string | null {
 export function factsOf({ workload, hardware, software }: ManifestData) {
   const facts = new Map<string, { part: Difference['part']; label: string; value: string }>();
   const put = (part: Difference['part'], id: string, value: unknown, label?: string) => {
-    if (value === null || value === undefined || irrelevant.test(id)) return;
+    // An import writes "unknown" for what its record does not state.
+    if (value === null || value === undefined || value === 'unknown' || irrelevant.test(id)) return;
     const { name, value: shown } = factOf({ id, value: String(value) });
     const text = typeof shown === 'string' ? shown : formatQuantity(shown.n, shown.unit, shown.digits);
     facts.set(id, { part, label: label ?? (part === 'workload' ? settingLabel(id) : name), value: text });

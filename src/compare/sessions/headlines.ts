@@ -1,6 +1,6 @@
 import { stepKinds } from '../../model/record.js';
 import type { CompareResult, StageValue } from '../../model/documents/compare.js';
-import { phaseLabel } from '../../vocabulary/stages.js';
+import { perInstance, phaseLabel } from '../../vocabulary/stages.js';
 import {
   formatCount,
   formatFactor,
@@ -11,7 +11,9 @@ import {
   plural,
   noValue,
 } from '../../vocabulary/format.js';
-import { isSignificant } from '../../facts/difference/half-width.js';
+import type { Figure } from '../../model/figure.js';
+import { halfInterval } from '../../model/half-interval.js';
+import { hasOtherSize } from './other-size.js';
 import { cutMiddle } from '../../vocabulary/cut.js';
 import { kernelChangeLabels } from '../../vocabulary/kernel-changes.js';
 import { settingLabel } from '../../vocabulary/memory-components.js';
@@ -19,12 +21,15 @@ import { argumentsLabel } from './environment.js';
 
 type Parts = Omit<CompareResult, 'headlines'>;
 
-/** The changes in sentences: the last session compared with the first. */
-export function compareHeadlines(parts: Parts): CompareResult['headlines'] {
+/**
+ * The changes in sentences: the last session compared with the first.
+ * @param modelsKnown whether all sessions record their model
+ */
+export function compareHeadlines(parts: Parts, modelsKnown: boolean): CompareResult['headlines'] {
   const names = parts.sessions.map(({ name, id }) => name ?? id);
   const last = names.length - 1;
   return [
-    ...stageLines(parts, last, isSameWork(parts)),
+    ...stageLines(parts, last, modelsKnown && isSameWork(parts)),
     ...parts.attention
       .filter(({ switched }) => switched)
       .map(({ text }) => ({ id: 'attention_switched', text })),
@@ -57,10 +62,8 @@ function stageLines({ stages }: Parts, last: number, sameWork: boolean): Compare
       const phase = `${kind === 'outside' ? wholeOrRest(stages) : kind}${sides}`;
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];
-      const isOtherSize = from.tokens !== null && to.tokens !== null && from.tokens !== to.tokens;
-      const significant = isOtherSize
-        ? isSignificant(from.ms_per_token, to.ms_per_token)
-        : change.significant;
+      const isOtherSize = hasOtherSize(from, to);
+      const { significant } = change;
       const isInsignificant = significant === false;
       const lead = isInsignificant ? 'no significant difference, within the spread of both: ' : '';
       const spreadNote = significant === null ? ', spread not known' : '';
@@ -74,7 +77,7 @@ function stageLines({ stages }: Parts, last: number, sameWork: boolean): Compare
               `per step ${times} for ${formatCount(from.tokens!)} → ${plural(to.tokens!, 'token')}`,
             ]
           : [
-              `${phase}: ${lead}${times}${isInsignificant ? '' : `, ${speedWords(change.ratio)}`}${spreadNote}`,
+              `${phase}: ${lead}${times}${isInsignificant ? '' : `, ${speedWords(from.duration_ms, to.duration_ms)}`}${spreadNote}`,
               ...(rates?.slice(1) ?? []),
             ];
       if (from.mfu.value !== null && to.mfu.value !== null)
@@ -94,11 +97,13 @@ const wholeOrRest = (stages: Parts['stages']): string => phaseLabel(stages.lengt
 
 type Stage = NonNullable<StageValue>;
 
-/** "2.00× as fast", "2.00× as long", "12 % slower", from a ratio of times. */
-function speedWords(ratio: number): string {
+/** "2.00× as fast", "2.00× as long", "12 % more time", from two times; a factor with the digits that their spread supports. */
+function speedWords(from: Figure, to: Figure): string {
+  const ratio = to.value! / from.value!;
   const factor = ratio < 1 ? 1 / ratio : ratio;
-  if (factor >= 1.995) return `${formatFactor(factor)} as ${ratio < 1 ? 'fast' : 'long'}`;
-  return `${formatPercent(Math.abs(ratio - 1))} ${ratio < 1 ? 'faster' : 'slower'}`;
+  const spread = Math.hypot(...[from, to].map((time) => (halfInterval(time) ?? 0) / time.value!));
+  if (factor >= 1.995) return `${formatFactor(factor, factor * spread)} as ${ratio < 1 ? 'fast' : 'long'}`;
+  return `${formatPercent(Math.abs(ratio - 1))} ${ratio < 1 ? 'less' : 'more'} time`;
 }
 
 /**
@@ -134,11 +139,7 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
     const countTexts =
       from === undefined || to === undefined
         ? []
-        : [
-            from === to
-              ? `${formatCount(from)} GEMMs in each`
-              : `${formatCount(from)} → ${formatCount(to)} GEMMs`,
-          ];
+        : [from === to ? `${formatCount(from)} in each` : `${formatCount(from)} → ${formatCount(to)}`];
     if (rows.length === 0 && from === to) return [];
     const tiles = rows.slice(0, 4).map(({ tiles: [first, ...more] }) => tileWords(first!, more.at(-1)!));
     const changed = rows.reduce((sum, { count }) => sum + count, 0);
@@ -151,7 +152,7 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
     return [
       {
         id: 'gemm_tiles',
-        text: `GEMMs of a ${phase} instance: ${[...countTexts, ...tileTexts].join('; ')}.`,
+        text: `GEMMs ${perInstance(phase)}: ${[...countTexts, ...tileTexts].join('; ')}.`,
       },
     ];
   });

@@ -23,7 +23,7 @@ type ScalingSide = Pick<Side, 'ranks' | 'waterfalls' | 'stages' | 'session'>;
 type ScalingValue = ComparedScaling['values'][number];
 
 /** The session's model by its sizes, else by its name; null if neither is known. */
-function modelOf({ session: { manifest } }: ScalingSide): string | null {
+export function modelOf({ session: { manifest } }: Pick<Side, 'session'>): string | null {
   const architecture = architectureOf(manifest);
   return architecture ? JSON.stringify(architecture) : (manifest.workload?.model?.name ?? null);
 }

@@ -21,6 +21,8 @@ export interface SideKernel {
 export interface Side {
   session: Session;
   source: string;
+  /** Why this rank of several is compared, in a sentence. */
+  whyRank?: string;
   /** The rank or GPU of the times and kernels. */
   focus: ScopeOptions;
   waterfalls: StageWaterfall[];

@@ -15,6 +15,7 @@ import { windowClocks } from '../../facts/trace/windows.js';
 import { utilizationOfTrace } from '../../facts/utilization/utilization.js';
 import { yieldedTokens } from '../../facts/utilization/yielded-tokens.js';
 import type { Side, SideKernel } from './side.js';
+import { kernelLabel } from '../../vocabulary/kernel-label.js';
 import { rankName } from '../../vocabulary/ranks.js';
 
 /** Phases with kernels to compare. Warm-up and loading vary by chance, so only their times are compared. */
@@ -24,7 +25,7 @@ const comparedPhases = new Set([...stepKinds, 'training', 'sampling', 'outside']
 export async function traceSide(session: Session): Promise<Side> {
   const database = await session.connect();
   try {
-    const { scope } = await timelineScope(session, database);
+    const { scope, shown } = await timelineScope(session, database);
     const clocks = await windowClocks(scope);
     const phaseResult = await readPhases(scope, clocks);
     const utilization = await utilizationOfTrace(session, scope, clocks);
@@ -34,6 +35,7 @@ export async function traceSide(session: Session): Promise<Side> {
     return {
       session,
       source: `${attribution.tool}, execution ${attribution.execution_id}, ${rankName(focus)}`,
+      ...(shown && { whyRank: shown.why }),
       focus: {
         ...(focus.rank === null ? {} : { rank: focus.rank }),
         ...(focus.device === null ? {} : { device: focus.device }),
@@ -184,12 +186,13 @@ async function gemmSequences(
   for (const { kind, instances } of phases) {
     if (!stepKinds.some((step) => step === kind)) continue;
     const middle = Math.floor((instances - 1) / 2);
-    const rows = await database.query<{ tile: string }>(
+    const rows = await database.query<{ tile: string | null; name: string }>(
       `WITH middle AS (SELECT stage_id FROM windows WHERE kind = '${kind}' ORDER BY start_ns LIMIT 1 OFFSET ${middle})
-       SELECT coalesce(tile, short_name, name) AS tile FROM phase_kernels
+       SELECT tile, coalesce(name, short_name) AS name FROM phase_kernels
        WHERE class = 'gemm' AND step_id = (SELECT stage_id FROM middle) ORDER BY start_ns`,
     );
-    if (rows.length > 0) sequences.push({ phase: kind, tiles: rows.map(({ tile }) => tile) });
+    if (rows.length > 0)
+      sequences.push({ phase: kind, tiles: rows.map(({ tile, name }) => tile ?? kernelLabel(name)) });
   }
   return sequences;
 }

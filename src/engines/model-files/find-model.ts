@@ -102,6 +102,6 @@ function notFound(spec: string): InferscopeError {
   return new InferscopeError('E_MODEL_NOT_FOUND', {
     what: `no model "${spec}"`,
     why: `It is neither a file or folder here nor one of ${names.length} presets: ${nearestNames(names, spec)}.`,
-    fix: "Give the model's config.json, or a preset; inferscope estimate --gpu H200 --fits lists all.",
+    fix: `Give the model's config.json, or a preset; inferscope estimate --gpu H200 --fits lists the ${presets.length} published ones.`,
   });
 }

@@ -62,7 +62,7 @@ export function pointResult(
     warmup: warmupOf(iterations, outcomes, reasonFor),
     interleaved: outcomes.every(({ interleaved }) => interleaved !== false),
     latency,
-    throughput: throughput(facts, timed, ttft, tpot, absent),
+    throughput: throughput(facts, { ttft, tpot, e2e: meanOf(latency.e2e_ms) }),
     device_work: work,
     machine: machineFigures({ memory: variantRows.memory, outcomes }, context.telemetry, {
       point: facts.point,
@@ -232,29 +232,21 @@ export function latencies(
   };
 }
 
+/** Of the mean latencies, so that tokens per second times seconds are tokens. */
 export function throughput(
   {
     batch_size: batch,
     input_len: input,
     output_len: output,
   }: Pick<BenchPoint, 'batch_size' | 'input_len' | 'output_len'>,
-  timed: readonly RepeatRow[],
-  ttft: Figure,
-  tpot: Figure,
-  absent: MissingFigure,
+  { ttft, tpot, e2e }: Record<'ttft' | 'tpot' | 'e2e', Figure>,
 ): BenchPointResult['throughput'] {
-  const source = 'batch × output tokens / end to end, mean of the repeats';
-  const rate: Figure =
-    timed.length === 0
-      ? absent
-      : meanOverLaunches(
-          timed.map((row) => ({
-            launch: row.launch,
-            value: (row.batch_size * row.output_len * 1e9) / row.e2e_ns,
-          })),
-          'tok/s',
-          source,
-        );
+  const rate = mapFigure(
+    e2e,
+    'tok/s',
+    'batch × output tokens / end to end',
+    (ms) => (1e3 * batch * output) / ms,
+  );
   return {
     output_tokens_per_s: rate,
     total_tokens_per_s: mapFigure(

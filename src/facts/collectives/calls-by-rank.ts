@@ -10,6 +10,7 @@ export interface CollectiveKind {
   bytes: number | null;
   /** Number of calls on all communicators. */
   calls: number;
+  communicators: number;
   /** Sum over ranks, ns. */
   total_ns: number;
 }
@@ -18,7 +19,7 @@ export interface CollectiveKind {
 export async function readCollectiveKinds(database: SessionDatabase): Promise<CollectiveKind[]> {
   await makeCollectives(database);
   return database.query<CollectiveKind>(
-    `SELECT execution_id, operation, bytes, count(*) AS calls, sum(time_ns)::DOUBLE AS total_ns
+    `SELECT execution_id, operation, bytes, count(*) AS calls, count(DISTINCT communicator) AS communicators, sum(time_ns)::DOUBLE AS total_ns
      FROM collective_calls GROUP BY 1, 2, 3 ORDER BY total_ns DESC, 1, 2, 3`,
   );
 }

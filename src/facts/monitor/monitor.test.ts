@@ -127,7 +127,7 @@ describe('a recording made by hand', () => {
     // Trapezoids: 150 + 250 + 350
     expect(gpu!.power.energy_j).toMatchObject({
       value: 750,
-      source: expect.stringContaining('integral of power_w'),
+      source: expect.stringContaining('integral of power (1 s mean) over time'),
     });
     expect(gpu!.power.limit_w).toMatchObject({ value: null, reason: { code: 'no_power_limit' } });
     expect(gpu!.idle.share).toMatchObject({ value: null, reason: { code: 'no_utilization' } });

@@ -1,6 +1,7 @@
 import type { MonitorDevice } from '../../model/documents/monitor.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { metricLabel } from '../../vocabulary/sampled-metrics.js';
 
 /** Energy, and power relative to its limit. */
 export async function readPower(
@@ -82,7 +83,7 @@ async function readEnergy(database: SessionDatabase, scope: string): Promise<Fig
     [scope, metric],
   );
   if (!integral || integral.j === null) return noPower;
-  return figure(integral.j, 'J', `integral of ${metric} over time, linear between samples`, {
+  return figure(integral.j, 'J', `integral of ${metricLabel(metric)} over time, linear between samples`, {
     n: integral.n,
   });
 }

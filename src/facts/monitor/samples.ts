@@ -1,7 +1,10 @@
 import { limitingBits, throttleReasons } from '../../model/throttle-reasons.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-/** A sample covers the time to the next one of its series, at most this many usual periods. */
+/**
+ * A sample of a GPU covers the time to the next one of its series; one of the host is a mean since the previous one. At most this many
+ * usual periods.
+ */
 const maxHeldPeriods = 3;
 
 export const gpuScope = String.raw`scope SIMILAR TO 'gpu\d+(\.mig\d+)?'`;
@@ -22,10 +25,12 @@ export async function makeSamples(database: SessionDatabase): Promise<void> {
        WHERE kind = 'used' AND device IS NOT NULL AND bytes IS NOT NULL AND t_ns IS NOT NULL),
      with_next AS (
        SELECT *, lead(t_ns) OVER (PARTITION BY scope, metric ORDER BY t_ns) - t_ns AS next_ns,
+         t_ns - lag(t_ns) OVER (PARTITION BY scope, metric ORDER BY t_ns) AS previous_ns,
          lead(value) OVER (PARTITION BY scope, metric ORDER BY t_ns) AS next_value FROM all_samples),
      usual AS (SELECT scope, metric, median(next_ns) AS usual_ns FROM with_next GROUP BY scope, metric)
      SELECT scope, metric, t_ns, value, next_value,
-       CASE WHEN next_ns IS NULL THEN 0 ELSE least(next_ns, ${maxHeldPeriods} * usual_ns) END AS held_ns,
+       CASE WHEN ${hostScopes} THEN least(coalesce(previous_ns, usual_ns), ${maxHeldPeriods} * usual_ns)
+         WHEN next_ns IS NULL THEN 0 ELSE least(next_ns, ${maxHeldPeriods} * usual_ns) END AS held_ns,
        coalesce(sum(CASE WHEN next_ns > ${maxHeldPeriods} * usual_ns THEN 1 ELSE 0 END) OVER (
          PARTITION BY scope, metric ORDER BY t_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS stretch
      FROM with_next JOIN usual USING (scope, metric)`,

@@ -57,11 +57,24 @@ export function predict(
 ): Pick<PredictResult, 'stages' | 'error'> & { validation: CrossValidation[] } {
   const { roofs, table } = input;
   const validation = table ? crossValidate(table, roofOf(roofs, Infinity)) : [];
-  const stages = input.points.flatMap((point) => {
-    const phases: ('prefill' | 'decode')[] = point.outputLen > 1 ? ['prefill', 'decode'] : ['prefill'];
-    return phases.map((phase) => stageOf(phase, point, input, validation));
-  });
+  const stages = withoutRepeats(
+    input.points.flatMap((point) => {
+      const phases: ('prefill' | 'decode')[] = point.outputLen > 1 ? ['prefill', 'decode'] : ['prefill'];
+      return phases.map((phase) => stageOf(phase, point, input, validation));
+    }),
+  );
   return { stages, validation, error: errorOf(stages, table ? 'table' : 'launched') };
+}
+
+/** Graphs change only decode steps: points with and without them share one prefill, which lists the measurements of both. */
+function withoutRepeats(stages: readonly PredictStage[]): PredictStage[] {
+  const stagesByShape = new Map<string, PredictStage>();
+  for (const { measured, ...shape } of stages) {
+    const key = JSON.stringify(shape);
+    const others = stagesByShape.get(key)?.measured ?? [];
+    stagesByShape.set(key, { ...shape, measured: [...others, ...measured] });
+  }
+  return [...stagesByShape.values()];
 }
 
 /** Roofline time of a kernel, ns. GEMMs and attention compute; all kernels move bytes. */

@@ -50,7 +50,7 @@ export function saturation(
   if (knee === sorted.length - 1) {
     const queue = queueing(point, unloadedTtft(sorted, probe));
     const waits = queue?.queues
-      ? `, but ${formatPercent(queue.share)} of a request's time there is waiting for its first token`
+      ? `, but ${formatPercent(queue.share)} of a request's time there is extra wait for its first token`
       : '';
     return {
       execution_id: null,
@@ -75,7 +75,7 @@ function firstQueue(
     if (queue?.queues)
       return {
         execution_id: point.execution_id,
-        text: `Throughput is saturated at ${loadLabel(point.load)} or below: ${formatPercent(queue.share)} of a request's time is waiting for its first token.`,
+        text: `Throughput is saturated at ${loadLabel(point.load)} or below: ${formatPercent(queue.share)} of a request's time is extra wait for its first token.`,
       };
   }
   return null;

@@ -131,7 +131,7 @@ test('saturation and the highest load under an SLO, in words', () => {
   expect(saturation([load(4, 3), load(8, 3)], { ttft_ms: 1 } as never)).toMatchObject({
     execution_id: null,
     text: expect.stringMatching(
-      /^Not saturated: 8 users .*, but \d+ % of a request's time there is waiting/,
+      /^Not saturated: 8 users .*, but \d+ % of a request's time there is extra wait/,
     ) as string,
   });
   const full = [load(4, 10), load(8, 10), load(16, 25)];

@@ -117,7 +117,7 @@ describe('windows', () => {
     expect(phases.map(({ clock, clock_why }) => [clock, clock_why])).toEqual([
       [
         'host',
-        'in 1 of 1 instances the device was still busy after its range, but only steps are timed on the device',
+        'in every instance the device was still busy after its range, but only steps are timed on the device',
       ],
       ['host', 'the device was done before the range ended, in every instance'],
     ]);

@@ -106,7 +106,7 @@ const nestedOperators = (inside: string): string =>
    nested AS (
      SELECT *, 0 AS depth FROM shown_ops WHERE NOT EXISTS (SELECT 1 FROM shown_ops parents WHERE parents.op_id = shown_ops.parent_op_id)
      UNION ALL SELECT shown_ops.*, depth + 1 FROM shown_ops JOIN nested ON nested.op_id = shown_ops.parent_op_id)
-   SELECT *, concat('operators, thread ', tid, CASE WHEN depth > 0 THEN ', depth ' || depth END) AS lane FROM nested`;
+   SELECT *, concat('thread ', tid, CASE WHEN depth > 0 THEN ', depth ' || depth END) AS lane FROM nested`;
 
 /** SQL of gap parts in time order, one row each. */
 function gapPartRows(inside: string): string {

@@ -124,11 +124,11 @@ const markedOperatorsSql = `WITH busiest AS (SELECT pid, tid FROM rank_ops GROUP
 
 /**
  * The clock of ranges of one kind or name: the host's if the device was done before every range ended, or if a range launched nothing.
- * @param instances names them in the reason, with their number
+ * @param noun names an instance in the reason
  */
 export function rangeClock(
   { n, device_after, no_launch }: { n: number; device_after: number; no_launch: number },
-  instances: string,
+  noun: string,
 ): Pick<PhaseClock, 'clock' | 'clockWhy'> {
   if (device_after === 0)
     return { clock: 'host', clockWhy: 'the device was done before the range ended, in every instance' };
@@ -136,7 +136,7 @@ export function rangeClock(
     ? { clock: 'host', clockWhy: `${no_launch} of ${n} instances launched nothing on the device` }
     : {
         clock: 'device',
-        clockWhy: `in ${device_after} of ${instances} the device was still busy after its range`,
+        clockWhy: `${device_after === n ? `in every ${noun}` : `in ${device_after} of ${plural(n, noun)}`} the device was still busy after its range`,
       };
 }
 
@@ -154,9 +154,8 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
      FROM instances GROUP BY kind ORDER BY kind`,
   );
   const clocks = kinds.map((row): PhaseClock => {
-    const { kind, n } = row;
-    const instances = steps.includes(kind) ? plural(n, phaseLabel(kind)) : `${n} instances`;
-    const clock = rangeClock(row, instances);
+    const { kind } = row;
+    const clock = rangeClock(row, steps.includes(kind) ? phaseLabel(kind) : 'instance');
     return kind === 'sampling' || steps.includes(kind) || clock.clock === 'host'
       ? { kind, ...clock }
       : { kind, clock: 'host', clockWhy: `${clock.clockWhy}, but only steps are timed on the device` };

@@ -103,7 +103,7 @@ async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
             key: `other ${row.grp}`,
             kind: 'other',
             name: row.names === 1 ? row.raw_name.trim() : row.grp,
-            ...rangeClock(row, `${row.n} instances`),
+            ...rangeClock(row, 'instance'),
           }),
       level: 'inner',
       lastStartNs: share === 1 ? null : Math.floor(row.first_ns + share * (row.last_ns - row.first_ns)),

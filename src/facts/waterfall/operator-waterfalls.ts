@@ -194,7 +194,7 @@ async function stageOf(
     median_ms: percentile(sortedMs, 0.5),
     p10_ms: percentile(sortedMs, 0.1),
     clock: 'host',
-    clock_why: 'the CPU is the device: operators run on the thread that calls them',
+    clock_why: 'operators run on the CPU, on the thread that calls them',
     clean_ms: clean,
     ...needFields(need.necessary),
     roofs: need.roofs,

@@ -69,6 +69,6 @@ async function reasonOfSizes({ database, source }: TraceScope): Promise<string |
      SELECT count_if(sequences > prompts) AS batched_requests FROM sized`,
   );
   return (row?.batched_requests ?? 0) > 0
-    ? 'steps serve several requests at once (continuous batching): no part of the timeline is a single request'
+    ? 'decode steps have more sequences than the prefill before them (continuous batching or beam search): which belong to one request is not known'
     : null;
 }

@@ -18,7 +18,10 @@ const changeSchema = z
     delta_ms: z.number(),
     /** Value relative to the first session's; null if that is 0. */
     ratio: z.number().nullable(),
-    /** Whether the change is beyond the 95 % interval of the difference; null without a known spread. */
+    /**
+     * Whether the change is beyond the 95 % interval of the difference; null without a known spread. Of stages with different numbers of
+     * tokens, the change of ms_per_token.
+     */
     significant: z.boolean().nullable(),
   })
   .nullable();

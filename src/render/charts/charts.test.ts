@@ -404,3 +404,14 @@ it.each([
     expect(shown.toReversed()).toEqual(Array.from({ length: labels }, (_, nth) => nth * every));
   },
 );
+
+it('an axis of processes counts in whole numbers', () => {
+  const series = {
+    scope: 'gpu0',
+    metric: 'cores',
+    unit: 'processes',
+    points: [[0, 0] as const, [1, 1] as const],
+  };
+  const [chart] = chartsOf([samplesBlock([series], 'processes')]);
+  expect(draw(chart!).yAxis[0]).toMatchObject({ minInterval: 1 });
+});

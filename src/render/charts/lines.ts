@@ -168,10 +168,13 @@ function yAxis(chart: LinesChart, panel: Panel, frame: Frame) {
     ...(panelMax !== undefined && { max: panelMax, interval: panelMax / steps }),
     ...(panelMax === undefined && !overTime && top > 0 && { max: top * 1.08 }),
     ...(unit === 'B' && top > 0 && binarySteps(top, steps)),
-    ...(unit === '' && valuesOf(panel).every(Number.isInteger) && { minInterval: 1 }),
+    ...(wholeUnits.has(unit) && valuesOf(panel).every(Number.isInteger) && { minInterval: 1 }),
     axisLabel: { ...axis.axisLabel, showMaxLabel: panelMax !== undefined || overTime || unit === 'B' },
   };
 }
+
+/** Units without fractions. */
+const wholeUnits = new Set(['', 'B', 'processes']);
 
 /** Axis steps for bytes are powers of two. */
 function binarySteps(top: number, steps: number) {

@@ -8,6 +8,8 @@ import { axisStyle, base, isNarrow, type Frame, rowAxis, textOn, tipOf } from '.
 /** Up to so many lanes have the full height; more share it, with at least 4 px each: a load test has a lane per request in flight. */
 const fullLanes = 24;
 const laneHeight = (lanes: number): number => Math.max(4, Math.floor(26 * Math.min(1, fullLanes / lanes)));
+/** Line height of a label on a phone. */
+const phoneLine = 11;
 /** Minimum lane height for a name. */
 const namedHeight = 14;
 /** Maximum spans for SVG; with more a canvas is used, since a page with so many shapes is slow. */
@@ -77,7 +79,7 @@ export function timelineOption(chart: TimelineChart, frame: Frame): EChartsOptio
   const narrow = isNarrow(frame);
   const zoom = { filterMode: 'weakFilter' as const, minSpan: 0.01 };
   const longest = chart.lanes.reduce((most, { length }) => Math.max(most, length), 0);
-  const left = Math.min(narrow ? 76 : 132, 24 + 8 * longest);
+  const left = Math.min(narrow ? 84 : 156, 24 + 8 * longest);
   const rowHeight = laneHeight(chart.lanes.length);
   // Several lanes may have the same name.
   const rows = rowAxis(
@@ -105,7 +107,9 @@ export function timelineOption(chart: TimelineChart, frame: Frame): EChartsOptio
         ...rows.axisLabel,
         width: left - 8,
         interval: Math.ceil(namedHeight / rowHeight) - 1,
-        overflow: 'truncate',
+        // On a phone a label has two lines: "API calls," and "thread 2950".
+        overflow: narrow && rowHeight >= 2 * phoneLine ? 'break' : 'truncate',
+        lineHeight: narrow ? phoneLine : 14,
         fontSize: narrow ? 10 : 12,
         formatter: (value: string) => value.slice(value.indexOf('\u0000') + 1),
       },

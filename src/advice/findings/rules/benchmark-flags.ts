@@ -1,4 +1,5 @@
 import { pointLabel } from '../../../vocabulary/bench.js';
+import { plural } from '../../../vocabulary/format.js';
 import type { IssueCode } from '../../../model/issue-codes.js';
 import { doubt } from '../doubt.js';
 import { benchFlagSql } from '../queries/bench-queries.js';
@@ -87,8 +88,8 @@ export const benchmarkFlags: Rule = {
       const matching = flags.filter((flag) => flag.code === code && flag.severity === 'warning');
       const [first, ...others] = matching;
       if (!first) continue;
-      const where = first.point === null ? '' : `at ${pointLabel(first.point)}: `;
-      const more = others.length > 0 ? `, and ${others.length} more` : '';
+      const where = first.point === null ? '' : ` at ${pointLabel(first.point)}`;
+      const more = others.length > 0 ? ` (and ${plural(others.length, 'similar message')})` : '';
       const points = matching.flatMap(({ point }) => point ?? []);
       const { evidence } = await context.evidence(
         benchFlagSql(code, points.length === matching.length ? points : null),
@@ -100,7 +101,7 @@ export const benchmarkFlags: Rule = {
       );
       findings.push(
         doubt({
-          title: `${name}: ${where}${first.text}${more}`,
+          title: `${name}${where}: ${first.text}${more}`,
           ...about,
           evidence: [evidence],
           check: 'repeat the benchmark',

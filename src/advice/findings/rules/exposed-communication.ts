@@ -173,25 +173,25 @@ function findRemainingExchange(
     0,
     Math.min(stage.comm_ms, focusWaits.exposed_ms - focusWaits.exposed_waiting_ms - lost),
   );
-  const rules = [
-    link && 'slow_link',
-    expert && 'expert_imbalance',
-    pipeline && 'pipeline_bubbles',
-    kvTransfers.length > 0 && 'kv_transfer',
+  const others = [
+    link && 'a slow link',
+    expert && 'uneven experts',
+    pipeline && 'pipeline bubbles',
+    kvTransfers.length > 0 && 'transfers of KV caches',
   ]
     .filter(Boolean)
     .join(' and ');
   return exchangeMs < minShare * stage.wall_ms
-    ? `beyond ${rules}, ${part(exchangeMs, stage.wall_ms)} is exposed`
-    : findExchange(context, stage, waits, { ms: exchangeMs, rules });
+    ? `apart from ${others}, ${part(exchangeMs, stage.wall_ms)} is exposed`
+    : findExchange(context, stage, waits, { ms: exchangeMs, others });
 }
 
-/** @param beyond the part of the exposed time that counts here, and the rules that claim the rest; null: all of it */
+/** @param beyond the part of the exposed time that counts here, and what explains the rest; null: all of it */
 async function findExchange(
   context: FindingContext,
   stage: StageFacts,
   waits: CollectiveWaits | null,
-  beyond: { ms: number; rules: string } | null = null,
+  beyond: { ms: number; others: string } | null = null,
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, comm_ms, instances } = stage;
   const all = beyond?.ms ?? comm_ms;
@@ -223,7 +223,7 @@ async function findExchange(
     title: (share) =>
       `Exposed communication: ${share} of ${everyInstance(kind)} in ${plural(placed?.n ?? 0, 'collective')}`,
     at_stake_ms: time,
-    cause: `In ${instanceWord(kind)} ${ms(comm_ms)} of communication kernels run while nothing computes.${beyond ? ` ${ms(all)} of it is exchange not explained by ${beyond.rules}.` : ''} ${
+    cause: `In ${instanceWord(kind)} ${ms(comm_ms)} of communication kernels run while nothing computes.${beyond ? ` ${ms(all)} of it is exchange, apart from ${beyond.others}.` : ''} ${
       gathered
         ? `They gather ${formatBytes(gathered.bytes)} of weights from the other ranks, which are sharded again after each use.`
         : 'The next layer needs their result.'

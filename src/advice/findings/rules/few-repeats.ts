@@ -48,7 +48,7 @@ export const fewRepeats: Rule = {
         return { outcome: 'not_fired', why: 'Repeats and launches of the benchmark agree within 5 %.' };
       const [worst] = varying;
       const title = worst
-        ? `High variance: ${worst.point === null ? '' : `at ${pointLabel(worst.point)}: `}${worst.text}`
+        ? `High variance${worst.point === null ? '' : ` at ${pointLabel(worst.point)}`}: ${worst.text}`
         : `Too few launches: ${uncapitalize(withoutEnd(single[0]!.text))}`;
       const points = varying.flatMap(({ point }) => point ?? []);
       const { evidence } = await context.evidence(

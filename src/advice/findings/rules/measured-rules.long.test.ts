@@ -71,7 +71,7 @@ function bench(decode: number[]): Promise<Session> {
 test('reports few repeats if launches of a benchmark differ, but not if they agree', async () => {
   const [finding] = allFired(await outcome(fewRepeats, await bench([4, 8])));
   expect(finding!.title).toMatch(
-    /^High variance: at batch 2, 4 in \+ 3 out: end-to-end means of launches differ: standard deviation \d+ %/,
+    /^High variance at batch 2, 4 in \+ 3 out: end-to-end means of launches differ: standard deviation \d+ %/,
   );
   expect(await outcome(fewRepeats, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
 });
@@ -267,7 +267,15 @@ test('reports an overloaded server by queue time of requests, or if no load met 
   const overloaded = await loadTest(false, 0, 'ok', { ttftMs: 30_000 });
   const [queue] = allFired(await outcome(requestsQueue, overloaded));
   expect(queue!.at_stake_ms).toBe(29_960);
+  expect(queue!.evidence[0]!.text).toMatch(/; one request before the loads: TTFT 40\.0.ms$/);
   expect(queue!.share).toBeCloseTo(29_960 / 30_039.5, 9);
+  // A late client may be the reason.
+  expect(queue!.confidence).toBe('high');
+  const [lateClient] = allFired(
+    await outcome(requestsQueue, await loadTest(true, 0, 'ok', { ttftMs: 30_000 })),
+  );
+  expect(lateClient!.confidence).toBe('low');
+  expect(lateClient!.cause).toContain('part of the wait may be its own');
   // By the server's own metrics less than half of that time was in its queue.
   const withQueue = (ms: number) =>
     outcome(requestsQueue, overloaded, [

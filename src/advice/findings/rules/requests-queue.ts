@@ -49,7 +49,7 @@ export const requestsQueue: Rule = {
       why: worst?.queue.queues
         ? `At ${loadLabel(worst.point.load)} a request waits ${ms(worst.queue.wait_ms)} longer for its first token than alone, but only ${ms(worst.inServerMs!)} in the server's queue.`
         : worst
-          ? `At most ${percent(worst.queue.share)} of a request's time is waiting for its first token (${loadLabel(worst.point.load)}).`
+          ? `At most ${percent(worst.queue.share)} of a request's time is extra wait for its first token (${loadLabel(worst.point.load)}).`
           : 'No load has times to the first token.',
     };
   },
@@ -70,12 +70,13 @@ const changeOf = ({ target: { server } }: ServingResult): FoundDraft['change'] =
 });
 const check = 'repeat the load test with the same load: TTFT should be near that of one user';
 
-const timesSql = `SELECT execution_id, count(*) AS requests, round(avg(first_token_ns - sent_ns) / 1e6, 1) AS ttft_ms,
-     round(avg(first_token_ns - scheduled_ns) / 1e6, 1) AS ttft_from_schedule_ms, round(avg(end_ns - sent_ns) / 1e6, 1) AS e2e_ms,
-     round(count(*) / ((max(end_ns) - min(sent_ns)) / 1e9), 3) AS requests_per_s
+const timesSql = `SELECT execution_id, count(*) AS requests, avg(first_token_ns - sent_ns) / 1e6 AS ttft_ms,
+     avg(first_token_ns - scheduled_ns) / 1e6 AS ttft_from_schedule_ms, avg(end_ns - sent_ns) / 1e6 AS e2e_ms,
+     count(*) / ((max(end_ns) - min(sent_ns)) / 1e9) AS requests_per_s
    FROM requests WHERE status = 'ok' AND NOT coalesce(warmup, false) GROUP BY execution_id ORDER BY execution_id`;
 
-async function timesOf(context: FindingContext, { points }: ServingResult) {
+async function timesOf(context: FindingContext, { points, probe }: ServingResult) {
+  const alone = probe?.ttft_ms ?? null;
   const { evidence } = await context.evidence<{
     execution_id: string;
     ttft_ms: number;
@@ -88,6 +89,7 @@ async function timesOf(context: FindingContext, { points }: ServingResult) {
         const ttft = point && countsFromDueTime(point.load) ? ttft_from_schedule_ms : ttft_ms;
         return `${point ? loadLabel(point.load) : execution_id}: TTFT ${ms(ttft)}, ${formatQuantity(requests_per_s, 'req/s')}`;
       })
+      .concat(alone === null ? [] : `one request before the loads: TTFT ${ms(alone)}`)
       .join('; '),
   );
   return evidence;
@@ -98,23 +100,27 @@ async function findQueue(
   { point, queue }: { point: ServingPoint; queue: Queueing },
   serving: ServingResult,
 ): Promise<FoundDraft> {
-  const { goodput, requests, load } = point;
+  const { goodput, requests, load, client } = point;
   const slo = goodput.share.value === null ? '' : `; ${percent(goodput.share.value)} of requests met the SLO`;
   const users = load.kind === 'closed' ? load.concurrency : null;
   const computed =
     users === null
       ? ''
       : ` On average ${formatCount(users * (1 - queue.share))} of ${users} requests in flight were processed; the others waited.`;
+  // A late client lengthens TTFT as a queue does.
+  const lateClient = client.bound
+    ? ' The client was also late at this load: part of the wait may be its own.'
+    : '';
   return {
     stage: null,
-    title: `Requests queue at ${loadLabel(point.load)}: ${percent(queue.share)} of a request's time is waiting for its first token (TTFT ${ms(queue.ttft_ms)}, alone ${ms(queue.unloaded_ms)})${slo}`,
-    cause: `The server processes fewer requests concurrently than are in flight.${computed}${flatRate(point, serving)}`,
+    title: `Requests queue at ${loadLabel(point.load)}: ${percent(queue.share)} of a request's time is extra wait for its first token (TTFT ${ms(queue.ttft_ms)}, alone ${ms(queue.unloaded_ms)})${slo}`,
+    cause: `The server processes fewer requests concurrently than are in flight.${computed}${flatRate(point, serving)}${lateClient}`,
     change: changeOf(serving),
     at_stake_ms: queue.wait_ms,
     run_ms: queue.wait_ms * requests.ok,
     share: queue.share,
     gain: null,
-    confidence: 'high',
+    confidence: client.bound ? 'low' : 'high',
     bars: [],
     evidence: [await timesOf(context, serving)],
     check,

@@ -1,0 +1,100 @@
+import type { Issue } from '../../model/document.js';
+import type { CompareResult } from '../../model/documents/compare.js';
+import { isSlower } from '../../model/headline-time.js';
+import { formatFigure } from '../../vocabulary/format.js';
+import type { Side } from './side.js';
+
+const hasCleanStage = ({ stages }: Side): boolean => stages.some(({ is_clean }) => is_clean === true);
+
+/** Differences in what the times measure, and phases with a mean over several batch sizes. */
+export function timingIssues(sides: readonly Side[]): Issue[] {
+  const list: Issue[] = [];
+  const sideNames = (namedSides: readonly Side[]): string =>
+    namedSides.map(({ session }) => session.user.name ?? session.id).join(', ');
+  const under = new Map<string, { lacking: Side[]; without: Side[]; phases: string[] }>();
+  for (const phase of new Set(sides.flatMap(({ stages }) => stages.map((stage) => stage.phase)))) {
+    const having = (condition: (stage: Side['stages'][number]) => boolean): Side[] =>
+      sides.filter(({ stages }) => stages.some((stage) => stage.phase === phase && condition(stage)));
+    const lacking = having(({ is_clean }) => is_clean === false);
+    const clean = having(({ is_clean }) => is_clean === true);
+    if (lacking.length === 0 || clean.length === 0) continue;
+    const without = having((stage) => stage.is_clean === true && stage.profiled_ms === undefined);
+    const key = `${sideNames(lacking)}; ${sideNames(without)}`;
+    const known = under.get(key) ?? { lacking, without, phases: [] };
+    under.set(key, { ...known, phases: [...known.phases, phase] });
+  }
+  for (const { lacking, without, phases } of under.values()) {
+    const times = `Times of ${phases.join(', ')}`;
+    // Without the profiler, a program records only the stages that it or its engine times itself.
+    const isRun = lacking.some(hasCleanStage);
+    const why = `${sideNames(lacking)} ${lacking.length === 1 ? 'has' : 'have'} ${isRun ? 'no such times without it' : 'no clean execution (inferscope run --evaluator none,nsys)'}`;
+    list.push({
+      code: 'times_under_profiler',
+      severity: without.length === 0 ? 'info' : 'warning',
+      text:
+        without.length === 0
+          ? `${times} are those under the profiler: ${why}.`
+          : `${times} are under the profiler except those of ${sideNames(without)}, which ran without one: ${why}. The difference includes the profiler's overhead.`,
+    });
+  }
+  const isUnknown = ({ kind, roofline_ms: limit }: Side['waterfalls'][number]): boolean =>
+    limit.value === null &&
+    sides.some((other) =>
+      other.waterfalls.some((found) => found.kind === kind && found.roofline_ms.value !== null),
+    );
+  const unknown = sides.filter(({ waterfalls }) => waterfalls.some(isUnknown));
+  if (unknown.length > 0)
+    list.push({
+      code: 'no_roofline_on_a_side',
+      severity: 'info',
+      text: `The roofline of ${sideNames(unknown)} is unknown: its kernels are not split into roofline and time above it; their bars are "as measured".`,
+    });
+  for (const { session, waterfalls } of sides) {
+    const slower = waterfalls.filter(
+      ({ clean_ms: clean, measured_ms: profiled, source }) =>
+        source === 'trace' && profiled.value !== null && isSlower(clean.value, profiled.value),
+    );
+    if (slower.length === 0) continue;
+    const times = slower.map(
+      ({ kind, clean_ms: clean, measured_ms: profiled }) =>
+        `${kind} ${formatFigure(clean)} instead of ${formatFigure(profiled)}`,
+    );
+    list.push({
+      code: 'slower_clean_run',
+      severity: 'info',
+      text: `${session.user.name ?? session.id} took longer without the profiler (${times.join(', ')}): its bars are longer accordingly; classes and kernels are as recorded under the profiler.`,
+    });
+  }
+  for (const { session, stages } of sides) {
+    const mixed = stages.filter(({ batch_sizes: sizes }) => (sizes?.length ?? 0) > 1);
+    if (mixed.length === 0) continue;
+    const sizes = [...new Set(mixed.flatMap(({ batch_sizes }) => batch_sizes ?? []))].join(', ');
+    const text = `${session.user.name ?? session.id} ran several batch sizes (${sizes}): its means are over all of them. To compare sizes, record one session per size.`;
+    list.push({ code: 'several_batch_sizes', severity: 'warning', text });
+  }
+  return list;
+}
+
+/** The ranks that are compared need not have one number. */
+export const rankIssues = (sides: readonly Side[]): Issue[] =>
+  sides.flatMap(({ session, whyRank }): Issue[] =>
+    whyRank === undefined
+      ? []
+      : [
+          {
+            code: 'shown_rank',
+            severity: 'info',
+            text: `${session.user.name ?? session.id}: ${whyRank}`,
+          },
+        ],
+  );
+
+export function recordingIssues(what: CompareResult['what'], sides: readonly Side[]): Issue[] {
+  return sides
+    .filter(({ kernels }) => kernels.length === 0)
+    .map(({ session }) => ({
+      code: 'operators_not_recorded',
+      severity: 'info',
+      text: `${session.user.name ?? session.id} recorded no ${what === 'trace' ? 'kernels' : 'operators'}: its classes are not recorded, and the ${what === 'trace' ? 'kernels' : 'operators'} of the others are compared with nothing.`,
+    }));
+}
