@@ -155,7 +155,7 @@ export function exchange(
       const text =
         record.sent_ns === null
           ? 'No connection was made by its time limit.'
-          : 'It had not ended by its time limit.';
+          : 'It had not finished by its time limit.';
       close(monotonicNs(), () => fail(reason, reason === 'timeout' ? text : null));
     },
   };

@@ -115,7 +115,7 @@ test('a thread that cannot work ends the load with its error', async () => {
   writeFileSync(broken, 'throw new Error("no such engine");');
   await expect(runLoad(makePlan(4, 4), 2, quiet, broken)).rejects.toThrow('no such engine');
   writeFileSync(broken, 'process.exit(3);');
-  await expect(runLoad(makePlan(4, 4), 1, quiet, broken)).rejects.toThrow('ended with 3');
+  await expect(runLoad(makePlan(4, 4), 1, quiet, broken)).rejects.toThrow('exited with code 3');
   const badUrl = { ...testTarget(server), baseUrl: 'nonsense' };
   await expect(runLoad(makePlan(4, 4, { target: badUrl }), 1, quiet, entry)).rejects.toThrow('Invalid URL');
 });

@@ -5,6 +5,7 @@ import { monotonicNs } from '../model/clock.js';
 import type { Exchange } from './exchange.js';
 import type { PointControl, PointCounts, PointOutcome } from './run-point.js';
 import type { LoadReply, LoadRequest, ThreadPlan } from './worker-messages.js';
+import { exitText } from '../vocabulary/process-exit.js';
 
 export interface LoadOutcome {
   exchanges: Exchange[];
@@ -84,7 +85,7 @@ function startThread(plan: ThreadPlan, entry: string, onProgress: (counts: Point
       else reject(new Error(reply.text));
     });
     worker.on('error', reject);
-    worker.on('exit', (code) => reject(new Error(`a thread of the load generator ended with ${code}`)));
+    worker.on('exit', (code) => reject(new Error(`a thread of the load generator ${exitText(null, code)}`)));
   });
   // The error is reported through `outcome`; a thread that ends first must not wait for it.
   outcome.catch(begin);

@@ -194,7 +194,7 @@ const errorLineSchema = z.object({
 export const microbenchmarkLineSchema = z.object({
   ...common,
   type: z.literal('microbenchmark'),
-  case: z.string().describe('KernelCase.case, and the case itself, as ordered.'),
+  case: z.string().describe('KernelCase.case, and the case itself, as requested.'),
   kernel: z.string(),
   backend: z.string().nullable().default(null),
   dtype: z.string(),

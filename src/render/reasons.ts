@@ -6,7 +6,7 @@ interface TableToDraw {
   columns: readonly Column[];
   rows: readonly Row[];
   /**
-   * What is below the table: "– MFU, MBU: no roofline was measured" or "not shown: MFU, because …", one per reason, and the meanings of columns and marks.
+   * What is below the table: "– MFU, MBU: no roofline was measured" of dashes that are drawn, "not shown: MFU, because …" of columns without values, and the meanings of columns and marks.
    * @param dropped heads of columns that the medium has no room for
    */
   notes: (dropped?: readonly string[]) => string[];
@@ -45,12 +45,13 @@ export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): Tabl
     notes: (dropped = []) => [
       ...[...heads].flatMap(([reason, names]) => {
         const named = [...names].filter((name) => !dropped.includes(name));
-        // A column without any value is not drawn, so no dash is explained.
-        return named.length === 0
-          ? []
-          : named.some((name) => keptColumns.some(({ head }) => head === name))
-            ? [`${noValue}${nbsp}${joinNames(named)}: ${reason}`]
-            : [`not shown: ${joinNames(named)}, because ${reason}`];
+        // A column without any value is not drawn, so it has no dash to explain.
+        const drawn = named.filter((name) => keptColumns.some(({ head }) => head === name));
+        const absent = named.filter((name) => !drawn.includes(name));
+        return [
+          ...(drawn.length > 0 ? [`${noValue}${nbsp}${joinNames(drawn)}: ${reason}`] : []),
+          ...(absent.length > 0 ? [`not shown: ${joinNames(absent)}, because ${reason}`] : []),
+        ];
       }),
       ...meaningsOf(keptColumns, dropped),
     ],

@@ -45,7 +45,8 @@ test.each([
   ['page', () => pageOfView(view([table]), { clientScript: '' }).replaceAll(/<[^>]+>/g, ' ')],
 ])('%s: a column without any value is left out, every reason is stated once', (_, text) => {
   const shown = text().replaceAll('\u00a0', ' ');
-  expect(shown).toContain('– MFU, MBU: no roofline');
+  expect(shown).toContain('– MBU: no roofline');
+  expect(shown).toContain('not shown: MFU, because no roofline');
   expect(shown.match(/MFU/g)).toHaveLength(1);
   expect(shown).toContain('250 ms');
   expect(shown).toMatch(/– time: (&lt;|<|\\<)b/);
@@ -172,6 +173,10 @@ test('the meaning of a column without values is not shown', () => {
   const text = terminalView(view([{ ...table, reasons: true, columns, rows }]), { width: 80 });
   expect(text).toContain('mean: over steps');
   expect(text).not.toContain('of a sample');
+  const both = [{ cells: ['TTFT', { missing: 'one step' }, { missing: 'one step' }] }, ...rows];
+  const notes = terminalView(view([{ ...table, reasons: true, columns, rows: both }]), { width: 80 });
+  expect(notes).toContain('mean: one step');
+  expect(notes).toContain('not shown: sd, because one step');
 });
 
 test('a summary counts the notes that it leaves out', () => {

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { exitCodeOf } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import { startError, startProcess } from '../model/process-start.js';
+import { exitText } from '../vocabulary/process-exit.js';
 
 /** Signals that end a process after an invalid memory access or an abort. */
 export const crashes: ReadonlySet<NodeJS.Signals> = new Set([
@@ -38,7 +39,7 @@ export async function findParquetDamage(
   const stderrText = await text(child.stderr);
   const [code, signal] = await exit;
   if (signal !== null)
-    return crashes.has(signal) ? `The process that read its tables ended by ${signal}.` : null;
+    return crashes.has(signal) ? `The process that read its tables ${exitText(signal, code)}.` : null;
   if (code === 0) return null;
   if (code !== exitCodeOf.E_SESSION_ARCHIVE)
     throw startError(work, entry, { exitCode: code, stderr: stderrText });

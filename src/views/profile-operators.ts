@@ -38,7 +38,7 @@ export function operatorSection(data: ProfileResult): Section {
             {
               type: 'chart',
               level: 3,
-              label: `Share of each operator class in ${stages.map(({ kind }) => kind).join(' and ')}`,
+              label: `Share of each operator class in ${stages.map(({ kind }) => stageText(kind)).join(' and ')}`,
               chart: sharesChart(stages),
               behind: sharesTable(stages),
             },
@@ -73,7 +73,7 @@ function sharesChart(stages: ReturnType<typeof stagesWithOperators>): BarsChart 
     form: 'bars',
     kind: 'shares',
     unit: 'ms',
-    rows: stages.map(({ kind }) => kind),
+    rows: stages.map(({ kind }) => stageText(kind)),
     series: [
       ...classSeries(stages.map(({ breakdown }) => breakdown)),
       ...(outside[0] ?? []).map(([name], index) => ({
@@ -90,7 +90,7 @@ const sharesTable = (stages: ReturnType<typeof stagesWithOperators>): Block => (
   title: 'Share of the profiled time',
   columns: [
     { id: 'class', head: 'class' },
-    ...stages.map(({ kind }) => ({ id: `${kind}_share`, head: kind, numeric: true })),
+    ...stages.map(({ kind }) => ({ id: `${kind}_share`, head: stageText(kind), numeric: true })),
   ],
   rows: opClasses
     .filter((name) => stages.some(({ breakdown }) => breakdown.by_class.some((row) => row.class === name)))
@@ -189,7 +189,7 @@ function topOperators(kind: string, { top_operators: all, instances }: Breakdown
             type: 'fold',
             level: 3,
             title: `${more.length} more`,
-            blocks: [table(`Further operators of ${kind}`, more)],
+            blocks: [table(`Further operators of ${stageText(kind)}`, more)],
           } satisfies Block,
         ]
       : []),
@@ -212,7 +212,7 @@ export function layerSection(data: ProfileResult): Section[] {
           type: 'chart',
           half: true,
           title: stageText(kind),
-          label: `Operator time of ${kind} by decoder layer, stacked by class`,
+          label: `Operator time of ${stageText(kind)} by decoder layer, stacked by class`,
           chart: {
             form: 'bars',
             kind: 'stacked',

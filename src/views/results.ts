@@ -209,6 +209,7 @@ function toolTable({ points, tool }: Capture): Block {
   return {
     type: 'table',
     title: `Metrics of ${tool.name}`,
+    reasons: true,
     columns: [
       { id: 'metric', head: 'metric', wraps: true },
       ...points.map(({ label }, i): Column => ({

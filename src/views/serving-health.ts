@@ -95,9 +95,27 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
         { id: 'warmup', head: 'warm-up', numeric: true },
         { id: 'in_flight', head: 'max in flight', numeric: true },
         ...figureColumns(tokenFigures),
-        { id: 'shorter', head: 'shorter', numeric: true, drop: 1 },
-        { id: 'longer', head: 'longer', numeric: true, drop: 0 },
-        { id: 'chunks_not_tokens', head: 'chunks ≠ tokens', numeric: true, drop: 2 },
+        {
+          id: 'shorter',
+          head: 'shorter',
+          meaning: 'requests with shorter output than requested',
+          numeric: true,
+          drop: 1,
+        },
+        {
+          id: 'longer',
+          head: 'longer',
+          meaning: 'requests with longer output than requested',
+          numeric: true,
+          drop: 0,
+        },
+        {
+          id: 'chunks_not_tokens',
+          head: 'chunks ≠ tokens',
+          meaning: 'requests in which a chunk had several tokens, or an unknown number',
+          numeric: true,
+          drop: 2,
+        },
       ],
       rows: points.map((point) => ({
         cells: [
@@ -113,14 +131,6 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
           { count: point.tokens.chunks_not_tokens },
         ],
       })),
-    },
-    {
-      type: 'notes',
-      level: 3,
-      items: [
-        'Shorter, longer: requests with shorter or longer output than requested.',
-        'Chunks ≠ tokens: requests in which a chunk had several tokens, or an unknown number.',
-      ],
     },
   ],
 });

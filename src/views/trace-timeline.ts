@@ -30,7 +30,7 @@ export function timelineSection({
     const why = 'No kernel, copy or operator was recorded with a time.';
     return { ...section, blocks: [{ type: 'missing', what: 'No timeline.', why }] };
   }
-  const { density, events, lanes, names, dropped } = timeline;
+  const { density, events, lanes, names, stages, dropped } = timeline;
   const kernelNames = names.map((name) => ({ name }));
   const labelByName = kernelLabels([...kernels, ...kernelNames]);
   const labels = names.map((name) => labelByName.get(name)!);
@@ -50,8 +50,8 @@ export function timelineSection({
           ' of the capture, from ',
           ns(timeline.origin_ns),
           onCpu
-            ? ' on: ranges of the program, and operators by thread. '
-            : ' on: ranges of the program, API calls, streams, and why the GPU was idle. ',
+            ? ` on: ${stages.length > 0 ? 'ranges of the program, and ' : ''}operators by thread. `
+            : ` on: ${stages.length > 0 ? 'ranges of the program, ' : ''}API calls, streams, and why the GPU was idle. `,
           countValue(events.length),
           ' events',
           ...(dropped > 0

@@ -121,7 +121,7 @@ describe('exit status', () => {
   });
 
   test.each([
-    ['duckdb', { duckdb: { version: '1.5.5', works: false, detail: 'it ended with SIGILL' } }],
+    ['duckdb', { duckdb: { version: '1.5.5', works: false, detail: 'it was killed by SIGILL' } }],
     ['home', { home: { ...laptop.home, writable: false, reason: 'EROFS: read-only file system' } }],
     ['tmp', { temporary: { ...laptop.temporary, writable: false, reason: 'ENOENT: no such directory' } }],
     ['disk', { home: { ...laptop.home, freeBytes: 300e6 } }],

@@ -26,6 +26,7 @@ import type { PartOrder } from './import-part.js';
 import { saveNewSession, type RanksOptions, readWorkloadOptions } from '../import-run.js';
 import { startProgress } from '../progress.js';
 import { importOnSlurm } from './ranks-on-slurm.js';
+import { exitText } from '../../vocabulary/process-exit.js';
 
 /** Imports one file into its folder. */
 type ImportPart = (order: PartOrder, signal: AbortSignal) => Promise<void>;
@@ -196,7 +197,7 @@ async function importInProcess(order: PartOrder, signal: AbortSignal): Promise<v
   if (code === 0 || signal.aborted) return;
   throw new InferscopeError('E_TRACE_FILE', {
     what: `cannot read ${order.file}`,
-    why: name === null ? `Its import exited with code ${code}.` : `Its import was killed by ${name}.`,
+    why: `Its import ${exitText(name, code)}.`,
     fix: `inferscope import ${order.file}`,
   });
 }

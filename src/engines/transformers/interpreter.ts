@@ -6,6 +6,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
 import { formatSetting } from '../../vocabulary/format.js';
 import { lastJson } from '../../model/last-json.js';
+import { exitText } from '../../vocabulary/process-exit.js';
 
 /** Python facts for an engine, as a short process reported them. */
 export interface PythonEnvironment {
@@ -172,7 +173,7 @@ async function probePython(
   if (run.code === 'ENOENT') return 'there is no such program';
   if (run.timedOut) return `it did not answer within ${formatSetting(timeoutMs / 1000, 's')}`;
   const lastLine = run.stderr.trim().split('\n').at(-1);
-  return lastLine || `it ended with ${run.signal ?? `exit code ${run.exitCode ?? run.code}`}`;
+  return lastLine || `it ${exitText(run.signal, run.exitCode ?? run.code)}`;
 }
 
 function incomplete({ command, packages, torch }: PythonEnvironment, needed: readonly string[]) {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { exitCodeOf, InferscopeError, type ErrorCode } from '../../model/errors.js';
+import { exitText } from '../../vocabulary/process-exit.js';
 
 /** How an engine's process in Python ended. */
 export interface ProcessEnd {
@@ -35,7 +36,7 @@ export function processFailure(
   if (stopping) {
     return new InferscopeError('E_INTERRUPTED', {
       what: 'the engine was stopped in the middle of its work',
-      why: `Its process ended by ${signal ?? `exit code ${exitCode}`}; what it recorded before is kept.`,
+      why: `Its process ${exitText(signal, exitCode)}; what it recorded before is kept.`,
       fix: 'Run it again to measure the rest.',
     });
   }
@@ -47,7 +48,7 @@ export function processFailure(
     });
   }
   return new InferscopeError('E_WORKLOAD_FAILED', {
-    what: `the engine's process died (${signal ?? `exit code ${exitCode}`})`,
+    what: `the engine's process ${exitText(signal, exitCode)}`,
     why: lastLines(end.words) || 'It exited without output.',
     fix: 'Its whole output is the log of the launch, among the artifacts of the session.',
   });

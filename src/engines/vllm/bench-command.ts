@@ -12,6 +12,7 @@ import { rootCause, isOutOfMemory } from './root-cause.js';
 import type { RecordLineInput } from '../../model/record.js';
 import { monotonicNs, realtimeNs } from '../../model/clock.js';
 import { plural } from '../../vocabulary/format.js';
+import { exitText } from '../../vocabulary/process-exit.js';
 
 type RequestLineInput = Extract<RecordLineInput, { type: 'request' }>;
 
@@ -111,12 +112,15 @@ export function batchSeconds(text: string): number[] {
   throw new Error('its JSON holds neither "latencies" nor "elapsed_time"');
 }
 
-/** Its random prompts are text that is tokenized again, so they may be longer or shorter. Null: as ordered. */
+/**
+ * Why the lengths differ from the requested ones: the random prompts of throughput are text that is tokenized again, so
+ * they may be longer or shorter. Null if they do not.
+ */
 export function otherShape(text: string, { batch_size, input_len, output_len }: BenchPoint): string | null {
   const { total_num_tokens: tokens } = JSON.parse(text) as { total_num_tokens?: unknown };
-  const ordered = batch_size * (input_len + output_len);
-  if (typeof tokens !== 'number' || Math.abs(tokens - ordered) <= 0.01 * ordered) return null;
-  return `vllm bench throughput ran ${plural(tokens, 'token')}, not the ${ordered} requested: its prompts do not keep their length through this tokenizer`;
+  const requested = batch_size * (input_len + output_len);
+  if (typeof tokens !== 'number' || Math.abs(tokens - requested) <= 0.01 * requested) return null;
+  return `vllm bench throughput ran ${plural(tokens, 'token')}, not the ${requested} requested: its prompts do not keep their length through this tokenizer`;
 }
 
 /** Asks the command to stop when the benchmark is stopped, and kills all its processes if it does not. */
@@ -199,7 +203,7 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
       const words = cause
         ? `${cause.name}: ${cause.text}`
         : commandOutput.trim().split('\n').at(-1) ||
-          `it ended by ${exit.signal ?? `exit code ${exit.exitCode}`} without output`;
+          `it ${exitText(exit.signal, exit.exitCode)} without output`;
       const memory = /out of memory|OutOfMemory/i.test(commandOutput) || isOutOfMemory(words);
       if (control.signal.aborted) end(point, 'stopped', 'stopped by the user');
       else

@@ -229,6 +229,8 @@ it('a color of several items is in the key once, an unused one not at all', () =
     { name: 'a', color: 'ink' },
     { name: 'b, c', color: 'idle' },
   ]);
+  const only = [row('a', 'ink', 1)];
+  expect(keyOf({ form: 'bars', kind: 'shares', unit: 'ms', rows: [''], series: only })).toHaveLength(1);
 });
 
 it('text on a color is black or white, whichever has more contrast', () => {

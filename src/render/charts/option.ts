@@ -74,13 +74,18 @@ function entriesOf(chart: Chart): readonly KeyEntry[] {
       const [first, ...otherPanels] = chart.panels;
       const named = first?.series.filter(({ style }) => style !== 'guide') ?? [];
       const shades = new Map(chart.shades?.map(({ name, color }) => [name, color]));
+      const colored = [...shades].flatMap(([name, color]) => (color ? [{ name, color }] : []));
       return [
-        ...(otherPanels.length === 0 && first?.title === undefined && named.length > 1 ? named : []),
-        ...[...shades].flatMap(([name, color]) => (color ? [{ name, color }] : [])),
+        ...(otherPanels.length === 0 && first?.title === undefined && named.length + colored.length > 1
+          ? named
+          : []),
+        ...colored,
       ];
     }
     case 'bars':
-      return chart.series.length > 1 ? chart.series.filter(({ values }) => values.some(Boolean)) : [];
+      return chart.series.length > 1 || chart.kind === 'shares'
+        ? chart.series.filter(({ values }) => values.some(Boolean))
+        : [];
     case 'roofline':
       return chart.points
         .flatMap(({ group, color }) => (group === null ? [] : [{ name: group, color }]))
