@@ -70,7 +70,7 @@ test('has components with estimate and residual, points, GPUs, fragmentation, al
     for (const component of profile.memory_breakdown!.components!) component.basis = 'formula';
   });
   expect(cells(tables(formula, 'breakdown')[1]!, 'weights')).toMatchObject([
-    { memory_gb: 14, estimate_gb: 13.48, off_share: null },
+    { memory_gb: 14, estimate_gb: 13.48, off_share: 'by formula' },
   ]);
   const [points, increases] = tables(view, 'points');
   expect(cells(points!, 'peak')).toEqual([

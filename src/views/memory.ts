@@ -271,7 +271,8 @@ function errorText(
   basis: MemoryProfile['memory_breakdown']['components'][number]['basis'],
 ): Text {
   if (estimate === null) return noEstimate;
-  if (basis === 'formula') return { missing: 'the component is not measured, but computed as the estimate' };
+  // Computed as the estimate, not measured.
+  if (basis === 'formula') return 'by formula';
   if (bytes === 0) return { missing: 'none of it was measured' };
   return { n: (estimate - bytes) / bytes, unit: 'ratio', signed: true };
 }

@@ -42,7 +42,8 @@ export async function initialStates(
     : plannedStates(session, stages, findings);
 }
 
-const changeableKinds = new Set([...stepKinds, 'training', 'outside']);
+/** Kinds of stages that changes are predicted for. */
+export const changeableKinds: ReadonlySet<string> = new Set([...stepKinds, 'training', 'outside']);
 
 async function statesOfTrace(
   session: Session,

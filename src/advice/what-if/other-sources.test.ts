@@ -6,6 +6,7 @@ import { testHome } from '../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
 import { profileRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
+import { fixture, imported } from '../../facts/trace/test-import.js';
 import { explainSession } from '../explain/explain.js';
 import { answerableChanges } from './answerable.js';
 import { whatIf } from './what-if.js';
@@ -76,4 +77,14 @@ test('a session without stages says that it cannot predict', async () => {
   const { data, issues } = await whatIf(session, ['cudagraph']);
   expect(data.stages).toEqual([]);
   expect(issues[0]).toMatchObject({ code: 'no_waterfall' });
+});
+
+test('steps of a CPU without a recorded workload: says why there is no prediction', async () => {
+  const session = await imported(home, 'kineto', fixture('kineto-torch2.11-cpu/layer.json.gz'));
+  const { data, issues } = await whatIf(session, ['fused-elementwise']);
+  expect(data.stages).toEqual([]);
+  expect(issues[0]).toMatchObject({
+    code: 'no_waterfall',
+    text: expect.stringContaining('recorded workload'),
+  });
 });

@@ -6,7 +6,7 @@ import { sessionIdentity } from '../../facts/session-identity.js';
 import type { ScopeOptions } from '../../facts/trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { applyChanges } from './apply-changes.js';
-import { initialStates } from './initial-state.js';
+import { changeableKinds, initialStates } from './initial-state.js';
 import type { StageState } from './stage-state.js';
 import { parseChanges } from './words.js';
 import { capitalize } from '../../vocabulary/sentence.js';
@@ -51,7 +51,14 @@ export async function measuredStages(
       severity: 'warning',
       text: `${capitalize(stage === null ? reason : `${stage}: ${reason}`)}.`,
     }));
-    return { states: await initialStates(session, context, drafts), issues };
+    const states = await initialStates(session, context, drafts);
+    if (states.length === 0 && stages.some(({ kind }) => changeableKinds.has(kind)))
+      issues.push({
+        code: 'no_waterfall',
+        severity: 'warning',
+        text: 'The session has neither a GPU timeline nor a recorded workload.',
+      });
+    return { states, issues };
   } finally {
     await database.close();
   }

@@ -50,10 +50,10 @@ export function withBatch(state: StageState, batchSize: number): Effect | Missin
     measuredFactors: streams.measuredFactors,
     copies: factor,
     explain: (_, by) =>
-      `${limitTimes(by)}: weights once per step, everything else for each of ${batchSize} sequences`,
+      `${limitTimes(by)}: weights once per step, everything else for ${batchSize === 1 ? 'one sequence' : `each of ${plural(batchSize, 'sequence')}`}`,
     assumptions: [
       ...streams.how,
-      `${batchSize} sequences of the same length instead of ${needs.shape.batchSize}; launches and host stay, sampling included`,
+      `${plural(batchSize, 'sequence')} of the same length instead of ${needs.shape.batchSize}; launches and host stay, sampling included`,
       'memory is sufficient (not checked: see inferscope estimate)',
     ],
   });
