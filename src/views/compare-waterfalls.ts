@@ -125,8 +125,9 @@ function sharedBars({ bars, times_ms: times }: DrawnWaterfall): SharedBar[] {
   return large.toSpliced(unattributedIndex === -1 ? large.length : unattributedIndex, 0, merged);
 }
 
+/** Less than 1 ns is what rounding leaves of a sum. */
 const isNonzero = ({ values }: { values: readonly (number | null)[] }): boolean =>
-  values.some((ms) => ms !== null && ms !== 0);
+  values.some((ms) => ms !== null && Math.abs(ms) >= 1e-6);
 
 function barTable({ bars, times_ms: times }: DrawnWaterfall, { columns }: SideTexts): Block {
   const whyMissing = (side: number): string =>

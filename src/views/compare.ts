@@ -101,6 +101,8 @@ const noStage = 'the session has no such stage';
 interface Line {
   label: string;
   cell: (value: Measured) => Text | null;
+  /** Why a value is missing, if it says so. */
+  why?: (value: Measured) => string | null;
   /** Value that a change is computed from; null if a change is meaningless. */
   number?: (value: Measured) => number | null;
   /** Whether significance is of this line instead of the stage's time. */
@@ -110,6 +112,10 @@ interface Line {
 const figureLine = (label: string, figureOf: (value: Measured) => Figure, utilization = false): Line => ({
   label,
   cell: (value) => (figureOf(value).value === null ? null : { figure: figureOf(value), utilization }),
+  why: (value) => {
+    const shown = figureOf(value);
+    return shown.value === null ? shown.reason.text : null;
+  },
   number: (value) => figureOf(value).value,
 });
 
@@ -194,7 +200,7 @@ function stageRows({ phase, values, changes }: Stage, isPair: boolean): Row[] {
   const sizes = new Set(values.map((value) => value?.tokens ?? null));
   const significance = isPair ? [significanceText(changes[1] ?? null)] : [];
   const isOtherSize = sizes.size > 1 && !sizes.has(null);
-  const row = ({ label, cell, number, judged = false }: Line): Row[] => {
+  const row = ({ label, cell, why, number, judged = false }: Line): Row[] => {
     const cells = values.map((value) => value && cell(value));
     if (cells.every((cell) => cell === null)) return [];
     const change = (index: number): [Text, Text] => {
@@ -205,7 +211,10 @@ function stageRows({ phase, values, changes }: Stage, isPair: boolean): Row[] {
       {
         cells: [
           `  ${label}`,
-          ...cells.map((cell, i) => cell ?? { missing: values[i] ? 'not recorded' : noStage }),
+          ...cells.map((cell, i) => {
+            const value = values[i];
+            return cell ?? { missing: value ? (why?.(value) ?? 'not recorded') : noStage };
+          }),
           ...values.slice(1).flatMap((_, i) => change(i + 1)),
           ...significance.map((text) => (judged && isOtherSize ? text : '')),
         ],

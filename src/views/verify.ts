@@ -104,7 +104,7 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
 const sequencesText = ({ sequences }: Stage): string =>
   sequences === null
     ? ''
-    : ` A step has ${plural(sequences.before, 'sequence')} before and ${formatCount(sequences.after)} after: the times after are scaled to ${plural(sequences.before, 'sequence')}.`;
+    : ` A step has ${plural(sequences.before, sequences.unit)} before and ${formatCount(sequences.after)} after: the times after are scaled to ${plural(sequences.before, sequences.unit)}.`;
 
 /** "1.65 ms ± 0.21, below": the gain with its error, and where it is if outside of the expected interval. */
 function achievedValue(change: Change): Text {

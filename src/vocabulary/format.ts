@@ -215,7 +215,8 @@ export function formatColumn(
   const text = (value: number): string => {
     const number = fixed(value / rung.factor, decimals);
     // What rounding leaves of an exact sum is 0.
-    return Math.abs(value) > 1e-9 * Math.abs(total) && !/[1-9]/.test(number) ? `<${smallest}` : number;
+    if (Math.abs(value) <= 1e-9 * Math.abs(total) || /[1-9]/.test(number)) return number;
+    return `${value < 0 ? minus : ''}<${smallest}`;
   };
   return { texts: values.map(text), unit: rung.unit };
 }

@@ -12,7 +12,7 @@ export type StageVerdict = VerifyResult['stages'][number];
 export interface StagePair {
   before: StageWaterfall;
   after: StageWaterfall;
-  /** Factor on the later session's times: sequences per step before over those after. */
+  /** Factor on the later session's times: sequences, or tokens, per step before over those after. */
   scale: number;
   verdict: StageVerdict;
   /** Wall time before minus after, and half of the 95 % interval of that difference; null unless both have a spread. */
@@ -28,14 +28,12 @@ const clearNoiseFactor = 2;
 /** Kinds with times that are for a whole batch. */
 const kindsOfBatch: ReadonlySet<string> = new Set([...stepKinds, 'sampling', 'request']);
 
-/** Sequences per step of both sessions. */
-interface Sequences {
-  before: number;
-  after: number;
-}
+/** Sequences per step of both sessions, or the tokens of prefill. */
+type Sequences = NonNullable<StageVerdict['sequences']>;
 
 /**
- * Sequences per step if they differ: recorded with the steps, else the batch sizes of the runs.
+ * Sequences per step if they differ: recorded with the steps, else the batch sizes of the runs. The work of prefill is in tokens, which
+ * are compared if both are known: a server may compute a part of a prompt per step.
  * @returns null if they are the same, not known, or not what the stage's time is for
  */
 function sequencesOf(
@@ -49,7 +47,10 @@ function sequencesOf(
   const recorded = { before: before.sequences ?? null, after: after.sequences ?? null };
   const { before: from, after: to } =
     recorded.before === null || recorded.after === null ? batches : recorded;
-  return from === null || to === null || from === to ? null : { before: from, after: to };
+  if (from === null || to === null || from === to) return null;
+  if (before.kind === 'prefill' && before.new_tokens !== null && after.new_tokens !== null)
+    return { unit: 'token', before: before.new_tokens, after: after.new_tokens };
+  return { unit: 'sequence', before: from, after: to };
 }
 
 /** Stages that both sessions have, by kind and by point of a benchmark. */

@@ -319,10 +319,16 @@ test('steps of other numbers of sequences are compared for the same number, whic
   const grown = explanationOf([{ ...stageOf({ roofline: 4 }), sequences: 61 }], []);
   const few = explanationOf([{ ...stageOf({ roofline: 1 }), sequences: 4 }], []);
   expect(compareExplanations(few, grown, { before: 8, after: 8 }).stages[0]).toMatchObject({
-    sequences: { before: 4, after: 61 },
+    sequences: { unit: 'sequence', before: 4, after: 61 },
     after_ms: { value: (4 * 4) / 61 },
     bars: [{ id: 'roofline', before_ms: 1, after_ms: (4 * 4) / 61 }],
   });
+  // 4 prompts of 128 tokens in a step, or 32 prompts of 256: the second computes 16 times the work, not 8 times.
+  const prompts = (ms: number, sequences: number, new_tokens: number) =>
+    explanationOf([{ ...stageOf({ roofline: ms }), kind: 'prefill', sequences, new_tokens }], []);
+  const prefill = compareExplanations(prompts(8, 4, 512), prompts(36, 32, 8192), noSession);
+  expect(prefill.stages[0]).toMatchObject({ after_ms: { value: 36 / 16 } });
+  expect(prefill.sentences[0]).toMatch(/^Prefill, per 512 tokens: 8\.00.ms before, 2\.25.ms after/);
 });
 
 test('of one stage, sentences and score are of its changes only', () => {

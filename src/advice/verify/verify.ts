@@ -102,7 +102,7 @@ function sentences(
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
     const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
     const name = capitalize(stageLabels[stage.kind] ?? stage.kind);
-    return `${name}${stage.point === null ? '' : ` at ${pointLabel(stage.point)}`}${stage.sequences === null ? '' : `, per ${stage.sequences.before === 1 ? 'sequence' : plural(stage.sequences.before, 'sequence')}`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatFigure(stage.before_ms)} before, ${formatFigure(stage.after_ms)} after (${change})${profiledWords[stage.profiled]}.`;
+    return `${name}${stage.point === null ? '' : ` at ${pointLabel(stage.point)}`}${stage.sequences === null ? '' : `, per ${stage.sequences.before === 1 ? stage.sequences.unit : plural(stage.sequences.before, stage.sequences.unit)}`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatFigure(stage.before_ms)} before, ${formatFigure(stage.after_ms)} after (${change})${profiledWords[stage.profiled]}.`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
   stageSentences.push(

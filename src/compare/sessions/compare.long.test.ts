@@ -212,6 +212,17 @@ test('models of one name and different sizes are a difference that could explain
   expect(new Set(size.values).size).toBe(2);
 });
 
+test('sessions without a common stage say so', async () => {
+  const [decode, prefill] = [await testSide(home, 10, 0.3, [], []), await testSide(home, 10, 0.3, [], [])];
+  expect(compareSides('trace', [decode, prefill]).headlines.map(({ id }) => id)).not.toContain(
+    'no_common_stage',
+  );
+  const other = { ...prefill, stages: [{ ...prefill.stages[0]!, phase: 'prefill' }] };
+  expect(compareSides('trace', [decode, other]).headlines[0]!.text).toBe(
+    `${decode.session.id} and ${prefill.session.id} have no stage in common.`,
+  );
+});
+
 test('what an import does not know is not another value', async () => {
   const [known, unknown] = [await testSide(home, 10, 0.3, [], []), await testSide(home, 10, 0.3, [], [])];
   for (const { session } of [known, unknown]) session.manifest.workload = gpuWorkload();

@@ -28,8 +28,13 @@ type Parts = Omit<CompareResult, 'headlines'>;
 export function compareHeadlines(parts: Parts, modelsKnown: boolean): CompareResult['headlines'] {
   const names = parts.sessions.map(({ name, id }) => name ?? id);
   const last = names.length - 1;
+  const { stages } = parts;
+  const hasCommon = stages.some(({ values }) => values[0] && values[last]);
   return [
     ...stageLines(parts, last, modelsKnown && isSameWork(parts)),
+    ...(hasCommon
+      ? []
+      : [{ id: 'no_common_stage', text: `${names[0]} and ${names[last]} have no stage in common.` }]),
     ...parts.attention
       .filter(({ switched }) => switched)
       .map(({ text }) => ({ id: 'attention_switched', text })),

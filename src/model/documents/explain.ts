@@ -348,10 +348,16 @@ const verifyResultSchema = z.object({
         .enum(['none', 'both', 'before', 'after'])
         .describe('Which of the two times are under a profiler; the bars have what it added.'),
       sequences: z
-        .object({ before: z.number(), after: z.number() })
+        .object({
+          unit: z
+            .enum(['sequence', 'token'])
+            .describe('token: of prefill, where prompts may be split (1.4).'),
+          before: z.number(),
+          after: z.number(),
+        })
         .nullable()
         .describe(
-          'Sequences per step where they differ: all times after are scaled to those before; null where they do not differ (1.3).',
+          'Sequences or tokens per step where the sequences differ: all times after are scaled to those before; null where they do not differ (1.3).',
         ),
       achieved_ms: z.number(),
       bars: z
@@ -405,7 +411,7 @@ const verifyResultSchema = z.object({
     .describe('Over the changes that can be graded.'),
   sentences: z.array(z.string()),
 });
-export const verifyVersion = '1.3';
+export const verifyVersion = '1.4';
 export const verifyDocumentSchema = documentSchema('verify', verifyVersion, verifyResultSchema);
 
 export type WaterfallKind = z.infer<typeof waterfallKindSchema>;
