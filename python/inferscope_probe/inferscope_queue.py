@@ -1,4 +1,4 @@
-"""Requests that run and wait in the scheduler of vLLM (V1) or SGLang, as telemetry lines of the record. Needs neither."""
+"""Requests that run and wait in the scheduler of vLLM (V1) or SGLang, as telemetry lines of the record. Imports neither itself."""
 
 import functools
 import os
@@ -17,7 +17,7 @@ Count = Callable[[Any], Tuple[int, int]]
 
 
 def records_queue() -> bool:
-    """Whether `inferscope run` records a program. inferscope's own engine sends batches that fit."""
+    """Whether `inferscope run` records a program. Engines that inferscope starts itself get batches that fit, so nothing waits there."""
     hooks = os.environ.get("INFERSCOPE_HOOKS", "on") != "off"
     return hooks and "INFERSCOPE_RECORD" in os.environ and "INFERSCOPE_EXECUTION_ID" not in os.environ
 

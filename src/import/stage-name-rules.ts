@@ -103,7 +103,7 @@ export const stageNameRules: readonly StageNameRule[] = [
     pattern:
       /(?:.*[\s:./_-])?(?:sampling|sampler|sample(?:[\s_-]?tokens?)?|logits[\s_-]?process(?:or|ing))(?:[\s:./_#=[(-]*(?<step_index>\d+)[\])]?)?/,
     kind: 'sampling',
-    source: 'generic words; TensorRT-LLM and vLLM samplers',
+    source: 'plain words; TensorRT-LLM and vLLM samplers',
     sample: 'sample_tokens',
   },
 ];

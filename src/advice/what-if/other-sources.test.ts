@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
-import { benchPoint } from '../../model/bench.js';
 import { whatIfDocumentSchema } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
-import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
+import { throughputSession } from '../../facts/bench/test-bench-session.js';
 import { profileRows } from '../../facts/test-rows.js';
-import { repetitions, sessionOf } from '../../facts/test-session.js';
+import { sessionOf } from '../../facts/test-session.js';
 import { fixture, imported } from '../../facts/trace/test-import.js';
 import { explainSession } from '../explain/explain.js';
 import { answerableChanges } from './answerable.js';
@@ -40,28 +39,7 @@ async function answeredWords(session: Session): Promise<string[]> {
 }
 
 test('a benchmark without timed kernels: each point has its time, but no prediction', async () => {
-  const points = [2, 4].map((batch) => benchPoint(['throughput'], batch, 4, 3));
-  const rows = repetitions(
-    points.map(({ point, batch_size: batch }, i) => ({
-      samplingMs: [1, 0.5, 0.5],
-      loopMs: 0.25,
-      inputLen: 4,
-      batch,
-      point,
-      pid: 1,
-      launch: 0,
-      iteration: i,
-      startMs: 1000 * i,
-      prefillMs: 10,
-      decodeMs: [4, 4],
-    })),
-  );
-  const session = await sessionOf(home, rows, {
-    kind: 'bench',
-    workload: gpuWorkload(),
-    roofline: null,
-    artifacts: { 'bench-plan': planOf(points, { parts: ['throughput'] }) },
-  });
+  const { session, points } = await throughputSession(home, { growth: 0 });
   const { data } = await whatIf(session, ['batch-size=8']);
   const decode = data.stages.filter(({ kind }) => kind === 'decode');
   expect(decode.map(({ point }) => point)).toEqual(points.map(({ point }) => point));

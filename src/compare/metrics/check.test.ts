@@ -2,20 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Baseline, SampledMetric } from '../../model/documents/baseline.js';
 import { checkBaseline } from './check.js';
 import { partOfRepeats, pooled } from './metric-parts.js';
+import { metric } from './test-metric.js';
 
-const metric = (values: number[], change: Partial<SampledMetric> = {}): SampledMetric => ({
-  id: 'tpot_ms',
-  point: null,
-  name: 'tpot_ms',
-  unit: 'ms',
-  better: 'lower',
-  value: values.reduce((sum, value) => sum + value, 0) / values.length,
-  basis: values.length > 1 ? 'launches' : 'none',
-  values: values.length > 1 ? values : [],
-  interval: null,
-  source: 'iterations',
-  ...change,
-});
 const baseline = (metrics: SampledMetric[], identity: Baseline['identity'] = []): Baseline => ({
   name: 'main',
   set_at: '2026-11-21T00:00:00.000Z',

@@ -2,20 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { SampledMetric } from '../../model/documents/baseline.js';
 import { benchCompareSchema } from '../../model/documents/bench-compare.js';
 import { compareSides, type Gate, type SideData } from './compare.js';
+import { metric } from './test-metric.js';
 
-const metric = (values: number[], change: Partial<SampledMetric> = {}): SampledMetric => ({
-  id: 'tpot_ms',
-  point: null,
-  name: 'tpot_ms',
-  unit: 'ms',
-  better: 'lower',
-  value: values.reduce((sum, value) => sum + value, 0) / values.length,
-  basis: values.length > 1 ? 'launches' : 'none',
-  values: values.length > 1 ? values : [],
-  interval: null,
-  source: 'iterations',
-  ...change,
-});
 const side = (selector: string, metrics: SampledMetric[], args: SideData['identity'] = []): SideData => ({
   side: { selector, baseline: null, variant: null, sessions: [] },
   identity: args,

@@ -117,3 +117,34 @@ export const gpuSession = (change: Parameters<typeof sessionOf>[2] = {}, all = r
 
 export const codes = ({ flags }: { flags: { code: string; severity: string }[] }) =>
   flags.map(({ code, severity }) => `${code} ${severity}`);
+
+/**
+ * One repeat of throughput at batch 2 and at batch 4, and nothing else.
+ * @param growth additional share of the time of batch 2 that batch 4 takes
+ */
+export async function throughputSession(home: ReturnType<typeof testHome>, { growth }: { growth: number }) {
+  const points = [2, 4].map((batch) => benchPoint(['throughput'], batch, 4, 3));
+  const repeats = points.map(({ point, batch_size: batch }, i) => {
+    const scale = 1 + growth * i;
+    return {
+      samplingMs: [1, 0.5, 0.5],
+      loopMs: 0.25,
+      inputLen: 4,
+      batch,
+      point,
+      pid: 1,
+      launch: 0,
+      iteration: i,
+      startMs: 1000 * i,
+      prefillMs: 10 * scale,
+      decodeMs: [4 * scale, 4 * scale],
+    };
+  });
+  const session = await sessionOf(home, repetitions(repeats), {
+    kind: 'bench',
+    workload: gpuWorkload(),
+    roofline: null,
+    artifacts: { 'bench-plan': planOf(points, { parts: ['throughput'] }) },
+  });
+  return { session, points };
+}

@@ -1,28 +1,20 @@
+/** Columns of everything that ran on a device. */
+const deviceColumns = [
+  'start_ns',
+  'dur_ns',
+  'device',
+  'context',
+  'stream',
+  'correlation',
+  'external',
+  'graph_node',
+  'name',
+] as const;
+
 /** Columns of a parser's output; texts are codes of the parser's own names. */
 export const batchColumns = {
-  kernels: [
-    'start_ns',
-    'dur_ns',
-    'device',
-    'context',
-    'stream',
-    'correlation',
-    'external',
-    'graph_node',
-    'name',
-  ].concat(['grid', 'block', 'registers', 'shared_mem_bytes', 'graph_id']),
-  copies: [
-    'start_ns',
-    'dur_ns',
-    'device',
-    'context',
-    'stream',
-    'correlation',
-    'external',
-    'graph_node',
-    'name',
-    'bytes',
-  ],
+  kernels: [...deviceColumns, 'grid', 'block', 'registers', 'shared_mem_bytes', 'graph_id'],
+  copies: [...deviceColumns, 'bytes'],
   api: ['start_ns', 'dur_ns', 'pid', 'tid', 'correlation', 'name', 'driver'],
   ranges: ['start_ns', 'end_ns', 'pid', 'tid', 'name'],
   ops: ['start_ns', 'dur_ns', 'pid', 'tid', 'external', 'name', 'python', 'input_shapes', 'input_types'],

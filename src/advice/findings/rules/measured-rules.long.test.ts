@@ -7,7 +7,7 @@ import type { Session } from '../../../session/open.js';
 import type { SessionDatabase } from '../../../session/query.js';
 import { testHome } from '../../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../../../facts/bench/test-bench.js';
-import { gpuSession } from '../../../facts/bench/test-bench-session.js';
+import { gpuSession, throughputSession } from '../../../facts/bench/test-bench-session.js';
 import { repetitions, sessionOf } from '../../../facts/test-session.js';
 import { findingContext } from '../findings.js';
 import { rankFindings } from '../ranking.js';
@@ -141,28 +141,7 @@ test('reports profiler overhead from a quarter of the clean time on', async () =
 });
 
 test('reports a benchmark with throughput that does not scale', async () => {
-  const points = [2, 4].map((batch) => benchPoint(['throughput'], batch, 4, 3));
-  const rows = repetitions(
-    points.map(({ point, batch_size: batch }, i) => ({
-      samplingMs: [1, 0.5, 0.5],
-      loopMs: 0.25,
-      inputLen: 4,
-      batch,
-      point,
-      pid: 1,
-      launch: 0,
-      iteration: i,
-      startMs: 1000 * i,
-      prefillMs: 10 * (i + 1),
-      decodeMs: [4 * (i + 1), 4 * (i + 1)],
-    })),
-  );
-  const session = await sessionOf(home, rows, {
-    kind: 'bench',
-    workload: gpuWorkload(),
-    roofline: null,
-    artifacts: { 'bench-plan': planOf(points, { parts: ['throughput'] }) },
-  });
+  const { session } = await throughputSession(home, { growth: 1 });
   const [finding] = allFired(await outcome(benchmarkFlags, session));
   expect(finding!.title).toMatch(
     /^Throughput does not scale: batch 4 gives (no|hardly) more tokens\/s than batch 2: /,
