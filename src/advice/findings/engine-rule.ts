@@ -3,6 +3,7 @@ import type { StageWaterfall } from '../../model/documents/explain.js';
 import { withheldReasons } from '../../model/withheld.js';
 import { literal } from '../../facts/trace/scope.js';
 import type { FindingContext, FoundDraft, Rule, RuleAbout, Withheld } from './rule.js';
+import { reasonAt } from './stage-rule.js';
 
 /** A kind of stage of the embedded engine; ms per mean clean instance. */
 export interface EngineStage {
@@ -42,7 +43,7 @@ export function engineRule(
         const { kind } = stage;
         const differs = profiledParts && unattributedShare(stage) > maxUnattributedShare;
         for (const judgement of await judge(context, stage)) {
-          if (typeof judgement === 'string') reasons.push(`${kind}: ${judgement}`);
+          if (typeof judgement === 'string') reasons.push(reasonAt(kind, judgement));
           else if (differs || (judgement.at_stake_ms ?? 0) > stage.wall_ms) {
             const reason = differs ? withheldReasons.passes_differ : withheldReasons.not_a_share;
             withheld.push({ title: rule.title, stage: kind, reason });

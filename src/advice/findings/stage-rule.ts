@@ -1,5 +1,6 @@
 import { isAmong } from '../../model/bars.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
+import { stageLabels } from '../../vocabulary/stages.js';
 import { type OperatorStage, operatorStages } from './operators/operator-stages.js';
 import type { FindingContext, FoundDraft, Rule, RuleAbout, RuleOutcome } from './rule.js';
 import { type StageFacts, stageFacts } from './stage-facts.js';
@@ -15,12 +16,16 @@ export const noTimeline = 'The session has no GPU timeline.';
 /** A stage with its finding, or the reason for none. */
 export type StageOutcome = readonly [kind: string, result: FoundDraft | string];
 
+/** "decode: no copies"; without marked stages "whole capture: no copies". */
+export const reasonAt = (kind: string, reason: string): string =>
+  `${kind === 'outside' ? stageLabels.outside : kind}: ${reason}`;
+
 /** @param whyNotApplicable why the rule does not apply if no stage was judged */
 export function outcomeOf(outcomes: readonly StageOutcome[], whyNotApplicable: string): RuleOutcome {
   if (outcomes.length === 0) return { outcome: 'not_applicable', why: whyNotApplicable };
   const findings = outcomes.flatMap(([, result]) => (typeof result === 'string' ? [] : [result]));
   const reasons = outcomes.flatMap(([kind, result]) =>
-    typeof result === 'string' ? [`${kind}: ${result}`] : [],
+    typeof result === 'string' ? [reasonAt(kind, result)] : [],
   );
   return findings.length > 0
     ? { outcome: 'fired', findings }

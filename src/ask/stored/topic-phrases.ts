@@ -163,7 +163,7 @@ export const topicPhrases = {
   requests: `
     how long do requests wait before they are scheduled | max requests per second the server sustains | latency percentiles |
     p99 latency | throughput of batches | where throughput stops scaling: knee | goodput and SLO | queueing and saturation |
-    TTFT TPOT ITL of requests | costs per batch | time to first token under load`,
+    TTFT TPOT ITL of requests | costs per batch | which load is best | how many users should it serve | time to first token under load`,
   failed_requests: `
     how many requests failed | failed requests | did any request fail or time out | share of requests with errors |
     what was the error rate`,

@@ -81,6 +81,7 @@ test.each<[question: string, topic: string]>([
   ['What should I capture next?', 'next_capture'],
   ['What is the p99 latency?', 'requests'],
   ['what is the TTFT?', 'requests'],
+  ['which load is best?', 'requests'],
   ['how many requests failed?', 'failed_requests'],
   ['what was the error rate', 'failed_requests'],
   ['did any request time out', 'failed_requests'],
