@@ -1,4 +1,5 @@
 import { nbsp } from '../vocabulary/format.js';
+import { severityLabels } from '../vocabulary/severities.js';
 import { mergeIssues } from './notices.js';
 import type { Block, FindingItem, Level, Table, Text, View } from '../views/block.js';
 import { tableToDraw } from './reasons.js';
@@ -77,7 +78,9 @@ function blockText(
       return asBlock(block.items.map((item) => `- ${markdownOf(item)}`));
     case 'issues':
       return asBlock(
-        mergeIssues(block.issues).map(({ severity, text }) => `- **${severity}**: ${escapeMarkdown(text)}`),
+        mergeIssues(block.issues).map(
+          ({ severity, text }) => `- **${severityLabels[severity]}**: ${escapeMarkdown(text)}`,
+        ),
       );
     case 'missing':
       return [`${escapeMarkdown(block.what)} ${escapeMarkdown(block.why)}`];

@@ -163,6 +163,13 @@ test('notes of a table concern only columns that are shown', () => {
   expect(markdownView(view([marked]))).toContain('- ‡ divided by n');
 });
 
+test('introduces issues in Markdown as in the terminal', () => {
+  const issues = [{ code: 'orphans' as const, severity: 'info' as const, text: 'Some kernels.' }];
+  const shown = view([{ type: 'issues', issues }]);
+  expect(markdownView(shown)).toContain('- **note**: Some kernels.');
+  expect(terminalView(shown, { width: 80, level: 2 })).toContain('note: Some kernels.');
+});
+
 test('the meaning of a column without values is not shown', () => {
   const columns = [
     { id: 'metric', head: 'metric' },

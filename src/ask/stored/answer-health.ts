@@ -13,6 +13,7 @@ import {
 import { asSentence } from './words.js';
 import { issuesAt } from '../../vocabulary/sentence-template.js';
 import { plural } from '../../vocabulary/format.js';
+import { severityLabels } from '../../vocabulary/severities.js';
 
 /** Rules about the run itself, not about the program. */
 const checks = new Set([
@@ -82,7 +83,7 @@ function lines(flags: readonly PlacedFlag[]): StoredPart[] {
   if (flags.length === 0) return [];
   const text = flags.map(
     ({ where, code, severity, text: issueText }) =>
-      `- ${severity}: ${where === null ? '' : `${where}: `}${code.replaceAll('_', ' ')}: ${issueText}`,
+      `- ${severityLabels[severity]}: ${where === null ? '' : `${where}: `}${code.replaceAll('_', ' ')}: ${issueText}`,
   );
   return [partFrom('bench flags', text.join('\n'), flags.length)];
 }

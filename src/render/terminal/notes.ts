@@ -1,6 +1,7 @@
 import type { Issue } from '../../model/document.js';
 import type { Text } from '../../views/text.js';
 import { plural } from '../../vocabulary/format.js';
+import { severityLabels } from '../../vocabulary/severities.js';
 import { mergeIssues } from '../notices.js';
 import { color } from './color.js';
 import type { Detail } from './less.js';
@@ -15,20 +16,15 @@ export function issueLines(issues: readonly Issue[], width: number, level: Detai
   const shown = level === 2 || level === 3 ? due : due.slice(0, briefIssues[level]);
   if (shown.length === 0 && due.length > 0) return [`  ${plural(due.length, 'warning')} in the report`];
   return [
-    ...shown.flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width)),
+    ...shown.flatMap(({ severity, text }) => hanging(`  ${severityWord(severity)} `, inert(text), width)),
     ...moreLine(due.length - shown.length, 'more warning'),
   ];
 }
 
-const severityWord = {
-  get error() {
-    return color.red('error:');
-  },
-  get warning() {
-    return color.yellow('warning:');
-  },
-  info: 'note:',
-};
+function severityWord(severity: Issue['severity']): string {
+  const word = `${severityLabels[severity]}:`;
+  return severity === 'error' ? color.red(word) : severity === 'warning' ? color.yellow(word) : word;
+}
 
 export const noteLines = (items: readonly Text[], brief = items.length, width: number): string[] => [
   ...items.slice(0, brief).flatMap((item) => {
