@@ -162,9 +162,14 @@ function noSuchStage(stage: string, { stages }: ExplainResult): InferscopeError 
 }
 
 function withStage(data: ExplainResult, kind: string): ExplainResult {
+  const stages = data.stages.filter((stage) => stage.kind === kind);
+  const reasons = data.without_waterfall
+    .filter(({ stage }) => stage === kind && stages.length === 0)
+    .map(({ reason }) => `No waterfall of ${kind}: ${reason}.`);
   return {
     ...data,
-    stages: data.stages.filter((stage) => stage.kind === kind),
+    preface: [...data.preface, ...reasons],
+    stages,
     findings: data.findings.filter(({ stage }) => stage === null || stage === kind),
     without_waterfall: data.without_waterfall.filter(({ stage }) => stage === null || stage === kind),
   };

@@ -149,4 +149,4 @@ const readPhaseTimes = (database: SessionDatabase, condition: string) =>
 
 /** The stage in words, for kernels that are not in a timeline. */
 export const placeWords = ({ stage }: StageSaving): string =>
-  stage === null ? 'the profiled launches' : instanceWord(stage);
+  stage === null ? 'the time of the profiled launches' : instanceWord(stage);

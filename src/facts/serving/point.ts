@@ -118,12 +118,15 @@ function latencyOf(ok: readonly RequestRow[]): ServingPoint['latency'] {
   const gaps = ok.flatMap((row) => (row.itl_ns === null ? [] : (JSON.parse(row.itl_ns) as number[])));
   const difference = (to: number | null, from: number | null) =>
     to === null || from === null ? null : to - from;
+  // A timer can fire early: waiting for the server never starts after sending.
+  const dueNs = ({ scheduled_ns: scheduled, sent_ns: sent }: RequestRow) =>
+    Math.min(scheduled, sent ?? scheduled);
   const uncounted = 'no request with two or more tokens had its tokens counted';
   return {
     ttft: spread((row) => row.ttft_ns, 'first_token_ns − sent_ns'),
     ttft_from_schedule: spread(
-      (row) => difference(row.first_token_ns, row.scheduled_ns),
-      'first_token_ns − scheduled_ns',
+      (row) => difference(row.first_token_ns, dueNs(row)),
+      'first_token_ns − least(scheduled_ns, sent_ns)',
     ),
     tpot: spread((row) => row.tpot_ns, '(end_ns − first_token_ns) / (output_tokens − 1)', uncounted),
     itl: distribution(
@@ -133,7 +136,10 @@ function latencyOf(ok: readonly RequestRow[]): ServingPoint['latency'] {
       ok.length === 0 ? noAnswer : 'the number of tokens per chunk is not known',
     ),
     e2e: spread((row) => difference(row.end_ns, row.sent_ns), 'end_ns − sent_ns'),
-    e2e_from_schedule: spread((row) => difference(row.end_ns, row.scheduled_ns), 'end_ns − scheduled_ns'),
+    e2e_from_schedule: spread(
+      (row) => difference(row.end_ns, dueNs(row)),
+      'end_ns − least(scheduled_ns, sent_ns)',
+    ),
   };
 }
 

@@ -65,6 +65,9 @@ test('figures of a load by hand; warm-up and failures are not averaged in', () =
   expect(point.requests.failures).toEqual([{ kind: 'http_500', count: 1, example: 'worker died' }]);
   expect(point.latency.ttft).toMatchObject({ n: 3, mean: 40, sd: 20, p50: 40, min: 20, max: 60, ci95: null });
   expect(point.latency.ttft_from_schedule).toMatchObject({ p50: 45 });
+  // Sent before it was due.
+  const early = servingPoint(facts(1), [row(100, 40, 10, { scheduled_ns: 101e6 })], slo, new Map());
+  expect(early.latency.ttft_from_schedule).toMatchObject({ p50: 40 });
   expect(point.latency.tpot).toMatchObject({ p50: 10, p90: 18 });
   expect(point.latency.itl).toMatchObject({ n: 9 });
   expect(point.latency.e2e).toMatchObject({ p50: 80, max: 90 });
