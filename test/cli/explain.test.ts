@@ -83,6 +83,13 @@ describe('a file instead of a session', () => {
     expectFailure(explain('nowhere.json.gz', '--json'), 2, 'E_SESSION_NOT_FOUND');
     expect(listSessions(setup).length).toBe(before + 1);
   });
+
+  test('a stage that the session cannot have has its reason', () => {
+    const file = join(packageRoot(), 'test/fixtures/benchmark-results-recorded/guidellm-errors.json');
+    const { stdout, stderr, status } = explain(file, '--stage', 'decode');
+    expect(status, stderr).toBe(0);
+    expect(stdout).toContain('No waterfall of decode: the client sees requests');
+  });
 });
 
 test('steps that start at the same time have no time of their own, so no rule judges them', () => {
