@@ -215,15 +215,22 @@ test('notes name what was counted, and a reason once', () => {
 test('a capture without marked phases is called whole capture', () => {
   const phases = [{ ...data.phases[0]!, kind: 'outside' as const }];
   const classes = data.classes.filter(({ kind }) => kind === null || kind === 'outside');
+  const { density } = data.timeline!;
+  const unmarked = density.phases.map((phase) => ({ ...phase, kind: 'outside' as const }));
+  const timeline = { ...data.timeline!, density: { ...density, phases: unmarked } };
   const idle = {
     ...data.idle,
     waits: data.idle.waits.map((wait) => ({ ...wait, phase: 'outside' as const })),
   };
   const text = markdownView(
-    capturesView({ ...captures, trace: { ...captures.trace!, data: { ...data, phases, classes, idle } } }),
+    capturesView({
+      ...captures,
+      trace: { ...captures.trace!, data: { ...data, phases, classes, idle, timeline } },
+    }),
     { level: 3 },
   );
   expect(text.slice(0, text.indexOf('Launches'))).not.toContain('outside phases');
+  expect(text).not.toContain('phases shaded');
 });
 
 test('telemetry has no metrics that only analyses use', () => {

@@ -43,6 +43,7 @@ test('components, points and latency show both sides, the signed change, and the
   ]);
   expect(rawValue(row('components', 'CUDA context')[3]!)).toBeCloseTo(-(2 ** 21) / 1e9, 12);
   expect(row('points', 'baseline')[4]).toEqual({ missing: 'the base is 0' });
+  expect(markdownView(view, { level: 3 }).replaceAll('\u00a0', ' ')).toContain('– %: the base is 0');
   expect(row('points', 'peak').slice(1).map(rawValue)).toEqual([
     comparison.data.points[2]!.base_gb,
     comparison.data.points[2]!.now_gb,

@@ -107,6 +107,7 @@ function changeTable(
   return {
     type: 'table',
     title: 'Second profile compared with the first',
+    reasons: true,
     columns: [{ id: 'name', head: '', wraps: true }, ...changeColumns, ...columns],
     rows: all.map(({ label, row: { base_gb, now_gb, change_gb, change_share, missing }, more = [] }) => ({
       cells: [
@@ -132,6 +133,7 @@ function confidenceText({
 const latencyTable = (latency: readonly Latency[]): Table => ({
   type: 'table',
   title: 'Latency',
+  reasons: true,
   columns: [{ id: 'name', head: '', wraps: true }, ...changeColumns],
   rows: latency.map(({ name, unit, base, now, change_share }) => {
     const quantity = (n: number | null, signed = false): Text =>
@@ -154,6 +156,7 @@ function differences({ differences: rows }: MemoryCompareResult): Block {
   return {
     type: 'table',
     title: 'Configuration, dtypes, engine and machine',
+    reasons: true,
     columns: [
       { id: 'name', head: '' },
       { id: 'base', head: 'base', wraps: true },

@@ -99,6 +99,7 @@ export const partName = (name: Density['classes'][number]['class']): string =>
 export function phaseShades(density: Density | undefined): NonNullable<LinesChart['shades']> {
   const shades: { kind: string; from: number; to: number; name: string; color: KeyEntry['color'] }[] = [];
   for (const { kind, start_ns, dur_ns } of density?.phases ?? []) {
+    if (kind === 'outside') continue;
     const [from, to] = [start_ns / 1e9, (start_ns + dur_ns) / 1e9];
     const last = shades.at(-1);
     if (last?.kind === kind && from - last.to < 1e-3) last.to = Math.max(last.to, to);

@@ -2,10 +2,10 @@ import type { TraceResult } from '../model/documents/trace.js';
 import type { Figure } from '../model/figure.js';
 import { phaseTime } from '../model/headline-time.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
-import { perInstance } from '../vocabulary/stages.js';
+import { perInstance, phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Part, Section, Text, Value } from './block.js';
 import { tableOf } from './table-of.js';
-import { labelsOf } from './trace-series.js';
+import { hasMarks, labelsOf } from './trace-series.js';
 import { unitless, codeOr, countValue, namedKernels, ns, number, ratio, spread } from './trace-values.js';
 
 type PhaseLabel = ReturnType<typeof labelsOf>;
@@ -145,7 +145,7 @@ export function launchesSection(data: TraceResult): Section {
     ...section,
     blocks: [
       launchTable(launches, label),
-      ...(short.phases.length > 0 ? [shortTable(short, label)] : []),
+      ...(short.phases.length > 0 ? [shortTable(short, data)] : []),
       kernelLaunches(launches.kernels, kernels ?? []),
       callTable(calls),
     ],
@@ -215,19 +215,19 @@ function perLayer(figure: Figure, layers: Figure): Value {
 
 const shortTable = (
   { threshold_ns: threshold, phases }: TraceResult['short_kernels'],
-  label: PhaseLabel,
+  data: TraceResult,
 ): Block => ({
   level: 3,
   ...tableOf(
     ['Kernels shorter than ', ns(threshold)],
     [
-      { id: 'phase', head: 'phase', cell: ({ kind }) => label(kind) },
+      { id: 'phase', head: 'phase', cell: ({ kind }) => phaseLabel(kind) },
       { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels }) => countValue(kernels) },
       { id: 'short', head: 'short', ...number, cell: ({ short }) => countValue(short) },
       { id: 'count_share', head: 'of the kernels', ...number, cell: ({ count_share: n }) => ratio(n) },
       { id: 'time_share', head: 'of their time', ...number, cell: ({ time_share: n }) => ratio(n) },
     ],
-    phases,
+    phases.filter(({ kind }) => kind === null || hasMarks(data)),
   ),
 });
 

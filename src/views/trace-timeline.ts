@@ -97,7 +97,11 @@ export function timelineSection({
 /** GPU activity over the capture. A program without a GPU has none: its operators nest, so their shares would not add up. */
 const densityBlock = (density: NonNullable<TraceResult['timeline']>['density']): Block => ({
   type: 'chart',
-  title: ['The whole capture: share of each ', ns(density.bin_ns), ' by class, phases shaded behind'],
+  title: [
+    'The whole capture: share of each ',
+    ns(density.bin_ns),
+    ` by class${phaseShades(density).length > 0 ? ', phases shaded behind' : ''}`,
+  ],
   label: 'How busy the GPU was over the capture, by class',
   chart: densityChart(density),
   behind: tableOf(
