@@ -85,7 +85,10 @@ function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
   const { quantization } = model!;
   const { config } = arithmeticConfig(model!);
   const dtypeRun = dtypes.find((dtype) => dtype === model!.dtype) ?? declaredDType(config);
-  if (dtypeRun === null) return missing('no_dtype', `the dtype of the model is not known (${model!.dtype})`);
+  if (dtypeRun === null) {
+    const recorded = model!.dtype === 'unknown' ? '' : `, only as "${model!.dtype}"`;
+    return missing('no_dtype', `the dtype of the model is not recorded${recorded} (add it with --dtype)`);
+  }
   const inMemory = quantization === null ? quantizedTensors(model!.tensors ?? [], model!.dtype) : null;
   const kvCacheDtype = engine.options['kv_cache_dtype'];
   const unknownStorage = (setting: string) =>

@@ -48,9 +48,17 @@ export function tableToDraw({ columns, rows, reasons, marks = [] }: Table): Tabl
         // A column without any value is not drawn, so it has no dash to explain.
         const drawn = named.filter((name) => keptColumns.some(({ head }) => head === name));
         const absent = named.filter((name) => !drawn.includes(name));
+        // A column that is missing for several reasons is named once, with all of them.
+        const reasonsOf = (name: string) => [...heads].flatMap(([why, all]) => (all.has(name) ? [why] : []));
+        const starting = absent.filter((name) => reasonsOf(name)[0] === reason);
+        const bySet = new Map<string, string[]>();
+        for (const name of starting) {
+          const all = reasonsOf(name).join(', or ');
+          bySet.set(all, [...(bySet.get(all) ?? []), name]);
+        }
         return [
           ...(drawn.length > 0 ? [`${noValue}${nbsp}${joinNames(drawn)}: ${reason}`] : []),
-          ...(absent.length > 0 ? [`not shown: ${joinNames(absent)}, because ${reason}`] : []),
+          ...[...bySet].map(([all, group]) => `not shown: ${joinNames(group)}, because ${all}`),
         ];
       }),
       ...meaningsOf(keptColumns, dropped),

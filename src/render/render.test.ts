@@ -163,6 +163,23 @@ test('notes of a table concern only columns that are shown', () => {
   expect(markdownView(view([marked]))).toContain('- ‡ divided by n');
 });
 
+test('names a column without values once, with every reason', () => {
+  const cells = (why: string): Row['cells'] => ['a', { missing: why }];
+  const table: Block = {
+    type: 'table',
+    title: '',
+    columns: [
+      { id: 'metric', head: 'metric' },
+      { id: 'p', head: 'p' },
+    ],
+    reasons: true,
+    rows: [{ cells: cells('missing on one side') }, { cells: cells('no spread') }],
+  };
+  expect(terminalView(view([table]), { width: 80, level: 2 })).toContain(
+    'not shown: p, because missing on one side, or no spread',
+  );
+});
+
 test('introduces issues in Markdown as in the terminal', () => {
   const issues = [{ code: 'orphans' as const, severity: 'info' as const, text: 'Some kernels.' }];
   const shown = view([{ type: 'issues', issues }]);
