@@ -34,7 +34,7 @@ function streamFactors(
 }
 
 const times = (factor: number) => `× ${formatNumber(factor)}`;
-/** Kernels scale with it, except for their latency. */
+/** Change of a class's roofline; the time of its kernels, without their latency, changes by the same factor. */
 const limitTimes = (factor: number) => `its roofline ${times(factor)}`;
 
 /** N sequences instead of B: weights are read once per step for all; KV cache, activations and FLOPs scale per sequence. */

@@ -115,7 +115,7 @@ function kvBytesPerToken(): number {
   return 2 * layers * heads * (tinyConfig.hidden_size / tinyConfig.num_attention_heads) * 4;
 }
 
-test('a point that runs out of memory ends alone, whether before the large ones or after', async () => {
+test('only the point that runs out of memory fails, whether it is before the large ones or after', async () => {
   const { lines } = await measure([point('huge', 2 ** 33, 8, 8), point('fits', 1, 8, 4)]);
   const [huge, fits] = ['huge', 'fits'].map((name) =>
     linesOf(lines, 'point').find((one) => one.point === name)!,

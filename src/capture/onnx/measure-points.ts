@@ -36,8 +36,8 @@ interface MeasuredPoints {
 }
 
 /**
- * Warms up every point, small ones first, then times all of them in turn. A point that fails or runs out of memory ends
- * alone, with a `point` line; in a profile (a point without a name) its error is thrown.
+ * Warms up every point, small ones first, then times all of them in turn. If a point fails or runs out of memory, a
+ * `point` line records why, and the others go on; in a profile (a point without a name) its error is thrown.
  */
 export async function measurePoints(
   decoder: Decoder,
