@@ -6,7 +6,7 @@ import type { Document } from '../model/document.js';
 import type { CountersResult } from '../model/documents/counters.js';
 import { hasRows } from '../model/subjects.js';
 import type { Block } from '../views/block.js';
-import { shapeLabel } from '../views/gemm-rows.js';
+import { shapeLabel } from '../vocabulary/gemm-shape.js';
 import { ChosenEvents } from './chosen-events.js';
 import { gemmSections, kernelRoofline, noGemms, noPlace } from './gemms-page.js';
 import { ncuRoofline, isSameKernel } from './ncu-roofline.js';

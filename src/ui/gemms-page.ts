@@ -6,7 +6,7 @@ import { tableOf } from '../views/table-of.js';
 import type { RooflineChart } from '../views/chart.js';
 import { gemmKey } from '../facts/gemms/gemm-calls.js';
 import type { DTypeRoof } from '../facts/gemms/roof.js';
-import { shapeLabel } from '../views/gemm-rows.js';
+import { shapeLabel } from '../vocabulary/gemm-shape.js';
 import { gemmBlocks } from '../views/gemms.js';
 import { lineMark } from '../vocabulary/colors.js';
 

@@ -31,10 +31,6 @@ export function oncePerShape(gemms: readonly Gemm[]): { rows: Gemm[]; leftOut: [
   return { rows: gemms.filter(isKept), leftOut };
 }
 
-/** "64×1408×512", "1×64×32 × 8" for a batched GEMM. */
-export const shapeLabel = ({ m, n, k, batch }: Gemm): string =>
-  `${m}×${n}×${k}${batch > 1 ? ` × ${batch}` : ''}`;
-
 /** Share of SM time that computes output: tile efficiency × wave efficiency. */
 export function usedShare({ tilings: [tiling] }: Gemm): Figure {
   if (!tiling) return missing('no_tile', 'no kernel name or log has the tile');

@@ -2,7 +2,8 @@ import type { Document } from '../model/document.js';
 import type { Gemm, GemmsResult } from '../model/documents/gemms.js';
 import { type Figure, missing } from '../model/figure.js';
 import type { Block, Text, View } from './block.js';
-import { movedPerSecond, oncePerShape, shapeLabel, usedShare, largeGemms } from './gemm-rows.js';
+import { shapeLabel } from '../vocabulary/gemm-shape.js';
+import { movedPerSecond, oncePerShape, usedShare, largeGemms } from './gemm-rows.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 import { plural } from '../vocabulary/format.js';
 

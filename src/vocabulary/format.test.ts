@@ -127,7 +127,7 @@ it('a column of times has one number of decimals, set by the total', () => {
 
 it('a column of times has no more digits than the interval of the total supports', () => {
   // A small decrease is no more 0 than a small increase.
-  expect(formatColumn([-0.0004, 0.0004, 0], 'ms', 1.234).texts).toEqual(['−<0.01', '<0.01', '0.00']);
+  expect(formatColumn([-0.0004, 0.0004, 0], 'ms', 1.234).texts).toEqual(['>−0.01', '<0.01', '0.00']);
   const texts = (half: number) => formatColumn([5.881, 1.116, 0.222], 'ms', 5.881, half).texts;
   expect(texts(0.05)).toEqual(['5.88', '1.12', '0.22']);
   expect(texts(1.8)).toEqual(['5.9', '1.1', '0.2']);

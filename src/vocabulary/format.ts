@@ -216,7 +216,7 @@ export function formatColumn(
     const number = fixed(value / rung.factor, decimals);
     // What rounding leaves of an exact sum is 0.
     if (Math.abs(value) <= 1e-9 * Math.abs(total) || /[1-9]/.test(number)) return number;
-    return `${value < 0 ? minus : ''}<${smallest}`;
+    return value < 0 ? `>${minus}${smallest}` : `<${smallest}`;
   };
   return { texts: values.map(text), unit: rung.unit };
 }

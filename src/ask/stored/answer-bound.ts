@@ -150,7 +150,11 @@ function largestCause({ explained }: StoredFacts, kind: string, point: string | 
   const largest = (matching.length === 1 ? matching[0]!.bars : [])
     .filter(({ id }) => !['roofline', 'serial', 'profiler_overhead', 'unattributed'].includes(id))
     .toSorted((a, b) => b.ms - a.ms)[0];
-  return largest ? `: the largest part of its time is ${largest.label} (${formatMs(largest.ms)})` : '';
+  if (!largest) return '';
+  // A profiled pass of an unsteady machine can be longer than the clean stage.
+  const time = headlineTime(matching[0]!).value;
+  const profiled = time !== null && largest.ms > time ? ' under the profiler' : '';
+  return `: the largest part of its time is ${largest.label} (${formatMs(largest.ms)}${profiled})`;
 }
 
 /** "At which batch does decode become compute-bound?" */

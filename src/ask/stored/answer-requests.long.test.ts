@@ -28,3 +28,9 @@ test('without a metric by our definition the answer says so', async () => {
   expect(by).toBe('none');
   expect(answer).toMatch(/^The imported results have no TTFT by the definition of inferscope/);
 });
+
+test('shapes of GEMMs come from a BLAS log without a timeline', async () => {
+  const session = await imported(home, 'cublas-log', fixture('cublas-cuda13.0-h200/cublas.log'));
+  const { answer } = await storedAnswer(session, 'which GEMM shapes are there?');
+  expect(answer).toMatch(/^5 GEMM shapes \(M×N×K\): .*\n- 256×1408×512 float16: 2 calls, 369.MFLOP per call/);
+});

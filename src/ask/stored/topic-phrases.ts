@@ -139,7 +139,7 @@ export const topicPhrases = {
   precision: `
     number format of the GEMMs, bf16 or float32 | is anything in fp32 | tf32 single precision | right dtype mixed precision`,
   gemm_shape: `
-    tiles and wave quantization of GEMM | misaligned shapes, padding | split-k tile alignment`,
+    list the shapes and dimensions M N K of the matrix multiplications that ran | tiles and wave quantization of GEMM | misaligned shapes, padding | split-k tile alignment`,
   fusion: `
     pointwise ops not fused |
     lots of little mul and add kernels could be merged | activation and multiply in separate kernels |

@@ -82,6 +82,7 @@ test.each<[question: string, topic: string]>([
   ['What is the p99 latency?', 'requests'],
   ['what is the TTFT?', 'requests'],
   ['which load is best?', 'requests'],
+  ['which GEMM shapes are there?', 'gemm_shape'],
   ['how many requests failed?', 'failed_requests'],
   ['what was the error rate', 'failed_requests'],
   ['did any request time out', 'failed_requests'],

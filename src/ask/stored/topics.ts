@@ -7,6 +7,7 @@ import { copies } from './answer-copies.js';
 import { whatFits } from './answer-fits.js';
 import { answerCollectives } from './answer-collectives.js';
 import { costVerdict } from './answer-cost.js';
+import { gemmShapes } from './answer-gemms.js';
 import { healthOf } from './answer-health.js';
 import { idleTime, launchCounts, withoutGpu } from './answer-idle.js';
 import { attentionKind, boundKernels, counterOf, longestKernels, shareOfClass } from './answer-kernels.js';
@@ -99,6 +100,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   },
   throttling: (facts) => (/\bcpu\b/i.test(facts.question.text) ? null : withoutGpu(facts, [])),
   kernels: longestKernels,
+  gemm_shape: gemmShapes,
   memory: answerMemoryUse,
   sampled: sampledMetric,
   requests: answerRequests,
