@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { shellWord } from '../model/shell.js';
 import { homeFolders } from '../session/home.js';
+import { joinWithAnd } from '../vocabulary/sentence.js';
 import { examples } from './examples.js';
 import { wholeNumberParser } from './numbers.js';
 import { notify, print, terminalWidth } from './output.js';
@@ -33,7 +34,8 @@ export function defineList(command: Command): void {
       ]);
       const home = homeFolders();
       const { tag, kind, limit } = options;
-      const listed = listSessions(home)
+      const saved = listSessions(home);
+      const listed = saved
         .filter((session) => tag === undefined || session.tags.includes(tag))
         .filter(
           ({ kind: verb, subjects }) =>
@@ -56,7 +58,19 @@ export function defineList(command: Command): void {
       if (sessions.length > 0) print(terminalBlocks(sessionListBlocks(sessions), terminalWidth()));
       else if (tag === undefined && kind === undefined)
         notify(`no session in ${home.sessions}; inferscope profile makes one`);
-      else notify(`no session in ${home.sessions} with this tag or kind`);
+      else
+        notify(
+          `no session in ${home.sessions} has ${joinWithAnd([
+            ...(tag === undefined
+              ? []
+              : [`the tag ${tag} (there: ${listOf(saved.flatMap(({ tags }) => tags))})`]),
+            ...(kind === undefined
+              ? []
+              : [
+                  `the kind ${kind} (there: ${listOf(saved.flatMap(({ kind: verb, subjects }) => [...(verb === null ? [] : [verb]), ...(subjects ?? [])]))})`,
+                ]),
+          ])}`,
+        );
       const unanalyzed = sessions.filter(({ headline_why }) => headline_why === 'not_analyzed');
       if (unanalyzed.length > 0)
         notify(
@@ -68,3 +82,6 @@ export function defineList(command: Command): void {
         );
     });
 }
+
+/** Each once, in order of the alphabet. */
+const listOf = (names: readonly string[]): string => [...new Set(names)].toSorted().join(', ') || 'none';

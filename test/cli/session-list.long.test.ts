@@ -30,3 +30,16 @@ test('lists 1,000 sessions, one line each', async () => {
   // 1000 sessions and the column heads.
   expect(stdout.trimEnd().split('\n')).toHaveLength(1001);
 });
+
+test('a tag or kind that no session has is named, with those that there are', async () => {
+  const home = testHome();
+  await saveSession(home, { label: 'run' });
+  const list = (...flags: string[]) =>
+    spawnSync(process.execPath, [cli, 'session', 'list', ...flags], {
+      encoding: 'utf8',
+      env: { ...process.env, INFERSCOPE_HOME: home.root },
+    }).stderr.trim();
+  expect(list('--tag', 'x')).toBe(`no session in ${home.sessions} has the tag x (there: none)`);
+  expect(list('--kind', 'x')).toMatch(/ has the kind x \(there: \w.*\)$/);
+  expect(list('--kind', 'x')).not.toContain('tag');
+});
