@@ -9,7 +9,7 @@ const marginShare = 0.05;
 
 const waitsByContext = new WeakMap<FindingContext, Promise<Map<PhaseKind, number>>>();
 
-/** Mean waits per instance with launches of the same instance before and after them. */
+/** Mean waits per instance with launches of the same instance before and after them; 0 of kinds that wait less than `minInnerWaits` times. */
 export async function innerWaits(
   context: FindingContext,
   { kind, instances }: Pick<StageFacts, 'kind' | 'instances'>,
@@ -22,7 +22,9 @@ export async function innerWaits(
 /** By kind of stage, over all instances. */
 async function countInnerWaits({ database }: FindingContext): Promise<Map<PhaseKind, number>> {
   const rows = await database.query<{ kind: PhaseKind; n: number }>(
-    `WITH waits AS (SELECT kind, window_id, start_ns FROM finding_waits WHERE cause IN ('synchronize', 'read', 'copy')),
+    `WITH every_wait AS (SELECT kind, window_id, start_ns FROM finding_waits WHERE cause IN ('synchronize', 'read', 'copy')),
+     several AS (SELECT kind FROM every_wait GROUP BY kind HAVING count(*) >= ${minInnerWaits} * count(DISTINCT window_id)),
+     waits AS (SELECT * FROM every_wait JOIN several USING (kind)),
      launched AS (
        SELECT step_id AS window_id, quantile_disc(api_start_ns, ${marginShare}) AS first_ns, quantile_disc(api_start_ns, ${1 - marginShare}) AS last_ns
        FROM rank_kernels JOIN stages_in_phases USING (stage_id)

@@ -58,7 +58,8 @@ export const gemmTypeSql =
 /** What float32 matrix multiplications of a timeline ran as: TF32 has up to eight times the peak of float32. */
 export async function float32RanAs(database: SessionDatabase): Promise<'float32' | 'tfloat32'> {
   const [gemm] = await database.query<{ share: number | null }>(
-    `SELECT sum(dur_ns) FILTER ((${gemmTypeSql}) = 'tf32') / sum(dur_ns) AS share FROM rank_kernels WHERE class = 'gemm'`,
+    `SELECT sum(dur_ns) FILTER ((${gemmTypeSql}) = 'tf32') / sum(dur_ns) AS share
+     FROM (SELECT name, dtype, sum(dur_ns) AS dur_ns FROM rank_kernels WHERE class = 'gemm' GROUP BY ALL)`,
   );
   return (gemm?.share ?? 0) < 0.5 ? 'float32' : 'tfloat32';
 }

@@ -39,9 +39,11 @@ async function findFilledTensors(context: FindingContext, stage: StageFacts): Pr
   if (kind !== 'decode' && kind !== 'mixed' && kind !== 'prefill')
     return 'judged for steps of inference only';
   const { rows, evidence } = await context.evidence<Row>(
-    `SELECT coalesce(name, short_name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
-            round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM phase_kernels WHERE step_kind = '${kind}' AND class = 'copy' AND ${copyRoles.constant} GROUP BY ALL ORDER BY ms DESC, kernel`,
+    // The expressions are matched once per name, not once per launch.
+    `SELECT name AS kernel, round(n / ${instances}, 2) AS per_instance, round(dur_ns / n / 1e3, 2) AS us, round(ns / 1e6 / ${instances}, 4) AS ms
+     FROM (SELECT name, count(*) AS n, sum(dur_ns) AS dur_ns, sum(exclusive_ns) AS ns FROM phase_kernels
+       WHERE step_kind = '${kind}' AND class = 'copy' GROUP BY name)
+     WHERE ${copyRoles.constant} ORDER BY ms DESC, kernel`,
     (evidenceRows) =>
       evidenceRows
         .slice(0, 3)
