@@ -10,6 +10,8 @@ import { perInstance } from '../../../vocabulary/stages.js';
 
 /** Share of the steps: a gap that occurs at one place in fewer steps is chance, such as preemption by another process. */
 const minStepShare = 0.5;
+/** On a busy machine, the share of the steps with the shortest gaps: other processes lengthen gaps of single steps, not of nearly all. */
+const leastShare = 0.1;
 /** With few instances, the minimum number of occurrences of a place. */
 const minInstances = 4;
 const minTimes = 8;
@@ -27,10 +29,13 @@ const stretchesSql = ({ kind, instances }: OperatorStage): string =>
    stretch AS (
      SELECT window_id, start_ns - busy_until AS ns, after_operator, name AS before_operator FROM reached WHERE start_ns - busy_until > ${longHostNs}
      UNION ALL SELECT window_id, first_ns - w_begin, 'the start of the step', first_name FROM edge WHERE first_ns - w_begin > ${longHostNs}
-     UNION ALL SELECT window_id, w_end - last_ns, name, 'the end of the step' FROM edge WHERE w_end - last_ns > ${longHostNs})
+     UNION ALL SELECT window_id, w_end - last_ns, name, 'the end of the step' FROM edge WHERE w_end - last_ns > ${longHostNs}),
+   of_step AS (SELECT after_operator, before_operator, window_id, sum(ns) AS ns FROM stretch GROUP BY ALL),
+   least AS (SELECT after_operator, before_operator, CASE WHEN count(*) >= ${1 - leastShare} * ${instances} THEN quantile_cont(ns, ${leastShare}) ELSE 0 END AS ns
+             FROM of_step GROUP BY ALL)
    SELECT after_operator, before_operator, count(*) AS stretches, round(count(DISTINCT window_id) / ${instances}, 3) AS of_steps,
-     round(sum(ns) / 1e6 / ${instances}, 4) AS ms, round(median(ns) / 1e6, 4) AS median_ms, round(max(ns) / 1e6, 4) AS longest_ms
-   FROM stretch GROUP BY ALL ORDER BY ms DESC, after_operator, before_operator`;
+     round(sum(s.ns) / 1e6 / ${instances}, 4) AS ms, round(median(s.ns) / 1e6, 4) AS median_ms, round(any_value(l.ns) / 1e6, 4) AS least_ms, round(max(s.ns) / 1e6, 4) AS longest_ms
+   FROM stretch s JOIN least l USING (after_operator, before_operator) GROUP BY ALL ORDER BY ms DESC, after_operator, before_operator`;
 
 type Row = {
   after_operator: string;
@@ -39,6 +44,8 @@ type Row = {
   of_steps: number;
   ms: number;
   median_ms: number;
+  /** In the steps with the shortest gaps (`leastShare`). */
+  least_ms: number;
 };
 
 /** No operator runs: the program runs Python, or waits for data, another thread or the interpreter lock. */
@@ -46,7 +53,7 @@ export async function findProgramTime(
   context: FindingContext,
   stage: OperatorStage,
 ): Promise<FoundDraft | string> {
-  const { kind, wall_ms: wall, operators_ms, instances } = stage;
+  const { kind, wall_ms: wall } = stage;
   const { rows, evidence } = await context.evidence<Row>(stretchesSql(stage), (evidenceRows) =>
     evidenceRows
       .slice(0, 3)
@@ -56,6 +63,57 @@ export async function findProgramTime(
       )
       .join('; '),
   );
+  const certain = context.machine.busy ? await certainGaps(context, stage, rows) : null;
+  const gaps = certain ?? usualGaps(stage, rows);
+  const { ms: time, places } = gaps;
+  if ((time < minShare * wall && certain === null) || places.length === 0)
+    return `recurring gaps over ${formatSetting(longHostNs / 1e6, 'ms')} without an operator take ${part(time, wall)}`;
+  const [first] = places;
+  const place = `between ${first!.after_operator} and ${first!.before_operator}`;
+  return {
+    stage: kind,
+    noise: certain === null,
+    title: (share) =>
+      `Program between operators: ${certain === null ? '' : 'at least '}${share} of ${everyInstance(kind)} is spent without a running operator, in ${meanCount(Math.max(gaps.n, 0.1), 'gap')}`,
+    at_stake_ms: time,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${certain === null ? `${ms(time)} of it` : `${ms(time)} and more of nearly every one`} no operator runs, mostly ${place}. This is Python code, tokenizing, or waiting for data, another thread or the interpreter lock.`,
+    change: {
+      kind: 'code',
+      text: 'Move this work out of the path between two operators: into its own process (a thread that holds the interpreter lock blocks the others), or ahead of the step that needs it.',
+      example: 'py-spy record --gil -- <command>: shows the function and whether it waits for the lock',
+    },
+    gain: gainOf(wall, time, 'The work overlaps with the operators or is removed.'),
+    confidence: 'high',
+    bars: barsOf(context, kind, ['host']),
+    evidence: [evidence],
+    check: checkOnCpu,
+  };
+}
+
+interface Gaps {
+  ms: number;
+  n: number;
+  places: Row[];
+}
+
+/** Gaps at the same place of nearly every step, as long as in the fastest steps; null if they are short in these. */
+async function certainGaps(
+  { operators }: FindingContext,
+  { kind, instances }: OperatorStage,
+  rows: readonly Row[],
+): Promise<Gaps | null> {
+  const places = rows.filter(({ least_ms }) => least_ms > 0).toSorted((a, b) => b.least_ms - a.least_ms);
+  if (instances < minInstances || places.length === 0) return null;
+  const [fast] = await operators!.database.query<{ ms: number }>(
+    `SELECT quantile_cont(end_ns - start_ns, ${leastShare}) / 1e6 AS ms FROM windows WHERE kind = '${kind}'`,
+  );
+  const least = places.reduce((sum, { least_ms }) => sum + least_ms, 0);
+  const n = places.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
+  return least < minShare * fast!.ms ? null : { ms: least, n, places };
+}
+
+/** Gaps with their usual time. */
+function usualGaps({ wall_ms: wall, operators_ms, instances }: OperatorStage, rows: readonly Row[]): Gaps {
   // Places that occur in most steps count with their usual time; others are the interpreter lock or another process.
   const recurring = rows.filter(({ of_steps: stepShare, stretches }) =>
     instances >= minInstances ? stepShare >= minStepShare : stretches >= minTimes,
@@ -71,25 +129,5 @@ export async function findProgramTime(
     places.reduce((sum, row) => sum + meanMs(row), 0),
   );
   const n = places.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
-  if (time < minShare * wall || places.length === 0)
-    return `recurring gaps over ${formatSetting(longHostNs / 1e6, 'ms')} without an operator take ${part(time, wall)}`;
-  const [first] = places;
-  return {
-    stage: kind,
-    noise: true,
-    title: (share) =>
-      `Program between operators: ${share} of ${everyInstance(kind)} is spent without a running operator, in ${meanCount(Math.max(n, 0.1), 'gap')}`,
-    at_stake_ms: time,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; for ${ms(time)} of it no operator runs, mostly between ${first!.after_operator} and ${first!.before_operator}. This is Python code, tokenizing, or waiting for data, another thread or the interpreter lock.`,
-    change: {
-      kind: 'code',
-      text: 'Move this work out of the path between two operators: into its own process (a thread that holds the interpreter lock blocks the others), or ahead of the step that needs it.',
-      example: 'py-spy record --gil -- <command>: shows the function and whether it waits for the lock',
-    },
-    gain: gainOf(wall, time, 'The work overlaps with the operators or is removed.'),
-    confidence: 'high',
-    bars: barsOf(context, kind, ['host']),
-    evidence: [evidence],
-    check: checkOnCpu,
-  };
+  return { ms: time, n, places };
 }
