@@ -26,7 +26,7 @@ export function documentsPage(): Page {
   return page(
     'documents.md',
     'JSON documents',
-    '`--json` prints one document on stdout: `{"schema": "inferscope/<name>/<major>.<minor>", "tool_version", "data", "issues"}`. An addition is a minor version; readers reject another major version. Below are the fields of `data`; `inferscope schema <name>` prints the whole JSON Schema.',
+    '`--json` prints one document on stdout: `{"schema": "inferscope/<name>/<major>.<minor>", "tool_version", "data", "issues"}`. An addition is a minor version, in parentheses after a field that was added in it, (1.4); readers reject another major version. Below are the fields of `data`; `inferscope schema <name>` prints the whole JSON Schema.',
     'A *figure* is `{"value", "unit", "n"?, "sd"?, "ci95"?, "source"}`, or `{"value": null, "reason": {"code", "text"}}` when it is missing. A figure states its unit; a plain number has it in its name. `[]` is a list, `?` a field that may be absent.',
     ...publishedNames.map(documentSection),
   );

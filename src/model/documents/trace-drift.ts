@@ -4,7 +4,7 @@ import { phaseKindSchema } from './trace-phase.js';
 
 const count = z.number().int();
 
-/** Whether the steps of a kind became slower or faster over the run, compared with steps of the same work (1.6). */
+/** Whether the steps of a kind became slower or faster over the run, compared with steps of the same work. */
 export const driftSchema = z.object({
   kind: phaseKindSchema,
   steps: count.describe('Steps for which there is another step of the same work.'),

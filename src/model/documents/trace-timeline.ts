@@ -21,7 +21,7 @@ export const traceTimelineSchema = z.object({
   ),
   lanes: z
     .array(z.object({ label: z.string(), what: z.enum(['api', 'kernels', 'copies', 'idle', 'operators']) }))
-    .describe('operators (1.7): of a program that uses no GPU, one lane per thread and depth of nesting.'),
+    .describe('operators: of a program that uses no GPU, one lane per thread and depth of nesting.'),
   names: z.array(z.string()).describe('Texts that events name by index; kernels by full name.'),
   events: z.array(
     z.object({

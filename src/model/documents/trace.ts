@@ -68,12 +68,12 @@ const traceResultSchema = z.object({
   utilization: utilizationSchema
     .nullable()
     .optional()
-    .describe('MFU and MBU by stage (1.1); null where there is no prefill and no decode step.'),
+    .describe('MFU and MBU by stage; null where there is no prefill and no decode step.'),
   memory: traceMemorySchema
     .nullable()
     .optional()
-    .describe("What the framework's allocator held (1.2); null where no capture recorded it."),
-  drift: z.array(driftSchema).optional().describe('By kind of step (1.6).'),
+    .describe("What the framework's allocator held; null where no capture recorded it."),
+  drift: z.array(driftSchema).optional().describe('By kind of step.'),
 });
 
 export const traceVersion = '3.0';

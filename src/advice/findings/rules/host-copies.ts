@@ -197,7 +197,7 @@ async function finding(
   return {
     stage: kind,
     title: (share) =>
-      `Exposed H2D copies: ${formatBytes(bytes)}${fromWords(from)} take ${share} of ${everyInstance(kind)}`,
+      `Exposed H2D copies: ${formatBytes(bytes)}${fromWords(from)}${stake > exposed ? ' and waits for them' : ''} take ${share} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} copies ${formatBytes(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? fromPageable : 'The copy precedes the kernels in the same stream.'}`,
     change: await changeOf(context, pageable),
