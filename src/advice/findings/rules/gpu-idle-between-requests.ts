@@ -98,11 +98,11 @@ async function finding(
   return {
     stage: null,
     title: (share) =>
-      `GPU idle between requests: ${share} of the run, ${plural(idle.n, 'pause')} of ${ms(each)} on average`,
+      `GPU idle between requests: ${share} of the run, ${plural(idle.n, 'pause')} of ${ms(each)}${idle.n === 1 ? '' : ' on average'}`,
     at_stake_ms: each,
     run_ms: idle.ms,
     share: idle.ms / idle.run_ms,
-    cause: `Between two stages the device is idle for ${ms(each)} on average, ${ms(idle.ms)} of ${ms(idle.run_ms)} in total: no request is queued, or the host polls too rarely or prepares the next request only then.`,
+    cause: `Between two stages the device is idle for ${ms(each)}${idle.n === 1 ? '' : ' on average'}, ${ms(idle.ms)} of ${ms(idle.run_ms)} in total: no request is queued, or the host polls too rarely or prepares the next request only then.`,
     change: {
       kind: 'code',
       text: 'Start the next request as soon as the last one is done (a queue instead of polling with sleep), prepare it while the device is busy, and add requests to running batches (continuous batching).',

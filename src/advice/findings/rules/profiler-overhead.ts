@@ -5,7 +5,7 @@ import { instancesOf, instanceWord, ms, percent } from '../words.js';
 import { formatMs } from '../../../vocabulary/format.js';
 
 const timeWords = (where: string, kind: string, { instances, mean_ms: mean }: Times): string =>
-  `${where}: ${instancesOf(instances, kind)} of ${ms(mean)} on average`;
+  `${where}: ${instancesOf(instances, kind)} of ${ms(mean)}${instances === 1 ? '' : ' on average'}`;
 
 interface Times extends Record<string, string | number> {
   instances: number;
