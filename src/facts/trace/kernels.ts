@@ -2,8 +2,8 @@ import type { OpClass } from '../../model/classes.js';
 import type { PhaseKind, Spread, TraceKernel, TracePhase, TraceResult } from '../../model/documents/trace.js';
 import type { LaunchedRow } from './kernel-spreads.js';
 import { phaseOrder } from './phases.js';
-import { literal, type TraceScope } from './scope.js';
-import { byPhaseSql, countedPhases } from './step-places.js';
+import type { TraceScope } from './scope.js';
+import { byPhaseSql, countsIn } from './step-places.js';
 import { queryDurations, spreadColumns, spreadOf } from './spread.js';
 
 const maxRows = 200;
@@ -111,5 +111,5 @@ export function instancesOf(phases: readonly TracePhase[], kind: PhaseKind | nul
 
 /** SQL condition for kernels of a phase; null for all kernels. */
 export function phaseFilter(kind: PhaseKind | null): string {
-  return kind === null ? 'true' : `list_contains(${countedPhases}, ${literal(kind)})`;
+  return kind === null ? 'true' : countsIn(kind);
 }

@@ -1,5 +1,6 @@
 import type { TimelineTable } from '../../model/derived-tables.js';
-import { placeKey, type TraceScope } from './scope.js';
+import type { PhaseKind } from '../../model/documents/trace.js';
+import { literal, placeKey, type TraceScope } from './scope.js';
 
 /** Tables with a row per activity, each placed in a step by time if its launch was outside of steps. */
 interface PlacedTable {
@@ -29,7 +30,11 @@ export const placesNeed: readonly TimelineTable[] = ['stage_places', 'windows', 
 export const stepPhase = 'coalesce(step_kind, phase)';
 
 /** SQL of the phases in which a placed row counts: its step, and sampling inside it, which is shown on its own too. */
-export const countedPhases = `CASE WHEN phase = 'sampling' AND step_kind IS NOT NULL THEN [step_kind, phase] ELSE [${stepPhase}] END`;
+const countedPhases = `CASE WHEN phase = 'sampling' AND step_kind IS NOT NULL THEN [step_kind, phase] ELSE [${stepPhase}] END`;
+
+/** SQL condition for rows that count in a phase (`countedPhases`, without a list per row). */
+export const countsIn = (kind: PhaseKind): string =>
+  `(${stepPhase} = ${literal(kind)}${kind === 'sampling' ? ` OR phase = ${literal(kind)}` : ''})`;
 
 /**
  * SQL of a table's placed rows, one for each phase in which they count.
