@@ -338,6 +338,18 @@ class Program:
 
         return run
 
+    def grouped_experts(self) -> Run:
+        """generate() keeps grouped GEMMs in its decode steps."""
+
+        def run() -> Dict[str, float]:
+            self.made._optimize_model_for_decode = contextlib.nullcontext
+            try:
+                return self.twin()
+            finally:
+                del self.made._optimize_model_for_decode
+
+        return run
+
     def grouped_heads(self) -> Run:
         """Attention of a static cache with enable_gqa=True, in a CUDA graph as the twin."""
 
@@ -365,6 +377,7 @@ class Program:
             "synchronization_every_step": self.unread,
             "casts_and_layout_copies": self.grouped_heads,
             "host_copies": self.copied_before,
+            "copied_expert_weights": self.grouped_experts,
             "elementwise_norm_overhead": lambda: self.compiled(work),
         }
         if self.kind.id == "looped" and stage == "decode" and rule == "elementwise_norm_overhead":

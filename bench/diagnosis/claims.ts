@@ -29,15 +29,25 @@ export interface ClaimRow {
 const minClaim = 0.05;
 /** Share of a promise that must come true. */
 const minTrue = 0.5;
+/**
+ * Minimum time before a change, as a share of the time that the session states. Below it the measurement had a faster host than the
+ * capture, where less waits for the host: it can confirm a claim, but not refute it.
+ */
+const minComparable = 0.75;
 
 /** Share of its stage that a finding promises, of the run if it has no stage; null without a gain, or with a gain per token. */
 export function promisedShare(finding: Finding, { stages }: Pick<ExplainResult, 'stages'>): number | null {
   const { gain, stage, at_stake_share } = finding;
   if (gain === null || gain.per === 'token') return null;
   if (stage === null) return at_stake_share;
-  const waterfall = stages.find(({ kind }) => kind === stage);
-  const ms = waterfall ? headlineTime(waterfall).value : null;
+  const ms = timeOf(stage, stages);
   return ms === null || ms === 0 ? null : gain.expected_ms / ms;
+}
+
+/** Time of a kind of stage, ms; null if the session does not have it. */
+function timeOf(stage: string | null, stages: ExplainResult['stages']): number | null {
+  const waterfall = stages.find(({ kind }) => kind === stage);
+  return waterfall ? headlineTime(waterfall).value : null;
 }
 
 /** Claims of a twin against their measurements; a row for each way to carry out the advice. */
@@ -58,7 +68,10 @@ export function claimsOf(
     return ways.map(({ variant, pairs }) => {
       const { median, high } = medianOf(pairs.map(({ before, after }) => (before - after) / before));
       const isTrue = median >= minTrue * expected || high >= minTrue * expected;
-      return { ...claim, variant, achieved: median, outcome: isTrue ? 'true' : 'false' };
+      const before = medianOf(pairs.map((pair) => pair.before)).median;
+      const isComparable = before >= minComparable * (timeOf(stage, explained.stages) ?? 0);
+      const outcome = isTrue ? 'true' : isComparable ? 'false' : 'not measured';
+      return { ...claim, variant, achieved: median, outcome };
     });
   });
 }

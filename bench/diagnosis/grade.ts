@@ -35,6 +35,7 @@ export interface GeneratedProgram {
     | 'validation'
     | 'combined'
     | 'stock-development'
+    | 'stock-earlier'
     | 'stock-validation'
     | 'stock-combined'
     | 'engine-validation'
