@@ -10,6 +10,7 @@ const decode: StageTime = {
   time_ms: 10,
   low_ms: 10,
   launching_ms: 3,
+  own_host_ms: null,
   launches: 100,
   busy_ms: 10,
   bars: new Map([
@@ -27,6 +28,7 @@ const prefill: StageTime = {
   time_ms: 50,
   low_ms: 50,
   launching_ms: 0,
+  own_host_ms: null,
   launches: 0,
   busy_ms: 50,
   bars: new Map([['inefficiency.gemm', 50]]),

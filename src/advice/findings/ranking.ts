@@ -189,13 +189,16 @@ function limitToHost(
   stage: StageTime | undefined,
 ): NonNullable<Finding['gain']> {
   if (removes !== 'busy' || gain.per === 'token' || gain.what_if !== null || !stage) return gain;
-  const host_ms = launchingWithout(stage.launching_ms, stage.launches, launches);
-  const maxMs = Math.max(0, Math.max(stage.busy_ms, stage.launching_ms) - host_ms);
+  const remaining = (ms: number) => launchingWithout(ms, stage.launches, launches);
+  const host_ms = remaining(stage.own_host_ms ?? stage.launching_ms);
+  const byLaunchesMs = Math.max(stage.busy_ms, stage.launching_ms) - remaining(stage.launching_ms);
+  const maxMs = Math.max(0, stage.own_host_ms === null ? byLaunchesMs : stage.time_ms - host_ms);
   if (gain.expected_ms <= maxMs) return gain;
   return {
     ...gain,
     expected_ms: maxMs,
-    low_ms: Math.min(gain.low_ms, maxMs),
+    // The host may be as slow in another process as under the profiler.
+    low_ms: Math.max(0, Math.min(gain.low_ms, maxMs, byLaunchesMs)),
     host_ms,
     assumption: `${gain.assumption} The host needs ${formatMs(host_ms)} for the launches that remain, which limits the gain.`,
   };

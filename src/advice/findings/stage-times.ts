@@ -13,6 +13,8 @@ export interface StageTime {
   low_ms: number;
   /** Host time for its launches, which shorter kernels do not change; 0 if unknown. */
   launching_ms: number;
+  /** Host time of a stage as a whole; null if not known. */
+  own_host_ms: number | null;
   launches: number;
   /** Device work; the whole time if unknown. */
   busy_ms: number;
@@ -24,6 +26,7 @@ const workOf = (facts: readonly StageFacts[], kind: WaterfallKind, time_ms: numb
   const stageFact = facts.find((fact) => fact.kind === kind);
   return {
     launching_ms: stageFact?.launching_ms ?? 0,
+    own_host_ms: stageFact?.own_host_ms ?? null,
     launches: stageFact?.launches ?? 0,
     busy_ms: stageFact?.busy_ms ?? time_ms,
   };

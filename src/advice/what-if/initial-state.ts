@@ -73,7 +73,9 @@ async function statesOfTrace(
       kernels: stageFact?.kernels ?? null,
       launches: stageFact?.launches ?? null,
       copiedBytes: (bytesByKind.get(waterfall.kind) ?? 0) / waterfall.instances,
-      hostMs: stageFact && hostWall !== null ? Math.max(0, hostWall - added - waitedMs(stageFact)) : null,
+      hostMs:
+        stageFact?.own_host_ms ??
+        (stageFact && hostWall !== null ? Math.max(0, hostWall - added - waitedMs(stageFact)) : null),
       job: jobs.get(waterfall.kind) ?? null,
       nodeNs: roofs.graphNodeNs.value,
       gpuName: roofs.name,

@@ -8,7 +8,7 @@ import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { stageShape } from '../stage-shape.js';
 import { callsOf, everyInstance, instanceWord, ms, part, plural } from '../words.js';
 
-/** A kernel that copies an expert matrix for each chosen expert takes at least this share of the time for its bytes: caches help. */
+/** Copies of expert matrices take at least this share of the time for their bytes: caches help. */
 const minCopyShare = 0.4;
 /** Share of the bandwidth at which grouped GEMMs of few tokens read experts: 38 to 61 % on an H200 (Mixtral, 1 to 32 tokens). */
 const groupedShare = 0.5;
@@ -52,7 +52,8 @@ export const copiedExpertWeights = stageRule(
     if (!stepKinds.some((kind) => kind === stage.kind)) return 'judged for steps of inference only';
     const experts = await expertBytes(context, stage);
     if (typeof experts === 'string') return experts;
-    const minNs = minCopyShare * experts.smallestCopy_ms * 1e6;
+    // A large copy may take several kernels, each of one matrix or more.
+    const minNs = (minCopyShare * experts.smallestCopy_ms * 1e6) / experts.pairs;
     const { rows, evidence } = await context.evidence<{
       kernel: string;
       per_instance: number;
@@ -66,9 +67,9 @@ export const copiedExpertWeights = stageRule(
       (all) => all.map((row) => `${row.kernel}: ${callsOf(row)}`).join('; '),
     );
     const kernels = rows.reduce((sum, row) => sum + row.per_instance, 0);
-    if (kernels < experts.layers)
-      return `${plural(kernels, 'kernel')} could have copied matrices of experts, in ${plural(experts.layers, 'layer')} with experts`;
     const copying = rows.reduce((sum, row) => sum + row.ms, 0);
+    if (kernels < experts.layers || copying < minCopyShare * experts.layers * experts.smallestCopy_ms)
+      return `${plural(kernels, 'kernel')} could have copied matrices of experts, in ${plural(experts.layers, 'layer')} with experts, for ${ms(copying)}`;
     const gain = copying + experts.perPair_ms - experts.once_ms / groupedShare;
     if (gain < minShare * stage.wall_ms)
       return `copies of experts cost ${part(Math.max(0, gain), stage.wall_ms)}`;
