@@ -34,8 +34,8 @@ test('H200: copies of expert matrices in generate() are the first finding, with 
   expect(first!.cause).toContain('each of its 64 pairs of token and expert');
   // The host limits both, and was slower in the other process: the gain was at the low end.
   const { low_ms: low, high_ms: high, host_ms: host } = first!.gain!;
-  expect(low).toBeLessThan(copiedMs - groupedMs);
-  expect(high).toBeGreaterThan(copiedMs - groupedMs);
+  expect(Math.abs(low / (copiedMs - groupedMs) - 1)).toBeLessThan(0.1);
+  expect(high).toBeGreaterThan(first!.gain!.expected_ms);
   expect(host).toBeCloseTo(7.0, 1);
   // Prefills use grouped GEMMs already.
   expect(findings.filter(({ rule }) => rule === 'copied_expert_weights')).toHaveLength(1);
