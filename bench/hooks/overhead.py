@@ -31,6 +31,7 @@ arguments = parser.parse_args()
 PAIRS = arguments.pairs
 WARMUP = 30
 PAIRS_PER_PROMPT = 100
+PAIRS_PER_RESET = 25  # both replays of a pair add a position to the cache of 64
 GROUP = SHARED_STEPS  # pairs: at most as many steps share an event
 MODELS = 8
 torch.set_num_threads(1)
@@ -77,7 +78,7 @@ def step(on, model, twin, cache):
 
 
 def record_graph(model):
-    """The graph of a decode step with a static cache; its first replays, which count as warm-up, are over."""
+    """-> the graph of a decode step, and its static cache; the first replays, which count as warm-up, are over"""
     cache = StaticCache(config=config, max_cache_len=64)
     model(token.repeat(1, 8), past_key_values=cache)
     stream, recorded = torch.cuda.Stream(), torch.cuda.CUDAGraph()
@@ -89,7 +90,7 @@ def record_graph(model):
     torch.cuda.synchronize()
     for _ in range(8):
         recorded.replay()
-    return recorded
+    return recorded, cache
 
 
 graph = cache = model = twin = None
@@ -100,7 +101,7 @@ with torch.inference_mode():
     original(token)  # hooks look for a model until the first one is called
     models = [with_classes(original, {}, {}) for _ in range(MODELS)]
     twins = [with_classes(original, {"__call__": torch.nn.Module._wrapped_call_impl}, {"forward": embed}) for _ in range(MODELS)]
-    graph = record_graph(original) if arguments.graph else None
+    graph, cache = record_graph(original) if arguments.graph else (None, None)
     gc.disable()
     for pair in range(PAIRS + WARMUP):
         if graph is None and pair % PAIRS_PER_PROMPT == 0:
@@ -111,6 +112,8 @@ with torch.inference_mode():
             model(token.repeat(1, 8), past_key_values=cache)
             for _ in range(8):
                 model(token, past_key_values=cache)
+        if graph is not None and pair % PAIRS_PER_RESET == 0:
+            cache.reset()
         order = (True, False) if pair % 2 else (False, True)
         took = {on: step(on, model, twin, cache) / 1e3 for on in order}
         if pair >= WARMUP:
