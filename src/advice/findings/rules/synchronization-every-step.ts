@@ -92,7 +92,7 @@ async function finding(
   return {
     stage: kind,
     title: (share) =>
-      `Synchronization: the host waits for the device ${timesPer(calls, kind)}; the device is ${launches > 0 ? `idle for ${share} of ${everyInstance(kind)}, and no CUDA graph can launch it` : `then idle for ${share} of it`}`,
+      `Synchronization: the host waits for the device ${timesPer(calls, kind)}; the device is ${launches > 0 ? `idle for ${share} of ${everyInstance(kind)}, and no CUDA graph can replace its launches` : `then idle for ${share} of it`}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? callOf(first) : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.${launches > 0 ? ` The launches between the waits cost another ${ms(launches)}: a CUDA graph would remove them, but what is launched depends on the values that the host reads.` : ''}`,
     change:
