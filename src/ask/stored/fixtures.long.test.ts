@@ -4,6 +4,7 @@ import { importSession } from '../../session/archive-import.js';
 import { openSession } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { answerer } from './stored-answer.js';
+import { formatCount } from '../../vocabulary/format.js';
 
 const home = testHome();
 const open = async (file: string) =>
@@ -80,6 +81,22 @@ describe('questions about an nsys timeline', async () => {
       firstLine((await answer('How many launches a decode step?')).answer),
     )!;
     expect(Number(count[1])).toBeCloseTo(perStep.launches, 0);
+  });
+
+  test('whether CUDA graphs are used is counted in the kernels', async () => {
+    const { kernels } = await queryRow<{ kernels: number }>('SELECT count(*) AS kernels FROM kernels');
+    expect(firstLine((await answer('Are CUDA graphs used?')).answer)).toBe(
+      `No: none of ${formatCount(kernels)} kernels ran in a CUDA graph. [q1]`,
+    );
+    const graphs = await openAnswerer(graphSession);
+    const [counted] = await graphs.query<{ replays: number; share: number }>(
+      `SELECT (SELECT count(*) FROM api_calls WHERE name ILIKE 'cudaGraphLaunch%') AS replays, avg(CASE WHEN graph_node IS NULL THEN 0 ELSE 1 END) AS share FROM kernels`,
+    );
+    const replayed = /^Yes: ([\d.]+) % of .* ran in (\d+) replays? of CUDA graphs\./.exec(
+      firstLine((await graphs.answer('Are CUDA graphs used?')).answer),
+    )!;
+    expect(Number(replayed[1]) / 100).toBeCloseTo(counted!.share, 2);
+    expect(Number(replayed[2])).toBe(counted!.replays);
   });
 
   test('a prediction equals that of explain --what-if, and the answer names this command', async () => {

@@ -77,7 +77,9 @@ export const topicPhrases = {
     kernels | part of embedding or sampling | matmul GEMM share | rope and softmax share | percent of decode is attention | attention`,
   launch_bound: `
     kernels too tiny: submitting takes longer than executing | is it launch-bound | kernel launch overhead |
-    are CUDA graphs used | limited by launches`,
+    limited by launches`,
+  graphs_used: `
+    are CUDA graphs used | is the step replayed from a CUDA graph | how many kernels run in CUDA graphs | graph replays`,
   synchronization: `
     who calls cudaStreamSynchronize each token | CPU blocks on the GPU every iteration | synchronization every step |
     .item() or .cpu() in the loop | host waits for the GPU cudaStreamSynchronize | unneeded syncs`,

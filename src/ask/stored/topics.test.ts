@@ -25,7 +25,7 @@ test.each<[question: string, topic: string]>([
   ['What is the GPU waiting for?', 'idle'],
   ['are there bubbles in the timeline', 'idle'],
   ['Is decode launch-bound?', 'launch_bound'],
-  ['are cuda graphs used', 'launch_bound'],
+  ['are cuda graphs used', 'graphs_used'],
   ['How many kernels are launched per decode step?', 'launch_counts'],
   ['Is the host the bottleneck?', 'host'],
   ['Is Python slowing us down?', 'host'],

@@ -9,6 +9,7 @@ import { answerCollectives } from './answer-collectives.js';
 import { costVerdict } from './answer-cost.js';
 import { gemmShapes } from './answer-gemms.js';
 import { healthOf } from './answer-health.js';
+import { graphsUsed } from './answer-graphs.js';
 import { idleTime, launchCounts, withoutGpu } from './answer-idle.js';
 import { attentionKind, boundKernels, counterOf, longestKernels, shareOfClass } from './answer-kernels.js';
 import { sampledMetric, whatRan } from './answer-machine.js';
@@ -78,6 +79,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   utilization: async (facts) =>
     (await (/\bgpu utili/i.test(facts.question.text) ? sampledMetric(facts) : null)) ?? utilization(facts),
   counters: counterOf,
+  graphs_used: graphsUsed,
   launch_counts: launchCounts,
   copies,
   idle: idleTime,
