@@ -166,3 +166,14 @@ describe('conversions of weights', () => {
     expect(conversionsOfWeights(sequence(['fill', 300], ['gemm', 7]), 'decode')).toEqual([]);
   });
 });
+
+test('chains end where torch.compile left kernels apart that it fused', () => {
+  const chain: NamedKernel[] = [
+    ['mul', 3],
+    ['add', 3],
+    ['silu', 3],
+  ];
+  expect(chainsOf(sequence(['gemm', 9], ...chain), 'decode')).toMatchObject([{ saved_ns: 6000 }]);
+  const fused = chain.map(([name, us], index): NamedKernel => [`triton_poi_fused_${name}_${index}`, us]);
+  expect(chainsOf(sequence(['gemm', 9], ...fused), 'decode')).toEqual([]);
+});

@@ -21,8 +21,11 @@ const maxConversionRatio = 3;
  */
 const fusedShare = { plain: 1, converted: 0.75 };
 
-/** Scans and sorts need results of other threads: they cannot be fused into a chain. */
-const notFusible = /scan|cumsum|cumprod|sort/i;
+/**
+ * Scans and sorts need results of other threads: they cannot be fused into a chain. What torch.compile fused (triton_red_fused_add_mul_3)
+ * it left apart from the next kernel.
+ */
+const notFusible = /scan|cumsum|cumprod|sort|^triton_[a-z]+_fused_/i;
 
 const isPointwise = (kernel: SequenceKernel): boolean =>
   !notFusible.test(kernel.name) &&
