@@ -119,7 +119,7 @@ async function finding(
   return {
     stage: kind,
     title: (share) =>
-      `${names.join(' and ')} GEMMs cost ${share} of ${everyInstance(kind)}; 16 bits are enough`,
+      `${names.join(' and ')} instead of 16 bits ${names.length > 1 ? 'cost' : 'costs'} ${share} of ${everyInstance(kind)}`,
     at_stake_ms: gain,
     cause: `In ${instanceWord(kind)} GEMMs run for ${ms(time)} in ${names.join(' and ')}${isMostlyWide ? `, and ${ms(otherMs)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 GEMMs do not use tensor cores. ' : names.includes('TF32') ? 'TF32 has half the rate of 16-bit tensor cores. ' : ''}${training ? 'Training keeps its quality with GEMMs in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
     change: {
