@@ -13,7 +13,7 @@ export interface StageTime {
   low_ms: number;
   /** Host time for its launches, which shorter kernels do not change; 0 if unknown. */
   launching_ms: number;
-  /** Host time of a stage as a whole; null if not known. */
+  /** As in StageFacts: also limits a stage that the device hides it in. */
   own_host_ms: number | null;
   launches: number;
   /** Device work; the whole time if unknown. */
