@@ -44,24 +44,41 @@ export function hostTelemetryRows(
     put('host', 'utilization_percent', load.percent);
     put('host', 'steal_percent', load.stealPercent);
     put('process', 'cores_busy', treeCores(before, { tNs, reading }));
-    for (const [pid, ns] of reading.runDelayNs) {
-      const earlier = before.reading.runDelayNs.get(pid);
-      if (earlier === undefined || tNs <= before.tNs) continue;
-      // The kernel adds a wait when it ends, so a wait longer than the interval started before it: it is not truncated.
-      const value = (100 * Math.max(0, ns - earlier)) / (tNs - before.tNs);
-      rows.push({ ...keys, pid, t_ns: tNs, scope: `thread${pid}`, metric: 'run_delay_percent', value });
-    }
     for (const [metric, ns] of Object.entries(reading.pressureNs)) {
       const earlier = before.reading.pressureNs[metric];
       if (earlier !== undefined && tNs > before.tNs)
         put('host', metric, Math.min(100, (100 * (ns - earlier)) / (tNs - before.tNs)));
     }
   }
+  rows.push(...runDelayRows(samples, keys));
   for (const { tNs, others: busy, inferscope: ownShare } of otherProcesses.windows) {
     rows.push({ ...keys, t_ns: tNs, scope: 'other_processes', metric: 'cores_busy', value: busy });
     rows.push({ ...keys, t_ns: tNs, scope: 'inferscope', metric: 'cores_busy', value: ownShare });
   }
   return rows;
+}
+
+/**
+ * The kernel adds a wait when it ends. A wait longer than the interval started before it: its time is counted in the
+ * intervals before, so that no thread waits for more than 100 % of the time.
+ */
+function runDelayRows(samples: readonly HostSample[], keys: Keys): Row<'telemetry'>[] {
+  const rows: Row<'telemetry'>[] = [];
+  const carriedNs = new Map<number, number>();
+  for (const [index, { tNs, reading }] of [...samples.entries()].reverse()) {
+    const before = samples[index - 1];
+    if (!before || tNs <= before.tNs) continue;
+    for (const [pid, ns] of reading.runDelayNs) {
+      const earlier = before.reading.runDelayNs.get(pid);
+      if (earlier === undefined) continue;
+      const delayNs = Math.max(0, ns - earlier) + (carriedNs.get(pid) ?? 0);
+      const spanNs = tNs - before.tNs;
+      carriedNs.set(pid, Math.max(0, delayNs - spanNs));
+      const value = (100 * Math.min(delayNs, spanNs)) / spanNs;
+      rows.push({ ...keys, pid, t_ns: tNs, scope: `thread${pid}`, metric: 'run_delay_percent', value });
+    }
+  }
+  return rows.reverse();
 }
 
 /** Utilization between two samples; null for a core without new ticks (samples under 10 ms apart). */

@@ -101,6 +101,18 @@ describe('arithmetic of a recording, by hand', () => {
     expect(value('cpu0', 'clock_mhz')).toBeUndefined();
   });
 
+  test('a wait longer than the interval of samples is counted in the intervals before', () => {
+    const delays = [0, 1e6, 1e6, 1e6, 121e6, 130e6];
+    const delayed = delays.map((ns, index): HostSample => {
+      const { reading } = sample(0, [0, 0], 0, 0, 0);
+      return { tNs: index * 50e6, reading: { ...reading, runDelayNs: new Map([[7, ns]]) } };
+    });
+    const rows = hostTelemetryRows(delayed, otherLoad(delayed), { execution_id: 'e' });
+    const values = rows.filter(({ metric }) => metric === 'run_delay_percent').map(({ value }) => value);
+    // 120 ms of waiting end in the fourth interval of 50 ms.
+    expect(values).toEqual([2, 40, 100, 100, 18]);
+  });
+
   test('reports a machine that is not idle, late samples, and costly samples', () => {
     const about = { costUs: { mean: 3000, max: 3000 }, periodNs: 50e6, pid: 1 };
     const issues = hostIssues(samples, { ...about, missedSamples: 8, others: otherLoad(samples) });
