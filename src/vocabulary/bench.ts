@@ -52,6 +52,29 @@ export const fitLabels: Readonly<Record<BenchFit['id'], string>> = {
 export const pointLabel = (id: string): string =>
   id.replace(/^b(\d+)-p(\d+)-o(\d+)$/, 'batch $1, $2 in + $3 out');
 
+/** The words of a point without its numbers, and its numbers; the plural of "2 users" is no difference. */
+const partsOfPoint = (point: string) => ({
+  words: point.replaceAll(/\d+(?:\.\d+)?/g, '').replace(' users', ' user'),
+  numbers: (point.match(/\d+(?:\.\d+)?/g) ?? []).map(Number),
+});
+
+/** Points that differ in numbers only in the order of these, others as they came; figures without a point first. */
+export function sortedPoints(points: Iterable<string | null>): (string | null)[] {
+  const groups = new Map<string | null, { point: string | null; numbers: number[] }[]>([[null, []]]);
+  for (const point of new Set(points)) {
+    const { words, numbers } = point === null ? { words: null, numbers: [] } : partsOfPoint(point);
+    groups.set(words, [...(groups.get(words) ?? []), { point, numbers }]);
+  }
+  return [...groups.values()].flatMap((group) =>
+    group
+      .toSorted(
+        (a, b) =>
+          a.numbers.map((n, i) => n - (b.numbers[i] ?? 0)).find((difference) => difference !== 0) ?? 0,
+      )
+      .map(({ point }) => point),
+  );
+}
+
 /** "128 in + 64 out" */
 export const lengthLabel = ({
   input_len: input,

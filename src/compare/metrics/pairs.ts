@@ -1,6 +1,6 @@
 import type { Baseline, BaselineCheck, SampledMetric } from '../../model/documents/baseline.js';
 import { type ErrorParts, InferscopeError } from '../../model/errors.js';
-import { pointLabel } from '../../vocabulary/bench.js';
+import { pointLabel, sortedPoints } from '../../vocabulary/bench.js';
 import { comparedMetricLabel } from '../../vocabulary/compared-metrics.js';
 import {
   type LogMean,
@@ -24,7 +24,7 @@ export interface MetricPair {
 }
 
 /**
- * Every metric of either side, in order.
+ * Every metric of either side, by load or batch.
  * @throws E_USAGE without a common metric
  */
 export function pairsOf(
@@ -39,8 +39,12 @@ export function pairsOf(
     const lists = [base, now].map(isSameMetric ? pointList : metricList) as [string, string];
     throw new InferscopeError('E_USAGE', nothingInCommon(isSameMetric ? 'load or batch' : 'metric', lists));
   }
-  const ids = [...new Set([...base, ...now].map(({ id }) => id))];
-  return ids.map((id) => pairOf(id, metricById(base, id), metricById(now, id)));
+  const metrics = [...base, ...now];
+  const points = sortedPoints(metrics.map(({ point }) => point));
+  const ids = new Set(
+    metrics.toSorted((a, b) => points.indexOf(a.point) - points.indexOf(b.point)).map(({ id }) => id),
+  );
+  return [...ids].map((id) => pairOf(id, metricById(base, id), metricById(now, id)));
 }
 
 const firstOf = (words: ReadonlySet<string>): string =>
