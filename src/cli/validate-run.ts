@@ -1,7 +1,7 @@
 import { validateVersion, type Validation, type ValidationHistory } from '../model/documents/validate.js';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { readHistoryRow } from '../facts/validate/history.js';
+import { historyDocument } from '../facts/validate/history.js';
 import { toleranceOf, validateProfiles } from '../facts/validate/validate.js';
 import { validateCsv } from '../export/validate-csv.js';
 import { document, type Document, type Issue } from '../model/document.js';
@@ -110,7 +110,5 @@ export async function validationHistory(): Promise<Document<ValidationHistory>> 
       fix: 'inferscope validate results/memory-profiles',
     });
   }
-  const sessions: ValidationHistory['sessions'] = [];
-  for (const id of ids) sessions.push(await readHistoryRow(await openSession(id)));
-  return document('validate-history', '1.0', { sessions });
+  return historyDocument(await Promise.all(ids.map((id) => openSession(id))));
 }

@@ -4,24 +4,16 @@ import type { ValidationHistory } from '../model/documents/validate.js';
 import { plainText } from '../render/value.js';
 import { validateHistoryView } from './validate-history.js';
 
-type Saved = ValidationHistory['sessions'][number];
-
-const lines = (...shares: (number | null)[]): string => {
-  const sessions = shares.map((share, index) => {
-    const total = { mean_share: share, mean_absolute_share: share, worst_share: share };
-    const id = String(index);
-    return { id, started_at: '', counts: { compared: 1 }, total, components: [], result: 'passed' };
-  });
-  const view = validateHistoryView(
-    document('validate-history', '1.0', { sessions: sessions as unknown as Saved[] }),
-  );
-  return view.lead
-    .flatMap((block) => (block.type === 'text' ? [plainText(block.text)] : []))
+const lines = (trend: ValidationHistory['trend']): string =>
+  validateHistoryView(document('validate-history', '1.1', { sessions: [], trend }))
+    .lead.flatMap((block) => (block.type === 'text' ? [plainText(block.text)] : []))
     .join('\n')
     .replaceAll('\u00a0', ' ');
-};
 
-test('the trend is between the last two sessions that compared something', () => {
-  expect(lines(0.02, 0.01, null)).toBe('Mean error of the total: 2.0 % before, 1.0 % now.');
-  expect(lines(0.02, null)).toMatch(/^A trend needs two sessions/);
+test('the trend names its sessions and the number of profiles, or says what it needs', () => {
+  const shares = { mean_absolute_share_before: 0.02, mean_absolute_share_now: 0.01 };
+  expect(lines({ before: 'a', now: 'b', profiles: 17, ...shares })).toBe(
+    'Mean error of the total over the 17 profiles of both: 2.0 % in a, 1.0 % in b.',
+  );
+  expect(lines(null)).toMatch(/^A trend needs two sessions that compared the same profiles/);
 });

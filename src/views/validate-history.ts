@@ -13,18 +13,18 @@ const compared = (n: number | null, text: (n: number) => Text): Text =>
 
 /** Errors of the calculator over sessions of `validate`, oldest first. */
 export function validateHistoryView(document: Document<ValidationHistory>): View {
-  const { sessions } = document.data;
-  const [before, last] = sessions.flatMap(({ total }) => total.mean_absolute_share ?? []).slice(-2);
-  const trend: Text =
-    before !== undefined && last !== undefined
-      ? [
-          'Mean error of the total: ',
-          { n: before, unit: 'ratio' },
-          ' before, ',
-          { n: last, unit: 'ratio' },
-          ' now.',
-        ]
-      : 'A trend needs two sessions that compared totals: run inferscope validate again after a change.';
+  const { sessions, trend } = document.data;
+  const change: Text = trend
+    ? [
+        'Mean error of the total over the ',
+        { count: trend.profiles, unit: 'profiles' },
+        ' of both: ',
+        { n: trend.mean_absolute_share_before, unit: 'ratio' },
+        ` in ${trend.before}, `,
+        { n: trend.mean_absolute_share_now, unit: 'ratio' },
+        ` in ${trend.now}.`,
+      ]
+    : 'A trend needs two sessions that compared the same profiles: run inferscope validate on them again after a change.';
   return {
     command: 'validate',
     title: `${plural(sessions.length, 'session')}, oldest first`,
@@ -59,7 +59,7 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
           ],
         })),
       },
-      { type: 'text', text: trend },
+      { type: 'text', text: change },
     ],
     sections: [],
   };

@@ -130,6 +130,7 @@ export const validationSchema = z.object({
 export const validationDocumentSchema = documentSchema('validate', validateVersion, validationSchema);
 
 /** `validate --history`: one row per session, oldest first. */
+export const validationHistoryVersion = '1.1';
 const validationHistorySchema = z.object({
   sessions: z.array(
     z.object({
@@ -142,10 +143,23 @@ const validationHistorySchema = z.object({
       components: z.array(errorSummarySchema.extend({ component: z.enum(estimatedComponents) })),
     }),
   ),
+  trend: z
+    .object({
+      before: z.string().describe('Id of a session.'),
+      now: z.string().describe('Id of the last session that compared totals.'),
+      profiles: z.number().int().describe('Profiles that both compared.'),
+      mean_absolute_share_before: z.number(),
+      mean_absolute_share_now: z.number(),
+    })
+    .nullable()
+    .default(null)
+    .describe(
+      'Errors of the total over the same profiles, in the last session and in the one before that has some of them; null if none has (1.1).',
+    ),
 });
 export const validationHistoryDocumentSchema = documentSchema(
   'validate-history',
-  '1.0',
+  validationHistoryVersion,
   validationHistorySchema,
 );
 
