@@ -19,6 +19,9 @@ test('shows steps first, and only the benchmark points that lose the most time; 
   const leading = leadingStages({ stages: capture });
   expect(names(leading.full)).toEqual(['decode step', 'prefill']);
   expect(names(leading.brief)).toEqual(['request', 'loading', 'layer #']);
+  expect(stageName(stage({ kind: 'request', point: '4 req/s', from_schedule: true }))).toBe(
+    'request from schedule at 4 req/s',
+  );
   const points = [1, 8, 4].map((instances) => stage({ point: `b${instances}`, instances }));
   expect(names(leadingStages({ stages: points }).full)).toEqual(['decode step at b1', 'decode step at b8']);
   // 64 steps of 23.31 ms with a roofline of 0.51 ms.

@@ -11,7 +11,7 @@ import type {
 import { explainedBars, headlineTime, isProfiled, isSlower } from '../model/headline-time.js';
 import { barColor } from '../vocabulary/colors.js';
 import { pointLabel } from '../vocabulary/bench.js';
-import { stageLabels } from '../vocabulary/stages.js';
+import { stageLabel } from '../vocabulary/stages.js';
 import type { WaterfallChart } from './chart.js';
 import { capitalize } from '../vocabulary/sentence.js';
 
@@ -153,12 +153,13 @@ export function largestBars(stage: Pick<StageWaterfall, 'bars'>, max = 2): Water
     .slice(0, max);
 }
 
-export const stageName = ({ kind, name, point }: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string =>
-  `${name ?? stageLabels[kind] ?? kind}${point === null ? '' : ` at ${pointLabel(point)}`}`;
+type NamedStage = Pick<StageWaterfall, 'kind' | 'name' | 'point' | 'from_schedule'>;
+
+export const stageName = (stage: NamedStage): string =>
+  `${stageLabel(stage)}${stage.point === null ? '' : ` at ${pointLabel(stage.point)}`}`;
 
 /** The name of a stage at the start of a line. */
-export const stageHead = (stage: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string =>
-  capitalize(stageName(stage));
+export const stageHead = (stage: NamedStage): string => capitalize(stageName(stage));
 
 /** Queries behind the findings; "[sql 3]" refers to the third. */
 export function numberedQueries(findings: readonly Finding[]): string[] {

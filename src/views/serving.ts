@@ -215,7 +215,8 @@ function loadTable(points: readonly ServingPoint[], slo: boolean): Block {
   ];
   return {
     type: 'table',
-    title: 'Latencies are over the measured requests that succeeded; tok/s are output tokens',
+    title:
+      'Latencies from sending a request, over the measured requests that succeeded; tok/s are output tokens',
     reasons: true,
     columns,
     rows: points.map((point) => ({ cells: columns.map(({ cell }) => cell(point)) })),

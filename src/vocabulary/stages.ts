@@ -30,11 +30,22 @@ export const stageMeanings: Readonly<Record<WaterfallKind, string>> = {
     'from the start of a prefill to the end of its last step; of a load test: from the time it was due to its last token',
 };
 
+/** "request from schedule" of open-loop load; other stages by their kind. */
+const labelOf = (kind: string, fromSchedule: boolean): string =>
+  `${(stageLabels as Readonly<Record<string, string>>)[kind] ?? kind}${fromSchedule ? ' from schedule' : ''}`;
+
+/** Name of a stage: the one that its program marked, or the label of its kind. */
+export const stageLabel = (stage: {
+  kind: string;
+  name: string | null;
+  from_schedule?: true | undefined;
+}): string => stage.name ?? labelOf(stage.kind, stage.from_schedule === true);
+
 const withoutArticle = new Set(['load', 'warmup', 'sampling']);
 
 /** One instance in a sentence: "a decode step", "the whole capture", "loading". */
-export function instanceWord(kind: string): string {
-  const label = (stageLabels as Readonly<Record<string, string>>)[kind] ?? kind;
+export function instanceWord(kind: string, fromSchedule = false): string {
+  const label = labelOf(kind, fromSchedule);
   if (kind === 'outside') return `the ${label}`;
   return withoutArticle.has(kind) ? label : `a ${label}`;
 }

@@ -118,7 +118,7 @@ function limitSentence(stage: StageWaterfall, busy: boolean): string {
       ? `, median ${formatMs(median)}${busy && p10 !== null ? `, fastest tenth ${formatMs(p10)}` : ''}`
       : '';
   const where = point === null ? '' : ` at ${pointLabel(point)}`;
-  const subject = capitalize(instanceWord(stage.kind));
+  const subject = capitalize(instanceWord(stage.kind, stage.from_schedule));
   const profiled = isProfiled(stage) ? ' under the profiler' : '';
   const profiledToo = isLengthenedByProfiler(stage) ? `, ${formatMs(measured.value)} under the profiler` : '';
   const time = `${subject} takes ${formatFigureWithInterval(headline)}${profiled}${where} (n = ${n}${skewed}${profiledToo})`;

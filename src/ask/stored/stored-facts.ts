@@ -102,8 +102,12 @@ export function lacksStage(facts: StoredFacts): TopicAnswer | null {
 }
 
 /** "A decode step", "the whole capture", "a decode step at batch 8, 128 in + 64 out". */
-export const instanceOf = ({ kind, point }: Pick<StageWaterfall, 'kind' | 'point'>): string =>
-  `${instanceWord(kind)}${point === null ? '' : ` at ${pointLabel(point)}`}`;
+export const instanceOf = ({
+  kind,
+  point,
+  from_schedule: fromSchedule,
+}: Pick<StageWaterfall, 'kind' | 'point' | 'from_schedule'>): string =>
+  `${instanceWord(kind, fromSchedule)}${point === null ? '' : ` at ${pointLabel(point)}`}`;
 
 /** Runs an analysis that may not apply to a session: then null. */
 export async function orNull<T>(work: () => Promise<T>): Promise<T | null> {

@@ -71,6 +71,7 @@ export function requestStage(
     source: 'serving',
     execution_id: facts.execution_id,
     point: facts.point,
+    ...(facts.openLoop ? { from_schedule: true } : {}),
     instances: facts.instances ?? times.length,
     measured_ms: measuredFigure(totalsMs, measuredMs, facts),
     median_ms: facts.where === null ? null : quantile(0.5),

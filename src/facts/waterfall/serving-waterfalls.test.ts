@@ -79,6 +79,7 @@ test('splits a mean request of an open loop by the metrics of client and server'
     kind: 'request',
     source: 'serving',
     point: '4 req/s (Poisson)',
+    from_schedule: true,
     instances: 2,
     measured_ms: { value: 290 },
     roofline_ms: { value: null, reason: { code: 'remote' } },
@@ -108,6 +109,7 @@ test('does not split TTFT if the server reports nothing', async () => {
   const closed: Load = { ...load, kind: 'closed', concurrency: 1, rate_per_s: null };
   const stage = await waterfallOf([], closed);
   expect(stage.point).toBe('1 user');
+  expect(stage.from_schedule).toBeUndefined();
   expect(inMs(stage)).toEqual({ 'kernels.decode': 200, 'host.network': 5, unattributed: 75 });
   expect(stage.bars.at(-1)!.note).toMatch(/queue, prefill, scheduling/);
 });

@@ -76,6 +76,10 @@ const stageWaterfallSchema = z.object({
     ),
   execution_id: z.string(),
   point: z.string().nullable().describe('Point of a benchmark or load of a load test; null otherwise.'),
+  from_schedule: z
+    .literal(true)
+    .optional()
+    .describe('Requests of open-loop load: from the scheduled send time, not from sending (1.9).'),
   instances: z.number().int(),
   measured_ms: figureSchema.describe('Mean, ms, with its spread over instances (sd) and interval.'),
   median_ms: z.number().nullable(),
@@ -293,7 +297,7 @@ const explainResultSchema = z.object({
     .describe('What to capture next, and what it would show; `asks`: what only the user knows.'),
 });
 
-export const explainVersion = '1.8';
+export const explainVersion = '1.9';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
 /** `explain --what-if`: predicted stage times under one change, each with an interval. */
