@@ -110,10 +110,15 @@ describe('estimate', () => {
       const { data } = await estimateDocument(options({ model }));
       expect([data.parameters.total, data.weight_bytes]).toEqual([131_392, 525_568]);
     }
-    const int4 = await estimateDocument(options({ model: folder, dtype: 'int4' }));
+    const int4 = await estimateDocument(options({ model: folder, dtype: 'int4', engine: 'onnx' }));
     // Linear layers: half a byte and 4 bytes for 32; 32 768 embedding and 320 norm parameters stay float32.
     const linear = 2 * (4096 + 2048 + 2048 + 4096 + 3 * 64 * 192);
     expect(int4.data.weight_bytes).toBe(linear * (0.5 + 4 / 32) + (32_768 + 320) * 4);
+    // On a GPU int4 is GPTQ, as in what-if: 2.5 bytes for up to 128 weights of a row, the rest in 16 bits.
+    const gptq = await estimateDocument(options({ model: folder, dtype: 'int4' }));
+    expect(gptq.data).toMatchObject({ weight_format: 'gptq-int4-g128', activation_dtype: 'bfloat16' });
+    const scales = 2 * (64 + 32 + 32 + 64 + 2 * 192 + 2 * 64) * 2.5;
+    expect(gptq.data.weight_bytes).toBe(linear / 2 + scales + (32_768 + 320) * 2);
   });
 
   it('rejects unknown models and dtypes by code', async () => {

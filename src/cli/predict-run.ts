@@ -59,14 +59,14 @@ export async function predictDocumentOf(options: PredictOptions): Promise<Docume
   const givenModel = options.model === undefined ? null : await findModel(options.model);
   // A roofline is measured only for a prediction that can be made.
   if (!givenModel && session === null) throw noModel();
-  const modelOfSession = givenModel === null ? sessionModel(session!, options.dtype) : null;
+  const modelOfSession = givenModel === null ? sessionModel(session!) : null;
   const { roofs, issues: deviceIssues } = await predictDevice(options, session, tables);
   const model = givenModel
     ? {
         name: givenModel.name,
         ...configModel(givenModel.config, options.dtype ?? sessionDType(session), roofs),
       }
-    : modelOfSession!;
+    : modelIn(options.dtype, modelOfSession!, roofs);
   const { issues, ...document } = await predictDocument(model, roofs, options, { session, tables });
   return { ...document, issues: [...deviceIssues, ...issues] };
 }
@@ -77,13 +77,17 @@ function sessionDType(session: Session | null): DType | undefined {
   return model && 'storage' in model ? model.storage.activations : undefined;
 }
 
-function sessionModel(session: Session, dtype: DType | undefined): PredictedModel {
+function sessionModel(session: Session): PredictedModel {
   const { workload } = session.manifest;
   const found = workload ? workloadModel(workload) : null;
   if (!workload?.model || !found || !('architecture' in found)) throw noModel(session.id);
-  const storage =
-    dtype === undefined ? found.storage : storageOf({ torch_dtype: found.storage.activations }, { dtype });
-  return { name: workload.model.name, architecture: found.architecture, storage };
+  return { name: workload.model.name, architecture: found.architecture, storage: found.storage };
+}
+
+function modelIn(dtype: DType | undefined, model: PredictedModel, { kind }: DeviceRoofs): PredictedModel {
+  if (dtype === undefined) return model;
+  const torchDType = model.storage.activations;
+  return { ...model, storage: storageOf({ torch_dtype: torchDType }, { dtype, onCpu: kind === 'cpu' }) };
 }
 
 function configModel(
@@ -93,10 +97,7 @@ function configModel(
 ): { architecture: Architecture; storage: Storage } {
   const architecture = readAnyArchitecture(config);
   if (roofs.kind === 'gpu') return { architecture, storage: storageOf(config, { dtype }) };
-  const storage = storageOf({ torch_dtype: 'float32' }, { dtype });
-  // The embedded engine multiplies int4 weights in int8 (docs/concepts/llm-arithmetic.md).
-  if (dtype === 'int4') storage.weights = { ...storage.weights, compute: 'int8' };
-  return { architecture, storage };
+  return { architecture, storage: storageOf({ torch_dtype: 'float32' }, { dtype, onCpu: true }) };
 }
 
 function noModel(session?: string): InferscopeError {

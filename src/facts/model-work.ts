@@ -5,8 +5,8 @@ import { isKnownFamily, readAnyArchitecture } from '../llm/read-architecture.js'
 import type { NecessaryOp } from '../llm/necessary-op.js';
 import { countParameters } from '../llm/parameters.js';
 import { quantizedTensors } from '../model/quantized-tensors.js';
-import { kvDTypeNamed, schemeNamed, storageOf } from '../llm/memory-storage.js';
-import { declaredDType, declaredWeights, quantizedWeights } from '../llm/quantization.js';
+import { kvDTypeNamed, schemeNamed, storageOf, storedAs } from '../llm/memory-storage.js';
+import { declaredDType, declaredWeights } from '../llm/quantization.js';
 import type { StageShape } from '../llm/shape.js';
 import { blocks, floatStorage, type Storage } from '../llm/storage.js';
 import { stageWork } from '../llm/work.js';
@@ -126,9 +126,7 @@ export function embeddedStorage(
 ): Storage {
   const float32 = floatStorage('float32');
   if (model.dtype === 'float32') return float32;
-  if (model.dtype === 'int4') {
-    return { ...float32, weights: { ...quantizedWeights('matmulnbits-int4', 'float32'), compute: 'int8' } };
-  }
+  if (model.dtype === 'int4') return { ...float32, ...storedAs('int4', 'float32', true) };
   const parameters = countParameters(architecture).total;
   const namedDtype = dtypes.find((dtype) => dtype === model.dtype);
   const fileBytes = model.weight_bytes;

@@ -1,7 +1,7 @@
 import { bytesPerElement } from '../model/dtype.js';
 import type { Architecture, Layer } from './architecture.js';
 import { kvElementsPerToken } from './kv-cache.js';
-import { forwardTensors } from './memory-forward.js';
+import { forwardTensors, hasRotaryTables } from './memory-forward.js';
 import type { CacheTensors, Forward } from './memory-forward-parts.js';
 import { sequencesOf } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
@@ -85,7 +85,8 @@ export function transformersStep(
     bytes: bytes - kv,
     place,
     formula:
-      formulaOf(a, request, place) + (a.positionRows === 0 && place !== 'logits' ? ' + rotary tables' : ''),
+      formulaOf(a, request, place) +
+      (hasRotaryTables(a, layers) && place !== 'logits' ? ' + rotary tables' : ''),
   };
 }
 
@@ -105,6 +106,8 @@ const symbols: Readonly<Record<string, string>> = {
   nope: 'head dimensions without position',
   rope: 'head dimensions with position',
   v: 'head dimensions of values',
+  P: 'outputs of the input projection',
+  CC: 'channels of the convolution',
   V: 'vocabulary size',
 };
 
@@ -120,6 +123,7 @@ function formulaOf(a: Architecture, { attention }: ResolvedRequest, peakPlace: P
   const [first] = a.layers;
   const isLatent = first!.attention.kind === 'latent';
   const live = a.positionRows > 0 ? 5 : 4;
+  if (peakPlace === 'recurrence') return 'N·b·(3·D + P + 2·CC)';
   if (peakPlace === 'norm') return 'N·(3·D·b + 8·D): RMSNorm in float32';
   if (peakPlace === 'logits') return 'B·V·b + N·D·b';
   if (peakPlace === 'mlp') {

@@ -200,6 +200,18 @@ describe('windows', () => {
   });
 });
 
+it('a model of states has no attention and no rotary tables at its peak', () => {
+  const a = presetArchitecture('mamba-2.8b');
+  const activations = estimateMemory(a, request()).lines.find(
+    ({ component }) => component === 'activations',
+  )!;
+  expect(activations.formula).toBe(
+    'N·b·(3·D + P + 2·CC), in prefill (recurrence); N: new tokens of all sequences, b: bytes per element, D: hidden size, P: outputs of the input projection, CC: channels of the convolution',
+  );
+  // Hidden size 2560; 5120 channels, which the projection outputs twice.
+  expect(activations.gpuBytes[0]! / (512 * 2 * (3 * 2560 + 2 * 5120 + 2 * 5120))).toBeCloseTo(1, 2);
+});
+
 describe('vLLM', () => {
   it('the pool is the remainder of utilization × total', () => {
     const estimate = estimateMemory(

@@ -1,4 +1,4 @@
-import type { Layer } from './architecture.js';
+import type { Architecture, Layer } from './architecture.js';
 import { attentionTensors } from './memory-forward-attention.js';
 import { mlpTensors } from './memory-forward-mlp.js';
 import { isMasked, keysOf, normTensors, type Forward } from './memory-forward-parts.js';
@@ -59,15 +59,17 @@ function maskTensors<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
   });
 }
 
+export const hasRotaryTables = (a: Architecture, layers: readonly Layer[]): boolean =>
+  a.positionRows === 0 && layers.some(({ attention }) => rotaryDimOf(attention) > 0);
+
 /** Cosines and sines; Gemma 3 has a second pair for its windowed layers. */
 function rotaryTables<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
   const { memory, a, b, newTokens } = forward;
-  if (a.positionRows > 0) return [];
+  if (!hasRotaryTables(a, layers)) return [];
   const width = Math.max(
     0,
     ...layers.map(({ attention }) => rotaryDimOf(attention) * (attention.kind === 'latent' ? 4 / b : 1)),
   );
-  if (width === 0) return [];
   const pairs = a.family === 'Gemma 3' ? 2 : 1;
   return Array.from({ length: 2 * pairs }, () => memory.malloc(newTokens * width * b));
 }
@@ -79,7 +81,7 @@ function layerTensors<B>(forward: Forward<B>, layer: Layer, index: number): B {
   const hasPostNorms = a.norms === 'sandwich';
   enter('norm');
   const normed = normTensors(forward, elements);
-  enter('attention');
+  enter(layer.attention.kind === 'recurrent' ? 'recurrence' : 'attention');
   const attention = attentionTensors(forward, layer, cache.layers[index] ?? null);
   cache.layers[index] = attention.cached;
   let attended = attention.output;

@@ -17,7 +17,7 @@ const engineNames: Readonly<Record<string, SchemeName>> = {
   fp8: 'fp8-row',
   fbgemm_fp8: 'fp8-row',
   int8: 'int8-row',
-  int4: 'matmulnbits-int4',
+  int4: 'gptq-int4-g128',
   bitsandbytes: 'bnb-nf4',
   nf4: 'bnb-nf4',
   fp4: 'nvfp4',
@@ -43,19 +43,38 @@ export function kvDTypeNamed(text: string): DType | null {
   return parseDType(key.startsWith('fp8') ? 'fp8' : key);
 }
 
-/** Formats of the quantized dtypes; `matmulnbits-int4` is what `profile --dtype int4` runs. */
-const schemeOf: Partial<Record<DType, SchemeName>> = {
-  int4: 'matmulnbits-int4',
-  int8: 'int8-row',
-  float8: 'fp8-row',
-  nvfp4: 'nvfp4',
-  mxfp4: 'mxfp4',
-};
+/**
+ * Weights and activations that a dtype of weights means; every command and what-if take it from here. On a GPU quantized
+ * weights have 16-bit activations, and int4 is GPTQ. On a CPU, as in the embedded engine, activations stay, and int4 is
+ * MatMulNBits, multiplied in int8.
+ */
+export function storedAs(
+  dtype: DType,
+  activations: DType,
+  onCpu: boolean,
+): Pick<Storage, 'weights' | 'activations'> {
+  if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') return floatStorage(dtype);
+  const float = activations === 'float32' && !onCpu ? 'bfloat16' : activations;
+  const scheme = {
+    float8: 'fp8-row',
+    int8: 'int8-row',
+    int4: onCpu ? 'matmulnbits-int4' : 'gptq-int4-g128',
+    nvfp4: 'nvfp4',
+    mxfp4: 'mxfp4',
+  } as const;
+  const weights = quantizedWeights(scheme[dtype], float);
+  return {
+    weights: onCpu && dtype === 'int4' ? { ...weights, compute: 'int8' } : weights,
+    activations: float,
+  };
+}
 
 interface RequestedStorage {
   dtype?: DType | undefined;
   quantization?: SchemeName | null | undefined;
   kvCacheDtype?: DType | null | undefined;
+  /** The embedded engine, or another one on a CPU. */
+  onCpu?: boolean;
 }
 
 /**
@@ -63,19 +82,18 @@ interface RequestedStorage {
  * unless a cache dtype is requested.
  */
 export function storageOf(config: Record<string, unknown>, requested: RequestedStorage): Storage {
-  const requestedDType = requested.dtype;
-  const scheme =
-    requested.quantization ?? (requestedDType === undefined ? undefined : schemeOf[requestedDType]);
-  const isFloat =
-    requestedDType === 'float32' || requestedDType === 'float16' || requestedDType === 'bfloat16';
-  const float = isFloat ? requestedDType : (declaredDType(config) ?? 'float16');
-  const kvCache = requested.kvCacheDtype ?? float;
-  if (scheme !== undefined) {
-    const weights = quantizedWeights(scheme, float);
-    // A quantized checkpoint declares that itself.
-    const loads = requested.quantization && !('quantization_config' in config) ? { loadedIn: float } : {};
-    return { weights, activations: float, kvCache, ...loads };
-  }
-  const declared = requestedDType === undefined ? declaredWeights(config) : null;
-  return { weights: declared ?? floatStorage(float).weights, activations: float, kvCache };
+  const { dtype, quantization, kvCacheDtype, onCpu = false } = requested;
+  const declaredFloat = declaredDType(config) ?? 'float16';
+  const { weights, activations } =
+    dtype === undefined
+      ? {
+          weights: declaredWeights(config) ?? floatStorage(declaredFloat).weights,
+          activations: declaredFloat,
+        }
+      : storedAs(dtype, declaredFloat, onCpu);
+  const kvCache = kvCacheDtype ?? activations;
+  if (!quantization) return { weights, activations, kvCache };
+  // A quantized checkpoint declares that itself.
+  const loads = 'quantization_config' in config ? {} : { loadedIn: activations };
+  return { weights: quantizedWeights(quantization, activations), activations, kvCache, ...loads };
 }

@@ -4,7 +4,7 @@ export interface TensorMemory<B> {
   free(block: B): void;
 }
 
-export type Place = 'attention' | 'mlp' | 'experts' | 'norm' | 'logits';
+export type Place = 'attention' | 'recurrence' | 'mlp' | 'experts' | 'norm' | 'logits';
 
 /** The peak, and its position in a layer. */
 interface TensorSum extends TensorMemory<number> {

@@ -1,6 +1,6 @@
 import { gpuHostLink, gpuSheet } from '../../hardware/gpu-peaks.js';
-import { quantizedWeights } from '../../llm/quantization.js';
-import { averageBytesPerWeight, floatStorage, type Storage, weightBytes } from '../../llm/storage.js';
+import { storedAs } from '../../llm/memory-storage.js';
+import { averageBytesPerWeight, type Storage, weightBytes } from '../../llm/storage.js';
 import type { StageShape } from '../../llm/shape.js';
 import { kvCacheBytes } from '../../llm/kv-cache.js';
 import { bytesPerElement, type DType } from '../../model/dtype.js';
@@ -97,7 +97,11 @@ function ofPrompt(shape: StageShape, tokens: number): StageShape {
 export function withDtype(state: StageState, dtype: DType): Effect | MissingFigure {
   const { needs, onCpu, gpuName } = state;
   if ('reason' in needs) return needs;
-  const storage = storedAs(needs.model.storage, dtype, onCpu);
+  const before = needs.model.storage;
+  const stored = storedAs(dtype, before.activations, onCpu);
+  // A KV cache in the dtype of the activations follows them; another one stays.
+  const kvCache = before.kvCache === before.activations ? stored.activations : before.kvCache;
+  const storage: Storage = { ...stored, kvCache };
   const computed = storage.weights.compute ?? storage.activations;
   const peak = needs.peaks.flops(computed);
   if (peak.value === null) {
@@ -108,7 +112,6 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     });
   }
   const weights = averageBytesPerWeight(storage.weights.linear);
-  const before = needs.model.storage;
   const elements = bytesPerElement[storage.activations] / bytesPerElement[before.activations];
   const after = { ...needs, model: { ...needs.model, storage } };
   const streams = streamFactors(state, needs, after);
@@ -131,27 +134,6 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
       'output quality is not considered',
     ],
   });
-}
-
-/**
- * Weight formats of the usual schemes. Activations take a float type, and keep theirs otherwise (float32 on a GPU: bfloat16). A KV
- * cache in the type of the activations follows them; another one stays.
- */
-function storedAs(before: Storage, dtype: DType, onCpu: boolean): Storage {
-  const floats = (activations: DType) =>
-    floatStorage(activations, before.kvCache === before.activations ? activations : before.kvCache);
-  if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') return floats(dtype);
-  const half = before.activations === 'float32' && !onCpu ? 'bfloat16' : before.activations;
-  const plain = onCpu ? before : floats(half);
-  const scheme = {
-    float8: 'fp8-row',
-    int8: 'int8-row',
-    int4: onCpu ? 'matmulnbits-int4' : 'gptq-int4-g128',
-    nvfp4: 'nvfp4',
-    mxfp4: 'mxfp4',
-  } as const;
-  const weights = quantizedWeights(scheme[dtype], half);
-  return { ...plain, weights: onCpu && dtype === 'int4' ? { ...weights, compute: 'int8' } : weights };
 }
 
 /** The same work on another GPU: data-sheet peaks on both sides, because the other GPU was not measured. */

@@ -166,6 +166,7 @@ function storageOf({ dtype, quantization, kv_cache_dtype: kv }: Parameters, embe
     { torch_dtype: embedded ? 'float32' : 'float16' },
     {
       dtype: embedded && isFloat ? 'float32' : parsed,
+      onCpu: embedded,
       quantization: typeof quantization === 'string' ? schemeNamed(quantization) : null,
       kvCacheDtype: typeof kv === 'string' ? kvDTypeNamed(kv) : null,
     },

@@ -30,7 +30,7 @@ export function estimate(
   options: EstimateOptions,
 ): Document<EstimateResult> {
   const architecture = readAnyArchitecture(model.config);
-  const storage = storageOf(model.config, options);
+  const storage = storageOf(model.config, { ...options, onCpu: options.engine === 'onnx' });
   const { total, active, embedding, lm_head } = countParameters(architecture);
   const { weights } = model;
   const result: EstimateResult = {

@@ -67,6 +67,7 @@ function storageOfRun({ engine, architecture, config, ...facts }: RunFacts): Sto
   const { quantization, kvCacheDtype } = facts;
   return storageOf(config, {
     dtype,
+    onCpu: engine === 'onnx',
     quantization: quantization === null ? null : schemeNamed(quantization),
     kvCacheDtype: kvCacheDtype === null ? null : kvDTypeNamed(kvCacheDtype),
   });
